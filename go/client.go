@@ -1,0 +1,393 @@
+package trunkcall
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/trunkcall/trunkcall/go/transport"
+	"github.com/trunkcall/trunkcall/go/wire"
+)
+
+// Client owns connections to one target and calls methods there. Its methods
+// are safe for concurrent use.
+type Client struct {
+	target  string
+	options clientOptions
+	config  *transport.Config
+	pool    *transport.Pool
+	lines   []*line
+	next    atomic.Uint32
+	waiting atomic.Int64
+	calls   sync.Pool // of *transport.Call
+
+	done   context.Context // ends with Close
+	close  context.CancelFunc
+	closed sync.WaitGroup // one for each connection and dialling goroutine
+}
+
+// ErrClientClosed is the cause of calls that fail because the client was
+// closed.
+var ErrClientClosed = errors.New("the client is closed")
+
+// NewClient returns a client of target, which is HOST:PORT, unix:PATH,
+// mem:NAME, or several of them separated by commas, tried in turn. Connections
+// are opened with the first calls, or by Connect.
+func NewClient(target string, options ...ClientOption) *Client {
+	c := &Client{target: target, pool: &transport.Pool{}}
+	c.options = clientOptions{connections: 1, waitingCalls: DefaultWaitingCalls, common: common{
+		codec: Protobuf, keepaliveInterval: DefaultKeepaliveInterval, keepaliveTimeout: DefaultKeepaliveTimeout,
+	}}
+	for _, o := range options {
+		o.applyClient(&c.options)
+	}
+	c.done, c.close = context.WithCancel(context.Background())
+	c.calls.New = func() any { return transport.NewCall(true) }
+	c.config = c.options.transport(clientConnections{c}, c.pool)
+	for range c.options.connections {
+		c.lines = append(c.lines, &line{client: c})
+	}
+	return c
+}
+
+// Dial returns a client whose connections are open. The error says what was
+// tried and why it failed.
+func Dial(ctx context.Context, target string, options ...ClientOption) (*Client, error) {
+	c := NewClient(target, options...)
+	if err := c.Connect(ctx); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// Connect opens all connections of the client that are not open and waits for
+// each server's first bytes.
+func (c *Client) Connect(ctx context.Context) error {
+	errs := make(chan error, len(c.lines))
+	limit := make(chan struct{}, 64) // connections opened at a time
+	for _, l := range c.lines {
+		go func() {
+			limit <- struct{}{}
+			defer func() { <-limit }()
+			conn, err := l.connection(ctx)
+			if err == nil {
+				err = conn.greeted(ctx)
+			}
+			errs <- err
+		}()
+	}
+	var first error
+	for range c.lines {
+		if err := <-errs; err != nil && first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+// Close ends the client: calls that run fail, and connections are closed. It
+// returns when nothing of the client runs any more.
+func (c *Client) Close() {
+	c.close()
+	for _, l := range c.lines {
+		l.shut()
+	}
+	c.closed.Wait()
+	c.pool.Close()
+}
+
+// CallOption configures one call.
+type CallOption interface{ applyCall(*callOptions) }
+
+type callOptions struct {
+	header, trailer *Metadata
+	peer            *Peer
+	codec           Codec
+	waitForReady    bool
+	maxReceive      int
+}
+
+type callOption func(*callOptions)
+
+func (f callOption) applyCall(o *callOptions) { f(o) }
+
+// Header has the metadata that came ahead of a unary call's answer stored.
+func Header(m *Metadata) CallOption { return callOption(func(o *callOptions) { o.header = m }) }
+
+// Trailer has the metadata that came with the end of a unary call stored.
+func Trailer(m *Metadata) CallOption { return callOption(func(o *callOptions) { o.trailer = m }) }
+
+// ServedBy has the other end of a unary call stored.
+func ServedBy(p *Peer) CallOption { return callOption(func(o *callOptions) { o.peer = p }) }
+
+// CallCodec has the call use another codec than the client's.
+func CallCodec(codec Codec) CallOption { return callOption(func(o *callOptions) { o.codec = codec }) }
+
+// WaitForReady has the call wait for a connection until its context ends,
+// instead of failing when none can be opened.
+func WaitForReady() CallOption { return callOption(func(o *callOptions) { o.waitForReady = true }) }
+
+// MaxReceive bounds the answer's messages, in bytes, below the client's limit.
+func MaxReceive(bytes int) CallOption {
+	return callOption(func(o *callOptions) { o.maxReceive = bytes })
+}
+
+var noOptions callOptions
+
+func gather(options []CallOption) *callOptions {
+	if len(options) == 0 {
+		return &noOptions
+	}
+	o := &callOptions{}
+	for _, option := range options {
+		option.applyCall(o)
+	}
+	return o
+}
+
+// Invoke calls a unary method by its name and fills in response. Typed methods
+// (Unary) do the same. The error is a *Status.
+func (c *Client) Invoke(ctx context.Context, method string, request, response any, options ...CallOption) error {
+	name := CanonicalName(method)
+	return c.invoke(ctx, &target{Method{name, KindUnary}, internName(name)}, request, response, options)
+}
+
+func (c *Client) invoke(ctx context.Context, t *target, request, response any, options []CallOption) error {
+	o := gather(options)
+	if len(c.options.interceptors) == 0 {
+		if s := c.unary(ctx, t, request, response, outgoing(ctx), o); s != nil {
+			return s
+		}
+		return nil
+	}
+	call := &Call{Method: t.Method, Metadata: outgoing(ctx), Request: request, Response: response, options: o}
+	err := chain(c.options.interceptors, func(ctx context.Context, call *Call) error {
+		within := *o
+		within.header, within.trailer, within.peer = &call.Header, &call.Trailer, &call.Peer
+		if s := c.unary(ctx, t, call.Request, call.Response, call.Metadata, &within); s != nil {
+			return s
+		}
+		return nil
+	})(ctx, call)
+	o.store(call.Header, call.Trailer, call.Peer)
+	if err != nil {
+		return StatusOf(err)
+	}
+	return nil
+}
+
+func (o *callOptions) store(header, trailer Metadata, p Peer) {
+	if o.header != nil {
+		*o.header = header
+	}
+	if o.trailer != nil {
+		*o.trailer = trailer
+	}
+	if o.peer != nil {
+		*o.peer = p
+	}
+}
+
+// unary makes one unary call. A call that provably was not run is repeated
+// once, over another connection if there is one.
+func (c *Client) unary(ctx context.Context, t *target, request, response any, m Metadata, o *callOptions) *Status {
+	call := c.calls.Get().(*transport.Call) //nolint:forcetypeassert // the pool holds nothing else
+	s, again := c.attempt(ctx, call, t, request, response, m, o)
+	if again {
+		if wait := time.Duration(call.Ending.RetryAfter) * time.Millisecond; wait > 0 && len(c.lines) == 1 {
+			sleep(ctx, wait)
+		}
+		if ctx.Err() == nil {
+			call.Reset()
+			s, _ = c.attempt(ctx, call, t, request, response, m, o)
+		}
+	}
+	call.Reset()
+	c.calls.Put(call)
+	return s
+}
+
+func (c *Client) attempt(
+	ctx context.Context, call *transport.Call, t *target, request, response any, m Metadata, o *callOptions,
+) (s *Status, again bool) {
+	codec := c.options.codec
+	if o.codec != nil {
+		codec = o.codec
+	}
+	buf, err := codec.Append(call.Buf[:0], request)
+	if err != nil {
+		return &Status{Code: Internal, Message: fmt.Sprintf("the request is not a valid %s message: %v", codec.Name(), err), Delivery: NotSent}, false
+	}
+	call.Buf = buf
+	out := wire.Outgoing{Method: t.wire, Codec: codec.Number(), Metadata: m, Payload: buf, HasMessage: true, End: true}
+	if s := c.start(ctx, call, &out, o); s != nil {
+		return s, false
+	}
+	if !call.Wait(ctx.Done()) {
+		reason, ending := giveUp(ctx)
+		call.GiveUp(reason, ending)
+	}
+	e := &call.Ending
+	if o != &noOptions {
+		o.store(call.Header, e.Metadata, peerOf(call.Conn()))
+	}
+	if e.Code != OK {
+		s = statusOfEnding(e)
+		if s.Code == DeadlineExceeded || s.Code == Canceled {
+			s.cause = ctx.Err()
+		}
+		return s, e.Delivery == NotSent || e.Delivery == Refused && e.RetryAfter > 0
+	}
+	return takeAnswer(call, codec, response, o), false
+}
+
+// takeAnswer decodes the one message of an answer.
+func takeAnswer(call *transport.Call, codec Codec, response any, o *callOptions) *Status {
+	payload := call.Ending.Payload
+	m, inData, surplus := call.TakeFirst()
+	switch has := call.Ending.HasMessage; {
+	case !has && !inData:
+		return Errorf(Internal, "the server answered without a message")
+	case has && inData || surplus > 0:
+		m.Free()
+		return Errorf(Internal, "the server answered with several messages where one is expected")
+	case inData:
+		payload = m.Payload
+	}
+	defer m.Free()
+	if s := o.checkReceived(len(payload)); s != nil {
+		return s
+	}
+	if err := codec.Decode(payload, response); err != nil {
+		return Errorf(Internal, "the response is not a valid %s message: %v", codec.Name(), err)
+	}
+	return nil
+}
+
+func (o *callOptions) checkReceived(size int) *Status {
+	if o.maxReceive > 0 && size > o.maxReceive {
+		return Errorf(ResourceExhausted, "message of %d bytes exceeds the call's limit of %d", size, o.maxReceive)
+	}
+	return nil
+}
+
+// giveUp is how a call ends when its context does.
+func giveUp(ctx context.Context) (reason uint32, e *wire.Ending) {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return 1, &wire.Ending{Code: DeadlineExceeded, Message: "the deadline passed", Delivery: DeliveryUnknown}
+	}
+	return 0, &wire.Ending{Code: Canceled, Message: "the caller gave the call up", Delivery: DeliveryUnknown}
+}
+
+// start opens a call on some connection. Whatever fails here was not sent.
+func (c *Client) start(ctx context.Context, call *transport.Call, out *wire.Outgoing, o *callOptions) *Status {
+	promised := false
+	for conn := (*connection)(nil); ; {
+		var s *Status
+		if !promised {
+			if conn, s = c.pick(ctx, o); s != nil {
+				return s
+			}
+		}
+		if len(out.Metadata) > 0 || len(out.Payload) > wire.MinPiece {
+			if s := checkOutgoing(conn, out); s != nil {
+				return s
+			}
+		}
+		if deadline, ok := ctx.Deadline(); ok {
+			left := time.Until(deadline)
+			if left <= 0 && !promised {
+				return notSent(StatusOf(context.DeadlineExceeded))
+			}
+			out.Remaining = wire.Remaining(int64(left))
+		}
+		err := conn.Open(call, out, promised)
+		promised = false
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, transport.ErrNoSlot):
+			if promised, s = c.awaitSlot(ctx, conn); s != nil {
+				return s
+			}
+		default:
+			conn.line.retire(conn)
+		}
+	}
+}
+
+func checkOutgoing(conn *connection, out *wire.Outgoing) *Status {
+	limits := conn.PeerLimits()
+	if uint64(len(out.Payload)) > uint64(limits.Message) {
+		return notSent(Errorf(ResourceExhausted, "message of %d bytes exceeds the peer's max_message %d", len(out.Payload), limits.Message))
+	}
+	if err := out.Metadata.Check(&limits); err != nil {
+		code := InvalidArgument
+		if err.Class == wire.ErrMetadataLimit {
+			code = ResourceExhausted
+		}
+		return notSent(Errorf(code, "metadata: %s", err.Text))
+	}
+	return nil
+}
+
+func notSent(s *Status) *Status {
+	s.Delivery = NotSent
+	return s
+}
+
+// pick chooses the next connection in turn that can take a call.
+func (c *Client) pick(ctx context.Context, o *callOptions) (*connection, *Status) {
+	first := int(c.next.Add(1))
+	for i := range c.lines {
+		if conn := c.lines[(first+i)%len(c.lines)].current.Load(); conn != nil {
+			return conn, nil
+		}
+	}
+	return c.dialled(ctx, c.lines[first%len(c.lines)], o)
+}
+
+// dialled waits for a connection to be opened.
+func (c *Client) dialled(ctx context.Context, l *line, o *callOptions) (*connection, *Status) {
+	for {
+		conn, err := l.connection(ctx)
+		switch {
+		case err == nil:
+			return conn, nil
+		case ctx.Err() != nil:
+			return nil, notSent(StatusOf(ctx.Err()))
+		case c.done.Err() != nil:
+			return nil, notSent(&Status{Code: Canceled, Message: ErrClientClosed.Error(), cause: ErrClientClosed})
+		case !o.waitForReady:
+			return nil, notSent(&Status{Code: Unavailable, Message: err.Error(), cause: err})
+		}
+		sleep(ctx, l.pause())
+	}
+}
+
+// awaitSlot waits in order for a free slot, in a queue that is bounded over
+// the whole client.
+func (c *Client) awaitSlot(ctx context.Context, conn *connection) (promised bool, s *Status) {
+	defer c.waiting.Add(-1)
+	if n := c.waiting.Add(1); n > int64(c.options.waitingCalls) {
+		return false, notSent(Errorf(ResourceExhausted, "waiting calls have reached their limit of %d", c.options.waitingCalls))
+	}
+	promised, ok := conn.AwaitSlot(ctx.Done())
+	if !ok {
+		return false, notSent(StatusOf(ctx.Err()))
+	}
+	return promised, nil
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,159 @@
+package trunkcall
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/trunkcall/trunkcall/go/transport"
+	"github.com/trunkcall/trunkcall/go/wire"
+)
+
+// NewStream opens a call of any kind but unary by its name. Typed methods
+// (ServerStream, ClientStream, Bidi) do the same. The call must be received to
+// its end, or ctx cancelled.
+func (c *Client) NewStream(ctx context.Context, method string, kind Kind, options ...CallOption) (Stream, error) {
+	name := CanonicalName(method)
+	return c.open(ctx, &target{Method{name, kind}, internName(name)}, options)
+}
+
+func (c *Client) open(ctx context.Context, t *target, options []CallOption) (Stream, error) {
+	o := gather(options)
+	if len(c.options.interceptors) == 0 {
+		s, err := c.openStream(ctx, outgoing(ctx), t, o)
+		if err != nil {
+			return nil, err
+		}
+		return s, nil
+	}
+	call := &Call{Method: t.Method, Metadata: outgoing(ctx), options: o}
+	err := chain(c.options.interceptors, func(ctx context.Context, call *Call) error {
+		s, err := c.openStream(ctx, call.Metadata, t, o)
+		if err != nil {
+			return err
+		}
+		call.Stream, call.Peer = s, peerOf(s.call.Conn())
+		return nil
+	})(ctx, call)
+	if err != nil {
+		return nil, StatusOf(err)
+	}
+	return call.Stream, nil
+}
+
+// ClientStreamCall is a Stream at the caller's end, with the answer's metadata.
+type ClientStreamCall struct {
+	ctx   context.Context //nolint:containedctx // it is the call's, to explain its end
+	call  *transport.Call
+	codec Codec
+	limit *callOptions
+	stop  func() bool
+}
+
+func (c *Client) openStream(ctx context.Context, m Metadata, t *target, o *callOptions) (*ClientStreamCall, error) {
+	s := &ClientStreamCall{ctx: ctx, call: transport.NewCall(false), codec: c.options.codec, limit: o}
+	if o.codec != nil {
+		s.codec = o.codec
+	}
+	out := wire.Outgoing{Method: t.wire, Codec: s.codec.Number(), Metadata: m}
+	if status := c.start(ctx, s.call, &out, o); status != nil {
+		return nil, status
+	}
+	if ctx.Done() != nil {
+		s.stop = context.AfterFunc(ctx, func() {
+			reason, ending := giveUp(ctx)
+			s.call.GiveUp(reason, ending)
+		})
+	}
+	return s, nil
+}
+
+// Send sends a message; see Stream.
+func (s *ClientStreamCall) Send(message any) error {
+	buffer := transport.GetBuffer(0)
+	defer buffer.Free()
+	var err error
+	if buffer.B, err = s.codec.Append(buffer.B, message); err != nil {
+		return Errorf(Internal, "the request is not a valid %s message: %v", s.codec.Name(), err)
+	}
+	if len(buffer.B) > wire.MinPiece {
+		if limits := s.call.Conn().PeerLimits(); uint64(len(buffer.B)) > uint64(limits.Message) {
+			return Errorf(ResourceExhausted, "message of %d bytes exceeds the peer's max_message %d", len(buffer.B), limits.Message)
+		}
+	}
+	return s.call.Send(buffer.B, 0, false)
+}
+
+// CloseSend says that no more messages will be sent.
+func (s *ClientStreamCall) CloseSend() error {
+	s.call.CloseSend()
+	return nil
+}
+
+// Receive receives the next message; see Stream.
+func (s *ClientStreamCall) Receive(message any) error {
+	m, err := s.call.Receive()
+	if err != nil {
+		return s.finished()
+	}
+	defer m.Free()
+	if fault := s.limit.checkReceived(len(m.Payload)); fault != nil {
+		return s.abandon(fault)
+	}
+	if err := s.codec.Decode(m.Payload, message); err != nil {
+		return s.abandon(Errorf(Internal, "the response is not a valid %s message: %v", s.codec.Name(), err))
+	}
+	return nil
+}
+
+// abandon ends the call because its answer cannot be used.
+func (s *ClientStreamCall) abandon(fault *Status) error {
+	fault.Delivery = DeliveryUnknown
+	s.call.GiveUp(2, &wire.Ending{Code: fault.Code, Message: fault.Message, Delivery: fault.Delivery})
+	return fault
+}
+
+// finished is io.EOF when the call succeeded, else its *Status.
+func (s *ClientStreamCall) finished() error {
+	if s.stop != nil {
+		s.stop()
+	}
+	e := s.call.Result()
+	s.limit.store(s.call.Header, e.Metadata, peerOf(s.call.Conn()))
+	status := statusOfEnding(e)
+	if status == nil {
+		return io.EOF
+	}
+	if status.Code == DeadlineExceeded || status.Code == Canceled {
+		status.cause = s.ctx.Err()
+	}
+	return status
+}
+
+// Header waits for the metadata that comes ahead of the answer.
+func (s *ClientStreamCall) Header() Metadata { return s.call.AwaitHeader() }
+
+// Trailer is the metadata that came with the end of the call, once Receive has
+// returned that end.
+func (s *ClientStreamCall) Trailer() Metadata { return s.call.Result().Metadata }
+
+// Peer is the server's end.
+func (s *ClientStreamCall) Peer() Peer { return peerOf(s.call.Conn()) }
+
+// Context is the one that the call was opened with.
+func (s *ClientStreamCall) Context() context.Context { return s.ctx }
+
+// AsClientStream finds the caller's end under what interceptors wrapped around
+// it. A wrapper takes part by a method Unwrap() Stream.
+func AsClientStream(s Stream) (*ClientStreamCall, error) {
+	for {
+		switch v := s.(type) {
+		case *ClientStreamCall:
+			return v, nil
+		case interface{ Unwrap() Stream }:
+			s = v.Unwrap()
+		default:
+			return nil, errors.New("trunkcall: an interceptor's stream has no method Unwrap")
+		}
+	}
+}

@@ -1,0 +1,86 @@
+package trunkcall
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+)
+
+// Codec turns messages into bytes and back. Implementations are used by many
+// goroutines at once.
+type Codec interface {
+	// Name is the codec's name, for settings and error messages.
+	Name() string
+	// Number is the codec's number on the wire (spec/protocol.md): 0 raw,
+	// 1 Protobuf, 2 JSON, 3 MessagePack, 4 Cap'n Proto, 8 to 15 the user's own.
+	Number() uint8
+	// Append appends the message's encoding to dst.
+	Append(dst []byte, message any) ([]byte, error)
+	// Decode fills message. It must not keep data, which is used again.
+	Decode(data []byte, message any) error
+}
+
+// Protobuf is the default codec. Messages with the methods that
+// protoc-gen-go-vtproto generates are encoded and decoded by those, all others
+// by the standard library of Protobuf.
+var Protobuf Codec = protobuf{}
+
+// ProtobufStock is Protobuf without the generated fast paths.
+var ProtobufStock Codec = protobufStock{}
+
+type protobuf struct{ protobufStock }
+
+// What vtprotobuf generates.
+type (
+	fastMarshaler interface {
+		SizeVT() int
+		MarshalToSizedBufferVT(b []byte) (int, error)
+	}
+	fastUnmarshaler interface {
+		UnmarshalVT(b []byte) error
+	}
+)
+
+func (c protobuf) Append(dst []byte, message any) ([]byte, error) {
+	m, ok := message.(fastMarshaler)
+	if !ok {
+		return c.protobufStock.Append(dst, message)
+	}
+	start, size := len(dst), m.SizeVT()
+	if cap(dst)-start < size {
+		dst = append(make([]byte, 0, start+size+size/4), dst...)
+	}
+	dst = dst[:start+size]
+	if _, err := m.MarshalToSizedBufferVT(dst[start:]); err != nil {
+		return nil, err
+	}
+	return dst, nil
+}
+
+func (c protobuf) Decode(data []byte, message any) error {
+	if m, ok := message.(fastUnmarshaler); ok {
+		return m.UnmarshalVT(data)
+	}
+	return c.protobufStock.Decode(data, message)
+}
+
+type protobufStock struct{}
+
+func (protobufStock) Name() string  { return "protobuf" }
+func (protobufStock) Number() uint8 { return 1 }
+
+func (protobufStock) Append(dst []byte, message any) ([]byte, error) {
+	m, ok := message.(proto.Message)
+	if !ok {
+		return nil, fmt.Errorf("%T is not a Protobuf message", message)
+	}
+	return proto.MarshalOptions{}.MarshalAppend(dst, m)
+}
+
+func (protobufStock) Decode(data []byte, message any) error {
+	m, ok := message.(proto.Message)
+	if !ok {
+		return fmt.Errorf("%T is not a Protobuf message", message)
+	}
+	return proto.UnmarshalOptions{}.Unmarshal(data, m)
+}

@@ -1,0 +1,126 @@
+package trunkcall
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"sync"
+	"time"
+)
+
+var noContext = context.Background()
+
+// Peer is the other end of a call.
+type Peer struct {
+	Remote, Local net.Addr
+	TLS           *tls.ConnectionState // nil without TLS
+}
+
+type metadataKey struct{}
+
+// WithMetadata returns a context whose calls carry m as request metadata, after
+// what ctx had them carry already.
+func WithMetadata(ctx context.Context, m Metadata) context.Context {
+	if before := outgoing(ctx); len(before) > 0 {
+		m = append(before[:len(before):len(before)], m...)
+	}
+	return context.WithValue(ctx, metadataKey{}, m)
+}
+
+func outgoing(ctx context.Context) Metadata {
+	m, _ := ctx.Value(metadataKey{}).(Metadata)
+	return m
+}
+
+type callKey struct{}
+
+// CallFromContext returns the call that a handler's context belongs to, nil in
+// a context that is not a handler's.
+func CallFromContext(ctx context.Context) *ServerCall {
+	c, _ := ctx.Value(callKey{}).(*ServerCall)
+	return c
+}
+
+// handlerContext is the context of a handler: one object per call, together
+// with its ServerCall, whose parts are made when they are first asked for.
+type handlerContext struct {
+	call     *ServerCall
+	deadline time.Time
+
+	mu     sync.Mutex
+	err    error
+	done   chan struct{}
+	after  map[int]func()
+	nextID int
+}
+
+// Deadline is the caller's, carried over as time remaining.
+func (c *handlerContext) Deadline() (time.Time, bool) {
+	return c.deadline, !c.deadline.IsZero()
+}
+
+func (c *handlerContext) Done() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.done == nil {
+		c.done = make(chan struct{})
+		if c.err != nil {
+			close(c.done)
+		}
+	}
+	return c.done
+}
+
+func (c *handlerContext) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err
+}
+
+func (c *handlerContext) Value(key any) any {
+	if key == (callKey{}) {
+		return c.call
+	}
+	return nil
+}
+
+// AfterFunc lets contexts derived from this one follow it without a goroutine
+// each; package context looks for it.
+func (c *handlerContext) AfterFunc(f func()) (stop func() bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		go f()
+		return func() bool { return false }
+	}
+	if c.after == nil {
+		c.after = map[int]func(){}
+	}
+	id := c.nextID
+	c.nextID++
+	c.after[id] = f
+	return func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		_, waiting := c.after[id]
+		delete(c.after, id)
+		return waiting
+	}
+}
+
+// cancel ends the context; later calls do nothing.
+func (c *handlerContext) cancel(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		return
+	}
+	c.err = err
+	if c.done != nil {
+		close(c.done)
+	}
+	for _, f := range c.after {
+		go f()
+	}
+	c.after = nil
+}

@@ -1,0 +1,208 @@
+package trunkcall
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/trunkcall/trunkcall/go/transport"
+	"github.com/trunkcall/trunkcall/go/wire"
+)
+
+// Reconnection (spec/limits.md): the pause before the nth attempt is drawn
+// from 0 to firstPause * 2^n, at most lastPause.
+const (
+	firstPause = 100 * time.Millisecond
+	lastPause  = 10 * time.Second
+)
+
+// line is one of a client's connections: the current one, or the attempt to
+// replace it.
+type line struct {
+	client  *Client
+	current atomic.Pointer[connection] // nil while there is none
+
+	mu       sync.Mutex
+	failures int       // attempts in a row that failed
+	last     error     // why the last one did
+	nextTry  time.Time // not before then
+	attempt  *attempt  // the one that is under way
+}
+
+// attempt is a dial that several calls may wait for.
+type attempt struct {
+	done chan struct{}
+	conn *connection
+	err  error
+}
+
+// connection is a transport.Conn that belongs to a line.
+type connection struct {
+	*transport.Conn
+	line  *line
+	ready chan struct{} // closed when the server's preface has come, or the end
+	once  sync.Once
+}
+
+// connection returns the current connection or waits for one to be opened.
+// After a failure it fails at once until the next attempt is due.
+func (l *line) connection(ctx context.Context) (*connection, error) {
+	if conn := l.current.Load(); conn != nil {
+		return conn, nil
+	}
+	l.mu.Lock()
+	if conn := l.current.Load(); conn != nil {
+		l.mu.Unlock()
+		return conn, nil
+	}
+	a := l.attempt
+	if a == nil {
+		if err := l.client.done.Err(); err != nil {
+			l.mu.Unlock()
+			return nil, ErrClientClosed
+		}
+		if wait := time.Until(l.nextTry); wait > 0 {
+			defer l.mu.Unlock()
+			return nil, fmt.Errorf("%w (next attempt in %v)", l.last, wait.Round(time.Millisecond))
+		}
+		a = &attempt{done: make(chan struct{})}
+		l.attempt = a
+		l.client.closed.Add(1)
+		go l.dial(a)
+	}
+	l.mu.Unlock()
+	select {
+	case <-a.done:
+		return a.conn, a.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (l *line) dial(a *attempt) {
+	c := l.client
+	defer c.closed.Done()
+	socket, err := transport.Dial(c.done, c.target, c.options.tls)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	defer close(a.done)
+	l.attempt = nil
+	if err == nil && c.done.Err() != nil {
+		_ = socket.Close()
+		err = ErrClientClosed
+	}
+	if err != nil {
+		l.failedLocked(err)
+		a.err = fmt.Errorf("cannot reach %w", err)
+		l.last = a.err
+		return
+	}
+	conn := &connection{line: l, ready: make(chan struct{})}
+	c.closed.Add(1)
+	conn.Conn = transport.NewConn(c.config, socket, false, nil, conn)
+	a.conn = conn
+	l.current.Store(conn)
+	c.options.log(slog.LevelDebug, "connected", "remote", conn.Remote())
+}
+
+func (l *line) failedLocked(err error) {
+	l.last = err
+	l.failures++
+	bound := min(firstPause<<min(l.failures-1, 10), lastPause)
+	l.nextTry = time.Now().Add(rand.N(bound)) //nolint:gosec // jitter, not a secret
+	l.client.options.log(slog.LevelWarn, "connect failed", "target", l.client.target, "error", err)
+}
+
+// pause is how long to wait before the next attempt may be made.
+func (l *line) pause() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return max(time.Until(l.nextTry), time.Millisecond)
+}
+
+// retire has later calls use another connection.
+func (l *line) retire(conn *connection) { l.current.CompareAndSwap(conn, nil) }
+
+func (l *line) shut() {
+	if conn := l.current.Swap(nil); conn != nil {
+		conn.Shut(ErrClientClosed)
+	}
+}
+
+// greeted waits until the server's preface has come.
+func (conn *connection) greeted(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, transport.HandshakeTimeout)
+	defer cancel()
+	select {
+	case <-conn.ready:
+	case <-ctx.Done():
+		return fmt.Errorf("%v accepts connections but does not answer as a Trunkcall server: %w", conn.Remote(), ctx.Err())
+	}
+	if err := conn.Err(); err != nil && !transport.Drained(err) {
+		return fmt.Errorf("%v: %w", conn.Remote(), explain(err))
+	}
+	return nil
+}
+
+// explain puts what a wrong peer looks like into words.
+func explain(err error) error {
+	var violation *wire.Error
+	if errors.As(err, &violation) && violation.Class == wire.ErrPreface {
+		return fmt.Errorf("this is not a Trunkcall server (%w)", err)
+	}
+	return errors.New(transport.Describe(err))
+}
+
+// clientConnections is a Client as its connections see it.
+type clientConnections struct{ *Client }
+
+func connectionOf(c *transport.Conn) *connection {
+	return c.Owner.(*connection) //nolint:forcetypeassert // dial sets nothing else
+}
+
+// Accept refuses all: a client serves nothing.
+func (clientConnections) Accept(_ *transport.Conn, in *wire.Incoming) (*transport.Stream, *wire.Refusal) {
+	return nil, &wire.Refusal{Code: Unimplemented, Message: fmt.Sprintf("method %s is not served here", in.Method.Name)}
+}
+
+func (clientConnections) Serve(*transport.Worker, *transport.Stream) {}
+func (clientConnections) Dropped(*transport.Stream)                  {}
+func (clientConnections) Stopped(*transport.Stream, wire.Code)       {}
+
+// Ready counts the connection as good: only now did a server answer.
+func (c clientConnections) Ready(tc *transport.Conn, _ *wire.Preface) {
+	conn := connectionOf(tc)
+	conn.once.Do(func() { close(conn.ready) })
+	conn.line.mu.Lock()
+	conn.line.failures = 0
+	conn.line.mu.Unlock()
+}
+
+// GoesAway has later calls use a new connection, while those that run go on.
+func (c clientConnections) GoesAway(tc *transport.Conn, reason uint32, text string) {
+	conn := connectionOf(tc)
+	conn.line.retire(conn)
+	c.options.log(slog.LevelInfo, "server goes away", "remote", tc.Remote(), "reason", reason, "text", text)
+}
+
+// Closed makes room for a new connection, which the next call opens.
+func (c clientConnections) Closed(tc *transport.Conn, err error) {
+	conn := connectionOf(tc)
+	l := conn.line
+	l.retire(conn)
+	select {
+	case <-conn.ready:
+	default: // it never was a working connection
+		l.mu.Lock()
+		l.failedLocked(fmt.Errorf("%v: %w", tc.Remote(), explain(err)))
+		l.mu.Unlock()
+	}
+	conn.once.Do(func() { close(conn.ready) })
+	c.options.log(slog.LevelDebug, "disconnected", "remote", tc.Remote(), "cause", transport.Describe(err))
+	c.closed.Done()
+}

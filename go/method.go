@@ -1,0 +1,217 @@
+package trunkcall
+
+import (
+	"context"
+	"errors"
+	"io"
+)
+
+// UnaryMethod is a method of one request and one response, for both ends. Make
+// one with Unary and keep it; it is safe for concurrent use.
+type UnaryMethod[Req, Resp any] struct{ target *target }
+
+// Unary describes a unary method by its name, "/package.Service/Method".
+func Unary[Req, Resp any](name string) UnaryMethod[Req, Resp] {
+	return UnaryMethod[Req, Resp]{newTarget(name, KindUnary)}
+}
+
+// Call calls the method and waits for its answer. The error is a *Status.
+func (m UnaryMethod[Req, Resp]) Call(ctx context.Context, c *Client, request *Req, options ...CallOption) (*Resp, error) {
+	response := new(Resp)
+	if err := c.invoke(ctx, m.target, request, response, options); err != nil {
+		return nil, err
+	}
+	return response, nil
+}
+
+// Handler makes serve the method's handler, for Server.Register.
+func (m UnaryMethod[Req, Resp]) Handler(serve func(context.Context, *Req) (*Resp, error)) Handler {
+	return Handler{
+		Method: m.target.Method,
+		Unary: func(ctx context.Context, in *ServerCall) (any, error) {
+			request := new(Req)
+			if err := in.Decode(request); err != nil {
+				return nil, err
+			}
+			if !in.Intercepted() {
+				response, err := serve(ctx, request)
+				if err == nil && response == nil {
+					return nil, errNoResponse
+				}
+				return response, err
+			}
+			return in.Intercept(ctx, request, func(ctx context.Context, request any) (any, error) {
+				r, ok := request.(*Req)
+				if !ok {
+					return nil, Errorf(Internal, "an interceptor replaced the request by a %T", request)
+				}
+				return serve(ctx, r)
+			})
+		},
+	}
+}
+
+var errNoResponse = Errorf(Internal, "the handler returned neither a response nor an error")
+
+// ServerStreamMethod is a method of one request and many responses.
+type ServerStreamMethod[Req, Resp any] struct{ target *target }
+
+// ServerStream describes a server-streaming method.
+func ServerStream[Req, Resp any](name string) ServerStreamMethod[Req, Resp] {
+	return ServerStreamMethod[Req, Resp]{newTarget(name, KindServerStream)}
+}
+
+// Call sends the request; the responses are received from what it returns.
+// The call must be received to its end, or its context cancelled.
+func (m ServerStreamMethod[Req, Resp]) Call(ctx context.Context, c *Client, request *Req, options ...CallOption) (*Receiver[Resp], error) {
+	s, err := c.open(ctx, m.target, options)
+	if err != nil {
+		return nil, err
+	}
+	return &Receiver[Resp]{s}, sendOnly(s, request)
+}
+
+// Handler makes serve the method's handler.
+func (m ServerStreamMethod[Req, Resp]) Handler(serve func(context.Context, *Req, *Sender[Resp]) error) Handler {
+	return Handler{
+		Method: m.target.Method,
+		Stream: func(ctx context.Context, s Stream) error {
+			request := new(Req)
+			if err := receiveOnly(s, request, InvalidArgument); err != nil {
+				return err
+			}
+			return serve(ctx, request, &Sender[Resp]{s})
+		},
+	}
+}
+
+// ClientStreamMethod is a method of many requests and one response.
+type ClientStreamMethod[Req, Resp any] struct{ target *target }
+
+// ClientStream describes a client-streaming method.
+func ClientStream[Req, Resp any](name string) ClientStreamMethod[Req, Resp] {
+	return ClientStreamMethod[Req, Resp]{newTarget(name, KindClientStream)}
+}
+
+// Open begins a call.
+func (m ClientStreamMethod[Req, Resp]) Open(ctx context.Context, c *Client, options ...CallOption) (*RequestStream[Req, Resp], error) {
+	s, err := c.open(ctx, m.target, options)
+	if err != nil {
+		return nil, err
+	}
+	return &RequestStream[Req, Resp]{Sender[Req]{s}}, nil
+}
+
+// Handler makes serve the method's handler.
+func (m ClientStreamMethod[Req, Resp]) Handler(serve func(context.Context, *Receiver[Req]) (*Resp, error)) Handler {
+	return Handler{
+		Method: m.target.Method,
+		Stream: func(ctx context.Context, s Stream) error {
+			response, err := serve(ctx, &Receiver[Req]{s})
+			if err != nil {
+				return err
+			}
+			return s.Send(response)
+		},
+	}
+}
+
+// BidiMethod is a method of many messages both ways.
+type BidiMethod[Req, Resp any] struct{ target *target }
+
+// Bidi describes a bidirectional method.
+func Bidi[Req, Resp any](name string) BidiMethod[Req, Resp] {
+	return BidiMethod[Req, Resp]{newTarget(name, KindBidiStream)}
+}
+
+// Open begins a call. It must be received to its end, or its context
+// cancelled.
+func (m BidiMethod[Req, Resp]) Open(ctx context.Context, c *Client, options ...CallOption) (*BidiStream[Req, Resp], error) {
+	s, err := c.open(ctx, m.target, options)
+	if err != nil {
+		return nil, err
+	}
+	return &BidiStream[Req, Resp]{Sender[Req]{s}, Receiver[Resp]{s}}, nil
+}
+
+// Handler makes serve the method's handler.
+func (m BidiMethod[Req, Resp]) Handler(serve func(context.Context, *BidiStream[Resp, Req]) error) Handler {
+	return Handler{
+		Method: m.target.Method,
+		Stream: func(ctx context.Context, s Stream) error {
+			return serve(ctx, &BidiStream[Resp, Req]{Sender[Resp]{s}, Receiver[Req]{s}})
+		},
+	}
+}
+
+// Sender sends the messages of a stream.
+type Sender[T any] struct{ stream Stream }
+
+// Send sends a message, waiting while the peer is slow to consume. It returns
+// io.EOF once the call is over.
+func (s *Sender[T]) Send(message *T) error { return s.stream.Send(message) }
+
+// CloseSend says that no more messages will be sent; a handler need not.
+func (s *Sender[T]) CloseSend() error { return s.stream.CloseSend() }
+
+// Receiver receives the messages of a stream.
+type Receiver[T any] struct{ stream Stream }
+
+// Receive returns the next message, or io.EOF when there are no more. At the
+// caller's end any other error is the *Status that the call ended with.
+func (r *Receiver[T]) Receive() (*T, error) {
+	message := new(T)
+	if err := r.stream.Receive(message); err != nil {
+		return nil, err
+	}
+	return message, nil
+}
+
+// BidiStream is both ends of a bidirectional call: what it sends and what it
+// receives.
+type BidiStream[Out, In any] struct {
+	Sender[Out]
+	Receiver[In]
+}
+
+// RequestStream is the caller's end of a client-streaming call.
+type RequestStream[Req, Resp any] struct{ Sender[Req] }
+
+// CloseAndReceive says that all requests were sent and waits for the answer.
+func (s *RequestStream[Req, Resp]) CloseAndReceive() (*Resp, error) {
+	if err := s.CloseSend(); err != nil {
+		return nil, err
+	}
+	response := new(Resp)
+	if err := receiveOnly(s.stream, response, Internal); err != nil {
+		return nil, err
+	}
+	return response, nil
+}
+
+// sendOnly sends the single request of a call. That the call ended meanwhile is
+// for Receive to tell.
+func sendOnly(s Stream, request any) error {
+	if err := s.Send(request); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	return s.CloseSend()
+}
+
+// receiveOnly receives the single message of a side that has just one, and the
+// end after it. fault is the code of having none or several.
+func receiveOnly[T any](s Stream, message *T, fault Code) error {
+	if err := s.Receive(message); errors.Is(err, io.EOF) {
+		return Errorf(fault, "there is no message where one is expected")
+	} else if err != nil {
+		return err
+	}
+	switch err := s.Receive(new(T)); {
+	case err == nil:
+		return Errorf(fault, "there are several messages where one is expected")
+	case errors.Is(err, io.EOF):
+		return nil
+	default:
+		return err
+	}
+}

@@ -1,0 +1,165 @@
+package trunkcall
+
+import (
+	"crypto/tls"
+	"log/slog"
+	"time"
+
+	"github.com/trunkcall/trunkcall/go/transport"
+	"github.com/trunkcall/trunkcall/go/wire"
+)
+
+// Limits are what this side accepts from its peers; they are told so when a
+// connection begins. A zero field means the default (spec/limits.md).
+type Limits struct {
+	MessageBytes    uint32 // largest message; default 64 MiB
+	Calls           uint32 // calls that a peer may have open per connection; default 1,024
+	MetadataBytes   uint32 // metadata of one side of a call; default and least 16 KiB
+	MetadataEntries uint32 // likewise; default and least 128
+	Window          uint32 // bytes of a stream that may be unconsumed; default and least 256 KiB
+}
+
+func (l Limits) settings() wire.Settings {
+	s := wire.DefaultSettings()
+	for _, f := range []struct {
+		value uint32
+		field *uint32
+		least uint32
+		most  uint32
+	}{
+		{l.MessageBytes, &s.Message, 1, 1<<32 - 1},
+		{l.Calls, &s.Calls, 1, 1<<20 - 1},
+		{l.MetadataBytes, &s.MetadataBytes, s.MetadataBytes, 32 << 10}, // it must fit a frame beside a status
+		{l.MetadataEntries, &s.MetadataEntries, s.MetadataEntries, 1<<32 - 1},
+		{l.Window, &s.Window, s.Window, wire.MaxWindow},
+	} {
+		if f.value != 0 {
+			*f.field = min(max(f.value, f.least), f.most)
+		}
+	}
+	return s
+}
+
+// common is what clients and servers are both configured with.
+type common struct {
+	limits            Limits
+	interceptors      []Interceptor
+	codec             Codec
+	logger            *slog.Logger
+	keepaliveInterval time.Duration
+	keepaliveTimeout  time.Duration
+	tls               *tls.Config
+}
+
+// Defaults of options (spec/limits.md).
+const (
+	DefaultKeepaliveInterval       = 20 * time.Second // clients
+	DefaultServerKeepaliveInterval = 60 * time.Second
+	DefaultKeepaliveTimeout        = 20 * time.Second
+	DefaultRunningHandlers         = 16384
+	DefaultWaitingCalls            = 4096
+	DefaultDrainGrace              = 30 * time.Second
+)
+
+// Option configures a Client or a Server alike.
+type Option interface {
+	ClientOption
+	ServerOption
+}
+
+// ClientOption configures a Client.
+type ClientOption interface{ applyClient(c *clientOptions) }
+
+// ServerOption configures a Server.
+type ServerOption interface{ applyServer(s *serverOptions) }
+
+type clientOptions struct {
+	common
+	connections  int
+	waitingCalls int
+}
+
+type serverOptions struct {
+	common
+	codecs          []Codec
+	allowClear      bool
+	runningHandlers int
+}
+
+type option func(*common)
+
+func (f option) applyClient(c *clientOptions) { f(&c.common) }
+func (f option) applyServer(s *serverOptions) { f(&s.common) }
+
+type clientOption func(*clientOptions)
+
+func (f clientOption) applyClient(c *clientOptions) { f(c) }
+
+type serverOption func(*serverOptions)
+
+func (f serverOption) applyServer(s *serverOptions) { f(s) }
+
+// WithLimits sets what this side accepts.
+func WithLimits(l Limits) Option { return option(func(c *common) { c.limits = l }) }
+
+// WithInterceptors adds interceptors after those already given.
+func WithInterceptors(interceptors ...Interceptor) Option {
+	return option(func(c *common) { c.interceptors = append(c.interceptors, interceptors...) })
+}
+
+// WithCodec sets the codec of a client's calls, or the one that a server uses
+// for calls with that codec's number. The default is Protobuf.
+func WithCodec(codec Codec) Option { return option(func(c *common) { c.codec = codec }) }
+
+// WithLogger has connection events and refusals logged. The default is not to.
+func WithLogger(logger *slog.Logger) Option { return option(func(c *common) { c.logger = logger }) }
+
+// WithKeepalive has the peer asked for a sign of life after interval without
+// input, and given up after another timeout. An interval of 0 turns it off.
+func WithKeepalive(interval, timeout time.Duration) Option {
+	return option(func(c *common) { c.keepaliveInterval, c.keepaliveTimeout = interval, timeout })
+}
+
+// WithTLS has a client use TLS, or a server offer it on its TCP and Unix
+// listeners. The configuration is not changed; its NextProtos are ignored. For
+// mutual TLS a server sets ClientAuth and ClientCAs, a client Certificates.
+func WithTLS(config *tls.Config) Option { return option(func(c *common) { c.tls = config }) }
+
+// WithConnections sets how many connections a client keeps to its target,
+// with calls spread over them. The default is 1.
+func WithConnections(n int) ClientOption {
+	return clientOption(func(c *clientOptions) { c.connections = max(n, 1) })
+}
+
+// WithWaitingCalls bounds how many of a client's calls wait for a free slot
+// when its connections carry as many as the server allows. The default is
+// 4,096; past it calls fail at once with RESOURCE_EXHAUSTED, not sent.
+func WithWaitingCalls(n int) ClientOption {
+	return clientOption(func(c *clientOptions) { c.waitingCalls = max(n, 0) })
+}
+
+// WithCleartext allows cleartext connections to a server that has TLS.
+func WithCleartext() ServerOption {
+	return serverOption(func(s *serverOptions) { s.allowClear = true })
+}
+
+// WithRunningHandlers bounds how many handlers a server runs at once; further
+// calls are refused. The default is 16,384.
+func WithRunningHandlers(n int) ServerOption {
+	return serverOption(func(s *serverOptions) { s.runningHandlers = max(n, 1) })
+}
+
+func (c *common) transport(handler transport.Handler, pool *transport.Pool) *transport.Config {
+	local := c.limits.settings()
+	local.KeepaliveInterval = uint32(min(c.keepaliveInterval.Milliseconds(), 1<<32-1)) //nolint:gosec // bounded here
+	return &transport.Config{
+		Handler: handler, Pool: pool, Local: local,
+		KeepaliveInterval: c.keepaliveInterval, KeepaliveTimeout: c.keepaliveTimeout,
+	}
+}
+
+func (c *common) log(level slog.Level, message string, args ...any) {
+	if c.logger != nil {
+		c.logger.Log(noContext, level, message, args...)
+	}
+}

@@ -1,0 +1,215 @@
+// Package load puts calls on a server and times them. It knows nothing of any
+// RPC framework: whoever measures one hands in a function that makes a call, so
+// that Trunkcall and every peer beside it are driven and timed by the same code.
+//
+// Two experiments are offered. The closed loop measures capacity: each caller
+// makes its next call when the last one has ended. The open loop (Config.Rate)
+// measures latency: calls have times at which they are due, whether or not
+// earlier ones have been answered, and each is timed from when it was due, so
+// that a stall counts against all who waited because of it. Waiting for the time
+// costs a wake-up of the process per call, which is part of its CPU time: compare
+// CPU time between runs of the closed loop, or of the same rate.
+//
+// For a streaming method one call is one message each way: a caller opens its
+// stream in the factory, sends from a goroutine as fast as the stream takes
+// messages, and its call function receives one. The rate then is the stream's
+// throughput in messages, and the latencies are the gaps between arrivals.
+package load
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Call makes one call and reports how it ended.
+type Call func() error
+
+// Factory prepares the call function of one caller, numbered from 0. It runs
+// before the clock does; opening connections belongs here or before Run. A call
+// function is only ever used by one goroutine at a time.
+type Factory func(caller int) (Call, error)
+
+// Config says how much load to make.
+type Config struct {
+	// Callers is how many calls are in flight at once; in the open loop, how many
+	// at most.
+	Callers int
+
+	// Either Calls, a total for all callers, or Duration ends the run. Calls that
+	// were begun are waited for and counted.
+	Calls    int64
+	Duration time.Duration
+
+	// Rate, in calls per second over all callers, chooses the open loop.
+	Rate float64
+
+	// The warm-up is a closed loop before the clock starts. It ends after Warmup,
+	// or after WarmupCalls calls where that is sooner; WarmupCalls of zero sets no
+	// such bound. A failing call in the warm-up fails the run.
+	Warmup      time.Duration
+	WarmupCalls int64
+}
+
+func (c Config) validate() error {
+	switch {
+	case c.Callers < 1:
+		return errors.New("at least one caller is needed")
+	case c.Calls < 0 || c.Duration < 0 || c.Rate < 0 || c.Warmup < 0 || c.WarmupCalls < 0:
+		return errors.New("calls, durations and rates cannot be negative")
+	case (c.Calls > 0) == (c.Duration > 0):
+		return errors.New("either a number of calls or a duration is needed")
+	}
+	return nil
+}
+
+// Run makes the callers, warms up, and measures.
+func Run(config Config, factory Factory) (Result, error) {
+	if err := config.validate(); err != nil {
+		return Result{}, err
+	}
+	callers := make([]*caller, config.Callers)
+	for i := range callers {
+		call, err := factory(i)
+		if err != nil {
+			return Result{}, fmt.Errorf("caller %d: %w", i, err)
+		}
+		callers[i] = &caller{call: call}
+	}
+	if config.Warmup > 0 {
+		warm := newWindow(config.WarmupCalls, config.Warmup, config.Callers)
+		warm.run(callers, warm.closedLoop)
+		if warm.firstError != nil {
+			return Result{}, fmt.Errorf("in the warm-up: %w", warm.firstError)
+		}
+	}
+	measured := newWindow(config.Calls, config.Duration, config.Callers)
+	if config.Rate > 0 {
+		return measured.openLoop(callers, config.Rate)
+	}
+	measured.run(callers, measured.closedLoop)
+	return measured.result(), nil
+}
+
+// errorPause keeps a caller whose calls fail at once from doing nothing but
+// fail: a run against a dead server stays cheap.
+const errorPause = 10 * time.Millisecond
+
+// caller is one source of calls and the samples it has not handed in yet. Only
+// its own goroutine touches it, so a call takes no lock and no shared memory.
+type caller struct {
+	call    Call
+	samples [128]time.Duration
+	pending int
+}
+
+// window is one stretch of load: the warm-up, or the measured part.
+type window struct {
+	duration time.Duration // zero: until the budget is spent
+	budget   atomic.Int64  // calls not handed out yet
+	chunk    int64         // how many are handed out at a time
+	start    time.Time
+	cpu      time.Duration // of this process, before the start and then over the window
+	seconds  float64
+
+	mu         sync.Mutex // guards what follows
+	recorded   recorder
+	errors     int64
+	firstError error
+}
+
+// unbounded is a budget that no run spends.
+const unbounded = int64(1) << 62
+
+func newWindow(calls int64, duration time.Duration, callers int) *window {
+	w := &window{duration: duration, recorded: newRecorder()}
+	// A small chunk lets all callers end at about the same time; a large one
+	// spares the shared counter.
+	w.chunk = min(max(calls/int64(callers)/32, 1), 64)
+	if calls == 0 {
+		calls, w.chunk = unbounded, unbounded>>32
+	}
+	w.budget.Store(calls)
+	return w
+}
+
+// take hands out calls from the budget; none means that the run is over.
+func (w *window) take() int64 {
+	left := w.budget.Add(-w.chunk) + w.chunk
+	return max(min(left, w.chunk), 0)
+}
+
+// run starts the clock, runs loop for every caller, and stops the clock when the
+// last has ended.
+func (w *window) run(callers []*caller, loop func(*caller)) {
+	w.begin()
+	w.each(callers, loop)
+	w.end()
+}
+
+func (w *window) each(callers []*caller, loop func(*caller)) {
+	var running sync.WaitGroup
+	for _, c := range callers {
+		running.Go(func() { loop(c); w.handIn(c) })
+	}
+	running.Wait()
+}
+
+func (w *window) begin() {
+	w.cpu = processCPU()
+	w.start = time.Now()
+}
+
+func (w *window) end() {
+	w.seconds = time.Since(w.start).Seconds()
+	w.cpu = processCPU() - w.cpu
+}
+
+// closedLoop makes calls back to back. The end of one call is the start of the
+// next, so the clock is read once per call.
+func (w *window) closedLoop(c *caller) {
+	last := time.Since(w.start)
+	for granted := w.take(); granted > 0; granted = w.take() {
+		for ; granted > 0; granted-- {
+			err := c.call()
+			now := time.Since(w.start)
+			w.record(c, now-last)
+			last = now
+			if err != nil {
+				w.fail(err)
+				time.Sleep(errorPause)
+				last = time.Since(w.start)
+			}
+			if w.duration > 0 && last >= w.duration {
+				return
+			}
+		}
+	}
+}
+
+// record notes how long a call took, however it ended.
+func (w *window) record(c *caller, took time.Duration) {
+	c.samples[c.pending] = took
+	if c.pending++; c.pending == len(c.samples) {
+		w.handIn(c)
+	}
+}
+
+// handIn moves the caller's samples to the shared record.
+func (w *window) handIn(c *caller) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.recorded.add(c.samples[:c.pending])
+	c.pending = 0
+}
+
+func (w *window) fail(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.errors++
+	if w.firstError == nil {
+		w.firstError = err
+	}
+}

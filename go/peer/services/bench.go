@@ -1,0 +1,52 @@
+package services
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	benchv1 "github.com/trunkcall/trunkcall/go/gen/bench/v1"
+	"github.com/trunkcall/trunkcall/go/peer/benchmsg"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/emptypb"
+)
+
+// Bench is the benchmark service; see spec/proto/bench/v1/bench.proto.
+type Bench struct {
+	benchv1.UnimplementedBenchServiceServer
+}
+
+func (Bench) Say(_ context.Context, message *benchv1.BenchmarkMessage) (*benchv1.BenchmarkMessage, error) {
+	return benchmsg.Answer(message), nil
+}
+
+func (Bench) Echo(_ context.Context, payload *benchv1.Payload) (*benchv1.Payload, error) {
+	return payload, nil
+}
+
+func (Bench) EchoStream(stream grpc.BidiStreamingServer[benchv1.Payload, benchv1.Payload]) error {
+	for {
+		payload, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil {
+			err = stream.Send(payload)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (Bench) GetDictionary(context.Context, *emptypb.Empty) (*benchv1.Dictionary, error) {
+	return &benchv1.Dictionary{Entries: map[string]string{"a": "1", "b": "2", "c": "3"}}, nil
+}
+
+func (Bench) GetUser(_ context.Context, user *benchv1.UserModel) (*benchv1.UserModel, error) {
+	return user, nil
+}
+
+func (Bench) GetUsers(_ context.Context, users *benchv1.UserModels) (*benchv1.UserModels, error) {
+	return users, nil
+}

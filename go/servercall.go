@@ -1,0 +1,278 @@
+package trunkcall
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+
+	"github.com/trunkcall/trunkcall/go/transport"
+	"github.com/trunkcall/trunkcall/go/wire"
+)
+
+// ServerCall is one call at the server: what a handler can learn of it and add
+// to its answer. CallFromContext finds it. Its methods are safe for concurrent
+// use until the handler has returned.
+type ServerCall struct {
+	// Metadata is the request's; it must not be changed.
+	Metadata Metadata
+
+	server  *Server
+	handler *Handler
+	codec   Codec
+	stream  transport.Stream
+	context handlerContext
+
+	mu         sync.Mutex
+	header     Metadata
+	trailer    Metadata
+	headerSent bool
+}
+
+// Method is the method that was called.
+func (c *ServerCall) Method() Method { return c.handler.Method }
+
+// Codec is the codec of the call's messages.
+func (c *ServerCall) Codec() Codec { return c.codec }
+
+// Peer is the caller's end.
+func (c *ServerCall) Peer() Peer { return peerOf(c.stream.Conn()) }
+
+func peerOf(conn *transport.Conn) Peer {
+	if conn == nil {
+		return Peer{}
+	}
+	return Peer{Remote: conn.Remote(), Local: conn.Local(), TLS: conn.TLS()}
+}
+
+// errHeaderSent is returned when the answer has begun already.
+var errHeaderSent = errors.New("the answer has begun, its header can no longer be changed")
+
+// SetHeader adds to the metadata that goes ahead of the answer. It fails once
+// that was sent, and for metadata that the caller would not take.
+func (c *ServerCall) SetHeader(m Metadata) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.headerSent {
+		return errHeaderSent
+	}
+	return c.addTo(&c.header, m)
+}
+
+// SendHeader adds m to the header and sends it now.
+func (c *ServerCall) SendHeader(m Metadata) error {
+	if err := c.SetHeader(m); err != nil {
+		return err
+	}
+	c.sendHeader()
+	return nil
+}
+
+// SetTrailer adds to the metadata that goes with the end of the call.
+func (c *ServerCall) SetTrailer(m Metadata) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.addTo(&c.trailer, m)
+}
+
+func (c *ServerCall) addTo(to *Metadata, m Metadata) error {
+	sum := append((*to)[:len(*to):len(*to)], m...)
+	limits := c.stream.Conn().PeerLimits()
+	if err := sum.Check(&limits); err != nil {
+		return err
+	}
+	*to = sum
+	return nil
+}
+
+// sendHeader sends the header once, if there is one.
+func (c *ServerCall) sendHeader() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.headerSent && len(c.header) > 0 {
+		c.stream.SendMetadata(c.header)
+	}
+	c.headerSent = true
+}
+
+// Decode fills in the request of a unary call. It is for Handler.Unary, which
+// calls it once.
+func (c *ServerCall) Decode(request any) error {
+	m, ok, surplus := c.stream.TakeFirst()
+	switch {
+	case !ok:
+		return Errorf(InvalidArgument, "%s takes one request, and none was sent", c.handler.Method.Name)
+	case surplus > 0:
+		m.Free()
+		return Errorf(InvalidArgument, "%s takes one request, and %d were sent", c.handler.Method.Name, surplus+1)
+	}
+	err := c.codec.Decode(m.Payload, request)
+	m.Free()
+	if err != nil {
+		return Errorf(InvalidArgument, "the request is not a valid %s message: %v", c.codec.Name(), err)
+	}
+	return nil
+}
+
+// Intercepted reports whether the server has interceptors, which Intercept
+// would run.
+func (c *ServerCall) Intercepted() bool { return len(c.server.options.interceptors) > 0 }
+
+// Intercept runs the server's interceptors around serve, for Handler.Unary.
+func (c *ServerCall) Intercept(
+	ctx context.Context, request any, serve func(ctx context.Context, request any) (any, error),
+) (any, error) {
+	call := c.describe()
+	call.Request = request
+	err := chain(c.server.options.interceptors, func(ctx context.Context, call *Call) (err error) {
+		call.Response, err = serve(ctx, call.Request)
+		return err
+	})(ctx, call)
+	if err := c.adopt(call); err != nil {
+		return nil, err
+	}
+	return call.Response, err
+}
+
+func (c *ServerCall) describe() *Call {
+	return &Call{Method: c.handler.Method, Metadata: c.Metadata, Peer: c.Peer()}
+}
+
+// adopt takes over the metadata that interceptors left on their Call.
+func (c *ServerCall) adopt(call *Call) error {
+	if len(call.Header) > 0 {
+		if err := c.SetHeader(call.Header); err != nil {
+			return err
+		}
+	}
+	if len(call.Trailer) > 0 {
+		return c.SetTrailer(call.Trailer)
+	}
+	return nil
+}
+
+// Serve runs the handler of a call on a worker.
+func (s serverConnections) Serve(w *transport.Worker, st *transport.Stream) {
+	c := st.Owner.(*ServerCall) //nolint:forcetypeassert // Accept sets nothing else
+	defer func() {
+		s.running.Add(-1)
+		if p := recover(); p != nil {
+			s.options.log(slog.LevelError, "handler panicked", "method", c.handler.Method.Name,
+				"panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			// What a panic says is for the log: it may hold secrets.
+			w.Ending = wire.Ending{Code: Internal, Message: "the handler panicked"}
+		}
+		c.context.cancel(context.Canceled)
+	}()
+	var response any
+	var err error
+	if c.handler.Unary != nil {
+		response, err = c.handler.Unary(&c.context, c)
+	} else {
+		err = c.serveStream()
+	}
+	c.finish(w, response, err)
+}
+
+func (c *ServerCall) serveStream() error {
+	var stream Stream = (*serverStream)(c)
+	if !c.Intercepted() {
+		return c.handler.Stream(&c.context, stream)
+	}
+	call := c.describe()
+	call.Stream = stream
+	err := chain(c.server.options.interceptors, func(ctx context.Context, call *Call) error {
+		return c.handler.Stream(ctx, call.Stream)
+	})(&c.context, call)
+	if adopted := c.adopt(call); adopted != nil && err == nil && !errors.Is(adopted, errHeaderSent) {
+		err = adopted
+	}
+	return err
+}
+
+// finish says how the call ended.
+func (c *ServerCall) finish(w *transport.Worker, response any, err error) {
+	c.mu.Lock()
+	hasHeader := len(c.header) > 0
+	w.Ending = wire.Ending{Metadata: c.trailer}
+	c.mu.Unlock()
+	if hasHeader {
+		c.sendHeader()
+	}
+	if err == nil && c.handler.Unary != nil {
+		if w.Scratch, err = c.codec.Append(w.Scratch[:0], response); err != nil {
+			err = Errorf(Internal, "the response is not a valid %s message: %v", c.codec.Name(), err)
+		} else {
+			err = c.checkSize(len(w.Scratch))
+		}
+	}
+	if err != nil {
+		endingOf(&w.Ending, err)
+		return
+	}
+	w.Ending.HasMessage = c.handler.Unary != nil
+	w.Ending.Payload = w.Scratch
+}
+
+// checkSize refuses a message that the caller would not take.
+func (c *ServerCall) checkSize(size int) error {
+	if size <= wire.MinPiece {
+		return nil // nearly always; a lower limit of the peer's is its own to enforce
+	}
+	if limits := c.stream.Conn().PeerLimits(); uint64(size) > uint64(limits.Message) { //nolint:gosec // not negative
+		return Errorf(ResourceExhausted, "message of %d bytes exceeds the peer's max_message %d", size, limits.Message)
+	}
+	return nil
+}
+
+// serverStream is a ServerCall as the Stream of its handler.
+type serverStream ServerCall
+
+func (s *serverStream) Send(message any) error {
+	c := (*ServerCall)(s)
+	buffer := transport.GetBuffer(0)
+	var err error
+	if buffer.B, err = c.codec.Append(buffer.B, message); err != nil {
+		return Errorf(Internal, "the response is not a valid %s message: %v", c.codec.Name(), err)
+	}
+	if err := c.checkSize(len(buffer.B)); err != nil {
+		return err
+	}
+	c.sendHeader()
+	err = c.stream.Send(buffer.B, 0, false)
+	buffer.Free()
+	if err != nil {
+		return c.stopped()
+	}
+	return nil
+}
+
+func (s *serverStream) Receive(message any) error {
+	c := (*ServerCall)(s)
+	m, err := c.stream.Receive()
+	if err != nil {
+		if c.context.Err() != nil {
+			return c.stopped()
+		}
+		return io.EOF
+	}
+	err = c.codec.Decode(m.Payload, message)
+	m.Free()
+	if err != nil {
+		return Errorf(InvalidArgument, "the request is not a valid %s message: %v", c.codec.Name(), err)
+	}
+	return nil
+}
+
+func (s *serverStream) CloseSend() error { return nil }
+
+// stopped is what a handler is told when its call ended without it.
+func (c *ServerCall) stopped() error {
+	if err := c.context.Err(); err != nil {
+		return StatusOf(err)
+	}
+	return &Status{Code: Canceled, Message: "the call is over"}
+}

@@ -1,0 +1,53 @@
+package transport
+
+import "sync"
+
+// Buffer is a reusable piece of memory.
+type Buffer struct {
+	B []byte
+}
+
+// Buffers come in these sizes; larger ones are left to the collector.
+var bufferSizes = [...]int{1 << 10, 8 << 10, 64 << 10}
+
+var bufferPools [len(bufferSizes)]sync.Pool
+
+// GetBuffer returns an empty buffer with room for n bytes.
+func GetBuffer(n int) *Buffer {
+	for i, size := range bufferSizes {
+		if n <= size {
+			if b, ok := bufferPools[i].Get().(*Buffer); ok {
+				return b
+			}
+			return &Buffer{B: make([]byte, 0, size)}
+		}
+	}
+	return &Buffer{B: make([]byte, 0, n)}
+}
+
+// Free gives b back. Nothing may use its bytes any more.
+func (b *Buffer) Free() {
+	for i := len(bufferSizes) - 1; i >= 0; i-- {
+		if size := bufferSizes[i]; cap(b.B) >= size {
+			if cap(b.B) <= 2*size {
+				b.B = b.B[:0]
+				bufferPools[i].Put(b)
+			}
+			return
+		}
+	}
+}
+
+// readSize is how much one read asks for: many frames, and always one whole.
+const readSize = 128 << 10
+
+var readPool = sync.Pool{New: func() any { return &Buffer{B: make([]byte, readSize)} }}
+
+// outSize is what a buffer of outgoing bytes begins with. Those that grew past
+// outKept are not kept.
+const (
+	outSize = 16 << 10
+	outKept = 512 << 10
+)
+
+var outPool = sync.Pool{New: func() any { return &Buffer{B: make([]byte, 0, outSize)} }}

@@ -1,0 +1,161 @@
+package transport
+
+import (
+	"errors"
+
+	"github.com/trunkcall/trunkcall/go/wire"
+)
+
+// Call is the caller's end of one call. A unary Call can be used again once it
+// has ended.
+type Call struct {
+	Stream
+
+	// Header is the metadata that came ahead of the answer.
+	Header wire.Metadata
+	// Ending is how the call ended, valid once it has. Its payload lies in Buf.
+	Ending wire.Ending
+	// Buf is memory for the request before Open and for the answer afterwards.
+	Buf []byte
+
+	answered bool // Header is known
+	ended    bool
+	unary    bool
+	wake     chan struct{} // unary: the call ended
+	heading  bool          // somebody waits on header
+	header   chan struct{}
+}
+
+// NewCall returns a call to use with Conn.Open.
+func NewCall(unary bool) *Call {
+	call := &Call{unary: unary}
+	call.Stream.Stream.Owner = call
+	if unary {
+		call.wake = make(chan struct{}, 1)
+	}
+	return call
+}
+
+// Reset makes an ended unary call ready for its next use.
+func (call *Call) Reset() {
+	call.dropInbox()
+	call.Header, call.Ending = nil, wire.Ending{}
+	call.answered, call.ended, call.halfClosed, call.queued = false, false, false, false
+	if cap(call.Buf) > 64<<10 {
+		call.Buf = nil
+	}
+	call.conn = nil
+}
+
+// Reasons that a call was not opened on a connection: nothing of it was sent.
+var (
+	ErrNoSlot   = errors.New("all call slots of the connection are taken")
+	ErrDraining = errors.New("the connection is draining")
+)
+
+// Open opens a call and sees to it that it is written. The metadata has passed
+// Metadata.Check. On an error nothing was sent; the error is ErrNoSlot,
+// ErrDraining or why the connection is over. promised says that AwaitSlot
+// promised a slot for the call.
+func (c *Conn) Open(call *Call, out *wire.Outgoing, promised bool) error {
+	c.mu.Lock()
+	if promised {
+		c.granted--
+	}
+	switch {
+	case c.closed:
+		err := c.cause
+		c.unlock()
+		return err
+	case c.closing || c.inputEnded || !c.session.AcceptsCalls():
+		c.unlock()
+		return ErrDraining
+	case !promised && !c.slotFreeLocked(), !c.session.HasSlots(1):
+		c.unlock()
+		return ErrNoSlot
+	}
+	call.conn = c
+	call.queued = c.session.Open(&call.Stream.Stream, out)
+	c.settle()
+	return nil
+}
+
+// Wait waits until the call, which is unary, has ended. It reports false when
+// done is closed first; the call then goes on until GiveUp.
+func (call *Call) Wait(done <-chan struct{}) bool {
+	if done == nil {
+		<-call.wake
+		return true
+	}
+	select {
+	case <-call.wake:
+		return true
+	case <-done:
+		return false
+	}
+}
+
+// GiveUp ends the call now, as ending says, and tells the callee. It does
+// nothing when the call has ended already: one outcome only. Either way Ending
+// is valid when it returns, and nobody touches the call any more.
+func (call *Call) GiveUp(reason uint32, ending *wire.Ending) {
+	c := call.conn
+	c.mu.Lock()
+	if call.ended {
+		c.unlock()
+		if call.unary {
+			<-call.wake // sent, or about to be
+		}
+		return
+	}
+	c.session.Cancel(&call.Stream.Stream, reason)
+	call.end(ending)
+	call.wakeReceiver()
+	call.wakeSender()
+	c.settle()
+}
+
+// end notes how the call ended; the lock is held.
+func (call *Call) end(e *wire.Ending) {
+	call.ended, call.halfClosed = true, true
+	call.answer()
+	call.Ending = *e
+	if e.HasMessage {
+		if call.unary {
+			call.Buf = append(call.Buf[:0], e.Payload...)
+			call.Ending.Payload = call.Buf
+		} else {
+			call.push(e.Payload, e.Compression, 0, false)
+		}
+	}
+}
+
+// AwaitHeader waits for the metadata that comes ahead of the answer. It is
+// empty when there is none, which is known with the first message or the end.
+func (call *Call) AwaitHeader() wire.Metadata {
+	c := call.conn
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for !call.answered && !call.over() {
+		call.waitLocked(&call.heading, &call.header)
+	}
+	return call.Header
+}
+
+// answer notes that Header is known, be it empty; the lock is held.
+func (call *Call) answer() {
+	call.answered = true
+	if call.heading {
+		call.heading = false
+		call.header <- struct{}{}
+	}
+}
+
+// Result returns how the call ended; it is to be called after Receive returned
+// io.EOF.
+func (call *Call) Result() *wire.Ending {
+	c := call.conn
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return &call.Ending
+}

@@ -1,0 +1,407 @@
+package transport
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/trunkcall/trunkcall/go/wire"
+)
+
+// Handler is what a connection needs of the floor above. Its methods are
+// called by several goroutines at once for different connections.
+type Handler interface {
+	// Accept decides about a call that the peer opens. It runs under the
+	// connection's lock: it must not block and must not call the Conn. The
+	// stream that it returns is new, with Owner set.
+	Accept(c *Conn, in *wire.Incoming) (*Stream, *wire.Refusal)
+	// Serve runs an accepted call and says how it ended, in w.Ending.
+	Serve(w *Worker, st *Stream)
+	// Dropped says that an accepted call ended before Serve could start.
+	Dropped(st *Stream)
+	// Stopped tells that the call ended without its handler, under the lock.
+	Stopped(st *Stream, code wire.Code)
+	// Ready says that the peer's preface has arrived, under the lock.
+	Ready(c *Conn, p *wire.Preface)
+	// GoesAway says that the peer asked for no more calls, under the lock.
+	GoesAway(c *Conn, reason uint32, text string)
+	// Closed says that the connection is over, once, without the lock.
+	Closed(c *Conn, err error)
+}
+
+// Config is what connections of one client or server have in common.
+type Config struct {
+	Handler           Handler
+	Pool              *Pool
+	Local             wire.Settings
+	KeepaliveInterval time.Duration // without input before a PING; 0: none
+	KeepaliveTimeout  time.Duration // after the PING before the peer is given up
+}
+
+// Conn is a session on a socket. Its methods are safe for concurrent use.
+type Conn struct {
+	// Owner is what NewConn was given, for the floor above.
+	Owner any
+
+	config   *Config
+	socket   net.Conn
+	raw      syscall.RawConn // nil when progress cannot be read exactly: TLS, memory
+	acceptor bool
+
+	mu      sync.Mutex
+	session *wire.Session
+	closed  bool  // the session is over
+	cause   error // why
+
+	// Reading.
+	reading    bool    // some goroutine reads
+	in         *Buffer // input not parsed yet, nil when there is none
+	inStart    int
+	inEnd      int
+	prefixed   bool // in holds input that came before the session
+	inputEnded bool // the peer half-closed
+	readFD     func(fd uintptr) bool
+	readN      int
+	readErr    error
+
+	// Writing.
+	flushing  bool    // some goroutine writes
+	scheduled bool    // some goroutine is about to
+	gathered  *Buffer // holds the session's outgoing bytes
+	since     int64   // when the first of them was appended
+	passed    uint64  // outgoing bytes that may have reached the peer
+	writing   []byte
+	writeFD   func(fd uintptr) bool
+	wroteN    int
+	wroteErr  error
+
+	// Running calls.
+	helperPending bool
+	queue         []*Stream // accepted, not started
+	queueHead     int
+	wake          []*Call     // ended, their callers not woken yet
+	waiters       []chan bool // callers that wait for a slot, in order
+	granted       int         // slots that were promised to some of them
+
+	timer   *time.Timer
+	timerAt int64
+
+	closing  bool  // half-closed after draining
+	lingerBy int64 // when to stop waiting for the peer's end of stream
+	parting  bool  // a violation ended the session, the peer is to be told
+}
+
+// clock is the time that sessions are given.
+var clockBase = time.Now()
+
+func clock() int64 { return int64(time.Since(clockBase)) }
+
+// NewConn begins a session on socket, of which prefix was read already. It
+// starts to read at once.
+func NewConn(config *Config, socket net.Conn, acceptor bool, prefix []byte, owner any) *Conn {
+	c := &Conn{Owner: owner, config: config, socket: socket, acceptor: acceptor}
+	if s, ok := socket.(syscall.Conn); ok {
+		if raw, err := s.SyscallConn(); err == nil {
+			c.raw = raw
+			c.readFD, c.writeFD = c.readOnce, c.writeOnce
+		}
+	}
+	now := clock()
+	c.session = wire.NewSession((*events)(c), wire.Options{
+		Acceptor:          acceptor,
+		Local:             config.Local,
+		KeepaliveInterval: int64(config.KeepaliveInterval),
+		KeepaliveTimeout:  int64(config.KeepaliveTimeout),
+		Grab:              c.grab,
+	}, now)
+	if len(prefix) > 0 {
+		c.in = readPool.Get().(*Buffer) //nolint:forcetypeassert // readPool holds nothing else
+		c.inEnd = copy(c.in.B, prefix)
+		c.prefixed = true
+	}
+	if config.KeepaliveInterval > 0 {
+		c.mu.Lock()
+		c.armLocked(now + int64(config.KeepaliveInterval))
+		c.mu.Unlock()
+	}
+	c.helperPending = true
+	config.Pool.run(c)
+	return c
+}
+
+// grab gives the session memory for outgoing bytes; the lock is held.
+func (c *Conn) grab() []byte {
+	c.gathered = outPool.Get().(*Buffer) //nolint:forcetypeassert // outPool holds nothing else
+	c.since = clock()
+	return c.gathered.B[:0]
+}
+
+// Local and Remote are the addresses of the socket.
+func (c *Conn) Local() net.Addr { return c.socket.LocalAddr() }
+
+// Remote is the peer's address.
+func (c *Conn) Remote() net.Addr { return c.socket.RemoteAddr() }
+
+// TLS returns the state of the TLS connection, nil without TLS.
+func (c *Conn) TLS() *tls.ConnectionState {
+	if t, ok := c.socket.(interface{ ConnectionState() tls.ConnectionState }); ok {
+		state := t.ConnectionState()
+		return &state
+	}
+	return nil
+}
+
+// PeerLimits returns the limits that the peer stated, or the defaults until it
+// has.
+func (c *Conn) PeerLimits() wire.Settings {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return *c.session.Remote()
+}
+
+// Counts returns how many calls this side and the peer have open.
+func (c *Conn) Counts() (opened, served int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.session.OpenCalls(), c.session.OpenServed()
+}
+
+// Err returns why the connection is over, nil while it is not.
+func (c *Conn) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.cause
+}
+
+// Drain asks the peer to open no more calls; when the calls that run are
+// answered, the connection closes.
+func (c *Conn) Drain(text string) {
+	c.mu.Lock()
+	if !c.closed {
+		c.session.GoAway(0, text)
+		c.flushLocked()
+		c.closeIfDrainedLocked()
+	}
+	c.unlock()
+}
+
+// Shut is Close after telling the peer, so that what it has still to read
+// arrives.
+func (c *Conn) Shut(reason error) {
+	c.mu.Lock()
+	if !c.closed {
+		c.session.GoAway(0, reason.Error())
+		c.partLocked(reason)
+	}
+	c.unlock()
+}
+
+// Close ends the connection now: calls end as they would if it were lost.
+func (c *Conn) Close(reason error) {
+	c.mu.Lock()
+	c.failLocked(reason)
+	c.unlock()
+}
+
+// unlock releases the lock, then wakes the callers whose calls ended.
+func (c *Conn) unlock() {
+	if len(c.waiters) > 0 {
+		c.admitLocked()
+	}
+	if len(c.wake) == 0 {
+		c.mu.Unlock()
+		return
+	}
+	wake := c.wake
+	c.wake = nil
+	c.mu.Unlock()
+	for i, call := range wake {
+		wake[i] = nil
+		call.wake <- struct{}{}
+	}
+}
+
+// failLocked ends the session and the socket.
+func (c *Conn) failLocked(cause error) {
+	if c.closed {
+		return
+	}
+	c.closed = true
+	c.cause = cause
+	c.stopTimerLocked()
+	c.session.Close(c.passed, c.lostText(cause))
+	_ = c.socket.Close()
+	go c.config.Handler.Closed(c, cause)
+}
+
+func (c *Conn) lostText(cause error) string {
+	return fmt.Sprintf("connection to %v lost: %s", c.Remote(), Describe(cause))
+}
+
+// Describe puts an error of the network into one line without the addresses,
+// which the reader knows already.
+func Describe(err error) string {
+	var op *net.OpError
+	switch {
+	case errors.Is(err, io.EOF):
+		return "closed by the peer"
+	case errors.As(err, &op) && op.Err != nil:
+		return op.Err.Error()
+	default:
+		return err.Error()
+	}
+}
+
+// violateLocked ends the connection because of what the peer sent: it is told,
+// the output is half-closed, and a bounded amount of input is thrown away so
+// that what was written before still arrives (section 9.4).
+func (c *Conn) violateLocked(err *wire.Error) {
+	if c.closed {
+		return
+	}
+	reason := uint32(1)
+	switch err.Class {
+	case wire.ErrFlood:
+		reason = 2
+	case wire.ErrSilence:
+		reason = 3
+	}
+	if err.Class != wire.ErrVersion {
+		c.session.GoAway(reason, err.Error())
+	}
+	c.partLocked(err)
+}
+
+// partLocked ends the session and leaves the socket to part.
+func (c *Conn) partLocked(cause error) {
+	c.session.Close(c.passed, c.lostText(cause))
+	c.closed = true
+	c.cause = cause
+	c.parting = true
+	c.stopTimerLocked()
+	if !c.flushing {
+		go c.part()
+	}
+}
+
+// Bounds on what is read from a peer before the socket is closed.
+const (
+	lingerTime  = time.Second
+	lingerBytes = 1 << 20
+)
+
+// flushedLocked gives the role of writing back.
+func (c *Conn) flushedLocked() {
+	c.flushing = false
+	if c.parting {
+		go c.part()
+	}
+}
+
+// part tells the peer why the connection ends, half-closes, and reads for a
+// while.
+func (c *Conn) part() {
+	_ = c.socket.SetDeadline(time.Now().Add(lingerTime))
+	c.mu.Lock()
+	aligned := c.passed == c.session.Moved()
+	rest := c.session.Take()
+	c.mu.Unlock()
+	if aligned { // else the peer would read it as the rest of a frame
+		_, _ = c.socket.Write(rest)
+	}
+	linger(c.socket)
+	_ = c.socket.Close()
+	c.config.Handler.Closed(c, c.cause)
+}
+
+// linger half-closes and throws away a bounded amount of input, within the
+// socket's deadline: unread input at a close can make TCP throw away what was
+// written last.
+func linger(socket net.Conn) {
+	if half, ok := socket.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
+		_, _ = io.CopyN(io.Discard, socket, lingerBytes)
+	}
+}
+
+// errDrained is the cause of an orderly end.
+var errDrained = errors.New("drained")
+
+// Drained reports whether err is the orderly end of a connection.
+func Drained(err error) bool { return errors.Is(err, errDrained) }
+
+// closeIfDrainedLocked closes once both sides said that they open no more
+// calls and none is open: it half-closes and waits a while for the peer to do
+// so too, since unread input at a close can make TCP throw away what was
+// written (section 9.3).
+func (c *Conn) closeIfDrainedLocked() {
+	if c.closed || c.closing || c.flushing || c.session.HasOutput() {
+		return
+	}
+	if c.inputEnded && c.session.OpenServed() == 0 {
+		c.failLocked(errDrained)
+		return
+	}
+	if !c.session.Drained() {
+		return
+	}
+	c.closing = true
+	half, ok := c.socket.(interface{ CloseWrite() error })
+	if !ok || half.CloseWrite() != nil {
+		c.failLocked(errDrained)
+		return
+	}
+	c.lingerBy = clock() + int64(lingerTime)
+	c.armLocked(c.lingerBy)
+}
+
+// armLocked has tick called at or before the given time.
+func (c *Conn) armLocked(at int64) {
+	if at == 0 || c.closed || c.timerAt != 0 && c.timerAt <= at {
+		return
+	}
+	c.timerAt = at
+	wait := time.Duration(max(at-clock(), 0))
+	if c.timer == nil {
+		c.timer = time.AfterFunc(wait, c.tick)
+	} else {
+		c.timer.Reset(wait)
+	}
+}
+
+func (c *Conn) stopTimerLocked() {
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+}
+
+func (c *Conn) tick() {
+	c.mu.Lock()
+	defer c.unlock()
+	if c.closed {
+		return
+	}
+	c.timerAt = 0
+	now := clock()
+	if c.lingerBy != 0 && now >= c.lingerBy {
+		c.failLocked(errDrained)
+		return
+	}
+	next, err := c.session.Tick(now)
+	if err != nil {
+		c.violateLocked(err)
+		return
+	}
+	c.armLocked(next)
+	c.armLocked(c.lingerBy)
+	c.flushLocked()
+	c.closeIfDrainedLocked()
+}
+
+// TimeOf turns a session's time into one of package time, with its monotonic
+// reading.
+func TimeOf(sessionTime int64) time.Time { return clockBase.Add(time.Duration(sessionTime)) }

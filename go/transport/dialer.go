@@ -1,0 +1,117 @@
+package transport
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+)
+
+// ALPN is the protocol name in TLS's application-layer negotiation
+// (section 11).
+const ALPN = "trunk"
+
+// Defaults of dialling (spec/limits.md).
+const (
+	DialTimeout        = 10 * time.Second // for all addresses of a target together
+	DialAddressTimeout = 3 * time.Second  // for each, when there are several
+)
+
+// Dial opens a socket to the first address of target that answers. A target is
+// HOST:PORT, unix:PATH, mem:NAME, or several of them separated by commas; a
+// host name stands for all its addresses. With tlsConfig the TLS handshake is
+// part of it. The error names every address that was tried and why it failed.
+func Dial(ctx context.Context, target string, tlsConfig *tls.Config) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, DialTimeout)
+	defer cancel()
+	addresses, err := resolve(ctx, target)
+	if err != nil {
+		return nil, err
+	}
+	var failures []error
+	for _, a := range addresses {
+		socket, err := dialOne(ctx, a, tlsConfig, len(addresses) > 1)
+		if err == nil {
+			return socket, nil
+		}
+		failures = append(failures, fmt.Errorf("%s: %s", a.text, Describe(err)))
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return nil, errors.Join(failures...)
+}
+
+// address is one place to dial.
+type address struct {
+	network, where string
+	serverName     string // for TLS
+	text           string
+}
+
+func resolve(ctx context.Context, target string) ([]address, error) {
+	var all []address
+	for _, part := range strings.Split(target, ",") {
+		part = strings.TrimSpace(part)
+		if network, name, ok := strings.Cut(part, ":"); ok && (network == "unix" || network == "mem") {
+			all = append(all, address{network, name, "localhost", part})
+			continue
+		}
+		host, port, err := net.SplitHostPort(part)
+		if err != nil {
+			return nil, fmt.Errorf("target %q: want HOST:PORT or unix:PATH", part)
+		}
+		if host == "" {
+			host = "localhost"
+		}
+		if net.ParseIP(host) != nil {
+			all = append(all, address{"tcp", part, host, part})
+			continue
+		}
+		found, err := net.DefaultResolver.LookupHost(ctx, host)
+		if err != nil {
+			return nil, fmt.Errorf("target %q: %w", part, err)
+		}
+		for _, ip := range found {
+			where := net.JoinHostPort(ip, port)
+			all = append(all, address{"tcp", where, host, where})
+		}
+	}
+	return all, nil
+}
+
+func dialOne(ctx context.Context, a address, tlsConfig *tls.Config, several bool) (net.Conn, error) {
+	if several {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, DialAddressTimeout)
+		defer cancel()
+	}
+	var socket net.Conn
+	var err error
+	if a.network == "mem" {
+		socket, err = dialMemory(a.where)
+	} else {
+		socket, err = (&net.Dialer{}).DialContext(ctx, a.network, a.where)
+	}
+	if err != nil || tlsConfig == nil {
+		return socket, err
+	}
+	config := tlsConfig.Clone()
+	config.NextProtos = []string{ALPN}
+	if config.ServerName == "" {
+		config.ServerName = a.serverName
+	}
+	secure := tls.Client(socket, config)
+	if err := secure.HandshakeContext(ctx); err != nil {
+		_ = socket.Close()
+		var record tls.RecordHeaderError
+		if errors.As(err, &record) {
+			return nil, errors.New("the server does not speak TLS on this port")
+		}
+		return nil, fmt.Errorf("TLS: %w", err)
+	}
+	return secure, nil
+}

@@ -1,0 +1,103 @@
+package transport
+
+import "github.com/trunkcall/trunkcall/go/wire"
+
+// events is a Conn as its session sees it; every method runs under the lock.
+type events Conn
+
+func (e *events) Accept(in *wire.Incoming) (*wire.Stream, *wire.Refusal) {
+	c := (*Conn)(e)
+	st, refusal := c.config.Handler.Accept(c, in)
+	if refusal != nil {
+		return nil, refusal
+	}
+	st.conn = c
+	st.arrived = c.session.Now()
+	st.oneWay = in.OneWay
+	st.halfClosed = in.End
+	if in.HasMessage {
+		st.push(in.Payload, in.Compression, in.Cost, false)
+	}
+	if !st.Whole || in.End {
+		c.queue = append(c.queue, st)
+	}
+	return &st.Stream, nil
+}
+
+func (e *events) Message(s *wire.Stream, payload []byte, compression uint8, cost uint32, owned bool) {
+	st := streamOf(s)
+	if call, ok := s.Owner.(*Call); ok && !call.answered {
+		call.answer()
+	}
+	st.push(payload, compression, cost, owned)
+	st.wakeReceiver()
+}
+
+func (e *events) HalfClosed(s *wire.Stream) {
+	st := streamOf(s)
+	st.halfClosed = true
+	if st.Whole {
+		c := (*Conn)(e)
+		c.queue = append(c.queue, st)
+	}
+	st.wakeReceiver()
+}
+
+func (e *events) Stopped(s *wire.Stream, code wire.Code) {
+	st := streamOf(s)
+	st.stopped = code
+	st.wakeReceiver()
+	st.wakeSender()
+	h := (*Conn)(e).config.Handler
+	if st.Whole && !st.halfClosed {
+		st.dropInbox()
+		h.Dropped(st) // it never came to stand in the queue
+		return
+	}
+	h.Stopped(st, code)
+}
+
+func (e *events) EarlyMetadata(s *wire.Stream, m wire.Metadata) {
+	call := callOf(s)
+	call.Header = m
+	call.answer()
+}
+
+func (e *events) Ended(s *wire.Stream, ending *wire.Ending) {
+	call := callOf(s)
+	call.end(ending)
+	if call.unary {
+		e.wake = append(e.wake, call)
+		return
+	}
+	call.wakeReceiver()
+	call.wakeSender()
+}
+
+func (e *events) Sent(s *wire.Stream) {
+	st := streamOf(s)
+	st.queued = false
+	st.wakeSender()
+}
+
+func (e *events) PeerReady(p *wire.Preface) {
+	c := (*Conn)(e)
+	c.config.Handler.Ready(c, p)
+}
+
+func (e *events) PeerGoesAway(reason uint32, text string) {
+	c := (*Conn)(e)
+	c.config.Handler.GoesAway(c, reason, text)
+}
+
+// streamOf returns the object that embeds s on this floor.
+func streamOf(s *wire.Stream) *Stream {
+	if call, ok := s.Owner.(*Call); ok {
+		return &call.Stream
+	}
+	return s.Owner.(*Stream) //nolint:forcetypeassert // Init sets nothing else
+}
+
+func callOf(s *wire.Stream) *Call {
+	return s.Owner.(*Call) //nolint:forcetypeassert // sessions report these events for calls only
+}

@@ -1,0 +1,151 @@
+package transport
+
+import (
+	"errors"
+	"runtime"
+	"syscall"
+)
+
+// Writing. Whoever appended frames sees to it that they are written, in one
+// system call for as many frames as possible: a lone caller writes at once;
+// one of many lets the others append first. Nobody waits for a peer that does
+// not read: what the socket does not take goes to a goroutine of its own.
+
+const (
+	// flushRounds is how often one goroutine writes what others appended
+	// meanwhile before it hands over, so that no caller works for all others
+	// for long.
+	flushRounds = 3
+	// staleFlush is how long answers may wait, in nanoseconds, for a goroutine
+	// that runs one handler after the other.
+	staleFlush = 100e3
+	// fullFlush is how many bytes are worth a system call of their own.
+	fullFlush = 64 << 10
+)
+
+// settleLocked is called after frames were appended, and releases the lock.
+func (c *Conn) settle() {
+	if c.flushing || c.scheduled || !c.session.HasOutput() {
+		c.unlock()
+		return
+	}
+	if c.session.OpenCalls() > 1 {
+		// Others are likely to append soon: let those that can run do so.
+		c.scheduled = true
+		c.unlock()
+		runtime.Gosched()
+		c.mu.Lock()
+		c.scheduled = false
+	}
+	c.flushLocked()
+	c.unlock()
+}
+
+// flushLocked writes what gathered, unless somebody else does. It holds the
+// lock on entry and on return, not in between.
+func (c *Conn) flushLocked() {
+	if c.flushing {
+		return
+	}
+	for round := 0; c.session.HasOutput() && !c.closed; round++ {
+		if c.raw == nil || round == flushRounds {
+			c.flushing = true
+			go c.flushBlocking(nil)
+			return
+		}
+		taken, buffer := c.takeLocked()
+		if len(taken) == 0 {
+			return // what there is waits for credit
+		}
+		c.flushing = true
+		c.mu.Unlock()
+		c.writing = taken
+		err := c.raw.Write(c.writeFD)
+		n := c.wroteN
+		if err == nil {
+			err = c.wroteErr
+		}
+		c.writing = nil
+		c.mu.Lock()
+		c.passed += uint64(n) //nolint:gosec // not negative
+		if err == nil && n < len(taken) {
+			buffer.B = taken
+			go c.flushBlocking(buffer)
+			return
+		}
+		c.flushedLocked()
+		if err != nil {
+			c.failLocked(err)
+			return
+		}
+		recycle(buffer, taken)
+	}
+}
+
+// takeLocked takes what gathered, with the buffer that it lies in.
+func (c *Conn) takeLocked() ([]byte, *Buffer) {
+	taken := c.session.Take()
+	buffer := c.gathered
+	c.gathered = nil
+	return taken, buffer
+}
+
+func recycle(buffer *Buffer, taken []byte) {
+	if buffer != nil && cap(taken) <= outKept {
+		buffer.B = taken[:0]
+		outPool.Put(buffer)
+	}
+}
+
+// writeOnce is the body of RawConn.Write: one attempt that never waits.
+func (c *Conn) writeOnce(fd uintptr) bool {
+	c.wroteN, c.wroteErr = 0, nil
+	for {
+		n, err := syscall.Write(int(fd), c.writing) //nolint:gosec // a descriptor is an int
+		switch {
+		case n > 0:
+			c.wroteN = n
+		case errors.Is(err, syscall.EINTR):
+			continue
+		case err != nil && !errors.Is(err, syscall.EAGAIN):
+			c.wroteErr = err
+		}
+		return true
+	}
+}
+
+// flushBlocking writes until nothing is left, in a goroutine of its own that
+// may wait for the peer. c.flushing is set. rest, if any, was passed to the
+// socket in part.
+func (c *Conn) flushBlocking(rest *Buffer) {
+	c.mu.Lock()
+	for !c.closed {
+		var taken []byte
+		buffer := rest
+		if rest != nil {
+			taken = rest.B[len(rest.B)-int(c.session.Moved()-c.passed):] //nolint:gosec // what of it is left
+			rest = nil
+		} else if taken, buffer = c.takeLocked(); len(taken) == 0 {
+			break
+		}
+		if c.raw == nil {
+			c.passed += uint64(len(taken)) // how far it gets cannot be known
+		}
+		c.mu.Unlock()
+		n, err := c.socket.Write(taken)
+		c.mu.Lock()
+		if c.raw != nil {
+			c.passed += uint64(n) //nolint:gosec // not negative
+		}
+		if err != nil {
+			c.failLocked(err)
+			break
+		}
+		if buffer != nil {
+			recycle(buffer, taken[:0:cap(taken)])
+		}
+	}
+	c.flushedLocked()
+	c.closeIfDrainedLocked()
+	c.unlock()
+}

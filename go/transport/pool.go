@@ -1,0 +1,172 @@
+package transport
+
+import (
+	"sync"
+
+	"github.com/trunkcall/trunkcall/go/wire"
+)
+
+// maxIdle is how many goroutines a pool keeps without work.
+const maxIdle = 128
+
+// Pool is the goroutines that read the connections of one client or server and
+// run the calls that arrive on them. Goroutines are reused, because a warm one
+// has its stack grown and its scratch memory at hand. Safe for concurrent use.
+type Pool struct {
+	mu     sync.Mutex
+	idle   []*Worker // the last to finish is the first to be used again
+	closed bool
+}
+
+// Worker is one goroutine of a Pool, with the memory that it reuses from call
+// to call.
+type Worker struct {
+	pool *Pool
+	work chan *Conn
+
+	// Scratch is for Handler.Serve to build an answer in.
+	Scratch []byte
+	// Ending is where Handler.Serve leaves how the call ended.
+	Ending wire.Ending
+}
+
+// run has some goroutine look at c. The caller has set c.helperPending.
+func (p *Pool) run(c *Conn) {
+	p.mu.Lock()
+	if n := len(p.idle); n > 0 {
+		w := p.idle[n-1]
+		p.idle[n-1] = nil
+		p.idle = p.idle[:n-1]
+		p.mu.Unlock()
+		w.work <- c
+		return
+	}
+	p.mu.Unlock()
+	w := &Worker{pool: p, work: make(chan *Conn, 1)}
+	go w.loop(c)
+}
+
+// Close lets idle goroutines end; those at work end when their connections do.
+func (p *Pool) Close() {
+	p.mu.Lock()
+	idle := p.idle
+	p.idle, p.closed = nil, true
+	p.mu.Unlock()
+	for _, w := range idle {
+		close(w.work)
+	}
+}
+
+func (w *Worker) loop(c *Conn) {
+	for c != nil {
+		w.serve(c)
+		p := w.pool
+		p.mu.Lock()
+		if p.closed || len(p.idle) >= maxIdle {
+			p.mu.Unlock()
+			return
+		}
+		p.idle = append(p.idle, w)
+		p.mu.Unlock()
+		c = <-w.work
+	}
+}
+
+// serve does what there is to do on a connection: run the calls that were
+// read, write their answers, read the next.
+//
+// Before a handler runs, another goroutine is on its way (helperPending) if
+// anything but that handler is left to do. So a handler that takes long holds
+// up neither reading, nor other calls, nor answers; and while handlers are
+// quick, one goroutine does it all without a switch in between.
+func (w *Worker) serve(c *Conn) {
+	c.mu.Lock()
+	c.helperPending = false
+	for !c.closed {
+		if st := c.nextLocked(); st != nil {
+			help := c.wantHelperLocked()
+			c.unlock()
+			if help {
+				w.pool.run(c)
+			}
+			c.config.Handler.Serve(w, st)
+			c.mu.Lock()
+			c.finishLocked(w, st)
+			continue
+		}
+		if c.session.HasOutput() && !c.flushing && !c.scheduled {
+			c.flushLocked()
+			if c.closeIfDrainedLocked(); c.queueHead < len(c.queue) {
+				continue
+			}
+		}
+		if c.reading || c.inputEnded || c.closed {
+			break
+		}
+		c.reading = true
+		c.readLocked()
+		c.reading = false
+		if len(c.wake) > 0 {
+			c.unlock()
+			c.mu.Lock()
+		}
+	}
+	if c.closed {
+		c.dropQueueLocked()
+	}
+	c.unlock()
+}
+
+// nextLocked takes the next call to run; calls that ended while they waited
+// are not started.
+func (c *Conn) nextLocked() *Stream {
+	for c.queueHead < len(c.queue) {
+		st := c.queue[c.queueHead]
+		c.queue[c.queueHead] = nil
+		if c.queueHead++; c.queueHead == len(c.queue) {
+			c.queue, c.queueHead = c.queue[:0], 0
+		}
+		if !st.Open() {
+			st.dropInbox()
+			c.config.Handler.Dropped(st)
+			continue
+		}
+		st.started = true
+		if st.oneWay {
+			c.session.Finish(&st.Stream, &wire.Ending{})
+		}
+		return st
+	}
+	return nil
+}
+
+// wantHelperLocked decides whether another goroutine is needed while the
+// current one runs a handler.
+func (c *Conn) wantHelperLocked() bool {
+	if c.helperPending {
+		return false
+	}
+	c.helperPending = !c.reading && !c.inputEnded || c.queueHead < len(c.queue) || c.session.HasOutput() && !c.flushing
+	return c.helperPending
+}
+
+// finishLocked sends the answer of a call.
+func (c *Conn) finishLocked(w *Worker, st *Stream) {
+	st.dropInbox()
+	if !c.closed && st.Open() {
+		now := clock()
+		w.Ending.ServerTime = wire.Remaining(now - st.arrived)
+		if c.session.Finish(&st.Stream, &w.Ending) {
+			w.Scratch = nil // it is the session's now
+		}
+		if now-c.since > staleFlush || c.session.Unsent() > fullFlush {
+			c.flushLocked()
+		}
+	}
+	w.Ending = wire.Ending{}
+}
+
+func (c *Conn) dropQueueLocked() {
+	for c.nextLocked() != nil { //nolint:revive // all were detached by Session.Close, so none is returned
+	}
+}

@@ -1,0 +1,94 @@
+// Go-arpc is lesismal's arpc.
+package main
+
+import (
+	"context"
+	"net"
+
+	"github.com/lesismal/arpc"
+	arpccodec "github.com/lesismal/arpc/codec"
+	"github.com/lesismal/arpc/log"
+	benchv1 "github.com/trunkcall/trunkcall/go/gen/bench/v1"
+	"github.com/trunkcall/trunkcall/go/peer/benchmsg"
+	"github.com/trunkcall/trunkcall/go/peer/load"
+	"github.com/trunkcall/trunkcall/lab/peers/go/internal/codec"
+	"github.com/trunkcall/trunkcall/lab/peers/go/internal/program"
+)
+
+var peer = program.Peer{
+	Name:    "go-arpc",
+	Module:  "github.com/lesismal/arpc",
+	Methods: []string{"Say"},
+	Codecs:  codec.Names,
+	Tunable: true,
+	Serve:   serve,
+	Bench:   bench,
+}
+
+func main() { peer.Main() }
+
+const method = "/trunkcall.bench.v1.BenchService/Say"
+
+// configure sets what client and server have in common. As they come, handlers
+// get a goroutine per call and messages are written one by one from a queue.
+func configure(handler arpc.Handler, tuned bool) {
+	log.SetLevel(log.LevelNone)
+	if tuned {
+		handler.EnablePool(true)          // messages and buffers are reused
+		handler.SetSendBufferSize(32768)  // messages that queue up leave together
+		handler.SetRecvBufferSize(32768)  // and are read together
+		handler.HandleConnected(nodelay)  // which makes waiting for more needless
+		handler.SetSendQueueSize(1 << 14) // room for all that may be in flight
+	}
+}
+
+// nodelay takes the place of arpc's own hook, which switches Nagle's algorithm on.
+func nodelay(client *arpc.Client) {
+	if connection, ok := client.Conn.(*net.TCPConn); ok {
+		_ = connection.SetNoDelay(true)
+	}
+}
+
+func serve(listener net.Listener, options program.ServeOptions) error {
+	marshalling, err := codec.New(options.Codec)
+	if err != nil {
+		return err
+	}
+	server := arpc.NewServer()
+	server.Codec = codec.Any{Codec: marshalling}
+	configure(server.Handler, options.Tuned)
+	server.Handler.Handle(method, func(ctx *arpc.Context) {
+		message := &benchv1.BenchmarkMessage{}
+		if err := ctx.Bind(message); err != nil {
+			_ = ctx.Error(err)
+			return
+		}
+		_ = ctx.Write(benchmsg.Answer(message))
+	})
+	return server.Serve(listener)
+}
+
+func bench(options program.BenchOptions) (load.Factory, error) {
+	marshalling, err := codec.New(options.Codec)
+	if err != nil {
+		return nil, err
+	}
+	// The constructor takes the codec from here; it has no parameter for it.
+	arpccodec.SetCodec(codec.Any{Codec: marshalling})
+	handler := arpc.NewHandler()
+	configure(handler, options.Tuned)
+	network, address := load.Network(options.Target)
+	dial := func() (*arpc.Client, error) {
+		return arpc.NewClient(func() (net.Conn, error) { return net.Dial(network, address) }, handler)
+	}
+	return program.Spread(options.Connections, dial, func(client *arpc.Client) (load.Call, error) {
+		request := benchmsg.New()
+		return func() error {
+			answer := &benchv1.BenchmarkMessage{}
+			if err := client.CallContext(context.Background(), method, request, answer); err != nil {
+				return err
+			}
+			return benchmsg.Check(answer)
+		}, nil
+	})
+}

@@ -1,0 +1,204 @@
+// Package program is the command line that all peers share: serve and bench,
+// with the same flags and the same output as our own reference program.
+package program
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"net"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/trunkcall/trunkcall/go/peer/load"
+)
+
+// Peer is one framework under measurement.
+type Peer struct {
+	Name    string
+	Module  string   // path of the framework's Go module; empty for the standard library
+	Methods []string // of the benchmark service, by their short names
+	Codecs  []string // the default first
+	Tunable bool     // there are documented settings beyond the defaults, for --tuned
+	Secure  bool     // offers TLS
+
+	// Serve answers on the listener until the process ends.
+	Serve func(listener net.Listener, options ServeOptions) error
+
+	// Bench opens the connections and gives the callers' factory.
+	Bench func(options BenchOptions) (load.Factory, error)
+}
+
+// ServeOptions are the flags of serve beyond the address.
+type ServeOptions struct {
+	Codec   string
+	Tuned   bool
+	TLSCert string
+	TLSKey  string
+}
+
+// BenchOptions are the flags of bench.
+type BenchOptions struct {
+	*load.Options
+	Short string // the method's short name
+	Tuned bool
+}
+
+// Main runs the program and ends the process: with 0 when all went well, 1 when
+// something failed, 2 when the command line asks for what is not there.
+func (p Peer) Main() {
+	if len(os.Args) < 2 {
+		p.usage()
+	}
+	switch os.Args[1] {
+	case "serve":
+		p.exit(p.serve(os.Args[2:]))
+	case "bench":
+		p.exit(p.bench(os.Args[2:]))
+	case "version":
+		fmt.Println(p.version())
+	default:
+		p.usage()
+	}
+}
+
+func (p Peer) usage() {
+	fmt.Fprintf(os.Stderr, "usage: %s serve --listen HOST:PORT [flags]\n       %s bench --target HOST:PORT [flags]\n       %s version\n", p.Name, p.Name, p.Name)
+	os.Exit(2)
+}
+
+// version names what is measured, as it was linked in.
+func (p Peer) version() string {
+	build, ok := debug.ReadBuildInfo()
+	if !ok {
+		return p.Name
+	}
+	for _, module := range build.Deps {
+		if module.Path == p.Module {
+			return p.Name + " " + module.Path + " " + module.Version
+		}
+	}
+	return p.Name + " " + build.GoVersion
+}
+
+// usageError is a command line that cannot be served.
+type usageError struct{ error }
+
+func (p Peer) exit(err error) {
+	if err == nil {
+		os.Exit(0)
+	}
+	fmt.Fprintf(os.Stderr, "%s: %v\n", p.Name, err)
+	if errors.As(err, new(usageError)) {
+		os.Exit(2)
+	}
+	os.Exit(1)
+}
+
+func (p Peer) serve(args []string) error {
+	fs := flag.NewFlagSet(p.Name+" serve", flag.ExitOnError)
+	listen := fs.String("listen", "", "`address` to listen on, HOST:PORT; port 0 takes a free one")
+	unix := fs.String("unix", "", "`path` of a Unix socket to listen on as well")
+	options := ServeOptions{}
+	fs.StringVar(&options.Codec, "codec", p.Codecs[0], "codec, one of "+strings.Join(p.Codecs, ", "))
+	fs.BoolVar(&options.Tuned, "tuned", false, "use the documented settings for throughput")
+	fs.StringVar(&options.TLSCert, "tls-cert", "", "certificate `file`")
+	fs.StringVar(&options.TLSKey, "tls-key", "", "key `file`")
+	_ = fs.Parse(args) // exits on errors
+	if err := p.check(options.Codec, options.Tuned, options.TLSCert+options.TLSKey != ""); err != nil {
+		return err
+	}
+	if *listen == "" {
+		return usageError{errors.New("--listen is needed")}
+	}
+
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
+	failed := make(chan error, 2)
+	listener, err := net.Listen("tcp", *listen)
+	if err != nil {
+		return err
+	}
+	go func() { failed <- p.Serve(listener, options) }()
+	if *unix != "" {
+		local, err := net.Listen("unix", *unix)
+		if err != nil {
+			return err
+		}
+		defer local.Close()
+		go func() { failed <- p.Serve(local, options) }()
+	}
+	fmt.Printf("listening %s\n", listener.Addr())
+	select {
+	case err := <-failed:
+		return err
+	case <-signals:
+		return nil
+	}
+}
+
+func (p Peer) bench(args []string) error {
+	fs := flag.NewFlagSet(p.Name+" bench", flag.ExitOnError)
+	options := BenchOptions{Options: load.Flags(fs)}
+	fs.Lookup("codec").DefValue = p.Codecs[0]
+	options.Codec = p.Codecs[0]
+	fs.BoolVar(&options.Tuned, "tuned", false, "use the documented settings for throughput")
+	_ = fs.Parse(args) // exits on errors
+
+	if err := options.Check(p.supported()...); err != nil {
+		return usageError{err}
+	}
+	if err := p.check(options.Codec, options.Tuned, options.TLSCA != ""); err != nil {
+		return err
+	}
+	var known bool
+	if options.Short, known = load.BenchMethod(options.Method); !known || !slices.Contains(p.Methods, options.Short) {
+		return usageError{fmt.Errorf("--method %s is not there yet, %s is", options.Method, strings.Join(p.Methods, ", "))}
+	}
+	factory, err := p.Bench(options)
+	if err != nil {
+		return err
+	}
+	result, err := load.Run(options.Config(), factory)
+	if err != nil {
+		return err
+	}
+	if err := result.Print(os.Stdout); err != nil {
+		return err
+	}
+	if result.FirstError != nil {
+		fmt.Fprintf(os.Stderr, "%s: %d of %d calls failed, the first with: %v\n", p.Name, result.Errors, result.Calls, result.FirstError)
+	}
+	if result.Errors == result.Calls {
+		return errors.New("no call succeeded")
+	}
+	return nil
+}
+
+// supported are the flags that the peer takes beyond those that all do.
+func (p Peer) supported() []string {
+	flags := []string{"codec"}
+	if len(p.Methods) > 1 {
+		flags = append(flags, "size")
+	}
+	if p.Secure {
+		flags = append(flags, "tls-ca")
+	}
+	return flags
+}
+
+func (p Peer) check(codec string, tuned, secure bool) error {
+	switch {
+	case !slices.Contains(p.Codecs, codec):
+		return usageError{fmt.Errorf("--codec %s is not there, %s is", codec, strings.Join(p.Codecs, ", "))}
+	case tuned && !p.Tunable:
+		return usageError{errors.New("--tuned is not there: no settings beyond the defaults are documented for it")}
+	case secure && !p.Secure:
+		return usageError{errors.New("TLS is not there yet")}
+	}
+	return nil
+}

@@ -1,0 +1,258 @@
+"""Configurations: TOML read into checked, plain values.
+
+The runner knows no language: programs, flags, rows and targets all come from here. Whatever a file gets wrong is a
+ConfigError of one line that names the file and the row.
+"""
+
+import re
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+
+KINDS = ("capacity", "open", "idle", "bytes")
+METRICS = (
+    "rate", "mean_us", "p50_us", "p90_us", "p95_us", "p99_us", "p999_us", "max_us",
+    "cpu_client_us", "cpu_server_us", "cpu_both_us", "idle_bytes", "overhead_bytes",
+)  # fmt: skip
+HIGHER_IS_BETTER = ("rate",)
+
+ROW_KEYS = {
+    "name", "title", "kind", "subject", "peers", "baselines", "serve", "bench", "flags", "vary", "check", "aa",
+    "duration", "quick_duration", "fractions", "capacity_pairs", "connections", "settle", "client", "payload", "note",
+}  # fmt: skip
+RUN_KEYS = {"pairs", "quick_pairs", "duration", "quick_duration", "warmup", "quick_warmup"}
+PARTICIPANT_KEYS = {"program", "server", "client", "serve", "bench", "without", "made_by"}
+CHECK_KEYS = {"metric", "against", "must", "goal", "lenient"}
+
+
+class ConfigError(Exception):
+    """One line saying what is wrong, and where."""
+
+
+@dataclass
+class Participant:
+    """One side of a comparison: how its server and its client are started.
+
+    `without` names flags of rows that mean nothing to these programs; they are left out, with their values.
+    """
+
+    name: str
+    server: list[str]
+    client: list[str]
+    serve: list[str]
+    bench: list[str]
+    without: list[str]
+    made_by: str
+
+
+@dataclass
+class Check:
+    """A target: a figure of the subject, alone or as a ratio to another's, and the bounds for it.
+
+    `against` is a participant, `fastest` (the peer with the highest median rate), `each` (every peer in turn, the
+    least favourable one counts) or empty (the figure itself). With `lenient`, `must` reads "no worse, beyond the
+    interval": it is missed only if the whole interval lies on the wrong side.
+    """
+
+    metric: str
+    against: str = ""
+    must: float | None = None
+    goal: float | None = None
+    lenient: bool = False
+
+
+@dataclass
+class Case:
+    """One table of the report: a row of the configuration at one point of what it varies."""
+
+    name: str
+    row: str
+    title: str
+    kind: str
+    subject: str
+    peers: list[str]
+    baselines: list[str]
+    serve: list[str]
+    bench: list[str]
+    flags: dict[str, dict[str, list[str]]]
+    duration: float
+    warmup: float | None
+    pairs: int
+    aa: bool
+    checks: list[Check]
+    note: str = ""
+    fraction: float | None = None
+    capacity_pairs: int = 3
+    connections: int = 0
+    settle: float = 3.0
+    client: list[str] = field(default_factory=list)
+    payload: int = 0
+
+    def participants(self) -> list[str]:
+        return [self.subject, *self.peers, *self.baselines]
+
+
+@dataclass
+class Config:
+    path: str
+    title: str
+    versions: dict[str, list[str]]
+    participants: dict[str, Participant]
+    cases: list[Case]
+
+
+def seconds(text: str) -> float:
+    """`250ms`, `2s`, `1m` in seconds."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m)", text) if isinstance(text, str) else None
+    if not match:
+        raise ConfigError(f"{text!r} is not a duration such as 250ms or 2s")
+    return float(match[1]) * {"ms": 0.001, "s": 1.0, "m": 60.0}[match[2]]
+
+
+def duration_text(value: float) -> str:
+    """The same on a command line."""
+    return f"{round(value * 1000)}ms"
+
+
+def load(path: Path, *, quick: bool = False, pairs: int | None = None) -> Config:
+    """Read a configuration; `pairs` overrides what it says, `quick` chooses its short settings."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+        data = tomllib.loads(text)
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: not TOML: {error}") from None
+    try:
+        return _config(str(path), data, quick, pairs)
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from None
+
+
+def _config(path: str, data: dict, quick: bool, pairs: int | None) -> Config:
+    _only(data, {"title", "run", "versions", "participant", "row"}, "the file")
+    run = data.get("run", {})
+    _only(run, RUN_KEYS, "[run]")
+    if pairs is None:
+        pairs = run.get("quick_pairs", 3) if quick else run.get("pairs", 10)
+    participants = {n: _participant(n, p) for n, p in data.get("participant", {}).items()}
+    cases: list[Case] = []
+    rows = data.get("row", [])
+    if not rows:
+        raise ConfigError("no [[row]] in it")
+    for row in rows:
+        name = row.get("name")
+        if not name:
+            raise ConfigError("a row has no name")
+        try:
+            cases.extend(_cases(row, run, participants, quick, pairs))
+        except ConfigError as error:
+            raise ConfigError(f"row {name}: {error}") from None
+    names = [case.name for case in cases]
+    for name in names:
+        if names.count(name) > 1:
+            raise ConfigError(f"two rows are called {name}")
+    return Config(path, data.get("title", Path(path).stem), data.get("versions", {}), participants, cases)
+
+
+def _participant(name: str, data: dict) -> Participant:
+    _only(data, PARTICIPANT_KEYS, f"participant {name}")
+    program = _command(data.get("program", []))
+    server, client = _command(data.get("server", program)), _command(data.get("client", program))
+    if not server or not client:
+        raise ConfigError(f"participant {name}: needs `program`, or `server` and `client`")
+    flags = [data.get(key, []) for key in ("serve", "bench", "without")]
+    return Participant(name, server, client, *flags, data.get("made_by", "make build"))
+
+
+def _cases(row: dict, run: dict, participants: dict, quick: bool, pairs: int) -> list[Case]:
+    _only(row, ROW_KEYS, "the row")
+    kind = row.get("kind", "capacity")
+    if kind not in KINDS:
+        raise ConfigError(f"kind {kind!r} is none of {', '.join(KINDS)}")
+    duration = row.get("duration", run.get("duration", "2s"))
+    warmup = run.get("warmup")
+    if quick:
+        duration = row.get("quick_duration", run.get("quick_duration", duration))
+        warmup = run.get("quick_warmup", warmup)
+    case = Case(
+        name=row["name"],
+        row=row["name"],
+        title=row.get("title", row["name"]),
+        kind=kind,
+        subject=row.get("subject", ""),
+        peers=row.get("peers", []),
+        baselines=row.get("baselines", []),
+        serve=row.get("serve", []),
+        bench=row.get("bench", []),
+        flags=row.get("flags", {}),
+        duration=seconds(duration),
+        warmup=seconds(warmup) if warmup else None,
+        pairs=pairs,
+        aa=row.get("aa", True),
+        checks=[_check(c) for c in row.get("check", [])],
+        note=row.get("note", ""),
+        capacity_pairs=row.get("capacity_pairs", 3),
+        connections=row.get("connections", 0),
+        settle=seconds(row.get("settle", "3s")),
+        client=row.get("client", []),
+        payload=row.get("payload", 0),
+    )
+    _verify(case, participants)
+    if kind == "open":
+        return [_at_fraction(case, f) for f in row.get("fractions", [0.3, 0.5, 0.7])]
+    vary = row.get("vary")
+    return [_at_value(case, vary["flag"], v) for v in vary["values"]] if vary else [case]
+
+
+def _check(data: dict) -> Check:
+    _only(data, CHECK_KEYS, "a check")
+    check = Check(**data)
+    if check.metric not in METRICS:
+        raise ConfigError(f"metric {check.metric!r} is none of {', '.join(METRICS)}")
+    if check.must is None and check.goal is None:
+        raise ConfigError(f"the check of {check.metric} has neither must nor goal")
+    return check
+
+
+def _verify(case: Case, participants: dict) -> None:
+    for name in [*case.participants(), *case.flags]:
+        if name not in participants:
+            raise ConfigError(f"unknown participant {name!r}")
+    everyone = case.participants()
+    if len(set(everyone)) != len(everyone):
+        raise ConfigError("a participant is named twice")
+    for check in case.checks:
+        if check.against not in ("", "fastest", "each") and check.against not in everyone:
+            raise ConfigError(f"a check is against {check.against!r}, which is not in the row")
+        if check.against in ("fastest", "each") and not case.peers:
+            raise ConfigError(f"a check is against {check.against}, but the row has no peers")
+    if case.kind == "idle" and (case.connections < 1 or not case.client):
+        raise ConfigError("an idle row needs `connections` and `client`")
+    if case.kind == "open" and not case.peers:
+        raise ConfigError("an open row needs peers to take its rates from")
+
+
+def _at_value(case: Case, flag: str, value: object) -> Case:
+    copy = Case(**vars(case))
+    copy.name, copy.title = f"{case.row}/{value}", f"{case.title}: {value}"
+    copy.bench = [*case.bench, flag, str(value)]
+    return copy
+
+
+def _at_fraction(case: Case, fraction: float) -> Case:
+    copy = Case(**vars(case))
+    percent = round(fraction * 100)
+    copy.name, copy.title = f"{case.row}/{percent}", f"{case.title}: {percent} % of the slowest peer's capacity"
+    copy.fraction = fraction
+    return copy
+
+
+def _command(value: object) -> list[str]:
+    return [value] if isinstance(value, str) else list(value)
+
+
+def _only(data: dict, known: set[str], where: str) -> None:
+    for key in data:
+        if key not in known:
+            raise ConfigError(f"{where} has an unknown key {key!r}")

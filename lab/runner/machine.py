@@ -1,0 +1,49 @@
+"""What a figure was measured on: recorded at the head of the rows."""
+
+import contextlib
+import os
+import platform
+import subprocess
+import time
+from pathlib import Path
+
+
+def describe() -> dict:
+    """Kernel, CPU, cores, memory, load: what makes runs on two machines differ."""
+    return {
+        "date": time.strftime("%Y-%m-%d %H:%M:%S %z"),
+        "kernel": f"{platform.system()} {platform.release()}",
+        "cpu": _field("/proc/cpuinfo", "model name") or platform.machine(),
+        "cores": len(os.sched_getaffinity(0)),
+        "memory": _field("/proc/meminfo", "MemTotal"),
+        "load": list(os.getloadavg()),
+        "python": platform.python_version(),
+    }
+
+
+def versions(commands: dict[str, list[str]], root: str) -> dict[str, str]:
+    """First line that each command prints; what fails or prints nothing is left out."""
+    found = {}
+    for name, command in commands.items():
+        line = first_line(command, root)
+        if line:
+            found[name] = line
+    return found
+
+
+def first_line(command: list[str], root: str, patience: float = 5.0) -> str:
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        done = subprocess.run(
+            command, cwd=root, stdin=subprocess.DEVNULL, capture_output=True, timeout=patience, check=True
+        )
+        return done.stdout.decode("utf-8", "replace").strip().partition("\n")[0]
+    return ""
+
+
+def _field(path: str, name: str) -> str:
+    with contextlib.suppress(OSError):
+        for line in Path(path).read_text(encoding="utf-8", errors="replace").splitlines():
+            key, _, value = line.partition(":")
+            if key.strip() == name:
+                return value.strip()
+    return ""

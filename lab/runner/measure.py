@@ -1,0 +1,187 @@
+"""One run: a fresh server, a fresh client, and the figures they and the system give."""
+
+import json
+import math
+import os
+import resource
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from . import sampling
+from .processes import Child, RunFailed, child, read_all, server
+from .proxy import Proxy
+
+CLIENT_KEYS = (
+    "calls", "errors", "seconds", "rate", "mean_us", "p50_us", "p90_us", "p95_us", "p99_us", "p999_us", "max_us",
+    "cpu_us",
+)  # fmt: skip
+SAMPLE_EVERY = 0.05
+# Shorter than this the CPU clocks' samples say too little.
+SHORTEST_CPU_WINDOW = 0.2
+
+Command = list[str]
+ClientFor = Callable[[str], Command]
+
+
+@dataclass
+class Outcome:
+    """Figures by metric name, what the client printed, and what else was seen."""
+
+    figures: dict[str, float]
+    client: dict = field(default_factory=dict)
+    seen: dict[str, float] = field(default_factory=dict)
+
+
+def bench(server_command: Command, client_for: ClientFor, root: str, limit: float) -> Outcome:
+    """A client under load, timed by itself, with both processes' CPU time watched from outside."""
+    with server(server_command, root) as (serving, address), child(client_for(address), root) as client:
+        traces = (sampling.Trace(serving.pid), sampling.Trace(client.pid))
+        before, started = sampling.machine_busy(), time.monotonic()
+
+        def watch() -> None:
+            for trace in traces:
+                trace.sample()
+            read_all([client, serving], SAMPLE_EVERY)
+
+        arrived, result = _result(client, serving, watch, limit)
+        for trace in traces:
+            trace.sample()
+        after, ended = sampling.machine_busy(), time.monotonic()
+        _wait_for_end(client)
+        if serving.ended() is not None:
+            raise RunFailed(f"server ended during the run, status {serving.ended()}: {serving.complaint()}")
+        return _outcome(result, arrived, traces, _strangers(before, after, started, ended, traces))
+
+
+def _outcome(result: dict, arrived: float, traces: tuple, seen: dict[str, float]) -> Outcome:
+    server_trace, client_trace = traces
+    figures = {key: result[key] for key in CLIENT_KEYS if key.endswith("_us") and key != "cpu_us"}
+    figures["rate"] = result["rate"]
+    figures["cpu_client_us"] = result["cpu_us"]
+    if result["seconds"] >= SHORTEST_CPU_WINDOW and result["rate"] > 0:
+        window = sampling.measured_window(arrived, result["seconds"])
+        per_call = 1e6 / result["rate"]
+        figures["cpu_server_us"] = server_trace.load(*window) * per_call
+        figures["cpu_both_us"] = figures["cpu_client_us"] + figures["cpu_server_us"]
+        seen["cpu_client_outside_us"] = client_trace.load(*window) * per_call
+    seen["server_resident"] = server_trace.peak_resident
+    seen["client_resident"] = client_trace.peak_resident
+    return Outcome(figures, result, seen)
+
+
+def _strangers(before: tuple, after: tuple, started: float, ended: float, traces: tuple) -> dict[str, float]:
+    """How much of the machine other processes took, and the hypervisor: the run was not alone if it is much."""
+    capacity = (ended - started) * (os.cpu_count() or 1)
+    ours = sum(trace.cpu[-1] for trace in traces if trace.cpu)
+    return {
+        "others_share": max(0.0, after[0] - before[0] - ours) / capacity,
+        "stolen_share": (after[1] - before[1]) / capacity,
+    }
+
+
+def _result(client: Child, serving: Child, watch: Callable[[], None], limit: float) -> tuple[float, dict]:
+    """Wait for the client's line, calling `watch` all the while; returns when it arrived and what it says."""
+    deadline = time.monotonic() + limit
+    while True:
+        watch()
+        for arrived, line in client.lines:
+            if line.startswith("{"):
+                return arrived, parse_result(line)
+        status = client.ended()
+        if status is not None and not client.stdout_open:
+            raise RunFailed(f"client ended with status {status} and no result: {client.complaint()}")
+        if serving.ended() is not None:
+            raise RunFailed(f"server ended during the run, status {serving.ended()}: {serving.complaint()}")
+        if time.monotonic() > deadline:
+            raise RunFailed(f"client gave no result within {limit:g} s")
+
+
+def parse_result(line: str) -> dict:
+    """The client's JSON line, or RunFailed if it is not what it should be, or tells of failed calls."""
+    try:
+        result = json.loads(line)
+    except json.JSONDecodeError:
+        raise RunFailed(f"client printed no JSON: {line[:100]}") from None
+    for key in CLIENT_KEYS:
+        value = result.get(key)
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+            raise RunFailed(f"client's result lacks a number for {key!r}")
+    if result["errors"] > 0:
+        raise RunFailed(f"client reports {result['errors']} errors beside {result['calls']} calls")
+    if result["calls"] <= 0 or result["rate"] <= 0:
+        raise RunFailed("client reports no calls")
+    return result
+
+
+def _wait_for_end(client: Child, patience: float = 10.0) -> None:
+    deadline = time.monotonic() + patience
+    while client.ended() is None:
+        if time.monotonic() > deadline:
+            raise RunFailed(f"client gave its result but did not end within {patience:g} s")
+        client.read(0.01)
+    if client.ended() != 0:
+        raise RunFailed(f"client ended with status {client.ended()}: {client.complaint()}")
+
+
+def idle(server_command: Command, client_for: ClientFor, root: str, connections: int, settle: float) -> Outcome:
+    """Resident memory of a server per connection held open, by what its memory grew.
+
+    Any client will do that opens the connections and keeps them until it is ended; that they are there is read from
+    the server's open files.
+    """
+    _allow_files(connections + 100)
+    limit = 30 + connections / 100
+    with server(server_command, root) as (serving, address):
+        _pass_time(0.5, serving)
+        resident, files = sampling.resident_bytes(serving.pid), sampling.open_files(serving.pid)
+        with child(client_for(address), root) as client:
+            deadline = time.monotonic() + limit
+            while (held := sampling.open_files(serving.pid) - files) < connections:
+                _pass_time(0.1, serving, client)
+                if time.monotonic() > deadline:
+                    raise RunFailed(f"only {held} of {connections} connections are open after {limit:g} s")
+            _pass_time(settle, serving, client)
+            held = sampling.open_files(serving.pid) - files
+            if held < connections:
+                raise RunFailed(f"only {held} of {connections} connections stayed open")
+            grown = sampling.resident_bytes(serving.pid) - resident
+        return Outcome({"idle_bytes": grown / held}, {}, {"resident_before": resident, "connections": held})
+
+
+def _pass_time(duration: float, *alive: Child) -> None:
+    deadline = time.monotonic() + duration
+    while (left := deadline - time.monotonic()) > 0:
+        read_all(list(alive), min(left, 0.1))
+        for each in alive:
+            if each.ended() is not None:
+                raise RunFailed(f"{each.command[0]} ended with status {each.ended()}: {each.complaint()}")
+
+
+def _allow_files(count: int) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < count:
+        raise RunFailed(f"needs {count} open files, the limit is {hard} (ulimit -Hn)")
+    if soft != resource.RLIM_INFINITY and soft < count:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (count, hard))
+
+
+def overhead(server_command: Command, client_for: ClientFor, root: str, payload: int, limit: float) -> Outcome:
+    """Bytes on the connection per call beyond its messages, counted between client and server."""
+    with (
+        server(server_command, root) as (serving, address),
+        Proxy(address) as proxy,
+        child(client_for(proxy.address), root) as client,
+    ):
+
+        def watch() -> None:
+            for _ in range(50):
+                proxy.step(0.002)
+            read_all([client, serving], 0)
+
+        _, result = _result(client, serving, watch, limit)
+        conversation = proxy.longest()
+        median, mean = conversation.bytes_per_call() if conversation else (0.0, 0.0)
+        if not median:
+            raise RunFailed("nothing was sent through the counting proxy")
+        return Outcome({"overhead_bytes": median - payload}, result, {"overhead_mean_bytes": mean - payload})

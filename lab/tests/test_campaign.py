@@ -1,0 +1,175 @@
+"""The runner as it is called, with fake programs: whole campaigns, mistakes, interruptions."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from collections import Counter
+from pathlib import Path
+
+LAB = Path(__file__).resolve().parents[1]
+FAKE = json.dumps([sys.executable, "-I", str(LAB / "tests" / "fake_peer.py")])
+CONFIG = f"""
+title = "Fakes"
+[run]
+pairs = 2
+duration = "DURATION"
+[participant.us]
+program = {FAKE}
+bench = ["--fake-rate", "3000", "--latency", "10"]
+[participant.slow]
+program = {FAKE}
+bench = ["--fake-rate", "1000"]
+[participant.broken]
+program = {FAKE}
+bench = ["--errors", "2"]
+[participant.absent]
+program = "build/absent"
+made_by = "make peers"
+
+[[row]]
+name = "closed"
+subject = "us"
+peers = ["slow"]
+check = [{{ metric = "rate", against = "fastest", must = 2.5, goal = 3.5 }}]
+
+[[row]]
+name = "fixed"
+kind = "open"
+subject = "us"
+peers = ["slow"]
+fractions = [0.5]
+capacity_pairs = 1
+check = [{{ metric = "p99_us", against = "each", must = 1.0, lenient = true }}]
+
+[[row]]
+name = "failing"
+subject = "us"
+peers = ["broken"]
+aa = false
+
+[[row]]
+name = "absent"
+subject = "us"
+peers = ["absent"]
+"""
+
+
+class Campaigns(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = Path(directory.name)
+        self.pids = self.directory / "pids"
+        self.pids.mkdir()
+
+    def command(self, *flags, duration="100ms"):
+        config = self.directory / "fake.toml"
+        config.write_text(CONFIG.replace("DURATION", duration), encoding="utf-8")
+        return [sys.executable, str(LAB / "run.py"), str(config), "--root", str(self.directory), *flags]
+
+    def run_lab(self, *flags):
+        return subprocess.run(
+            self.command(*flags), env=self.environment(), capture_output=True, text=True, timeout=60, check=False
+        )
+
+    def environment(self):
+        return os.environ | {"FAKE_PEER_PIDS": str(self.pids)}
+
+    def kept(self):
+        (directory,) = (self.directory / "build" / "lab").iterdir()
+        return directory, [json.loads(line) for line in (directory / "rows.jsonl").read_text().splitlines()]
+
+    def started(self):
+        return [int(path.name.rpartition("-")[2]) for path in self.pids.iterdir()]
+
+    def assert_nothing_left(self):
+        for pid in self.started():
+            deadline = time.monotonic() + 5
+            while os.path.exists(f"/proc/{pid}") and time.monotonic() < deadline:
+                os.sched_yield()
+            self.assertFalse(os.path.exists(f"/proc/{pid}"), f"process {pid} is left behind")
+
+    def test_rows_and_report(self):
+        done = self.run_lab("--only", "closed", "--only", "fixed", "--seed", "5")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        directory, rows = self.kept()
+        self.assertEqual(rows[0]["programs"], {"us": "fake 1.0", "slow": "fake 1.0"})
+        runs = [row for row in rows if row["type"] == "run"]
+        self.assertEqual(
+            Counter((r["case"], r["phase"], r["label"]) for r in runs),
+            Counter(
+                [(c, "measure", label) for c in ("closed", "fixed/50") for label in ("us", "us#2", "slow")] * 2
+                + [("fixed", "capacity", "slow")]
+            ),
+        )
+        offered = next(row["rate"] for row in rows if row["type"] == "case" and row["name"] == "fixed/50")
+        self.assertAlmostEqual(offered, 500, delta=10)
+        text = (directory / "report.md").read_text()
+        self.assertIn("| closed | rate ÷ slow (fastest) | ", text)
+        self.assertIn("| fixed/50 | p99_us ÷ slow (least favourable of all) | 0.100 [0.100–0.100] |", text)
+        self.assertIn("us#2 (A/A)", text)
+        (directory / "report.md").unlink()
+        subprocess.run([sys.executable, str(LAB / "report.py"), str(directory)], check=True, capture_output=True)
+        self.assertEqual((directory / "report.md").read_text(), text)
+        self.assert_nothing_left()
+
+    def test_a_client_with_errors_makes_invalid_rows(self):
+        done = self.run_lab("--only", "failing")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        directory, rows = self.kept()
+        invalid = [row for row in rows if row["type"] == "run" and not row["ok"]]
+        self.assertEqual([row["participant"] for row in invalid], ["broken", "broken"])
+        self.assertIn("client reports 2 errors", invalid[0]["reason"])
+        self.assertIn("invalid: broken, round 1", (directory / "report.md").read_text())
+
+    def test_missing_programs_and_unknown_rows_run_nothing(self):
+        done = self.run_lab("--only", "absent")
+        self.assertEqual((done.returncode, done.stderr), (2, "build/absent is missing: run `make peers`\n"))
+        done = self.run_lab("--only", "nonsense")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("no row 'nonsense'; there are closed, fixed, failing, absent", done.stderr)
+        self.assertFalse((self.directory / "build").exists())
+
+    def interrupted(self, signum):
+        """Start a campaign of long runs, and signal it once a client is at work; returns its exit status."""
+        running = subprocess.Popen(
+            self.command("--only", "closed", duration="60000ms"),
+            env=self.environment(),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        try:
+            deadline = time.monotonic() + 20
+            while not any(path.name.startswith("bench") for path in self.pids.iterdir()):
+                self.assertLess(time.monotonic(), deadline, "no client was started")
+                os.sched_yield()
+            running.send_signal(signum)
+            return running.wait(20)
+        finally:
+            running.kill()
+            running.wait()
+
+    def test_interrupts_end_every_process_and_keep_the_rows(self):
+        for signum in (signal.SIGINT, signal.SIGTERM):
+            with self.subTest(signum.name):
+                self.setUp()
+                self.assertEqual(self.interrupted(signum), 128 + signum)
+                self.assertGreaterEqual(len(self.started()), 2)
+                self.assert_nothing_left()
+                directory, rows = self.kept()
+                self.assertEqual(rows[-1], {"type": "interrupted", "signal": signum.name})
+                self.assertIn(f"Interrupted by {signum.name}", (directory / "report.md").read_text())
+
+    def test_even_a_killed_runner_leaves_nothing(self):
+        self.interrupted(signal.SIGKILL)
+        self.assert_nothing_left()
+
+
+if __name__ == "__main__":
+    unittest.main()

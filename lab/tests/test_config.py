@@ -1,0 +1,114 @@
+import tempfile
+import unittest
+from pathlib import Path
+
+from lab.runner.campaign import commands, runs_and_seconds
+from lab.runner.config import ConfigError, load
+
+LAB = Path(__file__).resolve().parents[1]
+HEAD = """
+[run]
+duration = "2s"
+quick_duration = "500ms"
+warmup = "250ms"
+[participant.a]
+program = "build/a"
+serve = ["--codec", "x"]
+[participant.b]
+server = ["java", "-jar", "b.jar"]
+client = "build/b"
+bench = ["--tuned"]
+"""
+ROW = '[[row]]\nname = "r"\nsubject = "a"\npeers = ["b"]\n'
+
+
+def loaded(text, **options):
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "some.toml"
+        path.write_text(text, encoding="utf-8")
+        return load(path, **options)
+
+
+class Reading(unittest.TestCase):
+    def test_a_varied_row_is_a_case_for_each_value(self):
+        config = loaded(HEAD + ROW + 'vary = { flag = "--callers", values = [1, 20] }\n')
+        self.assertEqual([case.name for case in config.cases], ["r/1", "r/20"])
+        self.assertEqual(config.cases[1].bench, ["--callers", "20"])
+
+    def test_an_open_row_is_a_case_for_each_fraction(self):
+        config = loaded(HEAD + ROW + 'kind = "open"\n')
+        self.assertEqual([case.name for case in config.cases], ["r/30", "r/50", "r/70"])
+
+    def test_quick_is_short_and_few_and_pairs_can_be_said(self):
+        self.assertEqual((loaded(HEAD + ROW).cases[0].pairs, loaded(HEAD + ROW).cases[0].duration), (10, 2.0))
+        quick = loaded(HEAD + ROW, quick=True).cases[0]
+        self.assertEqual((quick.pairs, quick.duration), (3, 0.5))
+        self.assertEqual(loaded(HEAD + ROW, quick=True, pairs=7).cases[0].pairs, 7)
+
+    def test_command_lines_join_row_participant_and_exception(self):
+        text = HEAD + ROW + 'serve = ["-s"]\nbench = ["-b"]\nflags.b = { serve = ["-S"], bench = ["-B"] }\n'
+        config = loaded(text)
+        case = config.cases[0]
+        serve, client = commands(case, config.participants["b"], 500, "measure")
+        self.assertEqual(serve, ["java", "-jar", "b.jar", "serve", "--listen", "127.0.0.1:0", "-s", "-S"])
+        self.assertEqual(
+            client,
+            "build/b bench --target {target} -b --tuned -B --duration 2000ms --warmup 250ms --rate 500".split(),
+        )
+        serve, client = commands(case, config.participants["a"], 500, "capacity")
+        self.assertEqual(serve[-2:], ["--codec", "x"])
+        self.assertNotIn("--rate", client)
+
+    def test_flags_that_mean_nothing_to_a_program_are_left_out_with_their_values(self):
+        text = HEAD.replace("[participant.b]", '[participant.b]\nwithout = ["--codec"]')
+        text += ROW + 'serve = ["--codec", "x"]\nbench = ["--codec", "x", "--callers", "2"]\n'
+        config = loaded(text)
+        serve, client = commands(config.cases[0], config.participants["b"], None, "measure")
+        self.assertNotIn("--codec", [*serve, *client])
+        self.assertNotIn("x", [*serve, *client])
+        self.assertIn("--callers", client)
+
+
+class Mistakes(unittest.TestCase):
+    def assert_refused(self, text, *words):
+        with self.assertRaises(ConfigError) as caught:
+            loaded(text)
+        message = str(caught.exception)
+        self.assertNotIn("\n", message)
+        for word in ("some.toml", *words):
+            self.assertIn(word, message)
+
+    def test_each_is_named_in_one_line(self):
+        self.assert_refused("title = ", "TOML")
+        self.assert_refused(HEAD, "[[row]]")
+        self.assert_refused(HEAD + ROW.replace('"b"', '"c"'), "row r", "'c'")
+        self.assert_refused(HEAD + ROW + 'speed = "fast"\n', "row r", "'speed'")
+        self.assert_refused(HEAD + ROW + 'kind = "odd"\n', "'odd'")
+        self.assert_refused(HEAD + ROW + 'duration = "2 s"\n', "'2 s'")
+        self.assert_refused(HEAD + ROW + ROW, "two rows")
+        self.assert_refused(HEAD + ROW + '[[row.check]]\nmetric = "joy"\nmust = 1\n', "'joy'")
+        self.assert_refused(HEAD + ROW + '[[row.check]]\nmetric = "rate"\n', "neither must nor goal")
+        self.assert_refused(HEAD + ROW + '[[row.check]]\nmetric = "rate"\nagainst = "z"\nmust = 1\n', "'z'")
+
+    def test_a_missing_file_too(self):
+        with self.assertRaisesRegex(ConfigError, "nowhere.toml: No such file"):
+            load(Path("nowhere.toml"))
+
+
+class Shipped(unittest.TestCase):
+    """The configurations in the folder are sound and keep to the time they promise."""
+
+    def test_all_load(self):
+        for path in LAB.glob("*.toml"):
+            with self.subTest(path.name):
+                self.assertTrue(load(path).cases)
+
+    def test_go_takes_the_time_it_says(self):
+        minutes = sum(runs_and_seconds(case)[1] for case in load(LAB / "go.toml").cases) / 60
+        self.assertTrue(50 <= minutes <= 90, f"{minutes:.0f} minutes")
+        minutes = sum(runs_and_seconds(case)[1] for case in load(LAB / "go.toml", quick=True).cases) / 60
+        self.assertLess(minutes, 15)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,118 @@
+import os
+import signal
+import sys
+import time
+import unittest
+from pathlib import Path
+
+from lab.runner import measure
+from lab.runner.processes import RunFailed, child, server
+
+HERE = Path(__file__).resolve().parent
+FAKE = [sys.executable, "-I", str(HERE / "fake_peer.py")]
+
+
+def serving(*flags):
+    return [*FAKE, "serve", *flags]
+
+
+def benching(*flags):
+    return lambda address: [*FAKE, "bench", "--target", address, "--duration", "300ms", *flags]
+
+
+def alive(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+class OneRun(unittest.TestCase):
+    def test_figures_of_client_and_system(self):
+        outcome = measure.bench(serving(), benching("--fake-rate", "500"), str(HERE), 10)
+        self.assertAlmostEqual(outcome.figures["rate"], 500, delta=10)
+        self.assertEqual(outcome.figures["cpu_client_us"], 5.0)
+        # A Python process answering some hundred calls in 0.3 s: something, and less than a whole core.
+        self.assertTrue(0 < outcome.figures["cpu_server_us"] < 1e6 / 500)
+        self.assertEqual(outcome.figures["cpu_both_us"], 5.0 + outcome.figures["cpu_server_us"])
+        self.assertGreater(outcome.seen["server_resident"], 1_000_000)
+
+    def test_idle_memory_is_what_each_connection_adds(self):
+        def hold(address):
+            return [*FAKE, "hold", "--target", address, "--connections", "200"]
+
+        outcome = measure.idle(serving("--memory", "65536"), hold, str(HERE), 200, 0.1)
+        self.assertEqual(outcome.seen["connections"], 200)
+        self.assertTrue(55_000 < outcome.figures["idle_bytes"] < 90_000, outcome.figures)
+
+    def test_overhead_is_bytes_beyond_the_messages(self):
+        outcome = measure.overhead(serving(), benching(), str(HERE), 40, 10)
+        self.assertEqual(outcome.figures["overhead_bytes"], 15)
+
+
+class WhatGoesWrong(unittest.TestCase):
+    def assert_fails(self, words, serve=(), bench=(), limit=5):
+        with self.assertRaisesRegex(RunFailed, words) as caught:
+            measure.bench(serving(*serve), benching(*bench), str(HERE), limit)
+        self.assertNotIn("\n", str(caught.exception))
+
+    def test_each_is_named(self):
+        self.assert_fails("server .* ended with status 1: cannot serve today", serve=["--dies"])
+        self.assert_fails("client ended with status 1 and no result: no route to the moon", bench=["--exit"])
+        self.assert_fails("client reports 7 errors", bench=["--errors", "7"])
+        self.assert_fails("no result within 0.1 s", limit=0.1)
+
+    def test_a_server_that_never_listens(self):
+        with self.assertRaisesRegex(RunFailed, "no `listening` line within 0.2 s"):
+            with server(serving("--mute"), str(HERE), patience=0.2):
+                self.fail("it does not listen")
+
+    def test_a_program_that_cannot_be_started(self):
+        with self.assertRaisesRegex(RunFailed, "nowhere: cannot be started: No such file"):
+            measure.bench(["./nowhere"], benching(), str(HERE), 1)
+
+    def test_results_that_are_none(self):
+        whole = dict.fromkeys(measure.CLIENT_KEYS, 1) | {"errors": 0}
+        self.assertEqual(measure.parse_result(str(whole).replace("'", '"')), whole)
+        for text in ("{", '{"calls": 1}', str(whole).replace("'", '"').replace('"rate": 1', '"rate": NaN')):
+            with self.assertRaises(RunFailed):
+                measure.parse_result(text)
+
+
+class Ending(unittest.TestCase):
+    def test_the_whole_group_goes_also_after_a_failure(self):
+        # A shell that starts another process and waits: both must be gone, whoever raised.
+        script = f"{sys.executable} -I -c 'import time; time.sleep(60)' & echo pid $!; wait"
+        with self.assertRaises(ValueError), child(["sh", "-c", script], str(HERE)) as shell:
+            while not shell.lines:
+                shell.read(1)
+            grandchild = int(shell.lines[0][1].split()[1])
+            raise ValueError
+        self.assertFalse(alive(shell.pid))
+        deadline = time.monotonic() + 5
+        while alive(grandchild) and time.monotonic() < deadline and not _zombie(grandchild):
+            os.sched_yield()
+        self.assertTrue(not alive(grandchild) or _zombie(grandchild))
+
+    def test_status_is_seen_before_it_is_reaped(self):
+        with child(["sh", "-c", "exit 3"], str(HERE)) as shell:
+            while shell.ended() is None:
+                shell.read(0.01)
+            self.assertEqual((shell.ended(), shell.ended()), (3, 3))
+        with child(["sh", "-c", "kill -9 $$"], str(HERE)) as shell:
+            while shell.ended() is None:
+                shell.read(0.01)
+            self.assertEqual(shell.ended(), -signal.SIGKILL)
+
+
+def _zombie(pid):
+    # Where nobody reaps orphans (some containers), an ended one stays as a zombie.
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+if __name__ == "__main__":
+    unittest.main()
