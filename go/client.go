@@ -22,11 +22,24 @@ type Client struct {
 	lines   []*line
 	next    atomic.Uint32
 	waiting atomic.Int64
-	calls   sync.Pool // of *transport.Call
+	calls   sync.Pool // of *unaryCall
 
 	done   context.Context // ends with Close
 	close  context.CancelFunc
+	mu     sync.Mutex     // orders spawn and Close
 	closed sync.WaitGroup // one for each connection and dialling goroutine
+}
+
+// begin counts something that Close waits for; it reports false once Close has
+// begun.
+func (c *Client) begin() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.done.Err() != nil {
+		return false
+	}
+	c.closed.Add(1)
+	return true
 }
 
 // ErrClientClosed is the cause of calls that fail because the client was
@@ -45,7 +58,7 @@ func NewClient(target string, options ...ClientOption) *Client {
 		o.applyClient(&c.options)
 	}
 	c.done, c.close = context.WithCancel(context.Background())
-	c.calls.New = func() any { return transport.NewCall(true) }
+	c.calls.New = func() any { return &unaryCall{Call: transport.NewCall(true), line: c.next.Add(1)} }
 	c.config = c.options.transport(clientConnections{c}, c.pool)
 	for range c.options.connections {
 		c.lines = append(c.lines, &line{client: c})
@@ -92,7 +105,9 @@ func (c *Client) Connect(ctx context.Context) error {
 // Close ends the client: calls that run fail, and connections are closed. It
 // returns when nothing of the client runs any more.
 func (c *Client) Close() {
+	c.mu.Lock()
 	c.close()
+	c.mu.Unlock()
 	for _, l := range c.lines {
 		l.shut()
 	}
@@ -152,8 +167,7 @@ func gather(options []CallOption) *callOptions {
 // Invoke calls a unary method by its name and fills in response. Typed methods
 // (Unary) do the same. The error is a *Status.
 func (c *Client) Invoke(ctx context.Context, method string, request, response any, options ...CallOption) error {
-	name := CanonicalName(method)
-	return c.invoke(ctx, &target{Method{name, KindUnary}, internName(name)}, request, response, options)
+	return c.invoke(ctx, unaryTarget(method), request, response, options)
 }
 
 func (c *Client) invoke(ctx context.Context, t *target, request, response any, options []CallOption) error {
@@ -192,10 +206,26 @@ func (o *callOptions) store(header, trailer Metadata, p Peer) {
 	}
 }
 
+// unaryCall is what one unary call needs, used again by the next. It stays with
+// one connection for a while: callers whose answers come in one read then make
+// their next calls on the same connection, where they leave in one write.
+type unaryCall struct {
+	*transport.Call
+	line uint32
+	uses uint32
+}
+
+// stay is how many calls are made before another connection is looked at, which
+// is taken if it carries less, so that the load stays even.
+const stay = 256
+
 // unary makes one unary call. A call that provably was not run is repeated
 // once, over another connection if there is one.
 func (c *Client) unary(ctx context.Context, t *target, request, response any, m Metadata, o *callOptions) *Status {
-	call := c.calls.Get().(*transport.Call) //nolint:forcetypeassert // the pool holds nothing else
+	call := c.calls.Get().(*unaryCall) //nolint:forcetypeassert // the pool holds nothing else
+	if call.uses++; call.uses%stay == 0 {
+		call.line = c.lighter(call.line)
+	}
 	s, again := c.attempt(ctx, call, t, request, response, m, o)
 	if again {
 		if wait := time.Duration(call.Ending.RetryAfter) * time.Millisecond; wait > 0 && len(c.lines) == 1 {
@@ -203,6 +233,7 @@ func (c *Client) unary(ctx context.Context, t *target, request, response any, m 
 		}
 		if ctx.Err() == nil {
 			call.Reset()
+			call.line = c.next.Add(1)
 			s, _ = c.attempt(ctx, call, t, request, response, m, o)
 		}
 	}
@@ -212,7 +243,7 @@ func (c *Client) unary(ctx context.Context, t *target, request, response any, m 
 }
 
 func (c *Client) attempt(
-	ctx context.Context, call *transport.Call, t *target, request, response any, m Metadata, o *callOptions,
+	ctx context.Context, call *unaryCall, t *target, request, response any, m Metadata, o *callOptions,
 ) (s *Status, again bool) {
 	codec := c.options.codec
 	if o.codec != nil {
@@ -224,10 +255,10 @@ func (c *Client) attempt(
 	}
 	call.Buf = buf
 	out := wire.Outgoing{Method: t.wire, Codec: codec.Number(), Metadata: m, Payload: buf, HasMessage: true, End: true}
-	if s := c.start(ctx, call, &out, o); s != nil {
+	if s := c.start(ctx, call.Call, call.line, &out, o); s != nil {
 		return s, false
 	}
-	if !call.Wait(ctx.Done()) {
+	if !call.Wait(ctx) {
 		reason, ending := giveUp(ctx)
 		call.GiveUp(reason, ending)
 	}
@@ -242,7 +273,7 @@ func (c *Client) attempt(
 		}
 		return s, e.Delivery == NotSent || e.Delivery == Refused && e.RetryAfter > 0
 	}
-	return takeAnswer(call, codec, response, o), false
+	return takeAnswer(call.Call, codec, response, o), false
 }
 
 // takeAnswer decodes the one message of an answer.
@@ -251,10 +282,10 @@ func takeAnswer(call *transport.Call, codec Codec, response any, o *callOptions)
 	m, inData, surplus := call.TakeFirst()
 	switch has := call.Ending.HasMessage; {
 	case !has && !inData:
-		return Errorf(Internal, "the server answered without a message")
+		return Errorf(Unimplemented, "the server answered without a message")
 	case has && inData || surplus > 0:
 		m.Free()
-		return Errorf(Internal, "the server answered with several messages where one is expected")
+		return Errorf(Unimplemented, "the server answered with several messages where one is expected")
 	case inData:
 		payload = m.Payload
 	}
@@ -284,12 +315,12 @@ func giveUp(ctx context.Context) (reason uint32, e *wire.Ending) {
 }
 
 // start opens a call on some connection. Whatever fails here was not sent.
-func (c *Client) start(ctx context.Context, call *transport.Call, out *wire.Outgoing, o *callOptions) *Status {
+func (c *Client) start(ctx context.Context, call *transport.Call, line uint32, out *wire.Outgoing, o *callOptions) *Status {
 	promised := false
 	for conn := (*connection)(nil); ; {
 		var s *Status
 		if !promised {
-			if conn, s = c.pick(ctx, o); s != nil {
+			if conn, s = c.pick(ctx, line, o); s != nil {
 				return s
 			}
 		}
@@ -340,15 +371,36 @@ func notSent(s *Status) *Status {
 	return s
 }
 
-// pick chooses the next connection in turn that can take a call.
-func (c *Client) pick(ctx context.Context, o *callOptions) (*connection, *Status) {
-	first := int(c.next.Add(1))
-	for i := range c.lines {
-		if conn := c.lines[(first+i)%len(c.lines)].current.Load(); conn != nil {
+// lighter returns the next line in turn if it carries fewer calls than current
+// does, else current.
+func (c *Client) lighter(current uint32) uint32 {
+	n := uint32(len(c.lines))
+	next := c.next.Add(1)
+	a, b := c.lines[current%n].current.Load(), c.lines[next%n].current.Load()
+	if a == nil || b == nil || a == b {
+		return current
+	}
+	mine, _ := a.Counts()
+	others, _ := b.Counts()
+	if others < mine {
+		return next
+	}
+	return current
+}
+
+// pick returns the connection of a line, or of the next one that has any.
+func (c *Client) pick(ctx context.Context, first uint32, o *callOptions) (*connection, *Status) {
+	n := uint32(len(c.lines))
+	for i := range n {
+		l := c.lines[(first+i)%n]
+		if conn := l.current.Load(); conn != nil {
 			return conn, nil
 		}
+		if n > 1 {
+			l.reopen()
+		}
 	}
-	return c.dialled(ctx, c.lines[first%len(c.lines)], o)
+	return c.dialled(ctx, c.lines[first%n], o)
 }
 
 // dialled waits for a connection to be opened.

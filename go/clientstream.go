@@ -13,8 +13,7 @@ import (
 // (ServerStream, ClientStream, Bidi) do the same. The call must be received to
 // its end, or ctx cancelled.
 func (c *Client) NewStream(ctx context.Context, method string, kind Kind, options ...CallOption) (Stream, error) {
-	name := CanonicalName(method)
-	return c.open(ctx, &target{Method{name, kind}, internName(name)}, options)
+	return c.open(ctx, newTarget(method, kind), options)
 }
 
 func (c *Client) open(ctx context.Context, t *target, options []CallOption) (Stream, error) {
@@ -43,11 +42,13 @@ func (c *Client) open(ctx context.Context, t *target, options []CallOption) (Str
 
 // ClientStreamCall is a Stream at the caller's end, with the answer's metadata.
 type ClientStreamCall struct {
-	ctx   context.Context //nolint:containedctx // it is the call's, to explain its end
+	ctx   context.Context
 	call  *transport.Call
 	codec Codec
 	limit *callOptions
 	stop  func() bool
+
+	sizeHint int // of the next message to send: the last one's
 }
 
 func (c *Client) openStream(ctx context.Context, m Metadata, t *target, o *callOptions) (*ClientStreamCall, error) {
@@ -56,7 +57,7 @@ func (c *Client) openStream(ctx context.Context, m Metadata, t *target, o *callO
 		s.codec = o.codec
 	}
 	out := wire.Outgoing{Method: t.wire, Codec: s.codec.Number(), Metadata: m}
-	if status := c.start(ctx, s.call, &out, o); status != nil {
+	if status := c.start(ctx, s.call, c.next.Add(1), &out, o); status != nil {
 		return nil, status
 	}
 	if ctx.Done() != nil {
@@ -70,18 +71,24 @@ func (c *Client) openStream(ctx context.Context, m Metadata, t *target, o *callO
 
 // Send sends a message; see Stream.
 func (s *ClientStreamCall) Send(message any) error {
-	buffer := transport.GetBuffer(0)
-	defer buffer.Free()
+	buffer := transport.GetBuffer(s.sizeHint)
 	var err error
 	if buffer.B, err = s.codec.Append(buffer.B, message); err != nil {
-		return Errorf(Internal, "the request is not a valid %s message: %v", s.codec.Name(), err)
+		return unsent(Errorf(Internal, "the request is not a valid %s message: %v", s.codec.Name(), err))
 	}
 	if len(buffer.B) > wire.MinPiece {
 		if limits := s.call.Conn().PeerLimits(); uint64(len(buffer.B)) > uint64(limits.Message) {
-			return Errorf(ResourceExhausted, "message of %d bytes exceeds the peer's max_message %d", len(buffer.B), limits.Message)
+			return unsent(Errorf(ResourceExhausted, "message of %d bytes exceeds the peer's max_message %d", len(buffer.B), limits.Message))
 		}
 	}
-	return s.call.Send(buffer.B, 0, false)
+	s.sizeHint = len(buffer.B)
+	return s.call.Send(buffer, 0, false)
+}
+
+// unsent is the status of a message that was not sent on a call that goes on.
+func unsent(s *Status) *Status {
+	s.Delivery = DeliveryUnknown
+	return s
 }
 
 // CloseSend says that no more messages will be sent.

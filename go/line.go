@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math/rand/v2"
 	"sync"
@@ -19,6 +20,10 @@ import (
 const (
 	firstPause = 100 * time.Millisecond
 	lastPause  = 10 * time.Second
+
+	// steady is how long a connection lives before its end counts as no
+	// failure of the attempt that opened it.
+	steady = 5 * time.Second
 )
 
 // line is one of a client's connections: the current one, or the attempt to
@@ -26,6 +31,8 @@ const (
 type line struct {
 	client  *Client
 	current atomic.Pointer[connection] // nil while there is none
+
+	reopening atomic.Bool // a goroutine tries until there is one
 
 	mu       sync.Mutex
 	failures int       // attempts in a row that failed
@@ -45,6 +52,7 @@ type attempt struct {
 type connection struct {
 	*transport.Conn
 	line  *line
+	began time.Time
 	ready chan struct{} // closed when the server's preface has come, or the end
 	once  sync.Once
 }
@@ -62,17 +70,16 @@ func (l *line) connection(ctx context.Context) (*connection, error) {
 	}
 	a := l.attempt
 	if a == nil {
-		if err := l.client.done.Err(); err != nil {
-			l.mu.Unlock()
-			return nil, ErrClientClosed
-		}
 		if wait := time.Until(l.nextTry); wait > 0 {
 			defer l.mu.Unlock()
 			return nil, fmt.Errorf("%w (next attempt in %v)", l.last, wait.Round(time.Millisecond))
 		}
+		if !l.client.begin() {
+			l.mu.Unlock()
+			return nil, ErrClientClosed
+		}
 		a = &attempt{done: make(chan struct{})}
 		l.attempt = a
-		l.client.closed.Add(1)
 		go l.dial(a)
 	}
 	l.mu.Unlock()
@@ -92,7 +99,7 @@ func (l *line) dial(a *attempt) {
 	defer l.mu.Unlock()
 	defer close(a.done)
 	l.attempt = nil
-	if err == nil && c.done.Err() != nil {
+	if err == nil && !c.begin() {
 		_ = socket.Close()
 		err = ErrClientClosed
 	}
@@ -102,8 +109,7 @@ func (l *line) dial(a *attempt) {
 		l.last = a.err
 		return
 	}
-	conn := &connection{line: l, ready: make(chan struct{})}
-	c.closed.Add(1)
+	conn := &connection{line: l, began: time.Now(), ready: make(chan struct{})}
 	conn.Conn = transport.NewConn(c.config, socket, false, nil, conn)
 	a.conn = conn
 	l.current.Store(conn)
@@ -125,8 +131,34 @@ func (l *line) pause() time.Duration {
 	return max(time.Until(l.nextTry), time.Millisecond)
 }
 
-// retire has later calls use another connection.
-func (l *line) retire(conn *connection) { l.current.CompareAndSwap(conn, nil) }
+// retire has later calls use another connection, which is opened in the
+// background: other lines may carry all calls meanwhile.
+func (l *line) retire(conn *connection) {
+	if l.current.CompareAndSwap(conn, nil) {
+		l.reopen()
+	}
+}
+
+// reopen tries in the background until there is a connection again.
+func (l *line) reopen() {
+	if l.reopening.Load() || !l.reopening.CompareAndSwap(false, true) {
+		return
+	}
+	c := l.client
+	if !c.begin() {
+		return
+	}
+	go func() {
+		defer c.closed.Done()
+		defer l.reopening.Store(false)
+		for c.done.Err() == nil {
+			if _, err := l.connection(c.done); err == nil {
+				return
+			}
+			sleep(c.done, l.pause())
+		}
+	}()
+}
 
 func (l *line) shut() {
 	if conn := l.current.Swap(nil); conn != nil {
@@ -141,21 +173,25 @@ func (conn *connection) greeted(ctx context.Context) error {
 	select {
 	case <-conn.ready:
 	case <-ctx.Done():
-		return fmt.Errorf("%v accepts connections but does not answer as a Trunkcall server: %w", conn.Remote(), ctx.Err())
+		return fmt.Errorf("cannot reach %v: it accepts connections but does not answer as a Trunkcall server: %w", conn.Remote(), ctx.Err())
 	}
 	if err := conn.Err(); err != nil && !transport.Drained(err) {
-		return fmt.Errorf("%v: %w", conn.Remote(), explain(err))
+		return conn.explain(err)
 	}
 	return nil
 }
 
-// explain puts what a wrong peer looks like into words.
-func explain(err error) error {
+// explain puts into words why a connection ended that had hardly begun.
+func (conn *connection) explain(err error) error {
 	var violation *wire.Error
-	if errors.As(err, &violation) && violation.Class == wire.ErrPreface {
-		return fmt.Errorf("this is not a Trunkcall server (%w)", err)
+	switch {
+	case errors.As(err, &violation) && violation.Class == wire.ErrPreface:
+		return fmt.Errorf("cannot reach %v: this is not a Trunkcall server (%w)", conn.Remote(), err)
+	case !conn.Greeted() && errors.Is(err, io.EOF):
+		return fmt.Errorf("cannot reach %v: closed before a greeting: it may not be a Trunkcall server", conn.Remote())
+	default:
+		return fmt.Errorf("cannot reach %v: %s", conn.Remote(), transport.Describe(err))
 	}
-	return errors.New(transport.Describe(err))
 }
 
 // clientConnections is a Client as its connections see it.
@@ -174,13 +210,10 @@ func (clientConnections) Serve(*transport.Worker, *transport.Stream) {}
 func (clientConnections) Dropped(*transport.Stream)                  {}
 func (clientConnections) Stopped(*transport.Stream, wire.Code)       {}
 
-// Ready counts the connection as good: only now did a server answer.
+// Ready says that a server answered.
 func (c clientConnections) Ready(tc *transport.Conn, _ *wire.Preface) {
 	conn := connectionOf(tc)
 	conn.once.Do(func() { close(conn.ready) })
-	conn.line.mu.Lock()
-	conn.line.failures = 0
-	conn.line.mu.Unlock()
 }
 
 // GoesAway has later calls use a new connection, while those that run go on.
@@ -190,18 +223,22 @@ func (c clientConnections) GoesAway(tc *transport.Conn, reason uint32, text stri
 	c.options.log(slog.LevelInfo, "server goes away", "remote", tc.Remote(), "reason", reason, "text", text)
 }
 
-// Closed makes room for a new connection, which the next call opens.
+// Closed makes room for a new connection. One that did not live for long counts
+// as a failed attempt, so that a server that takes connections only to end them
+// is not stormed.
 func (c clientConnections) Closed(tc *transport.Conn, err error) {
 	conn := connectionOf(tc)
 	l := conn.line
-	l.retire(conn)
-	select {
-	case <-conn.ready:
-	default: // it never was a working connection
-		l.mu.Lock()
-		l.failedLocked(fmt.Errorf("%v: %w", tc.Remote(), explain(err)))
-		l.mu.Unlock()
+	l.mu.Lock()
+	switch {
+	case c.done.Err() != nil:
+	case time.Since(conn.began) >= steady:
+		l.failures = 0
+	default:
+		l.failedLocked(conn.explain(err))
 	}
+	l.mu.Unlock()
+	l.retire(conn)
 	conn.once.Do(func() { close(conn.ready) })
 	c.options.log(slog.LevelDebug, "disconnected", "remote", tc.Remote(), "cause", transport.Describe(err))
 	c.closed.Done()

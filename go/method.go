@@ -77,7 +77,7 @@ func (m ServerStreamMethod[Req, Resp]) Handler(serve func(context.Context, *Req,
 		Method: m.target.Method,
 		Stream: func(ctx context.Context, s Stream) error {
 			request := new(Req)
-			if err := receiveOnly(s, request, InvalidArgument); err != nil {
+			if err := receiveOnly(s, request); err != nil {
 				return err
 			}
 			return serve(ctx, request, &Sender[Resp]{s})
@@ -183,7 +183,7 @@ func (s *RequestStream[Req, Resp]) CloseAndReceive() (*Resp, error) {
 		return nil, err
 	}
 	response := new(Resp)
-	if err := receiveOnly(s.stream, response, Internal); err != nil {
+	if err := receiveOnly(s.stream, response); err != nil {
 		return nil, err
 	}
 	return response, nil
@@ -199,16 +199,16 @@ func sendOnly(s Stream, request any) error {
 }
 
 // receiveOnly receives the single message of a side that has just one, and the
-// end after it. fault is the code of having none or several.
-func receiveOnly[T any](s Stream, message *T, fault Code) error {
+// end after it.
+func receiveOnly[T any](s Stream, message *T) error {
 	if err := s.Receive(message); errors.Is(err, io.EOF) {
-		return Errorf(fault, "there is no message where one is expected")
+		return Errorf(Unimplemented, "there is no message where one is expected")
 	} else if err != nil {
 		return err
 	}
 	switch err := s.Receive(new(T)); {
 	case err == nil:
-		return Errorf(fault, "there are several messages where one is expected")
+		return Errorf(Unimplemented, "there are several messages where one is expected")
 	case errors.Is(err, io.EOF):
 		return nil
 	default:

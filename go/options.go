@@ -1,6 +1,7 @@
 package trunkcall
 
 import (
+	"cmp"
 	"crypto/tls"
 	"log/slog"
 	"time"
@@ -17,6 +18,7 @@ type Limits struct {
 	MetadataBytes   uint32 // metadata of one side of a call; default and least 16 KiB
 	MetadataEntries uint32 // likewise; default and least 128
 	Window          uint32 // bytes of a stream that may be unconsumed; default and least 256 KiB
+	MaxWindow       uint32 // what that grows to for a stream that moves fast; default 4 MiB
 }
 
 func (l Limits) settings() wire.Settings {
@@ -57,6 +59,7 @@ const (
 	DefaultServerKeepaliveInterval = 60 * time.Second
 	DefaultKeepaliveTimeout        = 20 * time.Second
 	DefaultRunningHandlers         = 16384
+	DefaultMaxWindow               = 4 << 20
 	DefaultWaitingCalls            = 4096
 	DefaultDrainGrace              = 30 * time.Second
 )
@@ -151,9 +154,9 @@ func WithRunningHandlers(n int) ServerOption {
 
 func (c *common) transport(handler transport.Handler, pool *transport.Pool) *transport.Config {
 	local := c.limits.settings()
-	local.KeepaliveInterval = uint32(min(c.keepaliveInterval.Milliseconds(), 1<<32-1)) //nolint:gosec // bounded here
+	local.KeepaliveInterval = uint32(min(c.keepaliveInterval.Milliseconds(), 1<<32-1))
 	return &transport.Config{
-		Handler: handler, Pool: pool, Local: local,
+		Handler: handler, Pool: pool, Local: local, MaxWindow: cmp.Or(c.limits.MaxWindow, DefaultMaxWindow),
 		KeepaliveInterval: c.keepaliveInterval, KeepaliveTimeout: c.keepaliveTimeout,
 	}
 }

@@ -24,6 +24,12 @@ type Handler struct {
 	Unary func(ctx context.Context, in *ServerCall) (response any, err error)
 	// Stream serves any other kind.
 	Stream func(ctx context.Context, stream Stream) error
+	// Inline has a unary handler run on the goroutine that reads its
+	// connection. It must not block: until it returns, nothing else happens on
+	// that connection.
+	Inline bool
+
+	pace *transport.Pace
 }
 
 // Server serves methods on any number of listeners. Its methods are safe for
@@ -76,6 +82,9 @@ func (s *Server) Register(handlers ...Handler) error {
 			return fmt.Errorf("method %s is registered already", name)
 		case (h.Method.Kind == KindUnary) != (h.Unary != nil) || (h.Unary == nil) == (h.Stream == nil):
 			return fmt.Errorf("method %s is %v and lacks the handler for that", name, h.Method.Kind)
+		}
+		if !h.Inline || h.Unary == nil {
+			h.pace = &transport.Pace{}
 		}
 		s.handlers[name] = &h
 	}
@@ -131,8 +140,8 @@ func (s *Server) Serve(socket net.Listener) error {
 			s.options.log(slog.LevelWarn, "connection refused", "remote", remote, "error", err)
 		},
 	}
-	if _, inMemory := socket.Addr().(*net.TCPAddr); !inMemory && socket.Addr().Network() == "mem" {
-		l.TLS = nil
+	if socket.Addr().Network() == "mem" {
+		l.TLS = nil // nobody else can listen in
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -197,8 +206,12 @@ func (s *Server) Stop(ctx context.Context) error {
 		s.pool.Close()
 		return nil
 	case <-ctx.Done():
+		running := s.Running()
 		s.Close()
-		return fmt.Errorf("calls or connections were cut off: %w", ctx.Err())
+		if running == 0 {
+			return nil
+		}
+		return fmt.Errorf("%d running calls were cut off: %w", running, ctx.Err())
 	}
 }
 
@@ -308,6 +321,7 @@ func (s serverConnections) Accept(_ *transport.Conn, in *wire.Incoming) (*transp
 	call := &ServerCall{server: s.Server, handler: h, codec: codec, Metadata: in.Metadata}
 	call.stream.Init(call)
 	call.stream.Whole = h.Method.Kind == KindUnary || h.Method.Kind == KindServerStream
+	call.stream.Pace = h.pace
 	call.context.call = call
 	if in.Deadline != 0 {
 		call.context.deadline = transport.TimeOf(in.Deadline)

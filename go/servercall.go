@@ -26,6 +26,8 @@ type ServerCall struct {
 	stream  transport.Stream
 	context handlerContext
 
+	sizeHint int // of the next message that a streaming handler sends: the last one's
+
 	mu         sync.Mutex
 	header     Metadata
 	trailer    Metadata
@@ -104,10 +106,10 @@ func (c *ServerCall) Decode(request any) error {
 	m, ok, surplus := c.stream.TakeFirst()
 	switch {
 	case !ok:
-		return Errorf(InvalidArgument, "%s takes one request, and none was sent", c.handler.Method.Name)
+		return Errorf(Unimplemented, "%s takes one request, and none was sent", c.handler.Method.Name)
 	case surplus > 0:
 		m.Free()
-		return Errorf(InvalidArgument, "%s takes one request, and %d were sent", c.handler.Method.Name, surplus+1)
+		return Errorf(Unimplemented, "%s takes one request, and %d were sent", c.handler.Method.Name, surplus+1)
 	}
 	err := c.codec.Decode(m.Payload, request)
 	m.Free()
@@ -222,7 +224,7 @@ func (c *ServerCall) checkSize(size int) error {
 	if size <= wire.MinPiece {
 		return nil // nearly always; a lower limit of the peer's is its own to enforce
 	}
-	if limits := c.stream.Conn().PeerLimits(); uint64(size) > uint64(limits.Message) { //nolint:gosec // not negative
+	if limits := c.stream.Conn().PeerLimits(); uint64(size) > uint64(limits.Message) {
 		return Errorf(ResourceExhausted, "message of %d bytes exceeds the peer's max_message %d", size, limits.Message)
 	}
 	return nil
@@ -233,7 +235,7 @@ type serverStream ServerCall
 
 func (s *serverStream) Send(message any) error {
 	c := (*ServerCall)(s)
-	buffer := transport.GetBuffer(0)
+	buffer := transport.GetBuffer(c.sizeHint)
 	var err error
 	if buffer.B, err = c.codec.Append(buffer.B, message); err != nil {
 		return Errorf(Internal, "the response is not a valid %s message: %v", c.codec.Name(), err)
@@ -242,9 +244,8 @@ func (s *serverStream) Send(message any) error {
 		return err
 	}
 	c.sendHeader()
-	err = c.stream.Send(buffer.B, 0, false)
-	buffer.Free()
-	if err != nil {
+	c.sizeHint = len(buffer.B)
+	if c.stream.Send(buffer, 0, false) != nil {
 		return c.stopped()
 	}
 	return nil

@@ -1,6 +1,7 @@
 package trunkcall
 
 import (
+	"maps"
 	"sync"
 	"sync/atomic"
 
@@ -15,42 +16,46 @@ type target struct {
 }
 
 func newTarget(name string, kind Kind) *target {
-	name = CanonicalName(name)
-	return &target{Method{name, kind}, internName(name)}
+	t := unaryTarget(name)
+	if kind == KindUnary {
+		return t
+	}
+	return &target{Method{t.Name, kind}, t.wire}
 }
 
 // maxNames bounds the table of names, for programs that make names up.
-const maxNames = 1 << 16
+const maxNames = 4096
 
-// names maps every method name used in this process to its index. Readers take
-// the current map without a lock; a new name makes a new map.
+// names maps every method name used in this process to its target as a unary
+// method. Readers take the current map without a lock; a new name makes a new
+// map.
 var names struct {
 	sync.Mutex
-	current atomic.Pointer[map[string]wire.Method]
+	current atomic.Pointer[map[string]*target]
 }
 
-func internName(name string) wire.Method {
+func unaryTarget(name string) *target {
+	name = CanonicalName(name)
 	if current := names.current.Load(); current != nil {
-		if m, ok := (*current)[name]; ok {
-			return m
+		if t := (*current)[name]; t != nil {
+			return t
 		}
 	}
 	names.Lock()
 	defer names.Unlock()
-	grown := map[string]wire.Method{}
+	grown := map[string]*target{}
 	if current := names.current.Load(); current != nil {
-		if m, ok := (*current)[name]; ok {
-			return m
+		if t := (*current)[name]; t != nil {
+			return t
 		}
-		if len(*current) >= maxNames {
-			return wire.Method{Name: name, Index: -1}
-		}
-		for k, v := range *current {
-			grown[k] = v
-		}
+		maps.Copy(grown, *current)
 	}
-	m := wire.Method{Name: name, Index: len(grown)}
-	grown[name] = m
+	t := &target{Method{name, KindUnary}, wire.Method{Name: name, Index: len(grown)}}
+	if len(grown) >= maxNames {
+		t.wire.Index = -1
+		return t
+	}
+	grown[name] = t
 	names.current.Store(&grown)
-	return m
+	return t
 }

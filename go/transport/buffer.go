@@ -7,8 +7,9 @@ type Buffer struct {
 	B []byte
 }
 
-// Buffers come in these sizes; larger ones are left to the collector.
-var bufferSizes = [...]int{1 << 10, 8 << 10, 64 << 10}
+// Buffers come in these sizes, with room for a message of a round number of
+// bytes and what surrounds it; larger ones are left to the collector.
+var bufferSizes = [...]int{1 << 10, 8 << 10, 68 << 10, 272 << 10, 1088 << 10, 4352 << 10}
 
 var bufferPools [len(bufferSizes)]sync.Pool
 
@@ -38,16 +39,25 @@ func (b *Buffer) Free() {
 	}
 }
 
-// readSize is how much one read asks for: many frames, and always one whole.
-const readSize = 128 << 10
+// How much one read asks for: at first what a few dozen small frames take; as
+// long as reads fill that, many times as much. The larger size holds the
+// largest frame.
+const (
+	readSize = 16 << 10
+	bulkSize = 128 << 10
+)
 
-var readPool = sync.Pool{New: func() any { return &Buffer{B: make([]byte, readSize)} }}
-
-// outSize is what a buffer of outgoing bytes begins with. Those that grew past
-// outKept are not kept.
+// What a buffer of outgoing bytes begins with. Those that grew past outKept
+// are not kept.
 const (
 	outSize = 16 << 10
 	outKept = 512 << 10
 )
 
-var outPool = sync.Pool{New: func() any { return &Buffer{B: make([]byte, 0, outSize)} }}
+var (
+	readBuffers = sync.Pool{New: func() any { return &Buffer{B: make([]byte, readSize)} }}
+	bulkBuffers = sync.Pool{New: func() any { return &Buffer{B: make([]byte, bulkSize)} }}
+	outBuffers  = sync.Pool{New: func() any { return &Buffer{B: make([]byte, outSize)} }}
+)
+
+func take(p *sync.Pool) *Buffer { return p.Get().(*Buffer) } //nolint:forcetypeassert // the pools hold nothing else

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"context"
 	"errors"
 
 	"github.com/trunkcall/trunkcall/go/wire"
@@ -21,6 +22,7 @@ type Call struct {
 	answered bool // Header is known
 	ended    bool
 	unary    bool
+	reads    bool          // unary: the caller itself reads the connection
 	wake     chan struct{} // unary: the call ended
 	heading  bool          // somebody waits on header
 	header   chan struct{}
@@ -40,7 +42,7 @@ func NewCall(unary bool) *Call {
 func (call *Call) Reset() {
 	call.dropInbox()
 	call.Header, call.Ending = nil, wire.Ending{}
-	call.answered, call.ended, call.halfClosed, call.queued = false, false, false, false
+	call.answered, call.ended, call.halfClosed, call.reads = false, false, false, false
 	if cap(call.Buf) > 64<<10 {
 		call.Buf = nil
 	}
@@ -75,14 +77,19 @@ func (c *Conn) Open(call *Call, out *wire.Outgoing, promised bool) error {
 		return ErrNoSlot
 	}
 	call.conn = c
-	call.queued = c.session.Open(&call.Stream.Stream, out)
+	c.session.Open(&call.Stream.Stream, out)
+	call.reads = call.unary && c.takeReadingLocked()
 	c.settle()
 	return nil
 }
 
 // Wait waits until the call, which is unary, has ended. It reports false when
-// done is closed first; the call then goes on until GiveUp.
-func (call *Call) Wait(done <-chan struct{}) bool {
+// ctx ends first; the call then goes on until GiveUp.
+func (call *Call) Wait(ctx context.Context) bool {
+	done := ctx.Done()
+	if call.reads && !call.readAnswer(ctx) {
+		return false
+	}
 	if done == nil {
 		<-call.wake
 		return true

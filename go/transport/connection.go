@@ -41,6 +41,7 @@ type Config struct {
 	Local             wire.Settings
 	KeepaliveInterval time.Duration // without input before a PING; 0: none
 	KeepaliveTimeout  time.Duration // after the PING before the peer is given up
+	MaxWindow         uint32        // what the window of a fast stream may grow to
 }
 
 // Conn is a session on a socket. Its methods are safe for concurrent use.
@@ -59,15 +60,19 @@ type Conn struct {
 	cause   error // why
 
 	// Reading.
-	reading    bool    // some goroutine reads
-	in         *Buffer // input not parsed yet, nil when there is none
-	inStart    int
-	inEnd      int
-	prefixed   bool // in holds input that came before the session
-	inputEnded bool // the peer half-closed
-	readFD     func(fd uintptr) bool
-	readN      int
-	readErr    error
+	reading     bool    // some goroutine reads
+	in          *Buffer // input not parsed yet, nil when there is none
+	inStart     int
+	inEnd       int
+	solo        bool // calls come one after the other (solo.go)
+	interrupted bool // a caller that reads is to stop
+	unread      unread
+	bulk        bool // the last read filled its buffer
+	prefixed    bool // in holds input that came before the session
+	inputEnded  bool // the peer half-closed
+	readFD      func(fd uintptr) bool
+	readN       int
+	readErr     error
 
 	// Writing.
 	flushing  bool    // some goroutine writes
@@ -93,6 +98,9 @@ type Conn struct {
 
 	closing  bool  // half-closed after draining
 	lingerBy int64 // when to stop waiting for the peer's end of stream
+	drainBy  int64 // when to close although the peer has not answered GOAWAY
+	greeted  bool  // the peer's preface has come
+	goodbye  error // why the peer says that it ends the connection
 	parting  bool  // a violation ended the session, the peer is to be told
 }
 
@@ -117,10 +125,13 @@ func NewConn(config *Config, socket net.Conn, acceptor bool, prefix []byte, owne
 		Local:             config.Local,
 		KeepaliveInterval: int64(config.KeepaliveInterval),
 		KeepaliveTimeout:  int64(config.KeepaliveTimeout),
+		MaxWindow:         max(config.MaxWindow, config.Local.Window),
 		Grab:              c.grab,
+		Buffer:            func(n int) []byte { return GetBuffer(n).B },
+		Recycle:           func(b []byte) { (&Buffer{B: b}).Free() },
 	}, now)
 	if len(prefix) > 0 {
-		c.in = readPool.Get().(*Buffer) //nolint:forcetypeassert // readPool holds nothing else
+		c.in = take(&readBuffers)
 		c.inEnd = copy(c.in.B, prefix)
 		c.prefixed = true
 	}
@@ -136,8 +147,10 @@ func NewConn(config *Config, socket net.Conn, acceptor bool, prefix []byte, owne
 
 // grab gives the session memory for outgoing bytes; the lock is held.
 func (c *Conn) grab() []byte {
-	c.gathered = outPool.Get().(*Buffer) //nolint:forcetypeassert // outPool holds nothing else
-	c.since = clock()
+	c.gathered = take(&outBuffers)
+	if c.session != nil { // else the session is just being made
+		c.since = c.session.Now()
+	}
 	return c.gathered.B[:0]
 }
 
@@ -171,6 +184,13 @@ func (c *Conn) Counts() (opened, served int) {
 	return c.session.OpenCalls(), c.session.OpenServed()
 }
 
+// Greeted reports whether the peer's preface has come.
+func (c *Conn) Greeted() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.greeted
+}
+
 // Err returns why the connection is over, nil while it is not.
 func (c *Conn) Err() error {
 	c.mu.Lock()
@@ -184,6 +204,8 @@ func (c *Conn) Drain(text string) {
 	c.mu.Lock()
 	if !c.closed {
 		c.session.GoAway(0, text)
+		c.drainBy = clock() + int64(drainPatience)
+		c.armLocked(c.drainBy)
 		c.flushLocked()
 		c.closeIfDrainedLocked()
 	}
@@ -195,6 +217,7 @@ func (c *Conn) Drain(text string) {
 func (c *Conn) Shut(reason error) {
 	c.mu.Lock()
 	if !c.closed {
+		c.session.CancelAll(reason.Error())
 		c.session.GoAway(0, reason.Error())
 		c.partLocked(reason)
 	}
@@ -250,6 +273,8 @@ func Describe(err error) string {
 	switch {
 	case errors.Is(err, io.EOF):
 		return "closed by the peer"
+	case errors.As(err, &op) && op.Op == "remote error":
+		return "the peer says: " + op.Err.Error()
 	case errors.As(err, &op) && op.Err != nil:
 		return op.Err.Error()
 	default:
@@ -295,6 +320,10 @@ const (
 	lingerBytes = 1 << 20
 )
 
+// drainPatience is how long a peer may take to answer GOAWAY before it is left
+// with no call open.
+const drainPatience = 10 * time.Second
+
 // flushedLocked gives the role of writing back.
 func (c *Conn) flushedLocked() {
 	c.flushing = false
@@ -314,7 +343,9 @@ func (c *Conn) part() {
 	if aligned { // else the peer would read it as the rest of a frame
 		_, _ = c.socket.Write(rest)
 	}
-	linger(c.socket)
+	if c.greeted {
+		linger(c.socket)
+	}
 	_ = c.socket.Close()
 	c.config.Handler.Closed(c, c.cause)
 }
@@ -400,6 +431,14 @@ func (c *Conn) tick() {
 	c.armLocked(c.lingerBy)
 	c.flushLocked()
 	c.closeIfDrainedLocked()
+	if c.drainBy != 0 && now >= c.drainBy && !c.closed {
+		if c.session.OpenServed() == 0 && c.session.OpenCalls() == 0 {
+			c.failLocked(errDrained)
+			return
+		}
+		c.drainBy = now + int64(lingerTime)
+	}
+	c.armLocked(c.drainBy)
 }
 
 // TimeOf turns a session's time into one of package time, with its monotonic

@@ -5,8 +5,10 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -31,18 +33,18 @@ func Dial(ctx context.Context, target string, tlsConfig *tls.Config) (net.Conn, 
 	if err != nil {
 		return nil, err
 	}
-	var failures []error
+	var failures []string
 	for _, a := range addresses {
 		socket, err := dialOne(ctx, a, tlsConfig, len(addresses) > 1)
 		if err == nil {
 			return socket, nil
 		}
-		failures = append(failures, fmt.Errorf("%s: %s", a.text, Describe(err)))
+		failures = append(failures, a.text+": "+Describe(err))
 		if ctx.Err() != nil {
 			break
 		}
 	}
-	return nil, errors.Join(failures...)
+	return nil, errors.New(strings.Join(failures, "; "))
 }
 
 // address is one place to dial.
@@ -111,7 +113,10 @@ func dialOne(ctx context.Context, a address, tlsConfig *tls.Config, several bool
 		if errors.As(err, &record) {
 			return nil, errors.New("the server does not speak TLS on this port")
 		}
-		return nil, fmt.Errorf("TLS: %w", err)
+		if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) {
+			return nil, errors.New("closed during the TLS handshake: it may be a port without TLS")
+		}
+		return nil, fmt.Errorf("TLS: %s", Describe(err))
 	}
 	return secure, nil
 }

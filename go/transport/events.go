@@ -1,6 +1,10 @@
 package transport
 
-import "github.com/trunkcall/trunkcall/go/wire"
+import (
+	"errors"
+
+	"github.com/trunkcall/trunkcall/go/wire"
+)
 
 // events is a Conn as its session sees it; every method runs under the lock.
 type events Conn
@@ -76,17 +80,24 @@ func (e *events) Ended(s *wire.Stream, ending *wire.Ending) {
 
 func (e *events) Sent(s *wire.Stream) {
 	st := streamOf(s)
-	st.queued = false
+	if st.queued != nil {
+		st.queued.Free()
+		st.queued = nil
+	}
 	st.wakeSender()
 }
 
 func (e *events) PeerReady(p *wire.Preface) {
 	c := (*Conn)(e)
+	c.greeted = true
 	c.config.Handler.Ready(c, p)
 }
 
 func (e *events) PeerGoesAway(reason uint32, text string) {
 	c := (*Conn)(e)
+	if reason != 0 {
+		c.goodbye = errors.New("the peer ended the connection: " + text)
+	}
 	c.config.Handler.GoesAway(c, reason, text)
 }
 

@@ -19,26 +19,50 @@ const (
 	// staleFlush is how long answers may wait, in nanoseconds, for a goroutine
 	// that runs one handler after the other.
 	staleFlush = 100e3
+	// yieldRounds is how often a caller lets others append, as long as they do.
+	yieldRounds = 4
+	// maxYielding is how many callers of one client do so at a time. The
+	// scheduler takes up those that yielded only now and then while others can
+	// run, so that of very many each would wait for long.
+	maxYielding = 16
 	// fullFlush is how many bytes are worth a system call of their own.
 	fullFlush = 64 << 10
 )
 
-// settleLocked is called after frames were appended, and releases the lock.
+// settle is called with the lock held after frames were appended; it releases
+// the lock.
 func (c *Conn) settle() {
 	if c.flushing || c.scheduled || !c.session.HasOutput() {
 		c.unlock()
 		return
 	}
 	if c.session.OpenCalls() > 1 {
-		// Others are likely to append soon: let those that can run do so.
-		c.scheduled = true
-		c.unlock()
-		runtime.Gosched()
-		c.mu.Lock()
-		c.scheduled = false
+		c.yieldLocked()
 	}
 	c.flushLocked()
 	c.unlock()
+}
+
+// yieldLocked lets other callers that can run append their frames, so that one
+// system call writes them all. It releases the lock in between.
+func (c *Conn) yieldLocked() {
+	yielding := &c.config.Pool.yielding
+	if yielding.Load() >= maxYielding {
+		return
+	}
+	yielding.Add(1)
+	c.scheduled = true
+	for range yieldRounds {
+		n := c.session.Unsent()
+		c.unlock()
+		runtime.Gosched()
+		c.mu.Lock()
+		if c.session.Unsent() == n {
+			break
+		}
+	}
+	c.scheduled = false
+	yielding.Add(-1)
 }
 
 // flushLocked writes what gathered, unless somebody else does. It holds the
@@ -67,7 +91,7 @@ func (c *Conn) flushLocked() {
 		}
 		c.writing = nil
 		c.mu.Lock()
-		c.passed += uint64(n) //nolint:gosec // not negative
+		c.passed += uint64(n)
 		if err == nil && n < len(taken) {
 			buffer.B = taken
 			go c.flushBlocking(buffer)
@@ -93,7 +117,7 @@ func (c *Conn) takeLocked() ([]byte, *Buffer) {
 func recycle(buffer *Buffer, taken []byte) {
 	if buffer != nil && cap(taken) <= outKept {
 		buffer.B = taken[:0]
-		outPool.Put(buffer)
+		outBuffers.Put(buffer)
 	}
 }
 
@@ -101,7 +125,7 @@ func recycle(buffer *Buffer, taken []byte) {
 func (c *Conn) writeOnce(fd uintptr) bool {
 	c.wroteN, c.wroteErr = 0, nil
 	for {
-		n, err := syscall.Write(int(fd), c.writing) //nolint:gosec // a descriptor is an int
+		n, err := syscall.Write(int(fd), c.writing)
 		switch {
 		case n > 0:
 			c.wroteN = n
@@ -123,7 +147,7 @@ func (c *Conn) flushBlocking(rest *Buffer) {
 		var taken []byte
 		buffer := rest
 		if rest != nil {
-			taken = rest.B[len(rest.B)-int(c.session.Moved()-c.passed):] //nolint:gosec // what of it is left
+			taken = rest.B[len(rest.B)-int(c.session.Moved()-c.passed):]
 			rest = nil
 		} else if taken, buffer = c.takeLocked(); len(taken) == 0 {
 			break
@@ -135,7 +159,7 @@ func (c *Conn) flushBlocking(rest *Buffer) {
 		n, err := c.socket.Write(taken)
 		c.mu.Lock()
 		if c.raw != nil {
-			c.passed += uint64(n) //nolint:gosec // not negative
+			c.passed += uint64(n)
 		}
 		if err != nil {
 			c.failLocked(err)

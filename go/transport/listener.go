@@ -136,6 +136,8 @@ func (l *Listener) identify(socket net.Conn) (prefix []byte, final net.Conn, err
 	}
 	if prefix[0] == tlsHandshakeRecord {
 		if l.TLS == nil {
+			// What a TLS client makes of this is that there is no TLS here.
+			sayGoodbye(socket, "this port does not speak TLS")
 			return nil, nil, errors.New("a TLS handshake on a port without TLS")
 		}
 		secure, err := l.secure(socket, prefix)

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"github.com/trunkcall/trunkcall/go/wire"
 )
@@ -16,13 +17,16 @@ type Pool struct {
 	mu     sync.Mutex
 	idle   []*Worker // the last to finish is the first to be used again
 	closed bool
+
+	yielding atomic.Int32 // callers that let others append (flush.go)
 }
 
 // Worker is one goroutine of a Pool, with the memory that it reuses from call
 // to call.
 type Worker struct {
-	pool *Pool
-	work chan *Conn
+	pool    *Pool
+	work    chan *Conn
+	watched watched
 
 	// Scratch is for Handler.Serve to build an answer in.
 	Scratch []byte
@@ -78,20 +82,32 @@ func (w *Worker) loop(c *Conn) {
 // Before a handler runs, another goroutine is on its way (helperPending) if
 // anything but that handler is left to do. So a handler that takes long holds
 // up neither reading, nor other calls, nor answers; and while handlers are
-// quick, one goroutine does it all without a switch in between.
+// quick, one goroutine does it all without a switch in between. When nothing
+// is left but to read on, and the method has been quick so far, the helper is
+// called only if the handler turns out not to be (watch.go).
 func (w *Worker) serve(c *Conn) {
 	c.mu.Lock()
 	c.helperPending = false
 	for !c.closed {
 		if st := c.nextLocked(); st != nil {
-			help := c.wantHelperLocked()
+			alone := c.queueHead == len(c.queue) && !c.session.HasOutput()
+			watching := alone && !c.reading && !c.helperPending && st.Pace.quick()
+			help := !watching && st.Pace != nil && c.wantHelperLocked()
 			c.unlock()
-			if help {
+			if watching {
+				w.watchOver(c)
+			} else if help {
 				w.pool.run(c)
 			}
 			c.config.Handler.Serve(w, st)
+			if watching {
+				w.watched.conn.Store(nil)
+			}
 			c.mu.Lock()
-			c.finishLocked(w, st)
+			took := c.finishLocked(w, st)
+			if alone {
+				st.Pace.note(took)
+			}
 			continue
 		}
 		if c.session.HasOutput() && !c.flushing && !c.scheduled {
@@ -100,7 +116,7 @@ func (w *Worker) serve(c *Conn) {
 				continue
 			}
 		}
-		if c.reading || c.inputEnded || c.closed {
+		if c.reading || c.inputEnded || c.closed || c.leaveUnreadLocked() {
 			break
 		}
 		c.reading = true
@@ -150,12 +166,14 @@ func (c *Conn) wantHelperLocked() bool {
 	return c.helperPending
 }
 
-// finishLocked sends the answer of a call.
-func (c *Conn) finishLocked(w *Worker, st *Stream) {
+// finishLocked sends the answer of a call and returns the nanoseconds since
+// the call was read.
+func (c *Conn) finishLocked(w *Worker, st *Stream) (took int64) {
 	st.dropInbox()
+	now := clock()
+	took = now - st.arrived
 	if !c.closed && st.Open() {
-		now := clock()
-		w.Ending.ServerTime = wire.Remaining(now - st.arrived)
+		w.Ending.ServerTime = wire.Remaining(took)
 		if c.session.Finish(&st.Stream, &w.Ending) {
 			w.Scratch = nil // it is the session's now
 		}
@@ -164,6 +182,7 @@ func (c *Conn) finishLocked(w *Worker, st *Stream) {
 		}
 	}
 	w.Ending = wire.Ending{}
+	return took
 }
 
 func (c *Conn) dropQueueLocked() {

@@ -3,6 +3,7 @@ package transport
 import (
 	"errors"
 	"io"
+	"os"
 	"syscall"
 )
 
@@ -10,9 +11,6 @@ import (
 // to become readable first, where the socket can say so.
 
 const (
-	// idleBuffer is what a reader holds while it waits on a socket that cannot
-	// be asked whether it is readable.
-	idleBuffer = 16 << 10
 	// readAhead is how much is parsed at most before calls are started, when
 	// more input than one read takes has piled up (section 7.3).
 	readAhead = 1 << 20
@@ -27,6 +25,9 @@ func (c *Conn) readLocked() {
 			more, err := c.fill(total > 0)
 			c.mu.Lock()
 			if err != nil {
+				if c.interrupted && errors.Is(err, os.ErrDeadlineExceeded) {
+					return
+				}
 				c.inputEndedLocked(err)
 				return
 			}
@@ -36,6 +37,7 @@ func (c *Conn) readLocked() {
 		}
 		c.prefixed = false
 		full := c.inEnd == len(c.in.B)
+		c.bulk = full
 		total += c.inEnd - c.inStart
 		n, err := c.session.Receive(c.in.B[c.inStart:c.inEnd], clock())
 		c.inStart += n
@@ -61,17 +63,24 @@ func (c *Conn) compactLocked() {
 	switch {
 	case c.inStart == c.inEnd:
 		c.inStart, c.inEnd = 0, 0
-		if c.in == nil || len(c.in.B) == idleBuffer {
-			return
+		if c.in == nil || c.raw == nil && len(c.in.B) == readSize {
+			return // a socket that cannot be asked needs one to wait with
 		}
-		if len(c.in.B) == readSize {
-			readPool.Put(c.in)
-		}
-		c.in = nil
+		c.freeInput()
 	case c.inStart > 0:
 		c.inEnd = copy(c.in.B, c.in.B[c.inStart:c.inEnd])
 		c.inStart = 0
 	}
+}
+
+func (c *Conn) freeInput() {
+	switch len(c.in.B) {
+	case readSize:
+		readBuffers.Put(c.in)
+	case bulkSize:
+		bulkBuffers.Put(c.in)
+	}
+	c.in = nil
 }
 
 // fill reads once, after what is left in c.in. With poll it returns at once
@@ -104,7 +113,7 @@ func (c *Conn) readOnce(fd uintptr) bool {
 	c.readErr = nil
 	c.growInput()
 	for {
-		n, err := syscall.Read(int(fd), c.in.B[c.inEnd:]) //nolint:gosec // a descriptor is an int
+		n, err := syscall.Read(int(fd), c.in.B[c.inEnd:])
 		switch {
 		case n > 0:
 			c.readN = n
@@ -125,32 +134,32 @@ func (c *Conn) readOnce(fd uintptr) bool {
 	}
 }
 
-// growInput makes sure that there is a buffer with room for the rest of the
-// largest frame.
+// growInput makes sure that there is a buffer, one with room for the rest of
+// the largest frame if part of a frame is there or the last read was full.
 func (c *Conn) growInput() {
-	size := max(readSize, int(c.config.Local.FrameBody)+64)
-	switch {
-	case c.in == nil && size == readSize:
-		c.in = readPool.Get().(*Buffer) //nolint:forcetypeassert // readPool holds nothing else
-	case c.in == nil:
-		c.in = &Buffer{B: make([]byte, size)}
-	case len(c.in.B) < size:
-		grown := &Buffer{B: make([]byte, size)}
-		if size == readSize {
-			grown = readPool.Get().(*Buffer) //nolint:forcetypeassert // as above
-		}
-		copy(grown.B, c.in.B[:c.inEnd])
-		c.in = grown
+	if c.in == nil && !c.bulk {
+		c.in = take(&readBuffers)
+		return
 	}
+	size := max(bulkSize, int(c.config.Local.FrameBody)+64)
+	if c.in != nil && (len(c.in.B) >= size || c.inEnd == 0) {
+		return
+	}
+	grown := &Buffer{}
+	if size == bulkSize {
+		grown = take(&bulkBuffers)
+	} else {
+		grown.B = make([]byte, size)
+	}
+	if c.in != nil {
+		copy(grown.B, c.in.B[:c.inEnd])
+		c.freeInput()
+	}
+	c.in = grown
 }
 
 func (c *Conn) fillBlocking() (bool, error) {
-	switch {
-	case c.in == nil:
-		c.in = &Buffer{B: make([]byte, idleBuffer)}
-	case c.inEnd > 0 && len(c.in.B) == idleBuffer:
-		c.growInput()
-	}
+	c.growInput()
 	n, err := c.socket.Read(c.in.B[c.inEnd:])
 	c.inEnd += n
 	if n > 0 {
@@ -163,6 +172,9 @@ func (c *Conn) fillBlocking() (bool, error) {
 // After the peer said that it opens no more calls, the end of the stream is a
 // half-close: calls that it sent whole are still answered (section 9.4).
 func (c *Conn) inputEndedLocked(err error) {
+	if c.goodbye != nil {
+		err = c.goodbye
+	}
 	switch {
 	case c.closed:
 	case c.closing:

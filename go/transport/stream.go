@@ -33,21 +33,30 @@ type Stream struct {
 	// Whole says that the handler is to start only once the caller has sent
 	// all it has to send. Handler.Accept sets it.
 	Whole bool
+	// Pace is that of the method called, nil if its handlers are to run on the
+	// goroutine that reads, whatever else waits meanwhile. Handler.Accept sets
+	// it.
+	Pace *Pace
 
 	// The rest is guarded by the connection's lock.
 	oneWay     bool
 	started    bool
-	halfClosed bool      // the caller sends no more messages
-	stopped    wire.Code // why the call ended without its handler
-	arrived    int64     // when the CALL was read
-	first      Message   // the oldest message that nobody has received
-	hasFirst   bool
-	more       []Message // those after it
-	queued     bool      // a message waits in the session to be appended
-	receiving  bool      // somebody waits on receiver
-	sending    bool      // somebody waits on sender
+	halfClosed bool       // the caller sends no more messages
+	stopped    wire.Code  // why the call ended without its handler
+	arrived    int64      // when the CALL was read
+	inbox      []Message  // that nobody has received, the oldest first
+	one        [1]Message // where inbox begins
+	queued     *Buffer    // a message that waits in the session to be appended
+	receiving  bool       // somebody waits on receiver
+	sending    bool       // somebody waits on sender
 	receiver   chan struct{}
 	sender     chan struct{}
+
+	// What the receiving goroutine took over from inbox at once, and has not
+	// used up; it alone touches these.
+	batch     []Message
+	batchHead int
+	consumed  int // of batch, their credit not yet returned
 }
 
 // Init makes st ready to be returned by Handler.Accept.
@@ -61,50 +70,38 @@ func (st *Stream) Conn() *Conn { return st.conn }
 
 // push adds a message that arrived; payload is copied unless it is owned.
 func (st *Stream) push(payload []byte, compression uint8, cost uint32, owned bool) {
-	m := Message{Payload: payload, Compression: compression, cost: cost}
-	if !owned {
+	m := Message{Compression: compression, cost: cost}
+	if owned {
+		m.buffer = &Buffer{B: payload}
+	} else {
 		m.buffer = GetBuffer(len(payload))
 		m.buffer.B = append(m.buffer.B, payload...)
-		m.Payload = m.buffer.B
 	}
-	if !st.hasFirst {
-		st.first, st.hasFirst = m, true
-		return
+	m.Payload = m.buffer.B
+	if st.inbox == nil && st.batch == nil {
+		st.inbox = st.one[:0]
 	}
-	st.more = append(st.more, m)
+	st.inbox = append(st.inbox, m)
 }
 
-func (st *Stream) pop() Message {
-	m := st.first
-	if len(st.more) == 0 {
-		st.first, st.hasFirst = Message{}, false
-		return m
-	}
-	st.first = st.more[0]
-	st.more[0] = Message{}
-	if st.more = st.more[1:]; len(st.more) == 0 {
-		st.more = nil
-	}
-	return m
-}
-
+// dropInbox throws away what nobody will receive.
 func (st *Stream) dropInbox() {
-	for st.hasFirst {
-		m := st.pop()
-		m.Free()
+	for i := range st.inbox {
+		st.inbox[i].Free()
 	}
+	st.inbox = nil
 }
 
 // TakeFirst returns the one message of a call that is Whole, and how many
 // more the caller sent although it should not have. The call has ended
 // receiving, so no credit is due and no lock needed: nobody else looks.
 func (st *Stream) TakeFirst() (m Message, ok bool, surplus int) {
-	if !st.hasFirst {
+	if len(st.inbox) == 0 {
 		return Message{}, false, 0
 	}
-	m = st.first
-	st.first, st.hasFirst = Message{}, false
-	return m, true, len(st.more)
+	m = st.inbox[0]
+	st.inbox = st.inbox[1:]
+	return m, true, len(st.inbox)
 }
 
 func (st *Stream) wakeReceiver() {
@@ -128,19 +125,46 @@ func (st *Stream) over() bool { return !st.Open() || st.conn.closed }
 // none: for a caller, its Ending then says how the call ended; for a callee,
 // either the caller has sent all or the call was stopped.
 func (st *Stream) Receive() (Message, error) {
+	if st.batchHead == len(st.batch) || st.consumed == creditBatch {
+		if err := st.refill(); err != nil {
+			return Message{}, err
+		}
+	}
+	m := st.batch[st.batchHead]
+	st.batchHead++
+	st.consumed++
+	return m, nil
+}
+
+// creditBatch is how many messages are consumed before their credit is
+// returned, unless the receiver has to wait earlier.
+const creditBatch = 32
+
+// refill returns the credit of what was consumed, and waits for messages if
+// none is left.
+func (st *Stream) refill() error {
 	c := st.conn
 	c.mu.Lock()
-	for !st.hasFirst {
+	for ; st.consumed > 0; st.consumed-- {
+		m := &st.batch[st.batchHead-st.consumed]
+		c.session.Consumed(&st.Stream, m.cost)
+		*m = Message{}
+	}
+	if st.batchHead < len(st.batch) {
+		c.leave()
+		return nil
+	}
+	for len(st.inbox) == 0 {
 		if st.halfClosed || st.over() {
 			c.unlock()
-			return Message{}, io.EOF
+			return io.EOF
 		}
 		st.waitLocked(&st.receiving, &st.receiver)
 	}
-	m := st.pop()
-	c.session.Consumed(&st.Stream, m.cost)
+	st.batch, st.inbox = st.inbox, st.batch[:0]
+	st.batchHead = 0
 	c.leave()
-	return m, nil
+	return nil
 }
 
 // leave releases the lock when more is likely to be appended by the same
@@ -172,37 +196,29 @@ func (st *Stream) waitLocked(waiting *bool, wake *chan struct{}) {
 	c.mu.Lock()
 }
 
-// Send sends a message and waits until it has its place among the outgoing
-// bytes, which it gets as the peer's credit allows; payload may be used anew
-// when it returns. end makes it a caller's last. It returns io.EOF when the
+// Send sends the message in buffer, which is Send's from then on. It waits
+// while an earlier message of the stream has not got its place among the
+// outgoing bytes, which it gets as the peer's credit allows: so at most one
+// waits in memory. end makes it a caller's last. It returns io.EOF when the
 // call is over.
-func (st *Stream) Send(payload []byte, compression uint8, end bool) error {
+func (st *Stream) Send(buffer *Buffer, compression uint8, end bool) error {
 	c := st.conn
 	c.mu.Lock()
+	for st.queued != nil && !st.over() {
+		st.waitLocked(&st.sending, &st.sender)
+	}
 	if st.over() {
+		st.queued = nil
 		c.unlock()
 		return io.EOF
 	}
-	if !c.session.Send(&st.Stream, payload, compression, end) {
-		st.queued = true
-		return st.awaitSentLocked()
+	if !c.session.Send(&st.Stream, buffer.B, compression, end) {
+		st.queued = buffer
+		c.settle()
+		return nil
 	}
 	c.leave()
-	return nil
-}
-
-// awaitSentLocked waits for the message that is queued, and releases the lock.
-func (st *Stream) awaitSentLocked() error {
-	c := st.conn
-	for st.queued && !st.over() {
-		st.waitLocked(&st.sending, &st.sender)
-	}
-	ended := st.queued
-	st.queued = false
-	c.unlock()
-	if ended {
-		return io.EOF
-	}
+	buffer.Free()
 	return nil
 }
 

@@ -34,7 +34,39 @@ const (
 	ErrStatus        Class = "status"
 	ErrMessageSize   Class = "message_size"
 	ErrUnknownMethod Class = "unknown_method"
+	ErrCodec         Class = "codec"
+	ErrCompression   Class = "compression"
 )
+
+// EndsCall reports whether a breach of the rule harms one call only; any other
+// ends the connection (section 15).
+func (c Class) EndsCall() bool {
+	switch c {
+	case ErrMetadata, ErrMetadataLimit, ErrName, ErrStatus, ErrMessageSize, ErrUnknownMethod, ErrCodec, ErrCompression:
+		return true
+	}
+	return false
+}
+
+// requestCode is the status with which a callee ends a call for a fault of
+// this class, answerCode that of a caller (section 15).
+func (c Class) requestCode() Code {
+	switch c {
+	case ErrMetadataLimit, ErrMessageSize:
+		return ResourceExhausted
+	case ErrUnknownMethod, ErrCodec, ErrCompression:
+		return Unimplemented
+	}
+	return InvalidArgument
+}
+
+func (c Class) answerCode() Code {
+	switch c {
+	case ErrMetadataLimit, ErrMessageSize:
+		return ResourceExhausted
+	}
+	return Internal
+}
 
 // Error is a violation of the protocol: its class and a sentence that says
 // what was wrong and where.

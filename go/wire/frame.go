@@ -129,22 +129,19 @@ func AppendHeader(dst []byte, h Header) []byte {
 	return binary.LittleEndian.AppendUint32(dst, h.Word)
 }
 
-// Check judges a received header on its own, in the order of section 3.5:
-// the first rule broken is the one reported. maxFrame is the receiver's limit
-// on bodies; fromAcceptor says that the side that accepted the connection sent
+// Check judges a received header on its own, in the order of section 3.9:
+// the first rule broken is the one reported. local is what the receiver
+// accepts; fromAcceptor says that the side that accepted the connection sent
 // the frame. What depends on the state of the session is judged there.
-func (h *Header) Check(maxFrame uint32, fromAcceptor bool) *Error {
-	if h.Type == 0 || h.Type > GoAway {
-		if h.Type < firstSkippable {
-			return violation(ErrType, "undefined frame type %#02x", uint8(h.Type))
-		}
-		if h.Length > maxFrame {
-			return h.tooLong(maxFrame)
-		}
+func (h *Header) Check(local *Settings, fromAcceptor bool) *Error {
+	unknown := h.Type == 0 || h.Type > GoAway
+	switch {
+	case unknown && h.Type < firstSkippable:
+		return violation(ErrType, "undefined frame type %#02x", uint8(h.Type))
+	case h.Length > local.FrameBody:
+		return violation(ErrLength, "%v body of %d bytes exceeds max_frame_body %d", h.Type, h.Length, local.FrameBody)
+	case unknown:
 		return nil
-	}
-	if h.Length > maxFrame {
-		return h.tooLong(maxFrame)
 	}
 	allowed := Flags(0)
 	if int(h.Type) < len(allowedFlags) {
@@ -159,12 +156,8 @@ func (h *Header) Check(maxFrame uint32, fromAcceptor bool) *Error {
 	case Credit, Cancel:
 		return h.checkControl(fromAcceptor)
 	default:
-		return h.checkConnectionFrame()
+		return h.checkConnectionFrame(local)
 	}
-}
-
-func (h *Header) tooLong(maxFrame uint32) *Error {
-	return violation(ErrLength, "%v body of %d bytes exceeds max_frame_body %d", h.Type, h.Length, maxFrame)
 }
 
 func (h *Header) checkStreamFrame(fromAcceptor bool) *Error {
@@ -210,8 +203,8 @@ func (h *Header) checkCombination() *Error {
 			return violation(ErrFlags, "RESULT carries a message although the call failed")
 		case f&(FlagRefused|FlagCut) == FlagRefused|FlagCut:
 			return violation(ErrFlags, "RESULT is both refused and cut")
-		case f&(FlagRefused|FlagCut|FlagStripped) != 0 && h.Code == 0:
-			return violation(ErrFlags, "RESULT is OK and yet refused, cut or stripped")
+		case f&(FlagRefused|FlagCut) != 0 && h.Code == 0:
+			return violation(ErrFlags, "RESULT is OK and yet refused or cut")
 		}
 		return nil
 	}
@@ -220,6 +213,8 @@ func (h *Header) checkCombination() *Error {
 		return violation(ErrFlags, "%v has MORE without MSG", h.Type)
 	case f&FlagMore != 0 && f&FlagEnd != 0:
 		return violation(ErrFlags, "%v has both MORE and END", h.Type)
+	case h.Type == Data && f&(FlagEnd|FlagMeta) == FlagEnd|FlagMeta:
+		return violation(ErrFlags, "DATA has both END, which is the caller's, and META, which is the callee's")
 	case h.Type == Call && f&FlagOneWay != 0 && (f&FlagMsg == 0 || f&(FlagEnd|FlagMore) == 0):
 		return violation(ErrFlags, "a one-way CALL lacks its single message")
 	}
@@ -245,15 +240,21 @@ func (h *Header) checkControl(fromAcceptor bool) *Error {
 	return nil
 }
 
-func (h *Header) checkConnectionFrame() *Error {
+func (h *Header) checkConnectionFrame(local *Settings) *Error {
 	if h.Stream != 0 {
 		return violation(ErrReserved, "%v names a stream", h.Type)
 	}
 	if h.Codec != 0 || h.Compression != 0 || h.Code != 0 && h.Type != Define {
 		return violation(ErrReserved, "the third word of %v is not zero", h.Type)
 	}
-	if h.Type == Define && h.Word != 0 {
+	if h.Type != Define {
+		return nil
+	}
+	if h.Word != 0 {
 		return violation(ErrReserved, "the last word of DEFINE is not zero")
+	}
+	if h.Code == 0 || uint32(h.Code) > local.Methods {
+		return violation(ErrMethod, "DEFINE of id %d; max_methods is %d", h.Code, local.Methods)
 	}
 	return nil
 }
@@ -263,82 +264,4 @@ func (h *Header) checkStreamID() *Error {
 		return violation(ErrStreamID, "%v for slot %d, generation %d", h.Type, h.Stream.Slot(), h.Stream.Generation())
 	}
 	return nil
-}
-
-// Body is the body of a CALL, DATA or RESULT, taken apart.
-type Body struct {
-	Metadata []byte // the entries of the metadata block, nil without FlagMeta
-	Name     []byte // the inline method name of a CALL with method id 0
-	Total    uint32 // of a cut message, in its first piece
-	Payload  []byte // what remains
-}
-
-// ParseBody takes apart the body of a CALL, DATA or RESULT whose header passed
-// Check. firstPiece says that the frame begins a cut message: it has FlagMore
-// and no message of its stream is in progress. The class of the error says
-// whether the call ends (metadata, name) or the connection.
-func ParseBody(h *Header, body []byte, firstPiece bool) (b Body, err *Error) {
-	if h.Flags&FlagMeta != 0 {
-		var ok bool
-		if b.Metadata, body, ok = parseBytes(body); !ok {
-			return b, violation(ErrMetadata, "the metadata block of %v is cut short", h.Type)
-		}
-	}
-	if h.Type == Call && h.Code == 0 {
-		var ok bool
-		if b.Name, body, ok = parseBytes(body); !ok || len(b.Name) == 0 || len(b.Name) > MaxMethodName {
-			return b, violation(ErrName, "the inline method name is empty, cut short or longer than %d bytes", MaxMethodName)
-		}
-	}
-	if firstPiece {
-		var ok bool
-		if b.Total, body, ok = ParseVarint(body); !ok {
-			return b, violation(ErrPiece, "the total length of a cut message is unreadable")
-		}
-	}
-	b.Payload = body
-	if len(body) != 0 && h.Flags&FlagMsg == 0 && (h.Type != Result || h.Code == 0) {
-		return b, violation(ErrValue, "%v has %d bytes of payload and no message", h.Type, len(body))
-	}
-	if h.Flags&FlagMore != 0 && h.Length < MinPiece {
-		return b, violation(ErrPiece, "a piece of %d bytes before the last", h.Length)
-	}
-	return b, nil
-}
-
-// AppendDefine appends a DEFINE frame that binds id to name.
-func AppendDefine(dst []byte, id uint16, name string) []byte {
-	dst = AppendHeader(dst, Header{
-		Length: uint32(varintSize(uint32(len(name))) + len(name)), //nolint:gosec // names are at most MaxMethodName bytes
-		Type:   Define, Code: id,
-	})
-	dst = AppendVarint(dst, uint32(len(name))) //nolint:gosec // as above
-	return append(dst, name...)
-}
-
-// ParseDefine reads the body of a DEFINE.
-func ParseDefine(body []byte) (name []byte, err *Error) {
-	name, rest, ok := parseBytes(body)
-	if !ok || len(name) == 0 || len(name) > MaxMethodName {
-		return nil, violation(ErrMethod, "DEFINE with a name that is empty, cut short or longer than %d bytes", MaxMethodName)
-	}
-	err = eachTLV(rest, func(kind uint16, _ []byte) *Error {
-		if kind&criticalBit != 0 {
-			return violation(ErrMethod, "DEFINE with the unknown critical attribute %#04x", kind)
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, violation(ErrMethod, "%s", err.Text)
-	}
-	return name, nil
-}
-
-// AppendGoAway appends a GOAWAY with as much of text as it may hold.
-func AppendGoAway(dst []byte, reason uint32, text string) []byte {
-	if len(text) > MaxGoAwayText {
-		text = shorten(text, MaxGoAwayText)
-	}
-	dst = AppendHeader(dst, Header{Length: uint32(len(text)), Type: GoAway, Word: reason}) //nolint:gosec // at most MaxGoAwayText
-	return append(dst, text...)
 }

@@ -39,15 +39,12 @@ func (m *Metadata) Add(key, value string) {
 	*m = append(*m, Pair{strings.ToLower(key), value})
 }
 
-// commonKeys stand as one number on the wire (section 4.2); index 0 means
+// commonKeys stand as one number on the wire (section 5.2); index 0 means
 // that the key is spelt out.
 var commonKeys = [...]string{
 	1: "traceparent", 2: "tracestate", 3: "baggage", 4: "authorization", 5: "user-agent",
 	6: "x-request-id", 7: "x-forwarded-for", 8: "b3", 9: "accept-language", 10: "cookie",
 }
-
-// Numbers from firstOwnKey up are the protocol's own and hidden from users.
-const firstOwnKey = 0x80
 
 func commonKey(key string) byte {
 	for n := 1; n < len(commonKeys); n++ {
@@ -60,8 +57,10 @@ func commonKey(key string) byte {
 
 // Check says what is wrong with m as metadata to send to a peer with these
 // limits, or nil.
-func (m Metadata) Check(s *Settings) *Error {
-	size := 0
+func (m Metadata) Check(s *Settings) *Error { return m.CheckWith(nil, s) }
+
+// CheckWith is Check for a block that has entries of the protocol, too.
+func (m Metadata) CheckWith(own *Own, s *Settings) *Error {
 	for i := range m {
 		if !validKey(m[i].Key) {
 			return violation(ErrMetadata, "key %q: 1 to 255 of a-z 0-9 _ . - are allowed", m[i].Key)
@@ -69,13 +68,16 @@ func (m Metadata) Check(s *Settings) *Error {
 		if !binaryKey(m[i].Key) && !printable(m[i].Value) {
 			return violation(ErrMetadata, "the value of %q is not printable ASCII; a key ending in -bin takes any bytes", m[i].Key)
 		}
-		size += m[i].size()
 	}
-	if uint64(len(m)) > uint64(s.MetadataEntries) {
-		return violation(ErrMetadataLimit, "%d entries exceed max_metadata_entries %d", len(m), s.MetadataEntries)
-	}
-	if uint64(size) > uint64(s.MetadataBytes) { //nolint:gosec // a size is not negative
+	count, size := uint64(len(m)+own.count()), uint64(m.size()+own.size()) //nolint:gosec // not negative
+	switch {
+	case count > uint64(s.MetadataEntries):
+		return violation(ErrMetadataLimit, "%d entries exceed max_metadata_entries %d", count, s.MetadataEntries)
+	case size > uint64(s.MetadataBytes):
 		return violation(ErrMetadataLimit, "%d bytes exceed max_metadata_bytes %d", size, s.MetadataBytes)
+	case size+maxVarint >= uint64(s.FrameBody)/2:
+		// So that a status always fits behind trailers (section 5.4).
+		return violation(ErrMetadataLimit, "%d bytes exceed half of max_frame_body %d", size, s.FrameBody)
 	}
 	return nil
 }
@@ -88,10 +90,26 @@ func (p *Pair) size() int {
 	return size
 }
 
-// AppendMetadata appends m as a metadata block with its length. m has passed
-// Check.
-func AppendMetadata(dst []byte, m Metadata) []byte {
-	dst = AppendVarint(dst, uint32(m.size())) //nolint:gosec // bounded by MetadataBytes
+// size is that of the entries, without the block's length before them.
+func (m Metadata) size() int {
+	size := 0
+	for i := range m {
+		size += m[i].size()
+	}
+	return size
+}
+
+// blockSize is the length of what AppendMetadata appends.
+func blockSize(m Metadata, own *Own) int {
+	size := m.size() + own.size()
+	return varintSize(uint32(size)) + size //nolint:gosec // bounded by MetadataBytes, else refused
+}
+
+// AppendMetadata appends a metadata block with its length: the protocol's own
+// entries, then the users'. They have passed CheckWith.
+func AppendMetadata(dst []byte, m Metadata, own *Own) []byte {
+	dst = AppendVarint(dst, uint32(m.size()+own.size())) //nolint:gosec // bounded by MetadataBytes
+	dst = own.append(dst)
 	for i := range m {
 		n := commonKey(m[i].Key)
 		dst = append(dst, n)
@@ -105,70 +123,75 @@ func AppendMetadata(dst []byte, m Metadata) []byte {
 	return dst
 }
 
-// size is that of the entries, without the block's length before them.
-func (m Metadata) size() int {
-	size := 0
-	for i := range m {
-		size += m[i].size()
-	}
-	return size
-}
-
-// ParseMetadata reads the entries of a block (Body.Metadata), judged by the
-// receiver's own limits before anything is allocated. Entries under unknown
-// numbers, and the protocol's own, are left out of the result.
-func ParseMetadata(block []byte, s *Settings) (Metadata, *Error) {
+// ParseMetadata reads the entries of a block, which stand behind its length.
+// They are judged by the receiver's own limits, from left to right, before
+// anything is allocated. Entries under numbers that are not known are left out.
+// m and own are nil when they would be empty.
+func ParseMetadata(block []byte, s *Settings) (m Metadata, own *Own, err *Error) {
 	if uint64(len(block)) > uint64(s.MetadataBytes) {
-		return nil, violation(ErrMetadataLimit, "%d bytes exceed max_metadata_bytes %d", len(block), s.MetadataBytes)
+		return nil, nil, violation(ErrMetadataLimit, "%d bytes exceed max_metadata_bytes %d", len(block), s.MetadataBytes)
 	}
-	count := 0
-	err := eachEntry(block, func(number byte, key, value []byte) *Error {
-		if count++; uint64(count) > uint64(s.MetadataEntries) { //nolint:gosec // counts up from 1
-			return violation(ErrMetadataLimit, "more entries than max_metadata_entries %d", s.MetadataEntries)
+	users, count := 0, uint32(0)
+	var found Own
+	for rest := block; len(rest) > 0; {
+		if count++; count > s.MetadataEntries {
+			return nil, nil, violation(ErrMetadataLimit, "more entries than max_metadata_entries %d", s.MetadataEntries)
 		}
-		return nil
-	})
-	if err != nil || count == 0 {
-		return nil, err
+		var e entry
+		if e, rest, err = parseEntry(rest); err != nil {
+			return nil, nil, err
+		}
+		if e.ofUser() {
+			users++
+		} else if err = found.take(e.number, e.value); err != nil {
+			return nil, nil, err
+		}
 	}
-	m := make(Metadata, 0, count)
-	_ = eachEntry(block, func(number byte, key, value []byte) *Error {
+	if found.Has != 0 {
+		own = &Own{}
+		*own = found
+	}
+	if users == 0 {
+		return nil, own, nil
+	}
+	m = make(Metadata, 0, users)
+	for rest := block; len(rest) > 0; {
+		var e entry
+		e, rest, _ = parseEntry(rest)
 		switch {
-		case number == 0:
-			m = append(m, Pair{string(key), string(value)})
-		case int(number) < len(commonKeys):
-			m = append(m, Pair{commonKeys[number], string(value)})
+		case e.number == 0:
+			m = append(m, Pair{string(e.key), string(e.value)})
+		case e.ofUser():
+			m = append(m, Pair{commonKeys[e.number], string(e.value)})
 		}
-		return nil
-	})
-	return m, nil
+	}
+	return m, own, nil
 }
 
-// eachEntry visits the entries of a block and stops at the first that is
-// malformed. key is nil unless it is spelt out.
-func eachEntry(block []byte, visit func(number byte, key, value []byte) *Error) *Error {
-	for len(block) > 0 {
-		number := block[0]
-		block = block[1:]
-		var key, value []byte
-		ok := true
-		if number == 0 {
-			if key, block, ok = parseBytes(block); !ok || !validKey(string(key)) {
-				return violation(ErrMetadata, "a key that is cut short or not 1 to 255 of a-z 0-9 _ . -")
-			}
-		}
-		if value, block, ok = parseBytes(block); !ok {
-			return violation(ErrMetadata, "a value is cut short")
-		}
-		text := number == 0 && !binaryKey(string(key)) || number > 0 && int(number) < len(commonKeys)
-		if text && !printable(string(value)) {
-			return violation(ErrMetadata, "a value is not printable ASCII and its key does not end in -bin")
-		}
-		if err := visit(number, key, value); err != nil {
-			return err
+// entry is one entry of a block as it stands there.
+type entry struct {
+	number     byte
+	key, value []byte // key only when it is spelt out
+}
+
+// ofUser reports whether the entry is handed to users.
+func (e *entry) ofUser() bool { return int(e.number) < len(commonKeys) }
+
+func parseEntry(b []byte) (e entry, rest []byte, err *Error) {
+	e.number, b = b[0], b[1:]
+	ok := true
+	if e.number == 0 {
+		if e.key, b, ok = parseBytes(b); !ok || !validKey(string(e.key)) {
+			return e, nil, violation(ErrMetadata, "a key is cut short or not 1 to 255 of a-z 0-9 _ . -")
 		}
 	}
-	return nil
+	if e.value, b, ok = parseBytes(b); !ok {
+		return e, nil, violation(ErrMetadata, "a value is cut short")
+	}
+	if e.ofUser() && !binaryKey(string(e.key)) && !printable(string(e.value)) {
+		return e, nil, violation(ErrMetadata, "a value is not printable ASCII and its key does not end in -bin")
+	}
+	return e, b, nil
 }
 
 func binaryKey(key string) bool { return strings.HasSuffix(key, "-bin") }

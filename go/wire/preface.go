@@ -35,18 +35,26 @@ const (
 
 // Settings are the limits that one side states for what it receives.
 type Settings struct {
-	Window            uint32 // initial window of each stream, bytes
-	FrameBody         uint32 // largest frame body, bytes
-	Message           uint32 // largest message, bytes as sent and as decompressed
-	Calls             uint32 // calls the peer may have open at once
-	MetadataBytes     uint32 // of one block
-	MetadataEntries   uint32 // of one block
-	Methods           uint32 // highest method id
-	KeepaliveInterval uint32 // milliseconds, 0: none
-	MinPingInterval   uint32 // milliseconds
-	Codecs            map[uint8]string
-	Compressions      uint16 // bit n: compression n is accepted
+	Window            uint32           // initial window of each stream, bytes
+	FrameBody         uint32           // largest frame body, bytes
+	Message           uint32           // largest message, bytes as sent and as decompressed
+	Calls             uint32           // calls the peer may have open at once
+	MetadataBytes     uint32           // of one block
+	MetadataEntries   uint32           // of one block
+	Methods           uint32           // highest method id
+	KeepaliveInterval uint32           // milliseconds, 0: none
+	MinPingInterval   uint32           // milliseconds
+	Codecs            map[uint8]string // names of the side's own codec numbers, 8 to 15
+	Compressions      uint16           // bit n: compression n is accepted
 }
+
+// Compression numbers; those above are reserved, and ignored in settings.
+const (
+	Gzip uint8 = 1
+	Zstd uint8 = 2
+
+	knownCompressions = 1<<Gzip | 1<<Zstd
+)
 
 // DefaultSettings are what a peer is taken to accept until its preface says
 // more.
@@ -175,12 +183,12 @@ func ParsePreface(b []byte) (p Preface, size int, err *Error) {
 	switch {
 	case p.Version == 0 || p.Highest < p.Version:
 		return p, 0, violation(ErrPreface, "version %d with highest version %d", p.Version, p.Highest)
-	case length > MaxSettings:
-		return p, 0, violation(ErrPreface, "%d bytes of settings exceed %d", length, MaxSettings)
 	case p.Version != Version:
 		return p, 0, violation(ErrVersion, "the peer speaks version %d (at most %d), this side version %d", p.Version, p.Highest, Version)
 	case p.Settings.Window < DefaultWindow || p.Settings.Window > MaxWindow:
 		return p, 0, violation(ErrPreface, "initial window of %d bytes", p.Settings.Window)
+	case length > MaxSettings:
+		return p, 0, violation(ErrPreface, "%d bytes of settings exceed %d", length, MaxSettings)
 	}
 	size = PrefaceSize + int(length)
 	if len(b) < size {
@@ -244,7 +252,7 @@ func (s *Settings) parseCompressions(b []byte) *Error {
 		if n == 0 || n > 15 {
 			return violation(ErrSetting, "compressions: number %d", n)
 		}
-		s.Compressions |= 1 << n
+		s.Compressions |= 1 << n & knownCompressions
 	}
 	return nil
 }

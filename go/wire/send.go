@@ -2,124 +2,20 @@ package wire
 
 import "slices"
 
-// maxRemaining stands for a remaining time of that many microseconds or more
-// (section 7.1).
-const maxRemaining = 1<<32 - 1
-
-// Remaining turns the time left, in nanoseconds, into what a CALL carries.
-// Time that has run out is not representable: such a call is not sent.
-func Remaining(nanoseconds int64) uint32 {
-	return uint32(min(max(nanoseconds/1000, 1), maxRemaining)) //nolint:gosec // bounded here
-}
-
-// Outgoing is a call to open.
-type Outgoing struct {
-	Method      Method
-	Codec       uint8
-	Remaining   uint32 // microseconds, 0: no deadline
-	Metadata    Metadata
-	Payload     []byte // kept until the message was appended when it does not fit one frame
-	HasMessage  bool
-	Compression uint8
-	End         bool
-}
-
-// HasSlots reports whether n more calls can be opened now.
-func (s *Session) HasSlots(n int) bool { return s.openCalls+n <= int(s.remote.Calls) }
-
-// Open opens a call on st, which must not be open. The caller made sure that
-// AcceptsCalls and HasSlots hold and that the metadata passes Check. queued
-// reports that the message waits for its turn, with Events.Sent to come.
-func (s *Session) Open(st *Stream, c *Outgoing) (queued bool) {
-	slot := s.taken.grab(s.remote.Calls)
-	for int(slot) > len(s.calls) {
-		s.calls = append(s.calls, calling{})
-	}
-	entry := &s.calls[slot-1]
-	entry.last = entry.last%maxGeneration + 1
-	entry.stream = st
-	s.openCalls++
-
-	id := s.methodID(c.Method)
-	st.id = MakeStreamID(slot, entry.last, s.options.Acceptor)
-	st.state = streamOpen | streamCaller
-	st.codec = c.Codec
-	st.sendWindow = int64(s.remote.Window)
-	st.recvWindow = int64(s.options.Local.Window)
-	st.sentAt = s.appended
-	st.flow = nil
-
-	h := Header{Type: Call, Stream: st.id, Code: id, Codec: c.Codec, Word: c.Remaining}
-	length := 0
-	if len(c.Metadata) > 0 {
-		h.Flags |= FlagMeta
-		size := c.Metadata.size()
-		length += varintSize(uint32(size)) + size //nolint:gosec // passed Check
-	}
-	if id == 0 {
-		length += varintSize(uint32(len(c.Method.Name))) + len(c.Method.Name) //nolint:gosec // at most MaxMethodName
-	}
-	whole := c.HasMessage && length+len(c.Payload) <= MinPiece
-	if whole {
-		h.Flags |= FlagMsg
-		h.Compression = c.Compression
-		length += len(c.Payload)
-		st.sendWindow -= int64(len(c.Payload) + frameCost)
-	}
-	if c.End && (whole || !c.HasMessage) {
-		h.Flags |= FlagEnd
-		st.state |= streamLocalEnd
-	}
-	h.Length = uint32(length) //nolint:gosec // at most MinPiece
-	s.frame(h)
-	if h.Flags&FlagMeta != 0 {
-		s.out = AppendMetadata(s.out, c.Metadata)
-	}
-	if id == 0 {
-		s.out = AppendVarint(s.out, uint32(len(c.Method.Name))) //nolint:gosec // as above
-		s.out = append(s.out, c.Method.Name...)
-	}
-	if whole {
-		s.out = append(s.out, c.Payload...)
-	}
-	s.appended += uint64(HeaderSize + length) //nolint:gosec // positive
-	if c.HasMessage && !whole {
-		return !s.Send(st, c.Payload, c.Compression, c.End)
-	}
-	return false
-}
-
-// methodID returns the id of a name, defining it at first use; 0 asks for the
-// name inline, once the peer's table is full.
-func (s *Session) methodID(m Method) uint16 {
-	if m.Index < 0 {
-		return 0
-	}
-	if m.Index < len(s.ids) {
-		if id := s.ids[m.Index]; id != 0 {
-			return id
-		}
-	}
-	if uint32(s.lastID) >= s.remote.Methods {
-		return 0
-	}
-	for m.Index >= len(s.ids) {
-		s.ids = append(s.ids, 0)
-	}
-	s.lastID++
-	s.ids[m.Index] = s.lastID
-	s.gather()
-	n := len(s.out)
-	s.out = AppendDefine(s.out, s.lastID, m.Name)
-	s.appended += uint64(len(s.out) - n) //nolint:gosec // it grew
-	return s.lastID
-}
-
 // Send appends a message to an open stream. It reports false when the message
 // has to wait for credit or for its turn: payload then belongs to the session
 // until Events.Sent, or until the call ends, and nothing else may be sent on
-// the stream meanwhile. end makes it the caller's last.
+// the stream meanwhile. end makes it the caller's last. It does nothing on a
+// call that is over, after that last message, after Finish, on the callee's
+// side of a one-way call, and while another message waits.
 func (s *Session) Send(st *Stream, payload []byte, compression uint8, end bool) (done bool) {
+	if st.has(streamLocalEnd|streamReturned|streamOneWay) || !st.Open() || st.flow != nil && st.flow.hasPending {
+		return true
+	}
+	return s.send(st, payload, compression, end)
+}
+
+func (s *Session) send(st *Stream, payload []byte, compression uint8, end bool) (done bool) {
 	cost := int64(len(payload) + frameCost)
 	if len(payload) <= MinPiece && cost <= st.sendWindow && len(s.out) < ordinaryUnsent {
 		s.data(st, payload, compression, end)
@@ -141,25 +37,30 @@ func (s *Session) data(st *Stream, payload []byte, compression uint8, end bool) 
 		h.Flags |= FlagEnd
 		st.state |= streamLocalEnd
 	}
+	st.state |= streamSpoken
 	st.sendWindow -= int64(len(payload) + frameCost)
 	s.frame(h)
 	s.out = append(s.out, payload...)
 	s.appended += uint64(HeaderSize + len(payload)) //nolint:gosec // positive
 }
 
-// SendMetadata appends the callee's early metadata, which must come before any
-// of its messages.
+// SendMetadata appends the callee's early metadata. It does nothing once a
+// message was sent, since only the first DATA may carry it, and on a one-way
+// call.
 func (s *Session) SendMetadata(st *Stream, m Metadata) {
-	size := m.size()
-	length := varintSize(uint32(size)) + size                                           //nolint:gosec // passed Check
+	if !st.Open() || st.has(streamSpoken|streamReturned|streamOneWay|streamCaller) || st.flow != nil && st.flow.hasPending {
+		return
+	}
+	st.state |= streamSpoken
+	length := blockSize(m, nil)
 	s.frame(Header{Length: uint32(length), Type: Data, Stream: st.id, Flags: FlagMeta}) //nolint:gosec // passed Check
-	s.out = AppendMetadata(s.out, m)
+	s.out = AppendMetadata(s.out, m, nil)
 	s.appended += uint64(HeaderSize + length) //nolint:gosec // positive
 }
 
 // CloseSend appends the caller's END, after the message that waits if any.
 func (s *Session) CloseSend(st *Stream) {
-	if !st.Open() || st.has(streamLocalEnd) {
+	if !st.Open() || !st.has(streamCaller) || st.has(streamLocalEnd) {
 		return
 	}
 	if f := st.flow; f != nil && f.hasPending {
@@ -190,7 +91,11 @@ func (s *Session) fill() {
 			continue
 		}
 		switch sent, finished := s.piece(st); {
+		case !sent && s.inputEnded: // no credit will come any more
+			s.detach(st)
+			s.events.Stopped(st, Canceled)
 		case !sent: // waits for credit; CREDIT brings it back
+			s.wakeBy(s.now + watchInterval)
 		case finished:
 			first = false
 			s.finished(st)
@@ -228,6 +133,7 @@ func (s *Session) piece(st *Stream) (sent, finished bool) {
 		h.Flags |= FlagEnd
 		st.state |= streamLocalEnd
 	}
+	st.state |= streamSpoken
 	st.sendWindow -= cost
 	h.Length = uint32(prefix + len(payload)) //nolint:gosec // at most MinPiece
 	s.frame(h)
@@ -244,11 +150,10 @@ func (s *Session) piece(st *Stream) (sent, finished bool) {
 func (s *Session) finished(st *Stream) {
 	result := st.flow.result
 	st.dropOutgoing()
-	if result != nil {
-		s.result(st, result)
-		return
-	}
 	s.events.Sent(st)
+	if result != nil {
+		s.end(st, result)
+	}
 }
 
 // Cancel gives up a call that this side opened: st is free at once, and
@@ -260,92 +165,120 @@ func (s *Session) Cancel(st *Stream, reason uint32) {
 	entry := &s.calls[st.id.Slot()-1]
 	entry.stream = abandoned
 	entry.resultBy = s.now + cancelPatience
-	if s.resultBy == 0 {
-		s.resultBy = entry.resultBy
-	}
+	s.wakeBy(entry.resultBy)
 	s.close(st)
 	s.control(Header{Type: Cancel, Stream: st.id, Word: reason})
 }
 
+// giveUp ends a call of this side that cannot go on.
+func (s *Session) giveUp(st *Stream, reason uint32, code Code, message string) {
+	s.Cancel(st, reason)
+	s.ending = Ending{Code: code, Message: message, Delivery: DeliveryUnknown}
+	s.events.Ended(st, &s.ending)
+}
+
 // Finish ends a call that the peer opened with what its handler answered. A
 // message that does not fit into RESULT goes ahead of it as DATA; its bytes may
-// then belong to the session until the call is over (queued). Finishing a call that was ended
-// otherwise does nothing.
+// then belong to the session until the call is over (queued). Finishing a call
+// that was ended otherwise, or finished already, does nothing.
 func (s *Session) Finish(st *Stream, e *Ending) (queued bool) {
-	if !st.Open() {
+	if !st.Open() || st.has(streamReturned) {
 		return false
 	}
-	if !e.HasMessage {
-		st.dropOutgoing()
+	return s.end(st, e)
+}
+
+func (s *Session) end(st *Stream, e *Ending) (queued bool) {
+	if st.flow != nil && st.flow.hasPending {
+		s.endLater(st, e)
+		return true // RESULT follows the messages
+	}
+	if !e.HasMessage || e.Code != OK || st.has(streamOneWay) {
 		s.result(st, e)
 		return false
 	}
 	room := MinPiece
-	if len(e.Metadata) > 0 {
-		room -= e.Metadata.size() + maxVarint
+	if len(e.Metadata) > 0 || e.Own != nil {
+		room -= blockSize(e.Metadata, e.Own)
 	}
 	if len(e.Payload) <= room && int64(len(e.Payload)+frameCost) <= st.sendWindow {
 		s.result(st, e)
 		return false
 	}
-	st.state |= streamReturned
 	payload := e.Payload
 	e.Payload, e.HasMessage = nil, false
-	if s.Send(st, payload, e.Compression, false) {
+	if s.send(st, payload, e.Compression, false) {
 		s.result(st, e)
 		return false
 	}
+	s.endLater(st, e)
+	return true
+}
+
+// endLater keeps an ending until the message that waits was appended. The
+// handler has returned: requests that nobody consumes any more are credited.
+func (s *Session) endLater(st *Stream, e *Ending) {
 	later := *e
 	st.flow.result = &later
-	return true
+	st.state |= streamReturned
+	s.abandonRequests(st)
 }
 
 // result appends the RESULT of a served call and frees its slot as soon as
 // the RESULT has moved to the writer.
 func (s *Session) result(st *Stream, e *Ending) {
-	h := Header{Type: Result, Stream: st.id, Code: uint16(e.Code), Word: e.ServerTime}
-	switch e.Delivery {
-	case Refused:
+	h := Header{Type: Result, Stream: st.id, Code: uint16(min(e.Code, maxCode+1)), Word: e.ServerTime}
+	if h.Code > uint16(maxCode) {
+		h.Code = uint16(Unknown)
+	}
+	switch {
+	case e.Code == OK:
+	case e.Delivery == Refused && !st.has(streamSpoken):
 		h.Flags |= FlagRefused
 		h.Word = e.RetryAfter
-	case DeliveryUnknown:
+	case e.Delivery == Refused || e.Delivery == DeliveryUnknown:
 		h.Flags |= FlagCut
-	case Executed, NotSent:
 	}
 	start := len(s.out)
 	s.frame(h)
-	if len(e.Metadata) > 0 {
+	if len(e.Metadata) > 0 || e.Own != nil {
 		h.Flags |= FlagMeta
-		s.out = AppendMetadata(s.out, e.Metadata)
+		s.out = AppendMetadata(s.out, e.Metadata, e.Own)
 	}
 	switch {
-	case e.HasMessage:
-		h.Flags |= FlagMsg
-		h.Codec, h.Compression = st.codec, e.Compression
-		s.out = append(s.out, e.Payload...)
 	case e.Code != OK:
 		var stripped bool
-		s.out, stripped = AppendStatus(s.out, e.Message, e.Details, MinPiece-(len(s.out)-start-HeaderSize))
+		room := int(s.remote.FrameBody) - (len(s.out) - start - HeaderSize)
+		s.out, stripped = AppendStatus(s.out, e.Message, e.Details, room)
 		if stripped {
 			h.Flags |= FlagStripped
 		}
+	case e.HasMessage && !st.has(streamOneWay):
+		h.Flags |= FlagMsg
+		h.Codec, h.Compression = st.codec, e.Compression
+		s.out = append(s.out, e.Payload...)
 	}
-	h.Length = uint32(len(s.out) - start - HeaderSize) //nolint:gosec // at most MinPiece
+	h.Length = uint32(len(s.out) - start - HeaderSize) //nolint:gosec // at most FrameBody
 	AppendHeader(s.out[:start], h)
 	s.appended += uint64(len(s.out) - start) //nolint:gosec // it grew
 	s.detach(st)
 }
 
-// cut ends a started call without its handler.
-func (s *Session) cut(st *Stream, code Code, message string) {
+// stop ends a served call without its handler: as a refusal while that was not
+// started.
+func (s *Session) stop(st *Stream, code Code, message string, retryAfter uint32) {
+	e := Ending{Code: code, Message: message, Delivery: DeliveryUnknown}
+	if st.has(streamHeld) {
+		e.Delivery, e.RetryAfter = Refused, retryAfter
+	}
 	st.dropOutgoing()
-	s.result(st, &Ending{Code: code, Message: message, Delivery: DeliveryUnknown})
+	s.result(st, &e)
 }
 
-// Cut ends a started call without its handler, because of a limit.
+// Cut ends a call without its handler, because of a limit.
 func (s *Session) Cut(st *Stream, code Code, message string) {
 	if st.Open() {
-		s.cut(st, code, message)
+		s.stop(st, code, message, budgetRetry)
 	}
 }
 
@@ -383,6 +316,9 @@ func (s *Session) close(st *Stream) {
 	}
 	st.dropOutgoing()
 	s.endMessage(st)
+	s.letGo(st.flow, st.flow.held)
+	s.grown -= st.flow.grown
+	st.flow.grown = 0
 	if st.has(streamInRing) {
 		st.state &^= streamInRing
 		s.ring = slices.DeleteFunc(s.ring, func(other *Stream) bool { return other == st })

@@ -1,12 +1,13 @@
 package wire
 
 // frameCost is what a frame with a message costs beyond its payload
-// (section 6.1).
+// (section 9.1).
 const frameCost = HeaderSize
 
-// streamState is a set of the facts that decide what may come next; the
-// tables in section 5 of spec/protocol.md are written in these words.
-type streamState uint8
+// streamState is a set of the facts that decide what may come next: the states
+// of the tables in section 7, taken apart. A stream that is not open is free;
+// one of a callee is receiving while it is held, else running.
+type streamState uint16
 
 const (
 	streamOpen      streamState = 1 << iota // holds a slot
@@ -14,8 +15,11 @@ const (
 	streamLocalEnd                          // caller: END was appended
 	streamRemoteEnd                         // callee: END has arrived
 	streamAnswered                          // caller: the first DATA of the answer has arrived
-	streamReturned                          // callee: the handler returned, its last message is still queued
+	streamReturned                          // callee: the handler returned, but RESULT has to wait
 	streamInRing                            // stands in Session.ring
+	streamHeld                              // callee: the handler was not started
+	streamOneWay                            // the CALL had ONEWAY
+	streamSpoken                            // DATA was appended
 )
 
 // Stream is one call as its session sees it. The floor above embeds it in its
@@ -26,7 +30,7 @@ type Stream struct {
 
 	id         StreamID
 	state      streamState
-	codec      uint8
+	codec      uint8  // by this side's numbers
 	sendWindow int64  // what the peer lets us send
 	recvWindow int64  // what we let the peer send
 	sentAt     uint64 // caller: where in the outgoing bytes the CALL stands
@@ -38,26 +42,35 @@ type Stream struct {
 type flow struct {
 	// Receiving.
 	assembling bool   // a cut message is in progress
-	total, got uint32 // its length, and how much of it has arrived
 	packed     uint8  // its compression
+	codec      uint8  // the codec of its pieces, by the sender's numbers
+	total, got uint32 // its length, and how much of it has arrived
 	message    []byte // what has arrived, unless nobody wants it
+	withheld   uint32 // cost of its pieces while earlier messages are unconsumed
 	unconsumed int    // whole messages handed up and not consumed yet
-	withheld   uint32 // cost of pieces that wait for those
+	due        uint32 // their cost
 	owed       uint32 // credit due and not sent
+	creditEnd  uint64 // where in the outgoing bytes the last CREDIT ends
+	owingSince int64  // since when the peer is seen to owe a piece; 0: it is not
+
+	held       uint64 // bytes of messages handed up and not consumed yet
+	grown      uint32 // by which the window exceeds the initial one
+	creditedAt int64  // when CREDIT was last given
 
 	// Sending: at most one message waits.
-	pending     []byte
-	hasPending  bool
-	compression uint8
-	begun       bool // its first piece was appended
-	end         bool // END follows it
-	result      *Ending
+	pending      []byte
+	hasPending   bool
+	compression  uint8
+	begun        bool // its first piece was appended
+	end          bool // END follows it
+	result       *Ending
+	starvedSince int64 // since when it is seen to lack credit; 0: it does not
 }
 
 // ID is the identity of the stream on the wire, for logs.
 func (st *Stream) ID() StreamID { return st.id }
 
-// Codec is the codec named in the CALL.
+// Codec is the codec of the call, by this side's numbers.
 func (st *Stream) Codec() uint8 { return st.codec }
 
 // Open reports whether the stream still holds its slot.
@@ -65,6 +78,14 @@ func (st *Stream) Open() bool { return st.state&streamOpen != 0 }
 
 // Deadline is when the callee ends the call, in the session's time; 0: never.
 func (st *Stream) Deadline() int64 { return st.deadline }
+
+// Hold says of a call that is being accepted that its handler does not start
+// yet: until Start, an end of the call that is not the handler's own is a
+// refusal, which proves that it never ran.
+func (st *Stream) Hold() { st.state |= streamHeld }
+
+// Start says that the handler starts now.
+func (st *Stream) Start() { st.state &^= streamHeld }
 
 func (st *Stream) has(f streamState) bool { return st.state&f != 0 }
 
@@ -81,6 +102,7 @@ func (st *Stream) assembling() bool { return st.flow != nil && st.flow.assemblin
 // dropOutgoing forgets the message that waits to be sent.
 func (st *Stream) dropOutgoing() {
 	if f := st.flow; f != nil {
+		f.starvedSince = 0
 		f.pending, f.hasPending, f.begun, f.end, f.result = nil, false, false, false, nil
 	}
 }

@@ -16,9 +16,12 @@ const Size = 581
 const (
 	text   = "许多往事在眼前一幕一幕，变的那麼模糊"
 	number = 100000
+)
 
-	answerText   = "OK"
-	answerNumber = 100
+// What the handler of Say sets fields 1 and 2 to.
+const (
+	AnswerText   = "OK"
+	AnswerNumber = 100
 )
 
 // New makes the message as clients send it: every string, integer and bool is
@@ -57,7 +60,7 @@ func value(kind protoreflect.Kind) protoreflect.Value {
 func Answer(message *benchv1.BenchmarkMessage) *benchv1.BenchmarkMessage {
 	// Constant variables may not be shared between messages: the receiver owns
 	// what the fields point to.
-	answered, hundred := answerText, int32(answerNumber)
+	answered, hundred := AnswerText, int32(AnswerNumber)
 	message.Field1, message.Field2 = &answered, &hundred
 	return message
 }
@@ -69,8 +72,8 @@ func Check(message *benchv1.BenchmarkMessage) error {
 
 // CheckFields is Check for a message in some other representation.
 func CheckFields(field1 string, field2 int32) error {
-	if field1 != answerText || field2 != answerNumber {
-		return fmt.Errorf("the answer has field1 %q and field2 %d, not %q and %d", field1, field2, answerText, answerNumber)
+	if field1 != AnswerText || field2 != AnswerNumber {
+		return fmt.Errorf("the answer has field1 %q and field2 %d, not %q and %d", field1, field2, AnswerText, AnswerNumber)
 	}
 	return nil
 }

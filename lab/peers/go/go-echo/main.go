@@ -18,6 +18,7 @@ var peer = program.Peer{
 	Name:    "go-echo",
 	Methods: []string{"Say", "Echo", "EchoStream"},
 	Codecs:  []string{"raw"},
+	Unix:    true,
 	Serve:   serve,
 	Bench:   bench,
 }

@@ -26,6 +26,7 @@ var peer = program.Peer{
 	Codecs:  codec.Names,
 	Tunable: true,
 	Secure:  true,
+	Unix:    true,
 	Serve:   serve,
 	Bench:   bench,
 }

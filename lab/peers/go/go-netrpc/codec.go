@@ -133,7 +133,7 @@ func (c *serverCodec) ReadRequestBody(body any) error { return c.unmarshal(body)
 // WriteResponse sends no method back: the client knows it by the sequence number.
 func (c *serverCodec) WriteResponse(response *rpc.Response, body any) error {
 	var message codec.Message
-	if reply, ok := body.(*answer); ok {
+	if reply, ok := body.(*Answer); ok {
 		message = reply.message
 	}
 	return c.write(response.Seq, "", response.Error, message)

@@ -16,6 +16,7 @@ var peer = program.Peer{
 	Name:    "go-netrpc",
 	Methods: []string{"Say"},
 	Codecs:  codec.Names,
+	Unix:    true,
 	Serve:   serve,
 	Bench:   bench,
 }
@@ -30,14 +31,15 @@ const (
 // benchService has the shape that net/rpc wants.
 type benchService struct{}
 
-// answer is what a handler fills in. It points to the message, because the
-// message that came in is also the one to send back and may not be copied.
-type answer struct {
+// Answer is what a handler fills in, exported because net/rpc insists. It points
+// to the message, because the one that came in is also the one to send back, and
+// may not be copied.
+type Answer struct {
 	message *benchv1.BenchmarkMessage
 }
 
 // Say is exported for net/rpc, which finds methods by reflection.
-func (benchService) Say(request *benchv1.BenchmarkMessage, reply *answer) error {
+func (benchService) Say(request *benchv1.BenchmarkMessage, reply *Answer) error {
 	reply.message = benchmsg.Answer(request)
 	return nil
 }

@@ -25,6 +25,8 @@ type Peer struct {
 	Codecs  []string // the default first
 	Tunable bool     // there are documented settings beyond the defaults, for --tuned
 	Secure  bool     // offers TLS
+	Unix    bool     // offers Unix sockets
+	Nagle   bool     // leaves Nagle's algorithm on unless told otherwise, by --nodelay
 
 	// Serve answers on the listener until the process ends.
 	Serve func(listener net.Listener, options ServeOptions) error
@@ -37,6 +39,7 @@ type Peer struct {
 type ServeOptions struct {
 	Codec   string
 	Tuned   bool
+	NoDelay bool
 	TLSCert string
 	TLSKey  string
 }
@@ -44,8 +47,9 @@ type ServeOptions struct {
 // BenchOptions are the flags of bench.
 type BenchOptions struct {
 	*load.Options
-	Short string // the method's short name
-	Tuned bool
+	Short   string // the method's short name
+	Tuned   bool
+	NoDelay bool
 }
 
 // Main runs the program and ends the process: with 0 when all went well, 1 when
@@ -105,7 +109,7 @@ func (p Peer) serve(args []string) error {
 	unix := fs.String("unix", "", "`path` of a Unix socket to listen on as well")
 	options := ServeOptions{}
 	fs.StringVar(&options.Codec, "codec", p.Codecs[0], "codec, one of "+strings.Join(p.Codecs, ", "))
-	fs.BoolVar(&options.Tuned, "tuned", false, "use the documented settings for throughput")
+	p.settings(fs, &options.Tuned, &options.NoDelay)
 	fs.StringVar(&options.TLSCert, "tls-cert", "", "certificate `file`")
 	fs.StringVar(&options.TLSKey, "tls-key", "", "key `file`")
 	_ = fs.Parse(args) // exits on errors
@@ -114,6 +118,9 @@ func (p Peer) serve(args []string) error {
 	}
 	if *listen == "" {
 		return usageError{errors.New("--listen is needed")}
+	}
+	if err := p.checkNetwork(*unix != ""); err != nil {
+		return err
 	}
 
 	signals := make(chan os.Signal, 1)
@@ -146,13 +153,17 @@ func (p Peer) bench(args []string) error {
 	options := BenchOptions{Options: load.Flags(fs)}
 	fs.Lookup("codec").DefValue = p.Codecs[0]
 	options.Codec = p.Codecs[0]
-	fs.BoolVar(&options.Tuned, "tuned", false, "use the documented settings for throughput")
+	p.settings(fs, &options.Tuned, &options.NoDelay)
 	_ = fs.Parse(args) // exits on errors
 
 	if err := options.Check(p.supported()...); err != nil {
 		return usageError{err}
 	}
 	if err := p.check(options.Codec, options.Tuned, options.TLSCA != ""); err != nil {
+		return err
+	}
+	network, _ := load.Network(options.Target)
+	if err := p.checkNetwork(network == "unix"); err != nil {
 		return err
 	}
 	var known bool
@@ -179,6 +190,14 @@ func (p Peer) bench(args []string) error {
 	return nil
 }
 
+// settings registers the flags that serve and bench have in common.
+func (p Peer) settings(fs *flag.FlagSet, tuned, noDelay *bool) {
+	fs.BoolVar(tuned, "tuned", false, "use the documented settings for throughput")
+	if p.Nagle {
+		fs.BoolVar(noDelay, "nodelay", false, "switch Nagle's algorithm off")
+	}
+}
+
 // supported are the flags that the peer takes beyond those that all do.
 func (p Peer) supported() []string {
 	flags := []string{"codec"}
@@ -199,6 +218,13 @@ func (p Peer) check(codec string, tuned, secure bool) error {
 		return usageError{errors.New("--tuned is not there: no settings beyond the defaults are documented for it")}
 	case secure && !p.Secure:
 		return usageError{errors.New("TLS is not there yet")}
+	}
+	return nil
+}
+
+func (p Peer) checkNetwork(unix bool) error {
+	if unix && !p.Unix {
+		return usageError{errors.New("Unix sockets are not there yet")}
 	}
 	return nil
 }

@@ -3,8 +3,10 @@ package smoke
 
 import (
 	"flag"
+	"fmt"
 	"io"
 	"net"
+	"os"
 	"testing"
 
 	"github.com/trunkcall/trunkcall/go/peer/load"
@@ -34,10 +36,12 @@ func testServer(t *testing.T, peer program.Peer, codec string, tuned bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// It serves until the test binary ends: not all peers can be stopped.
+	// It serves until the test binary ends: not all peers can be stopped. One that
+	// cannot serve must not leave clients waiting to be accepted.
 	go func() {
 		if err := peer.Serve(listener, program.ServeOptions{Codec: codec, Tuned: tuned}); err != nil {
-			t.Log("serve ended:", err)
+			fmt.Fprintln(os.Stderr, "serve ended:", err)
+			listener.Close()
 		}
 	}()
 	for _, method := range peer.Methods {

@@ -1,0 +1,254 @@
+package grpcstub
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"sync"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/trunkcall/trunkcall/go"
+)
+
+// Conn returns client as what generated clients are made from. It is safe for
+// concurrent use.
+func Conn(client *trunkcall.Client) grpc.ClientConnInterface { return conn{client} }
+
+type conn struct{ client *trunkcall.Client }
+
+// Invoke makes a unary call; generated code calls it.
+func (c conn) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
+	ctx = withOutgoing(ctx)
+	if !matter(opts) {
+		if err := c.client.Invoke(ctx, method, args, reply); err != nil {
+			return toGRPC(err)
+		}
+		return nil
+	}
+	o, err := translate(opts)
+	if err == nil {
+		if ctx, err = o.authorize(ctx, method); err == nil {
+			err = o.checkSend(args)
+		}
+	}
+	if err == nil {
+		err = c.client.Invoke(ctx, method, args, reply, o.options()...)
+		o.store()
+	}
+	return o.finish(toGRPC(err))
+}
+
+// withOutgoing carries gRPC's outgoing metadata over.
+func withOutgoing(ctx context.Context) context.Context {
+	if md, ok := metadata.FromOutgoingContext(ctx); ok && len(md) > 0 {
+		return trunkcall.WithMetadata(ctx, fromMD(md))
+	}
+	return ctx
+}
+
+// matter reports whether any option asks for more than generated code's own
+// StaticMethod does.
+func matter(opts []grpc.CallOption) bool {
+	for _, o := range opts {
+		if _, static := o.(grpc.StaticMethodCallOption); !static {
+			return true
+		}
+	}
+	return false
+}
+
+// callOptions is what gRPC's call options come to.
+type callOptions struct {
+	headerTo, trailerTo []*metadata.MD
+	peers               []grpc.PeerCallOption
+	waitForReady        bool
+	maxReceive          int
+	maxSend             int
+	credentials         []credentials.PerRPCCredentials
+	onFinish            []func(error)
+
+	header, trailer trunkcall.Metadata
+	peer            trunkcall.Peer
+	once            sync.Once
+}
+
+func translate(opts []grpc.CallOption) (*callOptions, error) {
+	o := &callOptions{}
+	for _, opt := range opts {
+		switch opt := opt.(type) {
+		case grpc.HeaderCallOption:
+			o.headerTo = append(o.headerTo, opt.HeaderAddr)
+		case grpc.TrailerCallOption:
+			o.trailerTo = append(o.trailerTo, opt.TrailerAddr)
+		case grpc.PeerCallOption:
+			o.peers = append(o.peers, opt)
+		case grpc.FailFastCallOption:
+			o.waitForReady = !opt.FailFast
+		case grpc.MaxRecvMsgSizeCallOption:
+			o.maxReceive = opt.MaxRecvMsgSize
+		case grpc.MaxSendMsgSizeCallOption:
+			o.maxSend = opt.MaxSendMsgSize
+		case grpc.PerRPCCredsCallOption:
+			o.credentials = append(o.credentials, opt.Creds)
+		case grpc.OnFinishCallOption:
+			o.onFinish = append(o.onFinish, opt.OnFinish)
+		case grpc.StaticMethodCallOption, grpc.EmptyCallOption, grpc.CompressorCallOption, grpc.MaxRetryRPCBufferSizeCallOption:
+		default:
+			return o, &trunkcall.Status{
+				Code: trunkcall.Unimplemented, Delivery: trunkcall.NotSent,
+				Message: fmt.Sprintf("the call option %T has no meaning on a Trunkcall connection", opt),
+			}
+		}
+	}
+	return o, nil
+}
+
+func (o *callOptions) options() []trunkcall.CallOption {
+	all := []trunkcall.CallOption{
+		trunkcall.Header(&o.header), trunkcall.Trailer(&o.trailer), trunkcall.ServedBy(&o.peer),
+		trunkcall.MaxReceive(o.maxReceive),
+	}
+	if o.waitForReady {
+		all = append(all, trunkcall.WaitForReady())
+	}
+	return all
+}
+
+// authorize adds the metadata of per-call credentials.
+func (o *callOptions) authorize(ctx context.Context, method string) (context.Context, error) {
+	for _, c := range o.credentials {
+		add, err := c.GetRequestMetadata(ctx, method)
+		if err != nil {
+			return ctx, &trunkcall.Status{
+				Code: trunkcall.Unauthenticated, Delivery: trunkcall.NotSent,
+				Message: fmt.Sprintf("per-call credentials: %v", err),
+			}
+		}
+		ctx = trunkcall.WithMetadata(ctx, fromMD(metadata.New(add)))
+	}
+	return ctx, nil
+}
+
+func (o *callOptions) checkSend(message any) error {
+	if o.maxSend <= 0 {
+		return nil
+	}
+	b, err := trunkcall.Protobuf.Append(nil, message)
+	if err == nil && len(b) > o.maxSend {
+		return &trunkcall.Status{
+			Code: trunkcall.ResourceExhausted, Delivery: trunkcall.NotSent,
+			Message: fmt.Sprintf("message of %d bytes exceeds the call's limit of %d", len(b), o.maxSend),
+		}
+	}
+	return nil
+}
+
+// store hands over what the answer brought.
+func (o *callOptions) store() {
+	for _, to := range o.headerTo {
+		*to = toMD(o.header)
+	}
+	for _, to := range o.trailerTo {
+		*to = toMD(o.trailer)
+	}
+	for _, to := range o.peers {
+		*to.PeerAddr = *toPeer(o.peer)
+	}
+}
+
+// finish tells those who asked how the call ended, once.
+func (o *callOptions) finish(err error) error {
+	o.once.Do(func() {
+		for _, f := range o.onFinish {
+			f(err)
+		}
+	})
+	return err
+}
+
+// NewStream opens a streaming call; generated code calls it.
+func (c conn) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	o, err := translate(opts)
+	if err == nil {
+		ctx, err = o.authorize(withOutgoing(ctx), method)
+	}
+	if err != nil {
+		return nil, o.finish(toGRPC(err))
+	}
+	s, err := c.client.NewStream(ctx, method, kindOf(desc), o.options()...)
+	if err != nil {
+		return nil, o.finish(toGRPC(err))
+	}
+	end, err := trunkcall.AsClientStream(s)
+	if err != nil {
+		return nil, o.finish(toGRPC(err))
+	}
+	return &clientStream{ctx: ctx, stream: s, end: end, single: !desc.ServerStreams, options: o}, nil
+}
+
+func kindOf(desc *grpc.StreamDesc) trunkcall.Kind {
+	switch {
+	case desc.ServerStreams && desc.ClientStreams:
+		return trunkcall.KindBidiStream
+	case desc.ServerStreams:
+		return trunkcall.KindServerStream
+	default:
+		return trunkcall.KindClientStream
+	}
+}
+
+// clientStream is a call as generated code sees it.
+type clientStream struct {
+	ctx     context.Context
+	stream  trunkcall.Stream
+	end     *trunkcall.ClientStreamCall
+	single  bool // one answer is expected
+	options *callOptions
+}
+
+func (s *clientStream) Context() context.Context { return s.ctx }
+
+func (s *clientStream) Header() (metadata.MD, error) { return toMD(s.end.Header()), nil }
+
+func (s *clientStream) Trailer() metadata.MD { return toMD(s.end.Trailer()) }
+
+func (s *clientStream) CloseSend() error { return toGRPC(s.stream.CloseSend()) }
+
+func (s *clientStream) SendMsg(m any) error {
+	if err := s.options.checkSend(m); err != nil {
+		return toGRPC(err)
+	}
+	return toGRPC(s.stream.Send(m))
+}
+
+// RecvMsg receives a message. Where one answer is expected it also sees to it
+// that the call ended well, as gRPC's own stream does.
+func (s *clientStream) RecvMsg(m any) error {
+	err := s.stream.Receive(m)
+	if err == nil {
+		if !s.single {
+			return nil
+		}
+		switch err = s.stream.Receive(reflect.New(reflect.TypeOf(m).Elem()).Interface()); {
+		case err == nil:
+			err = trunkcall.Errorf(trunkcall.Unimplemented, "the server answered with several messages where one is expected")
+		case errors.Is(err, io.EOF):
+			err = nil
+		}
+	} else if s.single && errors.Is(err, io.EOF) && trunkStatus(err) == nil {
+		err = trunkcall.Errorf(trunkcall.Unimplemented, "the server answered without a message")
+	}
+	s.options.store()
+	err = toGRPC(err)
+	finished := err
+	if errors.Is(err, io.EOF) && trunkStatus(err) == nil {
+		finished = nil
+	}
+	_ = s.options.finish(finished)
+	return err
+}

@@ -1,0 +1,139 @@
+package grpcstub
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+
+	"github.com/trunkcall/trunkcall/go"
+)
+
+// Registrar returns server as what generated Register functions take. A
+// service that is registered twice, or by a value that does not implement it,
+// panics at once, since those functions return no error.
+func Registrar(server *trunkcall.Server) grpc.ServiceRegistrar { return registrar{server} }
+
+type registrar struct{ server *trunkcall.Server }
+
+// RegisterService registers a service; generated code calls it.
+func (r registrar) RegisterService(desc *grpc.ServiceDesc, impl any) {
+	if impl != nil && desc.HandlerType != nil {
+		if want := reflect.TypeOf(desc.HandlerType).Elem(); !reflect.TypeOf(impl).Implements(want) {
+			panic(fmt.Sprintf("grpcstub: %T does not implement %v", impl, want))
+		}
+	}
+	var handlers []trunkcall.Handler
+	for _, m := range desc.Methods {
+		handlers = append(handlers, trunkcall.Handler{
+			Method: trunkcall.Method{Name: "/" + desc.ServiceName + "/" + m.MethodName, Kind: trunkcall.KindUnary},
+			Unary:  unary(&m, impl),
+		})
+	}
+	for _, m := range desc.Streams {
+		handlers = append(handlers, trunkcall.Handler{
+			Method: trunkcall.Method{Name: "/" + desc.ServiceName + "/" + m.StreamName, Kind: kindOf(&m)},
+			Stream: func(ctx context.Context, s trunkcall.Stream) error {
+				sc := &stubContext{ctx, trunkcall.CallFromContext(ctx)}
+				return fromGRPC(m.Handler(impl, &serverStream{sc, s}))
+			},
+		})
+	}
+	if err := r.server.Register(handlers...); err != nil {
+		panic("grpcstub: " + err.Error())
+	}
+}
+
+func unary(m *grpc.MethodDesc, impl any) func(context.Context, *trunkcall.ServerCall) (any, error) {
+	return func(ctx context.Context, in *trunkcall.ServerCall) (any, error) {
+		var intercept grpc.UnaryServerInterceptor
+		if in.Intercepted() {
+			intercept = func(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+				return in.Intercept(ctx, request, func(ctx context.Context, request any) (any, error) {
+					response, err := handle(ctx, request)
+					return response, fromGRPC(err)
+				})
+			}
+		}
+		response, err := m.Handler(impl, &stubContext{ctx, in}, in.Decode, intercept)
+		return response, fromGRPC(err)
+	}
+}
+
+// The keys under which gRPC's helpers look for what belongs to a call are
+// private to its packages; asking a context that only listens tells them. So
+// what a handler does not ask for is never made.
+var (
+	metadataKey = listen(func(ctx context.Context) { metadata.FromIncomingContext(ctx) })
+	streamKey   = listen(func(ctx context.Context) { grpc.ServerTransportStreamFromContext(ctx) })
+	peerKey     = listen(func(ctx context.Context) { peer.FromContext(ctx) })
+)
+
+func listen(ask func(context.Context)) any {
+	l := &listener{Context: context.Background()}
+	ask(l)
+	return l.key
+}
+
+type listener struct {
+	context.Context
+	key any
+}
+
+func (l *listener) Value(key any) any {
+	l.key = key
+	return nil
+}
+
+// stubContext is a handler's context that gRPC's helpers understand.
+type stubContext struct {
+	context.Context
+	call *trunkcall.ServerCall
+}
+
+func (c *stubContext) Value(key any) any {
+	switch key {
+	case metadataKey:
+		return toMD(c.call.Metadata)
+	case streamKey:
+		return grpc.ServerTransportStream(transportStream{c.call})
+	case peerKey:
+		return toPeer(c.call.Peer())
+	}
+	return c.Context.Value(key)
+}
+
+// AfterFunc lets derived contexts follow this one without a goroutine each.
+func (c *stubContext) AfterFunc(f func()) func() bool { return context.AfterFunc(c.Context, f) }
+
+// transportStream is what grpc.SetHeader and its like work on.
+type transportStream struct{ call *trunkcall.ServerCall }
+
+func (t transportStream) Method() string                 { return t.call.Method().Name }
+func (t transportStream) SetHeader(md metadata.MD) error { return toGRPC(t.call.SetHeader(fromMD(md))) }
+func (t transportStream) SendHeader(md metadata.MD) error {
+	return toGRPC(t.call.SendHeader(fromMD(md)))
+}
+func (t transportStream) SetTrailer(md metadata.MD) error {
+	return toGRPC(t.call.SetTrailer(fromMD(md)))
+}
+
+// serverStream is a streaming call as generated code sees it.
+type serverStream struct {
+	ctx    *stubContext
+	stream trunkcall.Stream
+}
+
+func (s *serverStream) Context() context.Context { return s.ctx }
+func (s *serverStream) SetHeader(md metadata.MD) error {
+	return transportStream{s.ctx.call}.SetHeader(md)
+}
+func (s *serverStream) SendHeader(md metadata.MD) error {
+	return transportStream{s.ctx.call}.SendHeader(md)
+}
+func (s *serverStream) SetTrailer(md metadata.MD) { _ = transportStream{s.ctx.call}.SetTrailer(md) }
+func (s *serverStream) SendMsg(m any) error       { return toGRPC(s.stream.Send(m)) }
+func (s *serverStream) RecvMsg(m any) error       { return toGRPC(s.stream.Receive(m)) }

@@ -1,0 +1,331 @@
+package trunkcall_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"errors"
+	"io"
+	"math/big"
+	"net"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/trunkcall/trunkcall/go"
+	benchv1 "github.com/trunkcall/trunkcall/go/gen/bench/v1"
+	"github.com/trunkcall/trunkcall/go/internal/rawframe"
+)
+
+// What the tests of this package have in common: a service of all kinds,
+// servers and clients that end with their test, and assertions on statuses.
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+type payload = benchv1.Payload
+
+// The methods that tests call; each test says what serves them.
+var (
+	echo    = trunkcall.Unary[payload, payload]("/test.Service/Echo")
+	block   = trunkcall.Unary[payload, payload]("/test.Service/Block")
+	produce = trunkcall.ServerStream[payload, payload]("/test.Service/Produce")
+	collect = trunkcall.ClientStream[payload, payload]("/test.Service/Collect")
+	chat    = trunkcall.Bidi[payload, payload]("/test.Service/Chat")
+)
+
+func text(s string) *payload { return &payload{Data: []byte(s)} }
+
+func serveEcho(_ context.Context, in *payload) (*payload, error) { return in, nil }
+
+// standard serves every kind but block: Produce sends as many messages as its
+// request has bytes, Collect answers the concatenation, Chat echoes.
+func standard() []trunkcall.Handler {
+	return []trunkcall.Handler{
+		echo.Handler(serveEcho),
+		produce.Handler(func(_ context.Context, in *payload, out *trunkcall.Sender[payload]) error {
+			for i := range in.Data {
+				if err := out.Send(&payload{Data: in.Data[i : i+1]}); err != nil {
+					return err
+				}
+			}
+			return nil
+		}),
+		collect.Handler(func(_ context.Context, in *trunkcall.Receiver[payload]) (*payload, error) {
+			all := &payload{}
+			for {
+				m, err := in.Receive()
+				if errors.Is(err, io.EOF) {
+					return all, nil
+				}
+				if err != nil {
+					return nil, err
+				}
+				all.Data = append(all.Data, m.Data...)
+			}
+		}),
+		chat.Handler(func(_ context.Context, s *trunkcall.BidiStream[payload, payload]) error {
+			for {
+				m, err := s.Receive()
+				if errors.Is(err, io.EOF) {
+					return nil
+				}
+				if err != nil {
+					return err
+				}
+				if err := s.Send(m); err != nil {
+					return err
+				}
+			}
+		}),
+	}
+}
+
+// gate is a handler for block that stays in its call until the test opens it.
+// It ignores the call's context.
+type gate struct {
+	entered chan context.Context
+	leave   chan struct{}
+}
+
+func newGate(t testing.TB) *gate {
+	g := &gate{entered: make(chan context.Context, 1<<16), leave: make(chan struct{})}
+	t.Cleanup(g.open)
+	return g
+}
+
+func (g *gate) open() {
+	select {
+	case <-g.leave:
+	default:
+		close(g.leave)
+	}
+}
+
+func (g *gate) handler() trunkcall.Handler {
+	return block.Handler(func(ctx context.Context, in *payload) (*payload, error) {
+		g.entered <- ctx
+		<-g.leave
+		return in, nil
+	})
+}
+
+// await waits for a handler to have entered and returns its context.
+func (g *gate) await(t testing.TB) context.Context {
+	t.Helper()
+	return receive(t, g.entered, "handler to start")
+}
+
+// long is far beyond what anything here takes, so that a hang fails its test.
+const long = 30 * time.Second
+
+func soon(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), long)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// receive waits for a value.
+func receive[T any](t testing.TB, from <-chan T, what string) T {
+	t.Helper()
+	select {
+	case v := <-from:
+		return v
+	case <-time.After(long):
+		t.Fatalf("no %s", what)
+		panic("unreachable")
+	}
+}
+
+// eventually waits for a condition that another goroutine brings about and
+// that nothing announces.
+func eventually(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(long); !holds(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("never: %s", what)
+		}
+	}
+}
+
+type (
+	serverOptions = []trunkcall.ServerOption
+	clientOptions = []trunkcall.ClientOption
+)
+
+// start serves handlers at where and closes the server with the test.
+func start(t testing.TB, where string, options serverOptions, handlers ...trunkcall.Handler) (*trunkcall.Server, string) {
+	t.Helper()
+	s := trunkcall.NewServer(options...)
+	if err := s.Register(handlers...); err != nil {
+		t.Fatal(err)
+	}
+	addr, err := s.Listen(where)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	if strings.HasPrefix(where, "unix:") {
+		return s, where
+	}
+	return s, addr.String()
+}
+
+// serve is start on a free port of the loopback.
+func serve(t testing.TB, options serverOptions, handlers ...trunkcall.Handler) (*trunkcall.Server, string) {
+	t.Helper()
+	return start(t, "127.0.0.1:0", options, handlers...)
+}
+
+func dial(t testing.TB, target string, options ...trunkcall.ClientOption) *trunkcall.Client {
+	t.Helper()
+	c, err := trunkcall.Dial(soon(t), target, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// join is serve and dial with the standard service and more.
+func join(t testing.TB, more ...trunkcall.Handler) (*trunkcall.Server, *trunkcall.Client) {
+	t.Helper()
+	s, target := serve(t, nil, append(standard(), more...)...)
+	return s, dial(t, target)
+}
+
+// wants fails unless err is a Status with the given code and delivery.
+func wants(t testing.TB, err error, code trunkcall.Code, delivery trunkcall.Delivery) *trunkcall.Status {
+	t.Helper()
+	var s *trunkcall.Status
+	if !errors.As(err, &s) {
+		t.Fatalf("got %v (%T), want a Status with %v", err, err, code)
+	}
+	if s.Code != code || s.Delivery != delivery {
+		t.Fatalf("got %v with delivery %v, want %v, %v", s, s.Delivery, code, delivery)
+	}
+	return s
+}
+
+// wantsText adds what the message must say; it has to be one line.
+func wantsText(t testing.TB, message string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(message, part) {
+			t.Fatalf("%q does not say %q", message, part)
+		}
+	}
+	if strings.ContainsAny(message, "\n\r") {
+		t.Fatalf("%q is more than one line", message)
+	}
+}
+
+// mustEcho makes one call that must succeed.
+func mustEcho(t testing.TB, c *trunkcall.Client, data string) {
+	t.Helper()
+	out, err := echo.Call(soon(t), c, text(data))
+	if err != nil || string(out.Data) != data {
+		t.Fatalf("echo: %v, %v", out, err)
+	}
+}
+
+// place is a way to reach a server.
+type place struct {
+	name   string
+	where  string
+	server serverOptions
+	client clientOptions
+}
+
+// places are all of them.
+func places(t *testing.T) []place {
+	a := newAuthority(t)
+	cert := a.certificate(t, x509.ExtKeyUsageServerAuth)
+	own := a.certificate(t, x509.ExtKeyUsageClientAuth)
+	withTLS := trunkcall.WithTLS(&tls.Config{Certificates: []tls.Certificate{cert}})
+	return []place{
+		{name: "TCP", where: "127.0.0.1:0"},
+		{name: "Unix", where: "unix:" + filepath.Join(t.TempDir(), "s")},
+		{name: "memory", where: "mem:" + t.Name()},
+		{"TLS", "127.0.0.1:0", serverOptions{withTLS}, clientOptions{trunkcall.WithTLS(&tls.Config{RootCAs: a.pool})}},
+		{
+			"mutual TLS", "127.0.0.1:0",
+			serverOptions{trunkcall.WithTLS(&tls.Config{
+				Certificates: []tls.Certificate{cert}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: a.pool,
+			})},
+			clientOptions{trunkcall.WithTLS(&tls.Config{RootCAs: a.pool, Certificates: []tls.Certificate{own}})},
+		},
+	}
+}
+
+// everywhere runs a test with the standard service at every place.
+func everywhere(t *testing.T, test func(t *testing.T, s *trunkcall.Server, c *trunkcall.Client), more ...trunkcall.Handler) {
+	for _, p := range places(t) {
+		t.Run(p.name, func(t *testing.T) {
+			s, target := start(t, p.where, p.server, append(standard(), more...)...)
+			test(t, s, dial(t, target, p.client...))
+		})
+	}
+}
+
+// authority signs certificates for tests.
+type authority struct {
+	root   *x509.Certificate
+	key    *ecdsa.PrivateKey
+	pool   *x509.CertPool
+	serial int64
+}
+
+func newAuthority(t testing.TB) *authority {
+	t.Helper()
+	a := &authority{pool: x509.NewCertPool()}
+	a.root = &x509.Certificate{
+		Subject: pkix.Name{CommonName: "test authority"}, IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageCertSign,
+	}
+	signed := a.sign(t, a.root)
+	a.root, _ = x509.ParseCertificate(signed.Certificate[0])
+	a.pool.AddCert(a.root)
+	return a
+}
+
+func (a *authority) certificate(t testing.TB, usage x509.ExtKeyUsage) tls.Certificate {
+	t.Helper()
+	return a.sign(t, &x509.Certificate{
+		Subject: pkix.Name{CommonName: "test"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		DNSNames: []string{"localhost"}, ExtKeyUsage: []x509.ExtKeyUsage{usage},
+	})
+}
+
+func (a *authority) sign(t testing.TB, template *x509.Certificate) tls.Certificate {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.key == nil {
+		a.key = key
+	}
+	a.serial++
+	template.SerialNumber = big.NewInt(a.serial)
+	template.NotBefore, template.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+	der, err := x509.CreateCertificate(rand.Reader, template, a.root, key.Public(), a.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+}
+
+// raw connects a raw peer to a server and exchanges prefaces.
+func raw(t testing.TB, target string) *rawframe.Peer {
+	t.Helper()
+	p := rawframe.Dial(t, target)
+	p.Greet()
+	return p
+}

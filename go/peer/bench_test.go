@@ -1,0 +1,90 @@
+package main
+
+import (
+	"encoding/json"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// bench measures a few calls and checks the line that it prints.
+func bench(t *testing.T, target string, flags ...string) {
+	t.Helper()
+	got := run(append([]string{"bench", "--target", target, "--calls", "200", "--warmup", "0"}, flags...)...)
+	var result map[string]float64
+	if err := json.Unmarshal([]byte(got.stdout), &result); err != nil || got.status != exitOK || got.stderr != "" {
+		t.Fatalf("%q: got %+v, %v", flags, got, err)
+	}
+	keys := strings.Fields("calls cpu_us errors max_us mean_us p50_us p90_us p95_us p999_us p99_us rate seconds")
+	if !slices.Equal(slices.Sorted(maps.Keys(result)), keys) || strings.Count(got.stdout, "\n") != 1 {
+		t.Errorf("%q: got %s", flags, got.stdout)
+	}
+	if result["calls"] != 200 || result["errors"] != 0 || result["rate"] <= 0 {
+		t.Errorf("%q: got %s", flags, got.stdout)
+	}
+}
+
+func TestBenchMeasuresEveryMethodWithEveryCodec(t *testing.T) {
+	for _, served := range codecs {
+		target := serve(t, "--listen", "127.0.0.1:0", "--codec", served).address
+		for _, called := range codecs {
+			for _, method := range []string{"Say", "Echo", "EchoStream", "/trunkcall.bench.v1.BenchService/Say"} {
+				bench(t, target, "--codec", called, "--method", method, "--connections", "2", "--callers", "5")
+			}
+		}
+	}
+}
+
+func TestBenchOverEveryTransport(t *testing.T) {
+	ca := newAuthority(t)
+	cert, key := ca.server(t)
+	path := filepath.Join(t.TempDir(), "s")
+	address := serve(t, "--listen", "127.0.0.1:0", "--unix", path, "--tls-cert", cert, "--tls-key", key, "--allow-cleartext").address
+	for _, target := range []string{address, "unix:" + path} {
+		bench(t, target, "--method", "Say")
+		bench(t, target, "--method", "Say", "--tls-ca", ca.file)
+		bench(t, target, "--method", "Echo", "--size", "70000")
+		bench(t, target, "--method", "Echo", "--size", "0", "--rate", "100000")
+		bench(t, target, "--method", "Say", "--connection-per-call", "--callers", "4")
+	}
+}
+
+func TestBenchTurnsDownWhatItCannotDo(t *testing.T) {
+	for flags, words := range map[string]string{
+		"--async":                 "--async is not there yet",
+		"--inline":                "--inline is not there yet",
+		"--compression gzip":      "--compression is not there yet",
+		"--codec json":            "--codec json is not there yet",
+		"--method GetUser":        "--method GetUser is not there yet",
+		"--method a.B/Say":        "--method a.B/Say is not there yet",
+		"--callers 0":             "--callers must be at least 1",
+		"--tls-ca nofile":         "nofile: no such file",
+		"--nope":                  "-nope",
+		"more":                    `"more"`,
+		"--calls 1 --duration 1s": "--calls and --duration",
+		"--method EchoStream --connection-per-call": "--connection-per-call does not go with EchoStream",
+	} {
+		run(append([]string{"bench", "--target", "127.0.0.1:1"}, strings.Fields(flags)...)...).wantUsage(t, words)
+	}
+	run("bench").wantUsage(t, "--target is needed")
+}
+
+func TestBenchNamesWhyItCannotBegin(t *testing.T) {
+	target := serveHandler(t, getUser.Handler(nil))
+	for _, c := range []struct {
+		flags []string
+		words string
+	}{
+		{[]string{"--target", "unix:" + filepath.Join(t.TempDir(), "none")}, "no such file"},
+		{[]string{"--target", target}, "is not served here"},
+		{[]string{"--target", target, "--connection-per-call"}, "is not served here"},
+		{[]string{"--target", target, "--codec", "protobuf-stock"}, "is not served here"},
+	} {
+		got := run(append([]string{"bench", "--method", "Say", "--warmup", "0", "--calls", "2"}, c.flags...)...)
+		if got.status != exitFailed || strings.Count(got.stderr, "\n") != 1 || !strings.Contains(got.stderr, c.words) {
+			t.Errorf("%q: got %+v, want one line with %q", c.flags, got, c.words)
+		}
+	}
+}

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/trunkcall/trunkcall/go"
+	"google.golang.org/protobuf/proto"
+)
+
+// callOptions are the arguments of call.
+type callOptions struct {
+	target   string
+	timeout  time.Duration
+	metadata metadataFlag
+	trust    string
+	identity identity
+
+	method   *method
+	requests []proto.Message
+}
+
+const callSynopsis = "--target ADDR METHOD JSON [--timeout D] [--metadata K=V]… [--tls-ca F [--tls-cert F --tls-key F]]"
+
+func (p program) parseCall(args []string) (*callOptions, error) {
+	o := &callOptions{}
+	fs := flag.NewFlagSet("call", flag.ContinueOnError)
+	fs.StringVar(&o.target, "target", "", "`address` of the server: HOST:PORT or unix:PATH")
+	fs.DurationVar(&o.timeout, "timeout", 0, "`time` for connecting and the call together, such as 250ms; none unless given")
+	fs.Var(&o.metadata, "metadata", "`key=value` to send with the call, any number of times; the value of a key that ends in -bin is base64")
+	fs.StringVar(&o.trust, "tls-ca", "", "connect with TLS and trust the certificates in this `file`")
+	o.identity.flags(fs)
+	others, err := p.parse(fs, callSynopsis, args)
+	if err != nil {
+		return nil, err
+	}
+	given := false
+	fs.Visit(func(f *flag.Flag) { given = given || f.Name == "timeout" })
+	switch {
+	case o.target == "":
+		return nil, usagef("--target is needed")
+	case given && o.timeout <= 0:
+		return nil, usagef("--timeout must be above 0")
+	case len(others) < 2:
+		return nil, usagef("METHOD and JSON are needed")
+	case len(others) > 2:
+		return nil, usagef("there is nothing to do with %q after METHOD and JSON", others[2])
+	}
+	if o.method, err = findMethod(others[0]); err != nil {
+		return nil, err
+	}
+	o.requests, err = o.method.parseRequests(others[1])
+	return o, err
+}
+
+// metadataFlag gathers the --metadata flags.
+type metadataFlag trunkcall.Metadata
+
+func (m *metadataFlag) String() string { return "" }
+
+func (m *metadataFlag) Set(pair string) error {
+	key, value, ok := strings.Cut(pair, "=")
+	if !ok || key == "" {
+		return errors.New("want KEY=VALUE")
+	}
+	if strings.HasSuffix(strings.ToLower(key), "-bin") {
+		raw, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(value, "="))
+		if err != nil {
+			return fmt.Errorf("the value of a key that ends in -bin is base64: %w", err)
+		}
+		value = string(raw)
+	}
+	(*trunkcall.Metadata)(m).Add(key, value)
+	return nil
+}
+
+// call makes one call. Its outcome is all that it prints: answers on stdout, a
+// failure on stderr.
+func (p program) call(args []string) error {
+	o, err := p.parseCall(args)
+	if err != nil {
+		return err
+	}
+	config, err := clientTLS(o.trust, o.identity)
+	if err != nil {
+		return err
+	}
+	ctx := context.Background()
+	if o.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, o.timeout)
+		defer cancel()
+	}
+	var options []trunkcall.ClientOption
+	if config != nil {
+		options = append(options, trunkcall.WithTLS(config))
+	}
+	client, err := trunkcall.Dial(ctx, o.target, options...)
+	if err != nil {
+		return p.fail(connectFailure(ctx, err))
+	}
+	defer client.Close()
+	ctx = trunkcall.WithMetadata(ctx, trunkcall.Metadata(o.metadata))
+	err = o.method.invoke(ctx, client, o.requests, p.printAnswer)
+	if errors.As(err, new(outputError)) {
+		return err
+	} else if err != nil {
+		return p.fail(trunkcall.StatusOf(err))
+	}
+	return nil
+}
+
+// outputError is an answer that could not be printed.
+type outputError struct{ error }
+
+func (p program) printAnswer(answer proto.Message) error {
+	line, err := toJSON(answer)
+	if err == nil {
+		_, err = fmt.Fprintf(p.stdout, "%s\n", line)
+	}
+	if err != nil {
+		return outputError{err}
+	}
+	return nil
+}
+
+// connectFailure is the failure of a call that had no connection to be sent on.
+func connectFailure(ctx context.Context, err error) *trunkcall.Status {
+	code := trunkcall.Unavailable
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		code = trunkcall.DeadlineExceeded
+	}
+	return &trunkcall.Status{Code: code, Message: err.Error(), Delivery: trunkcall.NotSent}
+}
+
+// failure is how a failed call is printed.
+type failure struct {
+	Code     string            `json:"code"`
+	Message  string            `json:"message"`
+	Details  []json.RawMessage `json:"details"`
+	Delivery string            `json:"delivery"`
+}
+
+// fail prints a failure as the one line of stderr.
+func (p program) fail(status *trunkcall.Status) error {
+	f := failure{
+		Code: status.Code.String(), Message: oneLine(status.Message),
+		Details: []json.RawMessage{}, Delivery: status.Delivery.String(),
+	}
+	for _, detail := range status.Details {
+		f.Details = append(f.Details, detailJSON(detail))
+	}
+	encoder := json.NewEncoder(p.stderr)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(f); err != nil {
+		return err
+	}
+	return errReported
+}

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/trunkcall/trunkcall/go"
+	"github.com/trunkcall/trunkcall/go/peer/load"
+)
+
+// codecs are the names that --codec takes, the default first.
+var codecs = []string{load.CodecFast, load.CodecStock}
+
+func checkCodec(name string) error {
+	if !slices.Contains(codecs, name) {
+		return usagef("--codec %s is not there yet, %s are", name, strings.Join(codecs, " and "))
+	}
+	return nil
+}
+
+// serveOptions are the flags of serve.
+type serveOptions struct {
+	listen, unix, codec, clientCA string
+	identity                      identity
+	allowCleartext, inline        bool
+}
+
+const serveSynopsis = "--listen HOST:PORT [--unix PATH] [--tls-cert F --tls-key F [--tls-client-ca F] [--allow-cleartext]]"
+
+func (p program) parseServe(args []string) (*serveOptions, error) {
+	o := &serveOptions{}
+	fs := flag.NewFlagSet("serve", flag.ContinueOnError)
+	fs.StringVar(&o.listen, "listen", "", "`address` to listen on, HOST:PORT; port 0 takes a free one")
+	fs.StringVar(&o.unix, "unix", "", "`path` of a Unix socket to listen on, as well or instead")
+	o.identity.flags(fs)
+	fs.StringVar(&o.clientCA, "tls-client-ca", "", "have clients show a certificate that one in this `file` has signed")
+	fs.BoolVar(&o.allowCleartext, "allow-cleartext", false, "take connections without TLS too")
+	fs.StringVar(&o.codec, "codec", load.CodecFast, "`name` of the codec: "+strings.Join(codecs, " or "))
+	fs.BoolVar(&o.inline, "inline", false, "run handlers on the goroutine that reads")
+	others, err := p.parse(fs, serveSynopsis, args)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(others) > 0:
+		return nil, usagef("there is nothing to do with %q", others[0])
+	case o.listen == "" && o.unix == "":
+		return nil, usagef("--listen or --unix is needed")
+	case o.listen != "" && !isHostPort(o.listen):
+		return nil, usagef("--listen %s: want HOST:PORT", o.listen)
+	case o.inline && o.codec == load.CodecStock:
+		return nil, usagef("--inline needs --codec %s: the stock stubs have no such option", load.CodecFast)
+	case !o.identity.given() && (o.clientCA != "" || o.allowCleartext):
+		return nil, usagef("--tls-client-ca and --allow-cleartext go with --tls-cert and --tls-key")
+	}
+	return o, checkCodec(o.codec)
+}
+
+func isHostPort(address string) bool {
+	_, _, err := net.SplitHostPort(address)
+	return err == nil
+}
+
+// serve answers until a signal comes, then until what runs is answered.
+func (p program) serve(args []string) error {
+	o, err := p.parseServe(args)
+	if err != nil {
+		return err
+	}
+	logger := slog.New(slog.NewTextHandler(p.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	server, err := newServer(o, logger)
+	if err != nil {
+		return err
+	}
+	// Before anybody can know that the server is there, and signal it.
+	signals := make(chan os.Signal, 2)
+	p.notify(signals)
+	where, err := listen(server, o)
+	if err != nil {
+		server.Close()
+		return err
+	}
+	fmt.Fprintf(p.stdout, "listening %s\n", where)
+	<-signals
+	return stop(server, signals)
+}
+
+func newServer(o *serveOptions, logger *slog.Logger) (*trunkcall.Server, error) {
+	options := []trunkcall.ServerOption{trunkcall.WithLogger(logger)}
+	if o.identity.given() {
+		config, err := serverTLS(o.identity, o.clientCA)
+		if err != nil {
+			return nil, err
+		}
+		options = append(options, trunkcall.WithTLS(config))
+	}
+	if o.allowCleartext {
+		options = append(options, trunkcall.WithCleartext())
+	}
+	if o.codec == load.CodecStock {
+		server := trunkcall.NewServer(append(options, trunkcall.WithCodec(trunkcall.ProtobufStock))...)
+		registerStock(server)
+		return server, nil
+	}
+	server := trunkcall.NewServer(options...)
+	handlers := nativeHandlers()
+	for i := range handlers {
+		handlers[i].Inline = o.inline
+	}
+	return server, server.Register(handlers...)
+}
+
+// listen opens the listeners and returns the address to announce: the TCP one
+// if there is one.
+func listen(server *trunkcall.Server, o *serveOptions) (string, error) {
+	var announced string
+	if o.unix != "" {
+		if _, err := server.Listen("unix:" + o.unix); err != nil {
+			return "", fmt.Errorf("--unix: %w", err)
+		}
+		announced = "unix:" + o.unix
+	}
+	if o.listen != "" {
+		address, err := server.Listen(o.listen)
+		if err != nil {
+			return "", fmt.Errorf("--listen: %w", err)
+		}
+		announced = address.String()
+	}
+	return announced, nil
+}
+
+// closeTime bounds how long handlers that do not heed their cancellation can
+// hold up the end of the process.
+const closeTime = time.Second
+
+// stop drains the server; another signal cuts that short.
+func stop(server *trunkcall.Server, signals <-chan os.Signal) error {
+	drained := make(chan error, 1)
+	go func() { drained <- server.Stop(context.Background()) }()
+	select {
+	case err := <-drained:
+		return err
+	case <-signals:
+	}
+	closed := make(chan struct{})
+	go func() {
+		server.Close()
+		close(closed)
+	}()
+	select {
+	case <-closed:
+	case <-time.After(closeTime):
+	}
+	return errors.New("a second signal came: calls that were running are cut off")
+}

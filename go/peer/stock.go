@@ -1,0 +1,22 @@
+package main
+
+import (
+	"github.com/trunkcall/trunkcall/go"
+	benchv1 "github.com/trunkcall/trunkcall/go/gen/bench/v1"
+	examplev1 "github.com/trunkcall/trunkcall/go/gen/example/v1"
+	"github.com/trunkcall/trunkcall/go/grpcstub"
+	"github.com/trunkcall/trunkcall/go/peer/services"
+)
+
+// registerStock serves both services through the code that the stock gRPC
+// plugin generates.
+func registerStock(server *trunkcall.Server) {
+	registrar := grpcstub.Registrar(server)
+	examplev1.RegisterUserServiceServer(registrar, services.User{})
+	benchv1.RegisterBenchServiceServer(registrar, services.Bench{})
+}
+
+// stockClient calls the benchmark service through that code.
+func stockClient(client *trunkcall.Client) benchv1.BenchServiceClient {
+	return benchv1.NewBenchServiceClient(grpcstub.Conn(client))
+}

@@ -1,0 +1,161 @@
+package transport
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Watching over handlers. A goroutine that has read a single call and runs it
+// itself, with nobody else reading meanwhile, saves a wake-up per call, which
+// is a large part of a lone call's cost. It may do so only for methods that
+// have been quick for long, and a watchman looks every millisecond whether the
+// handler is still at it: then the connection gets another goroutine.
+
+// Pace is how quick the handlers of a method have been. Safe for concurrent
+// use.
+type Pace struct{ score atomic.Int32 }
+
+const (
+	quickNanoseconds = 50e3
+	quickScore       = 64  // from here on a method counts as quick
+	topScore         = 128 // no method's credit is larger
+	slowPenalty      = 256 // quick runs that make up for a slow one
+)
+
+func (p *Pace) quick() bool { return p != nil && p.score.Load() >= quickScore }
+
+func (p *Pace) note(took int64) {
+	if p == nil {
+		return
+	}
+	switch score := p.score.Load(); {
+	case took > quickNanoseconds:
+		p.score.Store(quickScore - slowPenalty)
+	case score < topScore:
+		p.score.Store(score + 1) // a lost update only delays the verdict
+	}
+}
+
+// watched is what the watchman sees of a worker.
+type watched struct {
+	conn  atomic.Pointer[Conn] // that nobody reads while the worker runs a handler
+	count atomic.Uint32        // handlers that were watched over so far
+	seen  uint32               // count at the watchman's last round
+
+	listed atomic.Bool // the watchman knows the worker
+}
+
+// unread is what the watchman sees of a connection that callers read for
+// themselves.
+type unread struct {
+	watched atomic.Bool
+	count   atomic.Uint32 // times that a caller left it unread
+	seen    uint32        // count at the watchman's last round
+}
+
+// watchman is one for the whole process, however many clients and servers it
+// has. He is there only while there is something to watch.
+var watchman struct {
+	on      atomic.Bool
+	mu      sync.Mutex // taken after a Conn's or Pool's lock, if with one
+	workers []*Worker  // that have lately run a handler to be watched over
+	unread  []*Conn    // that nobody may be reading
+}
+
+const (
+	watchRound = time.Millisecond
+	watchIdle  = 100 // rounds without work after which the watchman leaves
+)
+
+// watchOver has the watchman look after c while its only goroutine runs a
+// handler.
+func (w *Worker) watchOver(c *Conn) {
+	w.watched.count.Add(1)
+	w.watched.conn.Store(c)
+	if !w.watched.listed.Load() && w.watched.listed.CompareAndSwap(false, true) {
+		watchman.mu.Lock()
+		watchman.workers = append(watchman.workers, w)
+		watchman.mu.Unlock()
+	}
+	startWatch()
+}
+
+// watchUnread has the watchman look after c, which nobody reads until its next
+// call.
+func watchUnread(c *Conn) {
+	c.unread.count.Add(1)
+	if !c.unread.watched.Load() && c.unread.watched.CompareAndSwap(false, true) {
+		watchman.mu.Lock()
+		watchman.unread = append(watchman.unread, c)
+		watchman.mu.Unlock()
+	}
+	startWatch()
+}
+
+func startWatch() {
+	if !watchman.on.Load() && watchman.on.CompareAndSwap(false, true) {
+		go keepWatch()
+	}
+}
+
+func keepWatch() {
+	for idle := 0; idle < watchIdle; idle++ {
+		time.Sleep(watchRound)
+		if watchRoundDone() {
+			idle = 0
+		}
+	}
+	watchman.on.Store(false)
+	// Somebody may have found the watchman still there just before.
+	watchman.mu.Lock()
+	needed := len(watchman.unread)+len(watchman.workers) > 0
+	watchman.mu.Unlock()
+	if needed {
+		startWatch()
+	}
+}
+
+// watchRoundDone sends help where nothing has changed since the last round. It
+// reports whether anything has.
+func watchRoundDone() (busy bool) {
+	watchman.mu.Lock()
+	defer watchman.mu.Unlock()
+	watchman.workers = slices.DeleteFunc(watchman.workers, func(w *Worker) bool {
+		seen := &w.watched
+		if count := seen.count.Load(); count != seen.seen {
+			seen.seen = count
+			busy = true
+			return false
+		}
+		seen.listed.Store(false)
+		if c := seen.conn.Load(); c != nil && seen.conn.CompareAndSwap(c, nil) {
+			go c.sendHelper()
+		}
+		// Unless it has begun another handler just before it was struck off.
+		return seen.count.Load() == seen.seen || !seen.listed.CompareAndSwap(false, true)
+	})
+	watchman.unread = slices.DeleteFunc(watchman.unread, func(c *Conn) bool {
+		if count := c.unread.count.Load(); count != c.unread.seen {
+			c.unread.seen = count
+			busy = true
+			return false
+		}
+		c.unread.watched.Store(false)
+		go c.sendHelper()
+		return true
+	})
+	return busy
+}
+
+// sendHelper has another goroutine look after the connection.
+func (c *Conn) sendHelper() {
+	c.mu.Lock()
+	c.solo = false
+	help := !c.closed && c.wantHelperLocked()
+	c.unlock()
+	if help {
+		c.config.Pool.run(c)
+	}
+}

@@ -1,0 +1,152 @@
+package wire
+
+// GoAway asks the peer to open no more calls and says that this side opens
+// none either. A reason other than 0 announces the end of the connection.
+// Before an acceptor's own preface nothing can be said: reason 0 then waits for
+// it, any other is not sent.
+func (s *Session) GoAway(reason uint32, text string) {
+	if !s.sentGoAway {
+		s.goAwayAt = s.now
+	}
+	again := s.sentGoAway
+	s.sentGoAway = true
+	switch {
+	case !s.greeted:
+		s.farewell = text
+	case !again || reason != GoAwayDraining:
+		s.appendGoAway(reason, text)
+	}
+	s.sayDrained()
+}
+
+func (s *Session) appendGoAway(reason uint32, text string) {
+	s.gather()
+	n := len(s.out)
+	s.out = AppendGoAway(s.out, reason, text)
+	s.appended += uint64(len(s.out) - n) //nolint:gosec // it grew
+}
+
+func (s *Session) sayDrained() {
+	if s.greeted && !s.sentDrained {
+		s.control(Header{Type: GoAway, Flags: FlagAck})
+	}
+	s.sentDrained = true
+}
+
+// sayFarewell appends the GOAWAY that waited for this side's preface.
+func (s *Session) sayFarewell() {
+	if s.sentGoAway {
+		s.appendGoAway(GoAwayDraining, s.farewell)
+		s.control(Header{Type: GoAway, Flags: FlagAck})
+	}
+}
+
+// Abort appends what the peer is to be told about an error of Receive or Tick
+// (section 11.6). After some errors that is nothing.
+func (s *Session) Abort(err *Error) {
+	if !s.greeted {
+		return
+	}
+	reason := GoAwayProtocolError
+	switch err.Class {
+	case ErrPreface, ErrVersion:
+		return
+	case ErrFlood:
+		reason = GoAwayResourceLimit
+	case ErrSilence:
+		reason = GoAwayPeerSilent
+	}
+	s.appendGoAway(reason, err.Error())
+	s.sentGoAway, s.sentDrained = true, true
+}
+
+// AcceptsCalls reports whether Open can succeed, a free slot apart.
+func (s *Session) AcceptsCalls() bool { return s.greeted && !s.sentDrained && !s.overdue }
+
+// Asked reports whether this side sent GOAWAY.
+func (s *Session) Asked() bool { return s.sentGoAway }
+
+// PeerDrained reports whether the peer said that it opens no more calls.
+func (s *Session) PeerDrained() bool { return s.peerDrained }
+
+// Drained reports whether both sides said that they open no more calls and no
+// call is open: the connection can be closed with nothing lost (section 11.5).
+func (s *Session) Drained() bool {
+	return s.sentDrained && s.peerDrained && s.openCalls == 0 && s.openServed == 0
+}
+
+// refusesAll is the refusal of every CALL after the peer said that it opens no
+// more, or had time to say so; nil before (section 11.4).
+func (s *Session) refusesAll() *Refusal {
+	switch {
+	case s.peerDrained:
+		return &Refusal{Code: Unavailable, Message: "the caller said that it opens no more calls", RetryAfter: 1}
+	case s.sentGoAway && s.now-s.goAwayAt >= drainPatience:
+		return &Refusal{Code: Unavailable, Message: "the callee is draining", RetryAfter: 1}
+	}
+	return nil
+}
+
+// Close ends every open call after the connection was lost. passed is how many
+// outgoing bytes may have reached the peer: calls that stand wholly behind
+// them are not_sent, the others unknown.
+func (s *Session) Close(passed uint64, reason string) {
+	s.endCalls(passed, reason)
+	s.endServed(false)
+}
+
+// EndInput is Close for a peer that half-closed after it said that it opens no
+// more calls: those it sent whole are still answered, as far as there is
+// credit.
+func (s *Session) EndInput(passed uint64, reason string) {
+	s.inputEnded = true
+	s.endCalls(passed, reason)
+	s.endServed(true)
+}
+
+func (s *Session) endCalls(passed uint64, reason string) {
+	for i := range s.calls {
+		st := s.calls[i].stream
+		if st == nil {
+			continue
+		}
+		s.vacate(uint32(i) + 1) //nolint:gosec // at most 2^20
+		if st == abandoned {
+			continue
+		}
+		delivery := DeliveryUnknown
+		switch {
+		case s.unspoken:
+			delivery = Refused
+		case st.sentAt >= passed:
+			delivery = NotSent
+		}
+		s.close(st)
+		s.ending = Ending{Code: Unavailable, Message: reason, Delivery: delivery}
+		s.events.Ended(st, &s.ending)
+	}
+}
+
+func (s *Session) endServed(keepWhole bool) {
+	for i := range s.served {
+		if st := s.served[i].stream; st != nil && !(keepWhole && st.has(streamRemoteEnd) && !s.starves(st)) {
+			s.detach(st)
+			s.events.Stopped(st, Canceled)
+		}
+	}
+}
+
+// starves reports whether a stream waits for credit.
+func (s *Session) starves(st *Stream) bool {
+	return st.flow != nil && st.flow.hasPending && !st.has(streamInRing)
+}
+
+// CancelAll gives up every call that this side has open, as an orderly end of
+// the connection that does not wait for them.
+func (s *Session) CancelAll(reason string) {
+	for i := range s.calls {
+		if st := s.calls[i].stream; st != nil && st != abandoned {
+			s.giveUp(st, 0, Canceled, reason)
+		}
+	}
+}

@@ -1,0 +1,225 @@
+package wire
+
+import "encoding/binary"
+
+// receiveMessage takes in the message, or the piece of one, that a DATA
+// carries.
+func (s *Session) receiveMessage(st *Stream, h *Header, b *Body) *Error {
+	f := st.needFlow()
+	more := h.Flags&FlagMore != 0
+	first := !f.assembling
+	if !first {
+		if f.codec != h.Codec || f.packed != h.Compression {
+			return violation(ErrPiece, "a message of slot %d changes its codec or compression", st.id.Slot())
+		}
+		if sum := uint64(f.got) + uint64(len(b.Payload)); sum > uint64(f.total) || !more && sum < uint64(f.total) {
+			return violation(ErrPiece, "pieces of %d bytes so far for a message of %d on slot %d", sum, f.total, st.id.Slot())
+		}
+	}
+	cost := uint32(len(b.Payload) + frameCost) //nolint:gosec // one frame
+	if st.recvWindow -= int64(cost); st.recvWindow < 0 {
+		return violation(ErrCredit, "DATA overspends the window of slot %d by %d bytes", st.id.Slot(), -st.recvWindow)
+	}
+	if first {
+		if err := s.checkMessage(st, h, max(b.Total, cost-frameCost)); err != nil {
+			return err
+		}
+		if s.promised+s.held+uint64(max(b.Total, cost)) > maxPromised {
+			return errPromised
+		}
+		if !more {
+			s.deliver(st, b.Payload, h.Compression, cost, false)
+			return nil
+		}
+		s.begin(st, h, b.Total)
+	}
+	s.assemble(st, b.Payload, more)
+	if !more {
+		message := f.message
+		s.endMessage(st)
+		s.deliver(st, message, h.Compression, cost, true)
+	}
+	return nil
+}
+
+// deliver hands up a whole message, or drops it when the handler returned.
+// Credit that was withheld for its pieces is returned with its own.
+func (s *Session) deliver(st *Stream, message []byte, compression uint8, cost uint32, owned bool) {
+	f := st.flow
+	cost += f.withheld
+	f.withheld = 0
+	if st.has(streamReturned) {
+		s.credit(st, cost)
+		return
+	}
+	f.unconsumed++
+	f.due += cost
+	f.held += uint64(len(message))
+	s.held += uint64(len(message))
+	s.events.Message(st, message, compression, cost, owned)
+}
+
+const promisedText = "messages in progress or not consumed exceed 268435456 bytes on this connection"
+
+// errPromised ends the call whose message there is no room for.
+var errPromised = &Error{Class: ErrMessageSize, Text: promisedText}
+
+// begin accounts for a cut message by its total, which allocates nothing.
+func (s *Session) begin(st *Stream, h *Header, total uint32) {
+	f := st.needFlow()
+	f.assembling, f.total, f.got, f.message = true, total, 0, nil
+	f.codec, f.packed = h.Codec, h.Compression
+	s.promised += uint64(total)
+	s.wakeBy(s.now + watchInterval)
+}
+
+// assemble adds a piece. The buffer never grows to more than twice what has
+// arrived, whatever total the peer promised.
+func (s *Session) assemble(st *Stream, piece []byte, more bool) {
+	f := st.flow
+	f.got += uint32(len(piece)) //nolint:gosec // one frame
+	f.owingSince = 0
+	if !st.has(streamReturned) {
+		if need := len(f.message) + len(piece); need > cap(f.message) {
+			f.message = s.enlarge(f.message, min(int(f.total), max(2*need, 2*MinPiece)))
+		}
+		f.message = append(f.message, piece...)
+	}
+	if !more {
+		return // the last piece is credited when the message is consumed
+	}
+	cost := uint32(len(piece) + frameCost) //nolint:gosec // one frame
+	if f.unconsumed > 0 {
+		f.withheld += cost
+	} else {
+		s.credit(st, cost)
+	}
+}
+
+// enlarge moves a message into a buffer for size bytes or somewhat more.
+func (s *Session) enlarge(message []byte, size int) []byte {
+	if s.options.Buffer == nil {
+		return append(make([]byte, 0, size), message...)
+	}
+	larger := append(s.options.Buffer(size), message...)
+	if message != nil {
+		s.options.Recycle(message)
+	}
+	return larger
+}
+
+// endMessage ends the accounting of a cut message.
+func (s *Session) endMessage(st *Stream) {
+	if f := st.flow; f != nil && f.assembling {
+		s.promised -= uint64(f.total)
+		f.assembling, f.message = false, nil
+	}
+}
+
+// Consumed returns the credit of a whole message, by the cost that came with
+// it, now that the application has it. Messages are consumed in order.
+func (s *Session) Consumed(st *Stream, cost uint32) {
+	f := st.flow
+	if !st.Open() || f == nil || f.unconsumed == 0 {
+		return
+	}
+	f.unconsumed--
+	f.due -= min(f.due, cost)
+	s.letGo(f, uint64(cost))
+	if f.unconsumed == 0 {
+		s.letGo(f, f.held) // of cut messages more than their cost was held
+		cost += f.withheld
+		f.withheld = 0
+	}
+	s.credit(st, cost)
+}
+
+// letGo ends the accounting of n bytes that were held for the application.
+func (s *Session) letGo(f *flow, n uint64) {
+	n = min(n, f.held)
+	f.held -= n
+	s.held -= n
+}
+
+// abandonRequests returns the credit of all requests that the handler, which
+// has returned, left behind.
+func (s *Session) abandonRequests(st *Stream) {
+	f := st.flow
+	n := f.due + f.withheld
+	f.due, f.withheld, f.unconsumed, f.message = 0, 0, 0, nil
+	s.letGo(f, f.held)
+	s.credit(st, n)
+}
+
+// credit returns n bytes of the window once at least half of it is owed. A
+// CREDIT that is still unsent is raised instead of followed by another, so that
+// a peer that does not read cannot make them pile up.
+func (s *Session) credit(st *Stream, n uint32) {
+	f := st.flow
+	f.owed += n
+	if f.owed < (s.options.Local.Window+f.grown)/2 || st.has(streamRemoteEnd) {
+		return
+	}
+	if f.creditEnd <= s.moved {
+		grant := f.owed + s.grow(f)
+		s.control(Header{Type: Credit, Stream: st.id, Word: grant})
+		f.creditEnd = s.appended
+		st.recvWindow += int64(grant)
+		f.owed = 0
+		return
+	}
+	last := s.out[len(s.out)-int(s.appended-f.creditEnd)-4:] //nolint:gosec // both lie within out
+	sum := uint64(binary.LittleEndian.Uint32(last)) + uint64(f.owed)
+	if sum > MaxWindow {
+		return
+	}
+	binary.LittleEndian.PutUint32(last, uint32(sum)) //nolint:gosec // checked
+	st.recvWindow += int64(f.owed)
+	f.owed = 0
+}
+
+const (
+	// growWithin is how soon, in nanoseconds, half a window must follow the
+	// half before it for the window to grow: the sender would wait otherwise.
+	growWithin = 20e6
+	// maxGrown bounds what the windows of one connection grow by together.
+	maxGrown = 64 << 20
+)
+
+// grow doubles the window of a stream that moves fast, up to Options.MaxWindow,
+// and returns by how much it grew.
+func (s *Session) grow(f *flow) uint32 {
+	window := s.options.Local.Window + f.grown
+	fast := f.creditedAt != 0 && s.now-f.creditedAt < growWithin
+	f.creditedAt = s.now
+	if !fast || window >= s.options.MaxWindow {
+		return 0
+	}
+	more := min(window, s.options.MaxWindow-window)
+	if s.grown+more > maxGrown {
+		return 0
+	}
+	f.grown += more
+	s.grown += more
+	return more
+}
+
+func (s *Session) receiveCredit(h *Header) *Error {
+	st := s.stream(h.Stream)
+	if st == nil || st == abandoned {
+		return nil
+	}
+	if st.sendWindow += int64(h.Word); st.sendWindow > MaxWindow {
+		return violation(ErrCredit, "CREDIT raises the window of slot %d above 2^31-1", h.Stream.Slot())
+	}
+	s.credited(st)
+	return nil
+}
+
+// credited lets a message that waits go on.
+func (s *Session) credited(st *Stream) {
+	if st.flow != nil && st.flow.hasPending {
+		st.flow.starvedSince = 0
+		s.enter(st)
+	}
+}

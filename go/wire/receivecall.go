@@ -1,0 +1,175 @@
+package wire
+
+// receiveCall tracks or refuses a call that the peer opens.
+func (s *Session) receiveCall(h *Header, body []byte) *Error {
+	var binding *Binding
+	if h.Code != 0 {
+		if int(h.Code) >= len(s.bindings) || s.bindings[h.Code] == nil {
+			return violation(ErrMethod, "CALL to method id %d, which is not defined", h.Code)
+		}
+		binding = s.bindings[h.Code]
+	}
+	slot := h.Stream.Slot()
+	if slot > s.options.Local.Calls {
+		return s.refuseUntracked(h.Stream)
+	}
+	for int(slot) > len(s.served) {
+		s.served = append(s.served, serving{})
+	}
+	entry := &s.served[slot-1]
+	if entry.stream != nil || entry.freeAt > s.moved {
+		return violation(ErrState, "CALL on slot %d, which is taken", slot)
+	}
+	if next := entry.last%maxGeneration + 1; h.Stream.Generation() != next {
+		return violation(ErrState, "CALL on slot %d with generation %d instead of %d", slot, h.Stream.Generation(), next)
+	}
+	entry.last = h.Stream.Generation()
+
+	b, err := ParseBody(h, body, h.Flags&FlagMore != 0, &s.options.Local)
+	if err == nil && int64(len(b.Payload)+frameCost) > int64(s.options.Local.Window) {
+		err = violation(ErrCredit, "CALL overspends the window")
+	}
+	size := max(b.Total, uint32(len(b.Payload))) //nolint:gosec // one frame
+	if err == nil && size > s.options.Local.Message {
+		err = s.tooLarge(size)
+	}
+	if err == nil && h.Compression != 0 && !s.accepts(h.Compression) {
+		err = s.unknownCompression(h.Compression)
+	}
+	codec := h.Codec
+	if err == nil && codec >= firstNamedCodec {
+		codec, err = s.codecOf(codec)
+	}
+	if err != nil {
+		return s.refuseFault(h.Stream, err)
+	}
+	if refusal := s.refusesNow(b.Total); refusal != nil {
+		s.refuse(h.Stream, refusal)
+		return nil
+	}
+
+	in := &s.incoming
+	*in = Incoming{
+		Method: binding, Metadata: b.Metadata, Own: b.Own,
+		End: h.Flags&FlagEnd != 0, OneWay: h.Flags&FlagOneWay != 0,
+		Codec: codec, Compression: h.Compression, Cost: uint32(len(b.Payload) + frameCost), //nolint:gosec // one frame
+	}
+	if binding == nil {
+		in.Method = &Binding{Name: string(b.Name)}
+	}
+	if h.Flags&(FlagMsg|FlagMore) == FlagMsg {
+		in.HasMessage, in.Payload = true, b.Payload
+	}
+	if h.Word != 0 && h.Word != maxRemaining {
+		in.Deadline = s.now + int64(h.Word)*1000
+	}
+	st, refusal := s.events.Accept(in)
+	if refusal != nil {
+		s.refuse(h.Stream, refusal)
+		return nil
+	}
+	s.track(st, entry, h, in)
+	if h.Flags&FlagMsg != 0 && !in.End {
+		st.recvWindow -= int64(in.Cost)
+		f := st.needFlow()
+		if h.Flags&FlagMore != 0 {
+			s.begin(st, h, b.Total)
+			s.assemble(st, b.Payload, true)
+		} else {
+			f.unconsumed, f.due = 1, in.Cost
+		}
+	}
+	return nil
+}
+
+func (s *Session) track(st *Stream, entry *serving, h *Header, in *Incoming) {
+	entry.stream = st
+	s.openServed++
+	st.id = h.Stream
+	st.state = streamOpen | st.state&streamHeld
+	if in.End {
+		st.state |= streamRemoteEnd
+	}
+	if in.OneWay {
+		st.state |= streamOneWay
+	}
+	st.codec = in.Codec
+	st.sendWindow = int64(s.remote.Window)
+	st.recvWindow = int64(s.options.Local.Window)
+	st.flow = nil
+	st.deadline = in.Deadline
+	if in.Deadline != 0 {
+		s.wakeBy(in.Deadline)
+	}
+}
+
+// refusesNow is the refusal of a CALL in itself faultless, nil if it may be
+// accepted.
+func (s *Session) refusesNow(total uint32) *Refusal {
+	if s.peerDrained || s.sentGoAway {
+		if refusal := s.refusesAll(); refusal != nil {
+			return refusal
+		}
+	}
+	if s.promised+s.held+uint64(total) > maxPromised {
+		return &Refusal{Code: ResourceExhausted, Message: promisedText, RetryAfter: budgetRetry}
+	}
+	return nil
+}
+
+func (s *Session) refuseUntracked(id StreamID) *Error {
+	if err := s.owe(); err != nil {
+		return err
+	}
+	s.refuse(id, &Refusal{
+		Code: ResourceExhausted, Message: "max_calls " + utoa(s.options.Local.Calls) + " is exceeded", RetryAfter: budgetRetry,
+	})
+	return nil
+}
+
+// refuseFault refuses a CALL that is at fault, or passes on an error that ends
+// the connection.
+func (s *Session) refuseFault(id StreamID, err *Error) *Error {
+	if !err.Class.EndsCall() {
+		return err
+	}
+	s.refuse(id, &Refusal{Code: err.Class.requestCode(), Message: err.Text})
+	return nil
+}
+
+// Codec numbers from firstNamedCodec up mean what the settings of the sender
+// say (section 3.8).
+const firstNamedCodec = 8
+
+// codecOf returns this side's number for a codec that the peer gave a number
+// of its own.
+func (s *Session) codecOf(theirs uint8) (uint8, *Error) {
+	name := s.remote.Codecs[theirs]
+	for number, known := range s.options.Local.Codecs {
+		if name != "" && known == name {
+			return number, nil
+		}
+	}
+	return 0, violation(ErrCodec, "codec %d (%q) is not known here", theirs, name)
+}
+
+// sameCodec reports whether a message's codec is that of its call.
+func (s *Session) sameCodec(st *Stream, theirs uint8) bool {
+	if theirs < firstNamedCodec || st.codec < firstNamedCodec {
+		return theirs == st.codec
+	}
+	name := s.remote.Codecs[theirs]
+	return name != "" && name == s.options.Local.Codecs[st.codec]
+}
+
+func (s *Session) accepts(compression uint8) bool {
+	return s.options.Local.Compressions&(1<<compression) != 0
+}
+
+func (s *Session) unknownCompression(n uint8) *Error {
+	return violation(ErrCompression, "compression %d is not accepted here", n)
+}
+
+func (s *Session) tooLarge(size uint32) *Error {
+	return violation(ErrMessageSize, "message of %d bytes exceeds max_message %d", size, s.options.Local.Message)
+}

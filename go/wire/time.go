@@ -1,0 +1,131 @@
+package wire
+
+// Times that end waiting, in nanoseconds (spec/limits.md 3).
+const (
+	// handshakePatience is how long the peer's preface may take.
+	handshakePatience = 10e9
+	// cancelPatience is how long the RESULT may take after a CANCEL.
+	cancelPatience = 30e9
+	// drainPatience is how long the peer may go on opening calls after GOAWAY.
+	drainPatience = 10e9
+	// standstill is how long a stream may lack credit for what it has to send,
+	// or a piece of a message that its sender has credit for.
+	standstill = 60e9
+	// watchInterval is how often streams that may stand still are looked at.
+	watchInterval = 5e9
+)
+
+// Tick acts on the time: it ends served calls past their deadline and streams
+// that stand still, sends PINGs, and fails when the peer has been silent for
+// too long. It returns when it wants to be called next, 0 for never.
+func (s *Session) Tick(now int64) (next int64, err *Error) {
+	s.now = now
+	if !s.ready && now >= s.handshakeBy {
+		return 0, violation(ErrSilence, "the preface did not arrive within %d ms", int64(handshakePatience/1e6))
+	}
+	if s.wakeAt != 0 && now >= s.wakeAt {
+		s.look()
+	}
+	next = s.wakeAt
+	if interval := s.options.KeepaliveInterval; interval > 0 && s.greeted {
+		due := s.lastReceived + interval
+		if s.lastPing != 0 {
+			due = max(due, s.lastPing+int64(s.remote.MinPingInterval)*1e6)
+		}
+		if s.pingSent == 0 && now >= due {
+			s.pingSent, s.lastPing = now, now
+			s.control(Header{Type: Ping, Word: uint32(now >> 10)}) //nolint:gosec // opaque to the peer
+		}
+		if s.pingSent != 0 {
+			if due = s.pingSent + s.options.KeepaliveTimeout; now >= due {
+				return 0, violation(ErrSilence, "the peer has been silent for %d ms", (now-s.lastReceived)/1e6)
+			}
+		}
+		if next == 0 || due < next {
+			next = due
+		}
+	}
+	return next, nil
+}
+
+// NextDeadline is when Tick has something to do, keepalive apart, or earlier;
+// 0: never. It is to be asked after Receive.
+func (s *Session) NextDeadline() int64 { return s.wakeAt }
+
+// wakeBy has Tick look at all streams at the given time or before.
+func (s *Session) wakeBy(at int64) {
+	if s.wakeAt == 0 || at < s.wakeAt {
+		s.wakeAt = at
+	}
+}
+
+// look ends what has waited for too long, and finds out when to look again.
+func (s *Session) look() {
+	s.wakeAt = 0
+	if !s.ready {
+		s.wakeBy(s.handshakeBy)
+	}
+	for i := range s.served {
+		st := s.served[i].stream
+		switch {
+		case st == nil:
+		case st.deadline != 0 && st.deadline <= s.now:
+			s.stop(st, DeadlineExceeded, "the deadline passed on the callee's side", 0)
+			s.events.Stopped(st, DeadlineExceeded)
+		case s.standsStill(st):
+			s.stop(st, ResourceExhausted, standstillText, budgetRetry)
+			s.events.Stopped(st, ResourceExhausted)
+		case st.deadline != 0:
+			s.wakeBy(st.deadline)
+		}
+	}
+	for i := range s.calls {
+		entry := &s.calls[i]
+		switch {
+		case entry.stream == nil:
+		case entry.stream != abandoned:
+			if s.standsStill(entry.stream) {
+				s.giveUp(entry.stream, 0, ResourceExhausted, standstillText)
+			}
+		case entry.resultBy <= s.now:
+			s.overdue = true
+		default:
+			s.wakeBy(entry.resultBy)
+		}
+	}
+}
+
+const standstillText = "the stream has stood still for 60 s"
+
+// standsStill reports whether a stream waits for what its peer withholds, and
+// has done so for too long. The time counts from the first look that finds it
+// waiting; what the peer sends begins it anew.
+func (s *Session) standsStill(st *Stream) bool {
+	f := st.flow
+	if f == nil {
+		return false
+	}
+	starved := f.hasPending && !st.has(streamInRing)
+	owing := f.assembling && st.recvWindow >= MinPiece+frameCost
+	if !starved {
+		f.starvedSince = 0
+	} else if f.starvedSince == 0 {
+		f.starvedSince = s.now
+	}
+	if !owing {
+		f.owingSince = 0
+	} else if f.owingSince == 0 {
+		f.owingSince = s.now
+	}
+	if starved && s.now-f.starvedSince >= standstill || owing && s.now-f.owingSince >= standstill {
+		return true
+	}
+	if f.assembling || starved {
+		s.wakeBy(s.now + watchInterval)
+	}
+	return false
+}
+
+// Overdue reports that the peer has not ended a call long after its CANCEL:
+// the connection should be replaced, though not under calls that still run.
+func (s *Session) Overdue() bool { return s.overdue }

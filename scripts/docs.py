@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""Fails when a Markdown file links to a file or heading that is not there, or quotes code that does not stand so.
+
+A block of code behind the comment <!-- from FILE --> must be a run of lines of that file, whatever their indentation.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import textwrap
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SKIPPED = {".git", "build", "node_modules"}
+
+BLOCK = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+QUOTE = re.compile(r"^<!-- from (\S+) -->\n+```\w*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def anchors(text: str) -> set[str]:
+    """The headings of a text as the names that links know them by."""
+    headings = re.findall(r"^#+ +(.+?) *$", BLOCK.sub("", text), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def bad_links(path: Path, text: str) -> list[str]:
+    found = []
+    prose = re.sub(r"`[^`\n]*`", "code", BLOCK.sub("", text))
+    for link in re.findall(r"\]\(([^)\s]+)\)", prose):
+        if re.match(r"[a-z]+:", link):
+            continue  # not a file
+        name, _, anchor = link.partition("#")
+        target = path.parent / name if name else path
+        if not target.exists():
+            found.append(f"links to {link}, which is not there")
+        elif anchor and target.suffix == ".md" and anchor not in anchors(target.read_text(encoding="utf-8")):
+            found.append(f"links to {link}, and there is no such heading")
+    return found
+
+
+def bad_quotes(path: Path, text: str) -> list[str]:
+    found = []
+    for name, quoted in QUOTE.findall(text):
+        source = path.parent / name
+        if not source.exists():
+            found.append(f"quotes {name}, which is not there")
+        elif not stands_in(quoted, source.read_text(encoding="utf-8")):
+            found.append(f"quotes {name}, but not as it stands there:\n{quoted}")
+    return found
+
+
+def stands_in(quoted: str, source: str) -> bool:
+    wanted = textwrap.dedent(quoted).splitlines()
+    lines = source.splitlines()
+    return any(
+        textwrap.dedent("\n".join(lines[i : i + len(wanted)])).splitlines() == wanted
+        for i in range(len(lines) - len(wanted) + 1)
+    )
+
+
+def main() -> int:
+    files = [p for p in sorted(ROOT.rglob("*.md")) if not SKIPPED.intersection(p.relative_to(ROOT).parts)]
+    found = []
+    for path in files:
+        text = path.read_text(encoding="utf-8")
+        found += [f"{path.relative_to(ROOT)} {fault}" for fault in bad_links(path, text) + bad_quotes(path, text)]
+    print("\n".join(found) or f"{len(files)} files")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,203 @@
+#!/usr/bin/env python3
+"""Runs every check and test of the project and counts them: what `make test` does.
+
+    scripts/test.py                     all, ends with the line "N passed, N failed"
+    scripts/test.py --only 'go '        those whose names begin so; several with commas
+    scripts/test.py --list              their names
+
+A check counts as one. Of Go every test and subtest counts, of unittest every test, and each fuzz target as one. What
+passes takes a line; what fails is printed in full.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+GO = os.environ.get("GO", "go")
+PYTHON = sys.executable
+GO_MODULES = ("go", "go/tools", "lab/peers/go", "examples/go")
+
+
+@dataclass
+class Outcome:
+    passed: int
+    failed: int
+    skipped: int = 0
+    output: str = ""  # shown if anything failed
+
+
+@dataclass(frozen=True)
+class Suite:
+    name: str
+    run: Callable[[], Outcome]
+
+
+def command(words: list[str], folder: str = ".") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        words,
+        cwd=ROOT / folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    )
+
+
+def single(done: subprocess.CompletedProcess[str], passed: bool) -> Outcome:
+    return Outcome(int(passed), int(not passed), output=done.stdout)
+
+
+def check(name: str, *words: str, folder: str = ".", silent: bool = False) -> Suite:
+    """A command that passes with exit status 0 and, if it is to be silent, by printing nothing."""
+
+    def run() -> Outcome:
+        done = command(list(words), folder)
+        return single(done, done.returncode == 0 and not (silent and done.stdout))
+
+    return Suite(f"check {name}", run)
+
+
+def go_tests(name: str, folder: str, *flags: str) -> Suite:
+    def run() -> Outcome:
+        done = command([GO, "test", "-json", "-count=1", *flags, "./..."], folder)
+        return go_outcome(done.stdout, done.returncode)
+
+    return Suite(name, run)
+
+
+def go_outcome(events: str, status: int) -> Outcome:
+    """Counts what `go test -json` tells. A package that fails without a failing test counts as one failure."""
+    outcome = Outcome(0, 0)
+    printed: dict[tuple[str, str], list[str]] = {}  # by package and test, until it has passed
+    blamed: set[str] = set()
+    for line in events.splitlines():
+        try:
+            event = json.loads(line)
+        except ValueError:
+            event = {"Action": "build-output", "Output": line + "\n"}  # go itself, before it ran anything
+        package = event.get("Package", event.get("ImportPath", ""))
+        test = event.get("Test", "")
+        match event["Action"]:
+            case "output" | "build-output":
+                printed.setdefault((package, test), []).append(event["Output"])
+            case "pass" | "skip" as action:
+                printed.pop((package, test), None)
+                if test and action == "pass":
+                    outcome.passed += 1
+                elif test:
+                    outcome.skipped += 1
+            case "fail" if test:
+                outcome.failed += 1
+                blamed.add(package)
+            case "fail" if package not in blamed:
+                outcome.failed += 1
+    if status != 0 and outcome.failed == 0:
+        outcome.failed = 1
+    if outcome.passed + outcome.failed == 0:
+        outcome.failed, outcome.output = 1, "no test was run\n"
+    outcome.output += "".join("".join(lines) for lines in printed.values())
+    return outcome
+
+
+def go_fuzzing(fuzztime: str) -> list[Suite]:
+    """A suite for each fuzz target of the Go module."""
+    suites = []
+    for path in sorted((ROOT / "go").rglob("*_test.go")):
+        package = "./" + str(path.parent.relative_to(ROOT / "go"))
+        for target in re.findall(r"^func (Fuzz\w+)\(", path.read_text(encoding="utf-8"), re.MULTILINE):
+            suites.append(fuzzing(target, package, fuzztime))
+    return suites
+
+
+def fuzzing(target: str, package: str, fuzztime: str) -> Suite:
+    def run() -> Outcome:
+        flags = ["-run", "^$", "-fuzz", f"^{target}$", "-fuzztime", fuzztime]
+        done = command([GO, "test", *flags, package], "go")
+        return single(done, done.returncode == 0)
+
+    return Suite(f"go fuzz {target}", run)
+
+
+def unittests(name: str, folder: str) -> Suite:
+    def run() -> Outcome:
+        done = command([PYTHON, "-W", "error", "-m", "unittest", "discover", "-s", folder, "-t", "."])
+        ran = re.search(r"^Ran (\d+) tests?", done.stdout, re.MULTILINE)
+        counts = {word: int(n) for word, n in re.findall(r"(failures|errors|skipped)=(\d+)", done.stdout)}
+        failed = counts.get("failures", 0) + counts.get("errors", 0)
+        if not ran or int(ran[1]) == 0 or done.returncode != 0:
+            failed = max(failed, 1)
+        skipped = counts.get("skipped", 0)
+        return Outcome(max(int(ran[1]) - failed - skipped, 0) if ran else 0, failed, skipped, done.stdout)
+
+    return Suite(name, run)
+
+
+def suites(fuzztime: str) -> list[Suite]:
+    return [
+        check("gofmt", "gofmt", "-l", *GO_MODULES, silent=True),
+        check("python syntax", PYTHON, "-W", "error", "-m", "compileall", "-q", "lab", "scripts", "spec"),
+        check("documents", PYTHON, "scripts/docs.py"),
+        check("vectors", PYTHON, "spec/vectors/derive.py", "--check"),
+        check("floors", PYTHON, "scripts/floors.py"),
+        check("generated code", "sh", "go/tools/generate.sh", "-check"),
+        *(check(f"go vet {module}", GO, "vet", "./...", folder=module) for module in GO_MODULES),
+        unittests("scripts", "scripts/tests"),
+        unittests("lab", "lab/tests"),
+        go_tests("go tests", "go", "-race"),
+        go_tests("go examples", "examples/go", "-race"),
+        go_tests("go peers", "lab/peers/go"),
+        *go_fuzzing(fuzztime),
+        check("run", "make", "run", "LOAD=300ms"),
+    ]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", help="beginnings of names, separated by commas")
+    parser.add_argument("--fuzztime", default="5s", help="how long each fuzz target runs")
+    parser.add_argument("--list", action="store_true", help="print the names and run nothing")
+    options = parser.parse_args()
+    wanted = tuple(options.only.split(","))
+    chosen = [suite for suite in suites(options.fuzztime) if suite.name.startswith(wanted)]
+    if options.list:
+        print("\n".join(suite.name for suite in chosen))
+        return 0
+    if not chosen:
+        print(f"nothing begins with {options.only!r}; see --list", file=sys.stderr)
+        return 2
+    return run_all(chosen)
+
+
+def run_all(chosen: list[Suite]) -> int:
+    total = Outcome(0, 0)
+    for suite in chosen:
+        began = time.monotonic()
+        outcome = suite.run()
+        if outcome.failed:
+            print(f"--- {suite.name}\n{outcome.output.rstrip()}\n---")
+        word = "FAIL" if outcome.failed else "ok"
+        counts = f"{outcome.passed} passed" + (f", {outcome.failed} failed" if outcome.failed else "")
+        counts += f", {outcome.skipped} skipped" if outcome.skipped else ""
+        print(f"{word:<5} {suite.name:<28} {counts:<24} {time.monotonic() - began:6.1f} s", flush=True)
+        total.passed += outcome.passed
+        total.failed += outcome.failed
+    print(f"{total.passed} passed, {total.failed} failed")
+    return 1 if total.failed else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -1,0 +1,90 @@
+"""What the scripts must not let pass."""
+
+import json
+import unittest
+from pathlib import Path
+
+from scripts import docs, floors, test
+
+MODULE = floors.MODULE
+
+
+def events(*rows: tuple[str, str, str]) -> str:
+    lines = []
+    for action, name, output in rows:
+        event = {"Action": action, "Package": "p"}
+        event |= {"Test": name} if name else {}
+        event |= {"Output": output} if output else {}
+        lines.append(json.dumps(event))
+    return "\n".join(lines)
+
+
+class GoCounts(unittest.TestCase):
+    def test_tests_and_subtests_count(self):
+        outcome = test.go_outcome(
+            events(("output", "A/x", "loud\n"), ("pass", "A/x", ""), ("pass", "A", ""), ("skip", "B", ""), ("pass", "", "")), 0
+        )
+        self.assertEqual((outcome.passed, outcome.failed, outcome.skipped, outcome.output), (2, 0, 1, ""))
+
+    def test_a_failed_test_is_shown_and_its_package_not_counted_again(self):
+        outcome = test.go_outcome(
+            events(("output", "A", "why\n"), ("fail", "A", ""), ("output", "B", "quiet\n"), ("pass", "B", ""), ("fail", "", "")), 1
+        )
+        self.assertEqual((outcome.passed, outcome.failed, outcome.output), (1, 1, "why\n"))
+
+    def test_a_package_that_fails_alone_counts(self):
+        outcome = test.go_outcome(events(("output", "", "does not build\n"), ("fail", "", "")), 1)
+        self.assertEqual((outcome.failed, outcome.output), (1, "does not build\n"))
+
+    def test_what_is_no_event_is_shown(self):
+        outcome = test.go_outcome("go: no such tool\n", 2)
+        self.assertEqual((outcome.failed, outcome.output), (1, "go: no such tool\n"))
+
+    def test_no_test_at_all_is_a_failure(self):
+        self.assertEqual(test.go_outcome(events(("skip", "", "")), 0).failed, 1)
+
+
+class Floors(unittest.TestCase):
+    def faults(self, path: str, *imports: str, of_tests: tuple[str, ...] = ()) -> int:
+        package = {"ImportPath": MODULE + path, "Imports": list(imports), "XTestImports": list(of_tests)}
+        return len(floors.faults(package))
+
+    def test_downward_and_standard_imports_pass(self):
+        self.assertEqual(self.faults("/wire", "fmt", "encoding/binary"), 0)
+        self.assertEqual(self.faults("", MODULE + "/transport", "google.golang.org/protobuf/proto"), 0)
+        self.assertEqual(self.faults("/peer/load", MODULE, "golang.org/x/sys/unix"), 0)
+
+    def test_upward_and_foreign_imports_fail(self):
+        self.assertEqual(self.faults("/wire", MODULE + "/transport"), 1)
+        self.assertEqual(self.faults("/transport", MODULE), 1)
+        self.assertEqual(self.faults("", "google.golang.org/grpc"), 1)
+        self.assertEqual(self.faults("/peer", MODULE + "/wire", MODULE + "/internal/x"), 2)
+
+    def test_tests_of_the_lower_floors_stay_there_too(self):
+        self.assertEqual(self.faults("/transport", of_tests=(MODULE + "/wire", MODULE + "/internal/x", "example.com/y")), 0)
+        self.assertEqual(self.faults("/wire", of_tests=(MODULE + "/transport",)), 1)
+
+    def test_a_package_without_a_place_fails(self):
+        self.assertEqual(self.faults("/attic"), 1)
+
+
+class Documents(unittest.TestCase):
+    here = Path(__file__)
+
+    def test_links(self):
+        good = "[a](test_scripts.py) [b](https://example.org/x) [c](#this-one) `[d](nowhere)`\n```\n[e](nowhere)\n```\n"
+        self.assertEqual(docs.bad_links(self.here, good.replace("[c](#this-one) ", "")), [])
+        self.assertEqual(len(docs.bad_links(self.here, "[a](nowhere.md)")), 1)
+        self.assertEqual(docs.anchors("# This one\n## `x` and (y)\n"), {"this-one", "x-and-y"})
+
+    def test_quotes(self):
+        def quote(code: str) -> list[str]:
+            return docs.bad_quotes(self.here, f"<!-- from test_scripts.py -->\n```python\n{code}\n```\n")
+
+        self.assertEqual(quote("here = Path(__file__)\n\ndef test_links(self):"), [])
+        self.assertEqual(len(quote("here = Path(__file__)\ndef test_links(self):")), 1)
+        self.assertEqual(len(docs.bad_quotes(self.here, "<!-- from nowhere.py -->\n```\nx\n```\n")), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
