@@ -226,7 +226,7 @@ func (c *Client) unary(ctx context.Context, t *target, request, response any, m 
 	if call.uses++; call.uses%stay == 0 {
 		call.line = c.lighter(call.line)
 	}
-	s, again := c.attempt(ctx, call, t, request, response, m, o)
+	s, again := c.attempt(ctx, call, t, request, response, m, o, nil)
 	if again {
 		if wait := time.Duration(call.Ending.RetryAfter) * time.Millisecond; wait > 0 && len(c.lines) == 1 {
 			sleep(ctx, wait)
@@ -234,7 +234,7 @@ func (c *Client) unary(ctx context.Context, t *target, request, response any, m 
 		if ctx.Err() == nil {
 			call.Reset()
 			call.line = c.next.Add(1)
-			s, _ = c.attempt(ctx, call, t, request, response, m, o)
+			s, _ = c.attempt(ctx, call, t, request, response, m, o, &wire.Own{Has: wire.OwnAttempt, Attempt: 2})
 		}
 	}
 	call.Reset()
@@ -243,7 +243,7 @@ func (c *Client) unary(ctx context.Context, t *target, request, response any, m 
 }
 
 func (c *Client) attempt(
-	ctx context.Context, call *unaryCall, t *target, request, response any, m Metadata, o *callOptions,
+	ctx context.Context, call *unaryCall, t *target, request, response any, m Metadata, o *callOptions, own *wire.Own,
 ) (s *Status, again bool) {
 	codec := c.options.codec
 	if o.codec != nil {
@@ -254,13 +254,15 @@ func (c *Client) attempt(
 		return &Status{Code: Internal, Message: fmt.Sprintf("the request is not a valid %s message: %v", codec.Name(), err), Delivery: NotSent}, false
 	}
 	call.Buf = buf
-	out := wire.Outgoing{Method: t.wire, Codec: codec.Number(), Metadata: m, Payload: buf, HasMessage: true, End: true}
+	out := wire.Outgoing{Method: t.wire, Codec: codec.Number(), Metadata: m, Own: own, Payload: buf, HasMessage: true, End: true}
 	if s := c.start(ctx, call.Call, call.line, &out, o); s != nil {
 		return s, false
 	}
 	if !call.Wait(ctx) {
 		reason, ending := giveUp(ctx)
 		call.GiveUp(reason, ending)
+	} else {
+		call.Surplus(&tooManyAnswers)
 	}
 	e := &call.Ending
 	if o != &noOptions {
@@ -268,24 +270,26 @@ func (c *Client) attempt(
 	}
 	if e.Code != OK {
 		s = statusOfEnding(e)
-		if s.Code == DeadlineExceeded || s.Code == Canceled {
-			s.cause = ctx.Err()
-		}
+		s.cause = causeOf(ctx, s)
 		return s, e.Delivery == NotSent || e.Delivery == Refused && e.RetryAfter > 0
 	}
 	return takeAnswer(call.Call, codec, response, o), false
 }
 
+const severalAnswers = "the server answered with several messages where one is expected"
+
+var tooManyAnswers = wire.Ending{Code: Unimplemented, Message: severalAnswers, Delivery: DeliveryUnknown}
+
 // takeAnswer decodes the one message of an answer.
 func takeAnswer(call *transport.Call, codec Codec, response any, o *callOptions) *Status {
 	payload := call.Ending.Payload
-	m, inData, surplus := call.TakeFirst()
+	m, inData := call.TakeFirst()
 	switch has := call.Ending.HasMessage; {
 	case !has && !inData:
 		return Errorf(Unimplemented, "the server answered without a message")
-	case has && inData || surplus > 0:
+	case has && inData:
 		m.Free()
-		return Errorf(Unimplemented, "the server answered with several messages where one is expected")
+		return &Status{Code: Unimplemented, Message: severalAnswers, Delivery: DeliveryUnknown}
 	case inData:
 		payload = m.Payload
 	}
@@ -306,6 +310,20 @@ func (o *callOptions) checkReceived(size int) *Status {
 	return nil
 }
 
+// causeOf is the context's error if that is why the call ended, also when the
+// callee noticed first.
+func causeOf(ctx context.Context, s *Status) error {
+	switch {
+	case s.Delivery == Executed:
+		return nil
+	case s.Code == DeadlineExceeded:
+		return context.DeadlineExceeded
+	case s.Code == Canceled:
+		return ctx.Err()
+	}
+	return nil
+}
+
 // giveUp is how a call ends when its context does.
 func giveUp(ctx context.Context) (reason uint32, e *wire.Ending) {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
@@ -316,6 +334,12 @@ func giveUp(ctx context.Context) (reason uint32, e *wire.Ending) {
 
 // start opens a call on some connection. Whatever fails here was not sent.
 func (c *Client) start(ctx context.Context, call *transport.Call, line uint32, out *wire.Outgoing, o *callOptions) *Status {
+	if n := len(out.Method.Name); n < 2 || n > wire.MaxMethodName {
+		return notSent(Errorf(InvalidArgument, "method name of %d bytes: want /package.Service/Method, at most %d", n, wire.MaxMethodName))
+	}
+	if err := ctx.Err(); err != nil {
+		return notSent(StatusOf(err))
+	}
 	promised := false
 	for conn := (*connection)(nil); ; {
 		var s *Status
@@ -356,7 +380,7 @@ func checkOutgoing(conn *connection, out *wire.Outgoing) *Status {
 	if uint64(len(out.Payload)) > uint64(limits.Message) {
 		return notSent(Errorf(ResourceExhausted, "message of %d bytes exceeds the peer's max_message %d", len(out.Payload), limits.Message))
 	}
-	if err := out.Metadata.Check(&limits); err != nil {
+	if err := out.Metadata.CheckWith(out.Own, &limits); err != nil {
 		code := InvalidArgument
 		if err.Class == wire.ErrMetadataLimit {
 			code = ResourceExhausted

@@ -82,7 +82,12 @@ func (s *ClientStreamCall) Send(message any) error {
 		}
 	}
 	s.sizeHint = len(buffer.B)
-	return s.call.Send(buffer, 0, false)
+	if err := s.call.Send(buffer, 0, false); errors.Is(err, transport.ErrSendClosed) {
+		return unsent(Errorf(Internal, "%v", err))
+	} else if err != nil {
+		return io.EOF
+	}
+	return nil
 }
 
 // unsent is the status of a message that was not sent on a call that goes on.
@@ -131,9 +136,7 @@ func (s *ClientStreamCall) finished() error {
 	if status == nil {
 		return io.EOF
 	}
-	if status.Code == DeadlineExceeded || status.Code == Canceled {
-		status.cause = s.ctx.Err()
-	}
+	status.cause = causeOf(s.ctx, status)
 	return status
 }
 

@@ -164,7 +164,12 @@ func TestARefusalWithARetryTimeIsRepeatedOnce(t *testing.T) {
 	}
 	refuse(1)
 	f := p.Await(wire.Call)
-	p.Send(rawframe.Result(f.Stream, f.Body))
+	limits := wire.DefaultSettings()
+	b, fault := wire.ParseBody(&f.Header, f.Body, false, &limits)
+	if fault != nil {
+		t.Fatal(fault)
+	}
+	p.Send(rawframe.Result(f.Stream, b.Payload))
 	if err := receive(t, ended, "status"); err != nil {
 		t.Fatal(err)
 	}

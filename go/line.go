@@ -116,6 +116,12 @@ func (l *line) dial(a *attempt) {
 	c.options.log(slog.LevelDebug, "connected", "remote", conn.Remote())
 }
 
+func (l *line) failed(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.failedLocked(err)
+}
+
 func (l *line) failedLocked(err error) {
 	l.last = err
 	l.failures++
@@ -219,6 +225,9 @@ func (c clientConnections) Ready(tc *transport.Conn, _ *wire.Preface) {
 // GoesAway has later calls use a new connection, while those that run go on.
 func (c clientConnections) GoesAway(tc *transport.Conn, reason uint32, text string) {
 	conn := connectionOf(tc)
+	if reason != wire.GoAwayDraining {
+		conn.line.failed(fmt.Errorf("cannot use %v: %s", tc.Remote(), text))
+	}
 	conn.line.retire(conn)
 	c.options.log(slog.LevelInfo, "server goes away", "remote", tc.Remote(), "reason", reason, "text", text)
 }

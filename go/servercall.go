@@ -103,13 +103,9 @@ func (c *ServerCall) sendHeader() {
 // Decode fills in the request of a unary call. It is for Handler.Unary, which
 // calls it once.
 func (c *ServerCall) Decode(request any) error {
-	m, ok, surplus := c.stream.TakeFirst()
-	switch {
-	case !ok:
-		return Errorf(Unimplemented, "%s takes one request, and none was sent", c.handler.Method.Name)
-	case surplus > 0:
-		m.Free()
-		return Errorf(Unimplemented, "%s takes one request, and %d were sent", c.handler.Method.Name, surplus+1)
+	m, ok := c.stream.TakeFirst()
+	if !ok {
+		return Errorf(Internal, "%s decodes its request twice", c.handler.Method.Name)
 	}
 	err := c.codec.Decode(m.Payload, request)
 	m.Free()

@@ -23,7 +23,8 @@ type Call struct {
 	ended    bool
 	unary    bool
 	reads    bool          // unary: the caller itself reads the connection
-	wake     chan struct{} // unary: the call ended
+	wake     chan struct{} // unary: the call ended, or has too many answers
+	woken    bool          // unary: wake was or is about to be sent to
 	heading  bool          // somebody waits on header
 	header   chan struct{}
 }
@@ -42,7 +43,7 @@ func NewCall(unary bool) *Call {
 func (call *Call) Reset() {
 	call.dropInbox()
 	call.Header, call.Ending = nil, wire.Ending{}
-	call.answered, call.ended, call.halfClosed, call.reads = false, false, false, false
+	call.answered, call.ended, call.halfClosed, call.reads, call.woken = false, false, false, false, false
 	if cap(call.Buf) > 64<<10 {
 		call.Buf = nil
 	}
@@ -69,7 +70,7 @@ func (c *Conn) Open(call *Call, out *wire.Outgoing, promised bool) error {
 		err := c.cause
 		c.unlock()
 		return err
-	case c.closing || c.inputEnded || !c.session.AcceptsCalls():
+	case c.closing || c.failing != nil || c.inputEnded || !c.session.AcceptsCalls():
 		c.unlock()
 		return ErrDraining
 	case !promised && !c.slotFreeLocked(), !c.session.HasSlots(1):
@@ -100,6 +101,22 @@ func (call *Call) Wait(ctx context.Context) bool {
 	case <-done:
 		return false
 	}
+}
+
+// Surplus gives the call up, after Wait, if it has more than the one answer
+// that was expected. The call is over when it returns.
+func (call *Call) Surplus(ending *wire.Ending) {
+	if len(call.inbox) < 2 {
+		return
+	}
+	c := call.conn
+	c.mu.Lock()
+	if !call.ended {
+		c.session.Cancel(&call.Stream.Stream, 2)
+	}
+	call.ended = false
+	call.end(ending)
+	c.settle()
 }
 
 // GiveUp ends the call now, as ending says, and tells the callee. It does

@@ -101,6 +101,7 @@ type Conn struct {
 	drainBy  int64 // when to close although the peer has not answered GOAWAY
 	greeted  bool  // the peer's preface has come
 	goodbye  error // why the peer says that it ends the connection
+	failing  error // why the session ends once writing has stopped
 	parting  bool  // a violation ended the session, the peer is to be told
 }
 
@@ -135,11 +136,9 @@ func NewConn(config *Config, socket net.Conn, acceptor bool, prefix []byte, owne
 		c.inEnd = copy(c.in.B, prefix)
 		c.prefixed = true
 	}
-	if config.KeepaliveInterval > 0 {
-		c.mu.Lock()
-		c.armLocked(now + int64(config.KeepaliveInterval))
-		c.mu.Unlock()
-	}
+	c.mu.Lock()
+	c.armLocked(c.session.NextDeadline())
+	c.mu.Unlock()
 	c.helperPending = true
 	config.Pool.run(c)
 	return c
@@ -249,17 +248,40 @@ func (c *Conn) unlock() {
 	}
 }
 
-// failLocked ends the session and the socket.
+// failLocked ends the session and the socket. If somebody is writing, that is
+// stopped first: only then is it known which calls may have left.
 func (c *Conn) failLocked(cause error) {
-	if c.closed {
+	if c.closed || c.failing != nil {
 		return
 	}
+	_ = c.socket.Close()
+	if c.flushing {
+		c.failing = cause
+		return
+	}
+	c.endLocked(cause, c.passed)
+	go c.config.Handler.Closed(c, cause)
+}
+
+// endLocked ends the session, of which passed bytes may have left.
+func (c *Conn) endLocked(cause error, passed uint64) {
 	c.closed = true
 	c.cause = cause
-	c.stopTimerLocked()
-	c.session.Close(c.passed, c.lostText(cause))
-	_ = c.socket.Close()
-	go c.config.Handler.Closed(c, cause)
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+	c.session.Close(passed, c.lostText(cause))
+	for c.nextLocked() != nil { //nolint:revive // all were ended just now, so each is dropped and none returned
+	}
+}
+
+// passedLocked is how many outgoing bytes may have left: while somebody is
+// writing, all that were given to him.
+func (c *Conn) passedLocked() uint64 {
+	if c.flushing {
+		return c.session.Moved()
+	}
+	return c.passed
 }
 
 func (c *Conn) lostText(cause error) string {
@@ -284,31 +306,22 @@ func Describe(err error) string {
 
 // violateLocked ends the connection because of what the peer sent: it is told,
 // the output is half-closed, and a bounded amount of input is thrown away so
-// that what was written before still arrives (section 9.4).
+// that what was written before still arrives (section 11.6).
 func (c *Conn) violateLocked(err *wire.Error) {
 	if c.closed {
 		return
 	}
-	reason := uint32(1)
-	switch err.Class {
-	case wire.ErrFlood:
-		reason = 2
-	case wire.ErrSilence:
-		reason = 3
-	}
-	if err.Class != wire.ErrVersion {
-		c.session.GoAway(reason, err.Error())
-	}
+	c.session.Abort(err)
 	c.partLocked(err)
 }
 
 // partLocked ends the session and leaves the socket to part.
 func (c *Conn) partLocked(cause error) {
-	c.session.Close(c.passed, c.lostText(cause))
-	c.closed = true
-	c.cause = cause
+	if c.failing != nil {
+		return
+	}
+	c.endLocked(cause, c.passedLocked())
 	c.parting = true
-	c.stopTimerLocked()
 	if !c.flushing {
 		go c.part()
 	}
@@ -327,8 +340,13 @@ const drainPatience = 10 * time.Second
 // flushedLocked gives the role of writing back.
 func (c *Conn) flushedLocked() {
 	c.flushing = false
-	if c.parting {
+	switch {
+	case c.parting:
 		go c.part()
+	case c.failing != nil:
+		cause := c.failing
+		c.failing = nil
+		c.failLocked(cause)
 	}
 }
 
@@ -368,9 +386,9 @@ func Drained(err error) bool { return errors.Is(err, errDrained) }
 // closeIfDrainedLocked closes once both sides said that they open no more
 // calls and none is open: it half-closes and waits a while for the peer to do
 // so too, since unread input at a close can make TCP throw away what was
-// written (section 9.3).
+// written (section 11.5).
 func (c *Conn) closeIfDrainedLocked() {
-	if c.closed || c.closing || c.flushing || c.session.HasOutput() {
+	if c.closed || c.failing != nil || c.closing || c.flushing || c.session.HasOutput() {
 		return
 	}
 	if c.inputEnded && c.session.OpenServed() == 0 {
@@ -401,12 +419,6 @@ func (c *Conn) armLocked(at int64) {
 		c.timer = time.AfterFunc(wait, c.tick)
 	} else {
 		c.timer.Reset(wait)
-	}
-}
-
-func (c *Conn) stopTimerLocked() {
-	if c.timer != nil {
-		c.timer.Stop()
 	}
 }
 

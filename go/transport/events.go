@@ -19,6 +19,7 @@ func (e *events) Accept(in *wire.Incoming) (*wire.Stream, *wire.Refusal) {
 	st.arrived = c.session.Now()
 	st.oneWay = in.OneWay
 	st.halfClosed = in.End
+	st.Hold()
 	if in.HasMessage {
 		st.push(in.Payload, in.Compression, in.Cost, false)
 	}
@@ -30,10 +31,16 @@ func (e *events) Accept(in *wire.Incoming) (*wire.Stream, *wire.Refusal) {
 
 func (e *events) Message(s *wire.Stream, payload []byte, compression uint8, cost uint32, owned bool) {
 	st := streamOf(s)
-	if call, ok := s.Owner.(*Call); ok && !call.answered {
-		call.answer()
-	}
 	st.push(payload, compression, cost, owned)
+	if call, ok := s.Owner.(*Call); ok {
+		if !call.answered {
+			call.answer()
+		}
+		if call.unary && len(st.inbox) > 1 {
+			e.awaken(call) // to give the call up: one answer was expected
+			return
+		}
+	}
 	st.wakeReceiver()
 }
 
@@ -71,11 +78,19 @@ func (e *events) Ended(s *wire.Stream, ending *wire.Ending) {
 	call := callOf(s)
 	call.end(ending)
 	if call.unary {
-		e.wake = append(e.wake, call)
+		e.awaken(call)
 		return
 	}
 	call.wakeReceiver()
 	call.wakeSender()
+}
+
+// awaken has the caller of a unary call woken, once.
+func (e *events) awaken(call *Call) {
+	if !call.woken {
+		call.woken = true
+		e.wake = append(e.wake, call)
+	}
 }
 
 func (e *events) Sent(s *wire.Stream) {

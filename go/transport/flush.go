@@ -71,7 +71,7 @@ func (c *Conn) flushLocked() {
 	if c.flushing {
 		return
 	}
-	for round := 0; c.session.HasOutput() && !c.closed; round++ {
+	for round := 0; c.session.HasOutput() && !c.closed && c.failing == nil; round++ {
 		if c.raw == nil || round == flushRounds {
 			c.flushing = true
 			go c.flushBlocking(nil)
@@ -143,7 +143,7 @@ func (c *Conn) writeOnce(fd uintptr) bool {
 // socket in part.
 func (c *Conn) flushBlocking(rest *Buffer) {
 	c.mu.Lock()
-	for !c.closed {
+	for !c.closed && c.failing == nil {
 		var taken []byte
 		buffer := rest
 		if rest != nil {
@@ -162,6 +162,7 @@ func (c *Conn) flushBlocking(rest *Buffer) {
 			c.passed += uint64(n)
 		}
 		if err != nil {
+			c.flushing = false // c.passed is exact again
 			c.failLocked(err)
 			break
 		}

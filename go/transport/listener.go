@@ -193,7 +193,7 @@ func readMagic(socket net.Conn) ([]byte, error) {
 // sayGoodbye tells a peer that speaks Trunkcall why it is not served.
 func sayGoodbye(socket net.Conn, text string) {
 	b := wire.AppendPreface(nil, &wire.Preface{Version: wire.Version, Highest: wire.Version, Settings: wire.DefaultSettings()})
-	b = wire.AppendGoAway(b, 1, text)
+	b = wire.AppendGoAway(b, wire.GoAwayNotServed, text)
 	_ = socket.SetDeadline(time.Now().Add(lingerTime))
 	_, _ = socket.Write(b)
 	linger(socket)

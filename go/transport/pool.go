@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"fmt"
 	"sync"
 	"sync/atomic"
 
@@ -116,7 +117,7 @@ func (w *Worker) serve(c *Conn) {
 				continue
 			}
 		}
-		if c.reading || c.inputEnded || c.closed || c.leaveUnreadLocked() {
+		if c.reading || c.inputEnded || c.closed || c.failing != nil || c.leaveUnreadLocked() {
 			break
 		}
 		c.reading = true
@@ -126,9 +127,6 @@ func (w *Worker) serve(c *Conn) {
 			c.unlock()
 			c.mu.Lock()
 		}
-	}
-	if c.closed {
-		c.dropQueueLocked()
 	}
 	c.unlock()
 }
@@ -142,18 +140,35 @@ func (c *Conn) nextLocked() *Stream {
 		if c.queueHead++; c.queueHead == len(c.queue) {
 			c.queue, c.queueHead = c.queue[:0], 0
 		}
-		if !st.Open() {
+		if !c.startLocked(st) {
 			st.dropInbox()
 			c.config.Handler.Dropped(st)
 			continue
 		}
-		st.started = true
 		if st.oneWay {
 			c.session.Finish(&st.Stream, &wire.Ending{})
 		}
 		return st
 	}
 	return nil
+}
+
+// startLocked marks a call as started, or refuses it: when it ended or its time
+// ran out meanwhile, or when it did not bring exactly the one request that its
+// method takes.
+func (c *Conn) startLocked(st *Stream) bool {
+	if st.Whole && len(st.inbox) != 1 {
+		c.session.Refuse(&st.Stream, &wire.Refusal{
+			Code:    wire.Unimplemented,
+			Message: fmt.Sprintf("the method takes one request, and %d were sent", len(st.inbox)),
+		})
+		return false
+	}
+	now := int64(0)
+	if st.Deadline() != 0 {
+		now = clock()
+	}
+	return c.session.Start(&st.Stream, now)
 }
 
 // wantHelperLocked decides whether another goroutine is needed while the
@@ -183,9 +198,4 @@ func (c *Conn) finishLocked(w *Worker, st *Stream) (took int64) {
 	}
 	w.Ending = wire.Ending{}
 	return took
-}
-
-func (c *Conn) dropQueueLocked() {
-	for c.nextLocked() != nil { //nolint:revive // all were detached by Session.Close, so none is returned
-	}
 }

@@ -12,7 +12,7 @@ import (
 
 const (
 	// readAhead is how much is parsed at most before calls are started, when
-	// more input than one read takes has piled up (section 7.3).
+	// more input than one read takes has piled up (section 10).
 	readAhead = 1 << 20
 )
 
@@ -170,7 +170,7 @@ func (c *Conn) fillBlocking() (bool, error) {
 
 // inputEndedLocked is called at the end of the stream and on a read error.
 // After the peer said that it opens no more calls, the end of the stream is a
-// half-close: calls that it sent whole are still answered (section 9.4).
+// half-close: calls that it sent whole are still answered (section 11.7).
 func (c *Conn) inputEndedLocked(err error) {
 	if c.goodbye != nil {
 		err = c.goodbye
@@ -181,7 +181,7 @@ func (c *Conn) inputEndedLocked(err error) {
 		c.failLocked(errDrained)
 	case errors.Is(err, io.EOF) && c.session.PeerDrained() && c.session.OpenServed() > 0:
 		c.inputEnded = true
-		c.session.EndInput(c.passed, c.lostText(err))
+		c.session.EndInput(c.passedLocked(), c.lostText(err))
 	default:
 		c.failLocked(err)
 	}

@@ -50,7 +50,7 @@ func (call *Call) readAnswer(ctx context.Context) bool {
 		defer stop()
 	}
 	c.mu.Lock()
-	for !call.ended && !c.closed && !c.interrupted {
+	for !call.ended && !c.closed && c.failing == nil && !c.interrupted {
 		c.readLocked()
 		if c.queueHead < len(c.queue) || c.session.HasOutput() {
 			break // others' business, for a helper

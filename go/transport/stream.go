@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"errors"
 	"io"
 
 	"github.com/trunkcall/trunkcall/go/wire"
@@ -40,8 +41,8 @@ type Stream struct {
 
 	// The rest is guarded by the connection's lock.
 	oneWay     bool
-	started    bool
 	halfClosed bool       // the caller sends no more messages
+	sendClosed bool       // this side, a caller, has sent all
 	stopped    wire.Code  // why the call ended without its handler
 	arrived    int64      // when the CALL was read
 	inbox      []Message  // that nobody has received, the oldest first
@@ -92,16 +93,16 @@ func (st *Stream) dropInbox() {
 	st.inbox = nil
 }
 
-// TakeFirst returns the one message of a call that is Whole, and how many
-// more the caller sent although it should not have. The call has ended
-// receiving, so no credit is due and no lock needed: nobody else looks.
-func (st *Stream) TakeFirst() (m Message, ok bool, surplus int) {
+// TakeFirst returns the one message of a call that is Whole, or the answer of
+// a unary call that came ahead of its end. No more is received, so no credit
+// is due and no lock needed: nobody else looks.
+func (st *Stream) TakeFirst() (m Message, ok bool) {
 	if len(st.inbox) == 0 {
-		return Message{}, false, 0
+		return Message{}, false
 	}
 	m = st.inbox[0]
 	st.inbox = st.inbox[1:]
-	return m, true, len(st.inbox)
+	return m, true
 }
 
 func (st *Stream) wakeReceiver() {
@@ -196,6 +197,9 @@ func (st *Stream) waitLocked(waiting *bool, wake *chan struct{}) {
 	c.mu.Lock()
 }
 
+// ErrSendClosed is returned by Send after CloseSend.
+var ErrSendClosed = errors.New("a message is sent after CloseSend")
+
 // Send sends the message in buffer, which is Send's from then on. It waits
 // while an earlier message of the stream has not got its place among the
 // outgoing bytes, which it gets as the peer's credit allows: so at most one
@@ -207,10 +211,14 @@ func (st *Stream) Send(buffer *Buffer, compression uint8, end bool) error {
 	for st.queued != nil && !st.over() {
 		st.waitLocked(&st.sending, &st.sender)
 	}
-	if st.over() {
+	switch {
+	case st.over():
 		st.queued = nil
 		c.unlock()
 		return io.EOF
+	case st.sendClosed:
+		c.unlock()
+		return ErrSendClosed
 	}
 	if !c.session.Send(&st.Stream, buffer.B, compression, end) {
 		st.queued = buffer
@@ -237,6 +245,7 @@ func (st *Stream) SendMetadata(m wire.Metadata) {
 func (st *Stream) CloseSend() {
 	c := st.conn
 	c.mu.Lock()
+	st.sendClosed = true
 	if !c.closed {
 		c.session.CloseSend(&st.Stream)
 	}

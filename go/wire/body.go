@@ -84,6 +84,7 @@ const (
 	GoAwayResourceLimit
 	GoAwayPeerSilent
 	GoAwayInternalError
+	GoAwayNotServed // no call of this connection was or will be started
 )
 
 // AppendGoAway appends a GOAWAY with as much of text as it may hold.
@@ -98,7 +99,7 @@ func AppendGoAway(dst []byte, reason uint32, text string) []byte {
 // ParseGoAway reads a GOAWAY without ACK: its reason and as much of its text
 // as is kept.
 func ParseGoAway(h *Header, body []byte) (reason uint32, text string) {
-	if reason = h.Word; reason > GoAwayInternalError {
+	if reason = h.Word; reason > GoAwayNotServed {
 		reason = GoAwayDraining
 	}
 	text = string(body[:min(len(body), MaxGoAwayText+1)])

@@ -3,12 +3,18 @@
 // goroutine, no clock and no codec, and nothing above it. Section numbers in
 // comments refer to spec/protocol.md.
 //
-//	Header, Body          one frame: parse, check, append       (frame.go)
-//	Preface, Settings     what each side says first             (preface.go)
-//	Metadata              key and value pairs of a call         (metadata.go)
-//	Status, Delivery      how a call ended                      (status.go)
-//	Stream                one call: its state and its credit    (stream.go)
-//	Session               all streams of one connection         (session.go)
+//	Header, Body          one frame: parse, check, append            (frame.go, body.go)
+//	Preface, Settings     what each side says first                  (preface.go)
+//	Metadata, Own         key and value pairs of a call              (metadata.go, own.go)
+//	Status, Delivery      how a call ended                           (status.go)
+//	Stream                one call: its state and its credit         (stream.go)
+//	Session               all streams of one connection              (session.go)
+//	Events                the floor above, as the session sees it    (events.go)
+//
+// What a session does stands by direction: what its own side asks for in
+// open.go and send.go, what the peer sends in receive.go, receivecall.go,
+// receiveanswer.go (RESULT and DATA) and message.go (pieces and credit), what
+// the time brings in time.go, and how it ends in closing.go.
 //
 // Parsing never copies: what it returns points into the input. Appending
 // takes a buffer and returns it grown. None of the types is safe for

@@ -88,7 +88,11 @@ func newWorld(t *testing.T, role, shape byte) *world {
 	if role&16 != 0 {
 		local.Calls = 2
 	}
-	w.s = NewSession(w, Options{Acceptor: role&1 == 0, Local: local, KeepaliveInterval: 20 * second, KeepaliveTimeout: 20 * second}, w.now)
+	o := Options{Acceptor: role&1 == 0, Local: local, KeepaliveInterval: 20 * second, KeepaliveTimeout: 20 * second}
+	if role&32 != 0 {
+		o.MaxWindow = 1 << 20
+	}
+	w.s = NewSession(w, o, w.now)
 	w.watch = watch(t, w.s)
 	w.watch.look(w.s.out)
 	if shape&1 == 0 {
@@ -307,15 +311,21 @@ func (w *world) check() {
 		w.t.Fatalf("%d bytes appended, %d moved, %d there", s.appended, s.moved, len(s.out))
 	}
 	w.watch.look(s.out)
-	open, promised, held := 0, uint64(0), 0
+	open, promised, held, grown := 0, uint64(0), uint64(0), uint32(0)
 	count := func(st *Stream) {
 		open++
-		if !st.Open() || st.recvWindow > int64(s.options.Local.Window) || st.sendWindow < 0 || st.sendWindow > MaxWindow {
-			w.t.Fatalf("%+v", st)
+		window := s.options.Local.Window
+		if f := st.flow; f != nil {
+			window += f.grown
+			held += f.held
+			grown += f.grown
+		}
+		if !st.Open() || st.recvWindow > int64(window) || window > max(s.options.MaxWindow, s.options.Local.Window) ||
+			st.sendWindow < 0 || st.sendWindow > MaxWindow {
+			w.t.Fatalf("%+v %+v", st, st.flow)
 		}
 		if f := st.flow; f != nil && f.assembling {
 			promised += uint64(f.total)
-			held += cap(f.message)
 			if uint32(len(f.message)) > f.got || cap(f.message) > 3*int(f.got)+3*MinPiece {
 				w.t.Fatalf("%d bytes held for %d of %d", cap(f.message), f.got, f.total)
 			}
@@ -337,8 +347,9 @@ func (w *world) check() {
 			count(st)
 		}
 	}
-	if open != s.openCalls || promised != s.promised || s.owed > maxOwed+1 {
-		w.t.Fatalf("%d calls, not %d; %d bytes promised, not %d; %d owed", open, s.openCalls, promised, s.promised, s.owed)
+	if open != s.openCalls || promised != s.promised || held != s.held || grown != s.grown || s.owed > maxOwed+1 {
+		w.t.Fatalf("%d calls, not %d; bytes promised %d, not %d; held %d, not %d; grown %d, not %d; %d owed",
+			open, s.openCalls, promised, s.promised, held, s.held, grown, s.grown, s.owed)
 	}
 	for st := range w.running {
 		if !st.Open() {
@@ -351,9 +362,10 @@ func (w *world) check() {
 func (w *world) finish() {
 	w.watch.look(w.s.out)
 	w.s.Close(w.s.moved, "lost")
-	if len(w.alive) != 0 || len(w.running) != 0 || w.s.openCalls != 0 || w.s.openServed != 0 || w.s.promised != 0 {
-		w.t.Fatalf("after the end: %d own and %d served calls untold, %d and %d open, %d bytes promised",
-			len(w.alive), len(w.running), w.s.openCalls, w.s.openServed, w.s.promised)
+	if len(w.alive) != 0 || len(w.running) != 0 || w.s.openCalls != 0 || w.s.openServed != 0 ||
+		w.s.promised != 0 || w.s.held != 0 || w.s.grown != 0 {
+		w.t.Fatalf("after the end: %d own and %d served calls untold, %d and %d open, %d bytes promised, %d held, %d grown",
+			len(w.alive), len(w.running), w.s.openCalls, w.s.openServed, w.s.promised, w.s.held, w.s.grown)
 	}
 }
 

@@ -169,6 +169,9 @@ func (s *Session) receiveGoAway(h *Header, body []byte) {
 		return
 	}
 	reason, text := ParseGoAway(h, body)
+	if reason == GoAwayNotServed {
+		s.unspoken = true // calls end refused
+	}
 	if !s.peerGoAway || reason != GoAwayDraining {
 		s.peerGoAway = true
 		s.sayDrained()

@@ -275,6 +275,30 @@ func (s *Session) stop(st *Stream, code Code, message string, retryAfter uint32)
 	s.result(st, &e)
 }
 
+// Start marks a call that was held as started, or ends it, without
+// Events.Stopped, when its time has run out by now. It reports whether the
+// handler may run.
+func (s *Session) Start(st *Stream, now int64) bool {
+	switch {
+	case !st.Open():
+		return false
+	case st.deadline != 0 && st.deadline <= now:
+		s.stop(st, DeadlineExceeded, lateText, 0)
+		return false
+	}
+	st.Start()
+	return true
+}
+
+// Refuse ends a call that is held, so that its handler never starts.
+func (s *Session) Refuse(st *Stream, r *Refusal) {
+	if st.Open() && st.has(streamHeld) {
+		s.stop(st, r.Code, r.Message, r.RetryAfter)
+	}
+}
+
+const lateText = "the deadline passed on the callee's side"
+
 // Cut ends a call without its handler, because of a limit.
 func (s *Session) Cut(st *Stream, code Code, message string) {
 	if st.Open() {

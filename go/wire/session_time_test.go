@@ -60,6 +60,27 @@ func TestADeadlineBeforeTheStartIsARefusal(t *testing.T) {
 	}
 }
 
+func TestExpiredCallsAreNotStarted(t *testing.T) {
+	s := rawSide(t, true)
+	s.hold = true
+	s.must(deadlineCall(1, 1000), deadlineCall(2, 1000), deadlineCall(3, 0))
+	if !s.Start(s.accepted[0], second+999_999) || !s.Start(s.accepted[2], 1<<60) {
+		t.Fatal("a call in time may not start")
+	}
+	s.silent()
+	if s.Start(s.accepted[1], second+1_000_000) || s.Start(s.accepted[1], second) || s.accepted[1].Open() {
+		t.Fatal("an expired call may start")
+	}
+	if h, _ := s.only(Result); h.Stream.Slot() != 2 || Code(h.Code) != DeadlineExceeded || h.Flags != FlagRefused || h.Word != 0 {
+		t.Errorf("answered %+v", h)
+	}
+	s.must(rawControl(Cancel, stream(1, 1), 0))
+	if h, _ := s.only(Result); h.Flags != FlagCut {
+		t.Errorf("answered %+v", h)
+	}
+	count(t, s.stopped, 1, "stops")
+}
+
 func TestRemaining(t *testing.T) {
 	for in, want := range map[int64]uint32{
 		-5: 1, 0: 1, 999: 1, 1000: 1, 2999: 2, 5e9: 5_000_000, 4294967294e3: 4294967294, 1 << 62: maxRemaining,

@@ -70,7 +70,7 @@ func (s *Session) look() {
 		switch {
 		case st == nil:
 		case st.deadline != 0 && st.deadline <= s.now:
-			s.stop(st, DeadlineExceeded, "the deadline passed on the callee's side", 0)
+			s.stop(st, DeadlineExceeded, lateText, 0)
 			s.events.Stopped(st, DeadlineExceeded)
 		case s.standsStill(st):
 			s.stop(st, ResourceExhausted, standstillText, budgetRetry)

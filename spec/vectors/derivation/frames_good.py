@@ -172,7 +172,8 @@ OTHERS = [
     good("goaway", "draining, without a text", Frame("GOAWAY"), text=""),
     good("goaway-text", "a protocol error with a text",
          Frame("GOAWAY", w3=1, payload=b"frame at byte 4711: slot 0"), text="frame at byte 4711: slot 0"),
-    good("goaway-4", "the highest reason", Frame("GOAWAY", w3=4), text=""),
+    good("goaway-4", "an internal error", Frame("GOAWAY", w3=4), text=""),
+    good("goaway-5", "the highest reason: nothing is served here", Frame("GOAWAY", w3=5), text=""),
     good("goaway-ack", "I open no more calls", Frame("GOAWAY", "ACK")),
 ]
 
@@ -208,7 +209,7 @@ DEGENERATE = [
     good("cancel-body", "bodies of CANCEL are ignored", Frame("CANCEL", payload=b"?"), ignored=b"?".hex()),
     good("cancel-reason-unknown", "counts as 0", Frame("CANCEL", w3=3)),
     good("ping-body", "bodies of PING are ignored", Frame("PING", w3=1, payload=b"?!"), ignored=b"?!".hex()),
-    good("goaway-reason-unknown", "counts as 0", Frame("GOAWAY", w3=5), text=""),
+    good("goaway-reason-unknown", "counts as 0", Frame("GOAWAY", w3=6), text=""),
     good("goaway-text-1024", "all of it is kept", Frame("GOAWAY", w3=2, payload=b"t" * 1_024), text="t" * 1_024),
     good("goaway-text-1025", "what is over 1,024 bytes is dropped", Frame("GOAWAY", w3=2, payload=b"t" * 1_025),
          text="t" * 1_024),
