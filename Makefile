@@ -69,9 +69,9 @@ fmt: needs ## format the sources
 lint: needs ## the checks of `make test`, and golangci-lint
 	@$(PYTHON) scripts/test.py --only 'check '
 	@$(GO) build -C go/tools/lint -o ../../../build/tools/golangci-lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint
-	@for module in go go/tools lab/peers/go examples/go; do \
-		(cd $$module && "$(CURDIR)/build/tools/golangci-lint" run --config "$(CURDIR)/.golangci.yml" ./...) || exit 1; \
-	done
+	@status=0; for module in go go/tools lab/peers/go examples/go; do \
+		(cd $$module && "$(CURDIR)/build/tools/golangci-lint" run --config "$(CURDIR)/.golangci.yml" ./...) || status=1; \
+	done; exit $$status
 
 .PHONY: bench bench-go
 bench: bench-go ## measure beside the peers: over an hour, see lab/README.md

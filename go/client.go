@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,7 +28,8 @@ type Client struct {
 
 	done   context.Context // ends with Close
 	close  context.CancelFunc
-	mu     sync.Mutex     // orders spawn and Close
+	mu     sync.Mutex // orders begin and Close
+	live   map[*connection]struct{}
 	closed sync.WaitGroup // one for each connection and dialling goroutine
 }
 
@@ -50,13 +53,14 @@ var ErrClientClosed = errors.New("the client is closed")
 // mem:NAME, or several of them separated by commas, tried in turn. Connections
 // are opened with the first calls, or by Connect.
 func NewClient(target string, options ...ClientOption) *Client {
-	c := &Client{target: target, pool: &transport.Pool{}}
+	c := &Client{target: target, pool: &transport.Pool{}, live: map[*connection]struct{}{}}
 	c.options = clientOptions{connections: 1, waitingCalls: DefaultWaitingCalls, common: common{
 		codec: Protobuf, keepaliveInterval: DefaultKeepaliveInterval, keepaliveTimeout: DefaultKeepaliveTimeout,
 	}}
 	for _, o := range options {
 		o.applyClient(&c.options)
 	}
+	c.options.sane(DefaultKeepaliveInterval)
 	c.done, c.close = context.WithCancel(context.Background())
 	c.calls.New = func() any { return &unaryCall{Call: transport.NewCall(true), line: c.next.Add(1)} }
 	c.config = c.options.transport(clientConnections{c}, c.pool)
@@ -107,13 +111,20 @@ func (c *Client) Connect(ctx context.Context) error {
 func (c *Client) Close() {
 	c.mu.Lock()
 	c.close()
+	live := slices.Collect(maps.Keys(c.live))
 	c.mu.Unlock()
-	for _, l := range c.lines {
-		l.shut()
+	for _, conn := range live {
+		conn.Shut(ErrClientClosed)
 	}
 	c.closed.Wait()
 	c.pool.Close()
 }
+
+// Target is what the client was made for.
+func (c *Client) Target() string { return c.target }
+
+// Secure reports whether the client uses TLS.
+func (c *Client) Secure() bool { return c.options.tls != nil }
 
 // CallOption configures one call.
 type CallOption interface{ applyCall(*callOptions) }
@@ -178,7 +189,7 @@ func (c *Client) invoke(ctx context.Context, t *target, request, response any, o
 		}
 		return nil
 	}
-	call := &Call{Method: t.Method, Metadata: outgoing(ctx), Request: request, Response: response, options: o}
+	call := &Call{Method: t.Method, Metadata: outgoing(ctx), Request: request, Response: response}
 	err := chain(c.options.interceptors, func(ctx context.Context, call *Call) error {
 		within := *o
 		within.header, within.trailer, within.peer = &call.Header, &call.Trailer, &call.Peer
@@ -228,10 +239,7 @@ func (c *Client) unary(ctx context.Context, t *target, request, response any, m 
 	}
 	s, again := c.attempt(ctx, call, t, request, response, m, o, nil)
 	if again {
-		if wait := time.Duration(call.Ending.RetryAfter) * time.Millisecond; wait > 0 && len(c.lines) == 1 {
-			sleep(ctx, wait)
-		}
-		if ctx.Err() == nil {
+		if c.pauseBefore(ctx, &call.Ending) {
 			call.Reset()
 			call.line = c.next.Add(1)
 			s, _ = c.attempt(ctx, call, t, request, response, m, o, &wire.Own{Has: wire.OwnAttempt, Attempt: 2})
@@ -348,7 +356,7 @@ func (c *Client) start(ctx context.Context, call *transport.Call, line uint32, o
 				return s
 			}
 		}
-		if len(out.Metadata) > 0 || len(out.Payload) > wire.MinPiece {
+		if !promised && (len(out.Metadata) > 0 || len(out.Payload) > wire.MinPiece) {
 			if s := checkOutgoing(conn, out); s != nil {
 				return s
 			}
@@ -393,6 +401,24 @@ func checkOutgoing(conn *connection, out *wire.Outgoing) *Status {
 func notSent(s *Status) *Status {
 	s.Delivery = NotSent
 	return s
+}
+
+// longestPause bounds how long a refused call waits before it is repeated.
+const longestPause = time.Second
+
+// pauseBefore waits as long as a refusal asks for. It reports false when the
+// call is better given back to the caller: the wait is long, or would outlast
+// the deadline.
+func (c *Client) pauseBefore(ctx context.Context, refusal *wire.Ending) bool {
+	wait := time.Duration(refusal.RetryAfter) * time.Millisecond
+	if refusal.Code == Unavailable && len(c.lines) > 1 {
+		wait = 0 // another connection may do
+	}
+	if deadline, ok := ctx.Deadline(); wait > longestPause || ok && time.Until(deadline) <= wait {
+		return false
+	}
+	sleep(ctx, wait)
+	return ctx.Err() == nil && c.done.Err() == nil
 }
 
 // lighter returns the next line in turn if it carries fewer calls than current
@@ -441,7 +467,13 @@ func (c *Client) dialled(ctx context.Context, l *line, o *callOptions) (*connect
 		case !o.waitForReady:
 			return nil, notSent(&Status{Code: Unavailable, Message: err.Error(), cause: err})
 		}
-		sleep(ctx, l.pause())
+		t := time.NewTimer(l.pause())
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+		case <-c.done.Done():
+		}
+		t.Stop()
 	}
 }
 

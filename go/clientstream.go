@@ -25,7 +25,7 @@ func (c *Client) open(ctx context.Context, t *target, options []CallOption) (Str
 		}
 		return s, nil
 	}
-	call := &Call{Method: t.Method, Metadata: outgoing(ctx), options: o}
+	call := &Call{Method: t.Method, Metadata: outgoing(ctx)}
 	err := chain(c.options.interceptors, func(ctx context.Context, call *Call) error {
 		s, err := c.openStream(ctx, call.Metadata, t, o)
 		if err != nil {
@@ -69,31 +69,26 @@ func (c *Client) openStream(ctx context.Context, m Metadata, t *target, o *callO
 	return s, nil
 }
 
-// Send sends a message; see Stream.
+// Send sends a message; see Stream. A message that cannot be sent at all, for
+// its size or because it does not encode, ends the call.
 func (s *ClientStreamCall) Send(message any) error {
 	buffer := transport.GetBuffer(s.sizeHint)
 	var err error
 	if buffer.B, err = s.codec.Append(buffer.B, message); err != nil {
-		return unsent(Errorf(Internal, "the request is not a valid %s message: %v", s.codec.Name(), err))
+		return s.Abandon(Errorf(Internal, "the request is not a valid %s message: %v", s.codec.Name(), err))
 	}
 	if len(buffer.B) > wire.MinPiece {
 		if limits := s.call.Conn().PeerLimits(); uint64(len(buffer.B)) > uint64(limits.Message) {
-			return unsent(Errorf(ResourceExhausted, "message of %d bytes exceeds the peer's max_message %d", len(buffer.B), limits.Message))
+			return s.Abandon(Errorf(ResourceExhausted, "message of %d bytes exceeds the peer's max_message %d", len(buffer.B), limits.Message))
 		}
 	}
 	s.sizeHint = len(buffer.B)
 	if err := s.call.Send(buffer, 0, false); errors.Is(err, transport.ErrSendClosed) {
-		return unsent(Errorf(Internal, "%v", err))
+		return s.Abandon(Errorf(Internal, "%v", err))
 	} else if err != nil {
 		return io.EOF
 	}
 	return nil
-}
-
-// unsent is the status of a message that was not sent on a call that goes on.
-func unsent(s *Status) *Status {
-	s.Delivery = DeliveryUnknown
-	return s
 }
 
 // CloseSend says that no more messages will be sent.
@@ -110,19 +105,22 @@ func (s *ClientStreamCall) Receive(message any) error {
 	}
 	defer m.Free()
 	if fault := s.limit.checkReceived(len(m.Payload)); fault != nil {
-		return s.abandon(fault)
+		return s.Abandon(fault)
 	}
 	if err := s.codec.Decode(m.Payload, message); err != nil {
-		return s.abandon(Errorf(Internal, "the response is not a valid %s message: %v", s.codec.Name(), err))
+		return s.Abandon(Errorf(Internal, "the response is not a valid %s message: %v", s.codec.Name(), err))
 	}
 	return nil
 }
 
-// abandon ends the call because its answer cannot be used.
-func (s *ClientStreamCall) abandon(fault *Status) error {
-	fault.Delivery = DeliveryUnknown
-	s.call.GiveUp(2, &wire.Ending{Code: fault.Code, Message: fault.Message, Delivery: fault.Delivery})
-	return fault
+// Abandon ends the call, with CANCEL, because it cannot go on: a message could
+// not be sent, or an answer not be used. It returns fault, with its delivery
+// unknown, and does nothing to a call that is over.
+func (s *ClientStreamCall) Abandon(fault *Status) *Status {
+	told := *fault
+	told.Delivery = DeliveryUnknown
+	s.call.GiveUp(2, &wire.Ending{Code: told.Code, Message: told.Message, Delivery: told.Delivery})
+	return &told
 }
 
 // finished is io.EOF when the call succeeded, else its *Status.

@@ -111,6 +111,13 @@ func (l *line) dial(a *attempt) {
 	}
 	conn := &connection{line: l, began: time.Now(), ready: make(chan struct{})}
 	conn.Conn = transport.NewConn(c.config, socket, false, nil, conn)
+	c.mu.Lock()
+	c.live[conn] = struct{}{}
+	closed := c.done.Err() != nil
+	c.mu.Unlock()
+	if closed {
+		conn.Shut(ErrClientClosed) // Close has not seen it
+	}
 	a.conn = conn
 	l.current.Store(conn)
 	c.options.log(slog.LevelDebug, "connected", "remote", conn.Remote())
@@ -164,12 +171,6 @@ func (l *line) reopen() {
 			sleep(c.done, l.pause())
 		}
 	}()
-}
-
-func (l *line) shut() {
-	if conn := l.current.Swap(nil); conn != nil {
-		conn.Shut(ErrClientClosed)
-	}
 }
 
 // greeted waits until the server's preface has come.
@@ -240,7 +241,7 @@ func (c clientConnections) Closed(tc *transport.Conn, err error) {
 	l := conn.line
 	l.mu.Lock()
 	switch {
-	case c.done.Err() != nil:
+	case c.done.Err() != nil || transport.Drained(err):
 	case time.Since(conn.began) >= steady:
 		l.failures = 0
 	default:
@@ -249,6 +250,9 @@ func (c clientConnections) Closed(tc *transport.Conn, err error) {
 	l.mu.Unlock()
 	l.retire(conn)
 	conn.once.Do(func() { close(conn.ready) })
+	c.mu.Lock()
+	delete(c.live, conn)
+	c.mu.Unlock()
 	c.options.log(slog.LevelDebug, "disconnected", "remote", tc.Remote(), "cause", transport.Describe(err))
 	c.closed.Done()
 }

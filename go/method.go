@@ -34,21 +34,24 @@ func (m UnaryMethod[Req, Resp]) Handler(serve func(context.Context, *Req) (*Resp
 				return nil, err
 			}
 			if !in.Intercepted() {
-				response, err := serve(ctx, request)
-				if err == nil && response == nil {
-					return nil, errNoResponse
-				}
-				return response, err
+				return respond(serve(ctx, request))
 			}
 			return in.Intercept(ctx, request, func(ctx context.Context, request any) (any, error) {
 				r, ok := request.(*Req)
 				if !ok {
 					return nil, Errorf(Internal, "an interceptor replaced the request by a %T", request)
 				}
-				return serve(ctx, r)
+				return respond(serve(ctx, r))
 			})
 		},
 	}
+}
+
+func respond[Resp any](response *Resp, err error) (any, error) {
+	if err == nil && response == nil {
+		return nil, errNoResponse
+	}
+	return response, err
 }
 
 var errNoResponse = Errorf(Internal, "the handler returned neither a response nor an error")
@@ -68,7 +71,10 @@ func (m ServerStreamMethod[Req, Resp]) Call(ctx context.Context, c *Client, requ
 	if err != nil {
 		return nil, err
 	}
-	return &Receiver[Resp]{s}, sendOnly(s, request)
+	if err := sendOnly(s, request); err != nil {
+		return nil, err
+	}
+	return &Receiver[Resp]{s}, nil
 }
 
 // Handler makes serve the method's handler.
@@ -110,6 +116,9 @@ func (m ClientStreamMethod[Req, Resp]) Handler(serve func(context.Context, *Rece
 			response, err := serve(ctx, &Receiver[Req]{s})
 			if err != nil {
 				return err
+			}
+			if response == nil {
+				return errNoResponse
 			}
 			return s.Send(response)
 		},
@@ -208,7 +217,11 @@ func receiveOnly[T any](s Stream, message *T) error {
 	}
 	switch err := s.Receive(new(T)); {
 	case err == nil:
-		return Errorf(Unimplemented, "there are several messages where one is expected")
+		fault := Errorf(Unimplemented, "there are several messages where one is expected")
+		if call, err := AsClientStream(s); err == nil {
+			return call.Abandon(fault)
+		}
+		return fault
 	case errors.Is(err, io.EOF):
 		return nil
 	default:

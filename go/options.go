@@ -84,7 +84,6 @@ type clientOptions struct {
 
 type serverOptions struct {
 	common
-	codecs          []Codec
 	allowClear      bool
 	runningHandlers int
 }
@@ -115,6 +114,7 @@ func WithInterceptors(interceptors ...Interceptor) Option {
 func WithCodec(codec Codec) Option { return option(func(c *common) { c.codec = codec }) }
 
 // WithLogger has connection events and refusals logged. The default is not to.
+// The logger's handler must not call the Client or Server, and should not block.
 func WithLogger(logger *slog.Logger) Option { return option(func(c *common) { c.logger = logger }) }
 
 // WithKeepalive has the peer asked for a sign of life after interval without
@@ -158,6 +158,16 @@ func (c *common) transport(handler transport.Handler, pool *transport.Pool) *tra
 	return &transport.Config{
 		Handler: handler, Pool: pool, Local: local, MaxWindow: cmp.Or(c.limits.MaxWindow, DefaultMaxWindow),
 		KeepaliveInterval: c.keepaliveInterval, KeepaliveTimeout: c.keepaliveTimeout,
+	}
+}
+
+// sane puts right what no peer could live with.
+func (c *common) sane(interval time.Duration) {
+	if c.keepaliveInterval < 0 {
+		c.keepaliveInterval = interval
+	}
+	if c.keepaliveTimeout <= 0 {
+		c.keepaliveTimeout = DefaultKeepaliveTimeout
 	}
 }
 

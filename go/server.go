@@ -62,6 +62,12 @@ func NewServer(options ...ServerOption) *Server {
 	for _, o := range options {
 		o.applyServer(&s.options)
 	}
+	s.options.sane(DefaultServerKeepaliveInterval)
+	if s.options.tls != nil {
+		// One clone for all connections: it holds the keys of session tickets.
+		s.options.tls = s.options.tls.Clone()
+		s.options.tls.NextProtos = []string{transport.ALPN}
+	}
 	s.codecs[s.options.codec.Number()&15] = s.options.codec
 	s.config = s.options.transport(serverConnections{s}, s.pool)
 	return s
@@ -153,7 +159,7 @@ func (s *Server) Serve(socket net.Listener) error {
 	s.options.log(slog.LevelInfo, "listening", "address", socket.Addr())
 	go func() {
 		defer s.done.Done()
-		_ = l.Serve()
+		l.Serve()
 	}()
 	return nil
 }
@@ -207,6 +213,9 @@ func (s *Server) Stop(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 		running := s.Running()
+		for _, c := range s.beginStop() {
+			c.CutOff(ErrServerStopped)
+		}
 		s.Close()
 		if running == 0 {
 			return nil
@@ -244,7 +253,7 @@ func (s *Server) connected(socket net.Conn, prefix []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stopping {
-		_ = socket.Close()
+		go transport.Decline(socket, "the server is stopping")
 		return
 	}
 	c := transport.NewConn(s.config, socket, true, prefix, nil)

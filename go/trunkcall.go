@@ -120,8 +120,6 @@ type Call struct {
 	Header, Trailer Metadata
 	// Peer is the other end, once it is known.
 	Peer Peer
-
-	options *callOptions
 }
 
 // Next goes on with a call: to the next interceptor, then to the handler at

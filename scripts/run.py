@@ -40,7 +40,7 @@ def server(*words: str) -> Iterator[str]:
         ready, _, _ = select.select([process.stdout], [], [], 10)
         first = process.stdout.readline() if ready else ""
         if not first.startswith("listening "):
-            raise Failed(f"{words[0]} did not say where it listens within ten seconds")
+            raise Failed(f"{words[0]} did not say where it listens, but {first.strip() or 'nothing within ten seconds'!r}")
         yield first.split()[1]
     finally:
         process.terminate()
@@ -134,7 +134,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--load", default="3s", metavar="D", help="how long each load lasts")
     options = parser.parse_args()
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda number, _: sys.exit(128 + number))
     began = time.monotonic()
     try:
@@ -143,8 +143,6 @@ def main() -> int:
         sys.stdout.flush()
         print(f"\nmake run failed: {failure}", file=sys.stderr)
         return 1
-    except KeyboardInterrupt:
-        return 130
     print(f"\nAll of that took {time.monotonic() - began:.1f} s, and every process has ended.")
     return 0
 

@@ -65,7 +65,7 @@ def check(name: str, *words: str, folder: str = ".", silent: bool = False) -> Su
         done = command(list(words), folder)
         return single(done, done.returncode == 0 and not (silent and done.stdout))
 
-    return Suite(f"check {name}", run)
+    return Suite(name, run)
 
 
 def go_tests(name: str, folder: str, *flags: str) -> Suite:
@@ -145,13 +145,13 @@ def unittests(name: str, folder: str) -> Suite:
 
 def suites(fuzztime: str) -> list[Suite]:
     return [
-        check("gofmt", "gofmt", "-l", *GO_MODULES, silent=True),
-        check("python syntax", PYTHON, "-W", "error", "-m", "compileall", "-q", "lab", "scripts", "spec"),
-        check("documents", PYTHON, "scripts/docs.py"),
-        check("vectors", PYTHON, "spec/vectors/derive.py", "--check"),
-        check("floors", PYTHON, "scripts/floors.py"),
-        check("generated code", "sh", "go/tools/generate.sh", "-check"),
-        *(check(f"go vet {module}", GO, "vet", "./...", folder=module) for module in GO_MODULES),
+        check("check gofmt", "gofmt", "-l", *GO_MODULES, silent=True),
+        check("check python syntax", PYTHON, "-W", "error", "-m", "compileall", "-q", "lab", "scripts", "spec"),
+        check("check documents", PYTHON, "scripts/docs.py"),
+        check("check vectors", PYTHON, "spec/vectors/derive.py", "--check"),
+        check("check floors", PYTHON, "scripts/floors.py"),
+        check("check generated code", "sh", "go/tools/generate.sh", "-check"),
+        *(check(f"check go vet {module}", GO, "vet", "./...", folder=module) for module in GO_MODULES),
         unittests("scripts", "scripts/tests"),
         unittests("lab", "lab/tests"),
         go_tests("go tests", "go", "-race"),

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"strings"
 	"sync"
 
 	"google.golang.org/grpc"
@@ -32,7 +33,7 @@ func (c conn) Invoke(ctx context.Context, method string, args, reply any, opts .
 	}
 	o, err := translate(opts)
 	if err == nil {
-		if ctx, err = o.authorize(ctx, method); err == nil {
+		if ctx, err = o.authorize(ctx, c.client, method); err == nil {
 			err = o.checkSend(args)
 		}
 	}
@@ -120,9 +121,17 @@ func (o *callOptions) options() []trunkcall.CallOption {
 }
 
 // authorize adds the metadata of per-call credentials.
-func (o *callOptions) authorize(ctx context.Context, method string) (context.Context, error) {
+func (o *callOptions) authorize(ctx context.Context, client *trunkcall.Client, method string) (context.Context, error) {
 	for _, c := range o.credentials {
-		add, err := c.GetRequestMetadata(ctx, method)
+		if c.RequireTransportSecurity() && !client.Secure() {
+			return ctx, &trunkcall.Status{
+				Code: trunkcall.Unauthenticated, Delivery: trunkcall.NotSent,
+				Message: "per-call credentials that require TLS on a client without it",
+			}
+		}
+		service := trunkcall.CanonicalName(method)
+		service = service[:strings.LastIndexByte(service, '/')]
+		add, err := c.GetRequestMetadata(ctx, "https://"+client.Target()+service)
 		if err != nil {
 			return ctx, &trunkcall.Status{
 				Code: trunkcall.Unauthenticated, Delivery: trunkcall.NotSent,
@@ -175,7 +184,7 @@ func (o *callOptions) finish(err error) error {
 func (c conn) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 	o, err := translate(opts)
 	if err == nil {
-		ctx, err = o.authorize(withOutgoing(ctx), method)
+		ctx, err = o.authorize(withOutgoing(ctx), c.client, method)
 	}
 	if err != nil {
 		return nil, o.finish(toGRPC(err))
@@ -221,7 +230,7 @@ func (s *clientStream) CloseSend() error { return toGRPC(s.stream.CloseSend()) }
 
 func (s *clientStream) SendMsg(m any) error {
 	if err := s.options.checkSend(m); err != nil {
-		return toGRPC(err)
+		return toGRPC(s.end.Abandon(trunkcall.StatusOf(err)))
 	}
 	return toGRPC(s.stream.Send(m))
 }
@@ -236,7 +245,7 @@ func (s *clientStream) RecvMsg(m any) error {
 		}
 		switch err = s.stream.Receive(reflect.New(reflect.TypeOf(m).Elem()).Interface()); {
 		case err == nil:
-			err = trunkcall.Errorf(trunkcall.Unimplemented, "the server answered with several messages where one is expected")
+			err = s.end.Abandon(trunkcall.Errorf(trunkcall.Unimplemented, "the server answered with several messages where one is expected"))
 		case errors.Is(err, io.EOF):
 			err = nil
 		}

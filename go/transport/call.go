@@ -25,6 +25,7 @@ type Call struct {
 	reads    bool          // unary: the caller itself reads the connection
 	wake     chan struct{} // unary: the call ended, or has too many answers
 	woken    bool          // unary: wake was or is about to be sent to
+	surplus  bool          // unary: that is because it has too many answers
 	heading  bool          // somebody waits on header
 	header   chan struct{}
 }
@@ -43,7 +44,7 @@ func NewCall(unary bool) *Call {
 func (call *Call) Reset() {
 	call.dropInbox()
 	call.Header, call.Ending = nil, wire.Ending{}
-	call.answered, call.ended, call.halfClosed, call.reads, call.woken = false, false, false, false, false
+	call.answered, call.ended, call.halfClosed, call.reads, call.woken, call.surplus = false, false, false, false, false, false
 	if cap(call.Buf) > 64<<10 {
 		call.Buf = nil
 	}
@@ -106,7 +107,7 @@ func (call *Call) Wait(ctx context.Context) bool {
 // Surplus gives the call up, after Wait, if it has more than the one answer
 // that was expected. The call is over when it returns.
 func (call *Call) Surplus(ending *wire.Ending) {
-	if len(call.inbox) < 2 {
+	if !call.surplus {
 		return
 	}
 	c := call.conn
@@ -132,11 +133,16 @@ func (call *Call) GiveUp(reason uint32, ending *wire.Ending) {
 		}
 		return
 	}
+	c.session.Advance(clock())
 	c.session.Cancel(&call.Stream.Stream, reason)
 	call.end(ending)
 	call.wakeReceiver()
 	call.wakeSender()
+	woken := call.woken
 	c.settle()
+	if woken {
+		<-call.wake // so that the next use does not find it
+	}
 }
 
 // end notes how the call ended; the lock is held.

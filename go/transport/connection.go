@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"sync"
 	"syscall"
@@ -64,8 +65,9 @@ type Conn struct {
 	in          *Buffer // input not parsed yet, nil when there is none
 	inStart     int
 	inEnd       int
-	solo        bool // calls come one after the other (solo.go)
-	interrupted bool // a caller that reads is to stop
+	solo        bool   // calls come one after the other (solo.go)
+	soloRound   uint64 // changes whenever a caller begins or ends to read
+	interrupted bool   // a caller that reads is to stop
 	unread      unread
 	bulk        bool // the last read filled its buffer
 	prefixed    bool // in holds input that came before the session
@@ -138,6 +140,9 @@ func NewConn(config *Config, socket net.Conn, acceptor bool, prefix []byte, owne
 	}
 	c.mu.Lock()
 	c.armLocked(c.session.NextDeadline())
+	if config.KeepaliveInterval > 0 {
+		c.armLocked(now + int64(config.KeepaliveInterval))
+	}
 	c.mu.Unlock()
 	c.helperPending = true
 	config.Pool.run(c)
@@ -202,6 +207,7 @@ func (c *Conn) Err() error {
 func (c *Conn) Drain(text string) {
 	c.mu.Lock()
 	if !c.closed {
+		c.session.Advance(clock())
 		c.session.GoAway(0, text)
 		c.drainBy = clock() + int64(drainPatience)
 		c.armLocked(c.drainBy)
@@ -216,7 +222,20 @@ func (c *Conn) Drain(text string) {
 func (c *Conn) Shut(reason error) {
 	c.mu.Lock()
 	if !c.closed {
+		c.session.Advance(clock())
 		c.session.CancelAll(reason.Error())
+		c.session.GoAway(0, reason.Error())
+		c.partLocked(reason)
+	}
+	c.unlock()
+}
+
+// CutOff ends the calls that the peer has open, telling it so, and then the
+// connection.
+func (c *Conn) CutOff(reason error) {
+	c.mu.Lock()
+	if !c.closed {
+		c.session.CutAll(reason.Error())
 		c.session.GoAway(0, reason.Error())
 		c.partLocked(reason)
 	}
@@ -248,10 +267,22 @@ func (c *Conn) unlock() {
 	}
 }
 
+// passOnLocked wakes those for whom something has happened. It releases the
+// lock in between.
+func (c *Conn) passOnLocked() {
+	if len(c.wake) > 0 || len(c.waiters) > 0 {
+		c.unlock()
+		c.mu.Lock()
+	}
+}
+
 // failLocked ends the session and the socket. If somebody is writing, that is
 // stopped first: only then is it known which calls may have left.
 func (c *Conn) failLocked(cause error) {
 	if c.closed || c.failing != nil {
+		if c.parting {
+			_ = c.socket.Close()
+		}
 		return
 	}
 	_ = c.socket.Close()
@@ -271,7 +302,7 @@ func (c *Conn) endLocked(cause error, passed uint64) {
 		c.timer.Stop()
 	}
 	c.session.Close(passed, c.lostText(cause))
-	for c.nextLocked() != nil { //nolint:revive // all were ended just now, so each is dropped and none returned
+	for c.nextLocked() != nil { // all were ended just now, so each is dropped and none returned
 	}
 }
 
@@ -320,7 +351,9 @@ func (c *Conn) partLocked(cause error) {
 	if c.failing != nil {
 		return
 	}
-	c.endLocked(cause, c.passedLocked())
+	// All that was appended is still written, ahead of the farewell.
+	c.endLocked(cause, math.MaxUint64)
+	_ = c.socket.SetDeadline(time.Now().Add(lingerTime))
 	c.parting = true
 	if !c.flushing {
 		go c.part()
@@ -353,7 +386,6 @@ func (c *Conn) flushedLocked() {
 // part tells the peer why the connection ends, half-closes, and reads for a
 // while.
 func (c *Conn) part() {
-	_ = c.socket.SetDeadline(time.Now().Add(lingerTime))
 	c.mu.Lock()
 	aligned := c.passed == c.session.Moved()
 	rest := c.session.Take()
@@ -391,7 +423,7 @@ func (c *Conn) closeIfDrainedLocked() {
 	if c.closed || c.failing != nil || c.closing || c.flushing || c.session.HasOutput() {
 		return
 	}
-	if c.inputEnded && c.session.OpenServed() == 0 {
+	if c.inputEnded && c.session.OpenServed() == 0 || c.session.Spent() {
 		c.failLocked(errDrained)
 		return
 	}

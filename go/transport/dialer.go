@@ -91,13 +91,10 @@ func dialOne(ctx context.Context, a address, tlsConfig *tls.Config, several bool
 		ctx, cancel = context.WithTimeout(ctx, DialAddressTimeout)
 		defer cancel()
 	}
-	var socket net.Conn
-	var err error
 	if a.network == "mem" {
-		socket, err = dialMemory(a.where)
-	} else {
-		socket, err = (&net.Dialer{}).DialContext(ctx, a.network, a.where)
+		return dialMemory(ctx, a.where) // nobody else can listen in: TLS would add nothing
 	}
+	socket, err := (&net.Dialer{}).DialContext(ctx, a.network, a.where)
 	if err != nil || tlsConfig == nil {
 		return socket, err
 	}

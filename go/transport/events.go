@@ -36,8 +36,9 @@ func (e *events) Message(s *wire.Stream, payload []byte, compression uint8, cost
 		if !call.answered {
 			call.answer()
 		}
-		if call.unary && len(st.inbox) > 1 {
-			e.awaken(call) // to give the call up: one answer was expected
+		if call.unary && len(st.inbox) > 1 && !call.woken {
+			call.surplus = true // one answer was expected: the caller gives up
+			e.awaken(call)
 			return
 		}
 	}
@@ -56,7 +57,6 @@ func (e *events) HalfClosed(s *wire.Stream) {
 
 func (e *events) Stopped(s *wire.Stream, code wire.Code) {
 	st := streamOf(s)
-	st.stopped = code
 	st.wakeReceiver()
 	st.wakeSender()
 	h := (*Conn)(e).config.Handler

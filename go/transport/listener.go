@@ -23,7 +23,7 @@ const HandshakeTimeout = 10 * time.Second
 // speaks.
 type Listener struct {
 	Socket net.Listener
-	// TLS, if set, is offered on the port; cleartext is then refused unless
+	// TLS, if set, is offered on the port, with NextProtos as it stands; cleartext is then refused unless
 	// AllowClear.
 	TLS        *tls.Config
 	AllowClear bool
@@ -67,15 +67,14 @@ func Listen(where string) (net.Listener, error) {
 	return net.Listen("unix", path)
 }
 
-// Serve accepts until Close. It returns nil after Close, else why it cannot go
-// on.
-func (l *Listener) Serve() error {
+// Serve accepts until Close.
+func (l *Listener) Serve() {
 	var pause time.Duration
 	for {
 		socket, err := l.Socket.Accept()
 		if err != nil {
 			if errors.Is(err, net.ErrClosed) {
-				return nil
+				return
 			}
 			// Out of descriptors, or the peer was gone already: running calls
 			// go on, and accepting recovers.
@@ -162,9 +161,7 @@ func (l *Listener) identify(socket net.Conn) (prefix []byte, final net.Conn, err
 }
 
 func (l *Listener) secure(socket net.Conn, prefix []byte) (net.Conn, error) {
-	config := l.TLS.Clone()
-	config.NextProtos = []string{ALPN}
-	secure := tls.Server(&prefixed{Conn: socket, prefix: prefix}, config)
+	secure := tls.Server(&prefixed{Conn: socket, prefix: prefix}, l.TLS)
 	ctx, cancel := context.WithTimeout(context.Background(), HandshakeTimeout)
 	defer cancel()
 	if err := secure.HandshakeContext(ctx); err != nil {
@@ -188,6 +185,13 @@ func readMagic(socket net.Conn) ([]byte, error) {
 		}
 	}
 	return prefix, nil
+}
+
+// Decline tells a peer that speaks Trunkcall that none of its calls was or will
+// be started, and closes the socket.
+func Decline(socket net.Conn, text string) {
+	sayGoodbye(socket, text)
+	_ = socket.Close()
 }
 
 // sayGoodbye tells a peer that speaks Trunkcall why it is not served.

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -62,7 +63,7 @@ func (l *memoryListener) Close() error {
 
 func (l *memoryListener) Addr() net.Addr { return memoryAddr(l.name) }
 
-func dialMemory(name string) (net.Conn, error) {
+func dialMemory(ctx context.Context, name string) (net.Conn, error) {
 	memory.Lock()
 	l := memory.listeners[name]
 	memory.Unlock()
@@ -75,6 +76,8 @@ func dialMemory(name string) (net.Conn, error) {
 		return near, nil
 	case <-l.closed:
 		return nil, fmt.Errorf("nobody listens")
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
 }
 

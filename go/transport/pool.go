@@ -112,21 +112,18 @@ func (w *Worker) serve(c *Conn) {
 			continue
 		}
 		if c.session.HasOutput() && !c.flushing && !c.scheduled {
-			c.flushLocked()
-			if c.closeIfDrainedLocked(); c.queueHead < len(c.queue) {
+			if c.flushLocked(); c.queueHead < len(c.queue) {
 				continue
 			}
 		}
+		c.closeIfDrainedLocked()
 		if c.reading || c.inputEnded || c.closed || c.failing != nil || c.leaveUnreadLocked() {
 			break
 		}
 		c.reading = true
 		c.readLocked()
 		c.reading = false
-		if len(c.wake) > 0 {
-			c.unlock()
-			c.mu.Lock()
-		}
+		c.passOnLocked()
 	}
 	c.unlock()
 }

@@ -5,6 +5,8 @@ import (
 	"io"
 	"os"
 	"syscall"
+
+	"github.com/trunkcall/trunkcall/go/wire"
 )
 
 // Reading. An idle connection holds no buffer: the reader waits for the socket
@@ -142,7 +144,7 @@ func (c *Conn) growInput() {
 		return
 	}
 	size := max(bulkSize, int(c.config.Local.FrameBody)+64)
-	if c.in != nil && (len(c.in.B) >= size || c.inEnd == 0) {
+	if c.in != nil && (len(c.in.B) >= size || c.inputFits()) {
 		return
 	}
 	grown := &Buffer{}
@@ -156,6 +158,15 @@ func (c *Conn) growInput() {
 		c.freeInput()
 	}
 	c.in = grown
+}
+
+// inputFits reports whether the frame that has arrived in part fits the buffer.
+func (c *Conn) inputFits() bool {
+	if c.inEnd < wire.HeaderSize {
+		return true
+	}
+	h := wire.ParseHeader(c.in.B)
+	return wire.HeaderSize+int(h.Length) <= len(c.in.B) && c.inEnd < len(c.in.B)
 }
 
 func (c *Conn) fillBlocking() (bool, error) {

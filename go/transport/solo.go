@@ -45,18 +45,24 @@ func (c *Conn) leaveUnreadLocked() bool {
 // first.
 func (call *Call) readAnswer(ctx context.Context) bool {
 	c := call.conn
-	if ctx.Done() != nil {
-		stop := context.AfterFunc(ctx, call.interrupt)
-		defer stop()
-	}
 	c.mu.Lock()
+	c.soloRound++
+	if ctx.Done() != nil {
+		round := c.soloRound
+		c.mu.Unlock()
+		stop := context.AfterFunc(ctx, func() { c.interrupt(round) })
+		defer stop()
+		c.mu.Lock()
+	}
 	for !call.ended && !c.closed && c.failing == nil && !c.interrupted {
 		c.readLocked()
+		c.passOnLocked()
 		if c.queueHead < len(c.queue) || c.session.HasOutput() {
 			break // others' business, for a helper
 		}
 	}
 	call.reads = false
+	c.soloRound++
 	c.reading = false
 	if c.interrupted && !c.closed {
 		c.interrupted = false
@@ -71,12 +77,12 @@ func (call *Call) readAnswer(ctx context.Context) bool {
 	return ended || ctx.Err() == nil
 }
 
-// interrupt ends the caller's reading because its context has ended.
-func (call *Call) interrupt() {
-	c := call.conn
+// interrupt ends a caller's reading because its context has ended. It may come
+// late, when another caller reads already.
+func (c *Conn) interrupt(round uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if call.reads && !c.closed {
+	if c.soloRound == round && !c.closed {
 		c.interrupted = true
 		_ = c.socket.SetReadDeadline(time.Unix(1, 0))
 	}

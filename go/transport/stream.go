@@ -43,7 +43,6 @@ type Stream struct {
 	oneWay     bool
 	halfClosed bool       // the caller sends no more messages
 	sendClosed bool       // this side, a caller, has sent all
-	stopped    wire.Code  // why the call ended without its handler
 	arrived    int64      // when the CALL was read
 	inbox      []Message  // that nobody has received, the oldest first
 	one        [1]Message // where inbox begins
@@ -222,6 +221,7 @@ func (st *Stream) Send(buffer *Buffer, compression uint8, end bool) error {
 	}
 	if !c.session.Send(&st.Stream, buffer.B, compression, end) {
 		st.queued = buffer
+		c.armLocked(c.session.NextDeadline()) // by when it must have got on
 		c.settle()
 		return nil
 	}

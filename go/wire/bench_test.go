@@ -47,7 +47,7 @@ func newUnaryPair(size int) *unaryPair {
 }
 
 func (p *unaryPair) run() {
-	now := int64(2 * second)
+	now := 2 * second
 	p.client.session.Open(&p.call, &p.out)
 	if _, err := p.server.session.Receive(p.client.session.Take(), now); err != nil {
 		panic(err)

@@ -52,10 +52,10 @@ func ParseBody(h *Header, body []byte, firstPiece bool, local *Settings) (b Body
 // AppendDefine appends a DEFINE frame that binds id to name.
 func AppendDefine(dst []byte, id uint16, name string) []byte {
 	dst = AppendHeader(dst, Header{
-		Length: uint32(varintSize(uint32(len(name))) + len(name)), //nolint:gosec // names are at most MaxMethodName bytes
+		Length: uint32(varintSize(uint32(len(name))) + len(name)),
 		Type:   Define, Code: id,
 	})
-	dst = AppendVarint(dst, uint32(len(name))) //nolint:gosec // as above
+	dst = AppendVarint(dst, uint32(len(name)))
 	return append(dst, name...)
 }
 
@@ -92,7 +92,7 @@ func AppendGoAway(dst []byte, reason uint32, text string) []byte {
 	if len(text) > MaxGoAwayText {
 		text = shorten(text, MaxGoAwayText)
 	}
-	dst = AppendHeader(dst, Header{Length: uint32(len(text)), Type: GoAway, Word: reason}) //nolint:gosec // at most MaxGoAwayText
+	dst = AppendHeader(dst, Header{Length: uint32(len(text)), Type: GoAway, Word: reason})
 	return append(dst, text...)
 }
 

@@ -23,7 +23,7 @@ func (s *Session) appendGoAway(reason uint32, text string) {
 	s.gather()
 	n := len(s.out)
 	s.out = AppendGoAway(s.out, reason, text)
-	s.appended += uint64(len(s.out) - n) //nolint:gosec // it grew
+	s.appended += uint64(len(s.out) - n)
 }
 
 func (s *Session) sayDrained() {
@@ -110,7 +110,7 @@ func (s *Session) endCalls(passed uint64, reason string) {
 		if st == nil {
 			continue
 		}
-		s.vacate(uint32(i) + 1) //nolint:gosec // at most 2^20
+		s.vacate(uint32(i) + 1)
 		if st == abandoned {
 			continue
 		}
@@ -139,6 +139,17 @@ func (s *Session) endServed(keepWhole bool) {
 // starves reports whether a stream waits for credit.
 func (s *Session) starves(st *Stream) bool {
 	return st.flow != nil && st.flow.hasPending && !st.has(streamInRing)
+}
+
+// CutAll ends every call that the peer has open: it is refused if its handler
+// has not started.
+func (s *Session) CutAll(reason string) {
+	for i := range s.served {
+		if st := s.served[i].stream; st != nil {
+			s.stop(st, Unavailable, reason, 1)
+			s.events.Stopped(st, Unavailable)
+		}
+	}
 }
 
 // CancelAll gives up every call that this side has open, as an orderly end of

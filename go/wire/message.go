@@ -16,7 +16,7 @@ func (s *Session) receiveMessage(st *Stream, h *Header, b *Body) *Error {
 			return violation(ErrPiece, "pieces of %d bytes so far for a message of %d on slot %d", sum, f.total, st.id.Slot())
 		}
 	}
-	cost := uint32(len(b.Payload) + frameCost) //nolint:gosec // one frame
+	cost := uint32(len(b.Payload) + frameCost)
 	if st.recvWindow -= int64(cost); st.recvWindow < 0 {
 		return violation(ErrCredit, "DATA overspends the window of slot %d by %d bytes", st.id.Slot(), -st.recvWindow)
 	}
@@ -54,8 +54,9 @@ func (s *Session) deliver(st *Stream, message []byte, compression uint8, cost ui
 	}
 	f.unconsumed++
 	f.due += cost
-	f.held += uint64(len(message))
-	s.held += uint64(len(message))
+	weight := max(uint64(len(message)), leastHeld)
+	f.held += weight
+	s.held += weight
 	s.events.Message(st, message, compression, cost, owned)
 }
 
@@ -77,7 +78,7 @@ func (s *Session) begin(st *Stream, h *Header, total uint32) {
 // arrived, whatever total the peer promised.
 func (s *Session) assemble(st *Stream, piece []byte, more bool) {
 	f := st.flow
-	f.got += uint32(len(piece)) //nolint:gosec // one frame
+	f.got += uint32(len(piece))
 	f.owingSince = 0
 	if !st.has(streamReturned) {
 		if need := len(f.message) + len(piece); need > cap(f.message) {
@@ -88,7 +89,7 @@ func (s *Session) assemble(st *Stream, piece []byte, more bool) {
 	if !more {
 		return // the last piece is credited when the message is consumed
 	}
-	cost := uint32(len(piece) + frameCost) //nolint:gosec // one frame
+	cost := uint32(len(piece) + frameCost)
 	if f.unconsumed > 0 {
 		f.withheld += cost
 	} else {
@@ -123,9 +124,9 @@ func (s *Session) Consumed(st *Stream, cost uint32) {
 	if !st.Open() || f == nil || f.unconsumed == 0 {
 		return
 	}
+	s.letGo(f, f.held/uint64(f.unconsumed))
 	f.unconsumed--
 	f.due -= min(f.due, cost)
-	s.letGo(f, uint64(cost))
 	if f.unconsumed == 0 {
 		s.letGo(f, f.held) // of cut messages more than their cost was held
 		cost += f.withheld
@@ -133,6 +134,10 @@ func (s *Session) Consumed(st *Stream, cost uint32) {
 	}
 	s.credit(st, cost)
 }
+
+// leastHeld is what a message counts at least while it is held: the memory that
+// the smallest takes up.
+const leastHeld = 1100
 
 // letGo ends the accounting of n bytes that were held for the application.
 func (s *Session) letGo(f *flow, n uint64) {
@@ -168,12 +173,12 @@ func (s *Session) credit(st *Stream, n uint32) {
 		f.owed = 0
 		return
 	}
-	last := s.out[len(s.out)-int(s.appended-f.creditEnd)-4:] //nolint:gosec // both lie within out
+	last := s.out[len(s.out)-int(s.appended-f.creditEnd)-4:]
 	sum := uint64(binary.LittleEndian.Uint32(last)) + uint64(f.owed)
 	if sum > MaxWindow {
 		return
 	}
-	binary.LittleEndian.PutUint32(last, uint32(sum)) //nolint:gosec // checked
+	binary.LittleEndian.PutUint32(last, uint32(sum))
 	st.recvWindow += int64(f.owed)
 	f.owed = 0
 }

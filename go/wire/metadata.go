@@ -49,7 +49,7 @@ var commonKeys = [...]string{
 func commonKey(key string) byte {
 	for n := 1; n < len(commonKeys); n++ {
 		if commonKeys[n] == key {
-			return byte(n) //nolint:gosec // eleven entries
+			return byte(n)
 		}
 	}
 	return 0
@@ -69,7 +69,7 @@ func (m Metadata) CheckWith(own *Own, s *Settings) *Error {
 			return violation(ErrMetadata, "the value of %q is not printable ASCII; a key ending in -bin takes any bytes", m[i].Key)
 		}
 	}
-	count, size := uint64(len(m)+own.count()), uint64(m.size()+own.size()) //nolint:gosec // not negative
+	count, size := uint64(len(m)+own.count()), uint64(m.size()+own.size())
 	switch {
 	case count > uint64(s.MetadataEntries):
 		return violation(ErrMetadataLimit, "%d entries exceed max_metadata_entries %d", count, s.MetadataEntries)
@@ -83,9 +83,9 @@ func (m Metadata) CheckWith(own *Own, s *Settings) *Error {
 }
 
 func (p *Pair) size() int {
-	size := 1 + varintSize(uint32(len(p.Value))) + len(p.Value) //nolint:gosec // bounded by MetadataBytes, else refused
+	size := 1 + varintSize(uint32(len(p.Value))) + len(p.Value)
 	if commonKey(p.Key) == 0 {
-		size += varintSize(uint32(len(p.Key))) + len(p.Key) //nolint:gosec // as above
+		size += varintSize(uint32(len(p.Key))) + len(p.Key)
 	}
 	return size
 }
@@ -102,22 +102,22 @@ func (m Metadata) size() int {
 // blockSize is the length of what AppendMetadata appends.
 func blockSize(m Metadata, own *Own) int {
 	size := m.size() + own.size()
-	return varintSize(uint32(size)) + size //nolint:gosec // bounded by MetadataBytes, else refused
+	return varintSize(uint32(size)) + size
 }
 
 // AppendMetadata appends a metadata block with its length: the protocol's own
 // entries, then the users'. They have passed CheckWith.
 func AppendMetadata(dst []byte, m Metadata, own *Own) []byte {
-	dst = AppendVarint(dst, uint32(m.size()+own.size())) //nolint:gosec // bounded by MetadataBytes
+	dst = AppendVarint(dst, uint32(m.size()+own.size()))
 	dst = own.append(dst)
 	for i := range m {
 		n := commonKey(m[i].Key)
 		dst = append(dst, n)
 		if n == 0 {
-			dst = AppendVarint(dst, uint32(len(m[i].Key))) //nolint:gosec // at most 255
+			dst = AppendVarint(dst, uint32(len(m[i].Key)))
 			dst = append(dst, m[i].Key...)
 		}
-		dst = AppendVarint(dst, uint32(len(m[i].Value))) //nolint:gosec // bounded by MetadataBytes
+		dst = AppendVarint(dst, uint32(len(m[i].Value)))
 		dst = append(dst, m[i].Value...)
 	}
 	return dst
@@ -179,7 +179,7 @@ func (e *entry) ofUser() bool { return int(e.number) < len(commonKeys) }
 
 func parseEntry(b []byte) (e entry, rest []byte, err *Error) {
 	e.number, b = b[0], b[1:]
-	ok := true
+	var ok bool
 	if e.number == 0 {
 		if e.key, b, ok = parseBytes(b); !ok || !validKey(string(e.key)) {
 			return e, nil, violation(ErrMetadata, "a key is cut short or not 1 to 255 of a-z 0-9 _ . -")

@@ -7,7 +7,7 @@ const maxRemaining = 1<<32 - 1
 // Remaining turns the time left, in nanoseconds, into what a CALL carries.
 // Time that has run out is not representable: such a call is not sent.
 func Remaining(nanoseconds int64) uint32 {
-	return uint32(min(max(nanoseconds/1000, 1), maxRemaining)) //nolint:gosec // bounded here
+	return uint32(min(max(nanoseconds/1000, 1), maxRemaining))
 }
 
 // Outgoing is a call to open.
@@ -56,7 +56,7 @@ func (s *Session) Open(st *Stream, c *Outgoing) (queued bool) {
 		length += blockSize(c.Metadata, c.Own)
 	}
 	if id == 0 {
-		length += varintSize(uint32(len(c.Method.Name))) + len(c.Method.Name) //nolint:gosec // at most MaxMethodName
+		length += varintSize(uint32(len(c.Method.Name))) + len(c.Method.Name)
 	}
 	whole := c.HasMessage && length+len(c.Payload) <= MinPiece
 	var payload []byte
@@ -69,7 +69,7 @@ func (s *Session) Open(st *Stream, c *Outgoing) (queued bool) {
 		}
 	case c.OneWay: // its message has to begin in the CALL
 		payload = s.firstPiece(st, c, length)
-		length += varintSize(uint32(len(c.Payload))) //nolint:gosec // at most max_message
+		length += varintSize(uint32(len(c.Payload)))
 		h.Flags |= FlagMsg | FlagMore
 	case c.End && !c.HasMessage:
 		h.Flags |= FlagEnd
@@ -86,20 +86,20 @@ func (s *Session) Open(st *Stream, c *Outgoing) (queued bool) {
 		st.sendWindow -= int64(len(payload) + frameCost)
 	}
 	length += len(payload)
-	h.Length = uint32(length) //nolint:gosec // below FrameBody
+	h.Length = uint32(length)
 	s.frame(h)
 	if h.Flags&FlagMeta != 0 {
 		s.out = AppendMetadata(s.out, c.Metadata, c.Own)
 	}
 	if id == 0 {
-		s.out = AppendVarint(s.out, uint32(len(c.Method.Name))) //nolint:gosec // as above
+		s.out = AppendVarint(s.out, uint32(len(c.Method.Name)))
 		s.out = append(s.out, c.Method.Name...)
 	}
 	if h.Flags&FlagMore != 0 {
-		s.out = AppendVarint(s.out, uint32(len(c.Payload))) //nolint:gosec // as above
+		s.out = AppendVarint(s.out, uint32(len(c.Payload)))
 	}
 	s.out = append(s.out, payload...)
-	s.appended += uint64(HeaderSize + length) //nolint:gosec // positive
+	s.appended += uint64(HeaderSize + length)
 	if c.HasMessage && !whole {
 		if h.Flags&FlagMore == 0 {
 			return !s.send(st, c.Payload, c.Compression, c.End)
@@ -112,7 +112,7 @@ func (s *Session) Open(st *Stream, c *Outgoing) (queued bool) {
 // firstPiece cuts the message of a one-way call and leaves the rest of it to
 // wait. length is that of the parts of the CALL's body before it.
 func (s *Session) firstPiece(st *Stream, c *Outgoing, length int) []byte {
-	length += varintSize(uint32(len(c.Payload))) //nolint:gosec // at most max_message
+	length += varintSize(uint32(len(c.Payload)))
 	n := max(MinPiece-length, 0)
 	f := st.needFlow()
 	f.pending, f.hasPending, f.compression, f.begun, f.end = c.Payload[n:], true, c.Compression, true, true
@@ -142,6 +142,6 @@ func (s *Session) methodID(m Method) uint16 {
 	s.gather()
 	n := len(s.out)
 	s.out = AppendDefine(s.out, s.lastID, m.Name)
-	s.appended += uint64(len(s.out) - n) //nolint:gosec // it grew
+	s.appended += uint64(len(s.out) - n)
 	return s.lastID
 }

@@ -83,7 +83,7 @@ func (o *Own) size() int {
 		size += 3
 	}
 	if o.has(OwnIdempotencyKey) {
-		size += 1 + varintSize(uint32(len(o.IdempotencyKey))) + len(o.IdempotencyKey) //nolint:gosec // bounded by MetadataBytes, else refused
+		size += 1 + varintSize(uint32(len(o.IdempotencyKey))) + len(o.IdempotencyKey)
 	}
 	if o.has(OwnAttempt) {
 		size += 2 + varintSize(o.Attempt)
@@ -99,14 +99,14 @@ func (o *Own) append(dst []byte) []byte {
 		dst = append(dst, keyPriority, 1, o.Priority)
 	}
 	if o.has(OwnIdempotencyKey) {
-		dst = AppendVarint(append(dst, keyIdempotencyKey), uint32(len(o.IdempotencyKey))) //nolint:gosec // as above
+		dst = AppendVarint(append(dst, keyIdempotencyKey), uint32(len(o.IdempotencyKey)))
 		dst = append(dst, o.IdempotencyKey...)
 	}
 	if o.has(OwnAttempt) {
-		dst = AppendVarint(append(dst, keyAttempt, byte(varintSize(o.Attempt))), o.Attempt) //nolint:gosec // at most 5
+		dst = AppendVarint(append(dst, keyAttempt, byte(varintSize(o.Attempt))), o.Attempt)
 	}
 	if o.has(OwnLoadHint) {
-		dst = AppendVarint(append(dst, keyLoadHint, byte(varintSize(o.LoadHint))), o.LoadHint) //nolint:gosec // at most 5
+		dst = AppendVarint(append(dst, keyLoadHint, byte(varintSize(o.LoadHint))), o.LoadHint)
 	}
 	return dst
 }

@@ -125,15 +125,15 @@ func AppendPreface(dst []byte, p *Preface) []byte {
 	start := len(dst)
 	for kind, n := range numbers {
 		if n == nil {
-			dst = p.Settings.appendList(dst, uint16(kind)) //nolint:gosec // below knownSettings
+			dst = p.Settings.appendList(dst, uint16(kind))
 			continue
 		}
 		if v := *n.field(&p.Settings); v != n.defaulting {
-			dst = appendTLVHeader(dst, uint16(kind), 4) //nolint:gosec // below knownSettings
+			dst = appendTLVHeader(dst, uint16(kind), 4)
 			dst = binary.LittleEndian.AppendUint32(dst, v)
 		}
 	}
-	binary.LittleEndian.PutUint32(dst[start-4:], uint32(len(dst)-start)) //nolint:gosec // a few hundred bytes
+	binary.LittleEndian.PutUint32(dst[start-4:], uint32(len(dst)-start))
 	return dst
 }
 
@@ -259,7 +259,7 @@ func (s *Settings) parseCompressions(b []byte) *Error {
 
 func appendTLVHeader(dst []byte, kind uint16, length int) []byte {
 	dst = binary.LittleEndian.AppendUint16(dst, kind)
-	return binary.LittleEndian.AppendUint16(dst, uint16(length)) //nolint:gosec // callers keep it below 64 KiB
+	return binary.LittleEndian.AppendUint16(dst, uint16(length))
 }
 
 func eachTLV(b []byte, visit func(kind uint16, value []byte) *Error) *Error {

@@ -58,7 +58,7 @@ func (s *Session) checkLastMessage(st *Stream, h *Header, size int) *Error {
 	if st.recvWindow < int64(size+frameCost) {
 		return violation(ErrCredit, "RESULT overspends the window of slot %d", st.id.Slot())
 	}
-	return s.checkMessage(st, h, uint32(size)) //nolint:gosec // one frame
+	return s.checkMessage(st, h, uint32(size))
 }
 
 // checkMessage judges what ends a call only: the size of a whole message and

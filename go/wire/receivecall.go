@@ -29,7 +29,7 @@ func (s *Session) receiveCall(h *Header, body []byte) *Error {
 	if err == nil && int64(len(b.Payload)+frameCost) > int64(s.options.Local.Window) {
 		err = violation(ErrCredit, "CALL overspends the window")
 	}
-	size := max(b.Total, uint32(len(b.Payload))) //nolint:gosec // one frame
+	size := max(b.Total, uint32(len(b.Payload)))
 	if err == nil && size > s.options.Local.Message {
 		err = s.tooLarge(size)
 	}
@@ -52,7 +52,7 @@ func (s *Session) receiveCall(h *Header, body []byte) *Error {
 	*in = Incoming{
 		Method: binding, Metadata: b.Metadata, Own: b.Own,
 		End: h.Flags&FlagEnd != 0, OneWay: h.Flags&FlagOneWay != 0,
-		Codec: codec, Compression: h.Compression, Cost: uint32(len(b.Payload) + frameCost), //nolint:gosec // one frame
+		Codec: codec, Compression: h.Compression, Cost: uint32(len(b.Payload) + frameCost),
 	}
 	if binding == nil {
 		in.Method = &Binding{Name: string(b.Name)}

@@ -30,7 +30,7 @@ func (s *Session) send(st *Stream, payload []byte, compression uint8, end bool) 
 // data appends one whole message as a DATA frame.
 func (s *Session) data(st *Stream, payload []byte, compression uint8, end bool) {
 	h := Header{
-		Length: uint32(len(payload)), Type: Data, Stream: st.id, //nolint:gosec // at most MinPiece
+		Length: uint32(len(payload)), Type: Data, Stream: st.id,
 		Flags: FlagMsg, Codec: st.codec, Compression: compression,
 	}
 	if end {
@@ -41,7 +41,7 @@ func (s *Session) data(st *Stream, payload []byte, compression uint8, end bool) 
 	st.sendWindow -= int64(len(payload) + frameCost)
 	s.frame(h)
 	s.out = append(s.out, payload...)
-	s.appended += uint64(HeaderSize + len(payload)) //nolint:gosec // positive
+	s.appended += uint64(HeaderSize + len(payload))
 }
 
 // SendMetadata appends the callee's early metadata. It does nothing once a
@@ -53,9 +53,9 @@ func (s *Session) SendMetadata(st *Stream, m Metadata) {
 	}
 	st.state |= streamSpoken
 	length := blockSize(m, nil)
-	s.frame(Header{Length: uint32(length), Type: Data, Stream: st.id, Flags: FlagMeta}) //nolint:gosec // passed Check
+	s.frame(Header{Length: uint32(length), Type: Data, Stream: st.id, Flags: FlagMeta})
 	s.out = AppendMetadata(s.out, m, nil)
-	s.appended += uint64(HeaderSize + length) //nolint:gosec // positive
+	s.appended += uint64(HeaderSize + length)
 }
 
 // CloseSend appends the caller's END, after the message that waits if any.
@@ -118,7 +118,7 @@ func (s *Session) piece(st *Stream) (sent, finished bool) {
 	payload := f.pending
 	if f.begun || len(payload) > MinPiece {
 		if !f.begun {
-			prefix = varintSize(uint32(len(payload))) //nolint:gosec // at most max_message
+			prefix = varintSize(uint32(len(payload)))
 		}
 		if len(payload) > MinPiece-prefix {
 			payload = payload[:MinPiece-prefix]
@@ -135,10 +135,10 @@ func (s *Session) piece(st *Stream) (sent, finished bool) {
 	}
 	st.state |= streamSpoken
 	st.sendWindow -= cost
-	h.Length = uint32(prefix + len(payload)) //nolint:gosec // at most MinPiece
+	h.Length = uint32(prefix + len(payload))
 	s.frame(h)
 	if prefix > 0 {
-		s.out = AppendVarint(s.out, uint32(len(f.pending))) //nolint:gosec // at most max_message
+		s.out = AppendVarint(s.out, uint32(len(f.pending)))
 	}
 	s.out = append(s.out, payload...)
 	s.appended += uint64(HeaderSize) + uint64(h.Length)
@@ -258,9 +258,9 @@ func (s *Session) result(st *Stream, e *Ending) {
 		h.Codec, h.Compression = st.codec, e.Compression
 		s.out = append(s.out, e.Payload...)
 	}
-	h.Length = uint32(len(s.out) - start - HeaderSize) //nolint:gosec // at most FrameBody
+	h.Length = uint32(len(s.out) - start - HeaderSize)
 	AppendHeader(s.out[:start], h)
-	s.appended += uint64(len(s.out) - start) //nolint:gosec // it grew
+	s.appended += uint64(len(s.out) - start)
 	s.detach(st)
 }
 

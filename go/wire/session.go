@@ -118,7 +118,7 @@ func (s *Session) appendPreface() {
 	s.gather()
 	n := len(s.out)
 	s.out = AppendPreface(s.out, &Preface{Version: Version, Highest: Version, Settings: s.options.Local})
-	s.appended += uint64(len(s.out) - n) //nolint:gosec // it grew
+	s.appended += uint64(len(s.out) - n)
 }
 
 // Remote returns the peer's limits: defaults until its preface arrived.
@@ -132,6 +132,10 @@ func (s *Session) OpenServed() int { return s.openServed }
 
 // Unsent is the number of bytes that wait to be taken.
 func (s *Session) Unsent() int { return len(s.out) }
+
+// Advance tells the session the time, before it is asked for something that
+// other than input or Tick caused.
+func (s *Session) Advance(now int64) { s.now = max(s.now, now) }
 
 // Now is the time of the input that is being taken in.
 func (s *Session) Now() int64 { return s.now }

@@ -179,7 +179,7 @@ func TestRequestsThatAHandlerLeftBehindAreCredited(t *testing.T) {
 	if !s.Finish(s.accepted[0], &Ending{HasMessage: true, Payload: filler(DefaultWindow * 2)}) {
 		t.Fatal("the answer did not have to wait")
 	}
-	for s.HasOutput() && len(s.Take()) > 0 { //nolint:revive // what there is credit for
+	for s.HasOutput() && len(s.Take()) > 0 { // what there is credit for
 	}
 	s.must(rawPiece(1, 1, 0)) // dropped, and owed at once
 	if n, _ := s.credits(); n != 17+2*(MinPiece+frameCost)-3 {
@@ -263,12 +263,12 @@ func TestThePrefaceRaisesOpenWindows(t *testing.T) {
 	s := newSide(t, Options{})
 	st := s.open(Outgoing{})
 	s.Send(st, filler(600_000), 0, true)
-	for s.HasOutput() && len(s.Take()) > 0 { //nolint:revive // all that goes into the smallest window
+	for s.HasOutput() && len(s.Take()) > 0 { // all that goes into the smallest window
 	}
 	remote := DefaultSettings()
 	remote.Window = 1 << 20
 	s.must(AppendPreface(nil, &Preface{Version: 1, Highest: 1, Settings: remote}))
-	for s.HasOutput() && len(s.Take()) > 0 { //nolint:revive // the rest
+	for s.HasOutput() && len(s.Take()) > 0 { // the rest
 	}
 	count(t, s.sent, 1, "Sent")
 	if want := int64(1<<20 - 600_000 - 10*frameCost); st.sendWindow != want {

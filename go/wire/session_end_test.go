@@ -251,7 +251,7 @@ func TestHalfCloseAfterDraining(t *testing.T) {
 	s := rawSide(t, true)
 	s.must(rawCall(1, 1, FlagMsg|FlagEnd, 'x'), rawCall(2, 1, FlagMsg, 'x'), rawCall(3, 1, FlagEnd), rawCall(4, 1, FlagEnd))
 	s.Send(s.accepted[3], filler(1<<20), 0, false) // lacks credit already
-	for s.HasOutput() && len(s.Take()) > 0 {       //nolint:revive // what there is credit for
+	for s.HasOutput() && len(s.Take()) > 0 {       // what there is credit for
 	}
 	s.must(framed(Header{Type: GoAway, Flags: FlagAck}))
 	s.EndInput(s.Moved(), "half-closed")
@@ -262,7 +262,7 @@ func TestHalfCloseAfterDraining(t *testing.T) {
 	s.Finish(s.accepted[0], &Ending{HasMessage: true, Payload: []byte("y")})
 	s.only(Result)
 	s.Finish(s.accepted[2], &Ending{HasMessage: true, Payload: filler(1 << 20)})
-	for s.HasOutput() && len(s.Take()) > 0 { //nolint:revive // as far as there is credit
+	for s.HasOutput() && len(s.Take()) > 0 { // as far as there is credit
 	}
 	count(t, s.stopped, 3, "stops")
 	if s.OpenServed() != 0 {

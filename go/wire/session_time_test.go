@@ -218,7 +218,7 @@ func TestStreamsThatStandStillAreEnded(t *testing.T) {
 		s := rawSide(t, true)
 		s.must(rawCall(1, 1, FlagEnd))
 		s.Send(s.accepted[0], filler(1<<20), 0, false)
-		for s.HasOutput() && len(s.Take()) > 0 { //nolint:revive // as far as there is credit
+		for s.HasOutput() && len(s.Take()) > 0 { // as far as there is credit
 		}
 		ticks(s, 50*second)
 		s.must(rawControl(Credit, stream(1, 1), 1)) // too little, but credit
@@ -234,7 +234,7 @@ func TestStreamsThatStandStillAreEnded(t *testing.T) {
 	t.Run("caller without credit", func(t *testing.T) {
 		s := rawSide(t, false)
 		s.Send(s.open(Outgoing{}), filler(1<<20), 0, false)
-		for s.HasOutput() && len(s.Take()) > 0 { //nolint:revive // as far as there is credit
+		for s.HasOutput() && len(s.Take()) > 0 { // as far as there is credit
 		}
 		ticks(s, 80*second)
 		if h, _ := s.only(Cancel); h.Word != CancelGivenUp {

@@ -17,7 +17,7 @@ func (t *slotSet) grab(limit uint32) uint32 {
 		}
 		if free := ^t.words[w]; free != 0 {
 			bit := bits.TrailingZeros64(free)
-			slot := uint32(w*64 + bit + 1) //nolint:gosec // at most 2^20
+			slot := uint32(w*64 + bit + 1)
 			if slot > limit {
 				return 0
 			}

@@ -74,10 +74,10 @@ func AppendStatus(dst []byte, message string, details []Detail, limit int) (out 
 		return dst, false
 	}
 	message = strings.ToValidUTF8(message, "\ufffd")
-	size := varintSize(uint32(len(message))) + len(message) + varintSize(uint32(len(details))) //nolint:gosec // compared with limit below
+	size := varintSize(uint32(len(message))) + len(message) + varintSize(uint32(len(details)))
 	for i := range details {
-		size += varintSize(uint32(len(details[i].TypeURL))) + len(details[i].TypeURL) + //nolint:gosec // as above
-			varintSize(uint32(len(details[i].Value))) + len(details[i].Value) //nolint:gosec // as above
+		size += varintSize(uint32(len(details[i].TypeURL))) + len(details[i].TypeURL) +
+			varintSize(uint32(len(details[i].Value))) + len(details[i].Value)
 	}
 	if size > limit {
 		stripped = true
@@ -86,13 +86,13 @@ func AppendStatus(dst []byte, message string, details []Detail, limit int) (out 
 			message = shorten(message, room)
 		}
 	}
-	dst = AppendVarint(dst, uint32(len(message))) //nolint:gosec // fits limit
+	dst = AppendVarint(dst, uint32(len(message)))
 	dst = append(dst, message...)
-	dst = AppendVarint(dst, uint32(len(details))) //nolint:gosec // fits limit
+	dst = AppendVarint(dst, uint32(len(details)))
 	for i := range details {
-		dst = AppendVarint(dst, uint32(len(details[i].TypeURL))) //nolint:gosec // fits limit
+		dst = AppendVarint(dst, uint32(len(details[i].TypeURL)))
 		dst = append(dst, details[i].TypeURL...)
-		dst = AppendVarint(dst, uint32(len(details[i].Value))) //nolint:gosec // fits limit
+		dst = AppendVarint(dst, uint32(len(details[i].Value)))
 		dst = append(dst, details[i].Value...)
 	}
 	return dst, stripped

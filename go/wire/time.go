@@ -1,5 +1,7 @@
 package wire
 
+import "slices"
+
 // Times that end waiting, in nanoseconds (spec/limits.md 3).
 const (
 	// handshakePatience is how long the peer's preface may take.
@@ -27,14 +29,14 @@ func (s *Session) Tick(now int64) (next int64, err *Error) {
 		s.look()
 	}
 	next = s.wakeAt
-	if interval := s.options.KeepaliveInterval; interval > 0 && s.greeted {
+	if interval := s.options.KeepaliveInterval; interval > 0 && s.greeted && !s.inputEnded {
 		due := s.lastReceived + interval
 		if s.lastPing != 0 {
 			due = max(due, s.lastPing+int64(s.remote.MinPingInterval)*1e6)
 		}
 		if s.pingSent == 0 && now >= due {
 			s.pingSent, s.lastPing = now, now
-			s.control(Header{Type: Ping, Word: uint32(now >> 10)}) //nolint:gosec // opaque to the peer
+			s.control(Header{Type: Ping, Word: uint32(now >> 10)})
 		}
 		if s.pingSent != 0 {
 			if due = s.pingSent + s.options.KeepaliveTimeout; now >= due {
@@ -124,6 +126,14 @@ func (s *Session) standsStill(st *Stream) bool {
 		s.wakeBy(s.now + watchInterval)
 	}
 	return false
+}
+
+// Spent reports that the connection is of no use: a RESULT is overdue after a
+// CANCEL, so it takes no calls, and no other call is open.
+func (s *Session) Spent() bool {
+	return s.overdue && s.openServed == 0 && !slices.ContainsFunc(s.calls, func(c calling) bool {
+		return c.stream != nil && c.stream != abandoned
+	})
 }
 
 // Overdue reports that the peer has not ended a call long after its CANCEL:

@@ -64,9 +64,6 @@ func Flags(fs *flag.FlagSet) *Options {
 	return o
 }
 
-// offeredByAll are the flags that no program may turn down.
-var offeredByAll = []string{"target", "method", "connections", "callers", "calls", "duration", "rate", "warmup"}
-
 // optional are the flags that Check turns down unless the program names them.
 // Flags that a program adds itself are its own affair.
 var optional = []string{"size", "codec", "compression", "tls-ca", "async", "connection-per-call", "inline"}

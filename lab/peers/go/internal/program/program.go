@@ -224,7 +224,7 @@ func (p Peer) check(codec string, tuned, secure bool) error {
 
 func (p Peer) checkNetwork(unix bool) error {
 	if unix && !p.Unix {
-		return usageError{errors.New("Unix sockets are not there yet")}
+		return usageError{errors.New("a Unix socket is not there yet")}
 	}
 	return nil
 }

@@ -1,0 +1,4 @@
+package trunkcall
+
+// WaitingCalls is the number of a client's calls that wait for a slot.
+func WaitingCalls(c *Client) int { return int(c.waiting.Load()) }

@@ -1,0 +1,204 @@
+package trunkcall_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/trunkcall/trunkcall/go"
+	"github.com/trunkcall/trunkcall/go/internal/rawframe"
+	"github.com/trunkcall/trunkcall/go/wire"
+)
+
+// fewSlots is a server that allows few calls at once, and a client with the
+// given bound on those that wait.
+func fewSlots(t *testing.T, calls uint32, waiting int, handlers ...trunkcall.Handler) *trunkcall.Client {
+	_, target := serve(t, serverOptions{trunkcall.WithLimits(trunkcall.Limits{Calls: calls})}, append(standard(), handlers...)...)
+	return dial(t, target, trunkcall.WithWaitingCalls(waiting))
+}
+
+func TestCallsBeyondTheSlotsWaitInABoundedQueue(t *testing.T) {
+	g := newGate(t)
+	const slots, waiting = 3, 4
+	c := fewSlots(t, slots, waiting, g.handler())
+	ended := make(chan error, slots+waiting)
+	call := func() {
+		for {
+			_, err := block.Call(soon(t), c, text(""))
+			if s := trunkcall.StatusOf(err); s != nil && s.Code == trunkcall.ResourceExhausted {
+				continue // the probe below stood in the queue at that moment
+			}
+			ended <- err
+			return
+		}
+	}
+	for range slots {
+		go call()
+		g.await(t)
+	}
+	for range waiting {
+		go call()
+	}
+	eventually(t, "they wait", func() bool { return trunkcall.WaitingCalls(c) == waiting })
+	_, err := block.Call(soon(t), c, text(""))
+	wantsText(t, wants(t, err, trunkcall.ResourceExhausted, trunkcall.NotSent).Message, "waiting calls", "4")
+	_, err = chat.Open(soon(t), c)
+	wants(t, err, trunkcall.ResourceExhausted, trunkcall.NotSent)
+	if len(g.entered) != 0 || len(ended) != 0 {
+		t.Fatal("a waiting call went on")
+	}
+	g.open()
+	for range slots + waiting {
+		if err := receive(t, ended, "answer"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mustEcho(t, c, "room again")
+}
+
+func TestWaitingCallsAreOpenedInOrder(t *testing.T) {
+	l := rawframe.Listen(t)
+	c := trunkcall.NewClient(l.Target())
+	defer c.Close()
+	const waiting = 8
+	var all sync.WaitGroup
+	call := func(i int) {
+		all.Go(func() {
+			if out, err := echo.Call(soon(t), c, numbered(i, 0)); err != nil || number(out) != i {
+				t.Errorf("call %d: %v, %v", i, out, err)
+			}
+		})
+	}
+	call(0)
+	p := l.Next()
+	p.Greet(func(p *wire.Preface) { p.Settings.Calls = 1 })
+	f := p.Await(wire.Call)
+	for i := 1; i <= waiting; i++ {
+		before := trunkcall.WaitingCalls(c)
+		call(i)
+		eventually(t, "the call waits", func() bool { return trunkcall.WaitingCalls(c) == before+1 })
+	}
+	for i := range waiting + 1 {
+		got := &payload{}
+		if err := got.UnmarshalVT(f.Body); err != nil || number(got) != i {
+			t.Fatalf("%v: call %d came when %d was due", err, number(got), i)
+		}
+		p.Send(rawframe.Result(f.Stream, f.Body))
+		if i < waiting {
+			f = p.Await(wire.Call)
+		}
+	}
+	all.Wait()
+}
+
+func TestACancelledWaiterGivesItsPlaceUp(t *testing.T) {
+	g := newGate(t)
+	c := fewSlots(t, 1, 10, g.handler())
+	ended := make(chan error, 10)
+	call := func(ctx context.Context) {
+		_, err := block.Call(ctx, c, text(""))
+		ended <- err
+	}
+	go call(soon(t))
+	g.await(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	for range 5 {
+		go call(ctx)
+	}
+	eventually(t, "they wait", func() bool { return trunkcall.WaitingCalls(c) == 5 })
+	go call(soon(t))
+	eventually(t, "it waits", func() bool { return trunkcall.WaitingCalls(c) == 6 })
+	cancel()
+	for range 5 {
+		wants(t, receive(t, ended, "status"), trunkcall.Canceled, trunkcall.NotSent)
+	}
+	if n := trunkcall.WaitingCalls(c); n != 1 {
+		t.Fatalf("%d wait", n)
+	}
+	g.open()
+	for range 2 {
+		if err := receive(t, ended, "status"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestWaitersGoOnWhenTheirConnectionIsLost(t *testing.T) {
+	l := rawframe.Listen(t)
+	c := trunkcall.NewClient(l.Target())
+	defer c.Close()
+	ended := make(chan error, 3)
+	call := func() {
+		_, err := echo.Call(soon(t), c, text("x"), trunkcall.WaitForReady())
+		ended <- err
+	}
+	go call()
+	p := l.Next()
+	p.Greet(func(p *wire.Preface) { p.Settings.Calls = 1 })
+	p.Await(wire.Call)
+	go call()
+	go call()
+	eventually(t, "they wait", func() bool { return trunkcall.WaitingCalls(c) == 2 })
+	p.Reset()
+	wants(t, receive(t, ended, "status"), trunkcall.Unavailable, trunkcall.DeliveryUnknown)
+	p = l.Next()
+	p.Greet()
+	for range 2 {
+		f := p.Await(wire.Call)
+		p.Send(rawframe.Result(f.Stream, f.Body))
+	}
+	for range 2 {
+		if err := receive(t, ended, "status"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Waiters that come and go while slots are freed must lose none of them.
+func TestNoSlotIsLostAmongCancelledWaiters(t *testing.T) {
+	c := fewSlots(t, 2, 1000)
+	var all sync.WaitGroup
+	for caller := range 12 {
+		all.Go(func() {
+			for i := range 300 {
+				ctx, cancel := within(time.Duration(20+(i*31+caller*17)%300) * time.Microsecond)
+				_, err := echo.Call(ctx, c, text("x"))
+				cancel()
+				if s := trunkcall.StatusOf(err); s != nil && s.Code != trunkcall.DeadlineExceeded {
+					t.Error(s)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if n := trunkcall.WaitingCalls(c); n != 0 {
+		t.Fatalf("%d wait", n)
+	}
+	ctx := soon(t)
+	for range 4 {
+		all.Go(func() {
+			if _, err := echo.Call(ctx, c, text("x")); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+}
+
+func TestAServerThatAllowsNoCallsMakesThemWait(t *testing.T) {
+	l := rawframe.Listen(t)
+	c := trunkcall.NewClient(l.Target())
+	defer c.Close()
+	connected := make(chan error, 1)
+	go func() { connected <- c.Connect(soon(t)) }()
+	p := l.Next()
+	p.Greet(func(p *wire.Preface) { p.Settings.Calls = 0 })
+	if err := receive(t, connected, "connection"); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := within(20 * time.Millisecond)
+	defer cancel()
+	_, err := echo.Call(ctx, c, text(""))
+	wants(t, err, trunkcall.DeadlineExceeded, trunkcall.NotSent)
+}
