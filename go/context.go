@@ -24,12 +24,13 @@ func WithMetadata(ctx context.Context, m Metadata) context.Context {
 	if before := outgoing(ctx); len(before) > 0 {
 		m = append(before[:len(before):len(before)], m...)
 	}
-	return context.WithValue(ctx, metadataKey{}, m)
+	// Without room to spare: what interceptors add goes elsewhere.
+	return context.WithValue(ctx, metadataKey{}, m[:len(m):len(m)])
 }
 
 func outgoing(ctx context.Context) Metadata {
 	m, _ := ctx.Value(metadataKey{}).(Metadata)
-	return m
+	return m[:len(m):len(m)] // what is added to it later is not the context's
 }
 
 type callKey struct{}

@@ -28,6 +28,8 @@ type ServerCall struct {
 
 	sizeHint int // of the next message that a streaming handler sends: the last one's
 
+	fault *Status // what was wrong with a request that could not be decoded
+
 	mu         sync.Mutex
 	header     Metadata
 	trailer    Metadata
@@ -110,9 +112,20 @@ func (c *ServerCall) Decode(request any) error {
 	err := c.codec.Decode(m.Payload, request)
 	m.Free()
 	if err != nil {
-		return Errorf(InvalidArgument, "the request is not a valid %s message: %v", c.codec.Name(), err)
+		return c.undecodable(err)
 	}
 	return nil
+}
+
+// undecodable is the status of a call whose request cannot be read. Where that
+// is the only one, the handler has not begun.
+func (c *ServerCall) undecodable(err error) error {
+	c.fault = Errorf(InvalidArgument, "the request is not a valid %s message: %v", c.codec.Name(), err)
+	c.fault.Delivery = DeliveryUnknown
+	if c.stream.Whole {
+		c.fault.Delivery = Refused
+	}
+	return c.fault
 }
 
 // Intercepted reports whether the server has interceptors, which Intercept
@@ -155,9 +168,10 @@ func (c *ServerCall) adopt(call *Call) error {
 // Serve runs the handler of a call on a worker.
 func (s serverConnections) Serve(w *transport.Worker, st *transport.Stream) {
 	c := st.Owner.(*ServerCall) //nolint:forcetypeassert // Accept sets nothing else
+	returned := false
 	defer func() {
 		s.running.Add(-1)
-		if p := recover(); p != nil {
+		if p := recover(); !returned { // p is nil when the handler ended its goroutine
 			s.options.log(slog.LevelError, "handler panicked", "method", c.handler.Method.Name,
 				"panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 			// What a panic says is for the log: it may hold secrets.
@@ -173,6 +187,7 @@ func (s serverConnections) Serve(w *transport.Worker, st *transport.Stream) {
 		err = c.serveStream()
 	}
 	c.finish(w, response, err)
+	returned = true
 }
 
 func (c *ServerCall) serveStream() error {
@@ -209,6 +224,9 @@ func (c *ServerCall) finish(w *transport.Worker, response any, err error) {
 	}
 	if err != nil {
 		endingOf(&w.Ending, err)
+		if c.fault != nil && StatusOf(err) == c.fault {
+			w.Ending.Delivery = c.fault.Delivery
+		}
 		return
 	}
 	w.Ending.HasMessage = c.handler.Unary != nil
@@ -259,7 +277,7 @@ func (s *serverStream) Receive(message any) error {
 	err = c.codec.Decode(m.Payload, message)
 	m.Free()
 	if err != nil {
-		return Errorf(InvalidArgument, "the request is not a valid %s message: %v", c.codec.Name(), err)
+		return c.undecodable(err)
 	}
 	return nil
 }

@@ -57,6 +57,18 @@ func TestCallsBeyondTheSlotsWaitInABoundedQueue(t *testing.T) {
 	mustEcho(t, c, "room again")
 }
 
+// oneSlot connects a client to a raw server that allows one call at a time.
+func oneSlot(t *testing.T, l *rawframe.Listener, c *trunkcall.Client) *rawframe.Peer {
+	connected := make(chan error, 1)
+	go func() { connected <- c.Connect(soon(t)) }()
+	p := l.Next()
+	p.Greet(func(p *wire.Preface) { p.Settings.Calls = 1 })
+	if err := receive(t, connected, "connection"); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
 func TestWaitingCallsAreOpenedInOrder(t *testing.T) {
 	l := rawframe.Listen(t)
 	c := trunkcall.NewClient(l.Target())
@@ -70,9 +82,8 @@ func TestWaitingCallsAreOpenedInOrder(t *testing.T) {
 			}
 		})
 	}
+	p := oneSlot(t, l, c)
 	call(0)
-	p := l.Next()
-	p.Greet(func(p *wire.Preface) { p.Settings.Calls = 1 })
 	f := p.Await(wire.Call)
 	for i := 1; i <= waiting; i++ {
 		before := trunkcall.WaitingCalls(c)
@@ -81,10 +92,10 @@ func TestWaitingCallsAreOpenedInOrder(t *testing.T) {
 	}
 	for i := range waiting + 1 {
 		got := &payload{}
-		if err := got.UnmarshalVT(f.Body); err != nil || number(got) != i {
+		if err := got.UnmarshalVT(f.Message(t)); err != nil || number(got) != i {
 			t.Fatalf("%v: call %d came when %d was due", err, number(got), i)
 		}
-		p.Send(rawframe.Result(f.Stream, f.Body))
+		p.Send(rawframe.Result(f.Stream, f.Message(t)))
 		if i < waiting {
 			f = p.Await(wire.Call)
 		}
@@ -137,6 +148,9 @@ func TestWaitersGoOnWhenTheirConnectionIsLost(t *testing.T) {
 	p := l.Next()
 	p.Greet(func(p *wire.Preface) { p.Settings.Calls = 1 })
 	p.Await(wire.Call)
+	if err := c.Connect(soon(t)); err != nil { // the client knows the limit
+		t.Fatal(err)
+	}
 	go call()
 	go call()
 	eventually(t, "they wait", func() bool { return trunkcall.WaitingCalls(c) == 2 })
@@ -146,7 +160,7 @@ func TestWaitersGoOnWhenTheirConnectionIsLost(t *testing.T) {
 	p.Greet()
 	for range 2 {
 		f := p.Await(wire.Call)
-		p.Send(rawframe.Result(f.Stream, f.Body))
+		p.Send(rawframe.Result(f.Stream, f.Message(t)))
 	}
 	for range 2 {
 		if err := receive(t, ended, "status"); err != nil {

@@ -28,6 +28,7 @@ type Worker struct {
 	pool    *Pool
 	work    chan *Conn
 	watched watched
+	serving *Stream // the call whose handler runs
 
 	// Scratch is for Handler.Serve to build an answer in.
 	Scratch []byte
@@ -63,6 +64,7 @@ func (p *Pool) Close() {
 }
 
 func (w *Worker) loop(c *Conn) {
+	defer w.bequeath()
 	for c != nil {
 		w.serve(c)
 		p := w.pool
@@ -74,6 +76,25 @@ func (w *Worker) loop(c *Conn) {
 		p.idle = append(p.idle, w)
 		p.mu.Unlock()
 		c = <-w.work
+	}
+}
+
+// bequeath has another goroutine carry on when a handler has ended this one
+// (runtime.Goexit, which a test's FailNow calls): only its own call is harmed.
+func (w *Worker) bequeath() {
+	st := w.serving
+	if st == nil {
+		return
+	}
+	w.watched.conn.Store(nil)
+	c := st.conn
+	c.mu.Lock()
+	c.finishLocked(w, st)
+	help := !c.helperPending
+	c.helperPending = true
+	c.unlock()
+	if help {
+		c.config.Pool.run(c)
 	}
 }
 
@@ -100,7 +121,9 @@ func (w *Worker) serve(c *Conn) {
 			} else if help {
 				w.pool.run(c)
 			}
+			w.serving = st
 			c.config.Handler.Serve(w, st)
+			w.serving = nil
 			if watching {
 				w.watched.conn.Store(nil)
 			}

@@ -44,6 +44,16 @@ class GoCounts(unittest.TestCase):
         self.assertEqual(test.go_outcome(events(("skip", "", "")), 0).failed, 1)
 
 
+class Fuzzing(unittest.TestCase):
+    def test_the_end_of_the_time_is_no_failure(self):
+        self.assertTrue(test.TIME_UP.search("fuzz: x\n--- FAIL: FuzzA (5.08s)\n    context deadline exceeded\nFAIL\nexit status 1\n"))
+
+    def test_a_failing_input_is(self):
+        found = "--- FAIL: FuzzA (1.00s)\n    --- FAIL: FuzzA (0.00s)\n        a_test.go:1: context deadline exceeded\n"
+        self.assertFalse(test.TIME_UP.search(found + "    Failing input written to testdata/fuzz/FuzzA/1\nFAIL\n"))
+        self.assertFalse(test.TIME_UP.search("--- FAIL: FuzzA (9.0s)\n    fuzzing process hung or terminated unexpectedly\nFAIL\n"))
+
+
 class Floors(unittest.TestCase):
     def faults(self, path: str, *imports: str, of_tests: tuple[str, ...] = ()) -> int:
         package = {"ImportPath": MODULE + path, "Imports": list(imports), "XTestImports": list(of_tests)}

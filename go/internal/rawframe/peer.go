@@ -194,6 +194,18 @@ func (p *Peer) AwaitResult(id wire.StreamID) (Frame, wire.Code, string) {
 	}
 }
 
+// Message is the payload of a CALL, DATA or RESULT with one message, behind
+// metadata and an inline name.
+func (f *Frame) Message(t testing.TB) []byte {
+	t.Helper()
+	settings := wire.DefaultSettings()
+	b, err := wire.ParseBody(&f.Header, f.Body, f.Flags&wire.FlagMore != 0, &settings)
+	if err != nil {
+		t.Fatalf("%v: %v", f.Type, err)
+	}
+	return b.Payload
+}
+
 // StatusText is the message of a RESULT that is a failure.
 func (f *Frame) StatusText(t testing.TB) string {
 	t.Helper()

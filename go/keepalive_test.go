@@ -1,0 +1,128 @@
+package trunkcall_test
+
+import (
+	"context"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/trunkcall/trunkcall/go"
+	"github.com/trunkcall/trunkcall/go/internal/rawframe"
+	"github.com/trunkcall/trunkcall/go/wire"
+)
+
+// quick asks for a sign of life early and often; the raw peers of these tests
+// allow it.
+func quick() trunkcall.Option {
+	return trunkcall.WithKeepalive(20*time.Millisecond, 50*time.Millisecond)
+}
+
+func often(p *wire.Preface) { p.Settings.MinPingInterval = 1 }
+
+func TestAServerThatFallsSilentIsGivenUp(t *testing.T) {
+	l := rawframe.Listen(t)
+	c := trunkcall.NewClient(l.Target(), quick())
+	defer c.Close()
+	ended := make(chan error, 1)
+	began := time.Now()
+	go func() {
+		_, err := echo.Call(soon(t), c, text("x"))
+		ended <- err
+	}()
+	p := l.Next()
+	p.Greet(often)
+	s := wants(t, receive(t, ended, "status"), trunkcall.Unavailable, trunkcall.DeliveryUnknown)
+	if took := time.Since(began); took > tardy {
+		t.Errorf("it took %v", took)
+	}
+	wantsText(t, s.Message, l.Target(), "silent")
+	p.ExpectViolation(wire.ErrSilence, wire.GoAwayPeerSilent)
+}
+
+func TestAPeerThatAnswersPingsIsKept(t *testing.T) {
+	l := rawframe.Listen(t)
+	c := trunkcall.NewClient(l.Target(), quick())
+	defer c.Close()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := echo.Call(soon(t), c, text("x"))
+		ended <- err
+	}()
+	p := l.Next()
+	p.Greet(often)
+	call := p.Await(wire.Call)
+	for range 20 { // for far longer than the two times together
+		ping := p.Await(wire.Ping)
+		p.Send(rawframe.Ping(wire.FlagAck, ping.Word))
+	}
+	p.Send(rawframe.Result(call.Stream, call.Message(t)))
+	if err := receive(t, ended, "answer"); err != nil {
+		t.Fatal(err)
+	}
+	_ = p.Close()
+}
+
+func TestAClientThatFallsSilentIsGivenUp(t *testing.T) {
+	g := newGate(t)
+	_, target := serve(t, serverOptions{quick()}, append(standard(), g.handler())...)
+	p := rawframe.Dial(t, target)
+	p.Greet(often)
+	p.Send(rawframe.Define(1, "/test.Service/Block"), rawframe.Call(1, 1, 1, nil))
+	handler := g.await(t)
+	<-handler.Done()
+	p.ExpectViolation(wire.ErrSilence, wire.GoAwayPeerSilent)
+}
+
+// A peer that reads nothing: what is written to it piles up in its socket and
+// then in the sender, which is bounded, until the peer is given up.
+func TestAClientThatStopsReadingIsGivenUp(t *testing.T) {
+	method := trunkcall.ServerStream[payload, payload]("/test.Service/Endless")
+	stopped := make(chan error, 1)
+	_, target := serve(t, serverOptions{quick()}, method.Handler(
+		func(_ context.Context, _ *payload, out *trunkcall.Sender[payload]) error {
+			for {
+				if err := out.Send(&payload{Data: make([]byte, 32<<10)}); err != nil {
+					stopped <- err
+					return err
+				}
+			}
+		}))
+	p := rawframe.Dial(t, target)
+	_ = p.Conn.(*net.TCPConn).SetReadBuffer(4096)
+	p.Greet(often, func(p *wire.Preface) { p.Settings.Window = wire.MaxWindow })
+	p.Send(rawframe.Define(1, "/test.Service/Endless"), rawframe.Call(1, 1, 1, nil))
+	if s := trunkcall.StatusOf(receive(t, stopped, "end of the stream")); s.Code != trunkcall.Canceled {
+		t.Fatal(s)
+	}
+}
+
+// A client whose server neither reads nor answers.
+func TestAServerThatStopsReadingIsGivenUp(t *testing.T) {
+	l := rawframe.Listen(t)
+	c := trunkcall.NewClient(l.Target(), quick())
+	defer c.Close()
+	ended := make(chan error, 64)
+	for range cap(ended) {
+		go func() {
+			_, err := echo.Call(soon(t), c, &payload{Data: make([]byte, 1<<20)})
+			ended <- err
+		}()
+	}
+	p := l.Next()
+	_ = p.Conn.(*net.TCPConn).SetReadBuffer(4096)
+	p.Greet(often)
+	_ = l.Close()
+	for range cap(ended) {
+		s := trunkcall.StatusOf(receive(t, ended, "status"))
+		if s == nil || s.Code != trunkcall.Unavailable {
+			t.Fatal(s)
+		}
+	}
+}
+
+func TestKeepaliveCanBeTurnedOff(t *testing.T) {
+	s, target := serve(t, serverOptions{trunkcall.WithKeepalive(0, 0)}, standard()...)
+	c := dial(t, target, trunkcall.WithKeepalive(0, 0))
+	mustEcho(t, c, "x")
+	_ = s
+}
