@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/trunkcall/trunkcall/go"
 	"github.com/trunkcall/trunkcall/go/internal/rawframe"
@@ -46,9 +47,21 @@ func TestErrorsOfDiallingNameTheirCause(t *testing.T) {
 		dialError(t, l.Target(), nil, "connection refused")
 	})
 	t.Run("an HTTP server", func(t *testing.T) {
-		s := httptest.NewServer(http.NotFoundHandler())
+		s := httptest.NewUnstartedServer(http.NotFoundHandler())
+		s.Config.ReadHeaderTimeout = 20 * time.Millisecond // it waits for a line's end
+		s.Start()
 		defer s.Close()
-		dialError(t, strings.TrimPrefix(s.URL, "http://"), nil, "not a Trunkcall server")
+		dialError(t, strings.TrimPrefix(s.URL, "http://"), nil, "not", "a Trunkcall server")
+	})
+	t.Run("a server that says nothing", func(t *testing.T) {
+		l := rawframe.Listen(t)
+		ctx, cancel := within(50 * time.Millisecond)
+		defer cancel()
+		_, err := trunkcall.Dial(ctx, l.Target())
+		if err == nil {
+			t.Fatal("connected")
+		}
+		wantsText(t, err.Error(), l.Target(), "does not answer as a Trunkcall server")
 	})
 	t.Run("a server that closes at once", func(t *testing.T) {
 		target := answering(t, nil)

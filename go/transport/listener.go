@@ -2,6 +2,7 @@ package transport
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -27,6 +28,8 @@ type Listener struct {
 	// AllowClear.
 	TLS        *tls.Config
 	AllowClear bool
+	// Patience is used in place of HandshakeTimeout unless it is 0.
+	Patience time.Duration
 	// Native is given each connection that speaks Trunkcall, with the bytes
 	// that were read already.
 	Native func(socket net.Conn, prefix []byte)
@@ -126,10 +129,12 @@ func (l *Listener) refuse(remote net.Addr, err error) {
 	}
 }
 
+func (l *Listener) patience() time.Duration { return cmp.Or(l.Patience, HandshakeTimeout) }
+
 const tlsHandshakeRecord = 0x16
 
 func (l *Listener) identify(socket net.Conn) (prefix []byte, final net.Conn, err error) {
-	_ = socket.SetDeadline(time.Now().Add(HandshakeTimeout))
+	_ = socket.SetDeadline(time.Now().Add(l.patience()))
 	if prefix, err = readMagic(socket); err != nil {
 		return nil, nil, err
 	}
@@ -162,7 +167,7 @@ func (l *Listener) identify(socket net.Conn) (prefix []byte, final net.Conn, err
 
 func (l *Listener) secure(socket net.Conn, prefix []byte) (net.Conn, error) {
 	secure := tls.Server(&prefixed{Conn: socket, prefix: prefix}, l.TLS)
-	ctx, cancel := context.WithTimeout(context.Background(), HandshakeTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), l.patience())
 	defer cancel()
 	if err := secure.HandshakeContext(ctx); err != nil {
 		return nil, fmt.Errorf("TLS handshake: %w", err)

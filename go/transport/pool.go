@@ -30,6 +30,8 @@ type Worker struct {
 	watched watched
 	serving *Stream // the call whose handler runs
 
+	finished int64 // when the last one was done
+
 	// Scratch is for Handler.Serve to build an answer in.
 	Scratch []byte
 	// Ending is where Handler.Serve leaves how the call ended.
@@ -104,16 +106,15 @@ func (w *Worker) bequeath() {
 // Before a handler runs, another goroutine is on its way (helperPending) if
 // anything but that handler is left to do. So a handler that takes long holds
 // up neither reading, nor other calls, nor answers; and while handlers are
-// quick, one goroutine does it all without a switch in between. When nothing
-// is left but to read on, and the method has been quick so far, the helper is
-// called only if the handler turns out not to be (watch.go).
+// quick, one goroutine does it all without a switch in between. For a method
+// that has been quick so far, the helper is called only if a handler turns out
+// not to be (watch.go).
 func (w *Worker) serve(c *Conn) {
 	c.mu.Lock()
 	c.helperPending = false
 	for !c.closed {
 		if st := c.nextLocked(); st != nil {
-			alone := c.queueHead == len(c.queue) && !c.session.HasOutput()
-			watching := alone && !c.reading && !c.helperPending && st.Pace.quick()
+			watching := !c.helperPending && st.Pace.quick()
 			help := !watching && st.Pace != nil && c.wantHelperLocked()
 			c.unlock()
 			if watching {
@@ -128,10 +129,9 @@ func (w *Worker) serve(c *Conn) {
 				w.watched.conn.Store(nil)
 			}
 			c.mu.Lock()
-			took := c.finishLocked(w, st)
-			if alone {
-				st.Pace.note(took)
-			}
+			began := max(w.finished, st.arrived)
+			w.finished = c.finishLocked(w, st)
+			st.Pace.note(w.finished - began)
 			continue
 		}
 		if c.session.HasOutput() && !c.flushing && !c.scheduled {
@@ -201,14 +201,12 @@ func (c *Conn) wantHelperLocked() bool {
 	return c.helperPending
 }
 
-// finishLocked sends the answer of a call and returns the nanoseconds since
-// the call was read.
-func (c *Conn) finishLocked(w *Worker, st *Stream) (took int64) {
+// finishLocked sends the answer of a call and returns the time.
+func (c *Conn) finishLocked(w *Worker, st *Stream) (now int64) {
 	st.dropInbox()
-	now := clock()
-	took = now - st.arrived
+	now = clock()
 	if !c.closed && st.Open() {
-		w.Ending.ServerTime = wire.Remaining(took)
+		w.Ending.ServerTime = wire.Remaining(now - st.arrived)
 		if c.session.Finish(&st.Stream, &w.Ending) {
 			w.Scratch = nil // it is the session's now
 		}
@@ -217,5 +215,5 @@ func (c *Conn) finishLocked(w *Worker, st *Stream) (took int64) {
 		}
 	}
 	w.Ending = wire.Ending{}
-	return took
+	return now
 }

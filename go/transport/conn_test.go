@@ -1,0 +1,253 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/trunkcall/trunkcall/go/wire"
+)
+
+func TestCallsAreAnsweredOneByOneAndTogether(t *testing.T) {
+	p := newPair(t, echoBack)
+	for range 300 {
+		p.mustEcho(t, "alone")
+	}
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() {
+			for range 20 {
+				p.mustEcho(t, "together")
+			}
+		})
+	}
+	all.Wait()
+	if opened, served := p.caller.Counts(); opened != 0 || served != 0 {
+		t.Fatal(opened, served)
+	}
+}
+
+// A method counts as quick, its handler is watched over, and then it blocks:
+// the connection gets another goroutine and the next call its answer.
+func TestAWatchedHandlerThatBlocksIsRelieved(t *testing.T) {
+	leave, entered := make(chan struct{}), make(chan struct{}, 10)
+	p := newPair(t, func(w *Worker, st *Stream) {
+		if m := string(st.inbox[0].Payload); m == "block" {
+			entered <- struct{}{}
+			<-leave
+		}
+		echoBack(w, st)
+	})
+	for range 20 {
+		p.mustEcho(t, "quick")
+		p.below.pace.score.Store(topScore) // whatever this machine took for it
+		ended := make(chan string, 1)
+		go func() {
+			_, answer := p.call(t, soon(t), "block")
+			ended <- answer
+		}()
+		receive(t, entered, "handler")
+		p.mustEcho(t, "beside")
+		p.mustEcho(t, "beside")
+		leave <- struct{}{}
+		if answer := receive(t, ended, "answer"); answer != "block" {
+			t.Fatal(answer)
+		}
+	}
+}
+
+// The same when the connection ends while nobody reads it.
+func TestAWatchedHandlerIsToldOfTheEnd(t *testing.T) {
+	entered := make(chan *Stream, 1)
+	leave := make(chan struct{})
+	p := newPair(t, func(w *Worker, st *Stream) {
+		entered <- st
+		<-leave
+		echoBack(w, st)
+	})
+	p.below.pace.score.Store(topScore)
+	ended := make(chan wire.Ending, 1)
+	go func() {
+		e, _ := p.call(t, soon(t), "x")
+		ended <- e
+	}()
+	receive(t, entered, "handler")
+	p.caller.Close(errors.New("enough"))
+	if code := receive(t, p.below.stopped, "cancellation"); code != wire.Canceled {
+		t.Fatal(code)
+	}
+	receive(t, p.below.closed, "end of the connection")
+	close(leave)
+	if e := receive(t, ended, "status"); e.Code != wire.Unavailable || e.Delivery != wire.DeliveryUnknown {
+		t.Fatal(e)
+	}
+}
+
+func TestPaceForgivesSlowly(t *testing.T) {
+	p := &Pace{}
+	for range quickScore {
+		if p.quick() {
+			t.Fatal("quick too early")
+		}
+		p.note(1000)
+	}
+	if !p.quick() {
+		t.Fatal("not quick")
+	}
+	p.note(quickNanoseconds + 1)
+	for range slowPenalty {
+		if p.quick() {
+			t.Fatal("forgiven too early")
+		}
+		p.note(1000)
+	}
+	if !p.quick() {
+		t.Fatal("never forgiven")
+	}
+	var none *Pace
+	none.note(1)
+	if none.quick() {
+		t.Fatal("a method without a pace is quick")
+	}
+}
+
+// The watchman leaves when nothing is to be watched and is called again.
+func TestTheWatchmanComesAndGoes(t *testing.T) {
+	p := newPair(t, echoBack)
+	for range 3 {
+		p.below.pace.score.Store(topScore)
+		for range 50 {
+			p.mustEcho(t, "x")
+		}
+		eventually(t, "the watchman leaves", func() bool { return !watchman.on.Load() })
+	}
+}
+
+func TestACallWhoseContextEndsWhileItReads(t *testing.T) {
+	leave := make(chan struct{})
+	p := newPair(t, func(w *Worker, st *Stream) {
+		if string(st.inbox[0].Payload) == "block" {
+			<-leave
+		}
+		echoBack(w, st)
+	})
+	for range 50 {
+		p.mustEcho(t, "x")
+		ctx, cancel := context.WithCancel(context.Background())
+		ended := make(chan wire.Ending, 1)
+		go func() {
+			e, _ := p.call(t, ctx, "block")
+			ended <- e
+		}()
+		cancel()
+		if e := receive(t, ended, "status"); e.Code != wire.Canceled {
+			t.Fatal(e)
+		}
+		p.mustEcho(t, "the connection lives")
+	}
+	close(leave)
+	p.mustEcho(t, "x")
+}
+
+func TestDrainAnswersWhatRunsAndThenCloses(t *testing.T) {
+	for name, joined := range map[string]func(*testing.T, func(*Worker, *Stream)) *pair{
+		"TCP": func(t *testing.T, serve func(*Worker, *Stream)) *pair { return newPair(t, serve) },
+		"memory": func(t *testing.T, serve func(*Worker, *Stream)) *pair {
+			near, far := MemoryPair("drain")
+			return join(t, near, far, serve)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			entered, leave := make(chan struct{}, 1), make(chan struct{})
+			p := joined(t, func(w *Worker, st *Stream) {
+				entered <- struct{}{}
+				<-leave
+				echoBack(w, st)
+			})
+			ended := make(chan string, 1)
+			go func() {
+				_, answer := p.call(t, soon(t), "x")
+				ended <- answer
+			}()
+			receive(t, entered, "handler")
+			p.callee.Drain("that is all")
+			if text := receive(t, p.above.away, "GOAWAY"); text != "that is all" {
+				t.Fatal(text)
+			}
+			out := &wire.Outgoing{Method: echoMethod, HasMessage: true, End: true}
+			if err := p.caller.Open(NewCall(true), out, false); !errors.Is(err, ErrDraining) {
+				t.Fatalf("a call on a draining connection: %v", err)
+			}
+			close(leave)
+			if answer := receive(t, ended, "answer"); answer != "x" {
+				t.Fatal(answer)
+			}
+			for _, end := range []*upper{p.above, p.below} {
+				if err := receive(t, end.closed, "end"); !Drained(err) && !errors.Is(err, io.EOF) {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func TestShutTellsThePeerAndEndsTheCalls(t *testing.T) {
+	entered := make(chan struct{}, 1)
+	leave := make(chan struct{})
+	p := newPair(t, func(w *Worker, st *Stream) { entered <- struct{}{}; <-leave; echoBack(w, st) })
+	defer close(leave)
+	ended := make(chan wire.Ending, 1)
+	go func() {
+		e, _ := p.call(t, soon(t), "x")
+		ended <- e
+	}()
+	receive(t, entered, "handler")
+	p.caller.Shut(errors.New("closing time"))
+	if e := receive(t, ended, "status"); e.Code != wire.Canceled {
+		t.Fatal(e)
+	}
+	if text := receive(t, p.below.away, "GOAWAY"); !strings.Contains(text, "closing time") {
+		t.Fatal(text)
+	}
+	receive(t, p.below.stopped, "cancellation")
+	receive(t, p.above.closed, "end")
+	if err := p.caller.Open(NewCall(true), &wire.Outgoing{Method: echoMethod}, false); err == nil {
+		t.Fatal("a call on a closed connection")
+	}
+}
+
+// Calls that are lost before they were started are dropped: every call that was
+// accepted is either served or dropped, and once.
+func TestEveryAcceptedCallIsServedOrDropped(t *testing.T) {
+	for range 20 {
+		var served atomic.Int32
+		entered, leave := make(chan struct{}, 100), make(chan struct{})
+		p := newPair(t, func(w *Worker, st *Stream) {
+			served.Add(1)
+			entered <- struct{}{}
+			<-leave
+			echoBack(w, st)
+		})
+		var all sync.WaitGroup
+		for range 10 {
+			all.Go(func() {
+				call := NewCall(true)
+				if p.caller.Open(call, &wire.Outgoing{Method: echoMethod, HasMessage: true, End: true}, false) == nil {
+					call.Wait(context.Background())
+				}
+			})
+		}
+		receive(t, entered, "handler")
+		p.caller.Close(errors.New("lost"))
+		all.Wait()
+		receive(t, p.below.closed, "end")
+		close(leave)
+		eventually(t, "all are accounted for", func() bool {
+			return int(served.Load())+len(p.below.dropped) == int(p.below.accepted.Load())
+		})
+	}
+}

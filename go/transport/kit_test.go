@@ -1,0 +1,168 @@
+package transport
+
+import (
+	"context"
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/trunkcall/trunkcall/go/wire"
+)
+
+// What the tests of this package have in common: a floor above that serves
+// calls by a function, and pairs of connections.
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const long = 30 * time.Second
+
+func receive[T any](t testing.TB, from <-chan T, what string) T {
+	t.Helper()
+	select {
+	case v := <-from:
+		return v
+	case <-time.After(long):
+		t.Fatalf("no %s", what)
+		panic("unreachable")
+	}
+}
+
+func eventually(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(long); !holds(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("never: %s", what)
+		}
+	}
+}
+
+func soon(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), long)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// upper is a floor above. serve runs each call and says how it ended.
+type upper struct {
+	serve func(w *Worker, st *Stream)
+	whole bool
+	pace  *Pace
+
+	accepted atomic.Int32
+
+	ready   chan struct{}
+	closed  chan error
+	dropped chan struct{}
+	stopped chan wire.Code
+	away    chan string
+}
+
+func newUpper(serve func(w *Worker, st *Stream)) *upper {
+	return &upper{
+		serve: serve, whole: true, pace: &Pace{}, ready: make(chan struct{}, 10), closed: make(chan error, 10),
+		dropped: make(chan struct{}, 100), stopped: make(chan wire.Code, 100), away: make(chan string, 10),
+	}
+}
+
+func (u *upper) Accept(*Conn, *wire.Incoming) (*Stream, *wire.Refusal) {
+	if u.serve == nil {
+		return nil, &wire.Refusal{Code: wire.Unimplemented, Message: "nothing is served here"}
+	}
+	u.accepted.Add(1)
+	st := &Stream{Whole: u.whole, Pace: u.pace}
+	st.Init(u)
+	return st, nil
+}
+
+func (u *upper) Serve(w *Worker, st *Stream)             { u.serve(w, st) }
+func (u *upper) Dropped(*Stream)                         { u.dropped <- struct{}{} }
+func (u *upper) Stopped(_ *Stream, code wire.Code)       { u.stopped <- code }
+func (u *upper) Ready(*Conn, *wire.Preface)              { u.ready <- struct{}{} }
+func (u *upper) GoesAway(_ *Conn, _ uint32, text string) { u.away <- text }
+func (u *upper) Closed(_ *Conn, err error)               { u.closed <- err }
+func (u *upper) config(pool *Pool, change ...func(*Config)) *Config {
+	c := &Config{Handler: u, Pool: pool, Local: wire.DefaultSettings(), MaxWindow: 4 << 20}
+	for _, f := range change {
+		f(c)
+	}
+	return c
+}
+
+// echoBack answers a whole call with its request.
+func echoBack(w *Worker, st *Stream) {
+	m, _ := st.TakeFirst()
+	w.Scratch = append(w.Scratch[:0], m.Payload...)
+	m.Free()
+	w.Ending.HasMessage, w.Ending.Payload = true, w.Scratch
+}
+
+// pair is two connections joined by a socket.
+type pair struct {
+	caller, callee *Conn
+	above, below   *upper // of the caller and of the callee
+}
+
+// sockets returns the two ends of a TCP connection.
+func sockets(t testing.TB) (near, far net.Conn) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if near, err = net.Dial("tcp", l.Addr().String()); err != nil {
+		t.Fatal(err)
+	}
+	if far, err = l.Accept(); err != nil {
+		t.Fatal(err)
+	}
+	return near, far
+}
+
+func newPair(t testing.TB, serve func(w *Worker, st *Stream), change ...func(*Config)) *pair {
+	t.Helper()
+	near, far := sockets(t)
+	return join(t, near, far, serve, change...)
+}
+
+func join(t testing.TB, near, far net.Conn, serve func(w *Worker, st *Stream), change ...func(*Config)) *pair {
+	t.Helper()
+	p := &pair{above: newUpper(nil), below: newUpper(serve)}
+	pools := [2]*Pool{{}, {}}
+	p.callee = NewConn(p.below.config(pools[1], change...), far, true, nil, nil)
+	p.caller = NewConn(p.above.config(pools[0], change...), near, false, nil, nil)
+	t.Cleanup(func() {
+		p.caller.Close(net.ErrClosed)
+		p.callee.Close(net.ErrClosed)
+		pools[0].Close()
+		pools[1].Close()
+	})
+	receive(t, p.above.ready, "preface")
+	return p
+}
+
+var echoMethod = wire.Method{Name: "/test.Service/Echo", Index: 0}
+
+// call makes one unary call and returns how it ended, with its answer.
+func (p *pair) call(t testing.TB, ctx context.Context, request string) (wire.Ending, string) { //nolint:revive // t first, as everywhere in tests
+	t.Helper()
+	call := NewCall(true)
+	out := &wire.Outgoing{Method: echoMethod, Payload: []byte(request), HasMessage: true, End: true}
+	if err := p.caller.Open(call, out, false); err != nil {
+		t.Fatal(err)
+	}
+	if !call.Wait(ctx) {
+		call.GiveUp(wire.CancelGivenUp, &wire.Ending{Code: wire.Canceled, Delivery: wire.DeliveryUnknown})
+	}
+	return call.Ending, string(call.Ending.Payload)
+}
+
+func (p *pair) mustEcho(t testing.TB, request string) {
+	t.Helper()
+	if e, answer := p.call(t, soon(t), request); e.Code != wire.OK || answer != request {
+		t.Fatalf("%v %q, answer %q, want %q", e.Code, e.Message, answer, request)
+	}
+}
