@@ -126,55 +126,6 @@ func (c *Client) Target() string { return c.target }
 // Secure reports whether the client uses TLS.
 func (c *Client) Secure() bool { return c.options.tls != nil }
 
-// CallOption configures one call.
-type CallOption interface{ applyCall(*callOptions) }
-
-type callOptions struct {
-	header, trailer *Metadata
-	peer            *Peer
-	codec           Codec
-	waitForReady    bool
-	maxReceive      int
-}
-
-type callOption func(*callOptions)
-
-func (f callOption) applyCall(o *callOptions) { f(o) }
-
-// Header has the metadata that came ahead of a unary call's answer stored.
-func Header(m *Metadata) CallOption { return callOption(func(o *callOptions) { o.header = m }) }
-
-// Trailer has the metadata that came with the end of a unary call stored.
-func Trailer(m *Metadata) CallOption { return callOption(func(o *callOptions) { o.trailer = m }) }
-
-// ServedBy has the other end of a unary call stored.
-func ServedBy(p *Peer) CallOption { return callOption(func(o *callOptions) { o.peer = p }) }
-
-// CallCodec has the call use another codec than the client's.
-func CallCodec(codec Codec) CallOption { return callOption(func(o *callOptions) { o.codec = codec }) }
-
-// WaitForReady has the call wait for a connection until its context ends,
-// instead of failing when none can be opened.
-func WaitForReady() CallOption { return callOption(func(o *callOptions) { o.waitForReady = true }) }
-
-// MaxReceive bounds the answer's messages, in bytes, below the client's limit.
-func MaxReceive(bytes int) CallOption {
-	return callOption(func(o *callOptions) { o.maxReceive = bytes })
-}
-
-var noOptions callOptions
-
-func gather(options []CallOption) *callOptions {
-	if len(options) == 0 {
-		return &noOptions
-	}
-	o := &callOptions{}
-	for _, option := range options {
-		option.applyCall(o)
-	}
-	return o
-}
-
 // Invoke calls a unary method by its name and fills in response. Typed methods
 // (Unary) do the same. The error is a *Status.
 func (c *Client) Invoke(ctx context.Context, method string, request, response any, options ...CallOption) error {
@@ -203,18 +154,6 @@ func (c *Client) invoke(ctx context.Context, t *target, request, response any, o
 		return StatusOf(err)
 	}
 	return nil
-}
-
-func (o *callOptions) store(header, trailer Metadata, p Peer) {
-	if o.header != nil {
-		*o.header = header
-	}
-	if o.trailer != nil {
-		*o.trailer = trailer
-	}
-	if o.peer != nil {
-		*o.peer = p
-	}
 }
 
 // unaryCall is what one unary call needs, used again by the next. It stays with

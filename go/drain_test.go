@@ -259,7 +259,7 @@ func TestAServersGoAwayMovesCallsToANewConnection(t *testing.T) {
 	old.Greet()
 	running := old.Await(wire.Call)
 	old.Send(rawframe.GoAway(wire.GoAwayDraining, "bye"), rawframe.GoAwayAck())
-	for old.Await(wire.GoAway).Flags&wire.FlagAck == 0 { //nolint:revive // until the client says that it opens no more
+	for old.Await(wire.GoAway).Flags&wire.FlagAck == 0 { // until the client says that it opens no more
 	}
 	go call()
 	fresh := l.Next()

@@ -74,7 +74,7 @@ func TestStockStubsOfEveryKind(t *testing.T) {
 	if err := both.CloseSend(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := both.Recv(); err != io.EOF { //nolint:errorlint // generated code's users compare like this
+	if _, err := both.Recv(); err != io.EOF { // generated code's users compare like this
 		t.Fatal(err)
 	}
 }
