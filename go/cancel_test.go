@@ -48,7 +48,7 @@ func TestACancelledCallerIsFreeAtOnceAndTheHandlerIsTold(t *testing.T) {
 	handler := g.await(t)
 	cancel()
 	wants(t, receive(t, ended, "status"), trunkcall.Canceled, trunkcall.DeliveryUnknown)
-	<-handler.Done()
+	ends(t, handler)
 	if !errors.Is(handler.Err(), context.Canceled) {
 		t.Error(handler.Err())
 	}

@@ -99,14 +99,14 @@ func TestDeadlinesTravelOnAndShrink(t *testing.T) {
 	if _, err := block.Call(ctx, c, text("")); err != nil {
 		t.Fatal(err)
 	}
-	first, second := <-seen, <-seen
+	first, second := receive(t, seen, "deadline"), receive(t, seen, "deadline")
 	if first > long || second > first || second < long-tardy {
 		t.Fatalf("of %v the first handler had %v, the second %v", long, first, second)
 	}
 	if _, err := block.Call(context.Background(), c, text("")); err != nil {
 		t.Fatal(err)
 	}
-	if !<-none || !<-none {
+	if !receive(t, none, "call") || !receive(t, none, "call") {
 		t.Fatal("a deadline came from nowhere")
 	}
 	// Beyond what the format can say the caller alone watches.
@@ -115,7 +115,7 @@ func TestDeadlinesTravelOnAndShrink(t *testing.T) {
 	if _, err := block.Call(far, c, text("")); err != nil {
 		t.Fatal(err)
 	}
-	if !<-none || !<-none {
+	if !receive(t, none, "call") || !receive(t, none, "call") {
 		t.Fatal("a deadline of three hours was cut")
 	}
 }
@@ -172,7 +172,7 @@ func TestTheServerEndsACallWhoseTimeHasRunOut(t *testing.T) {
 	if code != trunkcall.DeadlineExceeded || f.Flags&wire.FlagCut == 0 {
 		t.Fatalf("%v, flags %#x", code, f.Flags)
 	}
-	<-ctx.Done()
+	ends(t, ctx)
 	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		t.Fatal(ctx.Err())
 	}

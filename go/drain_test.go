@@ -158,7 +158,7 @@ func TestStopGivesAStuckHandlerUpWhenItsContextEnds(t *testing.T) {
 	wantsText(t, err.Error(), "1 running")
 	s2 := wants(t, receive(t, ended, "status"), trunkcall.Unavailable, trunkcall.DeliveryUnknown)
 	wantsText(t, s2.Message)
-	<-handler.Done()
+	ends(t, handler)
 }
 
 func TestAStoppedServerServesNoMore(t *testing.T) {
@@ -234,7 +234,7 @@ func TestHalfCloseIsToldFromLoss(t *testing.T) {
 	other.Send(rawframe.Define(1, "/test.Service/Block"), rawframe.Call(1, 1, 1, nil))
 	lost := g.await(t)
 	other.HalfClose()
-	<-lost.Done()
+	ends(t, lost)
 	if handler.Err() != nil {
 		t.Fatal("the announced half-close cancelled the handler")
 	}

@@ -69,7 +69,7 @@ func TestAClientThatFallsSilentIsGivenUp(t *testing.T) {
 	p.Greet(often)
 	p.Send(rawframe.Define(1, "/test.Service/Block"), rawframe.Call(1, 1, 1, nil))
 	handler := g.await(t)
-	<-handler.Done()
+	ends(t, handler)
 	p.ExpectViolation(wire.ErrSilence, wire.GoAwayPeerSilent)
 }
 

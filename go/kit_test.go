@@ -143,6 +143,16 @@ func receive[T any](t testing.TB, from <-chan T, what string) T {
 	}
 }
 
+// ends waits for a handler's context to end, no longer than a promise may take.
+func ends(t testing.TB, ctx context.Context) { //nolint:revive // t first, as everywhere in tests
+	t.Helper()
+	select {
+	case <-ctx.Done():
+	case <-time.After(tardy):
+		t.Fatal("the handler's context did not end")
+	}
+}
+
 // eventually waits for a condition that another goroutine brings about and
 // that nothing announces.
 func eventually(t testing.TB, what string, holds func() bool) {
