@@ -166,6 +166,8 @@ func TestAVersionMismatchNamesBothRanges(t *testing.T) {
 		ended <- err
 	}()
 	p := l.Next()
+	p.ReadPreface()
+	p.Await(wire.Call) // else it might not have been sent
 	p.Send(rawframe.Preface(func(p *wire.Preface) { p.Version, p.Highest = 7, 7 }))
 	p.HalfClose()
 	s := wants(t, receive(t, ended, "status"), trunkcall.Unavailable, trunkcall.Refused)

@@ -94,10 +94,12 @@ func (call *Call) Wait(ctx context.Context) bool {
 	}
 	if done == nil {
 		<-call.wake
+		call.conn.resumed()
 		return true
 	}
 	select {
 	case <-call.wake:
+		call.conn.resumed()
 		return true
 	case <-done:
 		return false
@@ -130,6 +132,7 @@ func (call *Call) GiveUp(reason uint32, ending *wire.Ending) {
 		c.unlock()
 		if call.unary {
 			<-call.wake // sent, or about to be
+			c.resumed()
 		}
 		return
 	}
@@ -142,6 +145,7 @@ func (call *Call) GiveUp(reason uint32, ending *wire.Ending) {
 	c.settle()
 	if woken {
 		<-call.wake // so that the next use does not find it
+		c.resumed()
 	}
 }
 

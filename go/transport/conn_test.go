@@ -44,7 +44,7 @@ func TestAWatchedHandlerThatBlocksIsRelieved(t *testing.T) {
 	})
 	for range 20 {
 		p.mustEcho(t, "quick")
-		p.below.pace.score.Store(topScore) // whatever this machine took for it
+		p.below.pace.mean.Store(1000) // whatever this machine took for it
 		ended := make(chan string, 1)
 		go func() {
 			_, answer := p.call(t, soon(t), "block")
@@ -69,7 +69,7 @@ func TestAWatchedHandlerIsToldOfTheEnd(t *testing.T) {
 		<-leave
 		echoBack(w, st)
 	})
-	p.below.pace.score.Store(topScore)
+	p.below.pace.mean.Store(1000)
 	ended := make(chan wire.Ending, 1)
 	go func() {
 		e, _ := p.call(t, soon(t), "x")
@@ -87,25 +87,29 @@ func TestAWatchedHandlerIsToldOfTheEnd(t *testing.T) {
 	}
 }
 
-func TestPaceForgivesSlowly(t *testing.T) {
+func TestPaceIsTheAverage(t *testing.T) {
 	p := &Pace{}
-	for range quickScore {
-		if p.quick() {
-			t.Fatal("quick too early")
+	settled := func(every int, took int64) bool {
+		for i := range 10 * paceWeight {
+			if p.note(1000); i%every == every-1 {
+				p.note(took)
+			}
 		}
-		p.note(1000)
+		return p.quick()
 	}
-	if !p.quick() {
-		t.Fatal("not quick")
+	if p.note(1000); p.quick() {
+		t.Fatal("quick from the start")
 	}
-	p.note(quickNanoseconds + 1)
-	for range slowPenalty {
-		if p.quick() {
-			t.Fatal("forgiven too early")
-		}
-		p.note(1000)
+	if !settled(1, 1000) {
+		t.Fatal("quick handlers do not count as quick")
 	}
-	if !p.quick() {
+	if !settled(10*paceWeight, 1e6) {
+		t.Fatal("one that was held up counts too much")
+	}
+	if settled(100, 2e6) {
+		t.Fatal("a method with one slow handler in a hundred counts as quick")
+	}
+	if !settled(1, 1000) {
 		t.Fatal("never forgiven")
 	}
 	var none *Pace
@@ -115,11 +119,69 @@ func TestPaceForgivesSlowly(t *testing.T) {
 	}
 }
 
+// While a caller that was woken does not run yet, others leave their frames to
+// it: it may bring more. If it brings none, it writes them all the same.
+func TestFramesThatWereLeftToAWokenCallerAreWritten(t *testing.T) {
+	p := newPair(t, echoBack)
+	p.mustEcho(t, "before")
+	p.caller.resuming.Add(1)
+	var all sync.WaitGroup
+	for _, text := range []string{"one", "two"} {
+		all.Go(func() { p.mustEcho(t, text) })
+	}
+	eventually(t, "both are left", func() bool {
+		p.caller.mu.Lock()
+		defer p.caller.mu.Unlock()
+		return p.caller.left.Load() && p.caller.session.OpenCalls() == 2
+	})
+	p.caller.resumed()
+	all.Wait()
+	if n := p.caller.resuming.Load(); n != 0 {
+		t.Fatalf("%d callers are thought to be on their way", n)
+	}
+}
+
+// Callers that come and go, with all that ends a call, leave nobody waiting.
+func TestCallersThatDoNotComeBackLeaveNobodyWaiting(t *testing.T) {
+	p := newPair(t, echoBack)
+	done := make(chan struct{})
+	defer close(done)
+	go func() {
+		for {
+			select {
+			case <-p.below.stopped:
+			case <-p.below.dropped:
+			case <-done:
+				return
+			}
+		}
+	}()
+	var all sync.WaitGroup
+	for i := range 64 {
+		all.Go(func() {
+			for n := range 20 + i {
+				ctx, cancel := context.WithCancel(soon(t))
+				if n%7 == 6 {
+					go cancel()
+				}
+				if e, _ := p.call(t, ctx, "x"); e.Code != wire.OK && e.Code != wire.Canceled {
+					t.Error(e)
+				}
+				cancel()
+			}
+		})
+	}
+	all.Wait()
+	if n := p.caller.resuming.Load(); n != 0 {
+		t.Fatalf("%d callers are thought to be on their way", n)
+	}
+}
+
 // The watchman leaves when nothing is to be watched and is called again.
 func TestTheWatchmanComesAndGoes(t *testing.T) {
 	p := newPair(t, echoBack)
 	for range 3 {
-		p.below.pace.score.Store(topScore)
+		p.below.pace.mean.Store(1000)
 		for range 50 {
 			p.mustEcho(t, "x")
 		}

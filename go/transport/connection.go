@@ -8,6 +8,7 @@ import (
 	"math"
 	"net"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -77,11 +78,12 @@ type Conn struct {
 	readErr     error
 
 	// Writing.
-	flushing  bool    // some goroutine writes
-	scheduled bool    // some goroutine is about to
-	gathered  *Buffer // holds the session's outgoing bytes
-	since     int64   // when the first of them was appended
-	passed    uint64  // outgoing bytes that may have reached the peer
+	flushing  bool        // some goroutine writes
+	scheduled bool        // some goroutine is about to
+	left      atomic.Bool // it is whichever woken caller comes first (flush.go); changes under the lock
+	gathered  *Buffer     // holds the session's outgoing bytes
+	since     int64       // when the first answer among them was appended
+	passed    uint64      // outgoing bytes that may have reached the peer
 	writing   []byte
 	writeFD   func(fd uintptr) bool
 	wroteN    int
@@ -91,9 +93,10 @@ type Conn struct {
 	helperPending bool
 	queue         []*Stream // accepted, not started
 	queueHead     int
-	wake          []*Call     // ended, their callers not woken yet
-	waiters       []chan bool // callers that wait for a slot, in order
-	granted       int         // slots that were promised to some of them
+	wake          []*Call      // ended, their callers not woken yet
+	resuming      atomic.Int32 // callers that were woken and do not run yet
+	waiters       []chan bool  // callers that wait for a slot, in order
+	granted       int          // slots that were promised to some of them
 
 	timer   *time.Timer
 	timerAt int64
@@ -152,9 +155,6 @@ func NewConn(config *Config, socket net.Conn, acceptor bool, prefix []byte, owne
 // grab gives the session memory for outgoing bytes; the lock is held.
 func (c *Conn) grab() []byte {
 	c.gathered = take(&outBuffers)
-	if c.session != nil { // else the session is just being made
-		c.since = c.session.Now()
-	}
 	return c.gathered.B[:0]
 }
 
@@ -260,6 +260,7 @@ func (c *Conn) unlock() {
 	}
 	wake := c.wake
 	c.wake = nil
+	c.resuming.Add(int32(len(wake)))
 	c.mu.Unlock()
 	for i, call := range wake {
 		wake[i] = nil

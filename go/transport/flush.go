@@ -32,37 +32,67 @@ const (
 // settle is called with the lock held after frames were appended; it releases
 // the lock.
 func (c *Conn) settle() {
-	if c.flushing || c.scheduled || !c.session.HasOutput() {
+	if c.flushing || c.scheduled && !c.left.Load() || !c.session.HasOutput() {
 		c.unlock()
 		return
 	}
-	if c.session.OpenCalls() > 1 {
-		c.yieldLocked()
+	c.scheduled = true
+	c.left.Store(false)
+	if c.session.OpenCalls() > 1 || c.resuming.Load() > 0 {
+		if !c.yieldLocked() {
+			c.unlock()
+			return
+		}
 	}
+	c.scheduled = false
 	c.flushLocked()
 	c.unlock()
 }
 
 // yieldLocked lets other callers that can run append their frames, so that one
-// system call writes them all. It releases the lock in between.
-func (c *Conn) yieldLocked() {
+// system call writes them all. It releases the lock in between. It reports
+// false when the writing is left to callers that were woken and do not run yet:
+// the first of them that makes its next call, or the last of them to run, if
+// none does.
+func (c *Conn) yieldLocked() bool {
 	yielding := &c.config.Pool.yielding
 	if yielding.Load() >= maxYielding {
-		return
+		return true
 	}
 	yielding.Add(1)
-	c.scheduled = true
+	defer yielding.Add(-1)
 	for range yieldRounds {
 		n := c.session.Unsent()
 		c.unlock()
 		runtime.Gosched()
 		c.mu.Lock()
-		if c.session.Unsent() == n {
-			break
+		if c.session.Unsent() > n {
+			continue
 		}
+		if c.resuming.Load() > 0 {
+			c.left.Store(true)
+			if c.resuming.Load() > 0 {
+				return false
+			}
+			c.left.Store(false)
+		}
+		break
 	}
-	c.scheduled = false
-	yielding.Add(-1)
+	return true
+}
+
+// resumed is called by each caller that was woken, once it runs.
+func (c *Conn) resumed() {
+	if c.resuming.Add(-1) > 0 || !c.left.Load() {
+		return
+	}
+	c.mu.Lock()
+	if c.left.Load() && c.resuming.Load() == 0 {
+		c.left.Store(false)
+		c.scheduled = false
+		c.flushLocked()
+	}
+	c.unlock()
 }
 
 // flushLocked writes what gathered, unless somebody else does. It holds the
@@ -125,7 +155,7 @@ func recycle(buffer *Buffer, taken []byte) {
 func (c *Conn) writeOnce(fd uintptr) bool {
 	c.wroteN, c.wroteErr = 0, nil
 	for {
-		n, err := syscall.Write(int(fd), c.writing)
+		n, err := rawWrite(fd, c.writing)
 		switch {
 		case n > 0:
 			c.wroteN = n

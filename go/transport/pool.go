@@ -207,6 +207,9 @@ func (c *Conn) finishLocked(w *Worker, st *Stream) (now int64) {
 	now = clock()
 	if !c.closed && st.Open() {
 		w.Ending.ServerTime = wire.Remaining(now - st.arrived)
+		if !c.session.HasOutput() {
+			c.since = now
+		}
 		if c.session.Finish(&st.Stream, &w.Ending) {
 			w.Scratch = nil // it is the session's now
 		}

@@ -115,7 +115,7 @@ func (c *Conn) readOnce(fd uintptr) bool {
 	c.readErr = nil
 	c.growInput()
 	for {
-		n, err := syscall.Read(int(fd), c.in.B[c.inEnd:])
+		n, err := rawRead(fd, c.in.B[c.inEnd:])
 		switch {
 		case n > 0:
 			c.readN = n

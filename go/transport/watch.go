@@ -14,29 +14,35 @@ import (
 // millisecond whether the handler is still at it: then the connection gets
 // another goroutine.
 
-// Pace is how quick the handlers of a method have been. Safe for concurrent
-// use.
-type Pace struct{ score atomic.Int32 }
+// Pace is how long the handlers of a method take, on average over the last few
+// hundred. It decides by the average, since that bounds what the calls behind
+// have to wait: now and then every handler is held up, by the collector or the
+// machine. Safe for concurrent use.
+type Pace struct{ mean atomic.Int64 } // nanoseconds; 0: not known yet
 
 const (
-	quickNanoseconds = 20e3
-	quickScore       = 64  // from here on a method counts as quick
-	topScore         = 128 // no method's credit is larger
-	slowPenalty      = 192 // quick runs that make up for a slow one
+	quickNanoseconds = 10e3
+	unknownPace      = 8 * quickNanoseconds // what a new method begins with
+	paceWeight       = 128                  // a handler counts for one in so many
 )
 
-func (p *Pace) quick() bool { return p != nil && p.score.Load() >= quickScore }
+func (p *Pace) quick() bool {
+	if p == nil {
+		return false
+	}
+	mean := p.mean.Load()
+	return mean != 0 && mean < quickNanoseconds
+}
 
 func (p *Pace) note(took int64) {
 	if p == nil {
 		return
 	}
-	switch score := p.score.Load(); {
-	case took > quickNanoseconds:
-		p.score.Store(quickScore - slowPenalty)
-	case score < topScore:
-		p.score.Store(score + 1) // a lost update only delays the verdict
+	mean := p.mean.Load()
+	if mean == 0 {
+		mean = unknownPace
 	}
+	p.mean.Store(mean + (took-mean)/paceWeight) // a lost update only delays the verdict
 }
 
 // watched is what the watchman sees of a worker.

@@ -1,0 +1,25 @@
+//go:build linux && !race
+
+package transport
+
+import (
+	"syscall"
+	"unsafe"
+)
+
+// The sockets do not block, so the scheduler need not be told of these calls:
+// it would have the watchdog of the runtime take the processor away and another
+// thread woken whenever the machine happens to stop us here.
+
+func rawRead(fd uintptr, b []byte) (int, error) { return rawCall(syscall.SYS_READ, fd, b) }
+
+func rawWrite(fd uintptr, b []byte) (int, error) { return rawCall(syscall.SYS_WRITE, fd, b) }
+
+// rawCall returns a negative count with an error, as package syscall does.
+func rawCall(number, fd uintptr, b []byte) (int, error) {
+	n, _, errno := syscall.RawSyscall(number, fd, uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)))
+	if errno != 0 {
+		return -1, errno
+	}
+	return int(n), nil
+}
