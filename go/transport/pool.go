@@ -27,8 +27,8 @@ type Pool struct {
 type Worker struct {
 	pool    *Pool
 	work    chan *Conn
-	watched watched
-	serving *Stream // the call whose handler runs
+	watched *watched // while the handler that runs is watched over
+	serving *Stream  // the call whose handler runs
 
 	finished int64 // when the last one was done
 
@@ -88,7 +88,7 @@ func (w *Worker) bequeath() {
 	if st == nil {
 		return
 	}
-	w.watched.conn.Store(nil)
+	w.watchOff()
 	c := st.conn
 	c.mu.Lock()
 	c.finishLocked(w, st)
@@ -125,9 +125,7 @@ func (w *Worker) serve(c *Conn) {
 			w.serving = st
 			c.config.Handler.Serve(w, st)
 			w.serving = nil
-			if watching {
-				w.watched.conn.Store(nil)
-			}
+			w.watchOff()
 			c.mu.Lock()
 			began := max(w.finished, st.arrived)
 			w.finished = c.finishLocked(w, st)
@@ -144,6 +142,7 @@ func (w *Worker) serve(c *Conn) {
 			break
 		}
 		c.reading = true
+		c.unread.left.Store(false)
 		c.readLocked()
 		c.reading = false
 		c.passOnLocked()

@@ -28,6 +28,7 @@ func (c *Conn) takeReadingLocked() bool {
 		return false
 	}
 	c.reading = true
+	c.unread.left.Store(false)
 	return true
 }
 

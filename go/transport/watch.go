@@ -45,19 +45,24 @@ func (p *Pace) note(took int64) {
 	p.mean.Store(mean + (took-mean)/paceWeight) // a lost update only delays the verdict
 }
 
-// watched is what the watchman sees of a worker.
+// watched is what the watchman sees of a worker while it runs a handler. There
+// are about as many as processors, and they are taken in turn: those that are
+// looked at are at hand, be there ever so many connections.
 type watched struct {
 	conn  atomic.Pointer[Conn] // that nobody reads while the worker runs a handler
 	count atomic.Uint32        // handlers that were watched over so far
 	seen  uint32               // count at the watchman's last round
 
-	listed atomic.Bool // the watchman knows the worker
+	listed atomic.Bool // the watchman knows of it
 }
+
+var watchedPool = sync.Pool{New: func() any { return &watched{} }}
 
 // unread is what the watchman sees of a connection that callers read for
 // themselves.
 type unread struct {
 	watched atomic.Bool
+	left    atomic.Bool   // nobody reads; changes under the connection's lock
 	count   atomic.Uint32 // times that a caller left it unread
 	seen    uint32        // count at the watchman's last round
 }
@@ -67,7 +72,7 @@ type unread struct {
 var watchman struct {
 	on      atomic.Bool
 	mu      sync.Mutex // taken after a Conn's or Pool's lock, if with one
-	workers []*Worker  // that have lately run a handler to be watched over
+	watched []*watched // that have lately been used
 	unread  []*Conn    // that nobody may be reading
 }
 
@@ -79,19 +84,31 @@ const (
 // watchOver has the watchman look after c while its only goroutine runs a
 // handler.
 func (w *Worker) watchOver(c *Conn) {
-	w.watched.count.Add(1)
-	w.watched.conn.Store(c)
-	if !w.watched.listed.Load() && w.watched.listed.CompareAndSwap(false, true) {
+	seen := watchedPool.Get().(*watched) //nolint:forcetypeassert // the pool holds nothing else
+	w.watched = seen
+	seen.count.Add(1)
+	seen.conn.Store(c)
+	if !seen.listed.Load() && seen.listed.CompareAndSwap(false, true) {
 		watchman.mu.Lock()
-		watchman.workers = append(watchman.workers, w)
+		watchman.watched = append(watchman.watched, seen)
 		watchman.mu.Unlock()
 	}
 	startWatch()
 }
 
+// watchOff says that the handler has ended.
+func (w *Worker) watchOff() {
+	if seen := w.watched; seen != nil {
+		w.watched = nil
+		seen.conn.Store(nil)
+		watchedPool.Put(seen)
+	}
+}
+
 // watchUnread has the watchman look after c, which nobody reads until its next
 // call.
 func watchUnread(c *Conn) {
+	c.unread.left.Store(true)
 	c.unread.count.Add(1)
 	if !c.unread.watched.Load() && c.unread.watched.CompareAndSwap(false, true) {
 		watchman.mu.Lock()
@@ -117,7 +134,7 @@ func keepWatch() {
 	watchman.on.Store(false)
 	// Somebody may have found the watchman still there just before.
 	watchman.mu.Lock()
-	needed := len(watchman.unread)+len(watchman.workers) > 0
+	needed := len(watchman.unread)+len(watchman.watched) > 0
 	watchman.mu.Unlock()
 	if needed {
 		startWatch()
@@ -129,8 +146,7 @@ func keepWatch() {
 func watchRoundDone() (busy bool) {
 	watchman.mu.Lock()
 	defer watchman.mu.Unlock()
-	watchman.workers = slices.DeleteFunc(watchman.workers, func(w *Worker) bool {
-		seen := &w.watched
+	watchman.watched = slices.DeleteFunc(watchman.watched, func(seen *watched) bool {
 		if count := seen.count.Load(); count != seen.seen {
 			seen.seen = count
 			busy = true
@@ -150,7 +166,9 @@ func watchRoundDone() (busy bool) {
 			return false
 		}
 		c.unread.watched.Store(false)
-		go c.sendHelper()
+		if c.unread.left.Load() {
+			go c.sendHelper()
+		}
 		return true
 	})
 	return busy
