@@ -68,9 +68,9 @@ def check(name: str, *words: str, folder: str = ".", silent: bool = False) -> Su
     return Suite(name, run)
 
 
-def go_tests(name: str, folder: str, *flags: str) -> Suite:
+def go_tests(name: str, folder: str, *flags: str, packages: tuple[str, ...] = ("./...",)) -> Suite:
     def run() -> Outcome:
-        done = command([GO, "test", "-json", "-count=1", *flags, "./..."], folder)
+        done = command([GO, "test", "-json", "-count=1", *flags, *packages], folder)
         return go_outcome(done.stdout, done.returncode)
 
     return Suite(name, run)
@@ -160,6 +160,8 @@ def suites(fuzztime: str) -> list[Suite]:
         unittests("scripts", "scripts/tests"),
         unittests("lab", "lab/tests"),
         go_tests("go tests", "go", "-race", "-bench=.", "-benchtime=1x"),
+        # The race detector has the transport use other system calls.
+        go_tests("go tests as built", "go", packages=(".", "./transport")),
         go_tests("go examples", "examples/go", "-race"),
         go_tests("go peers", "lab/peers/go"),
         *go_fuzzing(fuzztime),

@@ -22,6 +22,7 @@ type Call struct {
 	answered bool // Header is known
 	ended    bool
 	unary    bool
+	keeps    bool          // the session took Buf for a message that had to wait
 	reads    bool          // unary: the caller itself reads the connection
 	wake     chan struct{} // unary: the call ended, or has too many answers
 	woken    bool          // unary: wake was or is about to be sent to
@@ -45,9 +46,10 @@ func (call *Call) Reset() {
 	call.dropInbox()
 	call.Header, call.Ending = nil, wire.Ending{}
 	call.answered, call.ended, call.halfClosed, call.reads, call.woken, call.surplus = false, false, false, false, false, false
-	if cap(call.Buf) > 64<<10 {
-		call.Buf = nil
+	if cap(call.Buf) > 64<<10 || call.keeps {
+		call.Buf = nil // in the latter case it may still be being written
 	}
+	call.keeps = false
 	call.conn = nil
 }
 
@@ -79,7 +81,7 @@ func (c *Conn) Open(call *Call, out *wire.Outgoing, promised bool) error {
 		return ErrNoSlot
 	}
 	call.conn = c
-	c.session.Open(&call.Stream.Stream, out)
+	call.keeps = c.session.Open(&call.Stream.Stream, out)
 	call.reads = call.unary && c.takeReadingLocked()
 	c.settle()
 	return nil

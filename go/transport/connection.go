@@ -84,7 +84,8 @@ type Conn struct {
 	gathered  *Buffer     // holds the session's outgoing bytes
 	since     int64       // when the first answer among them was appended
 	passed    uint64      // outgoing bytes that may have reached the peer
-	writing   []byte
+	writing   outgoing    // what is being written
+	spent     []*Buffer   // messages whose last piece was appended
 	writeFD   func(fd uintptr) bool
 	wroteN    int
 	wroteErr  error
@@ -132,6 +133,7 @@ func NewConn(config *Config, socket net.Conn, acceptor bool, prefix []byte, owne
 		KeepaliveInterval: int64(config.KeepaliveInterval),
 		KeepaliveTimeout:  int64(config.KeepaliveTimeout),
 		MaxWindow:         max(config.MaxWindow, config.Local.Window),
+		Splice:            c.raw != nil,
 		Grab:              c.grab,
 		Buffer:            func(n int) []byte { return GetBuffer(n).B },
 		Recycle:           func(b []byte) { (&Buffer{B: b}).Free() },

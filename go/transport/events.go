@@ -96,7 +96,7 @@ func (e *events) awaken(call *Call) {
 func (e *events) Sent(s *wire.Stream) {
 	st := streamOf(s)
 	if st.queued != nil {
-		st.queued.Free()
+		e.spent = append(e.spent, st.queued) // pieces of it are still to be written
 		st.queued = nil
 	}
 	st.wakeSender()

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"errors"
+	"net"
 	"runtime"
 	"syscall"
 )
@@ -95,6 +96,67 @@ func (c *Conn) resumed() {
 	c.unlock()
 }
 
+// outgoing is what one take brings: bytes that gathered, and pieces of large
+// messages that are written from where they lie.
+type outgoing struct {
+	first  []byte
+	more   [][]byte  // what follows, nil as a rule
+	taken  []byte    // all that gathered,
+	buffer *Buffer   // and what it lies in
+	spent  []*Buffer // messages that end with this take
+}
+
+func (o *outgoing) empty() bool { return len(o.first) == 0 && len(o.more) == 0 }
+
+// size is the number of bytes that are left.
+func (o *outgoing) size() int {
+	n := len(o.first)
+	for _, part := range o.more {
+		n += len(part)
+	}
+	return n
+}
+
+// skip takes off n bytes that were written.
+func (o *outgoing) skip(n int) {
+	for ; n >= len(o.first) && len(o.more) > 0; o.first, o.more = o.more[0], o.more[1:] {
+		n -= len(o.first)
+	}
+	o.first = o.first[n:]
+}
+
+// free gives the memory back, once all was written.
+func (o *outgoing) free() {
+	if o.buffer != nil && cap(o.taken) <= outKept {
+		o.buffer.B = o.taken[:0]
+		outBuffers.Put(o.buffer)
+	}
+	for _, b := range o.spent {
+		b.Free()
+	}
+	*o = outgoing{}
+}
+
+// takeLocked takes what there is to write; nothing, if that waits for credit.
+func (c *Conn) takeLocked() {
+	taken, splices := c.session.TakeSpliced()
+	o := &c.writing
+	o.first, o.taken, o.buffer = taken, taken, c.gathered
+	c.gathered = nil
+	if len(splices) > 0 {
+		o.first = taken[:splices[0].At]
+		o.more = make([][]byte, 0, 2*len(splices))
+		for i, splice := range splices {
+			end := len(taken)
+			if i+1 < len(splices) {
+				end = splices[i+1].At
+			}
+			o.more = append(o.more, splice.Payload, taken[splice.At:end])
+		}
+	}
+	o.spent, c.spent = c.spent, nil
+}
+
 // flushLocked writes what gathered, unless somebody else does. It holds the
 // lock on entry and on return, not in between.
 func (c *Conn) flushLocked() {
@@ -104,50 +166,36 @@ func (c *Conn) flushLocked() {
 	for round := 0; c.session.HasOutput() && !c.closed && c.failing == nil; round++ {
 		if c.raw == nil || round == flushRounds {
 			c.flushing = true
-			go c.flushBlocking(nil)
+			go c.flushBlocking()
 			return
 		}
-		taken, buffer := c.takeLocked()
-		if len(taken) == 0 {
+		c.takeLocked()
+		if c.writing.empty() {
 			return // what there is waits for credit
 		}
 		c.flushing = true
 		c.mu.Unlock()
-		c.writing = taken
+		size := c.writing.size()
 		err := c.raw.Write(c.writeFD)
 		n := c.wroteN
 		if err == nil {
 			err = c.wroteErr
 		}
-		c.writing = nil
 		c.mu.Lock()
 		c.passed += uint64(n)
-		if err == nil && n < len(taken) {
-			buffer.B = taken
-			go c.flushBlocking(buffer)
+		if err == nil && n < size {
+			c.writing.skip(n)
+			go c.flushBlocking()
 			return
+		}
+		if err == nil {
+			c.writing.free()
 		}
 		c.flushedLocked()
 		if err != nil {
 			c.failLocked(err)
 			return
 		}
-		recycle(buffer, taken)
-	}
-}
-
-// takeLocked takes what gathered, with the buffer that it lies in.
-func (c *Conn) takeLocked() ([]byte, *Buffer) {
-	taken := c.session.Take()
-	buffer := c.gathered
-	c.gathered = nil
-	return taken, buffer
-}
-
-func recycle(buffer *Buffer, taken []byte) {
-	if buffer != nil && cap(taken) <= outKept {
-		buffer.B = taken[:0]
-		outBuffers.Put(buffer)
 	}
 }
 
@@ -155,7 +203,12 @@ func recycle(buffer *Buffer, taken []byte) {
 func (c *Conn) writeOnce(fd uintptr) bool {
 	c.wroteN, c.wroteErr = 0, nil
 	for {
-		n, err := rawWrite(fd, c.writing)
+		n, err := 0, error(nil)
+		if o := &c.writing; len(o.more) == 0 {
+			n, err = rawWrite(fd, o.first)
+		} else {
+			n, err = rawWritev(fd, o.first, o.more)
+		}
 		switch {
 		case n > 0:
 			c.wroteN = n
@@ -169,24 +222,22 @@ func (c *Conn) writeOnce(fd uintptr) bool {
 }
 
 // flushBlocking writes until nothing is left, in a goroutine of its own that
-// may wait for the peer. c.flushing is set. rest, if any, was passed to the
-// socket in part.
-func (c *Conn) flushBlocking(rest *Buffer) {
+// may wait for the peer. c.flushing is set; c.writing may hold what a first
+// attempt has left over.
+func (c *Conn) flushBlocking() {
 	c.mu.Lock()
 	for !c.closed && c.failing == nil {
-		var taken []byte
-		buffer := rest
-		if rest != nil {
-			taken = rest.B[len(rest.B)-int(c.session.Moved()-c.passed):]
-			rest = nil
-		} else if taken, buffer = c.takeLocked(); len(taken) == 0 {
-			break
+		o := &c.writing
+		if o.empty() {
+			if c.takeLocked(); o.empty() {
+				break
+			}
 		}
 		if c.raw == nil {
-			c.passed += uint64(len(taken)) // how far it gets cannot be known
+			c.passed += uint64(o.size()) // how far it gets cannot be known
 		}
 		c.mu.Unlock()
-		n, err := c.socket.Write(taken)
+		n, err := o.write(c.socket)
 		c.mu.Lock()
 		if c.raw != nil {
 			c.passed += uint64(n)
@@ -196,11 +247,18 @@ func (c *Conn) flushBlocking(rest *Buffer) {
 			c.failLocked(err)
 			break
 		}
-		if buffer != nil {
-			recycle(buffer, taken[:0:cap(taken)])
-		}
+		o.free()
 	}
 	c.flushedLocked()
 	c.closeIfDrainedLocked()
 	c.unlock()
+}
+
+func (o *outgoing) write(to net.Conn) (n int64, err error) {
+	if len(o.more) == 0 {
+		n, err := to.Write(o.first)
+		return int64(n), err
+	}
+	parts := append(net.Buffers{o.first}, o.more...)
+	return parts.WriteTo(to)
 }

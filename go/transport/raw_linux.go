@@ -15,6 +15,27 @@ func rawRead(fd uintptr, b []byte) (int, error) { return rawCall(syscall.SYS_REA
 
 func rawWrite(fd uintptr, b []byte) (int, error) { return rawCall(syscall.SYS_WRITE, fd, b) }
 
+func rawWritev(fd uintptr, first []byte, more [][]byte) (int, error) {
+	var list [64]syscall.Iovec // of more than that the rest is left, as by a full socket
+	n := 0
+	add := func(b []byte) {
+		if len(b) > 0 && n < len(list) {
+			list[n].Base = unsafe.SliceData(b)
+			list[n].SetLen(len(b))
+			n++
+		}
+	}
+	add(first)
+	for _, b := range more {
+		add(b)
+	}
+	wrote, _, errno := syscall.RawSyscall(syscall.SYS_WRITEV, fd, uintptr(unsafe.Pointer(&list[0])), uintptr(n))
+	if errno != 0 {
+		return -1, errno
+	}
+	return int(wrote), nil
+}
+
 // rawCall returns a negative count with an error, as package syscall does.
 func rawCall(number, fd uintptr, b []byte) (int, error) {
 	n, _, errno := syscall.RawSyscall(number, fd, uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)))

@@ -10,3 +10,20 @@ import "syscall"
 func rawRead(fd uintptr, b []byte) (int, error) { return syscall.Read(int(fd), b) }
 
 func rawWrite(fd uintptr, b []byte) (int, error) { return syscall.Write(int(fd), b) }
+
+func rawWritev(fd uintptr, first []byte, more [][]byte) (int, error) {
+	sum, err := rawWrite(fd, first)
+	if err != nil || sum < len(first) {
+		return sum, err
+	}
+	for _, b := range more {
+		n, err := rawWrite(fd, b)
+		if err != nil {
+			break // what was written counts, the rest is tried again
+		}
+		if sum += n; n < len(b) {
+			break
+		}
+	}
+	return sum, nil
+}

@@ -168,12 +168,12 @@ func (s *Session) credit(st *Stream, n uint32) {
 	if f.creditEnd <= s.moved {
 		grant := f.owed + s.grow(f)
 		s.control(Header{Type: Credit, Stream: st.id, Word: grant})
-		f.creditEnd = s.appended
+		f.creditEnd, f.creditAt = s.appended, len(s.out)
 		st.recvWindow += int64(grant)
 		f.owed = 0
 		return
 	}
-	last := s.out[len(s.out)-int(s.appended-f.creditEnd)-4:]
+	last := s.out[f.creditAt-4:]
 	sum := uint64(binary.LittleEndian.Uint32(last)) + uint64(f.owed)
 	if sum > MaxWindow {
 		return

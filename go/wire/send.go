@@ -17,7 +17,7 @@ func (s *Session) Send(st *Stream, payload []byte, compression uint8, end bool) 
 
 func (s *Session) send(st *Stream, payload []byte, compression uint8, end bool) (done bool) {
 	cost := int64(len(payload) + frameCost)
-	if len(payload) <= MinPiece && cost <= st.sendWindow && len(s.out) < ordinaryUnsent {
+	if len(payload) <= MinPiece && cost <= st.sendWindow && s.Unsent() < ordinaryUnsent {
 		s.data(st, payload, compression, end)
 		return true
 	}
@@ -82,8 +82,12 @@ func (s *Session) enter(st *Stream) {
 // fill appends waiting messages, a piece of each stream in turn, while little
 // is unsent and at least one piece.
 func (s *Session) fill() {
+	most := largeUnsent
+	if s.openCalls+s.openServed == 1 && s.options.Splice {
+		most = aloneUnsent
+	}
 	first := true
-	for len(s.ring) > 0 && (first || len(s.out) < largeUnsent) {
+	for len(s.ring) > 0 && (first || s.Unsent() < most) {
 		st := s.ring[0]
 		s.ring = s.ring[1:]
 		st.state &^= streamInRing
@@ -140,7 +144,12 @@ func (s *Session) piece(st *Stream) (sent, finished bool) {
 	if prefix > 0 {
 		s.out = AppendVarint(s.out, uint32(len(f.pending)))
 	}
-	s.out = append(s.out, payload...)
+	if s.options.Splice && len(payload) >= leastSplice {
+		s.splices = append(s.splices, Splice{At: len(s.out), Payload: payload})
+		s.spliced += len(payload)
+	} else {
+		s.out = append(s.out, payload...)
+	}
 	s.appended += uint64(HeaderSize) + uint64(h.Length)
 	f.begun = true
 	f.pending = f.pending[len(payload):]

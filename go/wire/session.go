@@ -5,6 +5,10 @@ const (
 	// largeUnsent is how much may be unsent before pieces of large messages
 	// wait their turn.
 	largeUnsent = 128 << 10
+	// aloneUnsent is the same while no other call is open, which would wait.
+	aloneUnsent = 1 << 20
+	// leastSplice is what is cheaper to write from where it lies than to copy.
+	leastSplice = 8 << 10
 	// ordinaryUnsent is how much may be unsent before a stream's sender waits.
 	ordinaryUnsent = 1 << 20
 	// maxOwed bounds stateless refusals and PING ACKs that are unsent.
@@ -28,6 +32,9 @@ type Options struct {
 	// Grab, if set, gives an empty buffer for outgoing bytes whenever the last
 	// was taken.
 	Grab func() []byte
+	// Splice leaves pieces of large messages where they lie, for TakeSpliced: they
+	// belong to the session until what is taken after Events.Sent was written.
+	Splice bool
 	// Buffer and Recycle, if set, give and take back memory for cut messages:
 	// an empty slice with room for at least n bytes. A message that was handed
 	// up belongs to the floor above.
@@ -60,6 +67,8 @@ type Session struct {
 	remote   Settings
 	now      int64
 	out      []byte
+	splices  []Splice
+	spliced  int    // bytes of splices
 	appended uint64 // outgoing bytes ever appended
 	moved    uint64 // outgoing bytes ever taken by the writer
 
@@ -131,7 +140,7 @@ func (s *Session) OpenCalls() int { return s.openCalls }
 func (s *Session) OpenServed() int { return s.openServed }
 
 // Unsent is the number of bytes that wait to be taken.
-func (s *Session) Unsent() int { return len(s.out) }
+func (s *Session) Unsent() int { return len(s.out) + s.spliced }
 
 // Advance tells the session the time, before it is asked for something that
 // other than input or Tick caused.
@@ -146,14 +155,35 @@ func (s *Session) HasOutput() bool { return len(s.out) > 0 || len(s.ring) > 0 }
 // Take returns what is to be written now. Pieces of large messages are
 // appended first, a round of them while little is unsent.
 func (s *Session) Take() []byte {
+	taken, splices := s.TakeSpliced()
+	if len(splices) == 0 {
+		return taken
+	}
+	var whole []byte
+	from := 0
+	for _, splice := range splices {
+		whole = append(append(whole, taken[from:splice.At]...), splice.Payload...)
+		from = splice.At
+	}
+	return append(whole, taken[from:]...)
+}
+
+// Splice is a part of what was taken that lies elsewhere.
+type Splice struct {
+	At      int // how many of the bytes taken come before it
+	Payload []byte
+}
+
+// TakeSpliced is Take for a writer that can write from several places.
+func (s *Session) TakeSpliced() (taken []byte, splices []Splice) {
 	if len(s.ring) > 0 {
 		s.fill()
 	}
-	taken := s.out
-	s.out = nil
-	s.moved += uint64(len(taken))
+	taken, splices = s.out, s.splices
+	s.moved += uint64(s.Unsent())
+	s.out, s.splices, s.spliced = nil, nil, 0
 	s.owed = 0
-	return taken
+	return taken, splices
 }
 
 // Moved is the number of bytes that Take has returned so far.

@@ -50,7 +50,8 @@ type flow struct {
 	unconsumed int    // whole messages handed up and not consumed yet
 	due        uint32 // their cost
 	owed       uint32 // credit due and not sent
-	creditEnd  uint64 // where in the outgoing bytes the last CREDIT ends
+	creditEnd  uint64 // how many outgoing bytes there were with the last CREDIT
+	creditAt   int    // where in the session's buffer it ends, while it is unsent
 	owingSince int64  // since when the peer is seen to owe a piece; 0: it is not
 
 	held       uint64 // bytes of messages handed up and not consumed yet
