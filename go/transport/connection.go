@@ -197,10 +197,14 @@ func (c *Conn) Greeted() bool {
 	return c.greeted
 }
 
-// Err returns why the connection is over, nil while it is not.
+// Err returns why the connection is over, or why the peer says that it will be
+// at once; else nil.
 func (c *Conn) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.cause == nil {
+		return c.goodbye
+	}
 	return c.cause
 }
 
