@@ -274,9 +274,9 @@ func causeOf(ctx context.Context, s *Status) error {
 // giveUp is how a call ends when its context does.
 func giveUp(ctx context.Context) (reason uint32, e *wire.Ending) {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return 1, &wire.Ending{Code: DeadlineExceeded, Message: "the deadline passed", Delivery: DeliveryUnknown}
+		return wire.CancelDeadline, &wire.Ending{Code: DeadlineExceeded, Message: "the deadline passed", Delivery: DeliveryUnknown}
 	}
-	return 0, &wire.Ending{Code: Canceled, Message: "the caller gave the call up", Delivery: DeliveryUnknown}
+	return wire.CancelGivenUp, &wire.Ending{Code: Canceled, Message: "the caller gave the call up", Delivery: DeliveryUnknown}
 }
 
 // start opens a call on some connection. Whatever fails here was not sent.
@@ -296,13 +296,21 @@ func (c *Client) start(ctx context.Context, call *transport.Call, line uint32, o
 			}
 		}
 		if !promised && (len(out.Metadata) > 0 || len(out.Payload) > wire.MinPiece) {
-			if s := checkOutgoing(conn, out); s != nil {
+			s := checkOutgoing(conn, out)
+			if s != nil && out.Own != nil {
+				out.Own = nil // there is room for the user's own metadata only
+				s = checkOutgoing(conn, out)
+			}
+			if s != nil {
 				return s
 			}
 		}
 		if deadline, ok := ctx.Deadline(); ok {
 			left := time.Until(deadline)
-			if left <= 0 && !promised {
+			if left <= 0 {
+				if promised {
+					conn.Decline()
+				}
 				return notSent(StatusOf(context.DeadlineExceeded))
 			}
 			out.Remaining = wire.Remaining(int64(left))
@@ -400,7 +408,9 @@ func (c *Client) dialled(ctx context.Context, l *line, o *callOptions) (*connect
 		case err == nil:
 			return conn, nil
 		case ctx.Err() != nil:
-			return nil, notSent(StatusOf(ctx.Err()))
+			s := notSent(StatusOf(ctx.Err()))
+			s.Message = err.Error()
+			return nil, s
 		case c.done.Err() != nil:
 			return nil, notSent(&Status{Code: Canceled, Message: ErrClientClosed.Error(), cause: ErrClientClosed})
 		case !o.waitForReady:

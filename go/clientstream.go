@@ -119,7 +119,10 @@ func (s *ClientStreamCall) Receive(message any) error {
 func (s *ClientStreamCall) Abandon(fault *Status) *Status {
 	told := *fault
 	told.Delivery = DeliveryUnknown
-	s.call.GiveUp(2, &wire.Ending{Code: told.Code, Message: told.Message, Delivery: told.Delivery})
+	if s.stop != nil {
+		s.stop()
+	}
+	s.call.GiveUp(wire.CancelUnusable, &wire.Ending{Code: told.Code, Message: told.Message, Delivery: told.Delivery})
 	return &told
 }
 

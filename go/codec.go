@@ -20,6 +20,10 @@ type Codec interface {
 	Decode(data []byte, message any) error
 }
 
+// firstNamedCodec is the least number of a user's own codec. What it means, each
+// side says by name (spec/protocol.md, section 3.8).
+const firstNamedCodec = 8
+
 // Protobuf is the default codec. Messages with the methods that
 // protoc-gen-go-vtproto generates are encoded and decoded by those, all others
 // by the standard library of Protobuf.

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -340,4 +341,78 @@ func TestTargetsThatMakeNoSense(t *testing.T) {
 		}
 		wantsText(t, err.Error())
 	}
+}
+
+// counter is a listener whose connections count what passes through them. They
+// embed a TCP connection, as many wrappers do.
+type counter struct {
+	net.Listener
+	read, written atomic.Int64
+}
+
+type counted struct {
+	*net.TCPConn
+	by *counter
+}
+
+func (l *counter) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &counted{c.(*net.TCPConn), l}, nil
+}
+
+func (c *counted) Read(b []byte) (int, error) {
+	n, err := c.TCPConn.Read(b)
+	c.by.read.Add(int64(n))
+	return n, err
+}
+
+func (c *counted) Write(b []byte) (int, error) {
+	n, err := c.TCPConn.Write(b)
+	c.by.written.Add(int64(n))
+	return n, err
+}
+
+func TestAWrappedSocketIsNotBypassed(t *testing.T) {
+	s := trunkcall.NewServer()
+	defer s.Close()
+	if err := s.Register(standard()...); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := &counter{Listener: l}
+	if err := s.Serve(seen); err != nil {
+		t.Fatal(err)
+	}
+	c := dial(t, l.Addr().String())
+	for range 10 {
+		mustEcho(t, c, strings.Repeat("x", 1000))
+	}
+	if r, w := seen.read.Load(), seen.written.Load(); r < 10000 || w < 10000 {
+		t.Fatalf("of ten calls of 1000 bytes the wrapper saw %d read and %d written", r, w)
+	}
+}
+
+// renamed is Protobuf by another name and number.
+type renamed struct {
+	trunkcall.Codec
+	number uint8
+	name   string
+}
+
+func (c renamed) Number() uint8 { return c.number }
+func (c renamed) Name() string  { return c.name }
+
+func TestAUsersOwnCodecIsKnownByItsName(t *testing.T) {
+	own := trunkcall.WithCodec(renamed{trunkcall.Protobuf, 9, "acme"})
+	_, target := serve(t, serverOptions{own}, standard()...)
+	mustEcho(t, dial(t, target, own), "x")
+	mustEcho(t, dial(t, target, trunkcall.WithCodec(renamed{trunkcall.Protobuf, 12, "acme"})), "same name, other number")
+	_, err := echo.Call(soon(t), dial(t, target, trunkcall.WithCodec(renamed{trunkcall.Protobuf, 9, "other"})), text("x"))
+	wantsText(t, wants(t, err, trunkcall.Unimplemented, trunkcall.Refused).Message, "other")
 }

@@ -155,9 +155,9 @@ func TestStopGivesAStuckHandlerUpWhenItsContextEnds(t *testing.T) {
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("Stop: %v", err)
 	}
-	wantsText(t, err.Error(), "1 running")
+	wantsText(t, err.Error(), "running: 1")
 	s2 := wants(t, receive(t, ended, "status"), trunkcall.Unavailable, trunkcall.DeliveryUnknown)
-	wantsText(t, s2.Message)
+	wantsText(t, s2.Message, "the server has been stopped")
 	ends(t, handler)
 }
 

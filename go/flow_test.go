@@ -291,3 +291,57 @@ func TestAHandlerMayReturnWhileTheClientStillSends(t *testing.T) {
 	}
 	mustEcho(t, c, "x")
 }
+
+// What handlers answered after their calls had been given up is not kept.
+func TestAnswersThatNobodyWantsAreNotKept(t *testing.T) {
+	g := newGate(t)
+	s, c := join(t, trunkcall.Unary[payload, payload]("/test.Service/Large").Handler(func(ctx context.Context, _ *payload) (*payload, error) {
+		g.entered <- ctx
+		<-g.leave
+		return &payload{Data: make([]byte, 8<<20)}, nil
+	}))
+	before := heap()
+	ctx, cancel := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() { _ = c.Invoke(ctx, "/test.Service/Large", text(""), &payload{}) })
+	}
+	for range 20 {
+		g.await(t)
+	}
+	cancel()
+	all.Wait()
+	g.open()
+	eventually(t, "all handlers have returned", func() bool { return s.Running() == 0 })
+	eventually(t, "their answers are let go of", func() bool { return heap() < before+40<<20 })
+}
+
+// Messages of a stream that was cancelled are not kept for a handler that goes
+// on without them.
+func TestMessagesOfACancelledStreamAreNotKept(t *testing.T) {
+	g := newGate(t)
+	stuck := trunkcall.Bidi[payload, payload]("/test.Service/Stuck")
+	_, target := serve(t, nil, stuck.Handler(func(ctx context.Context, _ *trunkcall.BidiStream[payload, payload]) error {
+		g.entered <- ctx
+		<-g.leave
+		return nil
+	}))
+	c := dial(t, target)
+	before := heap()
+	for range 40 {
+		ctx, cancel := context.WithCancel(context.Background())
+		s, err := stuck.Open(ctx, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 60 { // within the window
+			if err := s.Send(&payload{Data: make([]byte, 4000)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		handler := g.await(t)
+		cancel()
+		ends(t, handler)
+	}
+	eventually(t, "what was sent is let go of", func() bool { return heap() < before+4<<20 })
+}

@@ -87,7 +87,7 @@ func (l *line) connection(ctx context.Context) (*connection, error) {
 	case <-a.done:
 		return a.conn, a.err
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return nil, fmt.Errorf("cannot reach %s in time: %w", l.client.target, ctx.Err())
 	}
 }
 
@@ -95,6 +95,11 @@ func (l *line) dial(a *attempt) {
 	c := l.client
 	defer c.closed.Done()
 	socket, err := transport.Dial(c.done, c.target, c.options.tls)
+	defer func() {
+		if a.conn != nil {
+			l.dialled(a.conn)
+		}
+	}()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	defer close(a.done)
@@ -110,17 +115,25 @@ func (l *line) dial(a *attempt) {
 		return
 	}
 	conn := &connection{line: l, began: time.Now(), ready: make(chan struct{})}
+	// From here on it may be reported as going away, under its lock, which then
+	// waits for the line's: nothing here may want it.
 	conn.Conn = transport.NewConn(c.config, socket, false, nil, conn)
 	c.mu.Lock()
 	c.live[conn] = struct{}{}
-	closed := c.done.Err() != nil
 	c.mu.Unlock()
-	if closed {
-		conn.Shut(ErrClientClosed) // Close has not seen it
-	}
 	a.conn = conn
 	l.current.Store(conn)
 	c.options.log(slog.LevelDebug, "connected", "remote", conn.Remote())
+}
+
+// dialled looks after what may have happened to a connection before it was the
+// line's.
+func (l *line) dialled(conn *connection) {
+	if l.client.done.Err() != nil {
+		conn.Shut(ErrClientClosed) // Close may not have seen it
+	} else if conn.Err() != nil {
+		l.retire(conn)
+	}
 }
 
 func (l *line) failed(err error) {
@@ -227,7 +240,7 @@ func (c clientConnections) Ready(tc *transport.Conn, _ *wire.Preface) {
 func (c clientConnections) GoesAway(tc *transport.Conn, reason uint32, text string) {
 	conn := connectionOf(tc)
 	if reason != wire.GoAwayDraining {
-		conn.line.failed(fmt.Errorf("cannot use %v: %s", tc.Remote(), text))
+		conn.line.failed(fmt.Errorf("cannot reach %v: the peer ended the connection: %s", tc.Remote(), text))
 	}
 	conn.line.retire(conn)
 	c.options.log(slog.LevelInfo, "server goes away", "remote", tc.Remote(), "reason", reason, "text", text)
@@ -239,13 +252,14 @@ func (c clientConnections) GoesAway(tc *transport.Conn, reason uint32, text stri
 func (c clientConnections) Closed(tc *transport.Conn, err error) {
 	conn := connectionOf(tc)
 	l := conn.line
+	why := conn.explain(err)
 	l.mu.Lock()
 	switch {
 	case c.done.Err() != nil || transport.Drained(err):
 	case time.Since(conn.began) >= steady:
 		l.failures = 0
 	default:
-		l.failedLocked(conn.explain(err))
+		l.failedLocked(why)
 	}
 	l.mu.Unlock()
 	l.retire(conn)

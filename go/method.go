@@ -24,8 +24,10 @@ func (m UnaryMethod[Req, Resp]) Call(ctx context.Context, c *Client, request *Re
 	return response, nil
 }
 
-// Handler makes serve the method's handler, for Server.Register.
+// Handler makes serve the method's handler, for Server.Register. It panics if
+// serve is nil, here and for the other kinds of methods.
 func (m UnaryMethod[Req, Resp]) Handler(serve func(context.Context, *Req) (*Resp, error)) Handler {
+	m.target.needHandler(serve == nil)
 	return Handler{
 		Method: m.target.Method,
 		Unary: func(ctx context.Context, in *ServerCall) (any, error) {
@@ -44,6 +46,14 @@ func (m UnaryMethod[Req, Resp]) Handler(serve func(context.Context, *Req) (*Resp
 				return respond(serve(ctx, r))
 			})
 		},
+	}
+}
+
+// needHandler tells of a missing handler where it is missing: called later, it
+// would only be seen as a panic of the handler.
+func (t *target) needHandler(isNil bool) {
+	if isNil {
+		panic("trunkcall: the handler of " + t.Name + " is nil")
 	}
 }
 
@@ -79,12 +89,13 @@ func (m ServerStreamMethod[Req, Resp]) Call(ctx context.Context, c *Client, requ
 
 // Handler makes serve the method's handler.
 func (m ServerStreamMethod[Req, Resp]) Handler(serve func(context.Context, *Req, *Sender[Resp]) error) Handler {
+	m.target.needHandler(serve == nil)
 	return Handler{
 		Method: m.target.Method,
 		Stream: func(ctx context.Context, s Stream) error {
 			request := new(Req)
 			if err := receiveOnly(s, request); err != nil {
-				return err
+				return notBegun(s, err)
 			}
 			return serve(ctx, request, &Sender[Resp]{s})
 		},
@@ -110,6 +121,7 @@ func (m ClientStreamMethod[Req, Resp]) Open(ctx context.Context, c *Client, opti
 
 // Handler makes serve the method's handler.
 func (m ClientStreamMethod[Req, Resp]) Handler(serve func(context.Context, *Receiver[Req]) (*Resp, error)) Handler {
+	m.target.needHandler(serve == nil)
 	return Handler{
 		Method: m.target.Method,
 		Stream: func(ctx context.Context, s Stream) error {
@@ -145,6 +157,7 @@ func (m BidiMethod[Req, Resp]) Open(ctx context.Context, c *Client, options ...C
 
 // Handler makes serve the method's handler.
 func (m BidiMethod[Req, Resp]) Handler(serve func(context.Context, *BidiStream[Resp, Req]) error) Handler {
+	m.target.needHandler(serve == nil)
 	return Handler{
 		Method: m.target.Method,
 		Stream: func(ctx context.Context, s Stream) error {

@@ -155,6 +155,9 @@ func WithRunningHandlers(n int) ServerOption {
 func (c *common) transport(handler transport.Handler, pool *transport.Pool) *transport.Config {
 	local := c.limits.settings()
 	local.KeepaliveInterval = uint32(min(c.keepaliveInterval.Milliseconds(), 1<<32-1))
+	if n := c.codec.Number(); n >= firstNamedCodec {
+		local.Codecs = map[uint8]string{n: c.codec.Name()}
+	}
 	return &transport.Config{
 		Handler: handler, Pool: pool, Local: local, MaxWindow: cmp.Or(c.limits.MaxWindow, DefaultMaxWindow),
 		KeepaliveInterval: c.keepaliveInterval, KeepaliveTimeout: c.keepaliveTimeout,

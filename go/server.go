@@ -143,7 +143,11 @@ func (s *Server) Serve(socket net.Listener) error {
 		Socket: socket, TLS: s.options.tls, AllowClear: s.options.allowClear,
 		Native: s.connected,
 		Refused: func(remote net.Addr, err error) {
-			s.options.log(slog.LevelWarn, "connection refused", "remote", remote, "error", err)
+			level := slog.LevelWarn
+			if errors.Is(err, transport.ErrNothingSaid) {
+				level = slog.LevelDebug // a check whether the port is open
+			}
+			s.options.log(level, "connection turned away", "remote", remote, "error", err)
 		},
 	}
 	if socket.Addr().Network() == "mem" {
@@ -216,11 +220,12 @@ func (s *Server) Stop(ctx context.Context) error {
 		for _, c := range s.beginStop() {
 			c.CutOff(ErrServerStopped)
 		}
-		s.Close()
+		s.done.Wait() // each tells its peer, for a second at most
+		s.pool.Close()
 		if running == 0 {
 			return nil
 		}
-		return fmt.Errorf("%d running calls were cut off: %w", running, ctx.Err())
+		return fmt.Errorf("calls that still ran were cut off (running: %d): %w", running, ctx.Err())
 	}
 }
 

@@ -1,6 +1,7 @@
 package trunkcall
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -103,7 +104,8 @@ func (c *ServerCall) sendHeader() {
 }
 
 // Decode fills in the request of a unary call. It is for Handler.Unary, which
-// calls it once.
+// calls it once and before anything else: the caller of a request that cannot be
+// decoded is told that the handler did not run.
 func (c *ServerCall) Decode(request any) error {
 	m, ok := c.stream.TakeFirst()
 	if !ok {
@@ -112,20 +114,25 @@ func (c *ServerCall) Decode(request any) error {
 	err := c.codec.Decode(m.Payload, request)
 	m.Free()
 	if err != nil {
-		return c.undecodable(err)
+		return c.undecodable(err, Refused)
 	}
 	return nil
 }
 
-// undecodable is the status of a call whose request cannot be read. Where that
-// is the only one, the handler has not begun.
-func (c *ServerCall) undecodable(err error) error {
+// undecodable is the status of a call whose request cannot be read.
+func (c *ServerCall) undecodable(err error, delivery Delivery) error {
 	c.fault = Errorf(InvalidArgument, "the request is not a valid %s message: %v", c.codec.Name(), err)
-	c.fault.Delivery = DeliveryUnknown
-	if c.stream.Whole {
+	c.fault.Delivery = delivery
+	return c.fault
+}
+
+// notBegun makes an undecodable request a refusal where it was received before
+// anything else could run.
+func notBegun(s Stream, err error) error {
+	if c, ok := s.(*serverStream); ok && c.fault != nil && err == error(c.fault) && !(*ServerCall)(c).Intercepted() {
 		c.fault.Delivery = Refused
 	}
-	return c.fault
+	return err
 }
 
 // Intercepted reports whether the server has interceptors, which Intercept
@@ -172,7 +179,8 @@ func (s serverConnections) Serve(w *transport.Worker, st *transport.Stream) {
 	defer func() {
 		s.running.Add(-1)
 		if p := recover(); !returned { // p is nil when the handler ended its goroutine
-			s.options.log(slog.LevelError, "handler panicked", "method", c.handler.Method.Name,
+			logger := cmp.Or(s.options.logger, slog.Default()) // never in silence
+			logger.Error("handler panicked", "method", c.handler.Method.Name,
 				"panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 			// What a panic says is for the log: it may hold secrets.
 			w.Ending = wire.Ending{Code: Internal, Message: "the handler panicked"}
@@ -277,7 +285,7 @@ func (s *serverStream) Receive(message any) error {
 	err = c.codec.Decode(m.Payload, message)
 	m.Free()
 	if err != nil {
-		return c.undecodable(err)
+		return c.undecodable(err, DeliveryUnknown) // the handler may have done something already
 	}
 	return nil
 }

@@ -295,3 +295,75 @@ func TestManyClientsOfOneCallEach(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// A unary call that is answered twice is over with the second answer, though
+// the server goes on, and holds nobody up.
+func TestALoneCallerWithTwoAnswersHoldsNobodyUp(t *testing.T) {
+	leave := make(chan struct{})
+	defer close(leave)
+	two := trunkcall.ServerStream[payload, payload]("/test.Service/Two")
+	_, c := join(t, two.Handler(func(_ context.Context, in *payload, out *trunkcall.Sender[payload]) error {
+		_ = out.Send(in)
+		_ = out.Send(in)
+		<-leave
+		return nil
+	}))
+	for range 10 {
+		warm(t, c)
+		ended := make(chan error, 1)
+		go func() { ended <- c.Invoke(soon(t), "/test.Service/Two", text("x"), &payload{}) }()
+		wants(t, receive(t, ended, "end of the call"), trunkcall.Unimplemented, trunkcall.DeliveryUnknown)
+		mustEchoQuickly(t, c)
+	}
+}
+
+// A lone caller that waits for a silent server is free at once when the client
+// is closed.
+func TestCloseFreesALoneCaller(t *testing.T) {
+	for range 5 {
+		g := newGate(t)
+		_, c := join(t, g.handler())
+		warm(t, c)
+		ended := make(chan time.Time, 1)
+		go func() {
+			_, err := block.Call(context.Background(), c, text(""))
+			if err == nil {
+				t.Error("answered")
+			}
+			ended <- time.Now()
+		}()
+		g.await(t)
+		began := time.Now()
+		go c.Close()
+		if took := receive(t, ended, "end of the call").Sub(began); took > tardy {
+			t.Errorf("the caller was free after %v", took)
+		}
+		g.open()
+	}
+}
+
+// A stream that follows lone calls is read from the start.
+func TestAStreamAfterLoneCallsIsAnswered(t *testing.T) {
+	_, c := join(t)
+	for range 20 {
+		warm(t, c)
+		s, err := chat.Open(soon(t), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			if err := s.Send(text("x")); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.Receive(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.CloseSend(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Receive(); err == nil {
+			t.Fatal("a message too many")
+		}
+	}
+}

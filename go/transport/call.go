@@ -82,8 +82,17 @@ func (c *Conn) Open(call *Call, out *wire.Outgoing, promised bool) error {
 	}
 	call.conn = c
 	call.keeps = c.session.Open(&call.Stream.Stream, out)
-	call.reads = call.unary && c.takeReadingLocked()
+	help := false
+	if call.unary {
+		call.reads = c.takeReadingLocked()
+	} else {
+		c.solo = false
+		help = c.unread.left.Load() && c.wantHelperLocked()
+	}
 	c.settle()
+	if help {
+		c.config.Pool.run(c)
+	}
 	return nil
 }
 
@@ -117,7 +126,7 @@ func (call *Call) Surplus(ending *wire.Ending) {
 	c := call.conn
 	c.mu.Lock()
 	if !call.ended {
-		c.session.Cancel(&call.Stream.Stream, 2)
+		c.session.Cancel(&call.Stream.Stream, wire.CancelUnusable)
 	}
 	call.ended = false
 	call.end(ending)

@@ -313,3 +313,63 @@ func TestEveryAcceptedCallIsServedOrDropped(t *testing.T) {
 		})
 	}
 }
+
+// A socket that is closed before anything was written of a call: it provably
+// did not leave.
+func TestWhatAClosedSocketDidNotTakeIsNotSent(t *testing.T) {
+	p := newPair(t, echoBack)
+	p.mustEcho(t, "before")
+	p.mustEcho(t, "again")
+	c := p.caller
+	call := NewCall(true)
+	c.mu.Lock()
+	_ = c.socket.Close()
+	c.session.Open(&call.Stream.Stream, &wire.Outgoing{Method: echoMethod, Payload: []byte("x"), HasMessage: true, End: true})
+	call.conn = c
+	c.flushLocked()
+	c.unlock()
+	if !call.Wait(soon(t)) || call.Ending.Delivery != wire.NotSent {
+		t.Fatalf("%+v", call.Ending)
+	}
+}
+
+// Giving a call up begins to wait for its RESULT, and a message without credit
+// for its credit: both have a time by which they must have got on.
+func TestWhatTheSessionWaitsForIsTimed(t *testing.T) {
+	leave := make(chan struct{})
+	p := newPair(t, func(w *Worker, st *Stream) {
+		<-leave
+		echoBack(w, st)
+	})
+	defer close(leave)
+	timed := func(what string) {
+		t.Helper()
+		c := p.caller
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if due := c.session.NextDeadline(); due == 0 || c.timerAt == 0 || c.timerAt > due {
+			t.Fatalf("%s: due %d, the timer is set for %d", what, due, c.timerAt)
+		}
+	}
+	never := func() {
+		p.caller.mu.Lock()
+		defer p.caller.mu.Unlock()
+		if p.caller.timer != nil {
+			p.caller.timer.Stop()
+		}
+		p.caller.timerAt = 0
+	}
+	never()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	p.call(t, ctx, "given up")
+	timed("after GiveUp")
+	never()
+	large := NewCall(true)
+	out := &wire.Outgoing{Method: echoMethod, Payload: make([]byte, 1<<20), HasMessage: true, End: true}
+	if err := p.caller.Open(large, out, false); err != nil {
+		t.Fatal(err)
+	}
+	timed("with a message that has to wait")
+	large.GiveUp(wire.CancelGivenUp, &wire.Ending{Code: wire.Canceled})
+}

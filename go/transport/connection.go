@@ -109,6 +109,7 @@ type Conn struct {
 	goodbye  error // why the peer says that it ends the connection
 	failing  error // why the session ends once writing has stopped
 	parting  bool  // a violation ended the session, the peer is to be told
+	parted   bool  // some goroutine does that
 }
 
 // clock is the time that sessions are given.
@@ -120,12 +121,7 @@ func clock() int64 { return int64(time.Since(clockBase)) }
 // starts to read at once.
 func NewConn(config *Config, socket net.Conn, acceptor bool, prefix []byte, owner any) *Conn {
 	c := &Conn{Owner: owner, config: config, socket: socket, acceptor: acceptor}
-	if s, ok := socket.(syscall.Conn); ok {
-		if raw, err := s.SyscallConn(); err == nil {
-			c.raw = raw
-			c.readFD, c.writeFD = c.readOnce, c.writeOnce
-		}
-	}
+	c.takeRaw()
 	now := clock()
 	c.session = wire.NewSession((*events)(c), wire.Options{
 		Acceptor:          acceptor,
@@ -152,6 +148,25 @@ func NewConn(config *Config, socket net.Conn, acceptor bool, prefix []byte, owne
 	c.helperPending = true
 	config.Pool.run(c)
 	return c
+}
+
+// takeRaw has the socket's own system calls used, if it is one of the platform's:
+// what merely contains one may do something to the bytes.
+func (c *Conn) takeRaw() {
+	if !canRaw {
+		return
+	}
+	var raw syscall.RawConn
+	var err error
+	switch socket := c.socket.(type) {
+	case *net.TCPConn:
+		raw, err = socket.SyscallConn()
+	case *net.UnixConn:
+		raw, err = socket.SyscallConn()
+	}
+	if err == nil && raw != nil {
+		c.raw, c.readFD, c.writeFD = raw, c.readOnce, c.writeOnce
+	}
 }
 
 // grab gives the session memory for outgoing bytes; the lock is held.
@@ -358,11 +373,19 @@ func (c *Conn) partLocked(cause error) {
 	if c.failing != nil {
 		return
 	}
-	// All that was appended is still written, ahead of the farewell.
+	// All that was appended counts as sent: it is written ahead of the farewell,
+	// unless somebody has got stuck writing.
 	c.endLocked(cause, math.MaxUint64)
-	_ = c.socket.SetDeadline(time.Now().Add(lingerTime))
+	_ = c.socket.SetWriteDeadline(time.Now().Add(lingerTime))
+	_ = c.socket.SetReadDeadline(time.Unix(1, 0)) // whoever reads is to stop
 	c.parting = true
-	if !c.flushing {
+	c.partIfFreeLocked()
+}
+
+// partIfFreeLocked has the socket parted from once nobody reads or writes.
+func (c *Conn) partIfFreeLocked() {
+	if c.parting && !c.parted && !c.flushing && !c.reading {
+		c.parted = true
 		go c.part()
 	}
 }
@@ -382,7 +405,7 @@ func (c *Conn) flushedLocked() {
 	c.flushing = false
 	switch {
 	case c.parting:
-		go c.part()
+		c.partIfFreeLocked()
 	case c.failing != nil:
 		cause := c.failing
 		c.failing = nil
@@ -401,6 +424,7 @@ func (c *Conn) part() {
 		_, _ = c.socket.Write(rest)
 	}
 	if c.greeted {
+		_ = c.socket.SetReadDeadline(time.Now().Add(lingerTime))
 		linger(c.socket)
 	}
 	_ = c.socket.Close()

@@ -65,6 +65,9 @@ func (e *events) Stopped(s *wire.Stream, code wire.Code) {
 		h.Dropped(st) // it never came to stand in the queue
 		return
 	}
+	if !st.Whole {
+		st.dropInbox() // the handler may run for long and will not be given it
+	}
 	h.Stopped(st, code)
 }
 

@@ -155,6 +155,7 @@ func (c *Conn) takeLocked() {
 		}
 	}
 	o.spent, c.spent = c.spent, nil
+	c.armLocked(c.session.NextDeadline()) // a message may wait for credit, a CANCEL for its RESULT
 }
 
 // flushLocked writes what gathered, unless somebody else does. It holds the
@@ -176,6 +177,7 @@ func (c *Conn) flushLocked() {
 		c.flushing = true
 		c.mu.Unlock()
 		size := c.writing.size()
+		c.wroteN, c.wroteErr = 0, nil // a socket that is closed does not call writeOnce
 		err := c.raw.Write(c.writeFD)
 		n := c.wroteN
 		if err == nil {

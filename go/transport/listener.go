@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"strings"
@@ -19,6 +20,10 @@ import (
 // HandshakeTimeout is how long a peer may take until its protocol is known and
 // its TLS handshake done (spec/limits.md).
 const HandshakeTimeout = 10 * time.Second
+
+// ErrNothingSaid is given to Listener.Refused for a connection that was closed
+// without a byte, as by those who only look whether the port is open.
+var ErrNothingSaid = errors.New("closed without a byte")
 
 // Listener accepts connections and finds out by the first bytes what each
 // speaks.
@@ -184,6 +189,9 @@ func readMagic(socket net.Conn) ([]byte, error) {
 		prefix = prefix[:len(prefix)+n]
 		if len(prefix) > 0 && !bytes.HasPrefix(wire.Magic[:], prefix) {
 			return prefix, nil
+		}
+		if len(prefix) == 0 && errors.Is(err, io.EOF) {
+			return nil, ErrNothingSaid
 		}
 		if err != nil {
 			return nil, fmt.Errorf("no protocol after %d bytes: %w", len(prefix), err)

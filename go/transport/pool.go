@@ -145,6 +145,7 @@ func (w *Worker) serve(c *Conn) {
 		c.unread.left.Store(false)
 		c.readLocked()
 		c.reading = false
+		c.partIfFreeLocked()
 		c.passOnLocked()
 	}
 	c.unlock()
@@ -216,6 +217,12 @@ func (c *Conn) finishLocked(w *Worker, st *Stream) (now int64) {
 			c.flushLocked()
 		}
 	}
+	if cap(w.Scratch) > keptScratch {
+		w.Scratch = nil
+	}
 	w.Ending = wire.Ending{}
 	return now
 }
+
+// keptScratch bounds what an idle goroutine holds on to.
+const keptScratch = 128 << 10

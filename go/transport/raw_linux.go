@@ -11,6 +11,8 @@ import (
 // it would have the watchdog of the runtime take the processor away and another
 // thread woken whenever the machine happens to stop us here.
 
+const canRaw = true
+
 func rawRead(fd uintptr, b []byte) (int, error) { return rawCall(syscall.SYS_READ, fd, b) }
 
 func rawWrite(fd uintptr, b []byte) (int, error) { return rawCall(syscall.SYS_WRITE, fd, b) }

@@ -1,4 +1,4 @@
-//go:build !linux || race
+//go:build unix && (!linux || race)
 
 package transport
 
@@ -6,6 +6,8 @@ import "syscall"
 
 // With the race detector these also tell it that what was written before a call
 // happened before what follows its answer.
+
+const canRaw = true
 
 func rawRead(fd uintptr, b []byte) (int, error) { return syscall.Read(int(fd), b) }
 

@@ -39,6 +39,13 @@ func (c *Conn) AwaitSlot(done <-chan struct{}) (promised, ok bool) {
 	return false, false
 }
 
+// Decline gives back a slot that was promised.
+func (c *Conn) Decline() {
+	c.mu.Lock()
+	c.granted--
+	c.unlock()
+}
+
 // admitLocked promises free slots to those who wait; all of them are let go
 // when the connection takes no more calls.
 func (c *Conn) admitLocked() {

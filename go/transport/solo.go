@@ -55,7 +55,7 @@ func (call *Call) readAnswer(ctx context.Context) bool {
 		defer stop()
 		c.mu.Lock()
 	}
-	for !call.ended && !c.closed && c.failing == nil && !c.interrupted {
+	for !call.woken && !c.closed && c.failing == nil && !c.interrupted {
 		c.readLocked()
 		c.passOnLocked()
 		if c.queueHead < len(c.queue) || c.session.HasOutput() {
@@ -69,8 +69,9 @@ func (call *Call) readAnswer(ctx context.Context) bool {
 		c.interrupted = false
 		_ = c.socket.SetReadDeadline(time.Time{})
 	}
-	ended := call.ended
-	help := !c.closed && !(ended && c.leaveUnreadLocked()) && c.wantHelperLocked()
+	c.partIfFreeLocked()
+	ended := call.woken
+	help := !c.closed && !(call.ended && c.leaveUnreadLocked()) && c.wantHelperLocked()
 	c.unlock()
 	if help {
 		c.config.Pool.run(c)

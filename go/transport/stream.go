@@ -221,7 +221,6 @@ func (st *Stream) Send(buffer *Buffer, compression uint8, end bool) error {
 	}
 	if !c.session.Send(&st.Stream, buffer.B, compression, end) {
 		st.queued = buffer
-		c.armLocked(c.session.NextDeadline()) // by when it must have got on
 		c.settle()
 		return nil
 	}

@@ -49,7 +49,7 @@ func (p *Pace) note(took int64) {
 // are about as many as processors, and they are taken in turn: those that are
 // looked at are at hand, be there ever so many connections.
 type watched struct {
-	conn  atomic.Pointer[Conn] // that nobody reads while the worker runs a handler
+	conn  atomic.Pointer[Conn] // that nobody may be reading while the worker runs a handler
 	count atomic.Uint32        // handlers that were watched over so far
 	seen  uint32               // count at the watchman's last round
 
@@ -71,7 +71,7 @@ type unread struct {
 // has. He is there only while there is something to watch.
 var watchman struct {
 	on      atomic.Bool
-	mu      sync.Mutex // taken after a Conn's or Pool's lock, if with one
+	mu      sync.Mutex // taken after a Conn's lock, if with one
 	watched []*watched // that have lately been used
 	unread  []*Conn    // that nobody may be reading
 }

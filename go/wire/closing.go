@@ -63,9 +63,6 @@ func (s *Session) Abort(err *Error) {
 // AcceptsCalls reports whether Open can succeed, a free slot apart.
 func (s *Session) AcceptsCalls() bool { return s.greeted && !s.sentDrained && !s.overdue }
 
-// Asked reports whether this side sent GOAWAY.
-func (s *Session) Asked() bool { return s.sentGoAway }
-
 // PeerDrained reports whether the peer said that it opens no more calls.
 func (s *Session) PeerDrained() bool { return s.peerDrained }
 

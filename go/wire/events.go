@@ -64,7 +64,8 @@ const (
 	CancelUnusable               // it cannot take the answer
 )
 
-// Events is the floor above, called during Receive, Tick and Close. An
+// Events is the floor above, called by the methods of a Session that take
+// something in, end calls or take what is to be written. An
 // implementation must not call back into the session except where said, and
 // must not keep the slices that point into the input.
 type Events interface {

@@ -228,9 +228,11 @@ func (w *world) rare(op byte) {
 	case op < 8:
 		w.s.GoAway(uint32(op&7), "text")
 	case op < 128 && st != nil:
-		st.Start()
-	case st != nil:
-		w.s.Cut(st, ResourceExhausted, "cut")
+		if !w.s.Start(st, w.s.Now()) {
+			delete(w.running, st)
+		}
+	case st != nil && st.has(streamHeld):
+		w.s.Refuse(st, &Refusal{Code: ResourceExhausted, Message: "no room"})
 		delete(w.running, st)
 	}
 }

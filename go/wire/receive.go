@@ -172,8 +172,11 @@ func (s *Session) receiveGoAway(h *Header, body []byte) {
 	if reason == GoAwayNotServed {
 		s.unspoken = true // calls end refused
 	}
-	if !s.peerGoAway || reason != GoAwayDraining {
+	// The first, and the first that says that the connection ends: not as many as
+	// the peer cares to send.
+	if !s.peerGoAway || reason != GoAwayDraining && !s.peerEnds {
 		s.peerGoAway = true
+		s.peerEnds = reason != GoAwayDraining
 		s.sayDrained()
 		s.events.PeerGoesAway(reason, text)
 	}

@@ -295,7 +295,7 @@ func (s *Session) Start(st *Stream, now int64) bool {
 		s.stop(st, DeadlineExceeded, lateText, 0)
 		return false
 	}
-	st.Start()
+	st.state &^= streamHeld
 	return true
 }
 
@@ -307,13 +307,6 @@ func (s *Session) Refuse(st *Stream, r *Refusal) {
 }
 
 const lateText = "the deadline passed on the callee's side"
-
-// Cut ends a call without its handler, because of a limit.
-func (s *Session) Cut(st *Stream, code Code, message string) {
-	if st.Open() {
-		s.stop(st, code, message, budgetRetry)
-	}
-}
 
 // refuse answers a CALL that was never started.
 func (s *Session) refuse(id StreamID, r *Refusal) {

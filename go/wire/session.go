@@ -103,6 +103,7 @@ type Session struct {
 	goAwayAt                int64
 	farewell                string // text of a GOAWAY that waits for this side's preface
 	peerGoAway, peerDrained bool
+	peerEnds                bool // its GOAWAY gave a reason other than draining
 	inputEnded              bool
 
 	incoming Incoming // handed to Accept, reused

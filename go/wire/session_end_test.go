@@ -28,7 +28,7 @@ func TestCancelIsAnsweredByWhetherTheHandlerStarted(t *testing.T) {
 			s.hold = c.hold
 			s.must(rawCall(1, 1, FlagMsg, 'x'))
 			if c.start {
-				s.accepted[0].Start()
+				s.Start(s.accepted[0], s.now)
 			}
 			if c.beforeCancel != nil {
 				c.beforeCancel(s)
@@ -63,12 +63,12 @@ func TestCancelAtTheCaller(t *testing.T) {
 		rawData(1, 1, FlagMsg, filler(MinPiece)...), rawData(1, 1, FlagMsg, filler(MinPiece)...),
 		rawData(1, 1, FlagMsg, filler(MinPiece)...), rawData(1, 1, FlagMsg, filler(MinPiece)...))
 	s.silent()
-	if other := s.open(Outgoing{End: true}); other.ID().Slot() != 2 {
-		t.Fatalf("slot %d was free", other.ID().Slot())
+	if other := s.open(Outgoing{End: true}); other.id.Slot() != 2 {
+		t.Fatalf("slot %d was free", other.id.Slot())
 	}
 	s.must(rawResult(1, 1, Canceled, FlagCut|FlagMeta, 0xff)) // its body is not read
-	if again := s.open(Outgoing{End: true}); again.ID() != stream(1, 2) {
-		t.Fatalf("id %#x", again.ID())
+	if again := s.open(Outgoing{End: true}); again.id != stream(1, 2) {
+		t.Fatalf("id %#x", again.id)
 	}
 	if len(s.ended)+len(s.messages)+len(s.early) != 0 {
 		t.Errorf("a call that was given up was told %+v", s.recorder)
@@ -276,7 +276,7 @@ func TestAFaultInAnAnswerEndsItsCall(t *testing.T) {
 	other := s.open(Outgoing{})
 	s.Take()
 	s.must(rawData(1, 1, FlagMeta, 0xff))
-	if h, _ := s.only(Cancel); h.Stream != st.ID() || h.Word != CancelUnusable {
+	if h, _ := s.only(Cancel); h.Stream != st.id || h.Word != CancelUnusable {
 		t.Errorf("wrote %+v", h)
 	}
 	if e := last(t, s.ended, "ending"); e.st != st || e.Code != Internal || e.Delivery != DeliveryUnknown {
@@ -323,7 +323,7 @@ func TestCancelAll(t *testing.T) {
 	count(t, headers, 2, "frames")
 	count(t, s.ended, 2, "endings")
 	for i, st := range []*Stream{a, c} {
-		if e := s.ended[i]; headers[i].Type != Cancel || headers[i].Stream != st.ID() || e.st != st || e.Code != Canceled || e.Message != "closing" {
+		if e := s.ended[i]; headers[i].Type != Cancel || headers[i].Stream != st.id || e.st != st || e.Code != Canceled || e.Message != "closing" {
 			t.Errorf("%+v, %+v", headers[i], e)
 		}
 	}

@@ -80,8 +80,8 @@ func TestSlotsAreTheLowestFreeWithTheNextGeneration(t *testing.T) {
 	s := rawSide(t, false)
 	want := func(st *Stream, slot uint32, generation uint16) {
 		t.Helper()
-		if st.ID() != stream(slot, generation) {
-			t.Fatalf("slot %d, generation %d; want %d, %d", st.ID().Slot(), st.ID().Generation(), slot, generation)
+		if st.id != stream(slot, generation) {
+			t.Fatalf("slot %d, generation %d; want %d, %d", st.id.Slot(), st.id.Generation(), slot, generation)
 		}
 	}
 	for slot := uint32(1); slot <= 130; slot++ {
@@ -172,8 +172,8 @@ func TestTheCallerKeepsToTheLimitOnceItIsTold(t *testing.T) {
 	if a.Open() || !b.Open() || !s.HasSlots(1) || s.HasSlots(2) {
 		t.Fatal("one slot should be free")
 	}
-	if st := s.open(Outgoing{End: true}); st.ID() != stream(1, 2) {
-		t.Errorf("opened on %d", st.ID().Slot())
+	if st := s.open(Outgoing{End: true}); st.id != stream(1, 2) {
+		t.Errorf("opened on %d", st.id.Slot())
 	}
 }
 
@@ -198,7 +198,7 @@ func TestAFullTableHasNamesSentInline(t *testing.T) {
 	for i := range DefaultMethods {
 		st := s.open(Outgoing{Method: Method{fmt.Sprintf("/a/%d", i), i}, End: true})
 		s.Take()
-		s.must(rawResult(st.ID().Slot(), st.ID().Generation(), OK, 0))
+		s.must(rawResult(st.id.Slot(), st.id.Generation(), OK, 0))
 	}
 	s.open(Outgoing{Method: Method{"/a/more", DefaultMethods}, End: true})
 	if h, body := s.only(Call); h.Code != 0 || string(body) != "\x07/a/more" {
@@ -320,8 +320,8 @@ func TestTheAcceptorMayCall(t *testing.T) {
 	there := j.client.open(Outgoing{Payload: []byte("a"), HasMessage: true, End: true})
 	back := j.server.open(Outgoing{Payload: []byte("b"), HasMessage: true, End: true})
 	j.pump()
-	if there.ID().ByAcceptor() || !back.ID().ByAcceptor() || there.ID().Slot() != back.ID().Slot() {
-		t.Fatalf("ids %#x and %#x", there.ID(), back.ID())
+	if there.id.ByAcceptor() || !back.id.ByAcceptor() || there.id.Slot() != back.id.Slot() {
+		t.Fatalf("ids %#x and %#x", there.id, back.id)
 	}
 	j.server.Finish(j.server.accepted[0], &Ending{Message: "x", Code: Aborted})
 	j.client.Finish(j.client.accepted[0], &Ending{HasMessage: true, Payload: []byte("c")})
@@ -348,7 +348,7 @@ func TestOneWay(t *testing.T) {
 		if !j.server.seen[0].OneWay || got != size || j.server.seen[0].Metadata.Get("k") != "v" {
 			t.Fatalf("%d bytes arrived as %d: %+v", size, got, j.server.seen[0].OneWay)
 		}
-		served.Start()
+		j.server.Start(served, j.server.now)
 		j.server.Send(served, []byte("nobody wants it"), 0, false)
 		j.server.SendMetadata(served, Metadata{{"k", "v"}})
 		j.server.Finish(served, &Ending{HasMessage: true, Payload: []byte("nor this")})
@@ -391,7 +391,7 @@ func TestStreamsCanBeUsedAnew(t *testing.T) {
 	st := &Stream{}
 	s.accept = func(*Incoming) (*Stream, *Refusal) { return st, nil }
 	s.must(rawCall(1, 1, FlagMsg, 'x'), rawPiece(1, 1, 1<<20))
-	s.Cut(st, ResourceExhausted, "test")
+	s.Finish(st, &Ending{Code: ResourceExhausted, Message: "test"})
 	s.Take()
 	s.must(rawCall(1, 2, 0), rawData(1, 2, FlagMsg|FlagEnd, 'y'))
 	if m := last(t, s.messages, "message"); string(m.payload) != "y" || m.cost != 17 {

@@ -198,10 +198,10 @@ func TestAResultOverdueAfterCancel(t *testing.T) {
 	if next := s.tick(15 * second); next != 40*second {
 		t.Fatalf("wants to be called at %d", next)
 	}
-	if s.tick(39 * second); s.Overdue() || !s.AcceptsCalls() {
+	if s.tick(39 * second); s.overdue || !s.AcceptsCalls() {
 		t.Fatal("overdue too early")
 	}
-	if s.tick(40 * second); !s.Overdue() || s.AcceptsCalls() || !b.Open() {
+	if s.tick(40 * second); !s.overdue || s.AcceptsCalls() || !b.Open() {
 		t.Fatal("the connection should take no more calls, and keep the others")
 	}
 }

@@ -68,12 +68,6 @@ type flow struct {
 	starvedSince int64 // since when it is seen to lack credit; 0: it does not
 }
 
-// ID is the identity of the stream on the wire, for logs.
-func (st *Stream) ID() StreamID { return st.id }
-
-// Codec is the codec of the call, by this side's numbers.
-func (st *Stream) Codec() uint8 { return st.codec }
-
 // Open reports whether the stream still holds its slot.
 func (st *Stream) Open() bool { return st.state&streamOpen != 0 }
 
@@ -81,12 +75,9 @@ func (st *Stream) Open() bool { return st.state&streamOpen != 0 }
 func (st *Stream) Deadline() int64 { return st.deadline }
 
 // Hold says of a call that is being accepted that its handler does not start
-// yet: until Start, an end of the call that is not the handler's own is a
+// yet: until Session.Start, an end of the call that is not the handler's own is a
 // refusal, which proves that it never ran.
 func (st *Stream) Hold() { st.state |= streamHeld }
-
-// Start says that the handler starts now.
-func (st *Stream) Start() { st.state &^= streamHeld }
 
 func (st *Stream) has(f streamState) bool { return st.state&f != 0 }
 

@@ -51,7 +51,7 @@ func (s *Session) Tick(now int64) (next int64, err *Error) {
 }
 
 // NextDeadline is when Tick has something to do, keepalive apart, or earlier;
-// 0: never. It is to be asked after Receive.
+// 0: never. It is to be asked whenever anything was done with the session.
 func (s *Session) NextDeadline() int64 { return s.wakeAt }
 
 // wakeBy has Tick look at all streams at the given time or before.
@@ -135,7 +135,3 @@ func (s *Session) Spent() bool {
 		return c.stream != nil && c.stream != abandoned
 	})
 }
-
-// Overdue reports that the peer has not ended a call long after its CANCEL:
-// the connection should be replaced, though not under calls that still run.
-func (s *Session) Overdue() bool { return s.overdue }
