@@ -9,6 +9,10 @@ GO ?= go
 PYTHON ?= python3
 export GO PYTHON
 
+# Compiled Python is kept only where it cannot be helped, and then under build/.
+export PYTHONDONTWRITEBYTECODE := 1
+export PYTHONPYCACHEPREFIX := $(CURDIR)/build/.cache/python
+
 # Whether git knows this folder makes no difference to what is built.
 export GOFLAGS := $(filter-out -buildvcs%,$(GOFLAGS)) -buildvcs=false
 
@@ -44,9 +48,11 @@ examples: needs
 	@$(GO) build -C examples/go -o ../../build/examples/ ./...
 
 .PHONY: run
-run: peer-go examples ## start the example server, call it, put it under load for a moment
+run: needs ## start the example server, call it, put it under load for a moment
+	@echo 'building …'
+	@$(MAKE) peer-go examples
 	@$(GO) build -C lab/peers/go -o ../../../build/peers/ ./go-echo
-	@$(PYTHON) scripts/run.py --load $(LOAD)
+	@$(PYTHON) scripts/run.py --load='$(LOAD)'
 
 .PHONY: test
 test: needs-cc ## run every check and test (ONLY=go runs those whose names begin so)
@@ -54,7 +60,7 @@ test: needs-cc ## run every check and test (ONLY=go runs those whose names begin
 
 .PHONY: fuzz
 fuzz: needs ## run each fuzz target for FUZZTIME (60s)
-	@$(PYTHON) scripts/test.py --only 'go fuzz' --fuzztime $(FUZZTIME)
+	@$(PYTHON) scripts/test.py --only 'go fuzz' --fuzztime='$(FUZZTIME)'
 
 .PHONY: vectors generate fmt
 vectors: needs ## derive the vectors anew from their cases, then replay them

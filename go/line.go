@@ -196,13 +196,13 @@ func (conn *connection) greeted(ctx context.Context) error {
 		return fmt.Errorf("cannot reach %v: it accepts connections but does not answer as a Trunkcall server: %w", conn.Remote(), ctx.Err())
 	}
 	if err := conn.Err(); err != nil && !transport.Drained(err) {
-		return conn.explain(err)
+		return explain(conn.Conn, err)
 	}
 	return nil
 }
 
 // explain puts into words why a connection ended that had hardly begun.
-func (conn *connection) explain(err error) error {
+func explain(conn *transport.Conn, err error) error {
 	var violation *wire.Error
 	switch {
 	case errors.As(err, &violation) && violation.Class == wire.ErrPreface:
@@ -252,7 +252,7 @@ func (c clientConnections) GoesAway(tc *transport.Conn, reason uint32, text stri
 func (c clientConnections) Closed(tc *transport.Conn, err error) {
 	conn := connectionOf(tc)
 	l := conn.line
-	why := conn.explain(err)
+	why := explain(tc, err) // dial may still hold the line, and conn know nothing of tc
 	l.mu.Lock()
 	switch {
 	case c.done.Err() != nil || transport.Drained(err):

@@ -129,7 +129,7 @@ func (c *ServerCall) undecodable(err error, delivery Delivery) error {
 // notBegun makes an undecodable request a refusal where it was received before
 // anything else could run.
 func notBegun(s Stream, err error) error {
-	if c, ok := s.(*serverStream); ok && c.fault != nil && err == error(c.fault) && !(*ServerCall)(c).Intercepted() {
+	if c, ok := s.(*serverStream); ok && c.fault != nil && errors.Is(err, c.fault) && !(*ServerCall)(c).Intercepted() {
 		c.fault.Delivery = Refused
 	}
 	return err

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import re
 import select
 import shlex
 import signal
@@ -24,6 +25,10 @@ PEER = "build/peer-go"
 ECHO = "build/peers/go-echo"
 QUICKSTART = "build/examples/quickstart"
 SERVICE = "trunkcall.example.v1.UserService"
+
+
+# A time as the programs take it, and above 0.
+DURATION = re.compile(r"(?=.*[1-9])((\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h))+")
 
 
 class Failed(Exception):
@@ -134,6 +139,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--load", default="3s", metavar="D", help="how long each load lasts")
     options = parser.parse_args()
+    if not DURATION.fullmatch(options.load):
+        print(f"LOAD={options.load}: want a time such as 3s or 250ms", file=sys.stderr)
+        return 2
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda number, _: sys.exit(128 + number))
     began = time.monotonic()

@@ -125,6 +125,10 @@ def go_fuzzing(fuzztime: str) -> list[Suite]:
 TIME_UP = re.compile(r"^--- FAIL: \w+ \([\d.]+s\)\n    context deadline exceeded\nFAIL$", re.MULTILINE)
 
 
+# What -fuzztime takes: a time, or a number of runs. Above 0, which would be without end.
+FUZZTIME = re.compile(r"(?=.*[1-9])(((\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h))+|\d+x)")
+
+
 def fuzzing(target: str, package: str, fuzztime: str) -> Suite:
     def run() -> Outcome:
         flags = ["-run", "^$", "-fuzz", f"^{target}$", "-fuzztime", fuzztime]
@@ -172,9 +176,12 @@ def suites(fuzztime: str) -> list[Suite]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="beginnings of names, separated by commas")
-    parser.add_argument("--fuzztime", default="5s", help="how long each fuzz target runs")
+    parser.add_argument("--fuzztime", default="5s", help="how long each fuzz target runs: a time, or a number of runs such as 1000x")
     parser.add_argument("--list", action="store_true", help="print the names and run nothing")
     options = parser.parse_args()
+    if not FUZZTIME.fullmatch(options.fuzztime):
+        print(f"FUZZTIME={options.fuzztime}: want a time such as 60s or 10m, or a number of runs such as 1000x", file=sys.stderr)
+        return 2
     wanted = tuple(options.only.split(","))
     chosen = [suite for suite in suites(options.fuzztime) if suite.name.startswith(wanted)]
     if options.list:

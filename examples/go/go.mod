@@ -1,4 +1,5 @@
-// Examples to copy. Outside this repository, leave out the replace line.
+// Examples to copy. Until the first release, a module elsewhere needs a replace
+// line too, with the path to go/ of this repository; from then on it needs none.
 module github.com/trunkcall/trunkcall/examples/go
 
 go 1.26.0

@@ -5,25 +5,57 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/trunkcall/trunkcall/go"
 	"github.com/trunkcall/trunkcall/go/peer/load"
 )
 
-const benchSynopsis = "--target ADDR --method M [FLAG…]"
+var benchHelp = help{
+	synopsis: "--target ADDR --method M [FLAG…]",
+	notes: `One line of JSON on stdout is the result; everything else goes to stderr.
 
-func (p program) parseBench(args []string) (*load.Options, *workload, error) {
+Calls that failed are among the calls and in the rate, and are counted in
+errors; stderr has the first failure. The exit status is 0 unless no call
+succeeded, or one failed in the warm-up.
+
+If the calls could not be made at --rate, stderr says "fell behind" with the
+rate that was reached.
+`,
+}
+
+// benchMethods are those that bench drives, benchFlags the optional flags.
+var (
+	benchMethods = []string{"Say", "Echo", "EchoStream"}
+	benchFlags   = []string{"size", "codec", "tls-ca", "connection-per-call"}
+)
+
+// benchOptions are the flags of bench.
+type benchOptions struct {
+	*load.Options
+	identity identity
+}
+
+func (p program) parseBench(args []string) (*benchOptions, *workload, error) {
 	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
-	options := load.Flags(fs)
-	others, err := p.parse(fs, benchSynopsis, args)
+	options := &benchOptions{Options: load.Flags(fs)}
+	options.identity.flags(fs)
+	options.MarkMissing(benchFlags...)
+	fs.Lookup("method").Usage += ": " + choice(benchMethods)
+	fs.Lookup("codec").Usage += ": " + choice(codecs)
+	others, err := p.parse(fs, benchHelp, args)
 	switch {
 	case err != nil:
 		return nil, nil, err
 	case len(others) > 0:
 		return nil, nil, usagef("there is nothing to do with %q", others[0])
 	}
-	if err := options.Check("size", "codec", "tls-ca", "connection-per-call"); err != nil {
+	if err := options.Check(benchFlags...); err != nil {
 		return nil, nil, usageError{err}
+	}
+	if err := checkTarget(options.Target); err != nil {
+		return nil, nil, err
 	}
 	if err := checkCodec(options.Codec); err != nil {
 		return nil, nil, err
@@ -31,8 +63,8 @@ func (p program) parseBench(args []string) (*load.Options, *workload, error) {
 	short, _ := load.BenchMethod(options.Method)
 	work := &workload{method: short, size: options.Size, stock: options.Codec == load.CodecStock}
 	switch {
-	case short != "Say" && short != "Echo" && short != "EchoStream":
-		return nil, nil, usagef("--method %s is not there yet, Say, Echo and EchoStream are", options.Method)
+	case !slices.Contains(benchMethods, short):
+		return nil, nil, usagef("--method %s: bench drives %s only", options.Method, strings.Join(benchMethods, ", "))
 	case short == "EchoStream" && options.ConnectionPerCall:
 		return nil, nil, usagef("--connection-per-call does not go with EchoStream, whose calls share a stream")
 	}
@@ -45,7 +77,7 @@ func (p program) bench(args []string) error {
 	if err != nil {
 		return err
 	}
-	config, err := clientTLS(options.TLSCA, identity{})
+	config, err := clientTLS(options.TLSCA, options.identity)
 	if err != nil {
 		return err
 	}
@@ -73,13 +105,16 @@ func (p program) bench(args []string) error {
 	return p.measure(options, func(int) (load.Call, error) { return work.newCall(ctx, client) })
 }
 
-func (p program) measure(options *load.Options, factory load.Factory) error {
+func (p program) measure(options *benchOptions, factory load.Factory) error {
 	result, err := load.Run(options.Config(), factory)
 	if err != nil {
 		return err
 	}
 	if err := result.Print(p.stdout); err != nil {
 		return err
+	}
+	if result.FellBehind(options.Rate) {
+		fmt.Fprintf(p.stderr, "peer-go bench: fell behind: %s of %s\n", perSecond(result.Rate), perSecond(options.Rate))
 	}
 	switch {
 	case result.Calls == 0:
@@ -91,6 +126,13 @@ func (p program) measure(options *load.Options, factory load.Factory) error {
 			result.Errors, result.Calls, oneLine(result.FirstError.Error()))
 	}
 	return nil
+}
+
+func perSecond(rate float64) string {
+	if rate < 100 {
+		return fmt.Sprintf("%.2f/s", rate)
+	}
+	return fmt.Sprintf("%.0f/s", rate)
 }
 
 func connectionPerCall(

@@ -1,12 +1,18 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+
+	benchv1 "github.com/trunkcall/trunkcall/go/gen/bench/v1"
+	"github.com/trunkcall/trunkcall/go/peer/services"
 )
 
 // bench measures a few calls and checks the line that it prints.
@@ -46,8 +52,50 @@ func TestBenchOverEveryTransport(t *testing.T) {
 		bench(t, target, "--method", "Say")
 		bench(t, target, "--method", "Say", "--tls-ca", ca.file)
 		bench(t, target, "--method", "Echo", "--size", "70000")
-		bench(t, target, "--method", "Echo", "--size", "0", "--rate", "100000")
+		bench(t, target, "--method", "Echo", "--size", "0")
 		bench(t, target, "--method", "Say", "--connection-per-call", "--callers", "4")
+	}
+}
+
+func TestBenchWithMutualTLS(t *testing.T) {
+	ca := newAuthority(t)
+	cert, key := ca.server(t)
+	target := serve(t, "--listen", "127.0.0.1:0", "--tls-cert", cert, "--tls-key", key, "--tls-client-ca", ca.file).address
+	cert, key = ca.client(t)
+	bench(t, target, "--tls-ca", ca.file, "--tls-cert", cert, "--tls-key", key)
+	bench(t, target, "--tls-ca", ca.file, "--tls-cert", cert, "--tls-key", key, "--connection-per-call")
+	got := run("bench", "--target", target, "--tls-ca", ca.file, "--calls", "1")
+	if got.status != exitFailed || !strings.Contains(got.stderr, "certificate required") {
+		t.Errorf("without a certificate: got %+v", got)
+	}
+}
+
+func TestBenchTellsThatItFellBehind(t *testing.T) {
+	target := serve(t, "--listen", "127.0.0.1:0").address
+	got := run("bench", "--target", target, "--warmup", "0", "--calls", "200", "--rate", "1e8")
+	if got.status != exitOK || strings.Count(got.stdout, "\n") != 1 || !json.Valid([]byte(got.stdout)) ||
+		strings.Count(got.stderr, "\n") != 1 || !strings.Contains(got.stderr, "fell behind: ") ||
+		!strings.HasSuffix(got.stderr, "/s of 100000000/s\n") {
+		t.Errorf("got %+v", got)
+	}
+	// The last of these calls is due after 200 ms, and has 50 until it would be late.
+	if got := run("bench", "--target", target, "--warmup", "0", "--calls", "5", "--rate", "20"); got.status != exitOK || got.stderr != "" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestBenchCountsFailedCallsAndStillSucceeds(t *testing.T) {
+	var calls atomic.Int64
+	target := serveHandler(t, say.Handler(func(ctx context.Context, in *benchv1.BenchmarkMessage) (*benchv1.BenchmarkMessage, error) {
+		if calls.Add(1) == 2 {
+			return nil, errors.New("the second")
+		}
+		return services.Bench{}.Say(ctx, in)
+	}))
+	got := run("bench", "--target", target, "--warmup", "0", "--calls", "3")
+	if got.status != exitOK || !strings.HasPrefix(got.stdout, `{"calls":3,"errors":1,`) ||
+		!strings.Contains(got.stderr, "1 of 3 calls failed, the first with: ") {
+		t.Errorf("got %+v", got)
 	}
 }
 
@@ -57,8 +105,11 @@ func TestBenchTurnsDownWhatItCannotDo(t *testing.T) {
 		"--inline":                "--inline is not there yet",
 		"--compression gzip":      "--compression is not there yet",
 		"--codec json":            "--codec json is not there yet",
-		"--method GetUser":        "--method GetUser is not there yet",
-		"--method a.B/Say":        "--method a.B/Say is not there yet",
+		"--method GetUser":        "--method GetUser: bench drives Say, Echo, EchoStream only",
+		"--method a.B/Say":        "--method a.B/Say: bench drives Say",
+		"--duration 5":            "want a time such as 2s or 250ms",
+		"--warmup soon":           "want a time such as 2s or 250ms",
+		"--tls-cert x":            "--tls-cert needs --tls-ca",
 		"--callers 0":             "--callers must be at least 1",
 		"--tls-ca nofile":         "nofile: no such file",
 		"--nope":                  "-nope",
@@ -72,7 +123,7 @@ func TestBenchTurnsDownWhatItCannotDo(t *testing.T) {
 }
 
 func TestBenchNamesWhyItCannotBegin(t *testing.T) {
-	target := serveHandler(t, getUser.Handler(nil))
+	target := serveHandler(t, getDictionary.Handler(services.Bench{}.GetDictionary))
 	for _, c := range []struct {
 		flags []string
 		words string

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/trunkcall/trunkcall/go"
+	"github.com/trunkcall/trunkcall/go/peer/load"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -26,17 +27,33 @@ type callOptions struct {
 	requests []proto.Message
 }
 
-const callSynopsis = "--target ADDR METHOD JSON [--timeout D] [--metadata K=V]… [--tls-ca F [--tls-cert F --tls-key F]]"
+// callHelp lists the methods, which are those that serve answers.
+func callHelp() help {
+	notes := &strings.Builder{}
+	fmt.Fprintln(notes, "METHOD is one of")
+	for _, h := range nativeHandlers() {
+		kind := ""
+		if h.Method.Kind != trunkcall.KindUnary {
+			kind = " (" + h.Method.Kind.String() + ")"
+		}
+		fmt.Fprintf(notes, "  %s%s\n", strings.TrimPrefix(h.Method.Name, "/"), kind)
+	}
+	fmt.Fprint(notes, "JSON is the request; for client-streaming and bidi-streaming methods an array of requests.\n")
+	return help{
+		synopsis: "--target ADDR METHOD JSON [--timeout D] [--metadata K=V]… [--tls-ca F [--tls-cert F --tls-key F]]",
+		notes:    notes.String(),
+	}
+}
 
 func (p program) parseCall(args []string) (*callOptions, error) {
 	o := &callOptions{}
 	fs := flag.NewFlagSet("call", flag.ContinueOnError)
 	fs.StringVar(&o.target, "target", "", "`address` of the server: HOST:PORT or unix:PATH")
-	fs.DurationVar(&o.timeout, "timeout", 0, "`time` for connecting and the call together, such as 250ms; none unless given")
+	load.DurationVar(fs, &o.timeout, "timeout", 0, "`time` for connecting and the call together, such as 250ms; none unless given")
 	fs.Var(&o.metadata, "metadata", "`key=value` to send with the call, any number of times; the value of a key that ends in -bin is base64")
 	fs.StringVar(&o.trust, "tls-ca", "", "connect with TLS and trust the certificates in this `file`")
 	o.identity.flags(fs)
-	others, err := p.parse(fs, callSynopsis, args)
+	others, err := p.parse(fs, callHelp(), args)
 	if err != nil {
 		return nil, err
 	}
@@ -51,6 +68,9 @@ func (p program) parseCall(args []string) (*callOptions, error) {
 		return nil, usagef("METHOD and JSON are needed")
 	case len(others) > 2:
 		return nil, usagef("there is nothing to do with %q after METHOD and JSON", others[2])
+	}
+	if err := checkTarget(o.target); err != nil {
+		return nil, err
 	}
 	if o.method, err = findMethod(others[0]); err != nil {
 		return nil, err

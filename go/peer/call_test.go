@@ -88,7 +88,7 @@ func TestCallTurnsDownWhatItCannotDo(t *testing.T) {
 		{get(), "METHOD and JSON are needed"},
 		{get("{}", "{}"), "nothing to do with"},
 		{get("{}", "--nope"), "-nope"},
-		{get("{}", "--timeout", "soon"), `"soon"`},
+		{get("{}", "--timeout", "soon"), `"soon" for flag -timeout: want a time such as 2s or 250ms`},
 		{get("{}", "--timeout", "0"), "--timeout must be above 0"},
 		{get("{}", "--metadata", "key"), "want KEY=VALUE"},
 		{get("{}", "--metadata", "k-bin=!"), "base64"},

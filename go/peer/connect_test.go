@@ -79,8 +79,31 @@ func TestNobodyThereIsNamed(t *testing.T) {
 
 	none := "unix:" + filepath.Join(t.TempDir(), "none")
 	getUser7(none).wantFailure(t, "UNAVAILABLE", "not_sent", none+": connect: no such file")
-	getUser7("localhost").wantFailure(t, "UNAVAILABLE", "not_sent", "want HOST:PORT")
-	getUser7("127.0.0.1:99999").wantFailure(t, "UNAVAILABLE", "not_sent", "99999")
+}
+
+func TestMalformedTargetIsTurnedDown(t *testing.T) {
+	for target, words := range map[string]string{
+		"http://127.0.0.1:1":     "without http://",
+		"localhost":              "missing port",
+		"localhost:":             `"" is no port`,
+		"::1:80":                 "too many colons",
+		"127.0.0.1:99999":        `"99999" is no port`,
+		"127.0.0.1:0":            `"0" is no port`,
+		"127.0.0.1:x1":           `"x1" is no port`,
+		"unix:":                  "there is no path",
+		"127.0.0.1:1, localhost": "--target localhost: missing port",
+	} {
+		getUser7(target).wantUsage(t, words)
+		run("bench", "--target", target).wantUsage(t, words)
+	}
+}
+
+func TestWellFormedTargetsPass(t *testing.T) {
+	for _, target := range []string{"[::1]:80", ":80", "localhost:80", "a.example:65535,b.example:1", "unix:relative/path", "unix:/a:b"} {
+		if err := checkTarget(target); err != nil {
+			t.Errorf("%s: %v", target, err)
+		}
+	}
 }
 
 // serveRaw has each connection handled by a function that knows no Trunkcall.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/trunkcall/trunkcall/go"
 	examplev1 "github.com/trunkcall/trunkcall/go/gen/example/v1"
+	"github.com/trunkcall/trunkcall/go/peer/services"
 )
 
 // wantFailure expects a failed call: one line of JSON on stderr, whose message
@@ -43,7 +44,7 @@ func TestFailureShowsDetailsOfAnyType(t *testing.T) {
 }
 
 func TestFailureWithoutDetailsHasAnEmptyList(t *testing.T) {
-	target := serveHandler(t, say.Handler(nil))
+	target := serveHandler(t, say.Handler(services.Bench{}.Say))
 	run("call", "--target", target, "/"+userService+"GetUser", "{}").want(t, outcome{1, "", `{"code":"UNIMPLEMENTED",` +
 		`"message":"method /trunkcall.example.v1.UserService/GetUser is not served here","details":[],"delivery":"refused"}` + "\n"})
 }

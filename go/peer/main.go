@@ -73,7 +73,7 @@ func (p program) run(args []string) int {
 		return p.exit(command, p.call(args))
 	case "bench":
 		return p.exit(command, p.bench(args))
-	case "version":
+	case "version", "-version", "--version":
 		fmt.Fprintln(p.stdout, version())
 		return exitOK
 	case "help", "-h", "-help", "--help":
@@ -104,17 +104,23 @@ func oneLine(text string) string {
 	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
 }
 
+// help is what a command says of itself around the list of its flags.
+type help struct{ synopsis, notes string }
+
 // parse reads the flags, which may stand before, between and after the other
 // arguments, and returns those.
-func (p program) parse(fs *flag.FlagSet, synopsis string, args []string) ([]string, error) {
+func (p program) parse(fs *flag.FlagSet, text help, args []string) ([]string, error) {
 	fs.SetOutput(io.Discard)
 	var others []string
 	for {
 		switch err := fs.Parse(args); {
 		case errors.Is(err, flag.ErrHelp):
-			fmt.Fprintf(p.stdout, "usage: peer-go %s %s\n\n", fs.Name(), synopsis)
+			fmt.Fprintf(p.stdout, "usage: peer-go %s %s\n\n", fs.Name(), text.synopsis)
 			fs.SetOutput(p.stdout)
 			fs.PrintDefaults()
+			if text.notes != "" {
+				fmt.Fprintf(p.stdout, "\n%s", text.notes)
+			}
 			return nil, err
 		case err != nil:
 			return nil, usageError{err}

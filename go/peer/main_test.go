@@ -71,16 +71,37 @@ func TestWrongCommandListsTheCommands(t *testing.T) {
 
 func TestHelpIsNoError(t *testing.T) {
 	run("help").want(t, outcome{stdout: usage})
-	for command, flag := range map[string]string{"serve": "-allow-cleartext", "call": "-metadata", "bench": "-callers"} {
+	for command, words := range map[string][]string{
+		"serve": {"-allow-cleartext", "listening HOST:PORT", "protobuf or protobuf-stock"},
+		"call": {
+			"-metadata", "\n  trunkcall.example.v1.UserService/GetUser\n", "/ImportUsers (client-streaming)\n",
+			".BenchService/GetDictionary\n", "an array of requests",
+		},
+		"bench": {
+			"-callers", "API (not there yet)\n", "compression (not there yet)\n", "reads (not there yet)\n", "codec: protobuf or protobuf-stock",
+			"Say, Echo or EchoStream", "-tls-cert", "(default 1s)", "fell behind", "exit status",
+		},
+	} {
 		got := run(command, "-h")
-		if got.status != exitOK || !strings.Contains(got.stdout, flag) || got.stderr != "" {
+		if got.status != exitOK || got.stderr != "" {
 			t.Errorf("%s -h: got %+v", command, got)
+		}
+		for _, w := range words {
+			if !strings.Contains(got.stdout, w) {
+				t.Errorf("%s -h lacks %q: %s", command, w, got.stdout)
+			}
+		}
+		if strings.Contains(got.stdout, "connection for each call (not there yet)") {
+			t.Errorf("%s -h says of a flag that it is not there: %s", command, got.stdout)
 		}
 	}
 }
 
 func TestVersionNamesWhatWasLinkedIn(t *testing.T) {
 	out, err := exec.Command(binary, "version").CombinedOutput()
+	if flag, _ := exec.Command(binary, "--version").CombinedOutput(); !bytes.Equal(flag, out) {
+		t.Errorf("--version says %q, version %q", flag, out)
+	}
 	if err != nil || !strings.HasPrefix(string(out), "peer-go github.com/trunkcall/trunkcall/go ") ||
 		!strings.Contains(string(out), " google.golang.org/protobuf v") || strings.Count(string(out), "\n") != 1 {
 		t.Errorf("got %q, %v", out, err)

@@ -26,6 +26,12 @@ func checkCodec(name string) error {
 	return nil
 }
 
+// choice lists the values that a flag takes.
+func choice(names []string) string {
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}
+
 // serveOptions are the flags of serve.
 type serveOptions struct {
 	listen, unix, codec, clientCA string
@@ -33,7 +39,13 @@ type serveOptions struct {
 	allowCleartext, inline        bool
 }
 
-const serveSynopsis = "--listen HOST:PORT [--unix PATH] [--tls-cert F --tls-key F [--tls-client-ca F] [--allow-cleartext]]"
+var serveHelp = help{
+	synopsis: "--listen HOST:PORT [--unix PATH] [--tls-cert F --tls-key F [--tls-client-ca F] [--allow-cleartext]]",
+	notes: `One line on stdout, "listening HOST:PORT", says that calls are answered; the log
+goes to stderr, also the --unix path if it is not the only address. SIGTERM ends
+the server when the calls that run are answered, a second one at once.
+`,
+}
 
 func (p program) parseServe(args []string) (*serveOptions, error) {
 	o := &serveOptions{}
@@ -43,9 +55,9 @@ func (p program) parseServe(args []string) (*serveOptions, error) {
 	o.identity.flags(fs)
 	fs.StringVar(&o.clientCA, "tls-client-ca", "", "have clients show a certificate that one in this `file` has signed")
 	fs.BoolVar(&o.allowCleartext, "allow-cleartext", false, "take connections without TLS too")
-	fs.StringVar(&o.codec, "codec", load.CodecFast, "`name` of the codec: "+strings.Join(codecs, " or "))
+	fs.StringVar(&o.codec, "codec", load.CodecFast, "`name` of the codec: "+choice(codecs))
 	fs.BoolVar(&o.inline, "inline", false, "run handlers on the goroutine that reads")
-	others, err := p.parse(fs, serveSynopsis, args)
+	others, err := p.parse(fs, serveHelp, args)
 	switch {
 	case err != nil:
 		return nil, err
@@ -74,8 +86,8 @@ func (p program) serve(args []string) error {
 	if err != nil {
 		return err
 	}
-	logger := slog.New(slog.NewTextHandler(p.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	server, err := newServer(o, logger)
+	logger := slog.New(slog.NewTextHandler(p.stderr, nil))
+	server, err := newServer(o, slog.New(slog.NewTextHandler(p.stderr, &slog.HandlerOptions{Level: slog.LevelWarn})))
 	if err != nil {
 		return err
 	}
@@ -87,9 +99,15 @@ func (p program) serve(args []string) error {
 		server.Close()
 		return err
 	}
-	fmt.Fprintf(p.stdout, "listening %s\n", where)
+	if o.unix != "" && o.listen != "" {
+		logger.Info("listening", "address", "unix:"+o.unix)
+	}
+	if _, err := fmt.Fprintf(p.stdout, "listening %s\n", where); err != nil {
+		server.Close()
+		return fmt.Errorf("cannot say where it listens: %w", err)
+	}
 	<-signals
-	return stop(server, signals)
+	return stop(server, signals, logger)
 }
 
 func newServer(o *serveOptions, logger *slog.Logger) (*trunkcall.Server, error) {
@@ -141,14 +159,28 @@ func listen(server *trunkcall.Server, o *serveOptions) (string, error) {
 // hold up the end of the process.
 const closeTime = time.Second
 
+// quietStop is how long draining may take before the log says what it waits for.
+// Calls that end by then are no news, and a handler that has just answered may
+// still be counted.
+const quietStop = 100 * time.Millisecond
+
 // stop drains the server; another signal cuts that short.
-func stop(server *trunkcall.Server, signals <-chan os.Signal) error {
+func stop(server *trunkcall.Server, signals <-chan os.Signal, logger *slog.Logger) error {
 	drained := make(chan error, 1)
 	go func() { drained <- server.Stop(context.Background()) }()
-	select {
-	case err := <-drained:
-		return err
-	case <-signals:
+	notice := time.NewTimer(quietStop)
+	defer notice.Stop()
+	for cut := false; !cut; {
+		select {
+		case err := <-drained:
+			return err
+		case <-notice.C:
+			if running := server.Running(); running > 0 {
+				logger.Info("waiting for calls that still run; another signal cuts them off", "calls", running)
+			}
+		case <-signals:
+			cut = true
+		}
 	}
 	closed := make(chan struct{})
 	go func() {

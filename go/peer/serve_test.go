@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -97,8 +98,23 @@ func TestServesOnAFreePort(t *testing.T) {
 
 func TestServesOnAUnixSocketToo(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
-	for _, target := range []string{serve(t, "--listen", "127.0.0.1:0", "--unix", path).address, "unix:" + path} {
+	server := serve(t, "--listen", "127.0.0.1:0", "--unix", path)
+	for _, target := range []string{server.address, "unix:" + path} {
 		getUser7(target).want(t, outcome{stdout: user7})
+	}
+	server.wantLog(t, "address=unix:"+path)
+}
+
+// fullDisk takes nothing.
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+func TestServeFailsIfItCannotSayWhereItListens(t *testing.T) {
+	log := &lockedBuffer{}
+	p := program{stdout: fullDisk{}, stderr: log, notify: func(chan<- os.Signal) {}}
+	if status := p.run([]string{"serve", "--listen", "127.0.0.1:0"}); status != exitFailed || !strings.Contains(log.String(), "no space left") {
+		t.Errorf("exit status %d; it logged: %s", status, log)
 	}
 }
 
@@ -109,7 +125,7 @@ func TestServesOnAUnixSocketOnly(t *testing.T) {
 		t.Fatalf("announced %q", server.address)
 	}
 	getUser7(server.address).want(t, outcome{stdout: user7})
-	server.stop()
+	server.wantLog(t, "")
 	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the socket is still there: %v", err)
 	}
@@ -149,6 +165,7 @@ func TestServeNamesTheAddressThatIsTaken(t *testing.T) {
 type process struct {
 	command *exec.Cmd
 	address string
+	log     *bufio.Reader
 	call    *trunkcall.BidiStream[examplev1.GetUserRequest, examplev1.GetUserResponse]
 }
 
@@ -156,6 +173,10 @@ func startProcess(t *testing.T) *process {
 	t.Helper()
 	command := exec.Command(binary, "serve", "--listen", "127.0.0.1:0")
 	stdout, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stderr, err := command.StderrPipe()
 	if err == nil {
 		err = command.Start()
 	}
@@ -167,7 +188,7 @@ func startProcess(t *testing.T) *process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &process{command: command, address: strings.TrimSpace(strings.TrimPrefix(line, "listening "))}
+	p := &process{command: command, log: bufio.NewReader(stderr), address: strings.TrimSpace(strings.TrimPrefix(line, "listening "))}
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	t.Cleanup(cancel)
 	client, err := trunkcall.Dial(ctx, p.address)
@@ -208,11 +229,26 @@ func (p *process) signal(t *testing.T, signal os.Signal) {
 	}
 }
 
+// waitLog reads the log up to a line that has all the given words in it.
+func (p *process) waitLog(t *testing.T, words ...string) {
+	t.Helper()
+	for {
+		line, err := p.log.ReadString('\n')
+		if err != nil {
+			t.Fatalf("no line of the log has %q: %v", words, err)
+		}
+		if !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(line, w) }) {
+			return
+		}
+	}
+}
+
 func TestSignalDrains(t *testing.T) {
 	for _, signal := range []os.Signal{syscall.SIGTERM, os.Interrupt} {
 		t.Run(signal.String(), func(t *testing.T) {
 			p := startProcess(t)
 			p.signal(t, signal)
+			p.waitLog(t, "calls that still run", "calls=1")
 			p.watch(t)
 			if err := p.call.CloseSend(); err != nil {
 				t.Fatal(err)

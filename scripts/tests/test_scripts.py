@@ -1,10 +1,13 @@
 """What the scripts must not let pass."""
 
+import contextlib
+import io
 import json
 import unittest
 from pathlib import Path
+from unittest import mock
 
-from scripts import docs, floors, test
+from scripts import docs, floors, run, test
 
 MODULE = floors.MODULE
 
@@ -52,6 +55,34 @@ class Fuzzing(unittest.TestCase):
         found = "--- FAIL: FuzzA (1.00s)\n    --- FAIL: FuzzA (0.00s)\n        a_test.go:1: context deadline exceeded\n"
         self.assertFalse(test.TIME_UP.search(found + "    Failing input written to testdata/fuzz/FuzzA/1\nFAIL\n"))
         self.assertFalse(test.TIME_UP.search("--- FAIL: FuzzA (9.0s)\n    fuzzing process hung or terminated unexpectedly\nFAIL\n"))
+
+
+class Times(unittest.TestCase):
+    good = ("3s", "250ms", "1.5s", "1m30s", ".5s", "10us", "0h1m")
+    bad = ("", "abc", "3", "-1s", "0s", "0.0s", "3s ", "s", "3sx", "1d")
+
+    def told(self, main, *words: str) -> tuple[int, str]:
+        with mock.patch("sys.argv", ["script", *words]), contextlib.redirect_stderr(io.StringIO()) as stderr:
+            return main(), stderr.getvalue()
+
+    def test_a_time_has_numbers_and_units(self):
+        for pattern in (run.DURATION, test.FUZZTIME):
+            for text in self.good:
+                self.assertTrue(pattern.fullmatch(text), text)
+            for text in self.bad:
+                self.assertFalse(pattern.fullmatch(text), text)
+        self.assertTrue(test.FUZZTIME.fullmatch("1000x"))
+        self.assertFalse(run.DURATION.fullmatch("1000x"))
+
+    def test_a_bad_time_is_named_before_anything_runs(self):
+        with mock.patch.object(run, "show_all") as show_all, mock.patch.object(test, "run_all") as run_all:
+            status, stderr = self.told(run.main, "--load=-1s")
+            self.assertEqual((status, stderr), (2, "LOAD=-1s: want a time such as 3s or 250ms\n"))
+            status, stderr = self.told(test.main, "--only", "go fuzz", "--fuzztime=abc")
+            self.assertEqual((status, stderr.count("\n")), (2, 1))
+            self.assertIn("FUZZTIME=abc: want a time", stderr)
+            show_all.assert_not_called()
+            run_all.assert_not_called()
 
 
 class Floors(unittest.TestCase):

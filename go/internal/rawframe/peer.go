@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"syscall"
 	"testing"
 	"time"
 
@@ -261,14 +262,14 @@ func (p *Peer) ExpectViolation(class wire.Class, reason uint32) {
 	p.t.Fatalf("closed without GOAWAY, want %s; frames %v", class, frames)
 }
 
-// HalfClose ends this side's sending.
+// HalfClose ends this side's sending, unless the other has closed already.
 func (p *Peer) HalfClose() {
 	p.t.Helper()
 	half, ok := p.Conn.(interface{ CloseWrite() error })
 	if !ok {
 		p.t.Fatalf("%T cannot half-close", p.Conn)
 	}
-	if err := half.CloseWrite(); err != nil {
+	if err := half.CloseWrite(); err != nil && !errors.Is(err, syscall.ENOTCONN) {
 		p.t.Fatal(err)
 	}
 }

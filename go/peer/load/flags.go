@@ -51,9 +51,9 @@ func Flags(fs *flag.FlagSet) *Options {
 	fs.IntVar(&o.Connections, "connections", 1, "`number` of connections, over which callers are spread evenly")
 	fs.IntVar(&o.Callers, "callers", 1, "`number` of calls in flight")
 	fs.Int64Var(&o.Calls, "calls", 0, "end after this `number` of calls in total")
-	fs.DurationVar(&o.Duration, "duration", 0, "end after this `time` (default "+defaultDuration.String()+" unless --calls is given)")
-	fs.Float64Var(&o.Rate, "rate", 0, "open loop: this `number` of calls per second, timed from when each was due")
-	fs.DurationVar(&o.Warmup, "warmup", defaultWarmup, fmt.Sprintf("`time` of uncounted load before the clock starts; unless given it ends early, after %d calls", defaultWarmupCalls))
+	DurationVar(fs, &o.Duration, "duration", 0, "end after this `time` (default "+defaultDuration.String()+" unless --calls is given)")
+	fs.Float64Var(&o.Rate, "rate", 0, "open loop: this `number` of calls per second, timed from when each was due; all are made, so the run outlasts --duration if they cannot be answered that fast")
+	DurationVar(fs, &o.Warmup, "warmup", defaultWarmup, fmt.Sprintf("`time` of uncounted load before the clock starts; unless given it ends early, after %d calls", defaultWarmupCalls))
 	fs.IntVar(&o.Size, "size", 1024, "`bytes` of payload, for Echo and EchoStream")
 	fs.StringVar(&o.Codec, "codec", CodecFast, "`name` of the codec")
 	fs.StringVar(&o.Compression, "compression", "", "`name` of the compression")
@@ -62,6 +62,16 @@ func Flags(fs *flag.FlagSet) *Options {
 	fs.BoolVar(&o.ConnectionPerCall, "connection-per-call", false, "make a connection for each call")
 	fs.BoolVar(&o.Inline, "inline", false, "run handlers on the goroutine that reads")
 	return o
+}
+
+// MarkMissing says in the help of each flag that Check would turn down that it
+// is not there yet. Call it before parsing.
+func (o *Options) MarkMissing(supported ...string) {
+	for _, name := range optional {
+		if !slices.Contains(supported, name) {
+			o.flags.Lookup(name).Usage += " (not there yet)"
+		}
+	}
 }
 
 // optional are the flags that Check turns down unless the program names them.

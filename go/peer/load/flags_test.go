@@ -54,6 +54,27 @@ func TestUnsupportedFlagsAreNamed(t *testing.T) {
 	}
 }
 
+func TestHelpMarksWhatIsMissing(t *testing.T) {
+	o := parse(t)
+	o.MarkMissing("size", "codec")
+	for name, missing := range map[string]bool{"async": true, "inline": true, "size": false, "codec": false, "callers": false} {
+		if usage := o.flags.Lookup(name).Usage; strings.HasSuffix(usage, " (not there yet)") != missing {
+			t.Errorf("the help of --%s is %q", name, usage)
+		}
+	}
+}
+
+func TestTimesNameTheirForm(t *testing.T) {
+	for _, text := range []string{"", "5", "soon", "1 s", "1d"} {
+		fs := flag.NewFlagSet("bench", flag.ContinueOnError)
+		fs.SetOutput(io.Discard)
+		Flags(fs)
+		if err := fs.Parse([]string{"--duration", text}); err == nil || !strings.Contains(err.Error(), "want a time such as 2s or 250ms") {
+			t.Errorf("%q: got %v", text, err)
+		}
+	}
+}
+
 func TestValuesOutOfRangeAreTurnedDown(t *testing.T) {
 	for _, args := range []string{
 		"--calls 1", "--target a:1 --connections 0", "--target a:1 --callers 0", "--target a:1 --calls 0",

@@ -91,6 +91,24 @@ func TestAStallCountsAgainstAllWhoWaited(t *testing.T) {
 	}
 }
 
+func TestFallingBehindIsSeen(t *testing.T) {
+	for _, c := range []struct {
+		result Result
+		rate   float64
+		behind bool
+	}{
+		{Result{Calls: 9, Rate: 860}, 1000, true},
+		{Result{Calls: 9, Rate: 980}, 1000, false},
+		{Result{Calls: 9, Rate: 1001}, 1000, false},
+		{Result{Calls: 9, Rate: 860}, 0, false}, // the closed loop
+		{Result{}, 1000, false},
+	} {
+		if got := c.result.FellBehind(c.rate); got != c.behind {
+			t.Errorf("%v/s of %v/s: got %v", c.result.Rate, c.rate, got)
+		}
+	}
+}
+
 func TestWarmupIsNotCounted(t *testing.T) {
 	var made atomic.Int64
 	result, err := Run(Config{Callers: 4, Calls: 10, Warmup: time.Minute, WarmupCalls: 1000}, counting(&made))

@@ -31,6 +31,15 @@ type Result struct {
 	FirstError error `json:"-"`
 }
 
+// keptUp is the share of the rate asked for that still counts as kept, as in the
+// lab's reports: the last answer comes a little after the last call was due.
+const keptUp = 0.97
+
+// FellBehind reports whether an open loop of that rate was slower than asked.
+func (r Result) FellBehind(rate float64) bool {
+	return r.Calls > 0 && r.Rate < keptUp*rate
+}
+
 // Print writes the result as one line of JSON.
 func (r Result) Print(w io.Writer) error {
 	line, err := json.Marshal(r)
