@@ -22,7 +22,7 @@ func rawWritev(fd uintptr, first []byte, more [][]byte) (int, error) {
 	n := 0
 	add := func(b []byte) {
 		if len(b) > 0 && n < len(list) {
-			list[n].Base = unsafe.SliceData(b)
+			list[n].Base = unsafe.SliceData(b) //nolint:gosec // the slice outlives the call
 			list[n].SetLen(len(b))
 			n++
 		}
@@ -31,6 +31,7 @@ func rawWritev(fd uintptr, first []byte, more [][]byte) (int, error) {
 	for _, b := range more {
 		add(b)
 	}
+	//nolint:gosec // list outlives the call
 	wrote, _, errno := syscall.RawSyscall(syscall.SYS_WRITEV, fd, uintptr(unsafe.Pointer(&list[0])), uintptr(n))
 	if errno != 0 {
 		return -1, errno
@@ -40,6 +41,7 @@ func rawWritev(fd uintptr, first []byte, more [][]byte) (int, error) {
 
 // rawCall returns a negative count with an error, as package syscall does.
 func rawCall(number, fd uintptr, b []byte) (int, error) {
+	//nolint:gosec // b outlives the call
 	n, _, errno := syscall.RawSyscall(number, fd, uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)))
 	if errno != 0 {
 		return -1, errno
