@@ -1,0 +1,188 @@
+package transport
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"time"
+
+	"github.com/trunkcall/trunkcall/go/wire"
+)
+
+// The ends of a connection: lost or closed, at once; after a violation or a
+// farewell, which the peer is to read; drained.
+
+// failLocked ends the session and the socket. If somebody is writing, that is
+// stopped first: only then is it known which calls may have left.
+func (c *Conn) failLocked(cause error) {
+	if c.closed || c.failing != nil {
+		if c.parting {
+			_ = c.socket.Close()
+		}
+		return
+	}
+	_ = c.socket.Close()
+	if c.flushing {
+		c.failing = cause
+		return
+	}
+	c.endLocked(cause, c.passed)
+	go c.config.Handler.Closed(c, cause)
+}
+
+// endLocked ends the session, of which passed bytes may have left.
+func (c *Conn) endLocked(cause error, passed uint64) {
+	c.closed = true
+	c.cause = cause
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+	c.session.Close(passed, c.lostText(cause))
+	for c.nextLocked() != nil { // all were ended just now, so each is dropped and none returned
+	}
+}
+
+// passedLocked is how many outgoing bytes may have left: while somebody is
+// writing, all that were given to him.
+func (c *Conn) passedLocked() uint64 {
+	if c.flushing {
+		return c.session.Moved()
+	}
+	return c.passed
+}
+
+func (c *Conn) lostText(cause error) string {
+	return fmt.Sprintf("connection to %v lost: %s", c.Remote(), Describe(cause))
+}
+
+// Describe puts an error of the network into one line without the addresses,
+// which the reader knows already.
+func Describe(err error) string {
+	var op *net.OpError
+	switch {
+	case errors.Is(err, io.EOF):
+		return "closed by the peer"
+	case errors.As(err, &op) && op.Op == "remote error":
+		return "the peer says: " + op.Err.Error()
+	case errors.As(err, &op) && op.Err != nil:
+		return op.Err.Error()
+	default:
+		return err.Error()
+	}
+}
+
+// violateLocked ends the connection because of what the peer sent: it is told,
+// the output is half-closed, and a bounded amount of input is thrown away so
+// that what was written before still arrives (section 11.6).
+func (c *Conn) violateLocked(err *wire.Error) {
+	if c.closed {
+		return
+	}
+	c.session.Abort(err)
+	c.partLocked(err)
+}
+
+// partLocked ends the session and leaves the socket to part.
+func (c *Conn) partLocked(cause error) {
+	if c.failing != nil {
+		return
+	}
+	// All that was appended counts as sent: it is written ahead of the farewell,
+	// unless somebody has got stuck writing.
+	c.endLocked(cause, math.MaxUint64)
+	_ = c.socket.SetWriteDeadline(time.Now().Add(lingerTime))
+	_ = c.socket.SetReadDeadline(time.Unix(1, 0)) // whoever reads is to stop
+	c.parting = true
+	c.partIfFreeLocked()
+}
+
+// partIfFreeLocked has the socket parted from once nobody reads or writes.
+func (c *Conn) partIfFreeLocked() {
+	if c.parting && !c.parted && !c.flushing && !c.reading {
+		c.parted = true
+		go c.part()
+	}
+}
+
+// Bounds on what is read from a peer before the socket is closed.
+const (
+	lingerTime  = time.Second
+	lingerBytes = 1 << 20
+)
+
+// drainPatience is how long a peer may take to answer GOAWAY before it is left
+// with no call open.
+const drainPatience = 10 * time.Second
+
+// flushedLocked gives the role of writing back.
+func (c *Conn) flushedLocked() {
+	c.flushing = false
+	switch {
+	case c.parting:
+		c.partIfFreeLocked()
+	case c.failing != nil:
+		cause := c.failing
+		c.failing = nil
+		c.failLocked(cause)
+	}
+}
+
+// part tells the peer why the connection ends, half-closes, and reads for a
+// while.
+func (c *Conn) part() {
+	c.mu.Lock()
+	aligned := c.passed == c.session.Moved()
+	rest := c.session.Take()
+	c.mu.Unlock()
+	if aligned { // else the peer would read it as the rest of a frame
+		_, _ = c.socket.Write(rest)
+	}
+	if c.greeted {
+		_ = c.socket.SetReadDeadline(time.Now().Add(lingerTime))
+		linger(c.socket)
+	}
+	_ = c.socket.Close()
+	c.config.Handler.Closed(c, c.cause)
+}
+
+// linger half-closes and throws away a bounded amount of input, within the
+// socket's deadline: unread input at a close can make TCP throw away what was
+// written last.
+func linger(socket net.Conn) {
+	if half, ok := socket.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
+		_, _ = io.CopyN(io.Discard, socket, lingerBytes)
+	}
+}
+
+// errDrained is the cause of an orderly end.
+var errDrained = errors.New("drained")
+
+// Drained reports whether err is the orderly end of a connection.
+func Drained(err error) bool { return errors.Is(err, errDrained) }
+
+// closeIfDrainedLocked closes once both sides said that they open no more
+// calls and none is open: it half-closes and waits a while for the peer to do
+// so too, since unread input at a close can make TCP throw away what was
+// written (section 11.5).
+func (c *Conn) closeIfDrainedLocked() {
+	if c.closed || c.failing != nil || c.closing || c.flushing || c.session.HasOutput() {
+		return
+	}
+	if c.inputEnded && c.session.OpenServed() == 0 || c.session.Spent() {
+		c.failLocked(errDrained)
+		return
+	}
+	if !c.session.Drained() {
+		return
+	}
+	c.closing = true
+	half, ok := c.socket.(interface{ CloseWrite() error })
+	if !ok || half.CloseWrite() != nil {
+		c.failLocked(errDrained)
+		return
+	}
+	c.lingerBy = clock() + int64(lingerTime)
+	c.armLocked(c.lingerBy)
+}
