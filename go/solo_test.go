@@ -341,29 +341,3 @@ func TestCloseFreesALoneCaller(t *testing.T) {
 		g.open()
 	}
 }
-
-// A stream that follows lone calls is read from the start.
-func TestAStreamAfterLoneCallsIsAnswered(t *testing.T) {
-	_, c := join(t)
-	for range 20 {
-		warm(t, c)
-		s, err := chat.Open(soon(t), c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for range 3 {
-			if err := s.Send(text("x")); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := s.Receive(); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := s.CloseSend(); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.Receive(); err == nil {
-			t.Fatal("a message too many")
-		}
-	}
-}

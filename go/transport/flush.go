@@ -101,8 +101,7 @@ func (c *Conn) resumed() {
 type outgoing struct {
 	first  []byte
 	more   [][]byte  // what follows, nil as a rule
-	taken  []byte    // all that gathered,
-	buffer *Buffer   // and what it lies in
+	buffer *Buffer   // holds all that gathered
 	spent  []*Buffer // messages that end with this take
 }
 
@@ -127,8 +126,8 @@ func (o *outgoing) skip(n int) {
 
 // free gives the memory back, once all was written.
 func (o *outgoing) free() {
-	if o.buffer != nil && cap(o.taken) <= outKept {
-		o.buffer.B = o.taken[:0]
+	if o.buffer != nil && cap(o.buffer.B) <= outKept {
+		o.buffer.B = o.buffer.B[:0]
 		outBuffers.Put(o.buffer)
 	}
 	for _, b := range o.spent {
@@ -141,8 +140,11 @@ func (o *outgoing) free() {
 func (c *Conn) takeLocked() {
 	taken, splices := c.session.TakeSpliced()
 	o := &c.writing
-	o.first, o.taken, o.buffer = taken, taken, c.gathered
+	o.first, o.buffer = taken, c.gathered
 	c.gathered = nil
+	if o.buffer != nil {
+		o.buffer.B = taken // it may have grown out of what it lay in
+	}
 	if len(splices) > 0 {
 		o.first = taken[:splices[0].At]
 		o.more = make([][]byte, 0, 2*len(splices))
