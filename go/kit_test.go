@@ -12,6 +12,7 @@ import (
 	"io"
 	"math/big"
 	"net"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -27,7 +28,14 @@ import (
 // What the tests of this package have in common: a service of all kinds,
 // servers and clients that end with their test, and assertions on statuses.
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// With TRUNKCALL_TEST_POLL=always in the environment every connection is polled
+// (transport/poll.go).
+func TestMain(m *testing.M) {
+	if os.Getenv("TRUNKCALL_TEST_POLL") == "always" {
+		trunkcall.PollAlways()
+	}
+	goleak.VerifyTestMain(m)
+}
 
 type payload = benchv1.Payload
 

@@ -160,9 +160,12 @@ func (c *common) transport(handler transport.Handler, pool *transport.Pool) *tra
 	}
 	return &transport.Config{
 		Handler: handler, Pool: pool, Local: local, MaxWindow: cmp.Or(c.limits.MaxWindow, DefaultMaxWindow),
-		KeepaliveInterval: c.keepaliveInterval, KeepaliveTimeout: c.keepaliveTimeout,
+		KeepaliveInterval: c.keepaliveInterval, KeepaliveTimeout: c.keepaliveTimeout, PollFrom: pollFrom,
 	}
 }
+
+// pollFrom is 0, the default, but in tests.
+var pollFrom int
 
 // sane puts right what no peer could live with.
 func (c *common) sane(interval time.Duration) {

@@ -19,11 +19,11 @@ import (
 func (c *Conn) failLocked(cause error) {
 	if c.closed || c.failing != nil {
 		if c.parting {
-			_ = c.socket.Close()
+			c.closeSocketLocked()
 		}
 		return
 	}
-	_ = c.socket.Close()
+	c.closeSocketLocked()
 	if c.flushing {
 		c.failing = cause
 		return
@@ -35,6 +35,7 @@ func (c *Conn) failLocked(cause error) {
 // endLocked ends the session, of which passed bytes may have left.
 func (c *Conn) endLocked(cause error, passed uint64) {
 	c.closed = true
+	openConns.Add(-1)
 	c.cause = cause
 	if c.timer != nil {
 		c.timer.Stop()
@@ -87,6 +88,9 @@ func (c *Conn) violateLocked(err *wire.Error) {
 // partLocked ends the session and leaves the socket to part.
 func (c *Conn) partLocked(cause error) {
 	if c.failing != nil {
+		return
+	}
+	if c.unpollLocked(); c.closed || c.failing != nil {
 		return
 	}
 	// All that was appended counts as sent: it is written ahead of the farewell,
@@ -175,6 +179,9 @@ func (c *Conn) closeIfDrainedLocked() {
 		return
 	}
 	if !c.session.Drained() {
+		return
+	}
+	if c.unpollLocked(); c.closed || c.failing != nil {
 		return
 	}
 	c.closing = true

@@ -323,7 +323,7 @@ func TestWhatAClosedSocketDidNotTakeIsNotSent(t *testing.T) {
 	c := p.caller
 	call := NewCall(true)
 	c.mu.Lock()
-	_ = c.socket.Close()
+	c.closeSocketLocked()
 	c.session.Open(&call.Stream.Stream, &wire.Outgoing{Method: echoMethod, Payload: []byte("x"), HasMessage: true, End: true})
 	call.conn = c
 	c.flushLocked()

@@ -39,6 +39,7 @@ type Config struct {
 	Local             wire.Settings
 	KeepaliveInterval time.Duration // without input before a PING; 0: none
 	KeepaliveTimeout  time.Duration // after the PING before the peer is given up
+	PollFrom          int           // connections in the process above which idle ones are polled; 0: the default, <0: always
 	MaxWindow         uint32        // what the window of a fast stream may grow to
 }
 
@@ -48,7 +49,9 @@ type Conn struct {
 	Owner any
 
 	config   *Config
-	socket   net.Conn
+	socket   net.Conn // with raw changes under the lock, when it is given back (poll.go)
+	local    net.Addr
+	remote   net.Addr
 	raw      syscall.RawConn // nil when progress cannot be read exactly: TLS, memory
 	acceptor bool
 
@@ -60,15 +63,18 @@ type Conn struct {
 	// Reading.
 	reading     bool    // some goroutine reads
 	in          *Buffer // input not parsed yet, nil when there is none
+	placed      *placed // a frame whose body goes straight to its message, nil until there is one
 	inStart     int
 	inEnd       int
 	solo        bool   // calls come one after the other (solo.go)
 	soloRound   uint64 // changes whenever a caller begins or ends to read
 	interrupted bool   // a caller that reads is to stop
 	unread      unread
-	bulk        bool // the last read filled its buffer
-	prefixed    bool // in holds input that came before the session
-	inputEnded  bool // the peer half-closed
+	bulk        bool    // the last read filled its buffer
+	polled      *polled // a poller waits for input (poll.go)
+	keepsSocket bool    // it is not to be left to one
+	prefixed    bool    // in holds input that came before the session
+	inputEnded  bool    // the peer half-closed
 	readFD      func(fd uintptr) bool
 	readN       int
 	readErr     error
@@ -116,8 +122,12 @@ func clock() int64 { return int64(time.Since(clockBase)) }
 // NewConn begins a session on socket, of which prefix was read already. It
 // starts to read at once.
 func NewConn(config *Config, socket net.Conn, acceptor bool, prefix []byte, owner any) *Conn {
-	c := &Conn{Owner: owner, config: config, socket: socket, acceptor: acceptor}
+	c := &Conn{
+		Owner: owner, config: config, acceptor: acceptor,
+		socket: socket, local: socket.LocalAddr(), remote: socket.RemoteAddr(),
+	}
 	c.takeRaw()
+	openConns.Add(1)
 	now := clock()
 	c.session = wire.NewSession((*events)(c), wire.Options{
 		Acceptor:          acceptor,
@@ -172,14 +182,17 @@ func (c *Conn) grab() []byte {
 }
 
 // Local and Remote are the addresses of the socket.
-func (c *Conn) Local() net.Addr { return c.socket.LocalAddr() }
+func (c *Conn) Local() net.Addr { return c.local }
 
 // Remote is the peer's address.
-func (c *Conn) Remote() net.Addr { return c.socket.RemoteAddr() }
+func (c *Conn) Remote() net.Addr { return c.remote }
 
 // TLS returns the state of the TLS connection, nil without TLS.
 func (c *Conn) TLS() *tls.ConnectionState {
-	if t, ok := c.socket.(interface{ ConnectionState() tls.ConnectionState }); ok {
+	c.mu.Lock()
+	socket := c.socket
+	c.mu.Unlock()
+	if t, ok := socket.(interface{ ConnectionState() tls.ConnectionState }); ok {
 		state := t.ConnectionState()
 		return &state
 	}

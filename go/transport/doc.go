@@ -5,6 +5,7 @@
 //	Listener   accepts, and looks at the first bytes      (listener.go)
 //	Dial       reaches one of a target's addresses        (dialer.go)
 //	Conn       a session on a socket: reading, flushing   (connection.go, read.go, flush.go)
+//	poller     reads the idle ones, where there are many  (poll.go)
 //	Stream     one call, with waiting                     (stream.go)
 //	Call       the caller's end of one call               (call.go)
 //	Pool       the goroutines that read and run handlers  (pool.go)

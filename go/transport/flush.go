@@ -168,6 +168,11 @@ func (c *Conn) flushLocked() {
 	}
 	for round := 0; c.session.HasOutput() && !c.closed && c.failing == nil; round++ {
 		if c.raw == nil || round == flushRounds {
+			if c.polled != nil {
+				c.scheduled = true
+				go c.flushOn()
+				return
+			}
 			c.flushing = true
 			go c.flushBlocking()
 			return
@@ -177,18 +182,27 @@ func (c *Conn) flushLocked() {
 			return // what there is waits for credit
 		}
 		c.flushing = true
+		p := c.polled
+		p.useLocked()
 		c.mu.Unlock()
 		size := c.writing.size()
 		c.wroteN, c.wroteErr = 0, nil // a socket that is closed does not call writeOnce
-		err := c.raw.Write(c.writeFD)
+		var err error
+		if p != nil {
+			c.writeOnce(uintptr(p.fd))
+		} else {
+			err = c.raw.Write(c.writeFD)
+		}
 		n := c.wroteN
 		if err == nil {
 			err = c.wroteErr
 		}
 		c.mu.Lock()
+		p.doneLocked()
 		c.passed += uint64(n)
 		if err == nil && n < size {
 			c.writing.skip(n)
+			c.unpollLocked()
 			go c.flushBlocking()
 			return
 		}
@@ -201,6 +215,14 @@ func (c *Conn) flushLocked() {
 			return
 		}
 	}
+}
+
+// flushOn writes what more has gathered.
+func (c *Conn) flushOn() {
+	c.mu.Lock()
+	c.scheduled = false
+	c.flushLocked()
+	c.unlock()
 }
 
 // writeOnce is the body of RawConn.Write: one attempt that never waits.

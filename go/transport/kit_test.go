@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"net"
+	"os"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -15,7 +16,15 @@ import (
 // What the tests of this package have in common: a floor above that serves
 // calls by a function, and pairs of connections.
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+var testPollFrom int
+
+// With TRUNKCALL_TEST_POLL=always in the environment every connection is polled.
+func TestMain(m *testing.M) {
+	if os.Getenv("TRUNKCALL_TEST_POLL") == "always" {
+		testPollFrom = -1
+	}
+	goleak.VerifyTestMain(m)
+}
 
 const long = 30 * time.Second
 
@@ -84,7 +93,7 @@ func (u *upper) Ready(*Conn, *wire.Preface)              { u.ready <- struct{}{}
 func (u *upper) GoesAway(_ *Conn, _ uint32, text string) { u.away <- text }
 func (u *upper) Closed(_ *Conn, err error)               { u.closed <- err }
 func (u *upper) config(pool *Pool, change ...func(*Config)) *Config {
-	c := &Config{Handler: u, Pool: pool, Local: wire.DefaultSettings(), MaxWindow: 4 << 20}
+	c := &Config{Handler: u, Pool: pool, Local: wire.DefaultSettings(), MaxWindow: 4 << 20, PollFrom: testPollFrom}
 	for _, f := range change {
 		f(c)
 	}

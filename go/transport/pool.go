@@ -27,6 +27,7 @@ type Pool struct {
 type Worker struct {
 	pool    *Pool
 	work    chan *Conn
+	poller  *poller  // whose goroutine this is, nil for those of the pool
 	watched *watched // while the handler that runs is watched over
 	serving *Stream  // the call whose handler runs
 
@@ -68,6 +69,7 @@ func (p *Pool) Close() {
 func (w *Worker) loop(c *Conn) {
 	defer w.bequeath()
 	for c != nil {
+		w.finished = clock() // that it had to be woken is not the handler's doing
 		w.serve(c)
 		p := w.pool
 		p.mu.Lock()
@@ -87,6 +89,9 @@ func (w *Worker) bequeath() {
 	st := w.serving
 	if st == nil {
 		return
+	}
+	if w.poller != nil {
+		w.poller.replace()
 	}
 	w.watchOff()
 	c := st.conn
@@ -122,14 +127,7 @@ func (w *Worker) serve(c *Conn) {
 			} else if help {
 				w.pool.run(c)
 			}
-			w.serving = st
-			c.config.Handler.Serve(w, st)
-			w.serving = nil
-			w.watchOff()
-			c.mu.Lock()
-			began := max(w.finished, st.arrived)
-			w.finished = c.finishLocked(w, st)
-			st.Pace.note(w.finished - began)
+			w.handle(c, st)
 			continue
 		}
 		if c.session.HasOutput() && !c.flushing && !c.scheduled {
@@ -141,14 +139,74 @@ func (w *Worker) serve(c *Conn) {
 		if c.reading || c.inputEnded || c.closed || c.failing != nil || c.leaveUnreadLocked() {
 			break
 		}
-		c.reading = true
-		c.unread.left.Store(false)
-		c.readLocked()
-		c.reading = false
-		c.partIfFreeLocked()
-		c.passOnLocked()
+		if c.polled != nil || c.pollLocked() {
+			break
+		}
+		c.takeInLocked()
 	}
 	c.unlock()
+}
+
+// takeInLocked reads, and wakes those whose answers have come.
+func (c *Conn) takeInLocked() {
+	c.reading = true
+	c.unread.left.Store(false)
+	c.readLocked()
+	c.reading = false
+	c.partIfFreeLocked()
+	c.passOnLocked()
+}
+
+// handle runs a call and sends its answer. It returns with the lock held.
+func (w *Worker) handle(c *Conn, st *Stream) {
+	w.serving = st
+	c.config.Handler.Serve(w, st)
+	w.serving = nil
+	w.watchOff()
+	c.mu.Lock()
+	began := max(w.finished, st.arrived)
+	w.finished = c.finishLocked(w, st)
+	st.Pace.note(w.finished - began)
+}
+
+// servePolled is serve for a poller and a connection that has become readable. What might keep it from the other
+// connections is left to a goroutine of the pool.
+func (w *Worker) servePolled(c *Conn) {
+	c.mu.Lock()
+	if c.polled == nil || c.reading || c.closed || c.failing != nil {
+		c.unlock()
+		return
+	}
+	c.takeInLocked()
+	if c.inputEnded {
+		c.unpollLocked() // else it would be readable for ever
+	}
+	help := false
+	for !c.closed && !c.helperPending && c.queueHead < len(c.queue) {
+		pace := c.queue[c.queueHead].Pace
+		if pace != nil && !pace.quick() {
+			help = c.wantHelperLocked()
+			break
+		}
+		if st := c.nextLocked(); st != nil {
+			c.unlock()
+			if pace != nil {
+				w.watchOver(c)
+			}
+			w.handle(c, st)
+		}
+	}
+	if c.session.HasOutput() && !c.flushing && !c.scheduled {
+		c.flushLocked()
+	}
+	c.closeIfDrainedLocked()
+	if c.polled == nil && !c.closed && c.wantHelperLocked() {
+		help = true // it was given back meanwhile
+	}
+	c.unlock()
+	if help {
+		c.config.Pool.run(c)
+	}
 }
 
 // nextLocked takes the next call to run; calls that ended while they waited
@@ -197,7 +255,7 @@ func (c *Conn) wantHelperLocked() bool {
 	if c.helperPending {
 		return false
 	}
-	c.helperPending = !c.reading && !c.inputEnded || c.queueHead < len(c.queue) || c.session.HasOutput() && !c.flushing
+	c.helperPending = !c.reading && c.polled == nil && !c.inputEnded || c.queueHead < len(c.queue) || c.session.HasOutput() && !c.flushing
 	return c.helperPending
 }
 

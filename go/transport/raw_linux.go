@@ -39,6 +39,19 @@ func rawWritev(fd uintptr, first []byte, more [][]byte) (int, error) {
 	return int(wrote), nil
 }
 
+// rawReadv reads into first, and what is more into more.
+func rawReadv(fd uintptr, first, more []byte) (int, error) {
+	list := [2]syscall.Iovec{{Base: unsafe.SliceData(first)}, {Base: unsafe.SliceData(more)}} //nolint:gosec // the slices outlive the call
+	list[0].SetLen(len(first))
+	list[1].SetLen(len(more))
+	//nolint:gosec // list outlives the call
+	n, _, errno := syscall.RawSyscall(syscall.SYS_READV, fd, uintptr(unsafe.Pointer(&list[0])), uintptr(len(list)))
+	if errno != 0 {
+		return -1, errno
+	}
+	return int(n), nil
+}
+
 // rawCall returns a negative count with an error, as package syscall does.
 func rawCall(number, fd uintptr, b []byte) (int, error) {
 	//nolint:gosec // b outlives the call

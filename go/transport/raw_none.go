@@ -10,6 +10,8 @@ const canRaw = false
 
 func rawRead(uintptr, []byte) (int, error) { return -1, syscall.EINVAL }
 
+func rawReadv(uintptr, []byte, []byte) (int, error) { return -1, syscall.EINVAL }
+
 func rawWrite(uintptr, []byte) (int, error) { return -1, syscall.EINVAL }
 
 func rawWritev(uintptr, []byte, [][]byte) (int, error) { return -1, syscall.EINVAL }

@@ -11,6 +11,17 @@ const canRaw = true
 
 func rawRead(fd uintptr, b []byte) (int, error) { return syscall.Read(int(fd), b) }
 
+func rawReadv(fd uintptr, first, more []byte) (int, error) {
+	n, err := rawRead(fd, first)
+	if err != nil || n < len(first) {
+		return n, err
+	}
+	if extra, err := rawRead(fd, more); err == nil {
+		n += extra // an error or the end of the stream is found again
+	}
+	return n, nil
+}
+
 func rawWrite(fd uintptr, b []byte) (int, error) { return syscall.Write(int(fd), b) }
 
 func rawWritev(fd uintptr, first []byte, more [][]byte) (int, error) {

@@ -23,9 +23,12 @@ const (
 func (c *Conn) readLocked() {
 	for total := 0; !c.closed; {
 		if !c.prefixed {
+			p := c.polled
+			p.useLocked()
 			c.mu.Unlock()
-			more, err := c.fill(total > 0)
+			more, err := c.fill(p, total > 0)
 			c.mu.Lock()
+			p.doneLocked()
 			if err != nil {
 				if c.interrupted && errors.Is(err, os.ErrDeadlineExceeded) {
 					return
@@ -38,13 +41,10 @@ func (c *Conn) readLocked() {
 			}
 		}
 		c.prefixed = false
-		full := c.inEnd == len(c.in.B)
+		full := c.inEnd == len(c.room())
 		c.bulk = full
 		total += c.inEnd - c.inStart
-		n, err := c.session.Receive(c.in.B[c.inStart:c.inEnd], clock())
-		c.inStart += n
-		c.compactLocked()
-		if err != nil {
+		if err := c.parseLocked(clock()); err != nil {
 			c.violateLocked(err)
 			return
 		}
@@ -57,6 +57,67 @@ func (c *Conn) readLocked() {
 	}
 	c.armLocked(c.session.NextDeadline())
 	c.closeIfDrainedLocked()
+}
+
+// placed is a frame that has arrived in part, whose body is gathered in the
+// message that it is a piece of: large messages are not copied again.
+type placed struct {
+	header [wire.HeaderSize]byte
+	body   []byte // nil: there is no such frame
+	n      int    // bytes of body that have arrived
+}
+
+// behindPlaced is how much of what follows a placed frame is read with it: the
+// less, the more of the next one can be placed.
+const behindPlaced = 8 << 10
+
+func (p *placed) active() bool { return p != nil && p.body != nil }
+
+// room is where input goes that is not placed.
+func (c *Conn) room() []byte {
+	if c.placed.active() {
+		return c.in.B[:behindPlaced]
+	}
+	return c.in.B
+}
+
+// parseLocked takes in what has arrived.
+func (c *Conn) parseLocked(now int64) *wire.Error {
+	if p := c.placed; p.active() {
+		if p.n < len(p.body) {
+			c.session.Heard(now)
+			return nil
+		}
+		body := p.body
+		p.body = nil
+		if err := c.session.ReceivePlaced(p.header[:], body, now); err != nil {
+			return err
+		}
+	}
+	n, err := c.session.Receive(c.in.B[c.inStart:c.inEnd], now)
+	c.inStart += n
+	if err == nil && c.raw != nil {
+		c.placeLocked()
+	}
+	c.compactLocked()
+	return err
+}
+
+// placeLocked has the rest of a frame that has arrived in part read to where it
+// belongs.
+func (c *Conn) placeLocked() {
+	rest := c.in.B[c.inStart:c.inEnd]
+	body := c.session.Place(rest)
+	if body == nil {
+		return
+	}
+	if c.placed == nil {
+		c.placed = &placed{}
+	}
+	p := c.placed
+	copy(p.header[:], rest)
+	p.body, p.n = body, copy(body, rest[wire.HeaderSize:])
+	c.inStart = c.inEnd
 }
 
 // compactLocked moves what is left of the input to the front, or lets go of
@@ -86,8 +147,15 @@ func (c *Conn) freeInput() {
 }
 
 // fill reads once, after what is left in c.in. With poll it returns at once
-// when nothing is readable, where it can tell.
-func (c *Conn) fill(poll bool) (more bool, err error) {
+// when nothing is readable, where it can tell, as it does with the polled socket
+// p, if that is not nil.
+func (c *Conn) fill(p *polled, poll bool) (more bool, err error) {
+	if p != nil {
+		c.readN = -1
+		c.readOnce(uintptr(p.fd))
+		c.arrivedInput(c.readN)
+		return c.readN > 0, c.readErr
+	}
 	if c.raw == nil {
 		if poll {
 			return false, nil
@@ -104,7 +172,7 @@ func (c *Conn) fill(poll bool) (more bool, err error) {
 	if c.readErr != nil {
 		return false, c.readErr
 	}
-	c.inEnd += c.readN
+	c.arrivedInput(c.readN)
 	return c.readN > 0, nil
 }
 
@@ -115,7 +183,7 @@ func (c *Conn) readOnce(fd uintptr) bool {
 	c.readErr = nil
 	c.growInput()
 	for {
-		n, err := rawRead(fd, c.in.B[c.inEnd:])
+		n, err := c.readRaw(fd)
 		switch {
 		case n > 0:
 			c.readN = n
@@ -136,10 +204,27 @@ func (c *Conn) readOnce(fd uintptr) bool {
 	}
 }
 
+func (c *Conn) readRaw(fd uintptr) (int, error) {
+	if p := c.placed; p.active() {
+		return rawReadv(fd, p.body[p.n:], c.room())
+	}
+	return rawRead(fd, c.in.B[c.inEnd:])
+}
+
+// arrivedInput notes that n bytes were read.
+func (c *Conn) arrivedInput(n int) {
+	if p := c.placed; p.active() {
+		direct := min(n, len(p.body)-p.n)
+		p.n += direct
+		n -= direct
+	}
+	c.inEnd += n
+}
+
 // growInput makes sure that there is a buffer, one with room for the rest of
 // the largest frame if part of a frame is there or the last read was full.
 func (c *Conn) growInput() {
-	if c.in == nil && !c.bulk {
+	if c.in == nil && (!c.bulk || c.placed.active()) {
 		c.in = take(&readBuffers)
 		return
 	}

@@ -19,7 +19,7 @@ const soloGap = 500e3
 // opened the only call, if nobody has it. It also finds out whether calls come
 // one after the other.
 func (c *Conn) takeReadingLocked() bool {
-	if c.raw == nil || c.session.OpenCalls() != 1 || c.session.OpenServed() != 0 {
+	if c.raw == nil || c.polled != nil || c.session.OpenCalls() != 1 || c.session.OpenServed() != 0 {
 		c.solo = false
 		return false
 	}
@@ -35,7 +35,7 @@ func (c *Conn) takeReadingLocked() bool {
 // leaveUnreadLocked reports whether nobody need read, because the next call is
 // likely to come soon and its caller will.
 func (c *Conn) leaveUnreadLocked() bool {
-	if !c.solo || c.closed || c.session.OpenCalls() != 0 || c.session.OpenServed() != 0 {
+	if !c.solo || c.crowdedLocked() || c.closed || c.session.OpenCalls() != 0 || c.session.OpenServed() != 0 {
 		return false
 	}
 	watchUnread(c)

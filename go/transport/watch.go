@@ -22,8 +22,8 @@ type Pace struct{ mean atomic.Int64 } // nanoseconds; 0: not known yet
 
 const (
 	quickNanoseconds = 10e3
-	unknownPace      = 8 * quickNanoseconds // what a new method begins with
-	paceWeight       = 128                  // a handler counts for one in so many
+	unknownPace      = 2 * quickNanoseconds // what a new method begins with
+	paceWeight       = 512                  // a handler counts for one in so many
 )
 
 func (p *Pace) quick() bool {
@@ -42,6 +42,7 @@ func (p *Pace) note(took int64) {
 	if mean == 0 {
 		mean = unknownPace
 	}
+	took = min(took, int64(watchRound))         // after which the watchman sees to the calls behind
 	p.mean.Store(mean + (took-mean)/paceWeight) // a lost update only delays the verdict
 }
 
@@ -49,9 +50,10 @@ func (p *Pace) note(took int64) {
 // are about as many as processors, and they are taken in turn: those that are
 // looked at are at hand, be there ever so many connections.
 type watched struct {
-	conn  atomic.Pointer[Conn] // that nobody may be reading while the worker runs a handler
-	count atomic.Uint32        // handlers that were watched over so far
-	seen  uint32               // count at the watchman's last round
+	conn   atomic.Pointer[Conn]   // that nobody may be reading while the worker runs a handler
+	poller atomic.Pointer[poller] // whose goroutine that is, if it is one
+	count  atomic.Uint32          // handlers that were watched over so far
+	seen   uint32                 // count at the watchman's last round
 
 	listed atomic.Bool // the watchman knows of it
 }
@@ -87,6 +89,7 @@ func (w *Worker) watchOver(c *Conn) {
 	seen := watchedPool.Get().(*watched) //nolint:forcetypeassert // the pool holds nothing else
 	w.watched = seen
 	seen.count.Add(1)
+	seen.poller.Store(w.poller)
 	seen.conn.Store(c)
 	if !seen.listed.Load() && seen.listed.CompareAndSwap(false, true) {
 		watchman.mu.Lock()
@@ -154,6 +157,9 @@ func watchRoundDone() (busy bool) {
 		}
 		seen.listed.Store(false)
 		if c := seen.conn.Load(); c != nil && seen.conn.CompareAndSwap(c, nil) {
+			if p := seen.poller.Load(); p != nil {
+				p.replace()
+			}
 			go c.sendHelper()
 		}
 		// Unless it has begun another handler just before it was struck off.

@@ -81,10 +81,12 @@ func (s *Session) assemble(st *Stream, piece []byte, more bool) {
 	f.got += uint32(len(piece))
 	f.owingSince = 0
 	if !st.has(streamReturned) {
-		if need := len(f.message) + len(piece); need > cap(f.message) {
-			f.message = s.enlarge(f.message, min(int(f.total), max(2*need, 2*MinPiece)))
+		s.makeRoom(f, len(piece))
+		n := len(f.message)
+		f.message = f.message[:n+len(piece)]
+		if len(piece) > 0 && &piece[0] != &f.message[n] { // it may have been placed there
+			copy(f.message[n:], piece)
 		}
-		f.message = append(f.message, piece...)
 	}
 	if !more {
 		return // the last piece is credited when the message is consumed
@@ -94,6 +96,13 @@ func (s *Session) assemble(st *Stream, piece []byte, more bool) {
 		f.withheld += cost
 	} else {
 		s.credit(st, cost)
+	}
+}
+
+// makeRoom makes sure that a piece of n bytes fits.
+func (s *Session) makeRoom(f *flow, n int) {
+	if need := len(f.message) + n; need > cap(f.message) {
+		f.message = s.enlarge(f.message, min(int(f.total), max(2*need, 2*MinPiece)))
 	}
 }
 

@@ -6,7 +6,7 @@ package wire
 func (s *Session) Receive(b []byte, now int64) (n int, err *Error) {
 	s.now = now
 	if len(b) > 0 {
-		s.lastReceived, s.pingSent = now, 0
+		s.Heard(now)
 	}
 	if !s.ready {
 		if n, err = s.receivePreface(b); n == 0 || err != nil {
@@ -28,6 +28,42 @@ func (s *Session) Receive(b []byte, now int64) (n int, err *Error) {
 		n = end
 	}
 	return n, nil
+}
+
+// Heard says that the peer is alive, by bytes that Receive is not given yet.
+func (s *Session) Heard(now int64) { s.lastReceived, s.pingSent = now, 0 }
+
+// Place says where the body of the frame that begins b, what Receive has left
+// over, will be wanted: in the message that it is a piece of. The caller may
+// gather the body there and hand it to ReceivePlaced once it is whole, instead
+// of offering it to Receive. It returns nil for any other frame.
+func (s *Session) Place(b []byte) []byte {
+	if !s.ready || len(b) < HeaderSize {
+		return nil
+	}
+	h := ParseHeader(b)
+	if h.Type != Data || h.Flags&(FlagMsg|FlagMeta) != FlagMsg || h.Check(&s.options.Local, !s.options.Acceptor) != nil {
+		return nil
+	}
+	st := s.stream(h.Stream)
+	if st == nil || st == abandoned || !st.assembling() || st.has(streamReturned) {
+		return nil
+	}
+	f := st.flow
+	if uint64(f.got)+uint64(h.Length) > uint64(f.total) {
+		return nil // it will be found to be wrong
+	}
+	s.makeRoom(f, int(h.Length))
+	n := len(f.message)
+	return f.message[n : n+int(h.Length) : n+int(h.Length)]
+}
+
+// ReceivePlaced is Receive for one frame whose body lies where Place said.
+func (s *Session) ReceivePlaced(header, body []byte, now int64) *Error {
+	s.now = now
+	s.Heard(now)
+	h := ParseHeader(header)
+	return s.receiveFrame(&h, body)
 }
 
 // receivePreface takes in the peer's preface once it is whole. An acceptor

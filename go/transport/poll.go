@@ -1,0 +1,121 @@
+package transport
+
+import (
+	"net"
+	"os"
+	"sync/atomic"
+)
+
+// Polling. A goroutine of its own for each connection, parked in package net, costs a stack that is cold when input
+// comes and, for each input, a system call that finds nothing more. Where a process has many connections, those that
+// have nothing to read are therefore left to a few pollers (poll_linux.go), which read whatever becomes readable and
+// run the quick handlers of what they have read. Their sockets belong to us then, not to package net: only reads and
+// writes that do not wait are possible. Before anything else is asked of one, such as a write that waits for the peer
+// or an orderly end, it is given back, for good.
+
+// pollFrom is how many connections make many.
+const pollFrom = 64
+
+// openConns is how many there are in the process.
+var openConns atomic.Int64
+
+func (c *Conn) crowdedLocked() bool {
+	from := int64(c.config.PollFrom)
+	if from == 0 {
+		from = pollFrom
+	}
+	return canPoll && c.raw != nil && !c.keepsSocket && openConns.Load() > from
+}
+
+// polled is the socket of a connection that a poller waits for. Its counts change under the connection's lock.
+type polled struct {
+	fd     int
+	poller *poller
+	users  int // who reads or writes just now
+	gone   bool
+}
+
+// pollLocked leaves a connection that nobody reads or writes to a poller, if that is worth it.
+func (c *Conn) pollLocked() bool {
+	if !c.crowdedLocked() || c.prefixed || c.flushing || c.closing || c.closed {
+		return false
+	}
+	var p *polled
+	_ = c.raw.Control(func(fd uintptr) { p = poll(c, int(fd)) })
+	if p == nil {
+		c.keepsSocket = true
+		return false
+	}
+	c.polled = p
+	_ = c.socket.Close() // the copy stays open; the addresses stay known
+	return true
+}
+
+// useLocked keeps the descriptor open until doneLocked; p may be nil.
+func (p *polled) useLocked() {
+	if p != nil {
+		p.users++
+	}
+}
+
+func (p *polled) doneLocked() {
+	if p != nil {
+		p.users--
+		p.closeIfFreeLocked()
+	}
+}
+
+func (p *polled) closeIfFreeLocked() {
+	if p.gone && p.users == 0 {
+		closeDescriptor(p.fd)
+	}
+}
+
+// dropLocked closes the descriptor as soon as nobody uses it.
+func (p *polled) dropLocked() {
+	p.poller.remove(p.fd)
+	p.gone = true
+	p.closeIfFreeLocked()
+}
+
+// unpollLocked gives the socket back to package net, and sends somebody to read it.
+func (c *Conn) unpollLocked() {
+	p := c.polled
+	if p == nil {
+		return
+	}
+	c.polled = nil
+	c.keepsSocket = true
+	socket, err := ownSocket(p.fd)
+	p.dropLocked()
+	if err != nil {
+		c.failLocked(err) // c.socket is closed
+		return
+	}
+	c.socket = socket
+	c.takeRaw()
+	if c.wantHelperLocked() {
+		go c.config.Pool.run(c)
+	}
+}
+
+// ownSocket makes a connection of package net for the same socket.
+func ownSocket(fd int) (net.Conn, error) {
+	copied, err := copyDescriptor(fd)
+	if err != nil {
+		return nil, err
+	}
+	file := os.NewFile(uintptr(copied), "socket") //nolint:gosec // a descriptor fits
+	defer file.Close()                            //nolint:errcheck // it is another copy
+	return net.FileConn(file)
+}
+
+// closeSocketLocked closes the socket at once.
+func (c *Conn) closeSocketLocked() {
+	if p := c.polled; p != nil {
+		c.polled = nil
+		p.dropLocked()
+		return
+	}
+	_ = c.socket.Close()
+}
