@@ -1,5 +1,6 @@
 # The project's commands: `make help` lists them. What they need is checked first, what they make lies under build/,
-# and nothing but Go modules is downloaded. `make -C go TARGET` is the same for Go alone.
+# and nothing but Go modules and Python packages is downloaded, the versions and digests of which are in the tree.
+# `make -C go TARGET` and `make -C python TARGET` are the same for one language alone.
 
 .DEFAULT_GOAL := help
 .SUFFIXES:
@@ -16,12 +17,13 @@ export PYTHONPYCACHEPREFIX := $(CURDIR)/build/.cache/python
 # Whether git knows this folder makes no difference to what is built.
 export GOFLAGS := $(filter-out -buildvcs%,$(GOFLAGS)) -buildvcs=false
 
-# Without a home that can be written to, Go's caches go under build/ as well.
+# Without a home that can be written to, the caches go under build/ as well.
 ifeq ($(shell test -n "$$HOME" && test -d "$$HOME" && test -w "$$HOME" && echo yes),)
   export GOCACHE ?= $(CURDIR)/build/.cache/go-build
   export GOPATH ?= $(CURDIR)/build/.cache/go
   export GOLANGCI_LINT_CACHE ?= $(CURDIR)/build/.cache/golangci-lint
   export GOFLAGS += -modcacherw
+  export PIP_CACHE_DIR ?= $(CURDIR)/build/.cache/pip
 endif
 
 ONLY ?=
@@ -32,20 +34,35 @@ LOAD ?= 3s
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | while IFS="$$(printf '\t')" read -r name text; do printf '  make %-10s %s\n' "$$name" "$$text"; done
 
-.PHONY: needs needs-cc
+.PHONY: needs needs-test needs-python
 needs:
 	@sh scripts/prerequisites.sh
-needs-cc:
-	@sh scripts/prerequisites.sh cc
+needs-test:
+	@sh scripts/prerequisites.sh cc venv
+needs-python:
+	@sh scripts/prerequisites.sh venv
 
-.PHONY: build peer-go peers examples
-build: peer-go peers examples ## build all programs into build/
+.PHONY: build peer-go peer-python peers peers-go peers-python examples
+build: peer-go peer-python peers examples ## build all programs into build/
 peer-go: needs
 	@$(GO) build -C go -o ../build/peer-go ./peer
-peers: needs ## build what the lab compares with into build/peers/
+peer-python: environment-python
+	@sh scripts/launcher.sh build/peer-python build/python peer
+peers: peers-go peers-python ## build what the lab compares with into build/peers/
+peers-go: needs
 	@$(GO) build -C lab/peers/go -o ../../../build/peers/ ./...
+peers-python: needs-python
+	@$(PYTHON) scripts/environment.py build/peers/python
+	@sh scripts/launcher.sh build/peers/python-grpcio-aio build/peers/python grpcio_aio
+	@sh scripts/launcher.sh build/peers/python-grpcio build/peers/python grpcio_blocking
+	@sh scripts/launcher.sh build/peers/python-thrift build/peers/python apache_thrift
+	@sh scripts/launcher.sh build/peers/python-echo build/peers/python echo
 examples: needs
 	@$(GO) build -C examples/go -o ../../build/examples/ ./...
+
+.PHONY: environment-python
+environment-python: needs-python
+	@$(PYTHON) scripts/environment.py build/python
 
 .PHONY: run
 run: needs ## start the example server, call it, put it under load for a moment
@@ -55,34 +72,50 @@ run: needs ## start the example server, call it, put it under load for a moment
 	@$(PYTHON) scripts/run.py --load='$(LOAD)'
 
 .PHONY: test
-test: needs-cc ## run every check and test (ONLY=go runs those whose names begin so)
+test: needs-test ## run every check and test (ONLY=go runs those whose names begin so)
 	@$(PYTHON) scripts/test.py $(if $(ONLY),--only '$(ONLY)')
 
 .PHONY: fuzz
 fuzz: needs ## run each fuzz target for FUZZTIME (60s)
 	@$(PYTHON) scripts/test.py --only 'go fuzz' --fuzztime='$(FUZZTIME)'
 
-.PHONY: vectors generate fmt
-vectors: needs ## derive the vectors anew from their cases, then replay them
+# In build/python, as scripts/test.py runs things there.
+IN_PYTHON = cd python && env -u PYTHONDONTWRITEBYTECODE -u PYTHONPATH ../build/python/bin/python
+
+.PHONY: vectors vectors-go vectors-python generate generate-go generate-python fmt fmt-go fmt-python
+vectors: ## derive the vectors anew from their cases, then replay them
 	@$(PYTHON) spec/vectors/derive.py
+	@$(MAKE) vectors-go vectors-python
+vectors-go: needs
 	@$(GO) test -C go -run Vector ./wire
-generate: needs ## generate the Protobuf code anew
+vectors-python: environment-python
+	@$(IN_PYTHON) -m unittest discover -s tests -t . -p 'test*vectors*.py'
+generate: generate-go generate-python ## generate the Protobuf code anew
+generate-go: needs
 	@go/tools/generate.sh
-fmt: needs ## format the sources
+generate-python: environment-python
+	@$(IN_PYTHON) tools/generate.py
+fmt: fmt-go fmt-python ## format the sources
+fmt-go: needs
 	@gofmt -w go lab/peers/go examples/go
+fmt-python: environment-python
+	@$(IN_PYTHON) -m ruff check --quiet --fix-only . ../lab/peers/python
+	@$(IN_PYTHON) -m ruff format --quiet . ../lab/peers/python
 
 .PHONY: lint
-lint: needs ## the checks of `make test`, and golangci-lint
+lint: needs needs-python ## the checks of `make test`, and golangci-lint
 	@$(PYTHON) scripts/test.py --only 'check '
 	@$(GO) build -C go/tools/lint -o ../../../build/tools/golangci-lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 	@status=0; for module in go go/tools lab/peers/go examples/go; do \
 		(cd $$module && "$(CURDIR)/build/tools/golangci-lint" run --config "$(CURDIR)/.golangci.yml" ./...) || status=1; \
 	done; exit $$status
 
-.PHONY: bench bench-go
-bench: bench-go ## measure beside the peers: over an hour, see lab/README.md
-bench-go: peer-go peers
+.PHONY: bench bench-go bench-python
+bench: bench-go bench-python ## measure beside the peers: over an hour, see lab/README.md
+bench-go: peer-go peers-go
 	@$(PYTHON) lab/run.py lab/go.toml
+bench-python: peer-python peer-go peers
+	@$(PYTHON) lab/run.py lab/python.toml
 
 .PHONY: clean
 clean: ## remove build/

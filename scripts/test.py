@@ -25,6 +25,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 GO = os.environ.get("GO", "go")
 PYTHON = sys.executable
+# From python/, whose pyproject.toml has the rules.
+PYTHON_FOLDERS = (".", "../lab/peers/python")
 GO_MODULES = ("go", "go/tools", "lab/peers/go", "examples/go")
 
 
@@ -42,10 +44,11 @@ class Suite:
     run: Callable[[], Outcome]
 
 
-def command(words: list[str], folder: str = ".") -> subprocess.CompletedProcess[str]:
+def command(words: list[str], folder: str = ".", env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         words,
         cwd=ROOT / folder,
+        env=env,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -68,9 +71,10 @@ def check(name: str, *words: str, folder: str = ".", silent: bool = False) -> Su
     return Suite(name, run)
 
 
-def go_tests(name: str, folder: str, *flags: str, packages: tuple[str, ...] = ("./...",)) -> Suite:
+def go_tests(name: str, folder: str, *flags: str, packages: tuple[str, ...] = ("./...",), poll: bool = False) -> Suite:
     def run() -> Outcome:
-        done = command([GO, "test", "-json", "-count=1", *flags, *packages], folder)
+        words = [GO, "test", "-json", "-count=1", *flags, *packages]
+        done = command(["env", "TRUNKCALL_TEST_POLL=always", *words] if poll else words, folder)
         return go_outcome(done.stdout, done.returncode)
 
     return Suite(name, run)
@@ -138,9 +142,32 @@ def fuzzing(target: str, package: str, fuzztime: str) -> Suite:
     return Suite(f"go fuzz {target}", run)
 
 
-def unittests(name: str, folder: str) -> Suite:
+def in_environment(environment: str, words: list[str], folder: str) -> subprocess.CompletedProcess[str]:
+    """Runs the Python of an environment (scripts/environment.py), which is made if it is not there."""
+    made = command([PYTHON, "scripts/environment.py", environment])
+    if made.returncode != 0:
+        return made
+    # Compiled once for all runs, under build/; and nothing that the shell says changes what is imported.
+    env = {name: value for name, value in os.environ.items() if name not in ("PYTHONDONTWRITEBYTECODE", "PYTHONPATH")}
+    env["PYTHONPYCACHEPREFIX"] = str(ROOT / "build" / ".cache" / "python")
+    env["PYRIGHT_PYTHON_IGNORE_WARNINGS"] = "1"  # it would ask the registry for newer versions of itself
+    return command([str(ROOT / environment / "bin" / "python"), *words], folder, env)
+
+
+def python_check(name: str, *words: str) -> Suite:
     def run() -> Outcome:
-        done = command([PYTHON, "-W", "error", "-m", "unittest", "discover", "-s", folder, "-t", "."])
+        done = in_environment("build/python", list(words), "python")
+        return single(done, done.returncode == 0)
+
+    return Suite(name, run)
+
+
+def unittests(name: str, tests: str, folder: str = ".", environment: str | None = None) -> Suite:
+    """The tests below a folder, by the Python that runs this or by that of an environment."""
+    words = ["-W", "error", "-m", "unittest", "discover", "-s", tests, "-t", "."]
+
+    def run() -> Outcome:
+        done = in_environment(environment, words, folder) if environment else command([PYTHON, *words], folder)
         ran = re.search(r"^Ran (\d+) tests?", done.stdout, re.MULTILINE)
         counts = {word: int(n) for word, n in re.findall(r"(failures|errors|skipped)=(\d+)", done.stdout)}
         failed = counts.get("failures", 0) + counts.get("errors", 0)
@@ -155,7 +182,13 @@ def unittests(name: str, folder: str) -> Suite:
 def suites(fuzztime: str) -> list[Suite]:
     return [
         check("check gofmt", "gofmt", "-l", *GO_MODULES, silent=True),
-        check("check python syntax", PYTHON, "-W", "error", "-m", "compileall", "-q", "lab", "scripts", "spec"),
+        check("check python syntax", PYTHON, "-W", "error", "-m", "compileall", "-q", "lab", "python", "scripts", "spec"),
+        python_check("check python format", "-m", "ruff", "format", "--check", *PYTHON_FOLDERS),
+        python_check("check python lint", "-m", "ruff", "check", "--quiet", *PYTHON_FOLDERS),
+        python_check("check python types", "-m", "mypy"),
+        python_check("check python types (pyright)", "-m", "pyright"),
+        python_check("check python generated code", "tools/generate.py", "--check"),
+        check("check python floors", PYTHON, "scripts/python_floors.py"),
         check("check documents", PYTHON, "scripts/docs.py"),
         check("check vectors", PYTHON, "spec/vectors/derive.py", "--check"),
         check("check floors", PYTHON, "scripts/floors.py"),
@@ -166,8 +199,12 @@ def suites(fuzztime: str) -> list[Suite]:
         go_tests("go tests", "go", "-race", "-bench=.", "-benchtime=1x"),
         # The race detector has the transport use other system calls.
         go_tests("go tests as built", "go", packages=(".", "./transport")),
+        # As if there were many connections.
+        go_tests("go tests polled", "go", packages=(".", "./transport"), poll=True),
         go_tests("go examples", "examples/go", "-race"),
         go_tests("go peers", "lab/peers/go"),
+        unittests("python tests", "tests", folder="python", environment="build/python"),
+        unittests("python peers", "tests", folder="lab/peers/python", environment="build/peers/python"),
         *go_fuzzing(fuzztime),
         check("run", "make", "run", "LOAD=300ms"),
     ]

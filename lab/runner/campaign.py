@@ -56,6 +56,7 @@ class Campaign:
         used = {name for case in self.cases for name in case.participants()}
         programs = {n: p for n, p in self.config.participants.items() if n in used}
         named = {n: [*p.client, "version"] for n, p in programs.items()}
+        named |= {f"{n}, server": [*p.server, "version"] for n, p in programs.items() if p.server != p.client}
         commit = ["git", "--no-optional-locks", "describe", "--always", "--dirty"]
         self.writer.write(
             "machine",

@@ -70,6 +70,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("verb", choices=["serve", "bench", "hold", "version"])
     parser.add_argument("--target")
+    parser.add_argument("--named", default="fake 1.0")
     parser.add_argument("--listen")
     parser.add_argument("--duration", default="100ms")
     parser.add_argument("--rate")
@@ -86,7 +87,7 @@ def main():
         with open(os.path.join(os.environ["FAKE_PEER_PIDS"], f"{options.verb}-{os.getpid()}"), "x", encoding="ascii"):
             pass
     if options.verb == "version":
-        print("fake 1.0")
+        print(options.named)
     else:
         {"serve": serve, "bench": bench, "hold": hold}[options.verb](options)
 

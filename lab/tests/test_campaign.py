@@ -27,6 +27,9 @@ bench = ["--fake-rate", "1000"]
 [participant.broken]
 program = {FAKE}
 bench = ["--errors", "2"]
+[participant.mixed]
+server = {FAKE}
+client = {json.dumps([*json.loads(FAKE), "--named", "another 2.0"])}
 [participant.absent]
 program = "build/absent"
 made_by = "make peers"
@@ -50,6 +53,12 @@ check = [{{ metric = "p99_us", against = "each", must = 1.0, lenient = true }}]
 name = "failing"
 subject = "us"
 peers = ["broken"]
+aa = false
+
+[[row]]
+name = "mixed"
+subject = "us"
+peers = ["mixed"]
 aa = false
 
 [[row]]
@@ -118,6 +127,16 @@ class Campaigns(unittest.TestCase):
         self.assertEqual((directory / "report.md").read_text(), text)
         self.assert_nothing_left()
 
+    def test_a_client_and_a_server_of_different_programs(self):
+        done = self.run_lab("--only", "mixed", "--pairs", "1")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        directory, rows = self.kept()
+        named = {"us": "fake 1.0", "mixed": "another 2.0", "mixed, server": "fake 1.0"}
+        self.assertEqual(rows[0]["programs"], named)
+        (run,) = [row for row in rows if row["type"] == "run" and row["participant"] == "mixed"]
+        self.assertEqual(("--named" in run["server"], "--named" in run["client"]), (False, True))
+        self.assertIn("- mixed, server: fake 1.0", (directory / "report.md").read_text())
+
     def test_a_client_with_errors_makes_invalid_rows(self):
         done = self.run_lab("--only", "failing")
         self.assertEqual(done.returncode, 1, done.stderr)
@@ -132,7 +151,7 @@ class Campaigns(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr), (2, "build/absent is missing: run `make peers`\n"))
         done = self.run_lab("--only", "nonsense")
         self.assertEqual(done.returncode, 2)
-        self.assertIn("no row 'nonsense'; there are closed, fixed, failing, absent", done.stderr)
+        self.assertIn("no row 'nonsense'; there are closed, fixed, failing, mixed, absent", done.stderr)
         self.assertFalse((self.directory / "build").exists())
 
     def interrupted(self, signum):

@@ -103,11 +103,14 @@ class Shipped(unittest.TestCase):
             with self.subTest(path.name):
                 self.assertTrue(load(path).cases)
 
-    def test_go_takes_the_time_it_says(self):
-        minutes = sum(runs_and_seconds(case)[1] for case in load(LAB / "go.toml").cases) / 60
-        self.assertTrue(50 <= minutes <= 90, f"{minutes:.0f} minutes")
-        minutes = sum(runs_and_seconds(case)[1] for case in load(LAB / "go.toml", quick=True).cases) / 60
-        self.assertLess(minutes, 15)
+    def test_they_take_the_time_they_say(self):
+        for name, least, most, quick in (("go.toml", 50, 90, 15), ("python.toml", 20, 40, 6)):
+            with self.subTest(name):
+                self.assertTrue(least <= self.minutes(name) <= most, f"{self.minutes(name):.0f} minutes")
+                self.assertLess(self.minutes(name, quick=True), quick)
+
+    def minutes(self, name, **options):
+        return sum(runs_and_seconds(case)[1] for case in load(LAB / name, **options).cases) / 60
 
 
 if __name__ == "__main__":

@@ -1,0 +1,49 @@
+"""Calls back to back: capacity. The end of one call is the start of the next, so the clock is read once per call."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+
+from .window import ERROR_PAUSE, Window, clock
+
+
+async def async_caller(window: Window, call: Callable[[], Awaitable[None]]) -> None:
+    note, take, total, stop = window.recorder(), window.take, window.total, window.stop
+    last = clock()
+    while take() < total:
+        failed = False
+        try:
+            await call()
+        except Exception as error:
+            failed = True
+            window.failures.append(error)
+        now = clock()
+        note(now - last)
+        last = now
+        if now >= stop:
+            return
+        if failed:
+            await asyncio.sleep(ERROR_PAUSE)
+            last = clock()
+
+
+def blocking_caller(window: Window, call: Callable[[], None]) -> None:
+    note, take, total, stop = window.recorder(), window.take, window.total, window.stop
+    last = clock()
+    while take() < total:
+        failed = False
+        try:
+            call()
+        except Exception as error:
+            failed = True
+            window.failures.append(error)
+        now = clock()
+        note(now - last)
+        last = now
+        if now >= stop:
+            return
+        if failed:
+            time.sleep(ERROR_PAUSE)
+            last = clock()
