@@ -87,7 +87,7 @@ vectors: ## derive the vectors anew from their cases, then replay them
 	@$(PYTHON) spec/vectors/derive.py
 	@$(MAKE) vectors-go vectors-python
 vectors-go: needs
-	@$(GO) test -C go -run Vector ./wire
+	@$(GO) test -C go -count=1 -run Vector . ./wire
 vectors-python: environment-python
 	@$(IN_PYTHON) -m unittest discover -s tests -t . -p 'test*vectors*.py'
 generate: generate-go generate-python ## generate the Protobuf code anew

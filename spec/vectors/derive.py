@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Writes the vectors from the cases in derivation/, or compares: derive.py --check fails when a file differs.
 
-Both ways check each file against schema.json and read each entry with the reader in derivation/reader.py, which was
-written from protocol.md apart from the encoder: whole, cut off at every byte, and with bytes behind it.
+Both ways check each file against its schema and read each entry with the reader in derivation/reader.py, which was
+written from protocol.md apart from the encoder: whole, cut off at every byte, and with bytes behind it. Of scripts of
+sessions the frames that arrive are read, and every rule in derivation/rules.py must have a script.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from derivation import frames_bad, frames_good, metadata, preface, replay, schema, status
+from derivation import frames_bad, frames_good, metadata, preface, replay, schema, sessions, status
 
 HERE = Path(__file__).parent
 
@@ -62,28 +63,62 @@ def faults(kind: str, content: dict[str, Any], rules: dict[str, Any]) -> list[st
     return out
 
 
+def settle(path: Path, text: str, check: bool) -> list[str]:
+    """Writes a file, or says that it differs."""
+    if not check:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    elif not path.exists() or path.read_text(encoding="utf-8") != text:
+        return [f"{path.relative_to(HERE)} is not what the cases say; run derive.py"]
+    return []
+
+
+def rules_of(name: str) -> dict[str, Any]:
+    rules: dict[str, Any] = json.loads((HERE / name).read_text(encoding="utf-8"))
+    return rules
+
+
+def vectors(check: bool) -> tuple[int, list[str]]:
+    """How many entries there are, and what is wrong."""
+    found: list[str] = []
+    total = 0
+    rules = rules_of("schema.json")
+    for kind, content in FILES.items():
+        found += faults(kind, content, rules) + settle(HERE / f"{kind}.json", rendered(content), check)
+        counts = [len(content[verdict]) for verdict in ("valid", "degenerate", "invalid")]
+        total += sum(counts)
+        print(f"{kind}.json: {counts[0]} valid, {counts[1]} degenerate, {counts[2]} invalid")
+    return total, found
+
+
+def scripts(check: bool) -> tuple[int, list[str]]:
+    """The same for the scripts of sessions."""
+    found: list[str] = []
+    total = 0
+    rules = rules_of("sessions.schema.json")
+    seen: set[str] = set()
+    for kind, content in sessions.FILES.items():
+        name = f"sessions/{kind}.json"
+        wrong = schema.faults(content, rules) + sessions.faults(content, seen)
+        found += [f"{name}: {fault}" for fault in wrong]
+        found += settle(HERE / name, sessions.rendered(content), check)
+        total += len(content["scripts"])
+        print(f"{name}: {len(content['scripts'])} scripts")
+    found += sessions.untold() + settle(HERE / "coverage.md", sessions.coverage(), check)
+    return total, found
+
+
 def main(arguments: list[str]) -> int:
     check = arguments == ["--check"]
     if arguments and not check:
         print("usage: derive.py [--check]", file=sys.stderr)
         return 2
-    rules = json.loads((HERE / "schema.json").read_text(encoding="utf-8"))
-    found: list[str] = []
-    total = 0
-    for kind, content in FILES.items():
-        path = HERE / f"{kind}.json"
-        text = rendered(content)
-        found += faults(kind, content, rules)
-        if not check:
-            path.write_text(text, encoding="utf-8")
-        elif not path.exists() or path.read_text(encoding="utf-8") != text:
-            found.append(f"{path.name} is not what the cases say; run derive.py")
-        counts = [len(content[verdict]) for verdict in ("valid", "degenerate", "invalid")]
-        total += sum(counts)
-        print(f"{path.name}: {counts[0]} valid, {counts[1]} degenerate, {counts[2]} invalid")
+    entries, found = vectors(check)
+    told, more = scripts(check)
+    found += more
     for fault in found:
         print(fault, file=sys.stderr)
-    print(f"{total} entries, {len(found)} faults")
+    print(f"{entries} entries, {told} scripts, {len(found)} faults")
     return 1 if found else 0
 
 
