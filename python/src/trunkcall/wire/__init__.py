@@ -1,0 +1,48 @@
+"""The wire: the protocol as a machine without sockets, threads, clock or codec (spec/protocol.md).
+
+Read first `Session` and `Config` (session.py), `Events` (events.py), `OutgoingCall`, `IncomingCall` and `Method`
+(stream.py), then `Metadata` and `Status`. Times are whole microseconds, messages are bytes.
+"""
+
+from __future__ import annotations
+
+from .events import Events
+from .fault import CallFault, ConnectionFault, Fault, LimitError
+from .frame import CANNOT_TAKE, DEADLINE_PASSED, GAVE_UP
+from .lifecycle import NEVER
+from .metadata import Metadata
+from .preface import INITIAL_WINDOW, MAGIC, PREFACE_SIZE, not_served
+from .receive import Load
+from .session import Config, Session
+from .settings import Settings
+from .status import OK, Code, Delivery, Status
+from .stream import Call, IncomingCall, Method, OutgoingCall
+
+__all__ = [
+    "CANNOT_TAKE",
+    "DEADLINE_PASSED",
+    "GAVE_UP",
+    "INITIAL_WINDOW",
+    "MAGIC",
+    "NEVER",
+    "OK",
+    "PREFACE_SIZE",
+    "Call",
+    "CallFault",
+    "Code",
+    "Config",
+    "ConnectionFault",
+    "Delivery",
+    "Events",
+    "Fault",
+    "IncomingCall",
+    "LimitError",
+    "Load",
+    "Metadata",
+    "Method",
+    "OutgoingCall",
+    "Session",
+    "Settings",
+    "Status",
+    "not_served",
+]

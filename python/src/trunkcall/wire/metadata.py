@@ -1,0 +1,166 @@
+"""Metadata blocks (protocol.md 5): users' entries in order, and the protocol's own beside them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from .fault import CallFault, LimitError
+from .varint import read_varint, varint
+
+COMMON_KEYS = (
+    "traceparent",
+    "tracestate",
+    "baggage",
+    "authorization",
+    "user-agent",
+    "x-request-id",
+    "x-forwarded-for",
+    "b3",
+    "accept-language",
+    "cookie",
+)
+_NUMBER_OF = {key: number for number, key in enumerate(COMMON_KEYS, 1)}
+_PRIORITY, _IDEMPOTENCY_KEY, _ATTEMPT, _LOAD_HINT = 0x80, 0x81, 0x82, 0x83
+_KEY = re.compile(rb"[a-z0-9_.\-]{1,255}\Z")
+_TEXT = re.compile(rb"[ -~]*\Z")
+
+
+@dataclass(slots=True)
+class Metadata:
+    """Users' `entries` in order: values of keys ending in `-bin` are bytes, all others str of 0x20 to 0x7E.
+
+    The other fields are the protocol's own (protocol.md 5.2), None when absent. `counted` is how many entries a block
+    that was read held, dropped ones included."""
+
+    entries: list[tuple[str, str | bytes]] = field(default_factory=list[tuple[str, "str | bytes"]])
+    priority: int | None = None
+    idempotency_key: bytes | None = None
+    attempt: int | None = None
+    load_hint: int | None = None
+    counted: int = 0
+
+
+def read_block(data: bytes, start: int, end: int, max_bytes: int, max_entries: int) -> tuple[Metadata, int]:
+    """The block at `start` of a body that ends at `end`, and the offset behind it.
+
+    Raises CallFault `metadata` or `metadata_limit`, whichever is first from the left (protocol.md 5.5)."""
+    length, at = read_varint(data, start, end)
+    if length < 0 or length > end - at:
+        raise CallFault("metadata", "the length of the metadata block is wrong")
+    if length > max_bytes:
+        raise CallFault("metadata_limit", f"metadata of {length} bytes, max_metadata_bytes is {max_bytes}")
+    end = at + length
+    metadata = Metadata()
+    while at < end:
+        if metadata.counted == max_entries:
+            raise CallFault("metadata_limit", f"metadata of more entries than max_metadata_entries, {max_entries}")
+        metadata.counted += 1
+        at = _read_entry(metadata, data, at, end)
+    return metadata, end
+
+
+def _read_entry(metadata: Metadata, data: bytes, at: int, end: int) -> int:
+    number = data[at]
+    at += 1
+    key = ""
+    if number == 0:
+        literal, at = _read_bytes(data, at, end, "key")
+        if not _KEY.match(literal):
+            raise CallFault("metadata", "a metadata key of a wrong length or character")
+        key = literal.decode("ascii")
+    elif number <= len(COMMON_KEYS):
+        key = COMMON_KEYS[number - 1]
+    value, at = _read_bytes(data, at, end, "value")
+    if key:
+        metadata.entries.append((key, _user_value(key, value)))
+    elif number in (_PRIORITY, _IDEMPOTENCY_KEY, _ATTEMPT, _LOAD_HINT):
+        _read_own(metadata, number, value)
+    return at
+
+
+def _read_bytes(data: bytes, at: int, end: int, what: str) -> tuple[bytes, int]:
+    length, at = read_varint(data, at, end)
+    if length < 0 or length > end - at:
+        raise CallFault("metadata", f"a metadata {what} is cut off or its length malformed")
+    return data[at : at + length], at + length
+
+
+def _user_value(key: str, value: bytes) -> str | bytes:
+    if key.endswith("-bin"):
+        return value
+    if not _TEXT.match(value):
+        raise CallFault("metadata", f"the value of metadata key {key} is not text of 0x20 to 0x7E")
+    return value.decode("ascii")
+
+
+def _read_own(metadata: Metadata, number: int, value: bytes) -> None:
+    if number == _PRIORITY:
+        twice = metadata.priority is not None
+        good = len(value) == 1
+        metadata.priority = value[0] if good else None
+    elif number == _IDEMPOTENCY_KEY:
+        twice = metadata.idempotency_key is not None
+        good = bool(value)
+        metadata.idempotency_key = value
+    else:
+        read, behind = read_varint(value, 0, len(value))
+        good = read >= 0 and behind == len(value)
+        if number == _ATTEMPT:
+            twice = metadata.attempt is not None
+            good = good and read >= 1
+            metadata.attempt = read
+        else:
+            twice = metadata.load_hint is not None
+            metadata.load_hint = read
+    if twice or not good:
+        raise CallFault("metadata", f"the protocol's metadata entry 0x{number:02x} is malformed or repeated")
+
+
+def block(metadata: Metadata, max_bytes: int, max_entries: int, max_body: int) -> bytes:
+    """The bytes of a block, its length included, for a receiver with these limits (protocol.md 5.4).
+
+    Raises ValueError for a bad key or value, LimitError for a limit crossed."""
+    parts = [_user_entry(key, value) for key, value in metadata.entries]
+    if metadata.priority is not None:
+        parts.append(_own_entry(_PRIORITY, bytes((metadata.priority,))))
+    if metadata.idempotency_key is not None:
+        if not metadata.idempotency_key:
+            raise ValueError("an empty idempotency key")
+        parts.append(_own_entry(_IDEMPOTENCY_KEY, metadata.idempotency_key))
+    if metadata.attempt is not None:
+        if metadata.attempt < 1:
+            raise ValueError("the first attempt is 1")
+        parts.append(_own_entry(_ATTEMPT, varint(metadata.attempt)))
+    if metadata.load_hint is not None:
+        parts.append(_own_entry(_LOAD_HINT, varint(metadata.load_hint)))
+    entries = b"".join(parts)
+    if len(parts) > max_entries:
+        raise LimitError(f"metadata of {len(parts)} entries, max_metadata_entries is {max_entries}")
+    if len(entries) > max_bytes:
+        raise LimitError(f"metadata of {len(entries)} bytes, max_metadata_bytes is {max_bytes}")
+    encoded = varint(len(entries)) + entries
+    if len(encoded) * 2 >= max_body:
+        raise LimitError(f"metadata of {len(encoded)} bytes, half of max_frame_body is {max_body // 2}")
+    return encoded
+
+
+def _user_entry(key: str, value: str | bytes) -> bytes:
+    spelled = key.encode()
+    if not _KEY.match(spelled):
+        raise ValueError(f"metadata key {key!r}: 1 to 255 of a-z, 0-9, _, ., -")
+    if key.endswith("-bin"):
+        if isinstance(value, str):
+            raise ValueError(f"metadata key {key!r} takes bytes")
+        encoded = value
+    else:
+        encoded = value.encode() if isinstance(value, str) else value
+        if not _TEXT.match(encoded):
+            raise ValueError(f"metadata key {key!r} takes text of 0x20 to 0x7E")
+    number = _NUMBER_OF.get(key)
+    head = bytes((number,)) if number else b"\0" + varint(len(spelled)) + spelled
+    return head + varint(len(encoded)) + encoded
+
+
+def _own_entry(number: int, value: bytes) -> bytes:
+    return bytes((number,)) + varint(len(value)) + value

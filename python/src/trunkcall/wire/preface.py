@@ -1,0 +1,66 @@
+"""The preface (protocol.md 2.1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from struct import Struct
+
+from .fault import ConnectionFault
+from .frame import GOAWAY, NOT_SERVED, control
+from .settings import DEFAULTS, Settings, settings_bytes
+
+MAGIC = b"\xf5TK1"
+PREFACE_SIZE = 16
+VERSION = 1
+INITIAL_WINDOW = 262_144
+_FIXED = Struct("<4sBBHII")
+_MAX_WINDOW = 0x7FFFFFFF
+_MAX_SETTINGS = 16_384
+
+
+@dataclass(slots=True, frozen=True)
+class Preface:
+    """The 16 fixed bytes. `settings_length` bytes of settings follow."""
+
+    version: int
+    highest: int
+    features: int
+    window: int
+    settings_length: int
+
+    @property
+    def spoken(self) -> bool:
+        """Whether this implementation speaks the version it names (protocol.md 2.2)."""
+        return self.version == VERSION
+
+
+def read_preface(data: bytes | bytearray) -> Preface:
+    """The preface of which `data` holds the first 16 bytes at least. Raises ConnectionFault `preface`.
+
+    A version that is not spoken is not judged further: see Preface.spoken."""
+    magic, version, highest, features, window, length = _FIXED.unpack_from(data)
+    if magic != MAGIC:
+        raise ConnectionFault("preface", "not this protocol")
+    if version == 0:
+        raise ConnectionFault("preface", "version 0")
+    preface = Preface(version, highest, features, window, length)
+    if highest < version:
+        raise ConnectionFault("preface", f"highest version {highest} below version {version}")
+    if not preface.spoken:
+        return preface
+    if not INITIAL_WINDOW <= window <= _MAX_WINDOW:
+        raise ConnectionFault("preface", f"initial stream window of {window}")
+    if length > _MAX_SETTINGS:
+        raise ConnectionFault("preface", f"{length} bytes of settings")
+    return preface
+
+
+def preface_bytes(settings: Settings, window: int, features: int = 0, highest: int = VERSION) -> bytes:
+    """A preface with its settings."""
+    entries = settings_bytes(settings)
+    return _FIXED.pack(MAGIC, VERSION, highest, features, window, len(entries)) + entries
+
+
+def not_served(text: str) -> bytes:
+    """All that an acceptor says to an initiator whose calls it will not start: preface and GOAWAY (protocol.md 11.3)."""
+    return preface_bytes(DEFAULTS, INITIAL_WINDOW) + control(GOAWAY, 0, 0, NOT_SERVED, text.encode()[:1_024])
