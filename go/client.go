@@ -236,7 +236,7 @@ func takeAnswer(call *transport.Call, codec Codec, response any, o *callOptions)
 		return Errorf(Unimplemented, "the server answered without a message")
 	case has && inData:
 		m.Free()
-		return &Status{Code: Unimplemented, Message: severalAnswers, Delivery: DeliveryUnknown}
+		return Errorf(Unimplemented, severalAnswers)
 	case inData:
 		payload = m.Payload
 	}

@@ -111,7 +111,7 @@ func TestAnswersThatTheClientCannotTake(t *testing.T) {
 		}, trunkcall.Unimplemented, trunkcall.DeliveryUnknown},
 		"one before and one in RESULT": {func(p *rawframe.Peer, id wire.StreamID) {
 			p.Send(rawframe.Data(id, wire.FlagMsg, nil), rawframe.Result(id, nil))
-		}, trunkcall.Unimplemented, trunkcall.DeliveryUnknown},
+		}, trunkcall.Unimplemented, trunkcall.Executed},
 		"bad metadata": {func(p *rawframe.Peer, id wire.StreamID) {
 			p.Send(rawframe.Bytes(wire.Header{Type: wire.Result, Stream: id, Flags: whole | wire.FlagMeta, Codec: 1}, []byte{3, 0, 1, 'K'}))
 		}, trunkcall.Internal, trunkcall.Executed},

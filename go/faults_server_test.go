@@ -1,6 +1,7 @@
 package trunkcall_test
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"net"
@@ -332,5 +333,34 @@ func TestPingsAreAnsweredInOrder(t *testing.T) {
 	p.Send(rawframe.Ping(wire.FlagAck, 1), rawframe.Bytes(wire.Header{Type: 0x90, Flags: 0xff, Word: 5}, []byte("skipped")), rawframe.Ping(0, 9))
 	if f := p.Await(wire.Ping); f.Word != 9 {
 		t.Fatal(f)
+	}
+}
+
+// A one-way call is accepted, and its handler started, when its message is whole: also that of a method that takes a
+// stream of messages (protocol.md 7.5). A PING between the pieces would be answered behind an early RESULT.
+func TestAOneWayCallWaitsForItsWholeMessageWhateverTheMethodTakes(t *testing.T) {
+	received := make(chan string, 1)
+	method := trunkcall.ClientStream[payload, payload]("/test.Service/Keep")
+	_, target := serve(t, nil, method.Handler(func(_ context.Context, s *trunkcall.Receiver[payload]) (*payload, error) {
+		m, err := s.Receive()
+		received <- string(m.GetData()[:4])
+		return m, err
+	}))
+	p := rawframe.Dial(t, target)
+	p.Greet()
+	message := echoed(t, strings.Repeat("once", 25_000))
+	body := append(wire.AppendVarint(nil, uint32(len(message))), message...)
+	id := rawframe.ID(1, 1)
+	p.Send(rawframe.Define(1, "/test.Service/Keep"), rawframe.Bytes(rawframe.CallHeader(1, 1, 1, wire.FlagOneWay|wire.FlagMsg|wire.FlagMore), body[:wire.MinPiece]),
+		rawframe.Bytes(wire.Header{Type: wire.Ping, Word: 7}))
+	if f, err := p.Next(); err != nil || f.Type != wire.Ping {
+		t.Fatalf("%v, %v before the message was whole", f.Type, err)
+	}
+	p.Send(rawframe.Data(id, wire.FlagMsg|wire.FlagEnd, body[wire.MinPiece:]))
+	if _, code, message := p.AwaitResult(id); code != wire.OK {
+		t.Fatal(code, message)
+	}
+	if got := <-received; got != "once" {
+		t.Fatal(got)
 	}
 }

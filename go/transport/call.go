@@ -125,11 +125,14 @@ func (call *Call) Surplus(ending *wire.Ending) {
 	}
 	c := call.conn
 	c.mu.Lock()
+	delivery := call.Ending.Delivery // of the RESULT, if it has come
 	if !call.ended {
 		c.session.Cancel(&call.Stream.Stream, wire.CancelUnusable)
+		delivery = ending.Delivery
 	}
 	call.ended = false
 	call.end(ending)
+	call.Ending.Delivery = delivery
 	c.settle()
 }
 

@@ -18,6 +18,7 @@ func (e *events) Accept(in *wire.Incoming) (*wire.Stream, *wire.Refusal) {
 	st.conn = c
 	st.arrived = c.session.Now()
 	st.oneWay = in.OneWay
+	st.Whole = st.Whole || in.OneWay
 	st.halfClosed = in.End
 	st.Hold()
 	if in.HasMessage {
