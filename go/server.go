@@ -25,8 +25,8 @@ type Handler struct {
 	// Stream serves any other kind.
 	Stream func(ctx context.Context, stream Stream) error
 	// Inline has a unary handler run on the goroutine that reads its
-	// connection. It must not block: until it returns, nothing else happens on
-	// that connection.
+	// connection. It must not block: until it returns, its connection may stand
+	// still, and for a moment others may that are read together with it.
 	Inline bool
 
 	pace *transport.Pace

@@ -90,7 +90,8 @@ func (c *Conn) partLocked(cause error) {
 	if c.failing != nil {
 		return
 	}
-	if c.unpollLocked(); c.closed || c.failing != nil {
+	if err := c.unpollLocked(); err != nil {
+		c.failLocked(err)
 		return
 	}
 	// All that was appended counts as sent: it is written ahead of the farewell,
@@ -181,7 +182,8 @@ func (c *Conn) closeIfDrainedLocked() {
 	if !c.session.Drained() {
 		return
 	}
-	if c.unpollLocked(); c.closed || c.failing != nil {
+	if err := c.unpollLocked(); err != nil {
+		c.failLocked(err)
 		return
 	}
 	c.closing = true

@@ -5,6 +5,7 @@ import (
 	"net"
 	"runtime"
 	"syscall"
+	"time"
 )
 
 // Writing. Whoever appended frames sees to it that they are written, in one
@@ -28,6 +29,8 @@ const (
 	maxYielding = 16
 	// fullFlush is how many bytes are worth a system call of their own.
 	fullFlush = 64 << 10
+	// flushRetry is how soon a write is tried again that cannot be waited for.
+	flushRetry = 5 * time.Millisecond
 )
 
 // settle is called with the lock held after frames were appended; it releases
@@ -182,39 +185,65 @@ func (c *Conn) flushLocked() {
 			return // what there is waits for credit
 		}
 		c.flushing = true
-		p := c.polled
-		p.useLocked()
-		c.mu.Unlock()
-		size := c.writing.size()
-		c.wroteN, c.wroteErr = 0, nil // a socket that is closed does not call writeOnce
-		var err error
-		if p != nil {
-			c.writeOnce(uintptr(p.fd))
-		} else {
-			err = c.raw.Write(c.writeFD)
-		}
-		n := c.wroteN
-		if err == nil {
-			err = c.wroteErr
-		}
-		c.mu.Lock()
-		p.doneLocked()
-		c.passed += uint64(n)
-		if err == nil && n < size {
-			c.writing.skip(n)
-			c.unpollLocked()
-			go c.flushBlocking()
-			return
-		}
-		if err == nil {
-			c.writing.free()
-		}
-		c.flushedLocked()
-		if err != nil {
-			c.failLocked(err)
+		if !c.writeLocked() {
 			return
 		}
 	}
+}
+
+// writeLocked writes what was taken as far as the socket takes it at once, with
+// the lock released in between. It reports whether that was all: if not, the
+// rest is another's, or the connection is at its end.
+func (c *Conn) writeLocked() (all bool) {
+	p := c.polled
+	p.useLocked()
+	c.mu.Unlock()
+	size := c.writing.size()
+	c.wroteN, c.wroteErr = 0, nil // a socket that is closed does not call writeOnce
+	var err error
+	if p != nil {
+		c.writeOnce(uintptr(p.fd))
+	} else {
+		err = c.raw.Write(c.writeFD)
+	}
+	n := c.wroteN
+	if err == nil {
+		err = c.wroteErr
+	}
+	c.mu.Lock()
+	p.doneLocked()
+	c.passed += uint64(n)
+	if err == nil && n < size {
+		c.writing.skip(n)
+		if c.unpollLocked() == nil {
+			go c.flushBlocking()
+		} else {
+			time.AfterFunc(flushRetry, c.flushAgain)
+		}
+		return false
+	}
+	if err == nil {
+		c.writing.free()
+	}
+	c.flushedLocked()
+	if err != nil {
+		c.failLocked(err)
+	}
+	return err == nil
+}
+
+// flushAgain goes on with what a polled socket did not take, when there was no
+// descriptor free to wait with.
+func (c *Conn) flushAgain() {
+	c.mu.Lock()
+	switch {
+	case c.closed || c.failing != nil:
+		c.flushedLocked()
+	case c.writeLocked():
+		c.flushLocked()
+		c.closeIfDrainedLocked()
+	}
+	c.unlock()
 }
 
 // flushOn writes what more has gathered.
@@ -222,6 +251,7 @@ func (c *Conn) flushOn() {
 	c.mu.Lock()
 	c.scheduled = false
 	c.flushLocked()
+	c.closeIfDrainedLocked()
 	c.unlock()
 }
 

@@ -30,6 +30,7 @@ func (c *Conn) crowdedLocked() bool {
 // polled is the socket of a connection that a poller waits for. Its counts change under the connection's lock.
 type polled struct {
 	fd     int
+	file   *os.File // owns fd
 	poller *poller
 	users  int // who reads or writes just now
 	gone   bool
@@ -47,6 +48,7 @@ func (c *Conn) pollLocked() bool {
 		return false
 	}
 	c.polled = p
+	c.unread.left.Store(false)
 	_ = c.socket.Close() // the copy stays open; the addresses stay known
 	return true
 }
@@ -67,7 +69,7 @@ func (p *polled) doneLocked() {
 
 func (p *polled) closeIfFreeLocked() {
 	if p.gone && p.users == 0 {
-		closeDescriptor(p.fd)
+		_ = p.file.Close()
 	}
 }
 
@@ -78,36 +80,26 @@ func (p *polled) dropLocked() {
 	p.closeIfFreeLocked()
 }
 
-// unpollLocked gives the socket back to package net, and sends somebody to read it.
-func (c *Conn) unpollLocked() {
+// unpollLocked gives the socket back to package net, and sends somebody to read it. It fails, and changes nothing, when
+// the process has no descriptor free.
+func (c *Conn) unpollLocked() error {
 	p := c.polled
 	if p == nil {
-		return
+		return nil
+	}
+	socket, err := net.FileConn(p.file) // a copy
+	if err != nil {
+		return err
 	}
 	c.polled = nil
 	c.keepsSocket = true
-	socket, err := ownSocket(p.fd)
 	p.dropLocked()
-	if err != nil {
-		c.failLocked(err) // c.socket is closed
-		return
-	}
 	c.socket = socket
 	c.takeRaw()
 	if c.wantHelperLocked() {
 		go c.config.Pool.run(c)
 	}
-}
-
-// ownSocket makes a connection of package net for the same socket.
-func ownSocket(fd int) (net.Conn, error) {
-	copied, err := copyDescriptor(fd)
-	if err != nil {
-		return nil, err
-	}
-	file := os.NewFile(uintptr(copied), "socket") //nolint:gosec // a descriptor fits
-	defer file.Close()                            //nolint:errcheck // it is another copy
-	return net.FileConn(file)
+	return nil
 }
 
 // closeSocketLocked closes the socket at once.

@@ -42,9 +42,9 @@ func poll(c *Conn, fd int) *polled {
 	if err != nil {
 		return nil
 	}
-	p := &polled{fd: copied}
+	p := &polled{fd: copied, file: os.NewFile(uintptr(copied), "socket")} //nolint:gosec // a descriptor fits
 	if p.poller = nextPoller(); p.poller == nil || !p.poller.add(c, p.fd) {
-		_ = syscall.Close(p.fd)
+		_ = p.file.Close()
 		return nil
 	}
 	return p
@@ -65,13 +65,10 @@ func nextPoller() *poller {
 	if err != nil {
 		return nil
 	}
-	p = &poller{fd: fd}
-	if err := syscall.SetNonblock(fd, true); err == nil {
-		p.file = os.NewFile(uintptr(fd), "epoll")
-		p.raw, err = p.file.SyscallConn()
-	}
-	if err != nil || p.file.SetReadDeadline(time.Time{}) != nil { // the scheduler does not wait for it
-		_ = syscall.Close(fd)
+	_ = syscall.SetNonblock(fd, true)                           // else os.File would not have the scheduler wait for it
+	p = &poller{fd: fd, file: os.NewFile(uintptr(fd), "epoll")} //nolint:gosec // a descriptor fits
+	if p.raw, err = p.file.SyscallConn(); err != nil || p.file.SetReadDeadline(time.Time{}) != nil {
+		_ = p.file.Close() // the scheduler cannot wait for it
 		return nil
 	}
 	pollers.all[pollers.next] = p
@@ -86,7 +83,6 @@ func (p *poller) add(c *Conn, fd int) bool {
 	pollers.conns[fd] = c
 	pollers.mu.Unlock()
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.sockets++
 	if !p.running {
 		p.running = true
@@ -94,17 +90,22 @@ func (p *poller) add(c *Conn, fd int) bool {
 		_ = p.file.SetReadDeadline(time.Time{})
 		go p.loop(p.turn)
 	}
+	p.mu.Unlock()
 	event := syscall.EpollEvent{Events: syscall.EPOLLIN, Fd: int32(fd)} //nolint:gosec // a descriptor fits
 	if syscall.EpollCtl(p.fd, syscall.EPOLL_CTL_ADD, fd, &event) == nil {
 		return true
 	}
-	p.sockets--
+	p.forget(fd)
 	return false
 }
 
 // remove stops waiting for the socket. An event of it may still be on its way.
 func (p *poller) remove(fd int) {
 	_ = syscall.EpollCtl(p.fd, syscall.EPOLL_CTL_DEL, fd, &syscall.EpollEvent{})
+	p.forget(fd)
+}
+
+func (p *poller) forget(fd int) {
 	pollers.mu.Lock()
 	pollers.conns[fd] = nil
 	pollers.mu.Unlock()
@@ -195,5 +196,3 @@ func copyDescriptor(fd int) (int, error) {
 	}
 	return int(copied), nil
 }
-
-func closeDescriptor(fd int) { _ = syscall.Close(fd) }

@@ -85,6 +85,38 @@ func TestAHandlerThatHoldsUpItsPollerHoldsUpNoOtherConnection(t *testing.T) {
 	}
 }
 
+// A handler that opted in to run inline must not block; if it does, only its own connection stands still.
+func TestAnInlineHandlerThatBlocksHoldsUpNoOtherConnection(t *testing.T) {
+	leave := make(chan struct{})
+	entered := make(chan struct{}, 1)
+	serve := func(w *Worker, st *Stream) {
+		if string(st.inbox[0].Payload) == "block" {
+			entered <- struct{}{}
+			<-leave
+		}
+		echoBack(w, st)
+	}
+	pairs := make([]*pair, 2*runtime.GOMAXPROCS(0))
+	for i := range pairs {
+		pairs[i] = newPair(t, serve, pollAlways)
+		pairs[i].awaitPolled(t)
+		pairs[i].below.pace = nil
+	}
+	answered := make(chan string, 1)
+	go func() {
+		_, answer := pairs[0].call(t, soon(t), "block")
+		answered <- answer
+	}()
+	receive(t, entered, "handler")
+	for _, p := range pairs[1:] {
+		p.mustEcho(t, "meanwhile")
+	}
+	close(leave)
+	if answer := receive(t, answered, "answer"); answer != "block" {
+		t.Fatal(answer)
+	}
+}
+
 func TestAHandlerThatEndsThePollersGoroutineHarmsOnlyItsCall(t *testing.T) {
 	p := newPair(t, func(w *Worker, st *Stream) {
 		if string(st.inbox[0].Payload) == "exit" {

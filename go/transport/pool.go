@@ -179,7 +179,9 @@ func (w *Worker) servePolled(c *Conn) {
 	}
 	c.takeInLocked()
 	if c.inputEnded {
-		c.unpollLocked() // else it would be readable for ever
+		if err := c.unpollLocked(); err != nil { // else it would be readable for ever
+			c.failLocked(err)
+		}
 	}
 	help := false
 	for !c.closed && !c.helperPending && c.queueHead < len(c.queue) {
@@ -190,9 +192,7 @@ func (w *Worker) servePolled(c *Conn) {
 		}
 		if st := c.nextLocked(); st != nil {
 			c.unlock()
-			if pace != nil {
-				w.watchOver(c)
-			}
+			w.watchOver(c) // also one that opted in to run here: the others of the poller did not
 			w.handle(c, st)
 		}
 	}

@@ -43,7 +43,11 @@ func (c *Conn) readLocked() {
 		c.prefixed = false
 		full := c.inEnd == len(c.room())
 		c.bulk = full
-		total += c.inEnd - c.inStart
+		if c.raw != nil && c.readN > 0 {
+			total += c.readN // some of it may be placed
+		} else {
+			total += c.inEnd - c.inStart
+		}
 		if err := c.parseLocked(clock()); err != nil {
 			c.violateLocked(err)
 			return
@@ -86,6 +90,7 @@ func (c *Conn) parseLocked(now int64) *wire.Error {
 	if p := c.placed; p.active() {
 		if p.n < len(p.body) {
 			c.session.Heard(now)
+			c.compactLocked()
 			return nil
 		}
 		body := p.body
@@ -192,7 +197,9 @@ func (c *Conn) readOnce(fd uintptr) bool {
 			continue
 		case errors.Is(err, syscall.EAGAIN):
 			c.readN = 0
-			c.compactLocked() // only the reader touches the input
+			if c.inEnd == 0 { // only the reader touches the input
+				c.freeInput()
+			}
 			return poll
 		case err != nil:
 			c.readErr = err

@@ -131,7 +131,7 @@ class Campaign:
 
     def _progress(self, slots: list[schedule.Slot], rates: dict[str, list[float]], count: int) -> None:
         medians = [f"{label} {statistics.median(r):,.0f}" for label, r in rates.items() if r]
-        print(f"  round {slots[0].round + 1}/{count}  {'  '.join(medians)}", file=sys.stderr, flush=True)
+        print(f"  round {slots[0].round + 1}/{count}, medians so far:  {'  '.join(medians)}", file=sys.stderr, flush=True)
 
     def _slot(self, case: Case, slot: schedule.Slot, name: str, phase: str, rate: float | None) -> dict | None:
         participant = self.config.participants[slot.participant]
