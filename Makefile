@@ -32,7 +32,7 @@ LOAD ?= 3s
 
 .PHONY: help
 help: ## list these targets
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | while IFS="$$(printf '\t')" read -r name text; do printf '  make %-10s %s\n' "$$name" "$$text"; done
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | while IFS="$$(printf '\t')" read -r name text; do printf '  make %-11s %s\n' "$$name" "$$text"; done
 
 .PHONY: needs needs-test needs-python
 needs:
@@ -42,10 +42,12 @@ needs-test:
 needs-python:
 	@sh scripts/prerequisites.sh venv
 
-.PHONY: build peer-go peer-python peers peers-go peers-python examples
+.PHONY: build peer-go random-session peer-python peers peers-go peers-python examples
 build: peer-go peer-python peers examples ## build all programs into build/
 peer-go: needs
 	@$(GO) build -C go -o ../build/peer-go ./peer
+random-session: needs
+	@$(GO) build -C go -o ../build/randomsession ./internal/randomsession
 peer-python: environment-python
 	@sh scripts/launcher.sh build/peer-python build/python peer
 peers: peers-go peers-python ## build what the lab compares with into build/peers/
@@ -65,15 +67,19 @@ environment-python: needs-python
 	@$(PYTHON) scripts/environment.py build/python
 
 .PHONY: run
-run: needs ## start the example server, call it, put it under load for a moment
+run: needs needs-python ## start the example servers, call each from the other's language, put load on them
 	@echo 'building …'
-	@$(MAKE) peer-go examples
+	@$(MAKE) peer-go peer-python examples
 	@$(GO) build -C lab/peers/go -o ../../../build/peers/ ./go-echo
 	@$(PYTHON) scripts/run.py --load='$(LOAD)'
 
 .PHONY: test
 test: needs-test ## run every check and test (ONLY=go runs those whose names begin so)
 	@$(PYTHON) scripts/test.py $(if $(ONLY),--only '$(ONLY)')
+
+.PHONY: conformance
+conformance: needs needs-python ## have each language's client call the others' servers
+	@$(PYTHON) scripts/test.py --only 'go and python'
 
 .PHONY: fuzz
 fuzz: needs ## run each fuzz target for FUZZTIME (60s)
@@ -99,8 +105,8 @@ fmt: fmt-go fmt-python ## format the sources
 fmt-go: needs
 	@gofmt -w go lab/peers/go examples/go
 fmt-python: environment-python
-	@$(IN_PYTHON) -m ruff check --quiet --fix-only . ../lab/peers/python
-	@$(IN_PYTHON) -m ruff format --quiet . ../lab/peers/python
+	@$(IN_PYTHON) -m ruff check --quiet --fix-only . ../conformance ../examples/python ../lab/peers/python
+	@$(IN_PYTHON) -m ruff format --quiet . ../conformance ../examples/python ../lab/peers/python
 
 .PHONY: lint
 lint: needs needs-python ## the checks of `make test`, and golangci-lint

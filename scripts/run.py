@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Shows the framework at work: what `make run` does once everything is built.
 
-Starts the example server, makes a call, a stream and a call that fails, runs the example of the README, then puts load
-on the server and on a raw socket echo. Every process is ended, whichever way this ends.
+Starts the example server in Go, makes a call, a stream and a call that fails, and runs the example of the README. Then
+the client in Go calls the server in Python, and the client in Python the server in Go, with the same outcomes. At last it
+puts load on these, and on a raw socket echo. Every process is ended, whichever way this ends.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PEER = "build/peer-go"
+PEER_PYTHON = "build/peer-python"
+NAMES = {PEER: "Go", PEER_PYTHON: "Python"}
 ECHO = "build/peers/go-echo"
 QUICKSTART = "build/examples/quickstart"
 SERVICE = "trunkcall.example.v1.UserService"
@@ -98,13 +101,31 @@ def calls(address: str) -> None:
     expect(answer == {"name": "user-7", "email": "user-7@example.com"}, "user 7")
     answers = call("A stream of three.", "ListUsers", '{"count": 3}').splitlines()
     expect([json.loads(a)["name"] for a in answers] == ["user-1", "user-2", "user-3"], "three users")
-    failure = json.loads(call("A call that fails, and says why.", "GetUser", '{"user_id": 1000000000}', status=1))
+    check_failure(call("A call that fails, and says why.", "GetUser", '{"user_id": 1000000000}', status=1))
+
+
+def calls_across(caller: str, address: str, server: str) -> None:
+    """Calls a server in another language; what comes of it is what calls within one language have shown."""
+
+    def call(what: str, method: str, request: str, status: int = 0) -> str:
+        words = (caller, "call", "--target", address, f"{SERVICE}/{method}", request)
+        return show(f"{NAMES[caller]} calls {NAMES[server]}: {what}.", *words, status=status)
+
+    answer = json.loads(call("a typed call", "GetUser", '{"user_id": 7}'))
+    expect(answer == {"name": "user-7", "email": "user-7@example.com"}, "user 7")
+    answers = call("a stream both ways", "WatchUsers", '[{"user_id": 2}, {"user_id": 1}]').splitlines()
+    expect([json.loads(a)["name"] for a in answers] == ["user-2", "user-1"], "users 2 and 1")
+    check_failure(call("a call that fails", "GetUser", '{"user_id": 1000000000}', status=1))
+
+
+def check_failure(printed: str) -> None:
+    failure = json.loads(printed)
     expect(failure["code"] == "NOT_FOUND" and failure["delivery"] == "executed", "NOT_FOUND by the handler")
     expect("google.rpc.ResourceInfo" in json.dumps(failure["details"]), "a detail that names the resource")
 
 
-def load(program: str, address: str, duration: str) -> dict[str, float]:
-    flags = ["--method", "Say", "--connections", "10", "--callers", "200", "--duration", duration]
+def load(program: str, address: str, duration: str, *more: str) -> dict[str, float]:
+    flags = ["--method", "Say", "--connections", "10", "--callers", "200", "--duration", duration, *more]
     done = run(program, "bench", "--target", address, *flags)
     if done.returncode != 0:
         raise Failed(f"{program} bench: {done.stderr.strip()}")
@@ -115,24 +136,31 @@ def load(program: str, address: str, duration: str) -> dict[str, float]:
 
 def table(rows: dict[str, dict[str, float]]) -> None:
     heads = ("calls/s", "client CPU/call", "p50", "p99")
-    print("  " + f"{'':<18}" + "".join(f"{head:>17}" for head in heads))
+    print("  " + f"{'':<28}" + "".join(f"{head:>17}" for head in heads))
     for name, row in rows.items():
         cells = (f"{row['rate']:,.0f}", f"{row['cpu_us']:.1f} µs", f"{row['p50_us']:,.0f} µs", f"{row['p99_us']:,.0f} µs")
-        print("  " + f"{name:<18}" + "".join(f"{cell:>17}" for cell in cells))
+        print("  " + f"{name:<28}" + "".join(f"{cell:>17}" for cell in cells))
 
 
 def show_all(duration: str) -> None:
-    with server(PEER, "serve", "--listen", "127.0.0.1:0") as address:
-        print(f"The example server listens on {address}.")
-        calls(address)
+    serve = ("serve", "--listen", "127.0.0.1:0")
+    rows: dict[str, dict[str, float]] = {}
+    with server(PEER, *serve) as in_go, server(PEER_PYTHON, *serve, "--uvloop") as in_python:
+        print(f"The example server in Go listens on {in_go}, the one in Python on {in_python}.")
+        calls(in_go)
         show("The example of the README: a server and a client in one file.", QUICKSTART)
+        calls_across(PEER, in_python, PEER_PYTHON)
+        calls_across(PEER_PYTHON, in_go, PEER)
         print(f"\nLoad for {duration} each: a 581-byte message there and back, 10 connections, 200 callers.")
-        trunkcall = load(PEER, address, duration)
-    with server(ECHO, "serve", "--listen", "127.0.0.1:0") as address:
-        echo = load(ECHO, address, duration)
-    table({"Trunkcall": trunkcall, "raw socket echo": echo})
-    print("  The echo sends back bytes that it does not look at: no codec, no handler. Client and server share this")
-    print("  machine, and one short run each is no measurement; `make bench` is one (lab/README.md).")
+        rows["Trunkcall, Go and Go"] = load(PEER, in_go, duration)
+        rows["client Go, server Python"] = load(PEER, in_python, duration)
+        rows["client Python, server Go"] = load(PEER_PYTHON, in_go, duration, "--async", "--uvloop")
+    with server(ECHO, *serve) as address:
+        rows["raw socket echo in Go"] = load(ECHO, address, duration)
+    table(rows)
+    print("  Python runs on uvloop, on one processor. The echo sends back bytes that it does not look at: no codec, no")
+    print("  handler. Client and server share this machine, and one short run each is no measurement; `make bench` is one")
+    print("  (lab/README.md).")
 
 
 def main() -> int:

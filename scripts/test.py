@@ -26,7 +26,8 @@ ROOT = Path(__file__).resolve().parent.parent
 GO = os.environ.get("GO", "go")
 PYTHON = sys.executable
 # From python/, whose pyproject.toml has the rules.
-PYTHON_FOLDERS = (".", "../lab/peers/python")
+PYTHON_FOLDERS = (".", "../conformance", "../examples/python", "../lab/peers/python")
+PYTHON_SOURCES = ("conformance", "examples/python", "lab", "python", "scripts", "spec")
 GO_MODULES = ("go", "go/tools", "lab/peers/go", "examples/go")
 
 
@@ -162,11 +163,14 @@ def python_check(name: str, *words: str) -> Suite:
     return Suite(name, run)
 
 
-def unittests(name: str, tests: str, folder: str = ".", environment: str | None = None) -> Suite:
-    """The tests below a folder, by the Python that runs this or by that of an environment."""
+def unittests(name: str, tests: str, folder: str = ".", environment: str | None = None, build: str = "") -> Suite:
+    """The tests below a folder, by the Python that runs this or by that of an environment; `build` is a target of the
+    Makefile that they need."""
     words = ["-W", "error", "-m", "unittest", "discover", "-s", tests, "-t", "."]
 
     def run() -> Outcome:
+        if build and (made := command(["make", build])).returncode != 0:
+            return single(made, False)
         done = in_environment(environment, words, folder) if environment else command([PYTHON, *words], folder)
         ran = re.search(r"^Ran (\d+) tests?", done.stdout, re.MULTILINE)
         counts = {word: int(n) for word, n in re.findall(r"(failures|errors|skipped)=(\d+)", done.stdout)}
@@ -179,10 +183,23 @@ def unittests(name: str, tests: str, folder: str = ".", environment: str | None 
     return Suite(name, run)
 
 
+def random_sessions(count: str) -> Suite:
+    """Sessions between languages, from a fixed seed and from a random one, which is printed."""
+
+    def run() -> Outcome:
+        if (made := command(["make", "random-session"])).returncode != 0:
+            return single(made, False)
+        words = ["-W", "error", "-m", "conformance.random_sessions", "--sessions", count]
+        done = in_environment("build/python", words, ".")
+        return single(done, done.returncode == 0)
+
+    return Suite("random sessions", run)
+
+
 def suites(fuzztime: str) -> list[Suite]:
     return [
         check("check gofmt", "gofmt", "-l", *GO_MODULES, silent=True),
-        check("check python syntax", PYTHON, "-W", "error", "-m", "compileall", "-q", "lab", "python", "scripts", "spec"),
+        check("check python syntax", PYTHON, "-W", "error", "-m", "compileall", "-q", *PYTHON_SOURCES),
         python_check("check python format", "-m", "ruff", "format", "--check", *PYTHON_FOLDERS),
         python_check("check python lint", "-m", "ruff", "check", "--quiet", *PYTHON_FOLDERS),
         python_check("check python types", "-m", "mypy"),
@@ -205,6 +222,8 @@ def suites(fuzztime: str) -> list[Suite]:
         go_tests("go peers", "lab/peers/go"),
         unittests("python tests", "tests", folder="python", environment="build/python"),
         unittests("python peers", "tests", folder="lab/peers/python", environment="build/peers/python"),
+        unittests("go and python", "conformance", environment="build/python", build="peer-go"),
+        random_sessions("1000"),
         *go_fuzzing(fuzztime),
         check("run", "make", "run", "LOAD=300ms"),
     ]

@@ -54,6 +54,9 @@ func (s *Session) Abort(err *Error) {
 	case ErrFlood:
 		reason = GoAwayResourceLimit
 	case ErrSilence:
+		if s.options.Acceptor && !s.ready {
+			return
+		}
 		reason = GoAwayPeerSilent
 	}
 	s.appendGoAway(reason, err.Error())

@@ -16,6 +16,9 @@ func (s *Session) receiveResult(h *Header, body []byte) *Error {
 	if h.Flags&FlagMsg != 0 && st.has(streamOneWay) {
 		return violation(ErrState, "RESULT of a one-way call carries a message")
 	}
+	if h.Code == 0 && st.assembling() {
+		return violation(ErrPiece, "RESULT says OK inside a message of slot %d", st.id.Slot())
+	}
 	b, err := ParseBody(h, body, false, &s.options.Local)
 	if err == nil && h.Code == 0 {
 		err = s.checkLastMessage(st, h, len(b.Payload))
@@ -49,9 +52,6 @@ func (s *Session) receiveResult(h *Header, body []byte) *Error {
 // checkLastMessage judges a RESULT with status 0 and the message of size bytes
 // that it may carry.
 func (s *Session) checkLastMessage(st *Stream, h *Header, size int) *Error {
-	if st.assembling() {
-		return violation(ErrPiece, "RESULT says OK inside a message of slot %d", st.id.Slot())
-	}
 	if h.Flags&FlagMsg == 0 {
 		return nil
 	}

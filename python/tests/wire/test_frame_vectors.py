@@ -28,7 +28,7 @@ CODES = {
 class Everything(dict[bytes, Method]):
     """Serves every name by a method that takes a stream."""
 
-    def get(self, key: bytes, default: object = None) -> Method:  # type: ignore[override]
+    def get(self, key: bytes, default: object = None) -> Method:
         return Method(key, takes_one=False)
 
 
@@ -112,7 +112,7 @@ class Fitting:
         while answer:
             w0, _, w2, _ = HEADER.unpack_from(answer)
             if w0 >> 24 == RESULT:
-                return w2 & 0xFFFF
+                return int(w2) & 0xFFFF
             answer = answer[16 + (w0 & 0xFFFFFF) :]
         return -1
 

@@ -13,7 +13,8 @@ Entry = dict[str, Any]
 
 def load(name: str) -> dict[str, list[Entry]]:
     with open(FOLDER / name, encoding="utf-8") as file:
-        return json.load(file)
+        entries: dict[str, list[Entry]] = json.load(file)
+        return entries
 
 
 def filled(entry: Entry, field: str = "hex", fill: str = "fill") -> bytes:

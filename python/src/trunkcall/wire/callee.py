@@ -56,14 +56,15 @@ _CALLEE_CODES = {
 class Callee:
     """Slots, method names and the frames of the calls that the peer opens."""
 
-    __slots__ = ("calls", "earliest", "finished", "names", "open", "ready", "served", "session", "words")
+    __slots__ = ("calls", "earliest", "finished", "first_word", "names", "open", "ready", "served", "session", "words")
 
     def __init__(self, session: Session, served: Mapping[bytes, Method], peer_bit: int) -> None:
         self.session = session
         self.served = served
         self.names: dict[int, bytes] = {}
         self.calls: list[IncomingCall | None] = [None]
-        self.words: list[int] = [peer_bit]  # w1 of the next CALL on each slot; -1 while it is taken
+        self.words: list[int] = [-1]  # w1 of the next CALL on each slot; -1 while it is taken, and of slot 0
+        self.first_word = peer_bit | FIRST_GENERATION  # w1 of the first CALL on a slot, without the slot
         self.ready: list[IncomingCall] = []
         self.finished: list[int] = []  # words of calls whose RESULT has not moved to the writer yet
         self.open = 0
@@ -97,7 +98,7 @@ class Callee:
 
     def _grow(self, slot: int) -> None:
         while len(self.words) <= slot:
-            self.words.append(self.words[0] | FIRST_GENERATION | len(self.words))
+            self.words.append(self.first_word | len(self.words))
             self.calls.append(None)
 
     def _admit(self, word: int, w2: int, w3: int) -> IncomingCall:
@@ -126,13 +127,13 @@ class Callee:
             whole = self._message(call, w2, body.total, message)
         name = body.name if body.name is not None else self.names[w2 & 0xFFFF]
         method = self.served.get(name)
-        if session.lifecycle.turns_away(session.now):
-            self.end(call, Code.UNAVAILABLE, "this server is draining", REFUSED, 1)
-            return
         if method is None:
             raise CallFault("unknown_method", f"unknown method {name.decode('utf-8', 'replace')}")
         if call.codec < 0:
             raise CallFault("codec", f"codec {call.raw_codec} is not known")
+        if session.lifecycle.turns_away(session.now):
+            self.end(call, Code.UNAVAILABLE, "this server is draining", REFUSED, 1)
+            return
         call.method = method
         if not method.takes_one and not call.oneway:
             self._make_ready(call)
@@ -165,7 +166,7 @@ class Callee:
         whole = flow.accept(more, raw, compression, total, message, legal, listed)
         if more:
             flow.since = session.now
-            session.watch(call)
+            session.standstill.watch(call)
         if flow.due and not call.request_ended:
             session.credit_due(call)
         return whole

@@ -286,6 +286,7 @@ class Caller:
         try:
             body = read_body(data, start, end, w2, DATA, flow.total > 0, self.session.own)
             if body.metadata is not None:
+                call.header = body.metadata
                 self.session.events.header(call, body.metadata)
             if flags & MSG and call.state < ABANDONED:
                 self._message(call, flow, w2, body, data[body.payload : end])
@@ -312,7 +313,7 @@ class Caller:
             return
         if more:
             flow.since = session.now
-            session.watch(call)
+            session.standstill.watch(call)
         if flow.due:
             session.credit_due(call)
         if whole:

@@ -259,7 +259,7 @@ class Lifecycle:
     def tick(self, now: int) -> None:
         if now >= self.until:
             if self.state == PREFACE:
-                self._silent("no preface in 10 s", goaway=False)
+                self._silent("no preface in 10 s", goaway=self.session.initiator)
             elif self.state == CLOSING:
                 self._close()
         if now >= self._ping_due():

@@ -62,5 +62,5 @@ def preface_bytes(settings: Settings, window: int, features: int = 0, highest: i
 
 
 def not_served(text: str) -> bytes:
-    """All that an acceptor says to an initiator whose calls it will not start: preface and GOAWAY (protocol.md 11.3)."""
+    """What an acceptor says to an initiator whose calls it will not start: preface, GOAWAY (protocol.md 11.3)."""
     return preface_bytes(DEFAULTS, INITIAL_WINDOW) + control(GOAWAY, 0, 0, NOT_SERVED, text.encode()[:1_024])

@@ -74,7 +74,7 @@ class Sender:
             if not flow.blocked:
                 flow.blocked = True
                 flow.since = self.session.now
-                self.session.watch(call)
+                self.session.standstill.watch(call)
             return
         flow.blocked = False
         flow.waiting = True

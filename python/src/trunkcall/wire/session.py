@@ -268,10 +268,6 @@ class Session:
         """Has a CREDIT appended with the next `take`."""
         self.granter.due[call] = None
 
-    def watch(self, call: Call) -> None:
-        """A stream has begun to wait for credit or for the next piece of a message."""
-        self.standstill.watch(call)
-
     # Reading.
 
     def receive(self, data: bytes, now: int) -> None:
@@ -462,8 +458,7 @@ class Session:
 
     def dispatch(self) -> None:
         """Starts the handlers of what was received."""
-        if self.callee.ready:
-            self.callee.dispatch()
+        self.callee.dispatch()
 
     def end_of_stream(self, now: int) -> None:
         """The peer sends no more."""

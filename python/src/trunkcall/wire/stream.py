@@ -43,6 +43,7 @@ class OutgoingCall:
         "codec",
         "compression",
         "deadline",
+        "header",
         "id",
         "message",
         "metadata",
@@ -60,6 +61,7 @@ class OutgoingCall:
         "user",
     )
 
+    header: Metadata  # set when early metadata has come
     compression: int  # this and server_time are set by the RESULT
     server_time: int
 
@@ -169,6 +171,11 @@ class IncomingCall:
 
         Nothing happens once the call has its RESULT. Raises LimitError."""
         return self.session.callee.send(self, message, compression)
+
+    @property
+    def over(self) -> bool:
+        """Whether the call has its RESULT, or none can be sent any more."""
+        return self.state == DONE
 
     def send_metadata(self, metadata: Metadata) -> None:
         """Sends early metadata, before any answer message. Raises LimitError, ValueError."""

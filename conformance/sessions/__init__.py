@@ -1,0 +1,1 @@
+"""Random sessions between two languages: both ends, the play, the laws, and mutated input."""

@@ -1,0 +1,95 @@
+"""SIGTERM during calls loses nothing, in either direction."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from unittest import IsolatedAsyncioTestCase
+
+import trunkcall
+from example.v1.user_pb2 import GetUserRequest, GetUserResponse
+from tests.peer.programs import GO, LIMIT, USER_7, USERS, Outcome, ProgramTest, run
+
+from .languages import PAIRS, PROGRAMS, bench_words
+from .tap import Tap
+
+GET_USER = trunkcall.unary("/trunkcall.example.v1.UserService/GetUser", GetUserRequest, GetUserResponse)
+WATCH_USERS = trunkcall.bidi_stream("/trunkcall.example.v1.UserService/WatchUsers", GetUserRequest, GetUserResponse)
+
+
+class Draining(ProgramTest):
+    def beside(self, *command: str) -> tuple[threading.Thread, list[Outcome]]:
+        """A command that runs while the test goes on, and where its outcome will be."""
+        outcomes: list[Outcome] = []
+        thread = threading.Thread(target=lambda: outcomes.append(run(command)))
+        thread.start()
+        self.addCleanup(thread.join)
+        return thread, outcomes
+
+    def test_under_load_all_calls_succeed_at_the_next_server(self) -> None:
+        for client, server in PAIRS:
+            with self.subTest(client=client, server=server):
+                first, second = self.serve(PROGRAMS[server]), self.serve(PROGRAMS[server])
+                with Tap(first.address, after=500_000) as tap:
+                    flags = ("--calls", "20000", "--connections", "3", "--callers", "30")
+                    words = bench_words(client, f"{tap.address},{second.address}", *flags)
+                    calling, outcomes = self.beside(*PROGRAMS[client], *words)
+                    self.assertTrue(tap.passed.wait(LIMIT))
+                    tap.stop_listening()
+                    first.signal()
+                    self.assertEqual(first.end().status, 0)
+                    calling.join()
+                (got,) = outcomes
+                self.assertEqual(got.status, 0, got)
+                figures = json.loads(got.stdout)
+                self.assertEqual((figures["calls"], figures["errors"]), (20000, 0), got)
+
+    def test_a_stream_that_runs_goes_on_to_its_end(self) -> None:
+        many = 9_000
+        request = "[" + ",".join(['{"userId":7}'] * many) + "]"
+        for client, server in PAIRS:
+            with self.subTest(client=client, server=server):
+                served = self.serve(PROGRAMS[server])
+                with Tap(served.address, after=20_000) as tap:
+                    words = ("call", "--target", tap.address, USERS + "WatchUsers", request)
+                    calling, outcomes = self.beside(*PROGRAMS[client], *words)
+                    self.assertTrue(tap.passed.wait(LIMIT))
+                    served.signal()
+                    self.assertEqual(served.end().status, 0)
+                    calling.join()
+                self.assertEqual(outcomes, [Outcome(USER_7 * many)])
+
+
+class DrainingGo(ProgramTest, IsolatedAsyncioTestCase):
+    async def test_the_server_waits_for_a_stream_and_takes_no_call_that_it_does_not_answer(self) -> None:
+        served = self.serve(GO)
+        async with trunkcall.Client(served.address) as client:
+            stream = client.open(WATCH_USERS, timeout=LIMIT)
+            await stream.send(GetUserRequest(user_id=7))
+            self.assertIsNotNone(await stream.receive())
+            await asyncio.to_thread(served.signal)
+            await asyncio.to_thread(served.wait_log, "calls that still run", "calls=1")
+            try:
+                await client.call(GET_USER, GetUserRequest(user_id=7), timeout=LIMIT)
+            except trunkcall.StatusError as failed:
+                self.assertIn(failed.delivery, (trunkcall.Delivery.NOT_SENT, trunkcall.Delivery.REFUSED))
+            await stream.send(GetUserRequest(user_id=7))
+            self.assertIsNotNone(await stream.receive())
+            await stream.half_close()
+            self.assertIsNone(await stream.receive())
+            self.assertEqual((await asyncio.to_thread(served.end)).status, 0)
+
+    async def test_a_second_signal_leaves_unknown_what_became_of_a_call(self) -> None:
+        served = self.serve(GO)
+        async with trunkcall.Client(served.address) as client:
+            stream = client.open(WATCH_USERS, timeout=LIMIT)
+            await stream.send(GetUserRequest(user_id=7))
+            self.assertIsNotNone(await stream.receive())
+            await asyncio.to_thread(served.signal)
+            served.process.terminate()
+            with self.assertRaises(trunkcall.StatusError) as caught:
+                await stream.receive()
+            self.assertEqual(caught.exception.code, trunkcall.Code.UNAVAILABLE)
+            self.assertEqual(caught.exception.delivery, trunkcall.Delivery.UNKNOWN)
+            self.assertEqual((await asyncio.to_thread(served.end)).status, 1)

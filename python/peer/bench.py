@@ -1,0 +1,88 @@
+"""The bench command: puts load on a server and prints what it measured."""
+
+from __future__ import annotations
+
+import argparse
+import ssl
+from collections.abc import Sequence
+
+import load
+import trunkcall
+from load import UsageError
+from load.flags import Parser
+
+from .flags import PROGRAM, STOCK, add_codec, add_uvloop, check_codec
+from .loop import run_loop
+from .security import add_identity, client_tls
+from .target import check_target
+from .workload import METHODS, Workload
+
+MISSING = "not there yet"
+
+
+def bench(words: Sequence[str]) -> int:
+    options = load.parse(PROGRAM, METHODS, words, add_flags)
+    check(options)
+    tls = client_tls(options.extra)
+    result = run_loop(lambda: measure(options, tls), options.extra.uvloop)
+    return result.tell(f"{PROGRAM} bench", options.rate)
+
+
+def add_flags(parser: Parser) -> None:
+    add_codec(parser)
+    parser.add_argument("--compression", metavar="NAME", help=f"name of the compression ({MISSING})")
+    parser.add_argument("--tls-ca", metavar="FILE", default="", help="connect with TLS and trust what is in this file")
+    add_identity(parser)
+    parser.add_argument(
+        "--async",
+        dest="asynchronous",
+        action="store_true",
+        help=f"use the asyncio client; has to be given, as the blocking client is {MISSING}",
+    )
+    parser.add_argument("--connection-per-call", action="store_true", help="make a connection for each call")
+    parser.add_argument("--inline", action="store_true", help=f"run handlers on the thread that reads ({MISSING})")
+    add_uvloop(parser)
+    parser.epilog = (
+        "One line of JSON on stdout is the result; everything else goes to stderr. Calls that failed are among the "
+        "calls and in the rate, and are counted in errors; stderr has the first failure. The exit status is 0 unless "
+        "no call succeeded, or one failed in the warm-up. If the calls could not be made at --rate, stderr says that "
+        "it fell behind, with the rate that was reached."
+    )
+
+
+def check(options: load.Options) -> None:
+    """Turns down what cannot be done."""
+    flags = options.extra
+    for name in ("compression", "inline"):
+        if getattr(flags, name):
+            raise UsageError(f"--{name} is {MISSING}")
+    check_target(options.target)
+    check_codec(flags.codec)
+    if options.method == "EchoStream" and flags.connection_per_call:
+        raise UsageError("--connection-per-call does not go with EchoStream, whose calls share a stream")
+    if not flags.asynchronous:
+        raise UsageError(f"the blocking client is {MISSING}: --async is needed")
+
+
+async def measure(options: load.Options, tls: ssl.SSLContext | None) -> load.Result:
+    flags: argparse.Namespace = options.extra
+    work = Workload(options.method, options.size, flags.codec == STOCK)
+    if flags.connection_per_call:
+        return await load.run_async(options.config(), [connecting(work, options.target, tls)] * options.callers)
+    async with trunkcall.Client(options.target, connections=options.connections, tls=tls) as client:
+        try:
+            await client.connect()
+        except trunkcall.StatusError as failed:
+            raise load.Failed(str(failed)) from None
+        try:
+            return await load.run_async(options.config(), [work.new_call(client) for _ in range(options.callers)])
+        finally:
+            work.end()
+
+
+def connecting(work: Workload, target: str, tls: ssl.SSLContext | None) -> load.AsyncCall:
+    async def call() -> None:
+        async with trunkcall.Client(target, tls=tls) as client:
+            await work.new_call(client)()
+
+    return call

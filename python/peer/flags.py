@@ -1,0 +1,48 @@
+"""What the command lines of the commands have in common."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from load import UsageError
+from load.flags import Parser
+
+PROGRAM = "peer-python"
+
+# Names that --codec takes, the default first: typed methods, or the stock stubs. Both encode Protobuf.
+FAST = "protobuf"
+STOCK = "protobuf-stock"
+CODECS = (FAST, STOCK)
+
+
+def make_parser(command: str, notes: str) -> Parser:
+    return Parser(
+        prog=f"{PROGRAM} {command}",
+        allow_abbrev=False,
+        epilog=notes,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+
+
+def choice(names: Sequence[str]) -> str:
+    """Lists the values that a flag takes."""
+    return f"{', '.join(names[:-1])} or {names[-1]}"
+
+
+def add_codec(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--codec",
+        metavar="NAME",
+        default=FAST,
+        help=f"name of the codec: {choice(CODECS)}, which is the stock stubs instead of typed methods",
+    )
+
+
+def check_codec(name: str) -> None:
+    if name not in CODECS:
+        raise UsageError(f"--codec {name} is not there yet, {' and '.join(CODECS)} are")
+
+
+def add_uvloop(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--uvloop", action="store_true", help="run on uvloop instead of asyncio's own event loop")

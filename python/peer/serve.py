@@ -1,0 +1,144 @@
+"""The serve command: answers until a signal comes, then until what runs is answered."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import logging
+import signal
+from collections.abc import Sequence
+from typing import Any
+
+import trunkcall
+from bench.v1 import bench_pb2_grpc
+from example.v1 import user_pb2_grpc
+from load import Failed, UsageError
+from trunkcall.grpcstub import aio
+
+from . import native, stock
+from .flags import FAST, STOCK, add_codec, add_uvloop, check_codec, make_parser
+from .log import make_logger
+from .loop import run_loop
+from .security import add_identity, server_tls
+from .target import split_address
+from .users import Users
+
+NOTES = """One line on stdout, "listening HOST:PORT", says that calls are answered; the log
+goes to stderr, also the --unix path if it is not the only address. SIGTERM ends
+the server when the calls that run are answered, a second one at once.
+"""
+
+# How long draining may take before the log says what it waits for, in seconds. Calls that end by then are no news.
+QUIET_STOP = 0.1
+# Bounds how long handlers that do not heed their cancellation can hold up the end of the process, in seconds.
+CLOSE_TIME = 1.0
+
+
+def serve(words: Sequence[str]) -> int:
+    flags = parse(words)
+    run_loop(lambda: answer(flags), flags.uvloop)
+    return 0
+
+
+def parse(words: Sequence[str]) -> argparse.Namespace:
+    parser = make_parser("serve", NOTES)
+    parser.add_argument("--listen", metavar="HOST:PORT", default="", help="address; port 0 takes a free one")
+    parser.add_argument("--unix", metavar="PATH", default="", help="Unix socket to listen on, as well or instead")
+    add_identity(parser)
+    parser.add_argument(
+        "--tls-client-ca", metavar="FILE", default="", help="want a certificate of clients that one in this file signed"
+    )
+    parser.add_argument("--allow-cleartext", action="store_true", help="take connections without TLS too")
+    add_codec(parser)
+    parser.add_argument(
+        "--inline", action="store_true", help="run Say and Echo as plain functions on the event loop, without a task"
+    )
+    add_uvloop(parser)
+    flags = parser.parse_args(words)
+    if not (flags.listen or flags.unix):
+        raise UsageError("--listen or --unix is needed")
+    if flags.listen:
+        try:
+            split_address(flags.listen)
+        except ValueError:
+            raise UsageError(f"--listen {flags.listen}: want HOST:PORT") from None
+    if flags.inline and flags.codec == STOCK:
+        raise UsageError(f"--inline needs --codec {FAST}: the stock stubs have no such option")
+    check_codec(flags.codec)
+    return flags
+
+
+async def answer(flags: argparse.Namespace) -> None:
+    logger = make_logger()
+    server = trunkcall.Server(tls=server_tls(flags), allow_cleartext=flags.allow_cleartext)
+    register(server, flags)
+    # Before anybody can know that the server is there, and signal it.
+    signals = Signals()
+    async with contextlib.AsyncExitStack() as failing:
+        failing.push_async_callback(server.close)
+        where = await listen(server, flags)
+        if flags.unix and flags.listen:
+            logger.info("listening", extra={"fields": {"address": f"unix:{flags.unix}"}})
+        try:
+            print(f"listening {where}", flush=True)
+        except OSError as error:
+            raise Failed(f"cannot say where it listens: {error.strerror}") from None
+        failing.pop_all()
+    await signals.next()
+    await stop(server, signals, logger)
+
+
+class Signals:
+    """The signals that end a server, as they come."""
+
+    def __init__(self) -> None:
+        self._came: asyncio.Queue[None] = asyncio.Queue()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, self._came.put_nowait, None)
+
+    async def next(self) -> None:
+        await self._came.get()
+
+
+def register(server: trunkcall.Server, flags: argparse.Namespace) -> None:
+    registrar = aio.Server(server)
+    users: Any = user_pb2_grpc  # generated, without types
+    users.add_UserServiceServicer_to_server(Users(), registrar)
+    if flags.codec == STOCK:
+        bench: Any = bench_pb2_grpc
+        bench.add_BenchServiceServicer_to_server(stock.Bench(), registrar)
+    else:
+        server.register(*native.handlers(flags.inline))
+
+
+async def listen(server: trunkcall.Server, flags: argparse.Namespace) -> str:
+    """Opens the listeners and returns the address to announce: the TCP one if there is one."""
+    announced = ""
+    for flag, where in (("unix", flags.unix and f"unix:{flags.unix}"), ("listen", flags.listen)):
+        if not where:
+            continue
+        try:
+            announced = await server.listen(where)
+        except OSError as error:
+            raise Failed(f"--{flag}: {where}: {error.strerror or error}") from None
+    return announced
+
+
+async def stop(server: trunkcall.Server, signals: Signals, logger: logging.Logger) -> None:
+    """Drains the server; another signal cuts that short."""
+    draining = asyncio.create_task(server.stop())
+    cut = asyncio.create_task(signals.next())
+    await asyncio.wait((draining, cut), timeout=QUIET_STOP, return_when=asyncio.FIRST_COMPLETED)
+    if not (draining.done() or cut.done()) and server.running:
+        text = "waiting for calls that still run; another signal cuts them off"
+        logger.info(text, extra={"fields": {"calls": server.running}})
+    await asyncio.wait((draining, cut), return_when=asyncio.FIRST_COMPLETED)
+    if not draining.done():
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(server.close(), CLOSE_TIME)
+        draining.cancel()
+        raise Failed("a second signal came: calls that were running are cut off")
+    cut.cancel()
+    if not await draining:
+        raise Failed("the grace period is over: calls that still ran were cut off")

@@ -1,0 +1,56 @@
+"""Addresses on the command line: what can never be dialled is turned down before a call is made of it."""
+
+from __future__ import annotations
+
+import socket
+
+from load import UsageError
+
+WANTED = "want HOST:PORT or unix:PATH"
+
+
+def check_target(target: str) -> None:
+    """Raises UsageError for a --target that is malformed; whether somebody is there is for dialling to find out."""
+    for address in target.split(","):
+        check_address(address.strip())
+
+
+def check_address(address: str) -> None:
+    scheme, found, _ = address.partition("://")
+    if found:
+        raise UsageError(f"--target {address}: {WANTED}, without {scheme}://")
+    if address.startswith("unix:"):
+        if address == "unix:":
+            raise UsageError(f"--target {address}: there is no path, {WANTED}")
+        return
+    try:
+        _, port = split_address(address)
+    except ValueError as error:
+        raise UsageError(f"--target {address}: {error}, {WANTED}") from None
+    if not port_number(port):
+        raise UsageError(f'--target {address}: "{port}" is no port to connect to, {WANTED}')
+
+
+def split_address(address: str) -> tuple[str, str]:
+    """Host, without brackets, and port of `HOST:PORT`. Raises ValueError that says what is wrong."""
+    host, colon, port = address.rpartition(":")
+    if not colon or address.endswith("]"):
+        raise ValueError("missing port in address")
+    if host.startswith("[") and host.endswith("]"):
+        return host[1:-1], port
+    if ":" in host:
+        raise ValueError("too many colons in address")
+    if "[" in host or "]" in host:
+        raise ValueError("unexpected bracket in address")
+    return host, port
+
+
+def port_number(port: str) -> int:
+    """The port by its number or the name of its service; 0 if it is none that can be connected to."""
+    if port.isascii() and port.isdecimal():
+        number = int(port)
+        return number if number < 1 << 16 else 0
+    try:
+        return socket.getservbyname(port, "tcp") if port else 0
+    except OSError:
+        return 0

@@ -1,0 +1,329 @@
+"""The caller's end of calls that are not unary."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
+
+from .codec import Codec
+from .context import deadline_of
+from .interceptor import Call, Interceptor, MessageStream, Next, chain
+from .method import Method
+from .opening import Opening
+from .status import StatusError, failure
+from .transport import Connection
+from .wire import CANNOT_TAKE, OK, Code, Delivery, LimitError, Metadata, OutgoingCall, Status
+
+if TYPE_CHECKING:
+    from .client import Client
+
+Req = TypeVar("Req")
+Resp = TypeVar("Resp")
+
+
+class PlainStream(Opening):
+    """The messages of one call, as the session carries them. One task may send while another receives."""
+
+    def __init__(
+        self, client: Client, method: Method[Any, Any], codec: Codec, call: Call, deadline: int, first: bytes | None
+    ) -> None:
+        super().__init__(client, deadline)
+        self.loop = client.loop
+        self._method = method
+        self._codec = codec
+        self._binding = method.binding(codec)
+        self._metadata = Metadata(call.metadata) if call.metadata else None
+        self._first = first
+        self._early: Metadata | None = None
+        self._readable: asyncio.Future[None] | None = None
+        self._writable: asyncio.Future[None] | None = None
+        self._heard: asyncio.Future[None] | None = None  # the header, a message or the end
+        self._over: asyncio.Future[None] | None = None
+
+    def append(self, connection: Connection) -> OutgoingCall | None:
+        kind = self._method.kind
+        return connection.session.open(
+            self._method.wire_name,
+            self._first,
+            self,
+            codec=self._codec.number,
+            metadata=self._metadata,
+            deadline=self.deadline,
+            end=kind.takes_one,
+            single=kind.answers_one,
+        )
+
+    # CallEvents.
+
+    def set_result(self, result: None) -> None:
+        for future in (self._readable, self._writable, self._heard, self._over):
+            _resolve(future)
+
+    def header(self, metadata: Metadata) -> None:
+        self._early = metadata
+        _resolve(self._heard)
+
+    def arrived(self) -> None:
+        _resolve(self._heard)
+        _resolve(self._readable)
+
+    def writable(self) -> None:
+        _resolve(self._writable)
+
+    # Messages.
+
+    async def send(self, message: Any) -> bool:
+        """See MessageStream.send. Raises StatusError for a message that cannot be sent; the call goes on."""
+        try:
+            data = self._binding.encode_request(message)
+        except Exception as error:
+            text = f"the request is not a valid {self._codec.name} message: {error}"
+            raise failure(Code.INTERNAL, text, Delivery.NOT_SENT) from error
+        if self._writable is not None:
+            raise RuntimeError("another task is sending on this stream")
+        if self.out.status is not None:
+            return False
+        try:
+            at_once = self.out.send(data)
+        except LimitError as error:
+            raise failure(Code.RESOURCE_EXHAUSTED, str(error), Delivery.NOT_SENT) from None
+        self.connection.schedule()
+        if not at_once:
+            self._writable = self.loop.create_future()
+            try:
+                await self._writable
+            finally:
+                self._writable = None
+        return self.out.status is None
+
+    def half_close(self) -> None:
+        self.out.half_close()
+        self.connection.schedule()
+
+    async def receive(self) -> Any | None:
+        """See MessageStream.receive. Raises StatusError when the call failed."""
+        out = self.out
+        if self._readable is not None:
+            raise RuntimeError("another task is receiving from this stream")
+        while (taken := out.take_message()) is None:
+            if out.status is not None:
+                if out.status.code:
+                    raise StatusError.of(out.status, self.trailer)
+                return None
+            self._readable = self.loop.create_future()
+            try:
+                await self._readable
+            finally:
+                self._readable = None
+        if out.session.granter.due:
+            self.connection.schedule()
+        try:
+            return self._binding.decode_response(taken[0])
+        except Exception as error:
+            raise self._undecodable(error) from error
+
+    def _undecodable(self, error: Exception) -> StatusError:
+        delivery = Delivery.EXECUTED if self.out.status is not None else Delivery.UNKNOWN
+        self.out.cancel(CANNOT_TAKE)
+        self.connection.schedule()
+        return failure(Code.INTERNAL, f"the response is not a valid {self._codec.name} message: {error}", delivery)
+
+    async def early(self) -> Metadata | None:
+        """The metadata ahead of the answer; waits for it, the first message, or the end."""
+        flow = self.out.receiving
+        if self._early is None and flow is None and self.out.status is None:
+            self._heard = self._heard or self.loop.create_future()
+            await asyncio.shield(self._heard)
+        return self._early
+
+    async def ended(self) -> Status:
+        if self.out.status is None:
+            self._over = self._over or self.loop.create_future()
+            await asyncio.shield(self._over)
+        return self.out.status or OK
+
+    @property
+    def trailer(self) -> list[tuple[str, str | bytes]]:
+        return self.out.metadata.entries if self.out.metadata is not None else []
+
+    def cancel(self) -> None:
+        if self.out.status is None:
+            self.out.cancel()
+            self.connection.schedule()
+        self.out.discard()
+
+
+class ClientStream(Generic[Req, Resp]):
+    """A call that is not unary. One task may send while another receives.
+
+    It must be received to its end, cancelled, or used as a context manager, which cancels what has not ended. One that
+    is forgotten is cancelled when it is collected."""
+
+    def __init__(self, client: Client, method: Method[Req, Resp], codec: Codec) -> None:
+        self._client = client
+        self._method = method
+        self._codec = codec
+        self._plain: PlainStream | None = None
+        self._inner: MessageStream | None = None  # what interceptors made of it
+        self._failure: Exception | None = None  # why it was not opened
+        self._starting: asyncio.Task[None] | None = None
+
+    def begin(
+        self,
+        interceptors: Sequence[Interceptor],
+        call: Call,
+        timeout: float | None,
+        deadline: int,
+        wait_for_ready: bool,
+    ) -> None:
+        """Opens the call now, or in a task if it has to wait."""
+        if not interceptors:
+            try:
+                plain = self._make(call, deadline)
+                if plain.open_now():
+                    self._plain = self._inner = plain
+                    return
+            except StatusError as error:
+                self._failure = error
+                return
+        last = self._last(timeout, deadline, wait_for_ready)
+        self._starting = self._client.loop.create_task(self._start(interceptors, call, last))
+
+    def _make(self, call: Call, deadline: int) -> PlainStream:
+        first = None
+        if self._method.kind.takes_one:
+            first = self._client.encode(self._method, call.request, self._codec)
+        return PlainStream(self._client, self._method, self._codec, call, deadline, first)
+
+    def _last(self, timeout: float | None, deadline: int, wait_for_ready: bool) -> Next:
+        async def last(call: Call) -> MessageStream:
+            plain = self._make(call, deadline_of(call.timeout) if call.timeout != timeout else deadline)
+            await plain.open(wait_for_ready)
+            self._plain = plain
+            return plain
+
+        return last
+
+    async def _start(self, interceptors: Sequence[Interceptor], call: Call, last: Next) -> None:
+        try:
+            self._inner = cast(MessageStream, await chain(interceptors, last)(call))
+        except asyncio.CancelledError:
+            self._failure = failure(Code.CANCELLED, "cancelled by the caller", Delivery.NOT_SENT)
+            if self._plain is not None:
+                self._plain.cancel()
+        except Exception as error:
+            self._failure = error
+        finally:
+            self._starting = None
+
+    async def _opened(self) -> MessageStream:
+        if self._starting is not None:
+            await asyncio.wait([self._starting])
+        if self._failure is not None:
+            raise self._failure
+        if self._inner is None:
+            raise RuntimeError("an interceptor returned no stream")
+        return self._inner
+
+    async def send(self, message: Req) -> bool:
+        """Sends a message, waiting while the peer is slow to consume. False: the call is over, `receive` tells how.
+        Raises StatusError for a call that could not be opened, a message that cannot be sent."""
+        inner = self._inner
+        if inner is None or self._starting is not None:
+            inner = await self._opened()
+        return await inner.send(message)
+
+    async def half_close(self) -> None:
+        """Says that no more messages are sent. A second half-close does nothing."""
+        with contextlib.suppress(StatusError):
+            await self._opened()
+        if self._plain is not None:
+            self._plain.half_close()
+
+    async def receive(self) -> Resp | None:
+        """The next message; None when the call has ended well. Raises StatusError when it failed."""
+        inner = self._inner
+        if inner is None or self._starting is not None:
+            inner = await self._opened()
+        return cast("Resp | None", await inner.receive())
+
+    async def response(self) -> Resp:
+        """Half-closes and waits for the one response of a client-streaming method. Raises StatusError."""
+        await self.half_close()
+        message = await self.receive()
+        if message is None:
+            raise failure(Code.UNIMPLEMENTED, "there is no message where one is expected", Delivery.EXECUTED)
+        if await self.receive() is not None:
+            self.cancel()
+            raise failure(Code.UNIMPLEMENTED, "there are several messages where one is expected", Delivery.UNKNOWN)
+        return message
+
+    async def header(self) -> list[tuple[str, str | bytes]]:
+        """The metadata ahead of the answer, empty if there was none; waits until that is known."""
+        with contextlib.suppress(StatusError):
+            await self._opened()
+        early = await self._plain.early() if self._plain is not None else None
+        return early.entries if early is not None else []
+
+    async def status(self) -> Status:
+        """How the call ended; waits for its end. Messages that were not received may keep it from ending."""
+        try:
+            await self._opened()
+        except StatusError as error:
+            return error.status
+        return await self._plain.ended() if self._plain is not None else OK
+
+    @property
+    def done(self) -> bool:
+        """Whether the call has ended."""
+        if self._starting is not None:
+            return False
+        return self._plain is None or self._plain.out.status is not None
+
+    @property
+    def trailer(self) -> list[tuple[str, str | bytes]]:
+        """The metadata that came with the end of the call; empty before."""
+        return self._plain.trailer if self._plain is not None else []
+
+    @property
+    def peer(self) -> str:
+        """The server's address; "" before the call was opened."""
+        return self._plain.connection.remote if self._plain is not None else ""
+
+    def cancel(self) -> None:
+        """Ends the call with CANCELLED if it has not ended; messages that were not received are dropped."""
+        if self._starting is not None:
+            self._starting.cancel()
+        elif self._plain is not None:
+            self._plain.cancel()
+
+    def __aiter__(self) -> AsyncIterator[Resp]:
+        return self
+
+    async def __anext__(self) -> Resp:
+        message = await self.receive()
+        if message is None:
+            raise StopAsyncIteration
+        return message
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.cancel()
+
+    def __del__(self) -> None:
+        plain: PlainStream | None = getattr(self, "_plain", None)
+        if plain is not None and plain.out.status is None:
+            with contextlib.suppress(RuntimeError):  # the loop is closed
+                plain.loop.call_soon_threadsafe(plain.cancel)
+
+
+def _resolve(future: asyncio.Future[None] | None) -> None:
+    if future is not None and not future.done():
+        future.set_result(None)

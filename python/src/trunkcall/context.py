@@ -1,0 +1,28 @@
+"""What a call knows of the handler that makes it."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+from .transport import clock
+
+if TYPE_CHECKING:
+    from .servercall import ServerCall
+
+current: ContextVar[ServerCall | None] = ContextVar("trunkcall_current", default=None)
+
+
+def current_call() -> ServerCall | None:
+    """The call that the running handler serves; None outside of handlers. Tasks that a handler starts inherit it."""
+    return current.get()
+
+
+def deadline_of(timeout: float | None) -> int:
+    """When a call made now has to end, in µs of `clock`; 0: never. A handler's own deadline is forwarded."""
+    parent = current.get()
+    inherited = parent.deadline if parent is not None else 0
+    if timeout is None or timeout > 1e9:
+        return inherited
+    deadline = max(clock() + int(timeout * 1e6), 1) if timeout > 0 else 1
+    return min(deadline, inherited) if inherited else deadline

@@ -1,0 +1,106 @@
+"""A channel that generated stubs take instead of grpc.aio's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import grpc
+import grpc.aio
+
+from trunkcall.client import Client
+from trunkcall.method import BidiMethod, Binding, ClientStreamMethod, Method, ServerStreamMethod, UnaryMethod
+
+from .calls import StreamStreamCall, StreamUnaryCall, UnaryStreamCall, UnaryUnaryCall
+from .conversion import entries
+
+Function = Callable[[Any], Any]
+
+
+def _same(message: Any) -> Any:
+    return message
+
+
+class Channel(grpc.aio.Channel):
+    """A Trunkcall client as a grpc.aio.Channel. Calls begin when the stub's method is called, as grpc.aio's do.
+    Metadata, deadlines, cancellation and errors are those of grpc.aio; `credentials` of a call and `compression` are
+    not supported: the former raise ValueError, the latter is ignored.
+
+    The channel does not own the client: `close` leaves it open."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def unary_unary(self, method: str, *functions: Any, **named: Any) -> Any:
+        return _MultiCallable(self._client, UnaryMethod, UnaryUnaryCall, method, *functions, **named)
+
+    def unary_stream(self, method: str, *functions: Any, **named: Any) -> Any:
+        return _MultiCallable(self._client, ServerStreamMethod, UnaryStreamCall, method, *functions, **named)
+
+    def stream_unary(self, method: str, *functions: Any, **named: Any) -> Any:
+        return _MultiCallable(self._client, ClientStreamMethod, StreamUnaryCall, method, *functions, **named)
+
+    def stream_stream(self, method: str, *functions: Any, **named: Any) -> Any:
+        return _MultiCallable(self._client, BidiMethod, StreamStreamCall, method, *functions, **named)
+
+    async def close(self, grace: float | None = None) -> None:
+        """Does nothing: the client is closed by the one who made it."""
+
+    def get_state(self, try_to_connect: bool = False) -> grpc.ChannelConnectivity:
+        if self._client.closed:
+            return grpc.ChannelConnectivity.SHUTDOWN
+        if self._client.pick() is not None:
+            return grpc.ChannelConnectivity.READY
+        if try_to_connect:
+            for line in self._client.lines:
+                line.reopen()
+        failing = any(line.failures for line in self._client.lines)
+        return grpc.ChannelConnectivity.TRANSIENT_FAILURE if failing else grpc.ChannelConnectivity.IDLE
+
+    async def wait_for_state_change(self, last_observed_state: grpc.ChannelConnectivity) -> None:
+        while self.get_state() is last_observed_state:
+            await self._client.line_change()
+
+    async def channel_ready(self) -> None:
+        await self._client.connected(wait_for_ready=True)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *raised: object) -> None:
+        await self.close()
+
+
+class _MultiCallable:
+    """One method of a stub."""
+
+    def __init__(
+        self,
+        client: Client,
+        kind: type[Method[Any, Any]],
+        call: Callable[..., Any],
+        name: str,
+        request_serializer: Function | None = None,
+        response_deserializer: Function | None = None,
+        _registered_method: bool | None = False,
+    ) -> None:
+        encode, decode = request_serializer or _same, response_deserializer or _same
+        self._client = client
+        self._call = call
+        self._method = kind(name, object, object, Binding(encode, _same, _same, decode))
+
+    def __call__(
+        self,
+        request: Any = None,
+        timeout: float | None = None,
+        metadata: Any = None,
+        credentials: grpc.CallCredentials | None = None,
+        wait_for_ready: bool | None = None,
+        compression: grpc.Compression | None = None,
+        *,
+        request_iterator: Any = None,
+    ) -> Any:
+        if credentials is not None:
+            raise ValueError("credentials of single calls are not supported: put a token into metadata")
+        given = request if request_iterator is None else request_iterator
+        return self._call(self._client, self._method, given, timeout, entries(metadata), bool(wait_for_ready))

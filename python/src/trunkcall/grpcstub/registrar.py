@@ -1,0 +1,191 @@
+"""A server object that generated code takes for its servicers."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from typing import Any, cast
+
+import grpc
+import grpc.aio
+
+from trunkcall.method import (
+    BidiMethod,
+    Binding,
+    ClientStreamMethod,
+    Handler,
+    Method,
+    ServerStreamMethod,
+    UnaryMethod,
+)
+from trunkcall.server import Server as NativeServer
+from trunkcall.servercall import ServerCall
+
+from .context import AsyncContext, CommonContext, Requests, ThreadContext
+
+_KINDS: dict[tuple[bool, bool], type[Method[Any, Any]]] = {
+    (False, False): UnaryMethod,
+    (False, True): ServerStreamMethod,
+    (True, False): ClientStreamMethod,
+    (True, True): BidiMethod,
+}
+
+
+def _same(message: Any) -> Any:
+    return message
+
+
+class Server(grpc.aio.Server):
+    """A Trunkcall server as a grpc.aio.Server, for add_…Servicer_to_server. Servicers may have coroutines, asynchronous
+    generators and plain methods, which run on the Trunkcall server's executor.
+
+    Ports, credentials and interceptors are the Trunkcall server's own; `stop` stops it."""
+
+    def __init__(self, server: NativeServer) -> None:
+        self._server = server
+        self._registered: set[str] = set()
+
+    def add_generic_rpc_handlers(self, generic_rpc_handlers: Iterable[grpc.GenericRpcHandler]) -> None:
+        """Takes the handlers of generated code, which have names; others raise ValueError."""
+        for generic in generic_rpc_handlers:
+            named: Mapping[str, Any] | None = getattr(generic, "_method_handlers", None)
+            if named is None:
+                raise ValueError("a generic handler without a list of its methods cannot be served")
+            for name, handler in named.items():
+                self._register(name, handler)
+
+    def add_registered_method_handlers(self, service_name: str, method_handlers: Mapping[str, Any]) -> None:
+        for name, handler in method_handlers.items():
+            self._register(f"/{service_name}/{name}", handler)
+
+    def _register(self, name: str, handler: Any) -> None:
+        if name in self._registered:
+            return  # generated code registers both ways
+        kind = _KINDS[bool(handler.request_streaming), bool(handler.response_streaming)]
+        decode, encode = handler.request_deserializer or _same, handler.response_serializer or _same
+        method = kind(name, object, object, Binding(_same, decode, encode, _same))
+        self._server.register(Handler(method, _serve(handler)))
+        self._registered.add(name)
+
+    def add_insecure_port(self, address: str) -> int:
+        raise NotImplementedError("use Server.listen of the Trunkcall server")
+
+    def add_secure_port(self, address: str, server_credentials: grpc.ServerCredentials) -> int:
+        raise NotImplementedError("use Server.listen of the Trunkcall server")
+
+    async def start(self) -> None:
+        """Does nothing: Server.listen serves at once."""
+
+    async def stop(self, grace: float | None) -> None:
+        await self._server.stop(grace or 0.0)
+
+    async def wait_for_termination(self, timeout: float | None = None) -> bool:  # noqa: ASYNC109
+        try:
+            async with asyncio.timeout(timeout):
+                await self._server.wait()
+        except TimeoutError:
+            return False
+        return True
+
+
+def _serve(handler: Any) -> Callable[..., Any]:
+    behaviour = cast(
+        Callable[..., Any],
+        handler.unary_unary or handler.unary_stream or handler.stream_unary or handler.stream_stream,
+    )
+    if inspect.isasyncgenfunction(behaviour) or inspect.iscoroutinefunction(behaviour):
+        return _answers_many(behaviour) if handler.response_streaming else _answers_one(behaviour)
+    if handler.response_streaming:
+        return _thread_answers_many(behaviour, handler.request_streaming)
+    return _thread_answers_one(behaviour, handler.request_streaming)
+
+
+def _answers_one(behaviour: Callable[..., Any]) -> Callable[..., Any]:
+    async def serve(request: Any, call: ServerCall) -> Any:
+        context = AsyncContext(call)
+        try:
+            return context.finish(await behaviour(request, context))
+        except Exception:
+            _instead(context)
+            raise
+        finally:
+            _tell(context, context)
+
+    return serve
+
+
+def _answers_many(behaviour: Callable[..., Any]) -> Callable[..., Any]:
+    async def serve(request: Any, call: ServerCall) -> AsyncIterator[Any]:
+        context = AsyncContext(call)
+        try:
+            answers = behaviour(request, context)
+            if inspect.isawaitable(answers):
+                await answers
+            else:
+                async for answer in answers:
+                    yield answer
+            context.finish()
+        except Exception:
+            _instead(context)
+            raise
+        finally:
+            _tell(context, context)
+
+    return serve
+
+
+def _thread_answers_one(behaviour: Callable[..., Any], many: bool) -> Callable[..., Any]:
+    async def serve(request: Any, call: ServerCall) -> Any:
+        loop = asyncio.get_running_loop()
+        context = ThreadContext(call, loop)
+        given = Requests(call, loop) if many else request
+
+        def work() -> Any:
+            try:
+                return context.finish(behaviour(given, context))
+            except Exception:
+                _instead(context)
+                raise
+            finally:
+                _tell(context)
+
+        return await call.run_in_executor(work)
+
+    return serve
+
+
+def _thread_answers_many(behaviour: Callable[..., Any], many: bool) -> Callable[..., Any]:
+    async def serve(request: Any, call: ServerCall) -> AsyncIterator[Any]:
+        loop = asyncio.get_running_loop()
+        context = ThreadContext(call, loop)
+        given = Requests(call, loop) if many else request
+        end = object()
+
+        def begin() -> Iterator[Any]:
+            return iter(behaviour(given, context))
+
+        try:
+            answers = await call.run_in_executor(begin)
+            while (answer := await call.run_in_executor(next, answers, end)) is not end:
+                yield answer
+            context.finish()
+        except Exception:
+            _instead(context)
+            raise
+        finally:
+            _tell(context)
+
+    return serve
+
+
+def _instead(context: CommonContext) -> None:
+    """Raises what the servicer asked for in place of the exception behind it."""
+    failure = context.failure()
+    if failure is not None:
+        raise failure from None
+
+
+def _tell(context: CommonContext, *args: Any) -> None:
+    for callback in context.end():
+        callback(*args)

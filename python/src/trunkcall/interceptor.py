@@ -1,0 +1,84 @@
+"""Interceptors: one shape for both ends and all kinds of calls."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from .method import Method
+
+if TYPE_CHECKING:
+    from .servercall import ServerCall
+
+
+class MessageStream(Protocol):
+    """The messages of a call that is not unary, at either end."""
+
+    async def send(self, message: Any) -> bool:
+        """Sends a message, waiting while the peer is slow to consume. False: the call is over."""
+        ...
+
+    async def receive(self) -> Any | None:
+        """The next message; None when the peer has sent all and, at the caller's end, the call succeeded."""
+        ...
+
+
+@dataclass(slots=True)
+class Answer:
+    """What came with an answer beside its message. Give one to Client.call to have it filled in."""
+
+    header: list[tuple[str, str | bytes]] = field(default_factory=list[tuple[str, "str | bytes"]])
+    trailer: list[tuple[str, str | bytes]] = field(default_factory=list[tuple[str, "str | bytes"]])
+    peer: str = ""
+    server_time: float = 0.0  # seconds, by the server's clock
+
+
+@dataclass(slots=True)
+class Call:
+    """One invocation as interceptors see it, the same at both ends."""
+
+    method: Method[Any, Any]
+    metadata: list[tuple[str, str | bytes]]
+    """The request's. A client's interceptor may add to it before it goes on."""
+
+    request: Any = None
+    """The message of a method that takes exactly one."""
+
+    timeout: float | None = None
+    """Seconds that remain; at the client the next step goes by it."""
+
+    stream: MessageStream | None = None
+    """At the server, the messages of a call that is not unary; an interceptor may replace it by one that wraps it."""
+
+    answer: Answer = field(default_factory=Answer)
+    """At the client: filled in when the next step of a unary call returns or raises."""
+
+    server: ServerCall | None = None
+    """At the server: the call as its handler sees it."""
+
+
+Next = Callable[[Call], Awaitable[Any]]
+"""Goes on with a call: to the next interceptor, at last to the handler at the server, the connection at the client."""
+
+Interceptor = Callable[[Call, Next], Awaitable[Any]]
+"""Wraps calls of all kinds: `async def intercept(call, proceed): return await proceed(call)`.
+
+It returns what the next step returned or something in its place: of a unary call the response; of others at the client
+the MessageStream, as soon as the call was opened, and at the server None, when the handler is done. It may answer
+without `proceed` (a cache), or call it more than once (a retry, at the client). The first in the list is the
+outermost."""
+
+
+def chain(interceptors: Sequence[Interceptor], last: Next) -> Next:
+    """Wraps `last` in the interceptors."""
+    for intercept in reversed(interceptors):
+        last = _link(intercept, last)
+    return last
+
+
+def _link(intercept: Interceptor, proceed: Next) -> Next:
+    def go_on(call: Call) -> Awaitable[Any]:
+        return intercept(call, proceed)
+
+    return go_on

@@ -1,0 +1,199 @@
+"""A client's line to its target: the current connection, or the attempt to replace it."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from typing import TYPE_CHECKING, Any
+
+from .transport import Connection, DialError, Endpoint, clock, dial
+from .wire import Code, Metadata, OutgoingCall
+
+if TYPE_CHECKING:
+    from .client import Client
+
+FIRST_PAUSE = 0.1  # seconds; before the nth attempt up to twice as many as before the last (limits.md 3)
+LAST_PAUSE = 10.0
+STEADY = 5_000_000  # µs after which the end of a connection counts as no failure of the attempt that opened it
+
+
+class CallEvents:
+    """What waits for a call that is not on the quick path, as the `user` of its OutgoingCall. Like a future it is told
+    of the end by `set_result`, unless it is `done`."""
+
+    def done(self) -> bool:
+        return False
+
+    def set_result(self, result: None) -> None:
+        """The call has ended."""
+
+    def header(self, metadata: Metadata) -> None:
+        """Early metadata has come."""
+
+    def arrived(self) -> None:
+        """A message has come."""
+
+    def writable(self) -> None:
+        """What was queued is on its way."""
+
+
+class ClientEndpoint(Endpoint):
+    """A client's end of one connection."""
+
+    def __init__(self, line: Line) -> None:
+        self.line = line
+        self.began = clock()
+        self.greeted: asyncio.Future[None] = line.client.loop.create_future()
+        self.gone: asyncio.Future[None] = line.client.loop.create_future()
+        self.leaving = False  # it drains or is replaced: no failure when it ends
+
+    def connected(self) -> None:
+        self.line.client.live[self] = None
+
+    def opened(self) -> None:
+        if not self.greeted.done():
+            self.greeted.set_result(None)
+        self.line.client.tell_waiting(self.connection)
+
+    def ended(self, call: OutgoingCall) -> None:
+        user: Any = call.user
+        if not user.done():
+            user.set_result(None)
+
+    def header(self, call: OutgoingCall, metadata: Metadata) -> None:
+        if isinstance(call.user, CallEvents):
+            call.user.header(metadata)
+
+    def arrived(self, call: Any) -> None:
+        if isinstance(call.user, CallEvents):
+            call.user.arrived()
+
+    def writable(self, call: Any) -> None:
+        if isinstance(call.user, CallEvents):
+            call.user.writable()
+
+    def slot_free(self) -> None:
+        self.line.client.tell_waiting(self.connection)
+
+    def goes_away(self, reason: int, text: str) -> None:
+        if reason:
+            self.line.failed(f"{self.connection.remote}: the peer ended the connection: {text}")
+        self.leaving = True
+        self.line.client.logger.info("server %s goes away: %s (reason %d)", self.connection.remote, text, reason)
+        self.line.retire(self.connection)
+
+    def overdue(self) -> None:
+        self.leaving = True
+        self.line.retire(self.connection)
+
+    def failed(self, kind: str, text: str) -> None:
+        self.connection.why = (
+            text if kind != "preface" or not self.young else f"this is not a Trunkcall server ({text})"
+        )
+
+    @property
+    def young(self) -> bool:
+        return not self.greeted.done()
+
+    def disconnected(self, why: str) -> None:
+        line, client = self.line, self.line.client
+        remote = self.connection.remote
+        if self.young and why == "closed":
+            why = "closed before a greeting: it may not be a Trunkcall server"
+        if client.closed or self.leaving:
+            pass
+        elif clock() - self.began >= STEADY:
+            line.failures = 0
+        else:
+            line.failed(f"{remote}: {why}")
+        client.logger.debug("disconnected from %s: %s", remote, why)
+        del client.live[self]
+        line.retire(self.connection)
+        for future in (self.greeted, self.gone):
+            if not future.done():
+                future.set_result(None)
+
+
+class Line:
+    """One of a client's connections. Used on the client's loop only."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        self.connection: Connection | None = None  # that new calls may use
+        self.failures = 0  # attempts in a row that failed
+        self.last = ""  # why the last one did
+        self._next_try = 0  # µs: not before then
+        self._attempt: asyncio.Task[None] | None = None
+        self._reopening: asyncio.Task[None] | None = None
+
+    async def open(self) -> Connection | None:
+        """The current connection, or a new one; None when it cannot be had now: `last` says why. After a failure that
+        is so until the next attempt is due."""
+        if self.connection is not None:
+            return self.connection
+        if self._attempt is None:
+            if clock() < self._next_try:
+                return None
+            self._attempt = self.client.spawn(self._dial())
+        await asyncio.shield(self._attempt)
+        return self.connection
+
+    async def _dial(self) -> None:
+        client = self.client
+        try:
+            made = await dial(client.loop, client.addresses, self._make, client.tls, client.server_hostname)
+            if not made.lost and made.session.accepts_calls:
+                self._take(made)
+        except DialError as error:
+            self.failed(str(error))
+        finally:
+            self._attempt = None
+
+    def _take(self, made: Connection) -> None:
+        self.connection = made
+        self.client.logger.debug("connected to %s", made.remote)
+        self.client.lines_changed()
+
+    def _make(self) -> Connection:
+        client = self.client
+        return Connection(client.loop, ClientEndpoint(self), initiator=True, config=client.config)
+
+    def failed(self, why: str) -> None:
+        """Notes a failure and when the next attempt is due, at random within a time that doubles."""
+        self.last = f"cannot reach {why}"
+        self.failures += 1
+        bound = min(FIRST_PAUSE * 2 ** min(self.failures - 1, 10), LAST_PAUSE)
+        self._next_try = clock() + int(random.uniform(0, bound) * 1e6)
+        self.client.logger.info("connect failed: %s", self.last)
+
+    @property
+    def pause(self) -> float:
+        """Seconds until the next attempt may be made."""
+        return max((self._next_try - clock()) / 1e6, 0.001)
+
+    def retire(self, connection: Connection) -> None:
+        """Has later calls use another connection, which is opened in the background."""
+        if self.connection is not connection:
+            return
+        self.connection = None
+        self.client.lines_changed()
+        self.client.tell_waiting(None)
+        self.reopen()
+
+    def reopen(self) -> None:
+        """Tries in the background until there is a connection again."""
+        if self._reopening is None and not self.client.closed:
+            self._reopening = self.client.spawn(self._reopen())
+
+    async def _reopen(self) -> None:
+        try:
+            while not self.client.closed and await self.open() is None:  # noqa: ASYNC110
+                await asyncio.sleep(self.pause)
+        finally:
+            self._reopening = None
+
+
+def end_calls(connection: Connection, text: str) -> None:
+    """Ends a connection's calls because their client is closed, and closes it behind what was sent."""
+    connection.session.caller.cancel_all(Code.CANCELLED, text)
+    connection.shut(text)

@@ -1,0 +1,170 @@
+"""Methods: a name, a kind and the two message types, for both ends of a call."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from .codec import PROTOBUF, Codec, Decode, Encode
+
+if TYPE_CHECKING:
+    from .servercall import ServerCall
+
+Req = TypeVar("Req")
+Resp = TypeVar("Resp")
+
+
+class Kind(Enum):
+    """How many messages go each way."""
+
+    UNARY = "unary"
+    CLIENT_STREAM = "client-streaming"
+    SERVER_STREAM = "server-streaming"
+    BIDI_STREAM = "bidi-streaming"
+
+    @property
+    def takes_one(self) -> bool:
+        """Whether there is exactly one request."""
+        return self in (Kind.UNARY, Kind.SERVER_STREAM)
+
+    @property
+    def answers_one(self) -> bool:
+        """Whether there is exactly one response."""
+        return self in (Kind.UNARY, Kind.CLIENT_STREAM)
+
+
+@dataclass(slots=True, frozen=True)
+class Binding:
+    """The functions that turn a method's messages into bytes and back."""
+
+    encode_request: Encode
+    decode_request: Decode
+    encode_response: Encode
+    decode_response: Decode
+
+
+def canonical_name(name: str) -> str:
+    """The form used on the wire: "/package.Service/Method"."""
+    return name if name.startswith("/") else f"/{name}"
+
+
+class Method(Generic[Req, Resp]):
+    """A name that can be called or served. Make one with `unary` or its siblings and keep it; it may be shared."""
+
+    __slots__ = ("_bindings", "_codecs", "_fixed", "kind", "name", "request", "response", "wire_name")
+
+    kind: Kind
+
+    def __init__(self, name: str, request: type[Req], response: type[Resp], binding: Binding | None = None) -> None:
+        """`binding` stands for what PROTOBUF would give. Raises ValueError for a name that cannot be called."""
+        self.name = canonical_name(name)
+        self.wire_name = self.name.encode()
+        if not 2 <= len(self.wire_name) <= 1_024:
+            raise ValueError(
+                f"a method name of {len(self.wire_name)} bytes: want /package.Service/Method, at most 1,024"
+            )
+        self.request = request
+        self.response = response
+        self._fixed = binding
+        self._bindings: dict[int, Binding] = {}
+        self._codecs: list[Codec] = []
+
+    def binding(self, codec: Codec) -> Binding:
+        """The method's functions for a codec; made once. Raises AttributeError or TypeError for a codec that is not for
+        its messages."""
+        found = self._bindings.get(id(codec))
+        if found is None:
+            if self._fixed is not None and codec is not PROTOBUF:
+                raise TypeError(f"{self.name} has functions for Protobuf only")
+            self._codecs.append(codec)  # so that its id stays its own
+            found = self._bindings[id(codec)] = self._fixed or Binding(
+                codec.encoder(self.request),
+                codec.decoder(self.request),
+                codec.encoder(self.response),
+                codec.decoder(self.response),
+            )
+        return found
+
+    def __repr__(self) -> str:
+        return f"<{self.kind.value} method {self.name}>"
+
+
+@dataclass(frozen=True)
+class Handler:
+    """A method and what serves it, for Server.register. `inline`: a plain function runs on the event loop, which it
+    must not block, instead of on a thread of the executor."""
+
+    method: Method[Any, Any]
+    serve: Callable[..., Any]
+    inline: bool = False
+
+
+class UnaryMethod(Method[Req, Resp]):
+    """One request, one response."""
+
+    __slots__ = ()
+    kind = Kind.UNARY
+
+    def handler(self, serve: Callable[[Req, ServerCall], Awaitable[Resp] | Resp], *, inline: bool = False) -> Handler:
+        """Serves the method with a coroutine function, or with a plain function."""
+        return Handler(self, serve, inline)
+
+
+class ServerStreamMethod(Method[Req, Resp]):
+    """One request, many responses."""
+
+    __slots__ = ()
+    kind = Kind.SERVER_STREAM
+
+    def handler(
+        self, serve: Callable[[Req, ServerCall], AsyncIterable[Resp] | Awaitable[None] | Iterable[Resp]]
+    ) -> Handler:
+        """Serves the method with an asynchronous generator, a coroutine function that awaits `call.send`, or a plain
+        generator, which runs on threads of the executor."""
+        return Handler(self, serve)
+
+
+class ClientStreamMethod(Method[Req, Resp]):
+    """Many requests, one response."""
+
+    __slots__ = ()
+    kind = Kind.CLIENT_STREAM
+
+    def handler(self, serve: Callable[[AsyncIterator[Req], ServerCall], Awaitable[Resp]]) -> Handler:
+        """Serves the method with a coroutine function."""
+        return Handler(self, serve)
+
+
+class BidiMethod(Method[Req, Resp]):
+    """Many messages both ways, in any order."""
+
+    __slots__ = ()
+    kind = Kind.BIDI_STREAM
+
+    def handler(
+        self, serve: Callable[[AsyncIterator[Req], ServerCall], AsyncIterable[Resp] | Awaitable[None]]
+    ) -> Handler:
+        """Serves the method with an asynchronous generator, or a coroutine function that awaits `call.send`."""
+        return Handler(self, serve)
+
+
+def unary(name: str, request: type[Req], response: type[Resp]) -> UnaryMethod[Req, Resp]:
+    """Describes a method of one request and one response by its name, "/package.Service/Method"."""
+    return UnaryMethod(name, request, response)
+
+
+def server_stream(name: str, request: type[Req], response: type[Resp]) -> ServerStreamMethod[Req, Resp]:
+    """Describes a method of one request and many responses."""
+    return ServerStreamMethod(name, request, response)
+
+
+def client_stream(name: str, request: type[Req], response: type[Resp]) -> ClientStreamMethod[Req, Resp]:
+    """Describes a method of many requests and one response."""
+    return ClientStreamMethod(name, request, response)
+
+
+def bidi_stream(name: str, request: type[Req], response: type[Resp]) -> BidiMethod[Req, Resp]:
+    """Describes a method of many requests and many responses."""
+    return BidiMethod(name, request, response)

@@ -1,0 +1,84 @@
+"""How a call finds a connection and a slot."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, cast
+
+from .line import CallEvents, ClientEndpoint
+from .status import failure
+from .transport import Connection, clock
+from .wire import Code, Delivery, LimitError, OutgoingCall
+
+if TYPE_CHECKING:
+    from .client import Client
+
+
+class Opening(CallEvents):
+    """A call that is to be opened. `out` and `connection` are set once it is. Times are µs of the sessions' clock."""
+
+    out: OutgoingCall
+    connection: Connection
+
+    def __init__(self, client: Client, deadline: int) -> None:
+        self.client = client
+        self.deadline = deadline
+
+    def append(self, connection: Connection) -> OutgoingCall | None:
+        """Opens the call on a connection; None if there is no slot. Raises LimitError, ValueError."""
+        raise NotImplementedError
+
+    def open_now(self) -> bool:
+        """Opens the call if that can be done without waiting. Raises StatusError."""
+        client = self.client
+        connection = None if client.waiting or client.closed else client.pick()
+        return connection is not None and self._try(connection) is not None
+
+    async def open(self, wait_for_ready: bool) -> None:
+        """Opens the call. Raises StatusError: whatever goes wrong here was not sent."""
+        if not self.deadline:
+            await self._open(wait_for_ready)
+            return
+        left = (self.deadline - clock()) / 1e6
+        try:
+            async with asyncio.timeout(left):
+                await self._open(wait_for_ready)
+        except TimeoutError:
+            why = f": {line.last}" if (line := self.client.lines[0]).last and line.connection is None else ""
+            text = f"the deadline passed before the call was sent{why}"
+            raise failure(Code.DEADLINE_EXCEEDED, text, Delivery.NOT_SENT) from None
+
+    async def _open(self, wait_for_ready: bool) -> None:
+        client = self.client
+        while True:
+            connection = await client.connected(wait_for_ready)
+            if not client.waiting and self._try(connection) is not None:
+                return
+            if not connection.session.accepts_calls:
+                cast(ClientEndpoint, connection.endpoint).line.retire(connection)
+                continue
+            try:
+                if await client.slot(self._open_on) is not None:
+                    return
+            except LimitError as error:
+                raise failure(Code.RESOURCE_EXHAUSTED, str(error), Delivery.NOT_SENT) from None
+            except ValueError as error:
+                raise failure(Code.INVALID_ARGUMENT, str(error), Delivery.NOT_SENT) from None
+
+    def _try(self, connection: Connection) -> OutgoingCall | None:
+        try:
+            opened = self._open_on(connection)
+        except LimitError as error:
+            raise failure(Code.RESOURCE_EXHAUSTED, str(error), Delivery.NOT_SENT) from None
+        except ValueError as error:
+            raise failure(Code.INVALID_ARGUMENT, str(error), Delivery.NOT_SENT) from None
+        if opened is not None:
+            connection.schedule()
+        return opened
+
+    def _open_on(self, connection: Connection) -> OutgoingCall | None:
+        connection.session.now = clock()
+        opened = self.append(connection)
+        if opened is not None:
+            self.out, self.connection = opened, connection
+        return opened

@@ -1,0 +1,63 @@
+"""What clients and servers are configured with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from .codec import FIRST_NAMED, PROTOBUF, RAW, Codec
+from .wire import INITIAL_WINDOW, Config, Load, Settings
+
+WAITING_CALLS = 4_096
+RUNNING_HANDLERS = 16_384
+CLIENT_KEEPALIVE = 20.0  # seconds
+SERVER_KEEPALIVE = 60.0
+KEEPALIVE_TIMEOUT = 20.0
+DRAIN_GRACE = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What this side accepts from its peers; they are told so when a connection begins (spec/limits.md)."""
+
+    message_bytes: int = 67_108_864  # of one message
+    calls: int = 1_024  # that a peer may have open per connection
+    metadata_bytes: int = 16_384  # of one side of a call; the default is the least
+    metadata_entries: int = 128  # likewise
+    window: int = INITIAL_WINDOW  # bytes of a stream that may be unconsumed; the default is the least
+
+
+def codec_table(codecs: Iterable[Codec]) -> dict[int, Codec]:
+    """Codecs by number, Protobuf and raw among them. Raises ValueError for a number that cannot be used."""
+    table = {RAW.number: RAW, PROTOBUF.number: PROTOBUF}
+    for codec in codecs:
+        if not 0 <= codec.number <= 15 or 5 <= codec.number < FIRST_NAMED:
+            raise ValueError(f"codec {codec.name} has number {codec.number}")
+        table[codec.number] = codec
+    return table
+
+
+def session_config(
+    limits: Limits, codecs: dict[int, Codec], keepalive: float, keepalive_timeout: float, load: Load
+) -> Config:
+    """The configuration of sessions. Times are in seconds. Raises ValueError for a limit out of its range."""
+    if keepalive < 0 or keepalive_timeout <= 0:
+        raise ValueError("keepalive must not be negative, its timeout must be above 0")
+    if not INITIAL_WINDOW <= limits.window <= 0x7FFFFFFF:
+        raise ValueError(f"a window of {limits.window}, not {INITIAL_WINDOW} to 2^31 - 1")
+    settings = Settings(
+        max_message=limits.message_bytes,
+        max_calls=limits.calls,
+        max_metadata_bytes=limits.metadata_bytes,
+        max_metadata_entries=limits.metadata_entries,
+        codecs={number: codec.name.encode() for number, codec in codecs.items() if number >= FIRST_NAMED},
+        keepalive_interval=min(int(keepalive * 1_000), 0xFFFFFFFF),
+    )
+    return Config(
+        settings=settings,
+        window=limits.window,
+        codecs=frozenset(number for number in codecs if number < FIRST_NAMED),
+        keepalive=int(keepalive * 1e6),
+        keepalive_answer=int(keepalive_timeout * 1e6),
+        load=load,
+    )

@@ -1,0 +1,222 @@
+"""A call at the server: what its handler can learn of it and add to its answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import TYPE_CHECKING, Any
+
+from .codec import Codec
+from .executing import in_executor
+from .method import Binding, Method
+from .status import Metadata, StatusError, failure
+from .transport import clock
+from .wire import Code, Delivery, IncomingCall, LimitError
+from .wire import Metadata as Entries
+
+if TYPE_CHECKING:
+    from .serving import ServerEndpoint
+
+CALL_OVER = "the call is over"
+
+
+class ServerCall:
+    """One call at the server. Used on the server's event loop, until the handler has returned; handlers in the executor
+    may read what stands here, and set metadata.
+
+    `deadline` is in µs of the monotonic clock, 0: none."""
+
+    __slots__ = (
+        "_endpoint",
+        "_header",
+        "_header_sent",
+        "_incoming",
+        "_readable",
+        "_trailer",
+        "_writable",
+        "begun",
+        "method",
+        "stopped",
+        "task",
+    )
+
+    def __init__(self, incoming: IncomingCall, endpoint: ServerEndpoint, method: Method[Any, Any]) -> None:
+        self._incoming = incoming
+        self._endpoint = endpoint
+        self.method = method
+        self.task: asyncio.Task[None] | None = None  # that runs the handler
+        self.begun = False
+        self.stopped = False
+        self._header: list[tuple[str, str | bytes]] | None = None
+        self._trailer: list[tuple[str, str | bytes]] | None = None
+        self._header_sent = False
+        self._readable: asyncio.Future[None] | None = None
+        self._writable: asyncio.Future[None] | None = None
+
+    @property
+    def metadata(self) -> list[tuple[str, str | bytes]]:
+        """The request's metadata."""
+        found = self._incoming.metadata
+        return found.entries if found is not None else []
+
+    @property
+    def codec(self) -> Codec:
+        """The codec of the call's messages."""
+        return self._endpoint.server.codecs[self._incoming.codec]
+
+    @property
+    def peer(self) -> str:
+        """The caller's address."""
+        return self._endpoint.connection.remote
+
+    @property
+    def tls(self) -> Any:
+        """The connection's ssl.SSLObject (or the like of another loop), None in the clear."""
+        return self._endpoint.connection.tls
+
+    @property
+    def deadline(self) -> int:
+        return self._incoming.deadline
+
+    def time_remaining(self) -> float | None:
+        """Seconds until the deadline, 0 if it has passed; None if there is none."""
+        if not self._incoming.deadline:
+            return None
+        return max((self._incoming.deadline - clock()) / 1e6, 0.0)
+
+    @property
+    def attempt(self) -> int:
+        """1, or more when the caller repeats the call (protocol.md 5.2)."""
+        found = self._incoming.metadata
+        return (found.attempt or 1) if found is not None else 1
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the call has ended without its handler: cancelled, out of time, or its connection lost."""
+        return self._incoming.over and not self._incoming.oneway
+
+    def set_header(self, metadata: Metadata) -> None:
+        """Adds to the metadata that goes ahead of the answer. Raises RuntimeError once that was sent."""
+        if self._header_sent:
+            raise RuntimeError("the answer has begun, its header can no longer be changed")
+        self._header = [*(self._header or ()), *metadata]
+
+    async def send_header(self, metadata: Metadata = ()) -> None:
+        """Adds to the header and sends it now. Raises StatusError for what cannot be sent."""
+        self.set_header(metadata)
+        self.flush_header()
+        self._endpoint.connection.schedule()
+
+    def set_trailer(self, metadata: Metadata) -> None:
+        """Adds to the metadata that goes with the end of the call."""
+        self._trailer = [*(self._trailer or ()), *metadata]
+
+    async def send(self, message: Any) -> bool:
+        """Sends an answer message, waiting while the caller is slow to consume. False: the call is over. Raises
+        StatusError for a message that cannot be sent."""
+        binding = self.method.binding(self.codec)
+        try:
+            data = binding.encode_response(message)
+        except Exception as error:
+            raise unencodable(self.codec, error) from error
+        incoming = self._incoming
+        if incoming.over:
+            return False
+        if self._header and not self._header_sent:
+            self.flush_header()
+        self._header_sent = True
+        try:
+            at_once = incoming.send(data)
+        except LimitError as error:
+            raise StatusError(Code.RESOURCE_EXHAUSTED, str(error)) from None
+        self._endpoint.connection.schedule()
+        if not at_once:
+            self._writable = self._endpoint.loop.create_future()
+            try:
+                await self._writable
+            finally:
+                self._writable = None
+        return not incoming.over
+
+    async def receive(self) -> Any | None:
+        """The next request; None when the caller has sent all. Raises StatusError when the call is over."""
+        incoming = self._incoming
+        while (taken := incoming.take_message()) is None:
+            if incoming.over:
+                raise failure(Code.CANCELLED, CALL_OVER, Delivery.UNKNOWN)
+            if incoming.request_ended:
+                return None
+            self._readable = self._endpoint.loop.create_future()
+            try:
+                await self._readable
+            finally:
+                self._readable = None
+        if incoming.session.granter.due:
+            self._endpoint.connection.schedule()
+        return self.decode(taken[0])
+
+    def decode(self, data: bytes) -> Any:
+        """A later request of the call as a message. One that is not valid ends the call (status.md 1)."""
+        try:
+            return self.binding.decode_request(data)
+        except Exception as error:
+            text = f"the request is not a valid {self.codec.name} message: {error}"
+            self._endpoint.fail(self._incoming, Code.INVALID_ARGUMENT, text)
+            raise failure(Code.INVALID_ARGUMENT, text, Delivery.UNKNOWN) from error
+
+    @property
+    def binding(self) -> Binding:
+        """The method's functions for the codec of the call."""
+        return self.method.binding(self.codec)
+
+    def __aiter__(self) -> AsyncIterator[Any]:
+        return self
+
+    async def __anext__(self) -> Any:
+        message = await self.receive()
+        if message is None:
+            raise StopAsyncIteration
+        return message
+
+    async def run_in_executor(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Runs a function on a thread of the server's executor, in a copy of the context, and waits for it to return
+        even when the handler is cancelled meanwhile."""
+        return await in_executor(self._endpoint.server.executor, function, *args)
+
+    # For the server.
+
+    def flush_header(self) -> None:
+        """Sends the header if there is one and it was not sent. Raises StatusError."""
+        if self._header and not self._header_sent:
+            self._header_sent = True
+            try:
+                self._incoming.send_metadata(Entries(self._header))
+            except LimitError as error:
+                raise StatusError(Code.RESOURCE_EXHAUSTED, str(error)) from None
+            except ValueError as error:
+                raise StatusError(Code.INTERNAL, f"the answer's metadata is not valid: {error}") from None
+        self._header_sent = True
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing goes with the answer but its message."""
+        return self._trailer is None and (self._header is None or self._header_sent)
+
+    @property
+    def trailers(self) -> Entries | None:
+        return Entries(self._trailer) if self._trailer else None
+
+    def arrived(self) -> None:
+        resolve(self._readable)
+
+    def writable(self) -> None:
+        resolve(self._writable)
+
+
+def unencodable(codec: Codec, error: Exception) -> StatusError:
+    return StatusError(Code.INTERNAL, f"the response is not a valid {codec.name} message: {error}")
+
+
+def resolve(future: asyncio.Future[None] | None) -> None:
+    if future is not None and not future.done():
+        future.set_result(None)

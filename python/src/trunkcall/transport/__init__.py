@@ -1,0 +1,24 @@
+"""Transport: wire sessions on sockets, with asyncio. Read first connection.py, then `Listener` and `dial`."""
+
+from __future__ import annotations
+
+from .connection import Connection, Endpoint, clock
+from .dialer import DialError, dial
+from .listener import Listener
+from .target import Address, parse_address, parse_target
+from .tls import client_tls, prepared, server_tls
+
+__all__ = [
+    "Address",
+    "Connection",
+    "DialError",
+    "Endpoint",
+    "Listener",
+    "client_tls",
+    "clock",
+    "dial",
+    "parse_address",
+    "parse_target",
+    "prepared",
+    "server_tls",
+]

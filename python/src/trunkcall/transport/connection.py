@@ -1,0 +1,246 @@
+"""A connection: a wire session joined to an asyncio transport.
+
+All of it runs on the event loop's thread. What calls append in one turn of the loop is written in one write: whoever
+appends calls `schedule`, and `_flush` runs once, behind the callbacks that are due before it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+import time
+from collections.abc import Mapping
+from typing import Any, cast
+
+from trunkcall.wire import NEVER, Config, Events, Method, Session
+
+from .target import spelled
+
+# What the loop's buffer holds before the session keeps the rest (limits.md 2: pieces of large messages).
+HIGH_WATER = 128 << 10
+LOW_WATER = 32 << 10
+LINGER = 10.0  # seconds for the last bytes to leave before the transport is aborted
+_ROUNDING = 500e-6  # seconds; some loops count timers in whole milliseconds, to the nearest one
+
+_NO_METHODS: dict[bytes, Method] = {}
+
+
+def clock() -> int:
+    """Microseconds of a clock that does not jump: the time of all sessions."""
+    return time.monotonic_ns() // 1_000
+
+
+class Endpoint(Events):
+    """What the floor above is told of one connection, beside the events of its session. `connection` is set when the
+    connection is made."""
+
+    connection: Connection
+
+    def connected(self) -> None:
+        """The transport is there, with TLS its handshake is done; the peer has not been heard of."""
+
+    def disconnected(self, why: str) -> None:
+        """The transport is gone. All calls have ended before. Once, after `connected`."""
+
+
+class Connection(asyncio.Protocol):
+    """A session on a transport. Owned by one event loop and used only from its thread.
+
+    After anything was appended to `session`, `schedule` has it written. `scheduled` may be read to save the call."""
+
+    __slots__ = (
+        "_close_timer",
+        "_ended",
+        "_full",
+        "_loop",
+        "_timer",
+        "_timer_at",
+        "_unsaid",
+        "_wrote_eof",
+        "endpoint",
+        "local",
+        "lost",
+        "remote",
+        "scheduled",
+        "session",
+        "tls",
+        "transport",
+        "why",
+    )
+
+    transport: asyncio.Transport
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        endpoint: Endpoint,
+        *,
+        initiator: bool,
+        config: Config,
+        methods: Mapping[bytes, Method] = _NO_METHODS,
+        since: int | None = None,
+    ) -> None:
+        """`since`: when the handshake began, by `clock`; now if not given."""
+        self._loop = loop
+        self.endpoint = endpoint
+        now = clock() if since is None else since
+        self.session = Session(endpoint, initiator=initiator, now=now, config=config, methods=methods)
+        self.scheduled = False
+        self.lost = False
+        self.why = ""  # the error that ended the session, if it was one
+        self.remote = self.local = ""
+        self.tls: ssl.SSLObject | None = None
+        self._full = False  # the transport wants no more for now
+        self._unsaid = 0  # bytes given to the transport that the session thinks unsent
+        self._wrote_eof = False
+        self._ended = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_at = NEVER
+        self._close_timer: asyncio.TimerHandle | None = None
+
+    # What the loop calls.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = made = cast(asyncio.Transport, transport)  # other loops have classes of their own
+        made.set_write_buffer_limits(HIGH_WATER, LOW_WATER)
+        self.remote = spelled(made.get_extra_info("peername"))
+        self.local = spelled(made.get_extra_info("sockname"))
+        self.tls = made.get_extra_info("ssl_object")
+        raw: Any = made.get_extra_info("socket")
+        if raw is not None and raw.family in (socket.AF_INET, socket.AF_INET6):
+            raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.endpoint.connection = self
+        self.endpoint.connected()
+        self._flush()
+
+    def data_received(self, data: bytes) -> None:
+        session = self.session
+        session.receive(data, time.monotonic_ns() // 1_000)
+        if session.callee.ready:
+            session.dispatch()
+        if session.output.buffer:
+            self._flush()
+        if not self.scheduled:  # behind the tasks that were woken just now
+            self.scheduled = True
+            self._loop.call_soon(self._flush)
+
+    def eof_received(self) -> bool:
+        self.session.end_of_stream(clock())
+        self._flush()
+        return self.tls is None and not self._ended  # a TLS transport closes by itself
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.lost = True
+        why = str(exc) if exc is not None else "closed"
+        self.session.lost(clock(), self.why or f"the connection was lost: {why}" if exc else self.why or why)
+        for timer in (self._timer, self._close_timer):
+            if timer is not None:
+                timer.cancel()
+        self._timer_at = NEVER
+        self.endpoint.disconnected(self.why or why)
+
+    def pause_writing(self) -> None:
+        self._full = True
+
+    def resume_writing(self) -> None:
+        self._full = False
+        self._flush()
+
+    # What the floor above calls.
+
+    def schedule(self) -> None:
+        """Has what was appended written in this turn of the loop or the next one."""
+        if not self.scheduled:
+            self.scheduled = True
+            self._loop.call_soon(self._flush)
+
+    def drain(self) -> None:
+        """Asks the peer to open no more calls; closes when all are done (protocol.md 11.4, 11.5)."""
+        self.session.drain(clock())
+        self._flush()
+
+    def grace_over(self) -> None:
+        """Ends what is still open, tells the peer so, and closes."""
+        self.session.grace_over(clock())
+        self._flush()
+
+    def shut(self, why: str) -> None:
+        """Closes behind what was appended, without waiting for the peer; gives up after a while."""
+        if not self.lost:
+            self.why = self.why or why
+            self._flush()
+            self._close()
+
+    def abort(self, why: str) -> None:
+        """Closes at once; what is unsent is dropped."""
+        if not self.lost:
+            self.why = self.why or why
+            self.transport.abort()
+
+    # Writing and time.
+
+    def _flush(self) -> None:
+        self.scheduled = False
+        if self.lost:
+            return
+        session = self.session
+        if not self._full and not self._wrote_eof:
+            self._write()
+        lifecycle = session.lifecycle
+        if lifecycle.half_close or lifecycle.done:
+            self._end()
+        due = session.next_deadline()
+        if due < self._timer_at:
+            self._arm(due)
+
+    def _write(self) -> None:
+        session, transport = self.session, self.transport
+        data = session.take()
+        while data:
+            self._unsaid += len(data)
+            transport.write(data)
+            if self._full:
+                self._account(transport.get_write_buffer_size())
+                return
+            self._account(0)
+            data = session.take()
+
+    def _account(self, unsent: int) -> None:
+        """Tells the session what has left; what the loop buffers below its mark counts as left."""
+        left = self._unsaid - unsent
+        if left > 0:
+            self._unsaid = unsent
+            self.session.wrote(left)
+
+    def _end(self) -> None:
+        """Half-closes or closes, as the session says, once all is with the transport."""
+        if self._full and self._close_timer is None:
+            self._close_timer = self._loop.call_later(LINGER, self.abort, "the last bytes could not be sent")
+        if self._full or self._ended:
+            return
+        session = self.session
+        if session.closed or not self.transport.can_write_eof():
+            self._close()
+        elif not self._wrote_eof:
+            self._wrote_eof = True
+            self.transport.write_eof()
+
+    def _close(self) -> None:
+        self._ended = True
+        self._wrote_eof = True
+        self.transport.close()
+        if self._close_timer is None:
+            self._close_timer = self._loop.call_later(LINGER, self.abort, "the connection did not close")
+
+    def _arm(self, due: int) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer_at = due
+        self._timer = self._loop.call_later(max(due - clock(), 0) / 1e6 + _ROUNDING, self._tick)
+
+    def _tick(self) -> None:
+        self._timer = None
+        self._timer_at = NEVER
+        self.session.tick(clock())
+        self._flush()

@@ -1,0 +1,257 @@
+"""Listening: what a connection is, by its first bytes (protocol.md 13; the first byte tells all that is served here).
+
+Without TLS a session judges the first bytes itself. With TLS the first byte is looked at and left where it is, so that
+the TLS layer, which begins a new transport, finds it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import os
+import socket
+import ssl
+from collections.abc import Callable
+from typing import cast
+
+from trunkcall.wire import MAGIC, PREFACE_SIZE, not_served
+
+from .connection import Connection, clock
+from .target import Address, parse_address, spelled
+
+BACKLOG = 1_024
+HANDSHAKE = 10.0  # seconds from accepted to preface read (limits.md 3)
+ACCEPT_PAUSE = 1.0  # seconds until accepting goes on when the process is out of descriptors
+_TLS_RECORD = 0x16
+_EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+
+# Makes the protocol of a connection; its argument is the time at which it was accepted, by `clock`.
+Accept = Callable[[int], Connection]
+TurnedAway = Callable[[str, str], None]  # remote address, reason
+
+
+class Declining(asyncio.Protocol):
+    """Answers a native client that is not served here, and closes (protocol.md 11.3)."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, text: str) -> None:
+        self._loop = loop
+        self._text = text
+        self._seen = b""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        self._timer = self._loop.call_later(HANDSHAKE, self._transport.abort)
+
+    def data_received(self, data: bytes) -> None:
+        if len(self._seen) >= PREFACE_SIZE:
+            return  # discarded until it ends or a second is over (protocol.md 11.6)
+        self._seen += data
+        if not self._seen.startswith(MAGIC[: len(self._seen)]):
+            self._transport.abort()
+        elif len(self._seen) >= PREFACE_SIZE:
+            self._timer.cancel()
+            self._timer = self._loop.call_later(1.0, self._transport.abort)
+            self._transport.write(not_served(self._text))
+            self._transport.write_eof()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._timer.cancel()
+
+
+class Listener:
+    """One address that is listened on. Used on its loop's thread only."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        accept: Accept,
+        turned_away: TurnedAway,
+        tls: ssl.SSLContext | None = None,
+        allow_cleartext: bool = False,
+    ) -> None:
+        self._loop = loop
+        self._accept = accept
+        self._turned_away = turned_away
+        self._tls = tls
+        self._allow_cleartext = allow_cleartext
+        self._servers: list[asyncio.AbstractServer] = []
+        self._sockets: list[socket.socket] = []
+        self._waiting: dict[socket.socket, asyncio.TimerHandle] = {}  # accepted, silent so far
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._paused: list[asyncio.TimerHandle] = []
+        self.address = Address()
+
+    async def start(self, where: str) -> None:
+        """Listens on HOST:PORT, port 0 for any free one, or unix:PATH. Raises OSError, ValueError."""
+        address = parse_address(where)
+        self._sockets = await self._bind(address)
+        if address.path:
+            self.address = address
+        else:
+            self.address = Address(address.host, int(self._sockets[0].getsockname()[1]))
+        for bound in self._sockets:
+            if self._tls is not None:
+                self._loop.add_reader(bound, self._accept_all, bound)
+            elif address.path:
+                self._servers.append(await self._loop.create_unix_server(self._session, sock=bound, backlog=BACKLOG))
+            else:
+                self._servers.append(await self._loop.create_server(self._session, sock=bound, backlog=BACKLOG))
+
+    def close(self) -> None:
+        """Stops listening. What was accepted and has not said what it is, is closed."""
+        for server in self._servers:
+            server.close()
+        for timer in self._paused:
+            timer.cancel()
+        for bound in self._sockets:
+            if self._tls is not None:
+                self._loop.remove_reader(bound)
+            bound.close()
+        for silent in list(self._waiting):
+            self._forget(silent)
+            silent.close()
+        for task in self._tasks:
+            task.cancel()
+        if self.address.path and self._sockets:
+            with contextlib.suppress(OSError):
+                os.unlink(self.address.path)
+        self._sockets = []
+
+    def _session(self) -> Connection:
+        return self._accept(clock())
+
+    # Binding.
+
+    async def _bind(self, address: Address) -> list[socket.socket]:
+        if address.path:
+            return [_bind_path(address.path)]
+        found = await self._loop.getaddrinfo(
+            address.host or None, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+        bound: list[socket.socket] = []
+        port = address.port
+        try:
+            for family, kind, protocol, _, name in dict.fromkeys(found):
+                one = socket.socket(family, kind, protocol)
+                bound.append(one)
+                one.setblocking(False)
+                one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                if family == socket.AF_INET6:
+                    one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+                one.bind((name[0], port, *name[2:]))
+                one.listen(BACKLOG)
+                port = int(one.getsockname()[1])  # port 0: the same for all
+        except OSError:
+            for one in bound:
+                one.close()
+            raise
+        return bound
+
+    # Accepting with TLS.
+
+    def _accept_all(self, bound: socket.socket) -> None:
+        for _ in range(BACKLOG):
+            try:
+                accepted, _ = bound.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as error:
+                if error.errno in _EXHAUSTED:
+                    self._pause(bound, error)
+                return
+            accepted.setblocking(False)
+            since = clock()
+            self._waiting[accepted] = self._loop.call_later(HANDSHAKE, self._too_long, accepted)
+            self._loop.add_reader(accepted, self._look, accepted, since)
+
+    def _pause(self, bound: socket.socket, error: OSError) -> None:
+        self._turned_away("", f"accepting pauses for {ACCEPT_PAUSE:g} s: {error.strerror}")
+        self._loop.remove_reader(bound)
+        self._paused = [timer for timer in self._paused if timer.when() > self._loop.time()]
+        self._paused.append(self._loop.call_later(ACCEPT_PAUSE, self._loop.add_reader, bound, self._accept_all, bound))
+
+    def _too_long(self, accepted: socket.socket) -> None:
+        self._refuse(accepted, f"nothing was said in {HANDSHAKE:g} s")
+
+    def _refuse(self, accepted: socket.socket, why: str) -> None:
+        self._forget(accepted)
+        self._turned_away(_remote(accepted), why)
+        accepted.close()
+
+    def _forget(self, accepted: socket.socket) -> None:
+        self._waiting.pop(accepted).cancel()
+        self._loop.remove_reader(accepted)
+
+    def _look(self, accepted: socket.socket, since: int) -> None:
+        try:
+            first = accepted.recv(1, socket.MSG_PEEK)
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError as error:
+            self._refuse(accepted, error.strerror or str(error))
+            return
+        if not first:
+            self._refuse(accepted, "closed before anything was said")
+        elif first[0] not in (_TLS_RECORD, MAGIC[0]):
+            self._refuse(accepted, f"the first byte 0x{first[0]:02x} begins no protocol that is served here")
+        else:
+            self._forget(accepted)
+            task = self._loop.create_task(self._hand_over(accepted, since, first[0] == _TLS_RECORD))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _hand_over(self, accepted: socket.socket, since: int, secure: bool) -> None:
+        """Begins the transport of a connection whose first byte is known."""
+        remote = _remote(accepted)
+        left = HANDSHAKE - (clock() - since) / 1e6
+        try:
+            if secure:
+                await self._loop.connect_accepted_socket(
+                    lambda: self._accept(since), accepted, ssl=self._tls, ssl_handshake_timeout=max(left, 0.1)
+                )
+            elif self._allow_cleartext:
+                await self._loop.connect_accepted_socket(lambda: self._accept(since), accepted)
+            else:
+                text = "cleartext is refused on this port: use TLS"
+                self._turned_away(remote, text)
+                await self._loop.connect_accepted_socket(lambda: Declining(self._loop, text), accepted)
+        except (OSError, ssl.SSLError, ssl.CertificateError) as error:
+            self._turned_away(remote, f"the TLS handshake failed: {error}")
+            accepted.close()
+        except asyncio.CancelledError:
+            accepted.close()
+
+
+def _bind_path(path: str) -> socket.socket:
+    """A Unix socket at `path`; the file of a listener that is gone is replaced."""
+    bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    bound.setblocking(False)
+    try:
+        if _is_abandoned(path):
+            os.unlink(path)
+        bound.bind(path)
+        bound.listen(BACKLOG)
+    except OSError:
+        bound.close()
+        raise
+    return bound
+
+
+def _is_abandoned(path: str) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.setblocking(False)
+        try:
+            probe.connect(path)
+        except ConnectionRefusedError:
+            return True
+        except OSError:
+            return False
+    return False
+
+
+def _remote(accepted: socket.socket) -> str:
+    try:
+        return spelled(accepted.getpeername())
+    except OSError:
+        return ""

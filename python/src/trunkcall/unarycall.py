@@ -1,0 +1,175 @@
+"""Unary calls off the quick path of Client.call: metadata, waiting, failures, and the one repetition."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from .codec import Codec
+from .interceptor import Answer
+from .method import Method
+from .opening import Opening
+from .status import StatusError, failure
+from .transport import Connection, clock
+from .wire import Code, Delivery, LimitError, Metadata, OutgoingCall
+
+if TYPE_CHECKING:
+    from .client import Client
+
+LONGEST_PAUSE = 1_000_000  # µs that a refused call waits before it is repeated
+
+
+# A call that was opened elsewhere: with the future that it resolves when it has ended.
+Begun = tuple[OutgoingCall, Connection, asyncio.Future[None]]
+
+
+def early_metadata(out: OutgoingCall) -> Metadata | None:
+    """The metadata that has come ahead of the answer."""
+    return getattr(out, "header", None)
+
+
+class Attempt(Opening):
+    """One attempt to make a unary call."""
+
+    def __init__(
+        self,
+        client: Client,
+        method: Method[Any, Any],
+        data: bytes,
+        codec: Codec,
+        deadline: int,
+        metadata: list[tuple[str, str | bytes]] | None,
+        wait_for_ready: bool,
+    ) -> None:
+        super().__init__(client, deadline)
+        self.method = method
+        self.data = data
+        self.codec = codec
+        self.metadata = metadata or []
+        self.wait_for_ready = wait_for_ready
+        self.answer: Answer | None = None
+        self._number = 1
+        self._future: asyncio.Future[None] | None = None
+
+    # CallEvents.
+
+    def done(self) -> bool:
+        return self._future is None or self._future.done()
+
+    def set_result(self, result: None) -> None:
+        if self._future is not None:
+            self._future.set_result(None)
+
+    # Making it.
+
+    def append(self, connection: Connection) -> OutgoingCall | None:
+        if self._number > 1:
+            try:
+                return self._append(connection, Metadata(self.metadata, attempt=self._number))
+            except LimitError:
+                pass  # there is room for the user's own metadata only
+        return self._append(connection, Metadata(self.metadata) if self.metadata else None)
+
+    def _append(self, connection: Connection, metadata: Metadata | None) -> OutgoingCall | None:
+        return connection.session.open(
+            self.method.wire_name,
+            self.data,
+            self,
+            codec=self.codec.number,
+            metadata=metadata,
+            deadline=self.deadline,
+        )
+
+    def adopt(self, out: OutgoingCall, connection: Connection, future: asyncio.Future[None] | None) -> None:
+        """Goes on with a call that was opened otherwise; `future`: that it resolves, if it has not ended."""
+        self.out, self.connection, self._future = out, connection, future
+
+    def begin_now(self) -> bool:
+        """Opens the call if that can be done without waiting; `invoke` goes on with it. Raises StatusError."""
+        self._future = self.client.loop.create_future()
+        return self.open_now()
+
+    @property
+    def ended(self) -> bool:
+        """Whether the attempt was made and has ended."""
+        return hasattr(self, "out") and self.out.status is not None
+
+    def cancel(self) -> None:
+        """Ends the call with CANCELLED if it is open."""
+        if hasattr(self, "out"):
+            self.out.cancel()
+            self.connection.schedule()
+
+    async def wait(self) -> None:
+        """Waits for the end of a call that was opened; cancels it when the task is cancelled."""
+        try:
+            if self._future is not None:
+                await self._future
+        except asyncio.CancelledError:
+            self.out.cancel()
+            self.out.discard()
+            self.connection.schedule()
+            raise
+
+    async def run(self) -> None:
+        """Opens the call and waits for its end. Raises StatusError if it could not be opened."""
+        self._future = self.client.loop.create_future()
+        await self.open(self.wait_for_ready)
+        await self.wait()
+
+    async def again(self) -> bool:
+        """Whether the call is to be made once more; waits as long as a refusal asks for (status.md 2)."""
+        status = self.out.status
+        if status is None or not status.code:
+            return False
+        if status.delivery is Delivery.REFUSED and status.retry_after:
+            wait = status.retry_after * 1_000
+        elif status.delivery is Delivery.NOT_SENT and status.code is Code.UNAVAILABLE:
+            wait = 0
+        else:
+            return False
+        if status.code is Code.UNAVAILABLE and len(self.client.lines) > 1:
+            wait = 0  # another connection may do
+        if wait > LONGEST_PAUSE or (self.deadline and self.deadline - clock() <= wait) or self.client.closed:
+            return False
+        self._number = 2
+        if wait:
+            await asyncio.sleep(wait / 1e6)
+        return not self.client.closed
+
+    def result(self) -> Any:
+        """The response. Raises StatusError."""
+        out = self.out
+        status = out.status
+        if status is None:
+            raise failure(Code.INTERNAL, "the call has not ended", Delivery.UNKNOWN)
+        trailer = out.metadata.entries if out.metadata is not None else []
+        if self.answer is not None:
+            self._fill(self.answer, trailer)
+        if status.code:
+            raise StatusError.of(status, trailer)
+        taken = out.take_message()
+        message = taken[0] if taken is not None else b""
+        try:
+            return self.method.binding(self.codec).decode_response(message)
+        except Exception as error:
+            text = f"the response is not a valid {self.codec.name} message: {error}"
+            raise failure(Code.INTERNAL, text, Delivery.EXECUTED) from error
+
+    def _fill(self, answer: Answer, trailer: list[tuple[str, str | bytes]]) -> None:
+        early = early_metadata(self.out)
+        answer.header = early.entries if early is not None else []
+        answer.trailer = trailer
+        answer.peer = self.connection.remote
+        answer.server_time = getattr(self.out, "server_time", 0) / 1e6
+
+
+async def invoke(attempt: Attempt) -> Any:
+    """Makes a unary call, or goes on with one that was opened and has ended. Raises StatusError."""
+    if not hasattr(attempt, "out"):
+        await attempt.run()
+    elif not attempt.ended:
+        await attempt.wait()
+    if await attempt.again():
+        await attempt.run()
+    return attempt.result()

@@ -1,0 +1,351 @@
+"""Generated asyncio stubs and servicers on Trunkcall, as their users see them."""
+
+from __future__ import annotations
+
+import asyncio
+import unittest
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import grpc
+import grpc.aio
+from google.protobuf.any_pb2 import Any as AnyMessage
+from google.protobuf.wrappers_pb2 import StringValue
+
+from example.v1 import user_pb2 as pb
+from example.v1 import user_pb2_grpc as stubs
+from trunkcall import Call, Client, Code, Next, Server, StatusError
+from trunkcall.grpcstub import aio
+from trunkcall.grpcstub.conversion import DETAILS_KEY, details_entry
+from trunkcall.wire import Status
+
+ID = pb.GetUserRequest
+USER = pb.GetUserResponse
+
+
+class RichStatus:
+    """What grpc_status.rpc_status.to_status gives."""
+
+    def __init__(self, code: grpc.StatusCode, details: str, *attached: Any) -> None:
+        self.code = code
+        self.details = details
+        packed = []
+        for message in attached:
+            one = AnyMessage()
+            one.Pack(message)
+            packed.append((one.type_url, one.value))
+        status = Status(Code(code.value[0]), details, tuple(packed))
+        self.trailing_metadata = ((DETAILS_KEY, details_entry(status)),)
+
+
+class Users(stubs.UserServiceServicer):
+    """Coroutines and asynchronous generators."""
+
+    def __init__(self) -> None:
+        self.begun = asyncio.Event()
+        self.cancelled = asyncio.Event()
+        self.ended: list[Any] = []
+
+    async def GetUser(self, request: Any, context: Any) -> Any:
+        context.add_done_callback(self.ended.append)
+        if request.user_id == 0:
+            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "no id", (("why", "zero"),))
+        if request.user_id == -1:
+            await context.abort_with_status(
+                RichStatus(grpc.StatusCode.NOT_FOUND, "no such user", StringValue(value="x"))
+            )
+        if request.user_id == -2:
+            context.set_code(grpc.StatusCode.ABORTED)
+            context.set_details("set, not raised")
+            return USER()
+        if request.user_id == -3:
+            self.begun.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                self.cancelled.set()
+        await context.send_initial_metadata((("first", "1"),))
+        context.set_trailing_metadata((("last-bin", b"\0"), ("remaining", str(context.time_remaining() is not None))))
+        name = dict(context.invocation_metadata()).get("name", "")
+        return USER(name=f"{name}{request.user_id}", email=context.peer().partition(":")[0])
+
+    async def ListUsers(self, request: Any, context: Any) -> AsyncIterator[Any]:
+        for number in range(request.count):
+            yield USER(name=str(number))
+        if request.count == 2:
+            await context.abort(grpc.StatusCode.OUT_OF_RANGE, "two")
+
+    async def ImportUsers(self, request_iterator: Any, context: Any) -> Any:
+        return pb.ImportUsersResponse(count=len([user async for user in request_iterator]))
+
+    async def WatchUsers(self, request_iterator: Any, context: Any) -> None:
+        while (request := await context.read()) is not grpc.aio.EOF:
+            await context.write(USER(name=str(request.user_id)))
+
+
+class PlainUsers(stubs.UserServiceServicer):
+    """Plain methods."""
+
+    def GetUser(self, request: Any, context: Any) -> Any:
+        if request.user_id == 0:
+            context.abort(grpc.StatusCode.INVALID_ARGUMENT, "no id")
+        context.send_initial_metadata((("first", "1"),))
+        return USER(name=str(request.user_id))
+
+    def ListUsers(self, request: Any, context: Any) -> Iterator[Any]:
+        for number in range(request.count):
+            yield USER(name=str(number))
+
+    def ImportUsers(self, request_iterator: Any, context: Any) -> Any:
+        return pb.ImportUsersResponse(count=sum(1 for _ in request_iterator))
+
+    def WatchUsers(self, request_iterator: Any, context: Any) -> Iterator[Any]:
+        for request in request_iterator:
+            yield USER(name=str(request.user_id))
+
+
+class Case(unittest.IsolatedAsyncioTestCase):
+    async def stub(self, servicer: Any, **options: Any) -> Any:
+        self.server = Server()
+        stubs.add_UserServiceServicer_to_server(servicer, aio.Server(self.server))
+        self.addAsyncCleanup(self.server.close)
+        self.native = Client(await self.server.listen("127.0.0.1:0"), **options)
+        self.addAsyncCleanup(self.native.close)
+        return stubs.UserServiceStub(aio.Channel(self.native))
+
+    async def fails(self, work: Any, code: grpc.StatusCode) -> grpc.aio.AioRpcError:
+        with self.assertRaises(grpc.aio.AioRpcError) as caught:
+            await work
+        self.assertEqual(caught.exception.code(), code, caught.exception)
+        return caught.exception
+
+
+class UnaryCalls(Case):
+    async def test_answer_metadata_code_and_details(self) -> None:
+        users = Users()
+        stub = await self.stub(users)
+        call = stub.GetUser(ID(user_id=7), metadata=(("name", "user-"),), timeout=20)
+        self.assertFalse(call.done())
+        self.assertEqual((await call).name, "user-7")
+        self.assertEqual((await call).email, "ipv4")  # awaited twice, answered once
+        self.assertEqual(list(await call.initial_metadata()), [("first", "1")])
+        self.assertEqual(list(await call.trailing_metadata()), [("last-bin", b"\0"), ("remaining", "True")])
+        self.assertEqual((await call.code(), await call.details()), (grpc.StatusCode.OK, ""))
+        self.assertTrue(call.done())
+        self.assertFalse(call.cancelled())
+        self.assertEqual(len(users.ended), 1)
+
+    async def test_metadata_of_the_answer_on_a_warm_connection(self) -> None:
+        stub = await self.stub(Users())
+        await self.native.connect()
+        call = stub.GetUser(ID(user_id=7))
+        await call
+        self.assertEqual(list(await call.initial_metadata()), [("first", "1")])
+        self.assertEqual(len(await call.trailing_metadata()), 2)
+        call = stub.GetUser(ID(user_id=7))
+        self.assertEqual(list(await call.initial_metadata()), [("first", "1")])
+        self.assertEqual((await call).name, "7")
+        await self.fails(stub.GetUser(ID()), grpc.StatusCode.INVALID_ARGUMENT)
+
+    async def test_what_is_asked_before_the_call_is_awaited(self) -> None:
+        stub = await self.stub(Users())
+        call = stub.GetUser(ID(user_id=7))
+        self.assertEqual(await call.code(), grpc.StatusCode.OK)
+        self.assertEqual((await call).name, "7")
+        seen: list[Any] = []
+        call = stub.GetUser(ID(user_id=8))
+        call.add_done_callback(seen.append)
+        await call
+        self.assertEqual(seen, [call])
+
+    async def test_many_at_once(self) -> None:
+        stub = await self.stub(Users())
+        answers = await asyncio.gather(*(stub.GetUser(ID(user_id=n)) for n in range(1, 500)))
+        self.assertEqual([user.name for user in answers], [str(n) for n in range(1, 500)])
+
+    async def test_abort(self) -> None:
+        stub = await self.stub(Users())
+        error: Any = await self.fails(stub.GetUser(ID()), grpc.StatusCode.INVALID_ARGUMENT)
+        self.assertEqual(error.details(), "no id")
+        self.assertEqual(list(error.trailing_metadata()), [("why", "zero")])
+        self.assertEqual(error.delivery, "executed")
+        self.assertIsInstance(error.__cause__, StatusError)
+
+    async def test_a_rich_status_arrives_as_such(self) -> None:
+        stub = await self.stub(Users())
+        error: Any = await self.fails(stub.GetUser(ID(user_id=-1)), grpc.StatusCode.NOT_FOUND)
+        detail = StringValue()
+        self.assertTrue(error.__cause__.details[0].Unpack(detail))
+        self.assertEqual(detail.value, "x")
+        ((key, value),) = error.trailing_metadata()
+        self.assertEqual(key, DETAILS_KEY)
+        self.assertIn(b"no such user", value)
+
+    async def test_a_code_that_was_set_ends_the_call(self) -> None:
+        stub = await self.stub(Users())
+        error = await self.fails(stub.GetUser(ID(user_id=-2)), grpc.StatusCode.ABORTED)
+        self.assertEqual(error.details(), "set, not raised")
+
+    async def test_a_method_that_was_not_written_is_unimplemented(self) -> None:
+        stub = await self.stub(stubs.UserServiceServicer())
+        await self.fails(stub.GetUser(ID()), grpc.StatusCode.UNIMPLEMENTED)
+
+    async def test_a_deadline(self) -> None:
+        users = Users()
+        stub = await self.stub(users)
+        await self.fails(stub.GetUser(ID(user_id=-3), timeout=0.05), grpc.StatusCode.DEADLINE_EXCEEDED)
+        await users.cancelled.wait()
+
+    async def test_cancel(self) -> None:
+        users = Users()
+        stub = await self.stub(users)
+        await self.native.connect()
+        call = stub.GetUser(ID(user_id=-3))
+        waiting = asyncio.ensure_future(call)
+        await users.begun.wait()
+        self.assertTrue(call.cancel())
+        with self.assertRaises(asyncio.CancelledError):
+            await waiting
+        self.assertTrue(call.cancelled())
+        self.assertEqual(await call.code(), grpc.StatusCode.CANCELLED)
+        await users.cancelled.wait()
+        self.assertFalse(call.cancel())
+
+    async def test_cancelling_the_task_that_waits(self) -> None:
+        users = Users()
+        stub = await self.stub(users)
+        waiting = asyncio.ensure_future(stub.GetUser(ID(user_id=-3)))
+        await users.begun.wait()
+        waiting.cancel()
+        with self.assertRaises(asyncio.CancelledError):
+            await waiting
+        await users.cancelled.wait()
+
+    async def test_no_server(self) -> None:
+        stub = await self.stub(Users())
+        await self.server.close()
+        error: Any = await self.fails(stub.GetUser(ID()), grpc.StatusCode.UNAVAILABLE)
+        self.assertEqual(error.delivery, "not_sent")
+
+    async def test_a_call_that_is_never_awaited_is_made_all_the_same(self) -> None:
+        users = Users()
+        stub = await self.stub(users)
+        await self.native.connect()
+        stub.GetUser(ID(user_id=-3))
+        async with asyncio.timeout(10):
+            await users.begun.wait()
+
+    async def test_interceptors_of_the_client_run(self) -> None:
+        async def add(call: Call, proceed: Next) -> Any:
+            call.metadata.append(("name", "added-"))
+            return await proceed(call)
+
+        stub = await self.stub(Users(), interceptors=[add])
+        call = stub.GetUser(ID(user_id=7))
+        self.assertEqual((await call).name, "added-7")
+        self.assertEqual(list(await call.initial_metadata()), [("first", "1")])
+        await self.fails(stub.GetUser(ID()), grpc.StatusCode.INVALID_ARGUMENT)
+
+
+class Streams(Case):
+    async def test_many_answers(self) -> None:
+        stub = await self.stub(Users())
+        call = stub.ListUsers(pb.ListUsersRequest(count=3))
+        self.assertEqual([user.name async for user in call], ["0", "1", "2"])
+        self.assertEqual(await call.code(), grpc.StatusCode.OK)
+        call = stub.ListUsers(pb.ListUsersRequest(count=1))
+        self.assertEqual((await call.read()).name, "0")
+        self.assertIs(await call.read(), grpc.aio.EOF)
+
+    async def test_answers_before_a_failure(self) -> None:
+        stub = await self.stub(Users())
+        call = stub.ListUsers(pb.ListUsersRequest(count=2))
+        self.assertEqual([(await call.read()).name for _ in range(2)], ["0", "1"])
+        await self.fails(call.read(), grpc.StatusCode.OUT_OF_RANGE)
+        self.assertEqual(await call.details(), "two")
+
+    async def test_many_requests_of_every_shape(self) -> None:
+        async def given() -> AsyncIterator[Any]:
+            for _ in range(3):
+                yield USER()
+
+        stub = await self.stub(Users())
+        self.assertEqual((await stub.ImportUsers(given())).count, 3)
+        self.assertEqual((await stub.ImportUsers(iter([USER()] * 4))).count, 4)
+        self.assertEqual((await stub.ImportUsers(request_iterator=[USER()])).count, 1)
+        call = stub.ImportUsers()
+        await call.write(USER())
+        await call.done_writing()
+        self.assertEqual((await call).count, 1)
+        self.assertEqual(await call.code(), grpc.StatusCode.OK)
+
+    async def test_both_ways(self) -> None:
+        stub = await self.stub(Users())
+        call = stub.WatchUsers()
+        for number in (4, 5):
+            await call.write(ID(user_id=number))
+            self.assertEqual((await call.read()).name, str(number))
+        await call.done_writing()
+        self.assertIs(await call.read(), grpc.aio.EOF)
+        answers = [user.name async for user in stub.WatchUsers(iter([ID(user_id=6)]))]
+        self.assertEqual(answers, ["6"])
+
+    async def test_cancel(self) -> None:
+        stub = await self.stub(Users())
+        call = stub.WatchUsers()
+        ended = asyncio.Event()
+        call.add_done_callback(lambda _: ended.set())
+        await call.write(ID(user_id=1))
+        await call.read()
+        self.assertTrue(call.cancel())
+        with self.assertRaises(asyncio.CancelledError):
+            await call.read()
+        self.assertTrue(call.cancelled())
+        await ended.wait()
+
+    async def test_a_request_iterator_that_fails_cancels_the_call(self) -> None:
+        def given() -> Iterator[Any]:
+            yield USER()
+            raise ValueError("broken")
+
+        stub = await self.stub(Users())
+        with self.assertLogs("trunkcall", "ERROR"), self.assertRaises(asyncio.CancelledError):
+            await stub.ImportUsers(given())
+
+
+class PlainServicers(Case):
+    async def test_every_kind(self) -> None:
+        stub = await self.stub(PlainUsers())
+        call = stub.GetUser(ID(user_id=7))
+        self.assertEqual((await call).name, "7")
+        self.assertEqual(list(await call.initial_metadata()), [("first", "1")])
+        await self.fails(stub.GetUser(ID()), grpc.StatusCode.INVALID_ARGUMENT)
+        listed = [user.name async for user in stub.ListUsers(pb.ListUsersRequest(count=3))]
+        self.assertEqual(listed, ["0", "1", "2"])
+        self.assertEqual((await stub.ImportUsers(iter([USER()] * 3))).count, 3)
+        watched = [user.name async for user in stub.WatchUsers(iter([ID(user_id=1), ID(user_id=2)]))]
+        self.assertEqual(watched, ["1", "2"])
+
+
+class Channels(Case):
+    async def test_its_state(self) -> None:
+        await self.stub(Users())
+        async with aio.Channel(self.native) as channel:
+            self.assertIs(channel.get_state(), grpc.ChannelConnectivity.IDLE)
+            await channel.channel_ready()
+            self.assertIs(channel.get_state(), grpc.ChannelConnectivity.READY)
+            changed = asyncio.create_task(channel.wait_for_state_change(grpc.ChannelConnectivity.READY))
+            await asyncio.sleep(0)
+            await self.server.close()
+            await changed
+        await self.native.close()
+        self.assertIs(channel.get_state(), grpc.ChannelConnectivity.SHUTDOWN)
+
+    async def test_credentials_of_a_call_are_not_dropped_in_silence(self) -> None:
+        stub = await self.stub(Users())
+        with self.assertRaisesRegex(ValueError, "credentials"):
+            stub.GetUser(ID(), credentials=grpc.access_token_call_credentials("x"))
+
+
+if __name__ == "__main__":
+    unittest.main()

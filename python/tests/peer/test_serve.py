@@ -1,0 +1,96 @@
+"""The serve command: where it listens, and how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import tempfile
+from pathlib import Path
+from unittest import IsolatedAsyncioTestCase
+
+import trunkcall
+from example.v1.user_pb2 import GetUserRequest, GetUserResponse
+
+from .programs import PYTHON, USER_7, USERS, Outcome, ProgramTest, Served, run, run_unheard
+
+WATCH_USERS = trunkcall.bidi_stream("/trunkcall.example.v1.UserService/WatchUsers", GetUserRequest, GetUserResponse)
+
+
+def get_user_7(target: str, *flags: str) -> Outcome:
+    return run(PYTHON, "call", "--target", target, USERS + "GetUser", '{"userId":7}', *flags)
+
+
+class Listening(ProgramTest):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = str(Path(folder.name) / "s")
+
+    def test_on_a_free_port(self) -> None:
+        served = self.serve(PYTHON)
+        self.assertNotEqual(served.address.rpartition(":")[2], "0")
+        self.assertEqual(get_user_7(served.address), Outcome(USER_7))
+        self.assertEqual(served.stop(), Outcome(""))
+
+    def test_on_a_unix_socket_too(self) -> None:
+        served = self.serve(PYTHON, "--listen", "127.0.0.1:0", "--unix", self.path)
+        for address in (served.address, f"unix:{self.path}"):
+            self.assertEqual(get_user_7(address), Outcome(USER_7))
+        self.assertRegex(served.stop().stderr, rf"^time=\S+ level=INFO msg=listening address=unix:{self.path}\n$")
+
+    def test_on_a_unix_socket_only(self) -> None:
+        served = self.serve(PYTHON, "--unix", self.path)
+        self.assertEqual(served.address, f"unix:{self.path}")
+        self.assertEqual(get_user_7(served.address), Outcome(USER_7))
+        self.assertEqual(served.stop(), Outcome(""))
+        self.assertFalse(Path(self.path).exists())
+
+    def test_on_uvloop(self) -> None:
+        served = self.serve(PYTHON, "--listen", "127.0.0.1:0", "--uvloop")
+        self.assertEqual(get_user_7(served.address, "--uvloop"), Outcome(USER_7))
+
+    def test_it_fails_if_it_cannot_say_where(self) -> None:
+        done = run_unheard(PYTHON, "serve", "--listen", "127.0.0.1:0")
+        self.assertEqual((done.status, done.stderr.count("\n")), (1, 1), done.stderr)
+        self.assertIn("No space left", done.stderr)
+
+
+class Ending(ProgramTest, IsolatedAsyncioTestCase):
+    """What a signal does to a server with a call that is running."""
+
+    async def watch(self, served: Served) -> trunkcall.ClientStream[GetUserRequest, GetUserResponse]:
+        """A call that is running, as an exchange of messages has shown."""
+        client = await self.enterAsyncContext(trunkcall.Client(served.address))
+        stream = client.open(WATCH_USERS, timeout=60)
+        await self.exchange(stream)
+        return stream
+
+    async def exchange(self, stream: trunkcall.ClientStream[GetUserRequest, GetUserResponse]) -> None:
+        await stream.send(GetUserRequest(user_id=7))
+        answer = await stream.receive()
+        self.assertEqual(answer and answer.name, "user-7")
+
+    async def test_a_signal_drains(self) -> None:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            with self.subTest(number):
+                served = self.serve(PYTHON)
+                stream = await self.watch(served)
+                await asyncio.to_thread(served.signal, number)
+                await asyncio.to_thread(served.wait_log, "calls that still run", "calls=1")
+                await self.exchange(stream)
+                await stream.half_close()
+                self.assertIsNone(await stream.receive())
+                self.assertEqual((await asyncio.to_thread(served.end)).status, 0)
+
+    async def test_a_second_signal_ends_it_at_once(self) -> None:
+        served = self.serve(PYTHON)
+        stream = await self.watch(served)
+        await asyncio.to_thread(served.signal)
+        served.process.send_signal(signal.SIGTERM)
+        with self.assertRaises(trunkcall.StatusError) as caught:
+            await stream.receive()
+        self.assertEqual(caught.exception.code, trunkcall.Code.UNAVAILABLE)
+        self.assertEqual(caught.exception.delivery, trunkcall.Delivery.UNKNOWN)
+        ended = await asyncio.to_thread(served.end)
+        self.assertEqual(ended.status, 1)
+        self.assertIn("a second signal came", ended.stderr)

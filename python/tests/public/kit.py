@@ -1,0 +1,131 @@
+"""A server and a client of it, for tests of the public package."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import unittest
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+from trunkcall import (
+    RAW,
+    Client,
+    ClientStream,
+    Code,
+    Delivery,
+    Handler,
+    Server,
+    ServerCall,
+    StatusError,
+    bidi_stream,
+    client_stream,
+    server_stream,
+    unary,
+)
+
+ECHO = unary("/test.Service/Echo", bytes, bytes)
+OTHER = unary("/test.Service/Other", bytes, bytes)
+COUNT = server_stream("/test.Service/Count", bytes, bytes)
+JOIN = client_stream("/test.Service/Join", bytes, bytes)
+TWICE = bidi_stream("/test.Service/Twice", bytes, bytes)
+
+PATIENCE = 10.0  # seconds after which a test that waits has failed
+
+
+async def echo(request: bytes, call: ServerCall) -> bytes:
+    return request
+
+
+async def count(request: bytes, call: ServerCall) -> AsyncIterator[bytes]:
+    for number in range(int(request)):
+        yield str(number).encode()
+
+
+async def join(requests: AsyncIterator[bytes], call: ServerCall) -> bytes:
+    return b",".join([request async for request in requests])
+
+
+async def twice(requests: AsyncIterator[bytes], call: ServerCall) -> AsyncIterator[bytes]:
+    async for request in requests:
+        yield request * 2
+
+
+HANDLERS = (COUNT.handler(count), JOIN.handler(join), TWICE.handler(twice))
+
+
+class Gate:
+    """A handler that says when it has begun and waits until it is let on."""
+
+    def __init__(self) -> None:
+        self.begun = asyncio.Event()
+        self.open = asyncio.Event()
+        self.cancelled = asyncio.Event()
+        self.runs = 0
+
+    async def __call__(self, request: bytes, call: ServerCall) -> bytes:
+        self.runs += 1
+        self.begun.set()
+        try:
+            await self.open.wait()
+        except asyncio.CancelledError:
+            self.cancelled.set()
+            raise
+        return request
+
+
+class Case(unittest.IsolatedAsyncioTestCase):
+    """Serves on loopback. What a test has opened is closed behind it."""
+
+    async def serve(self, *handlers: Handler, where: str = "127.0.0.1:0", **options: Any) -> tuple[Server, str]:
+        server = Server(**options)
+        server.register(*(handlers or (ECHO.handler(echo), *HANDLERS)))
+        self.addAsyncCleanup(server.close)
+        return server, await server.listen(where)
+
+    def client(self, target: str, **options: Any) -> Client:
+        client = Client(target, **{"codec": RAW, **options})
+        self.addAsyncCleanup(client.close)
+        return client
+
+    async def pair(self, *handlers: Handler, **options: Any) -> tuple[Server, Client]:
+        server, address = await self.serve(*handlers, **options)
+        return server, self.client(address)
+
+    async def fails(self, work: Awaitable[Any], code: Code, delivery: Delivery = Delivery.EXECUTED) -> StatusError:
+        with self.assertRaises(StatusError) as caught:
+            async with asyncio.timeout(PATIENCE):
+                await work
+        self.assertEqual((caught.exception.code, caught.exception.delivery), (code, delivery), str(caught.exception))
+        return caught.exception
+
+
+async def eventually(condition: Callable[[], bool]) -> None:
+    """Lets the loop turn until the condition holds."""
+    async with asyncio.timeout(PATIENCE):
+        while not condition():  # noqa: ASYNC110
+            await asyncio.sleep(0.001)
+
+
+async def all_of(stream: ClientStream[Any, bytes]) -> list[bytes]:
+    return [message async for message in stream]
+
+
+@contextlib.asynccontextmanager
+async def black_hole() -> AsyncIterator[str]:
+    """A listener that takes connections and says nothing; gives its address."""
+    held: list[asyncio.StreamWriter] = []
+
+    def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        held.append(writer)
+
+    listening = await asyncio.start_server(accept, "127.0.0.1", 0)
+    try:
+        host, port = listening.sockets[0].getsockname()[:2]
+        yield f"{host}:{port}"
+    finally:
+        listening.close()
+        for writer in held:
+            writer.close()
+            with contextlib.suppress(OSError):
+                await writer.wait_closed()

@@ -1,0 +1,216 @@
+"""TCP, Unix sockets, TLS: what is served where, and what is turned away. Also on another event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import ssl
+import tempfile
+import unittest
+from pathlib import Path
+
+import uvloop
+
+from tests.peer.certificates import Authority
+from tests.public.kit import COUNT, ECHO, JOIN, Case, Gate, all_of, eventually
+from trunkcall import Code, Delivery, client_tls, server_tls
+from trunkcall.transport import parse_address, parse_target
+from trunkcall.wire import PREFACE_SIZE, not_served
+
+
+class Addresses(unittest.TestCase):
+    def test_what_is_understood(self) -> None:
+        for text in ("127.0.0.1:80", "[::1]:80", "unix:/run/x", "example.com:0"):
+            self.assertEqual(str(parse_address(text)), text)
+        self.assertEqual([str(part) for part in parse_target("a:1, unix:b")], ["a:1", "unix:b"])
+
+    def test_what_is_not(self) -> None:
+        for text in ("", "host", "host:", "host:x", "::1:80", "host:65536", "unix:", "host:-1"):
+            with self.assertRaises(ValueError, msg=text):
+                parse_address(text)
+
+
+class Transports(Case):
+    """On asyncio's own loop; see OtherLoop."""
+
+    folder: Path
+    authority: Authority
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        kept = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(kept.cleanup)
+        cls.folder = Path(kept.name)
+        cls.authority = Authority(cls.folder)
+
+    def server_tls(self, mutual: bool = False) -> ssl.SSLContext:
+        own = self.authority.server("127.0.0.1")
+        return server_tls(own.cert, own.key, self.authority.file if mutual else None)
+
+    def client_tls(self, mutual: bool = False) -> ssl.SSLContext:
+        if not mutual:
+            return client_tls(self.authority.file)
+        own = self.authority.client()
+        return client_tls(self.authority.file, own.cert, own.key)
+
+    async def works(self, target: str, **options: object) -> None:
+        client = self.client(target, **options)
+        message = os.urandom(1_000_000)
+        self.assertEqual(await client.call(ECHO, message, timeout=20), message)
+        self.assertEqual(await all_of(client.open(COUNT, b"2")), [b"0", b"1"])
+        stream = client.open(JOIN)
+        await stream.send(b"a")
+        self.assertEqual(await stream.response(), b"a")
+        await client.close()
+
+    async def test_all_is_written_to_a_peer_that_reads_late_and_answers_nothing(self) -> None:
+        size, calls = 200_000, 30  # several pieces each, within their windows: no credit is needed
+        read = asyncio.Event()
+        go_on = asyncio.Event()
+
+        async def late(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await go_on.wait()
+            await reader.readexactly(size * calls)
+            read.set()
+            await reader.read()
+            writer.close()
+
+        listening = await asyncio.start_server(late, "127.0.0.1", 0)
+        self.addCleanup(listening.close)
+        host, port = listening.sockets[0].getsockname()[:2]
+        client = self.client(f"{host}:{port}")
+        tasks = [asyncio.create_task(client.call(ECHO, bytes(size))) for _ in range(calls)]
+        await eventually(lambda: any(one.connection.session.caller.open == calls for one in client.live))
+        go_on.set()
+        async with asyncio.timeout(10):
+            await read.wait()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def test_tcp(self) -> None:
+        server, address = await self.serve()
+        self.assertEqual(address, f"127.0.0.1:{server.port}")
+        await self.works(address)
+        self.assertTrue(await server.stop(10))
+
+    async def test_a_name_is_listened_on_and_dialled(self) -> None:
+        _, address = await self.serve(where="localhost:0")
+        await self.works(address)
+
+    async def test_unix(self) -> None:
+        path = self.folder / "socket"
+        for _ in range(2):  # the file of the first is gone or replaced
+            server, address = await self.serve(where=f"unix:{path}")
+            await self.works(address)
+            self.assertTrue(await server.stop(10))
+        self.assertFalse(path.exists())
+
+    async def test_the_file_of_a_listener_that_crashed_is_replaced_a_living_ones_is_not(self) -> None:
+        path = self.folder / "left"
+        with socket.socket(socket.AF_UNIX) as crashed:
+            crashed.bind(str(path))
+        _, address = await self.serve(where=f"unix:{path}")
+        with self.assertLogs("trunkcall", "ERROR"), self.assertRaises(OSError):
+            await self.serve(where=address)
+        await self.works(address)
+
+    async def test_several_listeners_of_one_server(self) -> None:
+        server, first = await self.serve()
+        second = await server.listen("127.0.0.1:0")
+        third = await server.listen(f"unix:{self.folder / 'third'}")
+        self.assertEqual(server.addresses, [first, second, third])
+        for address in server.addresses:
+            await self.works(address)
+
+    async def test_tls(self) -> None:
+        server, address = await self.serve(tls=self.server_tls())
+        await self.works(address, tls=self.client_tls())
+        self.assertTrue(await server.stop(10))
+
+    async def test_tls_drains(self) -> None:
+        gate = Gate()
+        server, address = await self.serve(ECHO.handler(gate), tls=self.server_tls())
+        client = self.client(address, tls=self.client_tls())
+        task = asyncio.create_task(client.call(ECHO, b"x"))
+        await gate.begun.wait()
+        stopping = asyncio.create_task(server.stop(10))
+        await eventually(lambda: client.pick() is None)
+        gate.open.set()
+        self.assertEqual(await task, b"x")
+        self.assertTrue(await stopping)
+
+    async def test_mutual_tls(self) -> None:
+        _, address = await self.serve(tls=self.server_tls(mutual=True))
+        await self.works(address, tls=self.client_tls(mutual=True))
+        stranger = self.client(address, tls=self.client_tls())
+        with self.assertRaises(Exception):  # noqa: B017
+            await stranger.call(ECHO, b"", timeout=5)
+
+    async def test_a_certificate_of_another_authority_is_named(self) -> None:
+        elsewhere = self.folder / "another"
+        elsewhere.mkdir(exist_ok=True)
+        other = Authority(elsewhere, "another")
+        _, address = await self.serve(tls=self.server_tls())
+        client = self.client(address, tls=client_tls(other.file))
+        error = await self.fails(client.call(ECHO, b""), Code.UNAVAILABLE, Delivery.NOT_SENT)
+        self.assertIn("certificate verify failed", error.message)
+
+    async def test_cleartext_on_a_tls_port_is_not_served(self) -> None:
+        _, address = await self.serve(tls=self.server_tls())
+        client = self.client(address)
+        error = await self.fails(client.call(ECHO, b""), Code.UNAVAILABLE, Delivery.REFUSED)
+        self.assertIn("TLS", error.message)
+        self.assertEqual(error.retry_after, 0)
+        self.assertGreater(client.lines[0].failures, 0)  # so that the next attempt waits
+
+    async def test_cleartext_beside_tls_where_it_is_allowed(self) -> None:
+        _, address = await self.serve(tls=self.server_tls(), allow_cleartext=True)
+        await self.works(address)
+        await self.works(address, tls=self.client_tls())
+
+    async def test_what_begins_no_protocol_is_closed_at_once(self) -> None:
+        for options in ({}, {"tls": self.server_tls()}):
+            _, address = await self.serve(**options)  # type: ignore[arg-type]
+            port = parse_address(address).port
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(b"GET / HTTP/1.1\r\n\r\n")
+            async with asyncio.timeout(5):
+                with_reset = await _rest(reader)
+            self.assertEqual(with_reset, b"")
+            writer.close()
+
+    async def test_a_native_client_split_at_every_byte_is_told_that_it_is_not_served(self) -> None:
+        _, address = await self.serve(tls=self.server_tls())
+        reader, writer = await asyncio.open_connection("127.0.0.1", parse_address(address).port)
+        preface = not_served("")[:PREFACE_SIZE]
+        for at in range(len(preface)):
+            writer.write(preface[at : at + 1])
+            await asyncio.sleep(0)
+        async with asyncio.timeout(5):
+            answer = await _rest(reader)
+        self.assertEqual(answer, not_served("cleartext is refused on this port: use TLS"))
+        writer.close()
+
+
+class OtherLoop(Transports):
+    """The same on uvloop, whose transports are not asyncio's."""
+
+    def _setupAsyncioRunner(self) -> None:  # 3.11 and 3.12 have no loop_factory of their own
+        runner = asyncio.Runner(debug=True, loop_factory=uvloop.new_event_loop)
+        self._asyncioRunner = runner
+
+    async def test_it_is_the_other_loop(self) -> None:
+        self.assertIsInstance(asyncio.get_running_loop(), uvloop.Loop)
+
+
+async def _rest(reader: asyncio.StreamReader) -> bytes:
+    try:
+        return await reader.read()
+    except ConnectionResetError:
+        return b""
+
+
+if __name__ == "__main__":
+    unittest.main()
