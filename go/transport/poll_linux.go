@@ -42,7 +42,7 @@ func poll(c *Conn, fd int) *polled {
 	if err != nil {
 		return nil
 	}
-	p := &polled{fd: copied, file: os.NewFile(uintptr(copied), "socket")} //nolint:gosec // a descriptor fits
+	p := &polled{fd: copied, file: os.NewFile(uintptr(copied), "socket")}
 	if p.poller = nextPoller(); p.poller == nil || !p.poller.add(c, p.fd) {
 		_ = p.file.Close()
 		return nil
@@ -65,8 +65,8 @@ func nextPoller() *poller {
 	if err != nil {
 		return nil
 	}
-	_ = syscall.SetNonblock(fd, true)                           // else os.File would not have the scheduler wait for it
-	p = &poller{fd: fd, file: os.NewFile(uintptr(fd), "epoll")} //nolint:gosec // a descriptor fits
+	_ = syscall.SetNonblock(fd, true) // else os.File would not have the scheduler wait for it
+	p = &poller{fd: fd, file: os.NewFile(uintptr(fd), "epoll")}
 	if p.raw, err = p.file.SyscallConn(); err != nil || p.file.SetReadDeadline(time.Time{}) != nil {
 		_ = p.file.Close() // the scheduler cannot wait for it
 		return nil
@@ -91,7 +91,7 @@ func (p *poller) add(c *Conn, fd int) bool {
 		go p.loop(p.turn)
 	}
 	p.mu.Unlock()
-	event := syscall.EpollEvent{Events: syscall.EPOLLIN, Fd: int32(fd)} //nolint:gosec // a descriptor fits
+	event := syscall.EpollEvent{Events: syscall.EPOLLIN, Fd: int32(fd)}
 	if syscall.EpollCtl(p.fd, syscall.EPOLL_CTL_ADD, fd, &event) == nil {
 		return true
 	}

@@ -31,7 +31,7 @@ func TestAPolledConnectionOutlivesTheLackOfDescriptors(t *testing.T) {
 	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &low); err != nil {
 		t.Fatal(err)
 	}
-	defer syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit) //nolint:errcheck // it was so before
+	defer syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit)
 	stall := make(chan struct{})
 	stalled := make(chan struct{})
 	go func() {

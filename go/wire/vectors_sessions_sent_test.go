@@ -91,7 +91,6 @@ type underway struct {
 	message []byte
 	total   int
 	cost    int
-	started bool
 }
 
 type sentReader struct {

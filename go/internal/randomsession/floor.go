@@ -13,7 +13,7 @@ import (
 // The floor above a session, as wire.Events has it, and what it does once the
 // input was read.
 
-func owner(st *wire.Stream) *call { return st.Owner.(*call) }
+func owner(st *wire.Stream) *call { return st.Owner.(*call) } //nolint:forcetypeassert // this program sets nothing else
 
 // Accept implements wire.Events.
 func (s *side) Accept(in *wire.Incoming) (*wire.Stream, *wire.Refusal) {

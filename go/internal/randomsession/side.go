@@ -48,7 +48,7 @@ type side struct {
 // to be written.
 func (s *side) round(now int64, phase byte, input []byte) []byte {
 	s.now = now
-	s.random = rand.New(rand.NewPCG(s.Seed, uint64(s.turn)))
+	s.random = rand.New(rand.NewPCG(s.Seed, uint64(s.turn))) //nolint:gosec // it must be repeatable
 	s.session.Advance(now)
 	s.tick()
 	if s.Reader != nil && s.Initiator {
