@@ -30,7 +30,6 @@ func (c *Conn) crowdedLocked() bool {
 // polled is the socket of a connection that a poller waits for. Its counts change under the connection's lock.
 type polled struct {
 	fd     int
-	file   *os.File // owns fd
 	poller *poller
 	users  int // who reads or writes just now
 	gone   bool
@@ -69,7 +68,7 @@ func (p *polled) doneLocked() {
 
 func (p *polled) closeIfFreeLocked() {
 	if p.gone && p.users == 0 {
-		_ = p.file.Close()
+		closeDescriptor(p.fd)
 	}
 }
 
@@ -87,7 +86,7 @@ func (c *Conn) unpollLocked() error {
 	if p == nil {
 		return nil
 	}
-	socket, err := net.FileConn(p.file) // a copy
+	socket, err := ownSocket(p.fd)
 	if err != nil {
 		return err
 	}
@@ -100,6 +99,18 @@ func (c *Conn) unpollLocked() error {
 		go c.config.Pool.run(c)
 	}
 	return nil
+}
+
+// ownSocket makes a connection of package net for the same socket. A file that held fd itself would have the scheduler
+// wait for every input as well, which costs more than polling gains.
+func ownSocket(fd int) (net.Conn, error) {
+	copied, err := copyDescriptor(fd)
+	if err != nil {
+		return nil, err
+	}
+	file := os.NewFile(uintptr(copied), "socket")
+	defer file.Close() //nolint:errcheck // it is another copy
+	return net.FileConn(file)
 }
 
 // closeSocketLocked closes the socket at once.

@@ -42,9 +42,9 @@ func poll(c *Conn, fd int) *polled {
 	if err != nil {
 		return nil
 	}
-	p := &polled{fd: copied, file: os.NewFile(uintptr(copied), "socket")}
+	p := &polled{fd: copied}
 	if p.poller = nextPoller(); p.poller == nil || !p.poller.add(c, p.fd) {
-		_ = p.file.Close()
+		closeDescriptor(p.fd)
 		return nil
 	}
 	return p
@@ -196,3 +196,5 @@ func copyDescriptor(fd int) (int, error) {
 	}
 	return int(copied), nil
 }
+
+func closeDescriptor(fd int) { _ = syscall.Close(fd) }

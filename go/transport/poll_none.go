@@ -2,6 +2,8 @@
 
 package transport
 
+import "errors"
+
 // Elsewhere each connection has a goroutine that waits for it.
 const canPoll = false
 
@@ -12,3 +14,7 @@ func poll(*Conn, int) *polled { return nil }
 func (p *poller) remove(int) {}
 
 func (p *poller) replace() {}
+
+func copyDescriptor(int) (int, error) { return -1, errors.ErrUnsupported }
+
+func closeDescriptor(int) {}
