@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/trunkcall/trunkcall/go"
+	"github.com/trunkcall/trunkcall/go/peer/benchmsg"
 	"github.com/trunkcall/trunkcall/go/peer/load"
 )
 
@@ -56,6 +57,7 @@ func (p program) parseServe(args []string) (*serveOptions, error) {
 	fs.StringVar(&o.clientCA, "tls-client-ca", "", "have clients show a certificate that one in this `file` has signed")
 	fs.BoolVar(&o.allowCleartext, "allow-cleartext", false, "take connections without TLS too")
 	fs.StringVar(&o.codec, "codec", load.CodecFast, "`name` of the codec: "+choice(codecs))
+	benchmsg.SlowFlag(fs)
 	fs.BoolVar(&o.inline, "inline", false, "run handlers on the goroutine that reads")
 	others, err := p.parse(fs, serveHelp, args)
 	switch {

@@ -48,6 +48,7 @@ func protocol(codec string) thrift.TProtocolFactory {
 type handler struct{}
 
 func (handler) Say(_ context.Context, message *benchthrift.BenchmarkMessage) (*benchthrift.BenchmarkMessage, error) {
+	benchmsg.Work()
 	message.Field1, message.Field2 = benchmsg.AnswerText, benchmsg.AnswerNumber
 	return message, nil
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/trunkcall/trunkcall/go/peer/benchmsg"
 	"github.com/trunkcall/trunkcall/go/peer/load"
 )
 
@@ -110,6 +111,7 @@ func (p Peer) serve(args []string) error {
 	options := ServeOptions{}
 	fs.StringVar(&options.Codec, "codec", p.Codecs[0], "codec, one of "+strings.Join(p.Codecs, ", "))
 	p.settings(fs, &options.Tuned, &options.NoDelay)
+	benchmsg.SlowFlag(fs)
 	fs.StringVar(&options.TLSCert, "tls-cert", "", "certificate `file`")
 	fs.StringVar(&options.TLSKey, "tls-key", "", "key `file`")
 	_ = fs.Parse(args) // exits on errors
