@@ -129,11 +129,10 @@ func (c *Client) Secure() bool { return c.options.tls != nil }
 // Invoke calls a unary method by its name and fills in response. Typed methods
 // (Unary) do the same. The error is a *Status.
 func (c *Client) Invoke(ctx context.Context, method string, request, response any, options ...CallOption) error {
-	return c.invoke(ctx, unaryTarget(method), request, response, options)
+	return c.invoke(ctx, unaryTarget(method), request, response, gather(options))
 }
 
-func (c *Client) invoke(ctx context.Context, t *target, request, response any, options []CallOption) error {
-	o := gather(options)
+func (c *Client) invoke(ctx context.Context, t *target, request, response any, o *callOptions) error {
 	if len(c.options.interceptors) == 0 {
 		if s := c.unary(ctx, t, request, response, outgoing(ctx), o); s != nil {
 			return s

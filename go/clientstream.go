@@ -13,11 +13,10 @@ import (
 // (ServerStream, ClientStream, Bidi) do the same. The call must be received to
 // its end, or ctx cancelled.
 func (c *Client) NewStream(ctx context.Context, method string, kind Kind, options ...CallOption) (Stream, error) {
-	return c.open(ctx, newTarget(method, kind), options)
+	return c.open(ctx, newTarget(method, kind), gather(options))
 }
 
-func (c *Client) open(ctx context.Context, t *target, options []CallOption) (Stream, error) {
-	o := gather(options)
+func (c *Client) open(ctx context.Context, t *target, o *callOptions) (Stream, error) {
 	if len(c.options.interceptors) == 0 {
 		s, err := c.openStream(ctx, outgoing(ctx), t, o)
 		if err != nil {

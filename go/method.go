@@ -16,9 +16,9 @@ func Unary[Req, Resp any](name string) UnaryMethod[Req, Resp] {
 }
 
 // Call calls the method and waits for its answer. The error is a *Status.
-func (m UnaryMethod[Req, Resp]) Call(ctx context.Context, c *Client, request *Req, options ...CallOption) (*Resp, error) {
+func (m UnaryMethod[Req, Resp]) Call(ctx context.Context, c Caller, request *Req, options ...CallOption) (*Resp, error) {
 	response := new(Resp)
-	if err := c.invoke(ctx, m.target, request, response, options); err != nil {
+	if err := c.invoke(ctx, m.target, request, response, gather(options)); err != nil {
 		return nil, err
 	}
 	return response, nil
@@ -76,8 +76,8 @@ func ServerStream[Req, Resp any](name string) ServerStreamMethod[Req, Resp] {
 
 // Call sends the request; the responses are received from what it returns.
 // The call must be received to its end, or its context cancelled.
-func (m ServerStreamMethod[Req, Resp]) Call(ctx context.Context, c *Client, request *Req, options ...CallOption) (*Receiver[Resp], error) {
-	s, err := c.open(ctx, m.target, options)
+func (m ServerStreamMethod[Req, Resp]) Call(ctx context.Context, c Caller, request *Req, options ...CallOption) (*Receiver[Resp], error) {
+	s, err := c.open(ctx, m.target, gather(options))
 	if err != nil {
 		return nil, err
 	}
@@ -111,8 +111,8 @@ func ClientStream[Req, Resp any](name string) ClientStreamMethod[Req, Resp] {
 }
 
 // Open begins a call.
-func (m ClientStreamMethod[Req, Resp]) Open(ctx context.Context, c *Client, options ...CallOption) (*RequestStream[Req, Resp], error) {
-	s, err := c.open(ctx, m.target, options)
+func (m ClientStreamMethod[Req, Resp]) Open(ctx context.Context, c Caller, options ...CallOption) (*RequestStream[Req, Resp], error) {
+	s, err := c.open(ctx, m.target, gather(options))
 	if err != nil {
 		return nil, err
 	}
@@ -147,8 +147,8 @@ func Bidi[Req, Resp any](name string) BidiMethod[Req, Resp] {
 
 // Open begins a call. It must be received to its end, or its context
 // cancelled.
-func (m BidiMethod[Req, Resp]) Open(ctx context.Context, c *Client, options ...CallOption) (*BidiStream[Req, Resp], error) {
-	s, err := c.open(ctx, m.target, options)
+func (m BidiMethod[Req, Resp]) Open(ctx context.Context, c Caller, options ...CallOption) (*BidiStream[Req, Resp], error) {
+	s, err := c.open(ctx, m.target, gather(options))
 	if err != nil {
 		return nil, err
 	}
