@@ -24,7 +24,9 @@ func Trailer(m *Metadata) CallOption { return callOption(func(o *callOptions) { 
 // ServedBy has the other end of a unary call stored.
 func ServedBy(p *Peer) CallOption { return callOption(func(o *callOptions) { o.peer = p }) }
 
-// CallCodec has the call use another codec than the client's.
+// CallCodec has the call use another codec than the client's. One with a number
+// of 8 to 15 has to be among the client's codecs (WithCodecs), which the server was
+// told of.
 func CallCodec(codec Codec) CallOption { return callOption(func(o *callOptions) { o.codec = codec }) }
 
 // WaitForReady has the call wait for a connection until its context ends,

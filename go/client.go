@@ -191,9 +191,9 @@ func (c *Client) unary(ctx context.Context, t *target, request, response any, m 
 func (c *Client) attempt(
 	ctx context.Context, call *unaryCall, t *target, request, response any, m Metadata, o *callOptions, own *wire.Own,
 ) (s *Status, again bool) {
-	codec := c.options.codec
-	if o.codec != nil {
-		codec = o.codec
+	codec, s := c.options.codecOf(o)
+	if s != nil {
+		return s, false
 	}
 	buf, err := codec.Append(call.Buf[:0], request)
 	if err != nil {
@@ -291,6 +291,11 @@ func (c *Client) start(ctx context.Context, call *transport.Call, line uint32, o
 		var s *Status
 		if !promised {
 			if conn, s = c.pick(ctx, line, o); s != nil {
+				return s
+			}
+		}
+		if !promised && out.Codec >= firstNamedCodec {
+			if s := c.options.unknownToPeer(conn, out.Codec); s != nil {
 				return s
 			}
 		}
@@ -406,6 +411,8 @@ func (c *Client) dialled(ctx context.Context, l *line, o *callOptions) (*connect
 		switch {
 		case err == nil:
 			return conn, nil
+		case c.options.fault != nil:
+			return nil, notSent(&Status{Code: FailedPrecondition, Message: err.Error(), cause: err})
 		case ctx.Err() != nil:
 			s := notSent(StatusOf(ctx.Err()))
 			s.Message = err.Error()

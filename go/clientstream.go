@@ -51,10 +51,11 @@ type ClientStreamCall struct {
 }
 
 func (c *Client) openStream(ctx context.Context, m Metadata, t *target, o *callOptions) (*ClientStreamCall, error) {
-	s := &ClientStreamCall{ctx: ctx, call: transport.NewCall(false), codec: c.options.codec, limit: o}
-	if o.codec != nil {
-		s.codec = o.codec
+	codec, fault := c.options.codecOf(o)
+	if fault != nil {
+		return nil, fault
 	}
+	s := &ClientStreamCall{ctx: ctx, call: transport.NewCall(false), codec: codec, limit: o}
 	out := wire.Outgoing{Method: t.wire, Codec: s.codec.Number(), Metadata: m}
 	if status := c.start(ctx, s.call, c.next.Add(1), &out, o); status != nil {
 		return nil, status

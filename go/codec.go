@@ -9,20 +9,19 @@ import (
 // Codec turns messages into bytes and back. Implementations are used by many
 // goroutines at once.
 type Codec interface {
-	// Name is the codec's name, for settings and error messages.
+	// Name is the codec's name, for settings and error messages. By it, and not
+	// by its number, a user's own codec is found at the other side: the two may
+	// number it differently.
 	Name() string
 	// Number is the codec's number on the wire (spec/protocol.md): 0 raw,
 	// 1 Protobuf, 2 JSON, 3 MessagePack, 4 Cap'n Proto, 8 to 15 the user's own.
 	Number() uint8
 	// Append appends the message's encoding to dst.
 	Append(dst []byte, message any) ([]byte, error)
-	// Decode fills message. It must not keep data, which is used again.
+	// Decode fills message. It must not keep data, which is used again: a codec
+	// whose messages are views of the encoded bytes copies them first.
 	Decode(data []byte, message any) error
 }
-
-// firstNamedCodec is the least number of a user's own codec. What it means, each
-// side says by name (spec/protocol.md, section 3.8).
-const firstNamedCodec = 8
 
 // Protobuf is the default codec. Messages with the methods that
 // protoc-gen-go-vtproto generates are encoded and decoded by those, all others

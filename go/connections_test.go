@@ -398,22 +398,3 @@ func TestAWrappedSocketIsNotBypassed(t *testing.T) {
 		return seen.read.Load() >= 10000 && seen.written.Load() >= 10000
 	})
 }
-
-// renamed is Protobuf by another name and number.
-type renamed struct {
-	trunkcall.Codec
-	number uint8
-	name   string
-}
-
-func (c renamed) Number() uint8 { return c.number }
-func (c renamed) Name() string  { return c.name }
-
-func TestAUsersOwnCodecIsKnownByItsName(t *testing.T) {
-	own := trunkcall.WithCodec(renamed{trunkcall.Protobuf, 9, "acme"})
-	_, target := serve(t, serverOptions{own}, standard()...)
-	mustEcho(t, dial(t, target, own), "x")
-	mustEcho(t, dial(t, target, trunkcall.WithCodec(renamed{trunkcall.Protobuf, 12, "acme"})), "same name, other number")
-	_, err := echo.Call(soon(t), dial(t, target, trunkcall.WithCodec(renamed{trunkcall.Protobuf, 9, "other"})), text("x"))
-	wantsText(t, wants(t, err, trunkcall.Unimplemented, trunkcall.Refused).Message, "other")
-}

@@ -55,8 +55,8 @@ func (c rawCodec) Decode(b []byte, m any) error {
 
 func TestACodecThatTheServerDoesNotKnowIsRefused(t *testing.T) {
 	_, c := join(t)
-	_, err := echo.Call(soon(t), c, text("x"), trunkcall.CallCodec(rawCodec{}))
-	wantsText(t, wants(t, err, trunkcall.Unimplemented, trunkcall.Refused).Message, "codec 0", "protobuf")
+	_, err := echo.Call(soon(t), c, text("x"), trunkcall.CallCodec(renamed{trunkcall.Protobuf, 4, "capnp"}))
+	wantsText(t, wants(t, err, trunkcall.Unimplemented, trunkcall.Refused).Message, "codec 4", "1 (protobuf)", "0 (raw)")
 }
 
 func TestAnotherCodecServesBothEnds(t *testing.T) {

@@ -63,6 +63,9 @@ func (l *line) connection(ctx context.Context) (*connection, error) {
 	if conn := l.current.Load(); conn != nil {
 		return conn, nil
 	}
+	if err := l.client.options.fault; err != nil {
+		return nil, err
+	}
 	l.mu.Lock()
 	if conn := l.current.Load(); conn != nil {
 		l.mu.Unlock()
@@ -167,7 +170,7 @@ func (l *line) retire(conn *connection) {
 
 // reopen tries in the background until there is a connection again.
 func (l *line) reopen() {
-	if l.reopening.Load() || !l.reopening.CompareAndSwap(false, true) {
+	if l.client.options.fault != nil || l.reopening.Load() || !l.reopening.CompareAndSwap(false, true) {
 		return
 	}
 	c := l.client

@@ -46,7 +46,10 @@ func (l Limits) settings() wire.Settings {
 type common struct {
 	limits            Limits
 	interceptors      []Interceptor
-	codec             Codec
+	codec             Codec   // of calls, unless they say otherwise
+	given             []Codec // by options
+	codecs            codecTable
+	fault             error // in the options; told by the first thing that can fail
 	logger            *slog.Logger
 	keepaliveInterval time.Duration
 	keepaliveTimeout  time.Duration
@@ -109,9 +112,23 @@ func WithInterceptors(interceptors ...Interceptor) Option {
 	return option(func(c *common) { c.interceptors = append(c.interceptors, interceptors...) })
 }
 
-// WithCodec sets the codec of a client's calls, or the one that a server uses
-// for calls with that codec's number. The default is Protobuf.
-func WithCodec(codec Codec) Option { return option(func(c *common) { c.codec = codec }) }
+// WithCodec sets the codec of a client's calls, and has calls in it accepted.
+// The default is Protobuf.
+//
+// Protobuf and Raw are accepted without being asked for; a codec given
+// here or to WithCodecs takes the place of the one with its number, as
+// ProtobufStock does that of Protobuf. Two given ones with different names and one
+// number are a mistake that every Connect, call, Register and Listen returns.
+func WithCodec(codec Codec) Option {
+	return option(func(c *common) { c.codec, c.given = codec, append(c.given, codec) })
+}
+
+// WithCodecs has calls in these codecs accepted besides, and lets a client's
+// calls be in them by CallCodec. A codec of one's own, with a number of 8 to 15, is
+// announced to the peer by its name when a connection begins, and the peer knows it by that.
+func WithCodecs(codecs ...Codec) Option {
+	return option(func(c *common) { c.given = append(c.given, codecs...) })
+}
 
 // WithLogger has connection events and refusals logged. The default is not to.
 // The logger's handler must not call the Client or Server, and should not block.
@@ -155,11 +172,9 @@ func WithRunningHandlers(n int) ServerOption {
 func (c *common) transport(handler transport.Handler, pool *transport.Pool) *transport.Config {
 	local := c.limits.settings()
 	local.KeepaliveInterval = uint32(min(c.keepaliveInterval.Milliseconds(), 1<<32-1))
-	if n := c.codec.Number(); n >= firstNamedCodec {
-		local.Codecs = map[uint8]string{n: c.codec.Name()}
-	}
+	local.Codecs = c.codecs.names()
 	return &transport.Config{
-		Handler: handler, Pool: pool, Local: local, MaxWindow: cmp.Or(c.limits.MaxWindow, DefaultMaxWindow),
+		Handler: handler, Pool: pool, Local: local, Codecs: c.codecs.String(), MaxWindow: cmp.Or(c.limits.MaxWindow, DefaultMaxWindow),
 		KeepaliveInterval: c.keepaliveInterval, KeepaliveTimeout: c.keepaliveTimeout, PollFrom: pollFrom,
 	}
 }
@@ -167,8 +182,10 @@ func (c *common) transport(handler transport.Handler, pool *transport.Pool) *tra
 // pollFrom is 0, the default, but in tests.
 var pollFrom int
 
-// sane puts right what no peer could live with.
+// sane puts right what no peer could live with, and remembers what nobody can
+// put right.
 func (c *common) sane(interval time.Duration) {
+	c.codecs, c.fault = newCodecTable(c.given)
 	if c.keepaliveInterval < 0 {
 		c.keepaliveInterval = interval
 	}

@@ -38,7 +38,6 @@ type Server struct {
 	options serverOptions
 	config  *transport.Config
 	pool    *transport.Pool
-	codecs  [16]Codec
 	running atomic.Int64 // handlers, and calls accepted to become one
 
 	mu          sync.Mutex
@@ -68,7 +67,6 @@ func NewServer(options ...ServerOption) *Server {
 		s.options.tls = s.options.tls.Clone()
 		s.options.tls.NextProtos = []string{transport.ALPN}
 	}
-	s.codecs[s.options.codec.Number()&15] = s.options.codec
 	s.config = s.options.transport(serverConnections{s}, s.pool)
 	return s
 }
@@ -76,6 +74,9 @@ func NewServer(options ...ServerOption) *Server {
 // Register adds handlers. It fails on a name that is malformed or taken; the
 // handlers before that one stay. Methods may be added while the server runs.
 func (s *Server) Register(handlers ...Handler) error {
+	if s.options.fault != nil {
+		return s.options.fault
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, h := range handlers {
@@ -125,6 +126,9 @@ var ErrServerStopped = errors.New("trunkcall: the server has been stopped")
 // Listen opens a listener on where, HOST:PORT (port 0 for any free one),
 // unix:PATH or mem:NAME, and serves it. It returns the listener's address.
 func (s *Server) Listen(where string) (net.Addr, error) {
+	if s.options.fault != nil {
+		return nil, s.options.fault
+	}
 	l, err := transport.Listen(where)
 	if err != nil {
 		s.options.log(slog.LevelError, "listen failed", "address", where, "error", err)
@@ -139,6 +143,9 @@ func (s *Server) Listen(where string) (net.Addr, error) {
 
 // Serve serves a listener in the background; the server closes it.
 func (s *Server) Serve(socket net.Listener) error {
+	if s.options.fault != nil {
+		return s.options.fault
+	}
 	l := &transport.Listener{
 		Socket: socket, TLS: s.options.tls, AllowClear: s.options.allowClear,
 		Native: s.connected,
@@ -318,9 +325,9 @@ func (s serverConnections) Accept(_ *transport.Conn, in *wire.Incoming) (*transp
 	if h == nil {
 		return nil, &wire.Refusal{Code: Unimplemented, Message: fmt.Sprintf("method %s is not served here", in.Method.Name)}
 	}
-	codec := s.codecs[in.Codec&15]
-	if codec == nil {
-		return nil, &wire.Refusal{Code: Unimplemented, Message: fmt.Sprintf("codec %d is not known here, only %s", in.Codec, s.codecNames())}
+	codec, refusal := s.options.codecs.of(in)
+	if refusal != nil {
+		return nil, refusal
 	}
 	if in.Compression != 0 {
 		return nil, &wire.Refusal{Code: Unimplemented, Message: fmt.Sprintf("compression %d is not known here, only none", in.Compression)}
@@ -341,16 +348,6 @@ func (s serverConnections) Accept(_ *transport.Conn, in *wire.Incoming) (*transp
 		call.context.deadline = transport.TimeOf(in.Deadline)
 	}
 	return &call.stream, nil
-}
-
-func (s *Server) codecNames() string {
-	names := ""
-	for n, c := range s.codecs {
-		if c != nil {
-			names += fmt.Sprintf(" %d (%s)", n, c.Name())
-		}
-	}
-	return names[1:]
 }
 
 func (s serverConnections) Dropped(*transport.Stream) { s.running.Add(-1) }

@@ -37,6 +37,7 @@ type Config struct {
 	Handler           Handler
 	Pool              *Pool
 	Local             wire.Settings
+	Codecs            string        // that the handler knows, for people
 	KeepaliveInterval time.Duration // without input before a PING; 0: none
 	KeepaliveTimeout  time.Duration // after the PING before the peer is given up
 	PollFrom          int           // connections in the process above which idle ones are polled; 0: the default, <0: always
@@ -132,6 +133,7 @@ func NewConn(config *Config, socket net.Conn, acceptor bool, prefix []byte, owne
 	c.session = wire.NewSession((*events)(c), wire.Options{
 		Acceptor:          acceptor,
 		Local:             config.Local,
+		Codecs:            config.Codecs,
 		KeepaliveInterval: int64(config.KeepaliveInterval),
 		KeepaliveTimeout:  int64(config.KeepaliveTimeout),
 		MaxWindow:         max(config.MaxWindow, config.Local.Window),

@@ -1,5 +1,7 @@
 package wire
 
+import "strconv"
+
 // receiveCall tracks or refuses a call that the peer opens.
 func (s *Session) receiveCall(h *Header, body []byte) *Error {
 	var binding *Binding
@@ -150,7 +152,11 @@ func (s *Session) codecOf(theirs uint8) (uint8, *Error) {
 			return number, nil
 		}
 	}
-	return 0, violation(ErrCodec, "codec %d (%q) is not known here", theirs, name)
+	text := "codec " + utoa(uint32(theirs)) + " (" + strconv.Quote(name) + ") is not known here"
+	if s.options.Codecs != "" {
+		text += ", only " + s.options.Codecs
+	}
+	return 0, &Error{Class: ErrCodec, Text: text}
 }
 
 // sameCodec reports whether a message's codec is that of its call.

@@ -24,8 +24,9 @@ const (
 type Options struct {
 	Acceptor          bool // this side accepted the connection
 	Local             Settings
-	KeepaliveInterval int64 // nanoseconds without input before a PING; 0: none
-	KeepaliveTimeout  int64 // nanoseconds after it before the peer is given up
+	Codecs            string // that the floor above knows, for the text of refusals
+	KeepaliveInterval int64  // nanoseconds without input before a PING; 0: none
+	KeepaliveTimeout  int64  // nanoseconds after it before the peer is given up
 	// MaxWindow is what the window of a stream that moves fast may grow to; 0:
 	// windows stay as they begin.
 	MaxWindow uint32

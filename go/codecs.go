@@ -1,0 +1,143 @@
+package trunkcall
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/trunkcall/trunkcall/go/wire"
+)
+
+// builtinCodecs are accepted without being asked for. One that the user gives
+// takes the place of the one with its number.
+var builtinCodecs = []Codec{
+	Protobuf,
+	Raw,
+}
+
+// What codec numbers mean (spec/protocol.md, section 3.8).
+const (
+	firstReservedCodec = 5
+	// firstNamedCodec is the least number of a user's own codec. What it means,
+	// each side says by name.
+	firstNamedCodec = 8
+	codecNumbers    = 16
+	maxCodecName    = 255 // bytes
+)
+
+// codecTable is what one side encodes and decodes, by the numbers that it uses.
+type codecTable [codecNumbers]Codec
+
+// newCodecTable joins the built-in codecs with those that the user gave. Of two
+// with one number and name, the later counts.
+func newCodecTable(given []Codec) (t codecTable, err error) {
+	for _, c := range builtinCodecs {
+		t[c.Number()] = c
+	}
+	var taken codecTable
+	for _, c := range given {
+		if err := checkCodec(c); err != nil {
+			return t, err
+		}
+		n := c.Number()
+		if other := taken[n]; other != nil && other.Name() != c.Name() {
+			return t, fmt.Errorf("trunkcall: the codecs %q and %q both have number %d", other.Name(), c.Name(), n)
+		}
+		taken[n], t[n] = c, c
+	}
+	return t, nil
+}
+
+// checkCodec tells what is wrong with a codec in itself.
+func checkCodec(c Codec) error {
+	if c == nil {
+		return fmt.Errorf("trunkcall: a codec is nil")
+	}
+	switch n, name := c.Number(), c.Name(); {
+	case n >= codecNumbers:
+		return fmt.Errorf("trunkcall: the codec %q has number %d: want %d to %d for one's own", name, n, firstNamedCodec, codecNumbers-1)
+	case n >= firstReservedCodec && n < firstNamedCodec:
+		return fmt.Errorf("trunkcall: the codec %q has number %d, which is reserved: want %d to %d for one's own", name, n, firstNamedCodec, codecNumbers-1)
+	case n >= firstNamedCodec && (name == "" || len(name) > maxCodecName || !utf8.ValidString(name)):
+		return fmt.Errorf("trunkcall: the codec with number %d has the name %q: want 1 to %d bytes of text", n, name, maxCodecName)
+	}
+	return nil
+}
+
+// names is what the settings say of one's own codecs.
+func (t *codecTable) names() map[uint8]string {
+	var names map[uint8]string
+	for n, c := range t[firstNamedCodec:] {
+		if c != nil {
+			if names == nil {
+				names = map[uint8]string{}
+			}
+			names[uint8(firstNamedCodec+n)] = c.Name()
+		}
+	}
+	return names
+}
+
+// String lists the codecs for people: "0 (raw), 1 (protobuf)".
+func (t *codecTable) String() string {
+	var all []string
+	for n, c := range t {
+		if c != nil {
+			all = append(all, fmt.Sprintf("%d (%s)", n, c.Name()))
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+// of returns the codec of a call that a peer opens, nil with a refusal that
+// names those known.
+func (t *codecTable) of(in *wire.Incoming) (Codec, *wire.Refusal) {
+	codec := t[in.Codec&(codecNumbers-1)]
+	if codec == nil {
+		return nil, &wire.Refusal{Code: Unimplemented, Message: fmt.Sprintf("codec %d is not known here, only %v", in.Codec, t)}
+	}
+	return codec, nil
+}
+
+// codecOf returns the codec of one call, or why it cannot be used.
+func (c *common) codecOf(o *callOptions) (Codec, *Status) {
+	if o.codec == nil {
+		return c.codec, nil
+	}
+	return c.chosen(o)
+}
+
+func (c *common) chosen(o *callOptions) (Codec, *Status) {
+	if err := checkCodec(o.codec); err != nil {
+		return nil, notSent(Errorf(InvalidArgument, "%v", err))
+	}
+	n := o.codec.Number()
+	if known := c.codecs[n]; n >= firstNamedCodec && (known == nil || known.Name() != o.codec.Name()) {
+		return nil, notSent(Errorf(Unimplemented,
+			"the codec %d (%s) was not announced to the server, only %v: give it to WithCodecs", n, o.codec.Name(), &c.codecs))
+	}
+	return o.codec, nil
+}
+
+// unknownToPeer is the failure of a call in one's own codec on a connection
+// whose peer has said that it lacks it, else nil. Of a peer that has said nothing
+// yet nobody can know; it answers for itself.
+func (c *common) unknownToPeer(conn *connection, number uint8) *Status {
+	if !conn.Greeted() {
+		return nil
+	}
+	name := c.codecs[number].Name()
+	theirs := conn.PeerLimits().Codecs
+	var all []string
+	for _, known := range theirs {
+		if known == name {
+			return nil
+		}
+		all = append(all, known)
+	}
+	listed := "no codec of its own"
+	if len(all) > 0 {
+		listed = "only " + strings.Join(all, ", ")
+	}
+	return notSent(Errorf(Unimplemented, "the server does not know the codec %q, it lists %s", name, listed))
+}

@@ -1,0 +1,151 @@
+package trunkcall_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/trunkcall/trunkcall/go"
+	"github.com/trunkcall/trunkcall/go/internal/rawframe"
+	"github.com/trunkcall/trunkcall/go/wire"
+)
+
+// renamed is Protobuf by another name and number.
+type renamed struct {
+	trunkcall.Codec
+	number uint8
+	name   string
+}
+
+func (c renamed) Number() uint8 { return c.number }
+func (c renamed) Name() string  { return c.name }
+
+func named(number uint8, name string) trunkcall.Codec {
+	return renamed{trunkcall.Protobuf, number, name}
+}
+
+func TestAUsersOwnCodecIsKnownByItsName(t *testing.T) {
+	own := trunkcall.WithCodec(named(9, "acme"))
+	_, target := serve(t, serverOptions{own}, standard()...)
+	mustEcho(t, dial(t, target, own), "x")
+	mustEcho(t, dial(t, target, trunkcall.WithCodec(named(12, "acme"))), "same name, other number")
+	c := dial(t, target, trunkcall.WithCodecs(named(12, "acme")))
+	if _, err := echo.Call(soon(t), c, text("x"), trunkcall.CallCodec(named(12, "acme"))); err != nil {
+		t.Error("for one call:", err)
+	}
+}
+
+func TestACodecThatTheServerDoesNotListIsNotSent(t *testing.T) {
+	_, target := serve(t, serverOptions{trunkcall.WithCodecs(named(9, "acme"))}, standard()...)
+	c := dial(t, target, trunkcall.WithCodec(named(9, "other")))
+	_, err := echo.Call(soon(t), c, text("x"))
+	wantsText(t, wants(t, err, trunkcall.Unimplemented, trunkcall.NotSent).Message, "other", "acme")
+	_, err = chat.Open(soon(t), c)
+	wantsText(t, wants(t, err, trunkcall.Unimplemented, trunkcall.NotSent).Message, "other", "acme")
+}
+
+func TestACodecThatTheServerWasNotToldOfIsNotSent(t *testing.T) {
+	_, target := serve(t, serverOptions{trunkcall.WithCodecs(named(9, "acme"))}, standard()...)
+	_, err := echo.Call(soon(t), dial(t, target), text("x"), trunkcall.CallCodec(named(9, "acme")))
+	wantsText(t, wants(t, err, trunkcall.Unimplemented, trunkcall.NotSent).Message, "acme", "WithCodecs")
+}
+
+func TestACodecNamedByThePeerAloneIsRefused(t *testing.T) {
+	_, target := serve(t, serverOptions{trunkcall.WithCodecs(named(9, "acme"))}, standard()...)
+	p := rawframe.Dial(t, target)
+	p.Greet(func(preface *wire.Preface) { preface.Settings.Codecs = map[uint8]string{9: "other", 10: "acme"} })
+	for generation, codec := range []uint8{9, 10} {
+		h := rawframe.CallHeader(1, uint16(generation+1), 1, wire.FlagMsg|wire.FlagEnd)
+		h.Codec = codec
+		p.Send(rawframe.Define(uint16(generation+1), "/test.Service/Echo"), rawframe.Bytes(h))
+		f, code, message := p.AwaitResult(h.Stream)
+		switch codec {
+		case 9:
+			if code != trunkcall.Unimplemented || f.Flags&wire.FlagRefused == 0 {
+				t.Errorf("%v, flags %#x", code, f.Flags)
+			}
+			wantsText(t, message, "other", "1 (protobuf)", "9 (acme)")
+		case 10: // by its name, and answered in the server's own number
+			if code != trunkcall.OK || f.Codec != 9 {
+				t.Errorf("%v %s, codec %d", code, message, f.Codec)
+			}
+		}
+	}
+}
+
+func TestCodecsThatCannotBeAreTold(t *testing.T) {
+	for _, wrong := range []struct {
+		name   string
+		codecs []trunkcall.Codec
+		says   []string
+	}{
+		{"two of one number", []trunkcall.Codec{named(9, "acme"), named(9, "other")}, []string{"acme", "other", "9"}},
+		{"reserved number", []trunkcall.Codec{named(6, "acme")}, []string{"acme", "6", "reserved"}},
+		{"number too large", []trunkcall.Codec{named(16, "acme")}, []string{"acme", "16"}},
+		{"no name", []trunkcall.Codec{named(8, "")}, []string{"8"}},
+		{"name too long", []trunkcall.Codec{named(8, strings.Repeat("n", 256))}, []string{"255"}},
+		{"name that is no text", []trunkcall.Codec{named(8, "\xff")}, []string{"xff"}},
+		{"nil", []trunkcall.Codec{nil}, []string{"nil"}},
+	} {
+		t.Run(wrong.name, func(t *testing.T) {
+			s := trunkcall.NewServer(trunkcall.WithCodecs(wrong.codecs...))
+			defer s.Close()
+			err := s.Register(standard()...)
+			if err == nil {
+				t.Fatal("the server does not mind")
+			}
+			wantsText(t, err.Error(), wrong.says...)
+			if _, err := s.Listen("127.0.0.1:0"); err == nil {
+				t.Error("the server listens")
+			}
+			_, target := serve(t, nil, standard()...)
+			c := trunkcall.NewClient(target, trunkcall.WithCodecs(wrong.codecs...), trunkcall.WithConnections(2))
+			defer c.Close()
+			if err := c.Connect(soon(t)); err == nil {
+				t.Error("the client connects")
+			}
+			_, err = echo.Call(soon(t), c, text("x"), trunkcall.WaitForReady())
+			wantsText(t, wants(t, err, trunkcall.FailedPrecondition, trunkcall.NotSent).Message, wrong.says...)
+		})
+	}
+	_, c := join(t)
+	_, err := echo.Call(soon(t), c, text("x"), trunkcall.CallCodec(named(16, "acme")))
+	wantsText(t, wants(t, err, trunkcall.InvalidArgument, trunkcall.NotSent).Message, "acme", "16")
+}
+
+func TestRawMessagesAreBytes(t *testing.T) {
+	bytesEcho := trunkcall.Unary[[]byte, []byte]("/test.Service/Bytes")
+	_, target := serve(t, nil, append(standard(), bytesEcho.Handler(func(_ context.Context, in *[]byte) (*[]byte, error) {
+		return in, nil
+	}))...)
+	c := dial(t, target, trunkcall.WithCodec(trunkcall.Raw))
+	for _, want := range []string{"", "as they are", strings.Repeat("long ", 50_000)} {
+		in := []byte(want)
+		out, err := bytesEcho.Call(soon(t), c, &in)
+		if err != nil || string(*out) != want {
+			t.Fatalf("%d bytes: %v", len(want), err)
+		}
+		var again []byte
+		if err := c.Invoke(soon(t), "/test.Service/Bytes", in, &again); err != nil || string(again) != want {
+			t.Fatalf("%d bytes by name: %v", len(want), err)
+		}
+	}
+	for _, message := range []any{text("x"), "x", (*[]byte)(nil), nil} {
+		err := c.Invoke(soon(t), "/test.Service/Bytes", message, &[]byte{})
+		wantsText(t, wants(t, err, trunkcall.Internal, trunkcall.NotSent).Message, "[]byte")
+	}
+	err := c.Invoke(soon(t), "/test.Service/Bytes", []byte("x"), new(string))
+	wantsText(t, wants(t, err, trunkcall.Internal, trunkcall.Executed).Message, "*[]byte", "*string")
+}
+
+func TestRawBytesBelongToWhoReceivedThem(t *testing.T) {
+	data := []byte("first")
+	kept := make([]byte, 0, 16)
+	if err := trunkcall.Raw.Decode(data, &kept); err != nil {
+		t.Fatal(err)
+	}
+	copy(data, "other")
+	if string(kept) != "first" || cap(kept) != 16 {
+		t.Errorf("%q, cap %d", kept, cap(kept))
+	}
+}
