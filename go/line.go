@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"math/rand/v2"
+	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -35,10 +36,12 @@ type line struct {
 	reopening atomic.Bool // a goroutine tries until there is one
 
 	mu       sync.Mutex
-	failures int       // attempts in a row that failed
-	last     error     // why the last one did
-	nextTry  time.Time // not before then
-	attempt  *attempt  // the one that is under way
+	failures int           // attempts in a row that failed
+	last     error         // why the last one did
+	nextTry  time.Time     // not before then
+	spread   time.Duration // by which the next attempt is put off, once
+	reopened bool          // there was a connection before
+	attempt  *attempt      // the one that is under way
 }
 
 // attempt is a dial that several calls may wait for.
@@ -55,6 +58,10 @@ type connection struct {
 	began time.Time
 	ready chan struct{} // closed when the server's preface has come, or the end
 	once  sync.Once
+
+	// Guarded by the line's lock.
+	taken bool // it was the line's, so that its end is the line's affair
+	away  bool // it is over or going away
 }
 
 // connection returns the current connection or waits for one to be opened.
@@ -94,56 +101,100 @@ func (l *line) connection(ctx context.Context) (*connection, error) {
 	}
 }
 
+// dial makes an attempt: it tries the addresses of the target in turn.
 func (l *line) dial(a *attempt) {
 	c := l.client
 	defer c.closed.Done()
-	socket, err := transport.Dial(c.done, c.target, c.options.tls)
-	defer func() {
-		if a.conn != nil {
-			l.dialled(a.conn)
-		}
-	}()
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	defer close(a.done)
+	spread := l.spread
+	l.spread = 0
+	l.mu.Unlock()
+	sleep(c.done, spread)
+	err := transport.Dial(c.done, c.target, c.options.tls, func(ctx context.Context, socket net.Conn, several bool) error {
+		conn, err := l.join(ctx, socket, several)
+		a.conn = conn
+		return err
+	})
+	l.mu.Lock()
 	l.attempt = nil
-	if err == nil && !c.begin() {
-		_ = socket.Close()
-		err = ErrClientClosed
-	}
 	if err != nil {
 		l.failedLocked(err)
 		a.err = fmt.Errorf("cannot reach %w", err)
 		l.last = a.err
-		return
+	}
+	l.mu.Unlock()
+	close(a.done)
+	if a.conn != nil && c.done.Err() != nil {
+		a.conn.Shut(ErrClientClosed) // Close may not have seen it
+	}
+}
+
+// join begins a connection on a socket and makes it the line's. Where there is
+// another address to turn to, and on every connection but a line's first, that
+// waits for the server's greeting: what is sent to one that accepts and says
+// nothing might have been run.
+func (l *line) join(ctx context.Context, socket net.Conn, several bool) (*connection, error) {
+	c := l.client
+	if !c.begin() {
+		_ = socket.Close()
+		return nil, ErrClientClosed
 	}
 	conn := &connection{line: l, began: time.Now(), ready: make(chan struct{})}
+	l.mu.Lock()
 	// From here on it may be reported as going away, under its lock, which then
 	// waits for the line's: nothing here may want it.
 	conn.Conn = transport.NewConn(c.config, socket, false, nil, conn)
 	c.mu.Lock()
 	c.live[conn] = struct{}{}
 	c.mu.Unlock()
-	a.conn = conn
-	l.current.Store(conn)
-	c.options.log(slog.LevelDebug, "connected", "remote", conn.Remote())
-}
-
-// dialled looks after what may have happened to a connection before it was the
-// line's.
-func (l *line) dialled(conn *connection) {
-	if l.client.done.Err() != nil {
-		conn.Shut(ErrClientClosed) // Close may not have seen it
-	} else if conn.Err() != nil {
-		l.retire(conn)
+	wait := several || l.reopened
+	if !wait {
+		l.takeLocked(conn)
 	}
+	l.mu.Unlock()
+	if wait {
+		if err := l.await(ctx, conn); err != nil {
+			return nil, err
+		}
+	}
+	c.options.log(slog.LevelDebug, "connected", "remote", conn.Remote())
+	return conn, nil
 }
 
-func (l *line) failed(err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.failedLocked(err)
+func (l *line) takeLocked(conn *connection) {
+	conn.taken = true
+	l.reopened = true
+	l.current.Store(conn)
 }
+
+// await makes a connection the line's once its server has greeted.
+func (l *line) await(ctx context.Context, conn *connection) error {
+	select {
+	case <-conn.ready:
+	case <-ctx.Done():
+		err := fmt.Errorf("it accepts connections but does not answer as a Trunkcall server: %w", ctx.Err())
+		conn.Close(err)
+		return err
+	}
+	_ = conn.Err() // waits until all that came with the greeting was taken in
+	l.mu.Lock()
+	away := conn.away
+	if !away {
+		l.takeLocked(conn)
+	}
+	l.mu.Unlock()
+	if !away {
+		return nil
+	}
+	err := conn.Err()
+	if err == nil || transport.Drained(err) {
+		err = errTurnsAway
+	}
+	conn.Shut(errTurnsAway)
+	return reason(conn.Conn, err)
+}
+
+var errTurnsAway = errors.New("the server takes no more calls")
 
 func (l *line) failedLocked(err error) {
 	l.last = err
@@ -206,14 +257,18 @@ func (conn *connection) greeted(ctx context.Context) error {
 
 // explain puts into words why a connection ended that had hardly begun.
 func explain(conn *transport.Conn, err error) error {
+	return fmt.Errorf("cannot reach %v: %w", conn.Remote(), reason(conn, err))
+}
+
+func reason(conn *transport.Conn, err error) error {
 	var violation *wire.Error
 	switch {
 	case errors.As(err, &violation) && violation.Class == wire.ErrPreface:
-		return fmt.Errorf("cannot reach %v: this is not a Trunkcall server (%w)", conn.Remote(), err)
+		return fmt.Errorf("this is not a Trunkcall server (%w)", err)
 	case !conn.Greeted() && errors.Is(err, io.EOF):
-		return fmt.Errorf("cannot reach %v: closed before a greeting: it may not be a Trunkcall server", conn.Remote())
+		return errors.New("closed before a greeting: it may not be a Trunkcall server")
 	default:
-		return fmt.Errorf("cannot reach %v: %s", conn.Remote(), transport.Describe(err))
+		return errors.New(transport.Describe(err))
 	}
 }
 
@@ -242,25 +297,32 @@ func (c clientConnections) Ready(tc *transport.Conn, _ *wire.Preface) {
 // GoesAway has later calls use a new connection, while those that run go on.
 func (c clientConnections) GoesAway(tc *transport.Conn, reason uint32, text string) {
 	conn := connectionOf(tc)
-	if reason != wire.GoAwayDraining {
-		conn.line.failed(fmt.Errorf("cannot reach %v: the peer ended the connection: %s", tc.Remote(), text))
+	l := conn.line
+	l.mu.Lock()
+	conn.away = true
+	if conn.taken && reason != wire.GoAwayDraining {
+		l.failedLocked(fmt.Errorf("cannot reach %v: the peer ended the connection: %s", tc.Remote(), text))
 	}
-	conn.line.retire(conn)
+	l.mu.Unlock()
+	l.retire(conn)
 	c.options.log(slog.LevelInfo, "server goes away", "remote", tc.Remote(), "reason", reason, "text", text)
 }
 
 // Closed makes room for a new connection. One that did not live for long counts
 // as a failed attempt, so that a server that takes connections only to end them
-// is not stormed.
+// is not stormed. After the loss of one that did, the new one is opened a moment
+// later, each client's at another: many may have lost theirs together.
 func (c clientConnections) Closed(tc *transport.Conn, err error) {
 	conn := connectionOf(tc)
 	l := conn.line
 	why := explain(tc, err) // dial may still hold the line, and conn know nothing of tc
 	l.mu.Lock()
+	conn.away = true
 	switch {
-	case c.done.Err() != nil || transport.Drained(err):
+	case !conn.taken || c.done.Err() != nil || transport.Drained(err):
 	case time.Since(conn.began) >= steady:
 		l.failures = 0
+		l.spread = rand.N(firstPause) //nolint:gosec // jitter, not a secret
 	default:
 		l.failedLocked(why)
 	}

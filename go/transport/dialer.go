@@ -22,29 +22,34 @@ const (
 	DialAddressTimeout = 3 * time.Second  // for each, when there are several
 )
 
-// Dial opens a socket to the first address of target that answers. A target is
-// HOST:PORT, unix:PATH, mem:NAME, or several of them separated by commas; a
-// host name stands for all its addresses. With tlsConfig the TLS handshake is
-// part of it. The error names every address that was tried and why it failed.
-func Dial(ctx context.Context, target string, tlsConfig *tls.Config) (net.Conn, error) {
+// Join takes over a socket that Dial has opened. several says that there are
+// other addresses to try: an error leads to the next.
+type Join func(ctx context.Context, socket net.Conn, several bool) error
+
+// Dial opens a socket to one address of target after the other until join takes
+// one. A target is HOST:PORT, unix:PATH, mem:NAME, or several of them separated
+// by commas; a host name stands for all its addresses. With tlsConfig the TLS
+// handshake is part of it. The error names every address that was tried and why
+// it failed.
+func Dial(ctx context.Context, target string, tlsConfig *tls.Config, join Join) error {
 	ctx, cancel := context.WithTimeout(ctx, DialTimeout)
 	defer cancel()
 	addresses, err := resolve(ctx, target)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	var failures []string
 	for _, a := range addresses {
-		socket, err := dialOne(ctx, a, tlsConfig, len(addresses) > 1)
+		err := dialOne(ctx, a, tlsConfig, len(addresses) > 1, join)
 		if err == nil {
-			return socket, nil
+			return nil
 		}
 		failures = append(failures, a.text+": "+Describe(err))
 		if ctx.Err() != nil {
 			break
 		}
 	}
-	return nil, errors.New(strings.Join(failures, "; "))
+	return errors.New(strings.Join(failures, "; "))
 }
 
 // address is one place to dial.
@@ -85,12 +90,21 @@ func resolve(ctx context.Context, target string) ([]address, error) {
 	return all, nil
 }
 
-func dialOne(ctx context.Context, a address, tlsConfig *tls.Config, several bool) (net.Conn, error) {
+// dialOne tries one address, until the server has answered if there are several.
+func dialOne(ctx context.Context, a address, tlsConfig *tls.Config, several bool, join Join) error {
 	if several {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, DialAddressTimeout)
 		defer cancel()
 	}
+	socket, err := reach(ctx, a, tlsConfig)
+	if err != nil {
+		return err
+	}
+	return join(ctx, socket, several)
+}
+
+func reach(ctx context.Context, a address, tlsConfig *tls.Config) (net.Conn, error) {
 	if a.network == "mem" {
 		return dialMemory(ctx, a.where) // nobody else can listen in: TLS would add nothing
 	}

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -82,16 +83,13 @@ func TestMemoryNamesAreFreeAgainAfterClose(t *testing.T) {
 		if _, err := ListenMemory("name"); err == nil {
 			t.Fatal("a name was given twice")
 		}
-		if _, err := Dial(soon(t), "mem:nobody", nil); err == nil {
+		hangUp := func(_ context.Context, socket net.Conn, _ bool) error { return socket.Close() }
+		if err := Dial(soon(t), "mem:nobody", nil, hangUp); err == nil {
 			t.Fatal("connected to nobody")
 		}
 		dialled := make(chan error, 1)
 		go func() {
-			s, err := Dial(soon(t), "mem:name", nil)
-			if err == nil {
-				_ = s.Close()
-			}
-			dialled <- err
+			dialled <- Dial(soon(t), "mem:name", nil, hangUp)
 		}()
 		s, err := l.Accept()
 		if err != nil {

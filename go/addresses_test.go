@@ -1,0 +1,129 @@
+package trunkcall_test
+
+import (
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/trunkcall/trunkcall/go"
+	"github.com/trunkcall/trunkcall/go/internal/rawframe"
+	"github.com/trunkcall/trunkcall/go/wire"
+)
+
+// Targets of several addresses: which of them gets the calls.
+
+// everyone is a listener that does the same to everybody who connects.
+func everyone(t *testing.T, answer func(net.Conn)) (target string, connected *atomic.Int32) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	connected = &atomic.Int32{}
+	var all sync.WaitGroup
+	all.Go(func() {
+		for {
+			s, err := l.Accept()
+			if err != nil {
+				return
+			}
+			connected.Add(1)
+			answer(s)
+			_ = s.Close()
+		}
+	})
+	t.Cleanup(func() { _ = l.Close(); all.Wait() })
+	return l.Addr().String(), connected
+}
+
+func TestAnAddressThatAcceptsAndDoesNotServeLeadsToTheNext(t *testing.T) {
+	for name, answer := range map[string]func(net.Conn){
+		"closes without a greeting": func(net.Conn) {},
+		"resets":                    func(s net.Conn) { _ = s.(*net.TCPConn).SetLinger(0) },
+		"speaks something else":     func(s net.Conn) { _, _ = s.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n")) },
+		"serves nobody": func(s net.Conn) {
+			_, _ = s.Write(append(rawframe.Preface(), rawframe.GoAway(wire.GoAwayNotServed, "use TLS")...))
+		},
+		"is draining": func(s net.Conn) {
+			_, _ = s.Write(append(append(rawframe.Preface(), rawframe.GoAway(0, "bye")...), rawframe.GoAwayAck()...))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bad, connected := everyone(t, answer)
+			_, good := serve(t, nil, standard()...)
+			c := trunkcall.NewClient(bad + "," + good)
+			defer c.Close()
+			for range 3 { // no WaitForReady: not even the first may fail
+				mustEcho(t, c, "x")
+			}
+			checkBidi(t, c)
+			if n := connected.Load(); n != 1 {
+				t.Fatalf("the first address was tried %d times", n)
+			}
+		})
+	}
+}
+
+func TestWhyEachAddressDidNotServeIsTold(t *testing.T) {
+	closes := answering(t, nil)
+	declines := answering(t, append(rawframe.Preface(), rawframe.GoAway(wire.GoAwayNotServed, "no room")...))
+	c := trunkcall.NewClient(closes + "," + declines)
+	defer c.Close()
+	_, err := echo.Call(soon(t), c, text("x"))
+	s := wants(t, err, trunkcall.Unavailable, trunkcall.NotSent)
+	wantsText(t, s.Message, closes, declines, "no room")
+}
+
+// Servers behind one client that fall away and come back.
+func TestAddressesThatFallAwayAndComeBack(t *testing.T) {
+	var l load
+	servers := make([]*trunkcall.Server, 3)
+	where := make([]string, 3)
+	for i := range servers {
+		servers[i], where[i] = serve(t, nil, l.handler())
+	}
+	c := dial(t, where[0]+","+where[1]+","+where[2], trunkcall.WithConnections(2))
+	l.begin(t, c)
+	for round := range 6 {
+		down := []int{round % 3, (round + 1) % 3}
+		for _, i := range down {
+			if err := servers[i].Stop(soon(t)); err != nil {
+				t.Error(err)
+			}
+			l.progress(t)
+		}
+		for _, i := range down {
+			servers[i], _ = start(t, where[i], nil, l.handler())
+		}
+		l.progress(t)
+	}
+	l.end()
+}
+
+// On a reconnection nothing is sent before the server has greeted: what is
+// lost with it is provably not run.
+func TestAReconnectionWaitsForTheGreeting(t *testing.T) {
+	l := rawframe.Listen(t)
+	c := trunkcall.NewClient(l.Target())
+	defer c.Close()
+	connected := make(chan error, 1)
+	go func() { connected <- c.Connect(soon(t)) }()
+	p := l.Next()
+	p.Greet()
+	if err := receive(t, connected, "connection"); err != nil {
+		t.Fatal(err)
+	}
+	p.Send(rawframe.GoAway(0, "bye"), rawframe.GoAwayAck())
+	for p.Await(wire.GoAway).Flags&wire.FlagAck == 0 {
+	}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := echo.Call(soon(t), c, text("x"))
+		ended <- err
+	}()
+	p = l.Next()
+	p.ReadPreface()
+	_ = p.Close()
+	wants(t, receive(t, ended, "status"), trunkcall.Unavailable, trunkcall.NotSent)
+}
