@@ -207,8 +207,6 @@ func (c *Client) attempt(
 	if !call.Wait(ctx) {
 		reason, ending := giveUp(ctx)
 		call.GiveUp(reason, ending)
-	} else {
-		call.Surplus(&tooManyAnswers)
 	}
 	e := &call.Ending
 	if o != &noOptions {
@@ -222,10 +220,6 @@ func (c *Client) attempt(
 	return takeAnswer(call.Call, codec, response, o), false
 }
 
-const severalAnswers = "the server answered with several messages where one is expected"
-
-var tooManyAnswers = wire.Ending{Code: Unimplemented, Message: severalAnswers, Delivery: DeliveryUnknown}
-
 // takeAnswer decodes the one message of an answer.
 func takeAnswer(call *transport.Call, codec Codec, response any, o *callOptions) *Status {
 	payload := call.Ending.Payload
@@ -235,7 +229,7 @@ func takeAnswer(call *transport.Call, codec Codec, response any, o *callOptions)
 		return Errorf(Unimplemented, "the server answered without a message")
 	case has && inData:
 		m.Free()
-		return Errorf(Unimplemented, severalAnswers)
+		return Errorf(Unimplemented, "the answer: several messages where one is expected")
 	case inData:
 		payload = m.Payload
 	}

@@ -56,6 +56,9 @@ func (c *Client) openStream(ctx context.Context, m Metadata, t *target, o *callO
 		return nil, fault
 	}
 	s := &ClientStreamCall{ctx: ctx, call: transport.NewCall(false), codec: codec, limit: o}
+	if t.Kind == KindClientStream {
+		s.call.ExpectOne()
+	}
 	out := wire.Outgoing{Method: t.wire, Codec: s.codec.Number(), Metadata: m}
 	if status := c.start(ctx, s.call, c.next.Add(1), &out, o); status != nil {
 		return nil, status

@@ -27,6 +27,10 @@ func (s *Session) receiveMessage(st *Stream, h *Header, b *Body) *Error {
 		if s.promised+s.held+uint64(max(b.Total, cost)) > maxPromised {
 			return errPromised
 		}
+		if st.has(streamBegun) && st.has(streamSingle) {
+			return errSecond
+		}
+		st.state |= streamBegun
 		if !more {
 			s.deliver(st, b.Payload, h.Compression, cost, false)
 			return nil
@@ -64,6 +68,12 @@ const promisedText = "messages in progress or not consumed exceed 268435456 byte
 
 // errPromised ends the call whose message there is no room for.
 var errPromised = &Error{Class: ErrMessageSize, Text: promisedText}
+
+// What ends a call that has not exactly one message where one is expected.
+var (
+	errSecond    = &Error{Class: ErrMessages, Text: "several messages where one is expected"}
+	errNoRequest = &Error{Class: ErrMessages, Text: "no message where one is expected"}
+)
 
 // begin accounts for a cut message by its total, which allocates nothing.
 func (s *Session) begin(st *Stream, h *Header, total uint32) {

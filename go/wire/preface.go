@@ -164,16 +164,8 @@ func (s *Settings) appendList(dst []byte, kind uint16) []byte {
 // that is not spoken here are not read: err then has class ErrVersion, and p
 // its first fields.
 func ParsePreface(b []byte) (p Preface, size int, err *Error) {
-	for i := range Magic {
-		if i == len(b) {
-			return p, 0, nil
-		}
-		if b[i] != Magic[i] {
-			return p, 0, violation(ErrPreface, "the first bytes are not Trunkcall's")
-		}
-	}
-	if len(b) < PrefaceSize {
-		return p, 0, nil
+	if err := checkPreface(b); err != nil || len(b) < PrefaceSize {
+		return p, 0, err
 	}
 	p.Version, p.Highest = b[4], b[5]
 	p.Features = binary.LittleEndian.Uint16(b[6:])
@@ -181,12 +173,8 @@ func ParsePreface(b []byte) (p Preface, size int, err *Error) {
 	p.Settings.Window = binary.LittleEndian.Uint32(b[8:])
 	length := binary.LittleEndian.Uint32(b[12:])
 	switch {
-	case p.Version == 0 || p.Highest < p.Version:
-		return p, 0, violation(ErrPreface, "version %d with highest version %d", p.Version, p.Highest)
 	case p.Version != Version:
 		return p, 0, violation(ErrVersion, "the peer speaks version %d (at most %d), this side version %d", p.Version, p.Highest, Version)
-	case p.Settings.Window < DefaultWindow || p.Settings.Window > MaxWindow:
-		return p, 0, violation(ErrPreface, "initial window of %d bytes", p.Settings.Window)
 	case length > MaxSettings:
 		return p, 0, violation(ErrPreface, "%d bytes of settings exceed %d", length, MaxSettings)
 	}
@@ -198,6 +186,27 @@ func ParsePreface(b []byte) (p Preface, size int, err *Error) {
 		return p, 0, err
 	}
 	return p, size, nil
+}
+
+// checkPreface makes the checks of the fixed part whose bytes have arrived, but
+// for those that need all of it.
+func checkPreface(b []byte) *Error {
+	for i := range min(len(b), len(Magic)) {
+		if b[i] != Magic[i] {
+			return violation(ErrPreface, "the first bytes are not Trunkcall's")
+		}
+	}
+	switch {
+	case len(b) > 4 && b[4] == 0:
+		return violation(ErrPreface, "version 0")
+	case len(b) > 5 && b[5] < b[4]:
+		return violation(ErrPreface, "version %d with highest version %d", b[4], b[5])
+	case len(b) >= 12 && b[4] == Version:
+		if window := binary.LittleEndian.Uint32(b[8:]); window < DefaultWindow || window > MaxWindow {
+			return violation(ErrPreface, "initial window of %d bytes", window)
+		}
+	}
+	return nil
 }
 
 func (s *Settings) parse(b []byte) *Error {

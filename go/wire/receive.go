@@ -205,15 +205,17 @@ func (s *Session) receiveGoAway(h *Header, body []byte) {
 		return
 	}
 	reason, text := ParseGoAway(h, body)
-	if reason == GoAwayNotServed {
-		s.unspoken = true // calls end refused
-	}
 	// The first, and the first that says that the connection ends: not as many as
 	// the peer cares to send.
-	if !s.peerGoAway || reason != GoAwayDraining && !s.peerEnds {
-		s.peerGoAway = true
-		s.peerEnds = reason != GoAwayDraining
-		s.sayDrained()
-		s.events.PeerGoesAway(reason, text)
+	if s.peerEnds || s.peerGoAway && reason == GoAwayDraining {
+		return
+	}
+	s.peerGoAway = true
+	s.peerEnds = reason != GoAwayDraining
+	s.sayDrained()
+	why := s.events.PeerGoesAway(reason, text)
+	if reason == GoAwayNotServed {
+		s.unspoken = true
+		s.endCalls(s.moved, why)
 	}
 }

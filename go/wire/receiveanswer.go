@@ -102,6 +102,9 @@ func (s *Session) receiveData(h *Header, body []byte) *Error {
 		}
 		s.fault(st, err)
 	}
+	if h.Flags&FlagEnd != 0 && st.Open() && st.has(streamSingle) && !st.has(streamBegun) {
+		s.fault(st, errNoRequest)
+	}
 	if h.Flags&FlagEnd != 0 && st.Open() {
 		st.state |= streamRemoteEnd
 		if !st.has(streamReturned) {

@@ -75,7 +75,7 @@ type Session struct {
 
 	greeted  bool // this side's preface was appended
 	ready    bool // the peer's has arrived
-	unspoken bool // the acceptor does not speak the version it was offered
+	unspoken bool // the acceptor does not speak the version it was offered, or serves nothing: calls are refused
 
 	calls     []calling // by slot-1: calls that this side opened
 	taken     slotSet

@@ -20,6 +20,8 @@ const (
 	streamHeld                              // callee: the handler was not started
 	streamOneWay                            // the CALL had ONEWAY
 	streamSpoken                            // DATA was appended
+	streamSingle                            // the other side is to send exactly one message
+	streamBegun                             // the other side has sent a message, or a piece of one
 )
 
 // Stream is one call as its session sees it. The floor above embeds it in its
@@ -78,6 +80,12 @@ func (st *Stream) Deadline() int64 { return st.deadline }
 // yet: until Session.Start, an end of the call that is not the handler's own is a
 // refusal, which proves that it never ran.
 func (st *Stream) Hold() { st.state |= streamHeld }
+
+// ExpectOne says that exactly one message is to come from the other side: a
+// second ends the call with its first frame, and so, at the callee, does END
+// without one (section 7.4). It is for Events.Accept, and for a caller's stream
+// before Session.Open, which keeps it.
+func (st *Stream) ExpectOne() { st.state |= streamSingle }
 
 func (st *Stream) has(f streamState) bool { return st.state&f != 0 }
 

@@ -14,6 +14,7 @@ CLIENT_KEEPALIVE = 20.0  # seconds
 SERVER_KEEPALIVE = 60.0
 KEEPALIVE_TIMEOUT = 20.0
 DRAIN_GRACE = 30.0
+MAX_WINDOW = 4 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,7 @@ class Limits:
     metadata_bytes: int = 16_384  # of one side of a call; the default is the least
     metadata_entries: int = 128  # likewise
     window: int = INITIAL_WINDOW  # bytes of a stream that may be unconsumed; the default is the least
+    max_window: int = MAX_WINDOW  # what that grows to for a stream that moves fast; up to `window`: it does not
 
 
 def codec_table(codecs: Iterable[Codec]) -> dict[int, Codec]:
@@ -56,6 +58,7 @@ def session_config(
     return Config(
         settings=settings,
         window=limits.window,
+        max_window=limits.max_window,
         codecs=frozenset(number for number in codecs if number < FIRST_NAMED),
         keepalive=int(keepalive * 1e6),
         keepalive_answer=int(keepalive_timeout * 1e6),

@@ -122,9 +122,14 @@ class Callee:
         call.metadata = body.metadata
         if flags & END:
             call.request_ended = True
-        whole = False
-        if flags & MSG:
-            whole = self._message(call, w2, body.total, message)
+        whole, full = False, None
+        try:
+            if flags & MSG:
+                whole = self._message(call, w2, body.total, message)
+        except CallFault as fault:
+            if fault.kind != "memory":
+                raise
+            full = fault  # looked at behind all that is at fault with the call (protocol.md 4.6)
         name = body.name if body.name is not None else self.names[w2 & 0xFFFF]
         method = self.served.get(name)
         if method is None:
@@ -134,6 +139,8 @@ class Callee:
         if session.lifecycle.turns_away(session.now):
             self.end(call, Code.UNAVAILABLE, "this server is draining", REFUSED, 1)
             return
+        if full is not None:
+            raise full
         call.method = method
         if not method.takes_one and not call.oneway:
             self._make_ready(call)
@@ -401,6 +408,7 @@ class Callee:
             self.session.sender.leave(call.sending)
         if call.receiving is not None:
             call.receiving.drop_all()
+            call.receiving.shut()
 
     def moved(self) -> None:
         """The RESULTs appended so far are with the writer: their slots may be used again (protocol.md 7.1)."""

@@ -423,6 +423,7 @@ class Caller:
             self.session.sender.leave(call.sending)
         flow = call.receiving
         if flow is not None:
+            flow.shut()
             flow.parts.clear()
             if flow.total:
                 flow.budget.release(flow.total)
