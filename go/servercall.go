@@ -123,6 +123,10 @@ func (c *ServerCall) Decode(request any) error {
 func (c *ServerCall) undecodable(err error, delivery Delivery) error {
 	c.fault = Errorf(InvalidArgument, "the request is not a valid %s message: %v", c.codec.Name(), err)
 	c.fault.Delivery = delivery
+	if c.stream.OneWay() { // which was accepted: its caller hears of nothing any more (protocol.md 7.5)
+		c.server.options.log(slog.LevelWarn, "one-way call dropped", "method", c.handler.Method.Name,
+			"remote", c.stream.Conn().Remote(), "error", c.fault.Message)
+	}
 	return c.fault
 }
 

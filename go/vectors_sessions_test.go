@@ -198,6 +198,9 @@ func TestSessionVectorsOfAServer(t *testing.T) {
 			if n := script.Own["running_handlers"]; n > 0 {
 				options = append(options, trunkcall.WithRunningHandlers(n))
 			}
+			if n := script.Own["max_message"]; n > 0 {
+				options = append(options, trunkcall.WithLimits(trunkcall.Limits{MessageBytes: uint32(n)}))
+			}
 			var target string
 			s.server, target = serve(t, options, handlers...)
 			s.peer = rawframe.Dial(t, target)

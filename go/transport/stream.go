@@ -68,6 +68,9 @@ func (st *Stream) Init(owner any) {
 // Conn is the connection that the call runs on.
 func (st *Stream) Conn() *Conn { return st.conn }
 
+// OneWay reports whether the caller wants the call accepted and no answer.
+func (st *Stream) OneWay() bool { return st.oneWay }
+
 // push adds a message that arrived; payload is copied unless it is owned.
 func (st *Stream) push(payload []byte, compression uint8, cost uint32, owned bool) {
 	m := Message{Compression: compression, cost: cost}

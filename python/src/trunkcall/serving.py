@@ -55,7 +55,7 @@ class ServerEndpoint(Endpoint):
         binding = served.bindings.get(call.codec)
         if binding is None:
             name = self.server.codecs[call.codec].name
-            call.refuse(Code.UNIMPLEMENTED, f"the messages of this method are not {name}")
+            self._turn_away(call, Code.UNIMPLEMENTED, f"the messages of this method are not {name}")
             return
         message = call.message
         request: Any = None
@@ -64,7 +64,7 @@ class ServerEndpoint(Endpoint):
                 request = binding.decode_request(message)
             except Exception as error:
                 name = self.server.codecs[call.codec].name
-                call.refuse(Code.INVALID_ARGUMENT, f"the request is not a valid {name} message: {error}")
+                self._turn_away(call, Code.INVALID_ARGUMENT, f"the request is not a valid {name} message: {error}")
                 return
         server_call = call.user = ServerCall(call, self, served.method)
         if served.inline and not self.server.interceptors:
@@ -73,6 +73,14 @@ class ServerEndpoint(Endpoint):
         work = self._serve(served, server_call, call, request)
         server_call.task = task = self.loop.create_task(work)
         self.server.tasks.add(task)
+
+    def _turn_away(self, call: IncomingCall, code: Code, text: str) -> None:
+        """Refuses a call. The caller of a one-way call, which was accepted, hears nothing any more: it is logged
+        (protocol.md 7.5)."""
+        call.refuse(code, text)
+        if call.oneway:
+            name = call.method.target.method.name
+            self.server.logger.warning("one-way call of %s from %s dropped: %s", name, self.connection.remote, text)
 
     def stopped(self, call: IncomingCall) -> None:
         server_call: ServerCall = call.user
