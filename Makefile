@@ -42,12 +42,14 @@ needs-test:
 needs-python:
 	@sh scripts/prerequisites.sh venv
 
-.PHONY: build peer-go random-session peer-python peers peers-go peers-python examples
+.PHONY: build peer-go random-session mirror peer-python peers peers-go peers-python examples
 build: peer-go peer-python peers examples ## build all programs into build/
 peer-go: needs
 	@$(GO) build -C go -o ../build/peer-go ./peer
 random-session: needs
 	@$(GO) build -C go -o ../build/randomsession ./internal/randomsession
+mirror: needs
+	@$(GO) build -C go -o ../build/mirror ./internal/mirror
 peer-python: environment-python
 	@sh scripts/launcher.sh build/peer-python build/python peer
 peers: peers-go peers-python ## build what the lab compares with into build/peers/
@@ -93,7 +95,7 @@ vectors: ## derive the vectors anew from their cases, then replay them
 	@$(PYTHON) spec/vectors/derive.py
 	@$(MAKE) vectors-go vectors-python
 vectors-go: needs
-	@$(GO) test -C go -count=1 -run Vector . ./wire
+	@$(GO) test -C go -count=1 -run Vector . ./transport ./wire
 vectors-python: environment-python
 	@$(IN_PYTHON) -m unittest discover -s tests -t . -p 'test*vectors*.py'
 generate: generate-go generate-python ## generate the Protobuf code anew

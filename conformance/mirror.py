@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import contextlib
 import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
@@ -194,26 +193,36 @@ async def call_in_python(target: str, plan: Plan, cancel: asyncio.Event) -> Outc
 
 
 async def _make(client: trunkcall.Client, plan: Plan, outcome: Outcome) -> None:
-    timeout = plan.timeout_ms / 1_000 if plan.timeout_ms else None
     if plan.method == "GetUser":
         answer = trunkcall.Answer()
         try:
+            timeout = plan.timeout_ms / 1_000 if plan.timeout_ms else None
             got = await client.call(GET, GetUserRequest(), timeout=timeout, metadata=plan.metadata, answer=answer)
             outcome.messages.append(got.name)
         finally:
             outcome.header, outcome.trailer = plain(answer.header), plain(answer.trailer)
         return
-    stream = _opened(client, plan, timeout)
+    stream = await _opened(client, plan)
     try:
         async for message in stream:
-            outcome.messages.append(message.name if plan.method != "ImportUsers" else str(message.count))
+            outcome.messages.append(str(message.count) if plan.method == "ImportUsers" else message.name)
     finally:
-        with contextlib.suppress(trunkcall.StatusError):
+        if not plan.cancel:
             outcome.header = plain(await stream.header())
-        outcome.trailer = plain(stream.trailer)
+            outcome.trailer = plain(stream.trailer)
 
 
-def _opened(client: trunkcall.Client, plan: Plan, timeout: float | None) -> Any:
+async def _opened(client: trunkcall.Client, plan: Plan) -> Any:
+    """A call that is not unary, with two requests where it takes many."""
+    timeout = plan.timeout_ms / 1_000 if plan.timeout_ms else None
+    stream: trunkcall.ClientStream[Any, Any]
     if plan.method == "ListUsers":
         return client.open(LIST, ListUsersRequest(count=2), timeout=timeout, metadata=plan.metadata)
-    raise NotImplementedError
+    if plan.method == "ImportUsers":
+        stream, request = client.open(IMPORT, timeout=timeout, metadata=plan.metadata), GetUserResponse()
+    else:
+        stream, request = client.open(WATCH, timeout=timeout, metadata=plan.metadata), GetUserRequest()
+    for _ in range(2):
+        await stream.send(request)
+    await stream.half_close()
+    return stream

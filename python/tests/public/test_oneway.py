@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
+from example.v1.user_pb2 import GetUserRequest, GetUserResponse
 from trunkcall import PROTOBUF, ServerCall, unary
 from trunkcall.wire import INITIAL_WINDOW, PREFACE_SIZE, Settings
 from trunkcall.wire.frame import HEADER, MSG, ONEWAY, REFUSED
 from trunkcall.wire.preface import preface_bytes
-
-from example.v1.user_pb2 import GetUserRequest, GetUserResponse
 
 from .kit import PATIENCE, Case
 

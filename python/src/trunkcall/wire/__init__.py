@@ -1,7 +1,7 @@
 """The wire: the protocol as a machine without sockets, threads, clock or codec (spec/protocol.md).
 
-Read first `Session` (session.py), `Config` (config.py), `Events` (events.py), `OutgoingCall`, `IncomingCall` and `Method`
-(stream.py), then `Metadata` and `Status`. Times are whole microseconds, messages are bytes.
+Read first `Session` (session.py), `Config` (config.py), `Events` (events.py), `OutgoingCall`, `IncomingCall` and
+`Method` (stream.py), then `Metadata` and `Status`. Times are whole microseconds, messages are bytes.
 """
 
 from __future__ import annotations

@@ -7,7 +7,6 @@ from collections import deque
 from .fault import CallFault, ConnectionFault
 from .frame import MESSAGE_COST, PIECE_FLOOR
 
-
 FAST = 20_000  # µs: a CREDIT so soon after the one before has the window grow (limits.md 2)
 GROWTH_LIMIT = 64 << 20  # bytes by which the windows of one connection grow together
 NEVER = -(1 << 62)
