@@ -127,7 +127,8 @@ class PythonMirror:
         try:
             await asyncio.Event().wait()
         except asyncio.CancelledError:
-            self.lines.put_nowait("deadline" if call.time_remaining() == 0 else "cancelled")
+            left = call.time_remaining()  # a little, if it was the caller's clock that ended the call
+            self.lines.put_nowait("cancelled" if left is None or left > 1 else "deadline")
             raise
 
 
