@@ -328,11 +328,16 @@ func (s *stage) checkSent(step *sessionStep) {
 	}
 }
 
+// next is the next frame but CREDIT, which the package wire compares.
 func (s *stage) next() rawframe.Frame {
 	s.t.Helper()
-	f, err := s.peer.Next()
-	if err != nil {
-		s.t.Fatal(err)
+	for {
+		f, err := s.peer.Next()
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if f.Type != wire.Credit {
+			return f
+		}
 	}
-	return f
 }

@@ -56,8 +56,12 @@ func (s *Session) deliver(st *Stream, message []byte, compression uint8, cost ui
 		s.credit(st, cost)
 		return
 	}
-	f.unconsumed++
-	f.due += cost
+	if st.has(streamSingle) {
+		s.credit(st, cost)
+	} else {
+		f.unconsumed++
+		f.due += cost
+	}
 	weight := max(uint64(len(message)), leastHeld)
 	f.held += weight
 	s.held += weight

@@ -82,6 +82,8 @@ func (s *Session) receiveCall(h *Header, body []byte) *Error {
 		if h.Flags&FlagMore != 0 {
 			s.begin(st, h, b.Total)
 			s.assemble(st, b.Payload, true)
+		} else if st.has(streamSingle) {
+			s.credit(st, in.Cost)
 		} else {
 			f.unconsumed, f.due = 1, in.Cost
 		}

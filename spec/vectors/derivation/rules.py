@@ -120,6 +120,7 @@ RULES: dict[str, str] = {
     "9.4/pieces": "a piece is owed at once if no earlier message is unconsumed",
     "9.4/withheld": "else when that is consumed, or with its own last piece",
     "9.4/consumed": "a whole message, or a last piece, is owed when consumed",
+    "9.4/only": "where one message is taken it is owed when it is whole",
     "9.4/half": "what is owed is sent once it is half of the window",
     "9.4/merged": "at most one CREDIT per stream is unsent",
     "9.4/nothing-owed": "nothing is owed after END, after RESULT and on an abandoned stream",

@@ -145,6 +145,8 @@ class Callee:
         if not method.takes_one and not call.oneway:
             self._make_ready(call)
         else:
+            if not call.request_ended:
+                self._receiving(call).take_one()
             self._await_one(call, whole)
 
     def _make_ready(self, call: IncomingCall) -> None:
@@ -162,10 +164,7 @@ class Callee:
 
     def _message(self, call: IncomingCall, w2: int, total: int, message: bytes) -> bool:
         session = self.session
-        flow = call.receiving
-        if flow is None:
-            flow = call.receiving = ReceiveFlow(session.window, session.own.max_message, session.budget)
-            flow.dropping = call.returned
+        flow = self._receiving(call)
         raw, compression = w2 >> 24 & 15, w2 >> 28
         legal = raw == call.raw_codec and call.codec >= 0
         listed = compression == 0 or compression in session.own.compressions
@@ -177,6 +176,14 @@ class Callee:
         if flow.due and not call.request_ended:
             session.credit_due(call)
         return whole
+
+    def _receiving(self, call: IncomingCall) -> ReceiveFlow:
+        flow = call.receiving
+        if flow is None:
+            session = self.session
+            flow = call.receiving = ReceiveFlow(session.window, session.own.max_message, session.budget)
+            flow.dropping = call.returned
+        return flow
 
     def on_data(self, word: int, w2: int, data: bytes, start: int, end: int) -> None:
         call = self._find(word)

@@ -73,6 +73,7 @@ class ReceiveFlow:
         "parts",
         "received",
         "since",
+        "single",
         "total",
         "window",
     )
@@ -96,6 +97,7 @@ class ReceiveFlow:
         self.compression = 0
         self.since = 0  # when its last piece came
         self.credit_end = 0  # where in the output the last CREDIT ended
+        self.single = False  # one message is taken: it is owed when it is whole
         self.dropping = False  # the handler has returned: what comes is owed at once
 
     def accept(
@@ -163,8 +165,19 @@ class ReceiveFlow:
             self.parts.clear()
             cost += self.held
             self.total = self.received = self.held = 0
+        if self.single:
+            self.owed += cost
+            cost = 0
         self.inbox.append((payload, compression, cost))
         return True
+
+    def take_one(self) -> None:
+        """One message is taken, as is known after the first frame."""
+        self.single = True
+        if self.inbox:
+            message, compression, cost = self.inbox.pop()
+            self.inbox.append((message, compression, 0))
+            self.owed += cost
 
     def take(self) -> tuple[bytes, int]:
         """Consumes the oldest message: itself and its compression."""
