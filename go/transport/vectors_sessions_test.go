@@ -185,7 +185,7 @@ func (r *replay) Serve(w *Worker, st *Stream) {
 	r.mu.Lock()
 	r.handlers[label] = returns
 	r.mu.Unlock()
-	r.tell(scriptEvent{Event: "start", Call: label, Method: st.Owner.(string)}) //nolint:forcetypeassert // Accept sets nothing else
+	r.tell(scriptEvent{Event: "start", Call: label, Method: st.Owner.(string)})
 	w.Ending.Code = <-returns
 }
 
@@ -253,7 +253,7 @@ func (r *replay) step(step *scriptStep) {
 		}
 		r.arrive(all)
 	case "end":
-		_ = r.peer.(*memoryConn).CloseWrite() //nolint:forcetypeassert // MemoryPair makes nothing else
+		_ = r.peer.(*memoryConn).CloseWrite()
 	case "advance":
 		time.Sleep(time.Duration(step.MS) * time.Millisecond)
 	case "drain":
