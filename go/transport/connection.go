@@ -16,7 +16,8 @@ import (
 type Handler interface {
 	// Accept decides about a call that the peer opens. It runs under the
 	// connection's lock: it must not block and must not call the Conn. The
-	// stream that it returns is new, with Owner set.
+	// stream that it returns is new, with Owner set. Of a call with in.Refused
+	// only what is at fault with it matters: no stream is wanted.
 	Accept(c *Conn, in *wire.Incoming) (*Stream, *wire.Refusal)
 	// Serve runs an accepted call and says how it ended, in w.Ending.
 	Serve(w *Worker, st *Stream)
