@@ -3,6 +3,7 @@ package trunkcall
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -75,6 +76,9 @@ func (w *packWriter) integer(i int64) {
 func (w *packWriter) unsigned(u uint64) { w.out = msgp.AppendUint64(w.out, u) }
 
 func (w *packWriter) float(f float64, bits int) {
+	if f != f {
+		f = math.Float64frombits(quietNaN)
+	}
 	if bits == 32 {
 		w.out = msgp.AppendFloat32(w.out, float32(f))
 		return
@@ -91,6 +95,9 @@ func (w *packWriter) text(s string) error {
 }
 
 func (w *packWriter) bytes(b []byte) { w.out = msgp.AppendBytes(w.out, b) }
+
+// quietNaN is the one NaN of code-first.md 3.1; Go's own has another bit set.
+const quietNaN = 0x7ff8 << 48
 
 // The forms of the timestamp extension.
 const (
