@@ -435,3 +435,29 @@ func TestProtobufMessagesHaveTheirOwnJSON(t *testing.T) {
 	_, err := echo.Call(soon(t), c, text("x"), trunkcall.CallCodec(trunkcall.MessagePack))
 	wantsText(t, wants(t, err, trunkcall.Internal, trunkcall.NotSent).Message, "is a Protobuf message")
 }
+
+func BenchmarkCodeFirstCall(b *testing.B) {
+	s, target := start(b, "mem:BenchmarkCodeFirstCall", nil, standard()...)
+	if err := s.RegisterService("calc", calculator{}); err != nil {
+		b.Fatal(err)
+	}
+	c := dial(b, target)
+	b.Run("code-first", func(b *testing.B) {
+		divide := trunkcall.Func[divides](c, div)
+		b.ReportAllocs()
+		for range b.N {
+			if q, _, err := divide(context.Background(), 7, 2); q != 3 || err != nil {
+				b.Fatal(q, err)
+			}
+		}
+	})
+	b.Run("protobuf", func(b *testing.B) {
+		request := text("seven")
+		b.ReportAllocs()
+		for range b.N {
+			if _, err := echo.Call(context.Background(), c, request); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
