@@ -131,7 +131,7 @@ func (b *bound) call(in []reflect.Value) []reflect.Value {
 		out[i] = held.Field(i)
 	}
 	results := &Results{b.signature, out[: len(out)-1 : len(out)-1]}
-	err := b.caller.invoke(ctx, b.target, &Arguments{b.signature, in}, results, options)
+	err := b.caller.invoke(ctx, b.target, &Arguments{signature: b.signature, values: in}, results, options)
 	return b.answered(out, err)
 }
 
@@ -143,7 +143,8 @@ func (b *bound) answered(out []reflect.Value, err error) []reflect.Value {
 		for i, v := range out[:last] {
 			out[i] = reflect.Zero(v.Type())
 		}
-		out[last] = reflect.ValueOf(&err).Elem()
+		failure := err
+		out[last] = reflect.ValueOf(&failure).Elem()
 	}
 	return out
 }

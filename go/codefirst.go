@@ -167,9 +167,10 @@ func (f served) serve(ctx context.Context, in *ServerCall) (any, error) {
 // newArguments returns arguments to be decoded into.
 func (s *signature) newArguments() *Arguments {
 	held := reflect.New(s.arguments).Elem()
-	a := &Arguments{signature: s, values: make([]reflect.Value, held.NumField())}
-	for i := range a.values {
-		a.values[i] = held.Field(i)
+	a := &Arguments{signature: s}
+	a.values = a.few[:0]
+	for i := range held.NumField() {
+		a.values = append(a.values, held.Field(i))
 	}
 	return a
 }
@@ -226,7 +227,11 @@ func (c *ServerCall) decodeArguments(a *Arguments) error {
 func uncarried(code Code, what string, codec Codec, err error) *Status {
 	var s *Status
 	if errors.As(err, &s) {
-		return &Status{Code: s.Code, Message: s.Message}
+		return &Status{Code: s.Code, Message: s.Message, cause: s.cause}
+	}
+	var v *valueError
+	if code == InvalidArgument && errors.As(err, &v) && v.private { // at the server, for its caller to read
+		return &Status{Code: Internal, Message: "codec " + codec.Name() + " cannot carry the messages of this method", cause: err}
 	}
 	return Errorf(codeOfValue(err, code), "the %s is not a valid %s message: %v", what, codec.Name(), err)
 }

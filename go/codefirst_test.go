@@ -3,6 +3,7 @@ package trunkcall_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"math/big"
 	"net/netip"
 	"reflect"
@@ -358,6 +359,47 @@ func TestInterceptorsSeeAndReplaceArgumentsAndResults(t *testing.T) {
 	}
 	_, _, err := function(soon(t), 2, 100)
 	wantsText(t, wants(t, err, trunkcall.Internal, trunkcall.Executed).Message, "result 2 of /calc/div: want a whole number")
+}
+
+// undescribed says of its values what callers must not read.
+type undescribed struct{ secret chan int }
+
+func (undescribed) MarshalText() ([]byte, error) { return nil, errors.New("a secret") }
+func (*undescribed) UnmarshalText([]byte) error  { return errors.New("a secret") }
+
+func TestGosTypesAndErrorsStayInside(t *testing.T) {
+	var log strings.Builder
+	s, target := serve(t, serverOptions{trunkcall.WithLogger(slog.New(slog.NewTextHandler(&log, nil)))})
+	ask := trunkcall.Unary[struct{ C chan int }, reply]("test/ask")
+	for name, f := range map[string]any{
+		"test/any":  func() any { return []any{undescribed{}.secret} },
+		"test/text": func() (int, undescribed) { return 1, undescribed{} },
+		"test/take": func(undescribed) {},
+	} {
+		if err := s.RegisterFunc(name, f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = s.Register(ask.Handler(func(context.Context, *struct{ C chan int }) (*reply, error) { return &reply{}, nil }))
+	c := dial(t, target)
+	for name, want := range map[string]string{
+		"test/any":  "result 1 of /test/any cannot be carried",
+		"test/text": "result 2 of /test/text cannot be carried",
+		"test/take": "parameter 1 of /test/take: this text is not one of its values",
+		"test/ask":  "codec msgpack cannot carry the messages of this method",
+	} {
+		request := []any{"x"}
+		if name == "test/any" || name == "test/text" {
+			request = []any{}
+		}
+		err := c.Invoke(soon(t), name, request, new(any), trunkcall.CallCodec(trunkcall.MessagePack))
+		if status := trunkcall.StatusOf(err); status == nil || status.Message != want {
+			t.Errorf("%s ends with %v, want %q", name, status, want)
+		}
+	}
+	c.Close()
+	s.Close()
+	wantsText(t, strings.Join(strings.Fields(log.String()), " "), "/test/any", "chan int", "a secret")
 }
 
 // columns is a codec of one's own: what a codec has to know of arguments.

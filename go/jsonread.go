@@ -293,15 +293,15 @@ func (r *jsonReader) open(bracket jsontext.Kind, want string) (int, error) {
 func (r *jsonReader) beginArray() (int, error) { return r.open('[', "an array") }
 func (r *jsonReader) beginMap() (int, error)   { return r.open('{', "an object") }
 
-func (r *jsonReader) more(*int) (bool, error) {
+func (r *jsonReader) more(left int) (int, bool, error) {
 	if k := r.tokens.PeekKind(); k != ']' && k != '}' {
-		return true, nil
+		return left, true, nil
 	}
 	_, err := r.tokens.ReadToken()
 	if err != nil {
-		return false, badJSON(err)
+		return 0, false, badJSON(err)
 	}
-	return false, nil
+	return 0, false, nil
 }
 
 // any reads a value of whatever type comes (code-first.md 3.7).

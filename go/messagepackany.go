@@ -69,7 +69,8 @@ func anyList(r valueReader) ([]any, error) {
 	}
 	list := make([]any, 0, min(max(left, 0), 16))
 	for {
-		more, err := r.more(&left)
+		rest, more, err := r.more(left)
+		left = rest
 		if err != nil || !more {
 			return list, err
 		}
@@ -89,7 +90,8 @@ func anyMap(r valueReader, key func() (string, error)) (map[string]any, error) {
 	}
 	m := map[string]any{}
 	for {
-		more, err := r.more(&left)
+		rest, more, err := r.more(left)
+		left = rest
 		if err != nil || !more {
 			return m, err
 		}
@@ -118,7 +120,7 @@ func (r *packReader) skip() error {
 	}
 	for err == nil {
 		var more bool
-		if more, err = r.more(&left); err != nil || !more {
+		if left, more, err = r.more(left); err != nil || !more {
 			return err
 		}
 		err = r.skip()

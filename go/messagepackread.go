@@ -286,13 +286,12 @@ func (r *packReader) begin(n uint32, least uint64, rest []byte, err error) (int,
 	return int(n), nil
 }
 
-func (r *packReader) more(left *int) (bool, error) {
-	if *left == 0 {
+func (r *packReader) more(left int) (int, bool, error) {
+	if left == 0 {
 		r.depth--
-		return false, nil
+		return 0, false, nil
 	}
-	*left--
-	return true, nil
+	return left - 1, true, nil
 }
 
 func (r *packReader) end() error {

@@ -225,6 +225,7 @@ func (c *ServerCall) finish(w *transport.Worker, response any, err error) {
 	}
 	if err == nil && c.handler.Unary != nil {
 		if w.Scratch, err = c.codec.Append(w.Scratch[:0], response); err != nil {
+			c.server.options.log(slog.LevelWarn, "response cannot be carried", "method", c.handler.Method.Name, "error", cmp.Or(errors.Unwrap(err), err))
 			err = uncarried(Internal, "response", c.codec, err)
 		} else {
 			err = c.checkSize(len(w.Scratch))

@@ -39,7 +39,8 @@ func (s listShape) read(r valueReader, v reflect.Value) error {
 	}
 	v.Set(reflect.MakeSlice(v.Type(), 0, min(max(left, 0), s.room)))
 	for n := 0; ; n++ {
-		more, err := r.more(&left)
+		rest, more, err := r.more(left)
+		left = rest
 		if err != nil || !more {
 			return err
 		}
@@ -66,7 +67,8 @@ func (s arrayShape) read(r valueReader, v reflect.Value) error {
 		return err
 	}
 	for n := 0; ; n++ {
-		more, err := r.more(&left)
+		rest, more, err := r.more(left)
+		left = rest
 		switch {
 		case err != nil:
 			return err
@@ -112,7 +114,8 @@ func (s mapShape) read(r valueReader, v reflect.Value) error {
 	v.Set(reflect.MakeMap(s.of))
 	key, element := reflect.New(s.of.Key()).Elem(), reflect.New(s.of.Elem()).Elem()
 	for {
-		more, err := r.more(&left)
+		rest, more, err := r.more(left)
+		left = rest
 		if err != nil || !more {
 			return err
 		}
@@ -172,7 +175,8 @@ func (s *recordShape) read(r valueReader, v reflect.Value) error {
 	}
 	v.SetZero()
 	for next := 0; ; next++ {
-		more, err := r.more(&left)
+		rest, more, err := r.more(left)
+		left = rest
 		if err != nil || !more {
 			return err
 		}

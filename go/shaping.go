@@ -4,6 +4,7 @@ import (
 	"encoding"
 	"fmt"
 	"reflect"
+	"strconv"
 	"strings"
 	"time"
 
@@ -26,11 +27,11 @@ var (
 	shapesOfLeafTypes = map[reflect.Type]shape{timeType: timeShape{}, durationType: durationShape{}}
 	shapesOfLeafKinds = map[reflect.Kind]shape{
 		reflect.Bool:  booleanShape{},
-		reflect.Int:   integerShape{64},
+		reflect.Int:   integerShape{strconv.IntSize},
 		reflect.Int8:  integerShape{8},
 		reflect.Int16: integerShape{16},
 		reflect.Int32: integerShape{32},
-		reflect.Int64: integerShape{64}, reflect.Uint: unsignedShape{64},
+		reflect.Int64: integerShape{64}, reflect.Uint: unsignedShape{strconv.IntSize},
 		reflect.Uint8:   unsignedShape{8},
 		reflect.Uint16:  unsignedShape{16},
 		reflect.Uint32:  unsignedShape{32},

@@ -83,6 +83,7 @@ func tupleOf(types []reflect.Type) reflect.Type {
 type Arguments struct {
 	signature *signature
 	values    []reflect.Value // behind the context's place
+	few       [5]reflect.Value
 }
 
 // Len is the number of arguments.
@@ -197,7 +198,8 @@ func (a *Arguments) read(r valueReader) error {
 		return Errorf(InvalidArgument, "%s takes %s, got %d", s.name, s.count(), left)
 	}
 	for i := 0; ; i++ {
-		more, err := r.more(&left)
+		rest, more, err := r.more(left)
+		left = rest
 		switch {
 		case err != nil:
 			return Errorf(InvalidArgument, "%s takes %s: %v", s.name, s.count(), err)
@@ -261,6 +263,10 @@ func (s *signature) resultFault(i int, err error) error {
 	if fault.Code != ResourceExhausted {
 		fault.Code = Internal
 	}
+	if isPrivate(err) {
+		fault.Message = fmt.Sprintf("result %d of %s cannot be carried", i+1, s.name)
+	}
+	fault.cause = err
 	return fault
 }
 
@@ -290,7 +296,8 @@ func (r *Results) readAll(in valueReader) error {
 		return Errorf(Internal, "%s gives an array of %d results: %v", s.name, len(r.values), err)
 	}
 	for i := 0; ; i++ {
-		more, err := in.more(&left)
+		rest, more, err := in.more(left)
+		left = rest
 		switch {
 		case err != nil:
 			return err

@@ -62,9 +62,9 @@ type valueReader interface {
 	// input is long enough for, or -1 if nobody knows.
 	beginArray() (announced int, err error)
 	beginMap() (announced int, err error)
-	// more reports whether another element comes. It counts left, at first what
-	// was announced, and ends the array or map with the last.
-	more(left *int) (bool, error)
+	// more reports whether another element comes, of which there are left, at
+	// first as many as were announced. It ends the array or map behind the last.
+	more(left int) (rest int, more bool, err error)
 	any() (any, error)
 	skip() error
 	// end fails if anything follows the message.
@@ -73,9 +73,10 @@ type valueReader interface {
 
 // valueError tells what is wrong with a value, and where in the message.
 type valueError struct {
-	code Code
-	path string // such as ".items[3].count", empty at the top
-	text string
+	code    Code
+	path    string // such as ".items[3].count", empty at the top
+	text    string
+	private bool // the text may tell of Go's types, or of what a method of theirs says
 }
 
 func (e *valueError) Error() string {
@@ -100,12 +101,18 @@ var errNesting error = &valueError{
 func within(step string, err error) error {
 	var e *valueError
 	if !errors.As(err, &e) {
-		return &valueError{code: InvalidArgument, path: step, text: err.Error()}
+		return &valueError{code: InvalidArgument, path: step, text: err.Error(), private: true}
 	}
 	if e.code == ResourceExhausted {
 		return err // a path of a hundred steps helps nobody
 	}
-	return &valueError{code: e.code, path: step + e.path, text: e.text}
+	return &valueError{code: e.code, path: step + e.path, text: e.text, private: e.private}
+}
+
+// isPrivate holds for errors whose text is not for the other side.
+func isPrivate(err error) bool {
+	var e *valueError
+	return !errors.As(err, &e) || e.private
 }
 
 // codeOfValue is the status code for a value that could not be carried,
@@ -163,13 +170,13 @@ func readMessage(r valueReader, message any) error {
 		return fmt.Errorf("a message is decoded into a pointer, not a %T", message)
 	}
 	s, err := shapeOf(p.Type().Elem())
-	if err == nil {
-		err = s.read(r, p.Elem())
+	if err != nil {
+		return &valueError{code: Internal, text: err.Error(), private: true}
 	}
-	if err == nil {
-		err = r.end()
+	if err := s.read(r, p.Elem()); err != nil {
+		return err
 	}
-	return err
+	return r.end()
 }
 
 // writeAny writes a value by its own type.

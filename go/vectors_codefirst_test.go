@@ -290,7 +290,7 @@ func TestVectorsCodeFirstRequests(t *testing.T) {
 	for _, v := range loadCodeFirst(t).Requests {
 		t.Run(v.ID, func(t *testing.T) {
 			s := signatureFor(t, v.Types, nil)
-			a := &Arguments{s, []reflect.Value{{}}}
+			a := &Arguments{signature: s, values: []reflect.Value{{}}}
 			for i, described := range v.Types {
 				a.values = append(a.values, valueOf(t, described, v.Values[i]))
 			}

@@ -23,7 +23,7 @@ type callOptions struct {
 	trust    string
 	identity identity
 
-	codec    string
+	codec string
 
 	method    *method
 	requests  []proto.Message
