@@ -27,7 +27,7 @@ func (jsonCodec) Append(dst []byte, message any) ([]byte, error) {
 	if m, ok := message.(proto.Message); ok {
 		return protojson.MarshalOptions{}.MarshalAppend(dst, m)
 	}
-	w := jsonWriters.Get().(*jsonWriter) //nolint:forcetypeassert,errcheck // the pool holds nothing else
+	w := jsonWriters.Get().(*jsonWriter) //nolint:forcetypeassert // the pool holds nothing else
 	w.out, w.depth, w.inKey = dst, 0, false
 	err := writeMessage(w, message)
 	out := w.out
@@ -43,7 +43,7 @@ func (jsonCodec) Decode(data []byte, message any) error {
 	if m, ok := message.(proto.Message); ok {
 		return protojson.UnmarshalOptions{DiscardUnknown: true}.Unmarshal(data, m)
 	}
-	r := jsonReaders.Get().(*jsonReader) //nolint:forcetypeassert,errcheck // the pool holds nothing else
+	r := jsonReaders.Get().(*jsonReader) //nolint:forcetypeassert // the pool holds nothing else
 	r.begin(data)
 	err := readMessage(r, message)
 	r.in = bytes.Buffer{}

@@ -27,7 +27,7 @@ func (messagePack) Append(dst []byte, message any) ([]byte, error) {
 	if _, ok := message.(proto.Message); ok {
 		return nil, fmt.Errorf("%T is a Protobuf message", message)
 	}
-	w := packWriters.Get().(*packWriter) //nolint:forcetypeassert,errcheck // the pool holds nothing else
+	w := packWriters.Get().(*packWriter) //nolint:forcetypeassert // the pool holds nothing else
 	w.out, w.depth = dst, 0
 	err := writeMessage(w, message)
 	out := w.out
@@ -43,7 +43,7 @@ func (messagePack) Decode(data []byte, message any) error {
 	if _, ok := message.(proto.Message); ok {
 		return fmt.Errorf("%T is a Protobuf message", message)
 	}
-	r := packReaders.Get().(*packReader) //nolint:forcetypeassert,errcheck // the pool holds nothing else
+	r := packReaders.Get().(*packReader) //nolint:forcetypeassert // the pool holds nothing else
 	r.in, r.depth = data, 0
 	err := readMessage(r, message)
 	r.in = nil

@@ -135,7 +135,7 @@ func (r *packReader) float(bits int) (float64, error) {
 }
 
 func (r *packReader) anyFloat() (f float64, err error) {
-	rest := r.in
+	var rest []byte
 	switch msgp.NextType(r.in) {
 	case msgp.Float64Type:
 		f, rest, err = msgp.ReadFloat64Bytes(r.in)

@@ -135,7 +135,7 @@ func shapeOf(t reflect.Type) (shape, error) {
 		if s, ok := known.(shape); ok {
 			return s, nil
 		}
-		return nil, known.(error) //nolint:forcetypeassert,errcheck // shapes holds nothing else
+		return nil, known.(error) //nolint:forcetypeassert // shapes holds nothing else
 	}
 	s, err := (&shaping{}).shapeOf(t)
 	if err != nil {

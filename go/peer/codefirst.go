@@ -78,7 +78,7 @@ func parseCodeFirst(method, arguments, codec string) (*codeFirstCall, error) {
 	return c, nil
 }
 
-func (c *codeFirstCall) invoke(ctx context.Context, client *trunkcall.Client, print func(json.RawMessage) error) error {
+func (c *codeFirstCall) invoke(ctx context.Context, client *trunkcall.Client, show func(json.RawMessage) error) error {
 	var answer any
 	if err := client.Invoke(ctx, c.method, c.arguments, &answer, trunkcall.CallCodec(c.codec)); err != nil {
 		return err
@@ -87,7 +87,7 @@ func (c *codeFirstCall) invoke(ctx context.Context, client *trunkcall.Client, pr
 	if err != nil {
 		return outputError{err}
 	}
-	return print(line)
+	return show(line)
 }
 
 // The code-first methods that bench drives.
