@@ -3,7 +3,6 @@ package trunkcall
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -197,7 +196,10 @@ func (c *Client) attempt(
 	}
 	buf, err := codec.Append(call.Buf[:0], request)
 	if err != nil {
-		return &Status{Code: Internal, Message: fmt.Sprintf("the request is not a valid %s message: %v", codec.Name(), err), Delivery: NotSent}, false
+		if _, tuple := request.(*Arguments); tuple && !carriesValues(codec) {
+			return notSent(cannotCarry(codec, t.Name)), false
+		}
+		return notSent(uncarried(Internal, "request", codec, err)), false
 	}
 	call.Buf = buf
 	out := wire.Outgoing{Method: t.wire, Codec: codec.Number(), Metadata: m, Own: own, Payload: buf, HasMessage: true, End: true}
@@ -238,7 +240,7 @@ func takeAnswer(call *transport.Call, codec Codec, response any, o *callOptions)
 		return s
 	}
 	if err := codec.Decode(payload, response); err != nil {
-		return Errorf(Internal, "the response is not a valid %s message: %v", codec.Name(), err)
+		return uncarried(Internal, "response", codec, err)
 	}
 	return nil
 }

@@ -78,7 +78,7 @@ func (s *ClientStreamCall) Send(message any) error {
 	buffer := transport.GetBuffer(s.sizeHint)
 	var err error
 	if buffer.B, err = s.codec.Append(buffer.B, message); err != nil {
-		return s.Abandon(Errorf(Internal, "the request is not a valid %s message: %v", s.codec.Name(), err))
+		return s.Abandon(uncarried(Internal, "request", s.codec, err))
 	}
 	if len(buffer.B) > wire.MinPiece {
 		if limits := s.call.Conn().PeerLimits(); uint64(len(buffer.B)) > uint64(limits.Message) {
@@ -111,7 +111,7 @@ func (s *ClientStreamCall) Receive(message any) error {
 		return s.Abandon(fault)
 	}
 	if err := s.codec.Decode(m.Payload, message); err != nil {
-		return s.Abandon(Errorf(Internal, "the response is not a valid %s message: %v", s.codec.Name(), err))
+		return s.Abandon(uncarried(Internal, "response", s.codec, err))
 	}
 	return nil
 }

@@ -115,7 +115,7 @@ func WithInterceptors(interceptors ...Interceptor) Option {
 // WithCodec sets the codec of a client's calls, and has calls in it accepted.
 // The default is Protobuf.
 //
-// Protobuf and Raw are accepted without being asked for; a codec given
+// Protobuf, JSON, MessagePack and Raw are accepted without being asked for; a codec given
 // here or to WithCodecs takes the place of the one with its number, as
 // ProtobufStock does that of Protobuf. Two given ones with different names and one
 // number are a mistake that every Connect, call, Register and Listen returns.

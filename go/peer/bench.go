@@ -27,7 +27,7 @@ rate that was reached.
 
 // benchMethods are those that bench drives, benchFlags the optional flags.
 var (
-	benchMethods = []string{"Say", "Echo", "EchoStream"}
+	benchMethods = append([]string{"Say", "Echo", "EchoStream"}, codeFirstBenchMethods...)
 	benchFlags   = []string{"size", "codec", "tls-ca", "connection-per-call"}
 )
 
@@ -61,6 +61,9 @@ func (p program) parseBench(args []string) (*benchOptions, *workload, error) {
 		return nil, nil, err
 	}
 	short, _ := load.BenchMethod(options.Method)
+	if isCodeFirstBench(options.Method) {
+		short = strings.TrimPrefix(options.Method, "/")
+	}
 	work := &workload{method: short, size: options.Size, stock: options.Codec == load.CodecStock}
 	switch {
 	case !slices.Contains(benchMethods, short):

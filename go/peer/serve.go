@@ -127,10 +127,15 @@ func newServer(o *serveOptions, logger *slog.Logger) (*trunkcall.Server, error) 
 	if o.codec == load.CodecStock {
 		server := trunkcall.NewServer(append(options, trunkcall.WithCodec(trunkcall.ProtobufStock))...)
 		registerStock(server)
-		return server, nil
+		return server, registerCodeFirst(server)
 	}
 	server := trunkcall.NewServer(options...)
 	handlers := nativeHandlers()
+	more, err := codeFirstHandlers()
+	if err != nil {
+		return nil, err
+	}
+	handlers = append(handlers, more...)
 	for i := range handlers {
 		handlers[i].Inline = o.inline
 	}
