@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import ssl
 from asyncio import get_running_loop
@@ -98,17 +99,22 @@ class Client:
         await asyncio.gather(*(self._connect(line) for line in self.lines))
 
     async def _connect(self, line: Line) -> None:
-        connection = await line.open()
-        if connection is not None:
+        for _ in self.addresses:
+            connection = await line.open()
+            if connection is None:
+                break
             await asyncio.shield(cast(ClientEndpoint, connection.endpoint).greeted)
+            if line.connection is not None:
+                return
         if line.connection is None:
+            self._check_open()
             raise failure(Code.UNAVAILABLE, line.last or "the connection was lost", Delivery.NOT_SENT)
 
     async def close(self) -> None:
         """Ends the client: calls that run end CANCELLED, connections are closed. Returns when all are."""
         loop = self.loop
         self.closed = True
-        self._quick = None
+        self.lines_changed()
         self.tell_waiting(None)
         for task in list(self._tasks):
             task.cancel()
@@ -336,7 +342,9 @@ class Client:
                 continue
             if not wait_for_ready:
                 raise failure(Code.UNAVAILABLE, line.last or "the connection was lost", Delivery.NOT_SENT)
-            await asyncio.sleep(line.pause)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(line.pause):
+                    await self.line_change()
 
     async def slot(self, opener: Callable[[Connection], OutgoingCall | None]) -> OutgoingCall | None:
         """Waits in turn until `opener` finds a slot; None when the connections have changed. Raises StatusError when
@@ -348,14 +356,10 @@ class Client:
         self.waiting[future] = opener
         try:
             return await future
-        except asyncio.CancelledError:
-            if future.done() and not future.cancelled() and not future.exception():
-                opened = future.result()
-                if opened is not None:
-                    opened.cancel()
-            raise
         finally:
             self.waiting.pop(future, None)
+            if not future.cancelled():
+                future.exception()  # seen, should the task be cancelled in this turn
 
     def tell_waiting(self, connection: Connection | None) -> None:
         """Slots are free on a connection; None: the connections have changed."""
@@ -383,7 +387,7 @@ class Client:
             self._change = None
 
     async def line_change(self) -> None:
-        """Waits until a line loses its connection or has a new one."""
+        """Waits until a line loses its connection or has a new one, or the client is closed."""
         if self._change is None:
             self._change = self.loop.create_future()
         await asyncio.shield(self._change)

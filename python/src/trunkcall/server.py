@@ -169,7 +169,7 @@ class Server:
     async def stop(self, grace: float | None = DRAIN_GRACE) -> bool:
         """Ends the server without losing a call: stops listening, asks its peers to open no more calls, waits until
         those that run are answered, and closes. What is left after `grace` seconds, None: never, is cut off. Returns
-        whether nothing was."""
+        whether nothing was. Raises RuntimeError in a handler of the server."""
         self._begin_stop()
         for endpoint in list(self._connections):
             endpoint.connection.drain()
@@ -182,7 +182,8 @@ class Server:
         return not left
 
     async def close(self) -> None:
-        """Ends the server at once: running calls lose their connection and their handlers are cancelled."""
+        """Ends the server at once: running calls lose their connection and their handlers are cancelled. Returns
+        when the handlers have. Raises RuntimeError in one of them."""
         self._begin_stop()
         for endpoint in list(self._connections):
             endpoint.connection.abort("the server has been stopped")
@@ -207,6 +208,8 @@ class Server:
 
     def _begin_stop(self) -> None:
         _ = self.loop
+        if asyncio.current_task() in self.tasks:
+            raise RuntimeError("a handler cannot wait for the end of its own server: leave that to another task")
         self._stopping = True
         for listener in self._listeners:
             listener.close()

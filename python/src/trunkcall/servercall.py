@@ -120,6 +120,8 @@ class ServerCall:
         except Exception as error:
             raise unencodable(self.codec, error) from error
         incoming = self._incoming
+        if self._writable is not None:
+            raise RuntimeError("another task is sending on this call")
         if incoming.over:
             return False
         if self._header and not self._header_sent:
@@ -141,6 +143,8 @@ class ServerCall:
     async def receive(self) -> Any | None:
         """The next request; None when the caller has sent all. Raises StatusError when the call is over."""
         incoming = self._incoming
+        if self._readable is not None:
+            raise RuntimeError("another task is receiving from this call")
         while (taken := incoming.take_message()) is None:
             if incoming.over:
                 raise failure(Code.CANCELLED, CALL_OVER, Delivery.UNKNOWN)

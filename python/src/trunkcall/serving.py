@@ -108,8 +108,13 @@ class ServerEndpoint(Endpoint):
                 incoming.finish(data)
             else:
                 self._finish(call, incoming, data, OK)
+        except asyncio.CancelledError as error:
+            self._finish(call, incoming, None, _cancelled(error))
         except Exception as error:
             self._finish(call, incoming, None, self._status(call, error))
+        except BaseException:
+            self._finish(call, incoming, None, Status(Code.INTERNAL, THREW))
+            raise
         finally:
             current.reset(token)
 
@@ -134,7 +139,7 @@ class ServerEndpoint(Endpoint):
             else:
                 self._finish(call, incoming, data, OK)
         except asyncio.CancelledError as error:
-            self._finish(call, incoming, None, Status(Code.CANCELLED, str(error) or "the handler was cancelled"))
+            self._finish(call, incoming, None, _cancelled(error))
         except Exception as error:
             self._finish(call, incoming, None, self._status(call, error))
         except BaseException:
@@ -177,3 +182,7 @@ class ServerEndpoint(Endpoint):
             return Status(Code.RESOURCE_EXHAUSTED, str(error))
         self.server.logger.error("handler of %s raised an exception", call.method.name, exc_info=error)
         return Status(Code.INTERNAL, THREW)
+
+
+def _cancelled(error: asyncio.CancelledError) -> Status:
+    return Status(Code.CANCELLED, str(error) or "the handler was cancelled")

@@ -23,6 +23,7 @@ HIGH_WATER = 128 << 10
 LOW_WATER = 32 << 10
 LARGE_BLOCK = 4 << 20  # bytes; glibc then keeps at most twice as many at the end of its heap
 LINGER = 10.0  # seconds for the last bytes to leave before the transport is aborted
+STOOD_STILL = 1_000_000  # µs by which a timer is late when the process was suspended, or something blocked the loop
 _ROUNDING = 500e-6  # seconds; some loops count timers in whole milliseconds, to the nearest one
 
 _NO_METHODS: dict[bytes, Method] = {}
@@ -252,6 +253,10 @@ class Connection(asyncio.Protocol):
 
     def _tick(self) -> None:
         self._timer = None
+        now = clock()
+        if now - self._timer_at > STOOD_STILL:
+            self._arm(now)  # the process did: what has come meanwhile is read before anybody is judged by the time
+            return
         self._timer_at = NEVER
-        self.session.tick(clock())
+        self.session.tick(now)
         self._flush()
