@@ -18,7 +18,7 @@ from .interceptor import Answer, Call, Interceptor, chain
 from .line import ClientEndpoint, Line, end_calls
 from .method import BidiMethod, ClientStreamMethod, Method, ServerStreamMethod, UnaryMethod
 from .options import CLIENT_KEEPALIVE, KEEPALIVE_TIMEOUT, WAITING_CALLS, Limits, codec_table, session_config
-from .status import Metadata, StatusError, failure
+from .status import Metadata, StatusError, failure, pairs
 from .transport import Connection, clock, parse_target, prepared
 from .unarycall import Attempt, Begun, invoke
 from .wire import Code, Delivery, LimitError, Load, OutgoingCall
@@ -56,7 +56,7 @@ class Client:
         `tls` is used as it is but for its ALPN, which is set; `server_hostname` is the name that the server's
         certificate must show, if not the target's. `waiting_calls` bounds how many calls wait for a free slot.
         After `keepalive` seconds without input the server is asked for a sign of life, 0: never; it is given up
-        `keepalive_timeout` seconds later. Raises ValueError."""
+        `keepalive_timeout` seconds later. Raises ValueError, TypeError."""
         self.target = target
         self.addresses = parse_target(target)
         self.codec = codec
@@ -178,7 +178,7 @@ class Client:
         try:
             data = binding.encode_request(request)
         except Exception as error:
-            raise unencodable(self.codec, error) from error
+            raise unencodable(self.codec, error, method, request) from error
         session = connection.session
         deadline = 0
         if timeout is not None or current.get() is not None:
@@ -255,7 +255,7 @@ class Client:
             attempt.answer = call.answer
             return await invoke(attempt)
 
-        call = Call(method, list(metadata or ()), request, timeout, answer=answer or Answer())
+        call = Call(method, pairs(metadata), request, timeout, answer=answer or Answer())
         return await chain(self.interceptors, last)(call)
 
     def encode(self, method: Method[Any, Any], request: Any, codec: Codec | None) -> bytes:
@@ -264,7 +264,7 @@ class Client:
         try:
             return method.binding(codec).encode_request(request)
         except Exception as error:
-            raise unencodable(codec, error) from error
+            raise unencodable(codec, error, method, request) from error
 
     @overload
     def open(
@@ -303,7 +303,7 @@ class Client:
         request here. The stream must be received to its end, cancelled, or used as a context manager."""
         self._check_open()
         stream = ClientStream[Req, Resp](self, method, codec or self.codec)
-        call = Call(method, list(metadata or ()), request, timeout)
+        call = Call(method, pairs(metadata), request, timeout)
         stream.begin(self.interceptors, call, timeout, deadline_of(timeout), wait_for_ready)
         return stream
 
@@ -374,7 +374,7 @@ class Client:
                             return
                         connection.schedule()
                     future.set_result(opened)
-                except ValueError as error:
+                except Exception as error:
                     future.set_exception(error)
             del self.waiting[future]
 
@@ -393,8 +393,10 @@ class Client:
         await asyncio.shield(self._change)
 
 
-def unencodable(codec: Codec, error: Exception) -> StatusError:
+def unencodable(codec: Codec, error: Exception, method: Method[Any, Any], request: Any) -> StatusError:
     text = f"the request is not a valid {codec.name} message: {error}"
+    if not isinstance(request, method.request):
+        text = f"the request of {method.name} is a {method.request.__name__}, not a {type(request).__name__}"
     return failure(Code.INTERNAL, text, Delivery.NOT_SENT)
 
 

@@ -79,7 +79,7 @@ class ClientEndpoint(Endpoint):
 
     def goes_away(self, reason: int, text: str) -> None:
         if reason:
-            self.line.failed(f"{self.connection.remote}: the peer ended the connection: {text}")
+            self.line.failed(f"cannot reach {self.connection.remote}: the peer ended the connection: {text}")
         self.leaving = True
         self.line.client.logger.info("server %s goes away: %s (reason %d)", self.connection.remote, text, reason)
         self.line.retire(self.connection)
@@ -107,7 +107,7 @@ class ClientEndpoint(Endpoint):
         elif clock() - self.began >= STEADY:
             line.failures = 0
         else:
-            line.failed(f"{remote}: {why}")
+            line.failed(f"cannot reach {remote}: {why}" if self.young else f"the connection to {remote} ended: {why}")
             if self.young and self.address is not None:
                 line.pass_over(self.address)
         client.logger.debug("disconnected from %s: %s", remote, why)
@@ -157,7 +157,7 @@ class Line:
             elif endpoint.young or made.lost:
                 self.pass_over(address)
         except DialError as error:
-            self.failed(str(error))
+            self.failed(f"cannot reach {error}")
         finally:
             self._attempt = None
 
@@ -184,11 +184,11 @@ class Line:
 
     def failed(self, why: str) -> None:
         """Notes a failure and when the next attempt is due, at random within a time that doubles."""
-        self.last = f"cannot reach {why}"
+        self.last = why
         self.failures += 1
         bound = min(FIRST_PAUSE * 2 ** min(self.failures - 1, 10), LAST_PAUSE)
         self._next_try = clock() + int(random.uniform(0, bound) * 1e6)
-        self.client.logger.info("connect failed: %s", self.last)
+        self.client.logger.info("no connection: %s", self.last)
 
     @property
     def pause(self) -> float:

@@ -84,8 +84,11 @@ class Server:
     # Methods.
 
     def register(self, *handlers: Handler) -> None:
-        """Serves methods, also on connections that are open. Raises ValueError for a method that is served already."""
+        """Serves methods, also on connections that are open. Raises ValueError for a method that is served already,
+        TypeError for what is no Handler."""
         for handler in handlers:
+            if not isinstance(handler, Handler):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise TypeError(f"register takes what a method's `handler` returns, not {handler!r}")
             method = handler.method
             if method.wire_name in self._methods:
                 raise ValueError(f"method {method.name} is registered already")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from .codec import Codec
 from .executing import in_executor
 from .method import Binding, Method
-from .status import Metadata, StatusError, failure
+from .status import Metadata, StatusError, failure, pairs
 from .transport import clock
 from .wire import Code, Delivery, IncomingCall, LimitError
 from .wire import Metadata as Entries
@@ -109,7 +109,7 @@ class ServerCall:
 
     def set_trailer(self, metadata: Metadata) -> None:
         """Adds to the metadata that goes with the end of the call."""
-        self._trailer = [*(self._trailer or ()), *metadata]
+        self._trailer = [*(self._trailer or ()), *pairs(metadata)]
 
     async def send(self, message: Any) -> bool:
         """Sends an answer message, waiting while the caller is slow to consume. False: the call is over. Raises

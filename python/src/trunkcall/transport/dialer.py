@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import socket
 import ssl
 import time
@@ -34,23 +35,24 @@ async def dial(
     for address in addresses:
         name = (server_hostname or address.host or "localhost") if tls is not None else None
         found: list[Address] = []
-        with _noting(faults, str(address)):
+        with _noting(faults, str(address), False):
             found = await _resolve(loop, address, until)
         for place in found:
             left = until - time.monotonic()
             limit = left if len(addresses) == len(found) == 1 else min(left, ADDRESS_TIMEOUT)
-            with _noting(faults, str(address) if len(found) == 1 else f"{address} ({place.host})"):
+            where = str(address) if len(found) == 1 else f"{address} ({place.host})"
+            with _noting(faults, where, tls is not None):
                 async with _limit(limit):
                     return await _connect(loop, place, connection, tls, name), address
     raise DialError("; ".join(faults))
 
 
 @contextlib.contextmanager
-def _noting(faults: list[str], where: str) -> Generator[None]:
+def _noting(faults: list[str], where: str, secure: bool) -> Generator[None]:
     try:
         yield
     except (OSError, ssl.SSLError, ssl.CertificateError, UnicodeError) as error:
-        faults.append(f"{where}: {_describe(error)}")
+        faults.append(f"{where}: {_describe(error, secure)}")
 
 
 @contextlib.asynccontextmanager
@@ -88,7 +90,11 @@ async def _connect(
     return made
 
 
-def _describe(error: Exception) -> str:
-    if isinstance(error, OSError) and error.strerror and not isinstance(error, ssl.SSLError):
+def _describe(error: Exception, secure: bool) -> str:
+    if secure and isinstance(error, ConnectionResetError) and not error.errno:
+        return "closed during the TLS handshake: it may not speak TLS, or asks for a client's certificate"
+    if isinstance(error, OSError) and error.errno and not isinstance(error, ssl.SSLError | socket.gaierror):
+        return os.strerror(error.errno)
+    if isinstance(error, socket.gaierror) and error.strerror:
         return error.strerror
     return str(error) or type(error).__name__
