@@ -39,6 +39,12 @@ def codec_table(codecs: Iterable[Codec]) -> dict[int, Codec]:
     return table
 
 
+def _check(name: str, value: int, least: int, greatest: int) -> None:
+    """Raises ValueError for a limit that spec/limits.md 1 does not allow."""
+    if not least <= value <= greatest:
+        raise ValueError(f"{name} of {value:,}: {least:,} to {greatest:,}")
+
+
 def session_config(
     limits: Limits, codecs: dict[int, Codec], keepalive: float, keepalive_timeout: float, load: Load
 ) -> Config:
@@ -47,6 +53,10 @@ def session_config(
         raise ValueError("keepalive must not be negative, its timeout must be above 0")
     if not INITIAL_WINDOW <= limits.window <= 0x7FFFFFFF:
         raise ValueError(f"a window of {limits.window}, not {INITIAL_WINDOW} to 2^31 - 1")
+    _check("message_bytes", limits.message_bytes, 1, 0xFFFFFFFF)
+    _check("calls", limits.calls, 0, 0xFFFFF)
+    _check("metadata_bytes", limits.metadata_bytes, 16_384, 32_700)  # less than half of a frame body
+    _check("metadata_entries", limits.metadata_entries, 128, 0xFFFFFFFF)
     settings = Settings(
         max_message=limits.message_bytes,
         max_calls=limits.calls,

@@ -277,10 +277,13 @@ class Session:
                 data = bytes(pending)
                 pending.clear()
             if lifecycle.state == PREFACE:
+                data = bytes(pending) + data
+                pending.clear()
                 start = self._read_preface(data)
-                if start < 0:
-                    return
-            self._read_frames(data, start)
+            elif pending:
+                start = self._complete(data)
+            if start >= 0:
+                self._read_frames(data, start)
         except ConnectionFault as fault:
             self._pending.clear()
             in_preface = fault.kind in ("preface", "version", "setting")
@@ -403,6 +406,22 @@ class Session:
             calls, words, free = caller.calls, caller.words, caller.free
         self._received = base + at
         self._keep(data, at)
+
+    def _complete(self, data: bytes) -> int:
+        """Ends the frame that was cut off, which alone is copied; the offset behind it, -1 when it is not whole yet."""
+        pending, at = self._pending, 0
+        while pending:
+            missing = self._need - len(pending)
+            pending += data[at : at + missing]
+            if len(data) - at < missing:
+                return -1
+            at += missing
+            frame = bytes(pending)
+            pending.clear()
+            self._read_frames(frame, 0)
+            if self.lifecycle.state != OPEN:
+                return -1
+        return at
 
     def _keep(self, data: bytes, at: int) -> None:
         """Keeps the frame that is not whole; its header is judged at once (protocol.md 3.1)."""
