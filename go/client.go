@@ -55,7 +55,7 @@ var ErrClientClosed = errors.New("the client is closed")
 func NewClient(target string, options ...ClientOption) *Client {
 	c := &Client{target: target, pool: &transport.Pool{}, live: map[*connection]struct{}{}}
 	c.options = clientOptions{connections: 1, waitingCalls: DefaultWaitingCalls, common: common{
-		codec: Protobuf, keepaliveInterval: DefaultKeepaliveInterval, keepaliveTimeout: DefaultKeepaliveTimeout,
+		codec: Protobuf, memory: DefaultMemory, keepaliveInterval: DefaultKeepaliveInterval, keepaliveTimeout: DefaultKeepaliveTimeout,
 	}}
 	for _, o := range options {
 		o.applyClient(&c.options)

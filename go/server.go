@@ -56,7 +56,7 @@ func NewServer(options ...ServerOption) *Server {
 		pool:        &transport.Pool{},
 	}
 	s.options = serverOptions{runningHandlers: DefaultRunningHandlers, common: common{
-		codec: Protobuf, keepaliveInterval: DefaultServerKeepaliveInterval, keepaliveTimeout: DefaultKeepaliveTimeout,
+		codec: Protobuf, memory: DefaultMemory, keepaliveInterval: DefaultServerKeepaliveInterval, keepaliveTimeout: DefaultKeepaliveTimeout,
 	}}
 	for _, o := range options {
 		o.applyServer(&s.options)

@@ -42,6 +42,7 @@ type Config struct {
 	KeepaliveTimeout  time.Duration // after the PING before the peer is given up
 	PollFrom          int           // connections in the process above which idle ones are polled; 0: the default, <0: always
 	MaxWindow         uint32        // what the window of a fast stream may grow to
+	Budget            *wire.Budget  // what all these connections may hold together; nil: no bound
 }
 
 // Conn is a session on a socket. Its methods are safe for concurrent use.
@@ -137,6 +138,7 @@ func NewConn(config *Config, socket net.Conn, acceptor bool, prefix []byte, owne
 		KeepaliveInterval: int64(config.KeepaliveInterval),
 		KeepaliveTimeout:  int64(config.KeepaliveTimeout),
 		MaxWindow:         max(config.MaxWindow, config.Local.Window),
+		Budget:            config.Budget,
 		Splice:            c.raw != nil,
 		Grab:              c.grab,
 		Buffer:            func(n int) []byte { return GetBuffer(n).B },
