@@ -3,6 +3,7 @@ package trunkcall
 import (
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"time"
@@ -184,6 +185,7 @@ func (c *common) transport(handler transport.Handler, pool *transport.Pool) *tra
 	local.Codecs = c.codecs.names()
 	return &transport.Config{
 		Handler: handler, Pool: pool, Local: local, Codecs: c.codecs.String(), MaxWindow: c.maxWindow, Budget: wire.NewBudget(c.memory),
+		Panicked: c.panicked,
 		KeepaliveInterval: c.keepaliveInterval, KeepaliveTimeout: c.keepaliveTimeout, PollFrom: pollFrom,
 	}
 }
@@ -205,6 +207,12 @@ func (c *common) sane(interval time.Duration) {
 	if c.keepaliveTimeout <= 0 {
 		c.keepaliveTimeout = DefaultKeepaliveTimeout
 	}
+}
+
+// panicked tells of a panic that ended a connection: never in silence, but not
+// to a logger of the user's, which may be what panicked.
+func (c *common) panicked(value any, stack []byte) {
+	slog.Default().Error("a connection was ended by a panic", "panic", fmt.Sprint(value), "stack", string(stack))
 }
 
 func (c *common) log(level slog.Level, message string, args ...any) {

@@ -43,6 +43,9 @@ type Config struct {
 	PollFrom          int           // connections in the process above which idle ones are polled; 0: the default, <0: always
 	MaxWindow         uint32        // what the window of a fast stream may grow to
 	Budget            *wire.Budget  // what all these connections may hold together; nil: no bound
+	// Panicked, if set, is told of a panic of ours, or of what the floor above
+	// called, that ended a connection.
+	Panicked func(value any, stack []byte)
 }
 
 // Conn is a session on a socket. Its methods are safe for concurrent use.
@@ -337,7 +340,7 @@ func (c *Conn) tick() {
 		c.failLocked(errDrained)
 		return
 	}
-	next, err := c.session.Tick(now)
+	next, err := c.tickLocked(now)
 	if err != nil {
 		c.violateLocked(err)
 		return
@@ -354,6 +357,11 @@ func (c *Conn) tick() {
 		c.drainBy = now + int64(lingerTime)
 	}
 	c.armLocked(c.drainBy)
+}
+
+func (c *Conn) tickLocked(now int64) (next int64, err *wire.Error) {
+	defer c.contain(&err)
+	return c.session.Tick(now)
 }
 
 // TimeOf turns a session's time into one of package time, with its monotonic

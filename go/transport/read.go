@@ -86,7 +86,8 @@ func (c *Conn) room() []byte {
 }
 
 // parseLocked takes in what has arrived.
-func (c *Conn) parseLocked(now int64) *wire.Error {
+func (c *Conn) parseLocked(now int64) (err *wire.Error) {
+	defer c.contain(&err)
 	if p := c.placed; p.active() {
 		if p.n < len(p.body) {
 			c.session.Heard(now)
@@ -99,7 +100,8 @@ func (c *Conn) parseLocked(now int64) *wire.Error {
 			return err
 		}
 	}
-	n, err := c.session.Receive(c.in.B[c.inStart:c.inEnd], now)
+	var n int
+	n, err = c.session.Receive(c.in.B[c.inStart:c.inEnd], now)
 	c.inStart += n
 	if err == nil && c.raw != nil {
 		c.placeLocked()

@@ -53,6 +53,8 @@ func (s *Session) Abort(err *Error) {
 		return
 	case ErrFlood:
 		reason = GoAwayResourceLimit
+	case ErrInternal:
+		reason = GoAwayInternalError
 	case ErrSilence:
 		if s.options.Acceptor && !s.ready {
 			return
