@@ -185,7 +185,7 @@ func (c *common) transport(handler transport.Handler, pool *transport.Pool) *tra
 	local.Codecs = c.codecs.names()
 	return &transport.Config{
 		Handler: handler, Pool: pool, Local: local, Codecs: c.codecs.String(), MaxWindow: c.maxWindow, Budget: wire.NewBudget(c.memory),
-		Panicked: c.panicked,
+		Panicked:          c.panicked,
 		KeepaliveInterval: c.keepaliveInterval, KeepaliveTimeout: c.keepaliveTimeout, PollFrom: pollFrom,
 	}
 }

@@ -328,14 +328,21 @@ func (c *Conn) armLocked(at int64) {
 	}
 }
 
+// suspended is how late, in nanoseconds, a timer is when the process or its
+// machine must have stood still: the reader then has to see first what came.
+const suspended = 100e6
+
 func (c *Conn) tick() {
 	c.mu.Lock()
 	defer c.unlock()
 	if c.closed {
 		return
 	}
-	c.timerAt = 0
 	now := clock()
+	if c.timerAt != 0 && now-c.timerAt > suspended {
+		c.session.Delayed(now)
+	}
+	c.timerAt = 0
 	if c.lingerBy != 0 && now >= c.lingerBy {
 		c.failLocked(errDrained)
 		return

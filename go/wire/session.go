@@ -107,6 +107,7 @@ type Session struct {
 	lastReceived int64
 	lastPing     int64 // when the last PING was appended; 0: never
 	pingSent     int64 // when the PING was that nothing has answered yet; 0: there is none
+	graceBy      int64 // before then nobody's silence is judged
 
 	sentGoAway, sentDrained bool
 	goAwayAt                int64
