@@ -34,6 +34,12 @@ func (l *logged) has(s string) bool {
 	return strings.Contains(l.b.String(), s)
 }
 
+func (l *logged) count(s string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.b.String(), s)
+}
+
 func (l *logged) option() trunkcall.Option {
 	return trunkcall.WithLogger(slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug})))
 }

@@ -21,7 +21,7 @@ const (
 // readLocked waits for input and takes it in. It holds the lock on entry and
 // on return, not in between; c.reading is the caller's to set.
 func (c *Conn) readLocked() {
-	for total := 0; !c.closed; {
+	for total, piled := 0, false; !c.closed; {
 		if !c.prefixed {
 			p := c.polled
 			p.useLocked()
@@ -52,7 +52,9 @@ func (c *Conn) readLocked() {
 			c.violateLocked(err)
 			return
 		}
-		if !full || total >= readAhead {
+		// Where input has piled up, as while the process stood still, a CANCEL may
+		// lie behind it: all is read before anything is started.
+		if piled = piled || full; !piled || total >= readAhead {
 			break
 		}
 	}
