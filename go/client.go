@@ -179,7 +179,7 @@ func (c *Client) unary(ctx context.Context, t *target, request, response any, m 
 	if again {
 		if c.pauseBefore(ctx, &call.Ending) {
 			call.Reset()
-			call.line = c.next.Add(1)
+			call.line++ // elsewhere, if there is more than one connection
 			s, _ = c.attempt(ctx, call, t, request, response, m, o, &wire.Own{Has: wire.OwnAttempt, Attempt: 2})
 		}
 	}
