@@ -284,7 +284,7 @@ func (c *Conn) inputEndedLocked(err error) {
 	}
 	switch {
 	case c.closed:
-	case c.closing:
+	case c.closing, errors.Is(err, io.EOF) && c.session.Drained():
 		c.failLocked(errDrained)
 	case errors.Is(err, io.EOF) && c.session.PeerDrained() && c.session.OpenServed() > 0:
 		c.inputEnded = true
