@@ -54,7 +54,7 @@ var ErrClientClosed = errors.New("the client is closed")
 func NewClient(target string, options ...ClientOption) *Client {
 	c := &Client{target: target, pool: &transport.Pool{}, live: map[*connection]struct{}{}}
 	c.options = clientOptions{connections: 1, waitingCalls: DefaultWaitingCalls, common: common{
-		codec: Protobuf, keepaliveInterval: DefaultKeepaliveInterval, keepaliveTimeout: DefaultKeepaliveTimeout,
+		codec: Protobuf, memory: DefaultMemory, keepaliveInterval: DefaultKeepaliveInterval, keepaliveTimeout: DefaultKeepaliveTimeout,
 	}}
 	for _, o := range options {
 		o.applyClient(&c.options)
@@ -178,7 +178,7 @@ func (c *Client) unary(ctx context.Context, t *target, request, response any, m 
 	if again {
 		if c.pauseBefore(ctx, &call.Ending) {
 			call.Reset()
-			call.line = c.next.Add(1)
+			call.line++ // elsewhere, if there is more than one connection
 			s, _ = c.attempt(ctx, call, t, request, response, m, o, &wire.Own{Has: wire.OwnAttempt, Attempt: 2})
 		}
 	}

@@ -317,9 +317,10 @@ func (c clientConnections) Closed(tc *transport.Conn, err error) {
 	l := conn.line
 	why := explain(tc, err) // dial may still hold the line, and conn know nothing of tc
 	l.mu.Lock()
+	went := conn.away // announced, and counted if it is to be
 	conn.away = true
 	switch {
-	case !conn.taken || c.done.Err() != nil || transport.Drained(err):
+	case !conn.taken || went || c.done.Err() != nil || transport.Drained(err):
 	case time.Since(conn.began) >= steady:
 		l.failures = 0
 		l.spread = rand.N(firstPause) //nolint:gosec // jitter, not a secret

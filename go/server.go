@@ -56,7 +56,7 @@ func NewServer(options ...ServerOption) *Server {
 		pool:        &transport.Pool{},
 	}
 	s.options = serverOptions{runningHandlers: DefaultRunningHandlers, common: common{
-		codec: Protobuf, keepaliveInterval: DefaultServerKeepaliveInterval, keepaliveTimeout: DefaultKeepaliveTimeout,
+		codec: Protobuf, memory: DefaultMemory, keepaliveInterval: DefaultServerKeepaliveInterval, keepaliveTimeout: DefaultKeepaliveTimeout,
 	}}
 	for _, o := range options {
 		o.applyServer(&s.options)
@@ -157,6 +157,13 @@ func (s *Server) Serve(socket net.Listener) error {
 			s.options.log(level, "connection turned away", "remote", remote, "error", err)
 		},
 	}
+	l.Accepting = func(err error) {
+		if err != nil {
+			s.options.log(slog.LevelError, "no connections can be accepted", "address", socket.Addr(), "error", err)
+		} else {
+			s.options.log(slog.LevelInfo, "connections are accepted again", "address", socket.Addr())
+		}
+	}
 	if socket.Addr().Network() == "mem" {
 		l.TLS = nil // nobody else can listen in
 	}
@@ -210,7 +217,7 @@ func (s *Server) Stop(ctx context.Context) error {
 		ctx, cancel = context.WithTimeout(ctx, DefaultDrainGrace)
 		defer cancel()
 	}
-	for _, c := range s.beginStop() {
+	for _, c := range s.beginStop((*transport.Listener).Drain) {
 		c.Drain("the server is stopping")
 	}
 	done := make(chan struct{})
@@ -224,7 +231,7 @@ func (s *Server) Stop(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 		running := s.Running()
-		for _, c := range s.beginStop() {
+		for _, c := range s.beginStop((*transport.Listener).Close) {
 			c.CutOff(ErrServerStopped)
 		}
 		s.done.Wait() // each tells its peer, for a second at most
@@ -239,21 +246,21 @@ func (s *Server) Stop(ctx context.Context) error {
 // Close ends the server at once: running calls lose their connection and their
 // handlers' contexts are cancelled.
 func (s *Server) Close() {
-	for _, c := range s.beginStop() {
+	for _, c := range s.beginStop((*transport.Listener).Close) {
 		c.Close(ErrServerStopped)
 	}
 	s.done.Wait()
 	s.pool.Close()
 }
 
-func (s *Server) beginStop() []*transport.Conn {
+func (s *Server) beginStop(end func(*transport.Listener)) []*transport.Conn {
 	s.mu.Lock()
 	s.stopping = true
 	listeners := s.listeners
 	s.listeners = nil
 	s.mu.Unlock()
 	for _, l := range listeners {
-		l.Close()
+		end(l)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

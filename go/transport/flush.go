@@ -224,6 +224,7 @@ func (c *Conn) writeLocked() (all bool) {
 	}
 	if err == nil {
 		c.writing.free()
+		c.session.Written()
 	}
 	c.flushedLocked()
 	if err != nil {
@@ -304,6 +305,7 @@ func (c *Conn) flushBlocking() {
 			break
 		}
 		o.free()
+		c.session.Written()
 	}
 	c.flushedLocked()
 	c.closeIfDrainedLocked()

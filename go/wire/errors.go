@@ -23,7 +23,8 @@ const (
 	ErrPiece     Class = "piece"
 	ErrCredit    Class = "credit"
 	ErrFlood     Class = "flood"
-	ErrSilence   Class = "silence" // nothing came within the keepalive's bound
+	ErrSilence   Class = "silence"  // nothing came within the keepalive's bound
+	ErrInternal  Class = "internal" // this side failed, not the peer
 )
 
 // Classes that end one call.

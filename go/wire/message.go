@@ -31,13 +31,18 @@ func (s *Session) receiveMessage(st *Stream, h *Header, b *Body) *Error {
 			return errSecond
 		}
 		st.state |= streamBegun
+		if !more && !s.affords(max(len(b.Payload), leastHeld)) {
+			return s.options.Budget.full
+		}
 		if !more {
 			s.deliver(st, b.Payload, h.Compression, cost, false)
 			return nil
 		}
 		s.begin(st, h, b.Total)
 	}
-	s.assemble(st, b.Payload, more)
+	if err := s.assemble(st, b.Payload, more); err != nil {
+		return err
+	}
 	if !more {
 		message := f.message
 		s.endMessage(st)
@@ -90,12 +95,14 @@ func (s *Session) begin(st *Stream, h *Header, total uint32) {
 
 // assemble adds a piece. The buffer never grows to more than twice what has
 // arrived, whatever total the peer promised.
-func (s *Session) assemble(st *Stream, piece []byte, more bool) {
+func (s *Session) assemble(st *Stream, piece []byte, more bool) *Error {
 	f := st.flow
 	f.got += uint32(len(piece))
 	f.owingSince = 0
 	if !st.has(streamReturned) {
-		s.makeRoom(f, len(piece))
+		if !s.makeRoom(f, len(piece)) {
+			return s.options.Budget.full
+		}
 		n := len(f.message)
 		f.message = f.message[:n+len(piece)]
 		if len(piece) > 0 && &piece[0] != &f.message[n] { // it may have been placed there
@@ -103,7 +110,7 @@ func (s *Session) assemble(st *Stream, piece []byte, more bool) {
 		}
 	}
 	if !more {
-		return // the last piece is credited when the message is consumed
+		return nil // the last piece is credited when the message is consumed
 	}
 	cost := uint32(len(piece) + frameCost)
 	if f.unconsumed > 0 {
@@ -111,13 +118,29 @@ func (s *Session) assemble(st *Stream, piece []byte, more bool) {
 	} else {
 		s.credit(st, cost)
 	}
+	return nil
 }
 
-// makeRoom makes sure that a piece of n bytes fits.
-func (s *Session) makeRoom(f *flow, n int) {
-	if need := len(f.message) + n; need > cap(f.message) {
-		f.message = s.enlarge(f.message, min(int(f.total), max(2*need, 2*MinPiece)))
+// makeRoom makes sure that a piece of n bytes fits, if the budget allows.
+func (s *Session) makeRoom(f *flow, n int) bool {
+	need := len(f.message) + n
+	if need <= cap(f.message) {
+		return true
 	}
+	size := min(int(f.total), max(2*need, 2*MinPiece))
+	if !s.affords(size - f.room) {
+		return false
+	}
+	f.message = s.enlarge(f.message, size)
+	s.assembled += cap(f.message) - f.room
+	f.room = cap(f.message)
+	return true
+}
+
+// dropMessage ends the accounting of the memory of a message in progress.
+func (s *Session) dropMessage(f *flow) {
+	s.assembled -= f.room
+	f.message, f.room = nil, 0
 }
 
 // enlarge moves a message into a buffer for size bytes or somewhat more.
@@ -136,7 +159,8 @@ func (s *Session) enlarge(message []byte, size int) []byte {
 func (s *Session) endMessage(st *Stream) {
 	if f := st.flow; f != nil && f.assembling {
 		s.promised -= uint64(f.total)
-		f.assembling, f.message = false, nil
+		f.assembling = false
+		s.dropMessage(f)
 	}
 }
 
@@ -167,6 +191,9 @@ func (s *Session) letGo(f *flow, n uint64) {
 	n = min(n, f.held)
 	f.held -= n
 	s.held -= n
+	if s.drawn > 0 {
+		s.giveBack()
+	}
 }
 
 // abandonRequests returns the credit of all requests that the handler, which
@@ -174,7 +201,8 @@ func (s *Session) letGo(f *flow, n uint64) {
 func (s *Session) abandonRequests(st *Stream) {
 	f := st.flow
 	n := f.due + f.withheld
-	f.due, f.withheld, f.unconsumed, f.message = 0, 0, 0, nil
+	f.due, f.withheld, f.unconsumed = 0, 0, 0
+	s.dropMessage(f)
 	s.letGo(f, f.held)
 	s.credit(st, n)
 }

@@ -29,8 +29,8 @@ const (
 	DefaultWindow          = 256 << 10
 	DefaultMinPingInterval = 5000 // milliseconds
 
-	largestFrameBody = 1<<24 - 1
-	largestMethods   = 1<<16 - 1
+	LargestFrameBody = 1<<24 - 1
+	LargestMethods   = 1<<16 - 1
 )
 
 // Settings are the limits that one side states for what it receives.
@@ -105,12 +105,12 @@ type number struct {
 }
 
 var numbers = [knownSettings]*number{
-	setFrameBody:         {func(s *Settings) *uint32 { return &s.FrameBody }, "max_frame_body", DefaultFrameBody, largestFrameBody, DefaultFrameBody},
+	setFrameBody:         {func(s *Settings) *uint32 { return &s.FrameBody }, "max_frame_body", DefaultFrameBody, LargestFrameBody, DefaultFrameBody},
 	setMessage:           {func(s *Settings) *uint32 { return &s.Message }, "max_message", 1, 1<<32 - 1, DefaultMessage},
 	setCalls:             {func(s *Settings) *uint32 { return &s.Calls }, "max_calls", 0, maxSlot, DefaultCalls},
 	setMetadataBytes:     {func(s *Settings) *uint32 { return &s.MetadataBytes }, "max_metadata_bytes", DefaultMetadataBytes, 1<<32 - 1, DefaultMetadataBytes},
 	setMetadataEntries:   {func(s *Settings) *uint32 { return &s.MetadataEntries }, "max_metadata_entries", DefaultMetadataEntries, 1<<32 - 1, DefaultMetadataEntries},
-	setMethods:           {func(s *Settings) *uint32 { return &s.Methods }, "max_methods", DefaultMethods, largestMethods, DefaultMethods},
+	setMethods:           {func(s *Settings) *uint32 { return &s.Methods }, "max_methods", DefaultMethods, LargestMethods, DefaultMethods},
 	setKeepaliveInterval: {func(s *Settings) *uint32 { return &s.KeepaliveInterval }, "keepalive_interval", 0, 1<<32 - 1, 0},
 	setMinPingInterval:   {func(s *Settings) *uint32 { return &s.MinPingInterval }, "min_ping_interval", 0, 1<<32 - 1, DefaultMinPingInterval},
 }

@@ -140,7 +140,7 @@ func (s *Session) checkDataState(st *Stream, h *Header, assembling bool) *Error 
 // fault ends a call because of what its other side sent in DATA.
 func (s *Session) fault(st *Stream, err *Error) {
 	retryAfter := uint32(0)
-	if err == errPromised {
+	if s.forWantOfRoom(err) {
 		retryAfter = budgetRetry
 	}
 	if st.has(streamCaller) {

@@ -81,7 +81,9 @@ func (s *Session) receiveCall(h *Header, body []byte) *Error {
 		f := st.needFlow()
 		if h.Flags&FlagMore != 0 {
 			s.begin(st, h, b.Total)
-			s.assemble(st, b.Payload, true)
+			if err := s.assemble(st, b.Payload, true); err != nil {
+				s.fault(st, err)
+			}
 		} else if st.has(streamSingle) {
 			s.credit(st, in.Cost)
 		} else {
@@ -122,6 +124,9 @@ func (s *Session) refusesNow(total uint32) *Refusal {
 	}
 	if s.promised+s.held+uint64(total) > maxPromised {
 		return &Refusal{Code: ResourceExhausted, Message: promisedText, RetryAfter: budgetRetry}
+	}
+	if total > 0 && !s.affords(min(int(total), 2*MinPiece)) {
+		return &Refusal{Code: ResourceExhausted, Message: s.options.Budget.full.Text, RetryAfter: budgetRetry}
 	}
 	return nil
 }

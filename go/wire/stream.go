@@ -48,6 +48,7 @@ type flow struct {
 	codec      uint8  // the codec of its pieces, by the sender's numbers
 	total, got uint32 // its length, and how much of it has arrived
 	message    []byte // what has arrived, unless nobody wants it
+	room       int    // memory that message takes up
 	withheld   uint32 // cost of its pieces while earlier messages are unconsumed
 	unconsumed int    // whole messages handed up and not consumed yet
 	due        uint32 // their cost
@@ -63,6 +64,7 @@ type flow struct {
 	// Sending: at most one message waits.
 	pending      []byte
 	hasPending   bool
+	queued       int // bytes of pending that count as a queued answer
 	compression  uint8
 	begun        bool // its first piece was appended
 	end          bool // END follows it
@@ -98,11 +100,3 @@ func (st *Stream) needFlow() *flow {
 
 // assembling reports whether a cut message is in progress.
 func (st *Stream) assembling() bool { return st.flow != nil && st.flow.assembling }
-
-// dropOutgoing forgets the message that waits to be sent.
-func (st *Stream) dropOutgoing() {
-	if f := st.flow; f != nil {
-		f.starvedSince = 0
-		f.pending, f.hasPending, f.begun, f.end, f.result = nil, false, false, false, nil
-	}
-}
