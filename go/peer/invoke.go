@@ -29,7 +29,11 @@ func findMethod(name string) (*method, error) {
 	}
 	descriptor := describe(service)
 	if descriptor == nil {
-		return nil, usagef("method %q: there is no service %s here; for a code-first one its arguments are a JSON array", name, service)
+		hint := ""
+		if !strings.Contains(service, ".") {
+			hint = "; for a code-first one its arguments are a JSON array"
+		}
+		return nil, usagef("method %q: there is no service %s here%s", name, service, hint)
 	}
 	described := descriptor.Methods().ByName(protoreflect.Name(short))
 	if described == nil {
