@@ -1,0 +1,286 @@
+package http2
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+
+	h2 "golang.org/x/net/http2"
+
+	"github.com/trunkcall/trunkcall/go/transport"
+	"github.com/trunkcall/trunkcall/go/wire"
+)
+
+// Message is one message of a body, or a piece of a body that is not Framed.
+type Message struct {
+	Flags  byte // of a Framed one
+	buffer *transport.Buffer
+	cost   uint32 // of the stream's window
+}
+
+// Payload is the message's bytes, valid until Free.
+func (m *Message) Payload() []byte {
+	if m.buffer == nil {
+		return nil
+	}
+	return m.buffer.B
+}
+
+// Free gives the message's memory back.
+func (m *Message) Free() {
+	if m.buffer != nil {
+		m.buffer.Free()
+	}
+	*m = Message{}
+}
+
+// Take returns the message's memory, for the caller to free. It is never nil.
+func (m *Message) Take() *transport.Buffer {
+	b := m.buffer
+	*m = Message{}
+	if b == nil {
+		return &transport.Buffer{}
+	}
+	return b
+}
+
+// inbound is the body of a request.
+//
+// Credit for the connection goes back when bytes arrive, so that a stream that
+// nobody reads stops only its own sender: what it can make us hold is bounded by
+// its window, and by Config.Promised for messages being put together. Credit for the stream
+// goes back when a message is taken; for the bytes of a message being put
+// together as they arrive, if all before it were taken.
+type inbound struct {
+	inbox []Message
+	head  int
+	one   [1]Message
+
+	prefix   [5]byte
+	prefixed int // bytes of prefix that have come
+	current  *transport.Buffer
+	want     int    // bytes that current lacks
+	cost     uint32 // of what has come of it, not yet given back
+	promised int64  // its length, if that counts
+
+	window     int64 // that the peer has left
+	owed       uint32
+	declared   int64 // content-length, -1: none
+	received   int64
+	progressed int64 // when something has come last
+}
+
+// cut reports whether a message is there in part.
+func (b *inbound) cut() bool { return b.current != nil || b.prefixed != 0 }
+
+const (
+	prefixSize = 5
+	// countFrom is the length of messages that count as promised: shorter ones
+	// are held by the window anyway.
+	countFrom = 64 << 10
+	// firstRoom is what a long message gets to begin with; it grows with what
+	// arrives.
+	firstRoom = 64 << 10
+)
+
+// dataLocked takes a DATA frame, of which data is left without padding.
+func (c *Conn) dataLocked(header h2.FrameHeader, data []byte) error {
+	length := int64(header.Length)
+	if c.recvWindow -= length; c.recvWindow < 0 {
+		return violate(h2.ErrCodeFlowControl, "DATA exceeds the window of the connection")
+	}
+	if c.recvOwed += length; c.recvOwed >= int64(c.config.ConnWindow)/2 {
+		_ = c.framer.WriteWindowUpdate(0, uint32(c.recvOwed))
+		c.recvWindow += c.recvOwed
+		c.recvOwed = 0
+	}
+	end := header.Flags.Has(h2.FlagDataEndStream)
+	s := c.streams[header.StreamID]
+	if s == nil {
+		return c.strayDataLocked(header.StreamID)
+	}
+	b := &s.body
+	if s.ended {
+		return c.streamErrorLocked(s.id, h2.ErrCodeStreamClosed)
+	}
+	if b.window -= length; b.window < 0 {
+		return c.streamErrorLocked(s.id, h2.ErrCodeFlowControl)
+	}
+	b.received += int64(len(data))
+	if b.declared >= 0 && b.received > b.declared {
+		return c.streamErrorLocked(s.id, h2.ErrCodeProtocol)
+	}
+	b.progressed = c.lastRead
+	if len(data) > 0 {
+		c.earnLocked(spareForData)
+	} else if !end {
+		if err := c.spendLocked(1, "empty DATA"); err != nil {
+			return err
+		}
+	}
+	b.owed += uint32(length) - uint32(len(data)) // padding is consumed at once
+	switch {
+	case s.finishing: // nobody will read it
+		b.owed += uint32(len(data))
+	case s.Framed:
+		c.messagesLocked(s, data)
+	case len(data) > 0:
+		buffer := transport.GetBuffer(len(data))
+		buffer.B = append(buffer.B, data...)
+		c.arrivedLocked(s, Message{buffer: buffer, cost: uint32(len(data))})
+	}
+	if s.gone || s.finishing {
+		return nil
+	}
+	if end {
+		return c.requestEndedLocked(s)
+	}
+	c.returnCreditLocked(s)
+	return nil
+}
+
+// strayDataLocked takes DATA for a stream that is not open.
+func (c *Conn) strayDataLocked(id uint32) error {
+	switch {
+	case id > c.lastID || id&1 == 0:
+		return violate(h2.ErrCodeProtocol, "DATA for stream %d, which is idle", id)
+	case c.recentlyShut.has(id) || id > c.acceptUpTo:
+		return c.spendLocked(1, "DATA for closed streams")
+	}
+	return c.streamErrorLocked(id, h2.ErrCodeStreamClosed)
+}
+
+// messagesLocked takes data apart into messages.
+func (c *Conn) messagesLocked(s *Stream, data []byte) {
+	b := &s.body
+	for len(data) > 0 {
+		if b.current == nil {
+			n := copy(b.prefix[b.prefixed:], data)
+			data = data[n:]
+			b.cost += uint32(n)
+			if b.prefixed += n; b.prefixed < prefixSize {
+				break
+			}
+			if !c.beginMessageLocked(s, len(data)) {
+				return
+			}
+		}
+		n := min(b.want, len(data))
+		b.grow(n)
+		b.current.B = append(b.current.B, data[:n]...)
+		data = data[n:]
+		b.cost += uint32(n)
+		if b.want -= n; b.want == 0 {
+			m := Message{Flags: b.prefix[0], buffer: b.current, cost: b.cost}
+			b.current, b.prefixed, b.cost = nil, 0, 0
+			c.promised -= b.promised
+			b.promised = 0
+			c.arrivedLocked(s, m)
+		}
+	}
+	if b.head == len(b.inbox) {
+		b.owed += b.cost
+		b.cost = 0
+	}
+}
+
+// beginMessageLocked judges the length of a message before it gets memory.
+func (c *Conn) beginMessageLocked(s *Stream, here int) bool {
+	b := &s.body
+	length := binary.BigEndian.Uint32(b.prefix[1:])
+	if length > s.MaxMessage {
+		c.stopLocked(s, wire.ResourceExhausted, fmt.Sprintf("message of %d bytes exceeds max_message %d", length, s.MaxMessage))
+		return false
+	}
+	if length >= countFrom {
+		if c.promised+int64(length) > c.config.Promised {
+			c.stopLocked(s, wire.ResourceExhausted, fmt.Sprintf(
+				"message of %d bytes: those being received on this connection exceed their limit of %d", length, c.config.Promised))
+			return false
+		}
+		b.promised = int64(length)
+		c.promised += b.promised
+	}
+	b.want = int(length)
+	b.current = transport.GetBuffer(min(b.want, max(here, firstRoom)))
+	return true
+}
+
+// grow makes room for n bytes more of the message: at most four times what has
+// come, so that a length that lies costs little.
+func (b *inbound) grow(n int) {
+	have := b.current.B
+	if len(have)+n <= cap(have) {
+		return
+	}
+	larger := transport.GetBuffer(min(len(have)+b.want, 4*cap(have)))
+	larger.B = append(larger.B, have...)
+	b.current.Free()
+	b.current = larger
+}
+
+// arrivedLocked puts a message where Receive finds it.
+func (c *Conn) arrivedLocked(s *Stream, m Message) {
+	b := &s.body
+	if b.inbox == nil {
+		b.inbox = b.one[:0]
+	}
+	b.inbox = append(b.inbox, m)
+	s.receiver.wakeLocked()
+}
+
+// TakeOnly takes the first message of a request that has come whole, and says
+// how many there are; the error is io.ErrUnexpectedEOF if the body ends within a
+// message.
+func (s *Stream) TakeOnly() (m Message, n int, err error) {
+	s.conn.mu.Lock()
+	defer s.conn.mu.Unlock()
+	b := &s.body
+	if b.cut() {
+		err = io.ErrUnexpectedEOF
+	}
+	if n = len(b.inbox); n > 0 {
+		m, b.inbox[0] = b.inbox[0], Message{}
+	}
+	return m, n, err
+}
+
+// takeMessageLocked takes the oldest message out and gives its credit back.
+func (c *Conn) takeMessageLocked(s *Stream) Message {
+	b := &s.body
+	m := b.inbox[b.head]
+	b.inbox[b.head] = Message{}
+	if b.head++; b.head == len(b.inbox) {
+		b.inbox, b.head = b.inbox[:0], 0
+		b.owed += b.cost
+		b.cost = 0
+	}
+	b.owed += m.cost
+	c.returnCreditLocked(s)
+	return m
+}
+
+// returnCreditLocked tells the peer what it may send more, once it is worth a
+// frame.
+func (c *Conn) returnCreditLocked(s *Stream) {
+	b := &s.body
+	if s.ended || s.gone || b.owed < c.config.Window/2 {
+		return
+	}
+	_ = c.framer.WriteWindowUpdate(s.id, b.owed)
+	b.window += int64(b.owed)
+	b.owed = 0
+}
+
+// dropInboxLocked lets go of what nobody will take.
+func (s *Stream) dropInboxLocked() {
+	b := &s.body
+	for i := range b.inbox {
+		b.inbox[i].Free()
+	}
+	b.inbox, b.head = b.inbox[:0], 0
+	if b.current != nil {
+		b.current.Free()
+		b.current, b.want = nil, 0
+	}
+}

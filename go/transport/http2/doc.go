@@ -1,0 +1,14 @@
+// Package http2 is the server side of HTTP/2 (RFC 9113) on a connection of
+// which the first bytes may have been read already. It carries requests to a
+// Handler and answers back, and knows nothing of gRPC or Connect, except that a
+// body can be taken apart into messages with the five-byte prefix that both
+// use.
+//
+// Frames are read, checked and written by golang.org/x/net/http2.Framer, header
+// blocks by golang.org/x/net/http2/hpack. The states of streams, flow control,
+// limits, and who runs what are this package's own, and like those of the
+// native protocol (package transport): all of a connection's state is under one
+// lock, which is never held while something waits; the goroutine that reads
+// runs the handlers of what it read; output gathers in one buffer, which one
+// goroutine at a time writes.
+package http2

@@ -1,0 +1,335 @@
+package http2
+
+import (
+	"errors"
+	"io"
+	"math"
+	"net"
+	"time"
+
+	h2 "golang.org/x/net/http2"
+
+	"github.com/trunkcall/trunkcall/go/transport"
+	"github.com/trunkcall/trunkcall/go/wire"
+)
+
+// The ends of a connection: lost, closed, after a violation, drained; and the
+// timer, which finds what takes too long.
+
+const (
+	lingerTime  = time.Second // that a peer gets to read a farewell
+	lingerBytes = 1 << 20     // that are read from it meanwhile
+)
+
+var (
+	errDrained = errors.New("drained")
+	errStalled = errors.New("the peer does not read")
+	errSilent  = errors.New("the peer does not answer PING")
+	errSlow    = errors.New("the peer took too long to begin")
+)
+
+// failLocked ends the connection at once.
+func (c *Conn) failLocked(cause error) {
+	if c.closed {
+		if !c.parting {
+			_ = c.socket.Close()
+		}
+		return
+	}
+	_ = c.socket.Close()
+	c.endLocked(cause)
+	go c.config.Handler.Closed(c, cause)
+}
+
+// endLocked ends all requests.
+func (c *Conn) endLocked(cause error) {
+	c.closed = true
+	c.cause = cause
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+	for _, s := range c.streams {
+		if !s.stopped && !s.returned {
+			s.stopped = true
+			c.config.Handler.Stopped(s, wire.Canceled, "the connection is lost: "+transport.Describe(cause))
+		}
+		c.goneLocked(s)
+	}
+	for c.nextLocked() != nil { // all have ended, so each is dropped and none returned
+	}
+	clear(c.sending)
+	c.sending = nil
+}
+
+// violateLocked ends the connection because of what the peer did; it is told.
+func (c *Conn) violateLocked(cause error) {
+	if c.closed {
+		return
+	}
+	code, text := h2.ErrCodeProtocol, cause.Error()
+	var v *violation
+	if errors.As(cause, &v) {
+		code, text = v.code, v.text
+	}
+	c.partLocked(cause, code, text)
+}
+
+// partLocked ends all requests, appends GOAWAY and leaves the socket to part.
+func (c *Conn) partLocked(cause error, code h2.ErrCode, text string) {
+	c.endLocked(cause)
+	_ = c.framer.WriteGoAway(c.lastID, code, []byte(text))
+	_ = c.socket.SetWriteDeadline(time.Now().Add(lingerTime))
+	_ = c.socket.SetReadDeadline(time.Unix(1, 0)) // whoever reads is to stop
+	c.parting = true
+	c.partIfFreeLocked()
+}
+
+// partIfFreeLocked has the socket parted from once nobody reads or writes.
+func (c *Conn) partIfFreeLocked() {
+	if c.parting && !c.parted && !c.flushing && !c.reading {
+		c.parted = true
+		go c.part()
+	}
+}
+
+// part writes what is left, half-closes, and throws away what still comes, so
+// that the peer can read all that was written.
+func (c *Conn) part() {
+	c.mu.Lock()
+	farewell, cause := c.out, c.cause
+	c.out = nil
+	c.mu.Unlock()
+	if _, err := c.socket.Write(farewell); err == nil {
+		if half, ok := c.socket.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
+			_ = c.socket.SetReadDeadline(time.Now().Add(lingerTime))
+			_, _ = io.CopyN(io.Discard, onlyReader{c.socket}, lingerBytes)
+		}
+	}
+	_ = c.socket.Close()
+	c.config.Handler.Closed(c, cause)
+}
+
+// onlyReader keeps io.Copy from splicing.
+type onlyReader struct{ net.Conn }
+
+// Close ends the connection at once: requests that run lose their callers.
+func (c *Conn) Close(cause error) {
+	c.mu.Lock()
+	c.failLocked(cause)
+	c.mu.Unlock()
+}
+
+// CutOff ends the connection at once, but tells the peer.
+func (c *Conn) CutOff(cause error) {
+	c.mu.Lock()
+	if !c.closed {
+		for _, s := range c.streams {
+			c.stopLocked(s, wire.Unavailable, cause.Error())
+		}
+		c.partLocked(cause, h2.ErrCodeNo, cause.Error())
+	}
+	c.mu.Unlock()
+}
+
+// drainPing is the PING whose answer shows that the peer has read the first
+// step.
+var drainPing = [8]byte{'d', 'r', 'a', 'i', 'n', 'i', 'n', 'g'}
+
+// Drain ends the connection without losing a request, in two steps (RFC 9113
+// 6.8): the peer is asked to open no more streams; those that it opened before
+// it read that are served; when it has, or does not answer in time, the last
+// stream that is served is named. The connection closes once all are answered.
+func (c *Conn) Drain(text string) {
+	c.mu.Lock()
+	if c.closed || c.goingAway != 0 {
+		c.mu.Unlock()
+		return
+	}
+	c.drainLocked(text)
+	c.settle()
+}
+
+func (c *Conn) drainLocked(text string) {
+	c.goingAway = 1
+	c.goAwayBy = transport.Clock() + int64(c.config.DrainAnswer)
+	_ = c.framer.WriteGoAway(maxStreamID, h2.ErrCodeNo, []byte(text))
+	_ = c.framer.WritePing(false, drainPing)
+	c.armLocked(c.goAwayBy)
+}
+
+func (c *Conn) goAwayFinallyLocked() {
+	c.goingAway = 2
+	c.acceptUpTo = c.lastID
+	_ = c.framer.WriteGoAway(c.lastID, h2.ErrCodeNo, nil)
+}
+
+// closeIfDrainedLocked closes a draining connection once all was answered and
+// written.
+func (c *Conn) closeIfDrainedLocked() {
+	if c.goingAway != 2 || c.closed || len(c.streams) > 0 || c.lingering > 0 || len(c.out) > 0 || c.flushing || c.scheduled {
+		return
+	}
+	c.endLocked(errDrained)
+	_ = c.socket.SetWriteDeadline(time.Now().Add(lingerTime))
+	_ = c.socket.SetReadDeadline(time.Unix(1, 0))
+	c.parting = true
+	c.partIfFreeLocked()
+}
+
+// armIdleLocked notes when the connection has become quiet.
+func (c *Conn) armIdleLocked() {
+	if len(c.streams) == 0 && c.lingering == 0 {
+		c.quietSince = c.lastRead
+	}
+}
+
+// tick does what is due, and has itself called when something is next.
+func (c *Conn) tick() {
+	c.mu.Lock()
+	c.timerAt = 0
+	if c.closed {
+		c.mu.Unlock()
+		return
+	}
+	now := transport.Clock()
+	next := int64(math.MaxInt64)
+	for _, due := range [...]func(now int64) int64{
+		c.checkBeginningLocked, c.checkKeepaliveLocked, c.checkWritingLocked, c.checkEndLocked, c.checkStreamsLocked,
+	} {
+		at := due(now)
+		if c.closed {
+			c.mu.Unlock()
+			return
+		}
+		if at > 0 {
+			next = min(next, at)
+		}
+	}
+	if next != math.MaxInt64 {
+		c.armLocked(max(next, now+int64(minTick)))
+	}
+	c.settle()
+}
+
+// checkBeginningLocked looks at what must be whole in time: the preface, and
+// header blocks.
+func (c *Conn) checkBeginningLocked(now int64) (next int64) {
+	limit := int64(c.config.Handshake)
+	since := c.block.began
+	if !c.greeted {
+		since = c.quietSince // until then, when the connection began
+	}
+	if since == 0 {
+		return 0
+	}
+	if now-since >= limit {
+		c.partLocked(errSlow, h2.ErrCodeEnhanceYourCalm, errSlow.Error())
+		return 0
+	}
+	return since + limit
+}
+
+func (c *Conn) checkKeepaliveLocked(now int64) (next int64) {
+	interval, timeout := int64(c.config.KeepaliveInterval), int64(c.config.KeepaliveTimeout)
+	switch {
+	case interval < 0 || !c.greeted:
+		return 0
+	case c.pingSent != 0:
+		if now-c.pingSent >= timeout {
+			c.failLocked(errSilent)
+			return 0
+		}
+		return c.pingSent + timeout
+	case now-c.lastRead >= interval:
+		c.pingSent = now
+		_ = c.framer.WritePing(false, [8]byte{})
+		return now + timeout
+	}
+	return c.lastRead + interval
+}
+
+// checkWritingLocked looks whether the peer reads.
+func (c *Conn) checkWritingLocked(now int64) (next int64) {
+	stall := int64(c.config.Stall)
+	switch {
+	case !c.flushing || c.wroteAt == 0:
+		return 0
+	case now-c.wroteAt >= stall:
+		c.failLocked(errStalled)
+		return 0
+	}
+	return c.wroteAt + stall
+}
+
+// checkEndLocked looks whether the connection is to be drained, or to be
+// drained on.
+func (c *Conn) checkEndLocked(now int64) (next int64) {
+	switch {
+	case c.goingAway == 1:
+		if now >= c.goAwayBy {
+			c.goAwayFinallyLocked()
+			return 0
+		}
+		return c.goAwayBy
+	case c.goingAway == 2 || c.config.Idle < 0 || len(c.streams)+c.lingering > 0:
+		return 0
+	case now-c.quietSince >= int64(c.config.Idle):
+		c.drainLocked("idle")
+		return c.goAwayBy
+	}
+	return c.quietSince + int64(c.config.Idle)
+}
+
+// checkStreamsLocked looks for requests whose time is over, and for those that
+// stand still.
+func (c *Conn) checkStreamsLocked(now int64) (next int64) {
+	stall := int64(c.config.Stall)
+	next = math.MaxInt64
+	c.nextTimeout = 0
+	for _, s := range c.streams {
+		if s.deadline != 0 && !s.finishing {
+			if now >= s.deadline {
+				c.stopLocked(s, wire.DeadlineExceeded, "the deadline has passed")
+				continue
+			}
+			if c.nextTimeout == 0 || s.deadline < c.nextTimeout {
+				c.nextTimeout = s.deadline
+			}
+			next = min(next, s.deadline)
+		}
+		since := int64(0)
+		if len(s.rest) > 0 {
+			since = s.progressed
+		} else if !s.ended && !s.finishing && (s.body.cut() || s.Whole) && s.body.owed < c.config.Window/2 {
+			since = s.body.progressed
+		}
+		if since == 0 {
+			continue
+		}
+		if now-since >= stall {
+			c.stalledLocked(s)
+			continue
+		}
+		next = min(next, since+stall)
+	}
+	if next == math.MaxInt64 {
+		return 0
+	}
+	return next
+}
+
+// stalledLocked ends a request whose body, in either direction, has stood still
+// for too long.
+func (c *Conn) stalledLocked(s *Stream) {
+	text := "the stream stood still for " + c.config.Stall.String()
+	if len(s.rest) == 0 {
+		c.stopLocked(s, wire.ResourceExhausted, text)
+		return
+	}
+	// Of an answer cut off only a reset can tell.
+	if !s.stopped && !s.returned {
+		s.stopped = true
+		c.config.Handler.Stopped(s, wire.ResourceExhausted, text)
+	}
+	c.resetLocked(s, h2.ErrCodeEnhanceYourCalm)
+}

@@ -1,0 +1,77 @@
+package http2
+
+import (
+	"time"
+
+	h2 "golang.org/x/net/http2"
+
+	"github.com/trunkcall/trunkcall/go/transport"
+)
+
+// Frames that ask for work and bring none (PING, SETTINGS, PRIORITY,
+// WINDOW_UPDATE, RST_STREAM, empty DATA, CONTINUATION, frames for streams that
+// are gone, requests that are refused) are paid for out of an allowance. What
+// honest peers do earns it back: DATA with content, in either direction, and
+// requests that get their answer; and time does, slowly. A peer that has spent
+// it is closed with ENHANCE_YOUR_CALM.
+
+const (
+	spareForData   = 4 // a frame with content, sent or received
+	spareForAnswer = 8
+	sparePerSecond = 1000
+)
+
+type spare struct {
+	left  int
+	since int64 // when time was last credited
+}
+
+// spendLocked takes n from the allowance; name says for what.
+func (c *Conn) spendLocked(n int, name string) error {
+	if c.spare.left -= n; c.spare.left >= 0 {
+		return nil
+	}
+	now := transport.Clock()
+	earned := (now - c.spare.since) / (int64(time.Second) / sparePerSecond)
+	c.spare.since = now
+	if earned = min(earned, int64(c.config.Spare)); int64(c.spare.left)+earned >= 0 {
+		c.spare.left += int(earned)
+		return nil
+	}
+	return violate(h2.ErrCodeEnhanceYourCalm, "too many frames without use (%s): more than %d at once", name, c.config.Spare)
+}
+
+func (c *Conn) earnLocked(n int) {
+	c.spare.left = min(c.spare.left+n, c.config.Spare)
+}
+
+// maxControl bounds the frames that wait to be written because the peer has us
+// send them, and does not read them.
+const maxControl = 1024
+
+// controlLocked is called before such a frame is appended.
+func (c *Conn) controlLocked() { c.answersOut++ }
+
+// floodedLocked reports whether more of them wait than may.
+func (c *Conn) floodedLocked() bool { return c.answersOut > maxControl+int(c.config.Streams) }
+
+// shutStreams are the streams that this side closed last while the peer was
+// still sending: what it sent before it knew is no fault of its.
+type shutStreams struct {
+	ids  [256]uint32
+	next int
+}
+
+func (r *shutStreams) add(id uint32) {
+	r.ids[r.next] = id
+	r.next = (r.next + 1) % len(r.ids)
+}
+
+func (r *shutStreams) has(id uint32) bool {
+	for _, known := range r.ids {
+		if known == id {
+			return true
+		}
+	}
+	return false
+}
