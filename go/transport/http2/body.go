@@ -124,6 +124,8 @@ func (c *Conn) dataLocked(header h2.FrameHeader, data []byte) error {
 		b.owed += uint32(len(data))
 	case s.Framed:
 		c.messagesLocked(s, data)
+	case s.Whole:
+		c.gatherLocked(s, data)
 	case len(data) > 0:
 		buffer := transport.GetBuffer(len(data))
 		buffer.B = append(buffer.B, data...)
@@ -148,6 +150,46 @@ func (c *Conn) strayDataLocked(id uint32) error {
 		return c.spendLocked(1, "DATA for closed streams")
 	}
 	return c.streamErrorLocked(id, h2.ErrCodeStreamClosed)
+}
+
+// gatherLocked puts a body that is not Framed together, for a handler that
+// starts once all of it is there.
+func (c *Conn) gatherLocked(s *Stream, data []byte) {
+	b := &s.body
+	if b.received > int64(s.MaxMessage) {
+		c.stopLocked(s, wire.ResourceExhausted, fmt.Sprintf("a body of more than max_message %d bytes", s.MaxMessage))
+		return
+	}
+	c.promised += int64(len(data))
+	b.promised += int64(len(data))
+	if c.promised > c.config.Promised {
+		c.stopLocked(s, wire.ResourceExhausted, fmt.Sprintf(
+			"the bodies being received on this connection exceed their limit of %d bytes", c.config.Promised))
+		return
+	}
+	if len(data) == 0 {
+		return
+	}
+	if b.current == nil {
+		b.current = transport.GetBuffer(max(len(data), int(min(b.declared, firstRoom))))
+	}
+	b.want = int(int64(s.MaxMessage) - b.received + int64(len(data)))
+	b.grow(len(data))
+	b.current.B = append(b.current.B, data...)
+	b.owed += uint32(len(data))
+}
+
+// gatheredLocked makes the body one message, at its end.
+func (c *Conn) gatheredLocked(s *Stream) {
+	b := &s.body
+	if s.Framed || !s.Whole || b.current == nil {
+		return
+	}
+	m := Message{buffer: b.current}
+	b.current, b.want = nil, 0
+	c.promised -= b.promised
+	b.promised = 0
+	c.arrivedLocked(s, m)
 }
 
 // messagesLocked takes data apart into messages.

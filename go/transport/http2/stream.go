@@ -20,7 +20,8 @@ type Stream struct {
 	// Framed says that the body is messages, each behind a byte of flags and
 	// four of length.
 	Framed bool
-	// MaxMessage is the longest message taken, if Framed.
+	// MaxMessage is the longest message taken, if Framed, and otherwise the longest
+	// body, if Whole: that is then one message, if it is not empty.
 	MaxMessage uint32
 	// Pace is that of the method called; nil if nothing is known of it.
 	Pace *transport.Pace
@@ -158,6 +159,7 @@ func (c *Conn) requestEndedLocked(s *Stream) error {
 		return c.streamErrorLocked(s.id, h2.ErrCodeProtocol)
 	}
 	s.ended = true
+	c.gatheredLocked(s)
 	if s.Whole && !s.queued && !s.finishing {
 		c.enqueueLocked(s)
 	}
