@@ -219,7 +219,7 @@ func (c *Client) attempt(
 		s.cause = causeOf(ctx, s)
 		return s, e.Delivery == NotSent || e.Delivery == Refused && e.RetryAfter > 0
 	}
-	return takeAnswer(call.Call, codec, response, o), false
+	return c.takeAnswer(call.Call, codec, response, o), false
 }
 
 const severalAnswers = "the server answered with several messages where one is expected"
@@ -227,8 +227,8 @@ const severalAnswers = "the server answered with several messages where one is e
 var tooManyAnswers = wire.Ending{Code: Unimplemented, Message: severalAnswers, Delivery: DeliveryUnknown}
 
 // takeAnswer decodes the one message of an answer.
-func takeAnswer(call *transport.Call, codec Codec, response any, o *callOptions) *Status {
-	payload := call.Ending.Payload
+func (c *Client) takeAnswer(call *transport.Call, codec Codec, response any, o *callOptions) *Status {
+	payload, compression := call.Ending.Payload, call.Ending.Compression
 	m, inData := call.TakeFirst()
 	switch has := call.Ending.HasMessage; {
 	case !has && !inData:
@@ -237,16 +237,10 @@ func takeAnswer(call *transport.Call, codec Codec, response any, o *callOptions)
 		m.Free()
 		return Errorf(Unimplemented, severalAnswers)
 	case inData:
-		payload = m.Payload
+		payload, compression = m.Payload, m.Compression
 	}
 	defer m.Free()
-	if s := o.checkReceived(len(payload)); s != nil {
-		return s
-	}
-	if err := codec.Decode(payload, response); err != nil {
-		return Errorf(Internal, "the response is not a valid %s message: %v", codec.Name(), err)
-	}
-	return nil
+	return c.decodeResponse(codec, compression, payload, response, o)
 }
 
 func (o *callOptions) checkReceived(size int) *Status {
@@ -287,6 +281,7 @@ func (c *Client) start(ctx context.Context, call *transport.Call, line uint32, o
 		return notSent(StatusOf(err))
 	}
 	promised := false
+	order, plain, packed := c.order(o), out.Payload, (*transport.Buffer)(nil)
 	for conn := (*connection)(nil); ; {
 		var s *Status
 		if !promised {
@@ -299,7 +294,8 @@ func (c *Client) start(ctx context.Context, call *transport.Call, line uint32, o
 				return s
 			}
 		}
-		if !promised && (len(out.Metadata) > 0 || len(out.Payload) > wire.MinPiece) {
+		if !promised && (len(out.Metadata) > 0 || len(plain) > wire.MinPiece) {
+			out.Payload = plain
 			s := checkOutgoing(conn, out)
 			if s != nil && out.Own != nil {
 				out.Own = nil // there is room for the user's own metadata only
@@ -308,6 +304,9 @@ func (c *Client) start(ctx context.Context, call *transport.Call, line uint32, o
 			if s != nil {
 				return s
 			}
+		}
+		if !promised && len(order) > 0 {
+			packed = c.packCall(conn, out, plain, order)
 		}
 		if deadline, ok := ctx.Deadline(); ok {
 			left := time.Until(deadline)
@@ -323,6 +322,9 @@ func (c *Client) start(ctx context.Context, call *transport.Call, line uint32, o
 		promised = false
 		switch {
 		case err == nil:
+			if packed != nil && !call.Keeps() {
+				packed.Free()
+			}
 			return nil
 		case errors.Is(err, transport.ErrNoSlot):
 			if promised, s = c.awaitSlot(ctx, conn); s != nil {

@@ -41,11 +41,14 @@ func (c *Client) open(ctx context.Context, t *target, o *callOptions) (Stream, e
 
 // ClientStreamCall is a Stream at the caller's end, with the answer's metadata.
 type ClientStreamCall struct {
-	ctx   context.Context
-	call  *transport.Call
-	codec Codec
-	limit *callOptions
-	stop  func() bool
+	ctx    context.Context
+	client *Client
+	method string
+	call   *transport.Call
+	codec  Codec
+	order  []Compression // of what is sent
+	limit  *callOptions
+	stop   func() bool
 
 	sizeHint int // of the next message to send: the last one's
 }
@@ -55,7 +58,9 @@ func (c *Client) openStream(ctx context.Context, m Metadata, t *target, o *callO
 	if fault != nil {
 		return nil, fault
 	}
-	s := &ClientStreamCall{ctx: ctx, call: transport.NewCall(false), codec: codec, limit: o}
+	s := &ClientStreamCall{
+		ctx: ctx, client: c, method: t.Name, call: transport.NewCall(false), codec: codec, order: c.order(o), limit: o,
+	}
 	out := wire.Outgoing{Method: t.wire, Codec: s.codec.Number(), Metadata: m}
 	if status := c.start(ctx, s.call, c.next.Add(1), &out, o); status != nil {
 		return nil, status
@@ -83,7 +88,11 @@ func (s *ClientStreamCall) Send(message any) error {
 		}
 	}
 	s.sizeHint = len(buffer.B)
-	if err := s.call.Send(buffer, 0, false); errors.Is(err, transport.ErrSendClosed) {
+	compression := uint8(0)
+	if len(s.order) > 0 {
+		buffer, compression = s.packBuffer(buffer)
+	}
+	if err := s.call.Send(buffer, compression, false); errors.Is(err, transport.ErrSendClosed) {
 		return s.Abandon(Errorf(Internal, "%v", err))
 	} else if err != nil {
 		return io.EOF
@@ -104,11 +113,8 @@ func (s *ClientStreamCall) Receive(message any) error {
 		return s.finished()
 	}
 	defer m.Free()
-	if fault := s.limit.checkReceived(len(m.Payload)); fault != nil {
+	if fault := s.client.decodeResponse(s.codec, m.Compression, m.Payload, message, s.limit); fault != nil {
 		return s.Abandon(fault)
-	}
-	if err := s.codec.Decode(m.Payload, message); err != nil {
-		return s.Abandon(Errorf(Internal, "the response is not a valid %s message: %v", s.codec.Name(), err))
 	}
 	return nil
 }

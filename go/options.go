@@ -49,6 +49,7 @@ type common struct {
 	codec             Codec   // of calls, unless they say otherwise
 	given             []Codec // by options
 	codecs            codecTable
+	compressions      compressions
 	fault             error // in the options; told by the first thing that can fail
 	logger            *slog.Logger
 	keepaliveInterval time.Duration
@@ -172,7 +173,7 @@ func WithRunningHandlers(n int) ServerOption {
 func (c *common) transport(handler transport.Handler, pool *transport.Pool) *transport.Config {
 	local := c.limits.settings()
 	local.KeepaliveInterval = uint32(min(c.keepaliveInterval.Milliseconds(), 1<<32-1))
-	local.Codecs = c.codecs.names()
+	local.Codecs, local.Compressions = c.codecs.names(), c.compressions.set()
 	return &transport.Config{
 		Handler: handler, Pool: pool, Local: local, Codecs: c.codecs.String(), MaxWindow: cmp.Or(c.limits.MaxWindow, DefaultMaxWindow),
 		KeepaliveInterval: c.keepaliveInterval, KeepaliveTimeout: c.keepaliveTimeout, PollFrom: pollFrom,
@@ -186,6 +187,9 @@ var pollFrom int
 // put right.
 func (c *common) sane(interval time.Duration) {
 	c.codecs, c.fault = newCodecTable(c.given)
+	if err := c.compressions.arrange(c.limits.settings().Message); err != nil {
+		c.fault = err
+	}
 	if c.keepaliveInterval < 0 {
 		c.keepaliveInterval = interval
 	}

@@ -329,9 +329,6 @@ func (s serverConnections) Accept(_ *transport.Conn, in *wire.Incoming) (*transp
 	if refusal != nil {
 		return nil, refusal
 	}
-	if in.Compression != 0 {
-		return nil, &wire.Refusal{Code: Unimplemented, Message: fmt.Sprintf("compression %d is not known here, only none", in.Compression)}
-	}
 	if n := s.running.Add(1); n > int64(s.options.runningHandlers) {
 		s.running.Add(-1)
 		return nil, &wire.Refusal{

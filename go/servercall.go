@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 
 	"github.com/trunkcall/trunkcall/go/transport"
 	"github.com/trunkcall/trunkcall/go/wire"
@@ -28,6 +29,8 @@ type ServerCall struct {
 	context handlerContext
 
 	sizeHint int // of the next message that a streaming handler sends: the last one's
+
+	asked atomic.Uint32 // the compression that the last compressed request was sent with
 
 	fault *Status // what was wrong with a request that could not be decoded
 
@@ -111,19 +114,7 @@ func (c *ServerCall) Decode(request any) error {
 	if !ok {
 		return Errorf(Internal, "%s decodes its request twice", c.handler.Method.Name)
 	}
-	err := c.codec.Decode(m.Payload, request)
-	m.Free()
-	if err != nil {
-		return c.undecodable(err, Refused)
-	}
-	return nil
-}
-
-// undecodable is the status of a call whose request cannot be read.
-func (c *ServerCall) undecodable(err error, delivery Delivery) error {
-	c.fault = Errorf(InvalidArgument, "the request is not a valid %s message: %v", c.codec.Name(), err)
-	c.fault.Delivery = delivery
-	return c.fault
+	return c.decodeRequest(&m, request, Refused)
 }
 
 // notBegun makes an undecodable request a refusal where it was received before
@@ -226,8 +217,8 @@ func (c *ServerCall) finish(w *transport.Worker, response any, err error) {
 	if err == nil && c.handler.Unary != nil {
 		if w.Scratch, err = c.codec.Append(w.Scratch[:0], response); err != nil {
 			err = Errorf(Internal, "the response is not a valid %s message: %v", c.codec.Name(), err)
-		} else {
-			err = c.checkSize(len(w.Scratch))
+		} else if err = c.checkSize(len(w.Scratch)); err == nil && c.packs() {
+			c.packAnswer(w)
 		}
 	}
 	if err != nil {
@@ -267,7 +258,11 @@ func (s *serverStream) Send(message any) error {
 	}
 	c.sendHeader()
 	c.sizeHint = len(buffer.B)
-	if c.stream.Send(buffer, 0, false) != nil {
+	compression := uint8(0)
+	if c.packs() {
+		buffer, compression = c.packBuffer(buffer)
+	}
+	if c.stream.Send(buffer, compression, false) != nil {
 		return c.stopped()
 	}
 	return nil
@@ -282,12 +277,7 @@ func (s *serverStream) Receive(message any) error {
 		}
 		return io.EOF
 	}
-	err = c.codec.Decode(m.Payload, message)
-	m.Free()
-	if err != nil {
-		return c.undecodable(err, DeliveryUnknown) // the handler may have done something already
-	}
-	return nil
+	return c.decodeRequest(&m, message, DeliveryUnknown) // the handler may have done something already
 }
 
 func (s *serverStream) CloseSend() error { return nil }

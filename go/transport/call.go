@@ -96,6 +96,10 @@ func (c *Conn) Open(call *Call, out *wire.Outgoing, promised bool) error {
 	return nil
 }
 
+// Keeps reports, of a call that was opened, whether the session kept the
+// message that Open was given.
+func (call *Call) Keeps() bool { return call.keeps }
+
 // Wait waits until the call, which is unary, has ended. It reports false when
 // ctx ends first; the call then goes on until GiveUp.
 func (call *Call) Wait(ctx context.Context) bool {

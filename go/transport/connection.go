@@ -102,6 +102,8 @@ type Conn struct {
 	waiters       []chan bool  // callers that wait for a slot, in order
 	granted       int          // slots that were promised to some of them
 
+	accepts atomic.Uint32 // the compressions that the peer lists: bit n says number n
+
 	timer   *time.Timer
 	timerAt int64
 
@@ -208,6 +210,10 @@ func (c *Conn) PeerLimits() wire.Settings {
 	defer c.mu.Unlock()
 	return *c.session.Remote()
 }
+
+// Accepts returns the compressions that the peer lists, bit n standing for
+// number n: none until its preface has come. It takes no lock.
+func (c *Conn) Accepts() uint16 { return uint16(c.accepts.Load()) }
 
 // Counts returns how many calls this side and the peer have open.
 func (c *Conn) Counts() (opened, served int) {

@@ -109,6 +109,7 @@ func (e *events) Sent(s *wire.Stream) {
 func (e *events) PeerReady(p *wire.Preface) {
 	c := (*Conn)(e)
 	c.greeted = true
+	c.accepts.Store(uint32(p.Settings.Compressions))
 	c.config.Handler.Ready(c, p)
 }
 
