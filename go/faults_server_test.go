@@ -240,7 +240,7 @@ func TestFaultsOfOneCallHarmThatCallOnly(t *testing.T) {
 		{"nobody serves it", 2, whole, nil, nil, trunkcall.Unimplemented, "/test.Service/Nothing"},
 		{"unknown codec", 1, whole, nil, func(h *wire.Header) { h.Codec = 5 }, trunkcall.Unimplemented, "codec 5"},
 		{"codec without a name", 1, whole, nil, func(h *wire.Header) { h.Codec = 9 }, trunkcall.Unimplemented, "codec 9"},
-		{"compression not offered", 1, whole, nil, func(h *wire.Header) { h.Compression = 2 }, trunkcall.Unimplemented, "compression 2"},
+		{"compression not offered", 1, whole, nil, func(h *wire.Header) { h.Compression = 3 }, trunkcall.Unimplemented, "compression 3"},
 		{"message too large", 1, wire.FlagMsg | wire.FlagMore,
 			append(wire.AppendVarint(nil, 64<<20+1), make([]byte, wire.MinPiece)...)[:wire.MinPiece], nil, trunkcall.ResourceExhausted, "67108864"},
 		{"no request", 1, wire.FlagEnd, nil, nil, trunkcall.Unimplemented, "one request"},

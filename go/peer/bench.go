@@ -27,14 +27,15 @@ rate that was reached.
 
 // benchMethods are those that bench drives, benchFlags the optional flags.
 var (
-	benchMethods = []string{"Say", "Echo", "EchoStream"}
-	benchFlags   = []string{"size", "codec", "tls-ca", "connection-per-call"}
+	benchMethods = []string{"Say", "Echo", "EchoStream", "GetDictionary", "GetUser", "GetUsers"}
+	benchFlags   = []string{"size", "codec", "compression", "tls-ca", "connection-per-call"}
 )
 
 // benchOptions are the flags of bench.
 type benchOptions struct {
 	*load.Options
 	identity identity
+	options  []trunkcall.ClientOption // that --codec and --compression ask for
 }
 
 func (p program) parseBench(args []string) (*benchOptions, *workload, error) {
@@ -43,7 +44,8 @@ func (p program) parseBench(args []string) (*benchOptions, *workload, error) {
 	options.identity.flags(fs)
 	options.MarkMissing(benchFlags...)
 	fs.Lookup("method").Usage += ": " + choice(benchMethods)
-	fs.Lookup("codec").Usage += ": " + choice(codecs)
+	fs.Lookup("codec").Usage += ": " + choice(clientCodecNames())
+	fs.Lookup("compression").Usage += " of requests, and so of the answers to them: " + choice(compressionNames()) + "; none unless given"
 	others, err := p.parse(fs, benchHelp, args)
 	switch {
 	case err != nil:
@@ -57,14 +59,16 @@ func (p program) parseBench(args []string) (*benchOptions, *workload, error) {
 	if err := checkTarget(options.Target); err != nil {
 		return nil, nil, err
 	}
-	if err := checkCodec(options.Codec); err != nil {
+	if options.options, err = clientOptions(options.Codec, options.Compression); err != nil {
 		return nil, nil, err
 	}
 	short, _ := load.BenchMethod(options.Method)
-	work := &workload{method: short, size: options.Size, stock: options.Codec == load.CodecStock}
+	work := &workload{method: short, size: options.Size, stock: options.Codec == load.CodecStock, raw: options.Codec == codecRaw}
 	switch {
 	case !slices.Contains(benchMethods, short):
 		return nil, nil, usagef("--method %s: bench drives %s only", options.Method, strings.Join(benchMethods, ", "))
+	case work.raw && short != "Echo" && short != "EchoStream":
+		return nil, nil, usagef("--codec %s goes with Echo and EchoStream, whose messages can be bytes", codecRaw)
 	case short == "EchoStream" && options.ConnectionPerCall:
 		return nil, nil, usagef("--connection-per-call does not go with EchoStream, whose calls share a stream")
 	}
@@ -81,12 +85,9 @@ func (p program) bench(args []string) error {
 	if err != nil {
 		return err
 	}
-	clientOptions := []trunkcall.ClientOption{trunkcall.WithConnections(options.Connections)}
+	clientOptions := append(options.options, trunkcall.WithConnections(options.Connections))
 	if config != nil {
 		clientOptions = append(clientOptions, trunkcall.WithTLS(config))
-	}
-	if work.stock {
-		clientOptions = append(clientOptions, trunkcall.WithCodec(trunkcall.ProtobufStock))
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

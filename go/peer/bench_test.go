@@ -36,10 +36,31 @@ func TestBenchMeasuresEveryMethodWithEveryCodec(t *testing.T) {
 	for _, served := range codecs {
 		target := serve(t, "--listen", "127.0.0.1:0", "--codec", served).address
 		for _, called := range codecs {
-			for _, method := range []string{"Say", "Echo", "EchoStream", "/trunkcall.bench.v1.BenchService/Say"} {
+			for _, method := range append(benchMethods, "/trunkcall.bench.v1.BenchService/Say") {
 				bench(t, target, "--codec", called, "--method", method, "--connections", "2", "--callers", "5")
 			}
 		}
+	}
+}
+
+func TestBenchSendsBytes(t *testing.T) {
+	target := serve(t, "--listen", "127.0.0.1:0").address
+	for _, size := range []string{"0", "100", "70000"} {
+		bench(t, target, "--codec", "raw", "--method", "Echo", "--size", size)
+		bench(t, target, "--codec", "raw", "--method", "EchoStream", "--size", size)
+	}
+}
+
+func TestBenchCompresses(t *testing.T) {
+	plain := serve(t, "--listen", "127.0.0.1:0").address
+	told := serve(t, "--listen", "127.0.0.1:0", "--compression", "gzip").address
+	for _, target := range []string{plain, told} {
+		for _, compression := range compressionNames() {
+			for _, method := range []string{"Echo", "EchoStream", "GetUsers"} {
+				bench(t, target, "--compression", compression, "--method", method, "--size", "70000", "--callers", "5")
+			}
+		}
+		bench(t, target, "--method", "GetUsers")
 	}
 }
 
@@ -103,9 +124,10 @@ func TestBenchTurnsDownWhatItCannotDo(t *testing.T) {
 	for flags, words := range map[string]string{
 		"--async":                 "--async is not there yet",
 		"--inline":                "--inline is not there yet",
-		"--compression gzip":      "--compression is not there yet",
-		"--codec json":            "--codec json is not there yet",
-		"--method GetUser":        "--method GetUser: bench drives Say, Echo, EchoStream only",
+		"--compression lz4":       "--compression lz4: want gzip or zstd",
+		"--codec xml":             "--codec xml: want protobuf, protobuf-stock",
+		"--codec raw":             "--codec raw goes with Echo and EchoStream",
+		"--method ListUsers":      "--method ListUsers: bench drives Say, Echo, EchoStream, GetDictionary, GetUser, GetUsers only",
 		"--method a.B/Say":        "--method a.B/Say: bench drives Say",
 		"--duration 5":            "want a time such as 2s or 250ms",
 		"--warmup soon":           "want a time such as 2s or 250ms",

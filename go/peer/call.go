@@ -7,6 +7,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,6 +23,7 @@ type callOptions struct {
 	metadata metadataFlag
 	trust    string
 	identity identity
+	options  []trunkcall.ClientOption // that --codec and --compression ask for
 
 	method   *method
 	requests []proto.Message
@@ -53,6 +55,10 @@ func (p program) parseCall(args []string) (*callOptions, error) {
 	fs.Var(&o.metadata, "metadata", "`key=value` to send with the call, any number of times; the value of a key that ends in -bin is base64")
 	fs.StringVar(&o.trust, "tls-ca", "", "connect with TLS and trust the certificates in this `file`")
 	o.identity.flags(fs)
+	names := clientCodecNames()
+	names = slices.DeleteFunc(names, func(name string) bool { return name == codecRaw }) // a method's messages are no bytes
+	codec := fs.String("codec", load.CodecFast, "`name` of the codec: "+choice(names))
+	compression := fs.String("compression", "", "`name` of the compression of requests: "+choice(compressionNames())+"; none unless given")
 	others, err := p.parse(fs, callHelp(), args)
 	if err != nil {
 		return nil, err
@@ -70,6 +76,12 @@ func (p program) parseCall(args []string) (*callOptions, error) {
 		return nil, usagef("there is nothing to do with %q after METHOD and JSON", others[2])
 	}
 	if err := checkTarget(o.target); err != nil {
+		return nil, err
+	}
+	if !slices.Contains(names, *codec) {
+		return nil, usagef("--codec %s: want %s", *codec, choice(names))
+	}
+	if o.options, err = clientOptions(*codec, *compression); err != nil {
 		return nil, err
 	}
 	if o.method, err = findMethod(others[0]); err != nil {
@@ -117,7 +129,7 @@ func (p program) call(args []string) error {
 		ctx, cancel = context.WithTimeout(ctx, o.timeout)
 		defer cancel()
 	}
-	var options []trunkcall.ClientOption
+	options := o.options
 	if config != nil {
 		options = append(options, trunkcall.WithTLS(config))
 	}

@@ -17,12 +17,14 @@ import (
 	"github.com/trunkcall/trunkcall/go/peer/load"
 )
 
-// codecs are the names that --codec takes, the default first.
+// codecs are what serve's --codec names, the default first: the code that
+// handles Protobuf. Messages in the codecs that need no code of their own are
+// answered besides.
 var codecs = []string{load.CodecFast, load.CodecStock}
 
 func checkCodec(name string) error {
 	if !slices.Contains(codecs, name) {
-		return usagef("--codec %s is not there yet, %s are", name, strings.Join(codecs, " and "))
+		return usagef("--codec %s: want %s", name, choice(codecs))
 	}
 	return nil
 }
@@ -36,6 +38,7 @@ func choice(names []string) string {
 // serveOptions are the flags of serve.
 type serveOptions struct {
 	listen, unix, codec, clientCA string
+	compression                   string
 	identity                      identity
 	allowCleartext, inline        bool
 }
@@ -58,6 +61,7 @@ func (p program) parseServe(args []string) (*serveOptions, error) {
 	fs.BoolVar(&o.allowCleartext, "allow-cleartext", false, "take connections without TLS too")
 	fs.StringVar(&o.codec, "codec", load.CodecFast, "`name` of the codec: "+choice(codecs))
 	benchmsg.SlowFlag(fs)
+	fs.StringVar(&o.compression, "compression", "", "`name` of the compression of answers, also to requests that came plain: "+choice(compressionNames()))
 	fs.BoolVar(&o.inline, "inline", false, "run handlers on the goroutine that reads")
 	others, err := p.parse(fs, serveHelp, args)
 	switch {
@@ -114,6 +118,13 @@ func (p program) serve(args []string) error {
 
 func newServer(o *serveOptions, logger *slog.Logger) (*trunkcall.Server, error) {
 	options := []trunkcall.ServerOption{trunkcall.WithLogger(logger)}
+	compressing, err := withCompression(o.compression)
+	if err != nil {
+		return nil, err
+	}
+	for _, option := range compressing {
+		options = append(options, option)
+	}
 	if o.identity.given() {
 		config, err := serverTLS(o.identity, o.clientCA)
 		if err != nil {
