@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/metadata"
 
 	"github.com/trunkcall/trunkcall/go"
@@ -71,6 +72,7 @@ type callOptions struct {
 	maxReceive          int
 	maxSend             int
 	credentials         []credentials.PerRPCCredentials
+	compression         trunkcall.CallOption
 	onFinish            []func(error)
 
 	header, trailer trunkcall.Metadata
@@ -98,7 +100,13 @@ func translate(opts []grpc.CallOption) (*callOptions, error) {
 			o.credentials = append(o.credentials, opt.Creds)
 		case grpc.OnFinishCallOption:
 			o.onFinish = append(o.onFinish, opt.OnFinish)
-		case grpc.StaticMethodCallOption, grpc.EmptyCallOption, grpc.CompressorCallOption, grpc.MaxRetryRPCBufferSizeCallOption:
+		case grpc.CompressorCallOption:
+			compression, err := compressionOf(opt.CompressorType)
+			if err != nil {
+				return o, err
+			}
+			o.compression = compression
+		case grpc.StaticMethodCallOption, grpc.EmptyCallOption, grpc.MaxRetryRPCBufferSizeCallOption:
 		default:
 			return o, &trunkcall.Status{
 				Code: trunkcall.Unimplemented, Delivery: trunkcall.NotSent,
@@ -109,6 +117,22 @@ func translate(opts []grpc.CallOption) (*callOptions, error) {
 	return o, nil
 }
 
+// compressionOf is what UseCompressor asks for.
+func compressionOf(name string) (trunkcall.CallOption, error) {
+	switch name {
+	case encoding.Identity:
+		return trunkcall.CallCompression(), nil
+	case trunkcall.Gzip.Name():
+		return trunkcall.CallCompression(trunkcall.Gzip), nil
+	case trunkcall.Zstd.Name():
+		return trunkcall.CallCompression(trunkcall.Zstd), nil
+	}
+	return nil, &trunkcall.Status{
+		Code: trunkcall.Unimplemented, Delivery: trunkcall.NotSent,
+		Message: fmt.Sprintf("there is no compressor %q, only gzip, zstd and identity", name),
+	}
+}
+
 func (o *callOptions) options() []trunkcall.CallOption {
 	all := []trunkcall.CallOption{
 		trunkcall.Header(&o.header), trunkcall.Trailer(&o.trailer), trunkcall.ServedBy(&o.peer),
@@ -116,6 +140,9 @@ func (o *callOptions) options() []trunkcall.CallOption {
 	}
 	if o.waitForReady {
 		all = append(all, trunkcall.WaitForReady())
+	}
+	if o.compression != nil {
+		all = append(all, o.compression)
 	}
 	return all
 }
