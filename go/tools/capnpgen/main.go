@@ -56,7 +56,7 @@ func run(folder, root string, check bool) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(made)
+	defer func() { _ = os.RemoveAll(made) }()
 	if err := generate(schemas, root, made); err != nil {
 		return err
 	}
