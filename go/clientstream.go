@@ -9,15 +9,8 @@ import (
 	"github.com/trunkcall/trunkcall/go/wire"
 )
 
-// NewStream opens a call of any kind but unary by its name. Typed methods
-// (ServerStream, ClientStream, Bidi) do the same. The call must be received to
-// its end, or ctx cancelled.
-func (c *Client) NewStream(ctx context.Context, method string, kind Kind, options ...CallOption) (Stream, error) {
-	return c.open(ctx, newTarget(method, kind), gather(options))
-}
-
-func (c *Client) open(ctx context.Context, t *target, o *callOptions) (Stream, error) {
-	if len(c.options.interceptors) == 0 {
+func (c *route) open(ctx context.Context, t *target, o *callOptions) (Stream, error) {
+	if len(c.interceptors) == 0 {
 		s, err := c.openStream(ctx, outgoing(ctx), t, o)
 		if err != nil {
 			return nil, err
@@ -25,7 +18,7 @@ func (c *Client) open(ctx context.Context, t *target, o *callOptions) (Stream, e
 		return s, nil
 	}
 	call := &Call{Method: t.Method, Metadata: outgoing(ctx)}
-	err := chain(c.options.interceptors, func(ctx context.Context, call *Call) error {
+	err := chain(c.interceptors, func(ctx context.Context, call *Call) error {
 		s, err := c.openStream(ctx, call.Metadata, t, o)
 		if err != nil {
 			return err
@@ -50,7 +43,7 @@ type ClientStreamCall struct {
 	sizeHint int // of the next message to send: the last one's
 }
 
-func (c *Client) openStream(ctx context.Context, m Metadata, t *target, o *callOptions) (*ClientStreamCall, error) {
+func (c *route) openStream(ctx context.Context, m Metadata, t *target, o *callOptions) (*ClientStreamCall, error) {
 	codec, fault := c.options.codecOf(o)
 	if fault != nil {
 		return nil, fault

@@ -46,6 +46,9 @@ func (l Limits) settings() wire.Settings {
 type common struct {
 	limits            Limits
 	interceptors      []Interceptor
+	reverse           []Interceptor // of calls that a client serves or a server makes
+	waitingCalls      int
+	runningHandlers   int
 	codec             Codec   // of calls, unless they say otherwise
 	given             []Codec // by options
 	codecs            codecTable
@@ -81,14 +84,12 @@ type ServerOption interface{ applyServer(s *serverOptions) }
 
 type clientOptions struct {
 	common
-	connections  int
-	waitingCalls int
+	connections int
 }
 
 type serverOptions struct {
 	common
-	allowClear      bool
-	runningHandlers int
+	allowClear bool
 }
 
 type option func(*common)
@@ -107,9 +108,16 @@ func (f serverOption) applyServer(s *serverOptions) { f(s) }
 // WithLimits sets what this side accepts.
 func WithLimits(l Limits) Option { return option(func(c *common) { c.limits = l }) }
 
-// WithInterceptors adds interceptors after those already given.
+// WithInterceptors adds interceptors after those already given. They wrap the
+// calls that a client makes, and those that a server serves.
 func WithInterceptors(interceptors ...Interceptor) Option {
 	return option(func(c *common) { c.interceptors = append(c.interceptors, interceptors...) })
+}
+
+// WithReverseInterceptors adds interceptors of the calls that go the other way:
+// those that a client serves, and those that a server makes.
+func WithReverseInterceptors(interceptors ...Interceptor) Option {
+	return option(func(c *common) { c.reverse = append(c.reverse, interceptors...) })
 }
 
 // WithCodec sets the codec of a client's calls, and has calls in it accepted.
@@ -151,11 +159,11 @@ func WithConnections(n int) ClientOption {
 	return clientOption(func(c *clientOptions) { c.connections = max(n, 1) })
 }
 
-// WithWaitingCalls bounds how many of a client's calls wait for a free slot
-// when its connections carry as many as the server allows. The default is
-// 4,096; past it calls fail at once with RESOURCE_EXHAUSTED, not sent.
-func WithWaitingCalls(n int) ClientOption {
-	return clientOption(func(c *clientOptions) { c.waitingCalls = max(n, 0) })
+// WithWaitingCalls bounds how many calls wait for a free slot when the
+// connections carry as many as the other side allows. The default is 4,096; past
+// it calls fail at once with RESOURCE_EXHAUSTED, not sent.
+func WithWaitingCalls(n int) Option {
+	return option(func(c *common) { c.waitingCalls = max(n, 0) })
 }
 
 // WithCleartext allows cleartext connections to a server that has TLS.
@@ -163,10 +171,17 @@ func WithCleartext() ServerOption {
 	return serverOption(func(s *serverOptions) { s.allowClear = true })
 }
 
-// WithRunningHandlers bounds how many handlers a server runs at once; further
-// calls are refused. The default is 16,384.
-func WithRunningHandlers(n int) ServerOption {
-	return serverOption(func(s *serverOptions) { s.runningHandlers = max(n, 1) })
+// WithRunningHandlers bounds how many handlers a server, or a client for its
+// servers, runs at once; further calls are refused. The default is 16,384.
+func WithRunningHandlers(n int) Option {
+	return option(func(c *common) { c.runningHandlers = max(n, 1) })
+}
+
+func defaults(keepalive time.Duration) common {
+	return common{
+		codec: Protobuf, keepaliveInterval: keepalive, keepaliveTimeout: DefaultKeepaliveTimeout,
+		runningHandlers: DefaultRunningHandlers, waitingCalls: DefaultWaitingCalls,
+	}
 }
 
 func (c *common) transport(handler transport.Handler, pool *transport.Pool) *transport.Config {

@@ -21,7 +21,7 @@ type ServerCall struct {
 	// Metadata is the request's; it must not be changed.
 	Metadata Metadata
 
-	server  *Server
+	serving *serving
 	handler *Handler
 	codec   Codec
 	stream  transport.Stream
@@ -45,6 +45,10 @@ func (c *ServerCall) Codec() Codec { return c.codec }
 
 // Peer is the caller's end.
 func (c *ServerCall) Peer() Peer { return peerOf(c.stream.Conn()) }
+
+// Connection is the one that the call came over. The server can call its client
+// through it, also while the call is open.
+func (c *ServerCall) Connection() *Connection { return connectionOf(c.stream.Conn()) }
 
 func peerOf(conn *transport.Conn) Peer {
 	if conn == nil {
@@ -137,7 +141,7 @@ func notBegun(s Stream, err error) error {
 
 // Intercepted reports whether the server has interceptors, which Intercept
 // would run.
-func (c *ServerCall) Intercepted() bool { return len(c.server.options.interceptors) > 0 }
+func (c *ServerCall) Intercepted() bool { return len(c.serving.interceptors) > 0 }
 
 // Intercept runs the server's interceptors around serve, for Handler.Unary.
 func (c *ServerCall) Intercept(
@@ -145,7 +149,7 @@ func (c *ServerCall) Intercept(
 ) (any, error) {
 	call := c.describe()
 	call.Request = request
-	err := chain(c.server.options.interceptors, func(ctx context.Context, call *Call) (err error) {
+	err := chain(c.serving.interceptors, func(ctx context.Context, call *Call) (err error) {
 		call.Response, err = serve(ctx, call.Request)
 		return err
 	})(ctx, call)
@@ -173,7 +177,7 @@ func (c *ServerCall) adopt(call *Call) error {
 }
 
 // Serve runs the handler of a call on a worker.
-func (s serverConnections) Serve(w *transport.Worker, st *transport.Stream) {
+func (s *serving) Serve(w *transport.Worker, st *transport.Stream) {
 	c := st.Owner.(*ServerCall) //nolint:forcetypeassert // Accept sets nothing else
 	returned := false
 	defer func() {
@@ -205,7 +209,7 @@ func (c *ServerCall) serveStream() error {
 	}
 	call := c.describe()
 	call.Stream = stream
-	err := chain(c.server.options.interceptors, func(ctx context.Context, call *Call) error {
+	err := chain(c.serving.interceptors, func(ctx context.Context, call *Call) error {
 		return c.handler.Stream(ctx, call.Stream)
 	})(&c.context, call)
 	if adopted := c.adopt(call); adopted != nil && err == nil && !errors.Is(adopted, errHeaderSent) {

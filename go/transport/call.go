@@ -83,11 +83,11 @@ func (c *Conn) Open(call *Call, out *wire.Outgoing, promised bool) error {
 	call.conn = c
 	call.keeps = c.session.Open(&call.Stream.Stream, out)
 	help := false
-	if call.unary {
-		call.reads = c.takeReadingLocked()
-	} else {
+	if !call.unary {
 		c.solo = false
-		help = c.unread.left.Load() && c.wantHelperLocked()
+		help = c.wantReaderLocked()
+	} else if call.reads = c.takeReadingLocked(); !call.reads && c.session.OpenServed() > 0 {
+		help = c.wantReaderLocked() // a handler may be calling that nobody reads beside
 	}
 	c.settle()
 	if help {

@@ -24,6 +24,9 @@ type Handler interface {
 	Dropped(st *Stream)
 	// Stopped tells that the call ended without its handler, under the lock.
 	Stopped(st *Stream, code wire.Code)
+	// Unserved tells of a call that was refused, or else cut off, under the lock;
+	// st is nil for one that was not accepted.
+	Unserved(c *Conn, st *Stream, refused bool, code wire.Code, message string)
 	// Ready says that the peer's preface has arrived, under the lock.
 	Ready(c *Conn, p *wire.Preface)
 	// GoesAway says that the peer asked for no more calls, under the lock.
@@ -123,8 +126,17 @@ func clock() int64 { return int64(time.Since(clockBase)) }
 // NewConn begins a session on socket, of which prefix was read already. It
 // starts to read at once.
 func NewConn(config *Config, socket net.Conn, acceptor bool, prefix []byte, owner any) *Conn {
+	c := Prepare(config, socket, acceptor, prefix)
+	c.Owner = owner
+	c.Start()
+	return c
+}
+
+// Prepare is NewConn without the start: the Handler hears nothing of the Conn
+// before Start.
+func Prepare(config *Config, socket net.Conn, acceptor bool, prefix []byte) *Conn {
 	c := &Conn{
-		Owner: owner, config: config, acceptor: acceptor,
+		config: config, acceptor: acceptor,
 		socket: socket, local: socket.LocalAddr(), remote: socket.RemoteAddr(),
 	}
 	c.takeRaw()
@@ -147,15 +159,19 @@ func NewConn(config *Config, socket net.Conn, acceptor bool, prefix []byte, owne
 		c.inEnd = copy(c.in.B, prefix)
 		c.prefixed = true
 	}
+	return c
+}
+
+// Start begins to read and to watch the time, once.
+func (c *Conn) Start() {
 	c.mu.Lock()
 	c.armLocked(c.session.NextDeadline())
-	if config.KeepaliveInterval > 0 {
-		c.armLocked(now + int64(config.KeepaliveInterval))
+	if interval := c.config.KeepaliveInterval; interval > 0 {
+		c.armLocked(clock() + int64(interval))
 	}
-	c.mu.Unlock()
 	c.helperPending = true
-	config.Pool.run(c)
-	return c
+	c.mu.Unlock()
+	c.config.Pool.run(c)
 }
 
 // takeRaw has the socket's own system calls used, if it is one of the platform's:

@@ -72,6 +72,15 @@ func (e *events) Stopped(s *wire.Stream, code wire.Code) {
 	h.Stopped(st, code)
 }
 
+func (e *events) Unserved(s *wire.Stream, refused bool, code wire.Code, message string) {
+	var st *Stream
+	if s != nil {
+		st = streamOf(s)
+	}
+	c := (*Conn)(e)
+	c.config.Handler.Unserved(c, st, refused, code, message)
+}
+
 func (e *events) EarlyMetadata(s *wire.Stream, m wire.Metadata) {
 	call := callOf(s)
 	call.Header = m

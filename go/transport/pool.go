@@ -259,6 +259,15 @@ func (c *Conn) wantHelperLocked() bool {
 	return c.helperPending
 }
 
+// wantReaderLocked decides whether a goroutine is needed to read.
+func (c *Conn) wantReaderLocked() bool {
+	if c.helperPending || c.reading || c.polled != nil || c.inputEnded {
+		return false
+	}
+	c.helperPending = true
+	return true
+}
+
 // finishLocked sends the answer of a call and returns the time.
 func (c *Conn) finishLocked(w *Worker, st *Stream) (now int64) {
 	st.dropInbox()

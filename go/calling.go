@@ -1,0 +1,337 @@
+package trunkcall
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/trunkcall/trunkcall/go/transport"
+	"github.com/trunkcall/trunkcall/go/wire"
+)
+
+// calling is what the calls of one Client or Server have in common, those that
+// it makes.
+type calling struct {
+	options      *common
+	interceptors []Interceptor
+	pool         *transport.Pool
+	lines        []*line // a client's; a server has none
+	next         atomic.Uint32
+	waiting      atomic.Int64
+	calls        sync.Pool       // of *unaryCall
+	done         context.Context // ends with the client
+}
+
+func newCalling(options *common, interceptors []Interceptor, pool *transport.Pool, done context.Context) *calling {
+	c := &calling{options: options, interceptors: interceptors, pool: pool, done: done}
+	c.calls.New = func() any { return &unaryCall{Call: transport.NewCall(true), line: c.next.Add(1)} }
+	return c
+}
+
+// unaryCall is what one unary call needs, used again by the next. It stays with
+// one connection for a while: callers whose answers come in one read then make
+// their next calls on the same connection, where they leave in one write.
+type unaryCall struct {
+	*transport.Call
+	line uint32
+	uses uint32
+}
+
+// stay is how many calls are made before another connection is looked at, which
+// is taken if it carries less, so that the load stays even.
+const stay = 256
+
+// unary makes one unary call. A call that provably was not run is repeated
+// once, over another connection if there is one.
+func (c *route) unary(ctx context.Context, t *target, request, response any, m Metadata, o *callOptions) *Status {
+	call := c.calls.Get().(*unaryCall) //nolint:forcetypeassert // the pool holds nothing else
+	if call.uses++; call.uses%stay == 0 && c.via == nil {
+		call.line = c.lighter(call.line)
+	}
+	s, again := c.attempt(ctx, call, t, request, response, m, o, nil)
+	if again {
+		if c.pauseBefore(ctx, &call.Ending) {
+			call.Reset()
+			call.line = c.next.Add(1)
+			s, _ = c.attempt(ctx, call, t, request, response, m, o, &wire.Own{Has: wire.OwnAttempt, Attempt: 2})
+		}
+	}
+	call.Reset()
+	c.calls.Put(call)
+	return s
+}
+
+func (c *route) attempt(
+	ctx context.Context, call *unaryCall, t *target, request, response any, m Metadata, o *callOptions, own *wire.Own,
+) (s *Status, again bool) {
+	codec, s := c.options.codecOf(o)
+	if s != nil {
+		return s, false
+	}
+	buf, err := codec.Append(call.Buf[:0], request)
+	if err != nil {
+		return &Status{Code: Internal, Message: fmt.Sprintf("the request is not a valid %s message: %v", codec.Name(), err), Delivery: NotSent}, false
+	}
+	call.Buf = buf
+	out := wire.Outgoing{Method: t.wire, Codec: codec.Number(), Metadata: m, Own: own, Payload: buf, HasMessage: true, End: true}
+	if s := c.start(ctx, call.Call, call.line, &out, o); s != nil {
+		return s, false
+	}
+	if !call.Wait(ctx) {
+		reason, ending := giveUp(ctx)
+		call.GiveUp(reason, ending)
+	} else {
+		call.Surplus(&tooManyAnswers)
+	}
+	e := &call.Ending
+	if o != &noOptions {
+		o.store(call.Header, e.Metadata, peerOf(call.Conn()))
+	}
+	if e.Code != OK {
+		s = statusOfEnding(e)
+		s.cause = causeOf(ctx, s)
+		return s, e.Delivery == NotSent || e.Delivery == Refused && e.RetryAfter > 0
+	}
+	return takeAnswer(call.Call, codec, response, o), false
+}
+
+const severalAnswers = "the server answered with several messages where one is expected"
+
+var tooManyAnswers = wire.Ending{Code: Unimplemented, Message: severalAnswers, Delivery: DeliveryUnknown}
+
+// takeAnswer decodes the one message of an answer.
+func takeAnswer(call *transport.Call, codec Codec, response any, o *callOptions) *Status {
+	payload := call.Ending.Payload
+	m, inData := call.TakeFirst()
+	switch has := call.Ending.HasMessage; {
+	case !has && !inData:
+		return Errorf(Unimplemented, "the server answered without a message")
+	case has && inData:
+		m.Free()
+		return Errorf(Unimplemented, severalAnswers)
+	case inData:
+		payload = m.Payload
+	}
+	defer m.Free()
+	if s := o.checkReceived(len(payload)); s != nil {
+		return s
+	}
+	if err := codec.Decode(payload, response); err != nil {
+		return Errorf(Internal, "the response is not a valid %s message: %v", codec.Name(), err)
+	}
+	return nil
+}
+
+func (o *callOptions) checkReceived(size int) *Status {
+	if o.maxReceive > 0 && size > o.maxReceive {
+		return Errorf(ResourceExhausted, "message of %d bytes exceeds the call's limit of %d", size, o.maxReceive)
+	}
+	return nil
+}
+
+// causeOf is the context's error if that is why the call ended, also when the
+// callee noticed first.
+func causeOf(ctx context.Context, s *Status) error {
+	switch {
+	case s.Delivery == Executed:
+		return nil
+	case s.Code == DeadlineExceeded:
+		return context.DeadlineExceeded
+	case s.Code == Canceled:
+		return ctx.Err()
+	}
+	return nil
+}
+
+// giveUp is how a call ends when its context does.
+func giveUp(ctx context.Context) (reason uint32, e *wire.Ending) {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return wire.CancelDeadline, &wire.Ending{Code: DeadlineExceeded, Message: "the deadline passed", Delivery: DeliveryUnknown}
+	}
+	return wire.CancelGivenUp, &wire.Ending{Code: Canceled, Message: "the caller gave the call up", Delivery: DeliveryUnknown}
+}
+
+// start opens a call on some connection. Whatever fails here was not sent.
+func (c *route) start(ctx context.Context, call *transport.Call, line uint32, out *wire.Outgoing, o *callOptions) *Status {
+	if n := len(out.Method.Name); n < 2 || n > wire.MaxMethodName {
+		return notSent(Errorf(InvalidArgument, "method name of %d bytes: want /package.Service/Method, at most %d", n, wire.MaxMethodName))
+	}
+	if err := ctx.Err(); err != nil {
+		return notSent(StatusOf(err))
+	}
+	promised := false
+	for conn := c.via; ; {
+		var s *Status
+		if !promised && c.via == nil {
+			if conn, s = c.pick(ctx, line, o); s != nil {
+				return s
+			}
+		}
+		if !promised && out.Codec >= firstNamedCodec {
+			if s := c.options.unknownToPeer(conn, out.Codec); s != nil {
+				return s
+			}
+		}
+		if !promised && (len(out.Metadata) > 0 || len(out.Payload) > wire.MinPiece) {
+			s := checkOutgoing(conn, out)
+			if s != nil && out.Own != nil {
+				out.Own = nil // there is room for the user's own metadata only
+				s = checkOutgoing(conn, out)
+			}
+			if s != nil {
+				return s
+			}
+		}
+		if deadline, ok := ctx.Deadline(); ok {
+			left := time.Until(deadline)
+			if left <= 0 {
+				if promised {
+					conn.conn.Decline()
+				}
+				return notSent(StatusOf(context.DeadlineExceeded))
+			}
+			out.Remaining = wire.Remaining(int64(left))
+		}
+		err := conn.conn.Open(call, out, promised)
+		promised = false
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, transport.ErrNoSlot):
+			if promised, s = c.awaitSlot(ctx, conn); s != nil {
+				return s
+			}
+		case c.via != nil:
+			return conn.unusable(err)
+		default:
+			conn.line.retire(conn)
+		}
+	}
+}
+
+func checkOutgoing(conn *Connection, out *wire.Outgoing) *Status {
+	limits := conn.conn.PeerLimits()
+	if uint64(len(out.Payload)) > uint64(limits.Message) {
+		return notSent(Errorf(ResourceExhausted, "message of %d bytes exceeds the peer's max_message %d", len(out.Payload), limits.Message))
+	}
+	if err := out.Metadata.CheckWith(out.Own, &limits); err != nil {
+		code := InvalidArgument
+		if err.Class == wire.ErrMetadataLimit {
+			code = ResourceExhausted
+		}
+		return notSent(Errorf(code, "metadata: %s", err.Text))
+	}
+	return nil
+}
+
+func notSent(s *Status) *Status {
+	s.Delivery = NotSent
+	return s
+}
+
+// longestPause bounds how long a refused call waits before it is repeated.
+const longestPause = time.Second
+
+// pauseBefore waits as long as a refusal asks for. It reports false when the
+// call is better given back to the caller: the wait is long, or would outlast
+// the deadline.
+func (c *route) pauseBefore(ctx context.Context, refusal *wire.Ending) bool {
+	wait := time.Duration(refusal.RetryAfter) * time.Millisecond
+	switch {
+	case c.via != nil && (refusal.Delivery == NotSent || refusal.Code == Unavailable):
+		return false // there is no other connection
+	case refusal.Code == Unavailable && len(c.lines) > 1:
+		wait = 0 // another connection may do
+	}
+	if deadline, ok := ctx.Deadline(); wait > longestPause || ok && time.Until(deadline) <= wait {
+		return false
+	}
+	sleep(ctx, wait)
+	return ctx.Err() == nil && c.done.Err() == nil
+}
+
+// lighter returns the next line in turn if it carries fewer calls than current
+// does, else current.
+func (c *calling) lighter(current uint32) uint32 {
+	n := uint32(len(c.lines))
+	next := c.next.Add(1)
+	a, b := c.lines[current%n].current.Load(), c.lines[next%n].current.Load()
+	if a == nil || b == nil || a == b {
+		return current
+	}
+	mine, _ := a.conn.Counts()
+	others, _ := b.conn.Counts()
+	if others < mine {
+		return next
+	}
+	return current
+}
+
+// pick returns the connection of a line, or of the next one that has any.
+func (c *calling) pick(ctx context.Context, first uint32, o *callOptions) (*Connection, *Status) {
+	n := uint32(len(c.lines))
+	for i := range n {
+		l := c.lines[(first+i)%n]
+		if conn := l.current.Load(); conn != nil {
+			return conn, nil
+		}
+		if n > 1 {
+			l.reopen()
+		}
+	}
+	return c.dialled(ctx, c.lines[first%n], o)
+}
+
+// dialled waits for a connection to be opened.
+func (c *calling) dialled(ctx context.Context, l *line, o *callOptions) (*Connection, *Status) {
+	for {
+		conn, err := l.connection(ctx)
+		switch {
+		case err == nil:
+			return conn, nil
+		case c.options.fault != nil:
+			return nil, notSent(&Status{Code: FailedPrecondition, Message: err.Error(), cause: err})
+		case ctx.Err() != nil:
+			s := notSent(StatusOf(ctx.Err()))
+			s.Message = err.Error()
+			return nil, s
+		case c.done.Err() != nil:
+			return nil, notSent(&Status{Code: Canceled, Message: ErrClientClosed.Error(), cause: ErrClientClosed})
+		case !o.waitForReady:
+			return nil, notSent(&Status{Code: Unavailable, Message: err.Error(), cause: err})
+		}
+		t := time.NewTimer(l.pause())
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+		case <-c.done.Done():
+		}
+		t.Stop()
+	}
+}
+
+// awaitSlot waits in order for a free slot, in a queue that is bounded over
+// the whole client.
+func (c *calling) awaitSlot(ctx context.Context, conn *Connection) (promised bool, s *Status) {
+	defer c.waiting.Add(-1)
+	if n := c.waiting.Add(1); n > int64(c.options.waitingCalls) {
+		return false, notSent(Errorf(ResourceExhausted, "waiting calls have reached their limit of %d", c.options.waitingCalls))
+	}
+	promised, ok := conn.conn.AwaitSlot(ctx.Done())
+	if !ok {
+		return false, notSent(StatusOf(ctx.Err()))
+	}
+	return promised, nil
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
