@@ -12,6 +12,9 @@ type Caller interface {
 	// NewStream opens a call of a streaming method by its name. The call must be
 	// received to its end, or ctx cancelled.
 	NewStream(ctx context.Context, method string, kind Kind, options ...CallOption) (Stream, error)
+	// Send calls a one-way method by its name. It returns when the other side has
+	// accepted the call; the error is a *Status.
+	Send(ctx context.Context, method string, request any, options ...CallOption) error
 	// Target is what the calls go to: that of a client, or the address of a
 	// connection's other end.
 	Target() string

@@ -76,7 +76,7 @@ func (c *route) attempt(
 		return &Status{Code: Internal, Message: fmt.Sprintf("the request is not a valid %s message: %v", codec.Name(), err), Delivery: NotSent}, false
 	}
 	call.Buf = buf
-	out := wire.Outgoing{Method: t.wire, Codec: codec.Number(), Metadata: m, Own: own, Payload: buf, HasMessage: true, End: true}
+	out := wire.Outgoing{Method: t.wire, Codec: codec.Number(), Metadata: m, Own: own, Payload: buf, HasMessage: true, End: true, OneWay: t.Kind == KindOneWay}
 	if s := c.start(ctx, call.Call, call.line, &out, o); s != nil {
 		return s, false
 	}
@@ -94,6 +94,9 @@ func (c *route) attempt(
 		s = statusOfEnding(e)
 		s.cause = causeOf(ctx, s)
 		return s, e.Delivery == NotSent || e.Delivery == Refused && e.RetryAfter > 0
+	}
+	if t.Kind == KindOneWay {
+		return nil, false
 	}
 	return takeAnswer(call.Call, codec, response, o), false
 }

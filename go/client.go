@@ -20,6 +20,7 @@ type Client struct {
 	options clientOptions
 	config  *transport.Config
 	pool    *transport.Pool
+	events  sequence // what observers are told of failed attempts to connect
 
 	close  context.CancelFunc
 	mu     sync.Mutex // orders begin and Close
@@ -100,8 +101,9 @@ func (c *Client) Connect(ctx context.Context) error {
 	return first
 }
 
-// Close ends the client: calls that run fail, and connections are closed. It
-// returns when nothing of the client runs any more.
+// Close ends the client: calls that run fail, connections are closed, and the
+// contexts of handlers are cancelled. It returns when nothing of the client runs
+// any more but handlers and callbacks of the user's.
 func (c *Client) Close() {
 	c.mu.Lock()
 	c.close()
@@ -111,7 +113,16 @@ func (c *Client) Close() {
 		conn.conn.Shut(ErrClientClosed)
 	}
 	c.closed.Wait()
+	c.oneWays.cancel()
 	c.pool.Close()
+	c.options.journal.flush()
+}
+
+// Connections returns the client's connections.
+func (c *Client) Connections() []*Connection {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Collect(maps.Keys(c.live))
 }
 
 // Target is what the client was made for.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/trunkcall/trunkcall/go/transport"
@@ -19,8 +20,10 @@ import (
 type Connection struct {
 	route
 
-	conn  *transport.Conn
-	began time.Time
+	conn         *transport.Conn
+	began        time.Time
+	events       sequence // what observers are told
+	wasConnected atomic.Bool
 
 	// At a client only.
 	line  *line

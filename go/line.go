@@ -105,7 +105,7 @@ func (l *line) dial(a *attempt) {
 	l.mu.Lock()
 	l.attempt = nil
 	if err != nil {
-		l.failedLocked(err)
+		l.failedLocked(err, nil)
 		a.err = fmt.Errorf("cannot reach %w", err)
 		l.last = a.err
 	}
@@ -145,7 +145,6 @@ func (l *line) join(ctx context.Context, socket net.Conn, several bool) (*Connec
 			return nil, err
 		}
 	}
-	c.options.log(slog.LevelDebug, "connected", "remote", conn.Remote())
 	return conn, nil
 }
 
@@ -184,12 +183,19 @@ func (l *line) await(ctx context.Context, conn *Connection) error {
 
 var errTurnsAway = errors.New("the server takes no more calls")
 
-func (l *line) failedLocked(err error) {
+// failedLocked notes that an attempt has failed, or that conn, which came of it,
+// is no good.
+func (l *line) failedLocked(err error, conn *Connection) {
 	l.last = err
 	l.failures++
 	bound := min(firstPause<<min(l.failures-1, 10), lastPause)
 	l.nextTry = time.Now().Add(rand.N(bound)) //nolint:gosec // jitter, not a secret
-	l.client.options.log(slog.LevelWarn, "connect failed", "target", l.client.target, "error", err)
+	c := l.client
+	c.options.log(slog.LevelWarn, "connect failed", "target", c.target, "error", err)
+	if conn == nil || !conn.wasConnected.Load() {
+		c.counters.connectFailures.Add(1)
+		c.options.connectFailed(&c.events, c.target, err)
+	}
 }
 
 // pause is how long to wait before the next attempt may be made.
@@ -269,6 +275,7 @@ type clientConnections struct {
 // Ready says that a server answered.
 func (c clientConnections) Ready(tc *transport.Conn, _ *wire.Preface) {
 	conn := connectionOf(tc)
+	conn.connected()
 	conn.once.Do(func() { close(conn.ready) })
 }
 
@@ -279,7 +286,7 @@ func (c clientConnections) GoesAway(tc *transport.Conn, reason uint32, text stri
 	l.mu.Lock()
 	conn.away = true
 	if conn.taken && reason != wire.GoAwayDraining {
-		l.failedLocked(fmt.Errorf("cannot reach %v: the peer ended the connection: %s", tc.Remote(), text))
+		l.failedLocked(fmt.Errorf("cannot reach %v: the peer ended the connection: %s", tc.Remote(), text), conn)
 	}
 	l.mu.Unlock()
 	l.retire(conn)
@@ -302,7 +309,7 @@ func (c clientConnections) Closed(tc *transport.Conn, err error) {
 		l.failures = 0
 		l.spread = rand.N(firstPause) //nolint:gosec // jitter, not a secret
 	default:
-		l.failedLocked(why)
+		l.failedLocked(why, conn)
 	}
 	l.mu.Unlock()
 	l.retire(conn)
@@ -311,5 +318,6 @@ func (c clientConnections) Closed(tc *transport.Conn, err error) {
 	delete(c.client.live, conn)
 	c.client.mu.Unlock()
 	c.client.options.log(slog.LevelDebug, "disconnected", "remote", tc.Remote(), "cause", transport.Describe(err))
+	conn.disconnected(err)
 	c.client.closed.Done()
 }

@@ -53,7 +53,8 @@ type common struct {
 	given             []Codec // by options
 	codecs            codecTable
 	fault             error // in the options; told by the first thing that can fail
-	logger            *slog.Logger
+	journal           *journal
+	observers         []*Observer
 	keepaliveInterval time.Duration
 	keepaliveTimeout  time.Duration
 	tls               *tls.Config
@@ -138,9 +139,14 @@ func WithCodecs(codecs ...Codec) Option {
 	return option(func(c *common) { c.given = append(c.given, codecs...) })
 }
 
-// WithLogger has connection events and refusals logged. The default is not to.
-// The logger's handler must not call the Client or Server, and should not block.
-func WithLogger(logger *slog.Logger) Option { return option(func(c *common) { c.logger = logger }) }
+// WithLogger has logged what would otherwise happen in silence: connection
+// events, calls refused or cut off, one-way calls that failed. ARCHITECTURE.md
+// lists the records and their fields. The default is not to. Records are written
+// by a goroutine that does nothing else, of each message at most 100 within a
+// second; Close and Stop wait for that, for a second at most.
+func WithLogger(logger *slog.Logger) Option {
+	return option(func(c *common) { c.journal.logger = logger })
+}
 
 // WithKeepalive has the peer asked for a sign of life after interval without
 // input, and given up after another timeout. An interval of 0 turns it off.
@@ -179,7 +185,8 @@ func WithRunningHandlers(n int) Option {
 
 func defaults(keepalive time.Duration) common {
 	return common{
-		codec: Protobuf, keepaliveInterval: keepalive, keepaliveTimeout: DefaultKeepaliveTimeout,
+		journal: &journal{},
+		codec:   Protobuf, keepaliveInterval: keepalive, keepaliveTimeout: DefaultKeepaliveTimeout,
 		runningHandlers: DefaultRunningHandlers, waitingCalls: DefaultWaitingCalls,
 	}
 }
@@ -210,7 +217,5 @@ func (c *common) sane(interval time.Duration) {
 }
 
 func (c *common) log(level slog.Level, message string, args ...any) {
-	if c.logger != nil {
-		c.logger.Log(noContext, level, message, args...)
-	}
+	c.journal.log(level, message, args...)
 }

@@ -23,6 +23,7 @@ type Server struct {
 	options serverOptions
 	config  *transport.Config
 	pool    *transport.Pool
+	events  sequence // what observers are told of listeners
 
 	mu          sync.Mutex
 	listeners   []*transport.Listener
@@ -64,7 +65,7 @@ func (s *Server) Listen(where string) (net.Addr, error) {
 	}
 	l, err := transport.Listen(where)
 	if err != nil {
-		s.options.log(slog.LevelError, "listen failed", "address", where, "error", err)
+		s.options.listenFailed(&s.events, where, err)
 		return nil, err
 	}
 	if err := s.Serve(l); err != nil {
@@ -87,6 +88,7 @@ func (s *Server) Serve(socket net.Listener) error {
 			if errors.Is(err, transport.ErrNothingSaid) {
 				level = slog.LevelDebug // a check whether the port is open
 			}
+			s.counters.turnedAway.Add(1)
 			s.options.log(level, "connection turned away", "remote", remote, "error", err)
 		},
 	}
@@ -100,7 +102,7 @@ func (s *Server) Serve(socket net.Listener) error {
 	}
 	s.listeners = append(s.listeners, l)
 	s.done.Add(1)
-	s.options.log(slog.LevelInfo, "listening", "address", socket.Addr())
+	s.options.listening(&s.events, socket.Addr())
 	go func() {
 		defer s.done.Done()
 		l.Serve()
@@ -130,10 +132,11 @@ func (s *Server) Port() int {
 }
 
 // Stop ends the server without losing a call: it stops listening, asks its
-// peers to open no more calls, waits until those that run are answered, and
-// closes. When ctx ends, or after 30 seconds if it has no deadline, what is
+// peers to open no more calls, waits until those that run are answered and the
+// one-way calls that were accepted are done, and closes. When ctx ends, or after 30 seconds if it has no deadline, what is
 // left is cut off as by Close, and the error says so.
 func (s *Server) Stop(ctx context.Context) error {
+	defer s.options.journal.flush()
 	if _, ok := ctx.Deadline(); !ok {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, DefaultDrainGrace)
@@ -145,6 +148,7 @@ func (s *Server) Stop(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() {
 		s.done.Wait()
+		s.oneWays.done.Wait()
 		close(done)
 	}()
 	select {
@@ -157,10 +161,12 @@ func (s *Server) Stop(ctx context.Context) error {
 			c.conn.CutOff(ErrServerStopped)
 		}
 		s.done.Wait() // each tells its peer, for a second at most
+		s.oneWays.cancel()
 		s.pool.Close()
 		if running == 0 {
 			return nil
 		}
+		s.options.log(slog.LevelWarn, "calls cut off by the end of the grace", "running", running)
 		return fmt.Errorf("calls that still ran were cut off (running: %d): %w", running, ctx.Err())
 	}
 }
@@ -172,7 +178,9 @@ func (s *Server) Close() {
 		c.conn.Close(ErrServerStopped)
 	}
 	s.done.Wait()
+	s.oneWays.cancel()
 	s.pool.Close()
+	s.options.journal.flush()
 }
 
 func (s *Server) beginStop() []*Connection {
@@ -184,6 +192,11 @@ func (s *Server) beginStop() []*Connection {
 	for _, l := range listeners {
 		l.Close()
 	}
+	return s.Connections()
+}
+
+// Connections returns the connections to clients.
+func (s *Server) Connections() []*Connection {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Collect(maps.Keys(s.connections))
@@ -201,7 +214,6 @@ func (s *Server) connected(socket net.Conn, prefix []byte) {
 	s.connections[c] = struct{}{}
 	s.done.Add(1)
 	c.conn.Start()
-	s.options.log(slog.LevelDebug, "connected", "remote", socket.RemoteAddr())
 }
 
 // serverConnections is a Server as its connections see it.
@@ -210,7 +222,7 @@ type serverConnections struct {
 	server *Server
 }
 
-func (s serverConnections) Ready(*transport.Conn, *wire.Preface) {}
+func (s serverConnections) Ready(c *transport.Conn, _ *wire.Preface) { connectionOf(c).connected() }
 
 func (s serverConnections) GoesAway(c *transport.Conn, reason uint32, text string) {
 	if reason != 0 {
@@ -228,5 +240,6 @@ func (s serverConnections) Closed(c *transport.Conn, err error) {
 	} else {
 		s.server.options.log(slog.LevelDebug, "disconnected", "remote", c.Remote(), "cause", transport.Describe(err))
 	}
+	connectionOf(c).disconnected(err)
 	s.server.done.Done()
 }

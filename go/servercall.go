@@ -179,11 +179,15 @@ func (c *ServerCall) adopt(call *Call) error {
 // Serve runs the handler of a call on a worker.
 func (s *serving) Serve(w *transport.Worker, st *transport.Stream) {
 	c := st.Owner.(*ServerCall) //nolint:forcetypeassert // Accept sets nothing else
+	if st.OneWay() {
+		stop := c.watchOneWay()
+		defer func() { s.finishOneWay(w, c, stop) }()
+	}
 	returned := false
 	defer func() {
 		s.running.Add(-1)
 		if p := recover(); !returned { // p is nil when the handler ended its goroutine
-			logger := cmp.Or(s.options.logger, slog.Default()) // never in silence
+			logger := cmp.Or(s.options.journal.logger, slog.Default()) // never in silence
 			logger.Error("handler panicked", "method", c.handler.Method.Name,
 				"panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 			// What a panic says is for the log: it may hold secrets.
@@ -227,7 +231,8 @@ func (c *ServerCall) finish(w *transport.Worker, response any, err error) {
 	if hasHeader {
 		c.sendHeader()
 	}
-	if err == nil && c.handler.Unary != nil {
+	answers := c.handler.Method.Kind == KindUnary && !c.stream.OneWay()
+	if err == nil && answers {
 		if w.Scratch, err = c.codec.Append(w.Scratch[:0], response); err != nil {
 			err = Errorf(Internal, "the response is not a valid %s message: %v", c.codec.Name(), err)
 		} else {
@@ -241,8 +246,9 @@ func (c *ServerCall) finish(w *transport.Worker, response any, err error) {
 		}
 		return
 	}
-	w.Ending.HasMessage = c.handler.Unary != nil
-	w.Ending.Payload = w.Scratch
+	if answers {
+		w.Ending.HasMessage, w.Ending.Payload = true, w.Scratch
+	}
 }
 
 // checkSize refuses a message that the caller would not take.
@@ -261,6 +267,9 @@ type serverStream ServerCall
 
 func (s *serverStream) Send(message any) error {
 	c := (*ServerCall)(s)
+	if c.stream.OneWay() {
+		return nil // nobody asked for answers
+	}
 	buffer := transport.GetBuffer(c.sizeHint)
 	var err error
 	if buffer.B, err = c.codec.Append(buffer.B, message); err != nil {

@@ -17,7 +17,8 @@ import (
 // make it.
 type Handler struct {
 	Method Method
-	// Unary decodes its request with in.Decode and returns the response.
+	// Unary serves unary and one-way methods. It decodes its request with
+	// in.Decode and returns the response, nil for one-way.
 	Unary func(ctx context.Context, in *ServerCall) (response any, err error)
 	// Stream serves any other kind.
 	Stream func(ctx context.Context, stream Stream) error
@@ -35,6 +36,8 @@ type serving struct {
 	options      *common
 	interceptors []Interceptor
 	running      atomic.Int64 // handlers, and calls accepted to become one
+	oneWays      oneWays
+	counters     counters
 
 	registered sync.Mutex // guards handlers
 	handlers   map[string]*Handler
@@ -63,7 +66,7 @@ func (s *serving) Register(handlers ...Handler) error {
 			return fmt.Errorf("method name %q: want /package.Service/Method, at most %d bytes", name, wire.MaxMethodName)
 		case s.handlers[name] != nil:
 			return fmt.Errorf("method %s is registered already", name)
-		case (h.Method.Kind == KindUnary) != (h.Unary != nil) || (h.Unary == nil) == (h.Stream == nil):
+		case (h.Method.Kind == KindUnary || h.Method.Kind == KindOneWay) != (h.Unary != nil) || (h.Unary == nil) == (h.Stream == nil):
 			return fmt.Errorf("method %s is %v and lacks the handler for that", name, h.Method.Kind)
 		}
 		if !h.Inline || h.Unary == nil {
@@ -143,16 +146,25 @@ func (s *serving) Accept(_ *transport.Conn, in *wire.Incoming) (*transport.Strea
 	}
 	call := &ServerCall{serving: s, handler: h, codec: codec, Metadata: in.Metadata}
 	call.stream.Init(call)
-	call.stream.Whole = h.Method.Kind == KindUnary || h.Method.Kind == KindServerStream
+	call.stream.Whole = h.Unary != nil || h.Method.Kind == KindServerStream
 	call.stream.Pace = h.pace
 	call.context.call = call
 	if in.Deadline != 0 {
 		call.context.deadline = transport.TimeOf(in.Deadline)
 	}
+	if in.OneWay {
+		s.oneWays.add(call)
+	}
 	return &call.stream, nil
 }
 
-func (s *serving) Dropped(*transport.Stream) { s.running.Add(-1) }
+// Dropped gives back the place of a call that ended before its handler started.
+func (s *serving) Dropped(st *transport.Stream) {
+	s.running.Add(-1)
+	if st.OneWay() {
+		s.oneWays.remove(st.Owner.(*ServerCall)) //nolint:forcetypeassert // Accept sets nothing else
+	}
+}
 
 func (s *serving) Stopped(st *transport.Stream, code wire.Code) {
 	cause := context.Canceled
@@ -161,6 +173,3 @@ func (s *serving) Stopped(st *transport.Stream, code wire.Code) {
 	}
 	st.Owner.(*ServerCall).context.cancel(cause) //nolint:forcetypeassert // Accept sets nothing else
 }
-
-// Unserved tells of a call that no handler answers.
-func (s *serving) Unserved(*transport.Conn, *transport.Stream, bool, wire.Code, string) {}

@@ -64,6 +64,8 @@ type Conn struct {
 	closed  bool  // the session is over
 	cause   error // why
 
+	readFault, writeFault error // of the socket, when that is why
+
 	// Reading.
 	reading     bool    // some goroutine reads
 	in          *Buffer // input not parsed yet, nil when there is none
@@ -232,6 +234,36 @@ func (c *Conn) Counts() (opened, served int) {
 	return c.session.OpenCalls(), c.session.OpenServed()
 }
 
+// Faults returns the failure of the socket that ended the connection: of reading,
+// or of writing, or neither.
+func (c *Conn) Faults() (read, write error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.readFault, c.writeFault
+}
+
+// Gauges are what a connection has at the moment.
+type Gauges struct {
+	Opened, Served int    // calls of this side and of the peer
+	Unsent         uint64 // bytes that were not written
+	Held           uint64 // bytes of messages not whole or not consumed (section 9.6)
+	Withheld       int64  // bytes of credit that the peer lacks for that
+}
+
+// Gauges reads them.
+func (c *Conn) Gauges() Gauges {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return Gauges{}
+	}
+	s := c.session
+	return Gauges{
+		Opened: s.OpenCalls(), Served: s.OpenServed(), Held: s.HeldBytes(), Withheld: s.WithheldCredit(),
+		Unsent: uint64(s.Unsent()) + s.Moved() - min(c.passed, s.Moved()),
+	}
+}
+
 // Greeted reports whether the peer's preface has come.
 func (c *Conn) Greeted() bool {
 	c.mu.Lock()
@@ -251,12 +283,12 @@ func (c *Conn) Err() error {
 }
 
 // Drain asks the peer to open no more calls; when the calls that run are
-// answered, the connection closes.
+// answered, those that their handlers made included, the connection closes.
 func (c *Conn) Drain(text string) {
 	c.mu.Lock()
 	if !c.closed {
 		c.session.Advance(clock())
-		c.session.GoAway(0, text)
+		c.session.Drain(text)
 		c.drainBy = clock() + int64(drainPatience)
 		c.armLocked(c.drainBy)
 		c.flushLocked()
@@ -278,12 +310,14 @@ func (c *Conn) Shut(reason error) {
 	c.unlock()
 }
 
-// CutOff ends the calls that the peer has open, telling it so, and then the
+// CutOff ends the calls that are open, telling the peer so, and then the
 // connection.
 func (c *Conn) CutOff(reason error) {
 	c.mu.Lock()
 	if !c.closed {
+		c.session.Advance(clock())
 		c.session.CutAll(reason.Error())
+		c.session.CancelAll(reason.Error())
 		c.session.GoAway(0, reason.Error())
 		c.partLocked(reason)
 	}

@@ -16,7 +16,7 @@ func (c *Conn) slotFreeLocked() bool {
 // closed first.
 func (c *Conn) AwaitSlot(done <-chan struct{}) (promised, ok bool) {
 	c.mu.Lock()
-	if c.closed || !c.session.AcceptsCalls() || c.slotFreeLocked() {
+	if c.closed || !c.session.AcceptsCalls() || c.slotFreeLocked() || c.drainBy != 0 && c.session.OpenServed() == 0 {
 		c.unlock()
 		return false, true
 	}

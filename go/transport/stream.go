@@ -68,6 +68,10 @@ func (st *Stream) Init(owner any) {
 // Conn is the connection that the call runs on.
 func (st *Stream) Conn() *Conn { return st.conn }
 
+// OneWay reports whether the caller wants to know only that the call was
+// accepted (section 7.5).
+func (st *Stream) OneWay() bool { return st.oneWay }
+
 // push adds a message that arrived; payload is copied unless it is owned.
 func (st *Stream) push(payload []byte, compression uint8, cost uint32, owned bool) {
 	m := Message{Compression: compression, cost: cost}
