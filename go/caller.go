@@ -15,6 +15,9 @@ type Caller interface {
 	// Send calls a one-way method by its name. It returns when the other side has
 	// accepted the call; the error is a *Status.
 	Send(ctx context.Context, method string, request any, options ...CallOption) error
+	// InvokeFunc is Invoke that does not wait: done is called once, on another
+	// goroutine, when response is filled in or the call has failed.
+	InvokeFunc(ctx context.Context, method string, request, response any, done func(error), options ...CallOption)
 	// Target is what the calls go to: that of a client, or the address of a
 	// connection's other end.
 	Target() string
@@ -23,6 +26,7 @@ type Caller interface {
 
 	invoke(ctx context.Context, t *target, request, response any, o *callOptions) error
 	open(ctx context.Context, t *target, o *callOptions) (Stream, error)
+	launch(ctx context.Context, t *target, request, response any, o *callOptions, out sink)
 }
 
 var (

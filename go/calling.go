@@ -22,6 +22,7 @@ type calling struct {
 	next         atomic.Uint32
 	waiting      atomic.Int64
 	calls        sync.Pool       // of *unaryCall
+	asyncs       sync.Pool       // of *asyncCall
 	done         context.Context // ends with the client
 }
 
@@ -67,16 +68,11 @@ func (c *route) unary(ctx context.Context, t *target, request, response any, m M
 func (c *route) attempt(
 	ctx context.Context, call *unaryCall, t *target, request, response any, m Metadata, o *callOptions, own *wire.Own,
 ) (s *Status, again bool) {
-	codec, s := c.options.codecOf(o)
+	codec, s := c.encode(call.Call, request, o)
 	if s != nil {
 		return s, false
 	}
-	buf, err := codec.Append(call.Buf[:0], request)
-	if err != nil {
-		return &Status{Code: Internal, Message: fmt.Sprintf("the request is not a valid %s message: %v", codec.Name(), err), Delivery: NotSent}, false
-	}
-	call.Buf = buf
-	out := wire.Outgoing{Method: t.wire, Codec: codec.Number(), Metadata: m, Own: own, Payload: buf, HasMessage: true, End: true, OneWay: t.Kind == KindOneWay}
+	out := outgoingOf(t, codec, m, own, call.Buf)
 	if s := c.start(ctx, call.Call, call.line, &out, o); s != nil {
 		return s, false
 	}
@@ -86,6 +82,35 @@ func (c *route) attempt(
 	} else {
 		call.Surplus(&tooManyAnswers)
 	}
+	return conclude(ctx, call.Call, t, codec, response, o)
+}
+
+// encode puts the request into the call's buffer.
+func (c *route) encode(call *transport.Call, request any, o *callOptions) (Codec, *Status) {
+	codec, s := c.options.codecOf(o)
+	if s != nil {
+		return nil, s
+	}
+	buf, err := codec.Append(call.Buf[:0], request)
+	if err != nil {
+		return nil, &Status{Code: Internal, Message: fmt.Sprintf("the request is not a valid %s message: %v", codec.Name(), err), Delivery: NotSent}
+	}
+	call.Buf = buf
+	return codec, nil
+}
+
+func outgoingOf(t *target, codec Codec, m Metadata, own *wire.Own, payload []byte) wire.Outgoing {
+	return wire.Outgoing{
+		Method: t.wire, Codec: codec.Number(), Metadata: m, Own: own,
+		Payload: payload, HasMessage: true, End: true, OneWay: t.Kind == KindOneWay,
+	}
+}
+
+// conclude fills in the response of a call that has ended, or says how it failed
+// and whether it is to be made again.
+func conclude(
+	ctx context.Context, call *transport.Call, t *target, codec Codec, response any, o *callOptions,
+) (s *Status, again bool) {
 	e := &call.Ending
 	if o != &noOptions {
 		o.store(call.Header, e.Metadata, peerOf(call.Conn()))
@@ -98,7 +123,7 @@ func (c *route) attempt(
 	if t.Kind == KindOneWay {
 		return nil, false
 	}
-	return takeAnswer(call.Call, codec, response, o), false
+	return takeAnswer(call, codec, response, o), false
 }
 
 const severalAnswers = "the server answered with several messages where one is expected"
@@ -159,8 +184,8 @@ func giveUp(ctx context.Context) (reason uint32, e *wire.Ending) {
 
 // start opens a call on some connection. Whatever fails here was not sent.
 func (c *route) start(ctx context.Context, call *transport.Call, line uint32, out *wire.Outgoing, o *callOptions) *Status {
-	if n := len(out.Method.Name); n < 2 || n > wire.MaxMethodName {
-		return notSent(Errorf(InvalidArgument, "method name of %d bytes: want /package.Service/Method, at most %d", n, wire.MaxMethodName))
+	if s := checkName(&out.Method); s != nil {
+		return s
 	}
 	if err := ctx.Err(); err != nil {
 		return notSent(StatusOf(err))
@@ -215,6 +240,13 @@ func (c *route) start(ctx context.Context, call *transport.Call, line uint32, ou
 	}
 }
 
+func checkName(m *wire.Method) *Status {
+	if n := len(m.Name); n < 2 || n > wire.MaxMethodName {
+		return notSent(Errorf(InvalidArgument, "method name of %d bytes: want /package.Service/Method, at most %d", n, wire.MaxMethodName))
+	}
+	return nil
+}
+
 func checkOutgoing(conn *Connection, out *wire.Outgoing) *Status {
 	limits := conn.conn.PeerLimits()
 	if uint64(len(out.Payload)) > uint64(limits.Message) {
@@ -239,21 +271,30 @@ func notSent(s *Status) *Status {
 const longestPause = time.Second
 
 // pauseBefore waits as long as a refusal asks for. It reports false when the
-// call is better given back to the caller: the wait is long, or would outlast
-// the deadline.
+// call is better given back to the caller.
 func (c *route) pauseBefore(ctx context.Context, refusal *wire.Ending) bool {
-	wait := time.Duration(refusal.RetryAfter) * time.Millisecond
-	switch {
-	case c.via != nil && (refusal.Delivery == NotSent || refusal.Code == Unavailable):
-		return false // there is no other connection
-	case refusal.Code == Unavailable && len(c.lines) > 1:
-		wait = 0 // another connection may do
-	}
-	if deadline, ok := ctx.Deadline(); wait > longestPause || ok && time.Until(deadline) <= wait {
+	wait, ok := c.pause(ctx, refusal)
+	if !ok {
 		return false
 	}
 	sleep(ctx, wait)
 	return ctx.Err() == nil && c.done.Err() == nil
+}
+
+// pause is how long to wait before a call is repeated. It is not to be when the
+// wait is long, or would outlast the deadline, or there is no connection for it.
+func (c *route) pause(ctx context.Context, refusal *wire.Ending) (wait time.Duration, ok bool) {
+	wait = time.Duration(refusal.RetryAfter) * time.Millisecond
+	switch {
+	case c.via != nil && (refusal.Delivery == NotSent || refusal.Code == Unavailable):
+		return 0, false // there is no other connection
+	case refusal.Code == Unavailable && len(c.lines) > 1:
+		wait = 0 // another connection may do
+	}
+	if deadline, ok := ctx.Deadline(); wait > longestPause || ok && time.Until(deadline) <= wait {
+		return 0, false
+	}
+	return wait, ctx.Err() == nil && c.done.Err() == nil
 }
 
 // lighter returns the next line in turn if it carries fewer calls than current
@@ -275,17 +316,27 @@ func (c *calling) lighter(current uint32) uint32 {
 
 // pick returns the connection of a line, or of the next one that has any.
 func (c *calling) pick(ctx context.Context, first uint32, o *callOptions) (*Connection, *Status) {
+	l, conn := c.find(first)
+	if conn != nil {
+		return conn, nil
+	}
+	return c.dialled(ctx, l, o)
+}
+
+// find is pick without waiting: if there is no connection, it returns the line to
+// wait for.
+func (c *calling) find(first uint32) (*line, *Connection) {
 	n := uint32(len(c.lines))
 	for i := range n {
 		l := c.lines[(first+i)%n]
 		if conn := l.current.Load(); conn != nil {
-			return conn, nil
+			return l, conn
 		}
 		if n > 1 {
 			l.reopen()
 		}
 	}
-	return c.dialled(ctx, c.lines[first%n], o)
+	return c.lines[first%n], nil
 }
 
 // dialled waits for a connection to be opened.
@@ -295,16 +346,8 @@ func (c *calling) dialled(ctx context.Context, l *line, o *callOptions) (*Connec
 		switch {
 		case err == nil:
 			return conn, nil
-		case c.options.fault != nil:
-			return nil, notSent(&Status{Code: FailedPrecondition, Message: err.Error(), cause: err})
-		case ctx.Err() != nil:
-			s := notSent(StatusOf(ctx.Err()))
-			s.Message = err.Error()
-			return nil, s
-		case c.done.Err() != nil:
-			return nil, notSent(&Status{Code: Canceled, Message: ErrClientClosed.Error(), cause: ErrClientClosed})
-		case !o.waitForReady:
-			return nil, notSent(&Status{Code: Unavailable, Message: err.Error(), cause: err})
+		case ctx.Err() != nil || c.options.fault != nil || c.done.Err() != nil || !o.waitForReady:
+			return nil, c.unreachable(ctx, err)
 		}
 		t := time.NewTimer(l.pause())
 		select {
@@ -316,13 +359,38 @@ func (c *calling) dialled(ctx context.Context, l *line, o *callOptions) (*Connec
 	}
 }
 
+// unreachable is the status of a call for which there is no connection.
+func (c *calling) unreachable(ctx context.Context, err error) *Status {
+	switch {
+	case c.options.fault != nil:
+		return notSent(&Status{Code: FailedPrecondition, Message: err.Error(), cause: err})
+	case ctx.Err() != nil:
+		s := notSent(StatusOf(ctx.Err()))
+		s.Message = err.Error()
+		return s
+	case c.done.Err() != nil:
+		return notSent(&Status{Code: Canceled, Message: ErrClientClosed.Error(), cause: ErrClientClosed})
+	default:
+		return notSent(&Status{Code: Unavailable, Message: err.Error(), cause: err})
+	}
+}
+
+// enterLine counts a call that waits.
+func (c *calling) enterLine() *Status {
+	if n := c.waiting.Add(1); n > int64(c.options.waitingCalls) {
+		c.waiting.Add(-1)
+		return notSent(Errorf(ResourceExhausted, "waiting calls have reached their limit of %d", c.options.waitingCalls))
+	}
+	return nil
+}
+
 // awaitSlot waits in order for a free slot, in a queue that is bounded over
 // the whole client.
 func (c *calling) awaitSlot(ctx context.Context, conn *Connection) (promised bool, s *Status) {
-	defer c.waiting.Add(-1)
-	if n := c.waiting.Add(1); n > int64(c.options.waitingCalls) {
-		return false, notSent(Errorf(ResourceExhausted, "waiting calls have reached their limit of %d", c.options.waitingCalls))
+	if s := c.enterLine(); s != nil {
+		return false, s
 	}
+	defer c.waiting.Add(-1)
 	promised, ok := conn.conn.AwaitSlot(ctx.Done())
 	if !ok {
 		return false, notSent(StatusOf(ctx.Err()))

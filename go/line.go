@@ -47,6 +47,7 @@ type line struct {
 // attempt is a dial that several calls may wait for.
 type attempt struct {
 	done chan struct{}
+	then []transport.Task // run afterwards
 	conn *Connection
 	err  error
 }
@@ -54,38 +55,46 @@ type attempt struct {
 // connection returns the current connection or waits for one to be opened.
 // After a failure it fails at once until the next attempt is due.
 func (l *line) connection(ctx context.Context) (*Connection, error) {
-	if conn := l.current.Load(); conn != nil {
-		return conn, nil
-	}
-	if err := l.client.options.fault; err != nil {
-		return nil, err
-	}
-	l.mu.Lock()
-	if conn := l.current.Load(); conn != nil {
-		l.mu.Unlock()
-		return conn, nil
-	}
-	a := l.attempt
+	conn, a, err := l.attend(nil)
 	if a == nil {
-		if wait := time.Until(l.nextTry); wait > 0 {
-			defer l.mu.Unlock()
-			return nil, fmt.Errorf("%w (next attempt in %v)", l.last, wait.Round(time.Millisecond))
-		}
-		if !l.client.begin() {
-			l.mu.Unlock()
-			return nil, ErrClientClosed
-		}
-		a = &attempt{done: make(chan struct{})}
-		l.attempt = a
-		go l.dial(a)
+		return conn, err
 	}
-	l.mu.Unlock()
 	select {
 	case <-a.done:
 		return a.conn, a.err
 	case <-ctx.Done():
 		return nil, fmt.Errorf("cannot reach %s in time: %w", l.client.target, ctx.Err())
 	}
+}
+
+// attend returns the current connection, or the attempt to open one that is under
+// way, or why there is none; then is run when the attempt has ended.
+func (l *line) attend(then transport.Task) (*Connection, *attempt, error) {
+	if conn := l.current.Load(); conn != nil {
+		return conn, nil, nil
+	}
+	if err := l.client.options.fault; err != nil {
+		return nil, nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if conn := l.current.Load(); conn != nil {
+		return conn, nil, nil
+	}
+	if l.attempt == nil {
+		if wait := time.Until(l.nextTry); wait > 0 {
+			return nil, nil, fmt.Errorf("%w (next attempt in %v)", l.last, wait.Round(time.Millisecond))
+		}
+		if !l.client.begin() {
+			return nil, nil, ErrClientClosed
+		}
+		l.attempt = &attempt{done: make(chan struct{})}
+		go l.dial(l.attempt)
+	}
+	if then != nil {
+		l.attempt.then = append(l.attempt.then, then)
+	}
+	return nil, l.attempt, nil
 }
 
 // dial makes an attempt: it tries the addresses of the target in turn.
@@ -111,6 +120,9 @@ func (l *line) dial(a *attempt) {
 	}
 	l.mu.Unlock()
 	close(a.done)
+	for _, task := range a.then {
+		c.pool.Do(task)
+	}
 	if a.conn != nil && c.done.Err() != nil {
 		a.conn.conn.Shut(ErrClientClosed) // Close may not have seen it
 	}

@@ -25,6 +25,7 @@ type Call struct {
 	keeps    bool          // the session took Buf for a message that had to wait
 	reads    bool          // unary: the caller itself reads the connection
 	wake     chan struct{} // unary: the call ended, or has too many answers
+	task     Task          // unary: run then, by the connection's pool; nobody waits
 	woken    bool          // unary: wake was or is about to be sent to
 	surplus  bool          // unary: that is because it has too many answers
 	heading  bool          // somebody waits on header
@@ -38,6 +39,14 @@ func NewCall(unary bool) *Call {
 	if unary {
 		call.wake = make(chan struct{}, 1)
 	}
+	return call
+}
+
+// NewAsyncCall returns a unary call that nobody waits for: once it has ended, or
+// has too many answers, task is run by the connection's pool, once.
+func NewAsyncCall(task Task) *Call {
+	call := &Call{unary: true, task: task}
+	call.Stream.Stream.Owner = call
 	return call
 }
 
@@ -84,6 +93,10 @@ func (c *Conn) Open(call *Call, out *wire.Outgoing, promised bool) error {
 	call.conn = c
 	call.keeps = c.session.Open(&call.Stream.Stream, out)
 	help := false
+	if call.task != nil {
+		c.openedAsync()
+		return nil
+	}
 	if !call.unary {
 		c.solo = false
 		help = c.wantReaderLocked()
@@ -95,6 +108,39 @@ func (c *Conn) Open(call *Call, out *wire.Outgoing, promised bool) error {
 		c.config.Pool.run(c)
 	}
 	return nil
+}
+
+// openedAsync sees to a call that was opened by one who does not wait: he is
+// likely to open more at once, so what has gathered is written by another, unless
+// it is the only one. It releases the lock.
+func (c *Conn) openedAsync() {
+	c.solo = false
+	help := c.wantReaderLocked()
+	if c.session.OpenCalls() > 1 {
+		c.leave()
+	} else {
+		c.settle()
+	}
+	if help {
+		c.config.Pool.run(c)
+	}
+}
+
+// Cut is GiveUp for a call with a task. It reports whether this has ended the
+// call, whose task is not run then; else it was or will be.
+func (call *Call) Cut(reason uint32, ending *wire.Ending) bool {
+	c := call.conn
+	c.mu.Lock()
+	if call.ended || call.woken {
+		c.unlock()
+		return false
+	}
+	c.session.Advance(clock())
+	c.session.Cancel(&call.Stream.Stream, reason)
+	call.woken = true
+	call.end(ending)
+	c.settle()
+	return true
 }
 
 // Wait waits until the call, which is unary, has ended. It reports false when

@@ -104,7 +104,7 @@ type Conn struct {
 	queueHead     int
 	wake          []*Call      // ended, their callers not woken yet
 	resuming      atomic.Int32 // callers that were woken and do not run yet
-	waiters       []chan bool  // callers that wait for a slot, in order
+	waiters       []*Turn      // callers that wait for a slot, in order
 	granted       int          // slots that were promised to some of them
 
 	timer   *time.Timer

@@ -102,6 +102,10 @@ func (e *events) Ended(s *wire.Stream, ending *wire.Ending) {
 func (e *events) awaken(call *Call) {
 	if !call.woken {
 		call.woken = true
+		if call.task != nil {
+			e.config.Pool.Do(call.task)
+			return
+		}
 		e.wake = append(e.wake, call)
 	}
 }

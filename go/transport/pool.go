@@ -19,6 +19,8 @@ type Pool struct {
 	idle   []*Worker // the last to finish is the first to be used again
 	closed bool
 
+	tasks tasks // task.go
+
 	yielding atomic.Int32 // callers that let others append (flush.go)
 }
 
@@ -70,7 +72,11 @@ func (w *Worker) loop(c *Conn) {
 	defer w.bequeath()
 	for c != nil {
 		w.finished = clock() // that it had to be woken is not the handler's doing
-		w.serve(c)
+		if c == forTasks {
+			w.doTasks()
+		} else {
+			w.serve(c)
+		}
 		p := w.pool
 		p.mu.Lock()
 		if p.closed || len(p.idle) >= maxIdle {
@@ -88,6 +94,10 @@ func (w *Worker) loop(c *Conn) {
 func (w *Worker) bequeath() {
 	st := w.serving
 	if st == nil {
+		if w.pool != nil && w.watched != nil { // it was a task that ended it
+			w.watchOff()
+			w.pool.relieve(w)
+		}
 		return
 	}
 	if w.poller != nil {
