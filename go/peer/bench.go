@@ -28,7 +28,7 @@ rate that was reached.
 // benchMethods are those that bench drives, benchFlags the optional flags.
 var (
 	benchMethods = []string{"Say", "Echo", "EchoStream"}
-	benchFlags   = []string{"size", "codec", "tls-ca", "connection-per-call"}
+	benchFlags   = []string{"size", "codec", "tls-ca", "async", "connection-per-call"}
 )
 
 // benchOptions are the flags of bench.
@@ -65,6 +65,8 @@ func (p program) parseBench(args []string) (*benchOptions, *workload, error) {
 	switch {
 	case !slices.Contains(benchMethods, short):
 		return nil, nil, usagef("--method %s: bench drives %s only", options.Method, strings.Join(benchMethods, ", "))
+	case options.Async && (short == "EchoStream" || options.ConnectionPerCall || work.stock):
+		return nil, nil, usagef("--async goes with Say and Echo, with typed methods, and not with --connection-per-call")
 	case short == "EchoStream" && options.ConnectionPerCall:
 		return nil, nil, usagef("--connection-per-call does not go with EchoStream, whose calls share a stream")
 	}
@@ -102,11 +104,19 @@ func (p program) bench(args []string) error {
 	}
 	defer client.Close()
 	defer cancel() // first: it ends streams that are still open
+	if options.Async {
+		result, err := load.RunAsync(options.Config(), func(int) (load.AsyncCall, error) { return work.newAsync(client), nil })
+		return p.report(options, result, err)
+	}
 	return p.measure(options, func(int) (load.Call, error) { return work.newCall(ctx, client) })
 }
 
 func (p program) measure(options *benchOptions, factory load.Factory) error {
 	result, err := load.Run(options.Config(), factory)
+	return p.report(options, result, err)
+}
+
+func (p program) report(options *benchOptions, result load.Result, err error) error {
 	if err != nil {
 		return err
 	}

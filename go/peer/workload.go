@@ -76,6 +76,31 @@ func (w *workload) newEcho(ctx context.Context, client *trunkcall.Client) load.C
 	}
 }
 
+// newAsync is the calls of one caller that nobody waits for.
+func (w *workload) newAsync(client *trunkcall.Client) load.AsyncCall {
+	ctx := context.Background()
+	if w.method == "Say" {
+		request := benchmsg.New()
+		return func(ended func(error)) {
+			say.CallFunc(ctx, client, request, func(answer *benchv1.BenchmarkMessage, err error) {
+				if err == nil {
+					err = benchmsg.Check(answer)
+				}
+				ended(err)
+			})
+		}
+	}
+	request := newPayload(w.size)
+	return func(ended func(error)) {
+		echo.CallFunc(ctx, client, request, func(answer *benchv1.Payload, err error) {
+			if err == nil {
+				err = checkPayload(answer, request)
+			}
+			ended(err)
+		})
+	}
+}
+
 // newStream sends without pause from a goroutine of its own, as far as flow
 // control lets it; each call takes one message of what comes back.
 func (w *workload) newStream(ctx context.Context, client *trunkcall.Client) (load.Call, error) {
