@@ -2,6 +2,7 @@ package trunkcall
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
@@ -223,7 +224,7 @@ func (a *asyncCall) pick() (conn *Connection, wait bool, s *Status) {
 // notOpened sees to a call that a connection does not take now.
 func (a *asyncCall) notOpened(conn *Connection, err error) (wait bool, s *Status) {
 	switch {
-	case err == transport.ErrNoSlot: //nolint:errorlint // Open wraps nothing
+	case errors.Is(err, transport.ErrNoSlot):
 		if s := a.enterLine(); s != nil {
 			return false, s
 		}

@@ -309,34 +309,25 @@ func TestARefusedAsynchronousCallIsMadeOnceMore(t *testing.T) {
 	l := rawframe.Listen(t)
 	c := trunkcall.NewClient(l.Target())
 	defer c.Close()
-	for _, times := range []int{1, 2} {
-		f := echo.Start(soon(t), c, text("again"))
-		var p *rawframe.Peer
-		if times == 1 {
-			p = l.Next()
-			p.Greet()
-			t.Cleanup(func() { p.Close() })
-			first := p.Await(wire.Call)
-			p.Send(rawframe.Failure(first.Stream, wire.ResourceExhausted, wire.FlagRefused, 5, "busy"))
-			second := p.Await(wire.Call)
-			if second.Flags&wire.FlagMeta == 0 {
-				t.Fatal("the second attempt does not say so")
-			}
-			p.Send(rawframe.Result(second.Stream, []byte{}))
-			if _, err := f.Result(); err != nil {
-				t.Fatal(err)
-			}
-			for range 2 {
-				g := echo.Start(soon(t), c, text("twice"))
-				for range 2 {
-					p.Send(rawframe.Failure(p.Await(wire.Call).Stream, wire.ResourceExhausted, wire.FlagRefused, 1, "busy"))
-				}
-				_, err := g.Result()
-				wants(t, err, trunkcall.ResourceExhausted, trunkcall.Refused)
-			}
-			break
-		}
+	f := echo.Start(soon(t), c, text("again"))
+	p := l.Next()
+	p.Greet()
+	p.Send(rawframe.Failure(p.Await(wire.Call).Stream, wire.ResourceExhausted, wire.FlagRefused, 5, "busy"))
+	second := p.Await(wire.Call)
+	if second.Flags&wire.FlagMeta == 0 {
+		t.Fatal("the second attempt does not say so")
 	}
+	p.Send(rawframe.Result(second.Stream, []byte{}))
+	if _, err := f.Result(); err != nil {
+		t.Fatal(err)
+	}
+	f = echo.Start(soon(t), c, text("twice"))
+	for range 2 {
+		p.Send(rawframe.Failure(p.Await(wire.Call).Stream, wire.ResourceExhausted, wire.FlagRefused, 1, "busy"))
+	}
+	_, err := f.Result()
+	wants(t, err, trunkcall.ResourceExhausted, trunkcall.Refused)
+	p.Close()
 }
 
 func TestAsynchronousCallsTakeOptionsAndInterceptors(t *testing.T) {

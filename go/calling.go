@@ -26,7 +26,7 @@ type calling struct {
 	done         context.Context // ends with the client
 }
 
-func newCalling(options *common, interceptors []Interceptor, pool *transport.Pool, done context.Context) *calling {
+func newCalling(done context.Context, options *common, interceptors []Interceptor, pool *transport.Pool) *calling {
 	c := &calling{options: options, interceptors: interceptors, pool: pool, done: done}
 	c.calls.New = func() any { return &unaryCall{Call: transport.NewCall(true), line: c.next.Add(1)} }
 	return c

@@ -56,7 +56,7 @@ func NewClient(target string, options ...ClientOption) *Client {
 	c.options.sane(DefaultKeepaliveInterval)
 	done, cancel := context.WithCancel(context.Background())
 	c.close = cancel
-	c.calling = newCalling(&c.options.common, c.options.interceptors, c.pool, done)
+	c.calling = newCalling(done, &c.options.common, c.options.interceptors, c.pool)
 	c.serving.begin(&c.options.common, c.options.reverse)
 	c.config = c.options.transport(clientConnections{&c.serving, c}, c.pool)
 	for range c.options.connections {

@@ -49,7 +49,7 @@ func NewServer(options ...ServerOption) *Server {
 		s.options.tls.NextProtos = []string{transport.ALPN}
 	}
 	s.serving.begin(&s.options.common, s.options.interceptors)
-	s.calling = newCalling(&s.options.common, s.options.reverse, s.pool, noContext)
+	s.calling = newCalling(noContext, &s.options.common, s.options.reverse, s.pool)
 	s.config = s.options.transport(serverConnections{&s.serving, s}, s.pool)
 	return s
 }

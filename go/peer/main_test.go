@@ -78,7 +78,7 @@ func TestHelpIsNoError(t *testing.T) {
 			".BenchService/GetDictionary\n", "an array of requests",
 		},
 		"bench": {
-			"-callers", "API (not there yet)\n", "compression (not there yet)\n", "reads (not there yet)\n", "codec: protobuf or protobuf-stock",
+			"-callers", "the asynchronous client API\n", "compression (not there yet)\n", "reads (not there yet)\n", "codec: protobuf or protobuf-stock",
 			"Say, Echo or EchoStream", "-tls-cert", "(default 1s)", "fell behind", "exit status",
 		},
 	} {
