@@ -324,6 +324,7 @@ func (c clientConnections) Closed(tc *transport.Conn, err error) {
 	case time.Since(conn.began) >= steady:
 		l.failures = 0
 		l.spread = rand.N(firstPause) //nolint:gosec // jitter, not a secret
+		c.options.log(slog.LevelInfo, "connection lost", "remote", tc.Remote(), "pause", l.spread)
 	default:
 		l.failedLocked(why)
 	}
