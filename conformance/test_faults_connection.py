@@ -1,4 +1,4 @@
-"""Faults of group connection: resets, silence, half-closes, addresses that do not answer, many who come back at once."""
+"""Faults of group connection: resets, silence, half-closes, dead addresses, many who come back at once."""
 
 from __future__ import annotations
 
@@ -39,8 +39,11 @@ class Connection(FaultTest):
             return (Step("pass", connection, connection), Step("reset")) if way == direction else ()
 
         async with Proxy(target, plan) as proxy:
-            load = await self.load(proxy.address, "--mix", method, "--behaviour", '{"answers":2}', "--calls", str(EXCHANGE),
-                                   "--connection-per-call", "--timeout", "10s")  # fmt: skip
+            load = await self.load(
+                proxy.address,
+                f"--mix {method} --calls {EXCHANGE} --connection-per-call --timeout 10s",
+                answers=2,
+            )
             await load.end()
         return check_files([load.ledger], [s.ledger for s in self.servers], BOUND).outcomes
 
@@ -48,21 +51,27 @@ class Connection(FaultTest):
         server = await self.serve()
         rules = "* both: slice 1; pass 600; slice 7; pass 3000; slice 97"
         async with Proxy(server.address, rules) as proxy:
-            load = await self.load(proxy.address, "--mix", "Say,Behave,Take,Exchange,Pour", "--calls", "300",
-                                   "--behaviour", '{"answers":3,"answerBytes":900}', "--callers", "5")  # fmt: skip
+            load = await self.load(
+                proxy.address,
+                "--mix Say,Behave,Take,Exchange,Pour --calls 300 --callers 5",
+                answers=3,
+                answerBytes=900,
+            )
             await load.end()
         self.assert_all_ok(self.check())
 
     async def test_silence_is_noticed_by_keepalive(self) -> None:
-        """Calls without a deadline, over a connection on which bytes are lost from somewhere on: both ways, and one. Both
+        """Calls without a deadline, over a connection on which bytes are lost from somewhere on, both ways or one. Both
         ends give it up, and the calls that follow succeed over another."""
         server = await self.serve("--keepalive", "300ms,300ms")
         before = await self.settled(server)
         for lost in ("both", "up", "down"):
             with self.subTest(lost=lost):
                 async with Proxy(server.address, f"0 {lost}: pass 20000; swallow") as proxy:
-                    load = await self.load(proxy.address, "--mix", "Behave,Take", "--callers", "8", "--calls", "3000",
-                                           "--keepalive", "300ms,300ms")  # fmt: skip
+                    load = await self.load(
+                        proxy.address,
+                        "--mix Behave,Take --callers 8 --calls 3000 --keepalive 300ms,300ms",
+                    )
                     await load.end()
                     self.assertGreater(proxy.connections, 1)
                 report = check_files([load.ledger], [server.ledger], BOUND)
@@ -106,8 +115,10 @@ class Connection(FaultTest):
         server = await self.serve()
         async with Proxy(server.address) as nobody:
             await nobody.stop_listening()
-            load = await self.load(f"{nobody.address},{server.address}", "--mix", "Say", "--calls", "40",
-                                   "--connection-per-call", "--callers", "4", "--timeout", "10s")  # fmt: skip
+            load = await self.load(
+                f"{nobody.address},{server.address}",
+                "--mix Say --calls 40 --connection-per-call --callers 4 --timeout 10s",
+            )
             await load.end()
         self.assert_all_ok(self.check())
 
@@ -123,8 +134,10 @@ class Connection(FaultTest):
         many = size(100, 500)
         server = await self.serve()
         async with Proxy(server.address) as proxy:
-            load = await self.load(proxy.address, "--mix", "Say", "--callers", str(many), "--connections", str(many),
-                                   "--rate", "400", "--timeout", "5s", "--duration", f"{size(6, 20)}s")  # fmt: skip
+            load = await self.load(
+                proxy.address,
+                f"--mix Say --callers {many} --connections {many} --rate 400 --timeout 5s --duration {size(6, 20)}s",
+            )
             await until("all are connected", lambda: proxy.open >= many)
             await server.kill()
             began = proxy.connections
@@ -145,9 +158,13 @@ class Connection(FaultTest):
         server = await self.serve()
         before = await self.settled(server)
         async with Proxy(server.address, "* up: pass 50-20000; reset\n1- down: pass 50-20000; reset") as proxy:
-            load = await self.load(proxy.address, "--mix", "Say=3,Behave=3,Take,Exchange,Pour", "--callers", "20",
-                                   "--behaviour", '{"waitMs":1,"answers":3}', "--connections", "4", "--cancel-share", "0.1",
-                                   "--timeout", "1ms-2s", "--duration", f"{size(3, 60)}s")  # fmt: skip
+            load = await self.load(
+                proxy.address,
+                "--mix Say=3,Behave=3,Take,Exchange,Pour --callers 20 --connections 4 --cancel-share 0.1 "
+                f"--timeout 1ms-2s --duration {size(3, 60)}s",
+                waitMs=1,
+                answers=3,
+            )
             await load.end()
             self.assertGreater(proxy.connections, 20)
         report = self.check()

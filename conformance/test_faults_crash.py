@@ -10,14 +10,12 @@ from .faults.kit import CLIENT, FaultTest, size, until
 from .faults.ledger import read
 from .faults.process import FAULTS, attempt
 
-MIX = ("--mix", "Say=2,Behave=4,Take,Exchange,Pour", "--behaviour", '{"waitMs":5,"answers":3}')
-
 
 class Crash(FaultTest):
     async def test_sigkill_in_mid_call_leaves_what_is_said_of_each_call_true(self) -> None:
         server = await self.serve()
-        load = await self.load(server.address, *MIX, "--callers", "50", "--connections", "4",
-                               "--timeout", "1s-3s", "--duration", f"{size(4, 30)}s")  # fmt: skip
+        flags = f"--callers 50 --connections 4 --timeout 1s-3s --duration {size(4, 30)}s"
+        load = await self.load(server.address, f"--mix Say=2,Behave=4,Take,Exchange,Pour {flags}", waitMs=5, answers=3)
         for _ in range(size(3, 20)):
             began = server.ledger.stat().st_size
             await until("calls are executed", lambda began=began: server.ledger.stat().st_size > began + 50_000)
@@ -33,8 +31,11 @@ class Crash(FaultTest):
     async def test_sigkill_of_the_client_cancels_its_handlers(self) -> None:
         server = await self.serve()
         before = await self.settled(server)
-        load = await self.load(server.address, "--mix", "Behave,Take,Exchange", "--callers", "20",
-                               "--behaviour", '{"waitMs":60000}', "--duration", "60s")  # fmt: skip
+        load = await self.load(
+            server.address,
+            "--mix Behave,Take,Exchange --callers 20 --duration 60s",
+            waitMs=60000,
+        )
         self.killed = True
         await until("handlers run", lambda: len(list(read([server.ledger]))) >= 20)
         load.process.kill()
@@ -47,8 +48,11 @@ class Crash(FaultTest):
         """Two servers take turns: one drains and is started again while the other serves."""
         servers = [await self.serve(), await self.serve()]
         targets = ",".join(server.address for server in servers)
-        load = await self.load(targets, "--mix", "Say=4,Echo,Behave=4", "--behaviour", '{"waitMs":5}',
-                               "--callers", "30", "--connections", "3", "--duration", f"{size(4, 30)}s")  # fmt: skip
+        load = await self.load(
+            targets,
+            f"--mix Say=4,Echo,Behave=4 --callers 30 --connections 3 --duration {size(4, 30)}s",
+            waitMs=5,
+        )
         for turn in range(size(4, 24)):
             server, other = servers[turn % 2], servers[1 - turn % 2]
             began = len(list(read([s.ledger for s in servers])))
@@ -61,7 +65,7 @@ class Crash(FaultTest):
 
     async def test_an_endless_stream_while_draining_ends_at_the_grace_period(self) -> None:
         server = await self.serve("--grace", "1s")
-        load = await self.load(server.address, "--mix", "Pour", "--calls", "3", "--callers", "3")
+        load = await self.load(server.address, "--mix Pour --calls 3 --callers 3")
         await until("streams run", lambda: len(list(read([server.ledger]))) >= 3)
         self.assertEqual(await server.stop(), 1)
         self.assertIn("cut off", server.log())
@@ -72,8 +76,12 @@ class Crash(FaultTest):
     async def test_a_handler_that_throws_fails_its_own_call_alone(self) -> None:
         server = await self.serve()
         async with self.unharmed(server):
-            load = await self.load(server.address, "--mix", "Behave,Pour,Take,Exchange", "--calls", str(size(200, 20_000)),
-                                   "--callers", "8", "--behaviour", '{"panics":true,"message":"a secret"}')  # fmt: skip
+            load = await self.load(
+                server.address,
+                f"--mix Behave,Pour,Take,Exchange --calls {size(200, 20000)} --callers 8",
+                panics=True,
+                message="a secret",
+            )
             await load.end()
         own = [line for line in read(self.client_ledgers) if line["event"] == "end"]
         self.assertEqual({(line["code"], line["delivery"]) for line in own}, {("INTERNAL", "executed")})
@@ -86,8 +94,11 @@ class Crash(FaultTest):
         """A client process that stands still, as in a debugger, does no harm to the others, and goes on afterwards."""
         server = await self.serve("--keepalive", "200ms,300ms")
         async with self.unharmed(server):
-            load = await self.load(server.address, "--mix", "Behave", "--behaviour", '{"waitMs":2}', "--callers", "10",
-                                   "--timeout", "5s", "--duration", "3s")  # fmt: skip
+            load = await self.load(
+                server.address,
+                "--mix Behave --callers 10 --timeout 5s --duration 3s",
+                waitMs=2,
+            )
             load.process.send_signal(signal.SIGSTOP)
             await asyncio.sleep(1.5)  # the fault itself
             load.process.send_signal(signal.SIGCONT)

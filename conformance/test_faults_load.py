@@ -17,16 +17,21 @@ class Load(FaultTest):
     async def test_an_open_and_cancel_flood_stays_under_the_cap(self) -> None:
         server = await self.serve("--running-handlers", "50")
         before = await self.settled(server)
-        load = await self.load(server.address, "--mix", "Behave=2,Pour,Exchange,Take", "--callers", "200",
-                               "--connections", "4", "--behaviour", '{"waitMs":20,"stubborn":true,"answers":2}',
-                               "--cancel-share", "1", "--cancel-after", "3ms", "--duration", f"{size(2, 30)}s")  # fmt: skip
+        load = await self.load(
+            server.address,
+            "--mix Behave=2,Pour,Exchange,Take --callers 200 --connections 4 --cancel-share 1 "
+            f"--cancel-after 3ms --duration {size(2, 30)}s",
+            waitMs=20,
+            stubborn=True,
+            answers=2,
+        )
         await load.end()
         report = self.check()
         self.assertGreater(report.outcomes["CANCELLED", "unknown"], 50, report)
         self.assertGreater(report.outcomes["RESOURCE_EXHAUSTED", "refused"], 50, report)
         self.assertLessEqual(most_at_once(list(read([server.ledger]))), 50)
         await self.assert_settled(server, before)
-        again = await self.load(server.address, "--mix", "Behave", "--calls", "100")
+        again = await self.load(server.address, "--mix Behave --calls 100")
         await again.end()
         self.assert_all_ok(check_files([again.ledger], [], BOUND))
 
@@ -34,29 +39,32 @@ class Load(FaultTest):
         """A server whose handlers take 10 ms, 20 at a time: at most 2,000 calls a second, whatever the machine. Three
         times as many come, each with 300 ms."""
         server = await self.serve("--running-handlers", "20")
-        seconds = size(3, 20)
-        words = ("--mix", "Behave", "--behaviour", '{"waitMs":10}', "--timeout", "300ms", "--connections", "4")
-        peak = await self.goodput(server.address, seconds, *words, "--callers", "20")
-        over = await self.goodput(server.address, seconds, *words, "--callers", "400", "--rate", f"{3 * peak:.0f}")
+        words = f"--mix Behave --timeout 300ms --connections 4 --duration {size(3, 20)}s"
+        peak = await self.goodput(server.address, f"{words} --callers 20")
+        over = await self.goodput(server.address, f"{words} --callers 400 --rate {3 * peak:.0f}")
         self.check()
         self.assertGreater(over, (0.8 if FULL else 0.5) * peak)
 
-    async def goodput(self, target: str, seconds: int, *words: str) -> float:
+    async def goodput(self, target: str, flags: str) -> float:
         """Calls that succeeded, in a second."""
-        load = await self.load(target, *words, "--duration", f"{seconds}s")
+        load = await self.load(target, flags, waitMs=10)
         result = await load.end()
         good = check_files([load.ledger], [s.ledger for s in self.servers], BOUND).outcomes["OK", "executed"]
         return good / result["seconds"]
 
     @in_full
     async def test_small_calls_beside_bulk(self) -> None:
-        """Streams of large messages over the connections of small calls: none fails, and their 99th percentile is told."""
+        """Streams of large messages beside small calls: none fails, and the 99th percentile is told."""
         server = await self.serve()
-        small = ("--mix", "Say", "--callers", "4", "--rate", "300", "--duration", "10s")
-        alone = await (await self.load(server.address, *small)).end()
-        bulk = await self.load(server.address, "--mix", "Pour", "--behaviour", '{"answerBytes":1000000,"answers":300}',
-                               "--callers", "2", "--duration", "10s")  # fmt: skip
-        beside = await (await self.load(server.address, *small)).end()
+        small = "--mix Say --callers 4 --rate 300 --duration 10s"
+        alone = await (await self.load(server.address, small)).end()
+        bulk = await self.load(
+            server.address,
+            "--mix Pour --callers 2 --duration 10s",
+            answerBytes=1000000,
+            answers=300,
+        )
+        beside = await (await self.load(server.address, small)).end()
         await bulk.end()
         self.assert_all_ok(self.check())
         print(f"p99 of small calls: {alone['p99_us']:.0f} us alone, {beside['p99_us']:.0f} us beside bulk")
@@ -72,9 +80,7 @@ class Load(FaultTest):
                 for client in clients:
                     await client.send(raw.preface())
                 await asyncio.sleep(0.5)  # the fault itself
-            load = await self.load(
-                server.address, "--mix", "Say", "--calls", "50", "--connections", "3", "--callers", "3"
-            )
+            load = await self.load(server.address, "--mix Say --calls 50 --connections 3 --callers 3")
             await load.end()
             self.assert_all_ok(check_files([load.ledger], [server.ledger], BOUND))
 
@@ -101,22 +107,29 @@ class Leaks(FaultTest):
     async def test_clients_of_one_call_leave_nothing(self) -> None:
         server = await self.serve()
         before = await self.settled(server)
-        load = await self.load(server.address, "--mix", "Say,Take,Pour,Exchange", "--behaviour", '{"answers":2}',
-                               "--connection-per-call", "--callers", "8", "--calls", str(size(1_000, 50_000)))  # fmt: skip
+        load = await self.load(
+            server.address,
+            f"--mix Say,Take,Pour,Exchange --connection-per-call --callers 8 --calls {size(1000, 50000)}",
+            answers=2,
+        )
         await load.end()
         self.assert_all_ok(self.check())
         await self.assert_settled(server, before)
 
     async def test_cancels_and_resets_leave_no_slope(self) -> None:
-        """The same load in rounds: what server and client hold after the later ones is what they held after the first."""
+        """The same load in rounds: what the server holds after the last is what it held after the first."""
         server = await self.serve()
         await self.settled(server)
         rounds = []
         async with Proxy(server.address, "* up: pass 1000-60000; reset") as proxy:
             for _ in range(size(3, 12)):
-                load = await self.load(proxy.address, "--mix", "Say=3,Behave=3,Take,Exchange,Pour", "--callers", "20",
-                                       "--behaviour", '{"answers":3,"answerBytes":2000}', "--connections", "3",
-                                       "--cancel-share", "0.3", "--cancel-after", "1ms", "--duration", "2s")  # fmt: skip
+                load = await self.load(
+                    proxy.address,
+                    "--mix Say=3,Behave=3,Take,Exchange,Pour --callers 20 --connections 3 --cancel-share 0.3 "
+                    "--cancel-after 1ms --duration 2s",
+                    answers=3,
+                    answerBytes=2000,
+                )
                 await load.end()
                 rounds.append((await server.gauges(), server.held()))
         self.check()

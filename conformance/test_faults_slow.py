@@ -18,8 +18,11 @@ class Slow(FaultTest):
         """Clients time out while it stands; when it goes on, what has expired meanwhile is not started."""
         server = await self.serve()
         before = await self.settled(server)
-        load = await self.load(server.address, "--mix", "Behave,Say", "--behaviour", '{"waitMs":1}', "--callers", "20",
-                               "--connections", "3", "--timeout", "100ms-300ms", "--duration", f"{size(4, 40)}s")  # fmt: skip
+        load = await self.load(
+            server.address,
+            f"--mix Behave,Say --callers 20 --connections 3 --timeout 100ms-300ms --duration {size(4, 40)}s",
+            waitMs=1,
+        )
         await until("calls are executed", lambda: server.ledger.stat().st_size > 100_000)
         server.signal(signal.SIGSTOP)
         await asyncio.sleep(size(1.5, 30))  # the fault itself
@@ -77,8 +80,12 @@ class Slow(FaultTest):
         """Handlers outlive their calls: the cap holds all the same, and what is above it is refused."""
         server = await self.serve("--running-handlers", "8")
         before = await self.settled(server)
-        load = await self.load(server.address, "--mix", "Behave", "--behaviour", '{"waitMs":300,"stubborn":true}',
-                               "--callers", "40", "--timeout", "20ms", "--duration", "2s")  # fmt: skip
+        load = await self.load(
+            server.address,
+            "--mix Behave --callers 40 --timeout 20ms --duration 2s",
+            waitMs=300,
+            stubborn=True,
+        )
         await load.end()
         report = self.check()
         self.assertGreater(report.outcomes["RESOURCE_EXHAUSTED", "refused"], 10, report)
@@ -91,9 +98,13 @@ class Time(FaultTest):
     async def test_a_deadline_races_its_answer_and_one_of_them_wins(self) -> None:
         server = await self.serve()
         before = await self.settled(server)
-        load = await self.load(server.address, "--mix", "Behave=4,Take,Exchange,Pour", "--behaviour",
-                               '{"waitMs":3,"answers":2}', "--callers", "30", "--connections", "2",
-                               "--timeout", "2500us-4500us", "--calls", str(size(6_000, 100_000)))  # fmt: skip
+        load = await self.load(
+            server.address,
+            "--mix Behave=4,Take,Exchange,Pour --callers 30 --connections 2 --timeout 2500us-4500us "
+            f"--calls {size(6000, 100000)}",
+            waitMs=3,
+            answers=2,
+        )
         await load.end()
         report = self.check()
         self.assertGreater(report.outcomes["OK", "executed"], 100, report)
@@ -109,8 +120,11 @@ class Time(FaultTest):
             ("72m", ("OK", "executed")),
             ("2500000h", ("OK", "executed")),
         ):
-            load = await self.load(server.address, "--mix", "Behave,Take,Exchange,Pour", "--behaviour", '{"answers":1}',
-                                   "--calls", "20", "--timeout", timeout)  # fmt: skip
+            load = await self.load(
+                server.address,
+                f"--mix Behave,Take,Exchange,Pour --calls 20 --timeout {timeout}",
+                answers=1,
+            )
             await load.end()
             self.assertEqual(self.outcomes_of(load.ledger), {outcome}, timeout)
         self.check()

@@ -1,9 +1,13 @@
-"""What the tests of faults share. TRUNKCALL_FAULTS=full has them run in full, otherwise they are quick; FAULT_CLIENT and
-FAULT_SERVER name the languages of the reference programs, go unless given."""
+"""What the tests of faults share.
+
+TRUNKCALL_FAULTS=full has them run in full, otherwise they are quick; FAULT_CLIENT and FAULT_SERVER name the languages
+of the reference programs, go unless given.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -76,12 +80,21 @@ class FaultTest(IsolatedAsyncioTestCase):
         self.addAsyncCleanup(stop)
         return server
 
-    async def load(self, target: str, *flags: str) -> Load:
-        """Load with a ledger, which begins now."""
+    async def load(self, target: str, flags: str, **behaviour: object) -> Load:
+        """Load with a ledger, which begins now: flags of bench, and the request of FaultService's methods."""
         ledger = self.folder / f"client{self.loads}"
         self.loads += 1
         self.client_ledgers.append(ledger)
-        words = ("bench", "--target", target, "--ledger", str(ledger), *flags)
+        words = (
+            "bench",
+            "--target",
+            target,
+            "--ledger",
+            str(ledger),
+            "--behaviour",
+            json.dumps(behaviour),
+            *flags.split(),
+        )
         load = Load(await spawn(CLIENT, words), ledger)
 
         async def end() -> None:
@@ -105,11 +118,11 @@ class FaultTest(IsolatedAsyncioTestCase):
         self.assertEqual(set(report.outcomes), {("OK", "executed")}, report)
 
     @asynccontextmanager
-    async def unharmed(self, server: Server, *mix: str) -> AsyncIterator[None]:
+    async def unharmed(self, server: Server) -> AsyncIterator[None]:
         """Bystanders: calls that all succeed while something goes on, however many there are by then. I4 after it."""
         before = await self.settled(server)
-        load = await self.load(server.address, *(mix or ("--mix", "Say=2,Echo,Take,Exchange")), "--callers", "4",
-                               "--connections", "2", "--rate", "200", "--duration", "300s")  # fmt: skip
+        flags = "--callers 4 --connections 2 --rate 200 --duration 300s"
+        load = await self.load(server.address, f"--mix Say=2,Echo,Take,Exchange {flags}")
         ledger = self.client_ledgers.pop()
         yield
         load.process.kill()

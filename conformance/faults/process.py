@@ -8,7 +8,7 @@ import os
 import signal
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from tests.peer.programs import Program
 
@@ -47,8 +47,7 @@ class Server:
 
     async def start(self) -> None:
         words = ("serve", "--listen", self.address, "--faults", "--ledger", str(self.ledger), *self._flags)
-        with open(self._log, "ab") as log:
-            self._process = await spawn(self.program, words, log)
+        self._process = await spawn(self.program, words, self._log)
         assert self._process.stdout
         async with asyncio.timeout(LIMIT):
             line = (await self._process.stdout.readline()).decode()
@@ -120,12 +119,16 @@ class Load:
         return result
 
 
-async def spawn(
-    program: Program, words: tuple[str, ...], log: IO[bytes] | int | None = None
-) -> asyncio.subprocess.Process:
-    return await asyncio.create_subprocess_exec(
-        *program, *words, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=log
-    )
+async def spawn(program: Program, words: tuple[str, ...], log: Path | int | None = None) -> asyncio.subprocess.Process:
+    """Starts a command; its stderr goes to a file, to a pipe, or where ours goes."""
+    streams = {"stdin": asyncio.subprocess.DEVNULL, "stdout": asyncio.subprocess.PIPE}
+    if not isinstance(log, Path):
+        return await asyncio.create_subprocess_exec(*program, *words, **streams, stderr=log)
+    descriptor = os.open(log, os.O_APPEND | os.O_CREAT | os.O_WRONLY, 0o644)
+    try:
+        return await asyncio.create_subprocess_exec(*program, *words, **streams, stderr=descriptor)
+    finally:
+        os.close(descriptor)
 
 
 async def call(program: Program, target: str, method: str, request: str, *flags: str) -> str:
