@@ -100,7 +100,6 @@ func (a *asyncCall) Run() {
 			return
 		}
 	case asyncOpen:
-		a.call.Surplus(&tooManyAnswers)
 		s, again := conclude(a.ctx, a.call, a.target, a.codec, a.response, a.options)
 		if again && a.repeat() {
 			a.mu.Unlock()
@@ -164,7 +163,7 @@ func (a *asyncCall) prepare() (*wire.Outgoing, *Status) {
 	if err := a.ctx.Err(); err != nil {
 		return nil, notSent(StatusOf(err))
 	}
-	codec, s := a.route.encode(a.call, a.request, a.options)
+	codec, s := a.route.encode(a.call, a.target, a.request, a.options)
 	if s != nil {
 		return nil, s
 	}
@@ -295,7 +294,7 @@ func (a *asyncCall) repeat() bool {
 		return false
 	}
 	a.own = &wire.Own{Has: wire.OwnAttempt, Attempt: 2}
-	a.line = a.route.next.Add(1)
+	a.line++ // elsewhere, if there is more than one connection
 	a.call.Reset()
 	a.state = asyncOpening
 	if wait > 0 {

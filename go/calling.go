@@ -3,7 +3,6 @@ package trunkcall
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -56,7 +55,7 @@ func (c *route) unary(ctx context.Context, t *target, request, response any, m M
 	if again {
 		if c.pauseBefore(ctx, &call.Ending) {
 			call.Reset()
-			call.line = c.next.Add(1)
+			call.line++ // elsewhere, if there is more than one connection
 			s, _ = c.attempt(ctx, call, t, request, response, m, o, &wire.Own{Has: wire.OwnAttempt, Attempt: 2})
 		}
 	}
@@ -68,7 +67,7 @@ func (c *route) unary(ctx context.Context, t *target, request, response any, m M
 func (c *route) attempt(
 	ctx context.Context, call *unaryCall, t *target, request, response any, m Metadata, o *callOptions, own *wire.Own,
 ) (s *Status, again bool) {
-	codec, s := c.encode(call.Call, request, o)
+	codec, s := c.encode(call.Call, t, request, o)
 	if s != nil {
 		return s, false
 	}
@@ -79,21 +78,22 @@ func (c *route) attempt(
 	if !call.Wait(ctx) {
 		reason, ending := giveUp(ctx)
 		call.GiveUp(reason, ending)
-	} else {
-		call.Surplus(&tooManyAnswers)
 	}
 	return conclude(ctx, call.Call, t, codec, response, o)
 }
 
 // encode puts the request into the call's buffer.
-func (c *route) encode(call *transport.Call, request any, o *callOptions) (Codec, *Status) {
+func (c *route) encode(call *transport.Call, t *target, request any, o *callOptions) (Codec, *Status) {
 	codec, s := c.options.codecOf(o)
 	if s != nil {
 		return nil, s
 	}
 	buf, err := codec.Append(call.Buf[:0], request)
 	if err != nil {
-		return nil, &Status{Code: Internal, Message: fmt.Sprintf("the request is not a valid %s message: %v", codec.Name(), err), Delivery: NotSent}
+		if _, tuple := request.(*Arguments); tuple && !carriesValues(codec) {
+			return nil, notSent(cannotCarry(codec, t.Name))
+		}
+		return nil, notSent(uncarried(Internal, "request", codec, err))
 	}
 	call.Buf = buf
 	return codec, nil
@@ -126,10 +126,6 @@ func conclude(
 	return takeAnswer(call, codec, response, o), false
 }
 
-const severalAnswers = "the server answered with several messages where one is expected"
-
-var tooManyAnswers = wire.Ending{Code: Unimplemented, Message: severalAnswers, Delivery: DeliveryUnknown}
-
 // takeAnswer decodes the one message of an answer.
 func takeAnswer(call *transport.Call, codec Codec, response any, o *callOptions) *Status {
 	payload := call.Ending.Payload
@@ -139,7 +135,7 @@ func takeAnswer(call *transport.Call, codec Codec, response any, o *callOptions)
 		return Errorf(Unimplemented, "the server answered without a message")
 	case has && inData:
 		m.Free()
-		return Errorf(Unimplemented, severalAnswers)
+		return Errorf(Unimplemented, "the answer: several messages where one is expected")
 	case inData:
 		payload = m.Payload
 	}
@@ -148,7 +144,7 @@ func takeAnswer(call *transport.Call, codec Codec, response any, o *callOptions)
 		return s
 	}
 	if err := codec.Decode(payload, response); err != nil {
-		return Errorf(Internal, "the response is not a valid %s message: %v", codec.Name(), err)
+		return uncarried(Internal, "response", codec, err)
 	}
 	return nil
 }

@@ -49,6 +49,9 @@ func (c *route) openStream(ctx context.Context, m Metadata, t *target, o *callOp
 		return nil, fault
 	}
 	s := &ClientStreamCall{ctx: ctx, call: transport.NewCall(false), codec: codec, limit: o}
+	if t.Kind == KindClientStream {
+		s.call.ExpectOne()
+	}
 	out := wire.Outgoing{Method: t.wire, Codec: s.codec.Number(), Metadata: m}
 	if status := c.start(ctx, s.call, c.next.Add(1), &out, o); status != nil {
 		return nil, status
@@ -68,7 +71,7 @@ func (s *ClientStreamCall) Send(message any) error {
 	buffer := transport.GetBuffer(s.sizeHint)
 	var err error
 	if buffer.B, err = s.codec.Append(buffer.B, message); err != nil {
-		return s.Abandon(Errorf(Internal, "the request is not a valid %s message: %v", s.codec.Name(), err))
+		return s.Abandon(uncarried(Internal, "request", s.codec, err))
 	}
 	if len(buffer.B) > wire.MinPiece {
 		if limits := s.call.Conn().PeerLimits(); uint64(len(buffer.B)) > uint64(limits.Message) {
@@ -101,7 +104,7 @@ func (s *ClientStreamCall) Receive(message any) error {
 		return s.Abandon(fault)
 	}
 	if err := s.codec.Decode(m.Payload, message); err != nil {
-		return s.Abandon(Errorf(Internal, "the response is not a valid %s message: %v", s.codec.Name(), err))
+		return s.Abandon(uncarried(Internal, "response", s.codec, err))
 	}
 	return nil
 }

@@ -13,6 +13,8 @@ import (
 var builtinCodecs = []Codec{
 	Protobuf,
 	Raw,
+	JSON,
+	MessagePack,
 }
 
 // What codec numbers mean (spec/protocol.md, section 3.8).
@@ -108,6 +110,12 @@ func (c *common) codecOf(o *callOptions) (Codec, *Status) {
 }
 
 func (c *common) chosen(o *callOptions) (Codec, *Status) {
+	if o.codec == codecOfValues {
+		if carriesValues(c.codec) {
+			return c.codec, nil
+		}
+		return MessagePack, nil
+	}
 	if err := checkCodec(o.codec); err != nil {
 		return nil, notSent(Errorf(InvalidArgument, "%v", err))
 	}

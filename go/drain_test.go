@@ -214,6 +214,36 @@ func TestDrainingOnTheWire(t *testing.T) {
 	}
 }
 
+// What a server does not have it does not have while it drains, either
+// (protocol.md 4.6), and calls that it turns away do not count as running.
+func TestADrainingServerStillSaysWhatIsAtFault(t *testing.T) {
+	g := newGate(t)
+	s, target := serve(t, nil, append(standard(), g.handler())...)
+	p := raw(t, target)
+	p.Send(rawframe.Define(1, "/test.Service/Block"), rawframe.Call(1, 1, 1, nil), rawframe.GoAwayAck())
+	g.await(t)
+	p.Send(rawframe.Define(2, "/test.Service/Nothing"), rawframe.Define(3, "/test.Service/Echo"))
+	for i, want := range []struct {
+		method     uint16
+		code       trunkcall.Code
+		retryAfter uint32
+	}{{2, trunkcall.Unimplemented, 0}, {3, trunkcall.Unavailable, 1}} {
+		generation := uint16(i + 1)
+		p.Send(rawframe.Call(2, generation, want.method, nil))
+		f, code, message := p.AwaitResult(rawframe.ID(2, generation))
+		if code != want.code || f.Flags&wire.FlagRefused == 0 || f.Word != want.retryAfter {
+			t.Errorf("%v %q, flags %#x, retry-after %d", code, message, f.Flags, f.Word)
+		}
+	}
+	if n := s.Running(); n != 1 {
+		t.Errorf("%d handlers run", n)
+	}
+	g.open()
+	if _, code, _ := p.AwaitResult(rawframe.ID(1, 1)); code != trunkcall.OK {
+		t.Fatal(code)
+	}
+}
+
 // A peer that half-closes after its GOAWAY ACK still gets its answers; a bare
 // end of stream cancels the handlers.
 func TestHalfCloseIsToldFromLoss(t *testing.T) {

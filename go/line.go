@@ -314,12 +314,14 @@ func (c clientConnections) Closed(tc *transport.Conn, err error) {
 	l := conn.line
 	why := explain(tc, err) // dial may still hold the line, and conn know nothing of tc
 	l.mu.Lock()
+	went := conn.away // announced, and counted if it is to be
 	conn.away = true
 	switch {
-	case !conn.taken || c.client.done.Err() != nil || transport.Drained(err):
+	case !conn.taken || went || c.client.done.Err() != nil || transport.Drained(err):
 	case time.Since(conn.began) >= steady:
 		l.failures = 0
 		l.spread = rand.N(firstPause) //nolint:gosec // jitter, not a secret
+		c.client.options.log(slog.LevelInfo, "connection lost", "remote", tc.Remote(), "pause", l.spread)
 	default:
 		l.failedLocked(why, conn)
 	}

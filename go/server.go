@@ -92,6 +92,13 @@ func (s *Server) Serve(socket net.Listener) error {
 			s.options.log(level, "connection turned away", "remote", remote, "error", err)
 		},
 	}
+	l.Accepting = func(err error) {
+		if err != nil {
+			s.options.log(slog.LevelError, "no connections can be accepted", "address", socket.Addr(), "error", err)
+		} else {
+			s.options.log(slog.LevelInfo, "connections are accepted again", "address", socket.Addr())
+		}
+	}
 	if socket.Addr().Network() == "mem" {
 		l.TLS = nil // nobody else can listen in
 	}
@@ -142,7 +149,7 @@ func (s *Server) Stop(ctx context.Context) error {
 		ctx, cancel = context.WithTimeout(ctx, DefaultDrainGrace)
 		defer cancel()
 	}
-	for _, c := range s.beginStop() {
+	for _, c := range s.beginStop((*transport.Listener).Drain) {
 		c.conn.Drain("the server is stopping")
 	}
 	done := make(chan struct{})
@@ -157,7 +164,7 @@ func (s *Server) Stop(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 		running := s.Running()
-		for _, c := range s.beginStop() {
+		for _, c := range s.beginStop((*transport.Listener).Close) {
 			c.conn.CutOff(ErrServerStopped)
 		}
 		s.done.Wait() // each tells its peer, for a second at most
@@ -174,7 +181,7 @@ func (s *Server) Stop(ctx context.Context) error {
 // Close ends the server at once: running calls lose their connection and their
 // handlers' contexts are cancelled.
 func (s *Server) Close() {
-	for _, c := range s.beginStop() {
+	for _, c := range s.beginStop((*transport.Listener).Close) {
 		c.conn.Close(ErrServerStopped)
 	}
 	s.done.Wait()
@@ -183,14 +190,14 @@ func (s *Server) Close() {
 	s.options.journal.flush()
 }
 
-func (s *Server) beginStop() []*Connection {
+func (s *Server) beginStop(end func(*transport.Listener)) []*Connection {
 	s.mu.Lock()
 	s.stopping = true
 	listeners := s.listeners
 	s.listeners = nil
 	s.mu.Unlock()
 	for _, l := range listeners {
-		l.Close()
+		end(l)
 	}
 	return s.Connections()
 }

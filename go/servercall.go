@@ -125,7 +125,7 @@ func (c *ServerCall) Decode(request any) error {
 
 // undecodable is the status of a call whose request cannot be read.
 func (c *ServerCall) undecodable(err error, delivery Delivery) error {
-	c.fault = Errorf(InvalidArgument, "the request is not a valid %s message: %v", c.codec.Name(), err)
+	c.fault = uncarried(InvalidArgument, "request", c.codec, err)
 	c.fault.Delivery = delivery
 	return c.fault
 }
@@ -234,7 +234,8 @@ func (c *ServerCall) finish(w *transport.Worker, response any, err error) {
 	answers := c.handler.Method.Kind == KindUnary && !c.stream.OneWay()
 	if err == nil && answers {
 		if w.Scratch, err = c.codec.Append(w.Scratch[:0], response); err != nil {
-			err = Errorf(Internal, "the response is not a valid %s message: %v", c.codec.Name(), err)
+			c.serving.options.log(slog.LevelWarn, "response cannot be carried", "method", c.handler.Method.Name, "error", cmp.Or(errors.Unwrap(err), err))
+			err = uncarried(Internal, "response", c.codec, err)
 		} else {
 			err = c.checkSize(len(w.Scratch))
 		}
@@ -273,7 +274,7 @@ func (s *serverStream) Send(message any) error {
 	buffer := transport.GetBuffer(c.sizeHint)
 	var err error
 	if buffer.B, err = c.codec.Append(buffer.B, message); err != nil {
-		return Errorf(Internal, "the response is not a valid %s message: %v", c.codec.Name(), err)
+		return uncarried(Internal, "response", c.codec, err)
 	}
 	if err := c.checkSize(len(buffer.B)); err != nil {
 		return err

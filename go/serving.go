@@ -137,6 +137,9 @@ func (s *serving) Accept(_ *transport.Conn, in *wire.Incoming) (*transport.Strea
 	if in.Compression != 0 {
 		return nil, &wire.Refusal{Code: Unimplemented, Message: fmt.Sprintf("compression %d is not known here, only none", in.Compression)}
 	}
+	if in.Refused {
+		return nil, nil // for a reason that counts less than those above
+	}
 	if n := s.running.Add(1); n > int64(s.options.runningHandlers) {
 		s.running.Add(-1)
 		return nil, &wire.Refusal{

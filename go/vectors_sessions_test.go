@@ -198,6 +198,9 @@ func TestSessionVectorsOfAServer(t *testing.T) {
 			if n := script.Own["running_handlers"]; n > 0 {
 				options = append(options, trunkcall.WithRunningHandlers(n))
 			}
+			if n := script.Own["max_message"]; n > 0 {
+				options = append(options, trunkcall.WithLimits(trunkcall.Limits{MessageBytes: uint32(n)}))
+			}
 			var target string
 			s.server, target = serve(t, options, handlers...)
 			s.peer = rawframe.Dial(t, target)
@@ -325,11 +328,16 @@ func (s *stage) checkSent(step *sessionStep) {
 	}
 }
 
+// next is the next frame but CREDIT, which the package wire compares.
 func (s *stage) next() rawframe.Frame {
 	s.t.Helper()
-	f, err := s.peer.Next()
-	if err != nil {
-		s.t.Fatal(err)
+	for {
+		f, err := s.peer.Next()
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if f.Type != wire.Credit {
+			return f
+		}
 	}
-	return f
 }

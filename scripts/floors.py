@@ -21,7 +21,7 @@ PUBLIC = "."
 MAY_IMPORT: dict[str, tuple[set[str], tuple[str, ...]]] = {
     "wire": (set(), ()),
     "transport": ({"wire"}, ()),
-    PUBLIC: ({"wire", "transport"}, ("google.golang.org/protobuf/",)),
+    PUBLIC: ({"wire", "transport"}, ("google.golang.org/protobuf/", "github.com/go-json-experiment/json/", "github.com/tinylib/msgp/")),
     "grpcstub": ({PUBLIC}, ("google.golang.org/",)),
     "gen": (set(), ("google.golang.org/", "github.com/planetscale/vtprotobuf/")),
     "peer": ({PUBLIC, "grpcstub", "gen", "peer"}, ("google.golang.org/", "golang.org/x/sys/", "github.com/HdrHistogram/")),

@@ -22,12 +22,16 @@ succeeded, or one failed in the warm-up.
 
 If the calls could not be made at --rate, stderr says "fell behind" with the
 rate that was reached.
+
+With --mix, --ledger, --timeout or --cancel-share there is no warm-up, and no
+failure ends the load: the ledger has what became of each call. A call of Take
+or Exchange then is a stream of its own, with 3 requests.
 `,
 }
 
 // benchMethods are those that bench drives, benchFlags the optional flags.
 var (
-	benchMethods = []string{"Say", "Echo", "EchoStream"}
+	benchMethods = append([]string{"Say", "Echo", "EchoStream"}, codeFirstBenchMethods...)
 	benchFlags   = []string{"size", "codec", "tls-ca", "async", "connection-per-call"}
 )
 
@@ -35,12 +39,14 @@ var (
 type benchOptions struct {
 	*load.Options
 	identity identity
+	mixed    mixOptions
 }
 
 func (p program) parseBench(args []string) (*benchOptions, *workload, error) {
 	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
 	options := &benchOptions{Options: load.Flags(fs)}
 	options.identity.flags(fs)
+	options.mixed.flags(fs)
 	options.MarkMissing(benchFlags...)
 	fs.Lookup("method").Usage += ": " + choice(benchMethods)
 	fs.Lookup("codec").Usage += ": " + choice(codecs)
@@ -60,7 +66,13 @@ func (p program) parseBench(args []string) (*benchOptions, *workload, error) {
 	if err := checkCodec(options.Codec); err != nil {
 		return nil, nil, err
 	}
+	if options.mixed.wanted() {
+		return options, nil, nil
+	}
 	short, _ := load.BenchMethod(options.Method)
+	if isCodeFirstBench(options.Method) {
+		short = strings.TrimPrefix(options.Method, "/")
+	}
 	work := &workload{method: short, size: options.Size, stock: options.Codec == load.CodecStock}
 	switch {
 	case !slices.Contains(benchMethods, short):
@@ -87,8 +99,11 @@ func (p program) bench(args []string) error {
 	if config != nil {
 		clientOptions = append(clientOptions, trunkcall.WithTLS(config))
 	}
-	if work.stock {
+	if options.Codec == load.CodecStock {
 		clientOptions = append(clientOptions, trunkcall.WithCodec(trunkcall.ProtobufStock))
+	}
+	if options.mixed.wanted() {
+		return p.benchMixed(options, clientOptions)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -109,6 +124,44 @@ func (p program) bench(args []string) error {
 		return p.report(options, result, err)
 	}
 	return p.measure(options, func(int) (load.Call, error) { return work.newCall(ctx, client) })
+}
+
+// benchMixed puts load on a server that goes on whatever becomes of its calls.
+func (p program) benchMixed(options *benchOptions, clientOptions []trunkcall.ClientOption) error {
+	work, err := newMix(&options.mixed, options.Method, options.Size)
+	if err == nil {
+		err = work.open()
+	}
+	if err != nil {
+		return err
+	}
+	if k := options.mixed.keepalive; k.given() {
+		clientOptions = append(clientOptions, trunkcall.WithKeepalive(k.interval, k.timeout))
+	}
+	config := options.Config()
+	config.Warmup = 0
+	client := func(ctx context.Context) (*trunkcall.Client, func(), error) {
+		own, err := trunkcall.Dial(ctx, options.Target, clientOptions...)
+		if err != nil {
+			return nil, nil, connectFailure(ctx, err)
+		}
+		return own, own.Close, nil
+	}
+	if options.ConnectionPerCall {
+		clientOptions = append(clientOptions, trunkcall.WithConnections(1))
+	} else {
+		shared, err := trunkcall.Dial(context.Background(), options.Target, clientOptions...)
+		if err != nil {
+			return err
+		}
+		defer shared.Close()
+		client = func(context.Context) (*trunkcall.Client, func(), error) { return shared, func() {}, nil }
+	}
+	result, err := load.Run(config, func(caller int) (load.Call, error) { return work.newCall(caller, client), nil })
+	if err != nil {
+		return err
+	}
+	return result.Print(p.stdout)
 }
 
 func (p program) measure(options *benchOptions, factory load.Factory) error {

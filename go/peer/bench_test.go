@@ -114,7 +114,7 @@ func TestBenchTurnsDownWhatItCannotDo(t *testing.T) {
 		"--inline":                       "--inline is not there yet",
 		"--compression gzip":             "--compression is not there yet",
 		"--codec json":                   "--codec json is not there yet",
-		"--method GetUser":               "--method GetUser: bench drives Say, Echo, EchoStream only",
+		"--method GetUser":               "--method GetUser: bench drives Say, Echo, EchoStream, calc/div, hello/say only",
 		"--method a.B/Say":               "--method a.B/Say: bench drives Say",
 		"--duration 5":                   "want a time such as 2s or 250ms",
 		"--warmup soon":                  "want a time such as 2s or 250ms",

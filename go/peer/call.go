@@ -23,8 +23,11 @@ type callOptions struct {
 	trust    string
 	identity identity
 
-	method   *method
-	requests []proto.Message
+	codec string
+
+	method    *method
+	requests  []proto.Message
+	codeFirst *codeFirstCall // instead of both
 }
 
 // callHelp lists the methods, which are those that serve answers.
@@ -38,9 +41,15 @@ func callHelp() help {
 		}
 		fmt.Fprintf(notes, "  %s%s\n", strings.TrimPrefix(h.Method.Name, "/"), kind)
 	}
-	fmt.Fprint(notes, "JSON is the request; for client-streaming and bidi-streaming methods an array of requests.\n")
+	if handlers, err := codeFirstHandlers(); err == nil {
+		for _, h := range handlers {
+			fmt.Fprintf(notes, "  %s (code-first)\n", strings.TrimPrefix(h.Method.Name, "/"))
+		}
+	}
+	fmt.Fprint(notes, "or any other code-first method. JSON is the request; for client-streaming and bidi-streaming\n"+
+		"methods an array of requests, for code-first methods an array of arguments.\n")
 	return help{
-		synopsis: "--target ADDR METHOD JSON [--timeout D] [--metadata K=V]… [--tls-ca F [--tls-cert F --tls-key F]]",
+		synopsis: "--target ADDR METHOD JSON [--timeout D] [--metadata K=V]… [--codec C] [--tls-ca F [--tls-cert F --tls-key F]]",
 		notes:    notes.String(),
 	}
 }
@@ -51,6 +60,7 @@ func (p program) parseCall(args []string) (*callOptions, error) {
 	fs.StringVar(&o.target, "target", "", "`address` of the server: HOST:PORT or unix:PATH")
 	load.DurationVar(fs, &o.timeout, "timeout", 0, "`time` for connecting and the call together, such as 250ms; none unless given")
 	fs.Var(&o.metadata, "metadata", "`key=value` to send with the call, any number of times; the value of a key that ends in -bin is base64")
+	fs.StringVar(&o.codec, "codec", codeFirstCodecs[0].Name(), "`name` of the codec of a code-first call: msgpack or json")
 	fs.StringVar(&o.trust, "tls-ca", "", "connect with TLS and trust the certificates in this `file`")
 	o.identity.flags(fs)
 	others, err := p.parse(fs, callHelp(), args)
@@ -71,6 +81,10 @@ func (p program) parseCall(args []string) (*callOptions, error) {
 	}
 	if err := checkTarget(o.target); err != nil {
 		return nil, err
+	}
+	if isCodeFirst(others[0], others[1]) {
+		o.codeFirst, err = parseCodeFirst(others[0], others[1], o.codec)
+		return o, err
 	}
 	if o.method, err = findMethod(others[0]); err != nil {
 		return nil, err
@@ -127,7 +141,11 @@ func (p program) call(args []string) error {
 	}
 	defer client.Close()
 	ctx = trunkcall.WithMetadata(ctx, trunkcall.Metadata(o.metadata))
-	err = o.method.invoke(ctx, client, o.requests, p.printAnswer)
+	if o.codeFirst != nil {
+		err = o.codeFirst.invoke(ctx, client, p.printLine)
+	} else {
+		err = o.method.invoke(ctx, client, o.requests, p.printAnswer)
+	}
 	if errors.As(err, new(outputError)) {
 		return err
 	} else if err != nil {
@@ -141,10 +159,14 @@ type outputError struct{ error }
 
 func (p program) printAnswer(answer proto.Message) error {
 	line, err := toJSON(answer)
-	if err == nil {
-		_, err = fmt.Fprintf(p.stdout, "%s\n", line)
-	}
 	if err != nil {
+		return outputError{err}
+	}
+	return p.printLine(line)
+}
+
+func (p program) printLine(line json.RawMessage) error {
+	if _, err := fmt.Fprintf(p.stdout, "%s\n", line); err != nil {
 		return outputError{err}
 	}
 	return nil

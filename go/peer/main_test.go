@@ -79,7 +79,7 @@ func TestHelpIsNoError(t *testing.T) {
 		},
 		"bench": {
 			"-callers", "the asynchronous client API\n", "compression (not there yet)\n", "reads (not there yet)\n", "codec: protobuf or protobuf-stock",
-			"Say, Echo or EchoStream", "-tls-cert", "(default 1s)", "fell behind", "exit status",
+			"Say, Echo, EchoStream, calc/div or hello/say", "-tls-cert", "(default 1s)", "fell behind", "exit status",
 		},
 	} {
 		got := run(command, "-h")

@@ -29,6 +29,10 @@ func (w *workload) newCall(ctx context.Context, client *trunkcall.Client) (load.
 		return w.newSay(context.Background(), client), nil
 	case "Echo":
 		return w.newEcho(context.Background(), client), nil
+	case "calc/div":
+		return newDiv(client), nil
+	case "hello/say":
+		return newHello(client), nil
 	default:
 		return w.newStream(ctx, client)
 	}

@@ -24,29 +24,30 @@ type Call struct {
 	unary    bool
 	keeps    bool          // the session took Buf for a message that had to wait
 	reads    bool          // unary: the caller itself reads the connection
-	wake     chan struct{} // unary: the call ended, or has too many answers
+	wake     chan struct{} // unary: the call ended
 	task     Task          // unary: run then, by the connection's pool; nobody waits
 	woken    bool          // unary: wake was or is about to be sent to
-	surplus  bool          // unary: that is because it has too many answers
 	heading  bool          // somebody waits on header
 	header   chan struct{}
 }
 
-// NewCall returns a call to use with Conn.Open.
+// NewCall returns a call to use with Conn.Open. A unary one expects one answer.
 func NewCall(unary bool) *Call {
 	call := &Call{unary: unary}
 	call.Stream.Stream.Owner = call
 	if unary {
 		call.wake = make(chan struct{}, 1)
+		call.ExpectOne()
 	}
 	return call
 }
 
-// NewAsyncCall returns a unary call that nobody waits for: once it has ended, or
-// has too many answers, task is run by the connection's pool, once.
+// NewAsyncCall returns a unary call that nobody waits for: once it has ended,
+// task is run by the connection's pool, once.
 func NewAsyncCall(task Task) *Call {
 	call := &Call{unary: true, task: task}
 	call.Stream.Stream.Owner = call
+	call.ExpectOne()
 	return call
 }
 
@@ -54,7 +55,7 @@ func NewAsyncCall(task Task) *Call {
 func (call *Call) Reset() {
 	call.dropInbox()
 	call.Header, call.Ending = nil, wire.Ending{}
-	call.answered, call.ended, call.halfClosed, call.reads, call.woken, call.surplus = false, false, false, false, false, false
+	call.answered, call.ended, call.halfClosed, call.reads, call.woken = false, false, false, false, false
 	if cap(call.Buf) > 64<<10 || call.keeps {
 		call.Buf = nil // in the latter case it may still be being written
 	}
@@ -162,25 +163,6 @@ func (call *Call) Wait(ctx context.Context) bool {
 	case <-done:
 		return false
 	}
-}
-
-// Surplus gives the call up, after Wait, if it has more than the one answer
-// that was expected. The call is over when it returns.
-func (call *Call) Surplus(ending *wire.Ending) {
-	if !call.surplus {
-		return
-	}
-	c := call.conn
-	c.mu.Lock()
-	delivery := call.Ending.Delivery // of the RESULT, if it has come
-	if !call.ended {
-		c.session.Cancel(&call.Stream.Stream, wire.CancelUnusable)
-		delivery = ending.Delivery
-	}
-	call.ended = false
-	call.end(ending)
-	call.Ending.Delivery = delivery
-	c.settle()
 }
 
 // GiveUp ends the call now, as ending says, and tells the callee. It does

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"net"
+	"runtime/debug"
 	"time"
 
 	"github.com/trunkcall/trunkcall/go/wire"
@@ -83,6 +84,20 @@ func (c *Conn) violateLocked(err *wire.Error) {
 	}
 	c.session.Abort(err)
 	c.partLocked(err)
+}
+
+// contain makes a panic under the connection's lock the end of this connection,
+// in place of the process and all others; it is to be deferred. What the panic
+// says is not for the peer.
+func (c *Conn) contain(err **wire.Error) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	*err = &wire.Error{Class: wire.ErrInternal, Text: "this side failed and ends the connection"}
+	if c.config.Panicked != nil {
+		c.config.Panicked(p, debug.Stack())
+	}
 }
 
 // partLocked ends the session and leaves the socket to part.

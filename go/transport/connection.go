@@ -16,7 +16,8 @@ import (
 type Handler interface {
 	// Accept decides about a call that the peer opens. It runs under the
 	// connection's lock: it must not block and must not call the Conn. The
-	// stream that it returns is new, with Owner set.
+	// stream that it returns is new, with Owner set. Of a call with in.Refused
+	// only what is at fault with it matters: no stream is wanted.
 	Accept(c *Conn, in *wire.Incoming) (*Stream, *wire.Refusal)
 	// Serve runs an accepted call and says how it ended, in w.Ending.
 	Serve(w *Worker, st *Stream)
@@ -45,6 +46,10 @@ type Config struct {
 	KeepaliveTimeout  time.Duration // after the PING before the peer is given up
 	PollFrom          int           // connections in the process above which idle ones are polled; 0: the default, <0: always
 	MaxWindow         uint32        // what the window of a fast stream may grow to
+	Budget            *wire.Budget  // what all these connections may hold together; nil: no bound
+	// Panicked, if set, is told of a panic of ours, or of what the floor above
+	// called, that ended a connection.
+	Panicked func(value any, stack []byte)
 }
 
 // Conn is a session on a socket. Its methods are safe for concurrent use.
@@ -151,6 +156,7 @@ func Prepare(config *Config, socket net.Conn, acceptor bool, prefix []byte) *Con
 		KeepaliveInterval: int64(config.KeepaliveInterval),
 		KeepaliveTimeout:  int64(config.KeepaliveTimeout),
 		MaxWindow:         max(config.MaxWindow, config.Local.Window),
+		Budget:            config.Budget,
 		Splice:            c.raw != nil,
 		Grab:              c.grab,
 		Buffer:            func(n int) []byte { return GetBuffer(n).B },
@@ -373,19 +379,26 @@ func (c *Conn) armLocked(at int64) {
 	}
 }
 
+// suspended is how late, in nanoseconds, a timer is when the process or its
+// machine must have stood still: the reader then has to see first what came.
+const suspended = 100e6
+
 func (c *Conn) tick() {
 	c.mu.Lock()
 	defer c.unlock()
 	if c.closed {
 		return
 	}
-	c.timerAt = 0
 	now := clock()
+	if c.timerAt != 0 && now-c.timerAt > suspended {
+		c.session.Delayed(now)
+	}
+	c.timerAt = 0
 	if c.lingerBy != 0 && now >= c.lingerBy {
 		c.failLocked(errDrained)
 		return
 	}
-	next, err := c.session.Tick(now)
+	next, err := c.tickLocked(now)
 	if err != nil {
 		c.violateLocked(err)
 		return
@@ -402,6 +415,11 @@ func (c *Conn) tick() {
 		c.drainBy = now + int64(lingerTime)
 	}
 	c.armLocked(c.drainBy)
+}
+
+func (c *Conn) tickLocked(now int64) (next int64, err *wire.Error) {
+	defer c.contain(&err)
+	return c.session.Tick(now)
 }
 
 // TimeOf turns a session's time into one of package time, with its monotonic

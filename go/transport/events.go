@@ -12,13 +12,16 @@ type events Conn
 func (e *events) Accept(in *wire.Incoming) (*wire.Stream, *wire.Refusal) {
 	c := (*Conn)(e)
 	st, refusal := c.config.Handler.Accept(c, in)
-	if refusal != nil {
+	if st == nil || in.Refused {
 		return nil, refusal
 	}
 	st.conn = c
 	st.arrived = c.session.Now()
 	st.oneWay = in.OneWay
 	st.Whole = st.Whole || in.OneWay
+	if st.Whole {
+		st.ExpectOne()
+	}
 	st.halfClosed = in.End
 	st.Hold()
 	if in.HasMessage {
@@ -33,15 +36,8 @@ func (e *events) Accept(in *wire.Incoming) (*wire.Stream, *wire.Refusal) {
 func (e *events) Message(s *wire.Stream, payload []byte, compression uint8, cost uint32, owned bool) {
 	st := streamOf(s)
 	st.push(payload, compression, cost, owned)
-	if call, ok := s.Owner.(*Call); ok {
-		if !call.answered {
-			call.answer()
-		}
-		if call.unary && len(st.inbox) > 1 && !call.woken {
-			call.surplus = true // one answer was expected: the caller gives up
-			e.awaken(call)
-			return
-		}
+	if call, ok := s.Owner.(*Call); ok && !call.answered {
+		call.answer()
 	}
 	st.wakeReceiver()
 }
@@ -125,12 +121,16 @@ func (e *events) PeerReady(p *wire.Preface) {
 	c.config.Handler.Ready(c, p)
 }
 
-func (e *events) PeerGoesAway(reason uint32, text string) {
+func (e *events) PeerGoesAway(reason uint32, text string) (why string) {
 	c := (*Conn)(e)
 	if reason != 0 {
 		c.goodbye = errors.New("the peer ended the connection: " + text)
 	}
 	c.config.Handler.GoesAway(c, reason, text)
+	if reason != wire.GoAwayNotServed {
+		return ""
+	}
+	return c.lostText(c.goodbye)
 }
 
 // streamOf returns the object that embeds s on this floor.

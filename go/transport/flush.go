@@ -224,6 +224,7 @@ func (c *Conn) writeLocked() (all bool) {
 	}
 	if err == nil {
 		c.writing.free()
+		c.session.Written()
 	}
 	c.flushedLocked()
 	if err != nil {
@@ -312,6 +313,7 @@ func (c *Conn) flushBlocking() {
 			break
 		}
 		o.free()
+		c.session.Written()
 	}
 	c.flushedLocked()
 	c.closeIfDrainedLocked()

@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"fmt"
 	"sync"
 	"sync/atomic"
 
@@ -241,17 +240,9 @@ func (c *Conn) nextLocked() *Stream {
 	return nil
 }
 
-// startLocked marks a call as started, or refuses it: when it ended or its time
-// ran out meanwhile, or when it did not bring exactly the one request that its
-// method takes.
+// startLocked marks a call as started, unless it ended or its time ran out
+// meanwhile.
 func (c *Conn) startLocked(st *Stream) bool {
-	if st.Whole && len(st.inbox) != 1 {
-		c.session.Refuse(&st.Stream, &wire.Refusal{
-			Code:    wire.Unimplemented,
-			Message: fmt.Sprintf("the method takes one request, and %d were sent", len(st.inbox)),
-		})
-		return false
-	}
 	now := int64(0)
 	if st.Deadline() != 0 {
 		now = clock()

@@ -77,6 +77,8 @@ func (s *Session) Abort(err *Error) {
 		return
 	case ErrFlood:
 		reason = GoAwayResourceLimit
+	case ErrInternal:
+		reason = GoAwayInternalError
 	case ErrSilence:
 		if s.options.Acceptor && !s.ready {
 			return
@@ -117,6 +119,10 @@ func (s *Session) refusesAll() *Refusal {
 func (s *Session) Close(passed uint64, reason string) {
 	s.endCalls(passed, reason)
 	s.endServed(false)
+	if s.drawn > 0 { // what is unsent goes with the connection
+		s.options.Budget.used.Add(-s.drawn)
+		s.drawn = 0
+	}
 }
 
 // EndInput is Close for a peer that half-closed after it said that it opens no
