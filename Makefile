@@ -29,6 +29,7 @@ endif
 ONLY ?=
 FUZZTIME ?= 60s
 LOAD ?= 3s
+SOAK ?= 10m
 
 .PHONY: help
 help: ## list these targets
@@ -42,12 +43,14 @@ needs-test:
 needs-python:
 	@sh scripts/prerequisites.sh venv
 
-.PHONY: build peer-go random-session peer-python peers peers-go peers-python examples
+.PHONY: build peer-go random-session mirror peer-python peers peers-go peers-python examples
 build: peer-go peer-python peers examples ## build all programs into build/
 peer-go: needs
 	@$(GO) build -C go -o ../build/peer-go ./peer
 random-session: needs
 	@$(GO) build -C go -o ../build/randomsession ./internal/randomsession
+mirror: needs
+	@$(GO) build -C go -o ../build/mirror ./internal/mirror
 peer-python: environment-python
 	@sh scripts/launcher.sh build/peer-python build/python peer
 peers: peers-go peers-python ## build what the lab compares with into build/peers/
@@ -81,6 +84,12 @@ test: needs-test ## run every check and test (ONLY=go runs those whose names beg
 conformance: needs needs-python ## have each language's client call the others' servers
 	@$(PYTHON) scripts/test.py --only 'go and python'
 
+.PHONY: faults soak
+faults: peer-go environment-python ## bring about every fault of conformance/faults in full: half an hour
+	@TRUNKCALL_FAULTS=full build/python/bin/python -W error -m unittest discover -v -s conformance -t . -p 'test_faults_*.py'
+soak: peer-go environment-python ## mixed load with resets and restarts for SOAK (10m), fails if anything is kept
+	@build/python/bin/python -m conformance.faults.soak --for='$(SOAK)'
+
 .PHONY: fuzz
 fuzz: needs ## run each fuzz target for FUZZTIME (60s)
 	@$(PYTHON) scripts/test.py --only 'go fuzz' --fuzztime='$(FUZZTIME)'
@@ -93,7 +102,7 @@ vectors: ## derive the vectors anew from their cases, then replay them
 	@$(PYTHON) spec/vectors/derive.py
 	@$(MAKE) vectors-go vectors-python
 vectors-go: needs
-	@$(GO) test -C go -count=1 -run Vector . ./wire
+	@$(GO) test -C go -count=1 -run Vector . ./transport ./wire
 vectors-python: environment-python
 	@$(IN_PYTHON) -m unittest discover -s tests -t . -p 'test*vectors*.py'
 generate: generate-go generate-python ## generate the Protobuf code anew

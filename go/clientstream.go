@@ -9,15 +9,8 @@ import (
 	"github.com/trunkcall/trunkcall/go/wire"
 )
 
-// NewStream opens a call of any kind but unary by its name. Typed methods
-// (ServerStream, ClientStream, Bidi) do the same. The call must be received to
-// its end, or ctx cancelled.
-func (c *Client) NewStream(ctx context.Context, method string, kind Kind, options ...CallOption) (Stream, error) {
-	return c.open(ctx, newTarget(method, kind), gather(options))
-}
-
-func (c *Client) open(ctx context.Context, t *target, o *callOptions) (Stream, error) {
-	if len(c.options.interceptors) == 0 {
+func (c *route) open(ctx context.Context, t *target, o *callOptions) (Stream, error) {
+	if len(c.interceptors) == 0 {
 		s, err := c.openStream(ctx, outgoing(ctx), t, o)
 		if err != nil {
 			return nil, err
@@ -25,7 +18,7 @@ func (c *Client) open(ctx context.Context, t *target, o *callOptions) (Stream, e
 		return s, nil
 	}
 	call := &Call{Method: t.Method, Metadata: outgoing(ctx)}
-	err := chain(c.options.interceptors, func(ctx context.Context, call *Call) error {
+	err := chain(c.interceptors, func(ctx context.Context, call *Call) error {
 		s, err := c.openStream(ctx, call.Metadata, t, o)
 		if err != nil {
 			return err
@@ -41,25 +34,28 @@ func (c *Client) open(ctx context.Context, t *target, o *callOptions) (Stream, e
 
 // ClientStreamCall is a Stream at the caller's end, with the answer's metadata.
 type ClientStreamCall struct {
-	ctx    context.Context
-	client *Client
-	method string
-	call   *transport.Call
-	codec  Codec
-	order  []Compression // of what is sent
-	limit  *callOptions
-	stop   func() bool
+	ctx     context.Context
+	options *common
+	method  string
+	call    *transport.Call
+	codec   Codec
+	order   []Compression // of what is sent
+	limit   *callOptions
+	stop    func() bool
 
 	sizeHint int // of the next message to send: the last one's
 }
 
-func (c *Client) openStream(ctx context.Context, m Metadata, t *target, o *callOptions) (*ClientStreamCall, error) {
+func (c *route) openStream(ctx context.Context, m Metadata, t *target, o *callOptions) (*ClientStreamCall, error) {
 	codec, fault := c.options.codecOf(o)
 	if fault != nil {
 		return nil, fault
 	}
 	s := &ClientStreamCall{
-		ctx: ctx, client: c, method: t.Name, call: transport.NewCall(false), codec: codec, order: c.order(o), limit: o,
+		ctx: ctx, options: c.options, method: t.Name, call: transport.NewCall(false), codec: codec, order: c.options.order(o), limit: o,
+	}
+	if t.Kind == KindClientStream {
+		s.call.ExpectOne()
 	}
 	out := wire.Outgoing{Method: t.wire, Codec: s.codec.Number(), Metadata: m}
 	if status := c.start(ctx, s.call, c.next.Add(1), &out, o); status != nil {
@@ -80,7 +76,7 @@ func (s *ClientStreamCall) Send(message any) error {
 	buffer := transport.GetBuffer(s.sizeHint)
 	var err error
 	if buffer.B, err = s.codec.Append(buffer.B, message); err != nil {
-		return s.Abandon(Errorf(Internal, "the request is not a valid %s message: %v", s.codec.Name(), err))
+		return s.Abandon(uncarried(Internal, "request", s.codec, err))
 	}
 	if len(buffer.B) > wire.MinPiece {
 		if limits := s.call.Conn().PeerLimits(); uint64(len(buffer.B)) > uint64(limits.Message) {
@@ -113,7 +109,7 @@ func (s *ClientStreamCall) Receive(message any) error {
 		return s.finished()
 	}
 	defer m.Free()
-	if fault := s.client.decodeResponse(s.codec, m.Compression, m.Payload, message, s.limit); fault != nil {
+	if fault := s.options.decodeResponse(s.codec, m.Compression, m.Payload, message, s.limit); fault != nil {
 		return s.Abandon(fault)
 	}
 	return nil

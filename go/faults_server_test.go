@@ -59,10 +59,17 @@ func echoed(t testing.TB, s string) []byte {
 }
 
 func TestViolationsEndTheirConnectionOnly(t *testing.T) {
-	_, target, _ := besieged(t)
+	deaf := trunkcall.Handler{
+		Method: trunkcall.Method{Name: "/test.Service/Deaf", Kind: trunkcall.KindBidiStream},
+		Stream: func(ctx context.Context, _ trunkcall.Stream) error {
+			<-ctx.Done()
+			return ctx.Err()
+		},
+	}
+	_, target, _ := besieged(t, deaf)
 	id := rawframe.ID(1, 1)
 	call := append(rawframe.Define(1, "/test.Service/Collect"), rawframe.Bytes(rawframe.CallHeader(1, 1, 1, 0))...)
-	held := append(rawframe.Define(1, "/test.Service/Produce"), rawframe.Bytes(rawframe.CallHeader(1, 1, 1, 0))...)
+	held := append(rawframe.Define(1, deaf.Method.Name), rawframe.Bytes(rawframe.CallHeader(1, 1, 1, 0))...)
 	with := func(before []byte, after ...[]byte) []byte {
 		for _, b := range after {
 			before = append(before[:len(before):len(before)], b...)
@@ -243,8 +250,8 @@ func TestFaultsOfOneCallHarmThatCallOnly(t *testing.T) {
 		{"compression not offered", 1, whole, nil, func(h *wire.Header) { h.Compression = 3 }, trunkcall.Unimplemented, "compression 3"},
 		{"message too large", 1, wire.FlagMsg | wire.FlagMore,
 			append(wire.AppendVarint(nil, 64<<20+1), make([]byte, wire.MinPiece)...)[:wire.MinPiece], nil, trunkcall.ResourceExhausted, "67108864"},
-		{"no request", 1, wire.FlagEnd, nil, nil, trunkcall.Unimplemented, "one request"},
-		{"no request of a stream", 3, wire.FlagEnd, nil, nil, trunkcall.Unimplemented, "one request"},
+		{"no request", 1, wire.FlagEnd, nil, nil, trunkcall.Unimplemented, "where one is expected"},
+		{"no request of a stream", 3, wire.FlagEnd, nil, nil, trunkcall.Unimplemented, "where one is expected"},
 		{"not Protobuf", 1, whole, []byte{0xff, 0xff}, nil, trunkcall.InvalidArgument, "protobuf"},
 	} {
 		generation++
@@ -278,6 +285,23 @@ func TestFaultsOfOneCallHarmThatCallOnly(t *testing.T) {
 	if n := s.Running(); n > 1 { // the bystander's
 		t.Fatalf("%d handlers run", n)
 	}
+}
+
+// A one-way call is accepted before its message is decoded (protocol.md 7.5):
+// then nobody but the log can be told.
+func TestAnAcceptedOneWayCallThatDoesNotDecodeIsLogged(t *testing.T) {
+	var log logged
+	_, target := serve(t, serverOptions{log.option()}, standard()...)
+	p := raw(t, target)
+	p.Send(defineEcho)
+	for generation, body := range [][]byte{{0xff, 0xff}, echoed(t, "fine")} {
+		h := rawframe.CallHeader(1, uint16(generation+1), 1, wire.FlagMsg|wire.FlagEnd|wire.FlagOneWay)
+		p.Send(rawframe.Bytes(h, body))
+		if f, code, message := p.AwaitResult(h.Stream); code != trunkcall.OK || f.Flags != 0 {
+			t.Fatalf("%v %q, flags %#x", code, message, f.Flags)
+		}
+	}
+	eventually(t, "the log tells of it", func() bool { return log.has("one-way call failed") && log.has("/test.Service/Echo") })
 }
 
 func TestASlotAboveTheLimitIsRefusedAndForgotten(t *testing.T) {

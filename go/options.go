@@ -1,60 +1,38 @@
 package trunkcall
 
 import (
-	"cmp"
 	"crypto/tls"
+	"errors"
+	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/trunkcall/trunkcall/go/transport"
 	"github.com/trunkcall/trunkcall/go/wire"
 )
 
-// Limits are what this side accepts from its peers; they are told so when a
-// connection begins. A zero field means the default (spec/limits.md).
-type Limits struct {
-	MessageBytes    uint32 // largest message; default 64 MiB
-	Calls           uint32 // calls that a peer may have open per connection; default 1,024
-	MetadataBytes   uint32 // metadata of one side of a call; default and least 16 KiB
-	MetadataEntries uint32 // likewise; default and least 128
-	Window          uint32 // bytes of a stream that may be unconsumed; default and least 256 KiB
-	MaxWindow       uint32 // what that grows to for a stream that moves fast; default 4 MiB
-}
-
-func (l Limits) settings() wire.Settings {
-	s := wire.DefaultSettings()
-	for _, f := range []struct {
-		value uint32
-		field *uint32
-		least uint32
-		most  uint32
-	}{
-		{l.MessageBytes, &s.Message, 1, 1<<32 - 1},
-		{l.Calls, &s.Calls, 1, 1<<20 - 1},
-		{l.MetadataBytes, &s.MetadataBytes, s.MetadataBytes, 32 << 10}, // it must fit a frame beside a status
-		{l.MetadataEntries, &s.MetadataEntries, s.MetadataEntries, 1<<32 - 1},
-		{l.Window, &s.Window, s.Window, wire.MaxWindow},
-	} {
-		if f.value != 0 {
-			*f.field = min(max(f.value, f.least), f.most)
-		}
-	}
-	return s
-}
-
 // common is what clients and servers are both configured with.
 type common struct {
 	limits            Limits
 	interceptors      []Interceptor
+	reverse           []Interceptor // of calls that a client serves or a server makes
+	waitingCalls      int
+	runningHandlers   int
 	codec             Codec   // of calls, unless they say otherwise
 	given             []Codec // by options
 	codecs            codecTable
 	compressions      compressions
 	fault             error // in the options; told by the first thing that can fail
-	logger            *slog.Logger
+	journal           *journal
+	observers         []*Observer
 	keepaliveInterval time.Duration
 	keepaliveTimeout  time.Duration
 	tls               *tls.Config
+	memory            int64
+	wrongs            []string // what is out of range in them
+	local             wire.Settings
+	maxWindow         uint32
 }
 
 // Defaults of options (spec/limits.md).
@@ -66,6 +44,7 @@ const (
 	DefaultMaxWindow               = 4 << 20
 	DefaultWaitingCalls            = 4096
 	DefaultDrainGrace              = 30 * time.Second
+	DefaultMemory                  = 1 << 30 // bytes
 )
 
 // Option configures a Client or a Server alike.
@@ -82,14 +61,12 @@ type ServerOption interface{ applyServer(s *serverOptions) }
 
 type clientOptions struct {
 	common
-	connections  int
-	waitingCalls int
+	connections int
 }
 
 type serverOptions struct {
 	common
-	allowClear      bool
-	runningHandlers int
+	allowClear bool
 }
 
 type option func(*common)
@@ -105,18 +82,27 @@ type serverOption func(*serverOptions)
 
 func (f serverOption) applyServer(s *serverOptions) { f(s) }
 
-// WithLimits sets what this side accepts.
+// WithLimits sets what this side accepts. A value that spec/limits.md rules out
+// is reported by Dial, Connect and every call of a client, and by Listen and
+// Serve of a server.
 func WithLimits(l Limits) Option { return option(func(c *common) { c.limits = l }) }
 
-// WithInterceptors adds interceptors after those already given.
+// WithInterceptors adds interceptors after those already given. They wrap the
+// calls that a client makes, and those that a server serves.
 func WithInterceptors(interceptors ...Interceptor) Option {
 	return option(func(c *common) { c.interceptors = append(c.interceptors, interceptors...) })
+}
+
+// WithReverseInterceptors adds interceptors of the calls that go the other way:
+// those that a client serves, and those that a server makes.
+func WithReverseInterceptors(interceptors ...Interceptor) Option {
+	return option(func(c *common) { c.reverse = append(c.reverse, interceptors...) })
 }
 
 // WithCodec sets the codec of a client's calls, and has calls in it accepted.
 // The default is Protobuf.
 //
-// Protobuf and Raw are accepted without being asked for; a codec given
+// Protobuf, JSON, MessagePack and Raw are accepted without being asked for; a codec given
 // here or to WithCodecs takes the place of the one with its number, as
 // ProtobufStock does that of Protobuf. Two given ones with different names and one
 // number are a mistake that every Connect, call, Register and Listen returns.
@@ -131,14 +117,24 @@ func WithCodecs(codecs ...Codec) Option {
 	return option(func(c *common) { c.given = append(c.given, codecs...) })
 }
 
-// WithLogger has connection events and refusals logged. The default is not to.
-// The logger's handler must not call the Client or Server, and should not block.
-func WithLogger(logger *slog.Logger) Option { return option(func(c *common) { c.logger = logger }) }
+// WithLogger has logged what would otherwise happen in silence: connection
+// events, calls refused or cut off, one-way calls that failed. ARCHITECTURE.md
+// lists the records and their fields. The default is not to. Records are written
+// by a goroutine that does nothing else, of each message at most 100 within a
+// second; Close and Stop wait for that, for a second at most.
+func WithLogger(logger *slog.Logger) Option {
+	return option(func(c *common) { c.journal.logger = logger })
+}
 
 // WithKeepalive has the peer asked for a sign of life after interval without
 // input, and given up after another timeout. An interval of 0 turns it off.
 func WithKeepalive(interval, timeout time.Duration) Option {
-	return option(func(c *common) { c.keepaliveInterval, c.keepaliveTimeout = interval, timeout })
+	return option(func(c *common) {
+		c.keepaliveInterval, c.keepaliveTimeout = interval, timeout
+		if interval < 0 || interval > 0 && timeout <= 0 {
+			c.wrong("keepalive is %v with %v for the answer, least 0 and above 0", interval, timeout)
+		}
+	})
 }
 
 // WithTLS has a client use TLS, or a server offer it on its TCP and Unix
@@ -146,17 +142,41 @@ func WithKeepalive(interval, timeout time.Duration) Option {
 // mutual TLS a server sets ClientAuth and ClientCAs, a client Certificates.
 func WithTLS(config *tls.Config) Option { return option(func(c *common) { c.tls = config }) }
 
+// WithMemory bounds what a Client or Server holds in memory for its peers over
+// all its connections, in bytes: messages that have not arrived whole or were
+// not consumed yet, and answers that wait to be written. The first 64 KiB of each
+// connection do not count. What goes beyond fails with RESOURCE_EXHAUSTED, as a
+// refusal where nothing was started. The default is 1 GiB, the least 1 MiB.
+func WithMemory(bytes int64) Option {
+	return option(func(c *common) {
+		if c.memory = bytes; bytes < leastMemory {
+			c.wrong("memory is %d, least %d", bytes, leastMemory)
+		}
+	})
+}
+
+const leastMemory = 1 << 20
+
 // WithConnections sets how many connections a client keeps to its target,
 // with calls spread over them. The default is 1.
 func WithConnections(n int) ClientOption {
-	return clientOption(func(c *clientOptions) { c.connections = max(n, 1) })
+	return clientOption(func(c *clientOptions) {
+		if c.connections = n; n < 1 {
+			c.connections = 1
+			c.wrong("connections is %d, least 1", n)
+		}
+	})
 }
 
-// WithWaitingCalls bounds how many of a client's calls wait for a free slot
-// when its connections carry as many as the server allows. The default is
-// 4,096; past it calls fail at once with RESOURCE_EXHAUSTED, not sent.
-func WithWaitingCalls(n int) ClientOption {
-	return clientOption(func(c *clientOptions) { c.waitingCalls = max(n, 0) })
+// WithWaitingCalls bounds how many calls wait for a free slot when the
+// connections carry as many as the other side allows. The default is 4,096; past
+// it calls fail at once with RESOURCE_EXHAUSTED, not sent.
+func WithWaitingCalls(n int) Option {
+	return option(func(c *common) {
+		if c.waitingCalls = n; n < 0 {
+			c.wrong("waiting calls is %d, least 0", n)
+		}
+	})
 }
 
 // WithCleartext allows cleartext connections to a server that has TLS.
@@ -164,18 +184,31 @@ func WithCleartext() ServerOption {
 	return serverOption(func(s *serverOptions) { s.allowClear = true })
 }
 
-// WithRunningHandlers bounds how many handlers a server runs at once; further
-// calls are refused. The default is 16,384.
-func WithRunningHandlers(n int) ServerOption {
-	return serverOption(func(s *serverOptions) { s.runningHandlers = max(n, 1) })
+// WithRunningHandlers bounds how many handlers a server, or a client for its
+// servers, runs at once; further calls are refused. The default is 16,384.
+func WithRunningHandlers(n int) Option {
+	return option(func(c *common) {
+		if c.runningHandlers = n; n < 1 {
+			c.wrong("running handlers is %d, least 1", n)
+		}
+	})
+}
+
+func defaults(keepalive time.Duration) common {
+	return common{
+		journal: &journal{},
+		codec:   Protobuf, memory: DefaultMemory, keepaliveInterval: keepalive, keepaliveTimeout: DefaultKeepaliveTimeout,
+		runningHandlers: DefaultRunningHandlers, waitingCalls: DefaultWaitingCalls,
+	}
 }
 
 func (c *common) transport(handler transport.Handler, pool *transport.Pool) *transport.Config {
-	local := c.limits.settings()
+	local := c.local
 	local.KeepaliveInterval = uint32(min(c.keepaliveInterval.Milliseconds(), 1<<32-1))
 	local.Codecs, local.Compressions = c.codecs.names(), c.compressions.set()
 	return &transport.Config{
-		Handler: handler, Pool: pool, Local: local, Codecs: c.codecs.String(), MaxWindow: cmp.Or(c.limits.MaxWindow, DefaultMaxWindow),
+		Handler: handler, Pool: pool, Local: local, Codecs: c.codecs.String(), MaxWindow: c.maxWindow, Budget: wire.NewBudget(c.memory),
+		Panicked:          c.panicked,
 		KeepaliveInterval: c.keepaliveInterval, KeepaliveTimeout: c.keepaliveTimeout, PollFrom: pollFrom,
 	}
 }
@@ -187,8 +220,12 @@ var pollFrom int
 // put right.
 func (c *common) sane(interval time.Duration) {
 	c.codecs, c.fault = newCodecTable(c.given)
-	if err := c.compressions.arrange(c.limits.settings().Message); err != nil {
-		c.fault = err
+	c.local, c.maxWindow = c.settings()
+	if err := c.compressions.arrange(c.local.Message); err != nil {
+		c.fault = errors.Join(c.fault, err)
+	}
+	if len(c.wrongs) > 0 {
+		c.fault = errors.Join(c.fault, errors.New("trunkcall: out of range: "+strings.Join(c.wrongs, "; ")))
 	}
 	if c.keepaliveInterval < 0 {
 		c.keepaliveInterval = interval
@@ -198,8 +235,12 @@ func (c *common) sane(interval time.Duration) {
 	}
 }
 
+// panicked tells of a panic that ended a connection: never in silence, but not
+// to a logger of the user's, which may be what panicked.
+func (c *common) panicked(value any, stack []byte) {
+	slog.Default().Error("a connection was ended by a panic", "panic", fmt.Sprint(value), "stack", string(stack))
+}
+
 func (c *common) log(level slog.Level, message string, args ...any) {
-	if c.logger != nil {
-		c.logger.Log(noContext, level, message, args...)
-	}
+	c.journal.log(level, message, args...)
 }

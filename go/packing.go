@@ -47,7 +47,7 @@ func packWith(one Compression, e *economy, message []byte) (*transport.Buffer, u
 // packBuffer compresses a message that a stream sends, and gives its buffer back
 // if it returns another.
 func (s *ClientStreamCall) packBuffer(message *transport.Buffer) (*transport.Buffer, uint8) {
-	packed, number := s.client.options.compressions.pack(s.method, s.order, s.call.Conn().Accepts(), message.B)
+	packed, number := s.options.compressions.pack(s.method, s.order, s.call.Conn().Accepts(), message.B)
 	return instead(message, packed, number)
 }
 
@@ -83,7 +83,7 @@ func (c *compressions) decode(codec Codec, number uint8, payload []byte, message
 
 // decodeRequest decodes a message that the caller sent.
 func (c *ServerCall) decodeRequest(m *transport.Message, request any, delivery Delivery) error {
-	all := &c.server.options.compressions
+	all := &c.serving.options.compressions
 	var err error
 	if m.Compression == 0 {
 		err = c.codec.Decode(m.Payload, request)
@@ -101,9 +101,9 @@ func (c *ServerCall) decodeRequest(m *transport.Message, request any, delivery D
 // undecodable is the status of a call whose request cannot be read.
 func (c *ServerCall) undecodable(err error, delivery Delivery) error {
 	if err == ErrTooLong { //nolint:errorlint // a codec's error that wraps it is another matter
-		c.fault = Errorf(ResourceExhausted, "the request exceeds max_message %d when decompressed", c.server.options.compressions.limit)
+		c.fault = Errorf(ResourceExhausted, "the request exceeds max_message %d when decompressed", c.serving.options.compressions.limit)
 	} else {
-		c.fault = Errorf(InvalidArgument, "the request is not a valid %s message: %v", c.codec.Name(), err)
+		c.fault = uncarried(InvalidArgument, "request", c.codec, err)
 	}
 	c.fault.Delivery = delivery
 	return c.fault
@@ -111,19 +111,19 @@ func (c *ServerCall) undecodable(err error, delivery Delivery) error {
 
 // decodeResponse decodes a message that the server sent. It returns nil, or why
 // the message cannot be taken.
-func (c *Client) decodeResponse(codec Codec, number uint8, payload []byte, response any, o *callOptions) *Status {
+func (c *common) decodeResponse(codec Codec, number uint8, payload []byte, response any, o *callOptions) *Status {
 	if s := o.checkReceived(len(payload)); s != nil {
 		return s
 	}
 	var err error
-	limit := c.options.compressions.limit
+	limit := c.compressions.limit
 	if number == 0 {
 		err = codec.Decode(payload, response)
 	} else {
 		if o.maxReceive > 0 {
 			limit = min(limit, o.maxReceive)
 		}
-		err = c.options.compressions.decode(codec, number, payload, response, limit)
+		err = c.compressions.decode(codec, number, payload, response, limit)
 	}
 	switch {
 	case err == nil:
@@ -133,21 +133,21 @@ func (c *Client) decodeResponse(codec Codec, number uint8, payload []byte, respo
 	case err == ErrTooLong: //nolint:errorlint // as above
 		return Errorf(ResourceExhausted, "the response exceeds max_message %d when decompressed", limit)
 	}
-	return Errorf(Internal, "the response is not a valid %s message: %v", codec.Name(), err)
+	return uncarried(Internal, "response", codec, err)
 }
 
 // order is which compressions a call's requests are sent with.
-func (c *Client) order(o *callOptions) []Compression {
+func (c *common) order(o *callOptions) []Compression {
 	if o.send.said {
 		return o.send.order
 	}
-	return c.options.compressions.send.order
+	return c.compressions.send.order
 }
 
 // packCall compresses the message of a call that is about to be opened on conn.
-func (c *Client) packCall(conn *connection, out *wire.Outgoing, plain []byte, order []Compression) *transport.Buffer {
+func (c *common) packCall(conn *Connection, out *wire.Outgoing, plain []byte, order []Compression) *transport.Buffer {
 	out.Payload, out.Compression = plain, 0
-	packed, number := c.options.compressions.pack(out.Method.Name, order, conn.Accepts(), plain)
+	packed, number := c.compressions.pack(out.Method.Name, order, conn.conn.Accepts(), plain)
 	if packed != nil {
 		out.Payload, out.Compression = packed.B, number
 	}
@@ -156,13 +156,13 @@ func (c *Client) packCall(conn *connection, out *wire.Outgoing, plain []byte, or
 
 // packs reports whether answers may be compressed.
 func (c *ServerCall) packs() bool {
-	return c.asked.Load() != 0 || c.server.options.compressions.send.said
+	return c.asked.Load() != 0 || c.serving.options.compressions.send.said
 }
 
 // order is which compressions the answers of a call are sent with: what the
 // request was sent with comes first.
 func (c *ServerCall) order() []Compression {
-	all := &c.server.options.compressions
+	all := &c.serving.options.compressions
 	if all.send.said && len(all.send.order) == 0 {
 		return nil
 	}
@@ -176,7 +176,7 @@ func (c *ServerCall) order() []Compression {
 // pack compresses an answer if it may, and if that pays. It returns nil when the
 // answer is to be sent plain.
 func (c *ServerCall) pack(message []byte) (*transport.Buffer, uint8) {
-	return c.server.options.compressions.pack(c.handler.Method.Name, c.order(), c.stream.Conn().Accepts(), message)
+	return c.serving.options.compressions.pack(c.handler.Method.Name, c.order(), c.stream.Conn().Accepts(), message)
 }
 
 // packBuffer is pack for a message in a buffer of its own, which is given back

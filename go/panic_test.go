@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"runtime"
 	"strings"
@@ -11,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/trunkcall/trunkcall/go"
+	"github.com/trunkcall/trunkcall/go/internal/rawframe"
+	"github.com/trunkcall/trunkcall/go/wire"
 )
 
 // logged is a log that tests read while it is written.
@@ -29,6 +32,12 @@ func (l *logged) has(s string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return strings.Contains(l.b.String(), s)
+}
+
+func (l *logged) count(s string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.b.String(), s)
 }
 
 func (l *logged) option() trunkcall.Option {
@@ -219,4 +228,22 @@ func TestHandlersThatCannotBeRegistered(t *testing.T) {
 	if got := s.Methods(); len(got) != 1 || got[0].Name != "/test.Service/Echo" {
 		t.Error(got)
 	}
+}
+
+// shaky is a logger's handler that panics at every record.
+type shaky struct{ slog.Handler }
+
+func (shaky) Handle(context.Context, slog.Record) error { panic("secret of the logger") }
+
+// A log that panics harms nobody.
+func TestALogThatPanicsHarmsNoCall(t *testing.T) {
+	logger := trunkcall.WithLogger(slog.New(shaky{slog.NewTextHandler(io.Discard, nil)}))
+	_, target := serve(t, serverOptions{logger}, standard()...)
+	c := dial(t, target, logger)
+	mustEcho(t, c, "before")
+	p := raw(t, target)
+	p.Send(defineEcho, rawframe.GoAway(wire.GoAwayProtocolError, "no reason"))
+	p.HalfClose()
+	p.Rest() // until the server closes
+	mustEcho(t, c, "after")
 }

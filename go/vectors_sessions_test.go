@@ -31,6 +31,7 @@ type sessionScript struct {
 
 type sessionOwn struct {
 	RunningHandlers int     `json:"running_handlers"`
+	MaxMessage      uint32  `json:"max_message"`
 	Compressions    []uint8 `json:"compressions"`
 }
 
@@ -219,6 +220,9 @@ func TestSessionVectorsOfAServer(t *testing.T) {
 			if n := script.Own.RunningHandlers; n > 0 {
 				options = append(options, trunkcall.WithRunningHandlers(n))
 			}
+			if n := script.Own.MaxMessage; n > 0 {
+				options = append(options, trunkcall.WithLimits(trunkcall.Limits{MessageBytes: n}))
+			}
 			var target string
 			s.server, target = serve(t, options, handlers...)
 			s.peer = rawframe.Dial(t, target)
@@ -346,11 +350,16 @@ func (s *stage) checkSent(step *sessionStep) {
 	}
 }
 
+// next is the next frame but CREDIT, which the package wire compares.
 func (s *stage) next() rawframe.Frame {
 	s.t.Helper()
-	f, err := s.peer.Next()
-	if err != nil {
-		s.t.Fatal(err)
+	for {
+		f, err := s.peer.Next()
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if f.Type != wire.Credit {
+			return f
+		}
 	}
-	return f
 }

@@ -21,7 +21,10 @@ PUBLIC = "."
 MAY_IMPORT: dict[str, tuple[set[str], tuple[str, ...]]] = {
     "wire": (set(), ()),
     "transport": ({"wire"}, ()),
-    PUBLIC: ({"wire", "transport"}, ("google.golang.org/protobuf/", "github.com/klauspost/compress/")),
+    PUBLIC: (
+        {"wire", "transport"},
+        ("google.golang.org/protobuf/", "github.com/go-json-experiment/json/", "github.com/tinylib/msgp/", "github.com/klauspost/compress/"),
+    ),
     "capnp": ({PUBLIC, "capnp"}, ("capnproto.org/",)),
     "grpcstub": ({PUBLIC}, ("google.golang.org/",)),
     "gen": (set(), ("google.golang.org/", "github.com/planetscale/vtprotobuf/")),

@@ -164,12 +164,12 @@ def python_check(name: str, *words: str) -> Suite:
 
 
 def unittests(name: str, tests: str, folder: str = ".", environment: str | None = None, build: str = "") -> Suite:
-    """The tests below a folder, by the Python that runs this or by that of an environment; `build` is a target of the
-    Makefile that they need."""
+    """The tests below a folder, by the Python that runs this or by that of an environment; `build` are
+    targets of the Makefile that they need."""
     words = ["-W", "error", "-m", "unittest", "discover", "-s", tests, "-t", "."]
 
     def run() -> Outcome:
-        if build and (made := command(["make", build])).returncode != 0:
+        if build and (made := command(["make", *build.split()])).returncode != 0:
             return single(made, False)
         done = in_environment(environment, words, folder) if environment else command([PYTHON, *words], folder)
         ran = re.search(r"^Ran (\d+) tests?", done.stdout, re.MULTILINE)
@@ -222,7 +222,7 @@ def suites(fuzztime: str) -> list[Suite]:
         go_tests("go peers", "lab/peers/go"),
         unittests("python tests", "tests", folder="python", environment="build/python"),
         unittests("python peers", "tests", folder="lab/peers/python", environment="build/peers/python"),
-        unittests("go and python", "conformance", environment="build/python", build="peer-go"),
+        unittests("go and python", "conformance", environment="build/python", build="peer-go mirror"),
         random_sessions("1000"),
         *go_fuzzing(fuzztime),
         check("run", "make", "run", "LOAD=300ms"),

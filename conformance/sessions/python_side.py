@@ -41,6 +41,7 @@ def configured(config: Entry) -> Config:
     return Config(
         settings,
         config["window"],
+        config["max_window"],
         keepalive=config["keepalive"] * 1_000,
         keepalive_answer=config["keepalive_answer"] * 1_000,
         load=Load(config["running"]),

@@ -111,7 +111,7 @@ class Record:
                 "Send": session.peer_window - getattr(call, "spent", 0) if sending is None else sending.window,
                 "Receive": session.window if receiving is None else receiving.window,
                 "Owed": 0 if receiving is None else receiving.owed,
-                "Kept": session.window,
+                "Kept": session.window if receiving is None else receiving.keep,
             }
         return self.told | {
             "open": self.open,

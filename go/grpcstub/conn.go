@@ -17,11 +17,11 @@ import (
 	"github.com/trunkcall/trunkcall/go"
 )
 
-// Conn returns client as what generated clients are made from. It is safe for
-// concurrent use.
-func Conn(client *trunkcall.Client) grpc.ClientConnInterface { return conn{client} }
+// Conn returns a client, or a connection that a server has to its client, as
+// what generated clients are made from. It is safe for concurrent use.
+func Conn(caller trunkcall.Caller) grpc.ClientConnInterface { return conn{caller} }
 
-type conn struct{ client *trunkcall.Client }
+type conn struct{ client trunkcall.Caller }
 
 // Invoke makes a unary call; generated code calls it.
 func (c conn) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
@@ -148,7 +148,7 @@ func (o *callOptions) options() []trunkcall.CallOption {
 }
 
 // authorize adds the metadata of per-call credentials.
-func (o *callOptions) authorize(ctx context.Context, client *trunkcall.Client, method string) (context.Context, error) {
+func (o *callOptions) authorize(ctx context.Context, client trunkcall.Caller, method string) (context.Context, error) {
 	for _, c := range o.credentials {
 		if c.RequireTransportSecurity() && !client.Secure() {
 			return ctx, &trunkcall.Status{

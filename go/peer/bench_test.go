@@ -78,6 +78,14 @@ func TestBenchOverEveryTransport(t *testing.T) {
 	}
 }
 
+func TestBenchAsynchronously(t *testing.T) {
+	target := serve(t, "--listen", "127.0.0.1:0").address
+	for _, method := range []string{"Say", "Echo"} {
+		bench(t, target, "--async", "--method", method, "--callers", "20", "--connections", "2")
+		bench(t, target, "--async", "--method", method, "--callers", "4", "--rate", "5000")
+	}
+}
+
 func TestBenchWithMutualTLS(t *testing.T) {
 	ca := newAuthority(t)
 	cert, key := ca.server(t)
@@ -122,21 +130,22 @@ func TestBenchCountsFailedCallsAndStillSucceeds(t *testing.T) {
 
 func TestBenchTurnsDownWhatItCannotDo(t *testing.T) {
 	for flags, words := range map[string]string{
-		"--async":                 "--async is not there yet",
-		"--inline":                "--inline is not there yet",
-		"--compression lz4":       "--compression lz4: want gzip or zstd",
-		"--codec xml":             "--codec xml: want protobuf, protobuf-stock",
-		"--codec raw":             "--codec raw goes with Echo and EchoStream",
-		"--method ListUsers":      "--method ListUsers: bench drives Say, Echo, EchoStream, GetDictionary, GetUser, GetUsers only",
-		"--method a.B/Say":        "--method a.B/Say: bench drives Say",
-		"--duration 5":            "want a time such as 2s or 250ms",
-		"--warmup soon":           "want a time such as 2s or 250ms",
-		"--tls-cert x":            "--tls-cert needs --tls-ca",
-		"--callers 0":             "--callers must be at least 1",
-		"--tls-ca nofile":         "nofile: no such file",
-		"--nope":                  "-nope",
-		"more":                    `"more"`,
-		"--calls 1 --duration 1s": "--calls and --duration",
+		"--async --method EchoStream":    "--async goes with Say and Echo",
+		"--async --codec protobuf-stock": "--async goes with Say and Echo",
+		"--inline":                       "--inline is not there yet",
+		"--compression lz4":              "--compression lz4: want gzip or zstd",
+		"--codec xml":                    "--codec xml: want protobuf, protobuf-stock",
+		"--codec raw":                    "--codec raw goes with Echo and EchoStream",
+		"--method ListUsers":             "--method ListUsers: bench drives Say, Echo, EchoStream, GetDictionary, GetUser, GetUsers, calc/div, hello/say only",
+		"--method a.B/Say":               "--method a.B/Say: bench drives Say",
+		"--duration 5":                   "want a time such as 2s or 250ms",
+		"--warmup soon":                  "want a time such as 2s or 250ms",
+		"--tls-cert x":                   "--tls-cert needs --tls-ca",
+		"--callers 0":                    "--callers must be at least 1",
+		"--tls-ca nofile":                "nofile: no such file",
+		"--nope":                         "-nope",
+		"more":                           `"more"`,
+		"--calls 1 --duration 1s":        "--calls and --duration",
 		"--method EchoStream --connection-per-call": "--connection-per-call does not go with EchoStream",
 	} {
 		run(append([]string{"bench", "--target", "127.0.0.1:1"}, strings.Fields(flags)...)...).wantUsage(t, words)

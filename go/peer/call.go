@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -25,8 +26,9 @@ type callOptions struct {
 	identity identity
 	options  []trunkcall.ClientOption // that --codec and --compression ask for
 
-	method   *method
-	requests []proto.Message
+	method    *method
+	requests  []proto.Message
+	codeFirst *codeFirstCall // instead of both
 }
 
 // callHelp lists the methods, which are those that serve answers.
@@ -40,9 +42,15 @@ func callHelp() help {
 		}
 		fmt.Fprintf(notes, "  %s%s\n", strings.TrimPrefix(h.Method.Name, "/"), kind)
 	}
-	fmt.Fprint(notes, "JSON is the request; for client-streaming and bidi-streaming methods an array of requests.\n")
+	if handlers, err := codeFirstHandlers(); err == nil {
+		for _, h := range handlers {
+			fmt.Fprintf(notes, "  %s (code-first)\n", strings.TrimPrefix(h.Method.Name, "/"))
+		}
+	}
+	fmt.Fprint(notes, "or any other code-first method. JSON is the request; for client-streaming and bidi-streaming\n"+
+		"methods an array of requests, for code-first methods an array of arguments.\n")
 	return help{
-		synopsis: "--target ADDR METHOD JSON [--timeout D] [--metadata K=V]… [--tls-ca F [--tls-cert F --tls-key F]]",
+		synopsis: "--target ADDR METHOD JSON [--timeout D] [--metadata K=V]… [--codec C] [--tls-ca F [--tls-cert F --tls-key F]]",
 		notes:    notes.String(),
 	}
 }
@@ -56,8 +64,10 @@ func (p program) parseCall(args []string) (*callOptions, error) {
 	fs.StringVar(&o.trust, "tls-ca", "", "connect with TLS and trust the certificates in this `file`")
 	o.identity.flags(fs)
 	names := clientCodecNames()
-	names = slices.DeleteFunc(names, func(name string) bool { return name == codecRaw }) // a method's messages are no bytes
-	codec := fs.String("codec", load.CodecFast, "`name` of the codec: "+choice(names))
+	names = slices.DeleteFunc(names, func(name string) bool { // which have no Protobuf messages
+		return name == codecRaw || name == trunkcall.MessagePack.Name()
+	})
+	codec := fs.String("codec", "", "`name` of the codec: "+choice(names)+"; of a code-first call msgpack or json; the first of them unless given")
 	compression := fs.String("compression", "", "`name` of the compression of requests: "+choice(compressionNames())+"; none unless given")
 	others, err := p.parse(fs, callHelp(), args)
 	if err != nil {
@@ -78,10 +88,17 @@ func (p program) parseCall(args []string) (*callOptions, error) {
 	if err := checkTarget(o.target); err != nil {
 		return nil, err
 	}
-	if !slices.Contains(names, *codec) {
+	if isCodeFirst(others[0], others[1]) {
+		o.codeFirst, err = parseCodeFirst(others[0], others[1], cmp.Or(*codec, codeFirstCodecs[0].Name()))
+		if err == nil {
+			o.options, err = compressingClient(*compression)
+		}
+		return o, err
+	}
+	if *codec != "" && !slices.Contains(names, *codec) {
 		return nil, usagef("--codec %s: want %s", *codec, choice(names))
 	}
-	if o.options, err = clientOptions(*codec, *compression); err != nil {
+	if o.options, err = clientOptions(cmp.Or(*codec, load.CodecFast), *compression); err != nil {
 		return nil, err
 	}
 	if o.method, err = findMethod(others[0]); err != nil {
@@ -139,7 +156,11 @@ func (p program) call(args []string) error {
 	}
 	defer client.Close()
 	ctx = trunkcall.WithMetadata(ctx, trunkcall.Metadata(o.metadata))
-	err = o.method.invoke(ctx, client, o.requests, p.printAnswer)
+	if o.codeFirst != nil {
+		err = o.codeFirst.invoke(ctx, client, p.printLine)
+	} else {
+		err = o.method.invoke(ctx, client, o.requests, p.printAnswer)
+	}
 	if errors.As(err, new(outputError)) {
 		return err
 	} else if err != nil {
@@ -153,10 +174,14 @@ type outputError struct{ error }
 
 func (p program) printAnswer(answer proto.Message) error {
 	line, err := toJSON(answer)
-	if err == nil {
-		_, err = fmt.Fprintf(p.stdout, "%s\n", line)
-	}
 	if err != nil {
+		return outputError{err}
+	}
+	return p.printLine(line)
+}
+
+func (p program) printLine(line json.RawMessage) error {
+	if _, err := fmt.Fprintf(p.stdout, "%s\n", line); err != nil {
 		return outputError{err}
 	}
 	return nil

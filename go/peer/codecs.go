@@ -14,6 +14,8 @@ var clientCodecs = []struct {
 }{
 	{load.CodecFast, trunkcall.Protobuf},
 	{load.CodecStock, trunkcall.ProtobufStock},
+	{trunkcall.JSON.Name(), trunkcall.JSON},
+	{trunkcall.MessagePack.Name(), trunkcall.MessagePack},
 	{codecRaw, trunkcall.Raw},
 }
 
@@ -53,8 +55,13 @@ func clientOptions(codec, compression string) ([]trunkcall.ClientOption, error) 
 	if err != nil {
 		return nil, err
 	}
-	options := []trunkcall.ClientOption{trunkcall.WithCodec(found)}
-	compressing, err := withCompression(compression)
+	compressing, err := compressingClient(compression)
+	return append(compressing, trunkcall.WithCodec(found)), err
+}
+
+// compressingClient is what --compression asks of a client.
+func compressingClient(name string) (options []trunkcall.ClientOption, err error) {
+	compressing, err := withCompression(name)
 	for _, option := range compressing {
 		options = append(options, option)
 	}

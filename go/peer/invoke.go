@@ -27,16 +27,20 @@ func findMethod(name string) (*method, error) {
 	if !ok {
 		return nil, usagef("method %q: want package.Service/Method", name)
 	}
-	found, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(service))
-	descriptor, isService := found.(protoreflect.ServiceDescriptor)
-	if err != nil || !isService {
-		return nil, usagef("method %q: there is no service %s here", name, service)
+	descriptor := describe(service)
+	if descriptor == nil {
+		hint := ""
+		if !strings.Contains(service, ".") {
+			hint = "; for a code-first one its arguments are a JSON array"
+		}
+		return nil, usagef("method %q: there is no service %s here%s", name, service, hint)
 	}
 	described := descriptor.Methods().ByName(protoreflect.Name(short))
 	if described == nil {
 		return nil, usagef("method %q: %s has %s only", name, service, methodNames(descriptor))
 	}
 	m := &method{Method: trunkcall.Method{Name: "/" + service + "/" + short, Kind: kindOf(described)}}
+	var err error
 	if m.request, err = protoregistry.GlobalTypes.FindMessageByName(described.Input().FullName()); err == nil {
 		m.response, err = protoregistry.GlobalTypes.FindMessageByName(described.Output().FullName())
 	}
@@ -44,6 +48,21 @@ func findMethod(name string) (*method, error) {
 		return nil, usagef("method %q: %w", name, err)
 	}
 	return m, nil
+}
+
+// describe returns what the .proto file says of a service, nil without one.
+func describe(service string) protoreflect.ServiceDescriptor {
+	found, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(service))
+	if descriptor, ok := found.(protoreflect.ServiceDescriptor); ok && err == nil {
+		return descriptor
+	}
+	return nil
+}
+
+// isDescribed holds for names of .proto files, be they those of services or not.
+func isDescribed(name string) bool {
+	_, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(name))
+	return err == nil
 }
 
 func methodNames(service protoreflect.ServiceDescriptor) string {

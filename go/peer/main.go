@@ -18,7 +18,7 @@ import (
 
 const usage = `usage: peer-go COMMAND [FLAG…]
 
-  serve    answer UserService and BenchService
+  serve    answer UserService, BenchService, calc and hello
   call     call a method, with JSON in and out
   bench    put load on a server and measure
   version  print what this was built from

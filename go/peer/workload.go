@@ -46,6 +46,10 @@ func (w *workload) newCall(ctx context.Context, client *trunkcall.Client) (load.
 		return unaryCall(w, client, getUserModels, stub.GetUsers, request, same(request)), nil
 	case "Echo":
 		return w.newEcho(client, stub), nil
+	case "calc/div":
+		return newDiv(client), nil
+	case "hello/say":
+		return newHello(client), nil
 	default:
 		return w.newStream(ctx, client)
 	}
@@ -85,6 +89,31 @@ func (w *workload) newEcho(client *trunkcall.Client, stub benchv1.BenchServiceCl
 	return unaryCall(w, client, echo, stub.Echo, request, func(answer *benchv1.Payload) error {
 		return checkBytes(answer.GetData(), request.GetData())
 	})
+}
+
+// newAsync is the calls of one caller that nobody waits for.
+func (w *workload) newAsync(client *trunkcall.Client) load.AsyncCall {
+	ctx := context.Background()
+	if w.method == "Say" {
+		request := benchmsg.New()
+		return func(ended func(error)) {
+			say.CallFunc(ctx, client, request, func(answer *benchv1.BenchmarkMessage, err error) {
+				if err == nil {
+					err = benchmsg.Check(answer)
+				}
+				ended(err)
+			})
+		}
+	}
+	request := newPayload(w.size)
+	return func(ended func(error)) {
+		echo.CallFunc(ctx, client, request, func(answer *benchv1.Payload, err error) {
+			if err == nil {
+				err = checkBytes(answer.GetData(), request.GetData())
+			}
+			ended(err)
+		})
+	}
 }
 
 // newStream sends without pause from a goroutine of its own, as far as flow

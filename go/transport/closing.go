@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"net"
+	"runtime/debug"
 	"time"
 
 	"github.com/trunkcall/trunkcall/go/wire"
@@ -83,6 +84,20 @@ func (c *Conn) violateLocked(err *wire.Error) {
 	}
 	c.session.Abort(err)
 	c.partLocked(err)
+}
+
+// contain makes a panic under the connection's lock the end of this connection,
+// in place of the process and all others; it is to be deferred. What the panic
+// says is not for the peer.
+func (c *Conn) contain(err **wire.Error) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	*err = &wire.Error{Class: wire.ErrInternal, Text: "this side failed and ends the connection"}
+	if c.config.Panicked != nil {
+		c.config.Panicked(p, debug.Stack())
+	}
 }
 
 // partLocked ends the session and leaves the socket to part.
@@ -172,6 +187,12 @@ func Drained(err error) bool { return errors.Is(err, errDrained) }
 // so too, since unread input at a close can make TCP throw away what was
 // written (section 11.5).
 func (c *Conn) closeIfDrainedLocked() {
+	if c.closed || c.failing != nil || c.closing {
+		return
+	}
+	if c.drainBy != 0 && c.session.Conclude() {
+		c.flushLocked()
+	}
 	if c.closed || c.failing != nil || c.closing || c.flushing || c.session.HasOutput() {
 		return
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/trunkcall/trunkcall/go/wire"
 )
@@ -372,4 +373,48 @@ func TestWhatTheSessionWaitsForIsTimed(t *testing.T) {
 	}
 	timed("with a message that has to wait")
 	large.GiveUp(wire.CancelGivenUp, &wire.Ending{Code: wire.Canceled})
+}
+
+// The timer of a process that stood still may run before its reader: the
+// answers that lie in the socket come first.
+func TestALateTimerLeavesThePeerTimeToBeHeard(t *testing.T) {
+	near, far := sockets(t)
+	defer far.Close()
+	u := newUpper(nil)
+	pool := &Pool{}
+	defer pool.Close()
+	c := NewConn(u.config(pool, func(c *Config) {
+		c.KeepaliveInterval, c.KeepaliveTimeout = time.Hour, 200*time.Millisecond
+	}), near, false, nil, nil)
+	if _, err := far.Write(wire.AppendPreface(nil, &wire.Preface{
+		Version: wire.Version, Highest: wire.Version, Settings: wire.DefaultSettings(),
+	})); err != nil {
+		t.Fatal(err)
+	}
+	receive(t, u.ready, "greeting")
+	tick := func(late int64) { // as if the timer had been due then
+		c.mu.Lock()
+		if c.timer != nil {
+			c.timer.Stop()
+		}
+		c.timerAt = clock() - late
+		c.mu.Unlock()
+		c.tick()
+	}
+	c.mu.Lock()
+	c.session.Heard(clock() - int64(2*time.Hour)) // a PING is due
+	c.mu.Unlock()
+	tick(0)
+	c.mu.Lock()
+	c.timer.Stop() // the process stands still
+	due := c.timerAt
+	c.mu.Unlock()
+	eventually(t, "the answer is overdue", func() bool { return clock() > due })
+	tick(int64(time.Second))
+	if err := c.Err(); err != nil {
+		t.Fatalf("a late timer gave the peer up: %v", err)
+	}
+	if err := receive(t, u.closed, "end"); err == nil { // soon after, since there was no answer
+		t.Fatal("ended well")
+	}
 }

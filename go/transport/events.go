@@ -12,13 +12,16 @@ type events Conn
 func (e *events) Accept(in *wire.Incoming) (*wire.Stream, *wire.Refusal) {
 	c := (*Conn)(e)
 	st, refusal := c.config.Handler.Accept(c, in)
-	if refusal != nil {
+	if st == nil || in.Refused {
 		return nil, refusal
 	}
 	st.conn = c
 	st.arrived = c.session.Now()
 	st.oneWay = in.OneWay
 	st.Whole = st.Whole || in.OneWay
+	if st.Whole {
+		st.ExpectOne()
+	}
 	st.halfClosed = in.End
 	st.Hold()
 	if in.HasMessage {
@@ -33,15 +36,8 @@ func (e *events) Accept(in *wire.Incoming) (*wire.Stream, *wire.Refusal) {
 func (e *events) Message(s *wire.Stream, payload []byte, compression uint8, cost uint32, owned bool) {
 	st := streamOf(s)
 	st.push(payload, compression, cost, owned)
-	if call, ok := s.Owner.(*Call); ok {
-		if !call.answered {
-			call.answer()
-		}
-		if call.unary && len(st.inbox) > 1 && !call.woken {
-			call.surplus = true // one answer was expected: the caller gives up
-			e.awaken(call)
-			return
-		}
+	if call, ok := s.Owner.(*Call); ok && !call.answered {
+		call.answer()
 	}
 	st.wakeReceiver()
 }
@@ -72,6 +68,15 @@ func (e *events) Stopped(s *wire.Stream, code wire.Code) {
 	h.Stopped(st, code)
 }
 
+func (e *events) Unserved(s *wire.Stream, refused bool, code wire.Code, message string) {
+	var st *Stream
+	if s != nil {
+		st = streamOf(s)
+	}
+	c := (*Conn)(e)
+	c.config.Handler.Unserved(c, st, refused, code, message)
+}
+
 func (e *events) EarlyMetadata(s *wire.Stream, m wire.Metadata) {
 	call := callOf(s)
 	call.Header = m
@@ -93,6 +98,10 @@ func (e *events) Ended(s *wire.Stream, ending *wire.Ending) {
 func (e *events) awaken(call *Call) {
 	if !call.woken {
 		call.woken = true
+		if call.task != nil {
+			e.config.Pool.Do(call.task)
+			return
+		}
 		e.wake = append(e.wake, call)
 	}
 }
@@ -113,12 +122,16 @@ func (e *events) PeerReady(p *wire.Preface) {
 	c.config.Handler.Ready(c, p)
 }
 
-func (e *events) PeerGoesAway(reason uint32, text string) {
+func (e *events) PeerGoesAway(reason uint32, text string) (why string) {
 	c := (*Conn)(e)
 	if reason != 0 {
 		c.goodbye = errors.New("the peer ended the connection: " + text)
 	}
 	c.config.Handler.GoesAway(c, reason, text)
+	if reason != wire.GoAwayNotServed {
+		return ""
+	}
+	return c.lostText(c.goodbye)
 }
 
 // streamOf returns the object that embeds s on this floor.

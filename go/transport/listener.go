@@ -41,10 +41,15 @@ type Listener struct {
 	// Refused is told of each connection that was closed for what it sent or
 	// did not send; it may be nil.
 	Refused func(remote net.Addr, err error)
+	// Accepting, if set, is told once that connections cannot be accepted and
+	// why, and with nil when they can again.
+	Accepting func(err error)
 
 	mu      sync.Mutex
 	opening map[net.Conn]struct{} // sockets whose protocol is not known yet
 	closed  bool
+	ended   context.Context // with closed; nil before Serve
+	end     context.CancelFunc
 	done    sync.WaitGroup
 }
 
@@ -75,10 +80,16 @@ func Listen(where string) (net.Listener, error) {
 	return net.Listen("unix", path)
 }
 
-// Serve accepts until Close.
+// Serve accepts until Close or Drain.
 func (l *Listener) Serve() {
+	l.mu.Lock()
+	l.ended, l.end = context.WithCancel(context.Background())
+	if l.closed {
+		l.end()
+	}
+	l.mu.Unlock()
 	var pause time.Duration
-	for {
+	for l.ended.Err() == nil {
 		socket, err := l.Socket.Accept()
 		if err != nil {
 			if errors.Is(err, net.ErrClosed) {
@@ -86,15 +97,36 @@ func (l *Listener) Serve() {
 			}
 			// Out of descriptors, or the peer was gone already: running calls
 			// go on, and accepting recovers.
+			if pause == 0 {
+				l.accepting(fmt.Errorf("accept: %w", err))
+			}
 			pause = min(max(2*pause, 5*time.Millisecond), time.Second)
-			l.refuse(nil, fmt.Errorf("accept: %w", err))
-			time.Sleep(pause)
+			l.rest(pause)
 			continue
 		}
-		pause = 0
+		if pause > 0 {
+			l.accepting(nil)
+			pause = 0
+		}
 		if l.track(socket) {
 			go l.open(socket)
 		}
+	}
+}
+
+func (l *Listener) accepting(err error) {
+	if l.Accepting != nil {
+		l.Accepting(err)
+	}
+}
+
+// rest waits, but not beyond the listener's end.
+func (l *Listener) rest(pause time.Duration) {
+	t := time.NewTimer(pause)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-l.ended.Done():
 	}
 }
 
@@ -105,6 +137,7 @@ func (l *Listener) track(socket net.Conn) bool {
 		_ = socket.Close()
 		return false
 	}
+	_ = socket.SetDeadline(time.Now().Add(l.patience()))
 	if l.opening == nil {
 		l.opening = map[net.Conn]struct{}{}
 	}
@@ -139,7 +172,6 @@ func (l *Listener) patience() time.Duration { return cmp.Or(l.Patience, Handshak
 const tlsHandshakeRecord = 0x16
 
 func (l *Listener) identify(socket net.Conn) (prefix []byte, final net.Conn, err error) {
-	_ = socket.SetDeadline(time.Now().Add(l.patience()))
 	if prefix, err = readMagic(socket); err != nil {
 		return nil, nil, err
 	}
@@ -219,10 +251,27 @@ func sayGoodbye(socket net.Conn, text string) {
 // Close stops accepting and drops the connections whose protocol is not known
 // yet.
 func (l *Listener) Close() {
+	l.stop(func(socket net.Conn) { _ = socket.Close() })
+}
+
+// farewellTime is how long connections whose protocol is not known yet may take
+// while a listener drains.
+const farewellTime = 200 * time.Millisecond
+
+// Drain is Close for a server that loses no call: connections that have just
+// been accepted are still given to Native, which can tell them to go elsewhere.
+func (l *Listener) Drain() {
+	l.stop(func(socket net.Conn) { _ = socket.SetDeadline(time.Now().Add(farewellTime)) })
+}
+
+func (l *Listener) stop(opening func(socket net.Conn)) {
 	l.mu.Lock()
 	l.closed = true
+	if l.end != nil {
+		l.end()
+	}
 	for socket := range l.opening {
-		_ = socket.Close()
+		opening(socket)
 	}
 	l.mu.Unlock()
 	_ = l.Socket.Close()

@@ -155,13 +155,50 @@ func (f *failing) Accept() (net.Conn, error) {
 }
 
 func TestAcceptingRecovers(t *testing.T) {
-	where, native, refused := listening(t, func(l *Listener) { l.Socket = &failing{l.Socket, 3} })
+	accepting := make(chan error, 10)
+	where, native, refused := listening(t, func(l *Listener) {
+		l.Socket = &failing{l.Socket, 3}
+		l.Accepting = func(err error) { accepting <- err }
+	})
 	s := connect(t, where)
 	_, _ = s.Write(wire.Magic[:])
 	_ = receive(t, native, "connection").socket.Close()
-	for range 3 {
-		if err := receive(t, refused, "report"); !strings.Contains(err.Error(), "too many open files") {
-			t.Fatal(err)
-		}
+	if err := receive(t, accepting, "report"); err == nil || !strings.Contains(err.Error(), "too many open files") {
+		t.Fatal(err)
 	}
+	if err := receive(t, accepting, "report"); err != nil {
+		t.Fatalf("told once more: %v", err)
+	}
+	if len(accepting)+len(refused) > 0 {
+		t.Fatal("told more than that it fails and that it recovers")
+	}
+}
+
+// Those who have just connected when a server begins to drain are still
+// identified, so that they can be told to go elsewhere; the silent ones are
+// dropped soon.
+func TestDrainStillTakesInWhoHasJustConnected(t *testing.T) {
+	socket, err := Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	native := make(chan net.Conn, 1)
+	l := &Listener{Socket: socket, Native: func(s net.Conn, _ []byte) { native <- s }}
+	served := make(chan struct{})
+	go func() { l.Serve(); close(served) }()
+	late, silent := connect(t, socket.Addr().String()), connect(t, socket.Addr().String())
+	eventually(t, "the connections are known", func() bool {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return len(l.opening) == 2
+	})
+	drained := make(chan struct{})
+	go func() { l.Drain(); close(drained) }()
+	receive(t, served, "end of Serve")
+	if _, err := late.Write(wire.Magic[:]); err != nil {
+		t.Fatal(err)
+	}
+	_ = receive(t, native, "connection").Close()
+	readToEnd(t, silent)
+	receive(t, drained, "end of Drain")
 }

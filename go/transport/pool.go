@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"fmt"
 	"sync"
 	"sync/atomic"
 
@@ -18,6 +17,8 @@ type Pool struct {
 	mu     sync.Mutex
 	idle   []*Worker // the last to finish is the first to be used again
 	closed bool
+
+	tasks tasks // task.go
 
 	yielding atomic.Int32 // callers that let others append (flush.go)
 }
@@ -70,7 +71,11 @@ func (w *Worker) loop(c *Conn) {
 	defer w.bequeath()
 	for c != nil {
 		w.finished = clock() // that it had to be woken is not the handler's doing
-		w.serve(c)
+		if c == forTasks {
+			w.doTasks()
+		} else {
+			w.serve(c)
+		}
 		p := w.pool
 		p.mu.Lock()
 		if p.closed || len(p.idle) >= maxIdle {
@@ -88,6 +93,10 @@ func (w *Worker) loop(c *Conn) {
 func (w *Worker) bequeath() {
 	st := w.serving
 	if st == nil {
+		if w.pool != nil && w.watched != nil { // it was a task that ended it
+			w.watchOff()
+			w.pool.relieve(w)
+		}
 		return
 	}
 	if w.poller != nil {
@@ -231,17 +240,9 @@ func (c *Conn) nextLocked() *Stream {
 	return nil
 }
 
-// startLocked marks a call as started, or refuses it: when it ended or its time
-// ran out meanwhile, or when it did not bring exactly the one request that its
-// method takes.
+// startLocked marks a call as started, unless it ended or its time ran out
+// meanwhile.
 func (c *Conn) startLocked(st *Stream) bool {
-	if st.Whole && len(st.inbox) != 1 {
-		c.session.Refuse(&st.Stream, &wire.Refusal{
-			Code:    wire.Unimplemented,
-			Message: fmt.Sprintf("the method takes one request, and %d were sent", len(st.inbox)),
-		})
-		return false
-	}
 	now := int64(0)
 	if st.Deadline() != 0 {
 		now = clock()
@@ -257,6 +258,15 @@ func (c *Conn) wantHelperLocked() bool {
 	}
 	c.helperPending = !c.reading && c.polled == nil && !c.inputEnded || c.queueHead < len(c.queue) || c.session.HasOutput() && !c.flushing
 	return c.helperPending
+}
+
+// wantReaderLocked decides whether a goroutine is needed to read.
+func (c *Conn) wantReaderLocked() bool {
+	if c.helperPending || c.reading || c.polled != nil || c.inputEnded {
+		return false
+	}
+	c.helperPending = true
+	return true
 }
 
 // finishLocked sends the answer of a call and returns the time.

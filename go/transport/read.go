@@ -21,7 +21,7 @@ const (
 // readLocked waits for input and takes it in. It holds the lock on entry and
 // on return, not in between; c.reading is the caller's to set.
 func (c *Conn) readLocked() {
-	for total := 0; !c.closed; {
+	for total, piled := 0, false; !c.closed; {
 		if !c.prefixed {
 			p := c.polled
 			p.useLocked()
@@ -52,7 +52,9 @@ func (c *Conn) readLocked() {
 			c.violateLocked(err)
 			return
 		}
-		if !full || total >= readAhead {
+		// Where input has piled up, as while the process stood still, a CANCEL may
+		// lie behind it: all is read before anything is started.
+		if piled = piled || full; !piled || total >= readAhead {
 			break
 		}
 	}
@@ -86,7 +88,8 @@ func (c *Conn) room() []byte {
 }
 
 // parseLocked takes in what has arrived.
-func (c *Conn) parseLocked(now int64) *wire.Error {
+func (c *Conn) parseLocked(now int64) (err *wire.Error) {
+	defer c.contain(&err)
 	if p := c.placed; p.active() {
 		if p.n < len(p.body) {
 			c.session.Heard(now)
@@ -99,7 +102,8 @@ func (c *Conn) parseLocked(now int64) *wire.Error {
 			return err
 		}
 	}
-	n, err := c.session.Receive(c.in.B[c.inStart:c.inEnd], now)
+	var n int
+	n, err = c.session.Receive(c.in.B[c.inStart:c.inEnd], now)
 	c.inStart += n
 	if err == nil && c.raw != nil {
 		c.placeLocked()
@@ -277,10 +281,12 @@ func (c *Conn) fillBlocking() (bool, error) {
 func (c *Conn) inputEndedLocked(err error) {
 	if c.goodbye != nil {
 		err = c.goodbye
+	} else if !c.closed && c.failing == nil && !errors.Is(err, io.EOF) {
+		c.readFault = err
 	}
 	switch {
 	case c.closed:
-	case c.closing:
+	case c.closing, errors.Is(err, io.EOF) && c.session.Drained():
 		c.failLocked(errDrained)
 	case errors.Is(err, io.EOF) && c.session.PeerDrained() && c.session.OpenServed() > 0:
 		c.inputEnded = true

@@ -23,7 +23,8 @@ const (
 	ErrPiece     Class = "piece"
 	ErrCredit    Class = "credit"
 	ErrFlood     Class = "flood"
-	ErrSilence   Class = "silence" // nothing came within the keepalive's bound
+	ErrSilence   Class = "silence"  // nothing came within the keepalive's bound
+	ErrInternal  Class = "internal" // this side failed, not the peer
 )
 
 // Classes that end one call.
@@ -36,13 +37,14 @@ const (
 	ErrUnknownMethod Class = "unknown_method"
 	ErrCodec         Class = "codec"
 	ErrCompression   Class = "compression"
+	ErrMessages      Class = "messages" // not exactly one where one is expected (section 7.4)
 )
 
 // EndsCall reports whether a breach of the rule harms one call only; any other
 // ends the connection (section 15).
 func (c Class) EndsCall() bool {
 	switch c {
-	case ErrMetadata, ErrMetadataLimit, ErrName, ErrStatus, ErrMessageSize, ErrUnknownMethod, ErrCodec, ErrCompression:
+	case ErrMetadata, ErrMetadataLimit, ErrName, ErrStatus, ErrMessageSize, ErrUnknownMethod, ErrCodec, ErrCompression, ErrMessages:
 		return true
 	}
 	return false
@@ -54,7 +56,7 @@ func (c Class) requestCode() Code {
 	switch c {
 	case ErrMetadataLimit, ErrMessageSize:
 		return ResourceExhausted
-	case ErrUnknownMethod, ErrCodec, ErrCompression:
+	case ErrUnknownMethod, ErrCodec, ErrCompression, ErrMessages:
 		return Unimplemented
 	}
 	return InvalidArgument
@@ -64,6 +66,8 @@ func (c Class) answerCode() Code {
 	switch c {
 	case ErrMetadataLimit, ErrMessageSize:
 		return ResourceExhausted
+	case ErrMessages:
+		return Unimplemented
 	}
 	return Internal
 }

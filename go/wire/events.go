@@ -28,6 +28,7 @@ type Incoming struct {
 	Compression uint8
 	Deadline    int64  // in the session's time, 0: none
 	Cost        uint32 // of the message, for Consumed
+	Refused     bool   // it is refused whatever Accept says, unless Accept finds it at fault
 }
 
 // Refusal says why a call is not started. RetryAfter is in milliseconds; 0
@@ -72,7 +73,8 @@ type Events interface {
 	// Accept is asked for each call that the peer opens: a stream to track it
 	// by, or a refusal. It judges the method and the codec; everything else
 	// about the CALL has been judged. When the handler is not to start at once
-	// it calls Stream.Hold.
+	// it calls Stream.Hold. The stream of a CALL with Refused set is ignored:
+	// only what is at fault with the CALL itself goes ahead of that (section 4.6).
 	Accept(in *Incoming) (*Stream, *Refusal)
 	// Message hands up a whole message, whose cost is due to Consumed later.
 	// owned says that payload is the receiver's to keep, else it points into
@@ -84,6 +86,10 @@ type Events interface {
 	// caller (Canceled, or DeadlineExceeded), by its deadline, by the loss of
 	// the connection (Canceled) or by a limit. The RESULT is on its way.
 	Stopped(st *Stream, code Code)
+	// Unserved tells the callee that a call was answered without its handler, or
+	// that the handler refused it: the RESULT has REFUSED, or else CUT. st is nil
+	// for a call that was never tracked. It must not call back.
+	Unserved(st *Stream, refused bool, code Code, message string)
 	// EarlyMetadata hands the caller the metadata of the first DATA.
 	EarlyMetadata(st *Stream, m Metadata)
 	// Ended tells the caller how its call ended, once. The stream may be used
@@ -94,6 +100,7 @@ type Events interface {
 	Sent(st *Stream)
 	// PeerReady says that the peer's preface arrived.
 	PeerReady(p *Preface)
-	// PeerGoesAway says that the peer asked for no more calls.
-	PeerGoesAway(reason uint32, text string)
+	// PeerGoesAway says that the peer asked for no more calls. With
+	// GoAwayNotServed this side's calls end behind it, with the message why.
+	PeerGoesAway(reason uint32, text string) (why string)
 }

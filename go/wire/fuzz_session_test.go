@@ -376,9 +376,15 @@ func (w *world) Accept(in *Incoming) (*Stream, *Refusal) {
 	if b&3 == 3 {
 		return nil, &Refusal{Code: Unavailable, Message: "no", RetryAfter: uint32(b)}
 	}
+	if in.Refused {
+		return nil, nil
+	}
 	st := &Stream{}
 	if b&4 != 0 {
 		st.Hold()
+	}
+	if b&8 != 0 {
+		st.ExpectOne()
 	}
 	w.served, w.running[st] = append(w.served, st), true
 	if in.HasMessage {
@@ -427,5 +433,6 @@ func (w *world) Sent(st *Stream) {
 	}
 }
 
-func (w *world) PeerReady(*Preface)          {}
-func (w *world) PeerGoesAway(uint32, string) {}
+func (w *world) PeerReady(*Preface)                   {}
+func (w *world) Unserved(*Stream, bool, Code, string) {}
+func (w *world) PeerGoesAway(uint32, string) string   { return "" }

@@ -27,13 +27,22 @@ func (s *Session) receiveMessage(st *Stream, h *Header, b *Body) *Error {
 		if s.promised+s.held+uint64(max(b.Total, cost)) > maxPromised {
 			return errPromised
 		}
+		if st.has(streamBegun) && st.has(streamSingle) {
+			return errSecond
+		}
+		st.state |= streamBegun
+		if !more && !s.affords(int(weight(len(b.Payload)))) {
+			return s.options.Budget.full
+		}
 		if !more {
 			s.deliver(st, b.Payload, h.Compression, cost, false)
 			return nil
 		}
 		s.begin(st, h, b.Total)
 	}
-	s.assemble(st, b.Payload, more)
+	if err := s.assemble(st, b.Payload, more); err != nil {
+		return err
+	}
 	if !more {
 		message := f.message
 		s.endMessage(st)
@@ -52,11 +61,15 @@ func (s *Session) deliver(st *Stream, message []byte, compression uint8, cost ui
 		s.credit(st, cost)
 		return
 	}
-	f.unconsumed++
-	f.due += cost
-	weight := max(uint64(len(message)), leastHeld)
-	f.held += weight
-	s.held += weight
+	if st.has(streamSingle) {
+		s.credit(st, cost)
+	} else {
+		f.unconsumed++
+		f.due += cost
+	}
+	weighs := weight(len(message))
+	f.held += weighs
+	s.held += weighs
 	s.events.Message(st, message, compression, cost, owned)
 }
 
@@ -64,6 +77,12 @@ const promisedText = "messages in progress or not consumed exceed 268435456 byte
 
 // errPromised ends the call whose message there is no room for.
 var errPromised = &Error{Class: ErrMessageSize, Text: promisedText}
+
+// What ends a call that has not exactly one message where one is expected.
+var (
+	errSecond    = &Error{Class: ErrMessages, Text: "several messages where one is expected"}
+	errNoRequest = &Error{Class: ErrMessages, Text: "no message where one is expected"}
+)
 
 // begin accounts for a cut message by its total, which allocates nothing.
 func (s *Session) begin(st *Stream, h *Header, total uint32) {
@@ -76,12 +95,14 @@ func (s *Session) begin(st *Stream, h *Header, total uint32) {
 
 // assemble adds a piece. The buffer never grows to more than twice what has
 // arrived, whatever total the peer promised.
-func (s *Session) assemble(st *Stream, piece []byte, more bool) {
+func (s *Session) assemble(st *Stream, piece []byte, more bool) *Error {
 	f := st.flow
 	f.got += uint32(len(piece))
 	f.owingSince = 0
 	if !st.has(streamReturned) {
-		s.makeRoom(f, len(piece))
+		if !s.makeRoom(f, len(piece)) {
+			return s.options.Budget.full
+		}
 		n := len(f.message)
 		f.message = f.message[:n+len(piece)]
 		if len(piece) > 0 && &piece[0] != &f.message[n] { // it may have been placed there
@@ -89,7 +110,7 @@ func (s *Session) assemble(st *Stream, piece []byte, more bool) {
 		}
 	}
 	if !more {
-		return // the last piece is credited when the message is consumed
+		return nil // the last piece is credited when the message is consumed
 	}
 	cost := uint32(len(piece) + frameCost)
 	if f.unconsumed > 0 {
@@ -97,13 +118,29 @@ func (s *Session) assemble(st *Stream, piece []byte, more bool) {
 	} else {
 		s.credit(st, cost)
 	}
+	return nil
 }
 
-// makeRoom makes sure that a piece of n bytes fits.
-func (s *Session) makeRoom(f *flow, n int) {
-	if need := len(f.message) + n; need > cap(f.message) {
-		f.message = s.enlarge(f.message, min(int(f.total), max(2*need, 2*MinPiece)))
+// makeRoom makes sure that a piece of n bytes fits, if the budget allows.
+func (s *Session) makeRoom(f *flow, n int) bool {
+	need := len(f.message) + n
+	if need <= cap(f.message) {
+		return true
 	}
+	size := min(int(f.total), max(2*need, 2*MinPiece))
+	if !s.affords(size - f.room) {
+		return false
+	}
+	f.message = s.enlarge(f.message, size)
+	s.assembled += cap(f.message) - f.room
+	f.room = cap(f.message)
+	return true
+}
+
+// dropMessage ends the accounting of the memory of a message in progress.
+func (s *Session) dropMessage(f *flow) {
+	s.assembled -= f.room
+	f.message, f.room = nil, 0
 }
 
 // enlarge moves a message into a buffer for size bytes or somewhat more.
@@ -122,7 +159,8 @@ func (s *Session) enlarge(message []byte, size int) []byte {
 func (s *Session) endMessage(st *Stream) {
 	if f := st.flow; f != nil && f.assembling {
 		s.promised -= uint64(f.total)
-		f.assembling, f.message = false, nil
+		f.assembling = false
+		s.dropMessage(f)
 	}
 }
 
@@ -133,7 +171,9 @@ func (s *Session) Consumed(st *Stream, cost uint32) {
 	if !st.Open() || f == nil || f.unconsumed == 0 {
 		return
 	}
-	s.letGo(f, f.held/uint64(f.unconsumed))
+	weighs := f.held / uint64(f.unconsumed)
+	f.taken += weighs
+	s.letGo(f, weighs)
 	f.unconsumed--
 	f.due -= min(f.due, cost)
 	if f.unconsumed == 0 {
@@ -144,15 +184,31 @@ func (s *Session) Consumed(st *Stream, cost uint32) {
 	s.credit(st, cost)
 }
 
-// leastHeld is what a message counts at least while it is held: the memory that
-// the smallest takes up.
-const leastHeld = 1100
+// What messages count at least while they are held: the memory that they take up.
+// One of at most SmallMessage bytes has just as much as it needs, and a place in
+// a list; others have a buffer of a round size.
+const (
+	SmallMessage = 256
+	placeHeld    = 128
+	leastHeld    = 1100
+)
+
+// weight is what a message of n bytes counts while it is held.
+func weight(n int) uint64 {
+	if n <= SmallMessage {
+		return uint64(n) + placeHeld //nolint:gosec // not negative
+	}
+	return max(uint64(n), leastHeld)
+}
 
 // letGo ends the accounting of n bytes that were held for the application.
 func (s *Session) letGo(f *flow, n uint64) {
 	n = min(n, f.held)
 	f.held -= n
 	s.held -= n
+	if s.drawn > 0 {
+		s.giveBack()
+	}
 }
 
 // abandonRequests returns the credit of all requests that the handler, which
@@ -160,7 +216,8 @@ func (s *Session) letGo(f *flow, n uint64) {
 func (s *Session) abandonRequests(st *Stream) {
 	f := st.flow
 	n := f.due + f.withheld
-	f.due, f.withheld, f.unconsumed, f.message = 0, 0, 0, nil
+	f.due, f.withheld, f.unconsumed = 0, 0, 0
+	s.dropMessage(f)
 	s.letGo(f, f.held)
 	s.credit(st, n)
 }
@@ -201,12 +258,15 @@ const (
 )
 
 // grow doubles the window of a stream that moves fast, up to Options.MaxWindow,
-// and returns by how much it grew.
+// and returns by how much it grew. It does not where messages take up far more
+// memory than window: many small ones that nobody consumes for a moment would
+// exceed what may be held, and end the call that was to be quick.
 func (s *Session) grow(f *flow) uint32 {
 	window := s.options.Local.Window + f.grown
 	fast := f.creditedAt != 0 && s.now-f.creditedAt < growWithin
-	f.creditedAt = s.now
-	if !fast || window >= s.options.MaxWindow {
+	heavy := f.taken > 2*uint64(f.owed)
+	f.creditedAt, f.taken = s.now, 0
+	if !fast || heavy || window >= s.options.MaxWindow {
 		return 0
 	}
 	more := min(window, s.options.MaxWindow-window)

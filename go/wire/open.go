@@ -42,7 +42,7 @@ func (s *Session) Open(st *Stream, c *Outgoing) (queued bool) {
 
 	id := s.methodID(c.Method)
 	st.id = MakeStreamID(slot, entry.last, s.options.Acceptor)
-	st.state = streamOpen | streamCaller
+	st.state = streamOpen | streamCaller | st.state&streamSingle
 	st.codec = c.Codec
 	st.sendWindow = int64(s.remote.Window)
 	st.recvWindow = int64(s.options.Local.Window)

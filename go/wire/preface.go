@@ -29,8 +29,8 @@ const (
 	DefaultWindow          = 256 << 10
 	DefaultMinPingInterval = 5000 // milliseconds
 
-	largestFrameBody = 1<<24 - 1
-	largestMethods   = 1<<16 - 1
+	LargestFrameBody = 1<<24 - 1
+	LargestMethods   = 1<<16 - 1
 )
 
 // Settings are the limits that one side states for what it receives.
@@ -105,12 +105,12 @@ type number struct {
 }
 
 var numbers = [knownSettings]*number{
-	setFrameBody:         {func(s *Settings) *uint32 { return &s.FrameBody }, "max_frame_body", DefaultFrameBody, largestFrameBody, DefaultFrameBody},
+	setFrameBody:         {func(s *Settings) *uint32 { return &s.FrameBody }, "max_frame_body", DefaultFrameBody, LargestFrameBody, DefaultFrameBody},
 	setMessage:           {func(s *Settings) *uint32 { return &s.Message }, "max_message", 1, 1<<32 - 1, DefaultMessage},
 	setCalls:             {func(s *Settings) *uint32 { return &s.Calls }, "max_calls", 0, maxSlot, DefaultCalls},
 	setMetadataBytes:     {func(s *Settings) *uint32 { return &s.MetadataBytes }, "max_metadata_bytes", DefaultMetadataBytes, 1<<32 - 1, DefaultMetadataBytes},
 	setMetadataEntries:   {func(s *Settings) *uint32 { return &s.MetadataEntries }, "max_metadata_entries", DefaultMetadataEntries, 1<<32 - 1, DefaultMetadataEntries},
-	setMethods:           {func(s *Settings) *uint32 { return &s.Methods }, "max_methods", DefaultMethods, largestMethods, DefaultMethods},
+	setMethods:           {func(s *Settings) *uint32 { return &s.Methods }, "max_methods", DefaultMethods, LargestMethods, DefaultMethods},
 	setKeepaliveInterval: {func(s *Settings) *uint32 { return &s.KeepaliveInterval }, "keepalive_interval", 0, 1<<32 - 1, 0},
 	setMinPingInterval:   {func(s *Settings) *uint32 { return &s.MinPingInterval }, "min_ping_interval", 0, 1<<32 - 1, DefaultMinPingInterval},
 }
@@ -164,16 +164,8 @@ func (s *Settings) appendList(dst []byte, kind uint16) []byte {
 // that is not spoken here are not read: err then has class ErrVersion, and p
 // its first fields.
 func ParsePreface(b []byte) (p Preface, size int, err *Error) {
-	for i := range Magic {
-		if i == len(b) {
-			return p, 0, nil
-		}
-		if b[i] != Magic[i] {
-			return p, 0, violation(ErrPreface, "the first bytes are not Trunkcall's")
-		}
-	}
-	if len(b) < PrefaceSize {
-		return p, 0, nil
+	if err := checkPreface(b); err != nil || len(b) < PrefaceSize {
+		return p, 0, err
 	}
 	p.Version, p.Highest = b[4], b[5]
 	p.Features = binary.LittleEndian.Uint16(b[6:])
@@ -181,12 +173,8 @@ func ParsePreface(b []byte) (p Preface, size int, err *Error) {
 	p.Settings.Window = binary.LittleEndian.Uint32(b[8:])
 	length := binary.LittleEndian.Uint32(b[12:])
 	switch {
-	case p.Version == 0 || p.Highest < p.Version:
-		return p, 0, violation(ErrPreface, "version %d with highest version %d", p.Version, p.Highest)
 	case p.Version != Version:
 		return p, 0, violation(ErrVersion, "the peer speaks version %d (at most %d), this side version %d", p.Version, p.Highest, Version)
-	case p.Settings.Window < DefaultWindow || p.Settings.Window > MaxWindow:
-		return p, 0, violation(ErrPreface, "initial window of %d bytes", p.Settings.Window)
 	case length > MaxSettings:
 		return p, 0, violation(ErrPreface, "%d bytes of settings exceed %d", length, MaxSettings)
 	}
@@ -198,6 +186,27 @@ func ParsePreface(b []byte) (p Preface, size int, err *Error) {
 		return p, 0, err
 	}
 	return p, size, nil
+}
+
+// checkPreface makes the checks of the fixed part whose bytes have arrived, but
+// for those that need all of it.
+func checkPreface(b []byte) *Error {
+	for i := range min(len(b), len(Magic)) {
+		if b[i] != Magic[i] {
+			return violation(ErrPreface, "the first bytes are not Trunkcall's")
+		}
+	}
+	switch {
+	case len(b) > 4 && b[4] == 0:
+		return violation(ErrPreface, "version 0")
+	case len(b) > 5 && b[5] < b[4]:
+		return violation(ErrPreface, "version %d with highest version %d", b[4], b[5])
+	case len(b) >= 12 && b[4] == Version:
+		if window := binary.LittleEndian.Uint32(b[8:]); window < DefaultWindow || window > MaxWindow {
+			return violation(ErrPreface, "initial window of %d bytes", window)
+		}
+	}
+	return nil
 }
 
 func (s *Settings) parse(b []byte) *Error {

@@ -53,7 +53,9 @@ func (s *Session) Place(b []byte) []byte {
 	if uint64(f.got)+uint64(h.Length) > uint64(f.total) {
 		return nil // it will be found to be wrong
 	}
-	s.makeRoom(f, int(h.Length))
+	if !s.makeRoom(f, int(h.Length)) {
+		return nil // it will be found that there is no room
+	}
 	n := len(f.message)
 	return f.message[n : n+int(h.Length) : n+int(h.Length)]
 }
@@ -205,15 +207,17 @@ func (s *Session) receiveGoAway(h *Header, body []byte) {
 		return
 	}
 	reason, text := ParseGoAway(h, body)
-	if reason == GoAwayNotServed {
-		s.unspoken = true // calls end refused
-	}
 	// The first, and the first that says that the connection ends: not as many as
 	// the peer cares to send.
-	if !s.peerGoAway || reason != GoAwayDraining && !s.peerEnds {
-		s.peerGoAway = true
-		s.peerEnds = reason != GoAwayDraining
-		s.sayDrained()
-		s.events.PeerGoesAway(reason, text)
+	if s.peerEnds || s.peerGoAway && reason == GoAwayDraining {
+		return
+	}
+	s.peerGoAway = true
+	s.peerEnds = reason != GoAwayDraining
+	s.sayDrained()
+	why := s.events.PeerGoesAway(reason, text)
+	if reason == GoAwayNotServed {
+		s.unspoken = true
+		s.endCalls(s.moved, why)
 	}
 }

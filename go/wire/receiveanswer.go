@@ -102,6 +102,9 @@ func (s *Session) receiveData(h *Header, body []byte) *Error {
 		}
 		s.fault(st, err)
 	}
+	if h.Flags&FlagEnd != 0 && st.Open() && st.has(streamSingle) && !st.has(streamBegun) {
+		s.fault(st, errNoRequest)
+	}
 	if h.Flags&FlagEnd != 0 && st.Open() {
 		st.state |= streamRemoteEnd
 		if !st.has(streamReturned) {
@@ -137,7 +140,7 @@ func (s *Session) checkDataState(st *Stream, h *Header, assembling bool) *Error 
 // fault ends a call because of what its other side sent in DATA.
 func (s *Session) fault(st *Stream, err *Error) {
 	retryAfter := uint32(0)
-	if err == errPromised {
+	if s.forWantOfRoom(err) {
 		retryAfter = budgetRetry
 	}
 	if st.has(streamCaller) {

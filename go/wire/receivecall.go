@@ -45,16 +45,12 @@ func (s *Session) receiveCall(h *Header, body []byte) *Error {
 	if err != nil {
 		return s.refuseFault(h.Stream, err)
 	}
-	if refusal := s.refusesNow(b.Total); refusal != nil {
-		s.refuse(h.Stream, refusal)
-		return nil
-	}
-
+	refusal := s.refusesNow(b.Total)
 	in := &s.incoming
 	*in = Incoming{
 		Method: binding, Metadata: b.Metadata, Own: b.Own,
 		End: h.Flags&FlagEnd != 0, OneWay: h.Flags&FlagOneWay != 0,
-		Codec: codec, Compression: h.Compression, Cost: uint32(len(b.Payload) + frameCost),
+		Codec: codec, Compression: h.Compression, Cost: uint32(len(b.Payload) + frameCost), Refused: refusal != nil,
 	}
 	if binding == nil {
 		in.Method = &Binding{Name: string(b.Name)}
@@ -65,18 +61,31 @@ func (s *Session) receiveCall(h *Header, body []byte) *Error {
 	if h.Word != 0 && h.Word != maxRemaining {
 		in.Deadline = s.now + int64(h.Word)*1000
 	}
-	st, refusal := s.events.Accept(in)
+	st, fault := s.events.Accept(in)
+	if fault != nil {
+		refusal = fault
+	}
 	if refusal != nil {
 		s.refuse(h.Stream, refusal)
 		return nil
 	}
 	s.track(st, entry, h, in)
-	if h.Flags&FlagMsg != 0 && !in.End {
+	switch {
+	case h.Flags&FlagMsg == 0:
+		if in.End && st.has(streamSingle) {
+			s.fault(st, errNoRequest)
+		}
+	case !in.End:
+		st.state |= streamBegun
 		st.recvWindow -= int64(in.Cost)
 		f := st.needFlow()
 		if h.Flags&FlagMore != 0 {
 			s.begin(st, h, b.Total)
-			s.assemble(st, b.Payload, true)
+			if err := s.assemble(st, b.Payload, true); err != nil {
+				s.fault(st, err)
+			}
+		} else if st.has(streamSingle) {
+			s.credit(st, in.Cost)
 		} else {
 			f.unconsumed, f.due = 1, in.Cost
 		}
@@ -88,7 +97,7 @@ func (s *Session) track(st *Stream, entry *serving, h *Header, in *Incoming) {
 	entry.stream = st
 	s.openServed++
 	st.id = h.Stream
-	st.state = streamOpen | st.state&streamHeld
+	st.state = streamOpen | st.state&(streamHeld|streamSingle)
 	if in.End {
 		st.state |= streamRemoteEnd
 	}
@@ -105,7 +114,7 @@ func (s *Session) track(st *Stream, entry *serving, h *Header, in *Incoming) {
 	}
 }
 
-// refusesNow is the refusal of a CALL in itself faultless, nil if it may be
+// refusesNow is the refusal of a CALL that is not at fault, nil if it may be
 // accepted.
 func (s *Session) refusesNow(total uint32) *Refusal {
 	if s.peerDrained || s.sentGoAway {
@@ -115,6 +124,9 @@ func (s *Session) refusesNow(total uint32) *Refusal {
 	}
 	if s.promised+s.held+uint64(total) > maxPromised {
 		return &Refusal{Code: ResourceExhausted, Message: promisedText, RetryAfter: budgetRetry}
+	}
+	if total > 0 && !s.affords(min(int(total), 2*MinPiece)) {
+		return &Refusal{Code: ResourceExhausted, Message: s.options.Budget.full.Text, RetryAfter: budgetRetry}
 	}
 	return nil
 }

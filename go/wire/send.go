@@ -12,6 +12,11 @@ func (s *Session) Send(st *Stream, payload []byte, compression uint8, end bool) 
 	if st.has(streamLocalEnd|streamReturned|streamOneWay) || !st.Open() || st.flow != nil && st.flow.hasPending {
 		return true
 	}
+	if !st.has(streamCaller) && !s.affords(len(payload)) {
+		s.stop(st, ResourceExhausted, s.options.Budget.full.Text, budgetRetry)
+		s.events.Stopped(st, ResourceExhausted)
+		return true
+	}
 	return s.send(st, payload, compression, end)
 }
 
@@ -23,6 +28,10 @@ func (s *Session) send(st *Stream, payload []byte, compression uint8, end bool) 
 	}
 	f := st.needFlow()
 	f.pending, f.hasPending, f.compression, f.begun, f.end = payload, true, compression, false, end
+	if !st.has(streamCaller) { // a caller's are its own affair
+		f.queued = len(payload)
+		s.queued += f.queued
+	}
 	s.enter(st)
 	return false
 }
@@ -153,12 +162,16 @@ func (s *Session) piece(st *Stream) (sent, finished bool) {
 	s.appended += uint64(HeaderSize) + uint64(h.Length)
 	f.begun = true
 	f.pending = f.pending[len(payload):]
+	if f.queued > 0 {
+		f.queued -= len(payload)
+		s.queued -= len(payload)
+	}
 	return true, finished
 }
 
 func (s *Session) finished(st *Stream) {
 	result := st.flow.result
-	st.dropOutgoing()
+	s.dropOutgoing(st)
 	s.events.Sent(st)
 	if result != nil {
 		s.end(st, result)
@@ -206,6 +219,10 @@ func (s *Session) end(st *Stream, e *Ending) (queued bool) {
 		s.result(st, e)
 		return false
 	}
+	if !s.affords(len(e.Payload)) {
+		s.result(st, s.lacksRoom())
+		return false
+	}
 	room := MinPiece
 	if len(e.Metadata) > 0 || e.Own != nil {
 		room -= blockSize(e.Metadata, e.Own)
@@ -245,8 +262,10 @@ func (s *Session) result(st *Stream, e *Ending) {
 	case e.Delivery == Refused && !st.has(streamSpoken):
 		h.Flags |= FlagRefused
 		h.Word = e.RetryAfter
+		s.unserved(st, true, e)
 	case e.Delivery == Refused || e.Delivery == DeliveryUnknown:
 		h.Flags |= FlagCut
+		s.unserved(st, false, e)
 	}
 	start := len(s.out)
 	s.frame(h)
@@ -273,6 +292,14 @@ func (s *Session) result(st *Stream, e *Ending) {
 	s.detach(st)
 }
 
+// unserved reports a call that its handler does not answer.
+func (s *Session) unserved(st *Stream, refused bool, e *Ending) {
+	if st.Owner == nil {
+		st = nil
+	}
+	s.events.Unserved(st, refused, e.Code, e.Message)
+}
+
 // stop ends a served call without its handler: as a refusal while that was not
 // started.
 func (s *Session) stop(st *Stream, code Code, message string, retryAfter uint32) {
@@ -280,7 +307,7 @@ func (s *Session) stop(st *Stream, code Code, message string, retryAfter uint32)
 	if st.has(streamHeld) {
 		e.Delivery, e.RetryAfter = Refused, retryAfter
 	}
-	st.dropOutgoing()
+	s.dropOutgoing(st)
 	s.result(st, &e)
 }
 
@@ -334,13 +361,24 @@ func (s *Session) vacate(slot uint32) {
 	s.openCalls--
 }
 
+// dropOutgoing forgets the message that waits to be sent.
+func (s *Session) dropOutgoing(st *Stream) {
+	f := st.flow
+	if f == nil {
+		return
+	}
+	s.queued -= f.queued
+	f.starvedSince, f.queued = 0, 0
+	f.pending, f.hasPending, f.begun, f.end, f.result = nil, false, false, false, nil
+}
+
 // close forgets what the session holds for a stream.
 func (s *Session) close(st *Stream) {
 	st.state &^= streamOpen
 	if st.flow == nil {
 		return
 	}
-	st.dropOutgoing()
+	s.dropOutgoing(st)
 	s.endMessage(st)
 	s.letGo(st.flow, st.flow.held)
 	s.grown -= st.flow.grown
@@ -348,5 +386,8 @@ func (s *Session) close(st *Stream) {
 	if st.has(streamInRing) {
 		st.state &^= streamInRing
 		s.ring = slices.DeleteFunc(s.ring, func(other *Stream) bool { return other == st })
+	}
+	if s.drawn > 0 {
+		s.giveBack()
 	}
 }

@@ -30,6 +30,8 @@ type Options struct {
 	// MaxWindow is what the window of a stream that moves fast may grow to; 0:
 	// windows stay as they begin.
 	MaxWindow uint32
+	// Budget, if set, is shared with other sessions.
+	Budget *Budget
 	// Grab, if set, gives an empty buffer for outgoing bytes whenever the last
 	// was taken.
 	Grab func() []byte
@@ -75,7 +77,7 @@ type Session struct {
 
 	greeted  bool // this side's preface was appended
 	ready    bool // the peer's has arrived
-	unspoken bool // the acceptor does not speak the version it was offered
+	unspoken bool // the acceptor does not speak the version it was offered, or serves nothing: calls are refused
 
 	calls     []calling // by slot-1: calls that this side opened
 	taken     slotSet
@@ -94,11 +96,18 @@ type Session struct {
 	held     uint64 // bytes of messages handed up and not consumed yet
 	grown    uint32 // by which windows exceed the initial one, together
 
+	// What the budget is drawn on for, held apart (budget.go).
+	assembled int   // memory of messages in progress
+	queued    int   // answers that wait for their turn or for credit
+	inFlight  int   // bytes that were taken and may not be written yet
+	drawn     int64 // bytes of the budget
+
 	handshakeBy  int64 // when the peer's preface is overdue
 	wakeAt       int64 // when Tick has something to do, keepalive apart; 0: never
 	lastReceived int64
 	lastPing     int64 // when the last PING was appended; 0: never
 	pingSent     int64 // when the PING was that nothing has answered yet; 0: there is none
+	graceBy      int64 // before then nobody's silence is judged
 
 	sentGoAway, sentDrained bool
 	goAwayAt                int64
@@ -182,7 +191,8 @@ func (s *Session) TakeSpliced() (taken []byte, splices []Splice) {
 		s.fill()
 	}
 	taken, splices = s.out, s.splices
-	s.moved += uint64(s.Unsent())
+	s.inFlight = s.Unsent()
+	s.moved += uint64(s.inFlight)
 	s.out, s.splices, s.spliced = nil, nil, 0
 	s.owed = 0
 	return taken, splices

@@ -275,3 +275,66 @@ func TestOversizedAnswersNameTheLimit(t *testing.T) {
 		t.Errorf("ended as %+v", e)
 	}
 }
+
+// A process that stood still must not take its own absence for its peer's.
+func TestSilenceIsNotJudgedRightAfterADelay(t *testing.T) {
+	t.Run("keepalive", func(t *testing.T) {
+		s := keptAlive(t, 5000)
+		s.tick(21 * second)
+		s.only(Ping)
+		s.Delayed(3600 * second) // the answer lies unread
+		if next := s.tick(3600 * second); next != 3601*second {
+			t.Fatalf("gives up at %d", next)
+		}
+		s.now = 3600*second + 1
+		s.must(framed(Header{Type: Ping, Flags: FlagAck}))
+		s.tick(3601 * second)
+		s.silent()
+	})
+	t.Run("keepalive, the peer gone", func(t *testing.T) {
+		s := keptAlive(t, 5000)
+		s.tick(21 * second)
+		s.Delayed(3600 * second)
+		s.tick(3600 * second)
+		if _, err := s.Tick(3601 * second); err == nil || err.Class != ErrSilence {
+			t.Fatalf("%v, want %s", err, ErrSilence)
+		}
+	})
+	t.Run("preface", func(t *testing.T) {
+		s := newSide(t, Options{})
+		s.Delayed(60 * second)
+		if next := s.tick(60 * second); next != 61*second {
+			t.Fatalf("gives up at %d", next)
+		}
+		if _, err := s.Tick(61 * second); err == nil || err.Class != ErrSilence {
+			t.Fatalf("%v, want %s", err, ErrSilence)
+		}
+	})
+	t.Run("standstill", func(t *testing.T) {
+		s := rawSide(t, true)
+		s.must(rawCall(1, 1, 0), rawPiece(1, 1, 3*MinPiece))
+		s.tick(10 * second)
+		s.Delayed(3600 * second)
+		s.tick(3600 * second)
+		s.silent()
+		s.now = 3600*second + 1
+		s.must(rawPiece(1, 1, 0))
+		s.tick(3602 * second)
+		if s.OpenServed() != 1 {
+			t.Fatal("the stream was ended")
+		}
+	})
+	t.Run("RESULT after CANCEL", func(t *testing.T) {
+		s := rawSide(t, false)
+		s.Cancel(s.open(Outgoing{}), CancelGivenUp)
+		s.Delayed(3600 * second)
+		s.tick(3600 * second)
+		if !s.AcceptsCalls() {
+			t.Fatal("the connection is given up")
+		}
+		s.tick(3601 * second)
+		if s.AcceptsCalls() {
+			t.Fatal("the connection is not given up")
+		}
+	})
+}

@@ -20,6 +20,8 @@ const (
 	streamHeld                              // callee: the handler was not started
 	streamOneWay                            // the CALL had ONEWAY
 	streamSpoken                            // DATA was appended
+	streamSingle                            // the other side is to send exactly one message
+	streamBegun                             // the other side has sent a message, or a piece of one
 )
 
 // Stream is one call as its session sees it. The floor above embeds it in its
@@ -46,6 +48,7 @@ type flow struct {
 	codec      uint8  // the codec of its pieces, by the sender's numbers
 	total, got uint32 // its length, and how much of it has arrived
 	message    []byte // what has arrived, unless nobody wants it
+	room       int    // memory that message takes up
 	withheld   uint32 // cost of its pieces while earlier messages are unconsumed
 	unconsumed int    // whole messages handed up and not consumed yet
 	due        uint32 // their cost
@@ -55,12 +58,14 @@ type flow struct {
 	owingSince int64  // since when the peer is seen to owe a piece; 0: it is not
 
 	held       uint64 // bytes of messages handed up and not consumed yet
+	taken      uint64 // bytes of those consumed since CREDIT was last given
 	grown      uint32 // by which the window exceeds the initial one
 	creditedAt int64  // when CREDIT was last given
 
 	// Sending: at most one message waits.
 	pending      []byte
 	hasPending   bool
+	queued       int // bytes of pending that count as a queued answer
 	compression  uint8
 	begun        bool // its first piece was appended
 	end          bool // END follows it
@@ -79,6 +84,12 @@ func (st *Stream) Deadline() int64 { return st.deadline }
 // refusal, which proves that it never ran.
 func (st *Stream) Hold() { st.state |= streamHeld }
 
+// ExpectOne says that exactly one message is to come from the other side: a
+// second ends the call with its first frame, and so, at the callee, does END
+// without one (section 7.4). It is for Events.Accept, and for a caller's stream
+// before Session.Open, which keeps it.
+func (st *Stream) ExpectOne() { st.state |= streamSingle }
+
 func (st *Stream) has(f streamState) bool { return st.state&f != 0 }
 
 func (st *Stream) needFlow() *flow {
@@ -90,11 +101,3 @@ func (st *Stream) needFlow() *flow {
 
 // assembling reports whether a cut message is in progress.
 func (st *Stream) assembling() bool { return st.flow != nil && st.flow.assembling }
-
-// dropOutgoing forgets the message that waits to be sent.
-func (st *Stream) dropOutgoing() {
-	if f := st.flow; f != nil {
-		f.starvedSince = 0
-		f.pending, f.hasPending, f.begun, f.end, f.result = nil, false, false, false, nil
-	}
-}

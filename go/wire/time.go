@@ -22,7 +22,7 @@ const (
 // too long. It returns when it wants to be called next, 0 for never.
 func (s *Session) Tick(now int64) (next int64, err *Error) {
 	s.now = now
-	if !s.ready && now >= s.handshakeBy {
+	if !s.ready && now >= max(s.handshakeBy, s.graceBy) {
 		return 0, violation(ErrSilence, "the preface did not arrive within %d ms", int64(handshakePatience/1e6))
 	}
 	if s.wakeAt != 0 && now >= s.wakeAt {
@@ -39,7 +39,7 @@ func (s *Session) Tick(now int64) (next int64, err *Error) {
 			s.control(Header{Type: Ping, Word: uint32(now >> 10)})
 		}
 		if s.pingSent != 0 {
-			if due = s.pingSent + s.options.KeepaliveTimeout; now >= due {
+			if due = max(s.pingSent+s.options.KeepaliveTimeout, s.graceBy); now >= due {
 				return 0, violation(ErrSilence, "the peer has been silent for %d ms", (now-s.lastReceived)/1e6)
 			}
 		}
@@ -48,6 +48,22 @@ func (s *Session) Tick(now int64) (next int64, err *Error) {
 		}
 	}
 	return next, nil
+}
+
+// delayGrace is how long silence is not judged after this side itself was away,
+// in nanoseconds.
+const delayGrace = 1e9
+
+// Delayed says that this side did not run when it should have, as a process that
+// was stopped: what the peer has sent meanwhile may lie unread, and what was to
+// be sent may not have left. The peer's silence is judged a second later, or
+// after the keepalive's answer time if that is shorter.
+func (s *Session) Delayed(now int64) {
+	grace := int64(delayGrace)
+	if s.options.KeepaliveTimeout > 0 {
+		grace = min(grace, s.options.KeepaliveTimeout)
+	}
+	s.graceBy = now + grace
 }
 
 // NextDeadline is when Tick has something to do, keepalive apart, or earlier;
@@ -65,7 +81,7 @@ func (s *Session) wakeBy(at int64) {
 func (s *Session) look() {
 	s.wakeAt = 0
 	if !s.ready {
-		s.wakeBy(s.handshakeBy)
+		s.wakeBy(max(s.handshakeBy, s.graceBy))
 	}
 	for i := range s.served {
 		st := s.served[i].stream
@@ -89,10 +105,10 @@ func (s *Session) look() {
 			if s.standsStill(entry.stream) {
 				s.giveUp(entry.stream, 0, ResourceExhausted, standstillText)
 			}
-		case entry.resultBy <= s.now:
+		case max(entry.resultBy, s.graceBy) <= s.now:
 			s.overdue = true
 		default:
-			s.wakeBy(entry.resultBy)
+			s.wakeBy(max(entry.resultBy, s.graceBy))
 		}
 	}
 }
@@ -120,7 +136,10 @@ func (s *Session) standsStill(st *Stream) bool {
 		f.owingSince = s.now
 	}
 	if starved && s.now-f.starvedSince >= standstill || owing && s.now-f.owingSince >= standstill {
-		return true
+		if s.now >= s.graceBy {
+			return true
+		}
+		s.wakeBy(s.graceBy)
 	}
 	if f.assembling || starved {
 		s.wakeBy(s.now + watchInterval)

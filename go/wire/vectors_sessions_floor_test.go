@@ -27,11 +27,10 @@ type played struct {
 	meta    Metadata
 	pending []happened // callee: what the handler is told once it has started
 	first   []byte     // callee: the one message of a method that takes one
-	taken   int        // callee: messages of such a method
 	costs   []uint32   // of messages not consumed
 
 	started, returned, stopped, ended bool
-	halfClosed, tooMany, none         bool
+	halfClosed                        bool
 	answers                           int
 	deadline                          int64 // caller's
 	arrived                           int64
@@ -63,10 +62,16 @@ func (p *player) Accept(in *Incoming) (*Stream, *Refusal) {
 	if _, named := p.options.Local.Codecs[in.Codec]; in.Codec > 4 && !named {
 		return nil, &Refusal{Code: Unimplemented, Message: "no such codec"}
 	}
+	if in.Refused {
+		return nil, nil
+	}
 	c := &played{kind: kind, method: in.Method.Name, meta: in.Metadata, oneWay: in.OneWay, halfClosed: in.End, arrived: p.now}
 	c.Owner = c
 	c.deadline = in.Deadline
 	c.Hold()
+	if c.takesOne() {
+		c.ExpectOne()
+	}
 	p.accepted = append(p.accepted, c)
 	if in.HasMessage {
 		p.request(c, bytes.Clone(in.Payload), in.Compression, in.Cost)
@@ -80,9 +85,7 @@ func (p *player) Accept(in *Incoming) (*Stream, *Refusal) {
 // request is a message for a handler.
 func (p *player) request(c *played, payload []byte, compression uint8, cost uint32) {
 	if c.takesOne() {
-		c.taken++
 		c.first = payload
-		c.tooMany = c.taken > 1
 		return
 	}
 	c.costs = append(c.costs, cost)
@@ -91,11 +94,9 @@ func (p *player) request(c *played, payload []byte, compression uint8, cost uint
 
 func (p *player) requestsEnded(c *played) {
 	c.halfClosed = true
-	if c.takesOne() {
-		c.none = c.taken == 0
-		return
+	if !c.takesOne() {
+		p.tellHandler(c, happened{wantedEvent: wantedEvent{Event: "half_closed"}})
 	}
-	p.tellHandler(c, happened{wantedEvent: wantedEvent{Event: "half_closed"}})
 }
 
 func (p *player) tellHandler(c *played, h happened) {
@@ -120,8 +121,7 @@ func (p *player) Message(st *Stream, payload []byte, compression uint8, cost uin
 
 func (p *player) answer(c *played, payload []byte, compression uint8) {
 	if c.answers++; c.answers > 1 && c.expectsOne() {
-		c.tooMany = true
-		return
+		return // in RESULT: Ended sees to it
 	}
 	p.tell(happened{wantedEvent: wantedEvent{Event: "message", Call: c.label, Compression: compression}, payload: payload})
 }
@@ -163,21 +163,15 @@ func (p *player) Sent(st *Stream) { p.sentOn = append(p.sentOn, p.of(st)) }
 
 func (p *player) PeerReady(*Preface) {}
 
-func (p *player) PeerGoesAway(reason uint32, text string) {
+func (*player) Unserved(*Stream, bool, Code, string) {}
+
+func (p *player) PeerGoesAway(reason uint32, text string) string {
 	p.tell(happened{wantedEvent: wantedEvent{Event: "goes_away", Reason: reason}, text: text})
+	return text
 }
 
-// dispatch does what the floors above do once the input was read: it gives up
-// calls with an answer too many, refuses what was not asked properly, and
-// starts handlers.
+// dispatch starts handlers, as the floors above do once the input was read.
 func (p *player) dispatch() {
-	for _, c := range p.calls {
-		if c.tooMany && c.has(streamCaller) && c.Open() && !c.ended {
-			c.ended = true
-			p.session.Cancel(&c.Stream, CancelUnusable)
-			p.tell(happened{wantedEvent: wantedEvent{Event: "end", Call: c.label, Status: Unimplemented, Delivery: "unknown"}})
-		}
-	}
 	waiting := p.accepted
 	p.accepted = nil
 	for _, c := range waiting {
@@ -185,8 +179,6 @@ func (p *player) dispatch() {
 		p.calls[c.label] = c
 		switch {
 		case !c.Open():
-		case c.tooMany || c.none:
-			p.session.Refuse(&c.Stream, &Refusal{Code: Unimplemented, Message: "not exactly one message"})
 		case c.takesOne() && !c.halfClosed:
 			p.accepted = append(p.accepted, c)
 		case p.running >= p.script.bound():

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -171,7 +172,7 @@ func (p *player) do(step *scriptStep) {
 	case "grace_over":
 		p.session.CutAll("the grace period is over")
 	case "call":
-		p.doCall(step)
+		p.doCalls(step)
 	case "cancel":
 		p.giveUp(c, CancelGivenUp, Canceled)
 	case "half_close":
@@ -287,9 +288,38 @@ func (p *player) giveUp(c *played, reason uint32, code Code) {
 	p.tell(happened{wantedEvent: wantedEvent{Event: "end", Call: c.label, Status: code, Delivery: "unknown"}})
 }
 
+// doCalls opens one call, or so many, each when the one before was answered.
+func (p *player) doCalls(step *scriptStep) {
+	answers := unhex(step.Answers.Hex)
+	one := *step
+	for n := range max(step.Times, 1) {
+		one.As = generations(step.As, n)
+		p.doCall(&one)
+		if len(answers) > 0 {
+			p.settle()
+			size := len(answers) / step.Times
+			p.arrive(answers[n*size : (n+1)*size])
+			p.settle()
+		}
+	}
+}
+
+// generations is the label of the call that is n generations later on its slot.
+func generations(label string, n int) string {
+	var side byte
+	var slot, generation int
+	if _, err := fmt.Sscanf(label, "%c%d.%d", &side, &slot, &generation); err != nil {
+		return label // one that never gets a slot
+	}
+	return fmt.Sprintf("%c%d.%d", side, slot, (generation+n-1)%maxGeneration+1)
+}
+
 func (p *player) doCall(step *scriptStep) {
 	c := &played{label: step.As, kind: p.script.Methods[step.Method], method: step.Method}
 	c.Owner = c
+	if c.expectsOne() {
+		c.ExpectOne()
+	}
 	limits := p.session.Remote()
 	out := Outgoing{
 		Method: Method{Name: step.Method, Index: p.index(step)}, Codec: 1, Metadata: pairsOf(step.Metadata),
@@ -348,15 +378,21 @@ func (p *player) checkEvents(want []wantedEvent) {
 	p.events = nil
 	for i := range want {
 		w := &want[i]
-		list := got[w.Call]
-		if len(list) == 0 {
-			p.t.Errorf("did not happen: %s %s", w.Event, w.Call)
-			continue
+		for n := range max(w.Times, 1) {
+			label := w.Call
+			if w.Times > 0 {
+				label = generations(w.Call, n)
+			}
+			list := got[label]
+			if len(list) == 0 {
+				p.t.Errorf("did not happen: %s %s", w.Event, label)
+				continue
+			}
+			if fault := list[0].differs(w); fault != "" {
+				p.t.Errorf("%s %s: %s: happened %+v", w.Event, label, fault, list[0])
+			}
+			got[label] = list[1:]
 		}
-		if fault := list[0].differs(w); fault != "" {
-			p.t.Errorf("%s %s: %s: happened %+v", w.Event, w.Call, fault, list[0])
-		}
-		got[w.Call] = list[1:]
 	}
 	for _, list := range got {
 		for _, h := range list {

@@ -197,10 +197,7 @@ func (r *sentReader) check(step *scriptStep) {
 		for n := range max(w.Times, 1) {
 			one := w
 			if w.Stream != "" {
-				var side byte
-				var slot, generation int
-				_, _ = fmt.Sscanf(w.Stream, "%c%d.%d", &side, &slot, &generation)
-				one.Stream = fmt.Sprintf("%c%d.%d", side, slot, generation+n)
+				one.Stream = generations(w.Stream, n)
 			}
 			want[one.Stream] = append(want[one.Stream], one)
 		}

@@ -78,22 +78,26 @@ type scriptStep struct {
 		Hex  string      `json:"hex"`
 		Fill *vectorFill `json:"fill"`
 	} `json:"input"`
-	Apart       int            `json:"apart"`
-	Passed      uint64         `json:"passed"`
-	As          string         `json:"as"`
-	Call        string         `json:"call"`
-	Method      string         `json:"method"`
-	End         bool           `json:"end"`
-	Codec       *uint8         `json:"codec"`
-	Compression uint8          `json:"compression"`
-	Metadata    []scriptPair   `json:"metadata"`
-	DeadlineUS  *int64         `json:"deadline_us"`
-	Inline      bool           `json:"inline"`
-	Count       int            `json:"count"`
-	Status      Code           `json:"status"`
-	Text        string         `json:"text"`
-	Details     []scriptDetail `json:"details"`
-	MS          int64          `json:"ms"`
+	Apart       int          `json:"apart"`
+	Passed      uint64       `json:"passed"`
+	As          string       `json:"as"`
+	Call        string       `json:"call"`
+	Method      string       `json:"method"`
+	End         bool         `json:"end"`
+	Codec       *uint8       `json:"codec"`
+	Compression uint8        `json:"compression"`
+	Metadata    []scriptPair `json:"metadata"`
+	DeadlineUS  *int64       `json:"deadline_us"`
+	Inline      bool         `json:"inline"`
+	Times       int          `json:"times"`
+	Answers     struct {
+		Hex string `json:"hex"`
+	} `json:"answers"`
+	Count   int            `json:"count"`
+	Status  Code           `json:"status"`
+	Text    string         `json:"text"`
+	Details []scriptDetail `json:"details"`
+	MS      int64          `json:"ms"`
 
 	Frames  []wantedFrame  `json:"frames"`
 	Credit  []wantedCredit `json:"credit"`
@@ -121,6 +125,7 @@ type wantedEvent struct {
 	Stripped    bool           `json:"stripped"`
 	Reason      uint32         `json:"reason"`
 	Class       Class          `json:"class"`
+	Times       int            `json:"times"`
 }
 
 func loadScripts(t *testing.T) []script {

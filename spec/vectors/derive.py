@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from derivation import frames_bad, frames_good, metadata, preface, replay, schema, sessions, status
+from derivation import codefirst, frames_bad, frames_good, metadata, preface, replay, schema, sessions, status
 
 HERE = Path(__file__).parent
 
@@ -108,17 +108,30 @@ def scripts(check: bool) -> tuple[int, list[str]]:
     return total, found
 
 
+def values(check: bool) -> tuple[int, list[str]]:
+    """The same for values of code-first services, read by the reader in derivation/codefirst_read.py."""
+    content = codefirst.content()
+    wrong = schema.faults(content, rules_of("code-first.schema.json")) + codefirst.faults(content)
+    found = [f"code-first.json: {fault}" for fault in wrong]
+    found += settle(HERE / "code-first.json", codefirst.rendered(content), check)
+    total = sum(len(entries) for entries in content.values() if isinstance(entries, list))
+    print(f"code-first.json: {total} entries")
+    return total, found
+
+
 def main(arguments: list[str]) -> int:
     check = arguments == ["--check"]
     if arguments and not check:
         print("usage: derive.py [--check]", file=sys.stderr)
         return 2
     entries, found = vectors(check)
+    mapped, more = values(check)
+    found += more
     told, more = scripts(check)
     found += more
     for fault in found:
         print(fault, file=sys.stderr)
-    print(f"{entries} entries, {told} scripts, {len(found)} faults")
+    print(f"{entries + mapped} entries, {told} scripts, {len(found)} faults")
     return 1 if found else 0
 
 

@@ -48,9 +48,6 @@ type call struct {
 	record
 
 	first    *arrival // callee: the one request of a method that takes one
-	requests int      // callee: of such a method
-	tooMany  bool
-	none     bool
 	told     []string // callee: what happens before the handler starts
 	inbox    []arrival
 	answers  int

@@ -24,6 +24,9 @@ func (s *side) Accept(in *wire.Incoming) (*wire.Stream, *wire.Refusal) {
 	if !s.serves(in.Codec) {
 		return nil, &wire.Refusal{Code: wire.Unimplemented, Message: "no such codec"}
 	}
+	if in.Refused {
+		return nil, nil
+	}
 	c := &call{arrived: s.now}
 	c.record = record{
 		Method: in.Method.Name, Kind: kind, Codec: s.codecName(in.Codec), OneWay: in.OneWay,
@@ -31,6 +34,9 @@ func (s *side) Accept(in *wire.Incoming) (*wire.Stream, *wire.Refusal) {
 	}
 	c.Owner = c
 	c.Hold()
+	if c.takesOne() {
+		c.ExpectOne()
+	}
 	s.waiting = append(s.waiting, c)
 	if in.HasMessage {
 		s.request(c, arrival{noted(in.Payload, in.Compression), in.Cost, !in.End})
@@ -44,8 +50,6 @@ func (s *side) Accept(in *wire.Incoming) (*wire.Stream, *wire.Refusal) {
 // request is a message for a handler.
 func (s *side) request(c *call, m arrival) {
 	if c.takesOne() {
-		c.requests++
-		c.tooMany = c.requests > 1
 		c.first = &m
 		return
 	}
@@ -55,11 +59,9 @@ func (s *side) request(c *call, m arrival) {
 
 func (s *side) requestsEnded(c *call) {
 	c.Ended = true
-	if c.takesOne() {
-		c.none = c.requests == 0
-		return
+	if !c.takesOne() {
+		s.tell(c, "half_closed")
 	}
-	s.tell(c, "half_closed")
 }
 
 // Message implements wire.Events.
@@ -76,8 +78,7 @@ func (s *side) Message(st *wire.Stream, payload []byte, compression uint8, cost 
 
 func (s *side) answered(c *call, m arrival) {
 	if c.answers++; c.answers > 1 && answersOne(c.Kind) {
-		c.tooMany = true
-		return
+		return // in RESULT: Ended sees to it
 	}
 	s.tell(c, "message %d %d %d", m.Size, m.Sum, m.Compression)
 }
@@ -140,38 +141,28 @@ func (s *side) PeerReady(*wire.Preface) {
 	s.event("", "ready")
 }
 
+func (s *side) Unserved(*wire.Stream, bool, wire.Code, string) {}
+
 // PeerGoesAway implements wire.Events.
-func (s *side) PeerGoesAway(reason uint32, text string) {
+func (s *side) PeerGoesAway(reason uint32, text string) string {
 	s.away = append(s.away, fmt.Sprint(reason))
 	s.event("", fmt.Sprintf("goes away %d %s", reason, text))
+	return text
 }
 
-// judge ends calls with more messages than their kind has, or none.
-func (s *side) judge() {
-	for _, c := range s.calls {
-		if c.Own && c.tooMany && c.Ends == 0 && c.Stream.Open() {
-			s.giveUp(c, wire.CancelUnusable, wire.Unimplemented)
-		}
-	}
+// know lists the calls that were accepted, under the names that they have now.
+func (s *side) know() {
 	for _, c := range s.waiting {
 		if c.Word == 0 {
 			c.Word = c.Stream.ID()
 			s.calls = append(s.calls, c)
-		}
-		if c.first != nil && c.first.credit {
-			// A second message would be judged when it is whole: it must not lack credit until then.
-			s.session.Consumed(&c.Stream, c.first.cost)
-			c.first.credit = false
-		}
-		if c.Stream.Open() && (c.tooMany || c.none) {
-			s.session.Refuse(&c.Stream, &wire.Refusal{Code: wire.Unimplemented, Message: "not exactly one message"})
 		}
 	}
 }
 
 // dispatch starts the handlers of what was read.
 func (s *side) dispatch() {
-	s.judge()
+	s.know()
 	waiting := s.waiting
 	s.waiting = nil
 	for _, c := range waiting {

@@ -69,6 +69,9 @@ func (s *side) begin(o *wire.Outgoing, method, kind string, remaining int64, inl
 		Metadata: described(o.Metadata, o.Own), Ended: o.End,
 	}}
 	c.Owner = c
+	if answersOne(kind) {
+		c.ExpectOne()
+	}
 	if o.HasMessage {
 		c.Sent = append(c.Sent, noted(o.Payload, o.Compression))
 	}

@@ -120,7 +120,7 @@ func (s *side) takeIn(b []byte) {
 			s.fail(err)
 			return
 		}
-		s.judge()
+		s.know()
 		if n == 0 {
 			break
 		}

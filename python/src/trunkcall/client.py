@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import ssl
 from asyncio import get_running_loop
@@ -17,7 +18,7 @@ from .interceptor import Answer, Call, Interceptor, chain
 from .line import ClientEndpoint, Line, end_calls
 from .method import BidiMethod, ClientStreamMethod, Method, ServerStreamMethod, UnaryMethod
 from .options import CLIENT_KEEPALIVE, KEEPALIVE_TIMEOUT, WAITING_CALLS, Limits, codec_table, session_config
-from .status import Metadata, StatusError, failure
+from .status import Metadata, StatusError, failure, pairs
 from .transport import Connection, clock, parse_target, prepared
 from .unarycall import Attempt, Begun, invoke
 from .wire import Code, Delivery, LimitError, Load, OutgoingCall
@@ -55,7 +56,7 @@ class Client:
         `tls` is used as it is but for its ALPN, which is set; `server_hostname` is the name that the server's
         certificate must show, if not the target's. `waiting_calls` bounds how many calls wait for a free slot.
         After `keepalive` seconds without input the server is asked for a sign of life, 0: never; it is given up
-        `keepalive_timeout` seconds later. Raises ValueError."""
+        `keepalive_timeout` seconds later. Raises ValueError, TypeError."""
         self.target = target
         self.addresses = parse_target(target)
         self.codec = codec
@@ -98,17 +99,22 @@ class Client:
         await asyncio.gather(*(self._connect(line) for line in self.lines))
 
     async def _connect(self, line: Line) -> None:
-        connection = await line.open()
-        if connection is not None:
+        for _ in self.addresses:
+            connection = await line.open()
+            if connection is None:
+                break
             await asyncio.shield(cast(ClientEndpoint, connection.endpoint).greeted)
+            if line.connection is not None:
+                return
         if line.connection is None:
+            self._check_open()
             raise failure(Code.UNAVAILABLE, line.last or "the connection was lost", Delivery.NOT_SENT)
 
     async def close(self) -> None:
         """Ends the client: calls that run end CANCELLED, connections are closed. Returns when all are."""
         loop = self.loop
         self.closed = True
-        self._quick = None
+        self.lines_changed()
         self.tell_waiting(None)
         for task in list(self._tasks):
             task.cancel()
@@ -172,7 +178,7 @@ class Client:
         try:
             data = binding.encode_request(request)
         except Exception as error:
-            raise unencodable(self.codec, error) from error
+            raise unencodable(self.codec, error, method, request) from error
         session = connection.session
         deadline = 0
         if timeout is not None or current.get() is not None:
@@ -249,7 +255,7 @@ class Client:
             attempt.answer = call.answer
             return await invoke(attempt)
 
-        call = Call(method, list(metadata or ()), request, timeout, answer=answer or Answer())
+        call = Call(method, pairs(metadata), request, timeout, answer=answer or Answer())
         return await chain(self.interceptors, last)(call)
 
     def encode(self, method: Method[Any, Any], request: Any, codec: Codec | None) -> bytes:
@@ -258,7 +264,7 @@ class Client:
         try:
             return method.binding(codec).encode_request(request)
         except Exception as error:
-            raise unencodable(codec, error) from error
+            raise unencodable(codec, error, method, request) from error
 
     @overload
     def open(
@@ -297,7 +303,7 @@ class Client:
         request here. The stream must be received to its end, cancelled, or used as a context manager."""
         self._check_open()
         stream = ClientStream[Req, Resp](self, method, codec or self.codec)
-        call = Call(method, list(metadata or ()), request, timeout)
+        call = Call(method, pairs(metadata), request, timeout)
         stream.begin(self.interceptors, call, timeout, deadline_of(timeout), wait_for_ready)
         return stream
 
@@ -336,7 +342,9 @@ class Client:
                 continue
             if not wait_for_ready:
                 raise failure(Code.UNAVAILABLE, line.last or "the connection was lost", Delivery.NOT_SENT)
-            await asyncio.sleep(line.pause)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(line.pause):
+                    await self.line_change()
 
     async def slot(self, opener: Callable[[Connection], OutgoingCall | None]) -> OutgoingCall | None:
         """Waits in turn until `opener` finds a slot; None when the connections have changed. Raises StatusError when
@@ -348,14 +356,10 @@ class Client:
         self.waiting[future] = opener
         try:
             return await future
-        except asyncio.CancelledError:
-            if future.done() and not future.cancelled() and not future.exception():
-                opened = future.result()
-                if opened is not None:
-                    opened.cancel()
-            raise
         finally:
             self.waiting.pop(future, None)
+            if not future.cancelled():
+                future.exception()  # seen, should the task be cancelled in this turn
 
     def tell_waiting(self, connection: Connection | None) -> None:
         """Slots are free on a connection; None: the connections have changed."""
@@ -370,7 +374,7 @@ class Client:
                             return
                         connection.schedule()
                     future.set_result(opened)
-                except ValueError as error:
+                except Exception as error:
                     future.set_exception(error)
             del self.waiting[future]
 
@@ -383,14 +387,16 @@ class Client:
             self._change = None
 
     async def line_change(self) -> None:
-        """Waits until a line loses its connection or has a new one."""
+        """Waits until a line loses its connection or has a new one, or the client is closed."""
         if self._change is None:
             self._change = self.loop.create_future()
         await asyncio.shield(self._change)
 
 
-def unencodable(codec: Codec, error: Exception) -> StatusError:
+def unencodable(codec: Codec, error: Exception, method: Method[Any, Any], request: Any) -> StatusError:
     text = f"the request is not a valid {codec.name} message: {error}"
+    if not isinstance(request, method.request):
+        text = f"the request of {method.name} is a {method.request.__name__}, not a {type(request).__name__}"
     return failure(Code.INTERNAL, text, Delivery.NOT_SENT)
 
 

@@ -201,8 +201,11 @@ class ClientStream(Generic[Req, Resp]):
     def _last(self, timeout: float | None, deadline: int, wait_for_ready: bool) -> Next:
         async def last(call: Call) -> MessageStream:
             plain = self._make(call, deadline_of(call.timeout) if call.timeout != timeout else deadline)
-            await plain.open(wait_for_ready)
-            self._plain = plain
+            try:
+                await plain.open(wait_for_ready)
+            finally:
+                if plain.opened:
+                    self._plain = plain
             return plain
 
         return last
@@ -211,13 +214,17 @@ class ClientStream(Generic[Req, Resp]):
         try:
             self._inner = cast(MessageStream, await chain(interceptors, last)(call))
         except asyncio.CancelledError:
-            self._failure = failure(Code.CANCELLED, "cancelled by the caller", Delivery.NOT_SENT)
-            if self._plain is not None:
-                self._plain.cancel()
+            delivery = Delivery.NOT_SENT if self._plain is None else Delivery.UNKNOWN
+            self._failed(failure(Code.CANCELLED, "cancelled by the caller", delivery))
         except Exception as error:
-            self._failure = error
+            self._failed(error)
         finally:
             self._starting = None
+
+    def _failed(self, error: Exception) -> None:
+        self._failure = error
+        if self._plain is not None:
+            self._plain.cancel()
 
     async def _opened(self) -> MessageStream:
         if self._starting is not None:

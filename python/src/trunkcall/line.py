@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import random
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, cast
 
-from .transport import Connection, DialError, Endpoint, clock, dial
+from .transport import Address, Connection, DialError, Endpoint, clock, dial
 from .wire import Code, Metadata, OutgoingCall
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ class ClientEndpoint(Endpoint):
         self.began = clock()
         self.greeted: asyncio.Future[None] = line.client.loop.create_future()
         self.gone: asyncio.Future[None] = line.client.loop.create_future()
+        self.address: Address | None = None  # that was dialled
         self.leaving = False  # it drains or is replaced: no failure when it ends
 
     def connected(self) -> None:
@@ -77,7 +79,7 @@ class ClientEndpoint(Endpoint):
 
     def goes_away(self, reason: int, text: str) -> None:
         if reason:
-            self.line.failed(f"{self.connection.remote}: the peer ended the connection: {text}")
+            self.line.failed(f"cannot reach {self.connection.remote}: the peer ended the connection: {text}")
         self.leaving = True
         self.line.client.logger.info("server %s goes away: %s (reason %d)", self.connection.remote, text, reason)
         self.line.retire(self.connection)
@@ -98,14 +100,16 @@ class ClientEndpoint(Endpoint):
     def disconnected(self, why: str) -> None:
         line, client = self.line, self.line.client
         remote = self.connection.remote
-        if self.young and why == "closed":
-            why = "closed before a greeting: it may not be a Trunkcall server"
+        if self.young and not self.connection.why:
+            why = f"{why} before a greeting: it may not be a Trunkcall server"
         if client.closed or self.leaving:
             pass
         elif clock() - self.began >= STEADY:
             line.failures = 0
         else:
-            line.failed(f"{remote}: {why}")
+            line.failed(f"cannot reach {remote}: {why}" if self.young else f"the connection to {remote} ended: {why}")
+            if self.young and self.address is not None:
+                line.pass_over(self.address)
         client.logger.debug("disconnected from %s: %s", remote, why)
         del client.live[self]
         line.retire(self.connection)
@@ -123,6 +127,7 @@ class Line:
         self.failures = 0  # attempts in a row that failed
         self.last = ""  # why the last one did
         self._next_try = 0  # µs: not before then
+        self._first = 0  # which address the next attempt begins with
         self._attempt: asyncio.Task[None] | None = None
         self._reopening: asyncio.Task[None] | None = None
 
@@ -135,19 +140,38 @@ class Line:
             if clock() < self._next_try:
                 return None
             self._attempt = self.client.spawn(self._dial())
-        await asyncio.shield(self._attempt)
+        attempt = self._attempt
+        await asyncio.wait([attempt])
+        if not attempt.cancelled():  # as it is when the client is closed: no reason to cancel those who wait
+            attempt.result()
         return self.connection
 
     async def _dial(self) -> None:
         client = self.client
         try:
-            made = await dial(client.loop, client.addresses, self._make, client.tls, client.server_hostname)
+            made, address = await dial(client.loop, self._in_turn(), self._make, client.tls, client.server_hostname)
+            endpoint = cast(ClientEndpoint, made.endpoint)
+            endpoint.address = address
             if not made.lost and made.session.accepts_calls:
                 self._take(made)
+            elif endpoint.young or made.lost:
+                self.pass_over(address)
         except DialError as error:
-            self.failed(str(error))
+            self.failed(f"cannot reach {error}")
         finally:
             self._attempt = None
+
+    def _in_turn(self) -> Sequence[Address]:
+        addresses = self.client.addresses
+        return (*addresses[self._first :], *addresses[: self._first])
+
+    def pass_over(self, address: Address) -> None:
+        """Has the next attempt begin behind an address that ended a connection without a greeting, and at once unless
+        it was the last in the list."""
+        addresses = self.client.addresses
+        self._first = (addresses.index(address) + 1) % len(addresses)
+        if self._first:
+            self._next_try = 0
 
     def _take(self, made: Connection) -> None:
         self.connection = made
@@ -160,11 +184,11 @@ class Line:
 
     def failed(self, why: str) -> None:
         """Notes a failure and when the next attempt is due, at random within a time that doubles."""
-        self.last = f"cannot reach {why}"
+        self.last = why
         self.failures += 1
         bound = min(FIRST_PAUSE * 2 ** min(self.failures - 1, 10), LAST_PAUSE)
         self._next_try = clock() + int(random.uniform(0, bound) * 1e6)
-        self.client.logger.info("connect failed: %s", self.last)
+        self.client.logger.info("no connection: %s", self.last)
 
     @property
     def pause(self) -> float:

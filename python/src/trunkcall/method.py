@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
@@ -99,6 +100,20 @@ class Handler:
     method: Method[Any, Any]
     serve: Callable[..., Any]
     inline: bool = False
+
+    def __post_init__(self) -> None:
+        """Raises TypeError for what cannot be called with a request, or requests, and the call."""
+        name = self.method.name
+        if not callable(self.serve):
+            raise TypeError(f"the handler of {name} is a {type(self.serve).__name__}, not a function")
+        try:
+            inspect.signature(self.serve).bind(None, None)
+        except ValueError:
+            pass  # a function that does not say what it takes
+        except TypeError as error:
+            raise TypeError(f"the handler of {name} is called with a request and the call: {error}") from None
+        if self.method.kind.answers_one and inspect.isasyncgenfunction(self.serve):
+            raise TypeError(f"{name} is {self.method.kind.value}: its handler returns one answer, not yields")
 
 
 class UnaryMethod(Method[Req, Resp]):

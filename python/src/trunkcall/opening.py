@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 class Opening(CallEvents):
     """A call that is to be opened. `out` and `connection` are set once it is. Times are µs of the sessions' clock."""
 
+    opened = False  # whether this attempt was appended to a session
     out: OutgoingCall
     connection: Connection
 
@@ -35,15 +36,22 @@ class Opening(CallEvents):
         return connection is not None and self._try(connection) is not None
 
     async def open(self, wait_for_ready: bool) -> None:
-        """Opens the call. Raises StatusError: whatever goes wrong here was not sent."""
-        if not self.deadline:
-            await self._open(wait_for_ready)
-            return
-        left = (self.deadline - clock()) / 1e6
+        """Opens the call. Raises StatusError: whatever goes wrong here was not sent. The end of its time, or of its
+        task, may fall into the turn of the loop in which it was opened: then it was, and ends as open calls do."""
+        self.opened = False
+        left = (self.deadline - clock()) / 1e6 if self.deadline else None
         try:
             async with asyncio.timeout(left):
                 await self._open(wait_for_ready)
+        except asyncio.CancelledError:
+            if self.opened:
+                self.out.cancel()
+                self.out.discard()
+                self.connection.schedule()
+            raise
         except TimeoutError:
+            if self.opened:
+                return
             why = f": {line.last}" if (line := self.client.lines[0]).last and line.connection is None else ""
             text = f"the deadline passed before the call was sent{why}"
             raise failure(Code.DEADLINE_EXCEEDED, text, Delivery.NOT_SENT) from None
@@ -80,5 +88,5 @@ class Opening(CallEvents):
         connection.session.now = clock()
         opened = self.append(connection)
         if opened is not None:
-            self.out, self.connection = opened, connection
+            self.out, self.connection, self.opened = opened, connection, True
         return opened

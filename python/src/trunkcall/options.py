@@ -14,6 +14,7 @@ CLIENT_KEEPALIVE = 20.0  # seconds
 SERVER_KEEPALIVE = 60.0
 KEEPALIVE_TIMEOUT = 20.0
 DRAIN_GRACE = 30.0
+MAX_WINDOW = 4 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,7 @@ class Limits:
     metadata_bytes: int = 16_384  # of one side of a call; the default is the least
     metadata_entries: int = 128  # likewise
     window: int = INITIAL_WINDOW  # bytes of a stream that may be unconsumed; the default is the least
+    max_window: int = MAX_WINDOW  # what that grows to for a stream that moves fast; up to `window`: it does not
 
 
 def codec_table(codecs: Iterable[Codec]) -> dict[int, Codec]:
@@ -37,6 +39,12 @@ def codec_table(codecs: Iterable[Codec]) -> dict[int, Codec]:
     return table
 
 
+def _check(name: str, value: int, least: int, greatest: int) -> None:
+    """Raises ValueError for a limit that spec/limits.md 1 does not allow."""
+    if not least <= value <= greatest:
+        raise ValueError(f"{name} of {value:,}: {least:,} to {greatest:,}")
+
+
 def session_config(
     limits: Limits, codecs: dict[int, Codec], keepalive: float, keepalive_timeout: float, load: Load
 ) -> Config:
@@ -45,6 +53,10 @@ def session_config(
         raise ValueError("keepalive must not be negative, its timeout must be above 0")
     if not INITIAL_WINDOW <= limits.window <= 0x7FFFFFFF:
         raise ValueError(f"a window of {limits.window}, not {INITIAL_WINDOW} to 2^31 - 1")
+    _check("message_bytes", limits.message_bytes, 1, 0xFFFFFFFF)
+    _check("calls", limits.calls, 0, 0xFFFFF)
+    _check("metadata_bytes", limits.metadata_bytes, 16_384, 32_700)  # less than half of a frame body
+    _check("metadata_entries", limits.metadata_entries, 128, 0xFFFFFFFF)
     settings = Settings(
         max_message=limits.message_bytes,
         max_calls=limits.calls,
@@ -56,6 +68,7 @@ def session_config(
     return Config(
         settings=settings,
         window=limits.window,
+        max_window=limits.max_window,
         codecs=frozenset(number for number in codecs if number < FIRST_NAMED),
         keepalive=int(keepalive * 1e6),
         keepalive_answer=int(keepalive_timeout * 1e6),

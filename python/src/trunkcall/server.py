@@ -84,8 +84,11 @@ class Server:
     # Methods.
 
     def register(self, *handlers: Handler) -> None:
-        """Serves methods, also on connections that are open. Raises ValueError for a method that is served already."""
+        """Serves methods, also on connections that are open. Raises ValueError for a method that is served already,
+        TypeError for what is no Handler."""
         for handler in handlers:
+            if not isinstance(handler, Handler):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise TypeError(f"register takes what a method's `handler` returns, not {handler!r}")
             method = handler.method
             if method.wire_name in self._methods:
                 raise ValueError(f"method {method.name} is registered already")
@@ -169,7 +172,7 @@ class Server:
     async def stop(self, grace: float | None = DRAIN_GRACE) -> bool:
         """Ends the server without losing a call: stops listening, asks its peers to open no more calls, waits until
         those that run are answered, and closes. What is left after `grace` seconds, None: never, is cut off. Returns
-        whether nothing was."""
+        whether nothing was. Raises RuntimeError in a handler of the server."""
         self._begin_stop()
         for endpoint in list(self._connections):
             endpoint.connection.drain()
@@ -182,7 +185,8 @@ class Server:
         return not left
 
     async def close(self) -> None:
-        """Ends the server at once: running calls lose their connection and their handlers are cancelled."""
+        """Ends the server at once: running calls lose their connection and their handlers are cancelled. Returns
+        when the handlers have. Raises RuntimeError in one of them."""
         self._begin_stop()
         for endpoint in list(self._connections):
             endpoint.connection.abort("the server has been stopped")
@@ -207,6 +211,8 @@ class Server:
 
     def _begin_stop(self) -> None:
         _ = self.loop
+        if asyncio.current_task() in self.tasks:
+            raise RuntimeError("a handler cannot wait for the end of its own server: leave that to another task")
         self._stopping = True
         for listener in self._listeners:
             listener.close()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from .codec import Codec
 from .executing import in_executor
 from .method import Binding, Method
-from .status import Metadata, StatusError, failure
+from .status import Metadata, StatusError, failure, pairs
 from .transport import clock
 from .wire import Code, Delivery, IncomingCall, LimitError
 from .wire import Metadata as Entries
@@ -109,7 +109,7 @@ class ServerCall:
 
     def set_trailer(self, metadata: Metadata) -> None:
         """Adds to the metadata that goes with the end of the call."""
-        self._trailer = [*(self._trailer or ()), *metadata]
+        self._trailer = [*(self._trailer or ()), *pairs(metadata)]
 
     async def send(self, message: Any) -> bool:
         """Sends an answer message, waiting while the caller is slow to consume. False: the call is over. Raises
@@ -120,6 +120,8 @@ class ServerCall:
         except Exception as error:
             raise unencodable(self.codec, error) from error
         incoming = self._incoming
+        if self._writable is not None:
+            raise RuntimeError("another task is sending on this call")
         if incoming.over:
             return False
         if self._header and not self._header_sent:
@@ -141,6 +143,8 @@ class ServerCall:
     async def receive(self) -> Any | None:
         """The next request; None when the caller has sent all. Raises StatusError when the call is over."""
         incoming = self._incoming
+        if self._readable is not None:
+            raise RuntimeError("another task is receiving from this call")
         while (taken := incoming.take_message()) is None:
             if incoming.over:
                 raise failure(Code.CANCELLED, CALL_OVER, Delivery.UNKNOWN)

@@ -55,7 +55,7 @@ class ServerEndpoint(Endpoint):
         binding = served.bindings.get(call.codec)
         if binding is None:
             name = self.server.codecs[call.codec].name
-            call.refuse(Code.UNIMPLEMENTED, f"the messages of this method are not {name}")
+            self._turn_away(call, Code.UNIMPLEMENTED, f"the messages of this method are not {name}")
             return
         message = call.message
         request: Any = None
@@ -64,7 +64,7 @@ class ServerEndpoint(Endpoint):
                 request = binding.decode_request(message)
             except Exception as error:
                 name = self.server.codecs[call.codec].name
-                call.refuse(Code.INVALID_ARGUMENT, f"the request is not a valid {name} message: {error}")
+                self._turn_away(call, Code.INVALID_ARGUMENT, f"the request is not a valid {name} message: {error}")
                 return
         server_call = call.user = ServerCall(call, self, served.method)
         if served.inline and not self.server.interceptors:
@@ -73,6 +73,14 @@ class ServerEndpoint(Endpoint):
         work = self._serve(served, server_call, call, request)
         server_call.task = task = self.loop.create_task(work)
         self.server.tasks.add(task)
+
+    def _turn_away(self, call: IncomingCall, code: Code, text: str) -> None:
+        """Refuses a call. The caller of a one-way call, which was accepted, hears nothing any more: it is logged
+        (protocol.md 7.5)."""
+        call.refuse(code, text)
+        if call.oneway:
+            name = call.method.target.method.name
+            self.server.logger.warning("one-way call of %s from %s dropped: %s", name, self.connection.remote, text)
 
     def stopped(self, call: IncomingCall) -> None:
         server_call: ServerCall = call.user
@@ -103,13 +111,21 @@ class ServerEndpoint(Endpoint):
         token = current.set(call)
         try:
             response = served.function(request, call)
-            data = served.bindings[incoming.codec].encode_response(response)
+            try:
+                data = served.bindings[incoming.codec].encode_response(response)
+            except Exception as error:
+                raise self._unencodable(call, response) from error
             if call.is_plain:
                 incoming.finish(data)
             else:
                 self._finish(call, incoming, data, OK)
+        except asyncio.CancelledError as error:
+            self._finish(call, incoming, None, _cancelled(error))
         except Exception as error:
             self._finish(call, incoming, None, self._status(call, error))
+        except BaseException:
+            self._finish(call, incoming, None, Status(Code.INTERNAL, THREW))
+            raise
         finally:
             current.reset(token)
 
@@ -126,7 +142,10 @@ class ServerEndpoint(Endpoint):
                 response = await served.run(request, call, call)
             data = None
             if served.answers_one:
-                data = served.bindings[incoming.codec].encode_response(response)
+                try:
+                    data = served.bindings[incoming.codec].encode_response(response)
+                except Exception as error:
+                    raise self._unencodable(call, response) from error
             session = connection.session
             session.now = clock()
             if data is not None and call.is_plain:
@@ -134,7 +153,7 @@ class ServerEndpoint(Endpoint):
             else:
                 self._finish(call, incoming, data, OK)
         except asyncio.CancelledError as error:
-            self._finish(call, incoming, None, Status(Code.CANCELLED, str(error) or "the handler was cancelled"))
+            self._finish(call, incoming, None, _cancelled(error))
         except Exception as error:
             self._finish(call, incoming, None, self._status(call, error))
         except BaseException:
@@ -166,6 +185,18 @@ class ServerEndpoint(Endpoint):
             incoming.finish(None, Status(Code.RESOURCE_EXHAUSTED, str(error)))
         except ValueError as error:
             incoming.finish(None, Status(Code.INTERNAL, f"the answer's metadata is not valid: {error}"))
+        except Exception as error:
+            self.server.logger.error("the answer of %s cannot be sent", call.method.name, exc_info=error)
+            incoming.finish(None, Status(Code.INTERNAL, "the answer cannot be sent"))
+
+    def _unencodable(self, call: ServerCall, response: Any) -> StatusError:
+        """For an answer that the codec does not take. Why is for this side's log alone."""
+        method = call.method
+        found = f": a {method.response.__name__} is expected, not a {type(response).__name__}"
+        if isinstance(response, method.response):
+            found = ""
+        self.server.logger.error("the answer of %s is not valid%s", method.name, found, exc_info=True)
+        return StatusError(Code.INTERNAL, f"the answer is not a valid {call.codec.name} message{found}")
 
     def _status(self, call: ServerCall, error: Exception) -> Status:
         """What a handler's exception makes of its call (status.md 1): the text of others stays here."""
@@ -177,3 +208,7 @@ class ServerEndpoint(Endpoint):
             return Status(Code.RESOURCE_EXHAUSTED, str(error))
         self.server.logger.error("handler of %s raised an exception", call.method.name, exc_info=error)
         return Status(Code.INTERNAL, THREW)
+
+
+def _cancelled(error: asyncio.CancelledError) -> Status:
+    return Status(Code.CANCELLED, str(error) or "the handler was cancelled")

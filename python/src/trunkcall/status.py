@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.message import Message
@@ -12,6 +12,13 @@ from .wire import Code, Delivery, Status
 Metadata = Sequence[tuple[str, str | bytes]]
 """What travels beside a call's messages: pairs in order, keys in lower case. Values of keys that end in "-bin" are
 bytes, all others printable ASCII."""
+
+
+def pairs(metadata: Metadata | None) -> list[tuple[str, str | bytes]]:
+    """Metadata as a list of one's own. Raises TypeError for a mapping, which would give its keys only."""
+    if isinstance(metadata, Mapping):
+        raise TypeError("metadata are pairs, of which several may have one key: give list(metadata.items())")
+    return list(metadata or ())
 
 
 class StatusError(Exception):

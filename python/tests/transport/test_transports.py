@@ -9,14 +9,15 @@ import ssl
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 import uvloop
 
 from tests.peer.certificates import Authority
 from tests.public.kit import COUNT, ECHO, JOIN, Case, Gate, all_of, eventually
 from trunkcall import Code, Delivery, client_tls, server_tls
-from trunkcall.transport import parse_address, parse_target
-from trunkcall.wire import PREFACE_SIZE, not_served
+from trunkcall.transport import clock, parse_address, parse_target
+from trunkcall.wire import PREFACE_SIZE, Session, not_served
 
 
 class Addresses(unittest.TestCase):
@@ -88,6 +89,18 @@ class Transports(Case):
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def test_a_process_that_stood_still_reads_before_it_judges(self) -> None:
+        _, address = await self.serve()
+        client = self.client(address)
+        await client.connect()
+        connection = client.lines[0].connection
+        assert connection is not None
+        with mock.patch.object(Session, "tick") as tick:
+            connection._timer_at = clock() - 30_000_000
+            connection._tick()
+            tick.assert_not_called()
+            await eventually(lambda: tick.called)
 
     async def test_tcp(self) -> None:
         server, address = await self.serve()

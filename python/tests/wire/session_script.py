@@ -36,6 +36,12 @@ def entries(metadata: Metadata) -> list[dict[str, str]]:
     return listed
 
 
+def generations(label: str, number: int) -> str:
+    """The label of the call that is so many generations later on its slot."""
+    slot, dot, generation = label.partition(".")
+    return f"{slot}.{(int(generation) + number - 1) % 2047 + 1}" if dot else label
+
+
 class Recorder(Events):
     """Turns what a session says into the events of a script."""
 
@@ -202,6 +208,18 @@ class Runner:
         return metadata_of({"entries": step["metadata"], "own": {}})
 
     def do_call(self, step: Entry) -> None:
+        times = step.get("times", 1)
+        answers = filled(step["answers"]) if "answers" in step else b""
+        size = len(answers) // times
+        for number in range(times):
+            self.open_call(step | {"as": generations(step["as"], number)})
+            if answers:
+                self.flush()
+                answer = answers[number * size : (number + 1) * size]
+                self.take_in(list(pieces(answer)) if self.bytewise else [answer])
+                self.flush()
+
+    def open_call(self, step: Entry) -> None:
         kind = self.recorder.methods[step["method"]]
         deadline = self.session.now + step["deadline_us"] if "deadline_us" in step else 0
         try:
@@ -315,7 +333,9 @@ class Runner:
         for event in events:
             actual.setdefault(event.get("call", ""), []).append(event)
         for event in step["events"]:
-            wanted.setdefault(event.get("call", ""), []).append(event)
+            for number in range(event.get("times", 1)):
+                label = event.get("call", "")
+                wanted.setdefault(generations(label, number) if number else label, []).append(event)
         for call in actual.keys() | wanted.keys():
             self._events(call, actual.get(call, []), wanted.get(call, []))
 
@@ -333,6 +353,8 @@ class Runner:
                     self.test.assertIn(part.lower(), got["message"].lower())
             elif name == "payload_fill" or name == "payload":
                 same(got.get("payload"), filled(want, "payload", "payload_fill"), brief(want))
+            elif name == "times" or (name == "call" and "times" in want):
+                continue
             elif name == "oneway":
                 same(got.get("oneway", False), value)
             else:

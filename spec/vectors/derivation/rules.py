@@ -46,6 +46,7 @@ RULES: dict[str, str] = {
     "4.5/ignored": "bodies of CREDIT, CANCEL and PING are ignored",
     "4.5/text": "of the text of GOAWAY at most 1,024 bytes are kept",
     "4.6/order": "piece length, parts from left to right, credit, size, then codec and compression",
+    "4.6/last": "draining, memory, a message too many and a handler's place are looked at last",
     "4.6/ends-reading": "a fault that ends the call ends the reading of that body",
     # 5, 6: metadata and status
     "5/request": "request metadata reaches the handler, the protocol's own does not",
@@ -59,7 +60,7 @@ RULES: dict[str, str] = {
     # 7.1: slots
     "7.1/lowest": "the caller takes the lowest free slot, SHOULD",
     "7.1/generations": "the next use of a slot has the next generation, after its RESULT only",
-    "7.1/wrap": "after generation 2,047 comes 1",
+    "7.1/wrap": "after generation 2,047 comes 1, at the caller and at the callee",
     "7.1/untracked-call": "a CALL above max_calls is refused and not remembered",
     "7.1/untracked-rest": "other frames above max_calls are ignored after section 3",
     "7.1/taken": "a CALL on a taken slot is a connection error",
@@ -92,7 +93,7 @@ RULES: dict[str, str] = {
     # 7.4 to 7.7
     "7.4/unary": "a unary call is CALL(MSG, END) and RESULT(MSG)",
     "7.4/start": "methods that take one message start when it is whole and END is there, others at the CALL",
-    "7.4/one-request": "not exactly one request where one is taken: UNIMPLEMENTED, REFUSED",
+    "7.4/one-request": "not exactly one request where one is taken: UNIMPLEMENTED, REFUSED, at once",
     "7.4/one-answer": "not exactly one answer where one is expected: UNIMPLEMENTED",
     "7.4/streams": "any number of messages each way, then END and RESULT",
     "7.5/caller": "a one-way call ends with RESULT(OK) without MSG",
@@ -119,6 +120,7 @@ RULES: dict[str, str] = {
     "9.4/pieces": "a piece is owed at once if no earlier message is unconsumed",
     "9.4/withheld": "else when that is consumed, or with its own last piece",
     "9.4/consumed": "a whole message, or a last piece, is owed when consumed",
+    "9.4/only": "where one message is taken it is owed when it is whole",
     "9.4/half": "what is owed is sent once it is half of the window",
     "9.4/merged": "at most one CREDIT per stream is unsent",
     "9.4/nothing-owed": "nothing is owed after END, after RESULT and on an abandoned stream",
@@ -144,7 +146,8 @@ RULES: dict[str, str] = {
     "11.2/least": "PING is not sent more often than the peer's min_ping_interval",
     "11.2/answer": "every PING is answered with its w3, however close they come; an ACK never asked for is ignored",
     "11.3/ending": "a GOAWAY with a reason: no more calls, read on to the end",
-    "11.3/not-served": "reason 5: calls are refused",
+    "11.3/not-served": "reason 5: calls are refused at once",
+    "11.3/ignored": "a GOAWAY after one that ends the connection is ignored",
     "11.4/ask": "GOAWAY(0), and the own ACK at the latest with the end of the last own call",
     "11.4/answer": "GOAWAY(0) is answered by ACK, once; no more calls are opened",
     "11.4/served": "calls opened before the peer's ACK are served",

@@ -194,6 +194,19 @@ def opened(at: str, method: str, payload: bytes | Entry | None = None, **fields:
     return {"do": "call", "as": at, "method": method} | message(payload) | fields
 
 
+def answered_calls(at: str, method: str, payload: bytes, answer: bytes, times: int) -> list[Entry]:
+    """The user calls so often, each time when the call before was answered."""
+    side, (slot, generation, _) = at[0], named(at)
+    labels = [f"{side}{slot}.{generation + n}" for n in range(times)]
+    answers = {"frame": {"type": "RESULT", "stream": at, "times": times},
+               "hex": "".join(result(one, "MSG", payload=answer)["hex"] for one in labels)}
+    return [
+        opened(at, method, payload, times=times, answers=answers),
+        sent(x_call(at, method, "MSG", "END", payload=payload, times=times)),
+        events(got(at, answer, times=times), end(at, OK, "executed", times=times)),
+    ]
+
+
 def advance(ms: int) -> Entry:
     return {"do": "advance", "ms": ms}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import encode as e
-from .meaning import fill
+from .meaning import Entry, fill
 from .script import (
     BOTH,
     CANCELLED,
@@ -33,6 +33,9 @@ from .script import (
     gauges,
     got,
     opened,
+    owing,
+    paid_by,
+    piece,
     piece_call,
     raw,
     receive,
@@ -50,6 +53,20 @@ from .sessions_streams import answered, asked, breaks, running, served
 
 DESCRIPTION = "Kinds of call, one-way calls, refusals and method ids (protocol.md 7.4 to 8)."
 TOLD = ("MSG", "END", "ONEWAY")
+
+
+def only(first: Entry) -> tuple[list[Entry], list[int]]:
+    """A message of about 256 KiB that begins with `first` and is cut into four, without END; and what is owed with
+    each frame where one message is taken."""
+    paid = paid_by(first)
+    rest = first["frame"]["total"] - paid - 2 * PIECE
+    frames = [first, piece("i1.1"), piece("i1.1"), data("i1.1", "MSG", fill=fill("f", rest))]
+    costs = [paid + 16, PIECE + 16, PIECE + 16, rest + 16]
+    return frames, [sum(costs[: n + 1]) for n in range(4)]
+
+
+ONLY_REQUEST, REQUEST_OWED = only(piece_call("i1.1", 262_115, DOWN))
+ONLY_ANSWER, ANSWER_OWED = only(piece("i1.1", 262_115))
 
 KINDS = [
     script("kind-unary", "32 bytes of headers", "7.4/unary 14/executed", *served("i1.1")),
@@ -106,6 +123,29 @@ KINDS = [
            receive(call("i2.1", "MSG", name=DOWN, payload=b"1")),
            receive(data("i2.1", "MSG", "END", payload=b"2")), sent(refused("i2.1", UNIMPLEMENTED)), events(),
            floor="call"),
+    script("kind-two-requests-cut", "the first piece of a second message is enough", "7.4/one-request 7.6/ignored",
+           receive(call("i1.1", "MSG", payload=b"1")), receive(piece("i1.1", 70_000)),
+           sent(refused("i1.1", UNIMPLEMENTED)), events(),
+           receive(data("i1.1", "MSG", "END", fill=fill("f", 70_000 - PIECE + 3))), sent(), events(),
+           *served("i1.2"), floor="call"),
+    script("kind-two-requests-too-long", "its size is looked at first", "7.4/one-request 4.6/order",
+           receive(call("i1.1", "MSG", payload=b"1")), receive(piece("i1.1", 70_001)),
+           sent(refused("i1.1", RESOURCE_EXHAUSTED)), events(), floor="call", own={"max_message": 70_000}),
+    script("kind-no-request-cancelled", "what is not one request is known before a CANCEL that comes with it",
+           "7.4/one-request 7.6/ignored",
+           receive(call("i1.1", "END"), cancel("i1.1"), call("i2.1"), data("i2.1", "END"), cancel("i2.1"),
+                   call("i3.1", "MSG", payload=b"1"), data("i3.1", "MSG", payload=b"2"), cancel("i3.1")),
+           sent(*[refused(f"i{n}.1", UNIMPLEMENTED) for n in (1, 2, 3)]), events(), floor="call"),
+    script("kind-one-request-credited", "the only message is owed when it is whole: a second can always come",
+           "9.4/only",
+           receive(*ONLY_REQUEST[:2]), sent(credit=[owing("i1.1", *REQUEST_OWED[:2])]),
+           receive(*ONLY_REQUEST[2:]), sent(credit=[owing("i1.1", *REQUEST_OWED)]), events(),
+           receive(piece("i1.1", 70_000)), sent(refused("i1.1", UNIMPLEMENTED)), floor="call"),
+    script("kind-one-answer-credited", "at the caller, too", "9.4/only",
+           *asked("i1.1"), receive(*ONLY_ANSWER[:2]), sent(credit=[owing("i1.1", *ANSWER_OWED[:2])]),
+           receive(*ONLY_ANSWER[2:]), sent(credit=[owing("i1.1", *ANSWER_OWED)]),
+           events(got("i1.1", fill("f", 262_115))), receive(piece("i1.1", 70_000)), sent(x_cancel("i1.1", 2)),
+           events(end("i1.1", UNIMPLEMENTED, "unknown")), role="initiator", floor="call"),
     script("kind-answer-as-data", "the one answer may come in DATA", "7.4/unary 7.4/one-answer",
            *asked("i1.1"), receive(data("i1.1", "MSG", payload=b"ok")), events(got("i1.1", b"ok")),
            receive(result("i1.1")), events(end("i1.1", OK, "executed")), role="initiator"),
@@ -118,6 +158,16 @@ KINDS = [
            receive(data("i1.1", "MSG", payload=b"2")), sent(x_cancel("i1.1", 2)),
            events(end("i1.1", UNIMPLEMENTED, "unknown")), receive(result("i1.1")), sent(), events(), *asked("i1.2"),
            role="initiator", floor="call"),
+    script("kind-two-answers-cut", "the first piece of a second answer is enough",
+           "7.4/one-answer 7.7/reasons 14/unknown",
+           *asked("i1.1"), receive(data("i1.1", "MSG", payload=b"1")), events(got("i1.1", b"1")),
+           receive(piece("i1.1", 70_000)), sent(x_cancel("i1.1", 2)),
+           events(end("i1.1", UNIMPLEMENTED, "unknown")), receive(result("i1.1")), sent(), events(), *asked("i1.2"),
+           role="initiator", floor="call"),
+    script("kind-second-answer-in-result", "a second answer that comes in RESULT", "7.4/one-answer 14/executed",
+           *asked("i1.1"), receive(data("i1.1", "MSG", payload=b"1")), events(got("i1.1", b"1")),
+           receive(result("i1.1", "MSG", payload=b"2")), sent(), events(end("i1.1", UNIMPLEMENTED, "executed")),
+           *asked("i1.2"), role="initiator", floor="call"),
     script("kind-answer-then-failure", "an answer and then a status: the status counts", "7.4/one-answer",
            *asked("i1.1"), receive(data("i1.1", "MSG", payload=b"1"), failure("i1.1", NOT_FOUND, message="no")),
            events(got("i1.1", b"1"), end("i1.1", NOT_FOUND, "executed", message="no")), role="initiator"),

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
+import socket
 import ssl
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 
 from .connection import Connection
 from .target import Address
@@ -24,42 +27,74 @@ async def dial(
     connection: Callable[[], Connection],
     tls: ssl.SSLContext | None = None,
     server_hostname: str | None = None,
-) -> Connection:
-    """Connects to the first address that can be reached, with TLS its handshake included. Raises DialError."""
+) -> tuple[Connection, Address]:
+    """Connects to the first address that can be reached, with TLS its handshake included, and says which it was. A name
+    stands for all addresses that it has. Raises DialError."""
     until = time.monotonic() + DIAL_TIMEOUT
     faults: list[str] = []
     for address in addresses:
-        left = until - time.monotonic()
-        if left <= 0:
-            faults.append(f"{address}: not tried, {DIAL_TIMEOUT:g} s are over")
-            continue
-        limit = left if len(addresses) == 1 else min(left, ADDRESS_TIMEOUT)
-        try:
-            async with asyncio.timeout(limit):
-                return await _connect(loop, address, connection, tls, server_hostname)
-        except TimeoutError as error:
-            faults.append(f"{address}: {error or f'no answer in {limit:.1f} s'}")
-        except (OSError, ssl.SSLError, ssl.CertificateError, UnicodeError) as error:
-            faults.append(f"{address}: {_describe(error)}")
+        name = (server_hostname or address.host or "localhost") if tls is not None else None
+        found: list[Address] = []
+        with _noting(faults, str(address), False):
+            found = await _resolve(loop, address, until)
+        for place in found:
+            left = until - time.monotonic()
+            limit = left if len(addresses) == len(found) == 1 else min(left, ADDRESS_TIMEOUT)
+            where = str(address) if len(found) == 1 else f"{address} ({place.host})"
+            with _noting(faults, where, tls is not None):
+                async with _limit(limit):
+                    return await _connect(loop, place, connection, tls, name), address
     raise DialError("; ".join(faults))
+
+
+@contextlib.contextmanager
+def _noting(faults: list[str], where: str, secure: bool) -> Generator[None]:
+    try:
+        yield
+    except (OSError, ssl.SSLError, ssl.CertificateError, UnicodeError) as error:
+        faults.append(f"{where}: {_describe(error, secure)}")
+
+
+@contextlib.asynccontextmanager
+async def _limit(seconds: float) -> AsyncGenerator[None]:
+    if seconds <= 0:
+        raise TimeoutError(f"not tried, {DIAL_TIMEOUT:g} s are over")
+    try:
+        async with asyncio.timeout(seconds):
+            yield
+    except TimeoutError as error:
+        raise TimeoutError(str(error) or f"no answer in {seconds:.1f} s") from error
+
+
+async def _resolve(loop: asyncio.AbstractEventLoop, address: Address, until: float) -> list[Address]:
+    """The places that an address stands for. Raises OSError."""
+    if address.path:
+        return [address]
+    async with _limit(until - time.monotonic()):
+        found = await loop.getaddrinfo(address.host or None, address.port, type=socket.SOCK_STREAM)
+    hosts = dict.fromkeys(str(name[0]) for *_, name in found)
+    return [Address(host, address.port) for host in hosts]
 
 
 async def _connect(
     loop: asyncio.AbstractEventLoop,
-    address: Address,
+    place: Address,
     connection: Callable[[], Connection],
     tls: ssl.SSLContext | None,
-    server_hostname: str | None,
+    name: str | None,
 ) -> Connection:
-    name = (server_hostname or address.host or "localhost") if tls is not None else None
-    if address.path:
-        _, made = await loop.create_unix_connection(connection, address.path, ssl=tls, server_hostname=name)
+    if place.path:
+        _, made = await loop.create_unix_connection(connection, place.path, ssl=tls, server_hostname=name)
     else:
-        _, made = await loop.create_connection(connection, address.host, address.port, ssl=tls, server_hostname=name)
+        _, made = await loop.create_connection(connection, place.host, place.port, ssl=tls, server_hostname=name)
     return made
 
 
-def _describe(error: Exception) -> str:
-    if isinstance(error, OSError) and error.strerror and not isinstance(error, ssl.SSLError):
+def _describe(error: Exception, secure: bool) -> str:
+    if secure and isinstance(error, ConnectionResetError) and not error.errno:
+        return "closed during the TLS handshake: it may not speak TLS, or asks for a client's certificate"
+    if isinstance(error, OSError) and error.errno and not isinstance(error, ssl.SSLError | socket.gaierror):
+        return os.strerror(error.errno)
+    if isinstance(error, socket.gaierror) and error.strerror:
         return error.strerror
     return str(error) or type(error).__name__

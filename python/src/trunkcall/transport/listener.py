@@ -217,7 +217,7 @@ class Listener:
                 self._turned_away(remote, text)
                 await self._loop.connect_accepted_socket(lambda: Declining(self._loop, text), accepted)
         except (OSError, ssl.SSLError, ssl.CertificateError) as error:
-            self._turned_away(remote, f"the TLS handshake failed: {error}")
+            self._turned_away(remote, f"the TLS handshake failed: {error or type(error).__name__}")
             accepted.close()
         except asyncio.CancelledError:
             accepted.close()

@@ -21,14 +21,16 @@ class Address:
 
 
 def parse_address(text: str) -> Address:
-    """Reads HOST:PORT, [IPV6]:PORT or unix:PATH. Raises ValueError."""
-    text = text.strip()
+    """Reads HOST:PORT, [IPV6]:PORT or unix:PATH. Raises ValueError; TypeError for what is no text."""
+    text = _text(text).strip()
     if text.startswith("unix:"):
         path = text.removeprefix("unix:")
         if not path:
             raise ValueError("unix: without a path")
         return Address(path=path)
     host, colon, port = text.rpartition(":")
+    if "://" in text:
+        raise ValueError(f"{text!r} is a URL, not HOST:PORT or unix:PATH")
     if not colon or not port.isdecimal() or int(port) > 65_535:
         raise ValueError(f"{text!r} is not HOST:PORT or unix:PATH")
     if host.startswith("[") and host.endswith("]"):
@@ -39,8 +41,14 @@ def parse_address(text: str) -> Address:
 
 
 def parse_target(text: str) -> tuple[Address, ...]:
-    """Reads one address, or several with commas between them. Raises ValueError."""
-    return tuple(parse_address(part) for part in text.split(","))
+    """Reads one address, or several with commas between them. Raises as `parse_address`."""
+    return tuple(parse_address(part) for part in _text(text).split(","))
+
+
+def _text(given: object) -> str:
+    if not isinstance(given, str):
+        raise TypeError(f"an address is HOST:PORT or unix:PATH, not a {type(given).__name__}")
+    return given
 
 
 def spelled(name: Any) -> str:

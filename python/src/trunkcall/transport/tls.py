@@ -29,7 +29,9 @@ def server_tls(cert: FilePath, key: FilePath | None = None, client_ca: FilePath 
 
 
 def prepared(context: ssl.SSLContext) -> ssl.SSLContext:
-    """The same context, with the protocol's ALPN set and versions before 1.2 refused."""
+    """The same context, with the protocol's ALPN set and versions before 1.2 refused. Raises TypeError."""
+    if not isinstance(context, ssl.SSLContext):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"tls is an ssl.SSLContext, as client_tls and server_tls make, not {context!r}")
     context.set_alpn_protocols([ALPN])
     if context.minimum_version < ssl.TLSVersion.TLSv1_2:
         context.minimum_version = ssl.TLSVersion.TLSv1_2

@@ -1,11 +1,12 @@
 """The wire: the protocol as a machine without sockets, threads, clock or codec (spec/protocol.md).
 
-Read first `Session` and `Config` (session.py), `Events` (events.py), `OutgoingCall`, `IncomingCall` and `Method`
-(stream.py), then `Metadata` and `Status`. Times are whole microseconds, messages are bytes.
+Read first `Session` (session.py), `Config` (config.py), `Events` (events.py), `OutgoingCall`, `IncomingCall` and
+`Method` (stream.py), then `Metadata` and `Status`. Times are whole microseconds, messages are bytes.
 """
 
 from __future__ import annotations
 
+from .config import Config
 from .events import Events
 from .fault import CallFault, ConnectionFault, Fault, LimitError
 from .frame import CANNOT_TAKE, DEADLINE_PASSED, GAVE_UP
@@ -13,7 +14,7 @@ from .lifecycle import NEVER
 from .metadata import Metadata
 from .preface import INITIAL_WINDOW, MAGIC, PREFACE_SIZE, not_served
 from .receive import Load
-from .session import Config, Session
+from .session import Session
 from .settings import Settings
 from .status import OK, Code, Delivery, Status
 from .stream import Call, IncomingCall, Method, OutgoingCall

@@ -122,9 +122,14 @@ class Callee:
         call.metadata = body.metadata
         if flags & END:
             call.request_ended = True
-        whole = False
-        if flags & MSG:
-            whole = self._message(call, w2, body.total, message)
+        whole, full = False, None
+        try:
+            if flags & MSG:
+                whole = self._message(call, w2, body.total, message)
+        except CallFault as fault:
+            if fault.kind != "memory":
+                raise
+            full = fault  # looked at behind all that is at fault with the call (protocol.md 4.6)
         name = body.name if body.name is not None else self.names[w2 & 0xFFFF]
         method = self.served.get(name)
         if method is None:
@@ -134,10 +139,14 @@ class Callee:
         if session.lifecycle.turns_away(session.now):
             self.end(call, Code.UNAVAILABLE, "this server is draining", REFUSED, 1)
             return
+        if full is not None:
+            raise full
         call.method = method
         if not method.takes_one and not call.oneway:
             self._make_ready(call)
         else:
+            if not call.request_ended:
+                self._receiving(call).take_one()
             self._await_one(call, whole)
 
     def _make_ready(self, call: IncomingCall) -> None:
@@ -155,10 +164,7 @@ class Callee:
 
     def _message(self, call: IncomingCall, w2: int, total: int, message: bytes) -> bool:
         session = self.session
-        flow = call.receiving
-        if flow is None:
-            flow = call.receiving = ReceiveFlow(session.window, session.own.max_message, session.budget)
-            flow.dropping = call.returned
+        flow = self._receiving(call)
         raw, compression = w2 >> 24 & 15, w2 >> 28
         legal = raw == call.raw_codec and call.codec >= 0
         listed = compression == 0 or compression in session.own.compressions
@@ -170,6 +176,14 @@ class Callee:
         if flow.due and not call.request_ended:
             session.credit_due(call)
         return whole
+
+    def _receiving(self, call: IncomingCall) -> ReceiveFlow:
+        flow = call.receiving
+        if flow is None:
+            session = self.session
+            flow = call.receiving = ReceiveFlow(session.window, session.own.max_message, session.budget)
+            flow.dropping = call.returned
+        return flow
 
     def on_data(self, word: int, w2: int, data: bytes, start: int, end: int) -> None:
         call = self._find(word)
@@ -401,6 +415,7 @@ class Callee:
             self.session.sender.leave(call.sending)
         if call.receiving is not None:
             call.receiving.drop_all()
+            call.receiving.shut()
 
     def moved(self) -> None:
         """The RESULTs appended so far are with the writer: their slots may be used again (protocol.md 7.1)."""

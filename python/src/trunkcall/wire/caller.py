@@ -299,6 +299,7 @@ class Caller:
         if flow is None:
             session = self.session
             flow = call.receiving = ReceiveFlow(session.window, session.own.max_message, session.budget)
+            flow.single = call.single
         return flow
 
     def _message(self, call: OutgoingCall, flow: ReceiveFlow, w2: int, body: Body, payload: bytes) -> None:
@@ -423,6 +424,7 @@ class Caller:
             self.session.sender.leave(call.sending)
         flow = call.receiving
         if flow is not None:
+            flow.shut()
             flow.parts.clear()
             if flow.total:
                 flow.budget.release(flow.total)

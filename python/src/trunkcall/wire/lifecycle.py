@@ -105,14 +105,14 @@ class Lifecycle:
             self.got_ack = True
             self._update()
             return
+        if self.patience == -NEVER:
+            return  # the peer has said that it ends the connection
         text = cut_text(body)
         if not DRAINING < w3 <= NOT_SERVED:
             if not self.got_goaway:
                 self.got_goaway = True
                 self.acknowledge()
                 self.session.events.goes_away(DRAINING, text)
-            return
-        if self.patience == -NEVER:
             return
         self.patience = -NEVER  # the connection is ending: nothing new in either direction
         self._update()

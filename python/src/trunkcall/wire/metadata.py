@@ -146,6 +146,8 @@ def block(metadata: Metadata, max_bytes: int, max_entries: int, max_body: int) -
 
 
 def _user_entry(key: str, value: str | bytes) -> bytes:
+    if not isinstance(key, str) or not isinstance(value, str | bytes | bytearray | memoryview):  # pyright: ignore
+        raise ValueError(f"metadata entry {key!r}: pairs of str, and str or bytes, not {type(value).__name__}")
     spelled = key.encode()
     if not _KEY.match(spelled):
         raise ValueError(f"metadata key {key!r}: 1 to 255 of a-z, 0-9, _, ., -")

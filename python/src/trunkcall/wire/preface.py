@@ -34,23 +34,29 @@ class Preface:
         return self.version == VERSION
 
 
+def check_preface(data: bytes | bytearray) -> None:
+    """Makes the checks of the 16 bytes for those that `data` begins with, but for the version's own and the length,
+    which wait for the last of them. Raises ConnectionFault `preface`."""
+    if data[:4] != MAGIC[: len(data)]:
+        raise ConnectionFault("preface", "not this protocol")
+    if len(data) > 4 and data[4] == 0:
+        raise ConnectionFault("preface", "version 0")
+    if len(data) > 5 and data[5] < data[4]:
+        raise ConnectionFault("preface", f"highest version {data[5]} below version {data[4]}")
+    if len(data) >= 12 and data[4] == VERSION:
+        window = int.from_bytes(data[8:12], "little")
+        if not INITIAL_WINDOW <= window <= _MAX_WINDOW:
+            raise ConnectionFault("preface", f"initial stream window of {window}")
+
+
 def read_preface(data: bytes | bytearray) -> Preface:
     """The preface of which `data` holds the first 16 bytes at least. Raises ConnectionFault `preface`.
 
     A version that is not spoken is not judged further: see Preface.spoken."""
-    magic, version, highest, features, window, length = _FIXED.unpack_from(data)
-    if magic != MAGIC:
-        raise ConnectionFault("preface", "not this protocol")
-    if version == 0:
-        raise ConnectionFault("preface", "version 0")
+    check_preface(data)
+    _, version, highest, features, window, length = _FIXED.unpack_from(data)
     preface = Preface(version, highest, features, window, length)
-    if highest < version:
-        raise ConnectionFault("preface", f"highest version {highest} below version {version}")
-    if not preface.spoken:
-        return preface
-    if not INITIAL_WINDOW <= window <= _MAX_WINDOW:
-        raise ConnectionFault("preface", f"initial stream window of {window}")
-    if length > _MAX_SETTINGS:
+    if preface.spoken and length > _MAX_SETTINGS:
         raise ConnectionFault("preface", f"{length} bytes of settings")
     return preface
 

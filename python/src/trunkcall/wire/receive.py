@@ -7,6 +7,10 @@ from collections import deque
 from .fault import CallFault, ConnectionFault
 from .frame import MESSAGE_COST, PIECE_FLOOR
 
+FAST = 20_000  # µs: a CREDIT so soon after the one before has the window grow (limits.md 2)
+GROWTH_LIMIT = 64 << 20  # bytes by which the windows of one connection grow together
+NEVER = -(1 << 62)
+
 
 class Load:
     """What all sessions of one process share: running handlers and the memory of messages (limits.md 2).
@@ -23,11 +27,13 @@ class Load:
 
 
 class Budget:
-    """The promised bytes of one connection's incomplete and unconsumed messages, charged to `load` as well."""
+    """The promised bytes of one connection's incomplete and unconsumed messages, charged to `load` as well, and how
+    much its windows have grown."""
 
-    __slots__ = ("limit", "load", "used")
+    __slots__ = ("grown", "limit", "load", "used")
 
     def __init__(self, limit: int, load: Load) -> None:
+        self.grown = 0
         self.used = 0
         self.limit = limit
         self.load = load
@@ -56,6 +62,8 @@ class ReceiveFlow:
         "compression",
         "credit_end",
         "dropping",
+        "granted_at",
+        "grown",
         "held",
         "inbox",
         "keep",
@@ -65,6 +73,7 @@ class ReceiveFlow:
         "parts",
         "received",
         "since",
+        "single",
         "total",
         "window",
     )
@@ -72,6 +81,8 @@ class ReceiveFlow:
     def __init__(self, window: int, max_message: int, budget: Budget) -> None:
         self.window = window
         self.keep = window  # the window this side keeps: half of it is withheld at most
+        self.grown = 0  # by how much it has grown
+        self.granted_at = NEVER  # when the last CREDIT was given
         self.max_message = max_message
         self.budget = budget
         self.charged = 0
@@ -86,6 +97,7 @@ class ReceiveFlow:
         self.compression = 0
         self.since = 0  # when its last piece came
         self.credit_end = 0  # where in the output the last CREDIT ended
+        self.single = False  # one message is taken: it is owed when it is whole
         self.dropping = False  # the handler has returned: what comes is owed at once
 
     def accept(
@@ -153,8 +165,19 @@ class ReceiveFlow:
             self.parts.clear()
             cost += self.held
             self.total = self.received = self.held = 0
+        if self.single:
+            self.owed += cost
+            cost = 0
         self.inbox.append((payload, compression, cost))
         return True
+
+    def take_one(self) -> None:
+        """One message is taken, as is known after the first frame."""
+        self.single = True
+        if self.inbox:
+            message, compression, cost = self.inbox.pop()
+            self.inbox.append((message, compression, 0))
+            self.owed += cost
 
     def take(self) -> tuple[bytes, int]:
         """Consumes the oldest message: itself and its compression."""
@@ -166,6 +189,26 @@ class ReceiveFlow:
         self.budget.release(len(message))
         self.charged -= len(message)
         return message, compression
+
+    def growth(self, now: int, most: int) -> int:
+        """By how many bytes the window grows with the CREDIT that is given at `now`: it doubles, up to `most`, when
+        half of it was consumed soon after the CREDIT before (limits.md 2)."""
+        fast = now - self.granted_at < FAST
+        self.granted_at = now
+        if not fast or self.dropping or self.keep >= most:
+            return 0
+        more = min(self.keep, most - self.keep)
+        if self.budget.grown + more > GROWTH_LIMIT:
+            return 0
+        self.budget.grown += more
+        self.grown += more
+        self.keep += more
+        return more
+
+    def shut(self) -> None:
+        """The call is over: what its window has grown by is free for others."""
+        self.budget.grown -= self.grown
+        self.grown = 0
 
     def drop_all(self) -> None:
         """Lets go of all messages, and owes at once for those that come (protocol.md 9.4, 7.3)."""

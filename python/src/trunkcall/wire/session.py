@@ -19,13 +19,13 @@ calls with a deadline.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Any
 
 from .body import read_define
 from .callee import Callee
 from .caller import Caller
+from .config import Config
 from .events import Events
 from .fault import ConnectionFault, LimitError
 from .frame import (
@@ -38,6 +38,7 @@ from .frame import (
     HEADER,
     HEADER_SIZE,
     INITIATOR_BIT,
+    MAX_WINDOW,
     MESSAGE_COST,
     MSG,
     PING,
@@ -47,32 +48,15 @@ from .frame import (
 from .lifecycle import CLOSED, CLOSING, OPEN, PREFACE, Lifecycle
 from .metadata import Metadata
 from .output import Output
-from .preface import INITIAL_WINDOW, PREFACE_SIZE, Preface, preface_bytes, read_preface
-from .receive import Budget, Load
+from .preface import INITIAL_WINDOW, PREFACE_SIZE, Preface, check_preface, preface_bytes, read_preface
+from .receive import Budget
 from .send import Sender
-from .settings import DEFAULTS, Settings, read_settings
+from .settings import DEFAULTS, read_settings
 from .standing import Granter, Standstill
 from .status import OK
 from .stream import OVER, READY, Call, IncomingCall, Method, OutgoingCall
 
 _NO_METHODS: dict[bytes, Method] = {}
-
-
-@dataclass(slots=True, frozen=True)
-class Config:
-    """What a side is configured with. Intervals are µs; keepalive 0: none.
-
-    `codecs` are the fixed numbers, 0 to 7, that it has; its own, 8 to 15, are named in the settings. `exact`: the floor
-    below tells by `wrote` exactly what has left (protocol.md 14)."""
-
-    settings: Settings = DEFAULTS
-    window: int = INITIAL_WINDOW
-    codecs: frozenset[int] = frozenset((0, 1, 2, 3, 4))
-    keepalive: int = 20_000_000
-    keepalive_answer: int = 20_000_000
-    exact: bool = False
-    incomplete_bytes: int = 256 << 20
-    load: Load = field(default_factory=Load)
 
 
 class Session:
@@ -96,6 +80,7 @@ class Session:
         "initiator",
         "lifecycle",
         "load",
+        "max_window",
         "now",
         "output",
         "own",
@@ -131,6 +116,7 @@ class Session:
         self.now = now
         self.own = config.settings
         self.window = config.window
+        self.max_window = min(config.max_window, MAX_WINDOW)
         self.peer = DEFAULTS
         self.peer_window = INITIAL_WINDOW
         self.peer_preface: Preface | None = None
@@ -280,19 +266,24 @@ class Session:
         if lifecycle.state >= CLOSING or lifecycle.input_ended:
             lifecycle.discarded(len(data))
             return
-        if pending:
-            pending += data
-            if len(pending) < self._need:
-                return
-            data = bytes(pending)
-            pending.clear()
         start = 0
         try:
-            if lifecycle.state == PREFACE:
-                start = self._read_preface(data)
-                if start < 0:
+            if pending:
+                pending += data
+                if len(pending) < self._need:
+                    if lifecycle.state == PREFACE:
+                        check_preface(pending)
                     return
-            self._read_frames(data, start)
+                data = bytes(pending)
+                pending.clear()
+            if lifecycle.state == PREFACE:
+                data = bytes(pending) + data
+                pending.clear()
+                start = self._read_preface(data)
+            elif pending:
+                start = self._complete(data)
+            if start >= 0:
+                self._read_frames(data, start)
         except ConnectionFault as fault:
             self._pending.clear()
             in_preface = fault.kind in ("preface", "version", "setting")
@@ -302,6 +293,7 @@ class Session:
     def _read_preface(self, data: bytes) -> int:
         """The offset of the first frame; -1 when the preface is not all there."""
         if len(data) < PREFACE_SIZE:
+            check_preface(data)
             self._pending += data
             return -1
         preface = self.peer_preface
@@ -414,6 +406,22 @@ class Session:
             calls, words, free = caller.calls, caller.words, caller.free
         self._received = base + at
         self._keep(data, at)
+
+    def _complete(self, data: bytes) -> int:
+        """Ends the frame that was cut off, which alone is copied; the offset behind it, -1 when it is not whole yet."""
+        pending, at = self._pending, 0
+        while pending:
+            missing = self._need - len(pending)
+            pending += data[at : at + missing]
+            if len(data) - at < missing:
+                return -1
+            at += missing
+            frame = bytes(pending)
+            pending.clear()
+            self._read_frames(frame, 0)
+            if self.lifecycle.state != OPEN:
+                return -1
+        return at
 
     def _keep(self, data: bytes, at: int) -> None:
         """Keeps the frame that is not whole; its header is judged at once (protocol.md 3.1)."""

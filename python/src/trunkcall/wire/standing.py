@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .frame import CREDIT, GAVE_UP, MAX_WINDOW, control
+from .frame import CREDIT, GAVE_UP, control
 from .status import Code, Delivery, Status
 from .stream import ABANDONED, DONE, Call, IncomingCall, OutgoingCall
 
@@ -33,11 +33,12 @@ class Granter:
                 continue
             del self.due[call]
             if flow is not None and flow.owed and self._grants(call):
-                size = min(flow.owed, MAX_WINDOW - flow.window)
+                session = self.session
+                size = flow.owed + flow.growth(session.now, session.max_window)
                 output.buffer += control(CREDIT, call.id, 0, size)
                 flow.window += size
-                flow.owed -= size
-                flow.since = self.session.now
+                flow.owed = 0
+                flow.since = session.now
                 flow.credit_end = output.position
 
     def _grants(self, call: Call) -> bool:

@@ -216,7 +216,8 @@ class IncomingCall:
 
     def refuse(self, code: Code, text: str, retry_after: int = 0) -> None:
         """Answers within Events.start, before anything else was said: the handler did not run and will not.
-        `retry_after` in ms. Stands for `finish` as well."""
+        `retry_after` in ms. Stands for `finish` as well. The caller of a one-way call, which was accepted before, is
+        told nothing (protocol.md 7.5)."""
         self.session.callee.turn_away(self, code, text, retry_after)
 
     def fail(self, code: Code, text: str) -> None:

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/trunkcall/trunkcall/go"
+	"github.com/trunkcall/trunkcall/go/peer/load"
+	"github.com/trunkcall/trunkcall/go/peer/services"
+)
+
+// codeFirst are the services without a .proto file that serve has, by name.
+var codeFirst = map[string]any{"calc": services.Calc{}, "hello": services.Hello{}}
+
+// codeFirstHandlers are those of all of them, in the order of their names.
+func codeFirstHandlers() ([]trunkcall.Handler, error) {
+	var all []trunkcall.Handler
+	for _, name := range []string{"calc", "hello"} {
+		handlers, err := trunkcall.ServiceHandlers(name, codeFirst[name])
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, handlers...)
+	}
+	return all, nil
+}
+
+func registerCodeFirst(server *trunkcall.Server) error {
+	handlers, err := codeFirstHandlers()
+	if err != nil {
+		return err
+	}
+	return server.Register(handlers...)
+}
+
+// codeFirstCodecs are what --codec names for code-first calls, the default
+// first.
+var codeFirstCodecs = []trunkcall.Codec{trunkcall.MessagePack, trunkcall.JSON}
+
+func codeFirstCodec(name string) (trunkcall.Codec, error) {
+	var names []string
+	for _, c := range codeFirstCodecs {
+		if c.Name() == name {
+			return c, nil
+		}
+		names = append(names, c.Name())
+	}
+	return nil, usagef("--codec %s: for a code-first method want %s", name, choice(names))
+}
+
+// codeFirstCall is a call of a method of which no more is known than its name:
+// a JSON array of arguments, JSON for what comes back.
+type codeFirstCall struct {
+	method    string
+	arguments []any
+	codec     trunkcall.Codec
+}
+
+// isCodeFirst holds for methods of services that no .proto file describes, if
+// their arguments come as an array.
+func isCodeFirst(method, arguments string) bool {
+	service, short, ok := strings.Cut(strings.TrimPrefix(method, "/"), "/")
+	return ok && service != "" && short != "" && !isDescribed(service) && strings.HasPrefix(strings.TrimSpace(arguments), "[")
+}
+
+func parseCodeFirst(method, arguments, codec string) (*codeFirstCall, error) {
+	c := &codeFirstCall{method: trunkcall.CanonicalName(method)}
+	var err error
+	if c.codec, err = codeFirstCodec(codec); err != nil {
+		return nil, err
+	}
+	if err := trunkcall.JSON.Decode([]byte(arguments), &c.arguments); err != nil {
+		return nil, usagef("the arguments are no JSON array: %w", err)
+	}
+	return c, nil
+}
+
+func (c *codeFirstCall) invoke(ctx context.Context, client *trunkcall.Client, show func(json.RawMessage) error) error {
+	var answer any
+	if err := client.Invoke(ctx, c.method, c.arguments, &answer, trunkcall.CallCodec(c.codec)); err != nil {
+		return err
+	}
+	line, err := trunkcall.JSON.Append(nil, answer)
+	if err != nil {
+		return outputError{err}
+	}
+	return show(line)
+}
+
+// The code-first methods that bench drives.
+var codeFirstBenchMethods = []string{"calc/div", "hello/say"}
+
+func isCodeFirstBench(method string) bool {
+	return slices.Contains(codeFirstBenchMethods, strings.TrimPrefix(method, "/"))
+}
+
+// newDiv calls calc/div and checks each answer.
+func newDiv(client *trunkcall.Client) load.Call {
+	div := trunkcall.Func[func(a, b int64) (int64, int64, error)](client, "calc/div")
+	return func() error {
+		quotient, remainder, err := div(7, 2)
+		if err == nil && (quotient != 3 || remainder != 1) {
+			err = fmt.Errorf("7 / 2 is %d, %d", quotient, remainder)
+		}
+		return err
+	}
+}
+
+// newHello calls hello/say and checks each answer.
+func newHello(client *trunkcall.Client) load.Call {
+	say := trunkcall.Func[func(string, int, int, float64) (string, int, int, float64, error)](client, "hello/say")
+	return func() error {
+		text, a, b, x, err := say("hello", 1, 2, 0.5)
+		if err == nil && (text != "hello" || a != 1 || b != 2 || x != 0.5) {
+			err = fmt.Errorf("hello, 1, 2, 0.5 came back as %s, %d, %d, %g", text, a, b, x)
+		}
+		return err
+	}
+}

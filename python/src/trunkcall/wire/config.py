@@ -1,0 +1,28 @@
+"""What a side of a connection is configured with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from .preface import INITIAL_WINDOW
+from .receive import Load
+from .settings import DEFAULTS, Settings
+
+
+@dataclass(slots=True, frozen=True)
+class Config:
+    """What a side is configured with. Intervals are µs; keepalive 0: none.
+
+    `codecs` are the fixed numbers, 0 to 7, that it has; its own, 8 to 15, are named in the settings. `exact`: the floor
+    below tells by `wrote` exactly what has left (protocol.md 14). `max_window` is what the window of a fast stream may
+    grow to, in bytes (limits.md 2); not above `window`: windows do not grow."""
+
+    settings: Settings = DEFAULTS
+    window: int = INITIAL_WINDOW
+    max_window: int = 0
+    codecs: frozenset[int] = frozenset((0, 1, 2, 3, 4))
+    keepalive: int = 20_000_000
+    keepalive_answer: int = 20_000_000
+    exact: bool = False
+    incomplete_bytes: int = 256 << 20
+    load: Load = field(default_factory=Load)

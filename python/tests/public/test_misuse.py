@@ -1,0 +1,113 @@
+"""What a newcomer gets wrong is told where it was done, in words that help, and harms nobody else."""
+
+from __future__ import annotations
+
+import asyncio
+import unittest
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+from example.v1.user_pb2 import GetUserRequest, GetUserResponse
+from trunkcall import PROTOBUF, Client, Code, Delivery, Handler, Limits, Server, ServerCall, unary
+
+from .kit import COUNT, ECHO, JOIN, OTHER, Case, Gate, count, echo, eventually
+
+GET_USER = unary("/test.Users/GetUser", GetUserRequest, GetUserResponse)
+
+
+async def one_argument(request: bytes) -> bytes:
+    return request
+
+
+class AtOnce(unittest.TestCase):
+    def test_what_cannot_be_meant_is_told_when_it_is_given(self) -> None:
+        anything: Any = Client
+        server: Any = Server()
+        cases: list[tuple[Callable[[], Any], type[Exception], str]] = [
+            (lambda: anything("http://localhost:80"), ValueError, "is a URL"),
+            (lambda: anything(4000), TypeError, "not a int"),
+            (lambda: anything("a:1", tls=True), TypeError, "client_tls"),
+            (lambda: anything("a:1", limits=Limits(message_bytes=0)), ValueError, "message_bytes of 0"),
+            (lambda: anything("a:1", limits=Limits(calls=1 << 20)), ValueError, "calls of 1,048,576"),
+            (lambda: anything("a:1", limits=Limits(metadata_bytes=10)), ValueError, "metadata_bytes of 10"),
+            (lambda: anything("a:1", limits=Limits(metadata_entries=1)), ValueError, "metadata_entries of 1"),
+            (lambda: server.register(echo), TypeError, "register takes"),
+            (lambda: ECHO.handler(anything(None)), TypeError, "not a NoneType"),
+            (lambda: ECHO.handler(None), TypeError, "/test.Service/Echo is a NoneType"),  # type: ignore[arg-type]
+            (lambda: ECHO.handler(one_argument), TypeError, "a request and the call"),  # type: ignore[arg-type]
+            (lambda: Handler(ECHO, count), TypeError, "one answer, not yields"),
+            (lambda: Handler(JOIN, count), TypeError, "client-streaming"),
+        ]
+        for wrong, kind, text in cases:
+            with self.subTest(text), self.assertRaisesRegex(kind, text):
+                wrong()
+
+    def test_whatever_can_be_called_with_both_may_serve(self) -> None:
+        for serve in (echo, lambda *both: both, lambda request, call, more=1: request, Gate(), print):
+            Handler(ECHO, serve)
+        Handler(COUNT, count)
+
+
+class Messages(Case):
+    async def test_a_message_of_a_wrong_type_is_named_at_either_end(self) -> None:
+        async def serve(request: GetUserRequest, call: ServerCall) -> Any:
+            return "a user"
+
+        def inline(request: GetUserRequest, call: ServerCall) -> Any:
+            return None
+
+        for handler in (GET_USER.handler(serve), GET_USER.handler(inline, inline=True)):
+            _, client = await self.pair(handler)
+            client.codec = PROTOBUF
+            for _ in range(2):  # the first goes the long way
+                wrong: Any = {"user_id": 7}
+                error = await self.fails(client.call(GET_USER, wrong), Code.INTERNAL, Delivery.NOT_SENT)
+                self.assertIn("is a GetUserRequest, not a dict", error.message)
+                with self.assertLogs("trunkcall", "ERROR"):
+                    error = await self.fails(client.call(GET_USER, GetUserRequest()), Code.INTERNAL)
+                self.assertRegex(error.message, "a GetUserResponse is expected, not a (str|NoneType)")
+
+
+class Pairs(Case):
+    async def test_metadata_of_a_wrong_type_is_not_sent(self) -> None:
+        _, client = await self.pair()
+        wrong: Any = [("a", 1)]
+        error = await self.fails(client.call(ECHO, b"", metadata=wrong), Code.INVALID_ARGUMENT, Delivery.NOT_SENT)
+        self.assertIn("not int", error.message)
+        wrong = {"a": "b"}
+        with self.assertRaisesRegex(TypeError, "items"):
+            await client.call(ECHO, b"", metadata=wrong)
+
+    async def test_a_trailer_of_a_wrong_type_fails_its_call_alone(self) -> None:
+        async def serve(request: bytes, call: ServerCall) -> bytes:
+            wrong: Any = [("a", 1)]
+            call.set_trailer(wrong)
+            return request
+
+        server, client = await self.pair(ECHO.handler(serve), OTHER.handler(echo))
+        error = await self.fails(client.call(ECHO, b"", timeout=5), Code.INTERNAL)
+        self.assertIn("metadata", error.message)
+        self.assertEqual(await client.call(OTHER, b"x"), b"x")
+        self.assertEqual(server.running, 0)
+
+    async def test_a_waiting_call_that_cannot_be_sent_fails_alone(self) -> None:
+        gate = Gate()
+        _, client = await self.pair(ECHO.handler(gate), OTHER.handler(echo), limits=Limits(calls=1))
+        await client.connect()
+        running = asyncio.create_task(client.call(ECHO, b"x"))
+        await gate.begun.wait()
+        wrong: Any = [(1, 2, 3)]
+        waiting = asyncio.create_task(client.call(OTHER, b"", metadata=wrong))
+        behind = asyncio.create_task(client.call(OTHER, b"y"))
+        await eventually(lambda: len(client.waiting) == 2)
+        gate.open.set()
+        await self.fails(waiting, Code.INVALID_ARGUMENT, Delivery.NOT_SENT)
+        self.assertEqual((await running, await behind), (b"x", b"y"))
+
+    async def test_an_exception_of_the_codec_in_a_stream_fails_its_call_alone(self) -> None:
+        async def serve(request: bytes, call: ServerCall) -> AsyncIterator[Any]:
+            yield "text"
+
+        server, client = await self.pair(COUNT.handler(serve), OTHER.handler(echo))
+        await self.fails(client.open(COUNT, b"").receive(), Code.INTERNAL)
+        self.assertEqual((await client.call(OTHER, b"x"), server.running), (b"x", 0))
