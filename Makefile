@@ -29,6 +29,7 @@ endif
 ONLY ?=
 FUZZTIME ?= 60s
 LOAD ?= 3s
+SOAK ?= 10m
 
 .PHONY: help
 help: ## list these targets
@@ -82,6 +83,12 @@ test: needs-test ## run every check and test (ONLY=go runs those whose names beg
 .PHONY: conformance
 conformance: needs needs-python ## have each language's client call the others' servers
 	@$(PYTHON) scripts/test.py --only 'go and python'
+
+.PHONY: faults soak
+faults: peer-go environment-python ## bring about every fault of conformance/faults in full: half an hour
+	@TRUNKCALL_FAULTS=full build/python/bin/python -W error -m unittest discover -v -s conformance -t . -p 'test_faults_*.py'
+soak: peer-go environment-python ## mixed load with resets and restarts for SOAK (10m), fails if anything is kept
+	@build/python/bin/python -m conformance.faults.soak --for='$(SOAK)'
 
 .PHONY: fuzz
 fuzz: needs ## run each fuzz target for FUZZTIME (60s)

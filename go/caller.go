@@ -12,9 +12,67 @@ type Caller interface {
 	// NewStream opens a call of a streaming method by its name. The call must be
 	// received to its end, or ctx cancelled.
 	NewStream(ctx context.Context, method string, kind Kind, options ...CallOption) (Stream, error)
+	// Send calls a one-way method by its name. It returns when the other side has
+	// accepted the call; the error is a *Status.
+	Send(ctx context.Context, method string, request any, options ...CallOption) error
+	// InvokeFunc is Invoke that does not wait: done is called once, on another
+	// goroutine, when response is filled in or the call has failed.
+	InvokeFunc(ctx context.Context, method string, request, response any, done func(error), options ...CallOption)
+	// Target is what the calls go to: that of a client, or the address of a
+	// connection's other end.
+	Target() string
+	// Secure reports whether the calls go through TLS.
+	Secure() bool
 
 	invoke(ctx context.Context, t *target, request, response any, o *callOptions) error
 	open(ctx context.Context, t *target, o *callOptions) (Stream, error)
+	launch(ctx context.Context, t *target, request, response any, o *callOptions, out sink)
 }
 
-var _ Caller = (*Client)(nil)
+var (
+	_ Caller = (*Client)(nil)
+	_ Caller = (*Connection)(nil)
+)
+
+// route is the way that calls take: over whichever connection of a client is
+// there, or over one.
+type route struct {
+	*calling
+	via *Connection // nil: whichever
+}
+
+// Invoke calls a unary method by its name and fills in response. Typed methods
+// (Unary) do the same. The error is a *Status.
+func (c *route) Invoke(ctx context.Context, method string, request, response any, options ...CallOption) error {
+	return c.invoke(ctx, unaryTarget(method), request, response, gather(options))
+}
+
+func (c *route) invoke(ctx context.Context, t *target, request, response any, o *callOptions) error {
+	if len(c.interceptors) == 0 {
+		if s := c.unary(ctx, t, request, response, outgoing(ctx), o); s != nil {
+			return s
+		}
+		return nil
+	}
+	call := &Call{Method: t.Method, Metadata: outgoing(ctx), Request: request, Response: response}
+	err := chain(c.interceptors, func(ctx context.Context, call *Call) error {
+		within := *o
+		within.header, within.trailer, within.peer = &call.Header, &call.Trailer, &call.Peer
+		if s := c.unary(ctx, t, call.Request, call.Response, call.Metadata, &within); s != nil {
+			return s
+		}
+		return nil
+	})(ctx, call)
+	o.store(call.Header, call.Trailer, call.Peer)
+	if err != nil {
+		return StatusOf(err)
+	}
+	return nil
+}
+
+// NewStream opens a call of a streaming method by its name. Typed methods
+// (ServerStream, ClientStream, Bidi) do the same. The call must be received to
+// its end, or ctx cancelled.
+func (c *route) NewStream(ctx context.Context, method string, kind Kind, options ...CallOption) (Stream, error) {
+	return c.open(ctx, newTarget(method, kind), gather(options))
+}

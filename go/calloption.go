@@ -7,6 +7,7 @@ type callOptions struct {
 	header, trailer *Metadata
 	peer            *Peer
 	codec           Codec
+	send            preference
 	waitForReady    bool
 	maxReceive      int
 }

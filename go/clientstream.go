@@ -9,15 +9,8 @@ import (
 	"github.com/trunkcall/trunkcall/go/wire"
 )
 
-// NewStream opens a call of any kind but unary by its name. Typed methods
-// (ServerStream, ClientStream, Bidi) do the same. The call must be received to
-// its end, or ctx cancelled.
-func (c *Client) NewStream(ctx context.Context, method string, kind Kind, options ...CallOption) (Stream, error) {
-	return c.open(ctx, newTarget(method, kind), gather(options))
-}
-
-func (c *Client) open(ctx context.Context, t *target, o *callOptions) (Stream, error) {
-	if len(c.options.interceptors) == 0 {
+func (c *route) open(ctx context.Context, t *target, o *callOptions) (Stream, error) {
+	if len(c.interceptors) == 0 {
 		s, err := c.openStream(ctx, outgoing(ctx), t, o)
 		if err != nil {
 			return nil, err
@@ -25,7 +18,7 @@ func (c *Client) open(ctx context.Context, t *target, o *callOptions) (Stream, e
 		return s, nil
 	}
 	call := &Call{Method: t.Method, Metadata: outgoing(ctx)}
-	err := chain(c.options.interceptors, func(ctx context.Context, call *Call) error {
+	err := chain(c.interceptors, func(ctx context.Context, call *Call) error {
 		s, err := c.openStream(ctx, call.Metadata, t, o)
 		if err != nil {
 			return err
@@ -41,21 +34,26 @@ func (c *Client) open(ctx context.Context, t *target, o *callOptions) (Stream, e
 
 // ClientStreamCall is a Stream at the caller's end, with the answer's metadata.
 type ClientStreamCall struct {
-	ctx   context.Context
-	call  *transport.Call
-	codec Codec
-	limit *callOptions
-	stop  func() bool
+	ctx     context.Context
+	options *common
+	method  string
+	call    *transport.Call
+	codec   Codec
+	order   []Compression // of what is sent
+	limit   *callOptions
+	stop    func() bool
 
 	sizeHint int // of the next message to send: the last one's
 }
 
-func (c *Client) openStream(ctx context.Context, m Metadata, t *target, o *callOptions) (*ClientStreamCall, error) {
+func (c *route) openStream(ctx context.Context, m Metadata, t *target, o *callOptions) (*ClientStreamCall, error) {
 	codec, fault := c.options.codecOf(o)
 	if fault != nil {
 		return nil, fault
 	}
-	s := &ClientStreamCall{ctx: ctx, call: transport.NewCall(false), codec: codec, limit: o}
+	s := &ClientStreamCall{
+		ctx: ctx, options: c.options, method: t.Name, call: transport.NewCall(false), codec: codec, order: c.options.order(o), limit: o,
+	}
 	if t.Kind == KindClientStream {
 		s.call.ExpectOne()
 	}
@@ -86,7 +84,11 @@ func (s *ClientStreamCall) Send(message any) error {
 		}
 	}
 	s.sizeHint = len(buffer.B)
-	if err := s.call.Send(buffer, 0, false); errors.Is(err, transport.ErrSendClosed) {
+	compression := uint8(0)
+	if len(s.order) > 0 {
+		buffer, compression = s.packBuffer(buffer)
+	}
+	if err := s.call.Send(buffer, compression, false); errors.Is(err, transport.ErrSendClosed) {
 		return s.Abandon(Errorf(Internal, "%v", err))
 	} else if err != nil {
 		return io.EOF
@@ -107,11 +109,8 @@ func (s *ClientStreamCall) Receive(message any) error {
 		return s.finished()
 	}
 	defer m.Free()
-	if fault := s.limit.checkReceived(len(m.Payload)); fault != nil {
+	if fault := s.options.decodeResponse(s.codec, m.Compression, m.Payload, message, s.limit); fault != nil {
 		return s.Abandon(fault)
-	}
-	if err := s.codec.Decode(m.Payload, message); err != nil {
-		return s.Abandon(uncarried(Internal, "response", s.codec, err))
 	}
 	return nil
 }

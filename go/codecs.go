@@ -130,12 +130,12 @@ func (c *common) chosen(o *callOptions) (Codec, *Status) {
 // unknownToPeer is the failure of a call in one's own codec on a connection
 // whose peer has said that it lacks it, else nil. Of a peer that has said nothing
 // yet nobody can know; it answers for itself.
-func (c *common) unknownToPeer(conn *connection, number uint8) *Status {
-	if !conn.Greeted() {
+func (c *common) unknownToPeer(conn *Connection, number uint8) *Status {
+	if !conn.conn.Greeted() {
 		return nil
 	}
 	name := c.codecs[number].Name()
-	theirs := conn.PeerLimits().Codecs
+	theirs := conn.conn.PeerLimits().Codecs
 	var all []string
 	for _, known := range theirs {
 		if known == name {

@@ -177,8 +177,9 @@ func TestAStoppedServerServesNoMore(t *testing.T) {
 	wants(t, err, trunkcall.Unavailable, trunkcall.NotSent)
 }
 
-// What the peer sees of draining: GOAWAY and its ACK at once; the call that
-// runs is answered; a call after the peer's own ACK is refused; then the end.
+// What the peer sees of draining: GOAWAY at once; the call that runs is answered;
+// a call after the peer's own ACK is refused; then the ACK, since no handler can
+// call any more, and the end.
 func TestDrainingOnTheWire(t *testing.T) {
 	g := newGate(t)
 	s, target := serve(t, nil, g.handler())
@@ -187,16 +188,8 @@ func TestDrainingOnTheWire(t *testing.T) {
 	g.await(t)
 	stopped := make(chan error, 1)
 	go func() { stopped <- s.Stop(soon(t)) }()
-	var announced, acknowledged bool
-	for !announced || !acknowledged {
-		if f := p.Await(wire.GoAway); f.Flags&wire.FlagAck != 0 {
-			acknowledged = true
-		} else {
-			announced = true
-			if f.Word != wire.GoAwayDraining {
-				t.Fatalf("reason %d", f.Word)
-			}
-		}
+	if f := p.Await(wire.GoAway); f.Flags&wire.FlagAck != 0 || f.Word != wire.GoAwayDraining {
+		t.Fatalf("flags %#x, reason %d", f.Flags, f.Word)
 	}
 	p.Send(rawframe.Call(2, 1, 1, nil)) // on its way before the ACK: still served
 	g.await(t)
@@ -206,14 +199,14 @@ func TestDrainingOnTheWire(t *testing.T) {
 		t.Fatalf("after the ACK: %v, flags %#x, retry-after %d", code, f.Flags, f.Word)
 	}
 	g.open()
-	results := 0
-	for _, f := range p.Rest() {
+	results, rest := 0, p.Rest()
+	for _, f := range rest {
 		if f.Type == wire.Result && f.Code == 0 {
 			results++
 		}
 	}
-	if results != 2 {
-		t.Fatalf("%d of 2 calls were answered", results)
+	if last := rest[len(rest)-1]; results != 2 || last.Type != wire.GoAway || last.Flags&wire.FlagAck == 0 {
+		t.Fatalf("%d of 2 calls were answered, and the last frame is %v", results, last.Type)
 	}
 	_ = p.Close()
 	if err := receive(t, stopped, "end of Stop"); err != nil {

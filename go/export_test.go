@@ -5,3 +5,14 @@ func WaitingCalls(c *Client) int { return int(c.waiting.Load()) }
 
 // PollAlways has every connection left to the pollers that large numbers share.
 func PollAlways() { pollFrom = -1 }
+
+// CountAsSteady has a client's connections count as ones that lived for long.
+func CountAsSteady(c *Client) {
+	for _, l := range c.lines {
+		l.mu.Lock()
+		if conn := l.current.Load(); conn != nil {
+			conn.began = conn.began.Add(-steady)
+		}
+		l.mu.Unlock()
+	}
+}

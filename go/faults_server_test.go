@@ -247,7 +247,7 @@ func TestFaultsOfOneCallHarmThatCallOnly(t *testing.T) {
 		{"nobody serves it", 2, whole, nil, nil, trunkcall.Unimplemented, "/test.Service/Nothing"},
 		{"unknown codec", 1, whole, nil, func(h *wire.Header) { h.Codec = 5 }, trunkcall.Unimplemented, "codec 5"},
 		{"codec without a name", 1, whole, nil, func(h *wire.Header) { h.Codec = 9 }, trunkcall.Unimplemented, "codec 9"},
-		{"compression not offered", 1, whole, nil, func(h *wire.Header) { h.Compression = 2 }, trunkcall.Unimplemented, "compression 2"},
+		{"compression not offered", 1, whole, nil, func(h *wire.Header) { h.Compression = 3 }, trunkcall.Unimplemented, "compression 3"},
 		{"message too large", 1, wire.FlagMsg | wire.FlagMore,
 			append(wire.AppendVarint(nil, 64<<20+1), make([]byte, wire.MinPiece)...)[:wire.MinPiece], nil, trunkcall.ResourceExhausted, "67108864"},
 		{"no request", 1, wire.FlagEnd, nil, nil, trunkcall.Unimplemented, "where one is expected"},
@@ -301,7 +301,7 @@ func TestAnAcceptedOneWayCallThatDoesNotDecodeIsLogged(t *testing.T) {
 			t.Fatalf("%v %q, flags %#x", code, message, f.Flags)
 		}
 	}
-	eventually(t, "the log tells of it", func() bool { return log.has("one-way call dropped") && log.has("/test.Service/Echo") })
+	eventually(t, "the log tells of it", func() bool { return log.has("one-way call failed") && log.has("/test.Service/Echo") })
 }
 
 func TestASlotAboveTheLimitIsRefusedAndForgotten(t *testing.T) {

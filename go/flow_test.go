@@ -345,3 +345,44 @@ func TestMessagesOfACancelledStreamAreNotKept(t *testing.T) {
 	}
 	eventually(t, "what was sent is let go of", func() bool { return heap() < before+4<<20 })
 }
+
+// A slow reader of many streams stops their senders, however small the messages:
+// none of the calls fails for what the others have waiting.
+func TestManyStreamsOfTinyMessagesWaitForTheirReader(t *testing.T) {
+	const streams, messages = 24, 15_000 // a window holds as many
+	var sent atomic.Int64
+	arrived := make(chan struct{})
+	release := sync.OnceFunc(func() { close(arrived) })
+	defer release()
+	method := trunkcall.ServerStream[payload, payload]("/test.Service/Tiny")
+	_, c := join(t, method.Handler(func(_ context.Context, _ *payload, out *trunkcall.Sender[payload]) error {
+		for range messages {
+			if err := out.Send(&payload{}); err != nil {
+				return err
+			}
+			sent.Add(1)
+		}
+		<-arrived // what has ended does not count
+		return nil
+	}))
+	var open [streams]*trunkcall.Receiver[payload]
+	for i := range open {
+		var err error
+		if open[i], err = method.Call(soon(t), c, text("")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "all is on its way", func() bool { return sent.Load() == streams*messages })
+	mustEcho(t, c, "what was sent before has arrived")
+	release()
+	for i, s := range open {
+		for n := range messages {
+			if _, err := s.Receive(); err != nil {
+				t.Fatalf("stream %d, message %d: %v", i, n, err)
+			}
+		}
+		if _, err := s.Receive(); !errors.Is(err, io.EOF) {
+			t.Fatal(err)
+		}
+	}
+}

@@ -31,7 +31,7 @@ const (
 // replace it.
 type line struct {
 	client  *Client
-	current atomic.Pointer[connection] // nil while there is none
+	current atomic.Pointer[Connection] // nil while there is none
 
 	reopening atomic.Bool // a goroutine tries until there is one
 
@@ -47,58 +47,54 @@ type line struct {
 // attempt is a dial that several calls may wait for.
 type attempt struct {
 	done chan struct{}
-	conn *connection
+	then []transport.Task // run afterwards
+	conn *Connection
 	err  error
-}
-
-// connection is a transport.Conn that belongs to a line.
-type connection struct {
-	*transport.Conn
-	line  *line
-	began time.Time
-	ready chan struct{} // closed when the server's preface has come, or the end
-	once  sync.Once
-
-	// Guarded by the line's lock.
-	taken bool // it was the line's, so that its end is the line's affair
-	away  bool // it is over or going away
 }
 
 // connection returns the current connection or waits for one to be opened.
 // After a failure it fails at once until the next attempt is due.
-func (l *line) connection(ctx context.Context) (*connection, error) {
-	if conn := l.current.Load(); conn != nil {
-		return conn, nil
-	}
-	if err := l.client.options.fault; err != nil {
-		return nil, err
-	}
-	l.mu.Lock()
-	if conn := l.current.Load(); conn != nil {
-		l.mu.Unlock()
-		return conn, nil
-	}
-	a := l.attempt
+func (l *line) connection(ctx context.Context) (*Connection, error) {
+	conn, a, err := l.attend(nil)
 	if a == nil {
-		if wait := time.Until(l.nextTry); wait > 0 {
-			defer l.mu.Unlock()
-			return nil, fmt.Errorf("%w (next attempt in %v)", l.last, wait.Round(time.Millisecond))
-		}
-		if !l.client.begin() {
-			l.mu.Unlock()
-			return nil, ErrClientClosed
-		}
-		a = &attempt{done: make(chan struct{})}
-		l.attempt = a
-		go l.dial(a)
+		return conn, err
 	}
-	l.mu.Unlock()
 	select {
 	case <-a.done:
 		return a.conn, a.err
 	case <-ctx.Done():
 		return nil, fmt.Errorf("cannot reach %s in time: %w", l.client.target, ctx.Err())
 	}
+}
+
+// attend returns the current connection, or the attempt to open one that is under
+// way, or why there is none; then is run when the attempt has ended.
+func (l *line) attend(then transport.Task) (*Connection, *attempt, error) {
+	if conn := l.current.Load(); conn != nil {
+		return conn, nil, nil
+	}
+	if err := l.client.options.fault; err != nil {
+		return nil, nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if conn := l.current.Load(); conn != nil {
+		return conn, nil, nil
+	}
+	if l.attempt == nil {
+		if wait := time.Until(l.nextTry); wait > 0 {
+			return nil, nil, fmt.Errorf("%w (next attempt in %v)", l.last, wait.Round(time.Millisecond))
+		}
+		if !l.client.begin() {
+			return nil, nil, ErrClientClosed
+		}
+		l.attempt = &attempt{done: make(chan struct{})}
+		go l.dial(l.attempt)
+	}
+	if then != nil {
+		l.attempt.then = append(l.attempt.then, then)
+	}
+	return nil, l.attempt, nil
 }
 
 // dial makes an attempt: it tries the addresses of the target in turn.
@@ -118,14 +114,17 @@ func (l *line) dial(a *attempt) {
 	l.mu.Lock()
 	l.attempt = nil
 	if err != nil {
-		l.failedLocked(err)
+		l.failedLocked(err, nil)
 		a.err = fmt.Errorf("cannot reach %w", err)
 		l.last = a.err
 	}
 	l.mu.Unlock()
 	close(a.done)
+	for _, task := range a.then {
+		c.pool.Do(task)
+	}
 	if a.conn != nil && c.done.Err() != nil {
-		a.conn.Shut(ErrClientClosed) // Close may not have seen it
+		a.conn.conn.Shut(ErrClientClosed) // Close may not have seen it
 	}
 }
 
@@ -133,20 +132,21 @@ func (l *line) dial(a *attempt) {
 // another address to turn to, and on every connection but a line's first, that
 // waits for the server's greeting: what is sent to one that accepts and says
 // nothing might have been run.
-func (l *line) join(ctx context.Context, socket net.Conn, several bool) (*connection, error) {
+func (l *line) join(ctx context.Context, socket net.Conn, several bool) (*Connection, error) {
 	c := l.client
 	if !c.begin() {
 		_ = socket.Close()
 		return nil, ErrClientClosed
 	}
-	conn := &connection{line: l, began: time.Now(), ready: make(chan struct{})}
-	l.mu.Lock()
-	// From here on it may be reported as going away, under its lock, which then
-	// waits for the line's: nothing here may want it.
-	conn.Conn = transport.NewConn(c.config, socket, false, nil, conn)
+	conn := newConnection(c.calling, transport.Prepare(c.config, socket, false, nil))
+	conn.line, conn.ready = l, make(chan struct{})
 	c.mu.Lock()
 	c.live[conn] = struct{}{}
 	c.mu.Unlock()
+	l.mu.Lock()
+	// From here on it may be reported as going away, under its lock, which then
+	// waits for the line's: nothing here may want it.
+	conn.conn.Start()
 	wait := several || l.reopened
 	if !wait {
 		l.takeLocked(conn)
@@ -157,26 +157,25 @@ func (l *line) join(ctx context.Context, socket net.Conn, several bool) (*connec
 			return nil, err
 		}
 	}
-	c.options.log(slog.LevelDebug, "connected", "remote", conn.Remote())
 	return conn, nil
 }
 
-func (l *line) takeLocked(conn *connection) {
+func (l *line) takeLocked(conn *Connection) {
 	conn.taken = true
 	l.reopened = true
 	l.current.Store(conn)
 }
 
 // await makes a connection the line's once its server has greeted.
-func (l *line) await(ctx context.Context, conn *connection) error {
+func (l *line) await(ctx context.Context, conn *Connection) error {
 	select {
 	case <-conn.ready:
 	case <-ctx.Done():
 		err := fmt.Errorf("it accepts connections but does not answer as a Trunkcall server: %w", ctx.Err())
-		conn.Close(err)
+		conn.conn.Close(err)
 		return err
 	}
-	_ = conn.Err() // waits until all that came with the greeting was taken in
+	_ = conn.conn.Err() // waits until all that came with the greeting was taken in
 	l.mu.Lock()
 	away := conn.away
 	if !away {
@@ -186,22 +185,29 @@ func (l *line) await(ctx context.Context, conn *connection) error {
 	if !away {
 		return nil
 	}
-	err := conn.Err()
+	err := conn.conn.Err()
 	if err == nil || transport.Drained(err) {
 		err = errTurnsAway
 	}
-	conn.Shut(errTurnsAway)
-	return reason(conn.Conn, err)
+	conn.conn.Shut(errTurnsAway)
+	return reason(conn.conn, err)
 }
 
 var errTurnsAway = errors.New("the server takes no more calls")
 
-func (l *line) failedLocked(err error) {
+// failedLocked notes that an attempt has failed, or that conn, which came of it,
+// is no good.
+func (l *line) failedLocked(err error, conn *Connection) {
 	l.last = err
 	l.failures++
 	bound := min(firstPause<<min(l.failures-1, 10), lastPause)
 	l.nextTry = time.Now().Add(rand.N(bound)) //nolint:gosec // jitter, not a secret
-	l.client.options.log(slog.LevelWarn, "connect failed", "target", l.client.target, "error", err)
+	c := l.client
+	c.options.log(slog.LevelWarn, "connect failed", "target", c.target, "error", err)
+	if conn == nil || !conn.wasConnected.Load() {
+		c.counters.connectFailures.Add(1)
+		c.options.connectFailed(&c.events, c.target, err)
+	}
 }
 
 // pause is how long to wait before the next attempt may be made.
@@ -213,7 +219,7 @@ func (l *line) pause() time.Duration {
 
 // retire has later calls use another connection, which is opened in the
 // background: other lines may carry all calls meanwhile.
-func (l *line) retire(conn *connection) {
+func (l *line) retire(conn *Connection) {
 	if l.current.CompareAndSwap(conn, nil) {
 		l.reopen()
 	}
@@ -241,7 +247,7 @@ func (l *line) reopen() {
 }
 
 // greeted waits until the server's preface has come.
-func (conn *connection) greeted(ctx context.Context) error {
+func (conn *Connection) greeted(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, transport.HandshakeTimeout)
 	defer cancel()
 	select {
@@ -249,8 +255,8 @@ func (conn *connection) greeted(ctx context.Context) error {
 	case <-ctx.Done():
 		return fmt.Errorf("cannot reach %v: it accepts connections but does not answer as a Trunkcall server: %w", conn.Remote(), ctx.Err())
 	}
-	if err := conn.Err(); err != nil && !transport.Drained(err) {
-		return explain(conn.Conn, err)
+	if err := conn.conn.Err(); err != nil && !transport.Drained(err) {
+		return explain(conn.conn, err)
 	}
 	return nil
 }
@@ -273,24 +279,15 @@ func reason(conn *transport.Conn, err error) error {
 }
 
 // clientConnections is a Client as its connections see it.
-type clientConnections struct{ *Client }
-
-func connectionOf(c *transport.Conn) *connection {
-	return c.Owner.(*connection) //nolint:forcetypeassert // dial sets nothing else
+type clientConnections struct {
+	*serving
+	client *Client
 }
-
-// Accept refuses all: a client serves nothing.
-func (clientConnections) Accept(_ *transport.Conn, in *wire.Incoming) (*transport.Stream, *wire.Refusal) {
-	return nil, &wire.Refusal{Code: Unimplemented, Message: fmt.Sprintf("method %s is not served here", in.Method.Name)}
-}
-
-func (clientConnections) Serve(*transport.Worker, *transport.Stream) {}
-func (clientConnections) Dropped(*transport.Stream)                  {}
-func (clientConnections) Stopped(*transport.Stream, wire.Code)       {}
 
 // Ready says that a server answered.
 func (c clientConnections) Ready(tc *transport.Conn, _ *wire.Preface) {
 	conn := connectionOf(tc)
+	conn.connected()
 	conn.once.Do(func() { close(conn.ready) })
 }
 
@@ -301,11 +298,11 @@ func (c clientConnections) GoesAway(tc *transport.Conn, reason uint32, text stri
 	l.mu.Lock()
 	conn.away = true
 	if conn.taken && reason != wire.GoAwayDraining {
-		l.failedLocked(fmt.Errorf("cannot reach %v: the peer ended the connection: %s", tc.Remote(), text))
+		l.failedLocked(fmt.Errorf("cannot reach %v: the peer ended the connection: %s", tc.Remote(), text), conn)
 	}
 	l.mu.Unlock()
 	l.retire(conn)
-	c.options.log(slog.LevelInfo, "server goes away", "remote", tc.Remote(), "reason", reason, "text", text)
+	c.client.options.log(slog.LevelInfo, "server goes away", "remote", tc.Remote(), "reason", reason, "text", text)
 }
 
 // Closed makes room for a new connection. One that did not live for long counts
@@ -320,19 +317,21 @@ func (c clientConnections) Closed(tc *transport.Conn, err error) {
 	went := conn.away // announced, and counted if it is to be
 	conn.away = true
 	switch {
-	case !conn.taken || went || c.done.Err() != nil || transport.Drained(err):
+	case !conn.taken || went || c.client.done.Err() != nil || transport.Drained(err):
 	case time.Since(conn.began) >= steady:
 		l.failures = 0
 		l.spread = rand.N(firstPause) //nolint:gosec // jitter, not a secret
+		c.client.options.log(slog.LevelInfo, "connection lost", "remote", tc.Remote(), "pause", l.spread)
 	default:
-		l.failedLocked(why)
+		l.failedLocked(why, conn)
 	}
 	l.mu.Unlock()
 	l.retire(conn)
 	conn.once.Do(func() { close(conn.ready) })
-	c.mu.Lock()
-	delete(c.live, conn)
-	c.mu.Unlock()
-	c.options.log(slog.LevelDebug, "disconnected", "remote", tc.Remote(), "cause", transport.Describe(err))
-	c.closed.Done()
+	c.client.mu.Lock()
+	delete(c.client.live, conn)
+	c.client.mu.Unlock()
+	c.client.options.log(slog.LevelDebug, "disconnected", "remote", tc.Remote(), "cause", transport.Describe(err))
+	conn.disconnected(err)
+	c.client.closed.Done()
 }

@@ -16,11 +16,16 @@ import (
 type common struct {
 	limits            Limits
 	interceptors      []Interceptor
+	reverse           []Interceptor // of calls that a client serves or a server makes
+	waitingCalls      int
+	runningHandlers   int
 	codec             Codec   // of calls, unless they say otherwise
 	given             []Codec // by options
 	codecs            codecTable
+	compressions      compressions
 	fault             error // in the options; told by the first thing that can fail
-	logger            *slog.Logger
+	journal           *journal
+	observers         []*Observer
 	keepaliveInterval time.Duration
 	keepaliveTimeout  time.Duration
 	tls               *tls.Config
@@ -56,14 +61,12 @@ type ServerOption interface{ applyServer(s *serverOptions) }
 
 type clientOptions struct {
 	common
-	connections  int
-	waitingCalls int
+	connections int
 }
 
 type serverOptions struct {
 	common
-	allowClear      bool
-	runningHandlers int
+	allowClear bool
 }
 
 type option func(*common)
@@ -84,9 +87,16 @@ func (f serverOption) applyServer(s *serverOptions) { f(s) }
 // Serve of a server.
 func WithLimits(l Limits) Option { return option(func(c *common) { c.limits = l }) }
 
-// WithInterceptors adds interceptors after those already given.
+// WithInterceptors adds interceptors after those already given. They wrap the
+// calls that a client makes, and those that a server serves.
 func WithInterceptors(interceptors ...Interceptor) Option {
 	return option(func(c *common) { c.interceptors = append(c.interceptors, interceptors...) })
+}
+
+// WithReverseInterceptors adds interceptors of the calls that go the other way:
+// those that a client serves, and those that a server makes.
+func WithReverseInterceptors(interceptors ...Interceptor) Option {
+	return option(func(c *common) { c.reverse = append(c.reverse, interceptors...) })
 }
 
 // WithCodec sets the codec of a client's calls, and has calls in it accepted.
@@ -107,9 +117,14 @@ func WithCodecs(codecs ...Codec) Option {
 	return option(func(c *common) { c.given = append(c.given, codecs...) })
 }
 
-// WithLogger has connection events and refusals logged. The default is not to.
-// The logger's handler must not call the Client or Server, and should not block.
-func WithLogger(logger *slog.Logger) Option { return option(func(c *common) { c.logger = logger }) }
+// WithLogger has logged what would otherwise happen in silence: connection
+// events, calls refused or cut off, one-way calls that failed. ARCHITECTURE.md
+// lists the records and their fields. The default is not to. Records are written
+// by a goroutine that does nothing else, of each message at most 100 within a
+// second; Close and Stop wait for that, for a second at most.
+func WithLogger(logger *slog.Logger) Option {
+	return option(func(c *common) { c.journal.logger = logger })
+}
 
 // WithKeepalive has the peer asked for a sign of life after interval without
 // input, and given up after another timeout. An interval of 0 turns it off.
@@ -153,11 +168,11 @@ func WithConnections(n int) ClientOption {
 	})
 }
 
-// WithWaitingCalls bounds how many of a client's calls wait for a free slot
-// when its connections carry as many as the server allows. The default is
-// 4,096; past it calls fail at once with RESOURCE_EXHAUSTED, not sent.
-func WithWaitingCalls(n int) ClientOption {
-	return clientOption(func(c *clientOptions) {
+// WithWaitingCalls bounds how many calls wait for a free slot when the
+// connections carry as many as the other side allows. The default is 4,096; past
+// it calls fail at once with RESOURCE_EXHAUSTED, not sent.
+func WithWaitingCalls(n int) Option {
+	return option(func(c *common) {
 		if c.waitingCalls = n; n < 0 {
 			c.wrong("waiting calls is %d, least 0", n)
 		}
@@ -169,20 +184,28 @@ func WithCleartext() ServerOption {
 	return serverOption(func(s *serverOptions) { s.allowClear = true })
 }
 
-// WithRunningHandlers bounds how many handlers a server runs at once; further
-// calls are refused. The default is 16,384.
-func WithRunningHandlers(n int) ServerOption {
-	return serverOption(func(s *serverOptions) {
-		if s.runningHandlers = n; n < 1 {
-			s.wrong("running handlers is %d, least 1", n)
+// WithRunningHandlers bounds how many handlers a server, or a client for its
+// servers, runs at once; further calls are refused. The default is 16,384.
+func WithRunningHandlers(n int) Option {
+	return option(func(c *common) {
+		if c.runningHandlers = n; n < 1 {
+			c.wrong("running handlers is %d, least 1", n)
 		}
 	})
+}
+
+func defaults(keepalive time.Duration) common {
+	return common{
+		journal: &journal{},
+		codec:   Protobuf, memory: DefaultMemory, keepaliveInterval: keepalive, keepaliveTimeout: DefaultKeepaliveTimeout,
+		runningHandlers: DefaultRunningHandlers, waitingCalls: DefaultWaitingCalls,
+	}
 }
 
 func (c *common) transport(handler transport.Handler, pool *transport.Pool) *transport.Config {
 	local := c.local
 	local.KeepaliveInterval = uint32(min(c.keepaliveInterval.Milliseconds(), 1<<32-1))
-	local.Codecs = c.codecs.names()
+	local.Codecs, local.Compressions = c.codecs.names(), c.compressions.set()
 	return &transport.Config{
 		Handler: handler, Pool: pool, Local: local, Codecs: c.codecs.String(), MaxWindow: c.maxWindow, Budget: wire.NewBudget(c.memory),
 		Panicked:          c.panicked,
@@ -198,6 +221,9 @@ var pollFrom int
 func (c *common) sane(interval time.Duration) {
 	c.codecs, c.fault = newCodecTable(c.given)
 	c.local, c.maxWindow = c.settings()
+	if err := c.compressions.arrange(c.local.Message); err != nil {
+		c.fault = errors.Join(c.fault, err)
+	}
 	if len(c.wrongs) > 0 {
 		c.fault = errors.Join(c.fault, errors.New("trunkcall: out of range: "+strings.Join(c.wrongs, "; ")))
 	}
@@ -216,7 +242,5 @@ func (c *common) panicked(value any, stack []byte) {
 }
 
 func (c *common) log(level slog.Level, message string, args ...any) {
-	if c.logger != nil {
-		c.logger.Log(noContext, level, message, args...)
-	}
+	c.journal.log(level, message, args...)
 }

@@ -9,41 +9,25 @@ import (
 	"net"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/trunkcall/trunkcall/go/transport"
 	"github.com/trunkcall/trunkcall/go/wire"
 )
 
-// Handler is a method with the function that serves it; one of Unary and
-// Stream is set, as Method.Kind says. Usually UnaryMethod.Handler and its like
-// make it.
-type Handler struct {
-	Method Method
-	// Unary decodes its request with in.Decode and returns the response.
-	Unary func(ctx context.Context, in *ServerCall) (response any, err error)
-	// Stream serves any other kind.
-	Stream func(ctx context.Context, stream Stream) error
-	// Inline has a unary handler run on the goroutine that reads its
-	// connection. It must not block: until it returns, its connection may stand
-	// still, and for a moment others may that are read together with it.
-	Inline bool
-
-	pace *transport.Pace
-}
-
 // Server serves methods on any number of listeners. Its methods are safe for
 // concurrent use.
 type Server struct {
+	serving
+	calling *calling // what it calls at its clients
+
 	options serverOptions
 	config  *transport.Config
 	pool    *transport.Pool
-	running atomic.Int64 // handlers, and calls accepted to become one
+	events  sequence // what observers are told of listeners
 
 	mu          sync.Mutex
-	handlers    map[string]*Handler
 	listeners   []*transport.Listener
-	connections map[*transport.Conn]struct{}
+	connections map[*Connection]struct{}
 	stopping    bool
 	done        sync.WaitGroup // one for each listener and connection
 }
@@ -51,13 +35,10 @@ type Server struct {
 // NewServer returns a server without methods or listeners.
 func NewServer(options ...ServerOption) *Server {
 	s := &Server{
-		handlers:    map[string]*Handler{},
-		connections: map[*transport.Conn]struct{}{},
+		connections: map[*Connection]struct{}{},
 		pool:        &transport.Pool{},
 	}
-	s.options = serverOptions{runningHandlers: DefaultRunningHandlers, common: common{
-		codec: Protobuf, memory: DefaultMemory, keepaliveInterval: DefaultServerKeepaliveInterval, keepaliveTimeout: DefaultKeepaliveTimeout,
-	}}
+	s.options = serverOptions{common: defaults(DefaultServerKeepaliveInterval)}
 	for _, o := range options {
 		o.applyServer(&s.options)
 	}
@@ -67,57 +48,10 @@ func NewServer(options ...ServerOption) *Server {
 		s.options.tls = s.options.tls.Clone()
 		s.options.tls.NextProtos = []string{transport.ALPN}
 	}
-	s.config = s.options.transport(serverConnections{s}, s.pool)
+	s.serving.begin(&s.options.common, s.options.interceptors)
+	s.calling = newCalling(noContext, &s.options.common, s.options.reverse, s.pool)
+	s.config = s.options.transport(serverConnections{&s.serving, s}, s.pool)
 	return s
-}
-
-// Register adds handlers. It fails on a name that is malformed or taken; the
-// handlers before that one stay. Methods may be added while the server runs.
-func (s *Server) Register(handlers ...Handler) error {
-	if s.options.fault != nil {
-		return s.options.fault
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, h := range handlers {
-		h.Method.Name = CanonicalName(h.Method.Name)
-		name := h.Method.Name
-		switch {
-		case len(name) < 2 || len(name) > wire.MaxMethodName:
-			return fmt.Errorf("method name %q: want /package.Service/Method, at most %d bytes", name, wire.MaxMethodName)
-		case s.handlers[name] != nil:
-			return fmt.Errorf("method %s is registered already", name)
-		case (h.Method.Kind == KindUnary) != (h.Unary != nil) || (h.Unary == nil) == (h.Stream == nil):
-			return fmt.Errorf("method %s is %v and lacks the handler for that", name, h.Method.Kind)
-		}
-		if !h.Inline || h.Unary == nil {
-			h.pace = &transport.Pace{}
-		}
-		s.handlers[name] = &h
-	}
-	return nil
-}
-
-// Services returns the names of the services that have a method, sorted.
-func (s *Server) Services() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	found := map[string]bool{}
-	for name := range s.handlers {
-		found[service(name)] = true
-	}
-	return slices.Sorted(maps.Keys(found))
-}
-
-// Methods returns the methods that are served, sorted by name.
-func (s *Server) Methods() []Method {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var all []Method
-	for _, name := range slices.Sorted(maps.Keys(s.handlers)) {
-		all = append(all, s.handlers[name].Method)
-	}
-	return all
 }
 
 // ErrServerStopped is returned by a server that Stop or Close has ended.
@@ -131,7 +65,7 @@ func (s *Server) Listen(where string) (net.Addr, error) {
 	}
 	l, err := transport.Listen(where)
 	if err != nil {
-		s.options.log(slog.LevelError, "listen failed", "address", where, "error", err)
+		s.options.listenFailed(&s.events, where, err)
 		return nil, err
 	}
 	if err := s.Serve(l); err != nil {
@@ -154,6 +88,7 @@ func (s *Server) Serve(socket net.Listener) error {
 			if errors.Is(err, transport.ErrNothingSaid) {
 				level = slog.LevelDebug // a check whether the port is open
 			}
+			s.counters.turnedAway.Add(1)
 			s.options.log(level, "connection turned away", "remote", remote, "error", err)
 		},
 	}
@@ -174,7 +109,7 @@ func (s *Server) Serve(socket net.Listener) error {
 	}
 	s.listeners = append(s.listeners, l)
 	s.done.Add(1)
-	s.options.log(slog.LevelInfo, "listening", "address", socket.Addr())
+	s.options.listening(&s.events, socket.Addr())
 	go func() {
 		defer s.done.Done()
 		l.Serve()
@@ -203,26 +138,24 @@ func (s *Server) Port() int {
 	return 0
 }
 
-// Running is the number of handlers that run, those included whose call was
-// ended already.
-func (s *Server) Running() int { return int(s.running.Load()) }
-
 // Stop ends the server without losing a call: it stops listening, asks its
-// peers to open no more calls, waits until those that run are answered, and
-// closes. When ctx ends, or after 30 seconds if it has no deadline, what is
+// peers to open no more calls, waits until those that run are answered and the
+// one-way calls that were accepted are done, and closes. When ctx ends, or after 30 seconds if it has no deadline, what is
 // left is cut off as by Close, and the error says so.
 func (s *Server) Stop(ctx context.Context) error {
+	defer s.options.journal.flush()
 	if _, ok := ctx.Deadline(); !ok {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, DefaultDrainGrace)
 		defer cancel()
 	}
 	for _, c := range s.beginStop((*transport.Listener).Drain) {
-		c.Drain("the server is stopping")
+		c.conn.Drain("the server is stopping")
 	}
 	done := make(chan struct{})
 	go func() {
 		s.done.Wait()
+		s.oneWays.done.Wait()
 		close(done)
 	}()
 	select {
@@ -232,13 +165,15 @@ func (s *Server) Stop(ctx context.Context) error {
 	case <-ctx.Done():
 		running := s.Running()
 		for _, c := range s.beginStop((*transport.Listener).Close) {
-			c.CutOff(ErrServerStopped)
+			c.conn.CutOff(ErrServerStopped)
 		}
 		s.done.Wait() // each tells its peer, for a second at most
+		s.oneWays.cancel()
 		s.pool.Close()
 		if running == 0 {
 			return nil
 		}
+		s.options.log(slog.LevelWarn, "calls cut off by the end of the grace", "running", running)
 		return fmt.Errorf("calls that still ran were cut off (running: %d): %w", running, ctx.Err())
 	}
 }
@@ -247,13 +182,15 @@ func (s *Server) Stop(ctx context.Context) error {
 // handlers' contexts are cancelled.
 func (s *Server) Close() {
 	for _, c := range s.beginStop((*transport.Listener).Close) {
-		c.Close(ErrServerStopped)
+		c.conn.Close(ErrServerStopped)
 	}
 	s.done.Wait()
+	s.oneWays.cancel()
 	s.pool.Close()
+	s.options.journal.flush()
 }
 
-func (s *Server) beginStop(end func(*transport.Listener)) []*transport.Conn {
+func (s *Server) beginStop(end func(*transport.Listener)) []*Connection {
 	s.mu.Lock()
 	s.stopping = true
 	listeners := s.listeners
@@ -262,6 +199,11 @@ func (s *Server) beginStop(end func(*transport.Listener)) []*transport.Conn {
 	for _, l := range listeners {
 		end(l)
 	}
+	return s.Connections()
+}
+
+// Connections returns the connections to clients.
+func (s *Server) Connections() []*Connection {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Collect(maps.Keys(s.connections))
@@ -275,97 +217,36 @@ func (s *Server) connected(socket net.Conn, prefix []byte) {
 		go transport.Decline(socket, "the server is stopping")
 		return
 	}
-	c := transport.NewConn(s.config, socket, true, prefix, nil)
+	c := newConnection(s.calling, transport.Prepare(s.config, socket, true, prefix))
 	s.connections[c] = struct{}{}
 	s.done.Add(1)
-	s.options.log(slog.LevelDebug, "connected", "remote", socket.RemoteAddr())
+	c.conn.Start()
 }
 
 // serverConnections is a Server as its connections see it.
-type serverConnections struct{ *Server }
+type serverConnections struct {
+	*serving
+	server *Server
+}
 
-func (s serverConnections) Ready(*transport.Conn, *wire.Preface) {}
+func (s serverConnections) Ready(c *transport.Conn, _ *wire.Preface) { connectionOf(c).connected() }
 
 func (s serverConnections) GoesAway(c *transport.Conn, reason uint32, text string) {
 	if reason != 0 {
-		s.options.log(slog.LevelWarn, "peer ends the connection", "remote", c.Remote(), "reason", text)
+		s.server.options.log(slog.LevelWarn, "peer ends the connection", "remote", c.Remote(), "reason", text)
 	}
 }
 
 func (s serverConnections) Closed(c *transport.Conn, err error) {
-	s.mu.Lock()
-	delete(s.connections, c)
-	s.mu.Unlock()
+	s.server.mu.Lock()
+	delete(s.server.connections, connectionOf(c))
+	s.server.mu.Unlock()
 	var violation *wire.Error
 	if errors.As(err, &violation) {
-		s.options.log(slog.LevelWarn, "connection ended", "remote", c.Remote(), "error", err)
+		s.server.options.log(slog.LevelWarn, "connection ended", "remote", c.Remote(), "error", err)
 	} else {
-		s.options.log(slog.LevelDebug, "disconnected", "remote", c.Remote(), "cause", transport.Describe(err))
+		s.server.options.log(slog.LevelDebug, "disconnected", "remote", c.Remote(), "cause", transport.Describe(err))
 	}
-	s.done.Done()
-}
-
-// find returns the handler of a name that a peer calls; what it found is kept
-// with the peer's binding. Names that are not served are looked up each time,
-// since services may come later.
-func (s *Server) find(b *wire.Binding) *Handler {
-	if h, ok := b.Value.(*Handler); ok {
-		return h
-	}
-	s.mu.Lock()
-	h := s.handlers[b.Name]
-	if h == nil {
-		h = s.handlers[CanonicalName(b.Name)]
-	}
-	s.mu.Unlock()
-	if h != nil {
-		b.Value = h
-	}
-	return h
-}
-
-// Accept decides about a call: it is refused, and provably not run, when
-// nobody serves it, when its codec or compression is not known, or when too
-// many handlers run.
-func (s serverConnections) Accept(_ *transport.Conn, in *wire.Incoming) (*transport.Stream, *wire.Refusal) {
-	h := s.find(in.Method)
-	if h == nil {
-		return nil, &wire.Refusal{Code: Unimplemented, Message: fmt.Sprintf("method %s is not served here", in.Method.Name)}
-	}
-	codec, refusal := s.options.codecs.of(in)
-	if refusal != nil {
-		return nil, refusal
-	}
-	if in.Compression != 0 {
-		return nil, &wire.Refusal{Code: Unimplemented, Message: fmt.Sprintf("compression %d is not known here, only none", in.Compression)}
-	}
-	if in.Refused {
-		return nil, nil // for a reason that counts less than those above
-	}
-	if n := s.running.Add(1); n > int64(s.options.runningHandlers) {
-		s.running.Add(-1)
-		return nil, &wire.Refusal{
-			Code: ResourceExhausted, RetryAfter: 50,
-			Message: fmt.Sprintf("running handlers have reached their limit of %d", s.options.runningHandlers),
-		}
-	}
-	call := &ServerCall{server: s.Server, handler: h, codec: codec, Metadata: in.Metadata}
-	call.stream.Init(call)
-	call.stream.Whole = h.Method.Kind == KindUnary || h.Method.Kind == KindServerStream
-	call.stream.Pace = h.pace
-	call.context.call = call
-	if in.Deadline != 0 {
-		call.context.deadline = transport.TimeOf(in.Deadline)
-	}
-	return &call.stream, nil
-}
-
-func (s serverConnections) Dropped(*transport.Stream) { s.running.Add(-1) }
-
-func (s serverConnections) Stopped(st *transport.Stream, code wire.Code) {
-	cause := context.Canceled
-	if code == DeadlineExceeded {
-		cause = context.DeadlineExceeded
-	}
-	st.Owner.(*ServerCall).context.cancel(cause) //nolint:forcetypeassert // Accept sets nothing else
+	connectionOf(c).disconnected(err)
+	s.server.done.Done()
 }

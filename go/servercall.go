@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 
 	"github.com/trunkcall/trunkcall/go/transport"
 	"github.com/trunkcall/trunkcall/go/wire"
@@ -21,13 +22,15 @@ type ServerCall struct {
 	// Metadata is the request's; it must not be changed.
 	Metadata Metadata
 
-	server  *Server
+	serving *serving
 	handler *Handler
 	codec   Codec
 	stream  transport.Stream
 	context handlerContext
 
 	sizeHint int // of the next message that a streaming handler sends: the last one's
+
+	asked atomic.Uint32 // the compression that the last compressed request was sent with
 
 	fault *Status // what was wrong with a request that could not be decoded
 
@@ -45,6 +48,10 @@ func (c *ServerCall) Codec() Codec { return c.codec }
 
 // Peer is the caller's end.
 func (c *ServerCall) Peer() Peer { return peerOf(c.stream.Conn()) }
+
+// Connection is the one that the call came over. The server can call its client
+// through it, also while the call is open.
+func (c *ServerCall) Connection() *Connection { return connectionOf(c.stream.Conn()) }
 
 func peerOf(conn *transport.Conn) Peer {
 	if conn == nil {
@@ -111,23 +118,7 @@ func (c *ServerCall) Decode(request any) error {
 	if !ok {
 		return Errorf(Internal, "%s decodes its request twice", c.handler.Method.Name)
 	}
-	err := c.codec.Decode(m.Payload, request)
-	m.Free()
-	if err != nil {
-		return c.undecodable(err, Refused)
-	}
-	return nil
-}
-
-// undecodable is the status of a call whose request cannot be read.
-func (c *ServerCall) undecodable(err error, delivery Delivery) error {
-	c.fault = uncarried(InvalidArgument, "request", c.codec, err)
-	c.fault.Delivery = delivery
-	if c.stream.OneWay() { // which was accepted: its caller hears of nothing any more (protocol.md 7.5)
-		c.server.options.log(slog.LevelWarn, "one-way call dropped", "method", c.handler.Method.Name,
-			"remote", c.stream.Conn().Remote(), "error", c.fault.Message)
-	}
-	return c.fault
+	return c.decodeRequest(&m, request, Refused)
 }
 
 // notBegun makes an undecodable request a refusal where it was received before
@@ -141,7 +132,7 @@ func notBegun(s Stream, err error) error {
 
 // Intercepted reports whether the server has interceptors, which Intercept
 // would run.
-func (c *ServerCall) Intercepted() bool { return len(c.server.options.interceptors) > 0 }
+func (c *ServerCall) Intercepted() bool { return len(c.serving.interceptors) > 0 }
 
 // Intercept runs the server's interceptors around serve, for Handler.Unary.
 func (c *ServerCall) Intercept(
@@ -149,7 +140,7 @@ func (c *ServerCall) Intercept(
 ) (any, error) {
 	call := c.describe()
 	call.Request = request
-	err := chain(c.server.options.interceptors, func(ctx context.Context, call *Call) (err error) {
+	err := chain(c.serving.interceptors, func(ctx context.Context, call *Call) (err error) {
 		call.Response, err = serve(ctx, call.Request)
 		return err
 	})(ctx, call)
@@ -177,13 +168,17 @@ func (c *ServerCall) adopt(call *Call) error {
 }
 
 // Serve runs the handler of a call on a worker.
-func (s serverConnections) Serve(w *transport.Worker, st *transport.Stream) {
+func (s *serving) Serve(w *transport.Worker, st *transport.Stream) {
 	c := st.Owner.(*ServerCall) //nolint:forcetypeassert // Accept sets nothing else
+	if st.OneWay() {
+		stop := c.watchOneWay()
+		defer func() { s.finishOneWay(w, c, stop) }()
+	}
 	returned := false
 	defer func() {
 		s.running.Add(-1)
 		if p := recover(); !returned { // p is nil when the handler ended its goroutine
-			logger := cmp.Or(s.options.logger, slog.Default()) // never in silence
+			logger := cmp.Or(s.options.journal.logger, slog.Default()) // never in silence
 			logger.Error("handler panicked", "method", c.handler.Method.Name,
 				"panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 			// What a panic says is for the log: it may hold secrets.
@@ -209,7 +204,7 @@ func (c *ServerCall) serveStream() error {
 	}
 	call := c.describe()
 	call.Stream = stream
-	err := chain(c.server.options.interceptors, func(ctx context.Context, call *Call) error {
+	err := chain(c.serving.interceptors, func(ctx context.Context, call *Call) error {
 		return c.handler.Stream(ctx, call.Stream)
 	})(&c.context, call)
 	if adopted := c.adopt(call); adopted != nil && err == nil && !errors.Is(adopted, errHeaderSent) {
@@ -227,12 +222,13 @@ func (c *ServerCall) finish(w *transport.Worker, response any, err error) {
 	if hasHeader {
 		c.sendHeader()
 	}
-	if err == nil && c.handler.Unary != nil {
+	answers := c.handler.Method.Kind == KindUnary && !c.stream.OneWay()
+	if err == nil && answers {
 		if w.Scratch, err = c.codec.Append(w.Scratch[:0], response); err != nil {
-			c.server.options.log(slog.LevelWarn, "response cannot be carried", "method", c.handler.Method.Name, "error", cmp.Or(errors.Unwrap(err), err))
+			c.serving.options.log(slog.LevelWarn, "response cannot be carried", "method", c.handler.Method.Name, "error", cmp.Or(errors.Unwrap(err), err))
 			err = uncarried(Internal, "response", c.codec, err)
-		} else {
-			err = c.checkSize(len(w.Scratch))
+		} else if err = c.checkSize(len(w.Scratch)); err == nil && c.packs() {
+			c.packAnswer(w)
 		}
 	}
 	if err != nil {
@@ -242,8 +238,9 @@ func (c *ServerCall) finish(w *transport.Worker, response any, err error) {
 		}
 		return
 	}
-	w.Ending.HasMessage = c.handler.Unary != nil
-	w.Ending.Payload = w.Scratch
+	if answers {
+		w.Ending.HasMessage, w.Ending.Payload = true, w.Scratch
+	}
 }
 
 // checkSize refuses a message that the caller would not take.
@@ -262,6 +259,9 @@ type serverStream ServerCall
 
 func (s *serverStream) Send(message any) error {
 	c := (*ServerCall)(s)
+	if c.stream.OneWay() {
+		return nil // nobody asked for answers
+	}
 	buffer := transport.GetBuffer(c.sizeHint)
 	var err error
 	if buffer.B, err = c.codec.Append(buffer.B, message); err != nil {
@@ -272,7 +272,11 @@ func (s *serverStream) Send(message any) error {
 	}
 	c.sendHeader()
 	c.sizeHint = len(buffer.B)
-	if c.stream.Send(buffer, 0, false) != nil {
+	compression := uint8(0)
+	if c.packs() {
+		buffer, compression = c.packBuffer(buffer)
+	}
+	if c.stream.Send(buffer, compression, false) != nil {
 		return c.stopped()
 	}
 	return nil
@@ -287,12 +291,7 @@ func (s *serverStream) Receive(message any) error {
 		}
 		return io.EOF
 	}
-	err = c.codec.Decode(m.Payload, message)
-	m.Free()
-	if err != nil {
-		return c.undecodable(err, DeliveryUnknown) // the handler may have done something already
-	}
-	return nil
+	return c.decodeRequest(&m, message, DeliveryUnknown) // the handler may have done something already
 }
 
 func (s *serverStream) CloseSend() error { return nil }

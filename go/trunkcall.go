@@ -6,8 +6,10 @@
 //	Client        owns connections to a target and calls methods there
 //	Server        owns listeners and the handlers of methods
 //	Method        a name "/package.Service/Method" and a Kind; UnaryMethod,
-//	              ServerStreamMethod, ClientStreamMethod and BidiMethod add the
-//	              message types and are used at both ends
+//	              ServerStreamMethod, ClientStreamMethod, BidiMethod and
+//	              OneWayMethod add the message types and are used at both ends
+//	Connection    one connection between the two: a server calls its client
+//	              through it
 //	Call          one invocation as interceptors see it, at either end
 //	Interceptor   wraps calls: deadline, authentication, cache, retry, metrics
 //	Codec         message to bytes and back; Protobuf is the default
@@ -52,10 +54,11 @@ const (
 	KindClientStream             // many requests, one response
 	KindServerStream             // one request, many responses
 	KindBidiStream               // many of both, in any order
+	KindOneWay                   // one request; the caller learns that it was accepted, not more
 )
 
 func (k Kind) String() string {
-	return [...]string{"unary", "client-streaming", "server-streaming", "bidi-streaming"}[k&3]
+	return [...]string{"unary", "client-streaming", "server-streaming", "bidi-streaming", "one-way", "unknown"}[min(k, KindOneWay+1)]
 }
 
 // Method is a name that can be called and the kind of call it takes.
@@ -107,8 +110,8 @@ type Call struct {
 	// Metadata is the request's. A client's interceptor may add to it before
 	// it goes on; a server's must not change it.
 	Metadata Metadata
-	// Request and Response are the messages of a unary call. A client's
-	// Response is allocated by the caller and filled in; a server's is set by
+	// Request and Response are the messages of a unary call; a one-way call has
+	// no Response. A client's Response is allocated by the caller and filled in; a server's is set by
 	// the handler, or by an interceptor that answers itself.
 	Request, Response any
 	// Stream carries the messages of any other call. At the client it is set

@@ -24,9 +24,31 @@ type sessionScript struct {
 	ID      string            `json:"id"`
 	Floor   string            `json:"floor"`
 	Role    string            `json:"role"`
-	Own     map[string]int    `json:"own"`
+	Own     sessionOwn        `json:"own"`
 	Methods map[string]string `json:"methods"`
 	Steps   []sessionStep     `json:"steps"`
+}
+
+type sessionOwn struct {
+	RunningHandlers int     `json:"running_handlers"`
+	MaxMessage      uint32  `json:"max_message"`
+	Compressions    []uint8 `json:"compressions"`
+}
+
+// accepts is what a server of a script is told to accept.
+func (o *sessionOwn) accepts() trunkcall.ServerOption {
+	var accepted []trunkcall.Compression
+	for _, n := range o.Compressions {
+		accepted = append(accepted, map[uint8]trunkcall.Compression{1: trunkcall.Gzip, 2: trunkcall.Zstd}[n])
+	}
+	return trunkcall.WithDecompression(accepted...)
+}
+
+// ofTheWire are scripts of the wire's floor that a server can be asked to play
+// as well: what it makes of codecs and compressions.
+var ofTheWire = []string{
+	"call-fault-codec", "call-fault-codec-without-message", "call-fault-compression",
+	"codec-started", "codec-not-started", "compression-started",
 }
 
 type sessionBytes struct {
@@ -88,7 +110,7 @@ type sessionStep struct {
 func sessionScripts(t *testing.T) []sessionScript {
 	t.Helper()
 	var all []sessionScript
-	for _, name := range []string{"kinds", "streams"} {
+	for _, name := range []string{"kinds", "streams", "faults"} {
 		text, err := os.ReadFile(filepath.Join("..", "spec", "vectors", "sessions", name+".json"))
 		if err != nil {
 			t.Fatal(err)
@@ -98,11 +120,11 @@ func sessionScripts(t *testing.T) []sessionScript {
 			t.Fatal(err)
 		}
 		for _, raw := range file.Scripts {
-			var head struct{ Floor, Role string }
+			var head struct{ ID, Floor, Role string }
 			if err := json.Unmarshal(raw, &head); err != nil {
 				t.Fatal(err)
 			}
-			if head.Floor != "call" || head.Role != "acceptor" {
+			if head.Role != "acceptor" || head.Floor != "call" && !slices.Contains(ofTheWire, head.ID) {
 				continue
 			}
 			var s sessionScript
@@ -112,7 +134,7 @@ func sessionScripts(t *testing.T) []sessionScript {
 			all = append(all, s)
 		}
 	}
-	if len(all) < 10 {
+	if len(all) < 10+len(ofTheWire) {
 		t.Fatalf("only %d scripts", len(all))
 	}
 	return all
@@ -194,12 +216,12 @@ func TestSessionVectorsOfAServer(t *testing.T) {
 			for name, kind := range script.Methods {
 				handlers = append(handlers, s.handler(name, kind))
 			}
-			options := serverOptions{trunkcall.WithCodec(asBytes{})}
-			if n := script.Own["running_handlers"]; n > 0 {
+			options := serverOptions{trunkcall.WithCodec(asBytes{}), script.Own.accepts()}
+			if n := script.Own.RunningHandlers; n > 0 {
 				options = append(options, trunkcall.WithRunningHandlers(n))
 			}
-			if n := script.Own["max_message"]; n > 0 {
-				options = append(options, trunkcall.WithLimits(trunkcall.Limits{MessageBytes: uint32(n)}))
+			if n := script.Own.MaxMessage; n > 0 {
+				options = append(options, trunkcall.WithLimits(trunkcall.Limits{MessageBytes: n}))
 			}
 			var target string
 			s.server, target = serve(t, options, handlers...)

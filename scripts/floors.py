@@ -21,7 +21,11 @@ PUBLIC = "."
 MAY_IMPORT: dict[str, tuple[set[str], tuple[str, ...]]] = {
     "wire": (set(), ()),
     "transport": ({"wire", "transport"}, ("golang.org/x/net/", "google.golang.org/protobuf/encoding/protowire")),
-    PUBLIC: ({"wire", "transport"}, ("google.golang.org/protobuf/", "github.com/go-json-experiment/json/", "github.com/tinylib/msgp/")),
+    PUBLIC: (
+        {"wire", "transport"},
+        ("google.golang.org/protobuf/", "github.com/go-json-experiment/json/", "github.com/tinylib/msgp/", "github.com/klauspost/compress/"),
+    ),
+    "capnp": ({PUBLIC, "capnp"}, ("capnproto.org/",)),
     "grpcstub": ({PUBLIC}, ("google.golang.org/",)),
     "gen": (set(), ("google.golang.org/", "github.com/planetscale/vtprotobuf/")),
     "peer": ({PUBLIC, "grpcstub", "gen", "peer"}, ("google.golang.org/", "golang.org/x/sys/", "github.com/HdrHistogram/")),

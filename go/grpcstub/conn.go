@@ -11,16 +11,17 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/metadata"
 
 	"github.com/trunkcall/trunkcall/go"
 )
 
-// Conn returns client as what generated clients are made from. It is safe for
-// concurrent use.
-func Conn(client *trunkcall.Client) grpc.ClientConnInterface { return conn{client} }
+// Conn returns a client, or a connection that a server has to its client, as
+// what generated clients are made from. It is safe for concurrent use.
+func Conn(caller trunkcall.Caller) grpc.ClientConnInterface { return conn{caller} }
 
-type conn struct{ client *trunkcall.Client }
+type conn struct{ client trunkcall.Caller }
 
 // Invoke makes a unary call; generated code calls it.
 func (c conn) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
@@ -71,6 +72,7 @@ type callOptions struct {
 	maxReceive          int
 	maxSend             int
 	credentials         []credentials.PerRPCCredentials
+	compression         trunkcall.CallOption
 	onFinish            []func(error)
 
 	header, trailer trunkcall.Metadata
@@ -98,7 +100,13 @@ func translate(opts []grpc.CallOption) (*callOptions, error) {
 			o.credentials = append(o.credentials, opt.Creds)
 		case grpc.OnFinishCallOption:
 			o.onFinish = append(o.onFinish, opt.OnFinish)
-		case grpc.StaticMethodCallOption, grpc.EmptyCallOption, grpc.CompressorCallOption, grpc.MaxRetryRPCBufferSizeCallOption:
+		case grpc.CompressorCallOption:
+			compression, err := compressionOf(opt.CompressorType)
+			if err != nil {
+				return o, err
+			}
+			o.compression = compression
+		case grpc.StaticMethodCallOption, grpc.EmptyCallOption, grpc.MaxRetryRPCBufferSizeCallOption:
 		default:
 			return o, &trunkcall.Status{
 				Code: trunkcall.Unimplemented, Delivery: trunkcall.NotSent,
@@ -109,6 +117,22 @@ func translate(opts []grpc.CallOption) (*callOptions, error) {
 	return o, nil
 }
 
+// compressionOf is what UseCompressor asks for.
+func compressionOf(name string) (trunkcall.CallOption, error) {
+	switch name {
+	case encoding.Identity:
+		return trunkcall.CallCompression(), nil
+	case trunkcall.Gzip.Name():
+		return trunkcall.CallCompression(trunkcall.Gzip), nil
+	case trunkcall.Zstd.Name():
+		return trunkcall.CallCompression(trunkcall.Zstd), nil
+	}
+	return nil, &trunkcall.Status{
+		Code: trunkcall.Unimplemented, Delivery: trunkcall.NotSent,
+		Message: fmt.Sprintf("there is no compressor %q, only gzip, zstd and identity", name),
+	}
+}
+
 func (o *callOptions) options() []trunkcall.CallOption {
 	all := []trunkcall.CallOption{
 		trunkcall.Header(&o.header), trunkcall.Trailer(&o.trailer), trunkcall.ServedBy(&o.peer),
@@ -117,11 +141,14 @@ func (o *callOptions) options() []trunkcall.CallOption {
 	if o.waitForReady {
 		all = append(all, trunkcall.WaitForReady())
 	}
+	if o.compression != nil {
+		all = append(all, o.compression)
+	}
 	return all
 }
 
 // authorize adds the metadata of per-call credentials.
-func (o *callOptions) authorize(ctx context.Context, client *trunkcall.Client, method string) (context.Context, error) {
+func (o *callOptions) authorize(ctx context.Context, client trunkcall.Caller, method string) (context.Context, error) {
 	for _, c := range o.credentials {
 		if c.RequireTransportSecurity() && !client.Secure() {
 			return ctx, &trunkcall.Status{

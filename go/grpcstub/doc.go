@@ -10,8 +10,9 @@
 // grpc.SetTrailer, grpc.Method, peer.FromContext, status.Error. On the caller's
 // side so do metadata.AppendToOutgoingContext, status.FromError and the call
 // options Header, Trailer, Peer, WaitForReady, MaxCallRecvMsgSize,
-// MaxCallSendMsgSize, PerRPCCredentials, OnFinish, StaticMethod. UseCompressor
-// and the retry buffer's size are hints that are not followed; options that
+// MaxCallSendMsgSize, PerRPCCredentials, OnFinish, StaticMethod, and
+// UseCompressor with gzip, zstd or identity. The
+// retry buffer's size is a hint that is not followed; options that
 // change the encoding (ForceCodec, CallContentSubtype, CallAuthority) fail the
 // call with UNIMPLEMENTED, because ignoring them would change its meaning.
 //

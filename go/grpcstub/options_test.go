@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"google.golang.org/grpc"
@@ -16,6 +17,7 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/trunkcall/trunkcall/go"
+	benchv1 "github.com/trunkcall/trunkcall/go/gen/bench/v1"
 	examplev1 "github.com/trunkcall/trunkcall/go/gen/example/v1"
 	"github.com/trunkcall/trunkcall/go/grpcstub"
 )
@@ -155,7 +157,8 @@ func TestOptionsThatCannotBeHonouredFailTheCall(t *testing.T) {
 	c := users(t, stub{})
 	for name, option := range map[string]grpc.CallOption{
 		"CallContentSubtype": grpc.CallContentSubtype("json"), "CallAuthority": grpc.CallAuthority("x"),
-		"ForceCodecV2": grpc.ForceCodecV2(encoding.GetCodecV2("proto")),
+		"UseCompressor": grpc.UseCompressor("lz4"),
+		"ForceCodecV2":  grpc.ForceCodecV2(encoding.GetCodecV2("proto")),
 	} {
 		_, err := c.GetUser(soon(t), &userRequest{UserId: 1}, option)
 		wants(t, err, codes.Unimplemented)
@@ -164,10 +167,42 @@ func TestOptionsThatCannotBeHonouredFailTheCall(t *testing.T) {
 		}
 	}
 	for _, hint := range []grpc.CallOption{
-		grpc.UseCompressor("gzip"), grpc.MaxRetryRPCBufferSize(1), grpc.StaticMethod(), grpc.EmptyCallOption{}, grpc.WaitForReady(false),
+		grpc.MaxRetryRPCBufferSize(1), grpc.StaticMethod(), grpc.EmptyCallOption{}, grpc.WaitForReady(false),
 	} {
 		if _, err := c.GetUser(soon(t), &userRequest{UserId: 1}, hint); err != nil {
 			t.Errorf("%T: %v", hint, err)
+		}
+	}
+}
+
+// counted counts the messages that are compressed.
+type counted struct {
+	trunkcall.Compression
+	n *atomic.Int64
+}
+
+func (c counted) Decompress(dst, data []byte, limit int) ([]byte, error) {
+	c.n.Add(1)
+	return c.Compression.Decompress(dst, data, limit)
+}
+
+func TestUseCompressor(t *testing.T) {
+	var gzip, zstd atomic.Int64
+	client := connect(t, stub{}, trunkcall.WithDecompression(counted{trunkcall.Gzip, &gzip}, counted{trunkcall.Zstd, &zstd}))
+	c := benchv1.NewBenchServiceClient(grpcstub.Conn(client))
+	in := &benchv1.Payload{Data: make([]byte, 10_000)}
+	for name, wanted := range map[string][2]int64{"": {0, 0}, "identity": {0, 0}, "gzip": {2, 0}, "zstd": {0, 2}} {
+		gzip.Store(0)
+		zstd.Store(0)
+		var options []grpc.CallOption
+		if name != "" {
+			options = append(options, grpc.UseCompressor(name))
+		}
+		if _, err := c.Echo(soon(t), in, options...); err != nil {
+			t.Fatal(err)
+		}
+		if got := [2]int64{gzip.Load(), zstd.Load()}; got != wanted { // request and response
+			t.Errorf("%q: %v decompressed", name, got)
 		}
 	}
 }

@@ -12,12 +12,19 @@ import (
 	"github.com/trunkcall/trunkcall/go"
 )
 
-// Registrar returns server as what generated Register functions take. A
+// Registrar returns a server, or a client that serves its servers, as what
+// generated Register functions take. A
 // service that is registered twice, or by a value that does not implement it,
 // panics at once, since those functions return no error.
-func Registrar(server *trunkcall.Server) grpc.ServiceRegistrar { return registrar{server} }
+func Registrar(server interface {
+	Register(handlers ...trunkcall.Handler) error
+}) grpc.ServiceRegistrar {
+	return registrar{server.Register}
+}
 
-type registrar struct{ server *trunkcall.Server }
+type registrar struct {
+	register func(handlers ...trunkcall.Handler) error
+}
 
 // RegisterService registers a service; generated code calls it.
 func (r registrar) RegisterService(desc *grpc.ServiceDesc, impl any) {
@@ -42,7 +49,7 @@ func (r registrar) RegisterService(desc *grpc.ServiceDesc, impl any) {
 			},
 		})
 	}
-	if err := r.server.Register(handlers...); err != nil {
+	if err := r.register(handlers...); err != nil {
 		panic("grpcstub: " + err.Error())
 	}
 }

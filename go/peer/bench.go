@@ -22,28 +22,36 @@ succeeded, or one failed in the warm-up.
 
 If the calls could not be made at --rate, stderr says "fell behind" with the
 rate that was reached.
+
+With --mix, --ledger, --timeout or --cancel-share there is no warm-up, and no
+failure ends the load: the ledger has what became of each call. A call of Take
+or Exchange then is a stream of its own, with 3 requests.
 `,
 }
 
 // benchMethods are those that bench drives, benchFlags the optional flags.
 var (
-	benchMethods = append([]string{"Say", "Echo", "EchoStream"}, codeFirstBenchMethods...)
-	benchFlags   = []string{"size", "codec", "tls-ca", "connection-per-call"}
+	benchMethods = append([]string{"Say", "Echo", "EchoStream", "GetDictionary", "GetUser", "GetUsers"}, codeFirstBenchMethods...)
+	benchFlags   = []string{"size", "codec", "compression", "tls-ca", "async", "connection-per-call"}
 )
 
 // benchOptions are the flags of bench.
 type benchOptions struct {
 	*load.Options
 	identity identity
+	options  []trunkcall.ClientOption // that --codec and --compression ask for
+	mixed    mixOptions
 }
 
 func (p program) parseBench(args []string) (*benchOptions, *workload, error) {
 	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
 	options := &benchOptions{Options: load.Flags(fs)}
 	options.identity.flags(fs)
+	options.mixed.flags(fs)
 	options.MarkMissing(benchFlags...)
 	fs.Lookup("method").Usage += ": " + choice(benchMethods)
-	fs.Lookup("codec").Usage += ": " + choice(codecs)
+	fs.Lookup("codec").Usage += ": " + choice(clientCodecNames())
+	fs.Lookup("compression").Usage += " of requests, and so of the answers to them: " + choice(compressionNames()) + "; none unless given"
 	others, err := p.parse(fs, benchHelp, args)
 	switch {
 	case err != nil:
@@ -57,17 +65,24 @@ func (p program) parseBench(args []string) (*benchOptions, *workload, error) {
 	if err := checkTarget(options.Target); err != nil {
 		return nil, nil, err
 	}
-	if err := checkCodec(options.Codec); err != nil {
+	if options.options, err = clientOptions(options.Codec, options.Compression); err != nil {
 		return nil, nil, err
+	}
+	if options.mixed.wanted() {
+		return options, nil, nil
 	}
 	short, _ := load.BenchMethod(options.Method)
 	if isCodeFirstBench(options.Method) {
 		short = strings.TrimPrefix(options.Method, "/")
 	}
-	work := &workload{method: short, size: options.Size, stock: options.Codec == load.CodecStock}
+	work := &workload{method: short, size: options.Size, stock: options.Codec == load.CodecStock, raw: options.Codec == codecRaw}
 	switch {
 	case !slices.Contains(benchMethods, short):
 		return nil, nil, usagef("--method %s: bench drives %s only", options.Method, strings.Join(benchMethods, ", "))
+	case work.raw && short != "Echo" && short != "EchoStream":
+		return nil, nil, usagef("--codec %s goes with Echo and EchoStream, whose messages can be bytes", codecRaw)
+	case options.Async && (short != "Say" && short != "Echo" || options.ConnectionPerCall || work.stock || work.raw):
+		return nil, nil, usagef("--async goes with Say and Echo, with typed methods, and not with --connection-per-call")
 	case short == "EchoStream" && options.ConnectionPerCall:
 		return nil, nil, usagef("--connection-per-call does not go with EchoStream, whose calls share a stream")
 	}
@@ -84,12 +99,12 @@ func (p program) bench(args []string) error {
 	if err != nil {
 		return err
 	}
-	clientOptions := []trunkcall.ClientOption{trunkcall.WithConnections(options.Connections)}
+	clientOptions := append(options.options, trunkcall.WithConnections(options.Connections))
 	if config != nil {
 		clientOptions = append(clientOptions, trunkcall.WithTLS(config))
 	}
-	if work.stock {
-		clientOptions = append(clientOptions, trunkcall.WithCodec(trunkcall.ProtobufStock))
+	if options.mixed.wanted() {
+		return p.benchMixed(options, clientOptions)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -105,11 +120,57 @@ func (p program) bench(args []string) error {
 	}
 	defer client.Close()
 	defer cancel() // first: it ends streams that are still open
+	if options.Async {
+		result, err := load.RunAsync(options.Config(), func(int) (load.AsyncCall, error) { return work.newAsync(client), nil })
+		return p.report(options, result, err)
+	}
 	return p.measure(options, func(int) (load.Call, error) { return work.newCall(ctx, client) })
+}
+
+// benchMixed puts load on a server that goes on whatever becomes of its calls.
+func (p program) benchMixed(options *benchOptions, clientOptions []trunkcall.ClientOption) error {
+	work, err := newMix(&options.mixed, options.Method, options.Size)
+	if err == nil {
+		err = work.open()
+	}
+	if err != nil {
+		return err
+	}
+	if k := options.mixed.keepalive; k.given() {
+		clientOptions = append(clientOptions, trunkcall.WithKeepalive(k.interval, k.timeout))
+	}
+	config := options.Config()
+	config.Warmup = 0
+	client := func(ctx context.Context) (*trunkcall.Client, func(), error) {
+		own, err := trunkcall.Dial(ctx, options.Target, clientOptions...)
+		if err != nil {
+			return nil, nil, connectFailure(ctx, err)
+		}
+		return own, own.Close, nil
+	}
+	if options.ConnectionPerCall {
+		clientOptions = append(clientOptions, trunkcall.WithConnections(1))
+	} else {
+		shared, err := trunkcall.Dial(context.Background(), options.Target, clientOptions...)
+		if err != nil {
+			return err
+		}
+		defer shared.Close()
+		client = func(context.Context) (*trunkcall.Client, func(), error) { return shared, func() {}, nil }
+	}
+	result, err := load.Run(config, func(caller int) (load.Call, error) { return work.newCall(caller, client), nil })
+	if err != nil {
+		return err
+	}
+	return result.Print(p.stdout)
 }
 
 func (p program) measure(options *benchOptions, factory load.Factory) error {
 	result, err := load.Run(options.Config(), factory)
+	return p.report(options, result, err)
+}
+
+func (p program) report(options *benchOptions, result load.Result, err error) error {
 	if err != nil {
 		return err
 	}

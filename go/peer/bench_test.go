@@ -36,10 +36,31 @@ func TestBenchMeasuresEveryMethodWithEveryCodec(t *testing.T) {
 	for _, served := range codecs {
 		target := serve(t, "--listen", "127.0.0.1:0", "--codec", served).address
 		for _, called := range codecs {
-			for _, method := range []string{"Say", "Echo", "EchoStream", "/trunkcall.bench.v1.BenchService/Say"} {
+			for _, method := range append(benchMethods, "/trunkcall.bench.v1.BenchService/Say") {
 				bench(t, target, "--codec", called, "--method", method, "--connections", "2", "--callers", "5")
 			}
 		}
+	}
+}
+
+func TestBenchSendsBytes(t *testing.T) {
+	target := serve(t, "--listen", "127.0.0.1:0").address
+	for _, size := range []string{"0", "100", "70000"} {
+		bench(t, target, "--codec", "raw", "--method", "Echo", "--size", size)
+		bench(t, target, "--codec", "raw", "--method", "EchoStream", "--size", size)
+	}
+}
+
+func TestBenchCompresses(t *testing.T) {
+	plain := serve(t, "--listen", "127.0.0.1:0").address
+	told := serve(t, "--listen", "127.0.0.1:0", "--compression", "gzip").address
+	for _, target := range []string{plain, told} {
+		for _, compression := range compressionNames() {
+			for _, method := range []string{"Echo", "EchoStream", "GetUsers"} {
+				bench(t, target, "--compression", compression, "--method", method, "--size", "70000", "--callers", "5")
+			}
+		}
+		bench(t, target, "--method", "GetUsers")
 	}
 }
 
@@ -54,6 +75,14 @@ func TestBenchOverEveryTransport(t *testing.T) {
 		bench(t, target, "--method", "Echo", "--size", "70000")
 		bench(t, target, "--method", "Echo", "--size", "0")
 		bench(t, target, "--method", "Say", "--connection-per-call", "--callers", "4")
+	}
+}
+
+func TestBenchAsynchronously(t *testing.T) {
+	target := serve(t, "--listen", "127.0.0.1:0").address
+	for _, method := range []string{"Say", "Echo"} {
+		bench(t, target, "--async", "--method", method, "--callers", "20", "--connections", "2")
+		bench(t, target, "--async", "--method", method, "--callers", "4", "--rate", "5000")
 	}
 }
 
@@ -101,20 +130,22 @@ func TestBenchCountsFailedCallsAndStillSucceeds(t *testing.T) {
 
 func TestBenchTurnsDownWhatItCannotDo(t *testing.T) {
 	for flags, words := range map[string]string{
-		"--async":                 "--async is not there yet",
-		"--inline":                "--inline is not there yet",
-		"--compression gzip":      "--compression is not there yet",
-		"--codec json":            "--codec json is not there yet",
-		"--method GetUser":        "--method GetUser: bench drives Say, Echo, EchoStream, calc/div, hello/say only",
-		"--method a.B/Say":        "--method a.B/Say: bench drives Say",
-		"--duration 5":            "want a time such as 2s or 250ms",
-		"--warmup soon":           "want a time such as 2s or 250ms",
-		"--tls-cert x":            "--tls-cert needs --tls-ca",
-		"--callers 0":             "--callers must be at least 1",
-		"--tls-ca nofile":         "nofile: no such file",
-		"--nope":                  "-nope",
-		"more":                    `"more"`,
-		"--calls 1 --duration 1s": "--calls and --duration",
+		"--async --method EchoStream":    "--async goes with Say and Echo",
+		"--async --codec protobuf-stock": "--async goes with Say and Echo",
+		"--inline":                       "--inline is not there yet",
+		"--compression lz4":              "--compression lz4: want gzip or zstd",
+		"--codec xml":                    "--codec xml: want protobuf, protobuf-stock",
+		"--codec raw":                    "--codec raw goes with Echo and EchoStream",
+		"--method ListUsers":             "--method ListUsers: bench drives Say, Echo, EchoStream, GetDictionary, GetUser, GetUsers, calc/div, hello/say only",
+		"--method a.B/Say":               "--method a.B/Say: bench drives Say",
+		"--duration 5":                   "want a time such as 2s or 250ms",
+		"--warmup soon":                  "want a time such as 2s or 250ms",
+		"--tls-cert x":                   "--tls-cert needs --tls-ca",
+		"--callers 0":                    "--callers must be at least 1",
+		"--tls-ca nofile":                "nofile: no such file",
+		"--nope":                         "-nope",
+		"more":                           `"more"`,
+		"--calls 1 --duration 1s":        "--calls and --duration",
 		"--method EchoStream --connection-per-call": "--connection-per-call does not go with EchoStream",
 	} {
 		run(append([]string{"bench", "--target", "127.0.0.1:1"}, strings.Fields(flags)...)...).wantUsage(t, words)

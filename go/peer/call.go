@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,8 +24,7 @@ type callOptions struct {
 	metadata metadataFlag
 	trust    string
 	identity identity
-
-	codec string
+	options  []trunkcall.ClientOption // that --codec and --compression ask for
 
 	method    *method
 	requests  []proto.Message
@@ -60,9 +61,14 @@ func (p program) parseCall(args []string) (*callOptions, error) {
 	fs.StringVar(&o.target, "target", "", "`address` of the server: HOST:PORT or unix:PATH")
 	load.DurationVar(fs, &o.timeout, "timeout", 0, "`time` for connecting and the call together, such as 250ms; none unless given")
 	fs.Var(&o.metadata, "metadata", "`key=value` to send with the call, any number of times; the value of a key that ends in -bin is base64")
-	fs.StringVar(&o.codec, "codec", codeFirstCodecs[0].Name(), "`name` of the codec of a code-first call: msgpack or json")
 	fs.StringVar(&o.trust, "tls-ca", "", "connect with TLS and trust the certificates in this `file`")
 	o.identity.flags(fs)
+	names := clientCodecNames()
+	names = slices.DeleteFunc(names, func(name string) bool { // which have no Protobuf messages
+		return name == codecRaw || name == trunkcall.MessagePack.Name()
+	})
+	codec := fs.String("codec", "", "`name` of the codec: "+choice(names)+"; of a code-first call msgpack or json; the first of them unless given")
+	compression := fs.String("compression", "", "`name` of the compression of requests: "+choice(compressionNames())+"; none unless given")
 	others, err := p.parse(fs, callHelp(), args)
 	if err != nil {
 		return nil, err
@@ -83,8 +89,17 @@ func (p program) parseCall(args []string) (*callOptions, error) {
 		return nil, err
 	}
 	if isCodeFirst(others[0], others[1]) {
-		o.codeFirst, err = parseCodeFirst(others[0], others[1], o.codec)
+		o.codeFirst, err = parseCodeFirst(others[0], others[1], cmp.Or(*codec, codeFirstCodecs[0].Name()))
+		if err == nil {
+			o.options, err = compressingClient(*compression)
+		}
 		return o, err
+	}
+	if *codec != "" && !slices.Contains(names, *codec) {
+		return nil, usagef("--codec %s: want %s", *codec, choice(names))
+	}
+	if o.options, err = clientOptions(cmp.Or(*codec, load.CodecFast), *compression); err != nil {
+		return nil, err
 	}
 	if o.method, err = findMethod(others[0]); err != nil {
 		return nil, err
@@ -131,7 +146,7 @@ func (p program) call(args []string) error {
 		ctx, cancel = context.WithTimeout(ctx, o.timeout)
 		defer cancel()
 	}
-	var options []trunkcall.ClientOption
+	options := o.options
 	if config != nil {
 		options = append(options, trunkcall.WithTLS(config))
 	}

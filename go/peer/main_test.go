@@ -78,8 +78,8 @@ func TestHelpIsNoError(t *testing.T) {
 			".BenchService/GetDictionary\n", "an array of requests",
 		},
 		"bench": {
-			"-callers", "API (not there yet)\n", "compression (not there yet)\n", "reads (not there yet)\n", "codec: protobuf or protobuf-stock",
-			"Say, Echo, EchoStream, calc/div or hello/say", "-tls-cert", "(default 1s)", "fell behind", "exit status",
+			"-callers", "the asynchronous client API\n", "gzip or zstd", "reads (not there yet)\n", "codec: protobuf, protobuf-stock",
+			"Say, Echo, EchoStream, GetDictionary, GetUser, GetUsers, calc/div or hello/say", "-tls-cert", "(default 1s)", "fell behind", "exit status",
 		},
 	} {
 		got := run(command, "-h")

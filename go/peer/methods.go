@@ -14,9 +14,13 @@ var (
 	importUsers = trunkcall.ClientStream[examplev1.GetUserResponse, examplev1.ImportUsersResponse](examplev1.UserService_ImportUsers_FullMethodName)
 	watchUsers  = trunkcall.Bidi[examplev1.GetUserRequest, examplev1.GetUserResponse](examplev1.UserService_WatchUsers_FullMethodName)
 
-	say           = trunkcall.Unary[benchv1.BenchmarkMessage, benchv1.BenchmarkMessage](benchv1.BenchService_Say_FullMethodName)
-	echo          = trunkcall.Unary[benchv1.Payload, benchv1.Payload](benchv1.BenchService_Echo_FullMethodName)
-	echoStream    = trunkcall.Bidi[benchv1.Payload, benchv1.Payload](benchv1.BenchService_EchoStream_FullMethodName)
+	say        = trunkcall.Unary[benchv1.BenchmarkMessage, benchv1.BenchmarkMessage](benchv1.BenchService_Say_FullMethodName)
+	echo       = trunkcall.Unary[benchv1.Payload, benchv1.Payload](benchv1.BenchService_Echo_FullMethodName)
+	echoStream = trunkcall.Bidi[benchv1.Payload, benchv1.Payload](benchv1.BenchService_EchoStream_FullMethodName)
+	// The same with messages that are bytes, for the codec Raw.
+	echoBytes       = trunkcall.Unary[[]byte, []byte](benchv1.BenchService_Echo_FullMethodName)
+	echoStreamBytes = trunkcall.Bidi[[]byte, []byte](benchv1.BenchService_EchoStream_FullMethodName)
+
 	getDictionary = trunkcall.Unary[emptypb.Empty, benchv1.Dictionary](benchv1.BenchService_GetDictionary_FullMethodName)
 	getUserModel  = trunkcall.Unary[benchv1.UserModel, benchv1.UserModel](benchv1.BenchService_GetUser_FullMethodName)
 	getUserModels = trunkcall.Unary[benchv1.UserModels, benchv1.UserModels](benchv1.BenchService_GetUsers_FullMethodName)

@@ -16,18 +16,16 @@ import (
 func nativeHandlers() []trunkcall.Handler {
 	var user services.User
 	var bench services.Bench
-	return []trunkcall.Handler{
+	return append([]trunkcall.Handler{
 		getUser.Handler(ownFailures(user.GetUser)),
 		listUsers.Handler(serverStreaming(user.ListUsers)),
 		importUsers.Handler(clientStreaming(user.ImportUsers)),
 		watchUsers.Handler(bidiStreaming(user.WatchUsers)),
 		say.Handler(bench.Say),
-		echo.Handler(bench.Echo),
-		echoStream.Handler(bidiStreaming(bench.EchoStream)),
 		getDictionary.Handler(bench.GetDictionary),
 		getUserModel.Handler(bench.GetUser),
 		getUserModels.Handler(bench.GetUsers),
-	}
+	}, echoHandlers(bench)...)
 }
 
 // ownFailure turns the stock stubs' status into Trunkcall's; other errors stay.

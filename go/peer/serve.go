@@ -17,12 +17,14 @@ import (
 	"github.com/trunkcall/trunkcall/go/peer/load"
 )
 
-// codecs are the names that --codec takes, the default first.
+// codecs are what serve's --codec names, the default first: the code that
+// handles Protobuf. Messages in the codecs that need no code of their own are
+// answered besides.
 var codecs = []string{load.CodecFast, load.CodecStock}
 
 func checkCodec(name string) error {
 	if !slices.Contains(codecs, name) {
-		return usagef("--codec %s is not there yet, %s are", name, strings.Join(codecs, " and "))
+		return usagef("--codec %s: want %s", name, choice(codecs))
 	}
 	return nil
 }
@@ -36,8 +38,10 @@ func choice(names []string) string {
 // serveOptions are the flags of serve.
 type serveOptions struct {
 	listen, unix, codec, clientCA string
+	compression                   string
 	identity                      identity
 	allowCleartext, inline        bool
+	faults                        faultOptions
 }
 
 var serveHelp = help{
@@ -58,7 +62,9 @@ func (p program) parseServe(args []string) (*serveOptions, error) {
 	fs.BoolVar(&o.allowCleartext, "allow-cleartext", false, "take connections without TLS too")
 	fs.StringVar(&o.codec, "codec", load.CodecFast, "`name` of the codec: "+choice(codecs))
 	benchmsg.SlowFlag(fs)
+	fs.StringVar(&o.compression, "compression", "", "`name` of the compression of answers, also to requests that came plain: "+choice(compressionNames()))
 	fs.BoolVar(&o.inline, "inline", false, "run handlers on the goroutine that reads")
+	o.faults.flags(fs)
 	others, err := p.parse(fs, serveHelp, args)
 	switch {
 	case err != nil:
@@ -89,6 +95,10 @@ func (p program) serve(args []string) error {
 		return err
 	}
 	logger := slog.New(slog.NewTextHandler(p.stderr, nil))
+	if err := o.faults.open(); err != nil {
+		return err
+	}
+	defer o.faults.close()
 	server, err := newServer(o, slog.New(slog.NewTextHandler(p.stderr, &slog.HandlerOptions{Level: slog.LevelWarn})))
 	if err != nil {
 		return err
@@ -109,11 +119,18 @@ func (p program) serve(args []string) error {
 		return fmt.Errorf("cannot say where it listens: %w", err)
 	}
 	<-signals
-	return stop(server, signals, logger)
+	return stop(server, o.faults.grace, signals, logger)
 }
 
 func newServer(o *serveOptions, logger *slog.Logger) (*trunkcall.Server, error) {
-	options := []trunkcall.ServerOption{trunkcall.WithLogger(logger)}
+	options := append(o.faults.options(), trunkcall.WithLogger(logger))
+	compressing, err := withCompression(o.compression)
+	if err != nil {
+		return nil, err
+	}
+	for _, option := range compressing {
+		options = append(options, option)
+	}
 	if o.identity.given() {
 		config, err := serverTLS(o.identity, o.clientCA)
 		if err != nil {
@@ -127,9 +144,11 @@ func newServer(o *serveOptions, logger *slog.Logger) (*trunkcall.Server, error) 
 	if o.codec == load.CodecStock {
 		server := trunkcall.NewServer(append(options, trunkcall.WithCodec(trunkcall.ProtobufStock))...)
 		registerStock(server)
+		o.faults.register(server)
 		return server, registerCodeFirst(server)
 	}
 	server := trunkcall.NewServer(options...)
+	o.faults.register(server)
 	handlers := nativeHandlers()
 	more, err := codeFirstHandlers()
 	if err != nil {
@@ -171,10 +190,16 @@ const closeTime = time.Second
 // still be counted.
 const quietStop = 100 * time.Millisecond
 
-// stop drains the server; another signal cuts that short.
-func stop(server *trunkcall.Server, signals <-chan os.Signal, logger *slog.Logger) error {
+// stop drains the server, for as long as grace if that is not 0; another signal
+// cuts that short.
+func stop(server *trunkcall.Server, grace time.Duration, signals <-chan os.Signal, logger *slog.Logger) error {
 	drained := make(chan error, 1)
-	go func() { drained <- server.Stop(context.Background()) }()
+	ctx, cancel := context.Background(), context.CancelFunc(func() {})
+	if grace > 0 {
+		ctx, cancel = context.WithTimeout(ctx, grace)
+	}
+	defer cancel()
+	go func() { drained <- server.Stop(ctx) }()
 	notice := time.NewTimer(quietStop)
 	defer notice.Stop()
 	for cut := false; !cut; {

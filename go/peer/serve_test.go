@@ -142,7 +142,7 @@ func TestServeTurnsDownWhatItCannotDo(t *testing.T) {
 		{tcp("more"), `"more"`},
 		{tcp("--port", "1"), "-port"},
 		{tcp("--inline", "--codec", "protobuf-stock"), "--inline needs --codec protobuf"},
-		{tcp("--codec", "json"), "--codec json is not there yet"},
+		{tcp("--codec", "json"), "--codec json: want protobuf or protobuf-stock"},
 		{tcp("--tls-cert", "x"), "--tls-key"},
 		{tcp("--allow-cleartext"), "--tls-cert"},
 		{tcp("--tls-client-ca", "x"), "--tls-cert"},

@@ -4,6 +4,7 @@ import (
 	"github.com/trunkcall/trunkcall/go"
 	benchv1 "github.com/trunkcall/trunkcall/go/gen/bench/v1"
 	examplev1 "github.com/trunkcall/trunkcall/go/gen/example/v1"
+	faultv1 "github.com/trunkcall/trunkcall/go/gen/fault/v1"
 	"github.com/trunkcall/trunkcall/go/grpcstub"
 	"github.com/trunkcall/trunkcall/go/peer/services"
 )
@@ -14,6 +15,12 @@ func registerStock(server *trunkcall.Server) {
 	registrar := grpcstub.Registrar(server)
 	examplev1.RegisterUserServiceServer(registrar, services.User{})
 	benchv1.RegisterBenchServiceServer(registrar, services.Bench{})
+}
+
+// registerFault serves the service that misbehaves, on the stock stubs whatever
+// the codec: nobody measures it.
+func registerFault(server *trunkcall.Server) {
+	faultv1.RegisterFaultServiceServer(grpcstub.Registrar(server), services.Fault{Running: server.Running})
 }
 
 // stockClient calls the benchmark service through that code.

@@ -5,6 +5,10 @@ import (
 	"context"
 	"fmt"
 
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/emptypb"
+
 	"github.com/trunkcall/trunkcall/go"
 	benchv1 "github.com/trunkcall/trunkcall/go/gen/bench/v1"
 	"github.com/trunkcall/trunkcall/go/peer/benchmsg"
@@ -16,6 +20,7 @@ type workload struct {
 	method string // by its short name
 	size   int    // of the payload
 	stock  bool   // through the stock stubs instead of typed methods
+	raw    bool   // with messages that are bytes; Echo and EchoStream only
 }
 
 // newCall is the call function of one caller. It checks each answer of a unary
@@ -24,11 +29,23 @@ type workload struct {
 // Unary calls have the background context, as in the programs of the lab's peers:
 // one context for all callers would be what they contend for.
 func (w *workload) newCall(ctx context.Context, client *trunkcall.Client) (load.Call, error) {
+	stub := stockClient(client)
 	switch w.method {
 	case "Say":
-		return w.newSay(context.Background(), client), nil
+		return unaryCall(w, client, say, stub.Say, benchmsg.New(), benchmsg.Check), nil
+	case "GetDictionary":
+		return unaryCall(w, client, getDictionary, stub.GetDictionary, &emptypb.Empty{}, checkDictionary), nil
+	case "GetUser":
+		request := newUser(1)
+		return unaryCall(w, client, getUserModel, stub.GetUser, request, same(request)), nil
+	case "GetUsers":
+		request := &benchv1.UserModels{}
+		for i := range usersAtOnce {
+			request.Users = append(request.Users, newUser(i+1))
+		}
+		return unaryCall(w, client, getUserModels, stub.GetUsers, request, same(request)), nil
 	case "Echo":
-		return w.newEcho(context.Background(), client), nil
+		return w.newEcho(client, stub), nil
 	case "calc/div":
 		return newDiv(client), nil
 	case "hello/say":
@@ -38,45 +55,64 @@ func (w *workload) newCall(ctx context.Context, client *trunkcall.Client) (load.
 	}
 }
 
-func (w *workload) newSay(ctx context.Context, client *trunkcall.Client) load.Call {
-	request := benchmsg.New()
+// unaryCall calls a method with the same request each time.
+func unaryCall[Req, Resp any](
+	w *workload, client *trunkcall.Client, method trunkcall.UnaryMethod[Req, Resp],
+	stub func(context.Context, *Req, ...grpc.CallOption) (*Resp, error), request *Req, check func(*Resp) error,
+) load.Call {
+	ctx := context.Background()
 	if w.stock {
-		stub := stockClient(client)
 		return func() error {
-			answer, err := stub.Say(ctx, request)
+			answer, err := stub(ctx, request)
 			if err != nil {
 				return err
 			}
-			return benchmsg.Check(answer)
+			return check(answer)
 		}
 	}
 	return func() error {
-		answer, err := say.Call(ctx, client, request)
+		answer, err := method.Call(ctx, client, request)
 		if err != nil {
 			return err
 		}
-		return benchmsg.Check(answer)
+		return check(answer)
 	}
 }
 
-func (w *workload) newEcho(ctx context.Context, client *trunkcall.Client) load.Call {
+func (w *workload) newEcho(client *trunkcall.Client, stub benchv1.BenchServiceClient) load.Call {
 	request := newPayload(w.size)
-	if w.stock {
-		stub := stockClient(client)
-		return func() error {
-			answer, err := stub.Echo(ctx, request)
-			if err != nil {
-				return err
-			}
-			return checkPayload(answer, request)
+	if w.raw {
+		return unaryCall(w, client, echoBytes, nil, &request.Data, func(answer *[]byte) error {
+			return checkBytes(*answer, request.Data)
+		})
+	}
+	return unaryCall(w, client, echo, stub.Echo, request, func(answer *benchv1.Payload) error {
+		return checkBytes(answer.GetData(), request.GetData())
+	})
+}
+
+// newAsync is the calls of one caller that nobody waits for.
+func (w *workload) newAsync(client *trunkcall.Client) load.AsyncCall {
+	ctx := context.Background()
+	if w.method == "Say" {
+		request := benchmsg.New()
+		return func(ended func(error)) {
+			say.CallFunc(ctx, client, request, func(answer *benchv1.BenchmarkMessage, err error) {
+				if err == nil {
+					err = benchmsg.Check(answer)
+				}
+				ended(err)
+			})
 		}
 	}
-	return func() error {
-		answer, err := echo.Call(ctx, client, request)
-		if err != nil {
-			return err
-		}
-		return checkPayload(answer, request)
+	request := newPayload(w.size)
+	return func(ended func(error)) {
+		echo.CallFunc(ctx, client, request, func(answer *benchv1.Payload, err error) {
+			if err == nil {
+				err = checkBytes(answer.GetData(), request.GetData())
+			}
+			ended(err)
+		})
 	}
 }
 
@@ -97,27 +133,47 @@ func (w *workload) newStream(ctx context.Context, client *trunkcall.Client) (loa
 	return func() error {
 		answer, err := receive()
 		if err == nil && !checked {
-			checked, err = true, checkPayload(answer, request)
+			checked, err = true, checkBytes(answer, request.GetData())
 		}
 		return err
 	}, nil
 }
 
 func (w *workload) openStream(ctx context.Context, client *trunkcall.Client) (
-	send func(*benchv1.Payload) error, receive func() (*benchv1.Payload, error), err error,
+	send func(*benchv1.Payload) error, receive func() ([]byte, error), err error,
 ) {
-	if w.stock {
+	switch {
+	case w.stock:
 		stream, err := stockClient(client).EchoStream(ctx)
 		if err != nil {
 			return nil, nil, err
 		}
-		return stream.Send, stream.Recv, nil
+		return stream.Send, dataOf(stream.Recv), nil
+	case w.raw:
+		stream, err := echoStreamBytes.Open(ctx, client)
+		if err != nil {
+			return nil, nil, err
+		}
+		return func(payload *benchv1.Payload) error { return stream.Send(&payload.Data) }, func() ([]byte, error) {
+			answer, err := stream.Receive()
+			if err != nil {
+				return nil, err
+			}
+			return *answer, nil
+		}, nil
 	}
 	stream, err := echoStream.Open(ctx, client)
 	if err != nil {
 		return nil, nil, err
 	}
-	return stream.Send, stream.Receive, nil
+	return stream.Send, dataOf(stream.Receive), nil
+}
+
+func dataOf(receive func() (*benchv1.Payload, error)) func() ([]byte, error) {
+	return func() ([]byte, error) {
+		answer, err := receive()
+		return answer.GetData(), err
+	}
 }
 
 func newPayload(size int) *benchv1.Payload {
@@ -128,9 +184,40 @@ func newPayload(size int) *benchv1.Payload {
 	return &benchv1.Payload{Data: data}
 }
 
-func checkPayload(answer, request *benchv1.Payload) error {
-	if !bytes.Equal(answer.GetData(), request.GetData()) {
-		return fmt.Errorf("%d bytes came back that were not sent", len(answer.GetData()))
+// usersAtOnce is how many records GetUsers moves.
+const usersAtOnce = 100
+
+func newUser(n int) *benchv1.UserModel {
+	return &benchv1.UserModel{
+		UserId: proto.Int64(int64(n)), Name: proto.String(fmt.Sprintf("user-%d", n)), Age: proto.Int32(int32(20 + n%60)),
+	}
+}
+
+func checkBytes(answer, request []byte) error {
+	if !bytes.Equal(answer, request) {
+		return fmt.Errorf("%d bytes came back that were not sent", len(answer))
 	}
 	return nil
+}
+
+func checkDictionary(answer *benchv1.Dictionary) error {
+	if len(answer.GetEntries()) != 3 || answer.GetEntries()["c"] != "3" {
+		return fmt.Errorf("another dictionary came: %v", answer.GetEntries())
+	}
+	return nil
+}
+
+// sized is what generated code knows of a message without decoding it.
+type sized interface{ SizeVT() int }
+
+// same checks by its length that a message came back, which is not to be what a
+// benchmark spends its time on.
+func same[M sized](request M) func(M) error {
+	size := request.SizeVT()
+	return func(answer M) error {
+		if answer.SizeVT() != size {
+			return fmt.Errorf("a message of %d bytes came back for one of %d", answer.SizeVT(), size)
+		}
+		return nil
+	}
 }

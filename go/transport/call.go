@@ -25,6 +25,7 @@ type Call struct {
 	keeps    bool          // the session took Buf for a message that had to wait
 	reads    bool          // unary: the caller itself reads the connection
 	wake     chan struct{} // unary: the call ended
+	task     Task          // unary: run then, by the connection's pool; nobody waits
 	woken    bool          // unary: wake was or is about to be sent to
 	heading  bool          // somebody waits on header
 	header   chan struct{}
@@ -38,6 +39,15 @@ func NewCall(unary bool) *Call {
 		call.wake = make(chan struct{}, 1)
 		call.ExpectOne()
 	}
+	return call
+}
+
+// NewAsyncCall returns a unary call that nobody waits for: once it has ended,
+// task is run by the connection's pool, once.
+func NewAsyncCall(task Task) *Call {
+	call := &Call{unary: true, task: task}
+	call.Stream.Stream.Owner = call
+	call.ExpectOne()
 	return call
 }
 
@@ -73,7 +83,8 @@ func (c *Conn) Open(call *Call, out *wire.Outgoing, promised bool) error {
 		err := c.cause
 		c.unlock()
 		return err
-	case c.closing || c.failing != nil || c.inputEnded || !c.session.AcceptsCalls():
+	case c.closing || c.failing != nil || c.inputEnded || !c.session.AcceptsCalls(),
+		c.drainBy != 0 && c.session.OpenServed() == 0: // handlers that are to finish may call, nobody else
 		c.unlock()
 		return ErrDraining
 	case !promised && !c.slotFreeLocked(), !c.session.HasSlots(1):
@@ -83,17 +94,58 @@ func (c *Conn) Open(call *Call, out *wire.Outgoing, promised bool) error {
 	call.conn = c
 	call.keeps = c.session.Open(&call.Stream.Stream, out)
 	help := false
-	if call.unary {
-		call.reads = c.takeReadingLocked()
-	} else {
+	if call.task != nil {
+		c.openedAsync()
+		return nil
+	}
+	if !call.unary {
 		c.solo = false
-		help = c.unread.left.Load() && c.wantHelperLocked()
+		help = c.wantReaderLocked()
+	} else if call.reads = c.takeReadingLocked(); !call.reads && c.session.OpenServed() > 0 {
+		help = c.wantReaderLocked() // a handler may be calling that nobody reads beside
 	}
 	c.settle()
 	if help {
 		c.config.Pool.run(c)
 	}
 	return nil
+}
+
+// Keeps reports, of a call that was opened, whether the session kept the
+// message that Open was given.
+func (call *Call) Keeps() bool { return call.keeps }
+
+// openedAsync sees to a call that was opened by one who does not wait: he is
+// likely to open more at once, so what has gathered is written by another, unless
+// it is the only one. It releases the lock.
+func (c *Conn) openedAsync() {
+	c.solo = false
+	help := c.wantReaderLocked()
+	if c.session.OpenCalls() > 1 {
+		c.leave()
+	} else {
+		c.settle()
+	}
+	if help {
+		c.config.Pool.run(c)
+	}
+}
+
+// Cut is GiveUp for a call with a task. It reports whether this has ended the
+// call, whose task is not run then; else it was or will be.
+func (call *Call) Cut(reason uint32, ending *wire.Ending) bool {
+	c := call.conn
+	c.mu.Lock()
+	if call.ended || call.woken {
+		c.unlock()
+		return false
+	}
+	c.session.Advance(clock())
+	c.session.Cancel(&call.Stream.Stream, reason)
+	call.woken = true
+	call.end(ending)
+	c.settle()
+	return true
 }
 
 // Wait waits until the call, which is unary, has ended. It reports false when

@@ -187,6 +187,12 @@ func Drained(err error) bool { return errors.Is(err, errDrained) }
 // so too, since unread input at a close can make TCP throw away what was
 // written (section 11.5).
 func (c *Conn) closeIfDrainedLocked() {
+	if c.closed || c.failing != nil || c.closing {
+		return
+	}
+	if c.drainBy != 0 && c.session.Conclude() {
+		c.flushLocked()
+	}
 	if c.closed || c.failing != nil || c.closing || c.flushing || c.session.HasOutput() {
 		return
 	}

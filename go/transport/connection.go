@@ -25,6 +25,9 @@ type Handler interface {
 	Dropped(st *Stream)
 	// Stopped tells that the call ended without its handler, under the lock.
 	Stopped(st *Stream, code wire.Code)
+	// Unserved tells of a call that was refused, or else cut off, under the lock;
+	// st is nil for one that was not accepted.
+	Unserved(c *Conn, st *Stream, refused bool, code wire.Code, message string)
 	// Ready says that the peer's preface has arrived, under the lock.
 	Ready(c *Conn, p *wire.Preface)
 	// GoesAway says that the peer asked for no more calls, under the lock.
@@ -66,6 +69,8 @@ type Conn struct {
 	closed  bool  // the session is over
 	cause   error // why
 
+	readFault, writeFault error // of the socket, when that is why
+
 	// Reading.
 	reading     bool    // some goroutine reads
 	in          *Buffer // input not parsed yet, nil when there is none
@@ -104,8 +109,10 @@ type Conn struct {
 	queueHead     int
 	wake          []*Call      // ended, their callers not woken yet
 	resuming      atomic.Int32 // callers that were woken and do not run yet
-	waiters       []chan bool  // callers that wait for a slot, in order
+	waiters       []*Turn      // callers that wait for a slot, in order
 	granted       int          // slots that were promised to some of them
+
+	accepts atomic.Uint32 // the compressions that the peer lists: bit n says number n
 
 	timer   *time.Timer
 	timerAt int64
@@ -128,8 +135,17 @@ func clock() int64 { return int64(time.Since(clockBase)) }
 // NewConn begins a session on socket, of which prefix was read already. It
 // starts to read at once.
 func NewConn(config *Config, socket net.Conn, acceptor bool, prefix []byte, owner any) *Conn {
+	c := Prepare(config, socket, acceptor, prefix)
+	c.Owner = owner
+	c.Start()
+	return c
+}
+
+// Prepare is NewConn without the start: the Handler hears nothing of the Conn
+// before Start.
+func Prepare(config *Config, socket net.Conn, acceptor bool, prefix []byte) *Conn {
 	c := &Conn{
-		Owner: owner, config: config, acceptor: acceptor,
+		config: config, acceptor: acceptor,
 		socket: socket, local: socket.LocalAddr(), remote: socket.RemoteAddr(),
 	}
 	c.takeRaw()
@@ -153,15 +169,19 @@ func NewConn(config *Config, socket net.Conn, acceptor bool, prefix []byte, owne
 		c.inEnd = copy(c.in.B, prefix)
 		c.prefixed = true
 	}
+	return c
+}
+
+// Start begins to read and to watch the time, once.
+func (c *Conn) Start() {
 	c.mu.Lock()
 	c.armLocked(c.session.NextDeadline())
-	if config.KeepaliveInterval > 0 {
-		c.armLocked(now + int64(config.KeepaliveInterval))
+	if interval := c.config.KeepaliveInterval; interval > 0 {
+		c.armLocked(clock() + int64(interval))
 	}
-	c.mu.Unlock()
 	c.helperPending = true
-	config.Pool.run(c)
-	return c
+	c.mu.Unlock()
+	c.config.Pool.run(c)
 }
 
 // takeRaw has the socket's own system calls used, if it is one of the platform's:
@@ -215,11 +235,45 @@ func (c *Conn) PeerLimits() wire.Settings {
 	return *c.session.Remote()
 }
 
+// Accepts returns the compressions that the peer lists, bit n standing for
+// number n: none until its preface has come. It takes no lock.
+func (c *Conn) Accepts() uint16 { return uint16(c.accepts.Load()) }
+
 // Counts returns how many calls this side and the peer have open.
 func (c *Conn) Counts() (opened, served int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.session.OpenCalls(), c.session.OpenServed()
+}
+
+// Faults returns the failure of the socket that ended the connection: of reading,
+// or of writing, or neither.
+func (c *Conn) Faults() (read, write error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.readFault, c.writeFault
+}
+
+// Gauges are what a connection has at the moment.
+type Gauges struct {
+	Opened, Served int    // calls of this side and of the peer
+	Unsent         uint64 // bytes that were not written
+	Held           uint64 // bytes of messages not whole or not consumed (section 9.6)
+	Withheld       int64  // bytes of credit that the peer lacks for that
+}
+
+// Gauges reads them.
+func (c *Conn) Gauges() Gauges {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return Gauges{}
+	}
+	s := c.session
+	return Gauges{
+		Opened: s.OpenCalls(), Served: s.OpenServed(), Held: s.HeldBytes(), Withheld: s.WithheldCredit(),
+		Unsent: uint64(s.Unsent()) + s.Moved() - min(c.passed, s.Moved()),
+	}
 }
 
 // Greeted reports whether the peer's preface has come.
@@ -241,12 +295,12 @@ func (c *Conn) Err() error {
 }
 
 // Drain asks the peer to open no more calls; when the calls that run are
-// answered, the connection closes.
+// answered, those that their handlers made included, the connection closes.
 func (c *Conn) Drain(text string) {
 	c.mu.Lock()
 	if !c.closed {
 		c.session.Advance(clock())
-		c.session.GoAway(0, text)
+		c.session.Drain(text)
 		c.drainBy = clock() + int64(drainPatience)
 		c.armLocked(c.drainBy)
 		c.flushLocked()
@@ -268,12 +322,14 @@ func (c *Conn) Shut(reason error) {
 	c.unlock()
 }
 
-// CutOff ends the calls that the peer has open, telling it so, and then the
+// CutOff ends the calls that are open, telling the peer so, and then the
 // connection.
 func (c *Conn) CutOff(reason error) {
 	c.mu.Lock()
 	if !c.closed {
+		c.session.Advance(clock())
 		c.session.CutAll(reason.Error())
+		c.session.CancelAll(reason.Error())
 		c.session.GoAway(0, reason.Error())
 		c.partLocked(reason)
 	}

@@ -68,6 +68,15 @@ func (e *events) Stopped(s *wire.Stream, code wire.Code) {
 	h.Stopped(st, code)
 }
 
+func (e *events) Unserved(s *wire.Stream, refused bool, code wire.Code, message string) {
+	var st *Stream
+	if s != nil {
+		st = streamOf(s)
+	}
+	c := (*Conn)(e)
+	c.config.Handler.Unserved(c, st, refused, code, message)
+}
+
 func (e *events) EarlyMetadata(s *wire.Stream, m wire.Metadata) {
 	call := callOf(s)
 	call.Header = m
@@ -89,6 +98,10 @@ func (e *events) Ended(s *wire.Stream, ending *wire.Ending) {
 func (e *events) awaken(call *Call) {
 	if !call.woken {
 		call.woken = true
+		if call.task != nil {
+			e.config.Pool.Do(call.task)
+			return
+		}
 		e.wake = append(e.wake, call)
 	}
 }
@@ -105,6 +118,7 @@ func (e *events) Sent(s *wire.Stream) {
 func (e *events) PeerReady(p *wire.Preface) {
 	c := (*Conn)(e)
 	c.greeted = true
+	c.accepts.Store(uint32(p.Settings.Compressions))
 	c.config.Handler.Ready(c, p)
 }
 

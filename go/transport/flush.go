@@ -228,9 +228,17 @@ func (c *Conn) writeLocked() (all bool) {
 	}
 	c.flushedLocked()
 	if err != nil {
-		c.failLocked(err)
+		c.writeFailedLocked(err)
 	}
 	return err == nil
+}
+
+// writeFailedLocked ends the connection because its socket takes no more.
+func (c *Conn) writeFailedLocked(err error) {
+	if !c.closed && c.failing == nil {
+		c.writeFault = err
+	}
+	c.failLocked(err)
 }
 
 // flushAgain goes on with what a polled socket did not take, when there was no
@@ -301,7 +309,7 @@ func (c *Conn) flushBlocking() {
 		}
 		if err != nil {
 			c.flushing = false // c.passed is exact again
-			c.failLocked(err)
+			c.writeFailedLocked(err)
 			break
 		}
 		o.free()

@@ -18,6 +18,8 @@ type Pool struct {
 	idle   []*Worker // the last to finish is the first to be used again
 	closed bool
 
+	tasks tasks // task.go
+
 	yielding atomic.Int32 // callers that let others append (flush.go)
 }
 
@@ -69,7 +71,11 @@ func (w *Worker) loop(c *Conn) {
 	defer w.bequeath()
 	for c != nil {
 		w.finished = clock() // that it had to be woken is not the handler's doing
-		w.serve(c)
+		if c == forTasks {
+			w.doTasks()
+		} else {
+			w.serve(c)
+		}
 		p := w.pool
 		p.mu.Lock()
 		if p.closed || len(p.idle) >= maxIdle {
@@ -87,6 +93,10 @@ func (w *Worker) loop(c *Conn) {
 func (w *Worker) bequeath() {
 	st := w.serving
 	if st == nil {
+		if w.pool != nil && w.watched != nil { // it was a task that ended it
+			w.watchOff()
+			w.pool.relieve(w)
+		}
 		return
 	}
 	if w.poller != nil {
@@ -248,6 +258,15 @@ func (c *Conn) wantHelperLocked() bool {
 	}
 	c.helperPending = !c.reading && c.polled == nil && !c.inputEnded || c.queueHead < len(c.queue) || c.session.HasOutput() && !c.flushing
 	return c.helperPending
+}
+
+// wantReaderLocked decides whether a goroutine is needed to read.
+func (c *Conn) wantReaderLocked() bool {
+	if c.helperPending || c.reading || c.polled != nil || c.inputEnded {
+		return false
+	}
+	c.helperPending = true
+	return true
 }
 
 // finishLocked sends the answer of a call and returns the time.

@@ -281,6 +281,8 @@ func (c *Conn) fillBlocking() (bool, error) {
 func (c *Conn) inputEndedLocked(err error) {
 	if c.goodbye != nil {
 		err = c.goodbye
+	} else if !c.closed && c.failing == nil && !errors.Is(err, io.EOF) {
+		c.readFault = err
 	}
 	switch {
 	case c.closed:

@@ -11,30 +11,58 @@ func (c *Conn) slotFreeLocked() bool {
 	return c.session.HasSlots(c.granted+1) && len(c.waiters) == 0
 }
 
+// Turn is a place in line. Task is run when it has come, by the connection's
+// pool; Promised then says whether a slot is promised, for an Open at once.
+type Turn struct {
+	Task     Task
+	Promised bool
+
+	come chan struct{} // in place of Task
+}
+
+// QueueForSlot puts turn into the line. It reports false when there is no need
+// to wait: Open may succeed, or will say why not.
+func (c *Conn) QueueForSlot(turn *Turn) bool {
+	c.mu.Lock()
+	defer c.unlock()
+	if c.closed || !c.session.AcceptsCalls() || c.slotFreeLocked() || c.drainBy != 0 && c.session.OpenServed() == 0 {
+		return false
+	}
+	turn.Promised = false
+	c.waiters = append(c.waiters, turn)
+	return true
+}
+
+// LeaveQueue takes turn out of the line. It reports false when its turn has come
+// already.
+func (c *Conn) LeaveQueue(turn *Turn) bool {
+	c.mu.Lock()
+	defer c.unlock()
+	i := slices.Index(c.waiters, turn)
+	if i < 0 {
+		return false
+	}
+	c.waiters = slices.Delete(c.waiters, i, i+1)
+	return true
+}
+
 // AwaitSlot waits until a slot is promised to the caller, who must call Open
 // at once, or until it is worth trying without. It reports false when done is
 // closed first.
 func (c *Conn) AwaitSlot(done <-chan struct{}) (promised, ok bool) {
-	c.mu.Lock()
-	if c.closed || !c.session.AcceptsCalls() || c.slotFreeLocked() {
-		c.unlock()
+	turn := &Turn{come: make(chan struct{}, 1)}
+	if !c.QueueForSlot(turn) {
 		return false, true
 	}
-	turn := make(chan bool, 1)
-	c.waiters = append(c.waiters, turn)
-	c.unlock()
 	select {
-	case promised = <-turn:
-		return promised, true
+	case <-turn.come:
+		return turn.Promised, true
 	case <-done:
 	}
-	c.mu.Lock()
-	defer c.unlock()
-	if i := slices.Index(c.waiters, turn); i >= 0 {
-		c.waiters = slices.Delete(c.waiters, i, i+1)
-	} else if <-turn { // promised meanwhile: pass it on
-		c.granted--
-		c.admitLocked()
+	if !c.LeaveQueue(turn) {
+		if <-turn.come; turn.Promised { // meanwhile: pass it on
+			c.Decline()
+		}
 	}
 	return false, false
 }
@@ -58,8 +86,14 @@ func (c *Conn) admitLocked() {
 			c.granted++
 		}
 		turn := c.waiters[0]
+		c.waiters[0] = nil
 		c.waiters = c.waiters[1:]
-		turn <- promise
+		turn.Promised = promise
+		if turn.Task != nil {
+			c.config.Pool.Do(turn.Task)
+		} else {
+			turn.come <- struct{}{}
+		}
 	}
 	c.waiters = nil
 }

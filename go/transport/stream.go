@@ -68,19 +68,28 @@ func (st *Stream) Init(owner any) {
 // Conn is the connection that the call runs on.
 func (st *Stream) Conn() *Conn { return st.conn }
 
-// OneWay reports whether the caller wants the call accepted and no answer.
+// OneWay reports whether the caller wants to know only that the call was
+// accepted (section 7.5).
 func (st *Stream) OneWay() bool { return st.oneWay }
+
+// roomy is from how many messages in the inbox on small ones get no buffer of a
+// round size, several times their own: a window holds thousands of them.
+const roomy = 16
 
 // push adds a message that arrived; payload is copied unless it is owned.
 func (st *Stream) push(payload []byte, compression uint8, cost uint32, owned bool) {
 	m := Message{Compression: compression, cost: cost}
-	if owned {
+	switch {
+	case owned:
 		m.buffer = &Buffer{B: payload}
-	} else {
+		m.Payload = payload
+	case len(st.inbox) >= roomy && len(payload) <= wire.SmallMessage:
+		m.Payload = append(make([]byte, 0, len(payload)), payload...)
+	default:
 		m.buffer = GetBuffer(len(payload))
 		m.buffer.B = append(m.buffer.B, payload...)
+		m.Payload = m.buffer.B
 	}
-	m.Payload = m.buffer.B
 	if st.inbox == nil && st.batch == nil {
 		st.inbox = st.one[:0]
 	}

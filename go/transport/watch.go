@@ -52,6 +52,7 @@ func (p *Pace) note(took int64) {
 type watched struct {
 	conn   atomic.Pointer[Conn]   // that nobody may be reading while the worker runs a handler
 	poller atomic.Pointer[poller] // whose goroutine that is, if it is one
+	tasks  atomic.Pointer[Worker] // that nobody may be running tasks beside
 	count  atomic.Uint32          // handlers that were watched over so far
 	seen   uint32                 // count at the watchman's last round
 
@@ -87,10 +88,22 @@ const (
 // handler.
 func (w *Worker) watchOver(c *Conn) {
 	seen := watchedPool.Get().(*watched) //nolint:forcetypeassert // the pool holds nothing else
-	w.watched = seen
 	seen.count.Add(1)
 	seen.poller.Store(w.poller)
 	seen.conn.Store(c)
+	w.watchAs(seen)
+}
+
+// watchTasks has him look after the tasks behind the one that w runs.
+func (w *Worker) watchTasks() {
+	seen := watchedPool.Get().(*watched) //nolint:forcetypeassert // the pool holds nothing else
+	seen.count.Add(1)
+	seen.tasks.Store(w)
+	w.watchAs(seen)
+}
+
+func (w *Worker) watchAs(seen *watched) {
+	w.watched = seen
 	if !seen.listed.Load() && seen.listed.CompareAndSwap(false, true) {
 		watchman.mu.Lock()
 		watchman.watched = append(watchman.watched, seen)
@@ -104,6 +117,7 @@ func (w *Worker) watchOff() {
 	if seen := w.watched; seen != nil {
 		w.watched = nil
 		seen.conn.Store(nil)
+		seen.tasks.Store(nil)
 		watchedPool.Put(seen)
 	}
 }
@@ -161,6 +175,9 @@ func watchRoundDone() (busy bool) {
 				p.replace()
 			}
 			go c.sendHelper()
+		}
+		if w := seen.tasks.Load(); w != nil && seen.tasks.CompareAndSwap(w, nil) {
+			go w.pool.relieve(w)
 		}
 		// Unless it has begun another handler just before it was struck off.
 		return seen.count.Load() == seen.seen || !seen.listed.CompareAndSwap(false, true)

@@ -19,6 +19,30 @@ func (s *Session) GoAway(reason uint32, text string) {
 	s.sayDrained()
 }
 
+// Drain asks the peer to open no more calls. This side may still open some, as
+// its handlers that are to finish may need, until Conclude.
+func (s *Session) Drain(text string) {
+	if !s.greeted {
+		s.GoAway(GoAwayDraining, text) // the peer has no call here yet
+		return
+	}
+	if !s.sentGoAway {
+		s.sentGoAway, s.goAwayAt = true, s.now
+		s.appendGoAway(GoAwayDraining, text)
+	}
+}
+
+// Conclude says that this side opens no more calls either, once it drains, the
+// peer has said so too, and none is open (section 11.4). It reports whether
+// something was appended.
+func (s *Session) Conclude() bool {
+	if !s.sentGoAway || s.sentDrained || !s.peerDrained || s.openCalls > 0 || s.openServed > 0 {
+		return false
+	}
+	s.sayDrained()
+	return true
+}
+
 func (s *Session) appendGoAway(reason uint32, text string) {
 	s.gather()
 	n := len(s.out)

@@ -22,6 +22,31 @@ func (s *Session) Windows(st *Stream) Windows {
 	return w
 }
 
+// WithheldCredit is how much less than their windows allow at best the peer may
+// send on all open streams, because messages were not consumed or their credit
+// was not granted yet.
+func (s *Session) WithheldCredit() int64 {
+	withheld := int64(0)
+	for i := range s.served {
+		if st := s.served[i].stream; st != nil && !st.has(streamRemoteEnd) {
+			withheld += s.withheld(st)
+		}
+	}
+	for i := range s.calls {
+		if st := s.calls[i].stream; st != nil && st != abandoned {
+			withheld += s.withheld(st)
+		}
+	}
+	return withheld
+}
+
+func (s *Session) withheld(st *Stream) int64 {
+	if st.flow == nil {
+		return 0
+	}
+	return max(int64(s.options.Local.Window)+int64(st.flow.grown)-st.recvWindow, 0)
+}
+
 // HeldBytes is what messages count that are in progress or not consumed yet
 // (section 9.6).
 func (s *Session) HeldBytes() uint64 { return s.promised + s.held }

@@ -31,7 +31,7 @@ func (s *Session) receiveMessage(st *Stream, h *Header, b *Body) *Error {
 			return errSecond
 		}
 		st.state |= streamBegun
-		if !more && !s.affords(max(len(b.Payload), leastHeld)) {
+		if !more && !s.affords(int(weight(len(b.Payload)))) {
 			return s.options.Budget.full
 		}
 		if !more {
@@ -67,9 +67,9 @@ func (s *Session) deliver(st *Stream, message []byte, compression uint8, cost ui
 		f.unconsumed++
 		f.due += cost
 	}
-	weight := max(uint64(len(message)), leastHeld)
-	f.held += weight
-	s.held += weight
+	weighs := weight(len(message))
+	f.held += weighs
+	s.held += weighs
 	s.events.Message(st, message, compression, cost, owned)
 }
 
@@ -171,7 +171,9 @@ func (s *Session) Consumed(st *Stream, cost uint32) {
 	if !st.Open() || f == nil || f.unconsumed == 0 {
 		return
 	}
-	s.letGo(f, f.held/uint64(f.unconsumed))
+	weighs := f.held / uint64(f.unconsumed)
+	f.taken += weighs
+	s.letGo(f, weighs)
 	f.unconsumed--
 	f.due -= min(f.due, cost)
 	if f.unconsumed == 0 {
@@ -182,9 +184,22 @@ func (s *Session) Consumed(st *Stream, cost uint32) {
 	s.credit(st, cost)
 }
 
-// leastHeld is what a message counts at least while it is held: the memory that
-// the smallest takes up.
-const leastHeld = 1100
+// What messages count at least while they are held: the memory that they take up.
+// One of at most SmallMessage bytes has just as much as it needs, and a place in
+// a list; others have a buffer of a round size.
+const (
+	SmallMessage = 256
+	placeHeld    = 128
+	leastHeld    = 1100
+)
+
+// weight is what a message of n bytes counts while it is held.
+func weight(n int) uint64 {
+	if n <= SmallMessage {
+		return uint64(n) + placeHeld //nolint:gosec // not negative
+	}
+	return max(uint64(n), leastHeld)
+}
 
 // letGo ends the accounting of n bytes that were held for the application.
 func (s *Session) letGo(f *flow, n uint64) {
@@ -243,12 +258,15 @@ const (
 )
 
 // grow doubles the window of a stream that moves fast, up to Options.MaxWindow,
-// and returns by how much it grew.
+// and returns by how much it grew. It does not where messages take up far more
+// memory than window: many small ones that nobody consumes for a moment would
+// exceed what may be held, and end the call that was to be quick.
 func (s *Session) grow(f *flow) uint32 {
 	window := s.options.Local.Window + f.grown
 	fast := f.creditedAt != 0 && s.now-f.creditedAt < growWithin
-	f.creditedAt = s.now
-	if !fast || window >= s.options.MaxWindow {
+	heavy := f.taken > 2*uint64(f.owed)
+	f.creditedAt, f.taken = s.now, 0
+	if !fast || heavy || window >= s.options.MaxWindow {
 		return 0
 	}
 	more := min(window, s.options.MaxWindow-window)

@@ -185,7 +185,16 @@ func (s *Session) accepts(compression uint8) bool {
 }
 
 func (s *Session) unknownCompression(n uint8) *Error {
-	return violation(ErrCompression, "compression %d is not accepted here", n)
+	accepted := "none"
+	switch s.options.Local.Compressions {
+	case 1 << Gzip:
+		accepted = "gzip"
+	case 1 << Zstd:
+		accepted = "zstd"
+	case 1<<Gzip | 1<<Zstd:
+		accepted = "gzip and zstd"
+	}
+	return violation(ErrCompression, "compression %d is not accepted here, only %s", n, accepted)
 }
 
 func (s *Session) tooLarge(size uint32) *Error {

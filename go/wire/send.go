@@ -262,8 +262,10 @@ func (s *Session) result(st *Stream, e *Ending) {
 	case e.Delivery == Refused && !st.has(streamSpoken):
 		h.Flags |= FlagRefused
 		h.Word = e.RetryAfter
+		s.unserved(st, true, e)
 	case e.Delivery == Refused || e.Delivery == DeliveryUnknown:
 		h.Flags |= FlagCut
+		s.unserved(st, false, e)
 	}
 	start := len(s.out)
 	s.frame(h)
@@ -288,6 +290,14 @@ func (s *Session) result(st *Stream, e *Ending) {
 	AppendHeader(s.out[:start], h)
 	s.appended += uint64(len(s.out) - start)
 	s.detach(st)
+}
+
+// unserved reports a call that its handler does not answer.
+func (s *Session) unserved(st *Stream, refused bool, e *Ending) {
+	if st.Owner == nil {
+		st = nil
+	}
+	s.events.Unserved(st, refused, e.Code, e.Message)
 }
 
 // stop ends a served call without its handler: as a refusal while that was not

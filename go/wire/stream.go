@@ -58,6 +58,7 @@ type flow struct {
 	owingSince int64  // since when the peer is seen to owe a piece; 0: it is not
 
 	held       uint64 // bytes of messages handed up and not consumed yet
+	taken      uint64 // bytes of those consumed since CREDIT was last given
 	grown      uint32 // by which the window exceeds the initial one
 	creditedAt int64  // when CREDIT was last given
 

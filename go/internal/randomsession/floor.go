@@ -141,6 +141,8 @@ func (s *side) PeerReady(*wire.Preface) {
 	s.event("", "ready")
 }
 
+func (s *side) Unserved(*wire.Stream, bool, wire.Code, string) {}
+
 // PeerGoesAway implements wire.Events.
 func (s *side) PeerGoesAway(reason uint32, text string) string {
 	s.away = append(s.away, fmt.Sprint(reason))

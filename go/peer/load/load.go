@@ -78,18 +78,23 @@ func Run(config Config, factory Factory) (Result, error) {
 		}
 		callers[i] = &caller{call: call}
 	}
-	if config.Warmup > 0 {
-		warm := newWindow(config.WarmupCalls, config.Warmup, config.Callers)
-		warm.run(callers, warm.closedLoop)
+	return config.measure(callers, (*window).closedLoop)
+}
+
+// measure warms up and measures; loop is the closed one.
+func (c Config) measure(callers []*caller, loop func(*window, *caller)) (Result, error) {
+	if c.Warmup > 0 {
+		warm := newWindow(c.WarmupCalls, c.Warmup, c.Callers)
+		warm.run(callers, func(caller *caller) { loop(warm, caller) })
 		if warm.firstError != nil {
 			return Result{}, fmt.Errorf("in the warm-up: %w", warm.firstError)
 		}
 	}
-	measured := newWindow(config.Calls, config.Duration, config.Callers)
-	if config.Rate > 0 {
-		return measured.openLoop(callers, config.Rate)
+	measured := newWindow(c.Calls, c.Duration, c.Callers)
+	if c.Rate > 0 {
+		return measured.openLoop(callers, c.Rate)
 	}
-	measured.run(callers, measured.closedLoop)
+	measured.run(callers, func(caller *caller) { loop(measured, caller) })
 	return measured.result(), nil
 }
 
@@ -101,6 +106,7 @@ const errorPause = 10 * time.Millisecond
 // its own goroutine touches it, so a call takes no lock and no shared memory.
 type caller struct {
 	call    Call
+	start   AsyncCall // in its place, for calls that nobody waits for
 	samples [128]time.Duration
 	pending int
 }

@@ -242,3 +242,18 @@ func BenchmarkClosedLoopOverhead(b *testing.B) {
 		b.Fatal(result, err)
 	}
 }
+
+func TestAsynchronousCallsAreMadeExactlyAsAskedFor(t *testing.T) {
+	for _, rate := range []float64{0, 50_000} {
+		var made atomic.Int64
+		result, err := RunAsync(Config{Callers: 7, Calls: 1000, Rate: rate}, func(int) (AsyncCall, error) {
+			return func(ended func(error)) {
+				made.Add(1)
+				go ended(nil)
+			}, nil
+		})
+		if err != nil || result.Calls != 1000 || made.Load() != 1000 || result.Errors != 0 {
+			t.Errorf("at rate %v: %+v, %d made, %v", rate, result, made.Load(), err)
+		}
+	}
+}

@@ -25,13 +25,18 @@ func (Bench) Echo(_ context.Context, payload *benchv1.Payload) (*benchv1.Payload
 }
 
 func (Bench) EchoStream(stream grpc.BidiStreamingServer[benchv1.Payload, benchv1.Payload]) error {
+	return EchoAll(stream.Recv, stream.Send)
+}
+
+// EchoAll sends back what is received until there is no more.
+func EchoAll[Message any](receive func() (Message, error), send func(Message) error) error {
 	for {
-		payload, err := stream.Recv()
+		message, err := receive()
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err == nil {
-			err = stream.Send(payload)
+			err = send(message)
 		}
 		if err != nil {
 			return err

@@ -41,6 +41,8 @@ def integers() -> list[tuple[str, Any, Any, str]]:
     out += [(f"int-form-{i}", "int64", str(n), "each form of an integer at its edge") for i, n in enumerate(edges)]
     for n, ident in ((2**53 - 1, "safe"), (2**53, "beyond"), (-(2**53) + 1, "safe-negative"), (-(2**53), "beyond-negative")):
         out.append((f"int-{ident}", "int64", str(n), "up to 2^53 - 1 JSON has a number, beyond it text"))
+    for n, ident in ((2**53 - 1, "safe"), (2**53, "beyond")):
+        out.append((f"uint-{ident}", "uint64", str(n), "the same for unsigned ones"))
     return out
 
 
@@ -158,6 +160,8 @@ READ = [
     ("list-long-form", "msgpack", "91dc000101", [{"list": "int8"}], [["1"]], "a longer header than it needs"),
     ("map-twice", "msgpack", "9182a16101a16102", [{"map": {"key": "text", "value": "int8"}}], [[["a", "2"]]], "of a key that comes twice, the last counts"),
     ("json-map-twice", "json", '[{"a":1,"a":2}]', [{"map": {"key": "text", "value": "int8"}}], [[["a", "2"]]], "of a key that comes twice, the last counts"),
+    ("record-twice", "msgpack", "9182a47061697281a17801a47061697281a17902",
+     [{"record": [{"name": "pair", "type": POINT}]}], [{"pair": {"x": "0", "y": "2"}}], "a record that comes twice is not put together from both"),
     ("record-unknown", "msgpack", "9183a17801a17a9281a161c0d4ff00a17902", [POINT], [{"x": "1", "y": "2"}], "a field that is not known is skipped"),
     ("json-record-unknown", "json", '[{"z":[{"a":null}],"y":2,"x":1}]', [POINT], [{"x": "1", "y": "2"}], "fields come in any order, others are skipped"),
     ("record-missing", "msgpack", "9180", [NODE], [{"name": "", "at": None, "tags": []}], "missing fields are zero"),

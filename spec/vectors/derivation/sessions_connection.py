@@ -216,8 +216,8 @@ GOING = [
 
 CLOSING = [
     script("close-asked", "the side that asked half-closes, reads to the end of stream, closes", "11.5/asked",
-           *running("i1.1"), do("drain"), receive(ACKED), sent(*DRAINED), do("finish", "i1.1", status=OK),
-           sent(x_result("i1.1", OK), HALF_CLOSED), do("end"), sent(CLOSED), floor="transport"),
+           *running("i1.1"), do("drain"), receive(ACKED), do("finish", "i1.1", status=OK),
+           sent(*DRAINED, x_result("i1.1", OK), HALF_CLOSED), do("end"), sent(CLOSED), floor="transport"),
     script("close-not-asked", "the side that did not ask closes when all is done", "11.5/not-asked",
            *asked("i1.1"), receive(goaway(0), ACKED), sent(X_ACK), events(event("goes_away", reason=0, message="")),
            receive(result("i1.1", "MSG", payload=b"ok")), events(got("i1.1", b"ok"), end("i1.1", OK, "executed")),

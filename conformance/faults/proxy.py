@@ -1,0 +1,292 @@
+"""The fault proxy: stands in front of a server and does to the bytes of each connection what rules say.
+
+    python -m conformance.faults.proxy --target HOST:PORT [--listen HOST:PORT] [--rules FILE] [--seed N] [RULE…]
+
+Prints `listening HOST:PORT` and runs until it is ended. rules.py has the language of the rules. In tests:
+
+    async with Proxy(address, "0 up: pass 100; reset") as proxy:
+        … proxy.address …
+
+Everything belongs to one event loop and is used on its thread.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import random
+import socket
+import struct
+import sys
+from collections import Counter
+
+from .rules import DOWN, UP, Plan, RuleError, Step, parse
+
+PIECE = 1 << 16
+RESET = struct.pack("ii", 1, 0)  # SO_LINGER without time: closing resets
+
+
+class Link:
+    """One connection through the proxy: two sockets, and what is done to either direction."""
+
+    def __init__(self, proxy: Proxy, number: int, client: socket.socket, server: socket.socket) -> None:
+        self.proxy = proxy
+        self.number = number
+        self.ends = {UP: (client, server), DOWN: (server, client)}
+        self.over = asyncio.Event()
+        self.draw = random.Random(proxy.seed * 1_000_003 + number)
+
+    async def run(self) -> None:
+        """Carries both directions until both have ended, or the connection has."""
+        directions = [asyncio.create_task(self.direction(direction)) for direction in (UP, DOWN)]
+        over = asyncio.create_task(self.over.wait())
+        try:
+            left = {*directions}
+            while left and not over.done():
+                done, _ = await asyncio.wait({*left, over}, return_when=asyncio.FIRST_COMPLETED)
+                left -= done
+        finally:
+            for task in (*directions, over):
+                task.cancel()
+            await asyncio.gather(*directions, over, return_exceptions=True)
+            for end in self.ends[UP]:
+                end.close()
+
+    async def direction(self, direction: str) -> None:
+        try:
+            await Flow(self, direction).run(self.proxy.plan(self.number, direction))
+        except (OSError, asyncio.IncompleteReadError):
+            self.reset()  # an end by error is passed on as one
+
+    def close(self) -> None:
+        """Ends the connection in order. Bytes on their way to it are lost, and then make a reset of it."""
+        for end in self.ends[UP]:
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_WR)
+        self.over.set()
+
+    def reset(self) -> None:
+        """Ends the connection with a reset to both sides."""
+        for end in self.ends[UP]:
+            with contextlib.suppress(OSError):
+                end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+        self.over.set()
+
+
+class Flow:
+    """One direction of a connection while its steps are taken."""
+
+    def __init__(self, link: Link, direction: str) -> None:
+        self.link = link
+        self.name = direction
+        self.source, self.sink = link.ends[direction]
+        self.loop = asyncio.get_running_loop()
+        self.slice = PIECE
+        self.delay = 0.0
+        self.rate = 0
+
+    async def run(self, steps: object) -> None:
+        for step in (*steps, Step("pass")):  # type: ignore[misc]
+            if not await self.take(step):
+                return
+
+    async def take(self, step: Step) -> bool:
+        """Takes a step. False when nothing of this direction is left to do."""
+        match step.kind:
+            case "pass" | "swallow":
+                return await self.carry(step.amount(self.link.draw), lost=step.kind == "swallow")
+            case "stall":
+                await asyncio.sleep(step.seconds)
+            case "slice":
+                self.slice = step.least
+            case "delay":
+                self.delay = step.seconds
+            case "throttle":
+                self.rate = step.least
+            case "end":
+                self.shut()
+                return await self.carry(None, lost=True)
+            case "close":
+                self.link.close()
+                return False
+            case _:
+                self.link.reset()
+                return False
+        return True
+
+    async def carry(self, amount: int | None, lost: bool) -> bool:
+        """Passes a number of bytes on, or loses them. False when the input has ended."""
+        while amount is None or amount > 0:
+            piece = await self.loop.sock_recv(self.source, PIECE if amount is None else min(PIECE, amount))
+            if not piece:
+                if lost:
+                    await self.link.over.wait()
+                self.shut()
+                return False
+            if amount is not None:
+                amount -= len(piece)
+            if not lost:
+                await self.write(piece)
+        return True
+
+    async def write(self, data: bytes) -> None:
+        if self.delay:
+            await asyncio.sleep(self.delay)
+        size = min(self.slice, max(self.rate // 10, 1) if self.rate else PIECE)
+        for at in range(0, len(data), size):
+            piece = data[at : at + size]
+            await self.loop.sock_sendall(self.sink, piece)
+            self.link.proxy.passed[self.name] += len(piece)
+            if self.rate:
+                await asyncio.sleep(len(piece) / self.rate)
+            elif self.slice < PIECE:
+                await asyncio.sleep(0)  # so that the slices leave apart
+
+    def shut(self) -> None:
+        with contextlib.suppress(OSError):
+            self.sink.shutdown(socket.SHUT_WR)
+
+
+class Proxy:
+    """A fault proxy that listens on a free port while it is entered, or on `listen`.
+
+    `connections` counts what was accepted, `passed` the bytes passed on, by direction. `plan` may be replaced: it holds
+    for the connections that come after."""
+
+    def __init__(self, target: str, rules: str | Plan = "", *, listen: str = "127.0.0.1:0", seed: int = 1) -> None:
+        self.target = split(target)
+        self.plan: Plan = parse(rules) if isinstance(rules, str) else rules
+        self.seed = seed
+        self.connections = 0
+        self.accepted_at: list[float] = []  # by the loop's clock
+        self.passed: Counter[str] = Counter()
+        self.address = listen
+        self._listener: socket.socket | None = None
+        self._accepting: asyncio.Task[None] | None = None
+        self._links: dict[asyncio.Task[None], Link | None] = {}
+
+    async def __aenter__(self) -> Proxy:
+        self.listen()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop_listening()
+        for task in list(self._links):
+            task.cancel()
+        await asyncio.gather(*self._links, return_exceptions=True)
+
+    def listen(self) -> None:
+        """Begins to listen, on the same port as before if it did."""
+        listener = socket.create_server(split(self.address), backlog=1024)
+        listener.setblocking(False)
+        host, port = listener.getsockname()[:2]
+        self.address = f"{host}:{port}"
+        self._listener = listener
+        self._accepting = asyncio.create_task(self._accept(listener))
+
+    async def stop_listening(self) -> None:
+        """Takes no more connections: the port refuses. Those that are there go on."""
+        if self._accepting and self._listener:
+            self._accepting.cancel()
+            await asyncio.gather(self._accepting, return_exceptions=True)
+            self._listener.close()
+            self._accepting = self._listener = None
+
+    def reset_all(self) -> None:
+        """Resets all connections that there are."""
+        for link in self._links.values():
+            if link:
+                link.reset()
+
+    @property
+    def open(self) -> int:
+        """How many connections there are."""
+        return len(self._links)
+
+    async def _accept(self, listener: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            client, _ = await loop.sock_accept(listener)
+            self.accepted_at.append(loop.time())
+            task = asyncio.create_task(self._join(client, self.connections))
+            self.connections += 1
+            self._links[task] = None
+            task.add_done_callback(self._links.pop)
+
+    async def _join(self, client: socket.socket, number: int) -> None:
+        server = socket.socket()
+        with client, server:
+            for end in (client, server):
+                end.setblocking(False)
+                end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            link = Link(self, number, client, server)
+            task = asyncio.current_task()
+            assert task
+            self._links[task] = link
+            try:
+                await asyncio.get_running_loop().sock_connect(server, self.target)
+            except OSError:
+                link.reset()
+                return
+            await link.run()
+
+
+class Hole:
+    """An address that swallows: connecting to it neither succeeds nor fails, since its queue is full and nobody takes
+    from it. Linux only."""
+
+    def __init__(self) -> None:
+        self._listener = socket.create_server(("127.0.0.1", 0), backlog=0)
+        where = self._listener.getsockname()
+        self.address = f"{where[0]}:{where[1]}"
+        self._waiting = []
+        for _ in range(3):
+            filler = socket.socket()
+            filler.setblocking(False)
+            filler.connect_ex(where)
+            self._waiting.append(filler)
+
+    def __enter__(self) -> Hole:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for end in (*self._waiting, self._listener):
+            end.close()
+
+
+def split(address: str) -> tuple[str, int]:
+    host, _, port = address.rpartition(":")
+    return host, int(port)
+
+
+async def serve(options: argparse.Namespace, rules: str) -> None:
+    async with Proxy(options.target, rules, listen=options.listen, seed=options.seed) as proxy:
+        print(f"listening {proxy.address}", flush=True)
+        await asyncio.Event().wait()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--target", required=True, metavar="HOST:PORT", help="the server")
+    parser.add_argument("--listen", default="127.0.0.1:0", metavar="HOST:PORT", help="where clients connect")
+    parser.add_argument("--rules", metavar="FILE", help="rules, before those of the command line")
+    parser.add_argument("--seed", type=int, default=1, help="decides what is drawn")
+    parser.add_argument("rule", nargs="*", metavar="RULE")
+    options = parser.parse_args()
+    lines = list(options.rule)
+    if options.rules:
+        with open(options.rules, encoding="utf-8") as text:
+            lines.insert(0, text.read())
+    try:
+        asyncio.run(serve(options, "\n".join(lines)))
+    except RuleError as error:
+        print(error, file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        pass
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,140 @@
+"""Faults of groups load and leaks: more than a server can take, and what it keeps of it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import resource
+
+from .faults import raw
+from .faults.kit import BOUND, FULL, FaultTest, in_full, size, until
+from .faults.ledger import check_files, read
+from .faults.proxy import Proxy
+from .test_faults_slow import most_at_once
+
+
+class Load(FaultTest):
+    async def test_an_open_and_cancel_flood_stays_under_the_cap(self) -> None:
+        server = await self.serve("--running-handlers", "50")
+        before = await self.settled(server)
+        load = await self.load(
+            server.address,
+            "--mix Behave=2,Pour,Exchange,Take --callers 200 --connections 4 --cancel-share 1 "
+            f"--cancel-after 3ms --duration {size(2, 30)}s",
+            waitMs=20,
+            stubborn=True,
+            answers=2,
+        )
+        await load.end()
+        report = self.check()
+        self.assertGreater(report.outcomes["CANCELLED", "unknown"], 50, report)
+        self.assertGreater(report.outcomes["RESOURCE_EXHAUSTED", "refused"], 50, report)
+        self.assertLessEqual(most_at_once(list(read([server.ledger]))), 50)
+        await self.assert_settled(server, before)
+        again = await self.load(server.address, "--mix Behave --calls 100")
+        await again.end()
+        self.assert_all_ok(check_files([again.ledger], [], BOUND))
+
+    async def test_three_times_the_capacity_leaves_most_of_it(self) -> None:
+        """A server whose handlers take 10 ms, 20 at a time: at most 2,000 calls a second, whatever the machine. Three
+        times as many come, each with 300 ms."""
+        server = await self.serve("--running-handlers", "20")
+        words = f"--mix Behave --timeout 300ms --connections 4 --duration {size(3, 20)}s"
+        peak = await self.goodput(server.address, f"{words} --callers 20")
+        over = await self.goodput(server.address, f"{words} --callers 400 --rate {3 * peak:.0f}")
+        self.check()
+        self.assertGreater(over, (0.8 if FULL else 0.5) * peak)
+
+    async def goodput(self, target: str, flags: str) -> float:
+        """Calls that succeeded, in a second."""
+        load = await self.load(target, flags, waitMs=10)
+        result = await load.end()
+        good = check_files([load.ledger], [s.ledger for s in self.servers], BOUND).outcomes["OK", "executed"]
+        return good / result["seconds"]
+
+    @in_full
+    async def test_small_calls_beside_bulk(self) -> None:
+        """Streams of large messages beside small calls: none fails, and the 99th percentile is told."""
+        server = await self.serve()
+        small = "--mix Say --callers 4 --rate 300 --duration 10s"
+        alone = await (await self.load(server.address, small)).end()
+        bulk = await self.load(
+            server.address,
+            "--mix Pour --callers 2 --duration 10s",
+            answerBytes=1000000,
+            answers=300,
+        )
+        beside = await (await self.load(server.address, small)).end()
+        await bulk.end()
+        self.assert_all_ok(self.check())
+        print(f"p99 of small calls: {alone['p99_us']:.0f} us alone, {beside['p99_us']:.0f} us beside bulk")
+
+    async def test_out_of_descriptors_running_calls_go_on_and_accepting_recovers(self) -> None:
+        server = await self.serve()
+        async with self.unharmed(server):
+            limit = server.held().descriptors + 30
+            resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (limit, limit))
+            async with contextlib.AsyncExitStack() as stack:
+                clients = [await stack.enter_async_context(raw.Raw(server.address)) for _ in range(100)]
+                await until("it has no more", lambda: server.held().descriptors >= limit - 1)
+                for client in clients:
+                    await client.send(raw.preface())
+                await asyncio.sleep(0.5)  # the fault itself
+            load = await self.load(server.address, "--mix Say --calls 50 --connections 3 --callers 3")
+            await load.end()
+            self.assert_all_ok(check_files([load.ledger], [server.ledger], BOUND))
+
+
+class Leaks(FaultTest):
+    async def test_connects_leave_nothing(self) -> None:
+        """Connections that say nothing, a little, or make a call, and end in every way."""
+        server = await self.serve()
+        before = await self.settled(server)
+        hello, request = raw.preface(), raw.call("/trunkcall.fault.v1.FaultService/Behave")
+
+        async def connect(number: int) -> None:
+            async with raw.Raw(server.address) as client:
+                await client.send((b"", hello[:9], hello, hello + request)[number % 4])
+                if number % 4 == 3:
+                    await client.frame(raw.RESULT)
+                if number % 3 == 0:
+                    client.reset()
+
+        for first in range(0, size(3_000, 100_000), 50):
+            await asyncio.gather(*(connect(number) for number in range(first, first + 50)))
+        await self.assert_settled(server, before)
+
+    async def test_clients_of_one_call_leave_nothing(self) -> None:
+        server = await self.serve()
+        before = await self.settled(server)
+        load = await self.load(
+            server.address,
+            f"--mix Say,Take,Pour,Exchange --connection-per-call --callers 8 --calls {size(1000, 50000)}",
+            answers=2,
+        )
+        await load.end()
+        self.assert_all_ok(self.check())
+        await self.assert_settled(server, before)
+
+    async def test_cancels_and_resets_leave_no_slope(self) -> None:
+        """The same load in rounds: what the server holds after the last is what it held after the first."""
+        server = await self.serve()
+        await self.settled(server)
+        rounds = []
+        async with Proxy(server.address, "* up: pass 1000-60000; reset") as proxy:
+            for _ in range(size(3, 12)):
+                load = await self.load(
+                    proxy.address,
+                    "--mix Say=3,Behave=3,Take,Exchange,Pour --callers 20 --connections 3 --cancel-share 0.3 "
+                    "--cancel-after 1ms --duration 2s",
+                    answers=3,
+                    answerBytes=2000,
+                )
+                await load.end()
+                rounds.append((await server.gauges(), server.held()))
+        self.check()
+        first, last = rounds[0], rounds[-1]
+        self.assertLessEqual(last[0]["running"], first[0]["running"], rounds)
+        self.assertLess(last[0]["tasks"], first[0]["tasks"] + 150, rounds)
+        self.assertLess(last[0]["heapBytes"], first[0]["heapBytes"] + (2 << 20), rounds)
+        self.assertLessEqual(last[1].descriptors, first[1].descriptors + 4, rounds)

@@ -1,0 +1,200 @@
+"""The fault proxy does what its rules say, and nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import socket
+from unittest import IsolatedAsyncioTestCase, TestCase
+
+from .faults.proxy import Hole, Proxy, split
+from .faults.rules import RuleError, Step, parse
+
+LIMIT = 20.0
+
+
+class Rules(TestCase):
+    def test_steps_are_read(self) -> None:
+        plan = parse("* both: pass 1-20; slice 3; delay 20ms; stall 1.5s; throttle 9; swallow; end; close; reset")
+        self.assertEqual(
+            plan(7, "down"),
+            (
+                Step("pass", 1, 20),
+                Step("slice", 3, 3),
+                Step("delay", seconds=0.02),
+                Step("stall", seconds=1.5),
+                Step("throttle", 9, 9),
+                Step("swallow"),
+                Step("end"),
+                Step("close"),
+                Step("reset"),
+            ),
+        )
+
+    def test_the_last_rule_that_fits_counts(self) -> None:
+        plan = parse("* both: swallow  # all\n2-3 up: reset\n\n3- up: close\n5 down: end")
+        kinds = [["".join(step.kind for step in plan(n, way)) for n in range(6)] for way in ("up", "down")]
+        self.assertEqual(kinds[0], ["swallow", "swallow", "reset", "close", "close", "close"])
+        self.assertEqual(kinds[1], ["swallow"] * 5 + ["end"])
+        self.assertEqual(parse("")(0, "up"), ())
+
+    def test_what_cannot_be_read_is_turned_down(self) -> None:
+        for rule in ("up: pass", "1 2 up: pass", "* side: pass", "* up: jump", "* up: pass x", "* up: pass 3-2",
+                     "* up: slice 0", "* up: delay 3", "* up: reset 3", "x up: pass", "12 up pass"):  # fmt: skip
+            with self.subTest(rule), self.assertRaises(RuleError):
+                parse(rule)
+
+
+class Ends:
+    """A client's socket that came through a proxy, and the server's."""
+
+    def __init__(self, client: socket.socket, server: socket.socket) -> None:
+        self.client, self.server = client, server
+
+    async def send(self, end: socket.socket, data: bytes) -> None:
+        await asyncio.get_running_loop().sock_sendall(end, data)
+
+    async def receive(self, end: socket.socket, size: int) -> bytes:
+        """That many bytes, or fewer at the end of the input."""
+        got = b""
+        async with asyncio.timeout(LIMIT):
+            while len(got) < size:
+                piece = await asyncio.get_running_loop().sock_recv(end, size - len(got))
+                if not piece:
+                    break
+                got += piece
+        return got
+
+
+class Passing(IsolatedAsyncioTestCase):
+    async def asyncSetUp(self) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.listener.setblocking(False)
+        self.addCleanup(self.listener.close)
+        host, port = self.listener.getsockname()
+        self.target = f"{host}:{port}"
+
+    async def proxy(self, rules: str) -> Proxy:
+        return await self.enterAsyncContext(Proxy(self.target, rules))
+
+    async def connect(self, proxy: Proxy) -> Ends:
+        client = socket.socket()
+        client.setblocking(False)
+        self.addCleanup(client.close)
+        async with asyncio.timeout(LIMIT):
+            await self.loop.sock_connect(client, split(proxy.address))
+            server, _ = await self.loop.sock_accept(self.listener)
+        server.setblocking(False)
+        self.addCleanup(server.close)
+        return Ends(client, server)
+
+    async def test_all_passes_without_rules(self) -> None:
+        ends = await self.connect(proxy := await self.proxy(""))
+        data = bytes(range(256)) * 4000
+        for one, other in ((ends.client, ends.server), (ends.server, ends.client)):
+            sending = asyncio.create_task(ends.send(one, data))
+            self.assertEqual(await ends.receive(other, len(data)), data)
+            await sending
+        self.assertEqual(proxy.passed, {"up": len(data), "down": len(data)})
+        ends.client.shutdown(socket.SHUT_WR)
+        self.assertEqual(await ends.receive(ends.server, 1), b"")
+        await ends.send(ends.server, b"late")
+        ends.server.close()
+        self.assertEqual(await ends.receive(ends.client, 100), b"late")
+
+    async def test_reset_at_a_byte_reaches_both_sides(self) -> None:
+        ends = await self.connect(await self.proxy("* up: pass 3; reset"))
+        await ends.send(ends.client, b"abc")
+        for end in (ends.server, ends.client):
+            with self.assertRaises(OSError) as caught:
+                while await ends.receive(end, 1):
+                    pass
+            self.assertEqual(caught.exception.errno, errno.ECONNRESET)
+
+    async def test_bytes_ahead_of_a_step_arrive_and_those_behind_do_not(self) -> None:
+        ends = await self.connect(await self.proxy("* up: pass 3; swallow 2; pass 1; end"))
+        await ends.send(ends.client, b"abcdefgh")
+        self.assertEqual(await ends.receive(ends.server, 9), b"abcf")
+        await ends.send(ends.server, b"back")  # the other way goes on
+        self.assertEqual(await ends.receive(ends.client, 4), b"back")
+
+    async def test_close_ends_both_ways(self) -> None:
+        ends = await self.connect(await self.proxy("* down: pass 2; close"))
+        await ends.send(ends.server, b"ab")
+        self.assertEqual(await ends.receive(ends.client, 9), b"ab")
+        self.assertEqual(await ends.receive(ends.server, 9), b"")
+
+    async def test_swallowing_hides_the_end_too(self) -> None:
+        ends = await self.connect(proxy := await self.proxy("* up: pass 1; swallow"))
+        await ends.send(ends.client, b"abc")
+        ends.client.shutdown(socket.SHUT_WR)
+        self.assertEqual(await ends.receive(ends.server, 1), b"a")
+        await ends.send(ends.server, b"x")  # one way only
+        self.assertEqual(await ends.receive(ends.client, 1), b"x")
+        with self.assertRaises(BlockingIOError):
+            ends.server.recv(1)
+        self.assertEqual(proxy.passed["up"], 1)
+
+    async def test_slices_delays_stalls_and_throttles_lose_nothing(self) -> None:
+        ends = await self.connect(
+            await self.proxy("* up: slice 1; pass 50; delay 1ms; slice 7; pass 50; stall 5ms; throttle 90000")
+        )
+        data = bytes(range(200))
+        await ends.send(ends.client, data)
+        ends.client.shutdown(socket.SHUT_WR)
+        self.assertEqual(await ends.receive(ends.server, 999), data)
+
+    async def test_a_stalled_direction_is_not_read(self) -> None:
+        ends = await self.connect(await self.proxy("* up: stall 60s"))
+        ends.client.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+        with self.assertRaises(TimeoutError):
+            async with asyncio.timeout(0.2):
+                await ends.send(ends.client, bytes(64 << 20))
+
+    async def test_connections_are_numbered(self) -> None:
+        proxy = await self.proxy("1 up: end")
+        first, second = await self.connect(proxy), await self.connect(proxy)
+        self.assertEqual(await second.receive(second.server, 1), b"")
+        await first.send(first.client, b"a")
+        self.assertEqual(await first.receive(first.server, 1), b"a")
+        self.assertEqual((proxy.connections, proxy.open), (2, 2))
+
+    async def test_drawn_amounts_are_the_seeds(self) -> None:
+        drawn = []
+        for _ in range(2):
+            ends = await self.connect(await self.proxy("* up: pass 1-1000; end"))
+            await ends.send(ends.client, bytes(1000))
+            drawn.append(len(await ends.receive(ends.server, 1000)))
+        self.assertEqual(drawn[0], drawn[1])
+
+    async def test_listening_stops_and_goes_on(self) -> None:
+        proxy = await self.proxy("")
+        ends = await self.connect(proxy)
+        await proxy.stop_listening()
+        with self.assertRaises(ConnectionRefusedError), socket.socket() as refused:
+            refused.connect(split(proxy.address))
+        await ends.send(ends.client, b"a")
+        self.assertEqual(await ends.receive(ends.server, 1), b"a")
+        proxy.listen()
+        await self.connect(proxy)
+        proxy.reset_all()
+        with self.assertRaises(ConnectionResetError):
+            await ends.receive(ends.client, 1)
+
+    async def test_a_target_that_refuses_resets_the_client(self) -> None:
+        self.listener.close()
+        proxy = await self.proxy("")
+        with socket.socket() as client:
+            client.setblocking(False)
+            await self.loop.sock_connect(client, split(proxy.address))
+            with self.assertRaises(ConnectionResetError):
+                await self.loop.sock_recv(client, 1)
+
+    async def test_a_hole_neither_takes_nor_refuses(self) -> None:
+        with Hole() as hole, socket.socket() as client, contextlib.ExitStack():
+            client.setblocking(False)
+            with self.assertRaises(TimeoutError):
+                async with asyncio.timeout(0.3):
+                    await self.loop.sock_connect(client, split(hole.address))

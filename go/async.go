@@ -1,0 +1,402 @@
+package trunkcall
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/trunkcall/trunkcall/go/transport"
+	"github.com/trunkcall/trunkcall/go/wire"
+)
+
+// Calls that nobody waits for. Such a call is an object that is run, as a task of
+// the client's or server's goroutines, whenever what it waited for has happened:
+// a connection, a slot, a pause before it is made again, its end. No goroutine is
+// parked for it, and the goroutine that reads never runs what is the user's.
+
+// sink takes the outcome of an asynchronous call, once.
+type sink interface{ done(response any, err error) }
+
+// asyncState is what a call that is run is to do.
+type asyncState uint8
+
+const (
+	asyncOpening asyncState = iota // make the call: a connection is there, or a pause is over
+	asyncQueued                    // its turn for a slot has come
+	asyncOpen                      // the call has ended
+	asyncFailed                    // it could not be opened
+	asyncOver                      // nothing: the outcome was told
+)
+
+// asyncCall is one asynchronous call.
+type asyncCall struct {
+	call     *transport.Call
+	route    *route
+	ctx      context.Context
+	target   *target
+	request  any
+	response any
+	metadata Metadata
+	options  *callOptions
+	sink     sink
+	line     uint32
+
+	mu      sync.Mutex // taken before a Conn's lock
+	state   asyncState
+	codec   Codec
+	own     *wire.Own // of a second attempt
+	turn    transport.Turn
+	queued  *Connection // that turn belongs to
+	waiting bool        // it counts as a waiting call
+	attempt *attempt    // to connect, that it waits for
+	status  *Status     // why it could not be opened
+	stage   int         // how often it was tried to open it
+	reused  bool        // nothing that knows of it may come later
+	stop    func() bool // stops watching ctx
+}
+
+// launch makes a call and returns; out is told how it ended. The request must
+// not be changed until then.
+func (c *route) launch(ctx context.Context, t *target, request, response any, o *callOptions, out sink) {
+	if len(c.interceptors) > 0 {
+		c.pool.Do(&interceptedCall{c, ctx, t, request, response, o, out})
+		return
+	}
+	a, _ := c.asyncs.Get().(*asyncCall)
+	if a == nil {
+		a = &asyncCall{line: c.next.Add(1)}
+		a.call = transport.NewAsyncCall(a)
+		a.turn.Task = a
+	}
+	a.route, a.ctx, a.target, a.request, a.response, a.options, a.sink = c, ctx, t, request, response, o, out
+	a.metadata = outgoing(ctx)
+	a.state, a.reused = asyncOpening, true
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if s := a.open(); s != nil {
+		a.state, a.status = asyncFailed, s
+		c.pool.Do(a) // the caller may hold locks that the callback wants
+	} else if ctx.Done() != nil {
+		a.stop = context.AfterFunc(ctx, a.expired)
+	}
+}
+
+// Run goes on with the call.
+func (a *asyncCall) Run() {
+	a.mu.Lock()
+	switch a.state {
+	case asyncOver:
+		a.mu.Unlock()
+		return
+	case asyncOpening, asyncQueued:
+		if a.attempt != nil && a.attempt.err != nil && !a.options.waitForReady && a.ctx.Err() == nil {
+			a.status = a.route.unreachable(a.ctx, a.attempt.err)
+		} else if a.status = a.open(); a.status == nil {
+			a.mu.Unlock()
+			return
+		}
+	case asyncOpen:
+		s, again := a.route.conclude(a.ctx, a.call, a.target, a.codec, a.response, a.options)
+		if again && a.repeat() {
+			a.mu.Unlock()
+			return
+		}
+		a.status = s
+	case asyncFailed:
+	}
+	a.finish()
+}
+
+// open makes the call as far as it goes without waiting. It fails if that cannot
+// lead to a call; the lock is held.
+func (a *asyncCall) open() *Status {
+	a.stage++
+	promised := a.state == asyncQueued && a.turn.Promised
+	conn := a.queued
+	a.leaveLine()
+	a.attempt, a.state = nil, asyncOpening
+	out, s := a.prepare()
+	for s == nil {
+		if !promised {
+			var wait bool
+			if conn, wait, s = a.pick(); wait || s != nil {
+				return s
+			}
+			if s = a.fit(conn, out); s != nil {
+				return s
+			}
+		}
+		packed := (*transport.Buffer)(nil)
+		if order := a.route.options.order(a.options); len(order) > 0 {
+			packed = a.route.options.packCall(conn, out, a.call.Buf, order)
+		}
+		if deadline, ok := a.ctx.Deadline(); ok {
+			left := time.Until(deadline)
+			if left <= 0 {
+				s = notSent(StatusOf(context.DeadlineExceeded))
+				break
+			}
+			out.Remaining = wire.Remaining(int64(left))
+		}
+		err := conn.conn.Open(a.call, out, promised)
+		promised = false
+		if packed != nil && (err != nil || !a.call.Keeps()) {
+			packed.Free()
+		}
+		if err == nil {
+			a.state = asyncOpen
+			return nil
+		}
+		wait := false
+		if wait, s = a.notOpened(conn, err); wait {
+			return nil
+		}
+	}
+	if promised {
+		conn.conn.Decline()
+	}
+	return s
+}
+
+// prepare encodes the call.
+func (a *asyncCall) prepare() (*wire.Outgoing, *Status) {
+	if s := checkName(&a.target.wire); s != nil {
+		return nil, s
+	}
+	if err := a.ctx.Err(); err != nil {
+		return nil, notSent(StatusOf(err))
+	}
+	codec, s := a.route.encode(a.call, a.target, a.request, a.options)
+	if s != nil {
+		return nil, s
+	}
+	a.codec = codec
+	out := outgoingOf(a.target, codec, a.metadata, a.own, a.call.Buf)
+	return &out, nil
+}
+
+func (a *asyncCall) fit(conn *Connection, out *wire.Outgoing) *Status {
+	if out.Codec >= firstNamedCodec {
+		if s := a.route.options.unknownToPeer(conn, out.Codec); s != nil {
+			return s
+		}
+	}
+	out.Payload = a.call.Buf
+	if len(out.Metadata) == 0 && len(out.Payload) <= wire.MinPiece {
+		return nil
+	}
+	s := checkOutgoing(conn, out)
+	if s != nil && out.Own != nil {
+		out.Own = nil // there is room for the user's own metadata only
+		s = checkOutgoing(conn, out)
+	}
+	return s
+}
+
+// pick finds a connection; or it sees to it that the call is run again when there
+// may be one.
+func (a *asyncCall) pick() (conn *Connection, wait bool, s *Status) {
+	c := a.route
+	if c.via != nil {
+		return c.via, false, nil
+	}
+	l, conn := c.find(a.line)
+	if conn != nil {
+		return conn, false, nil
+	}
+	if s := a.enterLine(); s != nil {
+		return nil, false, s
+	}
+	a.reused = false
+	conn, attempt, err := l.attend(a)
+	switch {
+	case conn != nil:
+		a.leaveLine()
+		return conn, false, nil
+	case attempt != nil:
+		a.attempt = attempt
+	case a.options.waitForReady && c.done.Err() == nil && c.options.fault == nil:
+		a.after(l.pause())
+	default:
+		a.leaveLine()
+		return nil, false, c.unreachable(a.ctx, err)
+	}
+	return nil, true, nil
+}
+
+// notOpened sees to a call that a connection does not take now.
+func (a *asyncCall) notOpened(conn *Connection, err error) (wait bool, s *Status) {
+	switch {
+	case errors.Is(err, transport.ErrNoSlot):
+		if s := a.enterLine(); s != nil {
+			return false, s
+		}
+		a.queued, a.state = conn, asyncQueued
+		if conn.conn.QueueForSlot(&a.turn) {
+			return true, nil
+		}
+		a.queued, a.state = nil, asyncOpening
+		a.leaveLine()
+	case a.route.via != nil:
+		return false, conn.unusable(err)
+	default:
+		conn.line.retire(conn)
+	}
+	return false, nil
+}
+
+// enterLine counts the call among those that wait, which are bounded.
+func (a *asyncCall) enterLine() *Status {
+	s := a.route.enterLine()
+	a.waiting = s == nil
+	return s
+}
+
+func (a *asyncCall) leaveLine() {
+	if a.waiting {
+		a.waiting = false
+		a.route.waiting.Add(-1)
+	}
+	a.queued = nil
+}
+
+// after has the call run again later, or when the client is closed.
+func (a *asyncCall) after(d time.Duration) {
+	a.reused = false
+	pool, again := a.route.pool, &resumption{a, a.stage}
+	stop := context.AfterFunc(a.route.done, func() { pool.Do(again) })
+	time.AfterFunc(d, func() {
+		if stop() {
+			pool.Do(again)
+		}
+	})
+}
+
+// resumption runs a call again, unless it has gone on meanwhile.
+type resumption struct {
+	call  *asyncCall
+	stage int
+}
+
+// Run goes on with the call.
+func (r *resumption) Run() {
+	r.call.mu.Lock()
+	current := r.call.stage == r.stage && r.call.state == asyncOpening
+	r.call.mu.Unlock()
+	if current {
+		r.call.Run() // nobody else runs it, apart from its end
+	}
+}
+
+// repeat makes the call once more, if that is worth it. It reports false if not.
+func (a *asyncCall) repeat() bool {
+	if a.own != nil {
+		return false
+	}
+	wait, ok := a.route.pause(a.ctx, &a.call.Ending)
+	if !ok {
+		return false
+	}
+	a.own = &wire.Own{Has: wire.OwnAttempt, Attempt: 2}
+	a.line++ // elsewhere, if there is more than one connection
+	a.call.Reset()
+	a.state = asyncOpening
+	if wait > 0 {
+		a.after(wait)
+		return true
+	}
+	a.status = a.open()
+	if a.status != nil {
+		a.state = asyncFailed
+		a.route.pool.Do(a)
+	}
+	return true
+}
+
+// expired ends the call because its context has ended, on a goroutine of its own.
+func (a *asyncCall) expired() {
+	a.mu.Lock()
+	switch a.state {
+	case asyncOpen:
+		reason, ending := giveUp(a.ctx)
+		if !a.call.Cut(reason, ending) {
+			a.mu.Unlock()
+			return // it has ended
+		}
+		a.reused = false
+		a.status, _ = a.route.conclude(a.ctx, a.call, a.target, a.codec, a.response, a.options)
+	case asyncQueued:
+		if !a.queued.conn.LeaveQueue(&a.turn) {
+			a.mu.Unlock()
+			return // its turn has come: there it is seen that the time is over
+		}
+		a.status = notSent(StatusOf(a.ctx.Err()))
+	case asyncOpening:
+		a.status = notSent(StatusOf(a.ctx.Err()))
+	default:
+		a.mu.Unlock()
+		return
+	}
+	a.finish()
+}
+
+// finish tells the outcome. It releases the lock.
+func (a *asyncCall) finish() {
+	a.state = asyncOver
+	a.leaveLine()
+	out, response, s, c := a.sink, a.response, a.status, a.route
+	if a.stop != nil && !a.stop() {
+		a.reused = false // ctx has ended just now
+	}
+	a.call.Reset()
+	a.route, a.ctx, a.target, a.request, a.response, a.metadata, a.options, a.sink = nil, nil, nil, nil, nil, nil, nil, nil
+	a.own, a.status, a.stop, a.codec, a.attempt = nil, nil, nil, nil, nil
+	reused := a.reused
+	a.mu.Unlock()
+	if reused {
+		c.asyncs.Put(a)
+	}
+	c.tell(out, response, s)
+}
+
+// tell hands an outcome over; what a callback panics with is logged.
+func (c *route) tell(out sink, response any, s *Status) {
+	defer func() {
+		if p := recover(); p != nil {
+			logger := c.options.journal.logger
+			if logger == nil {
+				logger = slog.Default() // never in silence
+			}
+			logger.Error("callback panicked", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+		}
+	}()
+	if s != nil {
+		out.done(response, s)
+		return
+	}
+	out.done(response, nil)
+}
+
+// interceptedCall is an asynchronous call with interceptors. They return when the
+// call has ended, so it needs a goroutine until then.
+type interceptedCall struct {
+	route             *route
+	ctx               context.Context
+	target            *target
+	request, response any
+	options           *callOptions
+	sink              sink
+}
+
+// Run makes the call.
+func (i *interceptedCall) Run() {
+	var s *Status
+	if err := i.route.invoke(i.ctx, i.target, i.request, i.response, i.options); err != nil {
+		s = StatusOf(err)
+	}
+	i.route.tell(i.sink, i.response, s)
+}

@@ -1,0 +1,139 @@
+package trunkcall
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+
+	"github.com/trunkcall/trunkcall/go/wire"
+)
+
+// Compression makes messages smaller on their way (spec/protocol.md 12).
+// Implementations are used by many goroutines at once.
+type Compression interface {
+	// Name is for error messages and command lines.
+	Name() string
+	// Number is the compression's number on the wire (spec/protocol.md 3.8): 1
+	// gzip, 2 zstd. There are no others.
+	Number() uint8
+	// Compress appends message, compressed, to dst. A message is sent as it is
+	// when it fails.
+	Compress(dst, message []byte) ([]byte, error)
+	// Decompress appends to dst what data holds, which is limit bytes at most:
+	// else it stops and returns ErrTooLong. It fails for data that is cut short,
+	// damaged or followed by anything. What data says of its own size must not
+	// make it allocate.
+	Decompress(dst, data []byte, limit int) ([]byte, error)
+}
+
+// ErrTooLong is returned by Compression.Decompress for a message longer than
+// the limit.
+var ErrTooLong = errors.New("the message is longer than the limit")
+
+// compressionNumbers is one more than the largest.
+const compressionNumbers = 16
+
+// builtinCompressions are accepted without being asked for.
+var builtinCompressions = []Compression{Gzip, Zstd}
+
+// compressions is which one sends with, in order of preference, and which one
+// accepts.
+type compressions struct {
+	send    preference
+	accept  []Compression // nil: the built-in ones
+	byCode  [compressionNumbers]Compression
+	limit   int // bytes of a decompressed message
+	economy economies
+}
+
+// preference is what an option says of sending.
+type preference struct {
+	said  bool
+	order []Compression
+}
+
+// WithCompression has messages sent with the first of these compressions that
+// the peer accepts; with none, never compressed. The default is that a client
+// sends plain, and a server answers with the compression that the request was
+// sent with; one that is told here answers so also to requests that came plain,
+// for example because they are short.
+//
+// A message below 1 KiB is sent plain, and so is one that would not lose an eighth of
+// its length. Nor is compressing tried for ever where it does not pay. A try
+// pays if it saves an eighth or more, and takes no longer than the bytes saved
+// would on a line of 100 Mbit/s. When most tries for the messages of one method do not
+// pay, the next 16 of them are sent plain, then one is tried again; while that
+// does not pay either, the pause doubles, up to 1,024 messages. So a method whose
+// messages are small, random or compressed already costs next to nothing.
+//
+// Metadata and statuses are never compressed. Do not compress messages that hold a secret
+// beside text that somebody else chooses, where the length on the wire can be
+// observed: it tells of the secret.
+func WithCompression(compressions ...Compression) Option {
+	return option(func(c *common) { c.compressions.send = preference{true, compressions} })
+}
+
+// WithDecompression sets which compressions are accepted from peers; they are told so
+// when a connection begins. The default is Gzip and Zstd. With none, peers send
+// plain.
+func WithDecompression(accepted ...Compression) Option {
+	return option(func(c *common) { c.compressions.accept = append([]Compression{}, accepted...) })
+}
+
+// CallCompression has the requests of one call sent as WithCompression says of
+// a client's; with none, never compressed.
+func CallCompression(compressions ...Compression) CallOption {
+	return callOption(func(o *callOptions) { o.send = preference{true, compressions} })
+}
+
+// arrange makes the table of what is accepted.
+func (c *compressions) arrange(limit uint32) error {
+	c.limit = int(limit)
+	if c.accept == nil {
+		c.accept = builtinCompressions
+	}
+	for _, one := range c.accept {
+		if err := checkCompression(one); err != nil {
+			return err
+		}
+		c.byCode[one.Number()] = one
+	}
+	return c.send.check()
+}
+
+func (p *preference) check() error {
+	for _, one := range p.order {
+		if err := checkCompression(one); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkCompression(c Compression) error {
+	switch {
+	case c == nil:
+		return errors.New("trunkcall: a compression is nil")
+	case c.Number() != wire.Gzip && c.Number() != wire.Zstd:
+		return fmt.Errorf("trunkcall: the compression %q has number %d: want %d (gzip) or %d (zstd)", c.Name(), c.Number(), wire.Gzip, wire.Zstd)
+	}
+	return nil
+}
+
+// set is the setting of the accepted compressions.
+func (c *compressions) set() (bits uint16) {
+	for n, one := range c.byCode {
+		if one != nil {
+			bits |= 1 << n
+		}
+	}
+	return bits
+}
+
+// turns bounds how many messages are compressed or decompressed at once in the
+// process, and so the memory that this takes: more would not be faster. Whoever
+// has a turn waits for nothing.
+var turns = make(chan struct{}, max(2, runtime.GOMAXPROCS(0)))
+
+func takeTurn() { turns <- struct{}{} }
+func endTurn()  { <-turns }

@@ -1,0 +1,81 @@
+package trunkcall
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/trunkcall/trunkcall/go/transport"
+)
+
+// Connection is one connection between a client and a server, at either end. It
+// is a Caller: through it a server calls what its client serves
+// (Client.Register), and a client this server and no other. Calls through a
+// Connection fail, not sent, when it is over or draining: no other takes its
+// place. Its methods are safe for concurrent use.
+type Connection struct {
+	route
+
+	conn         *transport.Conn
+	began        time.Time
+	events       sequence // what observers are told
+	wasConnected atomic.Bool
+
+	// At a client only.
+	line  *line
+	ready chan struct{} // closed when the server's preface has come, or the end
+	once  sync.Once
+
+	// At a client only, guarded by the line's lock.
+	taken bool // it was the line's, so that its end is the line's affair
+	away  bool // it is over or going away
+}
+
+// newConnection makes conn known to what goes on there, before it starts.
+func newConnection(c *calling, conn *transport.Conn) *Connection {
+	made := &Connection{conn: conn, began: time.Now()}
+	made.route = route{c, made}
+	conn.Owner = made
+	return made
+}
+
+func connectionOf(c *transport.Conn) *Connection {
+	return c.Owner.(*Connection) //nolint:forcetypeassert // newConnection sets nothing else
+}
+
+// Remote is the address of the other end.
+func (c *Connection) Remote() net.Addr { return c.conn.Remote() }
+
+// Local is the address of this end.
+func (c *Connection) Local() net.Addr { return c.conn.Local() }
+
+// TLS is the state of TLS, nil without.
+func (c *Connection) TLS() *tls.ConnectionState { return c.conn.TLS() }
+
+// Target is the address of the other end, as text.
+func (c *Connection) Target() string { return c.conn.Remote().String() }
+
+// Secure reports whether the connection uses TLS.
+func (c *Connection) Secure() bool { return c.conn.TLS() != nil }
+
+// Err is why the connection is over, or is ending; nil while it is not.
+func (c *Connection) Err() error { return c.conn.Err() }
+
+// ErrDisconnected is why a connection ended that this side disconnected.
+var ErrDisconnected = errors.New("disconnected by this side")
+
+// Disconnect ends the connection at once: calls that are open on it fail, with
+// an unknown delivery, and contexts of handlers are cancelled. A client opens
+// another with its next calls. It does not wait.
+func (c *Connection) Disconnect() { c.conn.Shut(ErrDisconnected) }
+
+// unusable is the status of a call that a connection does not take any more.
+func (c *Connection) unusable(err error) *Status {
+	return notSent(&Status{
+		Code: Unavailable, Message: fmt.Sprintf("connection to %v: %s", c.Remote(), transport.Describe(err)), cause: err,
+	})
+}

@@ -1,0 +1,86 @@
+package trunkcall
+
+import "context"
+
+// Future is the outcome of an asynchronous call. Its methods are safe for
+// concurrent use.
+type Future[Resp any] struct {
+	ended    chan struct{}
+	response *Resp
+	err      error
+}
+
+// Start makes the call and returns at once, also when it has to wait for a
+// connection or a slot: for that it counts among the waiting calls
+// (WithWaitingCalls). The request must not be changed until the call has ended.
+//
+// The call has a goroutine of its own only where there are interceptors.
+func (m UnaryMethod[Req, Resp]) Start(ctx context.Context, c Caller, request *Req, options ...CallOption) *Future[Resp] {
+	f := &Future[Resp]{ended: make(chan struct{})}
+	c.launch(ctx, m.target, request, new(Resp), gather(options), f)
+	return f
+}
+
+// CallFunc makes the call, returns at once like Start, and has done called with
+// its outcome: exactly once, whatever happens, on another goroutine. It may
+// block and may make calls. The error is a *Status; the response is nil then.
+func (m UnaryMethod[Req, Resp]) CallFunc(
+	ctx context.Context, c Caller, request *Req, done func(*Resp, error), options ...CallOption,
+) {
+	c.launch(ctx, m.target, request, new(Resp), gather(options), callback[Resp](done))
+}
+
+// InvokeFunc calls a unary method by its name, returns at once, and has done
+// called once when response is filled in or the call has failed, as CallFunc
+// does.
+func (c *route) InvokeFunc(ctx context.Context, method string, request, response any, done func(error), options ...CallOption) {
+	c.launch(ctx, unaryTarget(method), request, response, gather(options), untypedCallback(done))
+}
+
+func (f *Future[Resp]) done(response any, err error) {
+	if err == nil {
+		f.response = response.(*Resp) //nolint:forcetypeassert // Start made it
+	}
+	f.err = err
+	close(f.ended)
+}
+
+// Done is closed when the call has ended.
+func (f *Future[Resp]) Done() <-chan struct{} { return f.ended }
+
+// Result waits for the end of the call and returns its outcome. The error is a
+// *Status.
+func (f *Future[Resp]) Result() (*Resp, error) {
+	<-f.ended
+	return f.response, f.err
+}
+
+// Wait is Result that waits no longer than ctx lasts: then the error is that of
+// ctx, and the call goes on.
+func (f *Future[Resp]) Wait(ctx context.Context) (*Resp, error) {
+	select {
+	case <-f.ended:
+		return f.response, f.err
+	default:
+	}
+	select {
+	case <-f.ended:
+		return f.response, f.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+type callback[Resp any] func(*Resp, error)
+
+func (f callback[Resp]) done(response any, err error) {
+	if err != nil {
+		f(nil, err)
+		return
+	}
+	f(response.(*Resp), nil) //nolint:forcetypeassert // CallFunc made it
+}
+
+type untypedCallback func(error)
+
+func (f untypedCallback) done(_ any, err error) { f(err) }

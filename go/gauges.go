@@ -1,0 +1,111 @@
+package trunkcall
+
+import (
+	"log/slog"
+	"sync/atomic"
+
+	"github.com/trunkcall/trunkcall/go/transport"
+	"github.com/trunkcall/trunkcall/go/wire"
+)
+
+// Gauges are what a Client or Server has at the moment, and counts since it was
+// made. Reading them takes each connection's lock for a moment.
+type Gauges struct {
+	// Connections that are up, those included that end.
+	Connections int `json:"connections"`
+	// CallsMade and CallsServed are open: by the protocol, so that a handler that
+	// outlives its call is not among them.
+	CallsMade   int `json:"calls_made"`
+	CallsServed int `json:"calls_served"`
+	// RunningHandlers counts those as well, and calls accepted to become one.
+	RunningHandlers int `json:"running_handlers"`
+	// OneWayHandlers of them serve one-way calls, whose callers have been answered.
+	OneWayHandlers int `json:"one_way_handlers"`
+	// WaitingCalls have found no free slot.
+	WaitingCalls int `json:"waiting_calls"`
+	// UnsentBytes wait to be written.
+	UnsentBytes int64 `json:"unsent_bytes"`
+	// HeldBytes are those of messages that have not arrived whole, by the totals
+	// that their senders announced, or were not consumed.
+	HeldBytes int64 `json:"held_bytes"`
+	// WithheldCredit is how many bytes less the other side may send on open
+	// streams because messages were not consumed.
+	WithheldCredit int64 `json:"withheld_credit"`
+
+	// Refused calls were never started, CutOff ones were ended without their
+	// handler; both were told to their callers.
+	Refused uint64 `json:"refused"`
+	CutOff  uint64 `json:"cut_off"`
+	// OneWayFailures are one-way calls whose handler failed, which nobody was told.
+	OneWayFailures uint64 `json:"one_way_failures"`
+	// TurnedAway are connections that a server closed for what they began with.
+	TurnedAway uint64 `json:"turned_away"`
+	// ConnectFailures are a client's attempts to connect that failed.
+	ConnectFailures uint64 `json:"connect_failures"`
+}
+
+// counters are the counts of a Client or Server.
+type counters struct {
+	refused, cutOff, turnedAway, connectFailures atomic.Uint64
+}
+
+// gauge adds everything but the connections' own.
+func (s *serving) gauge(g *Gauges) {
+	g.RunningHandlers = s.Running()
+	g.OneWayHandlers = s.oneWays.count()
+	g.Refused, g.CutOff = s.counters.refused.Load(), s.counters.cutOff.Load()
+	g.TurnedAway, g.ConnectFailures = s.counters.turnedAway.Load(), s.counters.connectFailures.Load()
+	g.OneWayFailures = s.oneWays.failures.Load()
+}
+
+func (g *Gauges) add(c *Connection) {
+	of := c.conn.Gauges()
+	g.Connections++
+	g.CallsMade += of.Opened
+	g.CallsServed += of.Served
+	g.UnsentBytes += int64(of.Unsent)
+	g.HeldBytes += int64(of.Held)
+	g.WithheldCredit += of.Withheld
+}
+
+// Gauges returns what the server has at the moment.
+func (s *Server) Gauges() Gauges {
+	g := Gauges{WaitingCalls: int(s.calling.waiting.Load())}
+	s.gauge(&g)
+	for _, c := range s.Connections() {
+		g.add(c)
+	}
+	return g
+}
+
+// Gauges returns what the client has at the moment.
+func (c *Client) Gauges() Gauges {
+	g := Gauges{WaitingCalls: int(c.waiting.Load())}
+	c.gauge(&g)
+	for _, conn := range c.Connections() {
+		g.add(conn)
+	}
+	return g
+}
+
+// Unserved counts and logs a call that no handler answers.
+func (s *serving) Unserved(conn *transport.Conn, st *transport.Stream, refused bool, code wire.Code, text string) {
+	message, level := "call cut off", slog.LevelWarn
+	if refused {
+		message = "call refused"
+		s.counters.refused.Add(1)
+	} else {
+		s.counters.cutOff.Add(1)
+	}
+	if s.options.journal.logger == nil {
+		return
+	}
+	if code == Canceled || code == DeadlineExceeded {
+		level = slog.LevelDebug // the caller's own doing
+	}
+	method := ""
+	if st != nil {
+		method = st.Owner.(*ServerCall).handler.Method.Name //nolint:forcetypeassert // Accept sets nothing else
+	}
+	s.options.log(level, message, "remote", conn.Remote(), "method", method, "code", code, "error", text)
+}

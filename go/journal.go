@@ -1,0 +1,89 @@
+package trunkcall
+
+import (
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// journal is the log of one Client or Server. Records are written by a goroutine
+// of its own, so that they may be made under locks and a log that is slow holds
+// up nothing; and no more than journalRate of them with one message within a
+// second, so that a flood does not become one of records.
+type journal struct {
+	logger  *slog.Logger
+	records sequence
+
+	mu    sync.Mutex
+	kinds map[string]*journalKind // by message
+}
+
+// journalKind counts the records with one message.
+type journalKind struct {
+	second  int64 // which the counts are of
+	written int
+	leftOut int // since the last one that was written
+}
+
+// journalRate is how many records with one message are written within a second.
+const journalRate = 100
+
+// log writes a record, or counts it in the field left_out of the next.
+func (j *journal) log(level slog.Level, message string, args ...any) {
+	if j.logger == nil {
+		return
+	}
+	now := time.Now()
+	leftOut, ok := j.admit(now.Unix(), message)
+	if !ok {
+		return
+	}
+	record := slog.NewRecord(now, level, message, 0)
+	record.Add(args...)
+	if leftOut > 0 {
+		record.Add("left_out", leftOut)
+	}
+	j.records.add(func() {
+		defer func() { _ = recover() }() // a log that panics has nobody to tell
+		if handler := j.logger.Handler(); handler.Enabled(noContext, level) {
+			_ = handler.Handle(noContext, record)
+		}
+	})
+}
+
+func (j *journal) admit(second int64, message string) (leftOut int, ok bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	k := j.kinds[message]
+	if k == nil {
+		if j.kinds == nil {
+			j.kinds = map[string]*journalKind{}
+		}
+		k = &journalKind{}
+		j.kinds[message] = k
+	}
+	if k.second != second {
+		k.second, k.written = second, 0
+	}
+	if k.written == journalRate {
+		k.leftOut++
+		return 0, false
+	}
+	k.written++
+	leftOut, k.leftOut = k.leftOut, 0
+	return leftOut, true
+}
+
+// flushPatience is how long Close and Stop wait for the log.
+const flushPatience = time.Second
+
+// flush waits until what was logged is written, for a while: the log may be
+// what closes.
+func (j *journal) flush() {
+	t := time.NewTimer(flushPatience)
+	defer t.Stop()
+	select {
+	case <-j.records.drained():
+	case <-t.C:
+	}
+}

@@ -1,0 +1,119 @@
+package trunkcall
+
+import (
+	"fmt"
+	"log/slog"
+	"net"
+	"runtime/debug"
+)
+
+// Observer is told what happens to listeners and connections. Fields that are
+// nil are left out. The functions are called without locks held, on goroutines
+// that do nothing else: for one connection one at a time and in order, for
+// different connections at once. One that blocks delays what is told of its own
+// connection, nothing else; one that panics is logged. They may call everything,
+// Close and Stop included, which do not wait for them.
+type Observer struct {
+	// Listening tells of a server's new listener, ListenFailed of an address that
+	// could not be listened on.
+	Listening    func(address net.Addr)
+	ListenFailed func(address string, err error)
+	// Connected tells of a connection whose other end has answered as Trunkcall:
+	// it can be called from now on. ConnectFailed tells of a client's attempt that
+	// did not come so far.
+	Connected     func(c *Connection)
+	ConnectFailed func(target string, err error)
+	// ReadFailed and WriteFailed tell why a connection that was connected is lost,
+	// when its socket failed; the end of the stream is no failure of that kind.
+	ReadFailed  func(c *Connection, err error)
+	WriteFailed func(c *Connection, err error)
+	// Disconnected tells of the end of each connection that was connected, once
+	// and last.
+	Disconnected func(c *Connection, err error)
+}
+
+// WithObserver has connection events told to o, in addition to those given before.
+func WithObserver(o Observer) Option {
+	return option(func(c *common) { c.observers = append(c.observers, &o) })
+}
+
+// tell has every observer that wants to know called, in the order of q.
+func (c *common) tell(q *sequence, event func(*Observer) func()) {
+	for _, o := range c.observers {
+		if f := event(o); f != nil {
+			q.add(func() {
+				defer func() {
+					if p := recover(); p != nil {
+						c.log(slog.LevelError, "observer panicked", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+					}
+				}()
+				f()
+			})
+		}
+	}
+}
+
+func (c *common) listening(q *sequence, address net.Addr) {
+	c.log(slog.LevelInfo, "listening", "address", address)
+	c.tell(q, func(o *Observer) func() {
+		if o.Listening == nil {
+			return nil
+		}
+		return func() { o.Listening(address) }
+	})
+}
+
+func (c *common) listenFailed(q *sequence, address string, err error) {
+	c.log(slog.LevelError, "listen failed", "address", address, "error", err)
+	c.tell(q, func(o *Observer) func() {
+		if o.ListenFailed == nil {
+			return nil
+		}
+		return func() { o.ListenFailed(address, err) }
+	})
+}
+
+func (c *common) connectFailed(q *sequence, target string, err error) {
+	c.tell(q, func(o *Observer) func() {
+		if o.ConnectFailed == nil {
+			return nil
+		}
+		return func() { o.ConnectFailed(target, err) }
+	})
+}
+
+// tell has an event of the connection told.
+func (c *Connection) tell(event func(*Observer) func(*Connection, error), err error) {
+	c.options.tell(&c.events, func(o *Observer) func() {
+		f := event(o)
+		if f == nil {
+			return nil
+		}
+		return func() { f(c, err) }
+	})
+}
+
+// connected is called once, when the other end's preface has come.
+func (c *Connection) connected() {
+	c.wasConnected.Store(true)
+	c.options.log(slog.LevelDebug, "connected", "remote", c.Remote())
+	c.tell(func(o *Observer) func(*Connection, error) {
+		if o.Connected == nil {
+			return nil
+		}
+		return func(c *Connection, _ error) { o.Connected(c) }
+	}, nil)
+}
+
+// disconnected is called once, when the connection is over.
+func (c *Connection) disconnected(err error) {
+	if !c.wasConnected.Load() {
+		return
+	}
+	if read, write := c.conn.Faults(); read != nil {
+		c.tell(func(o *Observer) func(*Connection, error) { return o.ReadFailed }, read)
+	} else if write != nil {
+		c.tell(func(o *Observer) func(*Connection, error) { return o.WriteFailed }, write)
+	}
+	c.tell(func(o *Observer) func(*Connection, error) { return o.Disconnected }, err)
+}

@@ -1,0 +1,129 @@
+package trunkcall
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/trunkcall/trunkcall/go/transport"
+)
+
+// OneWayMethod is a method of one request and no response (protocol.md 7.5):
+// its caller learns that the call was accepted, and will be run, or was not. What
+// comes of it is between the handler and its server's log.
+type OneWayMethod[Req any] struct{ target *target }
+
+// OneWay describes a one-way method by its name, "/package.Service/Method".
+func OneWay[Req any](name string) OneWayMethod[Req] {
+	return OneWayMethod[Req]{newTarget(name, KindOneWay)}
+}
+
+// Send makes the call and waits until the other side has accepted it: then the
+// handler runs, whatever becomes of the caller and the connection. The error is a
+// *Status, whose Delivery says whether the handler may run nevertheless. A
+// deadline of ctx goes along and ends the handler's context.
+func (m OneWayMethod[Req]) Send(ctx context.Context, c Caller, request *Req, options ...CallOption) error {
+	return c.invoke(ctx, m.target, request, nil, gather(options))
+}
+
+// Send calls a one-way method by its name. Typed methods (OneWay) do the same.
+func (c *route) Send(ctx context.Context, method string, request any, options ...CallOption) error {
+	return c.invoke(ctx, newTarget(method, KindOneWay), request, nil, gather(options))
+}
+
+// Handler makes serve the method's handler. The error that it returns is logged
+// and counted, and goes nowhere else. Its context ends with the deadline of the
+// call, if it has one, but neither with the connection nor because the caller
+// gave up; and when the server is closed, or stopped and the grace is over.
+func (m OneWayMethod[Req]) Handler(serve func(context.Context, *Req) error) Handler {
+	m.target.needHandler(serve == nil)
+	return Handler{
+		Method: m.target.Method,
+		Unary: func(ctx context.Context, in *ServerCall) (any, error) {
+			request := new(Req)
+			if err := in.Decode(request); err != nil {
+				return nil, err
+			}
+			if !in.Intercepted() {
+				return nil, serve(ctx, request)
+			}
+			return in.Intercept(ctx, request, func(ctx context.Context, request any) (any, error) {
+				r, ok := request.(*Req)
+				if !ok {
+					return nil, Errorf(Internal, "an interceptor replaced the request by a %T", request)
+				}
+				return nil, serve(ctx, r)
+			})
+		},
+	}
+}
+
+// oneWays is the one-way calls of a Server or Client that were accepted and are
+// not done. Their connection forgets them.
+type oneWays struct {
+	failures atomic.Uint64
+
+	mu    sync.Mutex
+	calls map[*ServerCall]struct{}
+	done  sync.WaitGroup // one for each
+}
+
+func (o *oneWays) add(c *ServerCall) {
+	o.done.Add(1)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.calls == nil {
+		o.calls = map[*ServerCall]struct{}{}
+	}
+	o.calls[c] = struct{}{}
+}
+
+func (o *oneWays) remove(c *ServerCall) {
+	o.mu.Lock()
+	delete(o.calls, c)
+	o.mu.Unlock()
+	o.done.Done()
+}
+
+// cancel ends the contexts of all.
+func (o *oneWays) cancel() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for c := range o.calls {
+		c.context.cancel(context.Canceled)
+	}
+}
+
+// count is how many there are.
+func (o *oneWays) count() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.calls)
+}
+
+// watchOneWay has the handler's context end with the call's deadline: nobody else
+// watches over a one-way call that was accepted.
+func (c *ServerCall) watchOneWay() (stop func() bool) {
+	if c.context.deadline.IsZero() {
+		return nil
+	}
+	return time.AfterFunc(time.Until(c.context.deadline), func() {
+		c.context.cancel(context.DeadlineExceeded)
+	}).Stop
+}
+
+// finishOneWay notes how the handler of a one-way call ended; the caller is not
+// told.
+func (s *serving) finishOneWay(w *transport.Worker, c *ServerCall, stop func() bool) {
+	if stop != nil {
+		stop()
+	}
+	if e := &w.Ending; e.Code != OK {
+		s.oneWays.failures.Add(1)
+		s.options.log(slog.LevelWarn, "one-way call failed", "method", c.handler.Method.Name,
+			"remote", c.stream.Conn().Remote(), "code", e.Code, "error", e.Message)
+	}
+	s.oneWays.remove(c)
+}

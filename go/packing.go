@@ -1,0 +1,198 @@
+package trunkcall
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/trunkcall/trunkcall/go/transport"
+	"github.com/trunkcall/trunkcall/go/wire"
+)
+
+// pack compresses a message of a method with the first of order that the peer
+// accepts, and returns it with the compression's number; nil when it is to be sent plain.
+func (c *compressions) pack(method string, order []Compression, accepted uint16, message []byte) (*transport.Buffer, uint8) {
+	if len(message) < leastCompressed {
+		return nil, 0
+	}
+	for _, one := range order {
+		if one == nil || accepted&(1<<one.Number()) == 0 {
+			continue
+		}
+		if e := c.economy.of(method); e.tries() {
+			return packWith(one, e, message)
+		}
+		break
+	}
+	return nil, 0
+}
+
+func packWith(one Compression, e *economy, message []byte) (*transport.Buffer, uint8) {
+	takeTurn()
+	defer endTurn()
+	buffer := transport.GetBuffer(len(message) / 2)
+	began := time.Now()
+	packed, err := one.Compress(buffer.B, message)
+	if err != nil {
+		packed = message
+	}
+	if !e.note(len(message), len(packed), time.Since(began)) {
+		buffer.Free()
+		return nil, 0
+	}
+	buffer.B = packed
+	return buffer, one.Number()
+}
+
+// packBuffer compresses a message that a stream sends, and gives its buffer back
+// if it returns another.
+func (s *ClientStreamCall) packBuffer(message *transport.Buffer) (*transport.Buffer, uint8) {
+	packed, number := s.options.compressions.pack(s.method, s.order, s.call.Conn().Accepts(), message.B)
+	return instead(message, packed, number)
+}
+
+func instead(plain, packed *transport.Buffer, number uint8) (*transport.Buffer, uint8) {
+	if packed == nil {
+		return plain, 0
+	}
+	plain.Free()
+	return packed, number
+}
+
+// decode decodes a message that was compressed. It returns ErrTooLong for one of
+// more than limit bytes.
+func (c *compressions) decode(codec Codec, number uint8, payload []byte, message any, limit int) error {
+	one := c.byCode[number&(compressionNumbers-1)]
+	if one == nil {
+		return fmt.Errorf("compression %d is not accepted here", number) // the session has seen to it
+	}
+	takeTurn() // until it is decoded: the memory is what is bounded
+	defer endTurn()
+	buffer := transport.GetBuffer(4 * len(payload))
+	defer buffer.Free()
+	plain, err := one.Decompress(buffer.B, payload, limit)
+	buffer.B = plain
+	switch {
+	case errors.Is(err, ErrTooLong):
+		return ErrTooLong
+	case err != nil:
+		return fmt.Errorf("it does not decompress with %s: %w", one.Name(), err)
+	}
+	return codec.Decode(plain, message)
+}
+
+// decodeRequest decodes a message that the caller sent.
+func (c *ServerCall) decodeRequest(m *transport.Message, request any, delivery Delivery) error {
+	all := &c.serving.options.compressions
+	var err error
+	if m.Compression == 0 {
+		err = c.codec.Decode(m.Payload, request)
+	} else {
+		c.asked.Store(uint32(m.Compression))
+		err = all.decode(c.codec, m.Compression, m.Payload, request, all.limit)
+	}
+	m.Free()
+	if err != nil {
+		return c.undecodable(err, delivery)
+	}
+	return nil
+}
+
+// undecodable is the status of a call whose request cannot be read.
+func (c *ServerCall) undecodable(err error, delivery Delivery) error {
+	if err == ErrTooLong { //nolint:errorlint // a codec's error that wraps it is another matter
+		c.fault = Errorf(ResourceExhausted, "the request exceeds max_message %d when decompressed", c.serving.options.compressions.limit)
+	} else {
+		c.fault = uncarried(InvalidArgument, "request", c.codec, err)
+	}
+	c.fault.Delivery = delivery
+	return c.fault
+}
+
+// decodeResponse decodes a message that the server sent. It returns nil, or why
+// the message cannot be taken.
+func (c *common) decodeResponse(codec Codec, number uint8, payload []byte, response any, o *callOptions) *Status {
+	if s := o.checkReceived(len(payload)); s != nil {
+		return s
+	}
+	var err error
+	limit := c.compressions.limit
+	if number == 0 {
+		err = codec.Decode(payload, response)
+	} else {
+		if o.maxReceive > 0 {
+			limit = min(limit, o.maxReceive)
+		}
+		err = c.compressions.decode(codec, number, payload, response, limit)
+	}
+	switch {
+	case err == nil:
+		return nil
+	case err == ErrTooLong && limit == o.maxReceive: //nolint:errorlint // as above
+		return Errorf(ResourceExhausted, "the response exceeds the call's limit of %d when decompressed", limit)
+	case err == ErrTooLong: //nolint:errorlint // as above
+		return Errorf(ResourceExhausted, "the response exceeds max_message %d when decompressed", limit)
+	}
+	return uncarried(Internal, "response", codec, err)
+}
+
+// order is which compressions a call's requests are sent with.
+func (c *common) order(o *callOptions) []Compression {
+	if o.send.said {
+		return o.send.order
+	}
+	return c.compressions.send.order
+}
+
+// packCall compresses the message of a call that is about to be opened on conn.
+func (c *common) packCall(conn *Connection, out *wire.Outgoing, plain []byte, order []Compression) *transport.Buffer {
+	out.Payload, out.Compression = plain, 0
+	packed, number := c.compressions.pack(out.Method.Name, order, conn.conn.Accepts(), plain)
+	if packed != nil {
+		out.Payload, out.Compression = packed.B, number
+	}
+	return packed
+}
+
+// packs reports whether answers may be compressed.
+func (c *ServerCall) packs() bool {
+	return c.asked.Load() != 0 || c.serving.options.compressions.send.said
+}
+
+// order is which compressions the answers of a call are sent with: what the
+// request was sent with comes first.
+func (c *ServerCall) order() []Compression {
+	all := &c.serving.options.compressions
+	if all.send.said && len(all.send.order) == 0 {
+		return nil
+	}
+	asked := all.byCode[c.asked.Load()&(compressionNumbers-1)]
+	if asked == nil {
+		return all.send.order
+	}
+	return append([]Compression{asked}, all.send.order...)
+}
+
+// pack compresses an answer if it may, and if that pays. It returns nil when the
+// answer is to be sent plain.
+func (c *ServerCall) pack(message []byte) (*transport.Buffer, uint8) {
+	return c.serving.options.compressions.pack(c.handler.Method.Name, c.order(), c.stream.Conn().Accepts(), message)
+}
+
+// packBuffer is pack for a message in a buffer of its own, which is given back
+// when another is returned.
+func (c *ServerCall) packBuffer(message *transport.Buffer) (*transport.Buffer, uint8) {
+	packed, number := c.pack(message.B)
+	return instead(message, packed, number)
+}
+
+// packAnswer compresses the answer of a unary call, which stands in w.Scratch.
+func (c *ServerCall) packAnswer(w *transport.Worker) {
+	packed, number := c.pack(w.Scratch)
+	if packed == nil {
+		return
+	}
+	w.Scratch, packed.B = packed.B, w.Scratch // the connection may keep what it sends
+	packed.Free()
+	w.Ending.Compression = number
+}

@@ -1,0 +1,33 @@
+package main
+
+import (
+	"context"
+
+	"github.com/trunkcall/trunkcall/go"
+	"github.com/trunkcall/trunkcall/go/peer/services"
+)
+
+// echoHandlers answer Echo and EchoStream, whose messages may be bytes instead of
+// a Payload: what they are, the codec of the call says.
+func echoHandlers(bench services.Bench) []trunkcall.Handler {
+	unary, stream := echo.Handler(bench.Echo), echoStream.Handler(bidiStreaming(bench.EchoStream))
+	unaryBytes := echoBytes.Handler(func(_ context.Context, in *[]byte) (*[]byte, error) { return in, nil })
+	streamBytes := echoStreamBytes.Handler(func(_ context.Context, s *trunkcall.BidiStream[[]byte, []byte]) error {
+		return services.EchoAll(s.Receive, s.Send)
+	})
+
+	asPayload, ofPayloads := unary.Unary, stream.Stream
+	unary.Unary = func(ctx context.Context, in *trunkcall.ServerCall) (any, error) {
+		if in.Codec().Number() == trunkcall.Raw.Number() {
+			return unaryBytes.Unary(ctx, in)
+		}
+		return asPayload(ctx, in)
+	}
+	stream.Stream = func(ctx context.Context, s trunkcall.Stream) error {
+		if trunkcall.CallFromContext(ctx).Codec().Number() == trunkcall.Raw.Number() {
+			return streamBytes.Stream(ctx, s)
+		}
+		return ofPayloads(ctx, s)
+	}
+	return []trunkcall.Handler{unary, stream}
+}

@@ -1,0 +1,175 @@
+package trunkcall
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/trunkcall/trunkcall/go/transport"
+	"github.com/trunkcall/trunkcall/go/wire"
+)
+
+// Handler is a method with the function that serves it; one of Unary and
+// Stream is set, as Method.Kind says. Usually UnaryMethod.Handler and its like
+// make it.
+type Handler struct {
+	Method Method
+	// Unary serves unary and one-way methods. It decodes its request with
+	// in.Decode and returns the response, nil for one-way.
+	Unary func(ctx context.Context, in *ServerCall) (response any, err error)
+	// Stream serves any other kind.
+	Stream func(ctx context.Context, stream Stream) error
+	// Inline has a unary handler run on the goroutine that reads its
+	// connection. It must not block: until it returns, its connection may stand
+	// still, and for a moment others may that are read together with it.
+	Inline bool
+
+	pace *transport.Pace
+}
+
+// serving is what the calls have in common that a Server, or a Client for its
+// servers, serves.
+type serving struct {
+	options      *common
+	interceptors []Interceptor
+	running      atomic.Int64 // handlers, and calls accepted to become one
+	oneWays      oneWays
+	counters     counters
+
+	registered sync.Mutex // guards handlers
+	handlers   map[string]*Handler
+}
+
+// begin makes s ready, before anything else can know it.
+func (s *serving) begin(options *common, interceptors []Interceptor) {
+	s.options, s.interceptors = options, interceptors
+	s.handlers = map[string]*Handler{}
+}
+
+// Register adds handlers of the methods that the other side calls: a server's
+// clients, or a client's servers over its own connections. It fails on a name that is malformed or taken; the
+// handlers before that one stay. Methods may be added at any time.
+func (s *serving) Register(handlers ...Handler) error {
+	if s.options.fault != nil {
+		return s.options.fault
+	}
+	s.registered.Lock()
+	defer s.registered.Unlock()
+	for _, h := range handlers {
+		h.Method.Name = CanonicalName(h.Method.Name)
+		name := h.Method.Name
+		switch {
+		case len(name) < 2 || len(name) > wire.MaxMethodName:
+			return fmt.Errorf("method name %q: want /package.Service/Method, at most %d bytes", name, wire.MaxMethodName)
+		case s.handlers[name] != nil:
+			return fmt.Errorf("method %s is registered already", name)
+		case (h.Method.Kind == KindUnary || h.Method.Kind == KindOneWay) != (h.Unary != nil) || (h.Unary == nil) == (h.Stream == nil):
+			return fmt.Errorf("method %s is %v and lacks the handler for that", name, h.Method.Kind)
+		}
+		if !h.Inline || h.Unary == nil {
+			h.pace = &transport.Pace{}
+		}
+		s.handlers[name] = &h
+	}
+	return nil
+}
+
+// Services returns the names of the services that have a method, sorted.
+func (s *serving) Services() []string {
+	s.registered.Lock()
+	defer s.registered.Unlock()
+	found := map[string]bool{}
+	for name := range s.handlers {
+		found[service(name)] = true
+	}
+	return slices.Sorted(maps.Keys(found))
+}
+
+// Methods returns the methods that are served, sorted by name.
+func (s *serving) Methods() []Method {
+	s.registered.Lock()
+	defer s.registered.Unlock()
+	var all []Method
+	for _, name := range slices.Sorted(maps.Keys(s.handlers)) {
+		all = append(all, s.handlers[name].Method)
+	}
+	return all
+}
+
+// Running is the number of handlers that run, those included whose call was
+// ended already.
+func (s *serving) Running() int { return int(s.running.Load()) }
+
+// find returns the handler of a name that a peer calls; what it found is kept
+// with the peer's binding. Names that are not served are looked up each time,
+// since services may come later.
+func (s *serving) find(b *wire.Binding) *Handler {
+	if h, ok := b.Value.(*Handler); ok {
+		return h
+	}
+	s.registered.Lock()
+	h := s.handlers[b.Name]
+	if h == nil {
+		h = s.handlers[CanonicalName(b.Name)]
+	}
+	s.registered.Unlock()
+	if h != nil {
+		b.Value = h
+	}
+	return h
+}
+
+// Accept decides about a call: it is refused, and provably not run, when
+// nobody serves it, when its codec is not known, or when too
+// many handlers run.
+func (s *serving) Accept(_ *transport.Conn, in *wire.Incoming) (*transport.Stream, *wire.Refusal) {
+	h := s.find(in.Method)
+	if h == nil {
+		return nil, &wire.Refusal{Code: Unimplemented, Message: fmt.Sprintf("method %s is not served here", in.Method.Name)}
+	}
+	codec, refusal := s.options.codecs.of(in)
+	if refusal != nil {
+		return nil, refusal
+	}
+	if in.Refused {
+		return nil, nil // for a reason that counts less than those above
+	}
+	if n := s.running.Add(1); n > int64(s.options.runningHandlers) {
+		s.running.Add(-1)
+		return nil, &wire.Refusal{
+			Code: ResourceExhausted, RetryAfter: 50,
+			Message: fmt.Sprintf("running handlers have reached their limit of %d", s.options.runningHandlers),
+		}
+	}
+	call := &ServerCall{serving: s, handler: h, codec: codec, Metadata: in.Metadata}
+	call.stream.Init(call)
+	call.stream.Whole = h.Unary != nil || h.Method.Kind == KindServerStream
+	call.stream.Pace = h.pace
+	call.context.call = call
+	if in.Deadline != 0 {
+		call.context.deadline = transport.TimeOf(in.Deadline)
+	}
+	if in.OneWay {
+		s.oneWays.add(call)
+	}
+	return &call.stream, nil
+}
+
+// Dropped gives back the place of a call that ended before its handler started.
+func (s *serving) Dropped(st *transport.Stream) {
+	s.running.Add(-1)
+	if st.OneWay() {
+		s.oneWays.remove(st.Owner.(*ServerCall)) //nolint:forcetypeassert // Accept sets nothing else
+	}
+}
+
+func (s *serving) Stopped(st *transport.Stream, code wire.Code) {
+	cause := context.Canceled
+	if code == DeadlineExceeded {
+		cause = context.DeadlineExceeded
+	}
+	st.Owner.(*ServerCall).context.cancel(cause) //nolint:forcetypeassert // Accept sets nothing else
+}
