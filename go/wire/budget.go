@@ -37,6 +37,40 @@ func (b *Budget) draw(n int64) bool {
 	return true
 }
 
+// Full says what it is that there is no room for, for whoever is told.
+func (b *Budget) Full() string { return b.full.Text }
+
+// Share is one connection's part of a Budget, for those that have no Session. It
+// is not safe for concurrent use.
+type Share struct {
+	Budget *Budget // nil: there is no bound
+	drawn  int64
+}
+
+// Affords reports whether the connection may hold so many bytes in all, and
+// draws on the budget if that takes it.
+func (s *Share) Affords(holding int64) bool {
+	lacking := holding - freeShare - s.drawn
+	if lacking <= 0 || s.Budget == nil {
+		return true
+	}
+	step := (lacking + drawStep - 1) / drawStep * drawStep
+	if !s.Budget.draw(step) {
+		return false
+	}
+	s.drawn += step
+	return true
+}
+
+// GiveBack returns what is no longer needed by a connection that holds so many
+// bytes.
+func (s *Share) GiveBack(holding int64) {
+	if surplus := (s.drawn - max(holding-freeShare, 0)) / drawStep * drawStep; surplus > 0 {
+		s.drawn -= surplus
+		s.Budget.used.Add(-surplus)
+	}
+}
+
 // holding is what the session holds for its peer.
 func (s *Session) holding() int64 {
 	return int64(s.assembled) + int64(s.held) + int64(s.queued) + int64(s.Unsent()) + int64(s.inFlight)

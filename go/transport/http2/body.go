@@ -61,7 +61,7 @@ type inbound struct {
 	current  *transport.Buffer
 	want     int    // bytes that current lacks
 	cost     uint32 // of what has come of it, not yet given back
-	promised int64  // its length, if that counts
+	promised int64  // its length
 
 	window     int64 // that the peer has left
 	owed       uint32
@@ -75,9 +75,6 @@ func (b *inbound) cut() bool { return b.current != nil || b.prefixed != 0 }
 
 const (
 	prefixSize = 5
-	// countFrom is the length of messages that count as promised: shorter ones
-	// are held by the window anyway.
-	countFrom = 64 << 10
 	// firstRoom is what a long message gets to begin with; it grows with what
 	// arrives.
 	firstRoom = 64 << 10
@@ -126,6 +123,8 @@ func (c *Conn) dataLocked(header h2.FrameHeader, data []byte) error {
 		c.messagesLocked(s, data)
 	case s.Whole:
 		c.gatherLocked(s, data)
+	case len(data) > 0 && !c.affordsLocked(len(data)):
+		c.stopForLocked(s, c.noRoom())
 	case len(data) > 0:
 		buffer := transport.GetBuffer(len(data))
 		buffer.B = append(buffer.B, data...)
@@ -165,6 +164,10 @@ func (c *Conn) gatherLocked(s *Stream, data []byte) {
 	if c.promised > c.config.Promised {
 		c.stopLocked(s, wire.ResourceExhausted, fmt.Sprintf(
 			"the bodies being received on this connection exceed their limit of %d bytes", c.config.Promised))
+		return
+	}
+	if !c.affordsLocked(0) {
+		c.stopForLocked(s, c.noRoom())
 		return
 	}
 	if len(data) == 0 {
@@ -234,15 +237,17 @@ func (c *Conn) beginMessageLocked(s *Stream, here int) bool {
 		c.stopLocked(s, wire.ResourceExhausted, fmt.Sprintf("message of %d bytes exceeds max_message %d", length, s.MaxMessage))
 		return false
 	}
-	if length >= countFrom {
-		if c.promised+int64(length) > c.config.Promised {
-			c.stopLocked(s, wire.ResourceExhausted, fmt.Sprintf(
-				"message of %d bytes: those being received on this connection exceed their limit of %d", length, c.config.Promised))
-			return false
-		}
-		b.promised = int64(length)
-		c.promised += b.promised
+	if c.promised+int64(length) > c.config.Promised {
+		c.stopLocked(s, wire.ResourceExhausted, fmt.Sprintf(
+			"message of %d bytes: those being received on this connection exceed their limit of %d", length, c.config.Promised))
+		return false
 	}
+	if !c.affordsLocked(int(length)) {
+		c.stopForLocked(s, c.noRoom())
+		return false
+	}
+	b.promised = int64(length)
+	c.promised += b.promised
 	b.want = int(length)
 	b.current = transport.GetBuffer(min(b.want, max(here, firstRoom)))
 	return true
@@ -268,6 +273,7 @@ func (c *Conn) arrivedLocked(s *Stream, m Message) {
 		b.inbox = b.one[:0]
 	}
 	b.inbox = append(b.inbox, m)
+	c.held += m.size()
 	s.receiver.wakeLocked()
 }
 
@@ -283,6 +289,8 @@ func (s *Stream) TakeOnly() (m Message, n int, err error) {
 	}
 	if n = len(b.inbox); n > 0 {
 		m, b.inbox[0] = b.inbox[0], Message{}
+		s.conn.held -= m.size()
+		s.conn.giveBackLocked()
 	}
 	return m, n, err
 }
@@ -292,6 +300,8 @@ func (c *Conn) takeMessageLocked(s *Stream) Message {
 	b := &s.body
 	m := b.inbox[b.head]
 	b.inbox[b.head] = Message{}
+	c.held -= m.size()
+	c.giveBackLocked()
 	if b.head++; b.head == len(b.inbox) {
 		b.inbox, b.head = b.inbox[:0], 0
 		b.owed += b.cost
@@ -318,6 +328,7 @@ func (c *Conn) returnCreditLocked(s *Stream) {
 func (s *Stream) dropInboxLocked() {
 	b := &s.body
 	for i := range b.inbox {
+		s.conn.held -= b.inbox[i].size()
 		b.inbox[i].Free()
 	}
 	b.inbox, b.head = b.inbox[:0], 0

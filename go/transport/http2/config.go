@@ -23,7 +23,7 @@ type Handler interface {
 	// Stopped says, under the lock, that a request ended without its handler, and
 	// why: at most once, and before Dropped. It returns the answer, which is sent if that can
 	// still be; nil has the stream reset.
-	Stopped(s *Stream, code wire.Code, text string) *Answer
+	Stopped(s *Stream, why *wire.Refusal) *Answer
 	// Closed says that the connection is over, once, without the lock.
 	Closed(c *Conn, err error)
 }
@@ -33,6 +33,7 @@ type Handler interface {
 type Config struct {
 	Handler Handler
 	Pool    *Pool
+	Budget  *wire.Budget // what all connections may hold together; nil: no bound
 
 	Streams     uint32 // requests at once, handlers of reset ones included
 	HeaderBytes uint32 // of one header list, 32 for each field included

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 
 	"github.com/trunkcall/trunkcall/go/transport"
+	"github.com/trunkcall/trunkcall/go/wire"
 )
 
 // Conn is one connection of a peer that speaks HTTP/2. Its methods are safe for
@@ -28,6 +29,8 @@ type Conn struct {
 	mu     sync.Mutex
 	closed bool  // nothing is taken in or answered any more
 	cause  error // why
+
+	readFault, writeFault error // of the socket, when that is why
 
 	// Roles, each held by one goroutine at a time.
 	reading       bool
@@ -54,6 +57,8 @@ type Conn struct {
 	recvWindow   int64
 	recvOwed     int64
 	promised     int64 // bytes of messages being put together
+	held         int64 // bytes of those that nobody has taken, and of answers without a place
+	share        wire.Share
 	spare        spare
 	recentlyShut shutStreams
 
@@ -118,6 +123,7 @@ func Serve(socket net.Conn, prefix []byte, config *Config, owner any) *Conn {
 		peer:       peerSettings{window: initialWindow, frame: maxFrame},
 	}
 	c.spare.left = config.Spare
+	c.share.Budget = config.Budget
 	if sc, ok := socket.(syscall.Conn); ok && transport.CanRaw {
 		if raw, err := sc.SyscallConn(); err == nil {
 			c.raw, c.readFD, c.writeFD = raw, c.readOnce, c.writeOnce
@@ -163,6 +169,21 @@ func (c *Conn) TLS() *tls.ConnectionState {
 		return &state
 	}
 	return nil
+}
+
+// Err returns why the connection is over, nil while it is not.
+func (c *Conn) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.cause
+}
+
+// Faults returns the failure of the socket that ended the connection: of reading,
+// or of writing, or neither.
+func (c *Conn) Faults() (read, write error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.readFault, c.writeFault
 }
 
 // Running is the number of requests that are open, with the handlers that still

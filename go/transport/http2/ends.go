@@ -1,6 +1,7 @@
 package http2
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"math"
@@ -51,7 +52,7 @@ func (c *Conn) endLocked(cause error) {
 	for _, s := range c.streams {
 		if !s.stopped && !s.returned {
 			s.stopped = true
-			c.config.Handler.Stopped(s, wire.Canceled, "the connection is lost: "+transport.Describe(cause))
+			c.config.Handler.Stopped(s, &wire.Refusal{Code: wire.Canceled, Message: "the connection is lost: " + transport.Describe(cause)})
 		}
 		c.goneLocked(s)
 	}
@@ -59,6 +60,7 @@ func (c *Conn) endLocked(cause error) {
 	}
 	clear(c.sending)
 	c.sending = nil
+	c.share.GiveBack(0)
 }
 
 // violateLocked ends the connection because of what the peer did; it is told.
@@ -92,18 +94,14 @@ func (c *Conn) partIfFreeLocked() {
 	}
 }
 
-// part writes what is left, half-closes, and throws away what still comes, so
-// that the peer can read all that was written.
+// part writes what is left and closes.
 func (c *Conn) part() {
 	c.mu.Lock()
 	farewell, cause := c.out, c.cause
 	c.out = nil
 	c.mu.Unlock()
 	if _, err := c.socket.Write(farewell); err == nil {
-		if half, ok := c.socket.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
-			_ = c.socket.SetReadDeadline(time.Now().Add(lingerTime))
-			_, _ = io.CopyN(io.Discard, onlyReader{c.socket}, lingerBytes)
-		}
+		discard(c.socket)
 	}
 	_ = c.socket.Close()
 	c.config.Handler.Closed(c, cause)
@@ -119,6 +117,9 @@ func (c *Conn) Close(cause error) {
 	c.mu.Unlock()
 }
 
+// Shut is CutOff, under the name that native connections have for it.
+func (c *Conn) Shut(cause error) { c.CutOff(cause) }
+
 // CutOff ends the connection at once, but tells the peer.
 func (c *Conn) CutOff(cause error) {
 	c.mu.Lock()
@@ -129,6 +130,29 @@ func (c *Conn) CutOff(cause error) {
 		c.partLocked(cause, h2.ErrCodeNo, cause.Error())
 	}
 	c.mu.Unlock()
+}
+
+// Decline tells a peer why it is not served, and that none of its requests was or
+// will be, and closes the socket. Its preface was read.
+func Decline(socket net.Conn, code h2.ErrCode, text string) {
+	_ = socket.SetDeadline(time.Now().Add(lingerTime))
+	var b bytes.Buffer
+	f := h2.NewFramer(&b, nil)
+	_ = f.WriteSettings()
+	_ = f.WriteGoAway(0, code, []byte(text))
+	if _, err := socket.Write(b.Bytes()); err == nil {
+		discard(socket)
+	}
+	_ = socket.Close()
+}
+
+// discard half-closes a socket and throws away what still comes, so that the peer
+// can read all that was written.
+func discard(socket net.Conn) {
+	if half, ok := socket.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
+		_ = socket.SetReadDeadline(time.Now().Add(lingerTime))
+		_, _ = io.CopyN(io.Discard, onlyReader{socket}, lingerBytes)
+	}
 }
 
 // drainPing is the PING whose answer shows that the peer has read the first
@@ -329,7 +353,7 @@ func (c *Conn) stalledLocked(s *Stream) {
 	// Of an answer cut off only a reset can tell.
 	if !s.stopped && !s.returned {
 		s.stopped = true
-		c.config.Handler.Stopped(s, wire.ResourceExhausted, text)
+		c.config.Handler.Stopped(s, &wire.Refusal{Code: wire.ResourceExhausted, Message: text})
 	}
 	c.resetLocked(s, h2.ErrCodeEnhanceYourCalm)
 }

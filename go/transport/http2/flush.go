@@ -68,6 +68,7 @@ func (c *Conn) wroteAllLocked() {
 		c.taken.Free()
 	}
 	c.writing, c.taken = nil, nil
+	c.giveBackLocked()
 }
 
 // flushLocked writes what gathered, unless somebody else does. It holds the lock
@@ -98,7 +99,7 @@ func (c *Conn) flushLocked() {
 		c.wroteAllLocked()
 		c.flushing = false
 		if err != nil {
-			c.failLocked(err)
+			c.writeFailedLocked(err)
 		}
 		c.partIfFreeLocked()
 	}
@@ -118,6 +119,13 @@ func (c *Conn) writeOnce(fd uintptr) bool {
 		}
 		return true
 	}
+}
+
+func (c *Conn) writeFailedLocked(err error) {
+	if !c.closed {
+		c.writeFault = err
+	}
+	c.failLocked(err)
 }
 
 // flushBlocking writes until nothing is left, in a goroutine of its own that may
@@ -140,7 +148,7 @@ func (c *Conn) flushBlocking() {
 		c.wroteAt = transport.Clock()
 		c.writing = c.writing[n:]
 		if err != nil {
-			c.failLocked(err)
+			c.writeFailedLocked(err)
 			break
 		}
 		if len(c.writing) == 0 {

@@ -65,9 +65,9 @@ func (h *hello) Serve(_ *Worker, s *Stream) {
 
 func (h *hello) Dropped(*Stream) {}
 
-func (h *hello) Stopped(s *Stream, code wire.Code, _ string) *Answer {
-	s.Owner.(*helloCall).stopped <- code
-	return &Answer{HeadFields: []Field{{":status", "500"}, {"code", code.String()}}}
+func (h *hello) Stopped(s *Stream, why *wire.Refusal) *Answer {
+	s.Owner.(*helloCall).stopped <- why.Code
+	return &Answer{HeadFields: []Field{{":status", "500"}, {"code", why.Code.String()}}}
 }
 
 func (h *hello) Closed(_ *Conn, err error) { h.closed <- err }

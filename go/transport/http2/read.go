@@ -45,6 +45,9 @@ func (c *Conn) readLocked() {
 		err := c.fill()
 		c.mu.Lock()
 		if err != nil {
+			if !c.closed && !errors.Is(err, io.EOF) {
+				c.readFault = err
+			}
 			c.failLocked(err)
 			return
 		}

@@ -64,10 +64,6 @@ func (s *Stream) Conn() *Conn { return s.conn }
 // Started reports whether the handler was started. It is for Handler.Stopped.
 func (s *Stream) Started() bool { return s.started }
 
-// HeaderSent reports whether the answer's header was sent. It is for
-// Handler.Stopped.
-func (s *Stream) HeaderSent() bool { return s.headerSent }
-
 // ErrGone is returned by the methods of a stream that is over.
 var ErrGone = errors.New("http2: the stream is closed")
 
@@ -170,11 +166,16 @@ func (c *Conn) requestEndedLocked(s *Stream) error {
 // stopLocked ends a request without its handler, with an answer if one can
 // still be given.
 func (c *Conn) stopLocked(s *Stream, code wire.Code, text string) {
+	c.stopForLocked(s, &wire.Refusal{Code: code, Message: text})
+}
+
+// stopForLocked is stopLocked for a reason that may pass.
+func (c *Conn) stopForLocked(s *Stream, why *wire.Refusal) {
 	if s.gone || s.stopped {
 		return
 	}
 	s.stopped = true
-	answer := c.config.Handler.Stopped(s, code, text)
+	answer := c.config.Handler.Stopped(s, why)
 	switch {
 	case s.gone || s.finishing: // the handler has answered, and the peer does not take it
 	case answer == nil:
@@ -190,7 +191,7 @@ func (c *Conn) stopLocked(s *Stream, code wire.Code, text string) {
 func (c *Conn) lostLocked(s *Stream, text string) {
 	if !s.stopped && !s.returned {
 		s.stopped = true
-		c.config.Handler.Stopped(s, wire.Canceled, text)
+		c.config.Handler.Stopped(s, &wire.Refusal{Code: wire.Canceled, Message: text})
 	}
 	c.goneLocked(s)
 }
@@ -232,6 +233,7 @@ func (c *Conn) goneLocked(s *Stream) {
 	s.receiver.wakeLocked()
 	s.sender.wakeLocked()
 	c.armIdleLocked()
+	c.giveBackLocked()
 }
 
 // Reset ends the stream without an answer, or without the rest of it.

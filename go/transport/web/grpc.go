@@ -11,8 +11,10 @@ import (
 // GRPC is the door for clients of gRPC (spec/doors.md 2).
 type GRPC struct {
 	Server Server
-	// MaxMessage is the longest message taken, as sent and decompressed. 0: 64 MiB.
+	// MaxMessage is the longest message taken, as sent. 0: 64 MiB.
 	MaxMessage uint32
+	// Compressions are those that request messages may be in, bit n standing for number n.
+	Compressions uint16
 	// Limits are those of metadata; nil: the defaults.
 	Limits *wire.Settings
 }
@@ -48,7 +50,29 @@ func grpcHead(kind string) *http2.Block {
 	return http2.NewBlock(http2.Field{Name: ":status", Value: "200"}, http2.Field{Name: "content-type", Value: kind})
 }
 
-const acceptedEncodings = "gzip"
+// encodings are what gRPC calls the compressions, by their numbers.
+var encodings = [...]string{wire.Gzip: "gzip", wire.Zstd: "zstd"}
+
+// encodingNumber returns 0 for one that is not known.
+func encodingNumber(name string) uint8 {
+	for n, known := range encodings {
+		if known == name && name != "" {
+			return uint8(n)
+		}
+	}
+	return 0
+}
+
+// accepted lists the compressions that are accepted, as a field does.
+func (g *GRPC) accepted() string {
+	all := "identity"
+	for n, name := range encodings {
+		if name != "" && g.Compressions&(1<<n) != 0 {
+			all += "," + name
+		}
+	}
+	return all
+}
 
 // grpcCall is one call: its stream, its head and its exchange in one object.
 type grpcCall struct {
@@ -58,7 +82,7 @@ type grpcCall struct {
 	served Served
 	head   *http2.Block
 
-	gzip     bool // request messages may be compressed, and so answers are
+	packed   uint8 // the compression of answers, 0: none
 	timeout  string
 	encoding string
 	fault    *wire.Refusal
@@ -74,7 +98,7 @@ func (g *GRPC) accept(c *http2.Conn, r *http2.Request, kind, codec string) (*htt
 		return nil, StatusAnswer(405, http2.Field{Name: "allow", Value: "POST"})
 	}
 	x := &grpcCall{door: g}
-	x.call = Call{Method: r.Path, Door: "grpc", Peer: c}
+	x.call = Call{Method: r.Path, Door: "grpc", Peer: c, Owner: c.Owner}
 	if x.head = grpcHeadPlain; kind != "application/grpc" {
 		if x.head = grpcHeads[kind]; x.head == nil {
 			x.head = grpcHead("application/grpc+" + codec)
@@ -83,13 +107,14 @@ func (g *GRPC) accept(c *http2.Conn, r *http2.Request, kind, codec string) (*htt
 	x.call.Codec, x.call.CodecName = codecNumber(codec), codec
 	x.readFields(r.Fields)
 	if refusal := x.check(r); refusal != nil {
+		g.Server.Refused(&x.call, refusal)
 		return nil, x.refuse(refusal)
 	}
 	served, refusal := g.Server.Accept(&x.call)
 	if refusal != nil {
 		return nil, x.refuse(refusal)
 	}
-	x.served = served
+	x.served, x.packed = served, served.Compression()
 	x.stream.Init(x)
 	x.stream.Whole = served.Whole()
 	x.stream.Framed = true
@@ -121,12 +146,13 @@ func (x *grpcCall) check(r *http2.Request) *wire.Refusal {
 	case len(r.Path) > wire.MaxMethodName:
 		return &wire.Refusal{Code: wire.InvalidArgument, Message: "the method's name is too long"}
 	}
-	switch x.encoding {
-	case "", "identity":
-	case "gzip":
-		x.gzip = true
-	default:
-		return &wire.Refusal{Code: wire.Unimplemented, Message: "grpc-encoding " + x.encoding + " is not known here, only " + acceptedEncodings}
+	if x.encoding != "" && x.encoding != "identity" {
+		n := encodingNumber(x.encoding)
+		if n == 0 || x.door.Compressions&(1<<n) == 0 {
+			return &wire.Refusal{Code: wire.Unimplemented, Message: "grpc-encoding " + x.encoding + " is not accepted here, only " + x.door.accepted()}
+		}
+		x.call.Compression = n
+		x.call.Accepts |= 1 << n
 	}
 	if x.timeout != "" {
 		left, ok := parseTimeout(x.timeout)
@@ -151,8 +177,8 @@ func (x *grpcCall) check(r *http2.Request) *wire.Refusal {
 func (x *grpcCall) refuse(r *wire.Refusal) *http2.Answer {
 	e := &wire.Ending{Code: r.Code, Message: r.Message, Delivery: wire.Refused, RetryAfter: r.RetryAfter}
 	a := x.failure(e)
-	if x.encoding != "" && !x.gzip {
-		a.HeadFields = append(a.HeadFields, http2.Field{Name: "grpc-accept-encoding", Value: acceptedEncodings})
+	if x.encoding != "" && x.call.Compression == 0 {
+		a.HeadFields = append(a.HeadFields, http2.Field{Name: "grpc-accept-encoding", Value: x.door.accepted()})
 	}
 	return a
 }
@@ -163,11 +189,12 @@ func (x *grpcCall) failure(e *wire.Ending) *http2.Answer {
 }
 
 // Stopped tells the server, and the caller if it still listens.
-func (x *grpcCall) Stopped(code wire.Code, text string) *http2.Answer {
-	x.served.Stopped(code)
-	e := &wire.Ending{Code: code, Message: text, Delivery: wire.DeliveryUnknown}
-	if !x.stream.Started() {
-		e.Delivery = wire.Refused
+func (x *grpcCall) Stopped(why *wire.Refusal) *http2.Answer {
+	started := x.stream.Started()
+	x.served.Stopped(why, started)
+	e := &wire.Ending{Code: why.Code, Message: why.Message, Delivery: wire.DeliveryUnknown}
+	if !started {
+		e.Delivery, e.RetryAfter = wire.Refused, why.RetryAfter
 	}
 	return x.failure(e)
 }

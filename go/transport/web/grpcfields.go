@@ -18,7 +18,9 @@ func (x *grpcCall) readFields(fields []http2.Field) {
 	for i := range fields {
 		f := &fields[i]
 		switch f.Name {
-		case "content-type", "te", "content-length", "host", "accept-encoding", "grpc-accept-encoding", "grpc-message-type":
+		case "content-type", "te", "content-length", "host", "accept-encoding", "grpc-message-type":
+		case "grpc-accept-encoding":
+			x.readAccepted(f.Value)
 		case "grpc-timeout":
 			x.timeout = f.Value
 		case "grpc-encoding":
@@ -30,6 +32,14 @@ func (x *grpcCall) readFields(fields []http2.Field) {
 			} else {
 				x.call.Metadata = append(x.call.Metadata, wire.Pair{Key: f.Name, Value: f.Value})
 			}
+		}
+	}
+}
+
+func (x *grpcCall) readAccepted(value string) {
+	for name := range strings.SplitSeq(value, ",") {
+		if n := encodingNumber(strings.Trim(name, " \t")); n != 0 {
+			x.call.Accepts |= 1 << n
 		}
 	}
 }

@@ -59,13 +59,12 @@ func (x *grpcCall) takeOnly() bool {
 func (x *grpcCall) finish(a *Answer) (kept bool) {
 	answer := http2.Answer{Head: x.head}
 	e := &a.Ending
-	copied := false
 	if e.HasMessage {
-		answer.Body, copied = x.frame(a.Scratch)
+		answer.Body = frame(a.Scratch, e.Compression != 0)
 	} else {
 		answer.Merge = len(a.Header) == 0
 	}
-	if len(a.Header) > 0 || e.HasMessage && x.gzip {
+	if len(a.Header) > 0 || e.HasMessage && x.packed != 0 {
 		answer.HeadFields = x.headFields(a.Header)
 	}
 	if e.Code == wire.OK && len(e.Metadata) == 0 {
@@ -73,7 +72,7 @@ func (x *grpcCall) finish(a *Answer) (kept bool) {
 	} else {
 		answer.TailFields = x.fit(e)
 	}
-	return x.stream.Finish(&answer) && !copied
+	return x.stream.Finish(&answer)
 }
 
 // fit makes the trailers short enough for the peer: details go first, then the
@@ -95,63 +94,56 @@ func (x *grpcCall) fit(e *wire.Ending) []http2.Field {
 }
 
 // frame puts the prefix before a message that begins behind Headroom bytes.
-func (x *grpcCall) frame(message []byte) (framed []byte, copied bool) {
-	if x.gzip && len(message)-Headroom >= compressFrom {
-		if packed := compress(message[Headroom:]); len(packed) < len(message) {
-			packed[0] = 1
-			binary.BigEndian.PutUint32(packed[1:], uint32(len(packed)-Headroom))
-			return packed, true
-		}
+func frame(message []byte, compressed bool) []byte {
+	if message[0] = 0; compressed {
+		message[0] = 1
 	}
-	message[0] = 0
 	binary.BigEndian.PutUint32(message[1:], uint32(len(message)-Headroom))
-	return message, false
+	return message
 }
 
 // headFields is what a header has beyond its block.
 func (x *grpcCall) headFields(m wire.Metadata) []http2.Field {
 	var fields []http2.Field
-	if x.gzip {
+	if x.packed != 0 {
 		fields = append(fields,
-			http2.Field{Name: "grpc-encoding", Value: "gzip"},
-			http2.Field{Name: "grpc-accept-encoding", Value: acceptedEncodings})
+			http2.Field{Name: "grpc-encoding", Value: encodings[x.packed]},
+			http2.Field{Name: "grpc-accept-encoding", Value: x.door.accepted()})
 	}
 	return appendMetadata(fields, m)
 }
 
 // Receive implements Exchange.
-func (x *grpcCall) Receive() (*transport.Buffer, error) {
+func (x *grpcCall) Receive() (message *transport.Buffer, compressed bool, err error) {
 	m := x.first
 	x.first = http2.Message{}
 	if x.stream.Whole {
 		if x.taken {
-			return nil, io.EOF
+			return nil, false, io.EOF
 		}
 		x.taken = true
 	} else {
-		var err error
 		switch m, err = x.stream.Receive(); {
 		case errors.Is(err, io.ErrUnexpectedEOF):
-			return nil, &Fault{wire.InvalidArgument, "the request is cut off within a message"}
+			return nil, false, &Fault{wire.InvalidArgument, "the request is cut off within a message"}
 		case errors.Is(err, io.EOF):
-			return nil, io.EOF
+			return nil, false, io.EOF
 		case err != nil:
-			return nil, ErrOver
+			return nil, false, ErrOver
 		}
 	}
 	switch {
-	case m.Flags == 0:
-		return m.Take(), nil
-	case m.Flags != 1:
-		m.Free()
-		return nil, &Fault{wire.Internal, fmt.Sprintf("a message has the flags %#x, which mean nothing", m.Flags)}
-	case !x.gzip:
-		m.Free()
-		return nil, &Fault{wire.Internal, "a message is compressed, and no grpc-encoding says how"}
+	case m.Flags > 1:
+		err = &Fault{wire.Internal, fmt.Sprintf("a message has the flags %#x, which mean nothing", m.Flags)}
+	case m.Flags == 1 && x.call.Compression == 0:
+		err = &Fault{wire.Internal, "a message is compressed, and no grpc-encoding says how"}
 	}
-	plain, err := decompress(m.Payload(), int(x.door.maxMessage()))
-	m.Free()
-	return plain, err
+	if err != nil {
+		m.Free()
+		return nil, false, err
+	}
+	compressed = m.Flags == 1
+	return m.Take(), compressed, nil
 }
 
 // SendHeader implements Exchange.
@@ -163,14 +155,10 @@ func (x *grpcCall) SendHeader(m wire.Metadata) error {
 }
 
 // Send implements Exchange.
-func (x *grpcCall) Send(message *transport.Buffer) error {
-	framed, copied := x.frame(message.B)
-	if copied {
-		message.Free()
-		message = &transport.Buffer{B: framed}
-	}
+func (x *grpcCall) Send(message *transport.Buffer, compressed bool) error {
+	message.B = frame(message.B, compressed)
 	var fields []http2.Field
-	if x.gzip {
+	if x.packed != 0 {
 		fields = x.headFields(nil)
 	}
 	if x.stream.SendAfter(x.head, fields, message) != nil {

@@ -21,7 +21,7 @@ type HTTP2 struct {
 // Exchanging is what owns a stream: a call at one of the doors.
 type Exchanging interface {
 	Serve(w *http2.Worker)
-	Stopped(code wire.Code, text string) *http2.Answer
+	Stopped(why *wire.Refusal) *http2.Answer
 	Dropped()
 }
 
@@ -53,8 +53,8 @@ func (h *HTTP2) Serve(w *http2.Worker, s *http2.Stream) { exchanging(s).Serve(w)
 func (h *HTTP2) Dropped(s *http2.Stream) { exchanging(s).Dropped() }
 
 // Stopped passes it on.
-func (h *HTTP2) Stopped(s *http2.Stream, code wire.Code, text string) *http2.Answer {
-	return exchanging(s).Stopped(code, text)
+func (h *HTTP2) Stopped(s *http2.Stream, why *wire.Refusal) *http2.Answer {
+	return exchanging(s).Stopped(why)
 }
 
 // Closed passes it on.

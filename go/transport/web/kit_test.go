@@ -32,6 +32,8 @@ func (s server) Accept(call *web.Call) (web.Served, *wire.Refusal) {
 	return &served{m, call, make(chan wire.Code, 1)}, nil
 }
 
+func (server) Refused(*web.Call, *wire.Refusal) {}
+
 type served struct {
 	method
 	call    *web.Call
@@ -40,7 +42,8 @@ type served struct {
 
 func (s *served) Whole() bool                         { return !s.streams }
 func (s *served) Pace() *transport.Pace               { return nil }
-func (s *served) Stopped(code wire.Code)              { s.stopped <- code }
+func (s *served) Compression() uint8                  { return s.call.Compression }
+func (s *served) Stopped(why *wire.Refusal, _ bool)   { s.stopped <- why.Code }
 func (s *served) Dropped()                            {}
 func (s *served) Serve(x web.Exchange, a *web.Answer) { s.serve(s.call, x, a, s.stopped) }
 
@@ -54,7 +57,7 @@ func serve(t *testing.T, s server, options ...grpc.DialOption) *grpc.ClientConn 
 	pool := &http2.Pool{}
 	over := make(chan struct{}, 100)
 	config := &http2.Config{Pool: pool, Handler: &web.HTTP2{
-		GRPC: &web.GRPC{Server: s}, OnClosed: func(*http2.Conn, error) { over <- struct{}{} },
+		GRPC: &web.GRPC{Server: s, Compressions: 1 << wire.Gzip}, OnClosed: func(*http2.Conn, error) { over <- struct{}{} },
 	}}
 	accepted := make(chan int)
 	go func() {
@@ -88,7 +91,7 @@ func serve(t *testing.T, s server, options ...grpc.DialOption) *grpc.ClientConn 
 
 // echo answers with the request; reply sets a message as the answer.
 func echo(_ *web.Call, x web.Exchange, a *web.Answer, _ <-chan wire.Code) {
-	m, err := x.Receive()
+	m, compressed, err := x.Receive()
 	if err != nil {
 		fail(a, err)
 		return
@@ -96,6 +99,9 @@ func echo(_ *web.Call, x web.Exchange, a *web.Answer, _ <-chan wire.Code) {
 	a.Scratch = append(a.Scratch[:web.Headroom], m.B...)
 	m.Free()
 	a.Ending.HasMessage = true
+	if compressed {
+		a.Ending.Compression = wire.Gzip
+	}
 }
 
 func fail(a *web.Answer, err error) {

@@ -22,13 +22,18 @@ type Call struct {
 	// stands for any other, known by CodecName alone.
 	Codec     uint8
 	CodecName string
-	Metadata  wire.Metadata
+	// Compression is the number of the one that request messages may be in (protocol.md
+	// 3.8), 0 for none; Accepts those that the caller takes, bit n standing for number n.
+	Compression uint8
+	Accepts     uint16
+	Metadata    wire.Metadata
 	// Deadline is when the call ends, as transport.Clock has it; 0: never.
 	Deadline int64
 	// Door names the protocol, for logs: "grpc".
 	Door string
-	// Peer is the connection.
-	Peer Peer
+	// Peer is the connection, Owner what whoever serves it has to do with it.
+	Peer  Peer
+	Owner any
 }
 
 // NamedCodec is a codec that has no number at this door.
@@ -48,6 +53,9 @@ type Server interface {
 	// the lock of its connection: it must not block or call the exchange. A
 	// refused call has provably not run.
 	Accept(call *Call) (Served, *wire.Refusal)
+	// Refused tells of a call that the door itself refused, before Accept. It
+	// runs as Accept does.
+	Refused(call *Call, why *wire.Refusal)
 }
 
 // Served is an accepted call as its server sees it.
@@ -57,12 +65,15 @@ type Served interface {
 	Whole() bool
 	// Pace is that of the method, nil if nothing is known of it.
 	Pace() *transport.Pace
+	// Compression is the number of the one that answers may be in, 0 for none. It
+	// is one that the call accepts.
+	Compression() uint8
 	// Serve runs the handler and says in a how the call ended.
 	Serve(x Exchange, a *Answer)
-	// Stopped says that the call ended without its handler: it was cancelled or
-	// its deadline has passed. It runs under the lock of the connection: it must not
-	// block or call the exchange.
-	Stopped(code wire.Code)
+	// Stopped says that the call ended without its handler, which had started or not: it was
+	// cancelled, its deadline has passed, a limit was crossed. It runs under the lock of the
+	// connection: it must not block or call the exchange.
+	Stopped(why *wire.Refusal, started bool)
 	// Dropped says, under the lock as well, that the call ended before Serve.
 	Dropped()
 }
@@ -70,16 +81,17 @@ type Served interface {
 // Exchange is the messages of a call, and what goes ahead of the answer. One
 // goroutine may send while another receives.
 type Exchange interface {
-	// Receive waits for the next message of the request; the caller frees it. The error is io.EOF
-	// after the last, a *Fault when the request is malformed, and ErrOver when the
-	// call is over.
-	Receive() (*transport.Buffer, error)
+	// Receive waits for the next message of the request; the caller frees it. compressed
+	// says that it is in the call's compression. The error is io.EOF after the last, a *Fault
+	// when the request is malformed, and ErrOver when the call is over.
+	Receive() (message *transport.Buffer, compressed bool, err error)
 	// SendHeader sends metadata ahead of the first message. Later calls do
 	// nothing.
 	SendHeader(m wire.Metadata) error
-	// Send sends a message, which begins behind Headroom bytes. It waits while earlier ones
-	// have no place. The buffer is the exchange's from then on.
-	Send(message *transport.Buffer) error
+	// Send sends a message, which begins behind Headroom bytes, and is in Served.Compression
+	// if it is compressed. It waits while earlier ones have no place. The buffer is the
+	// exchange's from then on.
+	Send(message *transport.Buffer, compressed bool) error
 }
 
 // Headroom is how many bytes are left free before a message that is sent, for
@@ -89,7 +101,7 @@ const Headroom = 5
 // Answer is how Served.Serve says that its call ended.
 type Answer struct {
 	// Ending has the status and the trailers. With HasMessage, the last message is
-	// that in Scratch; Payload is not looked at.
+	// that in Scratch, in Served.Compression unless Compression is 0; Payload is not looked at.
 	Ending wire.Ending
 	// Header is sent ahead of the message, if no header was sent before.
 	Header wire.Metadata
