@@ -202,6 +202,9 @@ func (a *asyncCall) fit(conn *Connection, out *wire.Outgoing) *Status {
 func (a *asyncCall) pick() (conn *Connection, wait bool, s *Status) {
 	c := a.route
 	if c.via != nil {
+		if c.via.conn == nil {
+			return nil, false, c.via.foreign()
+		}
 		return c.via, false, nil
 	}
 	l, conn := c.find(a.line)

@@ -180,6 +180,9 @@ func (c *route) start(ctx context.Context, call *transport.Call, line uint32, ou
 	if err := ctx.Err(); err != nil {
 		return notSent(StatusOf(err))
 	}
+	if c.via != nil && c.via.conn == nil {
+		return c.via.foreign()
+	}
 	promised := false
 	order, plain, packed := c.options.order(o), out.Payload, (*transport.Buffer)(nil)
 	for conn := c.via; ; {

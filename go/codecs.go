@@ -101,6 +101,22 @@ func (t *codecTable) of(in *wire.Incoming) (Codec, *wire.Refusal) {
 	return codec, nil
 }
 
+// named returns the codec of a call that came through a door, by its number, or by
+// its name if it has none there; nil with a refusal that names those known.
+func (t *codecTable) named(number uint8, name string) (Codec, *wire.Refusal) {
+	if int(number) < len(t) {
+		if codec := t[number]; codec != nil {
+			return codec, nil
+		}
+	}
+	for _, codec := range t {
+		if codec != nil && codec.Name() == name {
+			return codec, nil
+		}
+	}
+	return nil, &wire.Refusal{Code: Unimplemented, Message: fmt.Sprintf("codec %q is not known here, only %v", name, t)}
+}
+
 // codecOf returns the codec of one call, or why it cannot be used.
 func (c *common) codecOf(o *callOptions) (Codec, *Status) {
 	if o.codec == nil {

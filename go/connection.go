@@ -20,7 +20,8 @@ import (
 type Connection struct {
 	route
 
-	conn         *transport.Conn
+	link         link
+	conn         *transport.Conn // nil if it speaks another protocol
 	began        time.Time
 	events       sequence // what observers are told
 	wasConnected atomic.Bool
@@ -35,9 +36,23 @@ type Connection struct {
 	away  bool // it is over or going away
 }
 
+// link is what the connections of all protocols have in common.
+type link interface {
+	Remote() net.Addr
+	Local() net.Addr
+	TLS() *tls.ConnectionState
+	Err() error
+	Faults() (read, write error)
+	Gauges() transport.Gauges
+	Drain(text string)
+	Shut(cause error)
+	CutOff(cause error)
+	Close(cause error)
+}
+
 // newConnection makes conn known to what goes on there, before it starts.
 func newConnection(c *calling, conn *transport.Conn) *Connection {
-	made := &Connection{conn: conn, began: time.Now()}
+	made := &Connection{link: conn, conn: conn, began: time.Now()}
 	made.route = route{c, made}
 	conn.Owner = made
 	return made
@@ -48,22 +63,36 @@ func connectionOf(c *transport.Conn) *Connection {
 }
 
 // Remote is the address of the other end.
-func (c *Connection) Remote() net.Addr { return c.conn.Remote() }
+func (c *Connection) Remote() net.Addr { return c.link.Remote() }
 
 // Local is the address of this end.
-func (c *Connection) Local() net.Addr { return c.conn.Local() }
+func (c *Connection) Local() net.Addr { return c.link.Local() }
 
 // TLS is the state of TLS, nil without.
-func (c *Connection) TLS() *tls.ConnectionState { return c.conn.TLS() }
+func (c *Connection) TLS() *tls.ConnectionState { return c.link.TLS() }
 
 // Target is the address of the other end, as text.
-func (c *Connection) Target() string { return c.conn.Remote().String() }
+func (c *Connection) Target() string { return c.link.Remote().String() }
 
 // Secure reports whether the connection uses TLS.
-func (c *Connection) Secure() bool { return c.conn.TLS() != nil }
+func (c *Connection) Secure() bool { return c.link.TLS() != nil }
+
+// Protocol is what the other end speaks: "trunk", or "h2" for a gRPC client at a
+// server. Only through the former can this side call the other.
+func (c *Connection) Protocol() string {
+	if c.conn == nil {
+		return transport.ALPNHTTP2
+	}
+	return transport.ALPN
+}
+
+// foreign is the status of a call to a client that cannot be called.
+func (c *Connection) foreign() *Status {
+	return notSent(Errorf(Unimplemented, "the client at %v speaks %s, which has no calls from a server to its client", c.Remote(), c.Protocol()))
+}
 
 // Err is why the connection is over, or is ending; nil while it is not.
-func (c *Connection) Err() error { return c.conn.Err() }
+func (c *Connection) Err() error { return c.link.Err() }
 
 // ErrDisconnected is why a connection ended that this side disconnected.
 var ErrDisconnected = errors.New("disconnected by this side")
@@ -71,7 +100,7 @@ var ErrDisconnected = errors.New("disconnected by this side")
 // Disconnect ends the connection at once: calls that are open on it fail, with
 // an unknown delivery, and contexts of handlers are cancelled. A client opens
 // another with its next calls. It does not wait.
-func (c *Connection) Disconnect() { c.conn.Shut(ErrDisconnected) }
+func (c *Connection) Disconnect() { c.link.Shut(ErrDisconnected) }
 
 // unusable is the status of a call that a connection does not take any more.
 func (c *Connection) unusable(err error) *Status {

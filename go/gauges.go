@@ -2,6 +2,7 @@ package trunkcall
 
 import (
 	"log/slog"
+	"net"
 	"sync/atomic"
 
 	"github.com/trunkcall/trunkcall/go/transport"
@@ -59,7 +60,7 @@ func (s *serving) gauge(g *Gauges) {
 }
 
 func (g *Gauges) add(c *Connection) {
-	of := c.conn.Gauges()
+	of := c.link.Gauges()
 	g.Connections++
 	g.CallsMade += of.Opened
 	g.CallsServed += of.Served
@@ -90,6 +91,14 @@ func (c *Client) Gauges() Gauges {
 
 // Unserved counts and logs a call that no handler answers.
 func (s *serving) Unserved(conn *transport.Conn, st *transport.Stream, refused bool, code wire.Code, text string) {
+	method := ""
+	if st != nil {
+		method = st.Owner.(*ServerCall).handler.Method.Name //nolint:forcetypeassert // Accept sets nothing else
+	}
+	s.unserved(conn.Remote(), method, refused, code, text)
+}
+
+func (s *serving) unserved(remote net.Addr, method string, refused bool, code Code, text string) {
 	message, level := "call cut off", slog.LevelWarn
 	if refused {
 		message = "call refused"
@@ -103,9 +112,5 @@ func (s *serving) Unserved(conn *transport.Conn, st *transport.Stream, refused b
 	if code == Canceled || code == DeadlineExceeded {
 		level = slog.LevelDebug // the caller's own doing
 	}
-	method := ""
-	if st != nil {
-		method = st.Owner.(*ServerCall).handler.Method.Name //nolint:forcetypeassert // Accept sets nothing else
-	}
-	s.options.log(level, message, "remote", conn.Remote(), "method", method, "code", code, "error", text)
+	s.options.log(level, message, "remote", remote, "method", method, "code", code, "error", text)
 }

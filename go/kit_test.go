@@ -259,6 +259,7 @@ type place struct {
 	where  string
 	server serverOptions
 	client clientOptions
+	tls    *tls.Config // of clients, nil without
 }
 
 // places are all of them.
@@ -266,18 +267,20 @@ func places(t *testing.T) []place {
 	a := newAuthority(t)
 	cert := a.certificate(t, x509.ExtKeyUsageServerAuth)
 	own := a.certificate(t, x509.ExtKeyUsageClientAuth)
+	simple := &tls.Config{RootCAs: a.pool}
+	mutual := &tls.Config{RootCAs: a.pool, Certificates: []tls.Certificate{own}}
 	withTLS := trunkcall.WithTLS(&tls.Config{Certificates: []tls.Certificate{cert}})
 	return []place{
 		{name: "TCP", where: "127.0.0.1:0"},
 		{name: "Unix", where: "unix:" + filepath.Join(t.TempDir(), "s")},
 		{name: "memory", where: "mem:" + t.Name()},
-		{"TLS", "127.0.0.1:0", serverOptions{withTLS}, clientOptions{trunkcall.WithTLS(&tls.Config{RootCAs: a.pool})}},
+		{"TLS", "127.0.0.1:0", serverOptions{withTLS}, clientOptions{trunkcall.WithTLS(simple)}, simple},
 		{
 			"mutual TLS", "127.0.0.1:0",
 			serverOptions{trunkcall.WithTLS(&tls.Config{
 				Certificates: []tls.Certificate{cert}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: a.pool,
 			})},
-			clientOptions{trunkcall.WithTLS(&tls.Config{RootCAs: a.pool, Certificates: []tls.Certificate{own}})},
+			clientOptions{trunkcall.WithTLS(mutual)}, mutual,
 		},
 	}
 }

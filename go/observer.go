@@ -110,7 +110,7 @@ func (c *Connection) disconnected(err error) {
 	if !c.wasConnected.Load() {
 		return
 	}
-	if read, write := c.conn.Faults(); read != nil {
+	if read, write := c.link.Faults(); read != nil {
 		c.tell(func(o *Observer) func(*Connection, error) { return o.ReadFailed }, read)
 	} else if write != nil {
 		c.tell(func(o *Observer) func(*Connection, error) { return o.WriteFailed }, write)

@@ -67,6 +67,7 @@ type clientOptions struct {
 type serverOptions struct {
 	common
 	allowClear bool
+	nativeOnly bool
 }
 
 type option func(*common)

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/trunkcall/trunkcall/go/transport"
+	"github.com/trunkcall/trunkcall/go/transport/http2"
 	"github.com/trunkcall/trunkcall/go/wire"
 )
 
@@ -23,7 +24,11 @@ type Server struct {
 	options serverOptions
 	config  *transport.Config
 	pool    *transport.Pool
-	events  sequence // what observers are told of listeners
+
+	http2     *http2.Config
+	http2Pool *http2.Pool
+
+	events sequence // what observers are told of listeners
 
 	mu          sync.Mutex
 	listeners   []*transport.Listener
@@ -37,6 +42,7 @@ func NewServer(options ...ServerOption) *Server {
 	s := &Server{
 		connections: map[*Connection]struct{}{},
 		pool:        &transport.Pool{},
+		http2Pool:   &http2.Pool{},
 	}
 	s.options = serverOptions{common: defaults(DefaultServerKeepaliveInterval)}
 	for _, o := range options {
@@ -46,11 +52,12 @@ func NewServer(options ...ServerOption) *Server {
 	if s.options.tls != nil {
 		// One clone for all connections: it holds the keys of session tickets.
 		s.options.tls = s.options.tls.Clone()
-		s.options.tls.NextProtos = []string{transport.ALPN}
+		s.options.tls.NextProtos = s.options.protocols()
 	}
 	s.serving.begin(&s.options.common, s.options.interceptors)
 	s.calling = newCalling(noContext, &s.options.common, s.options.reverse, s.pool)
 	s.config = s.options.transport(serverConnections{&s.serving, s}, s.pool)
+	s.http2 = s.http2Config()
 	return s
 }
 
@@ -92,6 +99,7 @@ func (s *Server) Serve(socket net.Listener) error {
 			s.options.log(level, "connection turned away", "remote", remote, "error", err)
 		},
 	}
+	s.offerHTTP2(l)
 	l.Accepting = func(err error) {
 		if err != nil {
 			s.options.log(slog.LevelError, "no connections can be accepted", "address", socket.Addr(), "error", err)
@@ -150,7 +158,7 @@ func (s *Server) Stop(ctx context.Context) error {
 		defer cancel()
 	}
 	for _, c := range s.beginStop((*transport.Listener).Drain) {
-		c.conn.Drain("the server is stopping")
+		c.link.Drain("the server is stopping")
 	}
 	done := make(chan struct{})
 	go func() {
@@ -160,16 +168,16 @@ func (s *Server) Stop(ctx context.Context) error {
 	}()
 	select {
 	case <-done:
-		s.pool.Close()
+		s.closePools()
 		return nil
 	case <-ctx.Done():
 		running := s.Running()
 		for _, c := range s.beginStop((*transport.Listener).Close) {
-			c.conn.CutOff(ErrServerStopped)
+			c.link.CutOff(ErrServerStopped)
 		}
 		s.done.Wait() // each tells its peer, for a second at most
 		s.oneWays.cancel()
-		s.pool.Close()
+		s.closePools()
 		if running == 0 {
 			return nil
 		}
@@ -182,12 +190,17 @@ func (s *Server) Stop(ctx context.Context) error {
 // handlers' contexts are cancelled.
 func (s *Server) Close() {
 	for _, c := range s.beginStop((*transport.Listener).Close) {
-		c.conn.Close(ErrServerStopped)
+		c.link.Close(ErrServerStopped)
 	}
 	s.done.Wait()
 	s.oneWays.cancel()
-	s.pool.Close()
+	s.closePools()
 	s.options.journal.flush()
+}
+
+func (s *Server) closePools() {
+	s.pool.Close()
+	s.http2Pool.Close()
 }
 
 func (s *Server) beginStop(end func(*transport.Listener)) []*Connection {
@@ -238,15 +251,5 @@ func (s serverConnections) GoesAway(c *transport.Conn, reason uint32, text strin
 }
 
 func (s serverConnections) Closed(c *transport.Conn, err error) {
-	s.server.mu.Lock()
-	delete(s.server.connections, connectionOf(c))
-	s.server.mu.Unlock()
-	var violation *wire.Error
-	if errors.As(err, &violation) {
-		s.server.options.log(slog.LevelWarn, "connection ended", "remote", c.Remote(), "error", err)
-	} else {
-		s.server.options.log(slog.LevelDebug, "disconnected", "remote", c.Remote(), "cause", transport.Describe(err))
-	}
-	connectionOf(c).disconnected(err)
-	s.server.done.Done()
+	s.server.closed(connectionOf(c), err, errors.As(err, new(*wire.Error)))
 }

@@ -28,9 +28,10 @@ type ServerCall struct {
 	stream  transport.Stream
 	context handlerContext
 
-	sizeHint int // of the next message that a streaming handler sends: the last one's
+	door *doorCall // the call that this is part of, if it came through a door
 
-	asked atomic.Uint32 // the compression that the last compressed request was sent with
+	sizeHint uint32        // of the next message that a streaming handler sends: the last one's
+	asked    atomic.Uint32 // the compression that the last compressed request was sent with
 
 	fault *Status // what was wrong with a request that could not be decoded
 
@@ -47,11 +48,21 @@ func (c *ServerCall) Method() Method { return c.handler.Method }
 func (c *ServerCall) Codec() Codec { return c.codec }
 
 // Peer is the caller's end.
-func (c *ServerCall) Peer() Peer { return peerOf(c.stream.Conn()) }
+func (c *ServerCall) Peer() Peer {
+	if c.door != nil {
+		return c.door.peer()
+	}
+	return peerOf(c.stream.Conn())
+}
 
 // Connection is the one that the call came over. The server can call its client
-// through it, also while the call is open.
-func (c *ServerCall) Connection() *Connection { return connectionOf(c.stream.Conn()) }
+// through it, also while the call is open, if that speaks Trunkcall.
+func (c *ServerCall) Connection() *Connection {
+	if c.door != nil {
+		return c.door.connection()
+	}
+	return connectionOf(c.stream.Conn())
+}
 
 func peerOf(conn *transport.Conn) Peer {
 	if conn == nil {
@@ -79,6 +90,9 @@ func (c *ServerCall) SendHeader(m Metadata) error {
 	if err := c.SetHeader(m); err != nil {
 		return err
 	}
+	if c.door != nil {
+		return c.door.sendHeader(true)
+	}
 	c.sendHeader()
 	return nil
 }
@@ -92,12 +106,21 @@ func (c *ServerCall) SetTrailer(m Metadata) error {
 
 func (c *ServerCall) addTo(to *Metadata, m Metadata) error {
 	sum := append((*to)[:len(*to):len(*to)], m...)
-	limits := c.stream.Conn().PeerLimits()
+	limits := c.peerLimits()
 	if err := sum.Check(&limits); err != nil {
 		return err
 	}
 	*to = sum
 	return nil
+}
+
+// peerLimits are what the caller takes; what other protocols do not tell is taken
+// to be what this side takes.
+func (c *ServerCall) peerLimits() wire.Settings {
+	if c.door != nil {
+		return c.serving.options.local
+	}
+	return c.stream.Conn().PeerLimits()
 }
 
 // sendHeader sends the header once, if there is one.
@@ -116,6 +139,9 @@ func (c *ServerCall) sendHeader() {
 func (c *ServerCall) Decode(request any) error {
 	m, ok := c.stream.TakeFirst()
 	if !ok {
+		if c.door != nil {
+			return c.door.decode(request)
+		}
 		return Errorf(Internal, "%s decodes its request twice", c.handler.Method.Name)
 	}
 	return c.decodeRequest(&m, request, Refused)
@@ -178,11 +204,7 @@ func (s *serving) Serve(w *transport.Worker, st *transport.Stream) {
 	defer func() {
 		s.running.Add(-1)
 		if p := recover(); !returned { // p is nil when the handler ended its goroutine
-			logger := cmp.Or(s.options.journal.logger, slog.Default()) // never in silence
-			logger.Error("handler panicked", "method", c.handler.Method.Name,
-				"panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			// What a panic says is for the log: it may hold secrets.
-			w.Ending = wire.Ending{Code: Internal, Message: "the handler panicked"}
+			c.panicked(&w.Ending, p)
 		}
 		c.context.cancel(context.Canceled)
 	}()
@@ -195,6 +217,14 @@ func (s *serving) Serve(w *transport.Worker, st *transport.Stream) {
 	}
 	c.finish(w, response, err)
 	returned = true
+}
+
+// panicked is how a call ends whose handler has panicked, with p.
+func (c *ServerCall) panicked(e *wire.Ending, p any) {
+	logger := cmp.Or(c.serving.options.journal.logger, slog.Default()) // never in silence
+	logger.Error("handler panicked", "method", c.handler.Method.Name, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+	// What a panic says is for the log: it may hold secrets.
+	*e = wire.Ending{Code: Internal, Message: "the handler panicked"}
 }
 
 func (c *ServerCall) serveStream() error {
@@ -225,21 +255,31 @@ func (c *ServerCall) finish(w *transport.Worker, response any, err error) {
 	answers := c.handler.Method.Kind == KindUnary && !c.stream.OneWay()
 	if err == nil && answers {
 		if w.Scratch, err = c.codec.Append(w.Scratch[:0], response); err != nil {
-			c.serving.options.log(slog.LevelWarn, "response cannot be carried", "method", c.handler.Method.Name, "error", cmp.Or(errors.Unwrap(err), err))
-			err = uncarried(Internal, "response", c.codec, err)
+			err = c.uncarriedResponse(err)
 		} else if err = c.checkSize(len(w.Scratch)); err == nil && c.packs() {
 			c.packAnswer(w)
 		}
 	}
 	if err != nil {
-		endingOf(&w.Ending, err)
-		if c.fault != nil && StatusOf(err) == c.fault {
-			w.Ending.Delivery = c.fault.Delivery
-		}
+		c.failed(&w.Ending, err)
 		return
 	}
 	if answers {
 		w.Ending.HasMessage, w.Ending.Payload = true, w.Scratch
+	}
+}
+
+// uncarriedResponse logs and tells that the codec cannot write the response.
+func (c *ServerCall) uncarriedResponse(err error) error {
+	c.serving.options.log(slog.LevelWarn, "response cannot be carried", "method", c.handler.Method.Name, "error", cmp.Or(errors.Unwrap(err), err))
+	return uncarried(Internal, "response", c.codec, err)
+}
+
+// failed says that the handler's error is how the call ended.
+func (c *ServerCall) failed(e *wire.Ending, err error) {
+	endingOf(e, err)
+	if c.fault != nil && StatusOf(err) == c.fault {
+		e.Delivery = c.fault.Delivery
 	}
 }
 
@@ -259,10 +299,13 @@ type serverStream ServerCall
 
 func (s *serverStream) Send(message any) error {
 	c := (*ServerCall)(s)
+	if c.door != nil {
+		return c.door.send(message)
+	}
 	if c.stream.OneWay() {
 		return nil // nobody asked for answers
 	}
-	buffer := transport.GetBuffer(c.sizeHint)
+	buffer := transport.GetBuffer(int(c.sizeHint))
 	var err error
 	if buffer.B, err = c.codec.Append(buffer.B, message); err != nil {
 		return uncarried(Internal, "response", c.codec, err)
@@ -271,7 +314,7 @@ func (s *serverStream) Send(message any) error {
 		return err
 	}
 	c.sendHeader()
-	c.sizeHint = len(buffer.B)
+	c.sizeHint = uint32(len(buffer.B))
 	compression := uint8(0)
 	if c.packs() {
 		buffer, compression = c.packBuffer(buffer)
@@ -284,6 +327,9 @@ func (s *serverStream) Send(message any) error {
 
 func (s *serverStream) Receive(message any) error {
 	c := (*ServerCall)(s)
+	if c.door != nil {
+		return c.door.receive(message)
+	}
 	m, err := c.stream.Receive()
 	if err != nil {
 		if c.context.Err() != nil {

@@ -27,7 +27,8 @@ type Handler struct {
 	// still, and for a moment others may that are read together with it.
 	Inline bool
 
-	pace *transport.Pace
+	pace     *transport.Pace // nil if Inline
+	measured *transport.Pace // pace for those who do not run handlers inline
 }
 
 // serving is what the calls have in common that a Server, or a Client for its
@@ -69,8 +70,9 @@ func (s *serving) Register(handlers ...Handler) error {
 		case (h.Method.Kind == KindUnary || h.Method.Kind == KindOneWay) != (h.Unary != nil) || (h.Unary == nil) == (h.Stream == nil):
 			return fmt.Errorf("method %s is %v and lacks the handler for that", name, h.Method.Kind)
 		}
+		h.measured = &transport.Pace{}
 		if !h.Inline || h.Unary == nil {
-			h.pace = &transport.Pace{}
+			h.pace = h.measured
 		}
 		s.handlers[name] = &h
 	}
@@ -110,17 +112,41 @@ func (s *serving) find(b *wire.Binding) *Handler {
 	if h, ok := b.Value.(*Handler); ok {
 		return h
 	}
-	s.registered.Lock()
-	h := s.handlers[b.Name]
-	if h == nil {
-		h = s.handlers[CanonicalName(b.Name)]
-	}
-	s.registered.Unlock()
+	h := s.named(b.Name)
 	if h != nil {
 		b.Value = h
 	}
 	return h
 }
+
+// named returns the handler of a name, nil without one.
+func (s *serving) named(name string) *Handler {
+	s.registered.Lock()
+	defer s.registered.Unlock()
+	if h := s.handlers[name]; h != nil {
+		return h
+	}
+	return s.handlers[CanonicalName(name)]
+}
+
+// admit gives a call the place of a handler, or says that there is none.
+func (s *serving) admit() *wire.Refusal {
+	if n := s.running.Add(1); n > int64(s.options.runningHandlers) {
+		s.running.Add(-1)
+		return &wire.Refusal{
+			Code: ResourceExhausted, RetryAfter: 50,
+			Message: fmt.Sprintf("running handlers have reached their limit of %d", s.options.runningHandlers),
+		}
+	}
+	return nil
+}
+
+func notServed(name string) *wire.Refusal {
+	return &wire.Refusal{Code: Unimplemented, Message: fmt.Sprintf("method %s is not served here", name)}
+}
+
+// wholeFirst reports whether the method takes exactly one request.
+func (h *Handler) wholeFirst() bool { return h.Unary != nil || h.Method.Kind == KindServerStream }
 
 // Accept decides about a call: it is refused, and provably not run, when
 // nobody serves it, when its codec is not known, or when too
@@ -128,7 +154,7 @@ func (s *serving) find(b *wire.Binding) *Handler {
 func (s *serving) Accept(_ *transport.Conn, in *wire.Incoming) (*transport.Stream, *wire.Refusal) {
 	h := s.find(in.Method)
 	if h == nil {
-		return nil, &wire.Refusal{Code: Unimplemented, Message: fmt.Sprintf("method %s is not served here", in.Method.Name)}
+		return nil, notServed(in.Method.Name)
 	}
 	codec, refusal := s.options.codecs.of(in)
 	if refusal != nil {
@@ -137,16 +163,12 @@ func (s *serving) Accept(_ *transport.Conn, in *wire.Incoming) (*transport.Strea
 	if in.Refused {
 		return nil, nil // for a reason that counts less than those above
 	}
-	if n := s.running.Add(1); n > int64(s.options.runningHandlers) {
-		s.running.Add(-1)
-		return nil, &wire.Refusal{
-			Code: ResourceExhausted, RetryAfter: 50,
-			Message: fmt.Sprintf("running handlers have reached their limit of %d", s.options.runningHandlers),
-		}
+	if refusal := s.admit(); refusal != nil {
+		return nil, refusal
 	}
 	call := &ServerCall{serving: s, handler: h, codec: codec, Metadata: in.Metadata}
 	call.stream.Init(call)
-	call.stream.Whole = h.Unary != nil || h.Method.Kind == KindServerStream
+	call.stream.Whole = h.wholeFirst()
 	call.stream.Pace = h.pace
 	call.context.call = call
 	if in.Deadline != 0 {
@@ -167,9 +189,14 @@ func (s *serving) Dropped(st *transport.Stream) {
 }
 
 func (s *serving) Stopped(st *transport.Stream, code wire.Code) {
+	st.Owner.(*ServerCall).stoppedBy(code) //nolint:forcetypeassert // Accept sets nothing else
+}
+
+// stoppedBy ends the handler's context as the call ended.
+func (c *ServerCall) stoppedBy(code Code) {
 	cause := context.Canceled
 	if code == DeadlineExceeded {
 		cause = context.DeadlineExceeded
 	}
-	st.Owner.(*ServerCall).context.cancel(cause) //nolint:forcetypeassert // Accept sets nothing else
+	c.context.cancel(cause)
 }

@@ -1,20 +1,15 @@
 package transport
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/trunkcall/trunkcall/go/wire"
 )
 
 // HandshakeTimeout is how long a peer may take until its protocol is known and
@@ -38,6 +33,8 @@ type Listener struct {
 	// Native is given each connection that speaks Trunkcall, with the bytes
 	// that were read already.
 	Native func(socket net.Conn, prefix []byte)
+	// HTTP2 and HTTP1 serve the connections of those protocols.
+	HTTP2, HTTP1 Door
 	// Refused is told of each connection that was closed for what it sent or
 	// did not send; it may be nil.
 	Refused func(remote net.Addr, err error)
@@ -51,6 +48,16 @@ type Listener struct {
 	ended   context.Context // with closed; nil before Serve
 	end     context.CancelFunc
 	done    sync.WaitGroup
+}
+
+// Door is how the connections of another protocol are served.
+type Door struct {
+	// Serve is given each connection, with the bytes that were read already; nil:
+	// the protocol is not served.
+	Serve func(socket net.Conn, prefix []byte)
+	// Decline tells a peer that it is not served because the port wants TLS, and
+	// closes the socket.
+	Decline func(socket net.Conn, text string)
 }
 
 // Listen opens a listening socket: HOST:PORT, unix:PATH or mem:NAME. A Unix
@@ -146,108 +153,6 @@ func (l *Listener) track(socket net.Conn) bool {
 	return true
 }
 
-// open finds out what the peer speaks and passes it on.
-func (l *Listener) open(socket net.Conn) {
-	defer l.done.Done()
-	prefix, final, err := l.identify(socket)
-	l.mu.Lock()
-	delete(l.opening, socket)
-	l.mu.Unlock()
-	if err != nil {
-		l.refuse(socket.RemoteAddr(), err)
-		_ = socket.Close()
-		return
-	}
-	l.Native(final, prefix)
-}
-
-func (l *Listener) refuse(remote net.Addr, err error) {
-	if l.Refused != nil {
-		l.Refused(remote, err)
-	}
-}
-
-func (l *Listener) patience() time.Duration { return cmp.Or(l.Patience, HandshakeTimeout) }
-
-const tlsHandshakeRecord = 0x16
-
-func (l *Listener) identify(socket net.Conn) (prefix []byte, final net.Conn, err error) {
-	if prefix, err = readMagic(socket); err != nil {
-		return nil, nil, err
-	}
-	if prefix[0] == tlsHandshakeRecord {
-		if l.TLS == nil {
-			// What a TLS client makes of this is that there is no TLS here.
-			sayGoodbye(socket, "this port does not speak TLS")
-			return nil, nil, errors.New("a TLS handshake on a port without TLS")
-		}
-		secure, err := l.secure(socket, prefix)
-		if err != nil {
-			return nil, nil, err
-		}
-		if prefix, err = readMagic(secure); err != nil {
-			return nil, nil, err
-		}
-		final = secure
-	} else {
-		final = socket
-	}
-	if !bytes.Equal(prefix, wire.Magic[:]) {
-		return nil, nil, fmt.Errorf("the first bytes %q are no protocol served here", prefix)
-	}
-	if final == socket && l.TLS != nil && !l.AllowClear {
-		sayGoodbye(socket, "cleartext is refused on this port: use TLS")
-		return nil, nil, errors.New("cleartext on a port with TLS")
-	}
-	return prefix, final, socket.SetDeadline(time.Time{})
-}
-
-func (l *Listener) secure(socket net.Conn, prefix []byte) (net.Conn, error) {
-	secure := tls.Server(&prefixed{Conn: socket, prefix: prefix}, l.TLS)
-	ctx, cancel := context.WithTimeout(context.Background(), l.patience())
-	defer cancel()
-	if err := secure.HandshakeContext(ctx); err != nil {
-		return nil, fmt.Errorf("TLS handshake: %w", err)
-	}
-	return secure, nil
-}
-
-// readMagic reads just enough to know the protocol: a first byte that cannot
-// begin ours is not waited for the rest.
-func readMagic(socket net.Conn) ([]byte, error) {
-	prefix := make([]byte, 0, len(wire.Magic))
-	for len(prefix) < len(wire.Magic) {
-		n, err := socket.Read(prefix[len(prefix):cap(prefix)])
-		prefix = prefix[:len(prefix)+n]
-		if len(prefix) > 0 && !bytes.HasPrefix(wire.Magic[:], prefix) {
-			return prefix, nil
-		}
-		if len(prefix) == 0 && errors.Is(err, io.EOF) {
-			return nil, ErrNothingSaid
-		}
-		if err != nil {
-			return nil, fmt.Errorf("no protocol after %d bytes: %w", len(prefix), err)
-		}
-	}
-	return prefix, nil
-}
-
-// Decline tells a peer that speaks Trunkcall that none of its calls was or will
-// be started, and closes the socket.
-func Decline(socket net.Conn, text string) {
-	sayGoodbye(socket, text)
-	_ = socket.Close()
-}
-
-// sayGoodbye tells a peer that speaks Trunkcall why it is not served.
-func sayGoodbye(socket net.Conn, text string) {
-	b := wire.AppendPreface(nil, &wire.Preface{Version: wire.Version, Highest: wire.Version, Settings: wire.DefaultSettings()})
-	b = wire.AppendGoAway(b, wire.GoAwayNotServed, text)
-	_ = socket.SetDeadline(time.Now().Add(lingerTime))
-	_, _ = socket.Write(b)
-	linger(socket)
-}
-
 // Close stops accepting and drops the connections whose protocol is not known
 // yet.
 func (l *Listener) Close() {
@@ -276,19 +181,4 @@ func (l *Listener) stop(opening func(socket net.Conn)) {
 	l.mu.Unlock()
 	_ = l.Socket.Close()
 	l.done.Wait()
-}
-
-// prefixed gives back bytes that were read ahead.
-type prefixed struct {
-	net.Conn
-	prefix []byte
-}
-
-func (p *prefixed) Read(b []byte) (int, error) {
-	if len(p.prefix) > 0 {
-		n := copy(b, p.prefix)
-		p.prefix = p.prefix[n:]
-		return n, nil
-	}
-	return p.Conn.Read(b)
 }

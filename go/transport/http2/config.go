@@ -50,6 +50,8 @@ type Config struct {
 	KeepaliveTimeout  time.Duration // after the PING
 	Idle              time.Duration // without a request before GOAWAY; <0: none
 	DrainAnswer       time.Duration // for the peer to answer the first step of draining
+
+	completed bool
 }
 
 // The defaults.
@@ -70,6 +72,9 @@ const (
 	DefaultDrainAnswer       = 10 * time.Second
 )
 
+// Complete returns a copy with the defaults filled in, for many connections.
+func (c Config) Complete() *Config { return c.complete() }
+
 // complete fills in the defaults.
 func (c Config) complete() *Config {
 	c.Streams = cmp.Or(c.Streams, DefaultStreams)
@@ -86,6 +91,7 @@ func (c Config) complete() *Config {
 	c.KeepaliveTimeout = cmp.Or(c.KeepaliveTimeout, DefaultKeepaliveTimeout)
 	c.Idle = cmp.Or(c.Idle, DefaultIdle)
 	c.DrainAnswer = cmp.Or(c.DrainAnswer, DefaultDrainAnswer)
+	c.completed = true
 	return &c
 }
 

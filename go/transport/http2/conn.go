@@ -109,10 +109,19 @@ type peerSettings struct {
 	headerList uint32 // 0: not said
 }
 
-// Serve begins to serve a connection in the background; prefix was read from it
-// already. Config.Handler.Closed is told when it is over.
+// Serve is Prepare and Start.
 func Serve(socket net.Conn, prefix []byte, config *Config, owner any) *Conn {
-	config = config.complete()
+	c := Prepare(socket, prefix, config, owner)
+	c.Start()
+	return c
+}
+
+// Prepare makes a connection, of which prefix was read already, known to what
+// goes on there. It is served from Start on.
+func Prepare(socket net.Conn, prefix []byte, config *Config, owner any) *Conn {
+	if !config.completed {
+		config = config.complete()
+	}
 	c := &Conn{
 		Owner: owner, config: config, socket: socket,
 		local: socket.LocalAddr(), remote: socket.RemoteAddr(),
@@ -135,12 +144,17 @@ func Serve(socket net.Conn, prefix []byte, config *Config, owner any) *Conn {
 	c.decoder = hpack.NewDecoder(4096, c.field)
 	c.decoder.SetMaxStringLength(blockFactor * int(config.HeaderBytes))
 	c.encoder = hpack.NewEncoder(&c.encoded)
+	c.takePrefix(prefix)
+	return c
+}
 
+// Start begins to serve the connection in the background. Config.Handler.Closed is
+// told when it is over.
+func (c *Conn) Start() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := transport.Clock()
+	config, now := c.config, transport.Clock()
 	c.lastRead, c.quietSince = now, now
-	c.takePrefix(prefix)
 	// At once: clients may wait for it before their first request.
 	_ = c.framer.WriteSettings(
 		h2.Setting{ID: h2.SettingMaxConcurrentStreams, Val: config.Streams},
@@ -153,7 +167,6 @@ func Serve(socket net.Conn, prefix []byte, config *Config, owner any) *Conn {
 	c.armLocked(now + int64(config.Handshake))
 	c.helperPending = true
 	config.Pool.run(c)
-	return c
 }
 
 // Remote is the peer's address.

@@ -132,6 +132,12 @@ func (c *Conn) CutOff(cause error) {
 	c.mu.Unlock()
 }
 
+// Reasons to give to Decline.
+const (
+	NoError            = h2.ErrCodeNo
+	InadequateSecurity = h2.ErrCodeInadequateSecurity
+)
+
 // Decline tells a peer why it is not served, and that none of its requests was or
 // will be, and closes the socket. Its preface was read.
 func Decline(socket net.Conn, code h2.ErrCode, text string) {

@@ -154,6 +154,9 @@ type violation struct {
 	text string
 }
 
+// Violated reports whether a connection was ended for what its peer did.
+func Violated(err error) bool { return errors.As(err, new(*violation)) }
+
 func (v *violation) Error() string { return fmt.Sprintf("%v: %s", v.code, v.text) }
 
 func violate(code h2.ErrCode, format string, args ...any) error {

@@ -64,6 +64,10 @@ func (s *Stream) Conn() *Conn { return s.conn }
 // Started reports whether the handler was started. It is for Handler.Stopped.
 func (s *Stream) Started() bool { return s.started }
 
+// Lost reports whether the stream ends with its connection. It is for
+// Handler.Stopped.
+func (s *Stream) Lost() bool { return s.conn.closed }
+
 // ErrGone is returned by the methods of a stream that is over.
 var ErrGone = errors.New("http2: the stream is closed")
 

@@ -190,10 +190,10 @@ func (x *grpcCall) failure(e *wire.Ending) *http2.Answer {
 
 // Stopped tells the server, and the caller if it still listens.
 func (x *grpcCall) Stopped(why *wire.Refusal) *http2.Answer {
-	started := x.stream.Started()
-	x.served.Stopped(why, started)
+	refused := !x.stream.Started()
+	x.served.Stopped(Stop{Code: why.Code, Message: why.Message, Refused: refused, Lost: x.stream.Lost()})
 	e := &wire.Ending{Code: why.Code, Message: why.Message, Delivery: wire.DeliveryUnknown}
-	if !started {
+	if refused {
 		e.Delivery, e.RetryAfter = wire.Refused, why.RetryAfter
 	}
 	return x.failure(e)

@@ -43,7 +43,7 @@ type served struct {
 func (s *served) Whole() bool                         { return !s.streams }
 func (s *served) Pace() *transport.Pace               { return nil }
 func (s *served) Compression() uint8                  { return s.call.Compression }
-func (s *served) Stopped(why *wire.Refusal, _ bool)   { s.stopped <- why.Code }
+func (s *served) Stopped(how web.Stop)                { s.stopped <- how.Code }
 func (s *served) Dropped()                            {}
 func (s *served) Serve(x web.Exchange, a *web.Answer) { s.serve(s.call, x, a, s.stopped) }
 

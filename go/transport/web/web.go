@@ -70,12 +70,20 @@ type Served interface {
 	Compression() uint8
 	// Serve runs the handler and says in a how the call ended.
 	Serve(x Exchange, a *Answer)
-	// Stopped says that the call ended without its handler, which had started or not: it was
-	// cancelled, its deadline has passed, a limit was crossed. It runs under the lock of the
+	// Stopped says that the call ended without its handler: it was cancelled, its deadline has
+	// passed, a limit was crossed, the connection is lost. It runs under the lock of the
 	// connection: it must not block or call the exchange.
-	Stopped(why *wire.Refusal, started bool)
+	Stopped(how Stop)
 	// Dropped says, under the lock as well, that the call ended before Serve.
 	Dropped()
+}
+
+// Stop is how a call ended without its handler.
+type Stop struct {
+	Code    wire.Code
+	Message string
+	Refused bool // the handler was never started
+	Lost    bool // with the connection: nobody is told
 }
 
 // Exchange is the messages of a call, and what goes ahead of the answer. One

@@ -1,0 +1,264 @@
+package trunkcall
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math"
+
+	"github.com/trunkcall/trunkcall/go/transport"
+	"github.com/trunkcall/trunkcall/go/transport/web"
+	"github.com/trunkcall/trunkcall/go/wire"
+)
+
+// doorCall is a call that came through a door: what it does otherwise than a
+// native one.
+type doorCall struct {
+	ServerCall
+	call     *web.Call
+	exchange web.Exchange
+	packing  Compression // of answers; nil: none
+	decoded  bool
+}
+
+// open accepts a call, or says why it is refused.
+func (s doors) open(call *web.Call) (*doorCall, *wire.Refusal) {
+	h := s.named(call.Method)
+	if h == nil {
+		return nil, notServed(call.Method)
+	}
+	codec, refusal := s.options.codecs.named(call.Codec, call.CodecName)
+	if refusal != nil {
+		return nil, refusal
+	}
+	if refusal := s.admit(); refusal != nil {
+		return nil, refusal
+	}
+	d := &doorCall{call: call}
+	c := &d.ServerCall
+	c.serving, c.handler, c.codec, c.Metadata, c.door = s.serving, h, codec, call.Metadata, d
+	c.context.call = c
+	if call.Deadline != 0 {
+		c.context.deadline = transport.TimeOf(call.Deadline)
+	}
+	d.packing = s.options.compressions.answers(call)
+	return d, nil
+}
+
+// answers is the compression that the answers of a call may be in: the request's
+// comes first.
+func (c *compressions) answers(call *web.Call) Compression {
+	switch {
+	case c.send.said && len(c.send.order) == 0:
+		return nil
+	case call.Compression != 0:
+		return c.byCode[call.Compression]
+	}
+	for _, one := range c.send.order {
+		if one != nil && call.Accepts&(1<<one.Number()) != 0 {
+			return one
+		}
+	}
+	return nil
+}
+
+func (d *doorCall) peer() Peer {
+	p := d.call.Peer
+	return Peer{Remote: p.Remote(), Local: p.Local(), TLS: p.TLS()}
+}
+
+func (d *doorCall) connection() *Connection {
+	return d.call.Owner.(*Connection) //nolint:forcetypeassert // the server gives its connections no other
+}
+
+// Whole says that a handler starts only once its one request is there.
+func (d *doorCall) Whole() bool { return d.handler.wholeFirst() }
+
+// Pace is the method's.
+func (d *doorCall) Pace() *transport.Pace { return d.handler.measured }
+
+// Compression is the number of the one that answers may be in.
+func (d *doorCall) Compression() uint8 {
+	if d.packing == nil {
+		return 0
+	}
+	return d.packing.Number()
+}
+
+// Dropped gives back the place of a call whose handler did not start.
+func (d *doorCall) Dropped() { d.serving.running.Add(-1) }
+
+// Stopped ends the handler's context.
+func (d *doorCall) Stopped(how web.Stop) {
+	d.stoppedBy(how.Code)
+	if !how.Lost {
+		d.serving.unserved(d.call.Peer.Remote(), d.handler.Method.Name, how.Refused, how.Code, how.Message)
+	}
+}
+
+// Serve runs the handler, as serving.Serve does.
+func (d *doorCall) Serve(x web.Exchange, a *web.Answer) {
+	d.exchange = x
+	returned := false
+	defer func() {
+		d.serving.running.Add(-1)
+		if p := recover(); !returned { // p is nil when the handler ended its goroutine
+			d.panicked(&a.Ending, p)
+		}
+		d.context.cancel(context.Canceled)
+	}()
+	var response any
+	var err error
+	if d.handler.Unary != nil {
+		response, err = d.handler.Unary(&d.context, &d.ServerCall)
+	} else {
+		err = d.serveStream()
+	}
+	d.finish(a, response, err)
+	returned = true
+}
+
+// finish says how the call ended. Callers of a one-way method have no other way
+// to call it, so they get an empty message at its end.
+func (d *doorCall) finish(a *web.Answer, response any, err error) {
+	d.mu.Lock()
+	if !d.headerSent {
+		a.Header = d.header
+	}
+	a.Ending = wire.Ending{Metadata: d.trailer}
+	d.mu.Unlock()
+	if err == nil && d.handler.Unary != nil {
+		a.Scratch = a.Scratch[:web.Headroom]
+		if d.handler.Method.Kind == KindUnary {
+			err = d.encode(a, response)
+		}
+	}
+	if err != nil {
+		d.failed(&a.Ending, err)
+		return
+	}
+	a.Ending.HasMessage = d.handler.Unary != nil
+}
+
+// encode puts the response into the answer.
+func (d *doorCall) encode(a *web.Answer, response any) error {
+	encoded, err := d.codec.Append(a.Scratch, response)
+	if err != nil {
+		return d.uncarriedResponse(err)
+	}
+	a.Scratch = encoded
+	size := len(encoded) - web.Headroom
+	if err := checkFramed(size); err != nil || d.packing == nil {
+		return err
+	}
+	if packed := d.pack(encoded[web.Headroom:]); packed != nil {
+		a.Scratch = append(encoded[:web.Headroom], packed.B...)
+		packed.Free()
+		a.Ending.Compression = d.packing.Number()
+	}
+	return nil
+}
+
+// checkFramed refuses a message whose length callers could not be told.
+func checkFramed(size int) error {
+	if size > math.MaxInt32 {
+		return Errorf(ResourceExhausted, "message of %d bytes exceeds the %d that can be sent", size, math.MaxInt32)
+	}
+	return nil
+}
+
+// pack compresses an answer if that pays; nil: it is to be sent plain.
+func (d *doorCall) pack(message []byte) *transport.Buffer {
+	order := [1]Compression{d.packing}
+	packed, _ := d.serving.options.compressions.pack(d.handler.Method.Name, order[:], 1<<d.packing.Number(), message)
+	return packed
+}
+
+// send sends a message of a stream.
+func (d *doorCall) send(message any) error {
+	buffer := transport.GetBuffer(web.Headroom + int(d.sizeHint))
+	encoded, err := d.codec.Append(buffer.B[:web.Headroom], message)
+	if err != nil {
+		return uncarried(Internal, "response", d.codec, err)
+	}
+	buffer.B = encoded
+	size := len(encoded) - web.Headroom
+	if err := checkFramed(size); err != nil {
+		return err
+	}
+	d.sizeHint = uint32(size)
+	if err := d.sendHeader(false); err != nil {
+		return err
+	}
+	compressed := false
+	if d.packing != nil {
+		if packed := d.pack(encoded[web.Headroom:]); packed != nil {
+			buffer.B = append(encoded[:web.Headroom], packed.B...)
+			packed.Free()
+			compressed = true
+		}
+	}
+	if d.exchange.Send(buffer, compressed) != nil {
+		return d.stopped()
+	}
+	return nil
+}
+
+// sendHeader sends the header once: if there is one, or even if not.
+func (d *doorCall) sendHeader(even bool) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var err error
+	if !d.headerSent && (even || len(d.header) > 0) {
+		err = d.exchange.SendHeader(d.header)
+	}
+	d.headerSent = true
+	if err != nil {
+		return d.stopped()
+	}
+	return nil
+}
+
+// decode is Decode.
+func (d *doorCall) decode(request any) error {
+	if d.decoded {
+		return Errorf(Internal, "%s decodes its request twice", d.handler.Method.Name)
+	}
+	d.decoded = true
+	return d.receiveAs(request, Refused)
+}
+
+// receive receives a message of a stream.
+func (d *doorCall) receive(message any) error {
+	return d.receiveAs(message, DeliveryUnknown) // the handler may have done something already
+}
+
+// receiveAs takes the next message; delivery is that of a call that fails because
+// it cannot be decoded.
+func (d *doorCall) receiveAs(message any, delivery Delivery) error {
+	m, compressed, err := d.exchange.Receive()
+	var fault *web.Fault
+	switch {
+	case err == nil:
+	case d.context.Err() != nil:
+		return d.stopped()
+	case errors.Is(err, io.EOF):
+		return io.EOF
+	case errors.As(err, &fault):
+		d.fault = &Status{Code: fault.Code, Message: fault.Text, Delivery: delivery}
+		return d.fault
+	default:
+		return d.stopped()
+	}
+	if compressed {
+		all := &d.serving.options.compressions
+		err = all.decode(d.codec, d.call.Compression, m.B, message, all.limit)
+	} else {
+		err = d.codec.Decode(m.B, message)
+	}
+	m.Free()
+	if err != nil {
+		return d.undecodable(err, delivery)
+	}
+	return nil
+}

@@ -1,0 +1,205 @@
+package transport
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"github.com/trunkcall/trunkcall/go/wire"
+)
+
+// What a peer speaks is found out by the first bytes that it sends, inside TLS
+// by what was negotiated there. Nothing is read beyond what decides.
+
+// open finds out what the peer speaks and passes it on.
+func (l *Listener) open(socket net.Conn) {
+	defer l.done.Done()
+	serve, prefix, final, err := l.identify(socket)
+	l.mu.Lock()
+	delete(l.opening, socket)
+	l.mu.Unlock()
+	if err != nil {
+		l.refuse(socket.RemoteAddr(), err)
+		_ = socket.Close()
+		return
+	}
+	serve(final, prefix)
+}
+
+func (l *Listener) refuse(remote net.Addr, err error) {
+	if l.Refused != nil {
+		l.Refused(remote, err)
+	}
+}
+
+func (l *Listener) patience() time.Duration { return cmp.Or(l.Patience, HandshakeTimeout) }
+
+// protocol is what a connection speaks.
+type protocol int
+
+const (
+	undecided protocol = iota
+	speaksNative
+	speaksTLS
+	speaksHTTP2
+	speaksHTTP1
+	speaksUnknown
+)
+
+const (
+	tlsHandshakeRecord = 0x16
+	http2Preface       = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+)
+
+// What TLS's application-layer negotiation calls the others (RFC 7301).
+const (
+	ALPNHTTP2 = "h2"
+	alpnHTTP1 = "http/1.1"
+)
+
+// protocolOf judges the first bytes. A short beginning of several is no decision.
+func protocolOf(prefix []byte) protocol {
+	switch {
+	case len(prefix) == 0:
+		return undecided
+	case bytes.Equal(prefix, wire.Magic[:]):
+		return speaksNative
+	case bytes.HasPrefix(wire.Magic[:], prefix):
+		return undecided
+	case prefix[0] == tlsHandshakeRecord:
+		return speaksTLS
+	case string(prefix) == http2Preface:
+		return speaksHTTP2
+	case len(prefix) < len(http2Preface) && http2Preface[:len(prefix)] == string(prefix):
+		return undecided
+	case 'A' <= prefix[0] && prefix[0] <= 'Z':
+		return speaksHTTP1
+	}
+	return speaksUnknown
+}
+
+func (l *Listener) identify(socket net.Conn) (serve func(net.Conn, []byte), prefix []byte, final net.Conn, err error) {
+	spoken, prefix, err := readStart(socket)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	final = socket
+	if spoken == speaksTLS {
+		if l.TLS == nil {
+			// What a TLS client makes of this is that there is no TLS here.
+			sayGoodbye(socket, "this port does not speak TLS")
+			return nil, nil, nil, errors.New("a TLS handshake on a port without TLS")
+		}
+		if spoken, prefix, final, err = l.secure(socket, prefix); err != nil {
+			return nil, nil, nil, err
+		}
+	}
+	door, native := l.door(spoken)
+	switch {
+	case door.Serve == nil:
+		return nil, nil, nil, fmt.Errorf("the first bytes %q are no protocol served here", prefix)
+	case final == socket && l.TLS != nil && !l.AllowClear:
+		const text = "cleartext is refused on this port: use TLS"
+		if native {
+			sayGoodbye(socket, text)
+		} else if door.Decline != nil {
+			door.Decline(socket, text)
+		}
+		return nil, nil, nil, errors.New("cleartext on a port with TLS")
+	}
+	return door.Serve, prefix, final, socket.SetDeadline(time.Time{})
+}
+
+// door is who serves a protocol.
+func (l *Listener) door(spoken protocol) (d Door, native bool) {
+	switch spoken {
+	case speaksNative:
+		return Door{Serve: l.Native}, true
+	case speaksHTTP2:
+		return l.HTTP2, false
+	case speaksHTTP1:
+		return l.HTTP1, false
+	default:
+		return Door{}, false
+	}
+}
+
+// secure does the handshake of TLS and finds out what is spoken inside.
+func (l *Listener) secure(socket net.Conn, before []byte) (spoken protocol, prefix []byte, final net.Conn, err error) {
+	secure := tls.Server(&prefixed{Conn: socket, prefix: before}, l.TLS)
+	ctx, cancel := context.WithTimeout(context.Background(), l.patience())
+	defer cancel()
+	if err := secure.HandshakeContext(ctx); err != nil {
+		return undecided, nil, nil, fmt.Errorf("TLS handshake: %w", err)
+	}
+	negotiated := secure.ConnectionState().NegotiatedProtocol
+	if negotiated == ALPNHTTP2 {
+		return speaksHTTP2, nil, secure, nil // whose server speaks first, if it likes
+	}
+	if spoken, prefix, err = readStart(secure); err != nil {
+		return undecided, nil, nil, err
+	}
+	if negotiated == ALPN && spoken != speaksNative || negotiated == alpnHTTP1 && spoken != speaksHTTP1 {
+		spoken = speaksUnknown
+	}
+	return spoken, prefix, secure, nil
+}
+
+// readStart reads until the protocol is certain, and nothing beyond.
+func readStart(socket net.Conn) (protocol, []byte, error) {
+	prefix := make([]byte, 0, len(http2Preface))
+	for {
+		limit := len(wire.Magic)
+		if len(prefix) >= limit {
+			limit = len(http2Preface)
+		}
+		n, err := socket.Read(prefix[len(prefix):limit])
+		prefix = prefix[:len(prefix)+n]
+		if spoken := protocolOf(prefix); spoken != undecided {
+			return spoken, prefix, nil
+		}
+		if len(prefix) == 0 && errors.Is(err, io.EOF) {
+			return undecided, nil, ErrNothingSaid
+		}
+		if err != nil {
+			return undecided, nil, fmt.Errorf("no protocol after %d bytes: %w", len(prefix), err)
+		}
+	}
+}
+
+// Decline tells a peer that speaks Trunkcall that none of its calls was or will
+// be started, and closes the socket.
+func Decline(socket net.Conn, text string) {
+	sayGoodbye(socket, text)
+	_ = socket.Close()
+}
+
+// sayGoodbye tells a peer that speaks Trunkcall why it is not served.
+func sayGoodbye(socket net.Conn, text string) {
+	b := wire.AppendPreface(nil, &wire.Preface{Version: wire.Version, Highest: wire.Version, Settings: wire.DefaultSettings()})
+	b = wire.AppendGoAway(b, wire.GoAwayNotServed, text)
+	_ = socket.SetDeadline(time.Now().Add(lingerTime))
+	_, _ = socket.Write(b)
+	linger(socket)
+}
+
+// prefixed gives back bytes that were read ahead.
+type prefixed struct {
+	net.Conn
+	prefix []byte
+}
+
+func (p *prefixed) Read(b []byte) (int, error) {
+	if len(p.prefix) > 0 {
+		n := copy(b, p.prefix)
+		p.prefix = p.prefix[n:]
+		return n, nil
+	}
+	return p.Conn.Read(b)
+}
