@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"strings"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
@@ -12,18 +13,50 @@ import (
 	"github.com/trunkcall/trunkcall/go"
 )
 
+// Services is a registry of services as gRPC's own packages know it: what
+// generated Register functions take, and what reflection.Register does.
+type Services interface {
+	grpc.ServiceRegistrar
+	// GetServiceInfo tells of the services that have a method, those included
+	// that were registered in other ways.
+	GetServiceInfo() map[string]grpc.ServiceInfo
+}
+
 // Registrar returns a server, or a client that serves its servers, as what
 // generated Register functions take. A
 // service that is registered twice, or by a value that does not implement it,
 // panics at once, since those functions return no error.
-func Registrar(server interface {
+//
+// gRPC's own services work on it too: healthgrpc.RegisterHealthServer, and
+// reflection.Register, which lists what is registered when it is asked.
+func Registrar(server Registry) Services { return registrar{server} }
+
+// Registry is a *trunkcall.Server or a *trunkcall.Client.
+type Registry interface {
 	Register(handlers ...trunkcall.Handler) error
-}) grpc.ServiceRegistrar {
-	return registrar{server.Register}
+	Methods() []trunkcall.Method
 }
 
-type registrar struct {
-	register func(handlers ...trunkcall.Handler) error
+type registrar struct{ Registry }
+
+// GetServiceInfo tells of all methods that are registered.
+func (r registrar) GetServiceInfo() map[string]grpc.ServiceInfo {
+	services := map[string]grpc.ServiceInfo{}
+	for _, m := range r.Methods() {
+		end := strings.LastIndexByte(m.Name, '/')
+		if end < 1 {
+			continue
+		}
+		name := m.Name[1:end]
+		service := services[name]
+		service.Methods = append(service.Methods, grpc.MethodInfo{
+			Name:           m.Name[end+1:],
+			IsClientStream: m.Kind == trunkcall.KindClientStream || m.Kind == trunkcall.KindBidiStream,
+			IsServerStream: m.Kind == trunkcall.KindServerStream || m.Kind == trunkcall.KindBidiStream,
+		})
+		services[name] = service
+	}
+	return services
 }
 
 // RegisterService registers a service; generated code calls it.
@@ -49,7 +82,7 @@ func (r registrar) RegisterService(desc *grpc.ServiceDesc, impl any) {
 			},
 		})
 	}
-	if err := r.register(handlers...); err != nil {
+	if err := r.Register(handlers...); err != nil {
 		panic("grpcstub: " + err.Error())
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/trunkcall/trunkcall/go"
 	"github.com/trunkcall/trunkcall/go/peer/benchmsg"
 	"github.com/trunkcall/trunkcall/go/peer/load"
+	"google.golang.org/grpc/health"
 )
 
 // codecs are what serve's --codec names, the default first: the code that
@@ -41,6 +42,7 @@ type serveOptions struct {
 	compression                   string
 	identity                      identity
 	allowCleartext, inline        bool
+	nativeOnly                    bool
 	faults                        faultOptions
 }
 
@@ -64,6 +66,7 @@ func (p program) parseServe(args []string) (*serveOptions, error) {
 	benchmsg.SlowFlag(fs)
 	fs.StringVar(&o.compression, "compression", "", "`name` of the compression of answers, also to requests that came plain: "+choice(compressionNames()))
 	fs.BoolVar(&o.inline, "inline", false, "run handlers on the goroutine that reads")
+	fs.BoolVar(&o.nativeOnly, "native-only", false, "do not serve clients of gRPC on the same port")
 	o.faults.flags(fs)
 	others, err := p.parse(fs, serveHelp, args)
 	switch {
@@ -99,7 +102,7 @@ func (p program) serve(args []string) error {
 		return err
 	}
 	defer o.faults.close()
-	server, err := newServer(o, slog.New(slog.NewTextHandler(p.stderr, &slog.HandlerOptions{Level: slog.LevelWarn})))
+	server, state, err := newServer(o, slog.New(slog.NewTextHandler(p.stderr, &slog.HandlerOptions{Level: slog.LevelWarn})))
 	if err != nil {
 		return err
 	}
@@ -119,14 +122,15 @@ func (p program) serve(args []string) error {
 		return fmt.Errorf("cannot say where it listens: %w", err)
 	}
 	<-signals
+	state.Shutdown() // for who watches
 	return stop(server, o.faults.grace, signals, logger)
 }
 
-func newServer(o *serveOptions, logger *slog.Logger) (*trunkcall.Server, error) {
+func newServer(o *serveOptions, logger *slog.Logger) (*trunkcall.Server, *health.Server, error) {
 	options := append(o.faults.options(), trunkcall.WithLogger(logger))
 	compressing, err := withCompression(o.compression)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, option := range compressing {
 		options = append(options, option)
@@ -134,31 +138,41 @@ func newServer(o *serveOptions, logger *slog.Logger) (*trunkcall.Server, error) 
 	if o.identity.given() {
 		config, err := serverTLS(o.identity, o.clientCA)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		options = append(options, trunkcall.WithTLS(config))
 	}
 	if o.allowCleartext {
 		options = append(options, trunkcall.WithCleartext())
 	}
+	if o.nativeOnly {
+		options = append(options, trunkcall.WithNativeOnly())
+	}
 	if o.codec == load.CodecStock {
-		server := trunkcall.NewServer(append(options, trunkcall.WithCodec(trunkcall.ProtobufStock))...)
-		registerStock(server)
-		o.faults.register(server)
-		return server, registerCodeFirst(server)
+		options = append(options, trunkcall.WithCodec(trunkcall.ProtobufStock))
 	}
 	server := trunkcall.NewServer(options...)
+	state := registerForGRPC(server)
 	o.faults.register(server)
+	return server, state, registerServices(server, o)
+}
+
+// registerServices registers all that there is to be called.
+func registerServices(server *trunkcall.Server, o *serveOptions) error {
+	if o.codec == load.CodecStock {
+		registerStock(server)
+		return registerCodeFirst(server)
+	}
 	handlers := nativeHandlers()
 	more, err := codeFirstHandlers()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	handlers = append(handlers, more...)
 	for i := range handlers {
 		handlers[i].Inline = o.inline
 	}
-	return server, server.Register(handlers...)
+	return server.Register(handlers...)
 }
 
 // listen opens the listeners and returns the address to announce: the TCP one
