@@ -94,7 +94,12 @@ func (w *workload) newEcho(client *trunkcall.Client, stub benchv1.BenchServiceCl
 // newAsync is the calls of one caller that nobody waits for.
 func (w *workload) newAsync(client *trunkcall.Client) load.AsyncCall {
 	ctx := context.Background()
-	if w.method == "Say" {
+	switch w.method {
+	case "calc/div":
+		return newAsyncDiv(client)
+	case "hello/say":
+		return newAsyncHello(client)
+	case "Say":
 		request := benchmsg.New()
 		return func(ended func(error)) {
 			say.CallFunc(ctx, client, request, func(answer *benchv1.BenchmarkMessage, err error) {
