@@ -61,7 +61,7 @@ func main() {
 	<-listening
 	client := trunkcall.NewClient(address.String(), trunkcall.WithObserver(trunkcall.Observer{
 		Connected:     func(*trunkcall.Connection) { fmt.Println("client: connected") },
-		ConnectFailed: func(target string, err error) { fmt.Println("client: cannot connect:", err) },
+		ConnectFailed: func(_ string, err error) { fmt.Println("client: cannot connect:", err) },
 		Disconnected:  func(*trunkcall.Connection, error) { fmt.Println("client: disconnected"); close(disconnected) },
 	}))
 	call(client)
