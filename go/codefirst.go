@@ -138,7 +138,7 @@ type served struct {
 }
 
 func functionHandler(name string, function reflect.Value) (Handler, error) {
-	s, err := signatureOf(name, function.Type(), nil)
+	s, err := signatureOf(name, function.Type())
 	if err != nil {
 		return Handler{}, err
 	}

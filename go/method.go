@@ -189,6 +189,12 @@ func (r *Receiver[T]) Receive() (*T, error) {
 	return message, nil
 }
 
+// ReceiveInto is Receive into a message that the caller has used before: its
+// content is replaced, and what memory the codec can use again is. A stream of large
+// messages then leaves no garbage behind; with Protobuf that takes
+// vtprotobuf's pool feature, whose ResetVT keeps a message's memory.
+func (r *Receiver[T]) ReceiveInto(message *T) error { return r.stream.Receive(message) }
+
 // BidiStream is both ends of a bidirectional call: what it sends and what it
 // receives.
 type BidiStream[Out, In any] struct {

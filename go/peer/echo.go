@@ -13,7 +13,7 @@ func echoHandlers(bench services.Bench) []trunkcall.Handler {
 	unary, stream := echo.Handler(bench.Echo), echoStream.Handler(bidiStreaming(bench.EchoStream))
 	unaryBytes := echoBytes.Handler(func(_ context.Context, in *[]byte) (*[]byte, error) { return in, nil })
 	streamBytes := echoStreamBytes.Handler(func(_ context.Context, s *trunkcall.BidiStream[[]byte, []byte]) error {
-		return services.EchoAll(s.Receive, s.Send)
+		return services.EchoAll(s.ReceiveInto, s.Send)
 	})
 
 	asPayload, ofPayloads := unary.Unary, stream.Stream

@@ -25,13 +25,15 @@ func (Bench) Echo(_ context.Context, payload *benchv1.Payload) (*benchv1.Payload
 }
 
 func (Bench) EchoStream(stream grpc.BidiStreamingServer[benchv1.Payload, benchv1.Payload]) error {
-	return EchoAll(stream.Recv, stream.Send)
+	return EchoAll(func(into *benchv1.Payload) error { return stream.RecvMsg(into) }, stream.Send)
 }
 
-// EchoAll sends back what is received until there is no more.
-func EchoAll[Message any](receive func() (Message, error), send func(Message) error) error {
+// EchoAll sends back what is received until there is no more. One message takes
+// it all: it is encoded when send returns.
+func EchoAll[Message any](receive func(into *Message) error, send func(*Message) error) error {
+	message := new(Message)
 	for {
-		message, err := receive()
+		err := receive(message)
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
