@@ -29,6 +29,9 @@ func (c *route) open(ctx context.Context, t *target, o *callOptions) (Stream, er
 	if err != nil {
 		return nil, StatusOf(err)
 	}
+	if call.Stream == nil {
+		return nil, notSent(Errorf(Internal, "an interceptor answered the call of %s itself and left no stream", t.Name))
+	}
 	return call.Stream, nil
 }
 
