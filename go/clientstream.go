@@ -30,7 +30,9 @@ func (c *route) open(ctx context.Context, t *target, o *callOptions) (Stream, er
 		return nil, StatusOf(err)
 	}
 	if call.Stream == nil {
-		return nil, notSent(Errorf(Internal, "an interceptor answered the call of %s itself and left no stream", t.Name))
+		s := Errorf(Internal, "an interceptor left no stream of the call of %s", t.Name)
+		s.Delivery = DeliveryUnknown // it may have opened one
+		return nil, s
 	}
 	return call.Stream, nil
 }

@@ -296,5 +296,5 @@ func TestAnInterceptorThatLeavesNoStreamFailsItsCall(t *testing.T) {
 	_, target := serve(t, nil, standard()...)
 	c := dial(t, target, trunkcall.WithInterceptors(func(context.Context, *trunkcall.Call, trunkcall.Next) error { return nil }))
 	_, err := chat.Open(soon(t), c)
-	wantsText(t, wants(t, err, trunkcall.Internal, trunkcall.NotSent).Message, "interceptor", "/test.Service/Chat")
+	wantsText(t, wants(t, err, trunkcall.Internal, trunkcall.DeliveryUnknown).Message, "interceptor", "/test.Service/Chat")
 }
