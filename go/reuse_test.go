@@ -53,25 +53,25 @@ func TestAMessageUsedAgainHoldsWhatCameLast(t *testing.T) {
 	}
 }
 
-// roomy is a payload that keeps its memory.
-type roomy struct {
+// capacious is a payload that keeps its memory.
+type capacious struct {
 	payload
 	memory []byte
 }
 
-func (r *roomy) UnmarshalVT(b []byte) error {
-	r.Data = r.memory[:0]
-	return r.payload.UnmarshalVT(b)
+func (c *capacious) UnmarshalVT(b []byte) error {
+	c.Data = c.memory[:0]
+	return c.payload.UnmarshalVT(b)
 }
 
 func TestAMessageMayKeepItsMemory(t *testing.T) {
 	_, target := serve(t, nil, standard()...)
-	stream, err := trunkcall.Bidi[payload, roomy]("/test.Service/Chat").Open(soon(t), dial(t, target))
+	stream, err := trunkcall.Bidi[payload, capacious]("/test.Service/Chat").Open(soon(t), dial(t, target))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = stream.CloseSend() }()
-	answer := &roomy{memory: make([]byte, 0, 1000)}
+	answer := &capacious{memory: make([]byte, 0, 1000)}
 	for _, words := range []string{"some words", "", "fewer"} {
 		if err := stream.Send(text(words)); err != nil {
 			t.Fatal(err)
