@@ -27,8 +27,7 @@ type Codec interface {
 // Protobuf is the default codec. Messages with the methods that
 // protoc-gen-go-vtproto generates are encoded and decoded by those, all others
 // by the standard library of Protobuf. What is received into a message that was used
-// before takes the place of its content; one that has ResetVT, which is generated
-// for pooled messages, keeps its memory for that.
+// before takes the place of its content.
 var Protobuf Codec = protobuf{}
 
 // ProtobufStock is Protobuf without the generated fast paths.
@@ -65,11 +64,8 @@ func (c protobuf) Append(dst []byte, message any) ([]byte, error) {
 
 func (c protobuf) Decode(data []byte, message any) error {
 	if m, ok := message.(fastUnmarshaler); ok {
-		switch e := message.(type) { // UnmarshalVT adds to what there is
-		case interface{ ResetVT() }:
-			e.ResetVT()
-		case interface{ Reset() }:
-			e.Reset()
+		if used, ok := message.(interface{ Reset() }); ok {
+			used.Reset() // UnmarshalVT adds to what there is
 		}
 		return m.UnmarshalVT(data)
 	}

@@ -190,9 +190,9 @@ func (r *Receiver[T]) Receive() (*T, error) {
 }
 
 // ReceiveInto is Receive into a message that the caller has used before: its
-// content is replaced, and what memory the codec can use again is. A stream of large
-// messages then leaves no garbage behind; with Protobuf that takes
-// vtprotobuf's pool feature, whose ResetVT keeps a message's memory.
+// content is replaced, in its own memory where the message's decoder can do that. So
+// a stream of large messages leaves no garbage behind; Raw can, and Protobuf with a
+// type whose own UnmarshalVT keeps its memory.
 func (r *Receiver[T]) ReceiveInto(message *T) error { return r.stream.Receive(message) }
 
 // BidiStream is both ends of a bidirectional call: what it sends and what it

@@ -90,7 +90,7 @@ func TestBenchAsynchronously(t *testing.T) {
 	target := serve(t, "--listen", "127.0.0.1:0").address
 	for _, method := range []string{"Say", "Echo", "calc/div", "hello/say"} {
 		bench(t, target, "--async", "--method", method, "--callers", "20", "--connections", "2")
-		bench(t, target, "--async", "--method", method, "--callers", "4", "--rate", "5000")
+		bench(t, target, "--async", "--method", method, "--callers", "4", "--rate", "500")
 	}
 }
 

@@ -81,10 +81,6 @@ func (s *receiving[In, Out]) SendAndClose(answer *Out) error {
 
 func (s *sendingAndReceiving[In, Out]) Recv() (*In, error) { return s.Receive() }
 
-func (s *sendingAndReceiving[In, Out]) RecvMsg(into any) error {
-	return s.ReceiveInto(into.(*In)) //nolint:forcetypeassert // the handlers of package services
-}
-
 func serverStreaming[Req, Resp any](
 	serve func(*Req, grpc.ServerStreamingServer[Resp]) error,
 ) func(context.Context, *Req, *trunkcall.Sender[Resp]) error {

@@ -13,6 +13,7 @@ import (
 	benchv1 "github.com/trunkcall/trunkcall/go/gen/bench/v1"
 	"github.com/trunkcall/trunkcall/go/peer/benchmsg"
 	"github.com/trunkcall/trunkcall/go/peer/load"
+	"github.com/trunkcall/trunkcall/go/peer/services"
 )
 
 // workload is the calls that bench makes.
@@ -153,7 +154,7 @@ func (w *workload) openStream(ctx context.Context, client *trunkcall.Client) (
 		if err != nil {
 			return nil, nil, err
 		}
-		return stream.Send, dataOf(func(into *benchv1.Payload) error { return stream.RecvMsg(into) }), nil
+		return stream.Send, dataOf(func(into *services.KeptPayload) error { return stream.RecvMsg(into) }), nil
 	case w.raw:
 		stream, err := echoStreamBytes.Open(ctx, client)
 		if err != nil {
@@ -173,8 +174,8 @@ func (w *workload) openStream(ctx context.Context, client *trunkcall.Client) (
 }
 
 // dataOf receives into one message again and again, as one does who cares.
-func dataOf(receive func(into *benchv1.Payload) error) func() ([]byte, error) {
-	answer := &benchv1.Payload{}
+func dataOf(receive func(into *services.KeptPayload) error) func() ([]byte, error) {
+	answer := &services.KeptPayload{}
 	return func() ([]byte, error) {
 		err := receive(answer)
 		return answer.GetData(), err

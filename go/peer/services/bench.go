@@ -25,7 +25,32 @@ func (Bench) Echo(_ context.Context, payload *benchv1.Payload) (*benchv1.Payload
 }
 
 func (Bench) EchoStream(stream grpc.BidiStreamingServer[benchv1.Payload, benchv1.Payload]) error {
-	return EchoAll(func(into *benchv1.Payload) error { return stream.RecvMsg(into) }, stream.Send)
+	return EchoAll(
+		func(into *KeptPayload) error { return stream.RecvMsg(into) },
+		func(payload *KeptPayload) error { return stream.Send(&payload.Payload) },
+	)
+}
+
+// KeptPayload is a Payload that is received into the memory of the one before it,
+// which a stream of large messages would else leave to the garbage collector.
+type KeptPayload struct {
+	benchv1.Payload
+	memory []byte
+}
+
+// UnmarshalVT fills in the payload.
+func (p *KeptPayload) UnmarshalVT(b []byte) error {
+	p.Reset()
+	p.Data = p.memory[:0]
+	if err := p.Payload.UnmarshalVT(b); err != nil {
+		return err
+	}
+	if len(p.Data) == 0 { // there, or not at all
+		p.Reset()
+		return p.Payload.UnmarshalVT(b)
+	}
+	p.memory = p.Data
+	return nil
 }
 
 // EchoAll sends back what is received until there is no more. One message takes

@@ -29,13 +29,10 @@ type plugin struct {
 
 const layout = "module=github.com/trunkcall/trunkcall/go"
 
-// pooled is the message that streams receive into again and again.
-const pooled = "github.com/trunkcall/trunkcall/go/gen/bench/v1.Payload"
-
 var plugins = []plugin{
 	{"protoc-gen-go", layout},
 	{"protoc-gen-go-grpc", layout},
-	{"protoc-gen-go-vtproto", layout + ",features=marshal+unmarshal+size+pool,pool=" + pooled},
+	{"protoc-gen-go-vtproto", layout + ",features=marshal+unmarshal+size"},
 }
 
 func main() {

@@ -10,7 +10,6 @@ import (
 	protohelpers "github.com/planetscale/vtprotobuf/protohelpers"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	io "io"
-	sync "sync"
 )
 
 const (
@@ -573,28 +572,6 @@ func (m *UserModels) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
-var vtprotoPool_Payload = sync.Pool{
-	New: func() interface{} {
-		return &Payload{}
-	},
-}
-
-func (m *Payload) ResetVT() {
-	if m != nil {
-		f0 := m.Data[:0]
-		m.Reset()
-		m.Data = f0
-	}
-}
-func (m *Payload) ReturnToVTPool() {
-	if m != nil {
-		m.ResetVT()
-		vtprotoPool_Payload.Put(m)
-	}
-}
-func PayloadFromVTPool() *Payload {
-	return vtprotoPool_Payload.Get().(*Payload)
-}
 func (m *BenchmarkMessage) SizeVT() (n int) {
 	if m == nil {
 		return 0

@@ -38,9 +38,6 @@ func (fastCodec) Unmarshal(data mem.BufferSlice, value any) error {
 	buffer := data.MaterializeToBuffer(mem.DefaultBufferPool())
 	defer buffer.Free()
 	if message, ok := value.(codec.Message); ok {
-		if used, ok := value.(interface{ ResetVT() }); ok {
-			used.ResetVT() // keeps its memory
-		}
 		return message.UnmarshalVT(buffer.ReadOnlyData())
 	}
 	message, ok := value.(proto.Message)
