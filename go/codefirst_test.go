@@ -275,6 +275,15 @@ func TestArgumentsThatCannotBeWrittenAreNotSent(t *testing.T) {
 	wantsText(t, s.Message, "max_nesting 100")
 }
 
+func TestAnAnswerOfMoreResultsThanDeclaredIsInternal(t *testing.T) {
+	s, target := serve(t, nil)
+	if err := s.RegisterFunc(div, func() (quotient, remainder, divisor int) { return 3, 1, 2 }); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err := trunkcall.Func[func() (int, int, error)](dial(t, target), div)()
+	wantsText(t, wants(t, err, trunkcall.Internal, trunkcall.Executed).Message, "/calc/div: want 2 results, got more")
+}
+
 func TestAnAnswerThatIsNotAsDeclaredIsInternal(t *testing.T) {
 	c := calculate(t)
 	q, err := trunkcall.Func[func(a, b int64) (int64, error)](c, div)(7, 2)
@@ -284,7 +293,7 @@ func TestAnAnswerThatIsNotAsDeclaredIsInternal(t *testing.T) {
 		t.Errorf("a result of %d beside the error", q)
 	}
 	_, _, _, err = trunkcall.Func[func(a, b int64) (int64, int64, int64, error)](c, div)(7, 2)
-	wantsText(t, wants(t, err, trunkcall.Internal, trunkcall.Executed).Message, "/calc/div gives 3 results")
+	wantsText(t, wants(t, err, trunkcall.Internal, trunkcall.Executed).Message, "/calc/div: want 3 results, got 2")
 	q, _, err = trunkcall.Func[func(a, b int64) (int64, string, error)](c, div)(7, 2)
 	wantsText(t, wants(t, err, trunkcall.Internal, trunkcall.Executed).Message, "result 2 of /calc/div: want text")
 	if q != 0 {

@@ -305,8 +305,10 @@ func (r *Results) readAll(in valueReader) error {
 		switch {
 		case err != nil:
 			return err
-		case more == (i >= len(r.values)):
-			return Errorf(Internal, "%s gives %d results, got another number", s.name, len(r.values))
+		case more && i >= len(r.values):
+			return Errorf(Internal, "%s: want %d results, got more", s.name, len(r.values))
+		case !more && i < len(r.values):
+			return Errorf(Internal, "%s: want %d results, got %d", s.name, len(r.values), i)
 		case !more:
 			return nil
 		}

@@ -29,11 +29,10 @@ func findMethod(name string) (*method, error) {
 	}
 	descriptor := describe(service)
 	if descriptor == nil {
-		hint := ""
 		if !strings.Contains(service, ".") {
-			hint = "; for a code-first one its arguments are a JSON array"
+			return nil, usagef("method %q: if it is code-first, its arguments are a JSON array; no .proto file here has a service %s", name, service)
 		}
-		return nil, usagef("method %q: there is no service %s here%s", name, service, hint)
+		return nil, usagef("method %q: there is no service %s here", name, service)
 	}
 	described := descriptor.Methods().ByName(protoreflect.Name(short))
 	if described == nil {

@@ -69,7 +69,7 @@ func resolve(ctx context.Context, target string) ([]address, error) {
 		}
 		host, port, err := net.SplitHostPort(part)
 		if err != nil {
-			return nil, fmt.Errorf("target %q: want HOST:PORT or unix:PATH", part)
+			return nil, fmt.Errorf("target %q: want HOST:PORT, unix:PATH or mem:NAME", part)
 		}
 		if host == "" {
 			host = "localhost"
