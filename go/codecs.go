@@ -119,7 +119,7 @@ func (t *codecTable) named(number uint8, name string) (Codec, *wire.Refusal) {
 
 // codecOf returns the codec of one call, or why it cannot be used.
 func (c *common) codecOf(o *callOptions) (Codec, *Status) {
-	if o.codec == nil && c.codec != nil {
+	if o.codec == nil && c.codec != nil && !o.send.said {
 		return c.codec, nil
 	}
 	return c.chosen(o)
@@ -128,6 +128,12 @@ func (c *common) codecOf(o *callOptions) (Codec, *Status) {
 func (c *common) chosen(o *callOptions) (Codec, *Status) {
 	if c.codec == nil { // WithCodec was given none
 		return nil, notSent(&Status{Code: FailedPrecondition, Message: c.fault.Error(), cause: c.fault})
+	}
+	if err := o.send.check(); err != nil {
+		return nil, notSent(Errorf(InvalidArgument, "%v", err))
+	}
+	if o.codec == nil {
+		return c.codec, nil
 	}
 	if o.codec == codecOfValues {
 		if carriesValues(c.codec) {

@@ -82,7 +82,7 @@ func WithDecompression(accepted ...Compression) Option {
 
 // CallCompression has the requests of one call sent as WithCompression says of
 // a client's; with none, never compressed. One whose number is neither gzip's nor
-// zstd's is passed over, as one is that the peer does not accept.
+// zstd's fails the call.
 func CallCompression(compressions ...Compression) CallOption {
 	return callOption(func(o *callOptions) { o.send = preference{true, compressions} })
 }

@@ -250,6 +250,13 @@ func TestACompressedMessageCountsByItsLengthBefore(t *testing.T) {
 }
 
 func TestCompressionsThatCannotBeAreTold(t *testing.T) {
+	_, served := serve(t, nil, standard()...)
+	for _, one := range []trunkcall.Compression{nil, renumbered{trunkcall.Gzip, 3}} {
+		_, err := echo.Call(soon(t), dial(t, served), text("x"), trunkcall.CallCompression(one))
+		wants(t, err, trunkcall.InvalidArgument, trunkcall.NotSent)
+		_, err = chat.Open(soon(t), dial(t, served), trunkcall.CallCompression(one))
+		wants(t, err, trunkcall.InvalidArgument, trunkcall.NotSent)
+	}
 	for _, option := range []trunkcall.Option{
 		trunkcall.WithCompression(renumbered{trunkcall.Gzip, 3}), trunkcall.WithDecompression(renumbered{trunkcall.Gzip, 200}),
 		trunkcall.WithCompression(trunkcall.Compression(nil)), trunkcall.WithDecompression(trunkcall.Compression(nil)),

@@ -96,7 +96,7 @@ func (d *doorCall) Stopped(how web.Stop) {
 	}
 }
 
-// Serve runs the handler, as serving.Serve does.
+// Serve runs the handler, as acceptor.Serve does.
 func (d *doorCall) Serve(x web.Exchange, a *web.Answer) {
 	d.exchange = x
 	returned := false

@@ -114,7 +114,7 @@ func (s *Server) closed(c *Connection, err error, violated bool) {
 // doors is what is served, as the doors see it.
 type doors struct{ *serving }
 
-// Accept decides about a call as serving.Accept does.
+// Accept decides about a call as acceptor.Accept does.
 func (s doors) Accept(call *web.Call) (web.Served, *wire.Refusal) {
 	d, refusal := s.open(call)
 	if refusal != nil {

@@ -90,7 +90,7 @@ func (c *Client) Gauges() Gauges {
 }
 
 // Unserved counts and logs a call that no handler answers.
-func (s *serving) Unserved(conn *transport.Conn, st *transport.Stream, refused bool, code wire.Code, text string) {
+func (s acceptor) Unserved(conn *transport.Conn, st *transport.Stream, refused bool, code wire.Code, text string) {
 	method := ""
 	if st != nil {
 		method = st.Owner.(*ServerCall).handler.Method.Name //nolint:forcetypeassert // Accept sets nothing else

@@ -280,7 +280,7 @@ func reason(conn *transport.Conn, err error) error {
 
 // clientConnections is a Client as its connections see it.
 type clientConnections struct {
-	*serving
+	acceptor
 	client *Client
 }
 

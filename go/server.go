@@ -56,7 +56,7 @@ func NewServer(options ...ServerOption) *Server {
 	}
 	s.serving.begin(&s.options.common, s.options.interceptors)
 	s.calling = newCalling(noContext, &s.options.common, s.options.reverse, s.pool)
-	s.config = s.options.transport(serverConnections{&s.serving, s}, s.pool)
+	s.config = s.options.transport(serverConnections{acceptor{&s.serving}, s}, s.pool)
 	s.http2 = s.http2Config()
 	return s
 }
@@ -238,7 +238,7 @@ func (s *Server) connected(socket net.Conn, prefix []byte) {
 
 // serverConnections is a Server as its connections see it.
 type serverConnections struct {
-	*serving
+	acceptor
 	server *Server
 }
 

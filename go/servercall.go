@@ -194,7 +194,7 @@ func (c *ServerCall) adopt(call *Call) error {
 }
 
 // Serve runs the handler of a call on a worker.
-func (s *serving) Serve(w *transport.Worker, st *transport.Stream) {
+func (s acceptor) Serve(w *transport.Worker, st *transport.Stream) {
 	c := st.Owner.(*ServerCall) //nolint:forcetypeassert // Accept sets nothing else
 	if st.OneWay() {
 		stop := c.watchOneWay()

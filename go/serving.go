@@ -148,10 +148,14 @@ func notServed(name string) *wire.Refusal {
 // wholeFirst reports whether the method takes exactly one request.
 func (h *Handler) wholeFirst() bool { return h.Unary != nil || h.Method.Kind == KindServerStream }
 
+// acceptor is what is served as connections see it: those methods are theirs, not
+// the user's.
+type acceptor struct{ *serving }
+
 // Accept decides about a call: it is refused, and provably not run, when
 // nobody serves it, when its codec is not known, or when too
 // many handlers run.
-func (s *serving) Accept(_ *transport.Conn, in *wire.Incoming) (*transport.Stream, *wire.Refusal) {
+func (s acceptor) Accept(_ *transport.Conn, in *wire.Incoming) (*transport.Stream, *wire.Refusal) {
 	h := s.find(in.Method)
 	if h == nil {
 		return nil, notServed(in.Method.Name)
@@ -166,7 +170,7 @@ func (s *serving) Accept(_ *transport.Conn, in *wire.Incoming) (*transport.Strea
 	if refusal := s.admit(); refusal != nil {
 		return nil, refusal
 	}
-	call := &ServerCall{serving: s, handler: h, codec: codec, Metadata: in.Metadata}
+	call := &ServerCall{serving: s.serving, handler: h, codec: codec, Metadata: in.Metadata}
 	call.stream.Init(call)
 	call.stream.Whole = h.wholeFirst()
 	call.stream.Pace = h.pace
@@ -181,14 +185,14 @@ func (s *serving) Accept(_ *transport.Conn, in *wire.Incoming) (*transport.Strea
 }
 
 // Dropped gives back the place of a call that ended before its handler started.
-func (s *serving) Dropped(st *transport.Stream) {
+func (s acceptor) Dropped(st *transport.Stream) {
 	s.running.Add(-1)
 	if st.OneWay() {
 		s.oneWays.remove(st.Owner.(*ServerCall)) //nolint:forcetypeassert // Accept sets nothing else
 	}
 }
 
-func (s *serving) Stopped(st *transport.Stream, code wire.Code) {
+func (s acceptor) Stopped(st *transport.Stream, code wire.Code) {
 	st.Owner.(*ServerCall).stoppedBy(code) //nolint:forcetypeassert // Accept sets nothing else
 }
 

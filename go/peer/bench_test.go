@@ -20,7 +20,8 @@ func bench(t *testing.T, target string, flags ...string) {
 	t.Helper()
 	got := run(append([]string{"bench", "--target", target, "--calls", "200", "--warmup", "0"}, flags...)...)
 	var result map[string]float64
-	if err := json.Unmarshal([]byte(got.stdout), &result); err != nil || got.status != exitOK || got.stderr != "" {
+	slow := slices.Contains(flags, "--rate") && strings.Contains(got.stderr, "fell behind: ") // on a busy machine
+	if err := json.Unmarshal([]byte(got.stdout), &result); err != nil || got.status != exitOK || got.stderr != "" && !slow {
 		t.Fatalf("%q: got %+v, %v", flags, got, err)
 	}
 	keys := strings.Fields("calls cpu_us errors max_us mean_us p50_us p90_us p95_us p999_us p99_us rate seconds")
