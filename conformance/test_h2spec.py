@@ -14,15 +14,19 @@ from tests.peer.programs import GO, ProgramTest
 ROOT = Path(__file__).resolve().parent.parent
 H2SPEC = ROOT / "build/tools/h2spec"
 
-# The suite sends no content type, so its requests go through no door: they are answered with 415 as soon as their header has
-# come. Cases that do something wrong, or want to see DATA, later on the same stream find it closed.
+# The suite sends no content type, so its requests go through no door: they are answered with 415 as soon as their
+# header has come. Cases that do something wrong, or want to see DATA, later on the same stream find it closed.
 ANSWERED = "the request was answered, with 415 and no body, before the case came to its point"
+UNREAD = "not HTTP/2: closed by the port unread, which TCP tells as a reset"
 KNOWN = {
     ("generic/2", "Sends a WINDOW_UPDATE frame on half-closed (remote) stream"): ANSWERED,
     ("generic/2", "Sends a PRIORITY frame on half-closed (remote) stream"): ANSWERED,
     ("http2/5.1", "closed: Sends a DATA frame after sending RST_STREAM frame"): ANSWERED,
     ("http2/5.1", "closed: Sends a HEADERS frame after sending RST_STREAM frame"): ANSWERED,
-    ("http2/5.1.2", "Sends HEADERS frames that causes their advertised concurrent stream limit to be exceeded"): ANSWERED,
+    (
+        "http2/5.1.2",
+        "Sends HEADERS frames that causes their advertised concurrent stream limit to be exceeded",
+    ): ANSWERED,
     (
         "http2/6.9.1",
         "Sends multiple WINDOW_UPDATE frames increasing the flow control window to above 2^31-1 on a stream",
@@ -31,14 +35,15 @@ KNOWN = {
     ("http2/8.1.2.1", "Sends a HEADERS frame that contains a pseudo-header field as trailers"): ANSWERED,
     (
         "http2/8.1.2.6",
-        'Sends a HEADERS frame with the "content-length" header field which does not equal the DATA frame payload length',
+        'Sends a HEADERS frame with the "content-length" header field which does not equal the DATA frame '
+        "payload length",
     ): ANSWERED,
     (
         "http2/8.1.2.6",
-        'Sends a HEADERS frame with the "content-length" header field which does not equal the sum of the multiple DATA frames '
-        "payload length",
+        'Sends a HEADERS frame with the "content-length" header field which does not equal the sum of the '
+        "multiple DATA frames payload length",
     ): ANSWERED,
-    ("http2/3.5", "Sends invalid connection preface"): "not HTTP/2: closed by the port unread, which TCP tells as a reset",
+    ("http2/3.5", "Sends invalid connection preface"): UNREAD,
 }
 
 

@@ -13,7 +13,9 @@ import (
 	"github.com/trunkcall/trunkcall/go/grpcstub"
 )
 
-type users struct{ pb.UnimplementedUserServiceServer }
+type users struct {
+	pb.UnimplementedUserServiceServer
+}
 
 func (users) GetUser(_ context.Context, in *pb.GetUserRequest) (*pb.GetUserResponse, error) {
 	if in.UserId > 1000 {
