@@ -43,7 +43,7 @@ needs-test:
 needs-python:
 	@sh scripts/prerequisites.sh venv
 
-.PHONY: build peer-go random-session mirror peer-python peers peers-go peers-python examples
+.PHONY: build peer-go random-session mirror h2spec peer-python peers peers-go peers-python examples
 build: peer-go peer-python peers examples ## build all programs into build/
 peer-go: needs
 	@$(GO) build -C go -o ../build/peer-go ./peer
@@ -51,6 +51,8 @@ random-session: needs
 	@$(GO) build -C go -o ../build/randomsession ./internal/randomsession
 mirror: needs
 	@$(GO) build -C go -o ../build/mirror ./internal/mirror
+h2spec: needs
+	@$(GO) build -C go/tools/h2spec -o ../../../build/tools/h2spec github.com/summerwind/h2spec/cmd/h2spec
 peer-python: environment-python
 	@sh scripts/launcher.sh build/peer-python build/python peer
 peers: peers-go peers-python ## build what the lab compares with into build/peers/

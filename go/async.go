@@ -1,6 +1,7 @@
 package trunkcall
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -88,27 +89,46 @@ func (c *route) launch(ctx context.Context, t *target, request, response any, o 
 // Run goes on with the call.
 func (a *asyncCall) Run() {
 	a.mu.Lock()
-	switch a.state {
-	case asyncOver:
+	judged := false
+	defer func() {
+		if !judged { // the codec has panicked, or has ended this goroutine
+			a.status, a.reused = a.route.broken(a.target, recover()), false
+			if a.state != asyncOpen {
+				a.status.Delivery = NotSent
+			}
+			a.finish()
+		}
+	}()
+	over := a.step()
+	judged = true
+	if !over {
 		a.mu.Unlock()
 		return
+	}
+	a.finish()
+}
+
+// step goes on with the call. It reports whether it has ended, as status says; the
+// lock is held.
+func (a *asyncCall) step() (over bool) {
+	switch a.state {
+	case asyncOver:
+		return false
 	case asyncOpening, asyncQueued:
 		if a.attempt != nil && a.attempt.err != nil && !a.options.waitForReady && a.ctx.Err() == nil {
 			a.status = a.route.unreachable(a.ctx, a.attempt.err)
 		} else if a.status = a.open(); a.status == nil {
-			a.mu.Unlock()
-			return
+			return false
 		}
 	case asyncOpen:
 		s, again := a.route.conclude(a.ctx, a.call, a.target, a.codec, a.response, a.options)
 		if again && a.repeat() {
-			a.mu.Unlock()
-			return
+			return false
 		}
 		a.status = s
 	case asyncFailed:
 	}
-	a.finish()
+	return true
 }
 
 // open makes the call as far as it goes without waiting. It fails if that cannot
@@ -119,6 +139,11 @@ func (a *asyncCall) open() *Status {
 	conn := a.queued
 	a.leaveLine()
 	a.attempt, a.state = nil, asyncOpening
+	defer func() {
+		if promised {
+			conn.conn.Decline()
+		}
+	}()
 	out, s := a.prepare()
 	for s == nil {
 		if !promised {
@@ -126,9 +151,9 @@ func (a *asyncCall) open() *Status {
 			if conn, wait, s = a.pick(); wait || s != nil {
 				return s
 			}
-			if s = a.fit(conn, out); s != nil {
-				return s
-			}
+		}
+		if s = a.fit(conn, out); s != nil {
+			return s
 		}
 		packed := (*transport.Buffer)(nil)
 		if order := a.route.options.order(a.options); len(order) > 0 {
@@ -137,8 +162,7 @@ func (a *asyncCall) open() *Status {
 		if deadline, ok := a.ctx.Deadline(); ok {
 			left := time.Until(deadline)
 			if left <= 0 {
-				s = notSent(StatusOf(context.DeadlineExceeded))
-				break
+				return notSent(StatusOf(context.DeadlineExceeded))
 			}
 			out.Remaining = wire.Remaining(int64(left))
 		}
@@ -155,9 +179,6 @@ func (a *asyncCall) open() *Status {
 		if wait, s = a.notOpened(conn, err); wait {
 			return nil
 		}
-	}
-	if promised {
-		conn.conn.Decline()
 	}
 	return s
 }
@@ -370,11 +391,7 @@ func (a *asyncCall) finish() {
 func (c *route) tell(out sink, response any, s *Status) {
 	defer func() {
 		if p := recover(); p != nil {
-			logger := c.options.journal.logger
-			if logger == nil {
-				logger = slog.Default() // never in silence
-			}
-			logger.Error("callback panicked", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			c.panicked("callback panicked", p)
 		}
 	}()
 	if s != nil {
@@ -382,6 +399,18 @@ func (c *route) tell(out sink, response any, s *Status) {
 		return
 	}
 	out.done(response, nil)
+}
+
+func (c *route) panicked(message string, p any, args ...any) {
+	logger := cmp.Or(c.options.journal.logger, slog.Default()) // never in silence
+	logger.Error(message, append(args, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))...)
+}
+
+// broken is the status of a call whose interceptor or codec panicked with p, or ended
+// its goroutine.
+func (c *route) broken(t *target, p any) *Status {
+	c.panicked("asynchronous call panicked", p, "method", t.Name)
+	return Errorf(Internal, "an interceptor or a codec of the caller's panicked")
 }
 
 // interceptedCall is an asynchronous call with interceptors. They return when the
@@ -398,8 +427,17 @@ type interceptedCall struct {
 // Run makes the call.
 func (i *interceptedCall) Run() {
 	var s *Status
+	judged := false
+	defer func() {
+		if !judged {
+			s = i.route.broken(i.target, recover())
+			s.Delivery = DeliveryUnknown
+			i.route.tell(i.sink, i.response, s)
+		}
+	}()
 	if err := i.route.invoke(i.ctx, i.target, i.request, i.response, i.options); err != nil {
 		s = StatusOf(err)
 	}
+	judged = true
 	i.route.tell(i.sink, i.response, s)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -156,6 +157,75 @@ func TestACallbackThatPanicsOrExitsIsAlone(t *testing.T) {
 	echo.CallFunc(soon(t), c, text(""), o.of(0))
 	o.wait()
 	eventually(t, "the panic is logged", func() bool { return log.has("in a callback") })
+}
+
+// breaking is Protobuf that breaks when it decodes "break".
+type breaking struct {
+	trunkcall.Codec
+	how func()
+}
+
+func (b breaking) Decode(data []byte, message any) error {
+	if strings.Contains(string(data), "break") {
+		b.how()
+	}
+	return b.Codec.Decode(data, message)
+}
+
+// Nobody is there to recover what user code does on the way to a callback.
+func TestAnAsynchronousCallEndsThoughItsCodecOrInterceptorPanics(t *testing.T) {
+	_, target := serve(t, nil, standard()...)
+	for name, how := range map[string]func(){"panics": func() { panic("in user code") }, "exits": runtime.Goexit} {
+		t.Run(name, func(t *testing.T) {
+			var log logged
+			c := dial(t, target, log.option(), trunkcall.WithCodec(breaking{trunkcall.Protobuf, how}))
+			_, err := echo.Start(soon(t), c, text("break")).Result()
+			wants(t, err, trunkcall.Internal, trunkcall.Executed)
+			mustEcho(t, c, "lives")
+
+			intercepted := dial(t, target, log.option(), trunkcall.WithInterceptors(
+				func(context.Context, *trunkcall.Call, trunkcall.Next) error {
+					how()
+					return nil
+				}))
+			_, err = echo.Start(soon(t), intercepted, text("")).Result()
+			wants(t, err, trunkcall.Internal, trunkcall.DeliveryUnknown)
+			eventually(t, "both are logged", func() bool { return log.count("asynchronous call panicked") == 2 })
+		})
+	}
+}
+
+// The second attempt leaves out that it is one where there is room for the user's
+// metadata only, also if it had to wait for a slot.
+func TestASecondAttemptThatWaitedKeepsToTheLimitsOfMetadata(t *testing.T) {
+	l := rawframe.Listen(t)
+	c := trunkcall.NewClient(l.Target())
+	defer c.Close()
+	var full trunkcall.Metadata
+	for range 128 {
+		full.Add("k", "v")
+	}
+	f := echo.Start(trunkcall.WithMetadata(soon(t), full), c, text("full"))
+	p := l.Next()
+	p.Greet(func(p *wire.Preface) { p.Settings.Calls = 1 })
+	first := p.Await(wire.Call)
+	between := echo.Start(soon(t), c, text("between"))
+	p.Send(rawframe.Failure(first.Stream, wire.ResourceExhausted, wire.FlagRefused, 1, "busy"))
+	second := p.Await(wire.Call)
+	eventually(t, "the repeated call waits", func() bool { return trunkcall.WaitingCalls(c) == 1 })
+	p.Send(rawframe.Result(second.Stream, []byte{}))
+	third := p.Await(wire.Call)
+	settings := wire.DefaultSettings()
+	if b, err := wire.ParseBody(&third.Header, third.Body, false, &settings); err != nil || len(b.Metadata) != len(full) {
+		t.Errorf("%d entries, %v", len(b.Metadata), err)
+	}
+	p.Send(rawframe.Result(third.Stream, []byte{}))
+	for _, f := range []*trunkcall.Future[payload]{between, f} {
+		if _, err := f.Result(); err != nil {
+			t.Error(err)
+		}
+	}
+	p.Close()
 }
 
 func TestAsynchronousCallsWaitForSlotsInOrder(t *testing.T) {

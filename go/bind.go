@@ -19,6 +19,21 @@ import (
 // use. Func panics for any other F, and for one whose values cannot be carried
 // (spec/code-first.md).
 //
+// A function that does not wait for the end of its call takes the results and the
+// error elsewhere. It returns a future,
+//
+//	func(ctx context.Context, a, b int) *trunkcall.FutureFunc[func() (int, int, error)]
+//
+// or it returns nothing and takes a callback behind the arguments:
+//
+//	func(ctx context.Context, a, b int, done func(quotient, remainder int, err error))
+//
+// The callback is called once, whatever happens, on another goroutine; it may
+// block and may make calls. What arguments point to must not be changed until the
+// call has ended. Such a call has a goroutine of its own only where there are
+// interceptors, and counts among the waiting calls while it waits for a
+// connection or a slot (WithWaitingCalls).
+//
 // Calls use the client's codec if it can carry arguments, else MessagePack.
 func Func[F any](c Caller, name string) F {
 	var f F
@@ -37,8 +52,9 @@ func Func[F any](c Caller, name string) F {
 //	err := trunkcall.Bind(client, "calc", &calc) // calc.Div calls /calc/div
 //
 // The method's name is the lowerCamelCase of the field's, unless the field has
-// another in a tag `trunkcall:"name"`. The functions are as Func's are; the error
-// names the one that cannot be.
+// another in a tag `trunkcall:"name"`: so one method may have several functions,
+// one that waits and one that does not. The functions are as Func's are; the
+// error names the field that cannot be one.
 func Bind(c Caller, service string, functions any) error {
 	if err := checkPublicName("service", service); err != nil {
 		return err
@@ -58,10 +74,10 @@ func Bind(c Caller, service string, functions any) error {
 			name = publicName(field.Name)
 		}
 		if err := checkPublicName("method", name); err != nil {
-			return err
+			return fmt.Errorf("field %s: %w", field.Name, err)
 		}
 		if err := bind(c, "/"+service+"/"+name, p.Elem().Field(i)); err != nil {
-			return err
+			return fmt.Errorf("field %s: %w", field.Name, err)
 		}
 		bound++
 	}
@@ -95,44 +111,96 @@ func bind(c Caller, name string, function reflect.Value) error {
 	if t.Kind() != reflect.Func {
 		return fmt.Errorf("%s: %v is no function type", name, t)
 	}
-	s, err := signatureOf(name, t, callOptionsType)
+	b := &bound{caller: c, target: unaryTarget(name)}
+	call, parameters, results, err := b.form(t)
+	if err == nil {
+		b.signature, err = newSignature(name, parameters, results)
+	}
 	if err != nil {
 		return err
 	}
-	if !s.failing {
-		return fmt.Errorf("%s: %v has to return an error last, since a call can fail", name, t)
-	}
-	b := &bound{signature: s, caller: c, target: unaryTarget(name)}
-	b.withOptions = t.IsVariadic() && t.In(t.NumIn()-1) == callOptionsType
-	function.Set(reflect.MakeFunc(t, b.call))
+	function.Set(reflect.MakeFunc(t, call))
 	return nil
 }
 
-func (b *bound) call(in []reflect.Value) []reflect.Value {
-	ctx, options := noContext, &optionsOfValues
-	if b.withOptions {
-		last := len(in) - 1
-		if given, _ := reflect.TypeAssert[[]CallOption](in[last]); len(given) > 0 {
-			options = gather(given)
-			if options.codec == nil {
-				options.codec = codecOfValues
-			}
-		}
-		in = in[:last]
+// form finds out how functions of a type call, and the types of the method's own
+// parameters and of its results, the error among them.
+func (b *bound) form(t reflect.Type) (
+	call func([]reflect.Value) []reflect.Value, parameters, results []reflect.Type, err error,
+) {
+	parameters, results = types(t.NumIn(), t.In), types(t.NumOut(), t.Out)
+	last := len(parameters) - 1
+	if t.IsVariadic() && parameters[last] == callOptionsType {
+		b.withOptions, parameters = true, parameters[:last]
+		last--
 	}
+	future := futureAmong(results)
+	switch {
+	case last >= 0 && parameters[last].Kind() == reflect.Func:
+		if results, err = resultsTaken(t, parameters[last]); err == nil {
+			return b.callBack, parameters[:last], results, nil
+		}
+	case future != nil:
+		if results, err = resultsAwaited(t, future); err == nil {
+			return b.callForFuture(future), parameters, results, nil
+		}
+	case !endsInError(results):
+		err = fmt.Errorf(
+			"%v has to return an error last, since a call can fail, or a *FutureFunc alone, or to take a callback behind the arguments", t)
+	default:
+		return b.call, parameters, results, nil
+	}
+	return nil, nil, nil, fmt.Errorf("%s: %w", b.target.Name, err)
+}
+
+func endsInError(types []reflect.Type) bool {
+	n := len(types)
+	return n > 0 && types[n-1] == errorType
+}
+
+func (b *bound) call(in []reflect.Value) []reflect.Value {
+	in, options := b.options(in)
+	ctx, arguments := b.take(in)
+	out, results := b.place()
+	return b.answered(out, b.caller.invoke(ctx, b.target, arguments, results, options))
+}
+
+// options returns those of a call, and what else it was called with.
+func (b *bound) options(in []reflect.Value) ([]reflect.Value, *callOptions) {
+	if !b.withOptions {
+		return in, &optionsOfValues
+	}
+	last := len(in) - 1
+	given, _ := reflect.TypeAssert[[]CallOption](in[last])
+	if len(given) == 0 {
+		return in[:last], &optionsOfValues
+	}
+	options := gather(given)
+	if options.codec == nil {
+		options.codec = codecOfValues
+	}
+	return in[:last], options
+}
+
+// take returns the context and the arguments of a call.
+func (b *bound) take(in []reflect.Value) (context.Context, *Arguments) {
+	ctx := noContext
 	if b.takesContext {
 		ctx, _ = reflect.TypeAssert[context.Context](in[0])
 	} else {
 		in = append(make([]reflect.Value, 1, len(in)+1), in...)
 	}
+	return ctx, &Arguments{signature: b.signature, values: in}
+}
+
+// place returns where the results of a call go, and the error behind them.
+func (b *bound) place() ([]reflect.Value, *Results) {
 	held := reflect.New(b.answer).Elem()
 	out := make([]reflect.Value, held.NumField()+1)
 	for i := range held.NumField() {
 		out[i] = held.Field(i)
 	}
-	results := &Results{b.signature, out[: len(out)-1 : len(out)-1]}
-	err := b.caller.invoke(ctx, b.target, &Arguments{signature: b.signature, values: in}, results, options)
-	return b.answered(out, err)
+	return out, &Results{b.signature, out[: len(out)-1 : len(out)-1]}
 }
 
 // answered fills in the error. Results that were decoded in part are zero again.

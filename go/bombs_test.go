@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/klauspost/compress/gzip"
@@ -293,4 +294,33 @@ func FuzzDecompress(f *testing.F) {
 			}
 		}
 	})
+}
+
+// roomy notes how much memory it is given to decompress into.
+type roomy struct {
+	trunkcall.Compression
+	room atomic.Int64
+}
+
+func (r *roomy) Decompress(dst, data []byte, limit int) ([]byte, error) {
+	r.room.Store(int64(cap(dst)))
+	return r.Compression.Decompress(dst, data, limit)
+}
+
+// A message that is long when compressed gets no multiple of that in advance.
+func TestMemoryToDecompressIntoIsBoundedByTheLimit(t *testing.T) {
+	const limit = 8 << 20
+	at := &roomy{Compression: trunkcall.Gzip}
+	_, target := serve(t, serverOptions{
+		trunkcall.WithDecompression(at), trunkcall.WithLimits(trunkcall.Limits{MessageBytes: limit}),
+	}, standard()...)
+	c := dial(t, target, trunkcall.WithCompression(trunkcall.Gzip))
+	in := noise(limit - 1<<10)
+	clear(in.Data[:limit/4]) // so that it shrinks, by a quarter
+	if _, err := echo.Call(soon(t), c, in); err != nil {
+		t.Fatal(err)
+	}
+	if room := at.room.Load(); room == 0 || room > limit {
+		t.Errorf("%d bytes are set aside for a message of %d at most", room, limit)
+	}
 }

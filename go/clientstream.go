@@ -29,6 +29,11 @@ func (c *route) open(ctx context.Context, t *target, o *callOptions) (Stream, er
 	if err != nil {
 		return nil, StatusOf(err)
 	}
+	if call.Stream == nil {
+		s := Errorf(Internal, "an interceptor left no stream of the call of %s", t.Name)
+		s.Delivery = DeliveryUnknown // it may have opened one
+		return nil, s
+	}
 	return call.Stream, nil
 }
 

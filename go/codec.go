@@ -18,14 +18,16 @@ type Codec interface {
 	Number() uint8
 	// Append appends the message's encoding to dst.
 	Append(dst []byte, message any) ([]byte, error)
-	// Decode fills message. It must not keep data, which is used again: a codec
+	// Decode fills message; nothing that it held before is left in it, but its
+	// memory may be used again. It must not keep data, which is used again: a codec
 	// whose messages are views of the encoded bytes copies them first.
 	Decode(data []byte, message any) error
 }
 
 // Protobuf is the default codec. Messages with the methods that
 // protoc-gen-go-vtproto generates are encoded and decoded by those, all others
-// by the standard library of Protobuf.
+// by the standard library of Protobuf. What is received into a message that was used
+// before takes the place of its content.
 var Protobuf Codec = protobuf{}
 
 // ProtobufStock is Protobuf without the generated fast paths.
@@ -62,6 +64,9 @@ func (c protobuf) Append(dst []byte, message any) ([]byte, error) {
 
 func (c protobuf) Decode(data []byte, message any) error {
 	if m, ok := message.(fastUnmarshaler); ok {
+		if used, ok := message.(interface{ Reset() }); ok {
+			used.Reset() // UnmarshalVT adds to what there is
+		}
 		return m.UnmarshalVT(data)
 	}
 	return c.protobufStock.Decode(data, message)

@@ -119,13 +119,16 @@ func (t *codecTable) named(number uint8, name string) (Codec, *wire.Refusal) {
 
 // codecOf returns the codec of one call, or why it cannot be used.
 func (c *common) codecOf(o *callOptions) (Codec, *Status) {
-	if o.codec == nil {
+	if o.codec == nil && c.codec != nil {
 		return c.codec, nil
 	}
 	return c.chosen(o)
 }
 
 func (c *common) chosen(o *callOptions) (Codec, *Status) {
+	if c.codec == nil { // WithCodec was given none
+		return nil, notSent(&Status{Code: FailedPrecondition, Message: c.fault.Error(), cause: c.fault})
+	}
 	if o.codec == codecOfValues {
 		if carriesValues(c.codec) {
 			return c.codec, nil

@@ -108,6 +108,16 @@ func TestCodecsThatCannotBeAreTold(t *testing.T) {
 			wantsText(t, wants(t, err, trunkcall.FailedPrecondition, trunkcall.NotSent).Message, wrong.says...)
 		})
 	}
+	none := trunkcall.NewClient("mem:none", trunkcall.WithCodec(nil))
+	defer none.Close()
+	for _, options := range [][]trunkcall.CallOption{nil, {trunkcall.CallCodec(trunkcall.JSON)}} {
+		_, err := echo.Call(soon(t), none, text("x"), options...)
+		wantsText(t, wants(t, err, trunkcall.FailedPrecondition, trunkcall.NotSent).Message, "nil")
+		_, err = echo.Start(soon(t), none, text("x"), options...).Result()
+		wantsText(t, wants(t, err, trunkcall.FailedPrecondition, trunkcall.NotSent).Message, "nil")
+		_, err = chat.Open(soon(t), none, options...)
+		wantsText(t, wants(t, err, trunkcall.FailedPrecondition, trunkcall.NotSent).Message, "nil")
+	}
 	_, c := join(t)
 	_, err := echo.Call(soon(t), c, text("x"), trunkcall.CallCodec(named(16, "acme")))
 	wantsText(t, wants(t, err, trunkcall.InvalidArgument, trunkcall.NotSent).Message, "acme", "16")

@@ -25,9 +25,9 @@ import (
 // any number of results and an error last. Its public name is the lowerCamelCase
 // of its own, unless an option gives another; names of Go's stay inside. What
 // values can be arguments and results, and how they map to other languages,
-// says spec/code-first.md. The error names the method and parameter that cannot
-// be served.
-func (s *Server) RegisterService(name string, value any, options ...ServiceOption) error {
+// says spec/code-first.md. A client serves its servers likewise. The error names the
+// method and parameter that cannot be served.
+func (s *serving) RegisterService(name string, value any, options ...ServiceOption) error {
 	handlers, err := ServiceHandlers(name, value, options...)
 	if err != nil {
 		return err
@@ -37,7 +37,7 @@ func (s *Server) RegisterService(name string, value any, options ...ServiceOptio
 
 // RegisterFunc serves one function under a public name, "calc/div". It may be
 // shaped as the methods for RegisterService are.
-func (s *Server) RegisterFunc(name string, function any) error {
+func (s *serving) RegisterFunc(name string, function any) error {
 	handler, err := FuncHandler(name, function)
 	if err != nil {
 		return err
@@ -82,7 +82,7 @@ func Unpublished(methods ...string) ServiceOption {
 }
 
 // ServiceHandlers returns the handlers of what RegisterService would serve, for
-// Server.Register, to be changed before (Inline).
+// Register, to be changed before (Inline).
 func ServiceHandlers(name string, value any, options ...ServiceOption) ([]Handler, error) {
 	if err := checkPublicName("service", name); err != nil {
 		return nil, err
@@ -155,7 +155,7 @@ type served struct {
 }
 
 func functionHandler(name string, function reflect.Value) (Handler, error) {
-	s, err := signatureOf(name, function.Type(), nil)
+	s, err := signatureOf(name, function.Type())
 	if err != nil {
 		return Handler{}, err
 	}

@@ -170,3 +170,22 @@ func TestProtobufMessagesHaveTheirOwnJSON(t *testing.T) {
 	_, err := echo.Call(soon(t), c, text("x"), trunkcall.CallCodec(trunkcall.MessagePack))
 	wantsText(t, wants(t, err, trunkcall.Internal, trunkcall.NotSent).Message, "is a Protobuf message")
 }
+
+func TestAServerCallsItsClientCodeFirst(t *testing.T) {
+	s, c := join(t)
+	if err := c.RegisterService("calc", calculator{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.RegisterFunc("calc/twice", func(n int) int { return 2 * n }); err != nil {
+		t.Fatal(err)
+	}
+	conn := connected(t, s, c)
+	div := trunkcall.Func[func(context.Context, int, int) (int, int, error)](conn, "calc/div")
+	if q, r, err := div(soon(t), 7, 2); err != nil || q != 3 || r != 1 {
+		t.Error(q, r, err)
+	}
+	twice := trunkcall.Func[func(int) (int, error)](conn, "calc/twice")
+	if n, err := twice(4); err != nil || n != 8 {
+		t.Error(n, err)
+	}
+}

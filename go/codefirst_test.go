@@ -336,6 +336,26 @@ func BenchmarkCodeFirstCall(b *testing.B) {
 			}
 		}
 	})
+	b.Run("future", func(b *testing.B) {
+		divide := trunkcall.Func[startsDividing](c, div)
+		b.ReportAllocs()
+		for range b.N {
+			if q, _, err := divide(context.Background(), 7, 2).Result(); q != 3 || err != nil {
+				b.Fatal(q, err)
+			}
+		}
+	})
+	b.Run("callback", func(b *testing.B) {
+		divide := trunkcall.Func[dividesAndCalls](c, div)
+		ended := make(chan int64, 1)
+		done := func(quotient, _ int64, _ error) { ended <- quotient }
+		b.ReportAllocs()
+		for range b.N {
+			if divide(context.Background(), 7, 2, done); <-ended != 3 {
+				b.Fatal("7 / 2 is not 3")
+			}
+		}
+	})
 	b.Run("protobuf", func(b *testing.B) {
 		request := text("seven")
 		b.ReportAllocs()

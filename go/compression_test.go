@@ -269,3 +269,43 @@ type renumbered struct {
 }
 
 func (n renumbered) Number() uint8 { return n.number }
+
+// One-way, asynchronous and code-first calls are compressed like others, those of a
+// server to its client included.
+func TestEveryWayOfCallingIsCompressed(t *testing.T) {
+	post := trunkcall.OneWay[payload]("/test.Service/Post")
+	for _, size := range []int{2 << 10, 70_000, 3 << 20} {
+		posted := make(chan *payload, 1)
+		same, err := trunkcall.FuncHandler("code/same", func(s string) string { return s })
+		if err != nil {
+			t.Fatal(err)
+		}
+		handlers := append(fresh(), same, post.Handler(func(_ context.Context, in *payload) error {
+			posted <- in
+			return nil
+		}))
+		atServer, atClient := &spy{Compression: trunkcall.Zstd}, &spy{Compression: trunkcall.Zstd}
+		s, target := serve(t, serverOptions{trunkcall.WithCompression(atServer), trunkcall.WithDecompression(atServer)}, handlers...)
+		c := dial(t, target, trunkcall.WithCompression(atClient), trunkcall.WithDecompression(atClient))
+		register(t, c, handlers...)
+		in := wordy(size)
+		for _, caller := range []trunkcall.Caller{c, connected(t, s, c)} {
+			if err := post.Send(soon(t), caller, in); err != nil {
+				t.Fatal(err)
+			}
+			if got := receive(t, posted, "message"); !bytes.Equal(got.Data, in.Data) {
+				t.Errorf("one-way: %d bytes", len(got.Data))
+			}
+			if out, err := echo.Start(soon(t), caller, in).Result(); err != nil || !bytes.Equal(out.Data, in.Data) {
+				t.Errorf("asynchronous: %d bytes, %v", len(out.GetData()), err)
+			}
+			call := trunkcall.Func[func(context.Context, string) (string, error)](caller, "code/same")
+			if out, err := call(soon(t), string(in.Data)); err != nil || out != string(in.Data) {
+				t.Errorf("code-first: %d bytes, %v", len(out), err)
+			}
+		}
+		// Each side sends three requests and answers two.
+		atServer.wants(t, "the server", 5, 5)
+		atClient.wants(t, "the client", 5, 5)
+	}
+}

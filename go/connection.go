@@ -16,7 +16,8 @@ import (
 // is a Caller: through it a server calls what its client serves
 // (Client.Register), and a client this server and no other. Calls through a
 // Connection fail, not sent, when it is over or draining: no other takes its
-// place. Its methods are safe for concurrent use.
+// place. A client of gRPC has a Connection at the server too, over which it cannot be
+// called. Its methods are safe for concurrent use.
 type Connection struct {
 	route
 

@@ -21,7 +21,7 @@ import (
 	"github.com/trunkcall/trunkcall/go"
 )
 
-// What spec/doors.md 2 maps to what, seen by stock gRPC clients.
+// What spec/doors.md 3 maps to what, seen by stock gRPC clients.
 
 func TestAStockGRPCClientCallsEveryKindEverywhere(t *testing.T) {
 	for _, p := range places(t) {

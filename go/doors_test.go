@@ -76,15 +76,17 @@ func TestTheLimitOfRunningHandlersHoldsForAllDoorsTogether(t *testing.T) {
 }
 
 func TestTheLimitOfMessagesHoldsAtTheGRPCDoor(t *testing.T) {
-	_, c := joinStock(t, serverOptions{trunkcall.WithLimits(trunkcall.Limits{MessageBytes: 1000})})
+	s, c := joinStock(t, serverOptions{trunkcall.WithLimits(trunkcall.Limits{MessageBytes: 1000})})
 	var trailer metadata.MD
 	_, err := stockEcho(soon(t), c, "/test.Service/Echo", noise(1001), grpc.Trailer(&trailer))
 	wantsCode(t, err, codes.ResourceExhausted, "max_message 1000")
 	wantsDelivery(t, trailer, "refused")
+	eventually(t, "the handler's place is free", func() bool { return s.Running() == 0 })
 }
 
 func TestTheMemoryOfAServerIsSharedByAllDoors(t *testing.T) {
-	s, c := joinStock(t, serverOptions{trunkcall.WithMemory(1 << 20)})
+	s, target := serve(t, serverOptions{trunkcall.WithMemory(1 << 20)}, standard()...)
+	c := stock(t, target)
 	var trailer metadata.MD
 	_, err := stockEcho(soon(t), c, "/test.Service/Echo", noise(2<<20), grpc.Trailer(&trailer))
 	wantsCode(t, err, codes.ResourceExhausted, "memory 1048576")
@@ -97,9 +99,11 @@ func TestTheMemoryOfAServerIsSharedByAllDoors(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := stockEcho(soon(t), c, "/test.Service/Echo", noise(5)); err != nil {
-		t.Fatal(err)
-	}
+	other := stock(t, target)
+	eventually(t, "another connection has all of it", func() bool {
+		_, err := stockEcho(soon(t), other, "/test.Service/Echo", noise(900_000))
+		return err == nil
+	})
 	eventually(t, "nothing is held", func() bool { return s.Gauges().HeldBytes == 0 })
 }
 

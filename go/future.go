@@ -14,7 +14,8 @@ type Future[Resp any] struct {
 // connection or a slot: for that it counts among the waiting calls
 // (WithWaitingCalls). The request must not be changed until the call has ended.
 //
-// The call has a goroutine of its own only where there are interceptors.
+// The call has a goroutine of its own only where there are interceptors. What
+// these or a codec panic with there is logged, and the call fails with INTERNAL.
 func (m UnaryMethod[Req, Resp]) Start(ctx context.Context, c Caller, request *Req, options ...CallOption) *Future[Resp] {
 	f := &Future[Resp]{ended: make(chan struct{})}
 	c.launch(ctx, m.target, request, new(Resp), gather(options), f)

@@ -31,7 +31,7 @@ type fuzzed struct {
 
 func fuzzSignature(t testing.TB) *signature {
 	t.Helper()
-	s, err := signatureOf("/fuzz/method", reflect.TypeFor[func(context.Context, fuzzed, any, []string, map[string]any)](), nil)
+	s, err := signatureOf("/fuzz/method", reflect.TypeFor[func(context.Context, fuzzed, any, []string, map[string]any)]())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +145,7 @@ func TestGarbageAtEveryOffsetIsAnError(t *testing.T) {
 }
 
 func BenchmarkArguments(b *testing.B) {
-	s, err := signatureOf("/hello/say", reflect.TypeFor[func(string, int, int, float64)](), nil)
+	s, err := signatureOf("/hello/say", reflect.TypeFor[func(string, int, int, float64)]())
 	if err != nil {
 		b.Fatal(err)
 	}

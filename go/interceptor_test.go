@@ -290,3 +290,11 @@ func TestInterceptorsMayWrapStreams(t *testing.T) {
 		t.Fatal("a wrapper without Unwrap was looked through")
 	}
 }
+
+// One that answers a stream has to leave one.
+func TestAnInterceptorThatLeavesNoStreamFailsItsCall(t *testing.T) {
+	_, target := serve(t, nil, standard()...)
+	c := dial(t, target, trunkcall.WithInterceptors(func(context.Context, *trunkcall.Call, trunkcall.Next) error { return nil }))
+	_, err := chat.Open(soon(t), c)
+	wantsText(t, wants(t, err, trunkcall.Internal, trunkcall.DeliveryUnknown).Message, "interceptor", "/test.Service/Chat")
+}

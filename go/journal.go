@@ -8,24 +8,30 @@ import (
 
 // journal is the log of one Client or Server. Records are written by a goroutine
 // of its own, so that they may be made under locks and a log that is slow holds
-// up nothing; and no more than journalRate of them with one message within a
+// up nothing; and no more than journalRate of them with one message and level within a
 // second, so that a flood does not become one of records.
 type journal struct {
 	logger  *slog.Logger
 	records sequence
 
-	mu    sync.Mutex
-	kinds map[string]*journalKind // by message
+	mu     sync.Mutex
+	counts map[journalKind]*journalCount
 }
 
-// journalKind counts the records with one message.
+// journalKind is which records are counted together: those that a logger leaves out
+// for their level keep back no others.
 type journalKind struct {
+	level   slog.Level
+	message string
+}
+
+type journalCount struct {
 	second  int64 // which the counts are of
 	written int
 	leftOut int // since the last one that was written
 }
 
-// journalRate is how many records with one message are written within a second.
+// journalRate is how many records of one kind are written within a second.
 const journalRate = 100
 
 // log writes a record, or counts it in the field left_out of the next.
@@ -34,7 +40,8 @@ func (j *journal) log(level slog.Level, message string, args ...any) {
 		return
 	}
 	now := time.Now()
-	leftOut, ok := j.admit(now.Unix(), message)
+	kind := journalKind{level, message}
+	leftOut, ok := j.admit(now.Unix(), kind)
 	if !ok {
 		return
 	}
@@ -43,24 +50,28 @@ func (j *journal) log(level slog.Level, message string, args ...any) {
 	if leftOut > 0 {
 		record.Add("left_out", leftOut)
 	}
-	j.records.add(func() {
+	if !j.records.add(func() {
 		defer func() { _ = recover() }() // a log that panics has nobody to tell
 		if handler := j.logger.Handler(); handler.Enabled(noContext, level) {
 			_ = handler.Handle(noContext, record)
 		}
-	})
+	}) {
+		j.mu.Lock()
+		j.counts[kind].leftOut += leftOut + 1 // too many wait for a log that is slow
+		j.mu.Unlock()
+	}
 }
 
-func (j *journal) admit(second int64, message string) (leftOut int, ok bool) {
+func (j *journal) admit(second int64, kind journalKind) (leftOut int, ok bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	k := j.kinds[message]
+	k := j.counts[kind]
 	if k == nil {
-		if j.kinds == nil {
-			j.kinds = map[string]*journalKind{}
+		if j.counts == nil {
+			j.counts = map[journalKind]*journalCount{}
 		}
-		k = &journalKind{}
-		j.kinds[message] = k
+		k = &journalCount{}
+		j.counts[kind] = k
 	}
 	if k.second != second {
 		k.second, k.written = second, 0

@@ -318,6 +318,7 @@ func (c clientConnections) Closed(tc *transport.Conn, err error) {
 	conn.away = true
 	switch {
 	case !conn.taken || went || c.client.done.Err() != nil || transport.Drained(err):
+	case errors.Is(err, ErrDisconnected): // the next call opens another at once
 	case time.Since(conn.began) >= steady:
 		l.failures = 0
 		l.spread = rand.N(firstPause) //nolint:gosec // jitter, not a secret

@@ -189,6 +189,12 @@ func (r *Receiver[T]) Receive() (*T, error) {
 	return message, nil
 }
 
+// ReceiveInto is Receive into a message that the caller has used before: its
+// content is replaced, in its own memory where the message's decoder can do that. So
+// a stream of large messages leaves no garbage behind; Raw can, and Protobuf with a
+// type whose own UnmarshalVT keeps its memory.
+func (r *Receiver[T]) ReceiveInto(message *T) error { return r.stream.Receive(message) }
+
 // BidiStream is both ends of a bidirectional call: what it sends and what it
 // receives.
 type BidiStream[Out, In any] struct {

@@ -19,7 +19,8 @@ type Observer struct {
 	Listening    func(address net.Addr)
 	ListenFailed func(address string, err error)
 	// Connected tells of a connection whose other end has answered as Trunkcall:
-	// it can be called from now on. ConnectFailed tells of a client's attempt that
+	// it can be called from now on; or, at a server, of one that speaks another
+	// protocol that is served (Connection.Protocol). ConnectFailed tells of a client's attempt that
 	// did not come so far.
 	Connected     func(c *Connection)
 	ConnectFailed func(target string, err error)

@@ -68,7 +68,7 @@ func (c *compressions) decode(codec Codec, number uint8, payload []byte, message
 	}
 	takeTurn() // until it is decoded: the memory is what is bounded
 	defer endTurn()
-	buffer := transport.GetBuffer(4 * len(payload))
+	buffer := transport.GetBuffer(min(4*len(payload), limit))
 	defer buffer.Free()
 	plain, err := one.Decompress(buffer.B, payload, limit)
 	buffer.B = plain

@@ -355,6 +355,21 @@ func TestAClientReconnectsAfterDisconnect(t *testing.T) {
 	})
 }
 
+// A connection that the client itself disconnects is no failed attempt: nothing is
+// put off for it.
+func TestAClientThatDisconnectsOpensAnotherAtOnce(t *testing.T) {
+	_, c := join(t)
+	for range 10 {
+		mustEcho(t, c, "x")
+		for _, conn := range c.Connections() {
+			conn.Disconnect()
+		}
+	}
+	if n := c.Gauges().ConnectFailures; n != 0 {
+		t.Fatal(n, "failures to connect")
+	}
+}
+
 func TestReverseInterceptorsWrapCallsTheOtherWay(t *testing.T) {
 	var mu sync.Mutex
 	var seen []string

@@ -25,16 +25,20 @@ var (
 	errorType   = reflect.TypeFor[error]()
 )
 
-// signatureOf looks at a function's type. A trailing parameter of type options
-// is none of the method's.
-func signatureOf(name string, function, options reflect.Type) (*signature, error) {
-	s := &signature{name: name, variadic: function.IsVariadic()}
-	parameters, results := types(function.NumIn(), function.In), types(function.NumOut(), function.Out)
+// signatureOf looks at a function's type.
+func signatureOf(name string, function reflect.Type) (*signature, error) {
+	s, err := newSignature(name, types(function.NumIn(), function.In), types(function.NumOut(), function.Out))
+	if err == nil {
+		s.variadic = function.IsVariadic()
+	}
+	return s, err
+}
+
+// newSignature takes the types of Go's parameters and results.
+func newSignature(name string, parameters, results []reflect.Type) (*signature, error) {
+	s := &signature{name: name}
 	if len(parameters) > 0 && parameters[0] == contextType {
 		s.takesContext, parameters = true, parameters[1:]
-	}
-	if n := len(parameters); n > 0 && options != nil && parameters[n-1] == options {
-		s.variadic, parameters = false, parameters[:n-1]
 	}
 	if n := len(results); n > 0 && results[n-1] == errorType {
 		s.failing, results = true, results[:n-1]

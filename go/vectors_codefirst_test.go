@@ -223,7 +223,7 @@ func signatureFor(t testing.TB, parameters, results []any) *signature {
 	for _, r := range results {
 		out = append(out, typeOf(r))
 	}
-	s, err := signatureOf("/vectors/method", reflect.FuncOf(in, out, false), nil)
+	s, err := signatureOf("/vectors/method", reflect.FuncOf(in, out, false))
 	if err != nil {
 		t.Fatal(err)
 	}

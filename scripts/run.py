@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Shows the framework at work: what `make run` does once everything is built.
 
-Starts the example server in Go, makes a call, a stream and a call that fails, and runs the example of the README. Then
+Starts the example server in Go, makes a call, a stream and a call that fails, and runs the example of the README. A
+client of gRPC calls the same port. Then
 the client in Go calls the server in Python, and the client in Python the server in Go, with the same outcomes. At last it
 puts load on these, and on a raw socket echo. Every process is ended, whichever way this ends.
 """
@@ -27,6 +28,7 @@ PEER_PYTHON = "build/peer-python"
 NAMES = {PEER: "Go", PEER_PYTHON: "Python"}
 ECHO = "build/peers/go-echo"
 QUICKSTART = "build/examples/quickstart"
+GRPC_CLIENT = "build/examples/grpcclient"
 SERVICE = "trunkcall.example.v1.UserService"
 
 
@@ -149,6 +151,8 @@ def show_all(duration: str) -> None:
         print(f"The example server in Go listens on {in_go}, the one in Python on {in_python}.")
         calls(in_go)
         show("The example of the README: a server and a client in one file.", QUICKSTART)
+        printed = show("A client of gRPC, which knows nothing of Trunkcall, calls the same port.", GRPC_CLIENT, in_go)
+        expect(printed.splitlines() == ["found user-7", "failed with NotFound, 1 detail"], "user 7 and a failure")
         calls_across(PEER, in_python, PEER_PYTHON)
         calls_across(PEER_PYTHON, in_go, PEER)
         print(f"\nLoad for {duration} each: a 581-byte message there and back, 10 connections, 200 callers.")

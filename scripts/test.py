@@ -222,7 +222,7 @@ def suites(fuzztime: str) -> list[Suite]:
         go_tests("go peers", "lab/peers/go"),
         unittests("python tests", "tests", folder="python", environment="build/python"),
         unittests("python peers", "tests", folder="lab/peers/python", environment="build/peers/python"),
-        unittests("go and python", "conformance", environment="build/python", build="peer-go mirror"),
+        unittests("go and python", "conformance", environment="build/python", build="peer-go mirror h2spec"),
         random_sessions("1000"),
         *go_fuzzing(fuzztime),
         check("run", "make", "run", "LOAD=300ms"),

@@ -94,6 +94,8 @@ class Actor:
             self.opened = True
             for one in reader["opens"]:
                 message = PATTERN[: one["size"]] if one["kind"] in ONE_REQUEST else None
+                if message is not None and len(message) > self.side.session.peer.max_message:
+                    continue  # a mutation of the preface made it so
                 deadline = self.side.session.now + one["deadline"] if one["deadline"] else 0
                 self.begin(
                     one["method"], one["kind"], message, 0, None, 1, deadline, message is not None, one["inline"]

@@ -151,9 +151,10 @@ func TestStockReflectionListsAndDescribesWhatIsRegistered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	//nolint:staticcheck // deprecated, and what many clients still ask
 	_ = alpha.Send(&reflectionv1alpha.ServerReflectionRequest{MessageRequest: &reflectionv1alpha.ServerReflectionRequest_ListServices{}})
 	answer, err := alpha.Recv()
-	if err != nil || len(answer.GetListServicesResponse().GetService()) != len(names) {
+	if err != nil || len(answer.GetListServicesResponse().GetService()) != len(names) { //nolint:staticcheck // as above
 		t.Fatal(answer, err)
 	}
 	_ = alpha.CloseSend()

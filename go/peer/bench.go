@@ -50,7 +50,7 @@ func (p program) parseBench(args []string) (*benchOptions, *workload, error) {
 	options.mixed.flags(fs)
 	options.MarkMissing(benchFlags...)
 	fs.Lookup("method").Usage += ": " + choice(benchMethods)
-	fs.Lookup("codec").Usage += ": " + choice(clientCodecNames())
+	fs.Lookup("codec").Usage += ": " + choice(clientCodecNames()) + "; code-first methods take msgpack (their default) or json, and no others take msgpack"
 	fs.Lookup("compression").Usage += " of requests, and so of the answers to them: " + choice(compressionNames()) + "; none unless given"
 	others, err := p.parse(fs, benchHelp, args)
 	switch {
@@ -65,28 +65,55 @@ func (p program) parseBench(args []string) (*benchOptions, *workload, error) {
 	if err := checkTarget(options.Target); err != nil {
 		return nil, nil, err
 	}
-	if options.options, err = clientOptions(options.Codec, options.Compression); err != nil {
+	if options.mixed.wanted() {
+		if options.Codec == codecRaw || options.Codec == trunkcall.MessagePack.Name() {
+			return nil, nil, usagef("--codec %s does not go with --mix, --ledger, --timeout and --cancel-share", options.Codec)
+		}
+		options.options, err = clientOptions(options.Codec, options.Compression)
+		return options, nil, err
+	}
+	given := false
+	fs.Visit(func(f *flag.Flag) { given = given || f.Name == "codec" })
+	work, err := options.workload(given)
+	if err != nil {
 		return nil, nil, err
 	}
-	if options.mixed.wanted() {
-		return options, nil, nil
+	options.options, err = clientOptions(options.Codec, options.Compression)
+	return options, work, err
+}
+
+// workload is the calls that --method asks for. Without --codec, code-first
+// methods have a codec of their own.
+func (o *benchOptions) workload(codecGiven bool) (*workload, error) {
+	short, _ := load.BenchMethod(o.Method)
+	codeFirst := isCodeFirstBench(o.Method)
+	if codeFirst {
+		short = strings.TrimPrefix(o.Method, "/")
+		if !codecGiven {
+			o.Codec = codeFirstCodecs[0].Name()
+		}
+		if _, err := codeFirstCodec(o.Codec); err != nil {
+			return nil, err
+		}
+	} else if _, err := findCodec(o.Codec); err != nil {
+		return nil, err
 	}
-	short, _ := load.BenchMethod(options.Method)
-	if isCodeFirstBench(options.Method) {
-		short = strings.TrimPrefix(options.Method, "/")
-	}
-	work := &workload{method: short, size: options.Size, stock: options.Codec == load.CodecStock, raw: options.Codec == codecRaw}
+	work := &workload{method: short, size: o.Size, stock: o.Codec == load.CodecStock, raw: o.Codec == codecRaw}
 	switch {
 	case !slices.Contains(benchMethods, short):
-		return nil, nil, usagef("--method %s: bench drives %s only", options.Method, strings.Join(benchMethods, ", "))
+		return nil, usagef("--method %s: bench drives %s only", o.Method, strings.Join(benchMethods, ", "))
+	case !codeFirst && o.Codec == trunkcall.MessagePack.Name():
+		return nil, usagef("--codec %s goes with the code-first methods %s; --method %s has Protobuf messages",
+			o.Codec, strings.Join(codeFirstBenchMethods, " and "), short)
 	case work.raw && short != "Echo" && short != "EchoStream":
-		return nil, nil, usagef("--codec %s goes with Echo and EchoStream, whose messages can be bytes", codecRaw)
-	case options.Async && (short != "Say" && short != "Echo" || options.ConnectionPerCall || work.stock || work.raw):
-		return nil, nil, usagef("--async goes with Say and Echo, with typed methods, and not with --connection-per-call")
-	case short == "EchoStream" && options.ConnectionPerCall:
-		return nil, nil, usagef("--connection-per-call does not go with EchoStream, whose calls share a stream")
+		return nil, usagef("--codec %s goes with Echo and EchoStream, whose messages can be bytes", codecRaw)
+	case o.Async && (short != "Say" && short != "Echo" && !codeFirst || o.ConnectionPerCall || work.stock || work.raw):
+		return nil, usagef("--async goes with Say, Echo, %s, with typed methods, and not with --connection-per-call",
+			strings.Join(codeFirstBenchMethods, ", "))
+	case short == "EchoStream" && o.ConnectionPerCall:
+		return nil, usagef("--connection-per-call does not go with EchoStream, whose calls share a stream")
 	}
-	return options, work, nil
+	return work, nil
 }
 
 // bench puts load on a server and prints what it measured.

@@ -37,9 +37,17 @@ func TestBenchMeasuresEveryMethodWithEveryCodec(t *testing.T) {
 		target := serve(t, "--listen", "127.0.0.1:0", "--codec", served).address
 		for _, called := range codecs {
 			for _, method := range append(benchMethods, "/trunkcall.bench.v1.BenchService/Say") {
-				bench(t, target, "--codec", called, "--method", method, "--connections", "2", "--callers", "5")
+				if !isCodeFirstBench(method) {
+					bench(t, target, "--codec", called, "--method", method, "--connections", "2", "--callers", "5")
+				}
 			}
 		}
+		for _, method := range []string{"calc/div", "/calc/div", "hello/say"} {
+			bench(t, target, "--method", method, "--connections", "2", "--callers", "5")
+			bench(t, target, "--method", method, "--codec", "msgpack")
+			bench(t, target, "--method", method, "--codec", "json")
+		}
+		bench(t, target, "--method", "Say", "--codec", "json")
 	}
 }
 
@@ -80,9 +88,9 @@ func TestBenchOverEveryTransport(t *testing.T) {
 
 func TestBenchAsynchronously(t *testing.T) {
 	target := serve(t, "--listen", "127.0.0.1:0").address
-	for _, method := range []string{"Say", "Echo"} {
+	for _, method := range []string{"Say", "Echo", "calc/div", "hello/say"} {
 		bench(t, target, "--async", "--method", method, "--callers", "20", "--connections", "2")
-		bench(t, target, "--async", "--method", method, "--callers", "4", "--rate", "5000")
+		bench(t, target, "--async", "--method", method, "--callers", "4", "--rate", "500")
 	}
 }
 
@@ -130,23 +138,32 @@ func TestBenchCountsFailedCallsAndStillSucceeds(t *testing.T) {
 
 func TestBenchTurnsDownWhatItCannotDo(t *testing.T) {
 	for flags, words := range map[string]string{
-		"--async --method EchoStream":    "--async goes with Say and Echo",
-		"--async --codec protobuf-stock": "--async goes with Say and Echo",
-		"--inline":                       "--inline is not there yet",
-		"--compression lz4":              "--compression lz4: want gzip or zstd",
-		"--codec xml":                    "--codec xml: want protobuf, protobuf-stock",
-		"--codec raw":                    "--codec raw goes with Echo and EchoStream",
-		"--method ListUsers":             "--method ListUsers: bench drives Say, Echo, EchoStream, GetDictionary, GetUser, GetUsers, calc/div, hello/say only",
-		"--method a.B/Say":               "--method a.B/Say: bench drives Say",
-		"--duration 5":                   "want a time such as 2s or 250ms",
-		"--warmup soon":                  "want a time such as 2s or 250ms",
-		"--tls-cert x":                   "--tls-cert needs --tls-ca",
-		"--callers 0":                    "--callers must be at least 1",
-		"--tls-ca nofile":                "nofile: no such file",
-		"--nope":                         "-nope",
-		"more":                           `"more"`,
-		"--calls 1 --duration 1s":        "--calls and --duration",
-		"--method EchoStream --connection-per-call": "--connection-per-call does not go with EchoStream",
+		"--async --method EchoStream":                     "--async goes with Say, Echo, calc/div, hello/say",
+		"--async --codec protobuf-stock":                  "--async goes with Say, Echo, calc/div, hello/say",
+		"--inline":                                        "--inline is not there yet",
+		"--compression lz4":                               "--compression lz4: want gzip or zstd",
+		"--codec xml":                                     "--codec xml: want protobuf, protobuf-stock",
+		"--codec raw":                                     "--codec raw goes with Echo and EchoStream",
+		"--codec msgpack":                                 "--codec msgpack goes with the code-first methods calc/div and hello/say; --method Say has",
+		"--codec msgpack --method a.B/C":                  "--method a.B/C: bench drives Say",
+		"--codec msgpack --timeout 1s":                    "--codec msgpack does not go with --mix",
+		"--codec raw --mix Say=1":                         "--codec raw does not go with --mix",
+		"--codec xml --mix Say=1":                         "--codec xml: want protobuf, protobuf-stock",
+		"--codec xml --method calc/div":                   "--codec xml: for a code-first method want msgpack or json",
+		"--codec protobuf-stock --method calc/div":        "--codec protobuf-stock: for a code-first method want msgpack or json",
+		"--codec protobuf --method /hello/say":            "--codec protobuf: for a code-first method want msgpack or json",
+		"--async --connection-per-call --method calc/div": "--async goes with Say, Echo, calc/div, hello/say",
+		"--method ListUsers":                              "--method ListUsers: bench drives Say, Echo, EchoStream, GetDictionary, GetUser, GetUsers, calc/div, hello/say only",
+		"--method a.B/Say":                                "--method a.B/Say: bench drives Say",
+		"--duration 5":                                    "want a time such as 2s or 250ms",
+		"--warmup soon":                                   "want a time such as 2s or 250ms",
+		"--tls-cert x":                                    "--tls-cert needs --tls-ca",
+		"--callers 0":                                     "--callers must be at least 1",
+		"--tls-ca nofile":                                 "nofile: no such file",
+		"--nope":                                          "-nope",
+		"more":                                            `"more"`,
+		"--calls 1 --duration 1s":                         "--calls and --duration",
+		"--method EchoStream --connection-per-call":       "--connection-per-call does not go with EchoStream",
 	} {
 		run(append([]string{"bench", "--target", "127.0.0.1:1"}, strings.Fields(flags)...)...).wantUsage(t, words)
 	}

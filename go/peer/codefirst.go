@@ -3,12 +3,9 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/trunkcall/trunkcall/go"
-	"github.com/trunkcall/trunkcall/go/peer/load"
 	"github.com/trunkcall/trunkcall/go/peer/services"
 )
 
@@ -88,35 +85,4 @@ func (c *codeFirstCall) invoke(ctx context.Context, client *trunkcall.Client, sh
 		return outputError{err}
 	}
 	return show(line)
-}
-
-// The code-first methods that bench drives.
-var codeFirstBenchMethods = []string{"calc/div", "hello/say"}
-
-func isCodeFirstBench(method string) bool {
-	return slices.Contains(codeFirstBenchMethods, strings.TrimPrefix(method, "/"))
-}
-
-// newDiv calls calc/div and checks each answer.
-func newDiv(client *trunkcall.Client) load.Call {
-	div := trunkcall.Func[func(a, b int64) (int64, int64, error)](client, "calc/div")
-	return func() error {
-		quotient, remainder, err := div(7, 2)
-		if err == nil && (quotient != 3 || remainder != 1) {
-			err = fmt.Errorf("7 / 2 is %d, %d", quotient, remainder)
-		}
-		return err
-	}
-}
-
-// newHello calls hello/say and checks each answer.
-func newHello(client *trunkcall.Client) load.Call {
-	say := trunkcall.Func[func(string, int, int, float64) (string, int, int, float64, error)](client, "hello/say")
-	return func() error {
-		text, a, b, x, err := say("hello", 1, 2, 0.5)
-		if err == nil && (text != "hello" || a != 1 || b != 2 || x != 0.5) {
-			err = fmt.Errorf("hello, 1, 2, 0.5 came back as %s, %d, %d, %g", text, a, b, x)
-		}
-		return err
-	}
 }

@@ -4,16 +4,20 @@ import (
 	"context"
 
 	"github.com/trunkcall/trunkcall/go"
+	benchv1 "github.com/trunkcall/trunkcall/go/gen/bench/v1"
 	"github.com/trunkcall/trunkcall/go/peer/services"
 )
 
 // echoHandlers answer Echo and EchoStream, whose messages may be bytes instead of
 // a Payload: what they are, the codec of the call says.
 func echoHandlers(bench services.Bench) []trunkcall.Handler {
-	unary, stream := echo.Handler(bench.Echo), echoStream.Handler(bidiStreaming(bench.EchoStream))
+	unary := echo.Handler(bench.Echo)
+	stream := trunkcall.Bidi[services.KeptPayload, services.KeptPayload](benchv1.BenchService_EchoStream_FullMethodName).Handler(func(_ context.Context, s *trunkcall.BidiStream[services.KeptPayload, services.KeptPayload]) error {
+		return services.EchoAll(s.ReceiveInto, s.Send)
+	})
 	unaryBytes := echoBytes.Handler(func(_ context.Context, in *[]byte) (*[]byte, error) { return in, nil })
 	streamBytes := echoStreamBytes.Handler(func(_ context.Context, s *trunkcall.BidiStream[[]byte, []byte]) error {
-		return services.EchoAll(s.Receive, s.Send)
+		return services.EchoAll(s.ReceiveInto, s.Send)
 	})
 
 	asPayload, ofPayloads := unary.Unary, stream.Stream

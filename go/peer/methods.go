@@ -4,6 +4,7 @@ import (
 	"github.com/trunkcall/trunkcall/go"
 	benchv1 "github.com/trunkcall/trunkcall/go/gen/bench/v1"
 	examplev1 "github.com/trunkcall/trunkcall/go/gen/example/v1"
+	"github.com/trunkcall/trunkcall/go/peer/services"
 	"google.golang.org/protobuf/types/known/emptypb"
 )
 
@@ -16,7 +17,7 @@ var (
 
 	say        = trunkcall.Unary[benchv1.BenchmarkMessage, benchv1.BenchmarkMessage](benchv1.BenchService_Say_FullMethodName)
 	echo       = trunkcall.Unary[benchv1.Payload, benchv1.Payload](benchv1.BenchService_Echo_FullMethodName)
-	echoStream = trunkcall.Bidi[benchv1.Payload, benchv1.Payload](benchv1.BenchService_EchoStream_FullMethodName)
+	echoStream = trunkcall.Bidi[benchv1.Payload, services.KeptPayload](benchv1.BenchService_EchoStream_FullMethodName)
 	// The same with messages that are bytes, for the codec Raw.
 	echoBytes       = trunkcall.Unary[[]byte, []byte](benchv1.BenchService_Echo_FullMethodName)
 	echoStreamBytes = trunkcall.Bidi[[]byte, []byte](benchv1.BenchService_EchoStream_FullMethodName)

@@ -13,6 +13,7 @@ import (
 	benchv1 "github.com/trunkcall/trunkcall/go/gen/bench/v1"
 	"github.com/trunkcall/trunkcall/go/peer/benchmsg"
 	"github.com/trunkcall/trunkcall/go/peer/load"
+	"github.com/trunkcall/trunkcall/go/peer/services"
 )
 
 // workload is the calls that bench makes.
@@ -94,7 +95,12 @@ func (w *workload) newEcho(client *trunkcall.Client, stub benchv1.BenchServiceCl
 // newAsync is the calls of one caller that nobody waits for.
 func (w *workload) newAsync(client *trunkcall.Client) load.AsyncCall {
 	ctx := context.Background()
-	if w.method == "Say" {
+	switch w.method {
+	case "calc/div":
+		return newAsyncDiv(client)
+	case "hello/say":
+		return newAsyncHello(client)
+	case "Say":
 		request := benchmsg.New()
 		return func(ended func(error)) {
 			say.CallFunc(ctx, client, request, func(answer *benchv1.BenchmarkMessage, err error) {
@@ -148,30 +154,30 @@ func (w *workload) openStream(ctx context.Context, client *trunkcall.Client) (
 		if err != nil {
 			return nil, nil, err
 		}
-		return stream.Send, dataOf(stream.Recv), nil
+		return stream.Send, dataOf(func(into *services.KeptPayload) error { return stream.RecvMsg(into) }), nil
 	case w.raw:
 		stream, err := echoStreamBytes.Open(ctx, client)
 		if err != nil {
 			return nil, nil, err
 		}
+		var answer []byte
 		return func(payload *benchv1.Payload) error { return stream.Send(&payload.Data) }, func() ([]byte, error) {
-			answer, err := stream.Receive()
-			if err != nil {
-				return nil, err
-			}
-			return *answer, nil
+			err := stream.ReceiveInto(&answer)
+			return answer, err
 		}, nil
 	}
 	stream, err := echoStream.Open(ctx, client)
 	if err != nil {
 		return nil, nil, err
 	}
-	return stream.Send, dataOf(stream.Receive), nil
+	return stream.Send, dataOf(stream.ReceiveInto), nil
 }
 
-func dataOf(receive func() (*benchv1.Payload, error)) func() ([]byte, error) {
+// dataOf receives into one message again and again, as one does who cares.
+func dataOf(receive func(into *services.KeptPayload) error) func() ([]byte, error) {
+	answer := &services.KeptPayload{}
 	return func() ([]byte, error) {
-		answer, err := receive()
+		err := receive(answer)
 		return answer.GetData(), err
 	}
 }

@@ -42,6 +42,7 @@ func (c *Conn) endLocked(cause error, passed uint64) {
 		c.timer.Stop()
 	}
 	c.session.Close(passed, c.lostText(cause))
+	c.readingOn = false         // what is read now is for nobody
 	for c.nextLocked() != nil { // all were ended just now, so each is dropped and none returned
 	}
 }

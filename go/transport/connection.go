@@ -73,6 +73,7 @@ type Conn struct {
 
 	// Reading.
 	reading     bool    // some goroutine reads
+	readingOn   bool    // it reads more before any call that it has read may start
 	in          *Buffer // input not parsed yet, nil when there is none
 	placed      *placed // a frame whose body goes straight to its message, nil until there is one
 	inStart     int

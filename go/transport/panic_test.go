@@ -32,7 +32,7 @@ func TestAPanicBesideTheCallsEndsItsConnectionOnly(t *testing.T) {
 			}
 			p.mustEcho(t, "before")
 			ends.mu.Lock()
-			ends.config.Handler = shaky{ends.config.Handler.(*upper)} //nolint:forcetypeassert // newPair sets nothing else
+			ends.config.Handler = shaky{ends.config.Handler.(*upper)}
 			ends.mu.Unlock()
 			peer.Drain("bye")
 			if v := receive(t, told, "panic"); v != "a secret" {

@@ -140,7 +140,7 @@ func (w *Worker) serve(c *Conn) {
 			continue
 		}
 		if c.session.HasOutput() && !c.flushing && !c.scheduled {
-			if c.flushLocked(); c.queueHead < len(c.queue) {
+			if c.flushLocked(); c.readyLocked() {
 				continue
 			}
 		}
@@ -193,7 +193,7 @@ func (w *Worker) servePolled(c *Conn) {
 		}
 	}
 	help := false
-	for !c.closed && !c.helperPending && c.queueHead < len(c.queue) {
+	for !c.closed && !c.helperPending && c.readyLocked() {
 		pace := c.queue[c.queueHead].Pace
 		if pace != nil && !pace.quick() {
 			help = c.wantHelperLocked()
@@ -218,10 +218,15 @@ func (w *Worker) servePolled(c *Conn) {
 	}
 }
 
+// readyLocked reports whether calls wait that may start. While a reader reads
+// on they may not: their CANCELs may be among what it reads next. It never
+// waits for that, and sees to the calls itself afterwards.
+func (c *Conn) readyLocked() bool { return c.queueHead < len(c.queue) && !c.readingOn }
+
 // nextLocked takes the next call to run; calls that ended while they waited
 // are not started.
 func (c *Conn) nextLocked() *Stream {
-	for c.queueHead < len(c.queue) {
+	for c.readyLocked() {
 		st := c.queue[c.queueHead]
 		c.queue[c.queueHead] = nil
 		if c.queueHead++; c.queueHead == len(c.queue) {
@@ -256,7 +261,7 @@ func (c *Conn) wantHelperLocked() bool {
 	if c.helperPending {
 		return false
 	}
-	c.helperPending = !c.reading && c.polled == nil && !c.inputEnded || c.queueHead < len(c.queue) || c.session.HasOutput() && !c.flushing
+	c.helperPending = !c.reading && c.polled == nil && !c.inputEnded || c.readyLocked() || c.session.HasOutput() && !c.flushing
 	return c.helperPending
 }
 

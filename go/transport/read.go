@@ -25,9 +25,12 @@ func (c *Conn) readLocked() {
 		if !c.prefixed {
 			p := c.polled
 			p.useLocked()
+			again := total > 0
+			c.readingOn = again
 			c.mu.Unlock()
-			more, err := c.fill(p, total > 0)
+			more, err := c.fill(p, again)
 			c.mu.Lock()
+			c.readingOn = false
 			p.doneLocked()
 			if err != nil {
 				if c.interrupted && errors.Is(err, os.ErrDeadlineExceeded) {
@@ -53,7 +56,8 @@ func (c *Conn) readLocked() {
 			return
 		}
 		// Where input has piled up, as while the process stood still, a CANCEL may
-		// lie behind it: all is read before anything is started.
+		// lie behind it: all is read before anything is started, be it by another
+		// goroutine that has just finished a handler (readyLocked).
 		if piled = piled || full; !piled || total >= readAhead {
 			break
 		}

@@ -196,7 +196,7 @@ const (
 // weight is what a message of n bytes counts while it is held.
 func weight(n int) uint64 {
 	if n <= SmallMessage {
-		return uint64(n) + placeHeld //nolint:gosec // not negative
+		return uint64(n) + placeHeld
 	}
 	return max(uint64(n), leastHeld)
 }

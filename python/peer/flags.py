@@ -41,7 +41,7 @@ def add_codec(parser: argparse.ArgumentParser) -> None:
 
 def check_codec(name: str) -> None:
     if name not in CODECS:
-        raise UsageError(f"--codec {name} is not there yet, {' and '.join(CODECS)} are")
+        raise UsageError(f"--codec {name}: want {choice(CODECS)}")
 
 
 def add_uvloop(parser: argparse.ArgumentParser) -> None:

@@ -1,5 +1,6 @@
 // Codefirst serves a value's methods as they are, and calls them as functions: no .proto file, any number of arguments and
-// results.
+// results. It calls them synchronously, with a future and with a callback, lets a time run out, and prints what happens to
+// the connection.
 package main
 
 import (
@@ -7,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"net"
 	"time"
 
 	"github.com/trunkcall/trunkcall/go"
@@ -32,24 +34,39 @@ func (hello) Div(a, b int) (quotient, remainder int, err error) {
 	return a / b, a % b, nil
 }
 
-// greeter is the same as its callers see it. They need not be written in Go.
+// greeter is the same as its callers see it. They need not be written in Go. Whether a call is waited for, the type of the
+// function says: one method may have one of each.
 type greeter struct {
-	Say    func(ctx context.Context, text string, count, step int, pitch float64) (string, int, int, float64, error)
-	Dawdle func(ctx context.Context) error
+	Say      func(ctx context.Context, text string, count, step int, pitch float64) (string, int, int, float64, error)
+	StartSay func(ctx context.Context, text string, count, step int, pitch float64) *trunkcall.FutureFunc[said]                  `trunkcall:"say"`
+	SayThen  func(ctx context.Context, text string, count, step int, pitch float64, done func(string, int, int, float64, error)) `trunkcall:"say"`
+	Dawdle   func(ctx context.Context) error
 }
 
+// said returns what a future call of Say has brought.
+type said = func() (text string, count, step int, pitch float64, err error)
+
 func main() {
-	server := trunkcall.NewServer()
+	listening, disconnected := make(chan struct{}), make(chan struct{}) // observers are told by goroutines of their own
+	server := trunkcall.NewServer(trunkcall.WithObserver(trunkcall.Observer{
+		Listening: func(net.Addr) { fmt.Println("server: listening"); close(listening) },
+	}))
 	if err := server.RegisterService("hello", hello{}); err != nil {
 		log.Fatal(err)
 	}
-	address, err := server.Listen("127.0.0.1:0")
+	address, err := server.Listen("127.0.0.1:0") // any free port
 	if err != nil {
 		log.Fatal(err)
 	}
-	client := trunkcall.NewClient(address.String())
+	<-listening
+	client := trunkcall.NewClient(address.String(), trunkcall.WithObserver(trunkcall.Observer{
+		Connected:     func(*trunkcall.Connection) { fmt.Println("client: connected") },
+		ConnectFailed: func(_ string, err error) { fmt.Println("client: cannot connect:", err) },
+		Disconnected:  func(*trunkcall.Connection, error) { fmt.Println("client: disconnected"); close(disconnected) },
+	}))
 	call(client)
 	client.Close()
+	<-disconnected
 	server.Close()
 }
 
@@ -70,19 +87,20 @@ func call(client *trunkcall.Client) {
 	_, _, err := div(7, 0)
 	fmt.Println(err)
 
-	// Asynchronously: a call is a function call, so a goroutine will do.
-	answers := make(chan string)
-	for i := range 3 {
-		go func() {
-			text, count, _, _, err := g.Say(ctx, "hello again", i, 0, 0)
-			answers <- fmt.Sprint(text, " ", count, " ", err)
-		}()
-	}
-	for range 3 {
-		fmt.Println(<-answers)
-	}
+	// Asynchronously, with futures: both calls are under way at once.
+	first, second := g.StartSay(ctx, "first", 1, 2, 0.5), g.StartSay(ctx, "second", 2, 2, 0.5)
+	fmt.Println(first.Result())
+	fmt.Println(second.Result())
 
-	// A context that ends also ends the handler's.
+	// Asynchronously, with a callback, on another goroutine.
+	called := make(chan struct{})
+	g.SayThen(ctx, "called back", 3, 2, 0.5, func(text string, count, step int, pitch float64, err error) {
+		fmt.Println(text, count, step, pitch, err)
+		close(called)
+	})
+	<-called
+
+	// A time that runs out. The handler's context ends with it.
 	impatient, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
 	defer cancel()
 	fmt.Println("timed out:", errors.Is(g.Dawdle(impatient), context.DeadlineExceeded))

@@ -3,11 +3,14 @@ package main
 func Example() {
 	main()
 	// Unordered output:
+	// server: listening
+	// client: connected
 	// hello! 2 2 0.5 <nil>
 	// 3 1 <nil>
 	// INVALID_ARGUMENT: division by zero
-	// hello again! 1 <nil>
-	// hello again! 2 <nil>
-	// hello again! 3 <nil>
+	// first! 2 2 0.5 <nil>
+	// second! 3 2 0.5 <nil>
+	// called back! 4 2 0.5 <nil>
 	// timed out: true
+	// client: disconnected
 }

@@ -25,13 +25,40 @@ func (Bench) Echo(_ context.Context, payload *benchv1.Payload) (*benchv1.Payload
 }
 
 func (Bench) EchoStream(stream grpc.BidiStreamingServer[benchv1.Payload, benchv1.Payload]) error {
-	return EchoAll(stream.Recv, stream.Send)
+	return EchoAll(
+		func(into *KeptPayload) error { return stream.RecvMsg(into) },
+		func(payload *KeptPayload) error { return stream.Send(&payload.Payload) },
+	)
 }
 
-// EchoAll sends back what is received until there is no more.
-func EchoAll[Message any](receive func() (Message, error), send func(Message) error) error {
+// KeptPayload is a Payload that is received into the memory of the one before it,
+// which a stream of large messages would else leave to the garbage collector.
+type KeptPayload struct {
+	benchv1.Payload
+	memory []byte
+}
+
+// UnmarshalVT fills in the payload.
+func (p *KeptPayload) UnmarshalVT(b []byte) error {
+	p.Reset()
+	p.Data = p.memory[:0]
+	if err := p.Payload.UnmarshalVT(b); err != nil {
+		return err
+	}
+	if len(p.Data) == 0 { // there, or not at all
+		p.Reset()
+		return p.Payload.UnmarshalVT(b)
+	}
+	p.memory = p.Data
+	return nil
+}
+
+// EchoAll sends back what is received until there is no more. One message takes
+// it all: it is encoded when send returns.
+func EchoAll[Message any](receive func(into *Message) error, send func(*Message) error) error {
+	message := new(Message)
 	for {
-		message, err := receive()
+		err := receive(message)
 		if errors.Is(err, io.EOF) {
 			return nil
 		}

@@ -85,8 +85,8 @@ func (f Fault) ReadGauges(context.Context, *emptypb.Empty) (*faultv1.Gauges, err
 	var memory runtime.MemStats
 	runtime.ReadMemStats(&memory)
 	return &faultv1.Gauges{
-		Running:   uint64(f.Running()),            //nolint:gosec // not negative
-		Tasks:     uint64(runtime.NumGoroutine()), //nolint:gosec // not negative
+		Running:   uint64(f.Running()),
+		Tasks:     uint64(runtime.NumGoroutine()),
 		HeapBytes: memory.HeapAlloc,
 	}, nil
 }

@@ -2,7 +2,6 @@ package http2
 
 import (
 	"bytes"
-	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -207,9 +206,10 @@ func TestInputMeansTheSameHoweverItIsCut(t *testing.T) {
 
 func TestTheStandardLibrarysClientIsServed(t *testing.T) {
 	p := connect(t, Config{})
-	transport := &h2.Transport{AllowHTTP: true, DialTLSContext: func(context.Context, string, string, *tls.Config) (net.Conn, error) {
+	transport := &http.Transport{Protocols: &http.Protocols{}, DialContext: func(context.Context, string, string) (net.Conn, error) {
 		return p.conn, nil
 	}}
+	transport.Protocols.SetUnencryptedHTTP2(true)
 	defer transport.CloseIdleConnections()
 	client := http.Client{Transport: transport}
 	for _, path := range []string{"/hello", "/large"} {

@@ -8,7 +8,7 @@ import (
 	"github.com/trunkcall/trunkcall/go/wire"
 )
 
-// GRPC is the door for clients of gRPC (spec/doors.md 2).
+// GRPC is the door for clients of gRPC (spec/doors.md 3).
 type GRPC struct {
 	Server Server
 	// MaxMessage is the longest message taken, as sent. 0: 64 MiB.

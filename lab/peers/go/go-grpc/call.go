@@ -8,6 +8,7 @@ import (
 	benchv1 "github.com/trunkcall/trunkcall/go/gen/bench/v1"
 	"github.com/trunkcall/trunkcall/go/peer/benchmsg"
 	"github.com/trunkcall/trunkcall/go/peer/load"
+	"github.com/trunkcall/trunkcall/go/peer/services"
 	"github.com/trunkcall/trunkcall/lab/peers/go/internal/program"
 )
 
@@ -51,10 +52,11 @@ func newStream(ctx context.Context, client benchv1.BenchServiceClient, size int)
 		}
 	}()
 	checked := false
+	answer := &services.KeptPayload{}
 	return func() error {
-		answer, err := stream.Recv()
+		err := stream.RecvMsg(answer)
 		if err == nil && !checked {
-			checked, err = true, check(answer, request)
+			checked, err = true, check(&answer.Payload, request)
 		}
 		return err
 	}, nil

@@ -40,7 +40,6 @@ from .frame import (
     INITIATOR_BIT,
     MAX_WINDOW,
     MESSAGE_COST,
-    MSG,
     PING,
     RESULT,
     check_header,
@@ -51,7 +50,7 @@ from .output import Output
 from .preface import INITIAL_WINDOW, PREFACE_SIZE, Preface, check_preface, preface_bytes, read_preface
 from .receive import Budget
 from .send import Sender
-from .settings import DEFAULTS, read_settings
+from .settings import DEFAULTS, codec_tables, read_settings
 from .standing import Granter, Standstill
 from .status import OK
 from .stream import OVER, READY, Call, IncomingCall, Method, OutgoingCall
@@ -321,16 +320,7 @@ class Session:
 
     def _learn_peer(self) -> None:
         """Makes the tables that follow from the peer's settings."""
-        fixed = self._config.codecs
-        names = {name: number for number, name in self.own.codecs.items()}
-        numbers = [number if number in fixed else -1 for number in range(8)]
-        numbers += [names.get(self.peer.codecs.get(number, b""), -1) for number in range(8, 16)]
-        self.codec_numbers = tuple(numbers)  # this side's number for the peer's; -1: unknown
-        plain = [-1] * 16  # w2 of a plain RESULT, by this side's codec
-        for raw, number in enumerate(numbers):
-            if number >= 0:
-                plain[number] = raw << 24 | MSG << 16
-        self.plain_results = plain
+        self.codec_numbers, self.plain_results = codec_tables(self.own, self.peer, self._config.codecs)
         self.plain_send = min(self.peer.max_frame_body, self.peer.max_message, self.peer_window - MESSAGE_COST)
 
     def _read_frames(self, data: bytes, at: int) -> None:
