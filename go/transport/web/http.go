@@ -12,7 +12,7 @@ import (
 )
 
 // HTTP is the door for clients of HTTP: those of Connect, curl, and browsers
-// (spec/doors.md 3 to 6). It is served over HTTP/1.1 by HTTP1 and over HTTP/2 by
+// (spec/doors.md 4 to 7). It is served over HTTP/1.1 by HTTP1 and over HTTP/2 by
 // HTTP2.Other. Each request's context must hold its Peer (WithPeer).
 type HTTP struct {
 	Server  Server
