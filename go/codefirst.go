@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 )
 
 // Code-first services at the server: functions and methods that are served as
@@ -46,7 +48,10 @@ func (s *serving) RegisterFunc(name string, function any) error {
 // ServiceOption changes how the methods of a service are published.
 type ServiceOption interface{ applyService(o *serviceOptions) }
 
-type serviceOptions struct{ names map[string]string } // by Go's name; empty for none
+type serviceOptions struct {
+	names map[string]string // by Go's name; empty for none
+	safe  map[string]bool   // likewise
+}
 
 type serviceOption func(*serviceOptions)
 
@@ -55,6 +60,16 @@ func (f serviceOption) applyService(o *serviceOptions) { f(o) }
 // PublishAs has the method that Go calls method served under the name public.
 func PublishAs(method, public string) ServiceOption {
 	return serviceOption(func(o *serviceOptions) { o.names[method] = public })
+}
+
+// WithoutSideEffects declares that methods change nothing, by the names that Go
+// calls them (Handler.NoSideEffects).
+func WithoutSideEffects(methods ...string) ServiceOption {
+	return serviceOption(func(o *serviceOptions) {
+		for _, m := range methods {
+			o.safe[m] = true
+		}
+	})
 }
 
 // Unpublished has methods not served, by the names that Go calls them.
@@ -72,7 +87,7 @@ func ServiceHandlers(name string, value any, options ...ServiceOption) ([]Handle
 	if err := checkPublicName("service", name); err != nil {
 		return nil, err
 	}
-	o := serviceOptions{names: map[string]string{}}
+	o := serviceOptions{map[string]string{}, map[string]bool{}}
 	for _, option := range options {
 		option.applyService(&o)
 	}
@@ -104,6 +119,7 @@ func ServiceHandlers(name string, value any, options ...ServiceOption) ([]Handle
 		if err != nil {
 			return nil, err
 		}
+		h.NoSideEffects = o.safe[method]
 		handlers = append(handlers, h)
 	}
 	if len(handlers) == 0 {
@@ -114,7 +130,8 @@ func ServiceHandlers(name string, value any, options ...ServiceOption) ([]Handle
 
 // check tells of names in options that nothing has.
 func (o *serviceOptions) check(name string, t reflect.Type) error {
-	for method := range o.names {
+	named := slices.AppendSeq(slices.Collect(maps.Keys(o.names)), maps.Keys(o.safe))
+	for _, method := range named {
 		if _, ok := t.MethodByName(method); !ok {
 			return fmt.Errorf("service %s: an option names the method %s, which %v has not", name, method, t)
 		}

@@ -23,6 +23,7 @@ type Connection struct {
 
 	link         link
 	conn         *transport.Conn // nil if it speaks another protocol
+	protocol     string          // that one
 	began        time.Time
 	events       sequence // what observers are told
 	wasConnected atomic.Bool
@@ -78,11 +79,11 @@ func (c *Connection) Target() string { return c.link.Remote().String() }
 // Secure reports whether the connection uses TLS.
 func (c *Connection) Secure() bool { return c.link.TLS() != nil }
 
-// Protocol is what the other end speaks: "trunk", or "h2" for a gRPC client at a
-// server. Only through the former can this side call the other.
+// Protocol is what the other end speaks: "trunk", or at a server "h2" or "http/1.1" for
+// clients of gRPC and HTTP. Only through the former can this side call the other.
 func (c *Connection) Protocol() string {
 	if c.conn == nil {
-		return transport.ALPNHTTP2
+		return c.protocol
 	}
 	return transport.ALPN
 }

@@ -51,7 +51,7 @@ func (c *compressions) answers(call *web.Call) Compression {
 	switch {
 	case c.send.said && len(c.send.order) == 0:
 		return nil
-	case call.Compression != 0:
+	case call.Compression != 0 && call.Accepts&(1<<call.Compression) != 0:
 		return c.byCode[call.Compression]
 	}
 	for _, one := range c.send.order {

@@ -3,6 +3,7 @@ package trunkcall
 import (
 	"log/slog"
 	"net"
+	"net/http"
 	"time"
 
 	"github.com/trunkcall/trunkcall/go/transport"
@@ -15,9 +16,16 @@ import (
 // the same port (spec/doors.md).
 
 // WithNativeOnly has a server serve no other protocol than Trunkcall's own. The
-// default is to serve clients of gRPC besides.
+// default is to serve clients of gRPC, Connect and plain HTTP besides.
 func WithNativeOnly() ServerOption {
 	return serverOption(func(s *serverOptions) { s.nativeOnly = true })
+}
+
+// WithOrigins allows web pages of other origins, such as "https://app.example.com",
+// to call a server from browsers and to open WebSockets there; "*" stands for all. The default
+// is that pages can do so only where they were loaded from the server's own host and port.
+func WithOrigins(origins ...string) ServerOption {
+	return serverOption(func(s *serverOptions) { s.origins = append(s.origins, origins...) })
 }
 
 // protocols is what a server offers in the negotiation of TLS.
@@ -25,7 +33,7 @@ func (o *serverOptions) protocols() []string {
 	if o.nativeOnly {
 		return []string{transport.ALPN}
 	}
-	return []string{transport.ALPN, transport.ALPNHTTP2}
+	return []string{transport.ALPN, transport.ALPNHTTP2, transport.ALPNHTTP1}
 }
 
 // room is what header lists and their fields may come to beyond metadata: what
@@ -39,35 +47,60 @@ const (
 
 // http2Config is how HTTP/2 is served: with the limits that native connections
 // have, as far as there are such.
-func (s *Server) http2Config() *http2.Config {
+func (s *Server) http2Config(other http.Handler) *http2.Config {
 	local, keepalive := &s.options.local, s.options.keepaliveInterval
 	if keepalive == 0 {
 		keepalive = -1
 	}
-	// Binary values are a third longer there.
-	header := 4*uint64(local.MetadataBytes)/3 + fieldCost*uint64(local.MetadataEntries) + headerRoom
 	return http2.Config{
 		Handler: &web.HTTP2{
 			GRPC: &web.GRPC{
 				Server: doors{&s.serving}, MaxMessage: local.Message, Limits: local, Compressions: s.options.compressions.set(),
 			},
-			OnClosed: s.http2Closed,
+			Other: web.OverHTTP2(other), OnClosed: s.http2Closed,
 		},
 		Pool: s.http2Pool, Budget: s.config.Budget,
 		Streams: local.Calls, Window: local.Window, ConnWindow: max(http2.DefaultConnWindow, local.Window),
-		HeaderBytes: uint32(min(max(header, http2.DefaultHeaderBytes), mostHeader)),
+		HeaderBytes: uint32(s.headerBytes()),
 		Fields:      int(max(min(local.MetadataEntries, mostHeader)+fieldRoom, http2.DefaultFields)),
 
 		KeepaliveInterval: keepalive, KeepaliveTimeout: s.options.keepaliveTimeout,
 	}.Complete()
 }
 
-// offerHTTP2 has a listener serve HTTP/2.
-func (s *Server) offerHTTP2(l *transport.Listener) {
+// headerBytes is the longest header of a request, whose binary values are a
+// third longer than natively.
+func (s *Server) headerBytes() int {
+	local := &s.options.local
+	header := 4*uint64(local.MetadataBytes)/3 + fieldCost*uint64(local.MetadataEntries) + headerRoom
+	return int(min(max(header, http2.DefaultHeaderBytes), mostHeader))
+}
+
+// openDoors prepares what serves other protocols.
+func (s *Server) openDoors() {
+	local := &s.options.local
+	handler := &web.HTTP{
+		Server: doors{&s.serving}, Catalog: doors{&s.serving}, MaxMessage: local.Message, Limits: local,
+		Compressions: s.options.compressions.set(), Budget: s.config.Budget,
+		Origins: s.options.origins,
+	}
+	s.http2 = s.http2Config(handler)
+	s.http1 = &web.HTTP1{
+		Handler: handler, HeaderBytes: s.headerBytes(), Origins: s.options.origins, WebSocket: s.connected,
+		OnOpen:   func(conn *web.HTTP1Conn) { conn.Owner.(*Connection).connected() }, //nolint:forcetypeassert // http1Connected sets nothing else
+		OnClosed: s.http1Closed,
+	}
+}
+
+// offerDoors has a listener serve other protocols.
+func (s *Server) offerDoors(l *transport.Listener) {
 	if s.options.nativeOnly {
 		return
 	}
 	l.HTTP2 = transport.Door{Serve: s.http2Connected, Decline: declineCleartext}
+	l.HTTP1 = transport.Door{Serve: s.http1Connected, Decline: func(socket net.Conn, text string) {
+		web.Decline(socket, http.StatusBadRequest, text)
+	}}
 }
 
 func declineCleartext(socket net.Conn, text string) {
@@ -82,14 +115,40 @@ func (s *Server) http2Connected(socket net.Conn, prefix []byte) {
 		go http2.Decline(socket, http2.NoError, "the server is stopping")
 		return
 	}
-	c := &Connection{began: time.Now()}
-	c.route = route{s.calling, c}
+	c := s.foreign(transport.ALPNHTTP2)
 	conn := http2.Prepare(socket, prefix, s.http2, c)
 	c.link = conn
-	s.connections[c] = struct{}{}
-	s.done.Add(1)
 	c.connected()
 	conn.Start()
+}
+
+// foreign makes a connection that speaks another protocol. It is called under
+// the lock.
+func (s *Server) foreign(protocol string) *Connection {
+	c := &Connection{began: time.Now(), protocol: protocol}
+	c.route = route{s.calling, c}
+	s.connections[c] = struct{}{}
+	s.done.Add(1)
+	return c
+}
+
+// http1Connected serves a connection whose peer speaks HTTP/1.1.
+func (s *Server) http1Connected(socket net.Conn, prefix []byte) {
+	conn := s.http1.Prepare(socket, prefix)
+	s.mu.Lock()
+	if s.stopping {
+		s.mu.Unlock()
+		go web.Decline(socket, http.StatusServiceUnavailable, "the server is stopping")
+		return
+	}
+	c := s.foreign(transport.ALPNHTTP1)
+	c.link, conn.Owner = conn, c
+	s.mu.Unlock()
+	s.http1.Serve(conn)
+}
+
+func (s *Server) http1Closed(conn *web.HTTP1Conn, err error) {
+	s.closed(conn.Owner.(*Connection), err, false) //nolint:forcetypeassert // http1Connected sets nothing else
 }
 
 func (s *Server) http2Closed(conn *http2.Conn, err error) {
@@ -127,4 +186,13 @@ func (s doors) Accept(call *web.Call) (web.Served, *wire.Refusal) {
 // Refused counts and logs a call that is not served.
 func (s doors) Refused(call *web.Call, why *wire.Refusal) {
 	s.unserved(call.Peer.Remote(), "", true, why.Code, why.Message)
+}
+
+// Lookup tells what is known of a method.
+func (s doors) Lookup(method string) (m web.Method, ok bool) {
+	h := s.named(method)
+	if h == nil {
+		return m, false
+	}
+	return web.Method{Name: h.Method.Name, Streams: h.Unary == nil, Safe: h.NoSideEffects}, true
 }

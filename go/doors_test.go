@@ -5,7 +5,9 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"io"
 	"net"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -243,19 +245,30 @@ func TestAOneWayMethodAnswersAGRPCClientAtItsEnd(t *testing.T) {
 	}
 }
 
-func TestAPeerThatSaysHalfThePrefaceIsClosed(t *testing.T) {
+func TestAPeerThatSaysHalfThePrefaceIsToldSo(t *testing.T) {
 	_, target := serve(t, nil, standard()...)
-	for _, said := range []string{"PRI * HTTP/2.0\r\n\r\nXX", "POST / HTTP/1.1\r\n", "PROPFIND"} {
-		socket, err := net.Dial("tcp", target)
-		if err != nil {
-			t.Fatal(err)
+	for said, want := range map[string]string{
+		"PRI * HTTP/2.0\r\n\r\nXX\r\n\r\n": "HTTP/1.1 505 ", "POST / HTTP/1.1\r\n\r\n": "HTTP/1.1 400 ", "PROPFIND nonsense\r\n\r\n": "HTTP/1.1 400 ",
+	} {
+		if got := says(t, target, said); !strings.HasPrefix(got, want) {
+			t.Errorf("%q is answered by %q", said, got)
 		}
-		_, _ = socket.Write([]byte(said))
-		_ = socket.SetReadDeadline(time.Now().Add(long))
-		n, err := socket.Read(make([]byte, 100))
-		if n > 0 || err == nil || strings.Contains(err.Error(), "timeout") {
-			t.Errorf("%q: %d bytes, %v", said, n, err)
-		}
-		_ = socket.Close()
 	}
+}
+
+// says returns all that a server answers to raw bytes until it closes.
+func says(t *testing.T, target, said string) string {
+	t.Helper()
+	socket, err := net.Dial("tcp", target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer socket.Close()
+	_, _ = socket.Write([]byte(said))
+	_ = socket.SetReadDeadline(time.Now().Add(long))
+	all, err := io.ReadAll(socket)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Fatalf("%q: not closed, but %q", said, all)
+	}
+	return string(all)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/trunkcall/trunkcall/go/transport"
+	"github.com/trunkcall/trunkcall/go/transport/web"
 	"github.com/trunkcall/trunkcall/go/wire"
 )
 
@@ -68,6 +69,8 @@ type serverOptions struct {
 	common
 	allowClear bool
 	nativeOnly bool
+	origins    web.Origins
+	proxied    bool
 }
 
 type option func(*common)
@@ -184,6 +187,14 @@ func WithWaitingCalls(n int) Option {
 // WithCleartext allows cleartext connections to a server that has TLS.
 func WithCleartext() ServerOption {
 	return serverOption(func(s *serverOptions) { s.allowClear = true })
+}
+
+// WithProxyProtocol is for a server behind a proxy that says whose connections it
+// passes on, by the PROXY protocol, version 1 or 2: the header is then wanted of every
+// connection on TCP, and what it says is the peer's address. Nobody else may reach
+// the port, since everybody can say anything there.
+func WithProxyProtocol() ServerOption {
+	return serverOption(func(s *serverOptions) { s.proxied = true })
 }
 
 // WithRunningHandlers bounds how many handlers a server, or a client for its

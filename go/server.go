@@ -12,6 +12,7 @@ import (
 
 	"github.com/trunkcall/trunkcall/go/transport"
 	"github.com/trunkcall/trunkcall/go/transport/http2"
+	"github.com/trunkcall/trunkcall/go/transport/web"
 	"github.com/trunkcall/trunkcall/go/wire"
 )
 
@@ -27,6 +28,7 @@ type Server struct {
 
 	http2     *http2.Config
 	http2Pool *http2.Pool
+	http1     *web.HTTP1
 
 	events sequence // what observers are told of listeners
 
@@ -57,7 +59,7 @@ func NewServer(options ...ServerOption) *Server {
 	s.serving.begin(&s.options.common, s.options.interceptors)
 	s.calling = newCalling(noContext, &s.options.common, s.options.reverse, s.pool)
 	s.config = s.options.transport(serverConnections{acceptor{&s.serving}, s}, s.pool)
-	s.http2 = s.http2Config()
+	s.openDoors()
 	return s
 }
 
@@ -99,7 +101,8 @@ func (s *Server) Serve(socket net.Listener) error {
 			s.options.log(level, "connection turned away", "remote", remote, "error", err)
 		},
 	}
-	s.offerHTTP2(l)
+	l.Proxied = s.options.proxied && socket.Addr().Network() == "tcp"
+	s.offerDoors(l)
 	l.Accepting = func(err error) {
 		if err != nil {
 			s.options.log(slog.LevelError, "no connections can be accepted", "address", socket.Addr(), "error", err)
@@ -201,6 +204,7 @@ func (s *Server) Close() {
 func (s *Server) closePools() {
 	s.pool.Close()
 	s.http2Pool.Close()
+	s.http1.Close()
 }
 
 func (s *Server) beginStop(end func(*transport.Listener)) []*Connection {

@@ -26,6 +26,9 @@ type Handler struct {
 	// connection. It must not block: until it returns, its connection may stand
 	// still, and for a moment others may that are read together with it.
 	Inline bool
+	// NoSideEffects says that a unary handler changes nothing, so that clients of
+	// HTTP may call it by GET, and what is between may keep the answer.
+	NoSideEffects bool
 
 	pace     *transport.Pace // nil if Inline
 	measured *transport.Pace // pace for those who do not run handlers inline

@@ -20,7 +20,7 @@ PUBLIC = "."
 # of their names. Packages of the standard library need no leave.
 MAY_IMPORT: dict[str, tuple[set[str], tuple[str, ...]]] = {
     "wire": (set(), ()),
-    "transport": ({"wire", "transport"}, ("golang.org/x/net/", "google.golang.org/protobuf/encoding/protowire")),
+    "transport": ({"wire", "transport"}, ("golang.org/x/net/", "github.com/coder/websocket", "google.golang.org/protobuf/encoding/protowire")),
     PUBLIC: (
         {"wire", "transport"},
         ("google.golang.org/protobuf/", "github.com/go-json-experiment/json/", "github.com/tinylib/msgp/", "github.com/klauspost/compress/"),

@@ -9,6 +9,9 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/types/descriptorpb"
 
 	"github.com/trunkcall/trunkcall/go"
 )
@@ -71,6 +74,8 @@ func (r registrar) RegisterService(desc *grpc.ServiceDesc, impl any) {
 		handlers = append(handlers, trunkcall.Handler{
 			Method: trunkcall.Method{Name: "/" + desc.ServiceName + "/" + m.MethodName, Kind: trunkcall.KindUnary},
 			Unary:  unary(&m, impl),
+
+			NoSideEffects: withoutSideEffects(desc.ServiceName, m.MethodName),
 		})
 	}
 	for _, m := range desc.Streams {
@@ -177,3 +182,14 @@ func (s *serverStream) SendHeader(md metadata.MD) error {
 func (s *serverStream) SetTrailer(md metadata.MD) { _ = transportStream{s.ctx.call}.SetTrailer(md) }
 func (s *serverStream) SendMsg(m any) error       { return toGRPC(s.stream.Send(m)) }
 func (s *serverStream) RecvMsg(m any) error       { return toGRPC(s.stream.Receive(m)) }
+
+// withoutSideEffects reports whether a method is declared so where it is
+// described: option idempotency_level = NO_SIDE_EFFECTS.
+func withoutSideEffects(service, method string) bool {
+	found, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(service + "." + method))
+	if err != nil {
+		return false
+	}
+	options, ok := found.Options().(*descriptorpb.MethodOptions)
+	return ok && options.GetIdempotencyLevel() == descriptorpb.MethodOptions_NO_SIDE_EFFECTS
+}

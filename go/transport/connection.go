@@ -222,8 +222,9 @@ func (c *Conn) TLS() *tls.ConnectionState {
 	socket := c.socket
 	c.mu.Unlock()
 	if t, ok := socket.(interface{ ConnectionState() tls.ConnectionState }); ok {
-		state := t.ConnectionState()
-		return &state
+		if state := t.ConnectionState(); state.HandshakeComplete {
+			return &state
+		}
 	}
 	return nil
 }

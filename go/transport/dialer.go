@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/url"
 	"strings"
 	"syscall"
 	"time"
@@ -27,9 +28,9 @@ const (
 type Join func(ctx context.Context, socket net.Conn, several bool) error
 
 // Dial opens a socket to one address of target after the other until join takes
-// one. A target is HOST:PORT, unix:PATH, mem:NAME, or several of them separated
-// by commas; a host name stands for all its addresses. With tlsConfig the TLS
-// handshake is part of it. The error names every address that was tried and why
+// one. A target is HOST:PORT, unix:PATH, mem:NAME, ws://HOST:PORT/PATH or
+// wss://HOST:PORT/PATH, or several of them separated by commas; a host name stands for all its
+// addresses. With tlsConfig the TLS handshake is part of it, with wss:// always. The error names every address that was tried and why
 // it failed.
 func Dial(ctx context.Context, target string, tlsConfig *tls.Config, join Join) error {
 	ctx, cancel := context.WithTimeout(ctx, DialTimeout)
@@ -57,6 +58,7 @@ type address struct {
 	network, where string
 	serverName     string // for TLS
 	text           string
+	webSocket      *url.URL // where it is asked for; nil: nowhere
 }
 
 func resolve(ctx context.Context, target string) ([]address, error) {
@@ -64,18 +66,25 @@ func resolve(ctx context.Context, target string) ([]address, error) {
 	for _, part := range strings.Split(target, ",") {
 		part = strings.TrimSpace(part)
 		if network, name, ok := strings.Cut(part, ":"); ok && (network == "unix" || network == "mem") {
-			all = append(all, address{network, name, "localhost", part})
+			all = append(all, address{network, name, "localhost", part, nil})
 			continue
+		}
+		u, err := webSocketURL(part)
+		if err != nil {
+			return nil, err
+		}
+		if u != nil {
+			part = u.Host
 		}
 		host, port, err := net.SplitHostPort(part)
 		if err != nil {
-			return nil, fmt.Errorf("target %q: want HOST:PORT, unix:PATH or mem:NAME", part)
+			return nil, fmt.Errorf("target %q: want HOST:PORT, unix:PATH, mem:NAME or ws://HOST:PORT/PATH", part)
 		}
 		if host == "" {
 			host = "localhost"
 		}
 		if net.ParseIP(host) != nil {
-			all = append(all, address{"tcp", part, host, part})
+			all = append(all, address{"tcp", part, host, part, u})
 			continue
 		}
 		found, err := net.DefaultResolver.LookupHost(ctx, host)
@@ -84,7 +93,7 @@ func resolve(ctx context.Context, target string) ([]address, error) {
 		}
 		for _, ip := range found {
 			where := net.JoinHostPort(ip, port)
-			all = append(all, address{"tcp", where, host, where})
+			all = append(all, address{"tcp", where, host, where, u})
 		}
 	}
 	return all, nil
@@ -108,14 +117,32 @@ func reach(ctx context.Context, a address, tlsConfig *tls.Config) (net.Conn, err
 	if a.network == "mem" {
 		return dialMemory(ctx, a.where) // nobody else can listen in: TLS would add nothing
 	}
+	protocol := ALPN
+	if a.webSocket != nil {
+		protocol = ALPNHTTP1
+		switch secure := a.webSocket.Scheme == "wss"; {
+		case secure && tlsConfig == nil:
+			tlsConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+		case !secure && tlsConfig != nil:
+			return nil, errors.New("ws:// is cleartext, and TLS is configured: use wss://")
+		}
+	}
 	socket, err := (&net.Dialer{}).DialContext(ctx, a.network, a.where)
-	if err != nil || tlsConfig == nil {
+	if err == nil && tlsConfig != nil {
+		socket, err = secured(ctx, socket, tlsConfig, a.serverName, protocol)
+	}
+	if err != nil || a.webSocket == nil {
 		return socket, err
 	}
-	config := tlsConfig.Clone()
-	config.NextProtos = []string{ALPN}
+	return upgrade(ctx, socket, a.webSocket)
+}
+
+// secured does the handshake of TLS.
+func secured(ctx context.Context, socket net.Conn, config *tls.Config, serverName, protocol string) (net.Conn, error) {
+	config = config.Clone()
+	config.NextProtos = []string{protocol}
 	if config.ServerName == "" {
-		config.ServerName = a.serverName
+		config.ServerName = serverName
 	}
 	secure := tls.Client(socket, config)
 	if err := secure.HandshakeContext(ctx); err != nil {

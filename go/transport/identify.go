@@ -60,7 +60,7 @@ const (
 // What TLS's application-layer negotiation calls the others (RFC 7301).
 const (
 	ALPNHTTP2 = "h2"
-	alpnHTTP1 = "http/1.1"
+	ALPNHTTP1 = "http/1.1"
 )
 
 // protocolOf judges the first bytes. A short beginning of several is no decision.
@@ -85,6 +85,11 @@ func protocolOf(prefix []byte) protocol {
 }
 
 func (l *Listener) identify(socket net.Conn) (serve func(net.Conn, []byte), prefix []byte, final net.Conn, err error) {
+	if l.Proxied {
+		if socket, err = readProxy(socket); err != nil {
+			return nil, nil, nil, err
+		}
+	}
 	spoken, prefix, err := readStart(socket)
 	if err != nil {
 		return nil, nil, nil, err
@@ -145,7 +150,7 @@ func (l *Listener) secure(socket net.Conn, before []byte) (spoken protocol, pref
 	if spoken, prefix, err = readStart(secure); err != nil {
 		return undecided, nil, nil, err
 	}
-	if negotiated == ALPN && spoken != speaksNative || negotiated == alpnHTTP1 && spoken != speaksHTTP1 {
+	if negotiated == ALPN && spoken != speaksNative || negotiated == ALPNHTTP1 && spoken != speaksHTTP1 {
 		spoken = speaksUnknown
 	}
 	return spoken, prefix, secure, nil

@@ -28,6 +28,9 @@ type Listener struct {
 	// AllowClear.
 	TLS        *tls.Config
 	AllowClear bool
+	// Proxied says that each connection begins with a header of the PROXY
+	// protocol, which says whose it is.
+	Proxied bool
 	// Patience is used in place of HandshakeTimeout unless it is 0.
 	Patience time.Duration
 	// Native is given each connection that speaks Trunkcall, with the bytes

@@ -1,0 +1,173 @@
+package trunkcall_test
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/trunkcall/trunkcall/go"
+	"github.com/trunkcall/trunkcall/go/wire"
+)
+
+// Native connections in WebSockets.
+
+func TestEveryKindOfCallGoesOverWebSockets(t *testing.T) {
+	a := newAuthority(t)
+	withTLS := trunkcall.WithTLS(&tls.Config{Certificates: []tls.Certificate{a.certificate(t, x509.ExtKeyUsageServerAuth)}})
+	for scheme, options := range map[string]struct {
+		server serverOptions
+		client []trunkcall.ClientOption
+	}{
+		"ws":  {},
+		"wss": {serverOptions{withTLS}, []trunkcall.ClientOption{trunkcall.WithTLS(&tls.Config{RootCAs: a.pool})}},
+	} {
+		t.Run(scheme, func(t *testing.T) {
+			told := newEvents()
+			_, target := serve(t, append(options.server, told.option()), standard()...)
+			c := dial(t, scheme+"://"+target+"/any/path", options.client...)
+			mustEcho(t, c, "hello")
+			large := noise(5 << 20) // in many frames and messages
+			if got, err := echo.Call(soon(t), c, large); err != nil || string(got.Data) != string(large.Data) {
+				t.Error(err)
+			}
+			stream, err := chat.Open(soon(t), c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, s := range []string{"a", "b"} {
+				if err := stream.Send(text(s)); err != nil {
+					t.Fatal(err)
+				}
+				if m, err := stream.Receive(); err != nil || string(m.Data) != s {
+					t.Error(m, err)
+				}
+			}
+			_ = stream.CloseSend()
+			if _, err := stream.Receive(); err != io.EOF {
+				t.Error(err)
+			}
+			up := receive(t, told.up, "connection")
+			if up.Protocol() != "trunk" || up.Secure() != (scheme == "wss") {
+				t.Error(up.Protocol(), up.Secure())
+			}
+			if up.Remote().Network() != "tcp" {
+				t.Error(up.Remote())
+			}
+		})
+	}
+}
+
+func TestDrainingLosesNoCallOverAWebSocket(t *testing.T) {
+	g := newGate(t)
+	s, target := serve(t, nil, append(standard(), g.handler())...)
+	c := dial(t, "ws://"+target)
+	answer := make(chan error, 1)
+	go func() {
+		_, err := block.Call(soon(t), c, text(""))
+		answer <- err
+	}()
+	g.await(t)
+	stopped := make(chan error, 1)
+	go func() { stopped <- s.Stop(soon(t)) }()
+	eventually(t, "nobody listens", func() bool { return len(s.Addrs()) == 0 })
+	g.open()
+	if err := receive(t, answer, "answer"); err != nil {
+		t.Error(err)
+	}
+	if err := receive(t, stopped, "end of Stop"); err != nil {
+		t.Error(err)
+	}
+}
+
+// opens asks for a WebSocket as a browser does.
+func opens(t *testing.T, target, origin string, protocols ...string) (*websocket.Conn, int) {
+	t.Helper()
+	header := http.Header{}
+	if origin != "" {
+		header.Set("Origin", origin)
+	}
+	ws, response, err := websocket.Dial(soon(t), "ws://"+target+"/", &websocket.DialOptions{Subprotocols: protocols, HTTPHeader: header})
+	if err == nil {
+		t.Cleanup(func() { _ = ws.CloseNow() })
+	}
+	if response == nil {
+		t.Fatal(err)
+	}
+	return ws, response.StatusCode
+}
+
+func TestPagesOpenWebSocketsOnlyWhereTheyMay(t *testing.T) {
+	_, target := serve(t, serverOptions{trunkcall.WithOrigins("https://app.example.com")}, standard()...)
+	for origin, want := range map[string]int{
+		"": 101, "http://" + target: 101, "https://app.example.com": 101, "https://evil.example.com": 403, "null": 403,
+	} {
+		if _, got := opens(t, target, origin, "trunk"); got != want {
+			t.Errorf("origin %q: %d, want %d", origin, got, want)
+		}
+	}
+	if _, got := opens(t, target, "", "chat"); got != 400 {
+		t.Error(got)
+	}
+}
+
+func TestAWebSocketThatIsNotTrunkcallIsClosed(t *testing.T) {
+	_, target := serve(t, nil, standard()...)
+	ws, _ := opens(t, target, "", "trunk")
+	_ = ws.Write(soon(t), websocket.MessageText, []byte("hello"))
+	if got := closedWith(t, ws); got != websocket.StatusUnsupportedData {
+		t.Error(got)
+	}
+	ws, _ = opens(t, target, "", "trunk")
+	_ = ws.Write(soon(t), websocket.MessageBinary, []byte("GET / HTTP/1.1\r\n\r\n"))
+	if got := closedWith(t, ws); got != websocket.StatusNormalClosure {
+		t.Error(got)
+	}
+}
+
+// closedWith reads until a WebSocket is closed.
+func closedWith(t *testing.T, ws *websocket.Conn) websocket.StatusCode {
+	for {
+		if _, _, err := ws.Read(soon(t)); err != nil {
+			return websocket.CloseStatus(err)
+		}
+	}
+}
+
+func TestFramesMaySpanTheMessagesOfAWebSocket(t *testing.T) {
+	_, target := serve(t, nil, standard()...)
+	ws, _ := opens(t, target, "", "trunk")
+	hello := wire.AppendPreface(nil, &wire.Preface{Version: wire.Version, Highest: wire.Version, Settings: wire.DefaultSettings()})
+	for i := range hello { // one byte in each message
+		if err := ws.Write(soon(t), websocket.MessageBinary, hello[i:i+1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, got, err := ws.Read(soon(t))
+	if err != nil || !strings.HasPrefix(string(got), string(wire.Magic[:])) {
+		t.Errorf("%q %v", got, err)
+	}
+}
+
+func TestAServerWithoutWebSocketsIsToldApart(t *testing.T) {
+	plain := &http.Server{Handler: http.NotFoundHandler(), ReadHeaderTimeout: long}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = plain.Serve(listener) }()
+	t.Cleanup(func() { _ = plain.Close() })
+	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+	defer cancel()
+	_, err = trunkcall.Dial(ctx, "ws://"+listener.Addr().String())
+	wantsText(t, err.Error(), "404")
+	_, err = trunkcall.Dial(ctx, "ws://"+listener.Addr().String(), trunkcall.WithTLS(&tls.Config{}))
+	wantsText(t, err.Error(), "use wss://")
+}

@@ -1,0 +1,185 @@
+package web
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"golang.org/x/net/http/httpguts"
+	h2 "golang.org/x/net/http2"
+
+	"github.com/trunkcall/trunkcall/go/transport"
+	"github.com/trunkcall/trunkcall/go/transport/http2"
+	"github.com/trunkcall/trunkcall/go/wire"
+)
+
+// OverHTTP2 returns what serves requests of HTTP/2 by the handler that serves those
+// of HTTP/1.1, for HTTP2.Other.
+func OverHTTP2(handler http.Handler) func(c *http2.Conn, r *http2.Request) (*http2.Stream, *http2.Answer) {
+	return func(c *http2.Conn, r *http2.Request) (*http2.Stream, *http2.Answer) {
+		if r.TooLarge != "" {
+			return nil, StatusAnswer(http.StatusRequestHeaderFieldsTooLarge)
+		}
+		location, err := url.ParseRequestURI(r.Path)
+		if err != nil {
+			return nil, StatusAnswer(http.StatusBadRequest)
+		}
+		x := &http2Request{handler: handler, header: http.Header{}}
+		x.peer = http2Peer{c, &x.stream}
+		ctx, cancel := context.WithCancel(withPeer(context.Background(), x.peer))
+		x.cancel = cancel
+		x.request = (&http.Request{
+			Method: r.Method, URL: location, RequestURI: r.Path, Host: r.Authority,
+			Proto: "HTTP/2.0", ProtoMajor: 2, ContentLength: r.Length,
+			Header: headerOf(r.Fields), Body: (*http2Body)(x), RemoteAddr: c.Remote().String(),
+		}).WithContext(ctx)
+		if r.Ended {
+			x.request.ContentLength = 0
+		}
+		x.stream.Init(x)
+		return &x.stream, nil
+	}
+}
+
+func headerOf(fields []http2.Field) http.Header {
+	h := make(http.Header, len(fields))
+	for i := range fields {
+		name := http.CanonicalHeaderKey(fields[i].Name)
+		h[name] = append(h[name], fields[i].Value)
+	}
+	return h
+}
+
+// http2Request is one request, as the http.ResponseWriter of its handler.
+type http2Request struct {
+	stream  http2.Stream
+	handler http.Handler
+	request *http.Request
+	peer    http2Peer
+	cancel  context.CancelFunc
+
+	header http.Header
+	status int               // 0: not said yet
+	fields []http2.Field     // of the header, once status is said
+	out    *transport.Buffer // written, not sent
+	piece  []byte            // of the body, arrived and not read
+	held   http2.Message     // that piece is of
+}
+
+// http2Peer is the connection of a request, and the request.
+type http2Peer struct {
+	*http2.Conn
+	stream *http2.Stream
+}
+
+func (p http2Peer) Owned() any { return p.Owner }
+
+// Closing is false: HTTP/2 says that by itself.
+func (p http2Peer) Closing() bool { return false }
+
+// Interrupt resets the request if it is to end a write. Reading ends with the
+// answer.
+func (p http2Peer) Interrupt(reading bool) {
+	if !reading {
+		p.stream.Reset(h2.ErrCodeCancel)
+	}
+}
+
+// Serve runs the handler.
+func (x *http2Request) Serve(*http2.Worker) {
+	defer x.cancel()
+	x.handler.ServeHTTP(x, x.request)
+	x.WriteHeader(http.StatusOK)
+	answer := http2.Answer{HeadFields: x.fields}
+	if x.out != nil {
+		answer.Body = x.out.B
+	}
+	if !x.stream.Finish(&answer) && x.out != nil {
+		x.out.Free()
+	}
+	x.out = nil
+}
+
+// Stopped has the handler's context cancelled.
+func (x *http2Request) Stopped(why *wire.Refusal) *http2.Answer {
+	x.cancel()
+	if x.stream.Lost() || why.Code == wire.Canceled {
+		return nil
+	}
+	return StatusAnswer(httpStatus(why.Code), http2.Field{Name: deliveryField, Value: wire.DeliveryUnknown.String()})
+}
+
+// Dropped lets go of a request whose handler did not start.
+func (x *http2Request) Dropped() { x.cancel() }
+
+// Header implements http.ResponseWriter.
+func (x *http2Request) Header() http.Header { return x.header }
+
+// WriteHeader implements http.ResponseWriter.
+func (x *http2Request) WriteHeader(status int) {
+	if x.status != 0 {
+		return
+	}
+	x.status = status
+	x.fields = append(x.fields, http2.Field{Name: ":status", Value: strconv.Itoa(status)})
+	for name, values := range x.header {
+		name = strings.ToLower(name)
+		if name == "connection" || !httpguts.ValidHeaderFieldName(name) {
+			continue
+		}
+		for _, value := range values {
+			if httpguts.ValidHeaderFieldValue(value) {
+				x.fields = append(x.fields, http2.Field{Name: name, Value: value})
+			}
+		}
+	}
+}
+
+// Write implements http.ResponseWriter. What is written goes out by FlushError, or
+// at the end.
+func (x *http2Request) Write(b []byte) (int, error) {
+	x.WriteHeader(http.StatusOK)
+	if x.out == nil {
+		x.out = transport.GetBuffer(len(b))
+	}
+	x.out.B = append(x.out.B, b...)
+	return len(b), nil
+}
+
+// FlushError sends what was written.
+func (x *http2Request) FlushError() error {
+	x.WriteHeader(http.StatusOK)
+	if x.out == nil {
+		return x.stream.SendHeader(nil, x.fields)
+	}
+	out := x.out
+	x.out = nil
+	return x.stream.SendAfter(nil, x.fields, out)
+}
+
+// Flush implements http.Flusher.
+func (x *http2Request) Flush() { _ = x.FlushError() }
+
+// http2Body is a request's body.
+type http2Body http2Request
+
+func (b *http2Body) Read(p []byte) (int, error) {
+	for len(b.piece) == 0 {
+		b.held.Free()
+		m, err := b.stream.Receive()
+		if err != nil {
+			return 0, err
+		}
+		b.held, b.piece = m, m.Payload()
+	}
+	n := copy(p, b.piece)
+	b.piece = b.piece[n:]
+	return n, nil
+}
+
+func (b *http2Body) Close() error { return nil }
+
+var _ io.ReadCloser = (*http2Body)(nil)

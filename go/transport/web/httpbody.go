@@ -1,0 +1,185 @@
+package web
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/trunkcall/trunkcall/go/transport"
+	"github.com/trunkcall/trunkcall/go/wire"
+)
+
+// httpBody reads the body of a request. One goroutine reads at a time.
+type httpBody struct {
+	call    *httpCall
+	source  io.Reader
+	control *http.ResponseController
+	prefix  [Headroom]byte
+}
+
+// bodyStall is how long a body that has begun may stand still (spec/limits.md).
+const bodyStall = time.Minute
+
+// firstRoom is what a long body gets to begin with; it grows with what arrives.
+const firstRoom = 64 << 10
+
+func (b *httpBody) begin(x *httpCall) {
+	b.call, b.source = x, x.r.Body
+	if x.spoken == grpcWebText {
+		b.source = &base64Groups{source: x.r.Body}
+	}
+}
+
+// Read reads, but does not wait for ever.
+func (b *httpBody) Read(p []byte) (int, error) {
+	_ = b.control.SetReadDeadline(time.Now().Add(bodyStall)) // HTTP/2 watches itself
+	n, err := b.source.Read(p)
+	if err != nil {
+		_ = b.control.SetReadDeadline(time.Time{})
+	}
+	return n, err
+}
+
+// readFirst reads what must be there before the handler starts.
+func (x *httpCall) readFirst() *wire.Refusal {
+	if !x.served.Whole() {
+		return nil
+	}
+	m, flags, err := x.body.only()
+	var fault *Fault
+	switch {
+	case err == nil:
+		if x.packed, err = x.compressed(flags); err == nil {
+			x.first = m
+			return nil
+		}
+		m.Free()
+	case errors.Is(err, io.EOF) && x.spoken != connectUnary:
+		err = &Fault{wire.Unimplemented, "the method takes one request, and none was sent"}
+	}
+	if errors.As(err, &fault) {
+		refusal := &wire.Refusal{Code: fault.Code, Message: fault.Text}
+		if x.door.Budget != nil && fault.Text == x.door.Budget.Full() {
+			refusal.RetryAfter = roomRetry
+		}
+		return refusal
+	}
+	return &wire.Refusal{Code: wire.Canceled, Message: "the request is cut off: " + transport.Describe(err)}
+}
+
+// only reads the one message of a request.
+func (b *httpBody) only() (m *transport.Buffer, flags byte, err error) {
+	if b.call.spoken == connectUnary {
+		if m, err = b.all(); err == nil && b.call.call.Compression != 0 && len(m.B) > 0 {
+			flags = 1
+		}
+		return m, flags, err
+	}
+	if m, flags, err = b.message(); err != nil {
+		return nil, 0, err
+	}
+	if extra, _, err := b.message(); !errors.Is(err, io.EOF) {
+		m.Free()
+		if err == nil {
+			extra.Free()
+			err = &Fault{wire.Unimplemented, "the method takes one request, and more were sent"}
+		}
+		return nil, 0, err
+	}
+	return m, flags, nil
+}
+
+// all reads a body that is one message.
+func (b *httpBody) all() (*transport.Buffer, error) {
+	limit, length := b.call.door.maxMessage(), b.call.r.ContentLength
+	if length > limit {
+		return nil, tooLong(length, limit)
+	}
+	// One more byte than there may be, so that the end of the body is seen.
+	want := limit + 1
+	if length >= 0 {
+		want = length + 1
+	}
+	m, err := b.gather(transport.GetBuffer(int(min(want, firstRoom))), want)
+	if err == nil && int64(len(m.B)) > limit {
+		m.Free()
+		return nil, &Fault{wire.ResourceExhausted, fmt.Sprintf("message of more than max_message %d bytes", limit)}
+	}
+	return m, err
+}
+
+// message reads the next message of a body that has several, each behind a
+// prefix.
+func (b *httpBody) message() (m *transport.Buffer, flags byte, err error) {
+	n, err := io.ReadFull(b.source, b.prefix[:1]) // for which there is all the time in the world
+	if n == 0 {
+		return nil, 0, err
+	}
+	if _, err := io.ReadFull(b, b.prefix[1:]); err != nil {
+		return nil, 0, cutOff(err)
+	}
+	length, limit := int64(binary.BigEndian.Uint32(b.prefix[1:])), b.call.door.maxMessage()
+	if length > limit {
+		return nil, 0, tooLong(length, limit)
+	}
+	m, err = b.gather(transport.GetBuffer(int(min(length, firstRoom))), length)
+	if err == nil && int64(len(m.B)) < length {
+		m.Free()
+		err = io.ErrUnexpectedEOF
+	}
+	_ = b.control.SetReadDeadline(time.Time{})
+	return m, b.prefix[0], cutOff(err)
+}
+
+func cutOff(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return &Fault{wire.InvalidArgument, "the request is cut off within a message"}
+	}
+	return err
+}
+
+func tooLong(length, limit int64) error {
+	return &Fault{wire.ResourceExhausted, fmt.Sprintf("message of %d bytes exceeds max_message %d", length, limit)}
+}
+
+// gather appends to m until it has want bytes or the body ends.
+func (b *httpBody) gather(m *transport.Buffer, want int64) (*transport.Buffer, error) {
+	for int64(len(m.B)) < want {
+		if len(m.B) == cap(m.B) {
+			larger := b.grow(m, want)
+			m.Free()
+			if larger == nil {
+				return nil, b.full()
+			}
+			m = larger
+		}
+		n, err := b.Read(m.B[len(m.B):min(int64(cap(m.B)), want)])
+		m.B = m.B[:len(m.B)+n]
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			m.Free()
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// grow returns a larger buffer with what is in m, nil if there is no memory for
+// it: at most four times what has come, so that a length that lies costs little.
+func (b *httpBody) grow(m *transport.Buffer, want int64) *transport.Buffer {
+	size := min(want, 4*int64(cap(m.B)))
+	if size > firstRoom && !b.call.affords(size-int64(cap(m.B))) {
+		return nil
+	}
+	larger := transport.GetBuffer(int(size))
+	larger.B = append(larger.B, m.B...)
+	return larger
+}
+
+// full is the fault of a message that there is no memory for.
+func (b *httpBody) full() error { return &Fault{wire.ResourceExhausted, b.call.door.Budget.Full()} }

@@ -1,0 +1,361 @@
+package web
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/trunkcall/trunkcall/go/transport"
+	"github.com/trunkcall/trunkcall/go/wire"
+)
+
+// httpCall is one call that came as a request of HTTP. The goroutine that serves
+// the request reads what has to be there first, runs the handler and writes the
+// answer, unless the call has a deadline: then another does that, and the former
+// waits for whichever is first.
+type httpCall struct {
+	door   *HTTP
+	w      http.ResponseWriter
+	r      *http.Request
+	peer   httpPeer
+	spoken dialect
+	query  url.Values // of a call by GET
+	call   Call
+	served Served
+	body   httpBody
+	first  *transport.Buffer // of a call that is Whole, until it is received
+	packed bool              // first is compressed
+	taken  bool
+
+	mu      sync.Mutex
+	started bool
+	stopped chan struct{} // closed when the call ended without its handler
+	why     wire.Refusal  // and this is how
+	lost    bool          // with its caller
+	ended   bool          // one or the other
+
+	writing sync.Mutex // held while something is written
+	begun   bool       // the header was written
+	over    bool       // nothing may be written any more
+	share   wire.Share
+	holds   int64
+}
+
+// httpPeer is the connection that a request came over.
+type httpPeer interface {
+	Peer
+	// Owned is what whoever serves has to do with it.
+	Owned() any
+	// Interrupt ends the reading of the request, or its answer's writing.
+	Interrupt(reading bool)
+	// Closing reports whether answers should say that the connection closes.
+	Closing() bool
+}
+
+type peerKey struct{}
+
+// withPeer returns a context for requests of a connection.
+func withPeer(ctx context.Context, p httpPeer) context.Context {
+	return context.WithValue(ctx, peerKey{}, p)
+}
+
+// serve serves a call.
+func (h *HTTP) serve(w http.ResponseWriter, r *http.Request, m Method, spoken dialect, codec string) {
+	x := &httpCall{door: h, w: w, r: r, spoken: spoken, stopped: make(chan struct{})}
+	x.serve(m, codec)
+}
+
+func (x *httpCall) serve(m Method, codec string) {
+	h, w, r := x.door, x.w, x.r
+	x.body.control = http.NewResponseController(w)
+	x.peer = r.Context().Value(peerKey{}).(httpPeer) //nolint:forcetypeassert // a request without would be a fault of ours
+	x.share.Budget = h.Budget
+	x.call = Call{
+		Method: r.URL.Path, Codec: codecNumber(codec), CodecName: codec, Door: x.spoken.String(),
+		Peer: x.peer, Owner: x.peer.Owned(),
+	}
+	if refusal := x.check(); refusal != nil {
+		h.Server.Refused(&x.call, refusal)
+		x.refuse(refusal, m.Name != "")
+		return
+	}
+	served, refusal := h.Server.Accept(&x.call)
+	if refusal != nil {
+		if known := m.Name != ""; known && refusal.Code == wire.Unimplemented && x.spoken < grpcWeb {
+			acceptPost(w, &m)
+			writeError(w, http.StatusUnsupportedMediaType, refused(refusal)) // the codec is not known
+		} else {
+			x.refuse(refusal, known)
+		}
+		return
+	}
+	x.served = served
+	x.body.begin(x)
+	if m.Streams {
+		_ = x.body.control.EnableFullDuplex() // where it is not so anyway
+	}
+	defer context.AfterFunc(r.Context(), func() {
+		x.stop(wire.Refusal{Code: wire.Canceled, Message: "the caller has gone"}, true)
+	})()
+	if x.call.Deadline == 0 {
+		x.run()
+		return
+	}
+	x.runUntil(time.Duration(x.call.Deadline - transport.Clock()))
+}
+
+// check looks for what keeps a call from being served, whatever its method.
+func (x *httpCall) check() *wire.Refusal {
+	if len(x.call.Method) > wire.MaxMethodName {
+		return &wire.Refusal{Code: wire.InvalidArgument, Message: "the method's name is too long"}
+	}
+	if refusal := x.readProtocol(); refusal != nil {
+		return refusal
+	}
+	return x.readMetadata()
+}
+
+// run does all that there is to do for the call.
+func (x *httpCall) run() {
+	defer x.giveBack()
+	if refusal := x.readFirst(); refusal != nil {
+		x.dropped(refusal)
+		return
+	}
+	x.mu.Lock()
+	x.started = true
+	gone := x.ended
+	x.mu.Unlock()
+	if gone {
+		x.served.Dropped()
+		return
+	}
+	a := answers.Get().(*Answer) //nolint:forcetypeassert // the pool holds nothing else
+	x.served.Serve(x, a)
+	if x.first != nil {
+		x.first.Free()
+	}
+	if x.end() {
+		x.finish(a)
+	}
+	if cap(a.Scratch) <= keptScratch {
+		*a = Answer{Scratch: a.Scratch}
+		answers.Put(a)
+	}
+}
+
+// keptScratch bounds what is kept of the memory that answers are built in.
+const keptScratch = 128 << 10
+
+var answers = sync.Pool{New: func() any { return &Answer{Scratch: make([]byte, Headroom, 1<<10)} }}
+
+// runUntil is run for a call with a deadline.
+func (x *httpCall) runUntil(left time.Duration) {
+	timer := time.AfterFunc(left, func() {
+		x.stop(wire.Refusal{Code: wire.DeadlineExceeded, Message: "the deadline has passed"}, false)
+	})
+	defer timer.Stop()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		x.run()
+	}()
+	select {
+	case <-done:
+		return
+	case <-x.stopped:
+	}
+	x.peer.Interrupt(true)
+	patience := time.AfterFunc(interruptTime, func() { x.peer.Interrupt(false) })
+	x.writing.Lock() // no more is written by others
+	patience.Stop()
+	x.endUnanswered()
+	x.over = true
+	x.writing.Unlock()
+}
+
+// interruptTime is how long a write may take that is under way when a call is
+// stopped.
+const interruptTime = 100 * time.Millisecond
+
+// end notes that the call is ending by its handler's answer. It reports false if
+// it was stopped before.
+func (x *httpCall) end() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.ended {
+		return false
+	}
+	x.ended = true
+	return true
+}
+
+// stop ends the call without its handler, unless it is over.
+func (x *httpCall) stop(why wire.Refusal, lost bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.ended {
+		return
+	}
+	x.ended, x.why, x.lost = true, why, lost
+	x.served.Stopped(Stop{Code: why.Code, Message: why.Message, Refused: !x.started, Lost: lost})
+	close(x.stopped)
+}
+
+// dropped ends a call whose handler will not run.
+func (x *httpCall) dropped(why *wire.Refusal) {
+	answer := x.end()
+	x.served.Dropped()
+	if answer {
+		x.door.Server.Refused(&x.call, why)
+		x.writing.Lock()
+		x.failLocked(refused(why))
+		x.writing.Unlock()
+	}
+}
+
+// endUnanswered answers a call that was stopped, under the lock of writing.
+func (x *httpCall) endUnanswered() {
+	x.mu.Lock()
+	e := &wire.Ending{Code: x.why.Code, Message: x.why.Message, Delivery: wire.DeliveryUnknown}
+	if !x.started {
+		e.Delivery = wire.Refused
+	}
+	lost := x.lost
+	x.mu.Unlock()
+	if x.over || lost {
+		return
+	}
+	if !x.begun && x.r.ProtoMajor == 1 {
+		x.w.Header()["Connection"] = []string{"close"} // it is deaf from now on
+	}
+	x.failLocked(e)
+}
+
+func refused(why *wire.Refusal) *wire.Ending {
+	return &wire.Ending{Code: why.Code, Message: why.Message, Delivery: wire.Refused, RetryAfter: why.RetryAfter}
+}
+
+// finish writes the answer of the handler.
+func (x *httpCall) finish(a *Answer) {
+	x.writing.Lock()
+	defer x.writing.Unlock()
+	if x.over {
+		return
+	}
+	if n := int64(len(a.Scratch)); n > keptScratch && !x.affords(n) {
+		x.failLocked(&wire.Ending{Code: wire.ResourceExhausted, Message: x.door.Budget.Full(), Delivery: wire.DeliveryUnknown})
+		return
+	}
+	x.answerLocked(a)
+	x.over = true
+}
+
+// affords draws on what may be held in memory.
+func (x *httpCall) affords(more int64) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if !x.share.Affords(x.holds + more) {
+		return false
+	}
+	x.holds += more
+	return true
+}
+
+func (x *httpCall) giveBack() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.holds = 0
+	x.share.GiveBack(0)
+}
+
+// roomRetry is after how many milliseconds a call may be made again that there
+// was no memory for.
+const roomRetry = 10
+
+// Receive implements Exchange.
+func (x *httpCall) Receive() (message *transport.Buffer, compressed bool, err error) {
+	if x.served.Whole() {
+		if x.taken {
+			return nil, false, io.EOF
+		}
+		m := x.first
+		x.first, x.taken = nil, true
+		return m, x.packed, nil
+	}
+	m, flags, err := x.body.message()
+	if err == nil {
+		compressed, err = x.compressed(flags)
+		if err == nil {
+			return m, compressed, nil
+		}
+		m.Free()
+	}
+	var fault *Fault
+	if errors.Is(err, io.EOF) || errors.As(err, &fault) {
+		return nil, false, err
+	}
+	return nil, false, ErrOver
+}
+
+// compressed judges the flags of a message.
+func (x *httpCall) compressed(flags byte) (bool, error) {
+	switch {
+	case flags > 1:
+		return false, &Fault{wire.InvalidArgument, "a message has flags that mean nothing"}
+	case flags == 1 && x.call.Compression == 0:
+		return false, &Fault{wire.Internal, "a message is compressed, and no encoding says how"}
+	}
+	return flags == 1, nil
+}
+
+// SendHeader implements Exchange.
+func (x *httpCall) SendHeader(m wire.Metadata) error {
+	x.writing.Lock()
+	defer x.writing.Unlock()
+	if x.over {
+		return ErrOver
+	}
+	x.beginLocked(m)
+	if x.spoken == connectUnary {
+		return nil // its header waits for the status
+	}
+	return x.flushLocked()
+}
+
+// Send implements Exchange.
+func (x *httpCall) Send(message *transport.Buffer, compressed bool) error {
+	defer message.Free()
+	x.writing.Lock()
+	defer x.writing.Unlock()
+	if x.over {
+		return ErrOver
+	}
+	x.beginLocked(nil)
+	if x.writeLocked(frame(message.B, compressed)) != nil {
+		return ErrOver
+	}
+	return x.flushLocked()
+}
+
+// writeLocked writes a piece of the body of a call that streams.
+func (x *httpCall) writeLocked(piece []byte) error {
+	_ = x.body.control.SetWriteDeadline(time.Now().Add(bodyStall)) // HTTP/2 watches itself
+	if x.spoken == grpcWebText {
+		piece = base64.StdEncoding.AppendEncode(nil, piece)
+	}
+	_, err := x.w.Write(piece)
+	return err
+}
+
+func (x *httpCall) flushLocked() error {
+	if x.body.control.Flush() != nil {
+		return ErrOver
+	}
+	return nil
+}

@@ -1,0 +1,37 @@
+package web
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/coder/websocket"
+	"golang.org/x/net/http/httpguts"
+
+	"github.com/trunkcall/trunkcall/go/transport"
+	"github.com/trunkcall/trunkcall/go/wire"
+)
+
+// asksForWebSocket reports whether a request is to become a WebSocket.
+func asksForWebSocket(r *http.Request) bool {
+	return r.Method == http.MethodGet && httpguts.HeaderValuesContainsToken(r.Header["Upgrade"], "websocket")
+}
+
+// upgrade makes a connection a WebSocket that carries a native one.
+func (h *HTTP1) upgrade(w http.ResponseWriter, r *http.Request, c *HTTP1Conn) {
+	switch {
+	case !httpguts.HeaderValuesContainsToken(r.Header["Sec-Websocket-Protocol"], transport.ALPN):
+		refuseRequest(w, http.StatusBadRequest, wire.InvalidArgument, "WebSockets are served with the sub-protocol "+transport.ALPN+" only")
+		return
+	case !h.Origins.allow(r):
+		refuseRequest(w, http.StatusForbidden, wire.PermissionDenied, "pages of "+strings.ToValidUTF8(r.Header.Get("Origin"), "\ufffd")+" may open no WebSockets here")
+		return
+	}
+	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{
+		Subprotocols: []string{transport.ALPN}, CompressionMode: websocket.CompressionDisabled,
+		InsecureSkipVerify: true, // that is what was looked at above
+	})
+	if err != nil {
+		return // and the peer was told
+	}
+	h.WebSocket(transport.NewWebSocket(ws, c.socket), nil)
+}

@@ -1,0 +1,153 @@
+package transport
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+// WebSocket carries a native connection in the binary messages of a WebSocket
+// (protocol.md 13). It cannot half-close.
+type WebSocket struct {
+	socket net.Conn // that the WebSocket is on
+	ws     *websocket.Conn
+
+	// What arrives is handed over by a goroutine: package websocket ends a
+	// connection when a read is broken off.
+	in, feed net.Conn
+	closing  sync.Once
+}
+
+// NewWebSocket takes over a WebSocket that was opened on socket.
+func NewWebSocket(ws *websocket.Conn, socket net.Conn) *WebSocket {
+	c := &WebSocket{socket: socket, ws: ws}
+	c.in, c.feed = net.Pipe()
+	ws.SetReadLimit(-1) // messages are no units of anything
+	go c.pump()
+	return c
+}
+
+// pump hands over what arrives until there is no more.
+func (c *WebSocket) pump() {
+	defer c.feed.Close()
+	buffer := take(&readBuffers)
+	defer readBuffers.Put(buffer)
+	for {
+		kind, message, err := c.ws.Reader(context.Background())
+		if err != nil {
+			return
+		}
+		if kind != websocket.MessageBinary {
+			c.close(websocket.StatusUnsupportedData, "frames are carried by binary messages")
+			return
+		}
+		if _, err := io.CopyBuffer(onlyWriter{c.feed}, message, buffer.B); err != nil {
+			return
+		}
+	}
+}
+
+// onlyWriter keeps io.CopyBuffer to the buffer that it was given.
+type onlyWriter struct{ io.Writer }
+
+// Read implements net.Conn.
+func (c *WebSocket) Read(b []byte) (int, error) { return c.in.Read(b) }
+
+// Write sends b as one message.
+func (c *WebSocket) Write(b []byte) (int, error) {
+	if err := c.ws.Write(context.Background(), websocket.MessageBinary, b); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
+// Close begins the closing handshake and does not wait for its end.
+func (c *WebSocket) Close() error {
+	_ = c.in.Close()
+	go c.close(websocket.StatusNormalClosure, "")
+	return nil
+}
+
+func (c *WebSocket) close(code websocket.StatusCode, reason string) {
+	c.closing.Do(func() {
+		impatience := time.AfterFunc(lingerTime, func() { _ = c.socket.Close() })
+		defer impatience.Stop()
+		_ = c.ws.Close(code, reason)
+	})
+}
+
+// LocalAddr is the address of this end.
+func (c *WebSocket) LocalAddr() net.Addr { return c.socket.LocalAddr() }
+
+// RemoteAddr is the address of the other end.
+func (c *WebSocket) RemoteAddr() net.Addr { return c.socket.RemoteAddr() }
+
+// ConnectionState is the state of TLS, empty without.
+func (c *WebSocket) ConnectionState() tls.ConnectionState {
+	if s, ok := c.socket.(interface{ ConnectionState() tls.ConnectionState }); ok {
+		return s.ConnectionState()
+	}
+	return tls.ConnectionState{}
+}
+
+// SetDeadline implements net.Conn.
+func (c *WebSocket) SetDeadline(t time.Time) error {
+	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
+}
+
+// SetReadDeadline implements net.Conn.
+func (c *WebSocket) SetReadDeadline(t time.Time) error { return c.in.SetReadDeadline(t) }
+
+// SetWriteDeadline implements net.Conn. A write that misses it ends the
+// connection.
+func (c *WebSocket) SetWriteDeadline(t time.Time) error { return c.socket.SetWriteDeadline(t) }
+
+// webSocketURL parses a target that is one, "ws://HOST:PORT/PATH" or "wss://…"; it
+// returns nil for any other.
+func webSocketURL(target string) (*url.URL, error) {
+	if !strings.HasPrefix(target, "ws://") && !strings.HasPrefix(target, "wss://") {
+		return nil, nil
+	}
+	u, err := url.Parse(target)
+	if err != nil || u.Hostname() == "" || u.User != nil {
+		return nil, fmt.Errorf("target %q: want ws://HOST:PORT/PATH", target)
+	}
+	if u.Port() == "" {
+		u.Host = net.JoinHostPort(u.Hostname(), map[string]string{"ws": "80", "wss": "443"}[u.Scheme])
+	}
+	return u, nil
+}
+
+// upgrade opens a WebSocket on a socket that was connected to where u says.
+func upgrade(ctx context.Context, socket net.Conn, u *url.URL) (net.Conn, error) {
+	given := func(context.Context, string, string) (net.Conn, error) { return socket, nil }
+	client := &http.Client{
+		Transport:     &http.Transport{DialContext: given, DialTLSContext: given, DisableKeepAlives: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // the socket leads nowhere else
+	}
+	ws, response, err := websocket.Dial(ctx, u.String(), &websocket.DialOptions{
+		HTTPClient: client, Subprotocols: []string{ALPN}, CompressionMode: websocket.CompressionDisabled,
+	})
+	switch {
+	case err != nil:
+		_ = socket.Close()
+		if response != nil && response.StatusCode != http.StatusSwitchingProtocols {
+			return nil, fmt.Errorf("the server answers %s where a WebSocket was asked for", response.Status)
+		}
+		return nil, fmt.Errorf("WebSocket: %s", Describe(err))
+	case ws.Subprotocol() != ALPN:
+		_ = ws.CloseNow()
+		return nil, fmt.Errorf("the WebSocket at %s does not speak the sub-protocol %q", u.Redacted(), ALPN)
+	}
+	return NewWebSocket(ws, socket), nil
+}
