@@ -267,9 +267,13 @@ func (s *stage) play(step *sessionStep) {
 		if step.Status != 0 {
 			result.err = trunkcall.Errorf(trunkcall.Code(step.Status), "%s", step.Text)
 		}
+		before := s.server.Running()
 		s.running[step.Call].returns <- result
 		close(s.running[step.Call].returns)
 		delete(s.running, step.Call)
+		if step.Do == "return" { // nothing is sent that tells of it
+			eventually(s.t, "the handler has returned", func() bool { return s.server.Running() < before })
+		}
 	case "events":
 		s.checkEvents(step)
 	case "sent":
