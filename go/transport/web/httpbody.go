@@ -18,6 +18,7 @@ type httpBody struct {
 	source  io.Reader
 	control *http.ResponseController
 	prefix  [Headroom]byte
+	over    bool // nothing more comes
 }
 
 // bodyStall is how long a body that has begun may stand still (spec/limits.md).
@@ -38,9 +39,31 @@ func (b *httpBody) Read(p []byte) (int, error) {
 	_ = b.control.SetReadDeadline(time.Now().Add(bodyStall)) // HTTP/2 watches itself
 	n, err := b.source.Read(p)
 	if err != nil {
+		b.over = true
 		_ = b.control.SetReadDeadline(time.Time{})
 	}
 	return n, err
+}
+
+// What is read of a body whose call is over, before its connection is given up.
+const (
+	restBytes = 1 << 20
+	restTime  = time.Second
+)
+
+// drain reads what is left of the body of a call that streams over HTTP/1.1. With
+// full duplex net/http does not bear that left to it.
+func (b *httpBody) drain() {
+	if b.over || b.call.r.ProtoMajor != 1 {
+		return
+	}
+	_ = b.control.Flush() // the end of the call first
+	_ = b.control.SetReadDeadline(time.Now().Add(restTime))
+	if n, err := io.CopyN(io.Discard, b.call.r.Body, restBytes); n < restBytes && errors.Is(err, io.EOF) {
+		_ = b.control.SetReadDeadline(time.Time{})
+		return
+	}
+	b.call.peer.Interrupt(true)
 }
 
 // readFirst reads what must be there before the handler starts.
@@ -116,6 +139,7 @@ func (b *httpBody) all() (*transport.Buffer, error) {
 func (b *httpBody) message() (m *transport.Buffer, flags byte, err error) {
 	n, err := io.ReadFull(b.source, b.prefix[:1]) // for which there is all the time in the world
 	if n == 0 {
+		b.over = true
 		return nil, 0, err
 	}
 	if _, err := io.ReadFull(b, b.prefix[1:]); err != nil {

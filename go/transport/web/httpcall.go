@@ -88,7 +88,7 @@ func (x *httpCall) serve(m Method, codec string) {
 	if refusal != nil {
 		if known := m.Name != ""; known && refusal.Code == wire.Unimplemented && x.spoken < grpcWeb {
 			acceptPost(w, &m)
-			writeError(w, http.StatusUnsupportedMediaType, refused(refusal)) // the codec is not known
+			refusePlainly(w, http.StatusUnsupportedMediaType, refusal.Message) // the codec is not known
 		} else {
 			x.refuse(refusal, known)
 		}
@@ -97,6 +97,7 @@ func (x *httpCall) serve(m Method, codec string) {
 	x.served = served
 	x.body.begin(x)
 	if m.Streams {
+		defer x.drain()
 		_ = x.body.control.EnableFullDuplex() // where it is not so anyway
 	}
 	defer context.AfterFunc(r.Context(), func() {
@@ -167,7 +168,9 @@ func (x *httpCall) runUntil(left time.Duration) {
 	}()
 	select {
 	case <-done:
-		return
+		if !x.wasStopped() {
+			return
+		}
 	case <-x.stopped:
 	}
 	x.peer.Interrupt(true)
@@ -177,6 +180,23 @@ func (x *httpCall) runUntil(left time.Duration) {
 	x.endUnanswered()
 	x.over = true
 	x.writing.Unlock()
+}
+
+// drain reads what is left of the body, unless the call was stopped and its
+// handler still has it.
+func (x *httpCall) drain() {
+	if !x.wasStopped() {
+		x.body.drain()
+	}
+}
+
+func (x *httpCall) wasStopped() bool {
+	select {
+	case <-x.stopped:
+		return true
+	default:
+		return false
+	}
 }
 
 // interruptTime is how long a write may take that is under way when a call is
