@@ -173,10 +173,10 @@ func (x *httpCall) runUntil(left time.Duration) {
 		}
 	case <-x.stopped:
 	}
-	x.peer.Interrupt(true)
-	patience := time.AfterFunc(interruptTime, func() { x.peer.Interrupt(false) })
-	x.writing.Lock() // no more is written by others
-	patience.Stop()
+	if !x.body.over.Load() {
+		x.peer.Interrupt(true)
+	}
+	x.lockWriting() // no more is written by others
 	x.endUnanswered()
 	x.over = true
 	x.writing.Unlock()
@@ -197,6 +197,16 @@ func (x *httpCall) wasStopped() bool {
 	default:
 		return false
 	}
+}
+
+// lockWriting waits a while for a write that is under way, then breaks it off.
+func (x *httpCall) lockWriting() {
+	if x.writing.TryLock() {
+		return
+	}
+	patience := time.AfterFunc(interruptTime, func() { x.peer.Interrupt(false) })
+	x.writing.Lock()
+	patience.Stop()
 }
 
 // interruptTime is how long a write may take that is under way when a call is
@@ -251,7 +261,7 @@ func (x *httpCall) endUnanswered() {
 	if x.over || lost {
 		return
 	}
-	if !x.begun && x.r.ProtoMajor == 1 {
+	if !x.begun && !x.body.over.Load() && x.r.ProtoMajor == 1 {
 		x.w.Header()["Connection"] = []string{"close"} // it is deaf from now on
 	}
 	x.failLocked(e)
