@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/klauspost/compress/zstd"
+
 	"github.com/trunkcall/trunkcall/go"
 	"github.com/trunkcall/trunkcall/go/internal/rawframe"
 	"github.com/trunkcall/trunkcall/go/wire"
@@ -314,5 +316,26 @@ func TestEveryWayOfCallingIsCompressed(t *testing.T) {
 		// Each side sends three requests and answers two.
 		atServer.wants(t, "the server", 5, 5)
 		atClient.wants(t, "the client", 5, 5)
+	}
+}
+
+func TestAZstdMessageOfUnknownSizeMayComeToTheLimit(t *testing.T) {
+	for _, limit := range []int{1000, 200 << 10, 300_000} {
+		message := bytes.Repeat([]byte("trunk"), limit/5)
+		var packed bytes.Buffer
+		w, err := zstd.NewWriter(&packed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = w.Write(message)
+		_ = w.Flush() // so that the frame does not tell its size
+		_ = w.Close()
+		out, err := trunkcall.Zstd.Decompress(nil, packed.Bytes(), limit)
+		if err != nil || !bytes.Equal(out, message) {
+			t.Errorf("limit %d: %d bytes, %v", limit, len(out), err)
+		}
+		if _, err = trunkcall.Zstd.Decompress(nil, packed.Bytes(), len(message)-1); !errors.Is(err, trunkcall.ErrTooLong) {
+			t.Errorf("limit %d: %v", len(message)-1, err)
+		}
 	}
 }

@@ -85,6 +85,16 @@ func (a replied) wantsError(t testing.TB, status int, code string, parts ...stri
 	wantsText(t, e.Message, parts...)
 }
 
+// wantsRefusal fails unless an answer is one of HTTP, which Connect takes for no
+// error of its own.
+func (a replied) wantsRefusal(t testing.TB, status int, parts ...string) {
+	t.Helper()
+	if a.status != status || !strings.HasPrefix(a.header.Get("Content-Type"), "text/plain") {
+		t.Errorf("got %d %s %q, want %d", a.status, a.header, a.body, status)
+	}
+	wantsText(t, strings.TrimSuffix(a.body, "\n"), parts...)
+}
+
 func (a replied) wants(t testing.TB, body string) {
 	t.Helper()
 	if a.status != http.StatusOK || a.body != body {
@@ -178,18 +188,18 @@ func TestWhatIsNoCallIsRefusedAsHTTPDoes(t *testing.T) {
 			posts(t, c, url+"/test.Service/None", "application/json", "{}").wantsError(t, 404, "unimplemented", "/test.Service/None")
 			requests(t, c, "GET", url+"/favicon.ico", "", "").wantsError(t, 404, "unimplemented")
 			a := requests(t, c, "PUT", url+echoes, "application/json", "{}")
-			a.wantsError(t, 405, "unimplemented", "PUT")
+			a.wantsRefusal(t, 405, "PUT")
 			if a.header.Get("Allow") != "POST" {
 				t.Error(a.header)
 			}
 			for _, kind := range []string{"application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/plain", "", "application/json; charset=latin1"} {
 				a = posts(t, c, url+echoes, kind, "a=b")
-				a.wantsError(t, 415, "unimplemented", echoes)
+				a.wantsRefusal(t, 415, echoes)
 				if !strings.Contains(a.header.Get("Accept-Post"), "application/json") {
 					t.Error(a.header)
 				}
 			}
-			posts(t, c, url+echoes, "application/thrift", "{}").wantsError(t, 415, "unimplemented", "thrift", "json")
+			posts(t, c, url+echoes, "application/thrift", "{}").wantsRefusal(t, 415, "thrift", "json")
 			posts(t, c, url+echoes, "application/json", `{"data":`).wantsError(t, 400, "invalid_argument")
 			posts(t, c, url+echoes, "application/json", "{\"data\":\"\xff\"}").wantsError(t, 400, "invalid_argument")
 			posts(t, c, url+echoes, "application/proto", "\xff").wantsError(t, 400, "invalid_argument")
@@ -285,6 +295,21 @@ func TestTheDeadlineOfAnHTTPCallEndsItThoughItsHandlerRunsOn(t *testing.T) {
 	}
 	g.open()
 	eventually(t, "they return", func() bool { return s.Running() == 0 })
+}
+
+func TestAHandlerThatEndsWithItsDeadlineLosesNoAnswer(t *testing.T) {
+	_, url := serveCalculator(t, nil, block.Handler(func(ctx context.Context, in *payload) (*payload, error) {
+		<-ctx.Done()
+		return in, nil
+	}))
+	for name, c := range overHTTP(t) {
+		for range 50 {
+			a := posts(t, c, url+"/test.Service/Block", "application/json", "{}", "Connect-Timeout-Ms", "1")
+			if a.wantsError(t, 504, "deadline_exceeded"); t.Failed() {
+				t.Fatal(name)
+			}
+		}
+	}
 }
 
 func TestADeadlineHoldsWhileTheBodyIsOnItsWay(t *testing.T) {

@@ -67,8 +67,8 @@ func TestStreamsAnswerConnect(t *testing.T) {
 					t.Errorf("%q", got)
 				}
 			}
-			posts(t, c, url+"/test.Service/Chat", "application/json", "{}").wantsError(t, 415, "unimplemented")
-			posts(t, c, url+"/test.Service/Echo", "application/connect+json", "{}").wantsError(t, 415, "unimplemented")
+			posts(t, c, url+"/test.Service/Chat", "application/json", "{}").wantsRefusal(t, 415)
+			posts(t, c, url+"/test.Service/Echo", "application/connect+json", "{}").wantsRefusal(t, 415)
 		})
 	}
 }
@@ -164,7 +164,7 @@ func TestMethodsWithoutSideEffectsAreCalledByGET(t *testing.T) {
 			get("/test.Service/Block?encoding=json&message=!&base64=1").wantsError(t, 400, "invalid_argument", "base64")
 			get("/test.Service/Block?encoding=json&message={}&connect=v2").wantsError(t, 400, "invalid_argument", "v1")
 			a = get("/calc/div?encoding=json&message=[7,2]")
-			a.wantsError(t, 405, "unimplemented")
+			a.wantsRefusal(t, 405)
 			if a.header.Get("Allow") != "POST" {
 				t.Error(a.header)
 			}
@@ -220,6 +220,22 @@ func TestAnHTTPCallIsWhatItsHandlerSees(t *testing.T) {
 		const want = `{"bin":["\u0000\ufffd","\u0001"],"codec":"json","deadline":true,"k":"v","kept":"","remote":true}`
 		if a.status != http.StatusOK || string(out.Data) != want {
 			t.Errorf("%d %s", a.status, out.Data)
+		}
+	}
+}
+
+func TestAStreamThatLeavesItsRequestUnreadHarmsNoOther(t *testing.T) {
+	_, url := serveCalculator(t, nil, trunkcall.Bidi[payload, payload]("/test.Service/Hasty").Handler(
+		func(context.Context, *trunkcall.BidiStream[payload, payload]) error {
+			return trunkcall.Errorf(trunkcall.Aborted, "enough")
+		}))
+	for name, c := range overHTTP(t) {
+		for range 20 {
+			a := posts(t, c, url+"/test.Service/Hasty", "application/connect+json", enveloped("{}", "{}", "{}"))
+			if got, _ := envelopes(t, a.body); len(got) != 1 || !strings.Contains(got[0], "aborted") {
+				t.Fatalf("%s: %q", name, got)
+			}
+			posts(t, c, url+"/calc/div", "application/json", "[7,2]").wants(t, "[3,1]")
 		}
 	}
 }

@@ -58,7 +58,9 @@ func (zstandard) Decompress(dst, data []byte, limit int) ([]byte, error) {
 		least = min(least, uint64(max(64<<10, 8*len(data))))
 	}
 	begin := len(dst)
-	for size := int(min(least, uint64(limit))); ; size = min(4*size, limit) {
+	// The last block may have to be decoded whole before its end is known.
+	room := limit + largestZstdBlock
+	for size := int(min(least, uint64(limit))); ; size = min(4*size, room) {
 		dst = slices.Grow(dst[:begin], size)
 		out, err := d.DecodeAll(data, dst[:begin:begin+size])
 		switch {
@@ -66,12 +68,10 @@ func (zstandard) Decompress(dst, data []byte, limit int) ([]byte, error) {
 			return dst, ErrTooLong
 		case err == nil:
 			return out, nil
-		case !errors.Is(err, zstd.ErrDecoderSizeExceeded):
+		case uint64(size) >= frame.most: // it is not for want of room
 			return dst, cutShort(err)
-		case size >= limit:
+		case size >= room:
 			return dst, ErrTooLong
-		case uint64(size) >= frame.most:
-			return dst, err
 		}
 	}
 }

@@ -3,6 +3,7 @@ package web
 import (
 	"encoding/base64"
 	"encoding/json"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -50,6 +51,18 @@ func (x *httpCall) refuse(why *wire.Refusal, known bool) {
 // refuseRequest answers what is no call.
 func refuseRequest(w http.ResponseWriter, status int, code wire.Code, message string) {
 	writeError(w, status, &wire.Ending{Code: code, Message: message, Delivery: wire.Refused})
+}
+
+// refusePlainly answers what is no call in a form that Connect takes for no error of
+// its own: its clients go by the status of HTTP.
+func refusePlainly(w http.ResponseWriter, status int, message string) {
+	h := w.Header()
+	h["Content-Type"] = []string{"text/plain; charset=utf-8"}
+	h["X-Content-Type-Options"] = []string{"nosniff"}
+	h["Trunk-Delivery"] = []string{wire.Refused.String()}
+	h["Content-Length"] = []string{strconv.Itoa(len(message) + 1)}
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, message+"\n")
 }
 
 // beginLocked begins the answer of a call that streams, unless it has begun.

@@ -112,7 +112,7 @@ func (h *HTTP) refuseMethod(w http.ResponseWriter, r *http.Request, m *Method) {
 		allowed = "GET, POST"
 	}
 	w.Header().Set("Allow", allowed)
-	refuseRequest(w, http.StatusMethodNotAllowed, wire.Unimplemented, m.Name+" is called by "+allowed+", not "+r.Method)
+	refusePlainly(w, http.StatusMethodNotAllowed, m.Name+" is called by "+allowed+", not "+r.Method)
 }
 
 func notServed(path string) string { return "method " + path + " is not served here" }
@@ -120,8 +120,7 @@ func notServed(path string) string { return "method " + path + " is not served h
 // refuseType answers a request in a form that its method does not take.
 func (h *HTTP) refuseType(w http.ResponseWriter, r *http.Request, m *Method) {
 	acceptPost(w, m)
-	refuseRequest(w, http.StatusUnsupportedMediaType, wire.Unimplemented,
-		m.Name+" does not take the content type "+strconv.Quote(r.Header.Get("Content-Type")))
+	refusePlainly(w, http.StatusUnsupportedMediaType, m.Name+" does not take the content type "+strconv.Quote(r.Header.Get("Content-Type")))
 }
 
 // acceptPost says what a method takes.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/trunkcall/trunkcall/go/transport"
@@ -18,6 +19,7 @@ type httpBody struct {
 	source  io.Reader
 	control *http.ResponseController
 	prefix  [Headroom]byte
+	over    atomic.Bool // nothing more comes
 }
 
 // bodyStall is how long a body that has begun may stand still (spec/limits.md).
@@ -38,9 +40,43 @@ func (b *httpBody) Read(p []byte) (int, error) {
 	_ = b.control.SetReadDeadline(time.Now().Add(bodyStall)) // HTTP/2 watches itself
 	n, err := b.source.Read(p)
 	if err != nil {
+		b.over.Store(true)
 		_ = b.control.SetReadDeadline(time.Time{})
 	}
 	return n, err
+}
+
+// What is read of a body whose call is over, before its connection is given up. The
+// end of the call waits for it a little: there are clients that take it for a failure if they
+// have not sent all by then.
+const (
+	restBytes = 1 << 20
+	restFirst = 50 * time.Millisecond
+	restTime  = time.Second
+)
+
+// drain reads what is left of the body of a call that streams over HTTP/1.1. With
+// full duplex net/http does not bear that left to it.
+func (b *httpBody) drain() {
+	if b.over.Load() || b.call.r.ProtoMajor != 1 {
+		return
+	}
+	flushed := make(chan struct{})
+	flusher := time.AfterFunc(restFirst, func() {
+		_ = b.control.Flush()
+		close(flushed)
+	})
+	// There is one deadline: a body whose reading was broken off is of no use.
+	_ = b.control.SetReadDeadline(time.Now().Add(restTime))
+	n, err := io.Copy(io.Discard, io.LimitReader(b.call.r.Body, restBytes))
+	if !flusher.Stop() {
+		<-flushed
+	}
+	if err != nil || n == restBytes {
+		b.call.peer.Interrupt(true)
+		return
+	}
+	_ = b.control.SetReadDeadline(time.Time{})
 }
 
 // readFirst reads what must be there before the handler starts.
@@ -116,6 +152,7 @@ func (b *httpBody) all() (*transport.Buffer, error) {
 func (b *httpBody) message() (m *transport.Buffer, flags byte, err error) {
 	n, err := io.ReadFull(b.source, b.prefix[:1]) // for which there is all the time in the world
 	if n == 0 {
+		b.over.Store(true)
 		return nil, 0, err
 	}
 	if _, err := io.ReadFull(b, b.prefix[1:]); err != nil {

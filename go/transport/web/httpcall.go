@@ -88,7 +88,7 @@ func (x *httpCall) serve(m Method, codec string) {
 	if refusal != nil {
 		if known := m.Name != ""; known && refusal.Code == wire.Unimplemented && x.spoken < grpcWeb {
 			acceptPost(w, &m)
-			writeError(w, http.StatusUnsupportedMediaType, refused(refusal)) // the codec is not known
+			refusePlainly(w, http.StatusUnsupportedMediaType, refusal.Message) // the codec is not known
 		} else {
 			x.refuse(refusal, known)
 		}
@@ -97,6 +97,7 @@ func (x *httpCall) serve(m Method, codec string) {
 	x.served = served
 	x.body.begin(x)
 	if m.Streams {
+		defer x.drain()
 		_ = x.body.control.EnableFullDuplex() // where it is not so anyway
 	}
 	defer context.AfterFunc(r.Context(), func() {
@@ -167,16 +168,45 @@ func (x *httpCall) runUntil(left time.Duration) {
 	}()
 	select {
 	case <-done:
-		return
+		if !x.wasStopped() {
+			return
+		}
 	case <-x.stopped:
 	}
-	x.peer.Interrupt(true)
-	patience := time.AfterFunc(interruptTime, func() { x.peer.Interrupt(false) })
-	x.writing.Lock() // no more is written by others
-	patience.Stop()
+	if !x.body.over.Load() {
+		x.peer.Interrupt(true)
+	}
+	x.lockWriting() // no more is written by others
 	x.endUnanswered()
 	x.over = true
 	x.writing.Unlock()
+}
+
+// drain reads what is left of the body, unless the call was stopped and its
+// handler still has it.
+func (x *httpCall) drain() {
+	if !x.wasStopped() {
+		x.body.drain()
+	}
+}
+
+func (x *httpCall) wasStopped() bool {
+	select {
+	case <-x.stopped:
+		return true
+	default:
+		return false
+	}
+}
+
+// lockWriting waits a while for a write that is under way, then breaks it off.
+func (x *httpCall) lockWriting() {
+	if x.writing.TryLock() {
+		return
+	}
+	patience := time.AfterFunc(interruptTime, func() { x.peer.Interrupt(false) })
+	x.writing.Lock()
+	patience.Stop()
 }
 
 // interruptTime is how long a write may take that is under way when a call is
@@ -231,7 +261,7 @@ func (x *httpCall) endUnanswered() {
 	if x.over || lost {
 		return
 	}
-	if !x.begun && x.r.ProtoMajor == 1 {
+	if !x.begun && !x.body.over.Load() && x.r.ProtoMajor == 1 {
 		x.w.Header()["Connection"] = []string{"close"} // it is deaf from now on
 	}
 	x.failLocked(e)
