@@ -37,6 +37,19 @@ func NewWebSocket(ws *websocket.Conn, socket net.Conn) *WebSocket {
 	return c
 }
 
+// Greeted waits until the peer has begun to speak Trunkcall, and returns what it has
+// said by then. It closes the connection if that does not come in time.
+func (c *WebSocket) Greeted() (prefix []byte, ok bool) {
+	_ = c.SetReadDeadline(time.Now().Add(HandshakeTimeout))
+	spoken, prefix, err := readStart(c)
+	if err != nil || spoken != speaksNative {
+		_ = c.Close()
+		return nil, false
+	}
+	_ = c.SetReadDeadline(time.Time{})
+	return prefix, true
+}
+
 // pump hands over what arrives until there is no more.
 func (c *WebSocket) pump() {
 	defer c.feed.Close()
