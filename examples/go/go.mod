@@ -11,6 +11,7 @@ require (
 )
 
 require (
+	github.com/coder/websocket v1.8.15 // indirect
 	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3 // indirect
 	github.com/klauspost/compress v1.20.3 // indirect
 	github.com/philhofer/fwd v1.2.0 // indirect
