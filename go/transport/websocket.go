@@ -52,7 +52,7 @@ func (c *WebSocket) Greeted() (prefix []byte, ok bool) {
 
 // pump hands over what arrives until there is no more.
 func (c *WebSocket) pump() {
-	defer c.feed.Close()
+	defer func() { _ = c.feed.Close() }()
 	buffer := take(&readBuffers)
 	defer readBuffers.Put(buffer)
 	for {
@@ -129,7 +129,7 @@ func (c *WebSocket) SetWriteDeadline(t time.Time) error { return c.socket.SetWri
 // returns nil for any other.
 func webSocketURL(target string) (*url.URL, error) {
 	if !strings.HasPrefix(target, "ws://") && !strings.HasPrefix(target, "wss://") {
-		return nil, nil
+		return nil, nil //nolint:nilnil // it is no such target, which is no fault
 	}
 	u, err := url.Parse(target)
 	if err != nil || u.Hostname() == "" || u.User != nil {
