@@ -60,7 +60,7 @@ func (zstandard) Decompress(dst, data []byte, limit int) ([]byte, error) {
 	begin := len(dst)
 	// The last block may have to be decoded whole before its end is known.
 	room := limit + largestZstdBlock
-	for size := int(min(least, uint64(limit))); ; size = min(4*size, room) {
+	for size := int(min(least, uint64(limit))); ; size = min(max(4*size, largestZstdBlock), room) {
 		dst = slices.Grow(dst[:begin], size)
 		out, err := d.DecodeAll(data, dst[:begin:begin+size])
 		switch {

@@ -2,7 +2,7 @@
 """Shows the framework at work: what `make run` does once everything is built.
 
 Starts the example server in Go, makes a call, a stream and a call that fails, and runs the example of the README. A
-client of gRPC calls the same port. Then
+client of gRPC calls the same port, and so do curl and a WebSocket. Then
 the client in Go calls the server in Python, and the client in Python the server in Go, with the same outcomes. At last it
 puts load on these, and on a raw socket echo. Every process is ended, whichever way this ends.
 """
@@ -15,6 +15,7 @@ import json
 import re
 import select
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -106,6 +107,20 @@ def calls(address: str) -> None:
     check_failure(call("A call that fails, and says why.", "GetUser", '{"user_id": 1000000000}', status=1))
 
 
+def other_doors(address: str) -> None:
+    """Makes the same calls by plain HTTP, and natively through a WebSocket."""
+    user = json.dumps({"user_id": 7})
+    if curl := shutil.which("curl"):
+        printed = show("So does curl, in JSON.", curl, "-sS", "--json", user, f"http://{address}/{SERVICE}/GetUser")
+        expect(json.loads(printed)["name"] == "user-7", "user 7")
+        printed = show("And a function that has no .proto.", curl, "-sS", "--json", "[7,2]", f"http://{address}/calc/div")
+        expect(json.loads(printed) == [3, 1], "[3,1]")
+    else:
+        print("\nThere is no curl here, which could call the same port in JSON.")
+    printed = show("A call through a WebSocket, on the same port.", PEER, "call", "--target", f"ws://{address}", f"{SERVICE}/GetUser", user)
+    expect(json.loads(printed)["name"] == "user-7", "user 7")
+
+
 def calls_across(caller: str, address: str, server: str) -> None:
     """Calls a server in another language; what comes of it is what calls within one language have shown."""
 
@@ -153,6 +168,7 @@ def show_all(duration: str) -> None:
         show("The example of the README: a server and a client in one file.", QUICKSTART)
         printed = show("A client of gRPC, which knows nothing of Trunkcall, calls the same port.", GRPC_CLIENT, in_go)
         expect(printed.splitlines() == ["found user-7", "failed with NotFound, 1 detail"], "user 7 and a failure")
+        other_doors(in_go)
         calls_across(PEER, in_python, PEER_PYTHON)
         calls_across(PEER_PYTHON, in_go, PEER)
         print(f"\nLoad for {duration} each: a 581-byte message there and back, 10 connections, 200 callers.")

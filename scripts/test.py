@@ -28,7 +28,7 @@ PYTHON = sys.executable
 # From python/, whose pyproject.toml has the rules.
 PYTHON_FOLDERS = (".", "../conformance", "../examples/python", "../lab/peers/python")
 PYTHON_SOURCES = ("conformance", "examples/python", "lab", "python", "scripts", "spec")
-GO_MODULES = ("go", "go/tools", "lab/peers/go", "examples/go")
+GO_MODULES = ("go", "go/tools", "lab/peers/go", "examples/go", "conformance/connect")
 
 
 @dataclass
@@ -214,6 +214,7 @@ def suites(fuzztime: str) -> list[Suite]:
         unittests("scripts", "scripts/tests"),
         unittests("lab", "lab/tests"),
         go_tests("go tests", "go", "-race", "-bench=.", "-benchtime=1x"),
+        go_tests("connect suite", "conformance/connect"),
         # The race detector has the transport use other system calls.
         go_tests("go tests as built", "go", packages=(".", "./transport")),
         # As if there were many connections.

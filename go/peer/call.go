@@ -58,7 +58,7 @@ func callHelp() help {
 func (p program) parseCall(args []string) (*callOptions, error) {
 	o := &callOptions{}
 	fs := flag.NewFlagSet("call", flag.ContinueOnError)
-	fs.StringVar(&o.target, "target", "", "`address` of the server: HOST:PORT or unix:PATH")
+	fs.StringVar(&o.target, "target", "", "`address` of the server: HOST:PORT, unix:PATH, ws://HOST:PORT/PATH or wss://…")
 	load.DurationVar(fs, &o.timeout, "timeout", 0, "`time` for connecting and the call together, such as 250ms; none unless given")
 	fs.Var(&o.metadata, "metadata", "`key=value` to send with the call, any number of times; the value of a key that ends in -bin is base64")
 	fs.StringVar(&o.trust, "tls-ca", "", "connect with TLS and trust the certificates in this `file`")

@@ -19,7 +19,7 @@ func TestTLS(t *testing.T) {
 	cert, key := ca.server(t)
 	path := filepath.Join(t.TempDir(), "s")
 	address := serve(t, "--listen", "127.0.0.1:0", "--unix", path, "--tls-cert", cert, "--tls-key", key).address
-	for _, target := range []string{address, "unix:" + path, strings.Replace(address, "127.0.0.1", "localhost", 1)} {
+	for _, target := range []string{address, "wss://" + address + "/path", "unix:" + path, strings.Replace(address, "127.0.0.1", "localhost", 1)} {
 		getUser7(target, "--tls-ca", ca.file).want(t, outcome{stdout: user7})
 	}
 }
@@ -99,7 +99,7 @@ func TestMalformedTargetIsTurnedDown(t *testing.T) {
 }
 
 func TestWellFormedTargetsPass(t *testing.T) {
-	for _, target := range []string{"[::1]:80", ":80", "localhost:80", "a.example:65535,b.example:1", "unix:relative/path", "unix:/a:b"} {
+	for _, target := range []string{"[::1]:80", ":80", "localhost:80", "a.example:65535,b.example:1", "unix:relative/path", "unix:/a:b", "ws://a.example/path", "wss://[::1]:1"} {
 		if err := checkTarget(target); err != nil {
 			t.Errorf("%s: %v", target, err)
 		}

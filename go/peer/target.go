@@ -2,6 +2,7 @@ package main
 
 import (
 	"net"
+	"net/url"
 	"strings"
 )
 
@@ -16,10 +17,13 @@ func checkTarget(target string) error {
 	return nil
 }
 
-const wantAddress = "want HOST:PORT or unix:PATH"
+const wantAddress = "want HOST:PORT, unix:PATH or ws://HOST:PORT/PATH"
 
 func checkAddress(address string) error {
 	if scheme, _, ok := strings.Cut(address, "://"); ok {
+		if u, err := url.Parse(address); err == nil && u.Host != "" && (scheme == "ws" || scheme == "wss") {
+			return nil
+		}
 		return usagef("--target %s: %s, without %s://", address, wantAddress, scheme)
 	}
 	if path, ok := strings.CutPrefix(address, "unix:"); ok {

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"errors"
 	"io"
 	"net"
 	"strings"
@@ -99,7 +100,7 @@ func TestAPortBehindAProxyLooksAgainAfterItsHeader(t *testing.T) {
 		t.Error(served.RemoteAddr())
 	}
 	defer dial("GET / HTTP/1.1\r\n\r\n").Close()
-	if err := <-refused; err != errNoProxy { //nolint:errorlint // it is that one
+	if err := <-refused; !errors.Is(err, errNoProxy) {
 		t.Error(err)
 	}
 }

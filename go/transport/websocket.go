@@ -37,9 +37,22 @@ func NewWebSocket(ws *websocket.Conn, socket net.Conn) *WebSocket {
 	return c
 }
 
+// Greeted waits until the peer has begun to speak Trunkcall, and returns what it has
+// said by then. It closes the connection if that does not come in time.
+func (c *WebSocket) Greeted() (prefix []byte, ok bool) {
+	_ = c.SetReadDeadline(time.Now().Add(HandshakeTimeout))
+	spoken, prefix, err := readStart(c)
+	if err != nil || spoken != speaksNative {
+		_ = c.Close()
+		return nil, false
+	}
+	_ = c.SetReadDeadline(time.Time{})
+	return prefix, true
+}
+
 // pump hands over what arrives until there is no more.
 func (c *WebSocket) pump() {
-	defer c.feed.Close()
+	defer func() { _ = c.feed.Close() }()
 	buffer := take(&readBuffers)
 	defer readBuffers.Put(buffer)
 	for {
@@ -116,7 +129,7 @@ func (c *WebSocket) SetWriteDeadline(t time.Time) error { return c.socket.SetWri
 // returns nil for any other.
 func webSocketURL(target string) (*url.URL, error) {
 	if !strings.HasPrefix(target, "ws://") && !strings.HasPrefix(target, "wss://") {
-		return nil, nil
+		return nil, nil //nolint:nilnil // it is no such target, which is no fault
 	}
 	u, err := url.Parse(target)
 	if err != nil || u.Hostname() == "" || u.User != nil {

@@ -38,11 +38,11 @@ func (c *Conn) settingsLocked(f *h2.SettingsFrame) error {
 	if err != nil {
 		return err
 	}
+	c.controlLocked()
+	_ = c.framer.WriteSettingsAck() // ahead of the DATA that a larger window lets go
 	if err := c.setPeerWindowLocked(window); err != nil {
 		return err
 	}
-	c.controlLocked()
-	_ = c.framer.WriteSettingsAck()
 	return c.spendLocked(1+f.NumSettings()/8, "SETTINGS")
 }
 

@@ -62,7 +62,7 @@ func refusePlainly(w http.ResponseWriter, status int, message string) {
 	h["Trunk-Delivery"] = []string{wire.Refused.String()}
 	h["Content-Length"] = []string{strconv.Itoa(len(message) + 1)}
 	w.WriteHeader(status)
-	_, _ = io.WriteString(w, message+"\n")
+	_, _ = io.WriteString(w, message+"\n") //nolint:gosec // as text, and not to be sniffed at
 }
 
 // beginLocked begins the answer of a call that streams, unless it has begun.

@@ -2,6 +2,7 @@ package web
 
 import (
 	"encoding/base64"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -101,7 +102,7 @@ func (g *base64Groups) decode() {
 	}
 	g.rest = g.out[:decoded]
 	g.have = copy(g.in[:], g.in[whole:g.have])
-	if g.have > 0 && g.err == io.EOF {
+	if g.have > 0 && errors.Is(g.err, io.EOF) {
 		g.err = io.ErrUnexpectedEOF
 	}
 }

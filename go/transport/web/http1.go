@@ -291,7 +291,7 @@ func (c *HTTP1Conn) Closing() bool {
 
 // Shut closes the connection: a request that is served loses its caller.
 func (c *HTTP1Conn) Shut(cause error) {
-	c.end(cause)
+	_ = c.end(cause)
 	_ = c.socket.Close()
 	go c.closed(cause) // net/http says so only when the handler has returned
 }

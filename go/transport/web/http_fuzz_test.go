@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"encoding/base64"
 	"encoding/binary"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -66,7 +67,7 @@ func (r *repeated) Serve(x Exchange, a *Answer) {
 	r.server.open--
 	for {
 		m, _, err := x.Receive()
-		if err == io.EOF { //nolint:errorlint // the text of Receive
+		if errors.Is(err, io.EOF) {
 			return
 		}
 		if err != nil {

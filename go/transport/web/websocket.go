@@ -33,5 +33,8 @@ func (h *HTTP1) upgrade(w http.ResponseWriter, r *http.Request, c *HTTP1Conn) {
 	if err != nil {
 		return // and the peer was told
 	}
-	h.WebSocket(transport.NewWebSocket(ws, c.socket), nil)
+	socket := transport.NewWebSocket(ws, c.socket)
+	if prefix, ok := socket.Greeted(); ok {
+		h.WebSocket(socket, prefix)
+	}
 }
