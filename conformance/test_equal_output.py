@@ -87,7 +87,6 @@ class EqualOutput(ProgramTest):
         for words in (
             ("call", GET, "{}"),
             ("call", "--target", "127.0.0.1:1", GET),
-            ("call", "--target", "http://127.0.0.1:1", GET, "{}"),
             ("call", "--target", "127.0.0.1:1", "GetUser", "{}"),
             ("call", "--target", "127.0.0.1:1", "a.B/GetUser", "{}"),
             ("call", "--target", "127.0.0.1:1", USERS + "SetUser", "{}"),
