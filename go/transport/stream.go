@@ -7,12 +7,13 @@ import (
 	"github.com/trunkcall/trunkcall/go/wire"
 )
 
-// Message is one message as it came off the wire.
+// Message is one message as it came off the wire. Its payload may be used until
+// Free, or until the next Receive.
 type Message struct {
 	Payload     []byte
 	Compression uint8
 	cost        uint32
-	buffer      *Buffer // that Payload lies in, if it is to be given back
+	buffer      *Buffer // that Payload has for itself, if it is to be given back
 }
 
 // Free gives the message's memory back; its payload must not be used any more.
@@ -46,6 +47,7 @@ type Stream struct {
 	arrived    int64      // when the CALL was read
 	inbox      []Message  // that nobody has received, the oldest first
 	one        [1]Message // where inbox begins
+	shared     []*Buffer  // that payloads in inbox lie in together
 	queued     *Buffer    // a message that waits in the session to be appended
 	receiving  bool       // somebody waits on receiver
 	sending    bool       // somebody waits on sender
@@ -54,9 +56,10 @@ type Stream struct {
 
 	// What the receiving goroutine took over from inbox at once, and has not
 	// used up; it alone touches these.
-	batch     []Message
-	batchHead int
-	consumed  int // of batch, their credit not yet returned
+	batch       []Message
+	batchHead   int
+	consumed    int       // of batch, their credit not yet returned
+	batchShared []*Buffer // that payloads in batch lie in together
 }
 
 // Init makes st ready to be returned by Handler.Accept.
@@ -72,9 +75,13 @@ func (st *Stream) Conn() *Conn { return st.conn }
 // accepted (section 7.5).
 func (st *Stream) OneWay() bool { return st.oneWay }
 
-// roomy is from how many messages in the inbox on small ones get no buffer of a
-// round size, several times their own: a window holds thousands of them.
-const roomy = 16
+// Messages that queue up share buffers of sharedSize, those of up to sharedMax
+// bytes: a window holds thousands of small ones, and each in a buffer of a round
+// size would take several times its own.
+const (
+	sharedSize = 8 << 10
+	sharedMax  = sharedSize / 2
+)
 
 // push adds a message that arrived; payload is copied unless it is owned.
 func (st *Stream) push(payload []byte, compression uint8, cost uint32, owned bool) {
@@ -83,8 +90,8 @@ func (st *Stream) push(payload []byte, compression uint8, cost uint32, owned boo
 	case owned:
 		m.buffer = &Buffer{B: payload}
 		m.Payload = payload
-	case len(st.inbox) >= roomy && len(payload) <= wire.SmallMessage:
-		m.Payload = append(make([]byte, 0, len(payload)), payload...)
+	case len(st.inbox) > 0 && len(payload) <= sharedMax:
+		m.Payload = st.share(payload)
 	default:
 		m.buffer = GetBuffer(len(payload))
 		m.buffer.B = append(m.buffer.B, payload...)
@@ -96,12 +103,35 @@ func (st *Stream) push(payload []byte, compression uint8, cost uint32, owned boo
 	st.inbox = append(st.inbox, m)
 }
 
+// share copies payload behind others.
+func (st *Stream) share(payload []byte) []byte {
+	last := len(st.shared) - 1
+	if last < 0 || cap(st.shared[last].B)-len(st.shared[last].B) < len(payload) {
+		st.shared = append(st.shared, GetBuffer(sharedSize))
+		last++
+	}
+	b := st.shared[last]
+	start := len(b.B)
+	b.B = append(b.B, payload...)
+	return b.B[start:len(b.B):len(b.B)]
+}
+
+// freeAll gives buffers back, and returns the empty list of them.
+func freeAll(buffers []*Buffer) []*Buffer {
+	for i, b := range buffers {
+		b.Free()
+		buffers[i] = nil
+	}
+	return buffers[:0]
+}
+
 // dropInbox throws away what nobody will receive.
 func (st *Stream) dropInbox() {
 	for i := range st.inbox {
 		st.inbox[i].Free()
 	}
 	st.inbox = nil
+	st.shared = freeAll(st.shared)
 }
 
 // TakeFirst returns the one message of a call that is Whole, or the answer of
@@ -174,6 +204,7 @@ func (st *Stream) refill() error {
 		st.waitLocked(&st.receiving, &st.receiver)
 	}
 	st.batch, st.inbox = st.inbox, st.batch[:0]
+	st.batchShared, st.shared = st.shared, freeAll(st.batchShared)
 	st.batchHead = 0
 	c.leave()
 	return nil
