@@ -65,6 +65,7 @@ func (s *Server) http2Config(other http.Handler) *http2.Config {
 		Fields:      int(max(min(local.MetadataEntries, mostHeader)+fieldRoom, http2.DefaultFields)),
 
 		KeepaliveInterval: keepalive, KeepaliveTimeout: s.options.keepaliveTimeout,
+		Panicked: s.options.panicked,
 	}.Complete()
 }
 
@@ -82,7 +83,7 @@ func (s *Server) openDoors() {
 	handler := &web.HTTP{
 		Server: doors{&s.serving}, Catalog: doors{&s.serving}, MaxMessage: local.Message, Limits: local,
 		Compressions: s.options.compressions.set(), Budget: s.config.Budget,
-		Origins: s.options.origins,
+		Origins: s.options.origins, Panicked: s.options.panicked,
 	}
 	s.http2 = s.http2Config(handler)
 	s.http1 = &web.HTTP1{

@@ -36,6 +36,7 @@ type Server struct {
 	listeners   []*transport.Listener
 	connections map[*Connection]struct{}
 	stopping    bool
+	leaving     chan struct{}  // closed with stopping
 	done        sync.WaitGroup // one for each listener and connection
 }
 
@@ -43,6 +44,7 @@ type Server struct {
 func NewServer(options ...ServerOption) *Server {
 	s := &Server{
 		connections: map[*Connection]struct{}{},
+		leaving:     make(chan struct{}),
 		pool:        &transport.Pool{},
 		http2Pool:   &http2.Pool{},
 	}
@@ -189,6 +191,11 @@ func (s *Server) Stop(ctx context.Context) error {
 	}
 }
 
+// Stopping returns a channel that is closed when Stop or Close begins: a handler
+// whose stream has no end of its own should end it then, since Stop waits for
+// it until the grace is over.
+func (s *Server) Stopping() <-chan struct{} { return s.leaving }
+
 // Close ends the server at once: running calls lose their connection and their
 // handlers' contexts are cancelled.
 func (s *Server) Close() {
@@ -209,7 +216,10 @@ func (s *Server) closePools() {
 
 func (s *Server) beginStop(end func(*transport.Listener)) []*Connection {
 	s.mu.Lock()
-	s.stopping = true
+	if !s.stopping {
+		s.stopping = true
+		close(s.leaving)
+	}
 	listeners := s.listeners
 	s.listeners = nil
 	s.mu.Unlock()

@@ -30,19 +30,24 @@ import (
 // behindTheDoor serves services and returns a stock client of them.
 func behindTheDoor(t *testing.T, register func(grpcstub.Services)) *grpc.ClientConn {
 	t.Helper()
-	server := trunkcall.NewServer()
+	client, _ := behindTheDoorOf(t, trunkcall.NewServer(), register)
+	return client
+}
+
+func behindTheDoorOf(t *testing.T, server *trunkcall.Server, register func(grpcstub.Services)) (client *grpc.ClientConn, target string) {
+	t.Helper()
 	register(grpcstub.Registrar(server))
 	addr, err := server.Listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Close)
-	client, err := grpc.NewClient("passthrough:///"+addr.String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	client, err = grpc.NewClient("passthrough:///"+addr.String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = client.Close() })
-	return client
+	return client, addr.String()
 }
 
 func TestHelpersOfGRPCWorkInHandlersBehindTheDoor(t *testing.T) {
@@ -106,6 +111,41 @@ func TestStockHealthIsServed(t *testing.T) {
 			t.Fatal(answer, err)
 		}
 		state.Shutdown()
+	}
+}
+
+// Those who watch a server's health are told that it goes, and do not keep it from
+// going: Stop returns before the grace is over.
+func TestWatchingHealthEndsWhenTheServerIsStopped(t *testing.T) {
+	server := trunkcall.NewServer()
+	stock, target := behindTheDoorOf(t, server, func(s grpcstub.Services) { healthgrpc.RegisterHealthServer(s, health.NewServer()) })
+	native, err := trunkcall.Dial(soon(t), target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer native.Close()
+	var watches []grpc.ServerStreamingClient[healthgrpc.HealthCheckResponse]
+	for _, conn := range []grpc.ClientConnInterface{stock, grpcstub.Conn(native)} {
+		for range 2 {
+			watch, err := healthgrpc.NewHealthClient(conn).Watch(soon(t), &healthgrpc.HealthCheckRequest{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if answer, err := watch.Recv(); err != nil || answer.Status != healthgrpc.HealthCheckResponse_SERVING {
+				t.Fatal(answer, err)
+			}
+			watches = append(watches, watch)
+		}
+	}
+	if err := server.Stop(soon(t)); err != nil {
+		t.Error(err)
+	}
+	for _, watch := range watches {
+		if answer, err := watch.Recv(); err != nil || answer.Status != healthgrpc.HealthCheckResponse_NOT_SERVING {
+			t.Error(answer, err)
+		}
+		_, err := watch.Recv()
+		wants(t, err, codes.Unavailable)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"google.golang.org/grpc"
+	healthgrpc "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -79,13 +80,17 @@ func (r registrar) RegisterService(desc *grpc.ServiceDesc, impl any) {
 		})
 	}
 	for _, m := range desc.Streams {
-		handlers = append(handlers, trunkcall.Handler{
+		h := trunkcall.Handler{
 			Method: trunkcall.Method{Name: "/" + desc.ServiceName + "/" + m.StreamName, Kind: kindOf(&m)},
 			Stream: func(ctx context.Context, s trunkcall.Stream) error {
 				sc := &stubContext{ctx, trunkcall.CallFromContext(ctx)}
 				return fromGRPC(m.Handler(impl, &serverStream{sc, s}))
 			},
-		})
+		}
+		if server, ok := r.Registry.(interface{ Stopping() <-chan struct{} }); ok && h.Method.Name == healthgrpc.Health_Watch_FullMethodName {
+			h.Stream = endedByStop(h.Stream, server.Stopping())
+		}
+		handlers = append(handlers, h)
 	}
 	if err := r.Register(handlers...); err != nil {
 		panic("grpcstub: " + err.Error())

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"runtime/debug"
 	"time"
 
 	"github.com/trunkcall/trunkcall/go/wire"
@@ -20,7 +21,7 @@ import (
 // open finds out what the peer speaks and passes it on.
 func (l *Listener) open(socket net.Conn) {
 	defer l.done.Done()
-	serve, prefix, final, err := l.identify(socket)
+	serve, prefix, final, err := l.identifyContained(socket)
 	l.mu.Lock()
 	delete(l.opening, socket)
 	l.mu.Unlock()
@@ -30,6 +31,17 @@ func (l *Listener) open(socket net.Conn) {
 		return
 	}
 	serve(final, prefix)
+}
+
+// identifyContained is identify, which a panic ends as an error: what a user's
+// tls.Config calls must not take the process down.
+func (l *Listener) identifyContained(socket net.Conn) (serve func(net.Conn, []byte), prefix []byte, final net.Conn, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return l.identify(socket)
 }
 
 func (l *Listener) refuse(remote net.Addr, err error) {

@@ -87,6 +87,22 @@ func TestSilentPeersAreClosedInTime(t *testing.T) {
 	}
 }
 
+func TestAPanicOfATLSConfigTurnsOneConnectionAway(t *testing.T) {
+	where, native, refused := listening(t, func(l *Listener) {
+		l.AllowClear = true
+		l.TLS = &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { panic("no certificate today") }}
+	})
+	s := tls.Client(connect(t, where), &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // it comes to nothing
+	if s.Handshake() == nil {
+		t.Error("shook hands")
+	}
+	if err := receive(t, refused, "report"); !strings.Contains(err.Error(), "no certificate today") {
+		t.Error(err)
+	}
+	_, _ = connect(t, where).Write(wire.Magic[:])
+	_ = receive(t, native, "connection").socket.Close()
+}
+
 func TestTheFirstBytesDecide(t *testing.T) {
 	where, native, refused := listening(t)
 	s := connect(t, where)

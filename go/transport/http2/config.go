@@ -51,6 +51,10 @@ type Config struct {
 	Idle              time.Duration // without a request before GOAWAY; <0: none
 	DrainAnswer       time.Duration // for the peer to answer the first step of draining
 
+	// Panicked, if set, is told of a panic that ended a connection or a request,
+	// and where it was.
+	Panicked func(value any, stack []byte)
+
 	completed bool
 }
 

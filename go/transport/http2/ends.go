@@ -226,7 +226,7 @@ func (c *Conn) tick() {
 	for _, due := range [...]func(now int64) int64{
 		c.checkBeginningLocked, c.checkKeepaliveLocked, c.checkWritingLocked, c.checkEndLocked, c.checkStreamsLocked,
 	} {
-		at := due(now)
+		at := c.dueLocked(due, now)
 		if c.closed {
 			c.mu.Unlock()
 			return

@@ -3,6 +3,7 @@ package http2
 import (
 	"bytes"
 	"net"
+	"runtime"
 	"testing"
 	"time"
 
@@ -55,6 +56,9 @@ func (h *hello) Serve(_ *Worker, s *Stream) {
 	if x.path == "/wait" {
 		<-x.stopped
 		return
+	}
+	if x.path == "/exit" {
+		runtime.Goexit()
 	}
 	body := []byte("hello")
 	if x.path == "/large" {

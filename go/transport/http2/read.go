@@ -164,7 +164,8 @@ func violate(code h2.ErrCode, format string, args ...any) error {
 }
 
 // parseLocked takes in the frames that have arrived whole.
-func (c *Conn) parseLocked() error {
+func (c *Conn) parseLocked() (err error) {
+	defer c.contain(&err)
 	if c.preface < len(h2.ClientPreface) {
 		n := min(len(h2.ClientPreface)-c.preface, c.end-c.start)
 		if string(c.in[c.start:c.start+n]) != h2.ClientPreface[c.preface:c.preface+n] {

@@ -77,12 +77,11 @@ func (s *Stream) SendAfter(head *Block, fields []Field, piece *transport.Buffer)
 func (s *Stream) Finish(a *Answer) (kept bool) {
 	c := s.conn
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	if len(c.out) == 0 {
 		c.since = transport.Clock()
 	}
-	kept = c.finishLocked(s, a)
-	c.mu.Unlock()
-	return kept
+	return c.finishLocked(s, a)
 }
 
 func (c *Conn) finishLocked(s *Stream, a *Answer) (kept bool) {

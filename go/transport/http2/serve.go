@@ -60,7 +60,7 @@ func (w *Worker) handleLocked(c *Conn, s *Stream) {
 		c.config.Pool.run(c)
 	}
 	w.serving = s
-	c.config.Handler.Serve(w, s)
+	w.run(s)
 	w.serving = nil
 	w.watchOff()
 	if cap(w.Scratch) > keptScratch {

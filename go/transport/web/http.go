@@ -4,6 +4,7 @@ import (
 	"math"
 	"mime"
 	"net/http"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,6 +28,9 @@ type HTTP struct {
 	Budget *wire.Budget
 	// Origins are those whose pages may read the answers.
 	Origins Origins
+	// Panicked, if set, is told of a panic beside handlers, which ended a request, and
+	// where it was.
+	Panicked func(value any, stack []byte)
 }
 
 // Catalog is what the doors can learn of methods before they are called.
@@ -83,8 +87,21 @@ const (
 	typeOfWebText = "application/grpc-web-text"
 )
 
+// panicked tells of a panic.
+func (h *HTTP) panicked(p any) {
+	if h.Panicked != nil && p != http.ErrAbortHandler { //nolint:errorlint // as net/http compares it
+		h.Panicked(p, debug.Stack())
+	}
+}
+
 // ServeHTTP serves one request.
 func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	defer func() {
+		if p := recover(); p != nil {
+			h.panicked(p)
+			panic(http.ErrAbortHandler) // the rest of the answer is not to be taken for whole
+		}
+	}()
 	if h.crossOrigin(w, r) {
 		return
 	}

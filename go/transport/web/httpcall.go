@@ -137,17 +137,32 @@ func (x *httpCall) run() {
 		return
 	}
 	a := answers.Get().(*Answer) //nolint:forcetypeassert // the pool holds nothing else
-	x.served.Serve(x, a)
-	if x.first != nil {
-		x.first.Free()
-	}
-	if x.end() {
-		x.finish(a)
-	}
+	x.answer(a)
 	if cap(a.Scratch) <= keptScratch {
 		*a = Answer{Scratch: a.Scratch}
 		answers.Put(a)
 	}
+}
+
+// answer runs the handler and writes what it answers, also if it ends its
+// goroutine (runtime.Goexit).
+func (x *httpCall) answer(a *Answer) {
+	whole := true
+	defer func() {
+		if x.first != nil {
+			x.first.Free()
+		}
+		if whole && x.end() {
+			x.finish(a)
+		}
+	}()
+	defer func() {
+		if p := recover(); p != nil { // beside the handler: its own end in its Served
+			whole = false
+			panic(p)
+		}
+	}()
+	x.served.Serve(x, a)
 }
 
 // keptScratch bounds what is kept of the memory that answers are built in.
@@ -161,13 +176,22 @@ func (x *httpCall) runUntil(left time.Duration) {
 		x.stop(wire.Refusal{Code: wire.DeadlineExceeded, Message: "the deadline has passed"}, false)
 	})
 	defer timer.Stop()
-	done := make(chan struct{})
+	done, broken := make(chan struct{}), false
 	go func() {
 		defer close(done)
+		defer func() {
+			if p := recover(); p != nil {
+				broken = true
+				x.door.panicked(p)
+			}
+		}()
 		x.run()
 	}()
 	select {
 	case <-done:
+		if broken {
+			panic(http.ErrAbortHandler)
+		}
 		if !x.wasStopped() {
 			return
 		}
