@@ -78,20 +78,23 @@ func standard() []trunkcall.Handler {
 				all.Data = append(all.Data, m.Data...)
 			}
 		}),
-		chat.Handler(func(_ context.Context, s *trunkcall.BidiStream[payload, payload]) error {
-			for {
-				m, err := s.Receive()
-				if errors.Is(err, io.EOF) {
-					return nil
-				}
-				if err != nil {
-					return err
-				}
-				if err := s.Send(m); err != nil {
-					return err
-				}
-			}
-		}),
+		chat.Handler(serveChat),
+	}
+}
+
+// serveChat sends back what it receives.
+func serveChat(_ context.Context, s *trunkcall.BidiStream[payload, payload]) error {
+	for {
+		m, err := s.Receive()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := s.Send(m); err != nil {
+			return err
+		}
 	}
 }
 

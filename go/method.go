@@ -38,15 +38,22 @@ func (m UnaryMethod[Req, Resp]) Handler(serve func(context.Context, *Req) (*Resp
 			if !in.Intercepted() {
 				return respond(serve(ctx, request))
 			}
-			return in.Intercept(ctx, request, func(ctx context.Context, request any) (any, error) {
-				r, ok := request.(*Req)
-				if !ok {
-					return nil, Errorf(Internal, "an interceptor replaced the request by a %T", request)
-				}
+			return intercept(ctx, in, request, func(ctx context.Context, r *Req) (any, error) {
 				return respond(serve(ctx, r))
 			})
 		},
 	}
+}
+
+// intercept has the interceptors see the request ahead of serve.
+func intercept[Req any](ctx context.Context, in *ServerCall, request *Req, serve func(context.Context, *Req) (any, error)) (any, error) {
+	return in.Intercept(ctx, request, func(ctx context.Context, request any) (any, error) {
+		r, ok := request.(*Req)
+		if !ok {
+			return nil, Errorf(Internal, "an interceptor replaced the request by a %T", request)
+		}
+		return serve(ctx, r)
+	})
 }
 
 // needHandler tells of a missing handler where it is missing: called later, it

@@ -49,11 +49,7 @@ func (m OneWayMethod[Req]) Handler(serve func(context.Context, *Req) error) Hand
 			if !in.Intercepted() {
 				return nil, serve(ctx, request)
 			}
-			return in.Intercept(ctx, request, func(ctx context.Context, request any) (any, error) {
-				r, ok := request.(*Req)
-				if !ok {
-					return nil, Errorf(Internal, "an interceptor replaced the request by a %T", request)
-				}
+			return intercept(ctx, in, request, func(ctx context.Context, r *Req) (any, error) {
 				return nil, serve(ctx, r)
 			})
 		},

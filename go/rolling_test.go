@@ -21,20 +21,9 @@ type streams struct {
 }
 
 func (l *streams) handlers() []trunkcall.Handler {
-	return []trunkcall.Handler{l.load.handler(), chat.Handler(func(_ context.Context, s *trunkcall.BidiStream[payload, payload]) error {
+	return []trunkcall.Handler{l.load.handler(), chat.Handler(func(ctx context.Context, s *trunkcall.BidiStream[payload, payload]) error {
 		l.begun.Add(1)
-		for {
-			m, err := s.Receive()
-			if errors.Is(err, io.EOF) {
-				return nil
-			}
-			if err != nil {
-				return err
-			}
-			if err := s.Send(m); err != nil {
-				return err
-			}
-		}
+		return serveChat(ctx, s)
 	})}
 }
 

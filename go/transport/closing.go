@@ -161,18 +161,18 @@ func (c *Conn) part() {
 		_, _ = c.socket.Write(rest)
 	}
 	if c.greeted {
-		_ = c.socket.SetReadDeadline(time.Now().Add(lingerTime))
 		linger(c.socket)
 	}
 	_ = c.socket.Close()
 	c.config.Handler.Closed(c, c.cause)
 }
 
-// linger half-closes and throws away a bounded amount of input, within the
-// socket's deadline: unread input at a close can make TCP throw away what was
-// written last.
+// linger half-closes a socket and throws away what still comes, for a bounded
+// time and number of bytes: unread input at a close can make TCP throw away what
+// was written last.
 func linger(socket net.Conn) {
 	if half, ok := socket.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
+		_ = socket.SetReadDeadline(time.Now().Add(lingerTime))
 		_, _ = io.CopyN(io.Discard, socket, lingerBytes)
 	}
 }

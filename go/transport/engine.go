@@ -1,22 +1,32 @@
 package transport
 
+import "net"
+
 // What the engines of other protocols on the same port share with this one
 // (transport/http2).
 
-// CanRaw reports whether RawRead and RawWrite work on this system.
+// CanRaw reports whether TryRead and TryWrite work on this system.
 const CanRaw = canRaw
 
 // Clock is the time that connections reckon with: nanoseconds on a monotonic
 // scale. TimeOf turns it into a time of day.
 func Clock() int64 { return clock() }
 
-// RawRead makes one attempt to read from the descriptor of a socket, inside
-// syscall.RawConn.Read: it never waits.
-func RawRead(fd uintptr, b []byte) (int, error) { return rawRead(fd, b) }
+// LingerTime is how long a peer gets to read a farewell. Linger gives it that: it
+// half-closes the socket and throws away a bounded amount of what still comes.
+const LingerTime = lingerTime
 
-// RawWrite makes one attempt to write, inside syscall.RawConn.Write: it never
-// waits.
-func RawWrite(fd uintptr, b []byte) (int, error) { return rawWrite(fd, b) }
+// Linger is described with LingerTime.
+func Linger(socket net.Conn) { linger(socket) }
+
+// TryRead makes one attempt to read from the descriptor of a socket, inside
+// syscall.RawConn.Read: it never waits. It returns 0 and no error when there is
+// nothing to read, and io.EOF at the end.
+func TryRead(fd uintptr, b []byte) (int, error) { return tryRead(fd, nil, b) }
+
+// TryWrite makes one attempt to write, inside syscall.RawConn.Write: it never
+// waits. It returns 0 and no error when the socket takes nothing.
+func TryWrite(fd uintptr, b []byte) (int, error) { return tryWrite(fd, b, nil) }
 
 // Quick reports whether handlers of this method have been quick on average. A
 // nil Pace is not.

@@ -1,10 +1,8 @@
 package transport
 
 import (
-	"errors"
 	"net"
 	"runtime"
-	"syscall"
 	"time"
 )
 
@@ -266,24 +264,8 @@ func (c *Conn) flushOn() {
 
 // writeOnce is the body of RawConn.Write: one attempt that never waits.
 func (c *Conn) writeOnce(fd uintptr) bool {
-	c.wroteN, c.wroteErr = 0, nil
-	for {
-		n, err := 0, error(nil)
-		if o := &c.writing; len(o.more) == 0 {
-			n, err = rawWrite(fd, o.first)
-		} else {
-			n, err = rawWritev(fd, o.first, o.more)
-		}
-		switch {
-		case n > 0:
-			c.wroteN = n
-		case errors.Is(err, syscall.EINTR):
-			continue
-		case err != nil && !errors.Is(err, syscall.EAGAIN):
-			c.wroteErr = err
-		}
-		return true
-	}
+	c.wroteN, c.wroteErr = tryWrite(fd, c.writing.first, c.writing.more)
+	return true
 }
 
 // flushBlocking writes until nothing is left, in a goroutine of its own that

@@ -1,23 +1,15 @@
 package transport
 
 import (
-	"sync"
 	"sync/atomic"
 
 	"github.com/trunkcall/trunkcall/go/wire"
 )
 
-// maxIdle is how many goroutines a pool keeps without work.
-const maxIdle = 128
-
 // Pool is the goroutines that read the connections of one client or server and
-// run the calls that arrive on them. Goroutines are reused, because a warm one
-// has its stack grown and its scratch memory at hand. Safe for concurrent use.
+// run the calls that arrive on them. Safe for concurrent use.
 type Pool struct {
-	mu     sync.Mutex
-	idle   []*Worker // the last to finish is the first to be used again
-	closed bool
-
+	crew  Crew[Conn]
 	tasks tasks // task.go
 
 	yielding atomic.Int32 // callers that let others append (flush.go)
@@ -42,49 +34,24 @@ type Worker struct {
 
 // run has some goroutine look at c. The caller has set c.helperPending.
 func (p *Pool) run(c *Conn) {
-	p.mu.Lock()
-	if n := len(p.idle); n > 0 {
-		w := p.idle[n-1]
-		p.idle[n-1] = nil
-		p.idle = p.idle[:n-1]
-		p.mu.Unlock()
-		w.work <- c
-		return
+	if !p.crew.Call(c) {
+		w := &Worker{pool: p, work: make(chan *Conn, 1)}
+		go w.loop(c)
 	}
-	p.mu.Unlock()
-	w := &Worker{pool: p, work: make(chan *Conn, 1)}
-	go w.loop(c)
 }
 
 // Close lets idle goroutines end; those at work end when their connections do.
-func (p *Pool) Close() {
-	p.mu.Lock()
-	idle := p.idle
-	p.idle, p.closed = nil, true
-	p.mu.Unlock()
-	for _, w := range idle {
-		close(w.work)
-	}
-}
+func (p *Pool) Close() { p.crew.Close() }
 
 func (w *Worker) loop(c *Conn) {
 	defer w.bequeath()
-	for c != nil {
+	for ; c != nil; c = w.pool.crew.Wait(w.work) {
 		w.finished = clock() // that it had to be woken is not the handler's doing
 		if c == forTasks {
 			w.doTasks()
 		} else {
 			w.serve(c)
 		}
-		p := w.pool
-		p.mu.Lock()
-		if p.closed || len(p.idle) >= maxIdle {
-			p.mu.Unlock()
-			return
-		}
-		p.idle = append(p.idle, w)
-		p.mu.Unlock()
-		c = <-w.work
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"syscall"
 
 	"github.com/trunkcall/trunkcall/go/wire"
 )
@@ -193,37 +192,20 @@ func (c *Conn) fill(p *polled, poll bool) (more bool, err error) {
 // socket is readable. A c.readN of -1 asks not to wait.
 func (c *Conn) readOnce(fd uintptr) bool {
 	poll := c.readN < 0
-	c.readErr = nil
 	c.growInput()
-	for {
-		n, err := c.readRaw(fd)
-		switch {
-		case n > 0:
-			c.readN = n
-			return true
-		case errors.Is(err, syscall.EINTR):
-			continue
-		case errors.Is(err, syscall.EAGAIN):
-			c.readN = 0
-			if c.inEnd == 0 { // only the reader touches the input
-				c.freeInput()
-			}
-			return poll
-		case err != nil:
-			c.readErr = err
-		default:
-			c.readErr = io.EOF
-		}
-		c.readN = 0
+	var first []byte
+	b := c.in.B[c.inEnd:]
+	if p := c.placed; p.active() {
+		first, b = p.body[p.n:], c.room()
+	}
+	c.readN, c.readErr = tryRead(fd, first, b)
+	if c.readN > 0 || c.readErr != nil {
 		return true
 	}
-}
-
-func (c *Conn) readRaw(fd uintptr) (int, error) {
-	if p := c.placed; p.active() {
-		return rawReadv(fd, p.body[p.n:], c.room())
+	if c.inEnd == 0 { // only the reader touches the input
+		c.freeInput()
 	}
-	return rawRead(fd, c.in.B[c.inEnd:])
+	return poll
 }
 
 // arrivedInput notes that n bytes were read.

@@ -109,9 +109,9 @@ func TestNoCallStartsWhileTheReaderReadsOn(t *testing.T) {
 	receive(t, reading, "further read")
 	open()
 	eventually(t, "the goroutine of the handler is free, or at work again", func() bool {
-		pool.mu.Lock()
-		defer pool.mu.Unlock()
-		return len(pool.idle) > 0 || len(started) > 0
+		pool.crew.mu.Lock()
+		defer pool.crew.mu.Unlock()
+		return len(pool.crew.idle) > 0 || len(started) > 0
 	})
 	release()
 	for range calls {

@@ -1,5 +1,7 @@
 package transport
 
+import "sync"
+
 // Tasks: what a Pool runs beside connections, such as what a user wants done when
 // a call has ended. Like handlers they may block. A task behind one that does is
 // run by another goroutine, which is called beforehand; or, while tasks are quick
@@ -9,8 +11,9 @@ package transport
 // Task is something to run on a goroutine of a Pool.
 type Task interface{ Run() }
 
-// tasks is guarded by Pool.mu.
+// tasks is the queue of them.
 type tasks struct {
+	mu      sync.Mutex
 	queue   []Task
 	head    int
 	coming  bool    // a goroutine is on its way to the queue
@@ -24,13 +27,13 @@ var forTasks = &Conn{}
 // Do has t run soon. Tasks begin in the order in which they came. It never waits,
 // so locks may be held.
 func (p *Pool) Do(t Task) {
-	p.mu.Lock()
+	p.tasks.mu.Lock()
 	p.tasks.queue = append(p.tasks.queue, t)
 	call := !p.tasks.coming && p.tasks.drainer == nil
 	if call {
 		p.tasks.coming = true
 	}
-	p.mu.Unlock()
+	p.tasks.mu.Unlock()
 	if call {
 		p.run(forTasks)
 	}
@@ -53,7 +56,7 @@ func (q *tasks) nextLocked() Task {
 func (w *Worker) doTasks() {
 	p := w.pool
 	q := &p.tasks
-	p.mu.Lock()
+	q.mu.Lock()
 	q.coming = false
 	for {
 		t := q.nextLocked()
@@ -68,7 +71,7 @@ func (w *Worker) doTasks() {
 		watched := q.drainer == w
 		help := !watched && !q.coming && q.head < len(q.queue)
 		q.coming = q.coming || help
-		p.mu.Unlock()
+		q.mu.Unlock()
 		if watched {
 			w.watchTasks()
 		} else if help {
@@ -78,25 +81,25 @@ func (w *Worker) doTasks() {
 		t.Run()
 		w.watchOff()
 		q.pace.note(clock() - began)
-		p.mu.Lock()
+		q.mu.Lock()
 	}
 	if q.drainer == w {
 		q.drainer = nil
 	}
-	p.mu.Unlock()
+	q.mu.Unlock()
 }
 
 // relieve has another goroutine go on with the tasks, because w is held up or has
 // ended.
 func (p *Pool) relieve(w *Worker) {
-	p.mu.Lock()
+	p.tasks.mu.Lock()
 	call := false
 	if p.tasks.drainer == w {
 		p.tasks.drainer = nil
 		call = !p.tasks.coming && p.tasks.head < len(p.tasks.queue)
 		p.tasks.coming = p.tasks.coming || call
 	}
-	p.mu.Unlock()
+	p.tasks.mu.Unlock()
 	if call {
 		p.run(forTasks)
 	}

@@ -46,20 +46,62 @@ func (p *Pace) note(took int64) {
 	p.mean.Store(mean + (took-mean)/paceWeight) // a lost update only delays the verdict
 }
 
-// watched is what the watchman sees of a worker while it runs a handler. There
-// are about as many as processors, and they are taken in turn: those that are
-// looked at are at hand, be there ever so many connections.
+// Watched is what the watchman sees of somebody who runs handlers.
+type Watched struct {
+	// Late is called when one handler has taken longer than a round, by the
+	// watchman, who must not be held up. It may be that the handler has ended
+	// meanwhile, and that another has begun.
+	Late func()
+
+	count  atomic.Uint32 // handlers that were watched over so far
+	seen   uint32        // count at the watchman's last round
+	listed atomic.Bool   // the watchman knows of it
+}
+
+// Begin has the watchman look after a handler that is about to run.
+func (w *Watched) Begin() {
+	w.count.Add(1)
+	if !w.listed.Load() && w.listed.CompareAndSwap(false, true) {
+		watchman.mu.Lock()
+		watchman.watched = append(watchman.watched, w)
+		watchman.mu.Unlock()
+	}
+	startWatch()
+}
+
+// watched is what a worker that is watched over has left to do. There are about
+// as many as processors, and they are taken in turn: those that are looked at are
+// at hand, be there ever so many connections.
 type watched struct {
+	Watched
 	conn   atomic.Pointer[Conn]   // that nobody may be reading while the worker runs a handler
 	poller atomic.Pointer[poller] // whose goroutine that is, if it is one
 	tasks  atomic.Pointer[Worker] // that nobody may be running tasks beside
-	count  atomic.Uint32          // handlers that were watched over so far
-	seen   uint32                 // count at the watchman's last round
-
-	listed atomic.Bool // the watchman knows of it
 }
 
-var watchedPool = sync.Pool{New: func() any { return &watched{} }}
+var watchedPool sync.Pool
+
+func takeWatched() *watched {
+	if seen, ok := watchedPool.Get().(*watched); ok {
+		return seen
+	}
+	seen := &watched{}
+	seen.Late = seen.sendHelp
+	return seen
+}
+
+// sendHelp has others do what the worker has not come to.
+func (seen *watched) sendHelp() {
+	if c := seen.conn.Load(); c != nil && seen.conn.CompareAndSwap(c, nil) {
+		if p := seen.poller.Load(); p != nil {
+			p.replace()
+		}
+		go c.sendHelper()
+	}
+	if w := seen.tasks.Load(); w != nil && seen.tasks.CompareAndSwap(w, nil) {
+		go w.pool.relieve(w)
+	}
+}
 
 // unread is what the watchman sees of a connection that callers read for
 // themselves.
@@ -75,7 +117,7 @@ type unread struct {
 var watchman struct {
 	on      atomic.Bool
 	mu      sync.Mutex // taken after a Conn's lock, if with one
-	watched []*watched // that have lately been used
+	watched []*Watched // that have lately been used
 	unread  []*Conn    // that nobody may be reading
 }
 
@@ -87,29 +129,19 @@ const (
 // watchOver has the watchman look after c while its only goroutine runs a
 // handler.
 func (w *Worker) watchOver(c *Conn) {
-	seen := watchedPool.Get().(*watched) //nolint:forcetypeassert // the pool holds nothing else
-	seen.count.Add(1)
+	seen := takeWatched()
 	seen.poller.Store(w.poller)
 	seen.conn.Store(c)
-	w.watchAs(seen)
+	w.watched = seen
+	seen.Begin()
 }
 
 // watchTasks has him look after the tasks behind the one that w runs.
 func (w *Worker) watchTasks() {
-	seen := watchedPool.Get().(*watched) //nolint:forcetypeassert // the pool holds nothing else
-	seen.count.Add(1)
+	seen := takeWatched()
 	seen.tasks.Store(w)
-	w.watchAs(seen)
-}
-
-func (w *Worker) watchAs(seen *watched) {
 	w.watched = seen
-	if !seen.listed.Load() && seen.listed.CompareAndSwap(false, true) {
-		watchman.mu.Lock()
-		watchman.watched = append(watchman.watched, seen)
-		watchman.mu.Unlock()
-	}
-	startWatch()
+	seen.Begin()
 }
 
 // watchOff says that the handler has ended.
@@ -163,22 +195,14 @@ func keepWatch() {
 func watchRoundDone() (busy bool) {
 	watchman.mu.Lock()
 	defer watchman.mu.Unlock()
-	watchman.watched = slices.DeleteFunc(watchman.watched, func(seen *watched) bool {
+	watchman.watched = slices.DeleteFunc(watchman.watched, func(seen *Watched) bool {
 		if count := seen.count.Load(); count != seen.seen {
 			seen.seen = count
 			busy = true
 			return false
 		}
 		seen.listed.Store(false)
-		if c := seen.conn.Load(); c != nil && seen.conn.CompareAndSwap(c, nil) {
-			if p := seen.poller.Load(); p != nil {
-				p.replace()
-			}
-			go c.sendHelper()
-		}
-		if w := seen.tasks.Load(); w != nil && seen.tasks.CompareAndSwap(w, nil) {
-			go w.pool.relieve(w)
-		}
+		seen.Late()
 		// Unless it has begun another handler just before it was struck off.
 		return seen.count.Load() == seen.seen || !seen.listed.CompareAndSwap(false, true)
 	})

@@ -1,9 +1,6 @@
 package load
 
-import (
-	"fmt"
-	"time"
-)
+import "time"
 
 // AsyncCall makes one call and returns at once; ended is called when it has
 // ended.
@@ -15,22 +12,14 @@ type AsyncFactory func(caller int) (AsyncCall, error)
 // RunAsync is Run for calls that nobody waits for: in the closed loop, and so in
 // the warm-up, the end of one call starts the caller's next.
 func RunAsync(config Config, factory AsyncFactory) (Result, error) {
-	if err := config.validate(); err != nil {
-		return Result{}, err
-	}
-	callers := make([]*caller, config.Callers)
-	for i := range callers {
+	return config.run((*window).asyncLoop, func(i int) (*caller, error) {
 		start, err := factory(i)
-		if err != nil {
-			return Result{}, fmt.Errorf("caller %d: %w", i, err)
-		}
-		callers[i] = &caller{start: start, call: func() error {
+		return &caller{start: start, call: func() error {
 			ended := make(chan error, 1)
 			start(func(err error) { ended <- err })
 			return <-ended
-		}}
-	}
-	return config.measure(callers, (*window).asyncLoop)
+		}}, err
+	})
 }
 
 // asyncLoop is closedLoop without a goroutine that waits for each call: only for
@@ -44,14 +33,7 @@ func (w *window) asyncLoop(c *caller) {
 	last := time.Since(w.start)
 	var ended func(error)
 	ended = func(err error) {
-		now := time.Since(w.start)
-		w.record(c, now-last)
-		last = now
-		if err != nil {
-			w.fail(err)
-			time.Sleep(errorPause)
-			last = time.Since(w.start)
-		}
+		last = w.ended(c, last, err)
 		if granted--; granted == 0 {
 			granted = w.take()
 		}

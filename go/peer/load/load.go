@@ -67,22 +67,24 @@ func (c Config) validate() error {
 
 // Run makes the callers, warms up, and measures.
 func Run(config Config, factory Factory) (Result, error) {
-	if err := config.validate(); err != nil {
-		return Result{}, err
-	}
-	callers := make([]*caller, config.Callers)
-	for i := range callers {
+	return config.run((*window).closedLoop, func(i int) (*caller, error) {
 		call, err := factory(i)
-		if err != nil {
-			return Result{}, fmt.Errorf("caller %d: %w", i, err)
-		}
-		callers[i] = &caller{call: call}
-	}
-	return config.measure(callers, (*window).closedLoop)
+		return &caller{call: call}, err
+	})
 }
 
-// measure warms up and measures; loop is the closed one.
-func (c Config) measure(callers []*caller, loop func(*window, *caller)) (Result, error) {
+// run makes the callers, warms up and measures; loop is the closed one.
+func (c Config) run(loop func(*window, *caller), prepare func(number int) (*caller, error)) (Result, error) {
+	if err := c.validate(); err != nil {
+		return Result{}, err
+	}
+	callers := make([]*caller, c.Callers)
+	for i := range callers {
+		var err error
+		if callers[i], err = prepare(i); err != nil {
+			return Result{}, fmt.Errorf("caller %d: %w", i, err)
+		}
+	}
 	if c.Warmup > 0 {
 		warm := newWindow(c.WarmupCalls, c.Warmup, c.Callers)
 		warm.run(callers, func(caller *caller) { loop(warm, caller) })
@@ -179,20 +181,24 @@ func (w *window) closedLoop(c *caller) {
 	last := time.Since(w.start)
 	for granted := w.take(); granted > 0; granted = w.take() {
 		for ; granted > 0; granted-- {
-			err := c.call()
-			now := time.Since(w.start)
-			w.record(c, now-last)
-			last = now
-			if err != nil {
-				w.fail(err)
-				time.Sleep(errorPause)
-				last = time.Since(w.start)
-			}
-			if w.duration > 0 && last >= w.duration {
+			if last = w.ended(c, last, c.call()); w.duration > 0 && last >= w.duration {
 				return
 			}
 		}
 	}
+}
+
+// ended notes how a call ended that began at the time began, and returns when the
+// next one begins.
+func (w *window) ended(c *caller, began time.Duration, err error) time.Duration {
+	now := time.Since(w.start)
+	w.record(c, now-began)
+	if err != nil {
+		w.fail(err)
+		time.Sleep(errorPause)
+		now = time.Since(w.start)
+	}
+	return now
 }
 
 // record notes how long a call took, however it ended.

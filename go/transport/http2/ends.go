@@ -3,7 +3,6 @@ package http2
 import (
 	"bytes"
 	"errors"
-	"io"
 	"math"
 	"net"
 	"time"
@@ -16,11 +15,6 @@ import (
 
 // The ends of a connection: lost, closed, after a violation, drained; and the
 // timer, which finds what takes too long.
-
-const (
-	lingerTime  = time.Second // that a peer gets to read a farewell
-	lingerBytes = 1 << 20     // that are read from it meanwhile
-)
 
 var (
 	errDrained = errors.New("drained")
@@ -80,7 +74,13 @@ func (c *Conn) violateLocked(cause error) {
 func (c *Conn) partLocked(cause error, code h2.ErrCode, text string) {
 	c.endLocked(cause)
 	_ = c.framer.WriteGoAway(c.lastID, code, []byte(text))
-	_ = c.socket.SetWriteDeadline(time.Now().Add(lingerTime))
+	c.leaveLocked()
+}
+
+// leaveLocked leaves the socket, on which nothing more is done but to tell the
+// peer, to part.
+func (c *Conn) leaveLocked() {
+	_ = c.socket.SetWriteDeadline(time.Now().Add(transport.LingerTime))
 	_ = c.socket.SetReadDeadline(time.Unix(1, 0)) // whoever reads is to stop
 	c.parting = true
 	c.partIfFreeLocked()
@@ -101,14 +101,11 @@ func (c *Conn) part() {
 	c.out = nil
 	c.mu.Unlock()
 	if _, err := c.socket.Write(farewell); err == nil {
-		discard(c.socket)
+		transport.Linger(c.socket)
 	}
 	_ = c.socket.Close()
 	c.config.Handler.Closed(c, cause)
 }
-
-// onlyReader keeps io.Copy from splicing.
-type onlyReader struct{ net.Conn }
 
 // Close ends the connection at once: requests that run lose their callers.
 func (c *Conn) Close(cause error) {
@@ -141,24 +138,15 @@ const (
 // Decline tells a peer why it is not served, and that none of its requests was or
 // will be, and closes the socket. Its preface was read.
 func Decline(socket net.Conn, code h2.ErrCode, text string) {
-	_ = socket.SetDeadline(time.Now().Add(lingerTime))
+	_ = socket.SetDeadline(time.Now().Add(transport.LingerTime))
 	var b bytes.Buffer
 	f := h2.NewFramer(&b, nil)
 	_ = f.WriteSettings()
 	_ = f.WriteGoAway(0, code, []byte(text))
 	if _, err := socket.Write(b.Bytes()); err == nil {
-		discard(socket)
+		transport.Linger(socket)
 	}
 	_ = socket.Close()
-}
-
-// discard half-closes a socket and throws away what still comes, so that the peer
-// can read all that was written.
-func discard(socket net.Conn) {
-	if half, ok := socket.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
-		_ = socket.SetReadDeadline(time.Now().Add(lingerTime))
-		_, _ = io.CopyN(io.Discard, onlyReader{socket}, lingerBytes)
-	}
 }
 
 // drainPing is the PING whose answer shows that the peer has read the first
@@ -200,10 +188,7 @@ func (c *Conn) closeIfDrainedLocked() {
 		return
 	}
 	c.endLocked(errDrained)
-	_ = c.socket.SetWriteDeadline(time.Now().Add(lingerTime))
-	_ = c.socket.SetReadDeadline(time.Unix(1, 0))
-	c.parting = true
-	c.partIfFreeLocked()
+	c.leaveLocked()
 }
 
 // armIdleLocked notes when the connection has become quiet.

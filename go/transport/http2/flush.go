@@ -1,9 +1,7 @@
 package http2
 
 import (
-	"errors"
 	"runtime"
-	"syscall"
 
 	"github.com/trunkcall/trunkcall/go/transport"
 )
@@ -107,18 +105,8 @@ func (c *Conn) flushLocked() {
 
 // writeOnce is the body of RawConn.Write: one attempt that never waits.
 func (c *Conn) writeOnce(fd uintptr) bool {
-	for {
-		n, err := transport.RawWrite(fd, c.writing)
-		switch {
-		case n > 0:
-			c.wroteN = n
-		case errors.Is(err, syscall.EINTR):
-			continue
-		case err != nil && !errors.Is(err, syscall.EAGAIN):
-			c.wroteErr = err
-		}
-		return true
-	}
+	c.wroteN, c.wroteErr = transport.TryWrite(fd, c.writing)
+	return true
 }
 
 func (c *Conn) writeFailedLocked(err error) {

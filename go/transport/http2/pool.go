@@ -1,17 +1,10 @@
 package http2
 
-import "sync"
-
-// maxIdle is how many goroutines a pool keeps without work.
-const maxIdle = 128
+import "github.com/trunkcall/trunkcall/go/transport"
 
 // Pool is the goroutines that read connections and run the handlers of what
 // they read. Safe for concurrent use.
-type Pool struct {
-	mu     sync.Mutex
-	idle   []*Worker
-	closed bool
-}
+type Pool struct{ crew transport.Crew[Conn] }
 
 // Worker is one goroutine of a Pool, with the memory that it reuses.
 type Worker struct {
@@ -29,44 +22,20 @@ type Worker struct {
 
 // run has some goroutine look at c. The caller has set c.helperPending.
 func (p *Pool) run(c *Conn) {
-	p.mu.Lock()
-	if n := len(p.idle); n > 0 {
-		w := p.idle[n-1]
-		p.idle[n-1] = nil
-		p.idle = p.idle[:n-1]
-		p.mu.Unlock()
-		w.work <- c
-		return
+	if !p.crew.Call(c) {
+		w := &Worker{pool: p, work: make(chan *Conn, 1)}
+		w.watched.Late = w.watched.sendHelp
+		go w.loop(c)
 	}
-	p.mu.Unlock()
-	w := &Worker{pool: p, work: make(chan *Conn, 1)}
-	go w.loop(c)
 }
 
 // Close lets idle goroutines end; those at work end when their connections do.
-func (p *Pool) Close() {
-	p.mu.Lock()
-	idle := p.idle
-	p.idle, p.closed = nil, true
-	p.mu.Unlock()
-	for _, w := range idle {
-		close(w.work)
-	}
-}
+func (p *Pool) Close() { p.crew.Close() }
 
 func (w *Worker) loop(c *Conn) {
 	defer w.bequeath()
-	for c != nil {
+	for ; c != nil; c = w.pool.crew.Wait(w.work) {
 		w.serve(c)
-		p := w.pool
-		p.mu.Lock()
-		if p.closed || len(p.idle) >= maxIdle {
-			p.mu.Unlock()
-			return
-		}
-		p.idle = append(p.idle, w)
-		p.mu.Unlock()
-		c = <-w.work
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"sync"
-	"syscall"
 
 	h2 "golang.org/x/net/http2"
 
@@ -126,25 +125,14 @@ func (c *Conn) fill() error {
 // socket is readable.
 func (c *Conn) readOnce(fd uintptr) bool {
 	c.growInput()
-	for {
-		n, err := transport.RawRead(fd, c.in[c.end:])
-		switch {
-		case n > 0:
-			c.readN = n
-		case errors.Is(err, syscall.EINTR):
-			continue
-		case errors.Is(err, syscall.EAGAIN):
-			if c.end == 0 {
-				c.freeInput()
-			}
-			return false
-		case err != nil:
-			c.readErr = err
-		default:
-			c.readErr = io.EOF
-		}
+	c.readN, c.readErr = transport.TryRead(fd, c.in[c.end:])
+	if c.readN > 0 || c.readErr != nil {
 		return true
 	}
+	if c.end == 0 {
+		c.freeInput()
+	}
+	return false
 }
 
 // violation is what the peer did against the protocol or a limit: it ends the
