@@ -391,26 +391,63 @@ func TestStopLosesNoHTTPCall(t *testing.T) {
 	}
 }
 
-func TestLengthsThatConflictAreRefused(t *testing.T) {
+func TestLengthsThatConflictAndFoldedFieldsAreRefused(t *testing.T) {
 	_, url := serveCalculator(t, nil)
 	target := strings.TrimPrefix(url, "http://")
-	const head = "POST /calc/div HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+	const (
+		head  = "POST /calc/div HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+		good  = head + "Content-Length: 5\r\n\r\n[7,2]"
+		parts = head + "Transfer-Encoding: chunked\r\n\r\n2\r\n[7\r\n3;x=y\r\n,2]\r\n0\r\nContent-Length: 9\r\n\r\n"
+	)
 	for _, said := range []string{
 		head + "Content-Length: 5\r\nContent-Length: 6\r\n\r\n[7,2]",
+		head + "Content-Length: 5, 6\r\n\r\n[7,2]",
 		head + "Content-Length: -1\r\n\r\n",
+		head + "Content-Length: +5\r\n\r\n[7,2]",
 		head + "Content-Length: 5 5\r\n\r\n[7,2]",
+		head + "Content-Length: 18446744073709551621\r\n\r\n[7,2]",
+		head + "Content-Length:" + strings.Repeat(" ", 100) + "5\r\n\r\n[7,2]",
+		head + "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+		head + "transfer-encoding: chunked\r\nx: y\r\ncontent-length: 5\r\n\r\n0\r\n\r\n",
+		strings.Replace(head, "1.1", "1.0", 1) + "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
 		head + "Transfer-Encoding: gzip\r\n\r\n",
-		head + "Transfer-Encoding: chunked\r\n\r\nzz\r\n",
-		head + "Fold: a\r\n b\r\n\x00: x\r\n\r\n",
+		head + "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+		head + "Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n",
+		head + "Fold: a\r\n b\r\nContent-Length: 5\r\n\r\n[7,2]",
+		head + "Fold: a\n\tb\nContent-Length: 5\n\n[7,2]",
+		head + "Content-Length: 5\r\n\x00: x\r\n\r\n[7,2]",
 	} {
-		got := says(t, target, said)
-		if !strings.HasPrefix(got, "HTTP/1.1 400 ") && !strings.HasPrefix(got, "HTTP/1.1 501 ") && !strings.HasPrefix(got, "HTTP/1.1 499 ") {
-			t.Errorf("%q is replied by %q", said, got)
-		}
-		if strings.Count(got, "HTTP/1.1 ") != 1 {
-			t.Errorf("%q is replied more than once: %q", said, got)
+		for name, ahead := range map[string]string{"": "", "after another": good, "after chunks": parts} {
+			all := ahead + said
+			for how, pieces := range map[string][]string{"whole": {all}, "cut": cut(all)} {
+				got := says(t, target, pieces...)
+				if ahead != "" {
+					var first bool
+					if _, got, first = strings.Cut(got, "[3,1]"); !first {
+						t.Errorf("%q %s %s: the request before is not answered", said, name, how)
+					}
+				}
+				if !strings.HasPrefix(got, "HTTP/1.1 400 ") && !strings.HasPrefix(got, "HTTP/1.1 501 ") || strings.Count(got, "HTTP/1.1 ") != 1 {
+					t.Errorf("%q %s %s is replied by %q", said, name, how, got)
+				}
+			}
 		}
 	}
+	// What is no fault is none, in any order on one connection.
+	last := strings.Replace(good, "Host: x", "Host: x\r\nConnection: close", 1)
+	for _, pieces := range [][]string{{parts + good + "\r\n" + parts + parts + last}, cut(parts + good + "\r\n" + parts + parts + last)} {
+		if got := says(t, target, pieces...); strings.Count(got, "[3,1]") != 5 {
+			t.Errorf("five requests are replied by %q", got)
+		}
+	}
+}
+
+// cut cuts bytes to be sent in pieces of three.
+func cut(said string) (pieces []string) {
+	for ; len(said) > 3; said = said[3:] {
+		pieces = append(pieces, said[:3])
+	}
+	return append(pieces, said)
 }
 
 func TestMemoryIsBoundedForHTTPToo(t *testing.T) {

@@ -257,14 +257,16 @@ func TestAPeerThatSaysHalfThePrefaceIsToldSo(t *testing.T) {
 }
 
 // says returns all that a server answers to raw bytes until it closes.
-func says(t *testing.T, target, said string) string {
+func says(t *testing.T, target string, said ...string) string {
 	t.Helper()
 	socket, err := net.Dial("tcp", target)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer socket.Close()
-	_, _ = socket.Write([]byte(said))
+	for _, piece := range said { // each goes by itself: TCP is told not to gather them
+		_, _ = socket.Write([]byte(piece))
+	}
 	_ = socket.SetReadDeadline(time.Now().Add(long))
 	all, err := io.ReadAll(socket)
 	if errors.Is(err, os.ErrDeadlineExceeded) {

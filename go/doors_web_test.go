@@ -5,10 +5,14 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
+	"io"
+	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -71,6 +75,41 @@ func TestStreamsAnswerConnect(t *testing.T) {
 			posts(t, c, url+"/test.Service/Echo", "application/connect+json", "{}").wantsRefusal(t, 415)
 		})
 	}
+}
+
+// A caller that has half-closed its connection counts as gone. What it can still read
+// does not look like the whole of an answer.
+func TestAnAnswerToACallerThatHasGoneIsNotEnded(t *testing.T) {
+	s, url := serveCalculator(t, nil, trunkcall.ServerStream[payload, payload]("/test.Service/Slow").Handler(
+		func(ctx context.Context, in *payload, out *trunkcall.Sender[payload]) error {
+			_ = out.Send(in)
+			<-ctx.Done()
+			return nil
+		}))
+	for _, timeout := range []string{"", "Connect-Timeout-Ms: 60000\r\n"} {
+		socket, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer socket.Close()
+		_ = socket.SetDeadline(time.Now().Add(long))
+		body := enveloped("{}")
+		_, _ = io.WriteString(socket, "POST /test.Service/Slow HTTP/1.1\r\nHost: x\r\nContent-Type: application/connect+json\r\n"+timeout+
+			"Content-Length: "+strconv.Itoa(len(body))+"\r\n\r\n"+body)
+		got := ""
+		for piece := make([]byte, 1000); !strings.Contains(got, "{}"); {
+			n, err := socket.Read(piece)
+			if got += string(piece[:n]); err != nil {
+				t.Fatal(got, err)
+			}
+		}
+		_ = socket.(*net.TCPConn).CloseWrite()
+		rest, _ := io.ReadAll(socket)
+		if got += string(rest); strings.HasSuffix(got, "0\r\n\r\n") {
+			t.Errorf("%q: %q is ended", timeout, got)
+		}
+	}
+	eventually(t, "no call is left", func() bool { return s.Running() == 0 })
 }
 
 func TestAMessageThatLiesAboutItsLengthIsRefused(t *testing.T) {

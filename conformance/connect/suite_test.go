@@ -36,7 +36,7 @@ func TestThePublicSuite(t *testing.T) {
 		t.Fatal(err)
 	}
 	suite := exec.CommandContext(t.Context(), runner, "--mode", "server", "--conf", "features.yaml",
-		"--known-failing", "@known-failing.txt", "--known-flaky", "@known-flaky.txt", "--max-servers", "2", "--parallel", "8", "--", self)
+		"--known-failing", "@known-failing.txt", "--max-servers", "2", "--parallel", "8", "--", self)
 	suite.Env = append(os.Environ(), asServer+"=1")
 	out, err := suite.CombinedOutput()
 	if err != nil {

@@ -34,6 +34,17 @@ func (m *Message) Free() {
 	*m = Message{}
 }
 
+// messageCost is about what a message takes beside its bytes.
+const messageCost = 64
+
+// size is about what the message takes in memory.
+func (m *Message) size() int64 {
+	if m.buffer == nil {
+		return 0
+	}
+	return int64(len(m.buffer.B)) + messageCost
+}
+
 // Take returns the message's memory, for the caller to free. It is never nil.
 func (m *Message) Take() *transport.Buffer {
 	b := m.buffer
@@ -123,12 +134,10 @@ func (c *Conn) dataLocked(header h2.FrameHeader, data []byte) error {
 		c.messagesLocked(s, data)
 	case s.Whole:
 		c.gatherLocked(s, data)
-	case len(data) > 0 && !c.affordsLocked(len(data)):
+	case len(data) > 0 && !c.affordsLocked(len(data)+messageCost):
 		c.stopForLocked(s, c.noRoom())
 	case len(data) > 0:
-		buffer := transport.GetBuffer(len(data))
-		buffer.B = append(buffer.B, data...)
-		c.arrivedLocked(s, Message{buffer: buffer, cost: uint32(len(data))})
+		c.pieceLocked(s, data)
 	}
 	if s.gone || s.finishing {
 		return nil
@@ -138,6 +147,24 @@ func (c *Conn) dataLocked(header h2.FrameHeader, data []byte) error {
 	}
 	c.returnCreditLocked(s)
 	return nil
+}
+
+// pieceLocked takes a piece of a body that is not Framed. Small ones gather while
+// nobody takes them.
+func (c *Conn) pieceLocked(s *Stream, data []byte) {
+	b := &s.body
+	if b.head < len(b.inbox) {
+		last := &b.inbox[len(b.inbox)-1]
+		if have := last.buffer.B; len(have)+len(data) <= cap(have) {
+			last.buffer.B = append(have, data...)
+			last.cost += uint32(len(data))
+			c.held += int64(len(data))
+			return
+		}
+	}
+	buffer := transport.GetBuffer(len(data))
+	buffer.B = append(buffer.B, data...)
+	c.arrivedLocked(s, Message{buffer: buffer, cost: uint32(len(data))})
 }
 
 // strayDataLocked takes DATA for a stream that is not open.
@@ -233,6 +260,10 @@ func (c *Conn) messagesLocked(s *Stream, data []byte) {
 func (c *Conn) beginMessageLocked(s *Stream, here int) bool {
 	b := &s.body
 	length := binary.BigEndian.Uint32(b.prefix[1:])
+	if s.Whole && len(b.inbox) > 0 {
+		c.stopLocked(s, wire.Unimplemented, "the method takes one request, and more were sent")
+		return false
+	}
 	if length > s.MaxMessage {
 		c.stopLocked(s, wire.ResourceExhausted, fmt.Sprintf("message of %d bytes exceeds max_message %d", length, s.MaxMessage))
 		return false
@@ -242,14 +273,18 @@ func (c *Conn) beginMessageLocked(s *Stream, here int) bool {
 			"message of %d bytes: those being received on this connection exceed their limit of %d", length, c.config.Promised))
 		return false
 	}
-	if !c.affordsLocked(int(length)) {
+	if !c.affordsLocked(int(length) + messageCost) {
 		c.stopForLocked(s, c.noRoom())
 		return false
 	}
 	b.promised = int64(length)
 	c.promised += b.promised
 	b.want = int(length)
-	b.current = transport.GetBuffer(min(b.want, max(here, firstRoom)))
+	if room := min(b.want, max(here, firstRoom)); b.head < len(b.inbox) {
+		b.current = &transport.Buffer{B: make([]byte, 0, room)} // in a queue, just what it needs
+	} else {
+		b.current = transport.GetBuffer(room)
+	}
 	return true
 }
 

@@ -17,8 +17,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// hello answers each whole request with "hello", except that POSTs to /wait wait
-// until they are stopped.
+// hello answers each whole request with "hello", except that those to /wait and
+// /held wait until they are stopped and take nothing. The bodies of /framed and /held are messages.
 type hello struct {
 	pace   transport.Pace
 	closed chan error
@@ -41,8 +41,8 @@ func (h *hello) Accept(_ *Conn, r *Request) (*Stream, *Answer) {
 	}
 	x := &helloCall{path: r.Path, stopped: make(chan wire.Code, 1)}
 	x.stream.Init(x)
-	x.stream.Whole = r.Path != "/wait"
-	x.stream.Framed = r.Path == "/framed"
+	x.stream.Whole = r.Path != "/wait" && r.Path != "/held"
+	x.stream.Framed = r.Path == "/framed" || r.Path == "/held"
 	x.stream.MaxMessage = 8 << 20
 	if x.stream.Framed {
 		x.stream.MaxMessage = 1000
@@ -53,7 +53,7 @@ func (h *hello) Accept(_ *Conn, r *Request) (*Stream, *Answer) {
 
 func (h *hello) Serve(_ *Worker, s *Stream) {
 	x := s.Owner.(*helloCall)
-	if x.path == "/wait" {
+	if !s.Whole {
 		<-x.stopped
 		return
 	}

@@ -28,8 +28,6 @@ func (c *Conn) noRoom() *wire.Refusal {
 	return &wire.Refusal{Code: wire.ResourceExhausted, Message: c.config.Budget.Full(), RetryAfter: roomRetry}
 }
 
-func (m *Message) size() int64 { return int64(len(m.Payload())) }
-
 // Gauges are what the connection has at the moment.
 func (c *Conn) Gauges() transport.Gauges {
 	c.mu.Lock()

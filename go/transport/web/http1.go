@@ -145,7 +145,13 @@ type HTTP1Conn struct {
 
 	door   *HTTP1
 	socket net.Conn
-	prefix []byte // read ahead, for the goroutine that reads
+	// Of the goroutine that reads.
+	prefix []byte // read ahead
+	heads  heads
+	spoilt bool // a head that is not to be served was
+
+	upgraded atomic.Bool // what comes are no requests any more
+
 	opened sync.Once
 	over   sync.Once
 	deaf   atomic.Bool
@@ -177,23 +183,42 @@ func (s *http1Socket) CloseWrite() error {
 	return errors.ErrUnsupported
 }
 
-// Read returns what was read ahead, and then what comes.
+// Read returns what was read ahead, and then what comes, up to a head that is
+// not to be served.
 func (s *http1Socket) Read(b []byte) (int, error) {
 	c := s.conn
 	if c.deaf.Load() {
 		return 0, io.EOF
 	}
-	if len(c.prefix) > 0 {
-		n := copy(b, c.prefix)
-		c.prefix = c.prefix[n:]
-		return n, nil
+	n := copy(b, c.prefix)
+	c.prefix = c.prefix[n:]
+	var err error
+	if n == 0 {
+		if c.spoilt {
+			return 0, io.EOF
+		}
+		n, err = s.Conn.Read(b)
+		if err != nil && c.deaf.Load() {
+			err = io.EOF
+		}
 	}
-	n, err := s.Conn.Read(b)
-	if err != nil && c.deaf.Load() {
-		err = io.EOF
+	if c.spoilt || c.upgraded.Load() {
+		return n, err
 	}
-	return n, err
+	passed, good := c.heads.pass(b[:n])
+	if good {
+		return n, err
+	}
+	// In this way, unlike an error's, the request before is still answered.
+	c.spoilt, c.prefix = true, spoiling
+	if passed == 0 {
+		return s.Read(b)
+	}
+	return passed, nil
 }
+
+// spoiling, in place of how a head goes on, has net/http answer 400 and close.
+var spoiling = []byte("\x00\n\n")
 
 // state follows what net/http does with the connection.
 func (c *HTTP1Conn) state(s http.ConnState) {

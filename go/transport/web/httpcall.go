@@ -105,9 +105,19 @@ func (x *httpCall) serve(m Method, codec string) {
 	})()
 	if x.call.Deadline == 0 {
 		x.run()
-		return
+	} else {
+		x.runUntil(time.Duration(x.call.Deadline - transport.Clock()))
 	}
-	x.runUntil(time.Duration(x.call.Deadline - transport.Clock()))
+	if x.wasLost() && r.ProtoMajor == 1 {
+		// A caller that still listens must not take what it got for all: over TLS some say that they go, and read on.
+		panic(http.ErrAbortHandler)
+	}
+}
+
+func (x *httpCall) wasLost() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.lost
 }
 
 // check looks for what keeps a call from being served, whatever its method.

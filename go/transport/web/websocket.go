@@ -26,6 +26,7 @@ func (h *HTTP1) upgrade(w http.ResponseWriter, r *http.Request, c *HTTP1Conn) {
 		refuseRequest(w, http.StatusForbidden, wire.PermissionDenied, "pages of "+strings.ToValidUTF8(r.Header.Get("Origin"), "\ufffd")+" may open no WebSockets here")
 		return
 	}
+	c.upgraded.Store(true)
 	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{
 		Subprotocols: []string{transport.ALPN}, CompressionMode: websocket.CompressionDisabled,
 		InsecureSkipVerify: true, // that is what was looked at above

@@ -1,0 +1,72 @@
+package http2
+
+import (
+	"bytes"
+	"runtime"
+	"testing"
+
+	h2 "golang.org/x/net/http2"
+
+	"github.com/trunkcall/trunkcall/go/wire"
+)
+
+// heap is how much is in use once what is garbage was collected.
+func heap() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// pings waits until the server has taken in all that was sent.
+func (p *peer) pings() {
+	p.t.Helper()
+	p.frames.WritePing(false, [8]byte{'h', 'e', 'r', 'e'})
+	p.until("PING", func(f h2.Frame) bool {
+		ping, ok := f.(*h2.PingFrame)
+		return ok && ping.IsAck() && ping.Data == [8]byte{'h', 'e', 'r', 'e'}
+	})
+}
+
+// What a stream that nobody takes makes the server hold is bounded by its window, however
+// small the messages or frames are that fill it.
+func TestSmallPiecesThatNobodyTakesCostLittle(t *testing.T) {
+	const streams = 8
+	for path, piece := range map[string][]byte{
+		"/held":   bytes.Repeat([]byte{0, 0, 0, 0, 0}, 3000),                    // empty messages
+		"/framed": bytes.Repeat([]byte{0, 0, 0, 0, 1, 'x'}, DefaultWindow/6/16), // to a method that takes one
+		"/wait":   []byte("8 bytes."),                                           // a body in small frames
+	} {
+		t.Run(path, func(t *testing.T) {
+			p := connect(t, Config{Streams: streams, KeepaliveInterval: -1, Budget: wire.NewBudget(1 << 30)}).greet()
+			p.pings()
+			before := heap()
+			for i := range streams {
+				p.open(uint32(2*i+1), false, path)
+				for sent := 0; sent+len(piece) <= DefaultWindow; sent += len(piece) {
+					p.frames.WriteData(uint32(2*i+1), false, piece)
+				}
+			}
+			p.pings()
+			if held := heap() - before; held > streams*24*DefaultWindow {
+				t.Errorf("%d streams of %d bytes hold %d", streams, DefaultWindow, held)
+			}
+		})
+	}
+}
+
+// They count against what all connections may hold.
+func TestSmallMessagesThatNobodyTakesAreCounted(t *testing.T) {
+	p := connect(t, Config{KeepaliveInterval: -1, Budget: wire.NewBudget(1 << 20)}).greet()
+	p.open(1, false, "/held")
+	for range DefaultWindow / 15000 {
+		p.frames.WriteData(1, false, make([]byte, 15000))
+	}
+	p.until("the refusal", func(f h2.Frame) bool {
+		m, ok := f.(*h2.MetaHeadersFrame)
+		return ok && m.PseudoValue("status") == "500"
+	})
+	p.open(3, true, "/hello")
+	p.untilHello(3)
+}
