@@ -69,6 +69,14 @@ class EqualOutput(ProgramTest):
                 with self.subTest(words, client=pair[0], server=pair[1]):
                     self.assertEqual(outcome, wanted)
 
+    def test_what_nobody_serves(self) -> None:
+        method = "trunkcall.fault.v1.FaultService/ReadGauges"
+        for name, served in self.servers.items():
+            with self.subTest(server=name):
+                outcome = run(GO, "call", "--target", served.address, method, "{}")
+                self.assertIn(f'"message":"method /{method} is not served by this server"', outcome.stderr)
+                self.assertEqual((outcome.stdout, outcome.status), ("", 1))
+
     def test_what_no_server_gets_to_see(self) -> None:
         target = self.servers["go"].address
         for words in (

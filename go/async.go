@@ -1,12 +1,8 @@
 package trunkcall
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"log/slog"
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -391,7 +387,7 @@ func (a *asyncCall) finish() {
 func (c *route) tell(out sink, response any, s *Status) {
 	defer func() {
 		if p := recover(); p != nil {
-			c.panicked("callback panicked", p)
+			c.options.journal.panicked("callback panicked", p)
 		}
 	}()
 	if s != nil {
@@ -401,15 +397,10 @@ func (c *route) tell(out sink, response any, s *Status) {
 	out.done(response, nil)
 }
 
-func (c *route) panicked(message string, p any, args ...any) {
-	logger := cmp.Or(c.options.journal.logger, slog.Default()) // never in silence
-	logger.Error(message, append(args, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))...)
-}
-
 // broken is the status of a call whose interceptor or codec panicked with p, or ended
 // its goroutine.
 func (c *route) broken(t *target, p any) *Status {
-	c.panicked("asynchronous call panicked", p, "method", t.Name)
+	c.options.journal.panicked("asynchronous call panicked", p, "method", t.Name)
 	return Errorf(Internal, "an interceptor or a codec of the caller's panicked")
 }
 

@@ -132,7 +132,7 @@ func (c *common) takeAnswer(call *transport.Call, codec Codec, response any, o *
 	m, inData := call.TakeFirst()
 	switch has := call.Ending.HasMessage; {
 	case !has && !inData:
-		return Errorf(Unimplemented, "the server answered without a message")
+		return Errorf(Unimplemented, "the answer: no message where one is expected")
 	case has && inData:
 		m.Free()
 		return Errorf(Unimplemented, "the answer: several messages where one is expected")
@@ -241,9 +241,13 @@ func (c *route) start(ctx context.Context, call *transport.Call, line uint32, ou
 	}
 }
 
+// checkName refuses what is no name of a method.
 func checkName(m *wire.Method) *Status {
-	if n := len(m.Name); n < 2 || n > wire.MaxMethodName {
-		return notSent(Errorf(InvalidArgument, "method name of %d bytes: want /package.Service/Method, at most %d", n, wire.MaxMethodName))
+	if m.Index >= 0 {
+		return nil // looked at when it was put into the table
+	}
+	if err := nameFault(m.Name); err != nil {
+		return notSent(Errorf(InvalidArgument, "%v", err))
 	}
 	return nil
 }

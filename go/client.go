@@ -57,7 +57,7 @@ func NewClient(target string, options ...ClientOption) *Client {
 	done, cancel := context.WithCancel(context.Background())
 	c.close = cancel
 	c.calling = newCalling(done, &c.options.common, c.options.interceptors, c.pool)
-	c.serving.begin(&c.options.common, c.options.reverse)
+	c.serving.begin("client", &c.options.common, c.options.reverse)
 	c.config = c.options.transport(clientConnections{acceptor{&c.serving}, c}, c.pool)
 	for range c.options.connections {
 		c.lines = append(c.lines, &line{client: c})

@@ -1,6 +1,7 @@
 package trunkcall
 
 import (
+	"errors"
 	"fmt"
 
 	"google.golang.org/protobuf/proto"
@@ -23,6 +24,11 @@ type Codec interface {
 	// whose messages are views of the encoded bytes copies them first.
 	Decode(data []byte, message any) error
 }
+
+// ErrMessageType is what the error of a codec wraps that cannot carry messages of
+// the type it was given. Its text may name the type: a server writes it to its own
+// log, and tells its caller only that the codec does not fit the method.
+var ErrMessageType = errors.New("the message is of a wrong type")
 
 // Protobuf is the default codec. Messages with the methods that
 // protoc-gen-go-vtproto generates are encoded and decoded by those, all others
@@ -80,7 +86,7 @@ func (protobufStock) Number() uint8 { return 1 }
 func (protobufStock) Append(dst []byte, message any) ([]byte, error) {
 	m, ok := message.(proto.Message)
 	if !ok {
-		return nil, fmt.Errorf("%T is not a Protobuf message", message)
+		return nil, fmt.Errorf("%w: %T is not a Protobuf message", ErrMessageType, message)
 	}
 	return proto.MarshalOptions{}.MarshalAppend(dst, m)
 }
@@ -88,7 +94,7 @@ func (protobufStock) Append(dst []byte, message any) ([]byte, error) {
 func (protobufStock) Decode(data []byte, message any) error {
 	m, ok := message.(proto.Message)
 	if !ok {
-		return fmt.Errorf("%T is not a Protobuf message", message)
+		return fmt.Errorf("%w: %T is not a Protobuf message", ErrMessageType, message)
 	}
 	return proto.UnmarshalOptions{}.Unmarshal(data, m)
 }

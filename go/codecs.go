@@ -172,5 +172,5 @@ func (c *common) unknownToPeer(conn *Connection, number uint8) *Status {
 	if len(all) > 0 {
 		listed = "only " + strings.Join(all, ", ")
 	}
-	return notSent(Errorf(Unimplemented, "the server does not know the codec %q, it lists %s", name, listed))
+	return notSent(Errorf(Unimplemented, "the peer does not know the codec %q, it lists %s", name, listed))
 }

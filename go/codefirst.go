@@ -145,7 +145,11 @@ func FuncHandler(name string, function any) (Handler, error) {
 	if f.Kind() != reflect.Func || f.IsNil() {
 		return Handler{}, fmt.Errorf("%s: %T is no function to serve", name, function)
 	}
-	return functionHandler(CanonicalName(name), f)
+	name = CanonicalName(name)
+	if err := nameFault(name); err != nil {
+		return Handler{}, err
+	}
+	return functionHandler(name, f)
 }
 
 // served is a function that is served.
@@ -175,7 +179,7 @@ func (f served) serve(ctx context.Context, in *ServerCall) (any, error) {
 	return in.Intercept(ctx, a, func(ctx context.Context, request any) (any, error) {
 		a, ok := request.(*Arguments)
 		if !ok || a.signature != f.signature {
-			return nil, Errorf(Internal, "an interceptor replaced the arguments by a %T", request)
+			return nil, in.wrongRequest(request)
 		}
 		return f.call(ctx, a)
 	})
@@ -245,10 +249,6 @@ func uncarried(code Code, what string, codec Codec, err error) *Status {
 	var s *Status
 	if errors.As(err, &s) {
 		return &Status{Code: s.Code, Message: s.Message, cause: s.cause}
-	}
-	var v *valueError
-	if code == InvalidArgument && errors.As(err, &v) && v.private { // at the server, for its caller to read
-		return &Status{Code: Internal, Message: "codec " + codec.Name() + " cannot carry the messages of this method", cause: err}
 	}
 	return Errorf(codeOfValue(err, code), "the %s is not a valid %s message: %v", what, codec.Name(), err)
 }

@@ -281,14 +281,14 @@ func TestAnAnswerOfMoreResultsThanDeclaredIsInternal(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _, err := trunkcall.Func[func() (int, int, error)](dial(t, target), div)()
-	wantsText(t, wants(t, err, trunkcall.Internal, trunkcall.Executed).Message, "/calc/div: want 2 results, got more")
+	wantsText(t, wants(t, err, trunkcall.Internal, trunkcall.Executed).Message, "/calc/div: want 2 results, got 3")
 }
 
 func TestAnAnswerThatIsNotAsDeclaredIsInternal(t *testing.T) {
 	c := calculate(t)
 	q, err := trunkcall.Func[func(a, b int64) (int64, error)](c, div)(7, 2)
 	s := wants(t, err, trunkcall.Internal, trunkcall.Executed)
-	wantsText(t, s.Message, "result 1 of /calc/div", "got an array")
+	wantsText(t, s.Message, "/calc/div: want 1 result, got 2", "want a whole number")
 	if q != 0 {
 		t.Errorf("a result of %d beside the error", q)
 	}

@@ -25,7 +25,7 @@ type doorCall struct {
 func (s doors) open(call *web.Call) (*doorCall, *wire.Refusal) {
 	h := s.named(call.Method)
 	if h == nil {
-		return nil, notServed(call.Method)
+		return nil, s.notServed(call.Method)
 	}
 	codec, refusal := s.options.codecs.named(call.Codec, call.CodecName)
 	if refusal != nil {
@@ -179,7 +179,7 @@ func (d *doorCall) send(message any) error {
 	buffer := transport.GetBuffer(web.Headroom + int(d.sizeHint))
 	encoded, err := d.codec.Append(buffer.B[:web.Headroom], message)
 	if err != nil {
-		return uncarried(Internal, "response", d.codec, err)
+		return d.uncarriedResponse(err)
 	}
 	buffer.B = encoded
 	size := len(encoded) - web.Headroom

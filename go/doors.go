@@ -186,7 +186,7 @@ func (s doors) Accept(call *web.Call) (web.Served, *wire.Refusal) {
 
 // Refused counts and logs a call that is not served.
 func (s doors) Refused(call *web.Call, why *wire.Refusal) {
-	s.unserved(call.Peer.Remote(), "", true, why.Code, why.Message)
+	s.unserved(call.Peer.Remote(), call.Method, true, why.Code, why.Message)
 }
 
 // Lookup tells what is known of a method.

@@ -143,7 +143,7 @@ func TestStatusesAndDeliveryAtTheGRPCDoor(t *testing.T) {
 		t.Error("the handler has answered, and yet", trailer)
 	}
 	_, err = stockEcho(soon(t), c, "/test.Service/None", text(""), grpc.Trailer(&trailer))
-	wantsCode(t, err, codes.Unimplemented, "/test.Service/None is not served here")
+	wantsCode(t, err, codes.Unimplemented, "/test.Service/None is not served by this server")
 	wantsDelivery(t, trailer, "refused")
 	_, err = stockEcho(soon(t), c, "/test.Service/Panic", text(""))
 	if s := wantsCode(t, err, codes.Internal, "panicked"); strings.Contains(s.Message(), "secret") {

@@ -6,34 +6,36 @@ import (
 	"log"
 	"time"
 
-	"github.com/trunkcall/trunkcall/go"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	trunkcall "github.com/trunkcall/trunkcall/go" // by name: that is how documentation finds it
 )
 
-// A server and a client in memory, for the examples.
-func exampleServer(handlers ...trunkcall.Handler) (*trunkcall.Server, *trunkcall.Client) {
-	server := trunkcall.NewServer()
-	if err := server.Register(handlers...); err != nil {
-		log.Fatal(err)
-	}
-	where := fmt.Sprintf("mem:example-%p", server)
-	if _, err := server.Listen(where); err != nil {
-		log.Fatal(err)
-	}
-	return server, trunkcall.NewClient(where)
-}
+// Each example stands alone, with its own server and client in memory: what is
+// shown is a program.
 
 // Calls that run at once, without a goroutine for each.
 func ExampleUnaryMethod_Start() {
-	server, client := exampleServer(echo.Handler(serveEcho))
+	echo := trunkcall.Unary[wrapperspb.StringValue, wrapperspb.StringValue]("/example.Service/Echo")
+	server := trunkcall.NewServer()
 	defer server.Close()
-	defer client.Close()
-	ctx := context.Background()
-
-	a, b := echo.Start(ctx, client, text("one")), echo.Start(ctx, client, text("two"))
-	for _, f := range []*trunkcall.Future[payload]{a, b} {
-		out, err := f.Result()
-		fmt.Println(string(out.GetData()), err)
+	if err := server.Register(echo.Handler(func(_ context.Context, in *wrapperspb.StringValue) (*wrapperspb.StringValue, error) {
+		return in, nil
+	})); err != nil {
+		log.Fatal(err)
 	}
+	if _, err := server.Listen("mem:start"); err != nil {
+		log.Fatal(err)
+	}
+	client := trunkcall.NewClient("mem:start")
+	defer client.Close()
+
+	ctx := context.Background()
+	a, b := echo.Start(ctx, client, wrapperspb.String("one")), echo.Start(ctx, client, wrapperspb.String("two"))
+	one, err := a.Result()
+	fmt.Println(one.GetValue(), err)
+	two, err := b.Result()
+	fmt.Println(two.GetValue(), err)
 	// Output:
 	// one <nil>
 	// two <nil>
@@ -41,13 +43,23 @@ func ExampleUnaryMethod_Start() {
 
 // A call whose outcome a function is given.
 func ExampleUnaryMethod_CallFunc() {
-	server, client := exampleServer(echo.Handler(serveEcho))
+	echo := trunkcall.Unary[wrapperspb.StringValue, wrapperspb.StringValue]("/example.Service/Echo")
+	server := trunkcall.NewServer()
 	defer server.Close()
+	if err := server.Register(echo.Handler(func(_ context.Context, in *wrapperspb.StringValue) (*wrapperspb.StringValue, error) {
+		return in, nil
+	})); err != nil {
+		log.Fatal(err)
+	}
+	if _, err := server.Listen("mem:callback"); err != nil {
+		log.Fatal(err)
+	}
+	client := trunkcall.NewClient("mem:callback")
 	defer client.Close()
 
 	done := make(chan struct{})
-	echo.CallFunc(context.Background(), client, text("hello"), func(out *payload, err error) {
-		fmt.Println(string(out.GetData()), err)
+	echo.CallFunc(context.Background(), client, wrapperspb.String("hello"), func(out *wrapperspb.StringValue, err error) {
+		fmt.Println(out.GetValue(), err)
 		close(done)
 	})
 	<-done
@@ -56,16 +68,23 @@ func ExampleUnaryMethod_CallFunc() {
 
 // A call that its caller does not wait for the end of.
 func ExampleOneWay() {
-	shout := trunkcall.OneWay[payload]("/example.Service/Shout")
+	shout := trunkcall.OneWay[wrapperspb.StringValue]("/example.Service/Shout")
 	heard := make(chan string)
-	server, client := exampleServer(shout.Handler(func(_ context.Context, in *payload) error {
-		heard <- string(in.Data)
-		return nil // an error would be logged and counted
-	}))
+	server := trunkcall.NewServer()
 	defer server.Close()
+	if err := server.Register(shout.Handler(func(_ context.Context, in *wrapperspb.StringValue) error {
+		heard <- in.GetValue()
+		return nil // an error would be logged and counted
+	})); err != nil {
+		log.Fatal(err)
+	}
+	if _, err := server.Listen("mem:one-way"); err != nil {
+		log.Fatal(err)
+	}
+	client := trunkcall.NewClient("mem:one-way")
 	defer client.Close()
 
-	err := shout.Send(context.Background(), client, text("hey"))
+	err := shout.Send(context.Background(), client, wrapperspb.String("hey"))
 	fmt.Println("accepted:", err)
 	fmt.Println("heard:", <-heard)
 	// Output:
@@ -75,45 +94,59 @@ func ExampleOneWay() {
 
 // A server that calls its client back, over the client's own connection.
 func ExampleServerCall_Connection() {
-	whoAreYou := trunkcall.Unary[payload, payload]("/example.Client/WhoAreYou")
-	greet := trunkcall.Unary[payload, payload]("/example.Service/Greet")
-	server, client := exampleServer(greet.Handler(func(ctx context.Context, in *payload) (*payload, error) {
+	whoAreYou := trunkcall.Unary[wrapperspb.StringValue, wrapperspb.StringValue]("/example.Client/WhoAreYou")
+	greet := trunkcall.Unary[wrapperspb.StringValue, wrapperspb.StringValue]("/example.Service/Greet")
+	server := trunkcall.NewServer()
+	defer server.Close()
+	if err := server.Register(greet.Handler(func(ctx context.Context, in *wrapperspb.StringValue) (*wrapperspb.StringValue, error) {
 		name, err := whoAreYou.Call(ctx, trunkcall.CallFromContext(ctx).Connection(), in)
 		if err != nil {
 			return nil, err
 		}
-		return text("hello " + string(name.Data)), nil
-	}))
-	defer server.Close()
+		return wrapperspb.String("hello " + name.GetValue()), nil
+	})); err != nil {
+		log.Fatal(err)
+	}
+	if _, err := server.Listen("mem:both-ways"); err != nil {
+		log.Fatal(err)
+	}
+	client := trunkcall.NewClient("mem:both-ways")
 	defer client.Close()
-	_ = client.Register(whoAreYou.Handler(func(context.Context, *payload) (*payload, error) { return text("Ada"), nil }))
+	if err := client.Register(whoAreYou.Handler(func(context.Context, *wrapperspb.StringValue) (*wrapperspb.StringValue, error) {
+		return wrapperspb.String("Ada"), nil
+	})); err != nil {
+		log.Fatal(err)
+	}
 
-	out, err := greet.Call(context.Background(), client, text(""))
-	fmt.Println(string(out.GetData()), err)
+	out, err := greet.Call(context.Background(), client, &wrapperspb.StringValue{})
+	fmt.Println(out.GetValue(), err)
 	// Output: hello Ada <nil>
 }
 
 // A server that is told of its connections.
 func ExampleWithObserver() {
-	tell := trunkcall.OneWay[payload]("/example.Client/Tell")
+	tell := trunkcall.OneWay[wrapperspb.StringValue]("/example.Client/Tell")
 	server := trunkcall.NewServer(trunkcall.WithObserver(trunkcall.Observer{
 		Connected: func(c *trunkcall.Connection) {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 			defer cancel()
-			_ = tell.Send(ctx, c, text("welcome"))
+			_ = tell.Send(ctx, c, wrapperspb.String("welcome"))
 		},
 	}))
 	defer server.Close()
-	if _, err := server.Listen("mem:example-observer"); err != nil {
+	if _, err := server.Listen("mem:observer"); err != nil {
 		log.Fatal(err)
 	}
-	client := trunkcall.NewClient("mem:example-observer")
+	client := trunkcall.NewClient("mem:observer")
 	defer client.Close()
 	told := make(chan string, 1)
-	_ = client.Register(tell.Handler(func(_ context.Context, in *payload) error {
-		told <- string(in.Data)
+	if err := client.Register(tell.Handler(func(_ context.Context, in *wrapperspb.StringValue) error {
+		told <- in.GetValue()
 		return nil
-	}))
+	})); err != nil {
+		log.Fatal(err)
+	}
+
 	_ = client.Connect(context.Background())
 	fmt.Println(<-told)
 	// Output: welcome

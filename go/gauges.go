@@ -90,13 +90,16 @@ func (c *Client) Gauges() Gauges {
 }
 
 // Unserved counts and logs a call that no handler answers.
-func (s acceptor) Unserved(conn *transport.Conn, st *transport.Stream, refused bool, code wire.Code, text string) {
-	method := ""
+func (s acceptor) Unserved(conn *transport.Conn, st *transport.Stream, method string, refused bool, code wire.Code, text string) {
 	if st != nil {
 		method = st.Owner.(*ServerCall).handler.Method.Name //nolint:forcetypeassert // Accept sets nothing else
 	}
 	s.unserved(conn.Remote(), method, refused, code, text)
 }
+
+// loggedName bounds, in bytes, the name of a method in a record of a call that was
+// not served.
+const loggedName = 256
 
 func (s *serving) unserved(remote net.Addr, method string, refused bool, code Code, text string) {
 	message, level := "call cut off", slog.LevelWarn
@@ -111,6 +114,9 @@ func (s *serving) unserved(remote net.Addr, method string, refused bool, code Co
 	}
 	if code == Canceled || code == DeadlineExceeded {
 		level = slog.LevelDebug // the caller's own doing
+	}
+	if len(method) > loggedName {
+		method = method[:loggedName] + "…" // the peer made it up
 	}
 	s.options.log(level, message, "remote", remote, "method", method, "code", code, "error", text)
 }

@@ -1,7 +1,10 @@
 package trunkcall
 
 import (
+	"cmp"
+	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"sync"
 	"time"
 )
@@ -60,6 +63,15 @@ func (j *journal) log(level slog.Level, message string, args ...any) {
 		j.counts[kind].leftOut += leftOut + 1 // too many wait for a log that is slow
 		j.mu.Unlock()
 	}
+}
+
+// panicked tells of something of the user's that panicked with p: always, and never in
+// silence, which is why it goes to slog's default where there is no logger. It is
+// called by the deferred function that recovered.
+func (j *journal) panicked(message string, p any, args ...any) {
+	defer func() { _ = recover() }() // a log that panics has nobody to tell
+	logger := cmp.Or(j.logger, slog.Default())
+	logger.Error(message, append(args, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))...)
 }
 
 func (j *journal) admit(second int64, kind journalKind) (leftOut int, ok bool) {

@@ -39,7 +39,7 @@ func (r *jsonReader) got() string {
 	case '"':
 		return "text"
 	case '[':
-		return "an array"
+		return gotArray
 	default:
 		return "an object"
 	}

@@ -25,7 +25,7 @@ func (messagePack) Number() uint8 { return 3 }
 
 func (messagePack) Append(dst []byte, message any) ([]byte, error) {
 	if _, ok := message.(proto.Message); ok {
-		return nil, fmt.Errorf("%T is a Protobuf message", message)
+		return nil, fmt.Errorf("%w: %T is a Protobuf message", ErrMessageType, message)
 	}
 	w := packWriters.Get().(*packWriter) //nolint:forcetypeassert // the pool holds nothing else
 	w.out, w.depth = dst, 0
@@ -41,7 +41,7 @@ func (messagePack) Append(dst []byte, message any) ([]byte, error) {
 
 func (messagePack) Decode(data []byte, message any) error {
 	if _, ok := message.(proto.Message); ok {
-		return fmt.Errorf("%T is a Protobuf message", message)
+		return fmt.Errorf("%w: %T is a Protobuf message", ErrMessageType, message)
 	}
 	r := packReaders.Get().(*packReader) //nolint:forcetypeassert // the pool holds nothing else
 	r.in, r.depth = data, 0

@@ -39,7 +39,7 @@ func (r *packReader) got() string {
 	case msgp.BinType:
 		return "bytes"
 	case msgp.ArrayType:
-		return "an array"
+		return gotArray
 	case msgp.MapType:
 		return "a map"
 	default:

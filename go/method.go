@@ -50,7 +50,7 @@ func intercept[Req any](ctx context.Context, in *ServerCall, request *Req, serve
 	return in.Intercept(ctx, request, func(ctx context.Context, request any) (any, error) {
 		r, ok := request.(*Req)
 		if !ok {
-			return nil, Errorf(Internal, "an interceptor replaced the request by a %T", request)
+			return nil, in.wrongRequest(request)
 		}
 		return serve(ctx, r)
 	})

@@ -1,35 +1,40 @@
 package trunkcall
 
 import (
-	"fmt"
 	"log/slog"
 	"net"
-	"runtime/debug"
 )
 
 // Observer is told what happens to listeners and connections. Fields that are
 // nil are left out. The functions are called without locks held, on goroutines
 // that do nothing else: for one connection one at a time and in order, for
 // different connections at once. One that blocks delays what is told of its own
-// connection, nothing else; one that panics is logged. They may call everything,
-// Close and Stop included, which do not wait for them.
+// connection, nothing else; one that panics is logged, without a logger to
+// slog.Default. They may call everything, Close and Stop included, which do not wait
+// for them. Errors are never nil.
 type Observer struct {
 	// Listening tells of a server's new listener, ListenFailed of an address that
-	// could not be listened on.
+	// could not be listened on, with the error that Listen returns.
 	Listening    func(address net.Addr)
 	ListenFailed func(address string, err error)
 	// Connected tells of a connection whose other end has answered as Trunkcall:
 	// it can be called from now on; or, at a server, of one that speaks another
 	// protocol that is served (Connection.Protocol). ConnectFailed tells of a client's attempt that
-	// did not come so far.
+	// did not come so far; err names each address of the target and why it failed.
 	Connected     func(c *Connection)
 	ConnectFailed func(target string, err error)
 	// ReadFailed and WriteFailed tell why a connection that was connected is lost,
-	// when its socket failed; the end of the stream is no failure of that kind.
+	// when its socket failed; the end of the stream is no failure of that kind. err
+	// is the socket's, in which errors.Is finds what the system said, such as
+	// syscall.ECONNRESET, or that of TLS.
 	ReadFailed  func(c *Connection, err error)
 	WriteFailed func(c *Connection, err error)
 	// Disconnected tells of the end of each connection that was connected, once
-	// and last.
+	// and last. errors.Is finds in err: ErrDisconnected, ErrClientClosed or
+	// ErrServerStopped if this side ended it; io.EOF if the other end closed it
+	// without a word; what ReadFailed or WriteFailed was told. Any other is for
+	// people: what the other end gave as its reason, what it did against the
+	// protocol, that it was silent, or that all was done before an orderly end.
 	Disconnected func(c *Connection, err error)
 }
 
@@ -45,7 +50,7 @@ func (c *common) tell(q *sequence, event func(*Observer) func()) {
 			q.add(func() {
 				defer func() {
 					if p := recover(); p != nil {
-						c.log(slog.LevelError, "observer panicked", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+						c.journal.panicked("observer panicked", p)
 					}
 				}()
 				f()

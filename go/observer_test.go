@@ -245,7 +245,7 @@ func TestWhatIsRefusedOrCutOffIsCountedAndLogged(t *testing.T) {
 	wants(t, err, trunkcall.Canceled, trunkcall.DeliveryUnknown)
 	eventually(t, "both are counted", func() bool { g := s.Gauges(); return g.Refused == 1 && g.CutOff == 1 })
 	eventually(t, "both are logged", func() bool {
-		return log.has(`"call refused"`) && log.has("/test.Service/Echo is not served here") &&
+		return log.has(`"call refused"`) && log.has("/test.Service/Echo is not served by this server") &&
 			log.has(`"call cut off"`) && log.has("method=/test.Service/Block")
 	})
 }

@@ -124,7 +124,7 @@ func WithCodecs(codecs ...Codec) Option {
 // WithLogger has logged what would otherwise happen in silence: connection
 // events, calls refused or cut off, one-way calls that failed. ARCHITECTURE.md
 // lists the records and their fields. The default is not to, but for panics of
-// handlers and callbacks, which go to slog.Default. Records are written by a
+// handlers, callbacks and observers, which go to slog.Default. Records are written by a
 // goroutine that does nothing else, of each message and level at most 100 within a
 // second; Close and Stop wait for that, for a second at most.
 func WithLogger(logger *slog.Logger) Option {

@@ -3,6 +3,7 @@ package trunkcall
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/trunkcall/trunkcall/go/transport"
@@ -103,7 +104,10 @@ func (c *ServerCall) undecodable(err error, delivery Delivery) error {
 	if err == ErrTooLong { //nolint:errorlint // a codec's error that wraps it is another matter
 		c.fault = Errorf(ResourceExhausted, "the request exceeds max_message %d when decompressed", c.serving.options.compressions.limit)
 	} else {
-		c.fault = uncarried(InvalidArgument, "request", c.codec, err)
+		c.fault = c.uncarried(InvalidArgument, "request", err)
+		if c.fault.Code == Internal {
+			c.serving.options.log(slog.LevelWarn, "request cannot be carried", "method", c.handler.Method.Name, "error", err)
+		}
 	}
 	c.fault.Delivery = delivery
 	return c.fault

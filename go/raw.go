@@ -26,13 +26,13 @@ func (raw) Append(dst []byte, message any) ([]byte, error) {
 			return append(dst, *m...), nil
 		}
 	}
-	return nil, fmt.Errorf("a raw message is a []byte or a *[]byte that is not nil, not a %T", message)
+	return nil, fmt.Errorf("%w: a raw message is a []byte or a *[]byte that is not nil, not a %T", ErrMessageType, message)
 }
 
 func (raw) Decode(data []byte, message any) error {
 	m, ok := message.(*[]byte)
 	if !ok || m == nil {
-		return fmt.Errorf("a raw message is received into a *[]byte that is not nil, not into a %T", message)
+		return fmt.Errorf("%w: a raw message is received into a *[]byte that is not nil, not into a %T", ErrMessageType, message)
 	}
 	*m = append((*m)[:0], data...)
 	return nil

@@ -58,7 +58,7 @@ func NewServer(options ...ServerOption) *Server {
 		s.options.tls = s.options.tls.Clone()
 		s.options.tls.NextProtos = s.options.protocols()
 	}
-	s.serving.begin(&s.options.common, s.options.interceptors)
+	s.serving.begin("server", &s.options.common, s.options.interceptors)
 	s.calling = newCalling(noContext, &s.options.common, s.options.reverse, s.pool)
 	s.config = s.options.transport(serverConnections{acceptor{&s.serving}, s}, s.pool)
 	s.openDoors()
@@ -74,7 +74,11 @@ func (s *Server) Listen(where string) (net.Addr, error) {
 	if s.options.fault != nil {
 		return nil, s.options.fault
 	}
-	l, err := transport.Listen(where)
+	var l net.Listener
+	err := checkAddress(where)
+	if err == nil {
+		l, err = transport.Listen(where)
+	}
 	if err != nil {
 		s.options.listenFailed(&s.events, where, err)
 		return nil, err
@@ -84,6 +88,14 @@ func (s *Server) Listen(where string) (net.Addr, error) {
 		return nil, err
 	}
 	return l.Addr(), nil
+}
+
+// checkAddress refuses addresses without the name that others would call them by.
+func checkAddress(where string) error {
+	if where == "mem:" || where == "unix:" {
+		return fmt.Errorf("cannot listen on %q: want HOST:PORT, unix:PATH or mem:NAME", where)
+	}
+	return nil
 }
 
 // Serve serves a listener in the background; the server closes it.

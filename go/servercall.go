@@ -1,13 +1,11 @@
 package trunkcall
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 
@@ -221,8 +219,7 @@ func (s acceptor) Serve(w *transport.Worker, st *transport.Stream) {
 
 // panicked is how a call ends whose handler has panicked, with p.
 func (c *ServerCall) panicked(e *wire.Ending, p any) {
-	logger := cmp.Or(c.serving.options.journal.logger, slog.Default()) // never in silence
-	logger.Error("handler panicked", "method", c.handler.Method.Name, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+	c.serving.options.journal.panicked("handler panicked", p, "method", c.handler.Method.Name)
 	// What a panic says is for the log: it may hold secrets.
 	*e = wire.Ending{Code: Internal, Message: "the handler panicked"}
 }
@@ -271,8 +268,32 @@ func (c *ServerCall) finish(w *transport.Worker, response any, err error) {
 
 // uncarriedResponse logs and tells that the codec cannot write the response.
 func (c *ServerCall) uncarriedResponse(err error) error {
-	c.serving.options.log(slog.LevelWarn, "response cannot be carried", "method", c.handler.Method.Name, "error", cmp.Or(errors.Unwrap(err), err))
-	return uncarried(Internal, "response", c.codec, err)
+	why := err
+	var said *Status // for the caller
+	if errors.As(err, &said) && said.cause != nil {
+		why = said.cause
+	}
+	c.serving.options.log(slog.LevelWarn, "response cannot be carried", "method", c.handler.Method.Name, "error", why)
+	return c.uncarried(Internal, "response", err)
+}
+
+// wrongRequest logs and tells that an interceptor has put something in the place of
+// the request that the handler cannot take.
+func (c *ServerCall) wrongRequest(request any) error {
+	c.serving.options.log(slog.LevelWarn, "request cannot be carried", "method", c.handler.Method.Name,
+		"error", fmt.Sprintf("an interceptor replaced it by a %T", request))
+	return Errorf(Internal, "an interceptor replaced the request by one of another type")
+}
+
+// uncarried is the status for a message that the codec could not write or read. What
+// that tells of types of this side's is not for its caller.
+func (c *ServerCall) uncarried(code Code, what string, err error) *Status {
+	var said *Status // for the caller
+	var v *valueError
+	if !errors.As(err, &said) && (errors.Is(err, ErrMessageType) || errors.As(err, &v) && v.private) {
+		return &Status{Code: Internal, Message: "codec " + c.codec.Name() + " cannot carry the messages of this method", cause: err}
+	}
+	return uncarried(code, what, c.codec, err)
 }
 
 // failed says that the handler's error is how the call ended.
@@ -308,7 +329,7 @@ func (s *serverStream) Send(message any) error {
 	buffer := transport.GetBuffer(int(c.sizeHint))
 	var err error
 	if buffer.B, err = c.codec.Append(buffer.B, message); err != nil {
-		return uncarried(Internal, "response", c.codec, err)
+		return c.uncarriedResponse(err)
 	}
 	if err := c.checkSize(len(buffer.B)); err != nil {
 		return err

@@ -38,6 +38,7 @@ type Handler struct {
 // servers, serves.
 type serving struct {
 	options      *common
+	side         string // "server" or "client", for what callers are told
 	interceptors []Interceptor
 	running      atomic.Int64 // handlers, and calls accepted to become one
 	oneWays      oneWays
@@ -48,8 +49,8 @@ type serving struct {
 }
 
 // begin makes s ready, before anything else can know it.
-func (s *serving) begin(options *common, interceptors []Interceptor) {
-	s.options, s.interceptors = options, interceptors
+func (s *serving) begin(side string, options *common, interceptors []Interceptor) {
+	s.side, s.options, s.interceptors = side, options, interceptors
 	s.handlers = map[string]*Handler{}
 }
 
@@ -65,9 +66,10 @@ func (s *serving) Register(handlers ...Handler) error {
 	for _, h := range handlers {
 		h.Method.Name = CanonicalName(h.Method.Name)
 		name := h.Method.Name
+		if err := nameFault(name); err != nil {
+			return err
+		}
 		switch {
-		case len(name) < 2 || len(name) > wire.MaxMethodName:
-			return fmt.Errorf("method name %q: want /package.Service/Method, at most %d bytes", name, wire.MaxMethodName)
 		case s.handlers[name] != nil:
 			return fmt.Errorf("method %s is registered already", name)
 		case (h.Method.Kind == KindUnary || h.Method.Kind == KindOneWay) != (h.Unary != nil) || (h.Unary == nil) == (h.Stream == nil):
@@ -144,8 +146,8 @@ func (s *serving) admit() *wire.Refusal {
 	return nil
 }
 
-func notServed(name string) *wire.Refusal {
-	return &wire.Refusal{Code: Unimplemented, Message: fmt.Sprintf("method %s is not served here", name)}
+func (s *serving) notServed(name string) *wire.Refusal {
+	return &wire.Refusal{Code: Unimplemented, Message: fmt.Sprintf("method %s is not served by this %s", name, s.side)}
 }
 
 // wholeFirst reports whether the method takes exactly one request.
@@ -161,7 +163,7 @@ type acceptor struct{ *serving }
 func (s acceptor) Accept(_ *transport.Conn, in *wire.Incoming) (*transport.Stream, *wire.Refusal) {
 	h := s.find(in.Method)
 	if h == nil {
-		return nil, notServed(in.Method.Name)
+		return nil, s.notServed(in.Method.Name)
 	}
 	codec, refusal := s.options.codecs.of(in)
 	if refusal != nil {

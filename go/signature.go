@@ -283,7 +283,7 @@ func (r *Results) read(in valueReader) error {
 		}
 	case 1:
 		if err := s.results[0].read(in, r.values[0]); err != nil {
-			return s.resultFault(0, err)
+			return s.onlyResultFault(in, err)
 		}
 	default:
 		if err := r.readAll(in); err != nil {
@@ -291,6 +291,41 @@ func (r *Results) read(in valueReader) error {
 		}
 	}
 	return in.end()
+}
+
+// onlyResultFault is what is wrong with the result of a method that has one here. An
+// array where none is wanted is likely to be several results.
+func (s *signature) onlyResultFault(in valueReader, err error) error {
+	var e *valueError
+	if errors.As(err, &e) && e.array && e.path == "" {
+		if n, bad := elements(in); bad == nil && n != 1 {
+			return Errorf(Internal, "%s: want 1 result, got %d (or a list of so many: %s)", s.name, n, e.text)
+		}
+	}
+	return s.resultFault(0, err)
+}
+
+// elements reads an array and returns how many there are in it.
+func elements(in valueReader) (int, error) {
+	left, err := in.beginArray()
+	if err != nil {
+		return 0, err
+	}
+	return elementsLeft(in, left)
+}
+
+// elementsLeft reads the rest of an array and returns how many elements that was.
+func elementsLeft(in valueReader, left int) (n int, err error) {
+	for {
+		var more bool
+		if left, more, err = in.more(left); err != nil || !more {
+			return n, err
+		}
+		if err = in.skip(); err != nil {
+			return n, err
+		}
+		n++
+	}
 }
 
 func (r *Results) readAll(in valueReader) error {
@@ -306,7 +341,14 @@ func (r *Results) readAll(in valueReader) error {
 		case err != nil:
 			return err
 		case more && i >= len(r.values):
-			return Errorf(Internal, "%s: want %d results, got more", s.name, len(r.values))
+			if err := in.skip(); err != nil {
+				return err
+			}
+			n, err := elementsLeft(in, left)
+			if err != nil {
+				return err
+			}
+			return Errorf(Internal, "%s: want %d results, got %d", s.name, len(r.values), i+1+n)
 		case !more && i < len(r.values):
 			return Errorf(Internal, "%s: want %d results, got %d", s.name, len(r.values), i)
 		case !more:

@@ -41,6 +41,9 @@ func unaryTarget(name string) *target {
 			return t
 		}
 	}
+	if nameFault(name) != nil {
+		return &target{Method{name, KindUnary}, wire.Method{Name: name, Index: -1}} // no call with it begins (checkName)
+	}
 	names.Lock()
 	defer names.Unlock()
 	grown := map[string]*target{}

@@ -40,6 +40,7 @@ package trunkcall
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/trunkcall/trunkcall/go/wire"
@@ -74,6 +75,20 @@ func CanonicalName(name string) string {
 		return name
 	}
 	return "/" + name
+}
+
+// nameFault says what is wrong with the canonical name of a method, nil if nothing
+// is (protocol.md 8).
+func nameFault(name string) error {
+	const want = "want /package.Service/Method, at most %d bytes"
+	slash := strings.LastIndexByte(name, '/')
+	switch {
+	case len(name) > wire.MaxMethodName:
+		return fmt.Errorf("method name of %d bytes: "+want, len(name), wire.MaxMethodName)
+	case slash < 2 || slash == len(name)-1:
+		return fmt.Errorf("method name %q: "+want, name, wire.MaxMethodName)
+	}
+	return nil
 }
 
 // service returns the "package.Service" part of a canonical name.

@@ -76,6 +76,7 @@ type valueError struct {
 	code    Code
 	path    string // such as ".items[3].count", empty at the top
 	text    string
+	array   bool // an array came where another value is wanted, and is still to be read
 	private bool // the text may tell of Go's types, or of what a method of theirs says
 }
 
@@ -90,7 +91,12 @@ func badValue(format string, args ...any) error {
 	return &valueError{code: InvalidArgument, text: fmt.Sprintf(format, args...)}
 }
 
-func unwanted(want, got string) error { return badValue("want %s, got %s", want, got) }
+// gotArray is what the readers call an array that comes.
+const gotArray = "an array"
+
+func unwanted(want, got string) error {
+	return &valueError{code: InvalidArgument, text: "want " + want + ", got " + got, array: got == gotArray}
+}
 
 var errNesting error = &valueError{
 	code: ResourceExhausted,
@@ -167,7 +173,7 @@ func readMessage(r valueReader, message any) error {
 	}
 	p := reflect.ValueOf(message)
 	if p.Kind() != reflect.Pointer || p.IsNil() {
-		return fmt.Errorf("a message is decoded into a pointer, not a %T", message)
+		return fmt.Errorf("%w: a message is decoded into a pointer, not a %T", ErrMessageType, message)
 	}
 	s, err := shapeOf(p.Type().Elem())
 	if err != nil {

@@ -157,5 +157,5 @@ func structOf(message any) *capnp.Struct {
 }
 
 func wrongType(message any) error {
-	return fmt.Errorf("a Cap'n Proto message is a pointer to a generated struct that is not nil, not a %T", message)
+	return fmt.Errorf("%w: a Cap'n Proto message is a pointer to a generated struct that is not nil, not a %T", trunkcall.ErrMessageType, message)
 }

@@ -178,9 +178,9 @@ func TestBenchNamesWhyItCannotBegin(t *testing.T) {
 		words string
 	}{
 		{[]string{"--target", "unix:" + filepath.Join(t.TempDir(), "none")}, "no such file"},
-		{[]string{"--target", target}, "is not served here"},
-		{[]string{"--target", target, "--connection-per-call"}, "is not served here"},
-		{[]string{"--target", target, "--codec", "protobuf-stock"}, "is not served here"},
+		{[]string{"--target", target}, "is not served by this server"},
+		{[]string{"--target", target, "--connection-per-call"}, "is not served by this server"},
+		{[]string{"--target", target, "--codec", "protobuf-stock"}, "is not served by this server"},
 	} {
 		got := run(append([]string{"bench", "--method", "Say", "--warmup", "0", "--calls", "2"}, c.flags...)...)
 		if got.status != exitFailed || strings.Count(got.stderr, "\n") != 1 || !strings.Contains(got.stderr, c.words) {

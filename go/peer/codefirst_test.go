@@ -17,7 +17,7 @@ func TestCodeFirstMethodsAreCalledWithAnArray(t *testing.T) {
 		call("calc/div", "[7]").want(t, outcome{status: exitFailed,
 			stderr: `{"code":"INVALID_ARGUMENT","message":"/calc/div takes 2 parameters, got 1","details":[],"delivery":"refused"}` + "\n"})
 		call("calc/mul", "[7]").want(t, outcome{status: exitFailed,
-			stderr: `{"code":"UNIMPLEMENTED","message":"method /calc/mul is not served here","details":[],"delivery":"refused"}` + "\n"})
+			stderr: `{"code":"UNIMPLEMENTED","message":"method /calc/mul is not served by this server","details":[],"delivery":"refused"}` + "\n"})
 	}
 }
 

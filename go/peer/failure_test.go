@@ -46,7 +46,7 @@ func TestFailureShowsDetailsOfAnyType(t *testing.T) {
 func TestFailureWithoutDetailsHasAnEmptyList(t *testing.T) {
 	target := serveHandler(t, say.Handler(services.Bench{}.Say))
 	run("call", "--target", target, "/"+userService+"GetUser", "{}").want(t, outcome{1, "", `{"code":"UNIMPLEMENTED",` +
-		`"message":"method /trunkcall.example.v1.UserService/GetUser is not served here","details":[],"delivery":"refused"}` + "\n"})
+		`"message":"method /trunkcall.example.v1.UserService/GetUser is not served by this server","details":[],"delivery":"refused"}` + "\n"})
 }
 
 func TestMetadataThatCannotBeSentFailsTheCall(t *testing.T) {

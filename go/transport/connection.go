@@ -26,8 +26,9 @@ type Handler interface {
 	// Stopped tells that the call ended without its handler, under the lock.
 	Stopped(st *Stream, code wire.Code)
 	// Unserved tells of a call that was refused, or else cut off, under the lock;
-	// st is nil for one that was not accepted.
-	Unserved(c *Conn, st *Stream, refused bool, code wire.Code, message string)
+	// st is nil for one that was not accepted, of which method is the name where that is
+	// known.
+	Unserved(c *Conn, st *Stream, method string, refused bool, code wire.Code, message string)
 	// Ready says that the peer's preface has arrived, under the lock.
 	Ready(c *Conn, p *wire.Preface)
 	// GoesAway says that the peer asked for no more calls, under the lock.

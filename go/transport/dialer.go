@@ -65,7 +65,7 @@ func resolve(ctx context.Context, target string) ([]address, error) {
 	var all []address
 	for _, part := range strings.Split(target, ",") {
 		part = strings.TrimSpace(part)
-		if network, name, ok := strings.Cut(part, ":"); ok && (network == "unix" || network == "mem") {
+		if network, name, _ := strings.Cut(part, ":"); name != "" && (network == "unix" || network == "mem") {
 			all = append(all, address{network, name, "localhost", part, nil})
 			continue
 		}
@@ -77,7 +77,7 @@ func resolve(ctx context.Context, target string) ([]address, error) {
 			part = u.Host
 		}
 		host, port, err := net.SplitHostPort(part)
-		if err != nil {
+		if err != nil || port == "" {
 			return nil, fmt.Errorf("target %q: want HOST:PORT, unix:PATH, mem:NAME or ws://HOST:PORT/PATH", part)
 		}
 		if host == "" {

@@ -68,13 +68,13 @@ func (e *events) Stopped(s *wire.Stream, code wire.Code) {
 	h.Stopped(st, code)
 }
 
-func (e *events) Unserved(s *wire.Stream, refused bool, code wire.Code, message string) {
+func (e *events) Unserved(s *wire.Stream, method string, refused bool, code wire.Code, message string) {
 	var st *Stream
 	if s != nil {
 		st = streamOf(s)
 	}
 	c := (*Conn)(e)
-	c.config.Handler.Unserved(c, st, refused, code, message)
+	c.config.Handler.Unserved(c, st, method, refused, code, message)
 }
 
 func (e *events) EarlyMetadata(s *wire.Stream, m wire.Metadata) {

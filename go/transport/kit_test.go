@@ -86,13 +86,13 @@ func (u *upper) Accept(*Conn, *wire.Incoming) (*Stream, *wire.Refusal) {
 	return st, nil
 }
 
-func (u *upper) Serve(w *Worker, st *Stream)                      { u.serve(w, st) }
-func (u *upper) Dropped(*Stream)                                  { u.dropped <- struct{}{} }
-func (u *upper) Stopped(_ *Stream, code wire.Code)                { u.stopped <- code }
-func (u *upper) Unserved(*Conn, *Stream, bool, wire.Code, string) {}
-func (u *upper) Ready(*Conn, *wire.Preface)                       { u.ready <- struct{}{} }
-func (u *upper) GoesAway(_ *Conn, _ uint32, text string)          { u.away <- text }
-func (u *upper) Closed(_ *Conn, err error)                        { u.closed <- err }
+func (u *upper) Serve(w *Worker, st *Stream)                              { u.serve(w, st) }
+func (u *upper) Dropped(*Stream)                                          { u.dropped <- struct{}{} }
+func (u *upper) Stopped(_ *Stream, code wire.Code)                        { u.stopped <- code }
+func (u *upper) Unserved(*Conn, *Stream, string, bool, wire.Code, string) {}
+func (u *upper) Ready(*Conn, *wire.Preface)                               { u.ready <- struct{}{} }
+func (u *upper) GoesAway(_ *Conn, _ uint32, text string)                  { u.away <- text }
+func (u *upper) Closed(_ *Conn, err error)                                { u.closed <- err }
 func (u *upper) config(pool *Pool, change ...func(*Config)) *Config {
 	c := &Config{Handler: u, Pool: pool, Local: wire.DefaultSettings(), MaxWindow: 4 << 20, PollFrom: testPollFrom}
 	for _, f := range change {

@@ -189,11 +189,11 @@ func (r *replay) Serve(w *Worker, st *Stream) {
 	w.Ending.Code = <-returns
 }
 
-func (r *replay) Dropped(*Stream)                                  {}
-func (r *replay) Stopped(*Stream, wire.Code)                       {}
-func (r *replay) Ready(*Conn, *wire.Preface)                       {}
-func (r *replay) Unserved(*Conn, *Stream, bool, wire.Code, string) {}
-func (r *replay) Closed(*Conn, error)                              {}
+func (r *replay) Dropped(*Stream)                                          {}
+func (r *replay) Stopped(*Stream, wire.Code)                               {}
+func (r *replay) Ready(*Conn, *wire.Preface)                               {}
+func (r *replay) Unserved(*Conn, *Stream, string, bool, wire.Code, string) {}
+func (r *replay) Closed(*Conn, error)                                      {}
 func (r *replay) GoesAway(_ *Conn, reason uint32, _ string) {
 	r.tell(scriptEvent{Event: "goes_away", Reason: reason})
 }

@@ -88,8 +88,9 @@ type Events interface {
 	Stopped(st *Stream, code Code)
 	// Unserved tells the callee that a call was answered without its handler, or
 	// that the handler refused it: the RESULT has REFUSED, or else CUT. st is nil
-	// for a call that was never tracked. It must not call back.
-	Unserved(st *Stream, refused bool, code Code, message string)
+	// for a call that was never tracked, of which method is the name where that is
+	// known. It must not call back.
+	Unserved(st *Stream, method string, refused bool, code Code, message string)
 	// EarlyMetadata hands the caller the metadata of the first DATA.
 	EarlyMetadata(st *Stream, m Metadata)
 	// Ended tells the caller how its call ended, once. The stream may be used

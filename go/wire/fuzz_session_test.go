@@ -433,6 +433,6 @@ func (w *world) Sent(st *Stream) {
 	}
 }
 
-func (w *world) PeerReady(*Preface)                   {}
-func (w *world) Unserved(*Stream, bool, Code, string) {}
-func (w *world) PeerGoesAway(uint32, string) string   { return "" }
+func (w *world) PeerReady(*Preface)                           {}
+func (w *world) Unserved(*Stream, string, bool, Code, string) {}
+func (w *world) PeerGoesAway(uint32, string) string           { return "" }

@@ -76,9 +76,9 @@ func (r *recorder) Ended(st *Stream, e *Ending) {
 	kept.Payload = bytes.Clone(e.Payload)
 	r.ended = append(r.ended, ended{st, kept})
 }
-func (r *recorder) Sent(st *Stream)                      { r.sent = append(r.sent, st) }
-func (r *recorder) PeerReady(p *Preface)                 { r.preface = p }
-func (r *recorder) Unserved(*Stream, bool, Code, string) {}
+func (r *recorder) Sent(st *Stream)                              { r.sent = append(r.sent, st) }
+func (r *recorder) PeerReady(p *Preface)                         { r.preface = p }
+func (r *recorder) Unserved(*Stream, string, bool, Code, string) {}
 
 func (r *recorder) PeerGoesAway(reason uint32, text string) string {
 	r.away, r.reasons = append(r.away, text), append(r.reasons, reason)

@@ -13,7 +13,7 @@ func (s *Session) receiveCall(h *Header, body []byte) *Error {
 	}
 	slot := h.Stream.Slot()
 	if slot > s.options.Local.Calls {
-		return s.refuseUntracked(h.Stream)
+		return s.refuseUntracked(h.Stream, binding)
 	}
 	for int(slot) > len(s.served) {
 		s.served = append(s.served, serving{})
@@ -43,7 +43,7 @@ func (s *Session) receiveCall(h *Header, body []byte) *Error {
 		codec, err = s.codecOf(codec)
 	}
 	if err != nil {
-		return s.refuseFault(h.Stream, err)
+		return s.refuseFault(h.Stream, binding, err)
 	}
 	refusal := s.refusesNow(b.Total)
 	in := &s.incoming
@@ -66,7 +66,7 @@ func (s *Session) receiveCall(h *Header, body []byte) *Error {
 		refusal = fault
 	}
 	if refusal != nil {
-		s.refuse(h.Stream, refusal)
+		s.refuse(h.Stream, in.Method, refusal)
 		return nil
 	}
 	s.track(st, entry, h, in)
@@ -131,11 +131,11 @@ func (s *Session) refusesNow(total uint32) *Refusal {
 	return nil
 }
 
-func (s *Session) refuseUntracked(id StreamID) *Error {
+func (s *Session) refuseUntracked(id StreamID, binding *Binding) *Error {
 	if err := s.owe(); err != nil {
 		return err
 	}
-	s.refuse(id, &Refusal{
+	s.refuse(id, binding, &Refusal{
 		Code: ResourceExhausted, Message: "max_calls " + utoa(s.options.Local.Calls) + " is exceeded", RetryAfter: budgetRetry,
 	})
 	return nil
@@ -143,11 +143,11 @@ func (s *Session) refuseUntracked(id StreamID) *Error {
 
 // refuseFault refuses a CALL that is at fault, or passes on an error that ends
 // the connection.
-func (s *Session) refuseFault(id StreamID, err *Error) *Error {
+func (s *Session) refuseFault(id StreamID, binding *Binding, err *Error) *Error {
 	if !err.Class.EndsCall() {
 		return err
 	}
-	s.refuse(id, &Refusal{Code: err.Class.requestCode(), Message: err.Text})
+	s.refuse(id, binding, &Refusal{Code: err.Class.requestCode(), Message: err.Text})
 	return nil
 }
 

@@ -294,10 +294,9 @@ func (s *Session) result(st *Stream, e *Ending) {
 
 // unserved reports a call that its handler does not answer.
 func (s *Session) unserved(st *Stream, refused bool, e *Ending) {
-	if st.Owner == nil {
-		st = nil
+	if st.Owner != nil { // else refuse reports it
+		s.events.Unserved(st, "", refused, e.Code, e.Message)
 	}
-	s.events.Unserved(st, refused, e.Code, e.Message)
 }
 
 // stop ends a served call without its handler: as a refusal while that was not
@@ -335,8 +334,14 @@ func (s *Session) Refuse(st *Stream, r *Refusal) {
 
 const lateText = "the deadline passed on the callee's side"
 
-// refuse answers a CALL that was never started.
-func (s *Session) refuse(id StreamID, r *Refusal) {
+// refuse answers a CALL that was never started, of the method of binding if that is
+// not nil.
+func (s *Session) refuse(id StreamID, binding *Binding, r *Refusal) {
+	method := ""
+	if binding != nil {
+		method = binding.Name
+	}
+	s.events.Unserved(nil, method, true, r.Code, r.Message)
 	st := Stream{id: id, state: streamOpen}
 	s.result(&st, &Ending{Code: r.Code, Message: r.Message, Delivery: Refused, RetryAfter: r.RetryAfter})
 }

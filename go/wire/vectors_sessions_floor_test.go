@@ -163,7 +163,7 @@ func (p *player) Sent(st *Stream) { p.sentOn = append(p.sentOn, p.of(st)) }
 
 func (p *player) PeerReady(*Preface) {}
 
-func (*player) Unserved(*Stream, bool, Code, string) {}
+func (*player) Unserved(*Stream, string, bool, Code, string) {}
 
 func (p *player) PeerGoesAway(reason uint32, text string) string {
 	p.tell(happened{wantedEvent: wantedEvent{Event: "goes_away", Reason: reason}, text: text})

@@ -141,7 +141,7 @@ func (s *side) PeerReady(*wire.Preface) {
 	s.event("", "ready")
 }
 
-func (s *side) Unserved(*wire.Stream, bool, wire.Code, string) {}
+func (s *side) Unserved(*wire.Stream, string, bool, wire.Code, string) {}
 
 // PeerGoesAway implements wire.Events.
 func (s *side) PeerGoesAway(reason uint32, text string) string {

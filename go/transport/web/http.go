@@ -132,7 +132,7 @@ func (h *HTTP) refuseMethod(w http.ResponseWriter, r *http.Request, m *Method) {
 	refusePlainly(w, http.StatusMethodNotAllowed, m.Name+" is called by "+allowed+", not "+r.Method)
 }
 
-func notServed(path string) string { return "method " + path + " is not served here" }
+func notServed(path string) string { return "method " + path + " is not served by this server" }
 
 // refuseType answers a request in a form that its method does not take.
 func (h *HTTP) refuseType(w http.ResponseWriter, r *http.Request, m *Method) {

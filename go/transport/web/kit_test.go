@@ -27,7 +27,7 @@ type server map[string]method
 func (s server) Accept(call *web.Call) (web.Served, *wire.Refusal) {
 	m, ok := s[call.Method]
 	if !ok {
-		return nil, &wire.Refusal{Code: wire.Unimplemented, Message: "method " + call.Method + " is not served here", RetryAfter: 7}
+		return nil, &wire.Refusal{Code: wire.Unimplemented, Message: "method " + call.Method + " is not served by this server", RetryAfter: 7}
 	}
 	return &served{m, call, make(chan wire.Code, 1)}, nil
 }

@@ -9,6 +9,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from .codec import PROTOBUF, Codec, Decode, Encode
+from .wire.body import MAX_NAME
 
 if TYPE_CHECKING:
     from .servercall import ServerCall
@@ -62,10 +63,10 @@ class Method(Generic[Req, Resp]):
         """`binding` stands for what PROTOBUF would give. Raises ValueError for a name that cannot be called."""
         self.name = canonical_name(name)
         self.wire_name = self.name.encode()
-        if not 2 <= len(self.wire_name) <= 1_024:
-            raise ValueError(
-                f"a method name of {len(self.wire_name)} bytes: want /package.Service/Method, at most 1,024"
-            )
+        service, _, method = self.name[1:].rpartition("/")
+        if not service or not method or len(self.wire_name) > MAX_NAME:
+            given = f'"{self.name}"' if len(self.wire_name) <= MAX_NAME else f"of {len(self.wire_name)} bytes"
+            raise ValueError(f"method name {given}: want /package.Service/Method, at most {MAX_NAME} bytes")
         self.request = request
         self.response = response
         self._fixed = binding

@@ -190,13 +190,15 @@ class ServerEndpoint(Endpoint):
             incoming.finish(None, Status(Code.INTERNAL, "the answer cannot be sent"))
 
     def _unencodable(self, call: ServerCall, response: Any) -> StatusError:
-        """For an answer that the codec does not take. Why is for this side's log alone."""
+        """For an answer that the codec does not take. Why, and what types it has, is for this side's log alone."""
         method = call.method
         found = f": a {method.response.__name__} is expected, not a {type(response).__name__}"
         if isinstance(response, method.response):
             found = ""
         self.server.logger.error("the answer of %s is not valid%s", method.name, found, exc_info=True)
-        return StatusError(Code.INTERNAL, f"the answer is not a valid {call.codec.name} message{found}")
+        if found:
+            return StatusError(Code.INTERNAL, f"codec {call.codec.name} cannot carry the messages of this method")
+        return StatusError(Code.INTERNAL, f"the answer is not a valid {call.codec.name} message")
 
     def _status(self, call: ServerCall, error: Exception) -> Status:
         """What a handler's exception makes of its call (status.md 1): the text of others stays here."""

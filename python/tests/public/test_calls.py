@@ -151,7 +151,8 @@ class Statuses(Case):
 
     async def test_an_unknown_method_is_refused(self) -> None:
         _, client = await self.pair()
-        await self.fails(client.call(OTHER, b""), Code.UNIMPLEMENTED, Delivery.REFUSED)
+        error = await self.fails(client.call(OTHER, b""), Code.UNIMPLEMENTED, Delivery.REFUSED)
+        self.assertEqual(error.message, f"method {OTHER.name} is not served by this server")
 
     async def test_a_request_that_does_not_decode_is_refused(self) -> None:
         method = unary("/test.Service/Get", GetUserRequest, GetUserResponse)

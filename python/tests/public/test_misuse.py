@@ -35,6 +35,9 @@ class AtOnce(unittest.TestCase):
             (lambda: ECHO.handler(anything(None)), TypeError, "not a NoneType"),
             (lambda: ECHO.handler(None), TypeError, "/test.Service/Echo is a NoneType"),  # type: ignore[arg-type]
             (lambda: ECHO.handler(one_argument), TypeError, "a request and the call"),  # type: ignore[arg-type]
+            (lambda: unary("div", bytes, bytes), ValueError, 'method name "/div": want /package.Service/Method'),
+            (lambda: unary("/test.Service/", bytes, bytes), ValueError, "want /package.Service/Method, at most 1024"),
+            (lambda: unary("s/" + 1_100 * "m", bytes, bytes), ValueError, "method name of 1103 bytes: want"),
             (lambda: Handler(ECHO, count), TypeError, "one answer, not yields"),
             (lambda: Handler(JOIN, count), TypeError, "client-streaming"),
         ]
@@ -63,9 +66,10 @@ class Messages(Case):
                 wrong: Any = {"user_id": 7}
                 error = await self.fails(client.call(GET_USER, wrong), Code.INTERNAL, Delivery.NOT_SENT)
                 self.assertIn("is a GetUserRequest, not a dict", error.message)
-                with self.assertLogs("trunkcall", "ERROR"):
+                with self.assertLogs("trunkcall", "ERROR") as log:
                     error = await self.fails(client.call(GET_USER, GetUserRequest()), Code.INTERNAL)
-                self.assertRegex(error.message, "a GetUserResponse is expected, not a (str|NoneType)")
+                self.assertEqual(error.message, "codec protobuf cannot carry the messages of this method")
+                self.assertRegex(log.output[0], "a GetUserResponse is expected, not a (str|NoneType)")
 
 
 class Pairs(Case):

@@ -14,6 +14,7 @@ from .frame import (
     END,
     FIRST_GENERATION,
     HEADER,
+    INITIATOR_BIT,
     MAX_WINDOW,
     MESSAGE_COST,
     META,
@@ -133,7 +134,9 @@ class Callee:
         name = body.name if body.name is not None else self.names[w2 & 0xFFFF]
         method = self.served.get(name)
         if method is None:
-            raise CallFault("unknown_method", f"unknown method {name.decode('utf-8', 'replace')}")
+            side = "client" if self.first_word & INITIATOR_BIT else "server"
+            text = f"method {name.decode('utf-8', 'replace')} is not served by this {side}"
+            raise CallFault("unknown_method", text)
         if call.codec < 0:
             raise CallFault("codec", f"codec {call.raw_codec} is not known")
         if session.lifecycle.turns_away(session.now):
