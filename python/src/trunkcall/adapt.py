@@ -59,7 +59,7 @@ def _inner(call: Any) -> Any:
 
 def _runner(handler: Handler, executor: Executor | None) -> Run:
     serve, kind = handler.serve, handler.method.kind
-    if kind is Kind.UNARY:
+    if not kind.streams:
         if _is_async(serve):
             return _unary(serve)
         return _inline(serve) if handler.inline else _unary_in(executor, serve)

@@ -18,7 +18,7 @@ from .transport import Connection
 from .wire import CANNOT_TAKE, OK, Code, Delivery, LimitError, Metadata, OutgoingCall, Status
 
 if TYPE_CHECKING:
-    from .client import Client
+    from .caller import Caller
 
 Req = TypeVar("Req")
 Resp = TypeVar("Resp")
@@ -28,10 +28,10 @@ class PlainStream(Opening):
     """The messages of one call, as the session carries them. One task may send while another receives."""
 
     def __init__(
-        self, client: Client, method: Method[Any, Any], codec: Codec, call: Call, deadline: int, first: bytes | None
+        self, caller: Caller, method: Method[Any, Any], codec: Codec, call: Call, deadline: int, first: bytes | None
     ) -> None:
-        super().__init__(client, deadline)
-        self.loop = client.loop
+        super().__init__(caller, deadline)
+        self.loop = caller.loop
         self._method = method
         self._codec = codec
         self._binding = method.binding(codec)
@@ -162,8 +162,8 @@ class ClientStream(Generic[Req, Resp]):
     It must be received to its end, cancelled, or used as a context manager, which cancels what has not ended. One that
     is forgotten is cancelled when it is collected."""
 
-    def __init__(self, client: Client, method: Method[Req, Resp], codec: Codec) -> None:
-        self._client = client
+    def __init__(self, caller: Caller, method: Method[Req, Resp], codec: Codec) -> None:
+        self._caller = caller
         self._method = method
         self._codec = codec
         self._plain: PlainStream | None = None
@@ -190,13 +190,15 @@ class ClientStream(Generic[Req, Resp]):
                 self._failure = error
                 return
         last = self._last(timeout, deadline, wait_for_ready)
-        self._starting = self._client.loop.create_task(self._start(interceptors, call, last))
+        self._starting = self._caller.loop.create_task(self._start(interceptors, call, last))
 
     def _make(self, call: Call, deadline: int) -> PlainStream:
         first = None
         if self._method.kind.takes_one:
-            first = self._client.encode(self._method, call.request, self._codec)
-        return PlainStream(self._client, self._method, self._codec, call, deadline, first)
+            first = self._caller.encode(self._method, call.request, self._codec)
+        else:
+            self._caller.check_codec(self._codec)
+        return PlainStream(self._caller, self._method, self._codec, call, deadline, first)
 
     def _last(self, timeout: float | None, deadline: int, wait_for_ready: bool) -> Next:
         async def last(call: Call) -> MessageStream:

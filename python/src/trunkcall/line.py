@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
-from .transport import Address, Connection, DialError, Endpoint, clock, dial
-from .wire import Code, Metadata, OutgoingCall
+from .caller import let_in
+from .connection import End
+from .servercall import resolve
+from .transport import Address, Connection, DialError, clock, dial
 
 if TYPE_CHECKING:
     from .client import Client
@@ -18,34 +20,15 @@ LAST_PAUSE = 10.0
 STEADY = 5_000_000  # µs after which the end of a connection counts as no failure of the attempt that opened it
 
 
-class CallEvents:
-    """What waits for a call that is not on the quick path, as the `user` of its OutgoingCall. Like a future it is told
-    of the end by `set_result`, unless it is `done`."""
-
-    def done(self) -> bool:
-        return False
-
-    def set_result(self, result: None) -> None:
-        """The call has ended."""
-
-    def header(self, metadata: Metadata) -> None:
-        """Early metadata has come."""
-
-    def arrived(self) -> None:
-        """A message has come."""
-
-    def writable(self) -> None:
-        """What was queued is on its way."""
-
-
-class ClientEndpoint(Endpoint):
+class ClientEndpoint(End):
     """A client's end of one connection."""
 
     def __init__(self, line: Line) -> None:
+        client = line.client
+        super().__init__(client.serving, client.calling, client.loop)
         self.line = line
         self.began = clock()
-        self.greeted: asyncio.Future[None] = line.client.loop.create_future()
-        self.gone: asyncio.Future[None] = line.client.loop.create_future()
+        self.greeted: asyncio.Future[None] = client.loop.create_future()
         self.address: Address | None = None  # that was dialled
         self.leaving = False  # it drains or is replaced: no failure when it ends
 
@@ -53,49 +36,38 @@ class ClientEndpoint(Endpoint):
         self.line.client.live[self] = None
 
     def opened(self) -> None:
-        if not self.greeted.done():
-            self.greeted.set_result(None)
-        self.line.client.tell_waiting(self.connection)
-
-    def ended(self, call: OutgoingCall) -> None:
-        user: Any = call.user
-        if not user.done():
-            user.set_result(None)
-
-    def header(self, call: OutgoingCall, metadata: Metadata) -> None:
-        if isinstance(call.user, CallEvents):
-            call.user.header(metadata)
-
-    def arrived(self, call: Any) -> None:
-        if isinstance(call.user, CallEvents):
-            call.user.arrived()
-
-    def writable(self, call: Any) -> None:
-        if isinstance(call.user, CallEvents):
-            call.user.writable()
+        resolve(self.greeted)
+        super().opened()
 
     def slot_free(self) -> None:
-        self.line.client.tell_waiting(self.connection)
+        client, own = self.line.client, self.own_caller
+        if own is not None and own.waiting:
+            let_in(self.connection, (client, own))
+        elif client.waiting:
+            let_in(self.connection, (client,))
+
+    def leave(self) -> None:
+        super().leave()
+        self.leaving = True
+        self.line.retire(self.connection)
 
     def goes_away(self, reason: int, text: str) -> None:
         if reason:
             self.line.failed(f"cannot reach {self.connection.remote}: the peer ended the connection: {text}")
-        self.leaving = True
         self.line.client.logger.info("server %s goes away: %s (reason %d)", self.connection.remote, text, reason)
+        self.leaving = True
+        super().goes_away(reason, text)
         self.line.retire(self.connection)
 
     def overdue(self) -> None:
         self.leaving = True
+        super().overdue()
         self.line.retire(self.connection)
 
     def failed(self, kind: str, text: str) -> None:
-        self.connection.why = (
-            text if kind != "preface" or not self.young else f"this is not a Trunkcall server ({text})"
+        super().failed(
+            kind, text if kind != "preface" or not self.young else f"this is not a Trunkcall server ({text})"
         )
-
-    @property
-    def young(self) -> bool:
-        return not self.greeted.done()
 
     def disconnected(self, why: str) -> None:
         line, client = self.line, self.line.client
@@ -113,9 +85,8 @@ class ClientEndpoint(Endpoint):
         client.logger.debug("disconnected from %s: %s", remote, why)
         del client.live[self]
         line.retire(self.connection)
-        for future in (self.greeted, self.gone):
-            if not future.done():
-                future.set_result(None)
+        resolve(self.greeted)
+        super().disconnected(why)
 
 
 class Line:
@@ -180,7 +151,8 @@ class Line:
 
     def _make(self) -> Connection:
         client = self.client
-        return Connection(client.loop, ClientEndpoint(self), initiator=True, config=client.config)
+        methods = client.serving.methods
+        return Connection(client.loop, ClientEndpoint(self), initiator=True, config=client.config, methods=methods)
 
     def failed(self, why: str) -> None:
         """Notes a failure and when the next attempt is due, at random within a time that doubles."""
@@ -201,7 +173,7 @@ class Line:
             return
         self.connection = None
         self.client.lines_changed()
-        self.client.tell_waiting(None)
+        self.client.try_again()
         self.reopen()
 
     def reopen(self) -> None:
@@ -215,9 +187,3 @@ class Line:
                 await asyncio.sleep(self.pause)
         finally:
             self._reopening = None
-
-
-def end_calls(connection: Connection, text: str) -> None:
-    """Ends a connection's calls because their client is closed, and closes it behind what was sent."""
-    connection.session.caller.cancel_all(Code.CANCELLED, text)
-    connection.shut(text)

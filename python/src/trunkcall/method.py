@@ -25,16 +25,22 @@ class Kind(Enum):
     CLIENT_STREAM = "client-streaming"
     SERVER_STREAM = "server-streaming"
     BIDI_STREAM = "bidi-streaming"
+    ONE_WAY = "one-way"
 
     @property
     def takes_one(self) -> bool:
         """Whether there is exactly one request."""
-        return self in (Kind.UNARY, Kind.SERVER_STREAM)
+        return self in (Kind.UNARY, Kind.SERVER_STREAM, Kind.ONE_WAY)
 
     @property
     def answers_one(self) -> bool:
         """Whether there is exactly one response."""
         return self in (Kind.UNARY, Kind.CLIENT_STREAM)
+
+    @property
+    def streams(self) -> bool:
+        """Whether there may be more than one message in a direction."""
+        return self not in (Kind.UNARY, Kind.ONE_WAY)
 
 
 @dataclass(slots=True, frozen=True)
@@ -81,13 +87,12 @@ class Method(Generic[Req, Resp]):
             if self._fixed is not None and codec is not PROTOBUF:
                 raise TypeError(f"{self.name} has functions for Protobuf only")
             self._codecs.append(codec)  # so that its id stays its own
-            found = self._bindings[id(codec)] = self._fixed or Binding(
-                codec.encoder(self.request),
-                codec.decoder(self.request),
-                codec.encoder(self.response),
-                codec.decoder(self.response),
-            )
+            found = self._bindings[id(codec)] = self._fixed or self._bind(codec)
         return found
+
+    def _bind(self, codec: Codec) -> Binding:
+        request, response = self.request, self.response
+        return Binding(codec.encoder(request), codec.decoder(request), codec.encoder(response), codec.decoder(response))
 
     def __repr__(self) -> str:
         return f"<{self.kind.value} method {self.name}>"
@@ -95,8 +100,8 @@ class Method(Generic[Req, Resp]):
 
 @dataclass(frozen=True)
 class Handler:
-    """A method and what serves it, for Server.register. `inline`: a plain function runs on the event loop, which it
-    must not block, instead of on a thread of the executor."""
+    """A method and what serves it, for `register` of a Server or a Client. `inline`: a plain function runs on the event
+    loop, which it must not block, instead of on a thread of the executor."""
 
     method: Method[Any, Any]
     serve: Callable[..., Any]
@@ -113,8 +118,10 @@ class Handler:
             pass  # a function that does not say what it takes
         except TypeError as error:
             raise TypeError(f"the handler of {name} is called with a request and the call: {error}") from None
-        if self.method.kind.answers_one and inspect.isasyncgenfunction(self.serve):
-            raise TypeError(f"{name} is {self.method.kind.value}: its handler returns one answer, not yields")
+        kind = self.method.kind
+        if (kind.answers_one or kind is Kind.ONE_WAY) and inspect.isasyncgenfunction(self.serve):
+            what = "one answer" if kind.answers_one else "nothing"
+            raise TypeError(f"{name} is {kind.value}: its handler returns {what}, not yields")
 
 
 class UnaryMethod(Method[Req, Resp]):
@@ -126,6 +133,27 @@ class UnaryMethod(Method[Req, Resp]):
     def handler(self, serve: Callable[[Req, ServerCall], Awaitable[Resp] | Resp], *, inline: bool = False) -> Handler:
         """Serves the method with a coroutine function, or with a plain function."""
         return Handler(self, serve, inline)
+
+
+class OneWayMethod(Method[Req, None]):
+    """One request, no response (protocol.md 7.5): its caller learns that the call was accepted, and will be run, or was
+    not. What comes of it is between the handler and the log on its side."""
+
+    __slots__ = ()
+    kind = Kind.ONE_WAY
+
+    def handler(self, serve: Callable[[Req, ServerCall], Awaitable[None] | None]) -> Handler:
+        """Serves the method with a coroutine function, or with a plain function. What it raises is logged. It is
+        cancelled at the deadline of the call, if there is one, and when its side is closed, but neither with the
+        connection nor because the caller gave up."""
+        return Handler(self, serve)
+
+    def _bind(self, codec: Codec) -> Binding:
+        return Binding(codec.encoder(self.request), codec.decoder(self.request), _no_message, _no_message)
+
+
+def _no_message(_: Any) -> Any:
+    raise TypeError("a one-way method has no response")
 
 
 class ServerStreamMethod(Method[Req, Resp]):
@@ -169,6 +197,11 @@ class BidiMethod(Method[Req, Resp]):
 def unary(name: str, request: type[Req], response: type[Resp]) -> UnaryMethod[Req, Resp]:
     """Describes a method of one request and one response by its name, "/package.Service/Method"."""
     return UnaryMethod(name, request, response)
+
+
+def one_way(name: str, request: type[Req]) -> OneWayMethod[Req]:
+    """Describes a method of one request and no response."""
+    return OneWayMethod(name, request, type(None))
 
 
 def server_stream(name: str, request: type[Req], response: type[Resp]) -> ServerStreamMethod[Req, Resp]:

@@ -3,15 +3,34 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
-from .line import CallEvents, ClientEndpoint
 from .status import failure
 from .transport import Connection, clock
-from .wire import Code, Delivery, LimitError, OutgoingCall
+from .wire import Code, Delivery, LimitError, Metadata, OutgoingCall
 
 if TYPE_CHECKING:
-    from .client import Client
+    from .caller import Caller
+
+
+class CallEvents:
+    """What waits for a call that is not on the quick path, as the `user` of its OutgoingCall. Like a future it is told
+    of the end by `set_result`, unless it is `done`."""
+
+    def done(self) -> bool:
+        return False
+
+    def set_result(self, result: None) -> None:
+        """The call has ended."""
+
+    def header(self, metadata: Metadata) -> None:
+        """Early metadata has come."""
+
+    def arrived(self) -> None:
+        """A message has come."""
+
+    def writable(self) -> None:
+        """What was queued is on its way."""
 
 
 class Opening(CallEvents):
@@ -21,8 +40,8 @@ class Opening(CallEvents):
     out: OutgoingCall
     connection: Connection
 
-    def __init__(self, client: Client, deadline: int) -> None:
-        self.client = client
+    def __init__(self, caller: Caller, deadline: int) -> None:
+        self.caller = caller
         self.deadline = deadline
 
     def append(self, connection: Connection) -> OutgoingCall | None:
@@ -31,8 +50,8 @@ class Opening(CallEvents):
 
     def open_now(self) -> bool:
         """Opens the call if that can be done without waiting. Raises StatusError."""
-        client = self.client
-        connection = None if client.waiting or client.closed else client.pick()
+        caller = self.caller
+        connection = None if caller.waiting or caller.closed else caller.pick()
         return connection is not None and self._try(connection) is not None
 
     async def open(self, wait_for_ready: bool) -> None:
@@ -52,21 +71,21 @@ class Opening(CallEvents):
         except TimeoutError:
             if self.opened:
                 return
-            why = f": {line.last}" if (line := self.client.lines[0]).last and line.connection is None else ""
-            text = f"the deadline passed before the call was sent{why}"
+            why = self.caller.trouble
+            text = f"the deadline passed before the call was sent{why and f': {why}'}"
             raise failure(Code.DEADLINE_EXCEEDED, text, Delivery.NOT_SENT) from None
 
     async def _open(self, wait_for_ready: bool) -> None:
-        client = self.client
+        caller = self.caller
         while True:
-            connection = await client.connected(wait_for_ready)
-            if not client.waiting and self._try(connection) is not None:
+            connection = await caller.connected(wait_for_ready)
+            if not caller.waiting and self._try(connection) is not None:
                 return
             if not connection.session.accepts_calls:
-                cast(ClientEndpoint, connection.endpoint).line.retire(connection)
+                caller.retire(connection)
                 continue
             try:
-                if await client.slot(self._open_on) is not None:
+                if await caller.slot(self._open_on) is not None:
                     return
             except LimitError as error:
                 raise failure(Code.RESOURCE_EXHAUSTED, str(error), Delivery.NOT_SENT) from None

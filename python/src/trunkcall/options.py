@@ -39,6 +39,11 @@ def codec_table(codecs: Iterable[Codec]) -> dict[int, Codec]:
     return table
 
 
+def listed(codecs: Iterable[Codec]) -> str:
+    """Codecs for people: "0 (raw), 1 (protobuf)"."""
+    return ", ".join(f"{codec.number} ({codec.name})" for codec in sorted(codecs, key=lambda codec: codec.number))
+
+
 def _check(name: str, value: int, least: int, greatest: int) -> None:
     """Raises ValueError for a limit that spec/limits.md 1 does not allow."""
     if not least <= value <= greatest:
@@ -70,6 +75,7 @@ def session_config(
         window=limits.window,
         max_window=limits.max_window,
         codecs=frozenset(number for number in codecs if number < FIRST_NAMED),
+        codec_list=listed(codecs.values()),
         keepalive=int(keepalive * 1e6),
         keepalive_answer=int(keepalive_timeout * 1e6),
         load=load,

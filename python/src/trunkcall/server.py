@@ -8,32 +8,58 @@ import ssl
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
-from .adapt import Served
-from .codec import Codec
+from .caller import Calling
+from .codec import PROTOBUF, Codec
+from .connection import Connection, End
 from .interceptor import Interceptor
-from .method import Handler
-from .method import Method as PublicMethod
 from .options import (
     DRAIN_GRACE,
     KEEPALIVE_TIMEOUT,
     RUNNING_HANDLERS,
     SERVER_KEEPALIVE,
+    WAITING_CALLS,
     Limits,
     codec_table,
     session_config,
 )
-from .serving import ServerEndpoint
-from .transport import Connection, Listener, prepared
-from .wire import Load, Method
+from .serving import Registry, Serving
+from .transport import Connection as Carrier
+from .transport import Listener, prepared
+from .wire import Load
 
 _CUT_OFF = 1.0  # seconds that peers have to hear that their calls were cut off
 
 
-class Server:
-    """Owns listeners and the handlers of methods. Belongs to the event loop that runs when it first listens, and is
-    used from that loop's thread only; methods may be registered before."""
+class ServerEndpoint(End):
+    """A server's end of one connection."""
+
+    def __init__(self, server: Server) -> None:
+        super().__init__(server.serving, server.calling, server.loop)
+        self.server = server
+
+    def connected(self) -> None:
+        self.server.connected(self)
+
+    def disconnected(self, why: str) -> None:
+        self.server.disconnected(self, why)
+        super().disconnected(why)
+
+    def failed(self, kind: str, text: str) -> None:
+        super().failed(kind, text)
+        self.server.logger.info("connection of %s ended: %s", self.connection.remote, text)
+
+    def goes_away(self, reason: int, text: str) -> None:
+        if reason:
+            self.server.logger.info("peer %s ends the connection: %s", self.connection.remote, text)
+        super().goes_away(reason, text)
+
+
+class Server(Registry):
+    """Owns listeners and the handlers of methods; calls its clients over their connections (`connections`, and in a
+    handler `call.connection`). Belongs to the event loop that runs when it first listens, and is used from that loop's
+    thread only; methods may be registered before."""
 
     def __init__(
         self,
@@ -41,31 +67,34 @@ class Server:
         tls: ssl.SSLContext | None = None,
         allow_cleartext: bool = False,
         interceptors: Sequence[Interceptor] = (),
+        reverse_interceptors: Sequence[Interceptor] = (),
         limits: Limits | None = None,
         running_handlers: int = RUNNING_HANDLERS,
+        waiting_calls: int = WAITING_CALLS,
         keepalive: float = SERVER_KEEPALIVE,
         keepalive_timeout: float = KEEPALIVE_TIMEOUT,
+        codec: Codec = PROTOBUF,
         codecs: Iterable[Codec] = (),
         executor: Executor | None = None,
         logger: logging.Logger | None = None,
     ) -> None:
-        """With `tls`, whose ALPN is set, cleartext is refused unless `allow_cleartext`. `running_handlers` bounds how
-        many handlers run at once. `codecs` are those beside Protobuf and raw. `executor` runs handlers that are plain
-        functions, by default the loop's. After `keepalive` seconds without input a client is asked for a sign of life,
-        0: never; it is given up `keepalive_timeout` seconds later. Raises ValueError."""
+        """With `tls`, whose ALPN is set, cleartext is refused unless `allow_cleartext`. `interceptors` wrap the calls
+        that the server serves, `reverse_interceptors` those that it makes at its clients. `running_handlers` bounds how
+        many handlers run at once, `waiting_calls` how many of its own calls wait for a free slot. `codecs` are those
+        beside Protobuf and raw, `codec` is that of its own calls. `executor` runs handlers that are plain functions, by
+        default the loop's. After `keepalive` seconds without input a client is asked for a sign of life, 0: never; it
+        is given up `keepalive_timeout` seconds later. Raises ValueError."""
         self._tls = None if tls is None else prepared(tls)
         self._allow_cleartext = allow_cleartext
-        self.interceptors = tuple(interceptors)
-        self.codecs = codec_table(codecs)
-        self.executor = executor
         self.logger = logger or logging.getLogger("trunkcall")
-        self._load = Load(max(running_handlers, 1))
-        self._config = session_config(limits or Limits(), self.codecs, keepalive, keepalive_timeout, self._load)
-        self._methods: dict[bytes, Method] = {}
+        table = codec_table([*codecs, codec])
+        load = Load(max(running_handlers, 1))
+        self.serving = Serving(table, interceptors, executor, self.logger, load)
+        self.calling = Calling(codec, table, tuple(reverse_interceptors), waiting_calls)
+        self._config = session_config(limits or Limits(), table, keepalive, keepalive_timeout, load)
         self._listeners: list[Listener] = []
         self._addresses: list[str] = []
         self._connections: dict[ServerEndpoint, None] = {}
-        self.tasks: set[asyncio.Task[None]] = set()
         self._stopping = False
         self._stopped: asyncio.Future[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -80,30 +109,6 @@ class Server:
         elif running is not self._loop:
             raise RuntimeError("this server belongs to another event loop")
         return running
-
-    # Methods.
-
-    def register(self, *handlers: Handler) -> None:
-        """Serves methods, also on connections that are open. Raises ValueError for a method that is served already,
-        TypeError for what is no Handler."""
-        for handler in handlers:
-            if not isinstance(handler, Handler):  # pyright: ignore[reportUnnecessaryIsInstance]
-                raise TypeError(f"register takes what a method's `handler` returns, not {handler!r}")
-            method = handler.method
-            if method.wire_name in self._methods:
-                raise ValueError(f"method {method.name} is registered already")
-            served = Served(handler, self.codecs, self.executor)
-            self._methods[method.wire_name] = Method(method.wire_name, method.kind.takes_one, served)
-
-    @property
-    def methods(self) -> list[PublicMethod[Any, Any]]:
-        """The methods that are served, by name."""
-        return sorted((method.target.method for method in self._methods.values()), key=lambda method: method.name)
-
-    @property
-    def services(self) -> list[str]:
-        """The names of the services that have a method, sorted."""
-        return sorted({method.name.strip("/").rpartition("/")[0] for method in self.methods})
 
     # Listening.
 
@@ -135,22 +140,17 @@ class Server:
         return next((listener.address.port for listener in self._listeners if not listener.address.path), 0)
 
     @property
-    def running(self) -> int:
-        """The number of handlers that run, those included whose call was ended already."""
-        return self._load.running
+    def connections(self) -> list[Connection]:
+        """The connections that are up: those whose clients can be called."""
+        return [endpoint.caller for endpoint in self._connections if not endpoint.young]
 
-    @property
-    def connections(self) -> int:
-        """The number of connections."""
-        return len(self._connections)
-
-    def _accept(self, since: int) -> Connection:
-        return Connection(
+    def _accept(self, since: int) -> Carrier:
+        return Carrier(
             self.loop,
             ServerEndpoint(self),
             initiator=False,
             config=self._config,
-            methods=self._methods,
+            methods=self.serving.methods,
             since=since,
         )
 
@@ -161,7 +161,7 @@ class Server:
         self._connections[endpoint] = None
         self.logger.debug("connected: %s", endpoint.connection.remote)
         if self._stopping:
-            endpoint.connection.drain()
+            endpoint.drain()
 
     def disconnected(self, endpoint: ServerEndpoint, why: str) -> None:
         self._connections.pop(endpoint, None)
@@ -171,18 +171,24 @@ class Server:
 
     async def stop(self, grace: float | None = DRAIN_GRACE) -> bool:
         """Ends the server without losing a call: stops listening, asks its peers to open no more calls, waits until
-        those that run are answered, and closes. What is left after `grace` seconds, None: never, is cut off. Returns
-        whether nothing was. Raises RuntimeError in a handler of the server."""
+        those that run are answered and the one-way calls that were accepted are done, and closes. Handlers may still
+        call their callers meanwhile. What is left after `grace` seconds, None: never, is cut off. Returns whether
+        nothing was. Raises RuntimeError in a handler of the server."""
         self._begin_stop()
+        began = self.loop.time()
         for endpoint in list(self._connections):
-            endpoint.connection.drain()
+            endpoint.drain()
         left = await self._gone(grace)
+        for endpoint in left:
+            endpoint.connection.grace_over()
         if left:
-            for endpoint in left:
-                endpoint.connection.grace_over()
             await self._gone(_CUT_OFF)
+        elif self.serving.tasks:
+            rest = None if grace is None else max(grace - (self.loop.time() - began), 0.0)
+            await asyncio.wait(list(self.serving.tasks), timeout=rest)
+        all_done = not left and not self.serving.one_ways
         await self.close()
-        return not left
+        return all_done
 
     async def close(self) -> None:
         """Ends the server at once: running calls lose their connection and their handlers are cancelled. Returns
@@ -191,8 +197,7 @@ class Server:
         for endpoint in list(self._connections):
             endpoint.connection.abort("the server has been stopped")
         await self._gone(None)
-        if self.tasks:
-            await asyncio.wait(list(self.tasks))
+        await self.serving.end()
         await asyncio.sleep(0)  # for the transports' own last callbacks
         if self._stopped is not None and not self._stopped.done():
             self._stopped.set_result(None)
@@ -211,8 +216,7 @@ class Server:
 
     def _begin_stop(self) -> None:
         _ = self.loop
-        if asyncio.current_task() in self.tasks:
-            raise RuntimeError("a handler cannot wait for the end of its own server: leave that to another task")
+        self.serving.not_in_handler("server")
         self._stopping = True
         for listener in self._listeners:
             listener.close()

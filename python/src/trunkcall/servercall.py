@@ -15,14 +15,15 @@ from .wire import Code, Delivery, IncomingCall, LimitError
 from .wire import Metadata as Entries
 
 if TYPE_CHECKING:
-    from .serving import ServerEndpoint
+    from .connection import Connection
+    from .serving import ServingEndpoint
 
 CALL_OVER = "the call is over"
 
 
 class ServerCall:
-    """One call at the server. Used on the server's event loop, until the handler has returned; handlers in the executor
-    may read what stands here, and set metadata.
+    """One call at the side that serves it: a server, or a client that its server calls. Used on that side's event loop,
+    until the handler has returned; handlers in the executor may read what stands here, and set metadata.
 
     `deadline` is in µs of the monotonic clock, 0: none."""
 
@@ -40,7 +41,7 @@ class ServerCall:
         "task",
     )
 
-    def __init__(self, incoming: IncomingCall, endpoint: ServerEndpoint, method: Method[Any, Any]) -> None:
+    def __init__(self, incoming: IncomingCall, endpoint: ServingEndpoint, method: Method[Any, Any]) -> None:
         self._incoming = incoming
         self._endpoint = endpoint
         self.method = method
@@ -62,7 +63,17 @@ class ServerCall:
     @property
     def codec(self) -> Codec:
         """The codec of the call's messages."""
-        return self._endpoint.server.codecs[self._incoming.codec]
+        return self._endpoint.serving.codecs[self._incoming.codec]
+
+    @property
+    def connection(self) -> Connection:
+        """The connection that the call came over: what calls its caller."""
+        return self._endpoint.caller
+
+    @property
+    def oneway(self) -> bool:
+        """Whether the caller was told that the call is accepted, and hears nothing more of it."""
+        return self._incoming.oneway
 
     @property
     def peer(self) -> str:
@@ -185,7 +196,7 @@ class ServerCall:
     async def run_in_executor(self, function: Callable[..., Any], *args: Any) -> Any:
         """Runs a function on a thread of the server's executor, in a copy of the context, and waits for it to return
         even when the handler is cancelled meanwhile."""
-        return await in_executor(self._endpoint.server.executor, function, *args)
+        return await in_executor(self._endpoint.serving.executor, function, *args)
 
     # For the server.
 
@@ -210,11 +221,31 @@ class ServerCall:
     def trailers(self) -> Entries | None:
         return Entries(self._trailer) if self._trailer else None
 
+    def stop(self, why: str | None = None) -> None:
+        """Cancels the handler. A task that has not begun would not run at all: it looks at `stopped`."""
+        self.stopped = True
+        if self.begun and self.task is not None:
+            self.task.cancel(why)
+
     def arrived(self) -> None:
         resolve(self._readable)
 
     def writable(self) -> None:
         resolve(self._writable)
+
+
+class OnlyMessage:
+    """The messages of a one-way call, whatever its method: one came, nobody takes another (protocol.md 7.5)."""
+
+    def __init__(self, message: Any) -> None:
+        self._message = message
+
+    async def send(self, message: Any) -> bool:
+        return False
+
+    async def receive(self) -> Any | None:
+        message, self._message = self._message, None
+        return message
 
 
 def unencodable(codec: Codec, error: Exception) -> StatusError:

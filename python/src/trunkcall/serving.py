@@ -1,4 +1,4 @@
-"""The server's end of one connection: running handlers.
+"""Serving calls: what a server does for its clients, and a client for its servers over its own connections.
 
 Every handler that is not inline runs in a task of its own, in a context of its own, so that cancellation, timeouts and
 context variables are its own as well.
@@ -7,55 +7,121 @@ context variables are its own as well.
 from __future__ import annotations
 
 import asyncio
+import logging
+from collections.abc import Iterable
+from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any
 
 from .adapt import Served
+from .codec import Codec
 from .context import current
-from .interceptor import Call, chain
-from .servercall import ServerCall, resolve
+from .interceptor import Call, Interceptor, chain
+from .method import Handler
+from .method import Method as PublicMethod
+from .options import listed
+from .servercall import OnlyMessage, ServerCall
 from .status import StatusError
 from .transport import Endpoint, clock
-from .wire import OK, Code, IncomingCall, LimitError, Status
+from .wire import OK, Code, IncomingCall, LimitError, Load, Method, Status
 
 if TYPE_CHECKING:
-    from .server import Server
+    from .connection import Connection
 
 THREW = "the handler raised an exception"
+OUT_OF_TIME = "the deadline passed"
 
 
-class ServerEndpoint(Endpoint):
-    """A server's end of one connection."""
+class Serving:
+    """What the calls have in common that a Server, or a Client for its servers, serves."""
 
-    def __init__(self, server: Server) -> None:
-        self.server = server
-        self.loop = server.loop
-        self.gone: asyncio.Future[None] = self.loop.create_future()
+    def __init__(
+        self,
+        codecs: dict[int, Codec],
+        interceptors: Iterable[Interceptor],
+        executor: Executor | None,
+        logger: logging.Logger,
+        load: Load,
+    ) -> None:
+        self.codecs = codecs
+        self.interceptors = tuple(interceptors)
+        self.executor = executor
+        self.logger = logger
+        self.load = load
+        self.methods: dict[bytes, Method] = {}  # as sessions look them up
+        self.tasks: set[asyncio.Task[None]] = set()  # of handlers
+        self.one_ways: set[ServerCall] = set()  # those of them that no connection knows of any more
 
-    # What the connection tells.
+    def register(self, handlers: Iterable[Handler]) -> None:
+        for handler in handlers:
+            if not isinstance(handler, Handler):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise TypeError(f"register takes what a method's `handler` returns, not {handler!r}")
+            method = handler.method
+            if method.wire_name in self.methods:
+                raise ValueError(f"method {method.name} is registered already")
+            served = Served(handler, self.codecs, self.executor)
+            self.methods[method.wire_name] = Method(method.wire_name, method.kind.takes_one, served)
 
-    def connected(self) -> None:
-        self.server.connected(self)
+    def not_in_handler(self, what: str) -> None:
+        """Raises RuntimeError in a task of a handler, which would wait for its own end."""
+        if asyncio.current_task() in self.tasks:
+            raise RuntimeError(f"a handler cannot wait for the end of its own {what}: leave that to another task")
 
-    def disconnected(self, why: str) -> None:
-        self.server.disconnected(self, why)
-        resolve(self.gone)
+    async def end(self) -> None:
+        """Waits for the handlers that are left. Connections have cancelled their own; one-way calls know of none."""
+        for call in self.one_ways:
+            call.stop()
+        if self.tasks:
+            await asyncio.wait(list(self.tasks))
 
-    def failed(self, kind: str, text: str) -> None:
-        self.connection.why = text
-        self.server.logger.info("connection of %s ended: %s", self.connection.remote, text)
 
-    def goes_away(self, reason: int, text: str) -> None:
-        if reason:
-            self.server.logger.info("peer %s ends the connection: %s", self.connection.remote, text)
+class Registry:
+    """What serves methods: a Server, a Client."""
 
-    # Calls.
+    serving: Serving
+
+    def register(self, *handlers: Handler) -> None:
+        """Serves methods to the other side: a server to its clients, a client to its servers over its own connections;
+        also on connections that are open. Raises ValueError for a method that is served already, TypeError for what is
+        no Handler."""
+        self.serving.register(handlers)
+
+    @property
+    def methods(self) -> list[PublicMethod[Any, Any]]:
+        """The methods that are served, by name."""
+        served = self.serving.methods.values()
+        return sorted((method.target.method for method in served), key=lambda method: method.name)
+
+    @property
+    def services(self) -> list[str]:
+        """The names of the services that have a method, sorted."""
+        return sorted({method.name.strip("/").rpartition("/")[0] for method in self.methods})
+
+    @property
+    def running(self) -> int:
+        """The number of handlers that run, those included whose call was ended already."""
+        return self.serving.load.running
+
+
+class ServingEndpoint(Endpoint):
+    """The calls that the other side of one connection makes."""
+
+    def __init__(self, serving: Serving, loop: asyncio.AbstractEventLoop) -> None:
+        self.serving = serving
+        self.loop = loop
+
+    @property
+    def caller(self) -> Connection:
+        """The connection as users see it."""
+        raise NotImplementedError
 
     def start(self, call: IncomingCall) -> None:
         served: Served = call.method.target
         binding = served.bindings.get(call.codec)
         if binding is None:
-            name = self.server.codecs[call.codec].name
-            self._turn_away(call, Code.UNIMPLEMENTED, f"the messages of this method are not {name}")
+            codecs = self.serving.codecs
+            only = listed(codecs[number] for number in served.bindings)
+            text = f"the messages of this method are not {codecs[call.codec].name}, only {only}"
+            self._turn_away(call, Code.UNIMPLEMENTED, text)
             return
         message = call.message
         request: Any = None
@@ -63,16 +129,18 @@ class ServerEndpoint(Endpoint):
             try:
                 request = binding.decode_request(message)
             except Exception as error:
-                name = self.server.codecs[call.codec].name
+                name = self.serving.codecs[call.codec].name
                 self._turn_away(call, Code.INVALID_ARGUMENT, f"the request is not a valid {name} message: {error}")
                 return
         server_call = call.user = ServerCall(call, self, served.method)
-        if served.inline and not self.server.interceptors:
+        if served.inline and not self.serving.interceptors:
             self._run_inline(served, server_call, call, request)
             return
         work = self._serve(served, server_call, call, request)
         server_call.task = task = self.loop.create_task(work)
-        self.server.tasks.add(task)
+        self.serving.tasks.add(task)
+        if call.oneway:
+            self._watch(call.deadline, server_call, task)
 
     def _turn_away(self, call: IncomingCall, code: Code, text: str) -> None:
         """Refuses a call. The caller of a one-way call, which was accepted, hears nothing any more: it is logged
@@ -80,24 +148,25 @@ class ServerEndpoint(Endpoint):
         call.refuse(code, text)
         if call.oneway:
             name = call.method.target.method.name
-            self.server.logger.warning("one-way call of %s from %s dropped: %s", name, self.connection.remote, text)
+            self.serving.logger.warning("one-way call of %s from %s dropped: %s", name, self.connection.remote, text)
+
+    def _watch(self, deadline: int, call: ServerCall, task: asyncio.Task[None]) -> None:
+        """The session has done with a one-way call once it was accepted: here its deadline ends the handler."""
+        one_ways = self.serving.one_ways
+        one_ways.add(call)
+        task.add_done_callback(lambda _: one_ways.discard(call))
+        if deadline:
+            timer = self.loop.call_later(max(deadline - clock(), 0) / 1e6, call.stop, OUT_OF_TIME)
+            task.add_done_callback(lambda _: timer.cancel())
 
     def stopped(self, call: IncomingCall) -> None:
         server_call: ServerCall = call.user
         server_call.arrived()
         server_call.writable()
-        server_call.stopped = True
-        if server_call.begun and server_call.task is not None:
-            server_call.task.cancel()
-
-    def arrived(self, call: Any) -> None:
-        call.user.arrived()
+        server_call.stop()
 
     def half_closed(self, call: IncomingCall) -> None:
         call.user.arrived()
-
-    def writable(self, call: Any) -> None:
-        call.user.writable()
 
     def fail(self, incoming: IncomingCall, code: Code, text: str) -> None:
         """Ends a call for what its handler just tried to read: it is told by an exception, not by cancelling it."""
@@ -136,10 +205,11 @@ class ServerEndpoint(Endpoint):
         try:
             if call.stopped:  # before this task ran for the first time: cancelled then, it would not run at all
                 raise asyncio.CancelledError
-            if self.server.interceptors:
+            if self.serving.interceptors:
                 response = await self._intercepted(served, call, request)
             else:
-                response = await served.run(request, call, call)
+                stream = call if not incoming.oneway else OnlyMessage(request)
+                response = await served.run(request, stream, call)
             data = None
             if served.answers_one:
                 try:
@@ -161,7 +231,7 @@ class ServerEndpoint(Endpoint):
             raise
         finally:
             if call.task is not None:
-                self.server.tasks.discard(call.task)
+                self.serving.tasks.discard(call.task)
             if not connection.scheduled:
                 connection.schedule()
 
@@ -169,13 +239,18 @@ class ServerEndpoint(Endpoint):
         async def last(seen: Call) -> Any:
             return await served.run(seen.request, seen.stream or call, call)
 
-        stream = None if served.method.kind.takes_one and served.answers_one else call
+        stream = None
+        if served.method.kind.streams:
+            stream = OnlyMessage(request) if call.oneway else call
         seen = Call(served.method, call.metadata, request, call.time_remaining(), stream, server=call)
-        return await chain(self.server.interceptors, last)(seen)
+        return await chain(self.serving.interceptors, last)(seen)
 
     def _finish(self, call: ServerCall, incoming: IncomingCall, data: bytes | None, status: Status) -> None:
         """Says how the call ended; what cannot be sent is replaced by a status that can."""
         self.connection.session.now = clock()
+        if incoming.oneway and status.code:
+            words = (call.method.name, call.peer, status.code.name, status.message)
+            self.serving.logger.warning("one-way call of %s from %s failed: %s: %s", *words)
         try:
             call.flush_header()
             incoming.finish(data, status, metadata=call.trailers)
@@ -186,7 +261,7 @@ class ServerEndpoint(Endpoint):
         except ValueError as error:
             incoming.finish(None, Status(Code.INTERNAL, f"the answer's metadata is not valid: {error}"))
         except Exception as error:
-            self.server.logger.error("the answer of %s cannot be sent", call.method.name, exc_info=error)
+            self.serving.logger.error("the answer of %s cannot be sent", call.method.name, exc_info=error)
             incoming.finish(None, Status(Code.INTERNAL, "the answer cannot be sent"))
 
     def _unencodable(self, call: ServerCall, response: Any) -> StatusError:
@@ -195,7 +270,7 @@ class ServerEndpoint(Endpoint):
         found = f": a {method.response.__name__} is expected, not a {type(response).__name__}"
         if isinstance(response, method.response):
             found = ""
-        self.server.logger.error("the answer of %s is not valid%s", method.name, found, exc_info=True)
+        self.serving.logger.error("the answer of %s is not valid%s", method.name, found, exc_info=True)
         if found:
             return StatusError(Code.INTERNAL, f"codec {call.codec.name} cannot carry the messages of this method")
         return StatusError(Code.INTERNAL, f"the answer is not a valid {call.codec.name} message")
@@ -208,9 +283,11 @@ class ServerEndpoint(Endpoint):
             return error.status
         if isinstance(error, LimitError):
             return Status(Code.RESOURCE_EXHAUSTED, str(error))
-        self.server.logger.error("handler of %s raised an exception", call.method.name, exc_info=error)
+        self.serving.logger.error("handler of %s raised an exception", call.method.name, exc_info=error)
         return Status(Code.INTERNAL, THREW)
 
 
 def _cancelled(error: asyncio.CancelledError) -> Status:
-    return Status(Code.CANCELLED, str(error) or "the handler was cancelled")
+    text = str(error)
+    code = Code.DEADLINE_EXCEEDED if text == OUT_OF_TIME else Code.CANCELLED
+    return Status(code, text or "the handler was cancelled")

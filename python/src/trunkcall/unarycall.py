@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from .codec import Codec
 from .interceptor import Answer
-from .method import Method
+from .method import Kind, Method
 from .opening import Opening
 from .status import StatusError, failure
 from .transport import Connection, clock
 from .wire import Code, Delivery, LimitError, Metadata, OutgoingCall
 
 if TYPE_CHECKING:
-    from .client import Client
+    from .caller import Caller
 
 LONGEST_PAUSE = 1_000_000  # µs that a refused call waits before it is repeated
 
@@ -33,7 +33,7 @@ class Attempt(Opening):
 
     def __init__(
         self,
-        client: Client,
+        caller: Caller,
         method: Method[Any, Any],
         data: bytes,
         codec: Codec,
@@ -41,8 +41,9 @@ class Attempt(Opening):
         metadata: list[tuple[str, str | bytes]] | None,
         wait_for_ready: bool,
     ) -> None:
-        super().__init__(client, deadline)
+        super().__init__(caller, deadline)
         self.method = method
+        self.oneway = method.kind is Kind.ONE_WAY
         self.data = data
         self.codec = codec
         self.metadata = metadata or []
@@ -78,6 +79,7 @@ class Attempt(Opening):
             codec=self.codec.number,
             metadata=metadata,
             deadline=self.deadline,
+            oneway=self.oneway,
         )
 
     def adopt(self, out: OutgoingCall, connection: Connection, future: asyncio.Future[None] | None) -> None:
@@ -86,7 +88,7 @@ class Attempt(Opening):
 
     def begin_now(self) -> bool:
         """Opens the call if that can be done without waiting; `invoke` goes on with it. Raises StatusError."""
-        self._future = self.client.loop.create_future()
+        self._future = self.caller.loop.create_future()
         return self.open_now()
 
     @property
@@ -113,7 +115,7 @@ class Attempt(Opening):
 
     async def run(self) -> None:
         """Opens the call and waits for its end. Raises StatusError if it could not be opened."""
-        self._future = self.client.loop.create_future()
+        self._future = self.caller.loop.create_future()
         await self.open(self.wait_for_ready)
         await self.wait()
 
@@ -128,14 +130,16 @@ class Attempt(Opening):
             wait = 0
         else:
             return False
-        if status.code is Code.UNAVAILABLE and len(self.client.lines) > 1:
-            wait = 0  # another connection may do
-        if wait > LONGEST_PAUSE or (self.deadline and self.deadline - clock() <= wait) or self.client.closed:
+        if status.code is Code.UNAVAILABLE and self.caller.alone:
+            return False
+        if status.code is Code.UNAVAILABLE and self.caller.elsewhere:
+            wait = 0
+        if wait > LONGEST_PAUSE or (self.deadline and self.deadline - clock() <= wait) or self.caller.closed:
             return False
         self._number = 2
         if wait:
             await asyncio.sleep(wait / 1e6)
-        return not self.client.closed
+        return not self.caller.closed
 
     def result(self) -> Any:
         """The response. Raises StatusError."""
@@ -148,6 +152,8 @@ class Attempt(Opening):
             self._fill(self.answer, trailer)
         if status.code:
             raise StatusError.of(status, trailer)
+        if self.oneway:
+            return None
         taken = out.take_message()
         message = taken[0] if taken is not None else b""
         try:

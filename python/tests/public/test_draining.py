@@ -83,7 +83,7 @@ class Draining(Case):
         error = await self.fails(task, Code.UNAVAILABLE, Delivery.UNKNOWN)
         self.assertIn("grace", error.message)
         self.assertEqual((await stream.status()).code, Code.UNAVAILABLE)
-        self.assertEqual((server.running, server.connections), (0, 0))
+        self.assertEqual((server.running, server.connections), (0, []))
         self.assertTrue(gate.cancelled.is_set())
 
     async def test_a_stopped_server_listens_no_more(self) -> None:

@@ -196,7 +196,7 @@ class Cancellation(Case):
 
         endpoint.start = start_and_stop  # type: ignore[method-assign]
         await self.fails(client.call(ECHO, b""), Code.CANCELLED)
-        self.assertEqual((gate.runs, server.running, len(server.tasks)), (0, 0, 0))
+        self.assertEqual((gate.runs, server.running, len(server.serving.tasks)), (0, 0, 0))
 
 
 class Connections(Case):
@@ -269,7 +269,7 @@ class Connections(Case):
         client = self.client(address, connections=3)
         await client.connect()
         await asyncio.gather(*(client.call(ECHO, b"x") for _ in range(1_000)))
-        self.assertEqual(server.connections, 3)
+        self.assertEqual(len(server.connections), 3)
         used = [endpoint.connection.session.caller.fresh for endpoint in client.live]
         self.assertTrue(all(slots > 1 for slots in used), used)
 
@@ -415,7 +415,7 @@ class Closing(Case):
         await self.fails(task, Code.CANCELLED, Delivery.UNKNOWN)
         self.assertEqual((await stream.status()).code, Code.CANCELLED)
         await self.fails(client.call(ECHO, b""), Code.CANCELLED, Delivery.NOT_SENT)
-        await eventually(lambda: server.running == 0 and server.connections == 0)
+        await eventually(lambda: server.running == 0 and not server.connections)
 
 
 if __name__ == "__main__":

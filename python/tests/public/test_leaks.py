@@ -24,7 +24,7 @@ class Leaks(Case):
             client = self.client(address)
             await client.call(ECHO, b"x")
             await client.close()
-        await eventually(lambda: server.connections == 0)
+        await eventually(lambda: not server.connections)
         self.assertEqual(descriptors(), before)
 
     async def test_cancelled_calls_leave_nothing_behind(self) -> None:
@@ -36,7 +36,7 @@ class Leaks(Case):
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-        await eventually(lambda: server.running == 0 and not server.tasks)
+        await eventually(lambda: server.running == 0 and not server.serving.tasks)
         (endpoint,) = client.live
         await eventually(lambda: endpoint.connection.session.caller.open == 0)
         self.assertEqual(endpoint.connection.session.caller.abandoned, {})

@@ -51,13 +51,15 @@ class WaitingForASlot(Case):
         await first.begun.wait()
         waiting = asyncio.create_task(client.call(OTHER, b""))
         await eventually(lambda: bool(client.waiting))
-        tell = client.tell_waiting
+        let_in = client.let_in
 
-        def tell_and_cancel(connection: Connection | None) -> None:
-            tell(connection)
-            waiting.cancel()
+        def let_in_and_cancel(connection: Connection) -> bool:
+            try:
+                return let_in(connection)
+            finally:
+                waiting.cancel()
 
-        with mock.patch.object(client, "tell_waiting", tell_and_cancel):
+        with mock.patch.object(client, "let_in", let_in_and_cancel):
             first.open.set()
             await running
             with self.assertRaises(asyncio.CancelledError):

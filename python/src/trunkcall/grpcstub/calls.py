@@ -12,7 +12,7 @@ import grpc
 import grpc.aio
 
 from trunkcall import Code, Status
-from trunkcall.client import Client, undecodable
+from trunkcall.caller import Caller, undecodable
 from trunkcall.clientstream import ClientStream
 from trunkcall.codec import PROTOBUF
 from trunkcall.context import deadline_of
@@ -35,8 +35,8 @@ class _CallOf:
     _over = False
     _cancelled = False
 
-    def __init__(self, client: Client, timeout: float | None) -> None:
-        self._client = client
+    def __init__(self, caller: Caller, timeout: float | None) -> None:
+        self._caller = caller
         if timeout is not None:
             self._until = time.monotonic() + timeout
 
@@ -68,7 +68,7 @@ class _CallOf:
             callback(self)
 
     async def wait_for_connection(self) -> None:
-        await self._client.connected(wait_for_ready=True)
+        await self._caller.connected(wait_for_ready=True)
 
 
 class UnaryUnaryCall(_CallOf, grpc.aio.UnaryUnaryCall[Any, Any]):
@@ -88,17 +88,17 @@ class UnaryUnaryCall(_CallOf, grpc.aio.UnaryUnaryCall[Any, Any]):
 
     def __init__(
         self,
-        client: Client,
+        caller: Caller,
         method: Method[Any, Any],
         request: Any,
         timeout: float | None,
         metadata: Entries,
         wait_for_ready: bool,
     ) -> None:
-        super().__init__(client, timeout)
+        super().__init__(caller, timeout)
         self._method = method
         self._wait_for_ready = wait_for_ready
-        if client.interceptors:
+        if caller.interceptors:
             self._intercepted = (request, timeout, metadata)
             self._watch()
             return
@@ -109,10 +109,10 @@ class UnaryUnaryCall(_CallOf, grpc.aio.UnaryUnaryCall[Any, Any]):
             self._end()
 
     def _begin(self, request: Any, deadline: int, metadata: Entries) -> None:
-        client = self._client
-        data = client.encode(self._method, request, PROTOBUF)
+        caller = self._caller
+        data = caller.encode(self._method, request, PROTOBUF)
         if not metadata:
-            self._begun = client.begin(self._method, data, deadline)
+            self._begun = caller.begin(self._method, data, deadline)
             if self._begun is not None:
                 self._data, self._deadline = data, deadline
                 return
@@ -121,7 +121,7 @@ class UnaryUnaryCall(_CallOf, grpc.aio.UnaryUnaryCall[Any, Any]):
             self._watch()
 
     def _attempt_of(self, data: bytes, deadline: int, metadata: Entries) -> Attempt:
-        attempt = Attempt(self._client, self._method, data, PROTOBUF, deadline, metadata, self._wait_for_ready)
+        attempt = Attempt(self._caller, self._method, data, PROTOBUF, deadline, metadata, self._wait_for_ready)
         attempt.answer = self._answer
         return attempt
 
@@ -133,7 +133,7 @@ class UnaryUnaryCall(_CallOf, grpc.aio.UnaryUnaryCall[Any, Any]):
 
     def _watch(self) -> None:
         if not self._awaited and self._task is None and not self._over:
-            self._task = self._client.loop.create_task(self._run())
+            self._task = self._caller.loop.create_task(self._run())
 
     def __await__(self) -> Generator[Any, None, Any]:
         begun = self._begun
@@ -195,7 +195,7 @@ class UnaryUnaryCall(_CallOf, grpc.aio.UnaryUnaryCall[Any, Any]):
         if attempt is not None:
             return invoke(attempt)
         request, timeout, metadata = self._intercepted
-        return self._client.call(
+        return self._caller.call(
             self._method,  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
             request,
             timeout=timeout,
@@ -263,7 +263,7 @@ class UnaryUnaryCall(_CallOf, grpc.aio.UnaryUnaryCall[Any, Any]):
         if not self._over:
             self._watch()
             if self._finished is None:
-                self._finished = self._client.loop.create_future()
+                self._finished = self._caller.loop.create_future()
             await asyncio.shield(self._finished)
 
     async def initial_metadata(self) -> grpc.aio.Metadata:
@@ -292,15 +292,15 @@ class _StreamCall(_CallOf):
 
     def __init__(
         self,
-        client: Client,
+        caller: Caller,
         method: Method[Any, Any],
         requests: Any,
         timeout: float | None,
         metadata: Entries,
         wait_for_ready: bool,
     ) -> None:
-        super().__init__(client, timeout)
-        open_stream: Callable[..., ClientStream[Any, Any]] = client.open
+        super().__init__(caller, timeout)
+        open_stream: Callable[..., ClientStream[Any, Any]] = caller.open
         options = {"timeout": timeout, "metadata": metadata, "codec": PROTOBUF, "wait_for_ready": wait_for_ready}
         one = (requests,) if method.kind.takes_one else ()
         self._stream = open_stream(method, *one, **options)
@@ -308,7 +308,7 @@ class _StreamCall(_CallOf):
         self._watching: asyncio.Task[None] | None = None
         self._style = ""  # how requests are given, or responses taken: not both ways in one call
         if not method.kind.takes_one and requests is not None:
-            self._feeding = client.loop.create_task(self._feed(requests))
+            self._feeding = caller.loop.create_task(self._feed(requests))
 
     async def _feed(self, requests: Any) -> None:
         try:
@@ -346,7 +346,7 @@ class _StreamCall(_CallOf):
 
     def _watch(self) -> None:
         if self._watching is None:
-            self._watching = self._client.loop.create_task(self._notice())
+            self._watching = self._caller.loop.create_task(self._notice())
 
     async def _notice(self) -> None:
         await self._stream.status()
@@ -437,7 +437,7 @@ class StreamUnaryCall(_StreamCall, grpc.aio.StreamUnaryCall[Any, Any]):
 
     async def _result(self) -> Any:
         if self._answer is None:
-            self._answer = self._client.loop.create_task(self._take())
+            self._answer = self._caller.loop.create_task(self._take())
         try:
             error, response = await asyncio.shield(self._answer)
         except asyncio.CancelledError:

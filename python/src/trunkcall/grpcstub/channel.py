@@ -8,6 +8,7 @@ from typing import Any, Self
 import grpc
 import grpc.aio
 
+from trunkcall.caller import Caller
 from trunkcall.client import Client
 from trunkcall.method import BidiMethod, Binding, ClientStreamMethod, Method, ServerStreamMethod, UnaryMethod
 
@@ -22,47 +23,51 @@ def _same(message: Any) -> Any:
 
 
 class Channel(grpc.aio.Channel):
-    """A Trunkcall client as a grpc.aio.Channel. Calls begin when the stub's method is called, as grpc.aio's do.
+    """A Trunkcall client, or one connection at either end, as a grpc.aio.Channel: stubs on `call.connection` call the
+    servicers of a handler's caller. Calls begin when the stub's method is called, as grpc.aio's do.
     Metadata, deadlines, cancellation and errors are those of grpc.aio; `credentials` of a call and `compression` are
     not supported: the former raise ValueError, the latter is ignored.
 
     The channel does not own the client: `close` leaves it open."""
 
-    def __init__(self, client: Client) -> None:
-        self._client = client
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
 
     def unary_unary(self, method: str, *functions: Any, **named: Any) -> Any:
-        return _MultiCallable(self._client, UnaryMethod, UnaryUnaryCall, method, *functions, **named)
+        return _MultiCallable(self._caller, UnaryMethod, UnaryUnaryCall, method, *functions, **named)
 
     def unary_stream(self, method: str, *functions: Any, **named: Any) -> Any:
-        return _MultiCallable(self._client, ServerStreamMethod, UnaryStreamCall, method, *functions, **named)
+        return _MultiCallable(self._caller, ServerStreamMethod, UnaryStreamCall, method, *functions, **named)
 
     def stream_unary(self, method: str, *functions: Any, **named: Any) -> Any:
-        return _MultiCallable(self._client, ClientStreamMethod, StreamUnaryCall, method, *functions, **named)
+        return _MultiCallable(self._caller, ClientStreamMethod, StreamUnaryCall, method, *functions, **named)
 
     def stream_stream(self, method: str, *functions: Any, **named: Any) -> Any:
-        return _MultiCallable(self._client, BidiMethod, StreamStreamCall, method, *functions, **named)
+        return _MultiCallable(self._caller, BidiMethod, StreamStreamCall, method, *functions, **named)
 
     async def close(self, grace: float | None = None) -> None:
         """Does nothing: the client is closed by the one who made it."""
 
     def get_state(self, try_to_connect: bool = False) -> grpc.ChannelConnectivity:
-        if self._client.closed:
+        caller = self._caller
+        if caller.closed:
             return grpc.ChannelConnectivity.SHUTDOWN
-        if self._client.pick() is not None:
+        if caller.pick() is not None:
             return grpc.ChannelConnectivity.READY
+        if not isinstance(caller, Client):
+            return grpc.ChannelConnectivity.SHUTDOWN
         if try_to_connect:
-            for line in self._client.lines:
+            for line in caller.lines:
                 line.reopen()
-        failing = any(line.failures for line in self._client.lines)
+        failing = any(line.failures for line in caller.lines)
         return grpc.ChannelConnectivity.TRANSIENT_FAILURE if failing else grpc.ChannelConnectivity.IDLE
 
     async def wait_for_state_change(self, last_observed_state: grpc.ChannelConnectivity) -> None:
         while self.get_state() is last_observed_state:
-            await self._client.line_change()
+            await self._caller.change()
 
     async def channel_ready(self) -> None:
-        await self._client.connected(wait_for_ready=True)
+        await self._caller.connected(wait_for_ready=True)
 
     async def __aenter__(self) -> Self:
         return self
@@ -76,7 +81,7 @@ class _MultiCallable:
 
     def __init__(
         self,
-        client: Client,
+        caller: Caller,
         kind: type[Method[Any, Any]],
         call: Callable[..., Any],
         name: str,
@@ -85,7 +90,7 @@ class _MultiCallable:
         _registered_method: bool | None = False,
     ) -> None:
         encode, decode = request_serializer or _same, response_deserializer or _same
-        self._client = client
+        self._caller = caller
         self._call = call
         self._method = kind(name, object, object, Binding(encode, _same, _same, decode))
 
@@ -103,4 +108,4 @@ class _MultiCallable:
         if credentials is not None:
             raise ValueError("credentials of single calls are not supported: put a token into metadata")
         given = request if request_iterator is None else request_iterator
-        return self._call(self._client, self._method, given, timeout, entries(metadata), bool(wait_for_ready))
+        return self._call(self._caller, self._method, given, timeout, entries(metadata), bool(wait_for_ready))

@@ -10,6 +10,7 @@ from typing import Any, cast
 import grpc
 import grpc.aio
 
+from trunkcall.client import Client
 from trunkcall.method import (
     BidiMethod,
     Binding,
@@ -37,12 +38,13 @@ def _same(message: Any) -> Any:
 
 
 class Server(grpc.aio.Server):
-    """A Trunkcall server as a grpc.aio.Server, for add_…Servicer_to_server. Servicers may have coroutines, asynchronous
+    """A Trunkcall server, or a client that serves its servers, as a grpc.aio.Server, for add_…Servicer_to_server.
+    Servicers may have coroutines, asynchronous
     generators and plain methods, which run on the Trunkcall server's executor.
 
-    Ports, credentials and interceptors are the Trunkcall server's own; `stop` stops it."""
+    Ports, credentials and interceptors are the Trunkcall server's own; `stop` stops it. A client is not stopped."""
 
-    def __init__(self, server: NativeServer) -> None:
+    def __init__(self, server: NativeServer | Client) -> None:
         self._server = server
         self._registered: set[str] = set()
 
@@ -78,12 +80,14 @@ class Server(grpc.aio.Server):
         """Does nothing: Server.listen serves at once."""
 
     async def stop(self, grace: float | None) -> None:
-        await self._server.stop(grace or 0.0)
+        if isinstance(self._server, NativeServer):
+            await self._server.stop(grace or 0.0)
 
     async def wait_for_termination(self, timeout: float | None = None) -> bool:  # noqa: ASYNC109
         try:
             async with asyncio.timeout(timeout):
-                await self._server.wait()
+                if isinstance(self._server, NativeServer):
+                    await self._server.wait()
         except TimeoutError:
             return False
         return True

@@ -168,8 +168,9 @@ class Connection(asyncio.Protocol):
             self._loop.call_soon(self._flush)
 
     def drain(self) -> None:
-        """Asks the peer to open no more calls; closes when all are done (protocol.md 11.4, 11.5)."""
-        self.session.drain(clock())
+        """Asks the peer to open no more calls; closes when all are done (protocol.md 11.4, 11.5). Handlers that are to
+        finish may still call."""
+        self.session.drain(clock(), calling=True)
         self._flush()
 
     def grace_over(self) -> None:

@@ -138,7 +138,7 @@ class Callee:
             text = f"method {name.decode('utf-8', 'replace')} is not served by this {side}"
             raise CallFault("unknown_method", text)
         if call.codec < 0:
-            raise CallFault("codec", f"codec {call.raw_codec} is not known")
+            raise CallFault("codec", self._unknown_codec(call.raw_codec))
         if session.lifecycle.turns_away(session.now):
             self.end(call, Code.UNAVAILABLE, "this server is draining", REFUSED, 1)
             return
@@ -151,6 +151,12 @@ class Callee:
             if not call.request_ended:
                 self._receiving(call).take_one()
             self._await_one(call, whole)
+
+    def _unknown_codec(self, raw: int) -> str:
+        session = self.session
+        name = f" ({session.peer.codecs[raw].decode('utf-8', 'replace')})" if raw in session.peer.codecs else ""
+        only = f", only {session.codec_list}" if session.codec_list else ""
+        return f"codec {raw}{name} is not known here{only}"
 
     def _make_ready(self, call: IncomingCall) -> None:
         call.state = READY

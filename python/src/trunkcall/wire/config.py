@@ -13,7 +13,8 @@ from .settings import DEFAULTS, Settings
 class Config:
     """What a side is configured with. Intervals are µs; keepalive 0: none.
 
-    `codecs` are the fixed numbers, 0 to 7, that it has; its own, 8 to 15, are named in the settings. `exact`: the floor
+    `codecs` are the fixed numbers, 0 to 7, that it has; its own, 8 to 15, are named in the settings; `codec_list` names
+    all of them for people. `exact`: the floor
     below tells by `wrote` exactly what has left (protocol.md 14). `max_window` is what the window of a fast stream may
     grow to, in bytes (limits.md 2); not above `window`: windows do not grow."""
 
@@ -21,6 +22,7 @@ class Config:
     window: int = INITIAL_WINDOW
     max_window: int = 0
     codecs: frozenset[int] = frozenset((0, 1, 2, 3, 4))
+    codec_list: str = ""
     keepalive: int = 20_000_000
     keepalive_answer: int = 20_000_000
     exact: bool = False

@@ -28,6 +28,7 @@ class Lifecycle:
     __slots__ = (
         "answer_time",
         "asked",
+        "calling",
         "discard_left",
         "done",
         "got_ack",
@@ -57,6 +58,7 @@ class Lifecycle:
         self.pinged = False  # nothing came since
         self.must_ask = False  # drain was called before a GOAWAY could be sent
         self.asked = False  # own GOAWAY(0) appended
+        self.calling = False  # and its ACK comes when no call is open
         self.sent_ack = False
         self.got_goaway = False
         self.got_ack = False
@@ -89,13 +91,13 @@ class Lifecycle:
 
     # Draining (protocol.md 11.4).
 
-    def drain(self) -> None:
+    def drain(self, calling: bool = False) -> None:
         if self.asked or self.state >= CLOSING:
             return
         if self.state == PREFACE and not self.session.initiator:
             self.must_ask = True
             return
-        self.asked = True
+        self.asked, self.calling = True, calling
         self.patience = self.session.now + PATIENCE
         self.session.output.buffer += control(GOAWAY, 0, 0, DRAINING, b"draining")
         self._update()
@@ -149,7 +151,8 @@ class Lifecycle:
         if self.state != OPEN:
             return
         if self.asked and not self.sent_ack and not session.caller.open:
-            self.acknowledge()
+            if not self.calling or (self.got_ack and not session.callee.open):
+                self.acknowledge()
         if session.callee.open or (session.caller.open and not self.input_ended):
             return
         if self.input_ended:

@@ -73,6 +73,7 @@ class Session:
         "call_high",
         "callee",
         "caller",
+        "codec_list",
         "codec_numbers",
         "events",
         "granter",
@@ -114,6 +115,7 @@ class Session:
         self.initiator = initiator
         self.now = now
         self.own = config.settings
+        self.codec_list = config.codec_list
         self.window = config.window
         self.max_window = min(config.max_window, MAX_WINDOW)
         self.peer = DEFAULTS
@@ -455,7 +457,6 @@ class Session:
         self.callee.names[number] = name
 
     def dispatch(self) -> None:
-        """Starts the handlers of what was received."""
         self.callee.dispatch()
 
     def end_of_stream(self, now: int) -> None:
@@ -472,10 +473,11 @@ class Session:
 
     # Draining and time.
 
-    def drain(self, now: int) -> None:
-        """Asks the peer to open no more calls; what is open goes on (protocol.md 11.4)."""
+    def drain(self, now: int, *, calling: bool = False) -> None:
+        """Asks the peer to open no more calls; what is open goes on (protocol.md 11.4). `calling`: this side may open
+        some until none is open; else it says, with the end of its own calls at the latest, that it opens none."""
         self.now = now
-        self.lifecycle.drain()
+        self.lifecycle.drain(calling)
 
     def grace_over(self, now: int) -> None:
         """Ends what is still open and closes (protocol.md 11.5)."""

@@ -1,0 +1,200 @@
+"""One connection, as users see it at either end, and what its session tells."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from .caller import Caller, Calling, let_in
+from .opening import CallEvents
+from .servercall import resolve
+from .serving import Serving, ServingEndpoint
+from .status import failure
+from .transport import Connection as Carrier
+from .transport import clock
+from .wire import Code, Delivery, IncomingCall, Metadata, OutgoingCall
+
+DISCONNECTED = "disconnected by this side"
+
+
+class Connection(Caller):
+    """One connection between a client and a server, at either end. Through it a server calls what its client serves
+    (Client.register), and a client this server and no other: `call`, `open` and `send` are those of a Client.
+
+    Calls through it fail UNAVAILABLE, `not_sent`, when it is over or drains: no other takes its place. While it drains,
+    handlers that still run may call. What calls make of retries, waiting and deadlines is as with a Client. Handlers
+    have it as `ServerCall.connection`; Server.connections and Client.connections list those that are up."""
+
+    alone = True
+
+    def __init__(self, calling: Calling, end: End) -> None:
+        super().__init__(calling)
+        self._end = end
+        self._carrier = end.connection
+        self._bound = end.loop
+        if not self.interceptors and not end.draining:
+            self._quick = self._carrier
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        if asyncio.get_running_loop() is not self._end.loop:
+            raise RuntimeError(f"the connection to {self.remote} belongs to another event loop")
+        return self._end.loop
+
+    @property
+    def remote(self) -> str:
+        """The address of the other end."""
+        return self._carrier.remote
+
+    @property
+    def local(self) -> str:
+        """The address of this end."""
+        return self._carrier.local
+
+    @property
+    def target(self) -> str:
+        return self._carrier.remote
+
+    @property
+    def tls(self) -> Any:
+        """The ssl.SSLObject (or the like of another loop), None in the clear."""
+        return self._carrier.tls
+
+    @property
+    def secure(self) -> bool:
+        return self._carrier.tls is not None
+
+    @property
+    def error(self) -> str | None:
+        """Why the connection is over, or is ending; None while it is not."""
+        return self._end.why
+
+    def disconnect(self) -> None:
+        """Ends the connection at once: calls that are open on it fail, with an unknown delivery, and handlers are
+        cancelled. A client opens another with its next calls. Does not wait."""
+        if self._carrier.lost:
+            return
+        self._end.leave()
+        self._carrier.session.drain(clock())  # so that a client does not take it for a failure
+        end_calls(self._carrier, Code.UNAVAILABLE, DISCONNECTED)
+
+    def __repr__(self) -> str:
+        return f"<connection to {self.remote}>"
+
+    # For calls.
+
+    def check_open(self) -> None:
+        _ = self.loop
+
+    def pick(self) -> Carrier | None:
+        session = self._carrier.session
+        if not session.accepts_calls or (self._end.draining and not session.callee.open):
+            return None
+        return self._carrier
+
+    async def connected(self, wait_for_ready: bool) -> Carrier:
+        found = self.pick()
+        if found is None:
+            raise failure(Code.UNAVAILABLE, f"the connection to {self.remote}: {self.trouble}", Delivery.NOT_SENT)
+        return found
+
+    async def change(self) -> None:
+        await asyncio.shield(self._end.gone)
+
+    @property
+    def trouble(self) -> str:
+        if self.pick() is not None:
+            return ""
+        return self._end.why or ("the other side has not greeted yet" if self._end.young else "it takes no more calls")
+
+    def drains(self) -> None:
+        """From now on only handlers that are to finish may call."""
+        self._quick = None
+        self.try_again()
+
+
+class End(ServingEndpoint):
+    """One end of a connection: calls served and calls made."""
+
+    def __init__(self, serving: Serving, calling: Calling, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(serving, loop)
+        self.calling = calling
+        self.gone: asyncio.Future[None] = loop.create_future()
+        self.draining = False  # for this side's own reasons
+        self.why: str | None = None  # it is over, or is ending
+        self.young = True  # the other side has not greeted
+        self.own_caller: Connection | None = None  # made when somebody asks
+
+    @property
+    def caller(self) -> Connection:
+        made = self.own_caller
+        if made is None:
+            made = self.own_caller = Connection(self.calling, self)
+        return made
+
+    def leave(self) -> None:
+        """This side ends the connection."""
+        self.why = self.why or DISCONNECTED
+
+    def drain(self) -> None:
+        """Asks the other side to open no more calls; closes when all are done."""
+        self.draining = True
+        self.why = self.why or "this side drains"
+        self.connection.drain()
+        if self.own_caller is not None:
+            self.own_caller.drains()
+
+    # What the session tells.
+
+    def opened(self) -> None:
+        self.young = False
+        self.slot_free()
+
+    def ended(self, call: OutgoingCall) -> None:
+        user: Any = call.user
+        if not user.done():
+            user.set_result(None)
+
+    def header(self, call: OutgoingCall, metadata: Metadata) -> None:
+        if isinstance(call.user, CallEvents):
+            call.user.header(metadata)
+
+    def arrived(self, call: Any) -> None:
+        if isinstance(call, IncomingCall) or isinstance(call.user, CallEvents):
+            call.user.arrived()
+
+    def writable(self, call: Any) -> None:
+        if isinstance(call, IncomingCall) or isinstance(call.user, CallEvents):
+            call.user.writable()
+
+    def slot_free(self) -> None:
+        """Slots are free: calls that wait for one get them."""
+        if self.own_caller is not None:
+            let_in(self.connection, (self.own_caller,))
+
+    def goes_away(self, reason: int, text: str) -> None:
+        self.why = self.why or f"the peer goes away: {text}"
+        self.tell_waiting()
+
+    def overdue(self) -> None:
+        self.why = self.why or "an answer is overdue"
+        self.tell_waiting()
+
+    def failed(self, kind: str, text: str) -> None:
+        self.connection.why = text
+
+    def disconnected(self, why: str) -> None:
+        self.why = self.why or why
+        self.tell_waiting()
+        resolve(self.gone)
+
+    def tell_waiting(self) -> None:
+        """Calls that wait for a slot of this connection go elsewhere, or fail."""
+        if self.own_caller is not None:
+            self.own_caller.try_again()
+
+
+def end_calls(connection: Carrier, code: Code, text: str) -> None:
+    """Ends the calls that a connection's own side made, and closes it behind what was sent."""
+    connection.session.caller.cancel_all(code, text)
+    connection.shut(text)
