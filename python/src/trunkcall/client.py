@@ -50,13 +50,14 @@ class Client:
         keepalive_timeout: float = KEEPALIVE_TIMEOUT,
         logger: logging.Logger | None = None,
     ) -> None:
-        """`target` is HOST:PORT or unix:PATH, or several with commas between them, tried in turn. Connections are
-        opened with the first calls, or by `connect`.
+        """`target` is HOST:PORT, unix:PATH, ws://HOST:PORT/PATH or wss://HOST:PORT/PATH, or several with commas between
+        them, tried in turn. Connections are opened with the first calls, or by `connect`.
 
         `tls` is used as it is but for its ALPN, which is set; `server_hostname` is the name that the server's
         certificate must show, if not the target's. `waiting_calls` bounds how many calls wait for a free slot.
         After `keepalive` seconds without input the server is asked for a sign of life, 0: never; it is given up
-        `keepalive_timeout` seconds later. Raises ValueError, TypeError."""
+        `keepalive_timeout` seconds later. Raises ValueError, TypeError; ImportError for a WebSocket without its
+        library."""
         self.target = target
         self.addresses = parse_target(target)
         self.codec = codec

@@ -25,7 +25,7 @@ from .options import (
     session_config,
 )
 from .serving import ServerEndpoint
-from .transport import Connection, Listener, prepared
+from .transport import ALPN_HTTP1, NOTHING_SAID, Connection, Listener, prepared
 from .wire import Load, Method
 
 _CUT_OFF = 1.0  # seconds that peers have to hear that their calls were cut off
@@ -40,6 +40,8 @@ class Server:
         *,
         tls: ssl.SSLContext | None = None,
         allow_cleartext: bool = False,
+        origins: Sequence[str] = (),
+        native_only: bool = False,
         interceptors: Sequence[Interceptor] = (),
         limits: Limits | None = None,
         running_handlers: int = RUNNING_HANDLERS,
@@ -49,11 +51,16 @@ class Server:
         executor: Executor | None = None,
         logger: logging.Logger | None = None,
     ) -> None:
-        """With `tls`, whose ALPN is set, cleartext is refused unless `allow_cleartext`. `running_handlers` bounds how
-        many handlers run at once. `codecs` are those beside Protobuf and raw. `executor` runs handlers that are plain
-        functions, by default the loop's. After `keepalive` seconds without input a client is asked for a sign of life,
-        0: never; it is given up `keepalive_timeout` seconds later. Raises ValueError."""
-        self._tls = None if tls is None else prepared(tls)
+        """With `tls`, whose ALPN is set, cleartext is refused unless `allow_cleartext`. Web pages of `origins`, such as
+        "https://app.example.com", may open WebSockets besides those of the server's own host and port; "*" stands for
+        all; with `native_only` there are no WebSockets. `running_handlers` bounds how many handlers run at once.
+        `codecs` are those beside Protobuf and raw. `executor` runs handlers that are plain functions, by default the
+        loop's. After `keepalive` seconds without input a client is asked for a sign of life, 0: never; it is given up
+        `keepalive_timeout` seconds later. Raises ValueError, TypeError."""
+        if isinstance(origins, str):
+            raise TypeError("origins are several: a list, not a text")
+        self._origins = None if native_only else tuple(origins)
+        self._tls = None if tls is None else prepared(tls, *([] if native_only else [ALPN_HTTP1]))
         self._allow_cleartext = allow_cleartext
         self.interceptors = tuple(interceptors)
         self.codecs = codec_table(codecs)
@@ -113,7 +120,7 @@ class Server:
         loop = self.loop
         if self._stopping:
             raise RuntimeError("the server has been stopped")
-        listener = Listener(loop, self._accept, self._turned_away, self._tls, self._allow_cleartext)
+        listener = Listener(loop, self._accept, self._turned_away, self._tls, self._allow_cleartext, self._origins)
         try:
             await listener.start(where)
         except OSError as error:
@@ -155,7 +162,8 @@ class Server:
         )
 
     def _turned_away(self, remote: str, why: str) -> None:
-        self.logger.info("connection of %s turned away: %s", remote or "a client", why)
+        level = logging.DEBUG if why is NOTHING_SAID else logging.INFO
+        self.logger.log(level, "connection of %s turned away: %s", remote or "a client", why)
 
     def connected(self, endpoint: ServerEndpoint) -> None:
         self._connections[endpoint] = None
