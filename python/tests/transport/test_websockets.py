@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import ssl
 import subprocess
@@ -39,7 +40,16 @@ class Targets(unittest.TestCase):
         self.assertEqual([bool(part.url) for part in parse_target("a:1, ws://b:2/, unix:c")], [False, True, False])
 
     def test_what_is_not(self) -> None:
-        for text in ("ws://", "ws://:80", "ws://a:b", "ws://a:0", "ws://u:p@a:1", "wss://a:1/ b", "ws://a:65536/", "http://a:1"):
+        for text in (
+            "ws://",
+            "ws://:80",
+            "ws://a:b",
+            "ws://a:0",
+            "ws://u:p@a:1",
+            "wss://a:1/ b",
+            "ws://a:65536/",
+            "http://a:1",
+        ):
             with self.assertRaises(ValueError, msg=text):
                 parse_target(text)
 
@@ -108,7 +118,7 @@ class Sockets(Case):
         for secure in (False, True):
             gate = Gate()
             own = self.authority.server("127.0.0.1")
-            options = {"tls": server_tls(own.cert, own.key)} if secure else {}
+            options: dict[str, Any] = {"tls": server_tls(own.cert, own.key)} if secure else {}
             server, address = await self.serve(ECHO.handler(gate), **options)
             tls = client_tls(self.authority.file) if secure else None
             client = self.client(f"{'wss' if secure else 'ws'}://{address}", tls=tls)
@@ -373,10 +383,8 @@ class Options(unittest.IsolatedAsyncioTestCase):
             reader, writer = await asyncio.open_connection(*address.split(":"))
             writer.write(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
             async with asyncio.timeout(PATIENCE):
-                try:
+                with contextlib.suppress(ConnectionResetError):
                     self.assertEqual(await reader.read(), b"")
-                except ConnectionResetError:
-                    pass
             writer.close()
             async with Client(address) as client:
                 await client.connect()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -62,7 +63,7 @@ def _parse_place(text: str) -> Address:
     odd = any(c <= " " or c == "\x7f" for c in text)
     if not url.hostname or url.username is not None or url.fragment or url.port == 0 or odd:
         raise ValueError(wanted)
-
+    import_module(".websocket", __package__)  # raises now, rather than with the first call
     return Address(url.hostname, port, url=text)
 
 

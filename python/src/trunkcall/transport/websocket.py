@@ -68,20 +68,22 @@ class WebSocket(asyncio.Transport, asyncio.Protocol):
     def take(self, events: Iterable[Any]) -> None:
         """Passes on what the library has read, all at once, and sends what it has to say to that."""
         parts: list[bytes] = []
-        why = ""
+        text = False
         for event in events:
             if not isinstance(event, Frame):
                 continue  # the answer that opened it
             if event.opcode in _DATA:
                 parts.append(bytes(event.data))
             elif event.opcode is Opcode.TEXT:
-                why = "the peer sent a text message"
-                if self._ws.state is OPEN:
-                    self._ws.fail(UNSUPPORTED, "frames are carried by binary messages")
+                text = True
                 break
         data = parts[0] if len(parts) == 1 else b"".join(parts)
         if data and not self._closing:
             self._above.data_received(data)
+        why = ""
+        if text and self._ws.state is OPEN:
+            why = "the peer sent a text message"
+            self._ws.fail(UNSUPPORTED, "frames are carried by binary messages")
         if self._ws.parser_exc is not None:
             why = f"the peer broke the WebSocket protocol: {self._ws.parser_exc}"
         over = self._ws.state is not OPEN
@@ -122,8 +124,8 @@ class WebSocket(asyncio.Transport, asyncio.Protocol):
 
     def write(self, data: bytes | bytearray | memoryview[Any]) -> None:
         """Sends bytes, in messages of up to FRAME bytes. `data` may be changed afterwards."""
-        if self._closing:
-            return
+        if self._closing or self._ws.state is not OPEN:
+            return  # the peer has closed, and what it sent before is being taken in
         if len(data) <= FRAME:
             self._ws.send_binary(data)
         else:
@@ -207,6 +209,9 @@ class Asking(asyncio.Protocol):
             raise
         websocket = WebSocket(self._loop, self._ws, self._transport)
         websocket.carry(connection)
+        self._loop.call_soon(self._begin, websocket, events)  # once the connection is known to who has it opened
+
+    def _begin(self, websocket: WebSocket, events: list[Any]) -> None:
         self._transport.resume_reading()
         websocket.take(events)
 
