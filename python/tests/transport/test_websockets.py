@@ -183,8 +183,10 @@ class Sockets(Case):
     async def test_a_text_message_ends_it_with_its_code(self) -> None:
         _, address = await self.serve()
         ws = await self.stranger(address)
-        await ws.send("hello")
-        self.assertEqual(await self.closed_with(ws), 1003)
+        with self.assertLogs("trunkcall", "INFO") as logged:
+            await ws.send("hello")
+            self.assertEqual(await self.closed_with(ws), 1003)
+        self.assertIn("text message", "".join(logged.output))
 
     async def test_what_is_not_the_protocol_is_closed(self) -> None:
         _, address = await self.serve()

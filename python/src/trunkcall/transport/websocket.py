@@ -90,7 +90,8 @@ class WebSocket(asyncio.Transport, asyncio.Protocol):
         if over and not self._closing:  # by the peer's close, or by its fault: there is no half-close
             self._closing = True
             self._arm()
-            self._above.why = self._above.why or why
+            if why:
+                self._above.endpoint.failed("websocket", why)
             self._above.eof_received()
         self._send()
 
