@@ -84,6 +84,7 @@ class EqualOutput(ProgramTest):
             ("call", "--target", "127.0.0.1:1", GET, "{}"),
             ("call", "--target", "127.0.0.1:1,127.0.0.1:2", GET, "{}"),
             ("call", "--target", "unix:/nowhere/s", GET, "{}"),
+            ("call", "--target", "ws://127.0.0.1:1/path", GET, "{}"),
         ):
             with self.subTest(words):
                 # The text is each language's own, as it knows the cause by its own names.
@@ -95,6 +96,8 @@ class EqualOutput(ProgramTest):
         for words in (
             ("call", GET, "{}"),
             ("call", "--target", "127.0.0.1:1", GET),
+            ("call", "--target", "http://127.0.0.1:1", GET, "{}"),
+            ("call", "--target", "ws://", GET, "{}"),
             ("call", "--target", "127.0.0.1:1", "GetUser", "{}"),
             ("call", "--target", "127.0.0.1:1", "a.B/GetUser", "{}"),
             ("call", "--target", "127.0.0.1:1", USERS + "SetUser", "{}"),

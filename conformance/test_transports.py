@@ -78,3 +78,17 @@ class Transports(ProgramTest):
                 for tls in ((), self.trust):
                     words = ("call", "--target", served.address, USERS + "GetUser", '{"userId":7}', *tls)
                     self.assertEqual(run(PROGRAMS[client], *words), Outcome(USER_7))
+
+    def test_websockets(self) -> None:
+        for client, server in PAIRS:
+            with self.subTest(client=client, server=server):
+                self.check(client, f"ws://{self.serve(PROGRAMS[server]).address}/any/path")
+
+    def test_websockets_in_tls(self) -> None:
+        for client, server in PAIRS:
+            with self.subTest(client=client, server=server):
+                served = self.serve(PROGRAMS[server], *TCP, *self.authority.server().flags())
+                self.check(client, f"wss://{served.address}", *self.trust)
+                for scheme, told in (("wss", "certificate"), ("ws", "400")):
+                    words = ("call", "--target", f"{scheme}://{served.address}", USERS + "GetUser", "{}")
+                    self.assert_failure(run(PROGRAMS[client], *words), "UNAVAILABLE", "not_sent", told)

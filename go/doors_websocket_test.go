@@ -1,12 +1,14 @@
 package trunkcall_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/trunkcall/trunkcall/go"
+	"github.com/trunkcall/trunkcall/go/transport"
 	"github.com/trunkcall/trunkcall/go/wire"
 )
 
@@ -154,6 +157,40 @@ func TestFramesMaySpanTheMessagesOfAWebSocket(t *testing.T) {
 	if err != nil || !strings.HasPrefix(string(got), string(wire.Magic[:])) {
 		t.Errorf("%q %v", got, err)
 	}
+}
+
+func TestLongFramesAreCut(t *testing.T) {
+	const longest = 256 << 10 // limits.md 1
+	sent := noise(longest*2 + 1).Data
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ws, err := websocket.Accept(w, r, nil)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		if n, err := transport.NewWebSocket(ws, nil).Write(sent); n != len(sent) || err != nil {
+			t.Error(n, err)
+		}
+		_ = ws.CloseNow()
+	}))
+	defer server.Close()
+	ws, _, err := websocket.Dial(soon(t), server.URL, nil) //nolint:bodyclose // there is none: it became a WebSocket
+	if err != nil {
+		t.Fatal(err)
+	}
+	ws.SetReadLimit(longest)
+	var got []byte
+	for len(got) < len(sent) {
+		_, message, err := ws.Read(soon(t))
+		if err != nil {
+			t.Fatal(len(got), err)
+		}
+		got = append(got, message...)
+	}
+	if !bytes.Equal(got, sent) {
+		t.Error("other bytes arrived")
+	}
+	_ = ws.CloseNow()
 }
 
 func TestAServerWithoutWebSocketsIsToldApart(t *testing.T) {

@@ -16,6 +16,6 @@ lock() {
 		--no-emit-index-url --no-emit-find-links "$@" -o "$out"
 }
 
-lock python/requirements.lock --extra uvloop --group python/pyproject.toml:development python/pyproject.toml "$@"
+lock python/requirements.lock --extra uvloop --extra websocket --group python/pyproject.toml:development python/pyproject.toml "$@"
 # The packages that both have, in one version.
 lock lab/peers/python/requirements.lock -c python/requirements.lock lab/peers/python/requirements.in "$@"

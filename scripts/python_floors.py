@@ -22,7 +22,7 @@ GENERATED = "gen"
 # modules that lie in src/trunkcall itself are the public package, each folder there is a place of its own.
 MAY_IMPORT: dict[str, tuple[set[str], tuple[str, ...]]] = {
     "trunkcall.wire": (set(), ()),
-    "trunkcall.transport": ({"trunkcall.wire"}, ()),
+    "trunkcall.transport": ({"trunkcall.wire"}, ("websockets",)),
     PUBLIC: ({"trunkcall.wire", "trunkcall.transport"}, ("google.protobuf",)),
     "trunkcall.grpcstub": ({PUBLIC}, ("google.protobuf", "grpc")),
     "load": ({GENERATED}, ()),

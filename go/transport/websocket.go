@@ -76,10 +76,19 @@ type onlyWriter struct{ io.Writer }
 // Read implements net.Conn.
 func (c *WebSocket) Read(b []byte) (int, error) { return c.in.Read(b) }
 
-// Write sends b as one message.
+// webSocketFrame is the longest payload of a frame that is sent (limits.md 1):
+// peers may have to keep a frame until it is whole.
+const webSocketFrame = 256 << 10
+
+// Write sends b, as one message unless it is long. When it fails, it is not known how
+// much was sent.
 func (c *WebSocket) Write(b []byte) (int, error) {
-	if err := c.ws.Write(context.Background(), websocket.MessageBinary, b); err != nil {
-		return 0, err
+	for rest := b; len(rest) > 0; {
+		n := min(len(rest), webSocketFrame)
+		if err := c.ws.Write(context.Background(), websocket.MessageBinary, rest[:n]); err != nil {
+			return 0, err
+		}
+		rest = rest[n:]
 	}
 	return len(b), nil
 }

@@ -40,7 +40,12 @@ def call(words: Sequence[str]) -> int:
 
 def parse(words: Sequence[str]) -> argparse.Namespace:
     parser = make_parser("call", NOTES)
-    parser.add_argument("--target", metavar="ADDR", default="", help="of the server: HOST:PORT or unix:PATH")
+    parser.add_argument(
+        "--target",
+        metavar="ADDR",
+        default="",
+        help="of the server: HOST:PORT, unix:PATH, ws://HOST:PORT/PATH or wss://…",
+    )
     parser.add_argument(
         "--timeout",
         metavar="D",

@@ -56,6 +56,9 @@ def run(command: str, words: Sequence[str]) -> int:
     except load.Failed as error:
         tell(command, error)
         return FAILED
+    except ImportError as error:  # a library that only some targets need
+        tell(command, error)
+        return FAILED
     except OSError as error:
         tell(command, error.strerror or error)
         forget_output()
@@ -106,7 +109,7 @@ def one_line(text: str) -> str:
 def version() -> str:
     """What was installed, and on which interpreter it runs."""
     words = [PROGRAM]
-    for package in ("trunkcall", "protobuf", "grpcio", "uvloop"):
+    for package in ("trunkcall", "protobuf", "grpcio", "uvloop", "websockets"):
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             words += [package, importlib.metadata.version(package)]
     return " ".join([*words, platform.python_implementation(), platform.python_version()])

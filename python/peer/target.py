@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import socket
+from urllib.parse import urlsplit
 
 from load import UsageError
 
-WANTED = "want HOST:PORT or unix:PATH"
+WANTED = "want HOST:PORT, unix:PATH or ws://HOST:PORT/PATH"
 
 
 def check_target(target: str) -> None:
@@ -17,6 +18,8 @@ def check_target(target: str) -> None:
 
 def check_address(address: str) -> None:
     scheme, found, _ = address.partition("://")
+    if found and scheme in ("ws", "wss") and is_url(address):
+        return
     if found:
         raise UsageError(f"--target {address}: {WANTED}, without {scheme}://")
     if address.startswith("unix:"):
@@ -29,6 +32,15 @@ def check_address(address: str) -> None:
         raise UsageError(f"--target {address}: {error}, {WANTED}") from None
     if not port_number(port):
         raise UsageError(f'--target {address}: "{port}" is no port to connect to, {WANTED}')
+
+
+def is_url(address: str) -> bool:
+    """Whether a WebSocket can be asked for there."""
+    try:
+        url = urlsplit(address)
+        return bool(url.hostname) and url.port != 0 and url.username is None and not url.fragment and " " not in address
+    except ValueError:
+        return False
 
 
 def split_address(address: str) -> tuple[str, str]:

@@ -61,8 +61,8 @@ class Client(Caller, Registry):
         keepalive_timeout: float = KEEPALIVE_TIMEOUT,
         logger: logging.Logger | None = None,
     ) -> None:
-        """`target` is HOST:PORT or unix:PATH, or several with commas between them, tried in turn. Connections are
-        opened with the first calls, or by `connect`.
+        """`target` is HOST:PORT, unix:PATH, ws://HOST:PORT/PATH or wss://HOST:PORT/PATH, or several with commas between
+        them, tried in turn. Connections are opened with the first calls, or by `connect`.
 
         `codec` is that of the calls that name no other, `codecs` are those that they may name. `tls` is used as it is
         but for its ALPN, which is set; `server_hostname` is the name that the server's certificate must show, if not
@@ -70,7 +70,7 @@ class Client(Caller, Registry):
         `running_handlers` bounds how many of those run at once, `executor` runs them if they are plain functions, by
         default the loop's. `waiting_calls` bounds how many calls wait for a free slot. After `keepalive` seconds
         without input the server is asked for a sign of life, 0: never; it is given up `keepalive_timeout` seconds
-        later. Raises ValueError, TypeError."""
+        later. Raises ValueError, TypeError; ImportError for a WebSocket without its library."""
         table = codec_table([*codecs, codec])
         super().__init__(Calling(codec, table, tuple(interceptors), waiting_calls))
         self.addresses = parse_target(target)

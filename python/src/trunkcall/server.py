@@ -25,8 +25,8 @@ from .options import (
     session_config,
 )
 from .serving import Registry, Serving
+from .transport import ALPN_HTTP1, NOTHING_SAID, Listener, prepared
 from .transport import Connection as Carrier
-from .transport import Listener, prepared
 from .wire import Load
 
 _CUT_OFF = 1.0  # seconds that peers have to hear that their calls were cut off
@@ -66,6 +66,8 @@ class Server(Registry):
         *,
         tls: ssl.SSLContext | None = None,
         allow_cleartext: bool = False,
+        origins: Sequence[str] = (),
+        native_only: bool = False,
         interceptors: Sequence[Interceptor] = (),
         reverse_interceptors: Sequence[Interceptor] = (),
         limits: Limits | None = None,
@@ -78,13 +80,18 @@ class Server(Registry):
         executor: Executor | None = None,
         logger: logging.Logger | None = None,
     ) -> None:
-        """With `tls`, whose ALPN is set, cleartext is refused unless `allow_cleartext`. `interceptors` wrap the calls
-        that the server serves, `reverse_interceptors` those that it makes at its clients. `running_handlers` bounds how
-        many handlers run at once, `waiting_calls` how many of its own calls wait for a free slot. `codecs` are those
-        beside Protobuf and raw, `codec` is that of its own calls. `executor` runs handlers that are plain functions, by
-        default the loop's. After `keepalive` seconds without input a client is asked for a sign of life, 0: never; it
-        is given up `keepalive_timeout` seconds later. Raises ValueError."""
-        self._tls = None if tls is None else prepared(tls)
+        """With `tls`, whose ALPN is set, cleartext is refused unless `allow_cleartext`. Web pages of `origins`, such as
+        "https://app.example.com", may open WebSockets besides those of the server's own host and port; "*" stands for
+        all; with `native_only` there are no WebSockets. `interceptors` wrap the calls that the server serves,
+        `reverse_interceptors` those that it makes at its clients. `running_handlers` bounds how many handlers run at
+        once, `waiting_calls` how many of its own calls wait for a free slot. `codecs` are those beside Protobuf and
+        raw, `codec` is that of its own calls. `executor` runs handlers that are plain functions, by default the loop's.
+        After `keepalive` seconds without input a client is asked for a sign of life, 0: never; it is given up
+        `keepalive_timeout` seconds later. Raises ValueError, TypeError."""
+        if isinstance(origins, str):
+            raise TypeError("origins are several: a list, not a text")
+        self._origins = None if native_only else tuple(origins)
+        self._tls = None if tls is None else prepared(tls, *([] if native_only else [ALPN_HTTP1]))
         self._allow_cleartext = allow_cleartext
         self.logger = logger or logging.getLogger("trunkcall")
         table = codec_table([*codecs, codec])
@@ -118,7 +125,7 @@ class Server(Registry):
         loop = self.loop
         if self._stopping:
             raise RuntimeError("the server has been stopped")
-        listener = Listener(loop, self._accept, self._turned_away, self._tls, self._allow_cleartext)
+        listener = Listener(loop, self._accept, self._turned_away, self._tls, self._allow_cleartext, self._origins)
         try:
             await listener.start(where)
         except OSError as error:
@@ -155,7 +162,8 @@ class Server(Registry):
         )
 
     def _turned_away(self, remote: str, why: str) -> None:
-        self.logger.info("connection of %s turned away: %s", remote or "a client", why)
+        level = logging.DEBUG if why is NOTHING_SAID else logging.INFO
+        self.logger.log(level, "connection of %s turned away: %s", remote or "a client", why)
 
     def connected(self, endpoint: ServerEndpoint) -> None:
         self._connections[endpoint] = None

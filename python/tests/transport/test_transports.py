@@ -188,7 +188,7 @@ class Transports(Case):
             _, address = await self.serve(**options)  # type: ignore[arg-type]
             port = parse_address(address).port
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
-            writer.write(b"GET / HTTP/1.1\r\n\r\n")
+            writer.write(b"\x00\x01\x02\x03 no protocol")
             async with asyncio.timeout(5):
                 with_reset = await _rest(reader)
             self.assertEqual(with_reset, b"")

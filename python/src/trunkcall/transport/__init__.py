@@ -5,10 +5,13 @@ from __future__ import annotations
 from .connection import Connection, Endpoint, clock
 from .dialer import DialError, dial
 from .listener import Listener
+from .opening import NOTHING_SAID
 from .target import Address, parse_address, parse_target
-from .tls import client_tls, prepared, server_tls
+from .tls import ALPN_HTTP1, client_tls, prepared, server_tls
 
 __all__ = [
+    "ALPN_HTTP1",
+    "NOTHING_SAID",
     "Address",
     "Connection",
     "DialError",

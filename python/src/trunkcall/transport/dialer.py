@@ -9,9 +9,11 @@ import socket
 import ssl
 import time
 from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from dataclasses import replace
 
 from .connection import Connection
 from .target import Address
+from .tls import HTTP1, usual_tls
 
 DIAL_TIMEOUT = 10.0  # seconds, in all
 ADDRESS_TIMEOUT = 3.0  # seconds, for each of several
@@ -28,12 +30,13 @@ async def dial(
     tls: ssl.SSLContext | None = None,
     server_hostname: str | None = None,
 ) -> tuple[Connection, Address]:
-    """Connects to the first address that can be reached, with TLS its handshake included, and says which it was. A name
-    stands for all addresses that it has. Raises DialError."""
+    """Connects to the first address that can be reached, with the handshakes of TLS and of a WebSocket if it is to have
+    them, and says which it was. A name stands for all addresses that it has. Raises DialError."""
     until = time.monotonic() + DIAL_TIMEOUT
     faults: list[str] = []
     for address in addresses:
-        name = (server_hostname or address.host or "localhost") if tls is not None else None
+        secure = tls is not None or address.url.startswith("wss:")
+        name = (server_hostname or address.host or "localhost") if secure else None
         found: list[Address] = []
         with _noting(faults, str(address), False):
             found = await _resolve(loop, address, until)
@@ -41,7 +44,7 @@ async def dial(
             left = until - time.monotonic()
             limit = left if len(addresses) == len(found) == 1 else min(left, ADDRESS_TIMEOUT)
             where = str(address) if len(found) == 1 else f"{address} ({place.host})"
-            with _noting(faults, where, tls is not None):
+            with _noting(faults, where, secure):
                 async with _limit(limit):
                     return await _connect(loop, place, connection, tls, name), address
     raise DialError("; ".join(faults))
@@ -73,7 +76,7 @@ async def _resolve(loop: asyncio.AbstractEventLoop, address: Address, until: flo
     async with _limit(until - time.monotonic()):
         found = await loop.getaddrinfo(address.host or None, address.port, type=socket.SOCK_STREAM)
     hosts = dict.fromkeys(str(name[0]) for *_, name in found)
-    return [Address(host, address.port) for host in hosts]
+    return [replace(address, host=host) for host in hosts]
 
 
 async def _connect(
@@ -83,10 +86,34 @@ async def _connect(
     tls: ssl.SSLContext | None,
     name: str | None,
 ) -> Connection:
+    if place.url:
+        return await _open_websocket(loop, place, connection, tls, name)
     if place.path:
         _, made = await loop.create_unix_connection(connection, place.path, ssl=tls, server_hostname=name)
     else:
         _, made = await loop.create_connection(connection, place.host, place.port, ssl=tls, server_hostname=name)
+    return made
+
+
+async def _open_websocket(
+    loop: asyncio.AbstractEventLoop,
+    place: Address,
+    connection: Callable[[], Connection],
+    tls: ssl.SSLContext | None,
+    name: str | None,
+) -> Connection:
+    from .websocket import Asking  # nobody pays for the library who has no such target
+
+    secure = None
+    if place.url.startswith("wss:"):
+        secure = HTTP1(tls or usual_tls())
+    elif tls is not None:
+        raise ConnectionError("ws:// is cleartext, and TLS is configured: use wss://")
+    _, asking = await loop.create_connection(
+        lambda: Asking(loop, place.url), place.host, place.port, ssl=secure, server_hostname=name
+    )
+    made = connection()
+    await asking.opened(made)
     return made
 
 

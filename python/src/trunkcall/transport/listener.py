@@ -1,7 +1,7 @@
-"""Listening: what a connection is, by its first bytes (protocol.md 13; the first byte tells all that is served here).
+"""Listening: what a connection is, by its first bytes (doors.md 1; the first byte tells all that is served here).
 
-Without TLS a session judges the first bytes itself. With TLS the first byte is looked at and left where it is, so that
-the TLS layer, which begins a new transport, finds it.
+Without TLS, and within it, an `Opening` takes the first byte and hands the connection over. On a port with TLS there is
+a look at the first byte before, which is left where it is: the TLS layer begins a new transport, which has to find it.
 """
 
 from __future__ import annotations
@@ -12,18 +12,24 @@ import errno
 import os
 import socket
 import ssl
-from collections.abc import Callable
-from typing import cast
+from collections.abc import Callable, Sequence
+from http import HTTPStatus
+from typing import TYPE_CHECKING, cast
 
 from trunkcall.wire import MAGIC, PREFACE_SIZE, not_served
 
+from .answer import Answering, answer
 from .connection import Connection, clock
+from .opening import HANDSHAKE, NOTHING_SAID, Opening, begins_http
 from .target import Address, parse_address, spelled
 
+if TYPE_CHECKING:
+    from .upgrading import Upgrading
+
 BACKLOG = 1_024
-HANDSHAKE = 10.0  # seconds from accepted to preface read (limits.md 3)
 ACCEPT_PAUSE = 1.0  # seconds until accepting goes on when the process is out of descriptors
 _TLS_RECORD = 0x16
+_CLEARTEXT = "cleartext is refused on this port: use TLS"
 _EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 # Makes the protocol of a connection; its argument is the time at which it was accepted, by `clock`.
@@ -35,13 +41,13 @@ class Declining(asyncio.Protocol):
     """Answers a native client that is not served here, and closes (protocol.md 11.3)."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, text: str) -> None:
-        self._loop = loop
+        self.loop = loop
         self._text = text
         self._seen = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
-        self._timer = self._loop.call_later(HANDSHAKE, self._transport.abort)
+        self._timer = self.loop.call_later(HANDSHAKE, self._transport.abort)
 
     def data_received(self, data: bytes) -> None:
         if len(self._seen) >= PREFACE_SIZE:
@@ -51,7 +57,7 @@ class Declining(asyncio.Protocol):
             self._transport.abort()
         elif len(self._seen) >= PREFACE_SIZE:
             self._timer.cancel()
-            self._timer = self._loop.call_later(1.0, self._transport.abort)
+            self._timer = self.loop.call_later(1.0, self._transport.abort)
             self._transport.write(not_served(self._text))
             self._transport.write_eof()
 
@@ -69,10 +75,15 @@ class Listener:
         turned_away: TurnedAway,
         tls: ssl.SSLContext | None = None,
         allow_cleartext: bool = False,
+        origins: Sequence[str] | None = None,
     ) -> None:
-        self._loop = loop
-        self._accept = accept
-        self._turned_away = turned_away
+        """With `origins`, clients of HTTP may open WebSockets, and pages of these origins, besides the server's own."""
+        self.loop = loop
+        self.accept = accept
+        self.turned_away = turned_away
+        self.origins = origins
+        self.opening: dict[Opening, None] = {}  # that have said nothing yet
+        self.upgrading: dict[Upgrading, None] = {}  # whose request is not whole
         self._tls = tls
         self._allow_cleartext = allow_cleartext
         self._servers: list[asyncio.AbstractServer] = []
@@ -92,21 +103,22 @@ class Listener:
             self.address = Address(address.host, int(self._sockets[0].getsockname()[1]))
         for bound in self._sockets:
             if self._tls is not None:
-                self._loop.add_reader(bound, self._accept_all, bound)
+                self.loop.add_reader(bound, self._accept_all, bound)
             elif address.path:
-                self._servers.append(await self._loop.create_unix_server(self._session, sock=bound, backlog=BACKLOG))
+                self._servers.append(await self.loop.create_unix_server(self._opening, sock=bound, backlog=BACKLOG))
             else:
-                self._servers.append(await self._loop.create_server(self._session, sock=bound, backlog=BACKLOG))
+                self._servers.append(await self.loop.create_server(self._opening, sock=bound, backlog=BACKLOG))
 
     def close(self) -> None:
-        """Stops listening. What was accepted and has not said what it is, is closed."""
+        """Stops listening. What was accepted and has not said what it is, counts as native, and is told that the server
+        drains; a handshake of TLS that is under way is given up."""
         for server in self._servers:
             server.close()
         for timer in self._paused:
             timer.cancel()
         for bound in self._sockets:
             if self._tls is not None:
-                self._loop.remove_reader(bound)
+                self.loop.remove_reader(bound)
             bound.close()
         for silent in list(self._waiting):
             self._forget(silent)
@@ -117,16 +129,20 @@ class Listener:
             with contextlib.suppress(OSError):
                 os.unlink(self.address.path)
         self._sockets = []
+        for opening in list(self.opening):
+            opening.speak_natively()
+        for upgrading in list(self.upgrading):
+            upgrading.stop()
 
-    def _session(self) -> Connection:
-        return self._accept(clock())
+    def _opening(self) -> Opening:
+        return Opening(self, clock())
 
     # Binding.
 
     async def _bind(self, address: Address) -> list[socket.socket]:
         if address.path:
             return [_bind_path(address.path)]
-        found = await self._loop.getaddrinfo(
+        found = await self.loop.getaddrinfo(
             address.host or None, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
         bound: list[socket.socket] = []
@@ -162,26 +178,26 @@ class Listener:
                 return
             accepted.setblocking(False)
             since = clock()
-            self._waiting[accepted] = self._loop.call_later(HANDSHAKE, self._too_long, accepted)
-            self._loop.add_reader(accepted, self._look, accepted, since)
+            self._waiting[accepted] = self.loop.call_later(HANDSHAKE, self._too_long, accepted)
+            self.loop.add_reader(accepted, self._look, accepted, since)
 
     def _pause(self, bound: socket.socket, error: OSError) -> None:
-        self._turned_away("", f"accepting pauses for {ACCEPT_PAUSE:g} s: {error.strerror}")
-        self._loop.remove_reader(bound)
-        self._paused = [timer for timer in self._paused if timer.when() > self._loop.time()]
-        self._paused.append(self._loop.call_later(ACCEPT_PAUSE, self._loop.add_reader, bound, self._accept_all, bound))
+        self.turned_away("", f"accepting pauses for {ACCEPT_PAUSE:g} s: {error.strerror}")
+        self.loop.remove_reader(bound)
+        self._paused = [timer for timer in self._paused if timer.when() > self.loop.time()]
+        self._paused.append(self.loop.call_later(ACCEPT_PAUSE, self.loop.add_reader, bound, self._accept_all, bound))
 
     def _too_long(self, accepted: socket.socket) -> None:
         self._refuse(accepted, f"nothing was said in {HANDSHAKE:g} s")
 
     def _refuse(self, accepted: socket.socket, why: str) -> None:
         self._forget(accepted)
-        self._turned_away(_remote(accepted), why)
+        self.turned_away(_remote(accepted), why)
         accepted.close()
 
     def _forget(self, accepted: socket.socket) -> None:
         self._waiting.pop(accepted).cancel()
-        self._loop.remove_reader(accepted)
+        self.loop.remove_reader(accepted)
 
     def _look(self, accepted: socket.socket, since: int) -> None:
         try:
@@ -192,35 +208,39 @@ class Listener:
             self._refuse(accepted, error.strerror or str(error))
             return
         if not first:
-            self._refuse(accepted, "closed before anything was said")
-        elif first[0] not in (_TLS_RECORD, MAGIC[0]):
+            self._refuse(accepted, NOTHING_SAID)
+        elif first[0] not in (_TLS_RECORD, MAGIC[0]) and not (begins_http(first[0]) and self.origins is not None):
             self._refuse(accepted, f"the first byte 0x{first[0]:02x} begins no protocol that is served here")
         else:
             self._forget(accepted)
-            task = self._loop.create_task(self._hand_over(accepted, since, first[0] == _TLS_RECORD))
+            task = self.loop.create_task(self._hand_over(accepted, since, first[0]))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    async def _hand_over(self, accepted: socket.socket, since: int, secure: bool) -> None:
+    async def _hand_over(self, accepted: socket.socket, since: int, first: int) -> None:
         """Begins the transport of a connection whose first byte is known."""
         remote = _remote(accepted)
         left = HANDSHAKE - (clock() - since) / 1e6
         try:
-            if secure:
-                await self._loop.connect_accepted_socket(
-                    lambda: self._accept(since), accepted, ssl=self._tls, ssl_handshake_timeout=max(left, 0.1)
+            if first == _TLS_RECORD:
+                await self.loop.connect_accepted_socket(
+                    lambda: Opening(self, since), accepted, ssl=self._tls, ssl_handshake_timeout=max(left, 0.1)
                 )
             elif self._allow_cleartext:
-                await self._loop.connect_accepted_socket(lambda: self._accept(since), accepted)
+                await self.loop.connect_accepted_socket(lambda: Opening(self, since), accepted)
             else:
-                text = "cleartext is refused on this port: use TLS"
-                self._turned_away(remote, text)
-                await self._loop.connect_accepted_socket(lambda: Declining(self._loop, text), accepted)
+                self.turned_away(remote, _CLEARTEXT)
+                await self.loop.connect_accepted_socket(lambda: self._declining(first), accepted)
         except (OSError, ssl.SSLError, ssl.CertificateError) as error:
-            self._turned_away(remote, f"the TLS handshake failed: {error or type(error).__name__}")
+            self.turned_away(remote, f"the TLS handshake failed: {error or type(error).__name__}")
             accepted.close()
         except asyncio.CancelledError:
             accepted.close()
+
+    def _declining(self, first: int) -> asyncio.Protocol:
+        if begins_http(first):
+            return Answering(self.loop, answer(HTTPStatus.BAD_REQUEST, _CLEARTEXT))
+        return Declining(self.loop, _CLEARTEXT)
 
 
 def _bind_path(path: str) -> socket.socket:

@@ -1,22 +1,27 @@
-"""Addresses as users write them: HOST:PORT and unix:PATH."""
+"""Addresses as users write them: HOST:PORT, unix:PATH, ws://HOST:PORT/PATH."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
+from urllib.parse import urlsplit
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """One place to dial or to listen on: a Unix socket if `path` is set."""
+    """One place to dial or to listen on: a Unix socket if `path` is set. `url` is that of a WebSocket to open there."""
 
     host: str = ""
     port: int = 0
     path: str = ""
+    url: str = ""
 
     def __str__(self) -> str:
         if self.path:
             return f"unix:{self.path}"
+        if self.url:
+            return self.url
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
@@ -41,8 +46,25 @@ def parse_address(text: str) -> Address:
 
 
 def parse_target(text: str) -> tuple[Address, ...]:
-    """Reads one address, or several with commas between them. Raises as `parse_address`."""
-    return tuple(parse_address(part) for part in _text(text).split(","))
+    """Reads one address to dial, or several with commas between them; ws://HOST:PORT/PATH and wss://HOST:PORT/PATH are
+    WebSockets. Raises as `parse_address`, and ImportError for a WebSocket without the library for it."""
+    return tuple(_parse_place(part.strip()) for part in _text(text).split(","))
+
+
+def _parse_place(text: str) -> Address:
+    if not text.startswith(("ws://", "wss://")):
+        return parse_address(text)
+    wanted = f"target {text!r}: want ws://HOST:PORT/PATH"
+    try:
+        url = urlsplit(text)
+        port = url.port or (80 if url.scheme == "ws" else 443)
+    except ValueError as error:
+        raise ValueError(f"{wanted}: {error}") from None
+    odd = any(c <= " " or c == "\x7f" for c in text)
+    if not url.hostname or url.username is not None or url.fragment or url.port == 0 or odd:
+        raise ValueError(wanted)
+    import_module(".websocket", __package__)  # raises now, rather than with the first call
+    return Address(url.hostname, port, url=text)
 
 
 def _text(given: object) -> str:

@@ -1,11 +1,15 @@
-"""TLS contexts for the native protocol (protocol.md 13): version 1.2 or later, ALPN `trunk`."""
+"""TLS contexts (protocol.md 13, doors.md 1): version 1.2 or later, ALPN `trunk`, `http/1.1` for WebSockets."""
 
 from __future__ import annotations
 
+import functools
 import ssl
+import threading
 from os import PathLike
+from typing import Any, Self
 
 ALPN = "trunk"
+ALPN_HTTP1 = "http/1.1"
 FilePath = str | PathLike[str]
 
 
@@ -28,11 +32,40 @@ def server_tls(cert: FilePath, key: FilePath | None = None, client_ca: FilePath 
     return prepared(context)
 
 
-def prepared(context: ssl.SSLContext) -> ssl.SSLContext:
-    """The same context, with the protocol's ALPN set and versions before 1.2 refused. Raises TypeError."""
+def prepared(context: ssl.SSLContext, *more: str) -> ssl.SSLContext:
+    """The same context, with the protocol's ALPN set, `more` behind it, and versions before 1.2 refused. Raises
+    TypeError."""
     if not isinstance(context, ssl.SSLContext):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"tls is an ssl.SSLContext, as client_tls and server_tls make, not {context!r}")
-    context.set_alpn_protocols([ALPN])
+    context.set_alpn_protocols([ALPN, *more])
     if context.minimum_version < ssl.TLSVersion.TLSv1_2:
         context.minimum_version = ssl.TLSVersion.TLSv1_2
     return context
+
+
+@functools.cache
+def usual_tls() -> ssl.SSLContext:
+    """What a client trusts that was given no context: the system's authorities."""
+    return client_tls()
+
+
+class HTTP1(ssl.SSLContext):
+    """Another context as a client's WebSocket uses it, with ALPN `http/1.1` for its one connection: the context may
+    serve native connections besides, and contexts cannot be copied."""
+
+    _context: ssl.SSLContext
+    _turn = threading.Lock()
+
+    def __new__(cls, context: ssl.SSLContext) -> Self:
+        made = super().__new__(cls, ssl.PROTOCOL_TLS_CLIENT)
+        made._context = context
+        return made
+
+    def wrap_bio(self, *args: Any, **options: Any) -> ssl.SSLObject:
+        """Begins a connection; it keeps the ALPN that is set now."""
+        with self._turn:
+            self._context.set_alpn_protocols([ALPN_HTTP1])
+            try:
+                return self._context.wrap_bio(*args, **options)
+            finally:
+                self._context.set_alpn_protocols([ALPN])

@@ -1,0 +1,109 @@
+"""What a new connection speaks, by its first byte (doors.md 1): Trunkcall, or HTTP to become a WebSocket."""
+
+from __future__ import annotations
+
+import asyncio
+from http import HTTPStatus
+from typing import TYPE_CHECKING, cast
+
+from trunkcall.wire import MAGIC
+
+from .answer import Answering, answer
+from .connection import clock
+from .target import spelled
+from .tls import ALPN, ALPN_HTTP1
+
+if TYPE_CHECKING:
+    from .listener import Listener
+
+HANDSHAKE = 10.0  # seconds from accepted to preface read (limits.md 3)
+NOTHING_SAID = "closed before anything was said"
+_WITHOUT_LIBRARY = (
+    "a client of HTTP came, and for WebSockets the package websockets is missing: pip install 'trunkcall[websocket]'"
+)
+
+
+def begins_http(byte: int) -> bool:
+    return 0x41 <= byte <= 0x5A  # an upper-case letter
+
+
+class Opening(asyncio.Protocol):
+    """A connection that has not said what it speaks. With its first byte it gets another protocol."""
+
+    __slots__ = ("_listener", "_since", "_timer", "transport")
+
+    transport: asyncio.Transport
+
+    def __init__(self, listener: Listener, since: int) -> None:
+        """`since`: when it was accepted, by `clock`."""
+        self._listener = listener
+        self._since = since
+
+    @property
+    def left(self) -> float:
+        """Seconds until its time is over."""
+        return max(HANDSHAKE - (clock() - self._since) / 1e6, 0.0)
+
+    @property
+    def remote(self) -> str:
+        return spelled(self.transport.get_extra_info("peername"))
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast(asyncio.Transport, transport)  # other loops have classes of their own
+        self._timer = self._listener.loop.call_later(self.left, self._too_long)
+        self._listener.opening[self] = None
+
+    def data_received(self, data: bytes) -> None:
+        self._forget()
+        negotiated = self._negotiated()
+        http = begins_http(data[0]) and self._listener.origins is not None
+        if (negotiated == ALPN and data[0] != MAGIC[0]) or (negotiated == ALPN_HTTP1 and not http):
+            self._turn_away(f"the first byte 0x{data[0]:02x} does not begin {negotiated}, which TLS has negotiated")
+        elif http:
+            self._upgrade(data)
+        else:
+            self.speak_natively(data)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self in self._listener.opening:
+            self._forget()
+            self._listener.turned_away(self.remote, NOTHING_SAID)
+
+    def speak_natively(self, data: bytes = b"") -> None:
+        """Makes it a native connection, which judges what has come and what will."""
+        self._forget()
+        connection = self._listener.accept(self._since)
+        self.transport.set_protocol(connection)
+        connection.connection_made(self.transport)
+        if data:
+            connection.data_received(data)
+
+    def _negotiated(self) -> str | None:
+        tls = self.transport.get_extra_info("ssl_object")
+        return None if tls is None else tls.selected_alpn_protocol()
+
+    def _upgrade(self, data: bytes) -> None:
+        try:
+            from .upgrading import Upgrading  # nobody pays for the library who has no such client
+        except ImportError:
+            self._listener.turned_away(self.remote, _WITHOUT_LIBRARY)
+            text = answer(HTTPStatus.NOT_IMPLEMENTED, "this port serves Trunkcall only, and no HTTP")
+            answering = Answering(self._listener.loop, text)
+            self.transport.set_protocol(answering)
+            answering.begin(self.transport)
+            return
+        upgrading = Upgrading(self._listener, self.transport, self._since)
+        self.transport.set_protocol(upgrading)
+        upgrading.begin(data)
+
+    def _too_long(self) -> None:
+        self._forget()
+        self._turn_away(f"nothing was said in {HANDSHAKE:g} s")
+
+    def _turn_away(self, why: str) -> None:
+        self._listener.turned_away(self.remote, why)
+        self.transport.abort()
+
+    def _forget(self) -> None:
+        self._timer.cancel()
+        self._listener.opening.pop(self, None)
