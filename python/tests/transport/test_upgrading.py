@@ -271,7 +271,7 @@ class Requests(Accepting):
                 self.assertEqual(got, status, body)
                 self.assertIn(told, head + body)
                 self.assertEqual(body.count("\n"), 0 if request.startswith(b"HEAD") else 1)
-        self.assertEqual(self.server.connections, 0)
+        self.assertEqual(self.server.connections, [])
 
     async def test_half_a_request_is_closed_in_time(self) -> None:
         with mock.patch.object(upgrading, "HANDSHAKE", 0.01):
