@@ -182,6 +182,26 @@ class Splitting(Accepting):
             self.assertIsNotNone(session.peer_preface)
             self.assertTrue(below.sent.endswith(b"\x88\x02\x03\xe8") and below.ended and session.closed)
 
+    async def test_garbage_is_a_fault_of_its_connection_alone(self) -> None:
+        chance = random.Random(9)
+        frames = [
+            binary(PREFACE),
+            binary(PING),
+            masked((Opcode.PING, b"p", True)),
+            masked((Opcode.CLOSE, b"", True)),
+            masked((Opcode.BINARY, PREFACE[:7], False), (Opcode.CONT, PREFACE[7:], True)),
+            masked((Opcode.TEXT, b"t", True)),
+        ]
+        endings = set()
+        for _ in range(1_000):
+            garbage = bytearray(b"".join(chance.choices(frames, k=4)))
+            for _ in range(chance.randrange(4)):
+                garbage[chance.randrange(len(garbage))] = chance.randrange(256)
+            below = self.given(REQUEST)
+            below.give(bytes(garbage), chance.choice((1, 5, 1 << 20)))
+            endings.add(outcome(below)[3:])
+        self.assertTrue({(0, False), (1000, False), (1002, True), (1003, True), (1005, True)} <= endings, endings)
+
     async def test_random_pieces_of_a_call_with_many_frames(self) -> None:
         """A whole client, whose bytes reach the server, and the other way round, in random pieces."""
         chance = random.Random(5)

@@ -94,14 +94,14 @@ class Sockets(Case):
     async def test_one_context_serves_native_connections_and_websockets(self) -> None:
         _, address = await self.secure()
         tls = client_tls(self.authority.file)
-        clients = [self.client(target, tls=tls) for target in (address, f"wss://{address}")]
+        clients = [self.client(target, tls=tls) for target in (f"wss://{address}", address)]
         for client in clients * 2:
             await client.connect()
             tasks = [client.call(ECHO, str(n).encode(), timeout=PATIENCE) for n in range(20)]
             self.assertEqual(len(await asyncio.gather(*tasks)), 20)
         connections = [client.lines[0].connection for client in clients]
         protocols = [one.tls.selected_alpn_protocol() for one in connections if one is not None and one.tls is not None]
-        self.assertEqual(protocols, ["trunk", "http/1.1"])
+        self.assertEqual(protocols, ["http/1.1", "trunk"])
 
     async def test_a_certificate_that_is_not_trusted_is_named(self) -> None:
         _, address = await self.secure()
@@ -322,6 +322,20 @@ class Negotiation(Case):
                         got = await reader.read(len(answered) or 1)
                     self.assertEqual(got, answered)
                     writer.transport.abort()
+
+    async def test_http_in_the_clear_is_told_to_use_tls(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            own = Authority(Path(folder)).server("127.0.0.1")
+            for allowed, wanted in ((False, "400 Bad Request"), (True, "426 Upgrade Required")):
+                _, address = await self.serve(tls=server_tls(own.cert, own.key), allow_cleartext=allowed)
+                reader, writer = await asyncio.open_connection(*address.split(":"))
+                writer.write(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+                async with asyncio.timeout(PATIENCE):
+                    answer = (await reader.read()).decode()
+                self.assertIn(wanted, answer)
+                self.assertEqual("use TLS" in answer, not allowed)
+                writer.close()
+                await writer.wait_closed()
 
 
 _WITHOUT = """
