@@ -86,9 +86,10 @@ func (b *inbound) cut() bool { return b.current != nil || b.prefixed != 0 }
 
 const (
 	prefixSize = 5
-	// firstRoom is what a long message gets to begin with; it grows with what
-	// arrives.
+	// firstRoom is what a long message gets to begin with, unless more has come
+	// of it, and leastRoom when hardly anything has; it grows with what arrives.
 	firstRoom = 64 << 10
+	leastRoom = 4 << 10
 )
 
 // dataLocked takes a DATA frame, of which data is left without padding.
@@ -121,6 +122,7 @@ func (c *Conn) dataLocked(header h2.FrameHeader, data []byte) error {
 	b.progressed = c.lastRead
 	if len(data) > 0 {
 		c.earnLocked(spareForData)
+		s.earned = min(s.earned+spareForData, maxForfeit)
 	} else if !end {
 		if err := c.spendLocked(1, "empty DATA"); err != nil {
 			return err
@@ -280,7 +282,7 @@ func (c *Conn) beginMessageLocked(s *Stream, here int) bool {
 	b.promised = int64(length)
 	c.promised += b.promised
 	b.want = int(length)
-	if room := min(b.want, max(here, firstRoom)); b.head < len(b.inbox) {
+	if room := min(b.want, max(here, min(4*here, firstRoom), leastRoom)); b.head < len(b.inbox) {
 		b.current = &transport.Buffer{B: make([]byte, 0, room)} // in a queue, just what it needs
 	} else {
 		b.current = transport.GetBuffer(room)

@@ -95,11 +95,13 @@ func (c *Conn) resetByPeerLocked(f *h2.RSTStreamFrame) error {
 	if f.StreamID > c.lastID || f.StreamID&1 == 0 {
 		return violate(h2.ErrCodeProtocol, "RST_STREAM for stream %d, which is idle", f.StreamID)
 	}
+	cost := 1
 	if s := c.streams[f.StreamID]; s != nil {
+		cost += s.earned
 		s.ended = true // it sends no more
 		c.lostLocked(s, canceledByPeer)
 	}
-	return c.spendLocked(1, "RST_STREAM")
+	return c.spendLocked(cost, "RST_STREAM")
 }
 
 const canceledByPeer = "the caller has reset the stream"

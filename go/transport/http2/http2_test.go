@@ -25,6 +25,16 @@ func TestFloodsEndTheConnectionWithEnhanceYourCalm(t *testing.T) {
 			p.open(uint32(2*i+1), true, "/wait")
 			return p.frames.WriteRSTStream(uint32(2*i+1), h2.ErrCodeCancel)
 		},
+		"rapid reset with DATA": func(p *peer, i int) error {
+			p.open(uint32(2*i+1), false, "/hello")
+			p.frames.WriteData(uint32(2*i+1), false, []byte("some"))
+			return p.frames.WriteRSTStream(uint32(2*i+1), h2.ErrCodeCancel)
+		},
+		"resets that the server is made to send": func(p *peer, i int) error {
+			p.open(uint32(2*i+1), false, "/hello")
+			p.frames.WriteData(uint32(2*i+1), false, []byte("some"))
+			return p.frames.WriteRawFrame(h2.FrameWindowUpdate, 0, uint32(2*i+1), make([]byte, 4))
+		},
 		"empty DATA": func(p *peer, i int) error {
 			if i == 0 {
 				p.open(1, false, "/hello")

@@ -252,7 +252,9 @@ func (c *Conn) framerErrorLocked(err error) error {
 
 // streamErrorLocked resets a stream, open or not, for what the peer did to it.
 func (c *Conn) streamErrorLocked(id uint32, code h2.ErrCode) error {
+	cost := 1
 	if s := c.streams[id]; s != nil {
+		cost += s.earned
 		c.resetLocked(s, code)
 	} else if id > c.lastID {
 		return violate(h2.ErrCodeProtocol, "a frame for stream %d, which is idle", id)
@@ -260,5 +262,5 @@ func (c *Conn) streamErrorLocked(id uint32, code h2.ErrCode) error {
 		c.controlLocked()
 		_ = c.framer.WriteRSTStream(id, code)
 	}
-	return c.spendLocked(1, "frames that break the protocol")
+	return c.spendLocked(cost, "frames that break the protocol")
 }

@@ -12,12 +12,14 @@ import (
 // WINDOW_UPDATE, RST_STREAM, empty DATA, CONTINUATION, frames for streams that
 // are gone, requests that are refused) are paid for out of an allowance. What
 // honest peers do earns it back: DATA with content, in either direction, and
-// requests that get their answer; and time does, slowly. A peer that has spent
+// requests that get their answer; and time does, slowly. What a request's DATA has earned is lost with a
+// reset, so that a request that is only made to be reset always costs. A peer that has spent
 // it is closed with ENHANCE_YOUR_CALM.
 
 const (
 	spareForData   = 4 // a frame with content, sent or received
 	spareForAnswer = 8
+	maxForfeit     = 16 * spareForData // of what a stream has earned that its peer then has reset
 	sparePerSecond = 1000
 )
 

@@ -41,6 +41,7 @@ type Stream struct {
 	gone     bool // the stream is closed
 	ended    bool // the peer sends no more
 
+	earned   int // of the allowance, by its DATA; forfeited if the peer has the stream reset
 	body     inbound
 	receiver waiter
 
@@ -125,7 +126,7 @@ func (c *Conn) openLocked() error {
 		s.returned = true
 		s.stopped = true
 		c.finishLocked(s, answer)
-		return c.spendLocked(1, "requests that are refused")
+		return c.spendLocked(1+b.size>>10, "requests that are refused")
 	}
 	if s.deadline = s.Deadline; s.deadline != 0 && (c.nextTimeout == 0 || s.deadline < c.nextTimeout) {
 		c.nextTimeout = s.deadline

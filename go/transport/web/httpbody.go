@@ -25,8 +25,12 @@ type httpBody struct {
 // bodyStall is how long a body that has begun may stand still (spec/limits.md).
 const bodyStall = time.Minute
 
-// firstRoom is what a long body gets to begin with; it grows with what arrives.
-const firstRoom = 64 << 10
+// leastRoom is what a long body gets to begin with; it grows with what arrives,
+// and counts above firstRoom.
+const (
+	leastRoom = 8 << 10
+	firstRoom = 64 << 10
+)
 
 func (b *httpBody) begin(x *httpCall) {
 	b.call, b.source = x, x.r.Body
@@ -139,7 +143,7 @@ func (b *httpBody) all() (*transport.Buffer, error) {
 	if length >= 0 {
 		want = length + 1
 	}
-	m, err := b.gather(transport.GetBuffer(int(min(want, firstRoom))), want)
+	m, err := b.gather(transport.GetBuffer(int(min(want, leastRoom))), want)
 	if err == nil && int64(len(m.B)) > limit {
 		m.Free()
 		return nil, &Fault{wire.ResourceExhausted, fmt.Sprintf("message of more than max_message %d bytes", limit)}
@@ -162,7 +166,7 @@ func (b *httpBody) message() (m *transport.Buffer, flags byte, err error) {
 	if length > limit {
 		return nil, 0, tooLong(length, limit)
 	}
-	m, err = b.gather(transport.GetBuffer(int(min(length, firstRoom))), length)
+	m, err = b.gather(transport.GetBuffer(int(min(length, leastRoom))), length)
 	if err == nil && int64(len(m.B)) < length {
 		m.Free()
 		err = io.ErrUnexpectedEOF
