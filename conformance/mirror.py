@@ -61,27 +61,19 @@ def plain(metadata: list[tuple[str, str | bytes]]) -> list[tuple[str, bytes]]:
     return [(key, value.encode() if isinstance(value, str) else value) for key, value in metadata]
 
 
-class PythonMirror:
-    """A server in this process. `lines` is what its handlers say: that they wait, and how that ended."""
+class Reflecting:
+    """What both ends serve in Python. `lines` is what handlers say: that they wait, and how that ended."""
 
     def __init__(self) -> None:
         self.lines: asyncio.Queue[str] = asyncio.Queue()
-        self.server = trunkcall.Server()
-        self.server.register(
-            GET.handler(self._get), LIST.handler(self._list), IMPORT.handler(self._import), WATCH.handler(self._watch)
-        )
-        self.address = ""
 
-    async def __aenter__(self) -> PythonMirror:
-        self.address = await self.server.listen("127.0.0.1:0")
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.server.close()
-
-    async def line(self) -> str:
-        async with asyncio.timeout(LIMIT):
-            return await self.lines.get()
+    def handlers(self) -> list[trunkcall.Handler]:
+        return [
+            GET.handler(self._get),
+            LIST.handler(self._list),
+            IMPORT.handler(self._import),
+            WATCH.handler(self._watch),
+        ]
 
     async def _get(self, request: GetUserRequest, call: trunkcall.ServerCall) -> GetUserResponse:
         return GetUserResponse(name=await self._reflect(call))
@@ -120,6 +112,10 @@ class PythonMirror:
             case "forward":
                 async with trunkcall.Client(str(entries["to"])) as client:
                     return (await client.call(GET, GetUserRequest(), metadata=[("do", "left")])).name
+            case "back":
+                left = await call.connection.call(GET, GetUserRequest(), metadata=[("do", "left")])
+                answers = call.connection.open(LIST, ListUsersRequest(count=2), metadata=[("do", "left")])
+                return f"{left.name} {len([answer async for answer in answers])}"
         return "reflected"
 
     async def _wait(self, call: trunkcall.ServerCall) -> None:
@@ -130,6 +126,27 @@ class PythonMirror:
             left = call.time_remaining()  # a little, if it was the caller's clock that ended the call
             self.lines.put_nowait("cancelled" if left is None or left > 1 else "deadline")
             raise
+
+
+class PythonMirror(Reflecting):
+    """A server in this process."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.server = trunkcall.Server()
+        self.server.register(*self.handlers())
+        self.address = ""
+
+    async def __aenter__(self) -> PythonMirror:
+        self.address = await self.server.listen("127.0.0.1:0")
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.server.close()
+
+    async def line(self) -> str:
+        async with asyncio.timeout(LIMIT):
+            return await self.lines.get()
 
 
 class GoMirror:
@@ -177,6 +194,7 @@ async def call_in_python(target: str, plan: Plan, cancel: asyncio.Event) -> Outc
     """Makes a call from this process; it gives up, if that is planned, when `cancel` is set."""
     outcome = Outcome()
     async with trunkcall.Client(target) as client:
+        client.register(*Reflecting().handlers())  # for those that call back
         work = asyncio.ensure_future(_make(client, plan, outcome))
         if plan.cancel:
             await cancel.wait()

@@ -128,6 +128,17 @@ class Mirrors(IsolatedAsyncioTestCase):
                         got = await call(at_outer, Plan("GetUser", [*forward]), asyncio.Event())
                         self.assertEqual(got.messages, ["none"])
 
+    async def test_a_handler_calls_its_caller_back(self) -> None:
+        async def no_time(got: Outcome, mirror: Mirror) -> None:
+            self.assertEqual((got.messages, got.code), (["none 2"], 0), got)
+
+        async def some_time(got: Outcome, mirror: Mirror) -> None:
+            left, answers = got.messages[0].split()
+            self.assertTrue(0 < int(left) <= 60_000 and answers == "2", got)
+
+        await self.everywhere(Plan("GetUser", [("do", "back")]), no_time)
+        await self.everywhere(Plan("GetUser", [("do", "back")], timeout_ms=60_000), some_time)
+
     async def test_cancelling_reaches_the_handler(self) -> None:
         async with self.servers() as servers:
             for client, call in CALLERS.items():

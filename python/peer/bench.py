@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import argparse
 import ssl
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import load
 import trunkcall
 from load import UsageError
 from load.flags import Parser
 
-from .flags import PROGRAM, STOCK, add_codec, add_uvloop, check_codec
+from .flags import PROGRAM, STOCK, add_codec, add_compression, add_uvloop, check_codec, find_compression
 from .loop import run_loop
 from .security import add_identity, client_tls
 from .target import check_target
@@ -30,7 +31,7 @@ def bench(words: Sequence[str]) -> int:
 
 def add_flags(parser: Parser) -> None:
     add_codec(parser)
-    parser.add_argument("--compression", metavar="NAME", help=f"name of the compression ({MISSING})")
+    add_compression(parser, "requests, and so of the answers to them")
     parser.add_argument("--tls-ca", metavar="FILE", default="", help="connect with TLS and trust what is in this file")
     add_identity(parser)
     parser.add_argument(
@@ -53,11 +54,11 @@ def add_flags(parser: Parser) -> None:
 def check(options: load.Options) -> None:
     """Turns down what cannot be done."""
     flags = options.extra
-    for name in ("compression", "inline"):
-        if getattr(flags, name):
-            raise UsageError(f"--{name} is {MISSING}")
+    if flags.inline:
+        raise UsageError(f"--inline is {MISSING}")
     check_target(options.target)
     check_codec(flags.codec)
+    find_compression(flags.compression)
     if options.method == "EchoStream" and flags.connection_per_call:
         raise UsageError("--connection-per-call does not go with EchoStream, whose calls share a stream")
     if not flags.asynchronous:
@@ -67,9 +68,11 @@ def check(options: load.Options) -> None:
 async def measure(options: load.Options, tls: ssl.SSLContext | None) -> load.Result:
     flags: argparse.Namespace = options.extra
     work = Workload(options.method, options.size, flags.codec == STOCK)
+    compression = find_compression(flags.compression)
+    new_client = partial(trunkcall.Client, options.target, tls=tls, compression=compression)
     if flags.connection_per_call:
-        return await load.run_async(options.config(), [connecting(work, options.target, tls)] * options.callers)
-    async with trunkcall.Client(options.target, connections=options.connections, tls=tls) as client:
+        return await load.run_async(options.config(), [connecting(work, new_client)] * options.callers)
+    async with new_client(connections=options.connections) as client:
         try:
             await client.connect()
         except trunkcall.StatusError as failed:
@@ -80,9 +83,9 @@ async def measure(options: load.Options, tls: ssl.SSLContext | None) -> load.Res
             work.end()
 
 
-def connecting(work: Workload, target: str, tls: ssl.SSLContext | None) -> load.AsyncCall:
+def connecting(work: Workload, new_client: Callable[[], trunkcall.Client]) -> load.AsyncCall:
     async def call() -> None:
-        async with trunkcall.Client(target, tls=tls) as client:
+        async with new_client() as client:
             await work.new_call(client)()
 
     return call

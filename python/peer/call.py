@@ -17,7 +17,7 @@ import trunkcall
 from load import UsageError
 from load.flags import seconds
 
-from .flags import add_uvloop, make_parser
+from .flags import add_compression, add_uvloop, find_compression, make_parser
 from .jsonform import detail_object, tight, to_json
 from .loop import run_loop
 from .method import Method, find_method, list_methods
@@ -60,6 +60,7 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
         default=[],
         help="to send with the call, any number of times; the value of a key that ends in -bin is base64",
     )
+    add_compression(parser, "requests")
     parser.add_argument("--tls-ca", metavar="FILE", default="", help="connect with TLS and trust what is in this file")
     add_identity(parser)
     add_uvloop(parser)
@@ -69,6 +70,7 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
         raise UsageError("--target is needed")
     if flags.timeout is not None and flags.timeout <= 0:
         raise UsageError("--timeout must be above 0")
+    flags.compression = find_compression(flags.compression)
     match flags.arguments:
         case [name, request]:
             flags.method, flags.json = name, request
@@ -99,7 +101,7 @@ async def outcome(
     method: Method, requests: Sequence[Message], flags: argparse.Namespace, tls: ssl.SSLContext | None
 ) -> int:
     try:
-        async with trunkcall.Client(flags.target, tls=tls) as client:
+        async with trunkcall.Client(flags.target, tls=tls, compression=flags.compression) as client:
             loop = asyncio.get_running_loop()
             began = loop.time()
             async with asyncio.timeout(flags.timeout):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
+import trunkcall
 from load import UsageError
 from load.flags import Parser
 
@@ -14,6 +15,8 @@ PROGRAM = "peer-python"
 FAST = "protobuf"
 STOCK = "protobuf-stock"
 CODECS = (FAST, STOCK)
+
+GZIP = trunkcall.GZIP.name
 
 
 def make_parser(command: str, notes: str) -> Parser:
@@ -42,6 +45,22 @@ def add_codec(parser: argparse.ArgumentParser) -> None:
 def check_codec(name: str) -> None:
     if name not in CODECS:
         raise UsageError(f"--codec {name}: want {choice(CODECS)}")
+
+
+def add_compression(parser: argparse.ArgumentParser, what: str) -> None:
+    parser.add_argument(
+        "--compression",
+        metavar="NAME",
+        default="",
+        help=f"name of the compression of {what}: {GZIP}; none unless given",
+    )
+
+
+def find_compression(name: str) -> trunkcall.Compression | None:
+    """The compression that a flag names, None if it is empty. Raises UsageError."""
+    if name not in ("", GZIP):
+        raise UsageError(f"--compression {name}: want {GZIP}")
+    return trunkcall.GZIP if name else None
 
 
 def add_uvloop(parser: argparse.ArgumentParser) -> None:

@@ -17,7 +17,7 @@ from load import Failed, UsageError
 from trunkcall.grpcstub import aio
 
 from . import native, stock
-from .flags import FAST, STOCK, add_codec, add_uvloop, check_codec, make_parser
+from .flags import FAST, STOCK, add_codec, add_compression, add_uvloop, check_codec, find_compression, make_parser
 from .log import make_logger
 from .loop import run_loop
 from .security import add_identity, server_tls
@@ -51,6 +51,7 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument("--allow-cleartext", action="store_true", help="take connections without TLS too")
     add_codec(parser)
+    add_compression(parser, "answers, also to requests that came plain")
     parser.add_argument(
         "--inline", action="store_true", help="run Say and Echo as plain functions on the event loop, without a task"
     )
@@ -66,12 +67,15 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     if flags.inline and flags.codec == STOCK:
         raise UsageError(f"--inline needs --codec {FAST}: the stock stubs have no such option")
     check_codec(flags.codec)
+    flags.compression = find_compression(flags.compression)
     return flags
 
 
 async def answer(flags: argparse.Namespace) -> None:
     logger = make_logger()
-    server = trunkcall.Server(tls=server_tls(flags), allow_cleartext=flags.allow_cleartext)
+    server = trunkcall.Server(
+        tls=server_tls(flags), allow_cleartext=flags.allow_cleartext, compression=flags.compression
+    )
     register(server, flags)
     # Before anybody can know that the server is there, and signal it.
     signals = Signals()

@@ -45,6 +45,9 @@ func call(target string) error {
 	}
 	client := trunkcall.NewClient(target)
 	defer client.Close()
+	if err := client.Register(handlers()...); err != nil { // for those that call back
+		return err
+	}
 	m, err := p.Metadata.metadata()
 	if err != nil {
 		return err

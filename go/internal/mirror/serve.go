@@ -122,6 +122,8 @@ func reflect(ctx context.Context) (name string, err error) {
 		return strconv.FormatInt(time.Until(deadline).Milliseconds(), 10), nil
 	case "forward":
 		return forward(ctx, do["to"])
+	case "back":
+		return back(ctx, call.Connection())
 	}
 	return "reflected", nil
 }
@@ -145,4 +147,31 @@ func forward(ctx context.Context, target string) (string, error) {
 		return "", err
 	}
 	return response.GetName(), nil
+}
+
+// back asks the caller what time is left there, and for two messages more.
+func back(ctx context.Context, caller *trunkcall.Connection) (string, error) {
+	ctx = trunkcall.WithMetadata(ctx, trunkcall.Metadata{{Key: "do", Value: "left"}})
+	var response userResponse
+	if err := caller.Invoke(ctx, service+"GetUser", &userRequest{}, &response); err != nil {
+		return "", err
+	}
+	stream, err := caller.NewStream(ctx, service+"ListUsers", trunkcall.KindServerStream)
+	if err != nil {
+		return "", err
+	}
+	if err := errors.Join(stream.Send(&listRequest{Count: 2}), stream.CloseSend()); err != nil {
+		return "", err
+	}
+	answers := 0
+	for {
+		err := stream.Receive(&userResponse{})
+		if errors.Is(err, io.EOF) {
+			return fmt.Sprint(response.GetName(), " ", answers), nil
+		}
+		if err != nil {
+			return "", err
+		}
+		answers++
+	}
 }

@@ -12,6 +12,7 @@ The model on one page:
     Call          one invocation as interceptors see it, at either end
     Interceptor   wraps calls: deadline, authentication, cache, retry, metrics
     Codec         message to bytes and back; PROTOBUF is the default
+    Compression   makes messages smaller on their way; GZIP is accepted by default and sent by choice
     Metadata      key and value pairs beside the messages
     StatusError   how a call failed: a Code, a message, details, and its Delivery: whether the handler ran
 
@@ -45,6 +46,7 @@ from .caller import Caller
 from .client import Client
 from .clientstream import ClientStream
 from .codec import PROTOBUF, RAW, Codec
+from .compression import GZIP, Compression, TooLong
 from .connection import Connection
 from .context import current_call
 from .interceptor import Answer, Call, Interceptor, MessageStream, Next
@@ -72,6 +74,7 @@ from .transport import client_tls, server_tls
 from .wire import Code, Delivery, Status
 
 __all__ = [
+    "GZIP",
     "PROTOBUF",
     "RAW",
     "Answer",
@@ -84,6 +87,7 @@ __all__ = [
     "ClientStreamMethod",
     "Code",
     "Codec",
+    "Compression",
     "Connection",
     "Delivery",
     "Handler",
@@ -100,6 +104,7 @@ __all__ = [
     "ServerStreamMethod",
     "Status",
     "StatusError",
+    "TooLong",
     "UnaryMethod",
     "bidi_stream",
     "client_stream",

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from asyncio import get_running_loop
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast, overload
 
 from .clientstream import ClientStream
 from .codec import FIRST_NAMED, PROTOBUF, Codec
+from .compression import Compression, Compressions, Packing, in_order
 from .context import current, deadline_of
 from .interceptor import Answer, Call, Interceptor, chain
 from .method import BidiMethod, ClientStreamMethod, Method, OneWayMethod, ServerStreamMethod, UnaryMethod
@@ -31,6 +32,7 @@ class Calling:
     codec: Codec
     codecs: dict[int, Codec]
     interceptors: tuple[Interceptor, ...]
+    packing: Packing
     waiting_limit: int  # calls that may wait for a slot, over all connections
     waiting: int = 0
     ever_waited: int = 0  # the number of the last one that began to
@@ -47,9 +49,10 @@ class Caller:
         self.calling = calling
         self.codec = calling.codec
         self.interceptors = calling.interceptors
+        self.plain = not (calling.interceptors or calling.packing.order)  # nothing is done to calls but making them
         self.waiting: dict[asyncio.Future[OutgoingCall | None], tuple[int, Opener]] = {}
         self._bound: asyncio.AbstractEventLoop | None = None
-        self._quick: Connection | None = None  # for calls that nobody intercepts
+        self._quick: Connection | None = None  # for calls that nobody intercepts or compresses
         self._several = False  # connections to pick one of
 
     # What it takes a Client or a Connection to know.
@@ -108,19 +111,30 @@ class Caller:
         timeout: float | None = None,  # noqa: ASYNC109
         metadata: Metadata | None = None,
         codec: Codec | None = None,
+        compression: Compressions | None = None,
         answer: Answer | None = None,
         wait_for_ready: bool = False,
     ) -> Resp:
         """Calls a unary method. `timeout` is in seconds; within a handler the handler's own deadline counts as well.
-        `answer` is filled in with what came beside the response. With `wait_for_ready` the call waits for a
-        connection until its deadline instead of failing when none can be opened.
+        `compression` stands for the client's own; (): none. `answer` is filled in with what came beside the response.
+        With `wait_for_ready` the call waits for a connection until its deadline instead of failing when none can be
+        opened.
 
         Raises StatusError. A call that provably was not run is repeated once. Cancelling the task cancels the call."""
         connection = self._quick
         if connection is None and self._several:
             connection = self.pick()
-        if connection is None or metadata is not None or codec is not None or answer is not None or self.waiting:
-            return cast(Resp, await self._call(method, request, timeout, metadata, codec, answer, wait_for_ready))
+        if (
+            connection is None
+            or metadata is not None
+            or codec is not None
+            or answer is not None
+            or compression is not None
+            or self.waiting
+        ):
+            order = self.order(compression)
+            made = self._call(method, request, timeout, metadata, codec, order, answer, wait_for_ready)
+            return cast(Resp, await made)
         loop = get_running_loop()
         if loop is not self._bound:
             loop = self.loop
@@ -141,7 +155,7 @@ class Caller:
         except LimitError as error:
             raise failure(Code.RESOURCE_EXHAUSTED, str(error), Delivery.NOT_SENT) from None
         if out is None:
-            return cast(Resp, await self._call(method, request, timeout, None, None, None, wait_for_ready))
+            return cast(Resp, await self._call(method, request, timeout, None, None, (), None, wait_for_ready))
         if not connection.scheduled:
             connection.schedule()
         try:
@@ -152,7 +166,7 @@ class Caller:
             connection.schedule()
             raise
         message = out.message
-        if message is not None:
+        if message is not None and not out.compression:
             try:
                 return cast(Resp, binding.decode_response(message))
             except Exception as error:
@@ -194,6 +208,7 @@ class Caller:
         timeout: float | None = None,  # noqa: ASYNC109
         metadata: Metadata | None = None,
         codec: Codec | None = None,
+        compression: Compressions | None = None,
         wait_for_ready: bool = False,
     ) -> None:
         """Calls a one-way method and waits until the other side has accepted the call: then its handler runs, whatever
@@ -201,7 +216,7 @@ class Caller:
         there. A deadline goes along and ends the handler.
 
         Raises StatusError, whose `delivery` says whether the handler may run nevertheless."""
-        await self._call(method, request, timeout, metadata, codec, None, wait_for_ready)
+        await self._call(method, request, timeout, metadata, codec, self.order(compression), None, wait_for_ready)
 
     async def _call(
         self,
@@ -210,6 +225,7 @@ class Caller:
         timeout: float | None,  # noqa: ASYNC109
         metadata: Metadata | None,
         codec: Codec | None,
+        order: Sequence[Compression],
         answer: Answer | None,
         wait_for_ready: bool,
     ) -> Any:
@@ -219,11 +235,15 @@ class Caller:
             data = self.encode(method, call.request, codec)
             deadline = deadline_of(call.timeout)
             attempt = Attempt(self, method, data, codec or self.codec, deadline, call.metadata, wait_for_ready)
-            attempt.answer = call.answer
+            attempt.order, attempt.answer = order, call.answer
             return await invoke(attempt)
 
         call = Call(method, pairs(metadata), request, timeout, answer=answer or Answer())
         return await chain(self.interceptors, last)(call)
+
+    def order(self, compression: Compressions | None) -> Sequence[Compression]:
+        """What the requests of a call are compressed with, the preferred one first. Raises TypeError, ValueError."""
+        return self.calling.packing.order if compression is None else in_order(compression)
 
     def check_codec(self, codec: Codec) -> None:
         """Raises StatusError for a codec of a call that the other side was not told of."""
@@ -252,6 +272,7 @@ class Caller:
         timeout: float | None = None,
         metadata: Metadata | None = None,
         codec: Codec | None = None,
+        compression: Compressions | None = None,
         wait_for_ready: bool = False,
     ) -> ClientStream[Req, Resp]: ...
 
@@ -263,6 +284,7 @@ class Caller:
         timeout: float | None = None,
         metadata: Metadata | None = None,
         codec: Codec | None = None,
+        compression: Compressions | None = None,
         wait_for_ready: bool = False,
     ) -> ClientStream[Req, Resp]: ...
 
@@ -274,12 +296,13 @@ class Caller:
         timeout: float | None = None,
         metadata: Metadata | None = None,
         codec: Codec | None = None,
+        compression: Compressions | None = None,
         wait_for_ready: bool = False,
     ) -> ClientStream[Req, Resp]:
         """Opens a call of a streaming method; what goes wrong is told by the stream. A server-streaming method takes
         its request here. The stream must be received to its end, cancelled, or used as a context manager."""
         self.check_open()
-        stream = ClientStream[Req, Resp](self, method, codec or self.codec)
+        stream = ClientStream[Req, Resp](self, method, codec or self.codec, self.order(compression))
         call = Call(method, pairs(metadata), request, timeout)
         stream.begin(self.interceptors, call, timeout, deadline_of(timeout), wait_for_ready)
         return stream

@@ -14,6 +14,7 @@ from typing import Any, Self, cast
 
 from .caller import Caller, Calling
 from .codec import PROTOBUF, Codec
+from .compression import GZIP, Compressions, Packing
 from .connection import Connection, end_calls
 from .interceptor import Interceptor
 from .line import ClientEndpoint, Line
@@ -49,6 +50,8 @@ class Client(Caller, Registry):
         connections: int = 1,
         codec: Codec = PROTOBUF,
         codecs: Iterable[Codec] = (),
+        compression: Compressions | None = None,
+        decompression: Compressions = GZIP,
         tls: ssl.SSLContext | None = None,
         server_hostname: str | None = None,
         interceptors: Sequence[Interceptor] = (),
@@ -64,7 +67,9 @@ class Client(Caller, Registry):
         """`target` is HOST:PORT, unix:PATH, ws://HOST:PORT/PATH or wss://HOST:PORT/PATH, or several with commas between
         them, tried in turn. Connections are opened with the first calls, or by `connect`.
 
-        `codec` is that of the calls that name no other, `codecs` are those that they may name. `tls` is used as it is
+        `codec` is that of the calls that name no other, `codecs` are those that they may name. Messages are sent with
+        the first of `compression` that the server accepts; unless said, requests are sent plain. `decompression` is
+        what is accepted, (): nothing. `tls` is used as it is
         but for its ALPN, which is set; `server_hostname` is the name that the server's certificate must show, if not
         the target's. `interceptors` wrap the calls that the client makes, `reverse_interceptors` those that it serves;
         `running_handlers` bounds how many of those run at once, `executor` runs them if they are plain functions, by
@@ -72,19 +77,20 @@ class Client(Caller, Registry):
         without input the server is asked for a sign of life, 0: never; it is given up `keepalive_timeout` seconds
         later. Raises ValueError, TypeError; ImportError for a WebSocket without its library."""
         table = codec_table([*codecs, codec])
-        super().__init__(Calling(codec, table, tuple(interceptors), waiting_calls))
+        packing = Packing(compression, decompression)
+        super().__init__(Calling(codec, table, tuple(interceptors), packing, waiting_calls))
         self.addresses = parse_target(target)
         self._target = target
         self.tls = None if tls is None else prepared(tls)
         self.server_hostname = server_hostname
         self.logger = logger or logging.getLogger("trunkcall")
         load = Load(max(running_handlers, 1))
-        self.serving = Serving(table, reverse_interceptors, executor, self.logger, load)
-        self.config = session_config(limits or Limits(), table, keepalive, keepalive_timeout, load)
+        self.serving = Serving(table, reverse_interceptors, packing, executor, self.logger, load)
+        self.config = session_config(limits or Limits(), table, packing.accepted, keepalive, keepalive_timeout, load)
         self.lines = [Line(self) for _ in range(max(connections, 1))]
         self.live: dict[ClientEndpoint, None] = {}  # every connection that is not gone
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._several = len(self.lines) > 1 and not self.interceptors
+        self._several = len(self.lines) > 1 and self.plain
         self._turn = 0
         self._uses = 0
         self._change: asyncio.Future[None] | None = None
@@ -224,7 +230,7 @@ class Client(Caller, Registry):
 
     def lines_changed(self) -> None:
         """A line has lost its connection or has a new one."""
-        alone = len(self.lines) == 1 and not self.interceptors and not self.closed
+        alone = len(self.lines) == 1 and self.plain and not self.closed
         self._quick = self.lines[0].connection if alone else None
         if self._change is not None:
             self._change.set_result(None)

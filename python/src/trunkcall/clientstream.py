@@ -9,13 +9,14 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
 
 from .codec import Codec
+from .compression import Compression, TooLong
 from .context import deadline_of
 from .interceptor import Call, Interceptor, MessageStream, Next, chain
 from .method import Method
 from .opening import Opening
 from .status import StatusError, failure
 from .transport import Connection
-from .wire import CANNOT_TAKE, OK, Code, Delivery, LimitError, Metadata, OutgoingCall, Status
+from .wire import CANNOT_TAKE, OK, Code, Delivery, LimitError, Metadata, OutgoingCall, Session, Status
 
 if TYPE_CHECKING:
     from .caller import Caller
@@ -28,9 +29,17 @@ class PlainStream(Opening):
     """The messages of one call, as the session carries them. One task may send while another receives."""
 
     def __init__(
-        self, caller: Caller, method: Method[Any, Any], codec: Codec, call: Call, deadline: int, first: bytes | None
+        self,
+        caller: Caller,
+        method: Method[Any, Any],
+        codec: Codec,
+        order: Sequence[Compression],
+        call: Call,
+        deadline: int,
+        first: bytes | None,
     ) -> None:
         super().__init__(caller, deadline)
+        self._order = order
         self.loop = caller.loop
         self._method = method
         self._codec = codec
@@ -44,17 +53,23 @@ class PlainStream(Opening):
         self._over: asyncio.Future[None] | None = None
 
     def append(self, connection: Connection) -> OutgoingCall | None:
-        kind = self._method.kind
+        kind, first, compression = self._method.kind, self._first, 0
+        if first is not None and self._order:
+            first, compression = self._pack(first, connection.session)
         return connection.session.open(
             self._method.wire_name,
-            self._first,
+            first,
             self,
             codec=self._codec.number,
+            compression=compression,
             metadata=self._metadata,
             deadline=self.deadline,
             end=kind.takes_one,
             single=kind.answers_one,
         )
+
+    def _pack(self, message: bytes, session: Session) -> tuple[bytes, int]:
+        return self.caller.calling.packing.pack(self._method.wire_name, self._order, session, message)
 
     # CallEvents.
 
@@ -87,7 +102,11 @@ class PlainStream(Opening):
         if self.out.status is not None:
             return False
         try:
-            at_once = self.out.send(data)
+            if self._order:
+                data, compression = self._pack(data, self.out.session)
+                at_once = self.out.send(data, compression)
+            else:
+                at_once = self.out.send(data)
         except LimitError as error:
             raise failure(Code.RESOURCE_EXHAUSTED, str(error), Delivery.NOT_SENT) from None
         self.connection.schedule()
@@ -120,8 +139,11 @@ class PlainStream(Opening):
                 self._readable = None
         if out.session.granter.due:
             self.connection.schedule()
+        message, compression = taken
         try:
-            return self._binding.decode_response(taken[0])
+            if compression:
+                message = self.caller.calling.packing.unpack(compression, message, out.session.own.max_message)
+            return self._binding.decode_response(message)
         except Exception as error:
             raise self._undecodable(error) from error
 
@@ -129,6 +151,8 @@ class PlainStream(Opening):
         delivery = Delivery.EXECUTED if self.out.status is not None else Delivery.UNKNOWN
         self.out.cancel(CANNOT_TAKE)
         self.connection.schedule()
+        if isinstance(error, TooLong):
+            return failure(Code.RESOURCE_EXHAUSTED, f"the response {error}", delivery)
         return failure(Code.INTERNAL, f"the response is not a valid {self._codec.name} message: {error}", delivery)
 
     async def early(self) -> Metadata | None:
@@ -162,10 +186,13 @@ class ClientStream(Generic[Req, Resp]):
     It must be received to its end, cancelled, or used as a context manager, which cancels what has not ended. One that
     is forgotten is cancelled when it is collected."""
 
-    def __init__(self, caller: Caller, method: Method[Req, Resp], codec: Codec) -> None:
+    def __init__(
+        self, caller: Caller, method: Method[Req, Resp], codec: Codec, order: Sequence[Compression] = ()
+    ) -> None:
         self._caller = caller
         self._method = method
         self._codec = codec
+        self._order = order
         self._plain: PlainStream | None = None
         self._inner: MessageStream | None = None  # what interceptors made of it
         self._failure: Exception | None = None  # why it was not opened
@@ -198,7 +225,7 @@ class ClientStream(Generic[Req, Resp]):
             first = self._caller.encode(self._method, call.request, self._codec)
         else:
             self._caller.check_codec(self._codec)
-        return PlainStream(self._caller, self._method, self._codec, call, deadline, first)
+        return PlainStream(self._caller, self._method, self._codec, self._order, call, deadline, first)
 
     def _last(self, timeout: float | None, deadline: int, wait_for_ready: bool) -> Next:
         async def last(call: Call) -> MessageStream:

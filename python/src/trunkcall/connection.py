@@ -32,7 +32,7 @@ class Connection(Caller):
         self._end = end
         self._carrier = end.connection
         self._bound = end.loop
-        if not self.interceptors and not end.draining:
+        if self.plain and not end.draining:
             self._quick = self._carrier
 
     @property

@@ -51,7 +51,12 @@ def _check(name: str, value: int, least: int, greatest: int) -> None:
 
 
 def session_config(
-    limits: Limits, codecs: dict[int, Codec], keepalive: float, keepalive_timeout: float, load: Load
+    limits: Limits,
+    codecs: dict[int, Codec],
+    compressions: Iterable[int],
+    keepalive: float,
+    keepalive_timeout: float,
+    load: Load,
 ) -> Config:
     """The configuration of sessions. Times are in seconds. Raises ValueError for a limit out of its range."""
     if keepalive < 0 or keepalive_timeout <= 0:
@@ -68,6 +73,7 @@ def session_config(
         max_metadata_bytes=limits.metadata_bytes,
         max_metadata_entries=limits.metadata_entries,
         codecs={number: codec.name.encode() for number, codec in codecs.items() if number >= FIRST_NAMED},
+        compressions=frozenset(compressions),
         keepalive_interval=min(int(keepalive * 1_000), 0xFFFFFFFF),
     )
     return Config(

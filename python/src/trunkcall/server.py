@@ -12,6 +12,7 @@ from typing import Self
 
 from .caller import Calling
 from .codec import PROTOBUF, Codec
+from .compression import GZIP, Compressions, Packing
 from .connection import Connection, End
 from .interceptor import Interceptor
 from .options import (
@@ -77,6 +78,8 @@ class Server(Registry):
         keepalive_timeout: float = KEEPALIVE_TIMEOUT,
         codec: Codec = PROTOBUF,
         codecs: Iterable[Codec] = (),
+        compression: Compressions | None = None,
+        decompression: Compressions = GZIP,
         executor: Executor | None = None,
         logger: logging.Logger | None = None,
     ) -> None:
@@ -85,8 +88,10 @@ class Server(Registry):
         all; with `native_only` there are no WebSockets. `interceptors` wrap the calls that the server serves,
         `reverse_interceptors` those that it makes at its clients. `running_handlers` bounds how many handlers run at
         once, `waiting_calls` how many of its own calls wait for a free slot. `codecs` are those beside Protobuf and
-        raw, `codec` is that of its own calls. `executor` runs handlers that are plain functions, by default the loop's.
-        After `keepalive` seconds without input a client is asked for a sign of life, 0: never; it is given up
+        raw, `codec` is that of its own calls. Answers are compressed as their requests were; with `compression` also
+        others, with the first that the client accepts, and the server's own calls; with () none are. `decompression` is
+        what is accepted, (): nothing. `executor` runs handlers that are plain functions, by default the loop's. After
+        `keepalive` seconds without input a client is asked for a sign of life, 0: never; it is given up
         `keepalive_timeout` seconds later. Raises ValueError, TypeError."""
         if isinstance(origins, str):
             raise TypeError("origins are several: a list, not a text")
@@ -96,9 +101,10 @@ class Server(Registry):
         self.logger = logger or logging.getLogger("trunkcall")
         table = codec_table([*codecs, codec])
         load = Load(max(running_handlers, 1))
-        self.serving = Serving(table, interceptors, executor, self.logger, load)
-        self.calling = Calling(codec, table, tuple(reverse_interceptors), waiting_calls)
-        self._config = session_config(limits or Limits(), table, keepalive, keepalive_timeout, load)
+        packing = Packing(compression, decompression)
+        self.serving = Serving(table, interceptors, packing, executor, self.logger, load)
+        self.calling = Calling(codec, table, tuple(reverse_interceptors), packing, waiting_calls)
+        self._config = session_config(limits or Limits(), table, packing.accepted, keepalive, keepalive_timeout, load)
         self._listeners: list[Listener] = []
         self._addresses: list[str] = []
         self._connections: dict[ServerEndpoint, None] = {}

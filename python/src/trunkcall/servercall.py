@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Any
 
 from .codec import Codec
+from .compression import TooLong
 from .executing import in_executor
 from .method import Binding, Method
 from .status import Metadata, StatusError, failure, pairs
@@ -139,7 +140,7 @@ class ServerCall:
             self.flush_header()
         self._header_sent = True
         try:
-            at_once = incoming.send(data)
+            at_once = incoming.send(*self.pack(data))
         except LimitError as error:
             raise StatusError(Code.RESOURCE_EXHAUSTED, str(error)) from None
         self._endpoint.connection.schedule()
@@ -168,16 +169,25 @@ class ServerCall:
                 self._readable = None
         if incoming.session.granter.due:
             self._endpoint.connection.schedule()
-        return self.decode(taken[0])
+        return self._decode(*taken)
 
-    def decode(self, data: bytes) -> Any:
+    def _decode(self, data: bytes, compression: int) -> Any:
         """A later request of the call as a message. One that is not valid ends the call (status.md 1)."""
         try:
+            if compression:
+                incoming = self._incoming
+                incoming.compression = compression
+                data = self._endpoint.serving.packing.unpack(compression, data, incoming.session.own.max_message)
             return self.binding.decode_request(data)
+        except TooLong as error:
+            raise self._fail(Code.RESOURCE_EXHAUSTED, f"the request {error}") from None
         except Exception as error:
             text = f"the request is not a valid {self.codec.name} message: {error}"
-            self._endpoint.fail(self._incoming, Code.INVALID_ARGUMENT, text)
-            raise failure(Code.INVALID_ARGUMENT, text, Delivery.UNKNOWN) from error
+            raise self._fail(Code.INVALID_ARGUMENT, text) from error
+
+    def _fail(self, code: Code, text: str) -> StatusError:
+        self._endpoint.fail(self._incoming, code, text)
+        return failure(code, text, Delivery.UNKNOWN)
 
     @property
     def binding(self) -> Binding:
@@ -214,8 +224,16 @@ class ServerCall:
 
     @property
     def is_plain(self) -> bool:
-        """Whether nothing goes with the answer but its message."""
-        return self._trailer is None and (self._header is None or self._header_sent)
+        """Whether nothing goes with the answer but its message, as it is unless compressing it is the rule here."""
+        return self._trailer is None and not self._incoming.compression and (self._header is None or self._header_sent)
+
+    def pack(self, data: bytes) -> tuple[bytes, int]:
+        """An answer as it is sent, and its compression, 0: none. Raises LimitError."""
+        incoming, serving = self._incoming, self._endpoint.serving
+        if not (incoming.compression or serving.packs):
+            return data, 0
+        order = serving.packing.answering(incoming.compression)
+        return serving.packing.pack(self.method.wire_name, order, incoming.session, data)
 
     @property
     def trailers(self) -> Entries | None:

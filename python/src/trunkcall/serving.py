@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from .adapt import Served
 from .codec import Codec
+from .compression import Packing, TooLong
 from .context import current
 from .interceptor import Call, Interceptor, chain
 from .method import Handler
@@ -38,12 +39,15 @@ class Serving:
         self,
         codecs: dict[int, Codec],
         interceptors: Iterable[Interceptor],
+        packing: Packing,
         executor: Executor | None,
         logger: logging.Logger,
         load: Load,
     ) -> None:
         self.codecs = codecs
         self.interceptors = tuple(interceptors)
+        self.packing = packing
+        self.packs = bool(packing.order)  # also answers to requests that came plain
         self.executor = executor
         self.logger = logger
         self.load = load
@@ -127,7 +131,13 @@ class ServingEndpoint(Endpoint):
         request: Any = None
         if message is not None:
             try:
+                if call.compression:
+                    limit = call.session.own.max_message
+                    message = self.serving.packing.unpack(call.compression, message, limit)
                 request = binding.decode_request(message)
+            except TooLong as error:
+                self._turn_away(call, Code.RESOURCE_EXHAUSTED, f"the request {error}")
+                return
             except Exception as error:
                 name = self.serving.codecs[call.codec].name
                 self._turn_away(call, Code.INVALID_ARGUMENT, f"the request is not a valid {name} message: {error}")
@@ -184,7 +194,7 @@ class ServingEndpoint(Endpoint):
                 data = served.bindings[incoming.codec].encode_response(response)
             except Exception as error:
                 raise self._unencodable(call, response) from error
-            if call.is_plain:
+            if call.is_plain and not self.serving.packs:
                 incoming.finish(data)
             else:
                 self._finish(call, incoming, data, OK)
@@ -218,7 +228,7 @@ class ServingEndpoint(Endpoint):
                     raise self._unencodable(call, response) from error
             session = connection.session
             session.now = clock()
-            if data is not None and call.is_plain:
+            if data is not None and call.is_plain and not self.serving.packs:
                 incoming.finish(data)
             else:
                 self._finish(call, incoming, data, OK)
@@ -253,7 +263,10 @@ class ServingEndpoint(Endpoint):
             self.serving.logger.warning("one-way call of %s from %s failed: %s: %s", *words)
         try:
             call.flush_header()
-            incoming.finish(data, status, metadata=call.trailers)
+            compression = 0
+            if data is not None:
+                data, compression = call.pack(data)
+            incoming.finish(data, status, compression=compression, metadata=call.trailers)
         except StatusError as error:
             incoming.finish(None, error.status)
         except LimitError as error:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from .codec import Codec
+from .compression import Compression, TooLong
 from .interceptor import Answer
 from .method import Kind, Method
 from .opening import Opening
 from .status import StatusError, failure
 from .transport import Connection, clock
-from .wire import Code, Delivery, LimitError, Metadata, OutgoingCall
+from .wire import Code, Delivery, LimitError, Metadata, OutgoingCall, Session, Settings
 
 if TYPE_CHECKING:
     from .caller import Caller
@@ -48,7 +50,9 @@ class Attempt(Opening):
         self.codec = codec
         self.metadata = metadata or []
         self.wait_for_ready = wait_for_ready
+        self.order: Sequence[Compression] = caller.calling.packing.order
         self.answer: Answer | None = None
+        self._packed: tuple[Settings, bytes, int] | None = None  # for a peer with these settings
         self._number = 1
         self._future: asyncio.Future[None] | None = None
 
@@ -72,15 +76,24 @@ class Attempt(Opening):
         return self._append(connection, Metadata(self.metadata) if self.metadata else None)
 
     def _append(self, connection: Connection, metadata: Metadata | None) -> OutgoingCall | None:
+        data, compression = self._pack(connection.session) if self.order else (self.data, 0)
         return connection.session.open(
             self.method.wire_name,
-            self.data,
+            data,
             self,
             codec=self.codec.number,
+            compression=compression,
             metadata=metadata,
             deadline=self.deadline,
             oneway=self.oneway,
         )
+
+    def _pack(self, session: Session) -> tuple[bytes, int]:
+        """The request as it is sent there. Raises LimitError."""
+        if self._packed is None or self._packed[0] is not session.peer:
+            packed = self.caller.calling.packing.pack(self.method.wire_name, self.order, session, self.data)
+            self._packed = (session.peer, *packed)
+        return self._packed[1:]
 
     def adopt(self, out: OutgoingCall, connection: Connection, future: asyncio.Future[None] | None) -> None:
         """Goes on with a call that was opened otherwise; `future`: that it resolves, if it has not ended."""
@@ -154,10 +167,13 @@ class Attempt(Opening):
             raise StatusError.of(status, trailer)
         if self.oneway:
             return None
-        taken = out.take_message()
-        message = taken[0] if taken is not None else b""
+        message, compression = out.take_message() or (b"", 0)
         try:
+            if compression:
+                message = self.caller.calling.packing.unpack(compression, message, out.session.own.max_message)
             return self.method.binding(self.codec).decode_response(message)
+        except TooLong as error:
+            raise failure(Code.RESOURCE_EXHAUSTED, f"the response {error}", Delivery.EXECUTED) from None
         except Exception as error:
             text = f"the response is not a valid {self.codec.name} message: {error}"
             raise failure(Code.INTERNAL, text, Delivery.EXECUTED) from error

@@ -41,6 +41,9 @@ class Measuring(ProgramTest):
             ("--method", "/trunkcall.bench.v1.BenchService/Say"),
             ("--method", "Echo", "--size", "70000"),
             ("--method", "Echo", "--size", "0"),
+            ("--method", "Echo", "--size", "70000", "--compression", "gzip"),
+            ("--method", "EchoStream", "--size", "70000", "--compression", "gzip"),
+            ("--method", "Echo", "--size", "70000", "--compression", "gzip", "--codec", "protobuf-stock"),
             ("--connection-per-call", "--callers", "4"),
             ("--rate", "2000", "--callers", "10"),
         ):

@@ -150,7 +150,7 @@ class UnaryUnaryCall(_CallOf, grpc.aio.UnaryUnaryCall[Any, Any]):
             self._stop(error)
             raise
         message = out.message
-        if message is None:
+        if message is None or out.compression:
             self._awaited = False
             return (yield from self._result().__await__())
         return self._take(begun, message)

@@ -24,9 +24,9 @@ def _same(message: Any) -> Any:
 
 class Channel(grpc.aio.Channel):
     """A Trunkcall client, or one connection at either end, as a grpc.aio.Channel: stubs on `call.connection` call the
-    servicers of a handler's caller. Calls begin when the stub's method is called, as grpc.aio's do.
-    Metadata, deadlines, cancellation and errors are those of grpc.aio; `credentials` of a call and `compression` are
-    not supported: the former raise ValueError, the latter is ignored.
+    servicers of a handler's caller. Calls begin when the stub's method is called, as grpc.aio's do. Metadata,
+    deadlines, cancellation and errors are those of grpc.aio; `credentials` of a call raise ValueError, and its
+    `compression` is ignored: messages are compressed as the client has it.
 
     The channel does not own the client: `close` leaves it open."""
 

@@ -73,10 +73,10 @@ class CommonContext:
         return {}
 
     def set_compression(self, compression: grpc.Compression) -> None:
-        """Does nothing: answers are not compressed."""
+        """Does nothing: answers are compressed as the Trunkcall server has it."""
 
     def disable_next_message_compression(self) -> None:
-        """Does nothing: answers are not compressed."""
+        """Does nothing: answers are compressed as the Trunkcall server has it."""
 
     def time_remaining(self) -> Any:
         return self.call.time_remaining()

@@ -1,0 +1,180 @@
+"""Compression of messages (protocol.md 12): gzip, which ones are used, and when it pays (limits.md 2)."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from time import perf_counter_ns
+from typing import Protocol
+
+from .wire import LimitError, Session
+
+LEAST = 1 << 10  # bytes of a message; shorter ones are sent plain
+LEAST_SAVED = 8  # it is worth sending compressed if this part of it is saved: an eighth
+SAVED_PER_BYTE = 80  # ns that a byte less is taken to save: its time on a line of 100 Mbit/s
+FIRST_TRUST, MOST_TRUST = 4, 8  # tries that may fail
+FIRST_REST, LONGEST_REST = 16, 1_024  # messages sent plain when trust is used up
+MOST_METHODS = 4_096  # that have an economy of their own
+
+
+class TooLong(ValueError):
+    """A message that is longer than the limit when decompressed."""
+
+
+class Compression(Protocol):
+    """What a compression has. `number` is protocol.md 3.8's: 1 gzip, 2 zstd; there are no others. Called on the event
+    loop for each message."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def number(self) -> int: ...
+
+    def compress(self, message: bytes) -> bytes:
+        """The message, compressed. It is sent as it is when this raises."""
+        ...
+
+    def decompress(self, data: bytes, limit: int) -> bytes:
+        """What `data` holds. Stops and raises TooLong when that is more than `limit` bytes, ValueError for data that is
+        cut short, damaged or followed by anything. What data says of its own size must not make it allocate."""
+        ...
+
+
+Compressions = Compression | Sequence[Compression]
+
+
+class Gzip:
+    """gzip (RFC 1952) at its fastest level; a message is one member."""
+
+    name = "gzip"
+    number = 1
+
+    def compress(self, message: bytes) -> bytes:
+        return zlib.compress(message, 1, 31)
+
+    def decompress(self, data: bytes, limit: int) -> bytes:
+        member = zlib.decompressobj(31)
+        try:
+            message = member.decompress(data, limit + 1)  # memory grows with what comes out
+        except zlib.error as error:
+            raise ValueError(str(error)) from None
+        if len(message) > limit:
+            raise TooLong(f"more than {limit} bytes")
+        if not member.eof:
+            raise ValueError("the data is cut short")
+        if member.unused_data:
+            raise ValueError("bytes are left over behind the message")
+        return message
+
+
+GZIP: Compression = Gzip()
+
+
+def in_order(given: Compressions) -> tuple[Compression, ...]:
+    """One or several compressions, the preferred one first. Raises TypeError, ValueError for what is none."""
+    order = tuple(given) if isinstance(given, Sequence) else (given,)
+    for one in order:
+        number, name = getattr(one, "number", None), getattr(one, "name", None)
+        if not isinstance(number, int):
+            raise TypeError(f"a compression is GZIP, or has a name, a number and functions, not {one!r}")
+        if number not in (1, 2):
+            raise ValueError(f"the compression {name} has number {number}, not 1 (gzip) or 2 (zstd)")
+    return order
+
+
+class Economy:
+    """Decides whether compressing the messages of one method pays. It begins with some trust; a try that pays adds to
+    it and one that does not takes from it. When it is used up, the messages that follow are sent plain for a while,
+    twice as many each time, and then one is tried."""
+
+    __slots__ = ("pause", "rest", "trust")
+
+    def __init__(self) -> None:
+        self.trust = FIRST_TRUST
+        self.rest = 0  # messages to be sent plain before the next try
+        self.pause = FIRST_REST  # what `rest` begins with, next time
+
+    def tries(self) -> bool:
+        """Whether the next message is to be compressed."""
+        if self.rest:
+            self.rest -= 1
+            return False
+        return True
+
+    def note(self, plain: int, packed: int, took: int) -> bool:
+        """Takes in how a try went: from how many bytes to how many, in how many ns. Whether the result is worth being
+        sent, which does not depend on the time: that is spent."""
+        saved = plain - packed
+        worth = saved * LEAST_SAVED >= plain
+        if worth and took <= saved * SAVED_PER_BYTE:
+            self.trust = min(self.trust + 1, MOST_TRUST)
+            self.pause = FIRST_REST
+            return worth
+        self.trust -= 1
+        if self.trust <= 0:
+            self.trust = 1
+            self.rest = self.pause
+            self.pause = min(2 * self.rest, LONGEST_REST)
+        return worth
+
+
+class Packing:
+    """The compressions of one Client or Server: what it sends with, what it accepts."""
+
+    def __init__(self, send: Compressions | None, accept: Compressions) -> None:
+        """`send` None: nothing was said. Raises TypeError, ValueError."""
+        self.said = send is not None
+        self.order = () if send is None else in_order(send)
+        self.accepted = {one.number: one for one in in_order(accept)}
+        self._economies: dict[bytes, Economy] = {}
+        self._others = Economy()
+
+    def answering(self, asked: int) -> tuple[Compression, ...]:
+        """What answers are sent with: what the request was sent with comes first, unless told otherwise."""
+        if self.said and not self.order:
+            return ()
+        own = self.accepted.get(asked)
+        return self.order if own is None else (own, *self.order)
+
+    def pack(self, method: bytes, order: Sequence[Compression], session: Session, message: bytes) -> tuple[bytes, int]:
+        """A message of a method as it is sent, and its compression, 0: none. Raises LimitError for one that the peer
+        would not take when decompressed."""
+        if len(message) > session.peer.max_message:
+            raise LimitError(f"a message of {len(message)} bytes, max_message is {session.peer.max_message}")
+        if len(message) < LEAST:
+            return message, 0
+        accepted = session.peer.compressions
+        for one in order:
+            if one.number in accepted:
+                return self._try(one, self._economy(method), message)
+        return message, 0
+
+    def _try(self, one: Compression, economy: Economy, message: bytes) -> tuple[bytes, int]:
+        if not economy.tries():
+            return message, 0
+        began = perf_counter_ns()
+        try:
+            packed = one.compress(message)
+        except Exception:
+            packed = message
+        worth = economy.note(len(message), len(packed), perf_counter_ns() - began)
+        return (packed, one.number) if worth else (message, 0)
+
+    def _economy(self, method: bytes) -> Economy:
+        found = self._economies.get(method)
+        if found is None:
+            if len(self._economies) >= MOST_METHODS:
+                return self._others
+            found = self._economies[method] = Economy()
+        return found
+
+    def unpack(self, number: int, data: bytes, limit: int) -> bytes:
+        """A message that came compressed. Raises TooLong, ValueError, whose text says with what it was."""
+        one = self.accepted[number]  # the session has seen to it
+        try:
+            return one.decompress(data, limit)
+        except TooLong:
+            raise TooLong(f"exceeds max_message {limit} when decompressed") from None
+        except Exception as error:
+            raise ValueError(f"it does not decompress with {one.name}: {error}") from error
