@@ -159,6 +159,21 @@ func (r *raider) asks(end bool, path string, more ...string) (uint32, error) {
 	return id, r.frames.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: r.head(path, more...), EndStream: end, EndHeaders: true})
 }
 
+func (*raider) decoder() *hpack.Decoder { return hpack.NewDecoder(4096, nil) }
+
+// asksAtLength is asks for a head that takes several frames.
+func (r *raider) asksAtLength(end bool, path string, more ...string) (uint32, error) {
+	id, rest := r.next, r.head(path, more...)
+	r.next += 2
+	n := min(len(rest), 16384)
+	err := r.frames.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: rest[:n], EndStream: end, EndHeaders: n == len(rest)})
+	for rest = rest[n:]; len(rest) > 0 && err == nil; rest = rest[n:] {
+		n = min(len(rest), 16384)
+		err = r.frames.WriteContinuation(id, n == len(rest), rest[:n])
+	}
+	return id, err
+}
+
 // calls makes a whole unary call.
 func (r *raider) calls(path string) (uint32, error) {
 	id, err := r.asks(false, path)

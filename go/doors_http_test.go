@@ -192,6 +192,9 @@ func TestWhatIsNoCallIsRefusedAsHTTPDoes(t *testing.T) {
 			if a.header.Get("Allow") != "POST" {
 				t.Error(a.header)
 			}
+			if a = requests(t, c, "HEAD", url+echoes, "", ""); a.status != 405 || a.body != "" {
+				t.Error("HEAD:", a)
+			}
 			for _, kind := range []string{"application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/plain", "", "application/json; charset=latin1"} {
 				a = posts(t, c, url+echoes, kind, "a=b")
 				a.wantsRefusal(t, 415, echoes)

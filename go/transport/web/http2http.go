@@ -94,7 +94,7 @@ func (x *http2Request) Serve(*http2.Worker) {
 	x.handler.ServeHTTP(x, x.request)
 	x.WriteHeader(http.StatusOK)
 	answer := http2.Answer{HeadFields: x.fields}
-	if x.out != nil {
+	if x.out != nil && x.request.Method != http.MethodHead { // whose answers have no body
 		answer.Body = x.out.B
 	}
 	if !x.stream.Finish(&answer) && x.out != nil {
