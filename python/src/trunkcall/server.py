@@ -197,10 +197,10 @@ class Server(Registry):
             endpoint.connection.grace_over()
         if left:
             await self._gone(_CUT_OFF)
-        elif self.serving.tasks:
+        elif accepted := self.serving.accepted():
             rest = None if grace is None else max(grace - (self.loop.time() - began), 0.0)
-            await asyncio.wait(list(self.serving.tasks), timeout=rest)
-        all_done = not left and not self.serving.one_ways
+            await asyncio.wait(accepted, timeout=rest)
+        all_done = not left and not self.serving.accepted()
         await self.close()
         return all_done
 

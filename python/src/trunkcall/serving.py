@@ -53,7 +53,7 @@ class Serving:
         self.load = load
         self.methods: dict[bytes, Method] = {}  # as sessions look them up
         self.tasks: set[asyncio.Task[None]] = set()  # of handlers
-        self.one_ways: set[ServerCall] = set()  # those of them that no connection knows of any more
+        self.one_ways: dict[ServerCall, asyncio.Task[None]] = {}  # those of them that no connection knows of any more
 
     def register(self, handlers: Iterable[Handler]) -> None:
         for handler in handlers:
@@ -69,6 +69,10 @@ class Serving:
         """Raises RuntimeError in a task of a handler, which would wait for its own end."""
         if asyncio.current_task() in self.tasks:
             raise RuntimeError(f"a handler cannot wait for the end of its own {what}: leave that to another task")
+
+    def accepted(self) -> list[asyncio.Task[None]]:
+        """The handlers of one-way calls that run."""
+        return [task for task in self.one_ways.values() if not task.done()]
 
     async def end(self) -> None:
         """Waits for the handlers that are left. Connections have cancelled their own; one-way calls know of none."""
@@ -163,8 +167,8 @@ class ServingEndpoint(Endpoint):
     def _watch(self, deadline: int, call: ServerCall, task: asyncio.Task[None]) -> None:
         """The session has done with a one-way call once it was accepted: here its deadline ends the handler."""
         one_ways = self.serving.one_ways
-        one_ways.add(call)
-        task.add_done_callback(lambda _: one_ways.discard(call))
+        one_ways[call] = task
+        task.add_done_callback(lambda _: one_ways.pop(call))
         if deadline:
             timer = self.loop.call_later(max(deadline - clock(), 0) / 1e6, call.stop, OUT_OF_TIME)
             task.add_done_callback(lambda _: timer.cancel())
