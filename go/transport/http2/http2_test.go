@@ -57,6 +57,18 @@ func TestFloodsEndTheConnectionWithEnhanceYourCalm(t *testing.T) {
 	}
 }
 
+func TestWhatIsEarnedIsNotSavedUpForAFlood(t *testing.T) {
+	p := connect(t, Config{Spare: 200, KeepaliveInterval: -1}).greet()
+	for i := range 200 { // each earns 8
+		p.open(uint32(2*i+1), true, "/hello")
+		p.untilHello(uint32(2*i + 1))
+	}
+	for range 1100 {
+		p.frames.WriteSettings()
+	}
+	p.untilGoAway(h2.ErrCodeEnhanceYourCalm)
+}
+
 func TestAHeaderBlockInVeryManyFramesEndsTheConnection(t *testing.T) {
 	p := connect(t, Config{}).greet()
 	p.frames.WriteHeaders(h2.HeadersFrameParam{StreamID: 1, BlockFragment: p.fields("POST", "/hello")})

@@ -40,6 +40,8 @@ func OverHTTP2(handler http.Handler) func(c *http2.Conn, r *http2.Request) (*htt
 			x.request.ContentLength = 0
 		}
 		x.stream.Init(x)
+		// What is said only so is not answered before it has been: a request that then turns out to be malformed gets no answer.
+		x.stream.Whole, x.stream.MaxMessage = r.Method != http.MethodPost, firstRoom
 		return &x.stream, nil
 	}
 }
