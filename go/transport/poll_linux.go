@@ -33,6 +33,8 @@ var pollers struct {
 	all   []*poller
 	next  int
 	conns []*Conn // by descriptor; an entry may be found late, when it stands for another socket already
+
+	parked map[int]*Parked // likewise
 }
 
 // poll has a poller wait for the socket with this descriptor, of which it makes a copy: the original one can be closed
@@ -82,6 +84,11 @@ func (p *poller) add(c *Conn, fd int) bool {
 	}
 	pollers.conns[fd] = c
 	pollers.mu.Unlock()
+	return p.await(fd, syscall.EPOLLIN)
+}
+
+// await begins to wait for a socket that was entered among pollers.
+func (p *poller) await(fd int, events uint32) bool {
 	p.mu.Lock()
 	p.sockets++
 	if !p.running {
@@ -91,7 +98,7 @@ func (p *poller) add(c *Conn, fd int) bool {
 		go p.loop(p.turn)
 	}
 	p.mu.Unlock()
-	event := syscall.EpollEvent{Events: syscall.EPOLLIN, Fd: int32(fd)}
+	event := syscall.EpollEvent{Events: events, Fd: int32(fd)}
 	if syscall.EpollCtl(p.fd, syscall.EPOLL_CTL_ADD, fd, &event) == nil {
 		return true
 	}
@@ -107,7 +114,10 @@ func (p *poller) remove(fd int) {
 
 func (p *poller) forget(fd int) {
 	pollers.mu.Lock()
-	pollers.conns[fd] = nil
+	if fd < len(pollers.conns) {
+		pollers.conns[fd] = nil
+	}
+	delete(pollers.parked, fd)
 	pollers.mu.Unlock()
 	p.mu.Lock()
 	if p.sockets--; p.sockets == 0 {
@@ -122,6 +132,7 @@ func (p *poller) loop(turn int) {
 	defer w.bequeath()
 	var events [pollBatch]syscall.EpollEvent
 	var ready [pollBatch]*Conn
+	var woken []*Parked
 	n, served := 0, 0
 	wait := func(fd uintptr) bool {
 		//nolint:gosec // events outlives the call
@@ -138,9 +149,20 @@ func (p *poller) loop(turn int) {
 		}
 		pollers.mu.RLock()
 		for i := range n {
-			ready[i] = pollers.conns[events[i].Fd]
+			fd := int(events[i].Fd)
+			if ready[i] = nil; fd < len(pollers.conns) {
+				ready[i] = pollers.conns[fd]
+			}
+			if parked := pollers.parked[fd]; ready[i] == nil && parked != nil {
+				woken = append(woken, parked)
+			}
 		}
 		pollers.mu.RUnlock()
+		for _, parked := range woken {
+			parked.wake()
+		}
+		clear(woken)
+		woken = woken[:0]
 		for i, c := range ready[:n] {
 			ready[i] = nil
 			if c == nil {
@@ -187,6 +209,22 @@ func (p *poller) replace() {
 	p.running = true
 	go p.loop(p.turn)
 	p.mu.Unlock()
+}
+
+// park waits for a socket that stays package net's: once, then it is disabled until
+// it is taken out.
+func park(p *Parked) bool {
+	p.poller = nextPoller()
+	if p.poller == nil {
+		return false
+	}
+	pollers.mu.Lock()
+	if pollers.parked == nil {
+		pollers.parked = map[int]*Parked{}
+	}
+	pollers.parked[p.fd] = p
+	pollers.mu.Unlock()
+	return p.poller.await(p.fd, syscall.EPOLLIN|syscall.EPOLLONESHOT)
 }
 
 func copyDescriptor(fd int) (int, error) {

@@ -11,6 +11,8 @@ type poller struct{}
 
 func poll(*Conn, int) *polled { return nil }
 
+func park(*Parked) bool { return false }
+
 func (p *poller) remove(int) {}
 
 func (p *poller) replace() {}

@@ -40,10 +40,12 @@ type Conn struct {
 
 	// Reading.
 	in           []byte
-	inPool       *sync.Pool // that in comes from
-	start, end   int        // of what was read and not taken in
-	bulk         bool       // the last read filled its buffer
-	untaken      bool       // there is input that came before the session
+	inPool       *sync.Pool        // that in comes from
+	start, end   int               // of what was read and not taken in
+	bulk         bool              // the last read filled its buffer
+	untaken      bool              // there is input that came before the session
+	parked       *transport.Parked // nobody need read: a poller waits for input
+	parkedRead   int64             // lastRead when it was parked last
 	readFD       func(fd uintptr) bool
 	readN        int
 	readErr      error

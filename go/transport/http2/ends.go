@@ -31,6 +31,7 @@ func (c *Conn) failLocked(cause error) {
 		}
 		return
 	}
+	c.unparkLocked()
 	_ = c.socket.Close()
 	c.endLocked(cause)
 	go c.config.Handler.Closed(c, cause)
@@ -80,6 +81,7 @@ func (c *Conn) partLocked(cause error, code h2.ErrCode, text string) {
 // leaveLocked leaves the socket, on which nothing more is done but to tell the
 // peer, to part.
 func (c *Conn) leaveLocked() {
+	c.unparkLocked()
 	_ = c.socket.SetWriteDeadline(time.Now().Add(transport.LingerTime))
 	_ = c.socket.SetReadDeadline(time.Unix(1, 0)) // whoever reads is to stop
 	c.parting = true

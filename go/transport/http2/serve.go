@@ -37,7 +37,7 @@ func (w *Worker) serve(c *Conn) {
 			}
 		}
 		c.closeIfDrainedLocked()
-		if c.reading || c.closed {
+		if c.reading || c.parked != nil || c.closed || c.parkLocked() {
 			break
 		}
 		c.reading = true
@@ -123,7 +123,7 @@ func (c *Conn) wantHelperLocked() bool {
 	if c.helperPending || c.closed {
 		return false
 	}
-	c.helperPending = !c.reading || c.queueHead < len(c.queue) || len(c.out) > 0 && !c.flushing
+	c.helperPending = !c.reading && c.parked == nil || c.queueHead < len(c.queue) || len(c.out) > 0 && !c.flushing
 	return c.helperPending
 }
 

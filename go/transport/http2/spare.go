@@ -60,16 +60,22 @@ func (c *Conn) floodedLocked() bool { return c.answersOut > maxControl+int(c.con
 // shutStreams are the streams that this side closed last while the peer was
 // still sending: what it sent before it knew is no fault of its.
 type shutStreams struct {
-	ids  [256]uint32
+	ids  *[256]uint32 // nil until there is one: most connections have none
 	next int
 }
 
 func (r *shutStreams) add(id uint32) {
+	if r.ids == nil {
+		r.ids = &[256]uint32{}
+	}
 	r.ids[r.next] = id
 	r.next = (r.next + 1) % len(r.ids)
 }
 
 func (r *shutStreams) has(id uint32) bool {
+	if r.ids == nil {
+		return false
+	}
 	for _, known := range r.ids {
 		if known == id {
 			return true

@@ -1,0 +1,30 @@
+package transport
+
+import "syscall"
+
+// Parked is the socket of a connection that is likely to stay idle: a poller
+// waits for it in place of a goroutine. Unlike one that is polled (poll.go) it
+// stays package net's, so that it can be written and closed as ever; the price is
+// two pollers that notice when something comes, which once in a while is none.
+type Parked struct {
+	fd     int
+	poller *poller
+	wake   func()
+}
+
+// Park has wake called once the socket is readable, or has been when it was parked,
+// on a goroutine that is not to be held up. It may be called late: when the socket
+// was taken back already. Park returns nil where it cannot be done.
+func Park(socket syscall.RawConn, wake func()) *Parked {
+	var parked *Parked
+	_ = socket.Control(func(fd uintptr) {
+		p := &Parked{fd: int(fd), wake: wake}
+		if park(p) {
+			parked = p
+		}
+	})
+	return parked
+}
+
+// Unpark takes the socket back, before it is read or closed.
+func (p *Parked) Unpark() { p.poller.remove(p.fd) }
