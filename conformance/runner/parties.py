@@ -1,0 +1,61 @@
+"""Who takes part: clients, servers, transports, and what each of them lacks. A feature joins when its line goes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tests.peer.programs import GO, PYTHON, Program
+
+Reasons = dict[str, str]
+
+
+@dataclass(frozen=True, eq=False)
+class Client:
+    """`program` and `words` are the command that takes cases. `lacks` says why needs of cases are not met."""
+
+    name: str
+    program: Program
+    transports: tuple[str, ...]
+    words: tuple[str, ...] = ("conformance",)
+    native: bool = True
+    lacks: Reasons = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, eq=False)
+class Server:
+    """The reference program of a language."""
+
+    name: str
+    program: Program
+    transports: tuple[str, ...]
+    lacks: Reasons = field(default_factory=dict[str, str])
+
+
+# In this order: a case that is carried out once for a pair goes over the first.
+TRANSPORTS = ("tcp", "tls", "unix", "websocket")
+# What transports lack.
+LACKS: dict[str, Reasons] = {"unix": {"stop": "nobody can try whether a Unix socket is listened on"}}
+
+PYTHON_LACKS: Reasons = {
+    "callback": "Python does not call its clients yet",
+    "code-first": "Python has no code-first services yet",
+    "gzip": "Python does not compress yet",
+    "json": "Python has no codec for JSON yet",
+    "one-way": "Python does not make one-way calls yet",
+    "zstd": "Python does not compress yet",
+}
+PYTHON_TRANSPORTS = ("tcp", "tls", "unix")
+
+CLIENTS = [
+    Client("go", GO, TRANSPORTS),
+    Client("python", PYTHON, PYTHON_TRANSPORTS, lacks=PYTHON_LACKS),
+]
+SERVERS = [
+    Server("go", GO, TRANSPORTS),
+    Server(
+        "python",
+        PYTHON,
+        PYTHON_TRANSPORTS,
+        lacks={need: why for need, why in PYTHON_LACKS.items() if need != "one-way"},
+    ),
+]
