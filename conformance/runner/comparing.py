@@ -31,6 +31,8 @@ def readable(outcome: Any) -> Any:
             for name in METADATA:
                 if name in found:
                     found[name] = [pair(entry) for entry in found[name]]
+            if "ended" in found:
+                found.setdefault("end", "BY_ITSELF")  # which Protobuf leaves out
             if "digest" in found:
                 found["digest"] = base64.b64decode(found["digest"]).hex()
             return found

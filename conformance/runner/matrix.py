@@ -125,7 +125,7 @@ class Pair:
         count = case.words.get("ownServers", 0)
         own = self._servers.own(way.server, way.transport, setup, count) if count else None
         try:
-            target = own.target if own else self._servers.target(way.server, way.transport, setup)
+            target = own.target if own else self._servers.target(way.server, way.transport, setup, way.client.name)
             line = case.line(target, self._servers.trust if way.transport == "tls" else None, texts)
             got = self._carrying.carry_out(line, own.do if own else self._cannot)
         finally:

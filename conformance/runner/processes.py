@@ -15,7 +15,7 @@ from tests.peer.programs import Program, is_listening
 
 # Bounds what hangs, in seconds: a process that is to begin or end, and a case.
 PATIENCE = 30.0
-CASE = 75.0
+CASE = 45.0
 
 
 class Failed(Exception):

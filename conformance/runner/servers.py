@@ -84,9 +84,10 @@ class Servers:
         self._identity = authority.server().flags()
         self.trust = {"ca": str(authority.file)}
 
-    def target(self, server: Server, transport: str, setup: dict[str, Any]) -> str:
-        """Where a server listens that is set up so; the same for all that want that."""
-        key = (server.name, transport, *sorted(setup.items()))
+    def target(self, server: Server, transport: str, setup: dict[str, Any], whose: str = "") -> str:
+        """Where a server listens that is set up so; the same for all that want that. One with a setup is for one client
+        alone: two would be in each other's way where a limit is low."""
+        key = (server.name, transport, *((whose, *sorted(setup.items())) if setup else ()))
         with self._lock:
             if key not in self._kept:
                 self._kept[key] = Serving(server.program, *self._where(transport), *flags_of(setup))

@@ -15,6 +15,7 @@ type call struct {
 	name     string
 	kind     trunkcall.Kind
 	requests []any
+	options  []trunkcall.CallOption
 	// held, if not nil, is closed when the requests behind the first may be sent.
 	held <-chan struct{}
 	// answered is called when the first answer has come, if it is not nil.
@@ -39,7 +40,7 @@ func (c *call) make(ctx context.Context) *result {
 	case trunkcall.KindUnary:
 		err = c.unary(ctx, r)
 	case trunkcall.KindOneWay:
-		err = c.through.Send(ctx, c.name, c.first(), trunkcall.Header(&r.header), trunkcall.Trailer(&r.trailer))
+		err = c.through.Send(ctx, c.name, c.first(), c.with(r)...)
 	default:
 		err = c.stream(ctx, r)
 	}
@@ -57,9 +58,14 @@ func (c *call) first() any {
 	return c.requests[0]
 }
 
+// with is the options of a call whose metadata goes to r.
+func (c *call) with(r *result) []trunkcall.CallOption {
+	return append([]trunkcall.CallOption{trunkcall.Header(&r.header), trunkcall.Trailer(&r.trailer)}, c.options...)
+}
+
 func (c *call) unary(ctx context.Context, r *result) error {
 	var got answer
-	err := c.through.Invoke(ctx, c.name, c.first(), &got, trunkcall.Header(&r.header), trunkcall.Trailer(&r.trailer))
+	err := c.through.Invoke(ctx, c.name, c.first(), &got, c.with(r)...)
 	if err == nil {
 		c.take(r, &got)
 	}
@@ -79,7 +85,7 @@ func (c *call) take(r *result, got *answer) {
 func (c *call) stream(ctx context.Context, r *result) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	s, err := c.through.NewStream(ctx, c.name, c.kind)
+	s, err := c.through.NewStream(ctx, c.name, c.kind, c.options...)
 	if err != nil {
 		return err
 	}

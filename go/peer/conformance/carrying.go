@@ -77,10 +77,14 @@ func (c *carrying) tell() ([]outcomeLine, error) {
 func (c *carrying) turnOf(one *carried) error {
 	if len(c.calls) > 0 {
 		before := c.calls[len(c.calls)-1]
-		if one.line.Begin != "beside" {
+		switch one.line.Begin {
+		case "at-once":
+		case "beside":
+			if err := c.started(before); err != nil {
+				return err
+			}
+		default:
 			<-before.ended
-		} else if err := c.started(before); err != nil {
-			return err
 		}
 	}
 	if one.line.Do != "" {
@@ -133,6 +137,9 @@ func (c *carrying) prepare(one *carried, released <-chan struct{}) (*call, error
 	}
 	if one.line.Hold {
 		made.held = released
+	}
+	if one.line.Ready {
+		made.options = append(made.options, trunkcall.WaitForReady())
 	}
 	for _, line := range one.line.Requests {
 		in, err := line.message()

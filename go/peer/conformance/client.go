@@ -14,7 +14,7 @@ import (
 )
 
 // limit bounds a case in which something hangs, and what it asks beside its calls.
-const limit = 60 * time.Second
+const limit = 30 * time.Second
 
 // Client carries out cases, a line each.
 type Client struct {

@@ -53,8 +53,12 @@ func (h *handling) prepare() error {
 // exchange reads the requests and sends the answers, as the plan says when.
 func (h *handling) exchange(first *request) error {
 	switch {
+	case h.send == nil && h.plan.GetWhen() == conformancev1.When_UNREAD:
+		return nil
 	case h.send == nil:
 		return h.readAll(first)
+	case h.plan.GetWhen() == conformancev1.When_UNREAD:
+		return h.sendAll()
 	case h.plan.GetWhen() == conformancev1.When_AFTER_EACH:
 		return h.inTurn(first)
 	case h.plan.GetWhen() == conformancev1.When_AT_ONCE:

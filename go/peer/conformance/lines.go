@@ -46,6 +46,7 @@ type callLine struct {
 	Cancel    string          `json:"cancel"`
 	Begin     string          `json:"begin"`
 	Do        string          `json:"do"`
+	Ready     bool            `json:"waitForReady"`
 	Hold      bool            `json:"hold"`
 	Observe   string          `json:"observe"`
 }

@@ -34,6 +34,7 @@ class Outgoing:
     requests: Sequence[Any] = ()
     metadata: Pairs = field(default_factory=list[tuple[str, "str | bytes"]])
     timeout: float | None = None
+    wait_for_ready: bool = False
     held: asyncio.Event | None = None
     """Is set when the requests behind the first may be sent."""
     answered: Callable[[], None] = lambda: None
@@ -44,6 +45,8 @@ class Outgoing:
     async def make(self, through: Any) -> Result:
         """Makes the call and waits for its end."""
         result = Result()
+        if self.give_up is not None and self.give_up.is_set():
+            return Result(given_up=True)  # as a task is that is cancelled before it runs
         try:
             if self.method.kind.value in ("unary", "one-way"):
                 await self._until_given_up(self._unary(through, result), result)
@@ -58,8 +61,6 @@ class Outgoing:
         task = asyncio.ensure_future(calling)
         giving_up = asyncio.ensure_future(self._cancel(task.cancel))
         try:
-            if self.give_up is not None and self.give_up.is_set():
-                task.cancel()  # before it runs
             await asyncio.wait([task])
             if task.cancelled():
                 result.given_up = True
@@ -78,14 +79,17 @@ class Outgoing:
         answer = trunkcall.Answer()
         first = self._first()
         if self.method.kind.value == "one-way":
-            await through.send(self.method, first, timeout=self.timeout, metadata=self.metadata)
+            await through.send(self.method, first, **self._options())
             return
         try:
-            got = await through.call(self.method, first, timeout=self.timeout, metadata=self.metadata, answer=answer)
+            got = await through.call(self.method, first, answer=answer, **self._options())
         finally:
             result.header, result.trailer = answer.header, answer.trailer
         if isinstance(got, pb.Answer):
             self._take(got, result)
+
+    def _options(self) -> dict[str, Any]:
+        return {"timeout": self.timeout, "metadata": self.metadata, "wait_for_ready": self.wait_for_ready}
 
     def _first(self) -> Any:
         return self.requests[0] if self.requests else pb.Request()
@@ -97,9 +101,8 @@ class Outgoing:
 
     async def _stream(self, through: Any, result: Result) -> None:
         """Sends and receives at once. A request that could not be sent is known to the sending side alone."""
-        options: dict[str, Any] = {"timeout": self.timeout, "metadata": self.metadata}
         one = self.method.kind.takes_one
-        stream = through.open(self.method, *([self._first()] if one else []), **options)
+        stream = through.open(self.method, *([self._first()] if one else []), **self._options())
         giving_up = asyncio.ensure_future(self._cancel(stream.cancel))
         sending = asyncio.ensure_future(self._send_all(stream, () if one else self.requests))
         try:

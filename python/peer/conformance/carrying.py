@@ -60,10 +60,13 @@ class Carrying:
     async def _turn_of(self, one: Carried, before: Carried | None) -> None:
         """Waits until a call may begin, and has done what is to be done before."""
         if before is not None:
-            if one.line.get("begin") == "beside":
-                await self._started(before)
-            else:
-                await asyncio.wait([before.task])
+            match one.line.get("begin"):
+                case "at-once":
+                    await asyncio.sleep(0)  # the call before is begun
+                case "beside":
+                    await self._started(before)
+                case _:
+                    await asyncio.wait([before.task])
         if "do" in one.line:
             await self._do(one.line["do"])
 
@@ -88,10 +91,13 @@ class Carrying:
             one.requests,
             from_lines(line.get("metadata", ())),
             line["timeoutMs"] / 1_000 if "timeoutMs" in line else None,
+            line.get("waitForReady", False),
             self._released if line.get("hold") else None,
             one.answered.set,
             give_up,
         )
+        if line.get("cancel") == "before":
+            give_up.set()
         watching = asyncio.ensure_future(self._watch(one, give_up))
         try:
             result = await outgoing.make(self._client)
@@ -107,8 +113,6 @@ class Carrying:
                 await self._started(one)
             case "answered":
                 await one.answered.wait()
-            case "before":
-                pass
             case _:
                 return
         give_up.set()

@@ -16,7 +16,7 @@ from .lines import outcome_line
 from .service import Service
 
 # Bounds a case in which something hangs, in seconds.
-LIMIT = 60.0
+LIMIT = 30.0
 
 TLS = Callable[[dict[str, str]], ssl.SSLContext]
 

@@ -106,7 +106,10 @@ class Handling:
     async def exchange(self, first: pb.Request | None) -> None:
         """Reads the requests and sends the answers, as the plan says when."""
         if self._send is None:
-            await self._read_all()
+            if self.plan.when != pb.UNREAD:
+                await self._read_all()
+        elif self.plan.when == pb.UNREAD:
+            await self._send_all(self._send)
         elif self.plan.when == pb.AFTER_EACH:
             while first is not None:
                 await self._send(self._answer(first))

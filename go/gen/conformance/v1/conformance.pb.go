@@ -40,6 +40,8 @@ const (
 	When_AFTER_EACH When = 1
 	// All answers are sent, then the requests read.
 	When_AT_ONCE When = 2
+	// All answers are sent. No request is read but the first.
+	When_UNREAD When = 3
 )
 
 // Enum value maps for When.
@@ -48,11 +50,13 @@ var (
 		0: "AFTER_ALL",
 		1: "AFTER_EACH",
 		2: "AT_ONCE",
+		3: "UNREAD",
 	}
 	When_value = map[string]int32{
 		"AFTER_ALL":  0,
 		"AFTER_EACH": 1,
 		"AT_ONCE":    2,
+		"UNREAD":     3,
 	}
 )
 
@@ -1057,12 +1061,14 @@ const file_conformance_v1_conformance_proto_rawDesc = "" +
 	"\astarted\x18\x01 \x01(\rR\astarted\x12\x14\n" +
 	"\x05ended\x18\x02 \x01(\rR\x05ended\x12/\n" +
 	"\x03end\x18\x03 \x01(\x0e2\x1d.trunkcall.conformance.v1.EndR\x03end\x122\n" +
-	"\x04seen\x18\x04 \x01(\v2\x1e.trunkcall.conformance.v1.SeenR\x04seen*2\n" +
+	"\x04seen\x18\x04 \x01(\v2\x1e.trunkcall.conformance.v1.SeenR\x04seen*>\n" +
 	"\x04When\x12\r\n" +
 	"\tAFTER_ALL\x10\x00\x12\x0e\n" +
 	"\n" +
 	"AFTER_EACH\x10\x01\x12\v\n" +
-	"\aAT_ONCE\x10\x02*(\n" +
+	"\aAT_ONCE\x10\x02\x12\n" +
+	"\n" +
+	"\x06UNREAD\x10\x03*(\n" +
 	"\x05Until\x12\a\n" +
 	"\x03NOW\x10\x00\x12\v\n" +
 	"\aSTARTED\x10\x01\x12\t\n" +

@@ -13,6 +13,7 @@ class When(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     AFTER_ALL: _ClassVar[When]
     AFTER_EACH: _ClassVar[When]
     AT_ONCE: _ClassVar[When]
+    UNREAD: _ClassVar[When]
 
 class Until(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -28,6 +29,7 @@ class End(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
 AFTER_ALL: When
 AFTER_EACH: When
 AT_ONCE: When
+UNREAD: When
 NOW: Until
 STARTED: Until
 ENDED: Until
