@@ -83,8 +83,12 @@ test: needs-test ## run every check and test (ONLY=go runs those whose names beg
 	@$(PYTHON) scripts/test.py $(if $(ONLY),--only '$(ONLY)')
 
 .PHONY: conformance
-conformance: needs needs-python ## have each language's client call the others' servers
-	@$(PYTHON) scripts/test.py --only 'go and python'
+conformance: needs needs-python ## the matrix, and the other tests of languages against each other
+	@$(PYTHON) scripts/test.py --only 'matrix,go and python'
+
+.PHONY: matrix
+matrix: peer-go environment-python ## carry out all conformance cases and write conformance/matrix.md
+	@env -u PYTHONPATH build/python/bin/python -W error -m conformance.runner --write
 
 .PHONY: faults soak
 faults: peer-go environment-python ## bring about every fault of conformance/faults in full: half an hour

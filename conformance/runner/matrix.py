@@ -137,7 +137,7 @@ class Pair:
         return [
             f"call {number}{fault}"
             for number, (a, b) in enumerate(zip(got, want, strict=True), 1)
-            for fault in faults(a, b, way.client.native)
+            for fault in faults(a, b, way.client.door == "native")
         ]
 
     def _cannot(self, what: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass, field
 
 from tests.peer.programs import GO, PYTHON, Program
@@ -11,14 +12,20 @@ Reasons = dict[str, str]
 
 @dataclass(frozen=True, eq=False)
 class Client:
-    """`program` and `words` are the command that takes cases. `lacks` says why needs of cases are not met."""
+    """`program` and `words` are the command that takes cases. `door` is the one that it comes through (doors.md). `lacks`
+    says why needs of cases are not met."""
 
     name: str
     program: Program
     transports: tuple[str, ...]
     words: tuple[str, ...] = ("conformance",)
-    native: bool = True
+    door: str = "native"
     lacks: Reasons = field(default_factory=dict[str, str])
+
+    @property
+    def missing(self) -> bool:
+        """Whether its program is not there, as where the tools of its language are not."""
+        return shutil.which(self.program[0]) is None
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +35,7 @@ class Server:
     name: str
     program: Program
     transports: tuple[str, ...]
+    doors: tuple[str, ...] = ("native",)
     lacks: Reasons = field(default_factory=dict[str, str])
 
 
@@ -51,7 +59,7 @@ CLIENTS = [
     Client("python", PYTHON, PYTHON_TRANSPORTS, lacks=PYTHON_LACKS),
 ]
 SERVERS = [
-    Server("go", GO, TRANSPORTS),
+    Server("go", GO, TRANSPORTS, ("native", "grpc", "grpc-web", "connect")),
     Server(
         "python",
         PYTHON,

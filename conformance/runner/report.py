@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 from .cases import Case
 from .matrix import Matrix, Way
@@ -20,7 +20,7 @@ def written(matrix: Matrix, cases: list[Case], ways: list[Way]) -> str:
     rows = [["client", "server", "transport", *groups]]
     for way in ways:
         rows.append([way.client.name, way.server.name, way.transport, *(cell(matrix, way, group) for group in groups)])
-    return f"{HEAD}\n{table(rows)}\n{lacking(matrix, groups, ways)}"
+    return f"{HEAD}\n{table(rows)}\n{lacking(matrix, ways)}"
 
 
 def cell(matrix: Matrix, way: Way, group: str) -> str:
@@ -29,21 +29,28 @@ def cell(matrix: Matrix, way: Way, group: str) -> str:
     return f"{tally.passed}/{of}" if of else "-"
 
 
-def lacking(matrix: Matrix, groups: list[str], ways: list[Way]) -> str:
-    """What is not applicable, by its reason."""
-    counts: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
-    for group in groups:
-        for way in ways:
-            for why, many in matrix.tallies[way, group].lacking.items():
-                counts[why, group].append(f"{way.client.name} to {way.server.name} ({way.transport}) {many}")
-    if not counts:
-        return ""
-    rows = [["why", "group", "cases that are not applicable"]]
-    rows += [[why, group, ", ".join(found)] for (why, group), found in sorted(counts.items())]
-    return f"\n## Not applicable\n\n{table(rows)}\n"
+def lacking(matrix: Matrix, ways: list[Way]) -> str:
+    """How many cases are not applicable, by the reason."""
+    counts: defaultdict[tuple[str, str, str], list[str]] = defaultdict(list)
+    for way in ways:
+        whole: Counter[str] = Counter()
+        for (other, _), tally in matrix.tallies.items():
+            if other is way:
+                whole += tally.lacking
+        for why, many in whole.items():
+            counts[way.client.name, way.server.name, why].append(f"{many} over {way.transport}")
+    rows = [["client", "server", "why", "cases"]]
+    rows += [[*key, ", ".join(found)] for key, found in counts.items()]
+    return f"\n## Not applicable\n\n{table(rows)}\n" if counts else ""
 
 
 def table(rows: list[list[str]]) -> str:
     head, *others = rows
     lines = [head, ["---"] * len(head), *others]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def without(text: str, clients: list[str]) -> str:
+    """The text without the rows of these clients."""
+    beginnings = tuple(f"| {name} |" for name in clients)
+    return "".join(line for line in text.splitlines(keepends=True) if not line.startswith(beginnings or ("\0",)))
