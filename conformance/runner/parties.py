@@ -45,25 +45,16 @@ TRANSPORTS = ("tcp", "tls", "unix", "websocket")
 LACKS: dict[str, Reasons] = {"unix": {"stop": "nobody can try whether a Unix socket is listened on"}}
 
 PYTHON_LACKS: Reasons = {
-    "callback": "Python does not call its clients yet",
     "code-first": "Python has no code-first services yet",
     "gzip": "Python does not compress yet",
     "json": "Python has no codec for JSON yet",
-    "one-way": "Python does not make one-way calls yet",
     "zstd": "Python does not compress yet",
 }
-PYTHON_TRANSPORTS = ("tcp", "tls", "unix")
-
 CLIENTS = [
     Client("go", GO, TRANSPORTS),
-    Client("python", PYTHON, PYTHON_TRANSPORTS, lacks=PYTHON_LACKS),
+    Client("python", PYTHON, TRANSPORTS, lacks=PYTHON_LACKS),
 ]
 SERVERS = [
     Server("go", GO, TRANSPORTS, ("native", "grpc", "grpc-web", "connect")),
-    Server(
-        "python",
-        PYTHON,
-        PYTHON_TRANSPORTS,
-        lacks={need: why for need, why in PYTHON_LACKS.items() if need != "one-way"},
-    ),
+    Server("python", PYTHON, TRANSPORTS, lacks=PYTHON_LACKS),
 ]

@@ -79,6 +79,7 @@ class Servers:
         self._path = Path(self._folder.name)
         self._lock = threading.Lock()
         self._kept: dict[tuple[Any, ...], Serving] = {}
+        self._broken: dict[tuple[Any, ...], Failed] = {}  # why it could not be started
         self._numbers = itertools.count()
         authority = Authority(self._path)
         self._identity = authority.server().flags()
@@ -90,8 +91,17 @@ class Servers:
         key = (server.name, transport, *((whose, *sorted(setup.items())) if setup else ()))
         with self._lock:
             if key not in self._kept:
-                self._kept[key] = Serving(server.program, *self._where(transport), *flags_of(setup))
+                self._start(key, server, (*self._where(transport), *flags_of(setup)))
             return SCHEMES.get(transport, "") + self._kept[key].address
+
+    def _start(self, key: tuple[Any, ...], server: Server, flags: tuple[str, ...]) -> None:
+        if key in self._broken:
+            raise self._broken[key]
+        try:
+            self._kept[key] = Serving(server.program, *flags)
+        except Failed as failed:
+            self._broken[key] = failed
+            raise
 
     def own(self, server: Server, transport: str, setup: dict[str, Any], count: int) -> Own:
         """Servers that nobody else has; to be stopped by who asked for them."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from google.protobuf.empty_pb2 import Empty
-
 import trunkcall
 from conformance.v1.conformance_pb2 import Answer, Observed, ObserveRequest, Request
 
@@ -16,11 +14,7 @@ READ = trunkcall.unary(SERVICE + "Read", Request, Answer)
 SERVER_STREAM = trunkcall.server_stream(SERVICE + "ServerStream", Request, Answer)
 CLIENT_STREAM = trunkcall.client_stream(SERVICE + "ClientStream", Request, Answer)
 BIDI_STREAM = trunkcall.bidi_stream(SERVICE + "BidiStream", Request, Answer)
-TELL: Any = (
-    trunkcall.one_way(SERVICE + "Tell", Request)
-    if hasattr(trunkcall, "one_way")
-    else trunkcall.unary(SERVICE + "Tell", Request, Empty)
-)
+TELL = trunkcall.one_way(SERVICE + "Tell", Request)
 UNSERVED = trunkcall.unary(SERVICE + "Unserved", Request, Answer)
 OBSERVE = trunkcall.unary(SERVICE + "Observe", ObserveRequest, Observed)
 

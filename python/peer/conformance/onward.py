@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import trunkcall
 from conformance.v1 import conformance_pb2 as pb
 
@@ -12,7 +10,7 @@ from .data import from_entries, to_entries
 from .methods import BY_NAME
 
 
-async def call_onward(own: Any, onward: pb.Onward) -> pb.Outcome:
+async def call_onward(own: trunkcall.ServerCall, onward: pb.Onward) -> pb.Outcome:
     """Makes the call of a handler. Its deadline is not named: it goes along by itself."""
     outgoing = Outgoing(BY_NAME[onward.method], list(onward.requests), from_entries(onward.metadata))
     if not onward.target:

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
 from google.protobuf.any_pb2 import Any as AnyMessage
-from google.protobuf.empty_pb2 import Empty
 
 import trunkcall
 from conformance.v1 import conformance_pb2 as pb
@@ -41,9 +40,8 @@ class Service:
     async def _unary(self, request: pb.Request, call: trunkcall.ServerCall) -> pb.Answer:
         return await self._handle(only(request), call)
 
-    async def _tell(self, request: pb.Request, call: trunkcall.ServerCall) -> Empty:
+    async def _tell(self, request: pb.Request, call: trunkcall.ServerCall) -> None:
         await self._handle(only(request), call)
-        return Empty()
 
     async def _server_stream(self, request: pb.Request, call: trunkcall.ServerCall) -> None:
         await self._handle(only(request), call, call.send)
