@@ -101,6 +101,8 @@ def made(size: int, noise: bool = False) -> bytes:
 
 def differences(got: Any, want: Any, native: bool, at: str) -> list[str]:
     match want:
+        case {"native": one, "other": another}:
+            return differences(got, one if native else another, native, at)
         case {"anyOf": choice}:
             right = any(not differences(got, one, native, at) for one in choice)
         case {"contains": text}:

@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 
 from .cases import Case
 from .comparing import faults
-from .parties import LACKS, Client, Server
+from .parties import LACKS, Client, Reasons, Server
 from .processes import Carrying, Failed
 from .servers import Servers
 
+COMPRESSIONS = ("gzip", "zstd")
 # Pairs that run beside each other.
 BESIDE = 3
 
@@ -32,10 +33,20 @@ class Way:
     def lack(self, case: Case) -> str:
         """Why the case is not applicable; "" if it is."""
         for need in case.needs:
-            for lacks in (self.client.lacks, self.server.lacks, LACKS.get(self.transport, {})):
+            for lacks in (self._of_client(case, need), self._of_server(case, need), LACKS.get(self.transport, {})):
                 if need in lacks:
                     return lacks[need]
         return ""
+
+    # A side that does not compress is sent plain messages by one that does: that, too, is to be seen.
+
+    def _of_client(self, case: Case, need: str) -> Reasons:
+        other = need in COMPRESSIONS and case.words.get("client", {}).get("compression") != need
+        return {} if other else self.client.lacks
+
+    def _of_server(self, case: Case, need: str) -> Reasons:
+        other = need in COMPRESSIONS and case.words.get("server", {}).get("compression") != need
+        return {} if other else self.server.lacks
 
 
 @dataclass

@@ -46,9 +46,9 @@ LACKS: dict[str, Reasons] = {"unix": {"stop": "nobody can try whether a Unix soc
 
 PYTHON_LACKS: Reasons = {
     "code-first": "Python has no code-first services yet",
-    "gzip": "Python does not compress yet",
+    "gzip": "Python has no gzip yet",
     "json": "Python has no codec for JSON yet",
-    "zstd": "Python does not compress yet",
+    "zstd": "Python has no zstd",
 }
 CLIENTS = [
     Client("go", GO, TRANSPORTS),

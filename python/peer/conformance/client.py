@@ -84,7 +84,7 @@ class CasesClient:
         if "maxMessage" in wanted:
             options["limits"] = trunkcall.Limits(message_bytes=wanted["maxMessage"])
         if "compression" in wanted:
-            options["compression"] = wanted["compression"]
+            options["compression"] = getattr(trunkcall, wanted["compression"].upper())
         client: Any = trunkcall.Client(case["target"], **options)
         if wanted.get("serves"):
             client.register(*Service().handlers())
