@@ -43,14 +43,12 @@ needs-test:
 needs-python:
 	@sh scripts/prerequisites.sh venv
 
-.PHONY: build peer-go random-session mirror h2spec peer-python peers peers-go peers-python examples
+.PHONY: build peer-go random-session h2spec peer-python peers peers-go peers-python examples
 build: peer-go peer-python peers examples ## build all programs into build/
 peer-go: needs
 	@$(GO) build -C go -o ../build/peer-go ./peer
 random-session: needs
 	@$(GO) build -C go -o ../build/randomsession ./internal/randomsession
-mirror: needs
-	@$(GO) build -C go -o ../build/mirror ./internal/mirror
 h2spec: needs
 	@$(GO) build -C go/tools/h2spec -o ../../../build/tools/h2spec github.com/summerwind/h2spec/cmd/h2spec
 peer-python: environment-python

@@ -44,9 +44,10 @@ def all_ways() -> list[Way]:
 
 def wanted(way: Way, options: argparse.Namespace) -> bool:
     names = (way.client.name, way.server.name, way.transport)
-    return all(asked in ("", name) for asked, name in zip(
-        (options.client, options.server, options.transport), names, strict=True
-    ))
+    return all(
+        asked in ("", name)
+        for asked, name in zip((options.client, options.server, options.transport), names, strict=True)
+    )
 
 
 def settle(text: str, missing: list[str], write: bool) -> int:

@@ -12,8 +12,8 @@ Reasons = dict[str, str]
 
 @dataclass(frozen=True, eq=False)
 class Client:
-    """`program` and `words` are the command that takes cases. `door` is the one that it comes through (doors.md). `lacks`
-    says why needs of cases are not met."""
+    """`program` and `words` are the command that takes cases. `door` is the one that it comes through (doors.md).
+    `lacks` says why needs of cases are not met."""
 
     name: str
     program: Program

@@ -27,7 +27,7 @@ class Process:
 
     def __init__(self, words: Sequence[str]) -> None:
         self.words = words
-        self._log = tempfile.TemporaryFile()
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the process)
         self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log)
         self._read = b""
 

@@ -9,8 +9,10 @@ from .matrix import Matrix, Way
 
 HEAD = """# Matrix
 
-What came of the cases of [cases/](cases/README.md): each client with each server over each transport. A cell has how many cases of a group passed, of those that
-are applicable; large ones, and those that have to do with no transport, are carried out over the first of a pair only. Written by `make matrix`; `make test` fails if a run gives anything else.
+What came of the cases of [cases/](cases/README.md): each client with each server over each transport. A cell has how
+many cases of a group passed, of those that are applicable; large ones, and those to which the transport makes no
+difference, are carried out over the first of a pair only. Written by `make matrix`; `make test` fails if its own run
+gives anything else.
 """
 
 
