@@ -43,14 +43,12 @@ needs-test:
 needs-python:
 	@sh scripts/prerequisites.sh venv
 
-.PHONY: build peer-go random-session mirror h2spec peer-python peers peers-go peers-python examples
+.PHONY: build peer-go random-session h2spec peer-python peers peers-go peers-python examples
 build: peer-go peer-python peers examples ## build all programs into build/
 peer-go: needs
 	@$(GO) build -C go -o ../build/peer-go ./peer
 random-session: needs
 	@$(GO) build -C go -o ../build/randomsession ./internal/randomsession
-mirror: needs
-	@$(GO) build -C go -o ../build/mirror ./internal/mirror
 h2spec: needs
 	@$(GO) build -C go/tools/h2spec -o ../../../build/tools/h2spec github.com/summerwind/h2spec/cmd/h2spec
 peer-python: environment-python
@@ -83,8 +81,12 @@ test: needs-test ## run every check and test (ONLY=go runs those whose names beg
 	@$(PYTHON) scripts/test.py $(if $(ONLY),--only '$(ONLY)')
 
 .PHONY: conformance
-conformance: needs needs-python ## have each language's client call the others' servers
-	@$(PYTHON) scripts/test.py --only 'go and python'
+conformance: needs needs-python ## the matrix, and the other tests of languages against each other
+	@$(PYTHON) scripts/test.py --only 'matrix,go and python'
+
+.PHONY: matrix
+matrix: peer-go environment-python ## carry out all conformance cases and write conformance/matrix.md
+	@env -u PYTHONPATH build/python/bin/python -W error -m conformance.runner --write
 
 .PHONY: faults soak
 faults: peer-go environment-python ## bring about every fault of conformance/faults in full: half an hour

@@ -46,6 +46,32 @@ func equalMetadata(t *testing.T, what string, got, want trunkcall.Metadata) {
 	}
 }
 
+func TestMetadataThatCannotGoWithAnAnswerFailsTheCallByTheRuleThatItBreaks(t *testing.T) {
+	for name, want := range map[string]struct {
+		metadata trunkcall.Metadata
+		code     trunkcall.Code
+		words    string
+	}{
+		"too long":  {trunkcall.Metadata{{Key: "k", Value: strings.Repeat("v", 17_000)}}, trunkcall.ResourceExhausted, "16384"},
+		"malformed": {trunkcall.Metadata{{Key: "Key", Value: "v"}}, trunkcall.Internal, "Key"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, c := join(t, block.Handler(func(ctx context.Context, in *payload) (*payload, error) {
+				call := trunkcall.CallFromContext(ctx)
+				if err := call.SetTrailer(want.metadata); err == nil {
+					t.Error("the trailer was taken")
+				}
+				return in, call.SetHeader(want.metadata)
+			}))
+			_, err := block.Call(soon(t), c, text(""))
+			s := trunkcall.StatusOf(err)
+			if s == nil || s.Code != want.code || s.Delivery != trunkcall.Executed || !strings.Contains(s.Message, want.words) {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
 func TestMetadataGoesBothWaysUnchanged(t *testing.T) {
 	everywhere(t, func(t *testing.T, _ *trunkcall.Server, c *trunkcall.Client) {
 		ctx := trunkcall.WithMetadata(soon(t), variedMetadata)

@@ -73,7 +73,8 @@ func peerOf(conn *transport.Conn) Peer {
 var errHeaderSent = errors.New("the answer has begun, its header can no longer be changed")
 
 // SetHeader adds to the metadata that goes ahead of the answer. It fails once
-// that was sent, and for metadata that the caller would not take.
+// that was sent, and, with a *Status that says which rule it breaks, for metadata
+// that the caller would not take.
 func (c *ServerCall) SetHeader(m Metadata) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -106,7 +107,11 @@ func (c *ServerCall) addTo(to *Metadata, m Metadata) error {
 	sum := append((*to)[:len(*to):len(*to)], m...)
 	limits := c.peerLimits()
 	if err := sum.Check(&limits); err != nil {
-		return err
+		code := Internal // the fault is the handler's
+		if err.Class == wire.ErrMetadataLimit {
+			code = ResourceExhausted
+		}
+		return &Status{Code: code, Message: "the answer's metadata: " + err.Text, cause: err}
 	}
 	*to = sum
 	return nil

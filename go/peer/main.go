@@ -21,6 +21,8 @@ const usage = `usage: peer-go COMMAND [FLAG…]
   serve    answer UserService, BenchService, calc and hello
   call     call a method, with JSON in and out
   bench    put load on a server and measure
+  conformance
+           carry out conformance cases, lines of JSON on stdin
   version  print what this was built from
 
 peer-go COMMAND -h lists the flags of a command.
@@ -46,6 +48,7 @@ var errReported = errors.New("reported")
 // program is what a command may touch of the process around it, so that tests
 // can run commands without one.
 type program struct {
+	stdin          io.Reader
 	stdout, stderr io.Writer
 	// notify has the signals that end a server sent to the channel.
 	notify func(signals chan<- os.Signal)
@@ -53,7 +56,7 @@ type program struct {
 
 func main() {
 	p := program{
-		stdout: os.Stdout, stderr: os.Stderr,
+		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
 		notify: func(signals chan<- os.Signal) { signal.Notify(signals, syscall.SIGTERM, os.Interrupt) },
 	}
 	os.Exit(p.run(os.Args[1:]))
@@ -73,6 +76,8 @@ func (p program) run(args []string) int {
 		return p.exit(command, p.call(args))
 	case "bench":
 		return p.exit(command, p.bench(args))
+	case "conformance":
+		return p.exit(command, p.conform(args))
 	case "version", "-version", "--version":
 		fmt.Fprintln(p.stdout, version())
 		return exitOK

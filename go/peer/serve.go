@@ -44,6 +44,7 @@ type serveOptions struct {
 	allowCleartext, inline        bool
 	nativeOnly                    bool
 	faults                        faultOptions
+	conformance                   conformanceOptions
 }
 
 var serveHelp = help{
@@ -68,6 +69,7 @@ func (p program) parseServe(args []string) (*serveOptions, error) {
 	fs.BoolVar(&o.inline, "inline", false, "run handlers on the goroutine that reads")
 	fs.BoolVar(&o.nativeOnly, "native-only", false, "do not serve clients of gRPC on the same port")
 	o.faults.flags(fs)
+	o.conformance.flags(fs)
 	others, err := p.parse(fs, serveHelp, args)
 	switch {
 	case err != nil:
@@ -128,6 +130,7 @@ func (p program) serve(args []string) error {
 
 func newServer(o *serveOptions, logger *slog.Logger) (*trunkcall.Server, *health.Server, error) {
 	options := append(o.faults.options(), trunkcall.WithLogger(logger))
+	options = append(options, o.conformance.options()...)
 	compressing, err := withCompression(o.compression)
 	if err != nil {
 		return nil, nil, err
@@ -154,6 +157,9 @@ func newServer(o *serveOptions, logger *slog.Logger) (*trunkcall.Server, *health
 	server := trunkcall.NewServer(options...)
 	state := registerForGRPC(server)
 	o.faults.register(server)
+	if err := server.Register(o.conformance.handlers()...); err != nil {
+		return nil, nil, err
+	}
 	return server, state, registerServices(server, o)
 }
 

@@ -18,6 +18,8 @@ USAGE = f"""usage: {PROGRAM} COMMAND [FLAG…]
   serve    answer UserService and BenchService
   call     call a method, with JSON in and out
   bench    put load on a server and measure
+  conformance
+           carry out conformance cases, lines of JSON on stdin
   version  print what this runs on
 
 {PROGRAM} COMMAND -h lists the flags of a command.
@@ -32,7 +34,7 @@ WRONG_USAGE = 2
 def main(words: Sequence[str]) -> int:
     """Carries out a command line and returns the exit status."""
     match words:
-        case ["serve" | "call" | "bench" as command, *rest]:
+        case ["serve" | "call" | "bench" | "conformance" as command, *rest]:
             return run(command, rest)
         case ["version" | "-version" | "--version", *_]:
             print(version())
@@ -80,6 +82,10 @@ def commands(command: str) -> Callable[[Sequence[str]], int]:
             from .call import call
 
             return call
+        case "conformance":
+            from .conform import conform
+
+            return conform
         case _:
             from .bench import bench
 

@@ -17,6 +17,7 @@ from load import Failed, UsageError
 from trunkcall.grpcstub import aio
 
 from . import native, stock
+from .conformance.service import Service
 from .flags import FAST, STOCK, add_codec, add_compression, add_uvloop, check_codec, find_compression, make_parser
 from .log import make_logger
 from .loop import run_loop
@@ -31,6 +32,8 @@ the server when the calls that run are answered, a second one at once.
 
 # How long draining may take before the log says what it waits for, in seconds. Calls that end by then are no news.
 QUIET_STOP = 0.1
+# The framework's default (spec/limits.md 2).
+RUNNING_HANDLERS = 16_384
 # Bounds how long handlers that do not heed their cancellation can hold up the end of the process, in seconds.
 CLOSE_TIME = 1.0
 
@@ -55,6 +58,7 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--inline", action="store_true", help="run Say and Echo as plain functions on the event loop, without a task"
     )
+    add_conformance(parser)
     add_uvloop(parser)
     flags = parser.parse_args(words)
     if not (flags.listen or flags.unix):
@@ -71,12 +75,36 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     return flags
 
 
+def add_conformance(parser: argparse.ArgumentParser) -> None:
+    """The flags with which a server takes part in the conformance matrix."""
+    help = "answer ConformanceService as well, which the conformance cases call"
+    parser.add_argument("--conformance", action="store_true", help=help)
+    default = trunkcall.Limits()
+    for name, value, what in (
+        ("max-message", default.message_bytes, "largest message, in bytes"),
+        ("max-calls", default.calls, "calls that may be open on a connection"),
+        ("max-metadata", default.metadata_bytes, "metadata of one side of a call, in bytes"),
+        ("running-handlers", RUNNING_HANDLERS, "handlers that may run at once"),
+    ):
+        parser.add_argument(f"--{name}", metavar="N", type=int, default=value, help=what)
+
+
+def limits(flags: argparse.Namespace) -> trunkcall.Limits:
+    return trunkcall.Limits(flags.max_message, flags.max_calls, flags.max_metadata)
+
+
 async def answer(flags: argparse.Namespace) -> None:
     logger = make_logger()
     server = trunkcall.Server(
-        tls=server_tls(flags), allow_cleartext=flags.allow_cleartext, compression=flags.compression
+        tls=server_tls(flags),
+        allow_cleartext=flags.allow_cleartext,
+        compression=flags.compression,
+        limits=limits(flags),
+        running_handlers=flags.running_handlers,
     )
     register(server, flags)
+    if flags.conformance:
+        server.register(*Service().handlers())
     # Before anybody can know that the server is there, and signal it.
     signals = Signals()
     async with contextlib.AsyncExitStack() as failing:

@@ -28,7 +28,7 @@ from .wire import OK, Code, IncomingCall, LimitError, Load, Method, Status
 if TYPE_CHECKING:
     from .connection import Connection
 
-THREW = "the handler raised an exception"
+THREW = "the handler panicked"
 OUT_OF_TIME = "the deadline passed"
 
 

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from . import __doc__ as usage
+from .cases import read_cases
+from .matrix import Way, run_all
+from .parties import CLIENTS, SERVERS, TRANSPORTS
+from .report import without, written
+
+MATRIX = Path(__file__).resolve().parents[1] / "matrix.md"
+
+
+def main() -> int:
+    options = parse()
+    cases = [case for case in read_cases() if case.name.startswith(options.only)]
+    missing = [client.name for client in CLIENTS if client.missing]
+    ways = [way for way in all_ways() if way.client.name not in missing and wanted(way, options)]
+    others = {server.name: next((o for o in SERVERS if o is not server), server) for server in SERVERS}
+    matrix = run_all(cases, ways, others)
+    for wrong in matrix.wrong:
+        print(wrong)
+    for name in missing:
+        print(f"client {name}: not built here, its cases are not carried out")
+    failed = max(matrix.failed, len(matrix.wrong))
+    if not (options.only or options.client or options.server or options.transport):
+        failed += settle(written(matrix, cases, ways), missing, options.write)
+    print(f"{matrix.passed} passed, {failed} failed, {matrix.lacking} not applicable")
+    return 1 if failed else 0
+
+
+def all_ways() -> list[Way]:
+    return [
+        Way(client, server, transport)
+        for client in CLIENTS
+        for server in SERVERS
+        if client.door in server.doors
+        for transport in TRANSPORTS
+        if transport in client.transports and transport in server.transports
+    ]
+
+
+def wanted(way: Way, options: argparse.Namespace) -> bool:
+    names = (way.client.name, way.server.name, way.transport)
+    return all(
+        asked in ("", name)
+        for asked, name in zip((options.client, options.server, options.transport), names, strict=True)
+    )
+
+
+def settle(text: str, missing: list[str], write: bool) -> int:
+    """Writes matrix.md, or compares the rows of those who are there; the number of failures that this comes to."""
+    if write and missing:
+        print(f"matrix.md is not written without {', '.join(missing)}")
+        return 1
+    if write:
+        MATRIX.write_text(text, encoding="utf-8")
+    elif not MATRIX.exists() or without(MATRIX.read_text(encoding="utf-8"), missing) != text:
+        print("matrix.md is not what this run gives: run `make matrix`")
+        return 1
+    return 0
+
+
+def parse() -> argparse.Namespace:
+    shape = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(prog="runner", description=usage, formatter_class=shape)
+    parser.add_argument("--write", action="store_true", help="write matrix.md")
+    parser.add_argument("--only", default="", help="cases whose names, GROUP/NAME, begin so")
+    for name in ("client", "server", "transport"):
+        parser.add_argument(f"--{name}", default="", help=f"only with this {name}")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,58 @@
+"""matrix.md: what came of all, as tables."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+
+from .cases import Case
+from .matrix import Matrix, Way
+
+HEAD = """# Matrix
+
+What came of the cases of [cases/](cases/README.md): each client with each server over each transport. A cell has how
+many cases of a group passed, of those that are applicable; large ones, and those to which the transport makes no
+difference, are carried out over the first of a pair only. Written by `make matrix`; `make test` fails if its own run
+gives anything else.
+"""
+
+
+def written(matrix: Matrix, cases: list[Case], ways: list[Way]) -> str:
+    """The text of matrix.md."""
+    groups = list(dict.fromkeys(case.group for case in cases))
+    rows = [["client", "server", "transport", *groups]]
+    for way in ways:
+        rows.append([way.client.name, way.server.name, way.transport, *(cell(matrix, way, group) for group in groups)])
+    return f"{HEAD}\n{table(rows)}\n{lacking(matrix, ways)}"
+
+
+def cell(matrix: Matrix, way: Way, group: str) -> str:
+    tally = matrix.tallies[way, group]
+    of = tally.passed + tally.failed
+    return f"{tally.passed}/{of}" if of else "-"
+
+
+def lacking(matrix: Matrix, ways: list[Way]) -> str:
+    """How many cases are not applicable, by the reason."""
+    counts: defaultdict[tuple[str, str, str], list[str]] = defaultdict(list)
+    for way in ways:
+        whole: Counter[str] = Counter()
+        for (other, _), tally in matrix.tallies.items():
+            if other is way:
+                whole += tally.lacking
+        for why, many in whole.items():
+            counts[way.client.name, way.server.name, why].append(f"{many} over {way.transport}")
+    rows = [["client", "server", "why", "cases"]]
+    rows += [[*key, ", ".join(found)] for key, found in counts.items()]
+    return f"\n## Not applicable\n\n{table(rows)}\n" if counts else ""
+
+
+def table(rows: list[list[str]]) -> str:
+    head, *others = rows
+    lines = [head, ["---"] * len(head), *others]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def without(text: str, clients: list[str]) -> str:
+    """The text without the rows of these clients."""
+    beginnings = tuple(f"| {name} |" for name in clients)
+    return "".join(line for line in text.splitlines(keepends=True) if not line.startswith(beginnings or ("\0",)))

@@ -1,0 +1,134 @@
+"""The servers that cases are carried out against: started when they are first wanted, and kept."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import signal
+import tempfile
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.peer.certificates import Authority
+
+from .parties import Server
+from .processes import Failed, Serving
+
+# The flags of `serve` for what cases say of their server.
+FLAGS = {
+    "compression": "--compression",
+    "maxMessage": "--max-message",
+    "maxCalls": "--max-calls",
+    "maxMetadataBytes": "--max-metadata",
+    "runningHandlers": "--running-handlers",
+}
+TCP = ("--listen", "127.0.0.1:0")
+# What clients know the server of a transport by.
+SCHEMES = {"websocket": "ws://"}
+
+
+@dataclass
+class Own:
+    """Servers that a case has for itself."""
+
+    server: Server
+    flags: tuple[str, ...]
+    serving: list[Serving]
+    scheme: str = ""
+    signalled: bool = False  # the first of them
+
+    @property
+    def target(self) -> str:
+        return ",".join(self.scheme + one.address for one in self.serving)
+
+    def do(self, what: str) -> None:
+        """Does to the first what a call wants done."""
+        first = self.serving[0]
+        match what:
+            case "terminate":
+                first.terminate()
+                self.signalled = True
+            case "kill":
+                first.process.kill()
+                first.process.wait()
+            case "restart":
+                if first.process.poll() is None:
+                    first.stop()
+                self.signalled = False
+                self.serving[0] = Serving(self.server.program, "--listen", first.address, *self.flags)
+            case _:
+                raise Failed(f"nobody knows how to {what}")
+
+    def stop(self) -> None:
+        """Stops those that run, and waits for one that is about to end. Raises Failed."""
+        with contextlib.ExitStack() as stack:
+            for one in self.serving:
+                stack.callback(one.close)
+                if one.process.returncode != -signal.SIGKILL:
+                    waiting = self.signalled and one is self.serving[0]
+                    stack.callback(one.ended if waiting else one.stop)
+
+
+class Servers:
+    """Used by several threads. `trust` are the files of the authority that has signed their certificates."""
+
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory()
+        self._path = Path(self._folder.name)
+        self._lock = threading.Lock()
+        self._kept: dict[tuple[Any, ...], Serving] = {}
+        self._broken: dict[tuple[Any, ...], Failed] = {}  # why it could not be started
+        self._numbers = itertools.count()
+        authority = Authority(self._path)
+        self._identity = authority.server().flags()
+        self.trust = {"ca": str(authority.file)}
+
+    def target(self, server: Server, transport: str, setup: dict[str, Any], whose: str = "") -> str:
+        """Where a server listens that is set up so; the same for all that want that. One with a setup is for one client
+        alone: two would be in each other's way where a limit is low."""
+        key = (server.name, transport, *((whose, *sorted(setup.items())) if setup else ()))
+        with self._lock:
+            if key not in self._kept:
+                self._start(key, server, (*self._where(transport), *flags_of(setup)))
+            return SCHEMES.get(transport, "") + self._kept[key].address
+
+    def _start(self, key: tuple[Any, ...], server: Server, flags: tuple[str, ...]) -> None:
+        if key in self._broken:
+            raise self._broken[key]
+        try:
+            self._kept[key] = Serving(server.program, *flags)
+        except Failed as failed:
+            self._broken[key] = failed
+            raise
+
+    def own(self, server: Server, transport: str, setup: dict[str, Any], count: int) -> Own:
+        """Servers that nobody else has; to be stopped by who asked for them."""
+        flags = flags_of(setup)
+        started = [Serving(server.program, *self._where(transport), *flags) for _ in range(count)]
+        return Own(server, flags, started, SCHEMES.get(transport, ""))
+
+    def _where(self, transport: str) -> tuple[str, ...]:
+        match transport:
+            case "unix":
+                return ("--unix", str(self._path / f"{next(self._numbers)}.sock"))
+            case "tls":
+                return (*TCP, *self._identity)
+            case _:
+                return TCP
+
+    def stop(self) -> list[str]:
+        """Stops all; what went wrong with that."""
+        wrong: list[str] = []
+        for one in self._kept.values():
+            try:
+                one.stop()
+            except Failed as failed:
+                wrong.append(str(failed))
+        self._folder.cleanup()
+        return wrong
+
+
+def flags_of(setup: dict[str, Any]) -> tuple[str, ...]:
+    return tuple(word for name, value in sorted(setup.items()) for word in (FLAGS[name], str(value)))

@@ -1,0 +1,107 @@
+"""The runner itself: that it sees what is not as it should be."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+from unittest import TestCase
+
+from .runner.cases import Case, expand, read_cases
+from .runner.comparing import faults, made
+from .runner.matrix import Matrix, Tally, Way
+from .runner.parties import CLIENTS, SERVERS, Client
+from .runner.report import without, written
+
+
+def outcome(**more: Any) -> dict[str, Any]:
+    """How a call ended that ended well."""
+    return {"code": "OK", "message": "", "details": [], "delivery": "", "header": [], "trailer": [], **more}
+
+
+def answer(size: int) -> dict[str, Any]:
+    return {"size": size, "sha256": hashlib.sha256(made(size)).hexdigest()}
+
+
+class Comparing(TestCase):
+    def assert_fault(self, got: dict[str, Any], want: dict[str, Any], words: str, native: bool = True) -> None:
+        found = faults(got, want, native)
+        self.assertTrue(found and all(words in fault for fault in found), found)
+
+    def test_what_is_as_wanted_has_no_fault(self) -> None:
+        self.assertEqual(faults(outcome(answers=[answer(70_000)]), {"answers": [{"data": {"size": 70_000}}]}, True), [])
+
+    def test_what_is_not_named_has_to_be_absent(self) -> None:
+        self.assert_fault(outcome(header=[["a", "b"]]), {}, "/header")
+        self.assert_fault(outcome(trailer=[["a", "b"]]), {}, "/trailer")
+        self.assert_fault(outcome(details=[{"typeUrl": "a/b", "value": ""}]), {}, "/details")
+        self.assert_fault(outcome(code="INTERNAL"), {"message": ""}, "/code")
+
+    def test_codes_messages_and_deliveries_are_compared(self) -> None:
+        got = outcome(code="ABORTED", message="why", delivery="executed")
+        want = {"code": "ABORTED", "message": "why", "delivery": "executed"}
+        self.assertEqual(faults(got, want, True), [])
+        for name in want:
+            self.assert_fault(got, want | {name: "other"}, f"/{name}")
+
+    def test_a_delivery_that_nobody_can_know_is_not_compared(self) -> None:
+        got = outcome(code="CANCELLED")
+        del got["delivery"]
+        self.assertEqual(faults(got, {"code": "CANCELLED", "delivery": "unknown"}, True), [])
+
+    def test_answers_are_compared_by_number_size_and_digest(self) -> None:
+        want = {"answers": [{"data": {"size": 3}}]}
+        self.assert_fault(outcome(), want, "/answers")
+        self.assert_fault(outcome(answers=[answer(3), answer(3)]), want, "/answers")
+        self.assert_fault(outcome(answers=[answer(3) | {"sha256": "0"}]), want, "/answers/0/sha256")
+
+    def test_choices(self) -> None:
+        got = outcome(code="ABORTED", message="one two")
+        for want in ({"anyOf": ["OK", "ABORTED"]}, {"native": "ABORTED", "other": "OK"}):
+            self.assertEqual(faults(got, {"code": want}, True), [])
+        self.assert_fault(got, {"code": {"anyOf": ["OK", "INTERNAL"]}}, "/code")
+        self.assert_fault(got, {"code": {"native": "ABORTED", "other": "OK"}}, "/code", native=False)
+        self.assert_fault(got, {"code": "ABORTED", "message": {"contains": "three"}}, "/message")
+        seen = outcome(answers=[{"seen": {"leftMs": 301}}])
+        self.assert_fault(seen, {"answers": [{"seen": {"leftMs": {"between": [1, 300]}}}]}, "/answers/0/seen/leftMs")
+
+    def test_metadata_is_exact_for_native_peers_and_by_key_for_others(self) -> None:
+        got = outcome(header=[["b", "3"], ["date", "now"], ["a", "1"], ["a", "2"]])
+        want = {"header": [["a", "1"], ["a", "2"], ["b", "3"]]}
+        self.assert_fault(got, want, "/header")
+        self.assertEqual(faults(got, want, False), [])
+        self.assert_fault(got, {"header": [["a", "2"], ["a", "1"]]}, "/header/a", native=False)
+
+
+class Cases(TestCase):
+    def test_all_are_as_the_schema_says(self) -> None:
+        self.assertGreater(len(read_cases()), 200)
+
+    def test_what_is_repeated_is_put_in(self) -> None:
+        value = {"list": [{"repeat": 2, "of": [1]}, "$id"], "text": {"repeat": 3, "of": "ab"}}
+        self.assertEqual(expand(value, {"$id": "7"}), {"list": [[1], [1], "7"], "text": "ababab"})
+
+    def test_every_want_can_fail(self) -> None:
+        for case in read_cases():
+            for want in case.wants({}):
+                with self.subTest(case.name):
+                    self.assertTrue(faults({"code": "none of them"}, want, True))
+
+
+class Reporting(TestCase):
+    def test_a_failure_is_seen_in_the_table(self) -> None:
+        case = Case("group", {"name": "name"})
+        ways = [Way(client, SERVERS[0], "tcp") for client in CLIENTS]
+        matrix = Matrix({(way, "group"): Tally(passed=1) for way in ways})
+        good = written(matrix, [case], ways)
+        matrix.tallies[ways[0], "group"] = Tally(failed=1)
+        self.assertIn("| 0/1 |", written(matrix, [case], ways))
+        self.assertNotEqual(written(matrix, [case], ways), good)
+
+    def test_rows_of_clients_that_are_not_there_are_left_out(self) -> None:
+        text = "| go | x |\n| node | y |\n"
+        self.assertEqual(without(text, ["node"]), "| go | x |\n")
+        self.assertEqual(without(text, []), text)
+
+    def test_a_client_without_its_program_is_missing(self) -> None:
+        self.assertTrue(Client("none", ("/there/is/none",), ("tcp",)).missing)
+        self.assertEqual([client.missing for client in CLIENTS], [False] * len(CLIENTS))
