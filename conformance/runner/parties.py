@@ -52,7 +52,6 @@ LACKS: dict[str, Reasons] = {"unix": {"stop": "nobody can try whether a Unix soc
 
 PYTHON_LACKS: Reasons = {
     "code-first": "Python has no code-first services yet",
-    "gzip": "Python has no gzip yet",
     "json": "Python has no codec for JSON yet",
     "zstd": "Python has no zstd",
 }

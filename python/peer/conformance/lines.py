@@ -39,9 +39,11 @@ def outcome_line(result: Result) -> dict[str, Any]:
     else:
         line["delivery"] = ""
     if result.failure is not None:
-        status = result.failure.status
-        line |= {"code": result.failure.code.name, "message": status.message, "delivery": status.delivery.value}
-        line["details"] = [{"typeUrl": url, "value": base64.b64encode(value).decode()} for url, value in status.details]
+        failed = result.failure
+        line |= {"code": failed.code.name, "message": failed.message, "delivery": failed.delivery.value}
+        line["details"] = [
+            {"typeUrl": detail.type_url, "value": base64.b64encode(detail.value).decode()} for detail in failed.details
+        ]
     if result.observed is not None:
         line["observed"] = json_format.MessageToDict(result.observed)
     return line

@@ -23,5 +23,5 @@ def outcome(got: Result) -> pb.Outcome:
     told = pb.Outcome(header=to_entries(got.header), trailer=to_entries(got.trailer), answers=got.answers)
     if got.failure is not None:
         told.code, told.message, told.delivery = got.failure.code, got.failure.message, got.failure.delivery.value
-        told.details.extend(pb.Detail(type_url=url, value=value) for url, value in got.failure.status.details)
+        told.details.extend(pb.Detail(type_url=one.type_url, value=one.value) for one in got.failure.details)
     return told
