@@ -17,8 +17,8 @@ H2SPEC = ROOT / "build/tools/h2spec"
 # What fails, with the reason; a case that is listed and passes is an error.
 KNOWN = {("http2/3.5", "Sends invalid connection preface"): "not HTTP/2: answered as HTTP/1.1"}
 
-# The suite calls no method that is served: a POST is answered with 404 as soon as a worker comes to it. Whether what is wrong with its body
-# comes before or after that, when it no longer matters, is a matter of time.
+# The suite calls no method that is served: a POST is answered with 404 as soon as a worker comes to it. Whether what is
+# wrong with its body comes before or after that, when it no longer matters, is a matter of time.
 ANSWERED = {
     ("http2/8.1", "Sends a second HEADERS frame without the END_STREAM flag"),
     ("http2/8.1.2.1", "Sends a HEADERS frame that contains a pseudo-header field as trailers"),
