@@ -21,20 +21,20 @@ import (
 func TestWhatIsNoProtocolIsToldSoOrClosed(t *testing.T) {
 	a := newAuthority(t)
 	withTLS := trunkcall.WithTLS(&tls.Config{Certificates: []tls.Certificate{a.certificate(t, x509.ExtKeyUsageServerAuth)}})
-	_, clear := serve(t, nil, standard()...)
+	_, plain := serve(t, nil, standard()...)
 	_, secure := serve(t, serverOptions{withTLS}, standard()...)
 	hello := "\x16\x03\x01\x00\x05\x01\x00\x00\x01\x00"
 	goAway := string([]byte{0, 0, 0, 0}) // the last stream
 	for name, c := range map[string]struct{ target, said, want string }{
-		"half a preface, then another method": {clear, "PRI * HTTP/2.0\r\n\r\nGET / HTTP/1.1\r\n\r\n", "HTTP/1.1 505 "},
-		"a wrong preface":                     {clear, "PRI * HTTP/2.0\r\n\r\nSM\r\n\rX", "HTTP/1.1 505 "},
-		"a preface of another version":        {clear, "PRI * HTTP/3.0\r\n\r\nSM\r\n\r\n", "HTTP/1.1 "},
-		"a preface, then no SETTINGS":         {clear, http2.ClientPreface + "\x00\x00\x08\x06\x00\x00\x00\x00\x0012345678", goAway},
-		"a preface, then HTTP/1.1":            {clear, http2.ClientPreface + "GET / HTTP/1.1\r\n\r\n", goAway},
-		"lower case":                          {clear, "get / HTTP/1.1\r\n\r\n", ""},
-		"nothing known":                       {clear, "\x00\x01\x02", ""},
-		"no version":                          {clear, "GET /\r\n\r\n", "HTTP/1.1 400 "},
-		"TLS to a port without":               {clear, hello, "does not speak TLS"},
+		"half a preface, then another method": {plain, "PRI * HTTP/2.0\r\n\r\nGET / HTTP/1.1\r\n\r\n", "HTTP/1.1 505 "},
+		"a wrong preface":                     {plain, "PRI * HTTP/2.0\r\n\r\nSM\r\n\rX", "HTTP/1.1 505 "},
+		"a preface of another version":        {plain, "PRI * HTTP/3.0\r\n\r\nSM\r\n\r\n", "HTTP/1.1 "},
+		"a preface, then no SETTINGS":         {plain, http2.ClientPreface + "\x00\x00\x08\x06\x00\x00\x00\x00\x0012345678", goAway},
+		"a preface, then HTTP/1.1":            {plain, http2.ClientPreface + "GET / HTTP/1.1\r\n\r\n", goAway},
+		"lower case":                          {plain, "get / HTTP/1.1\r\n\r\n", ""},
+		"nothing known":                       {plain, "\x00\x01\x02", ""},
+		"no version":                          {plain, "GET /\r\n\r\n", "HTTP/1.1 400 "},
+		"TLS to a port without":               {plain, hello, "does not speak TLS"},
 		"HTTP/1.1 to a port with TLS":         {secure, "GET / HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP/1.1 400 "},
 		"HTTP/2 to a port with TLS":           {secure, http2.ClientPreface, "use TLS"},
 		"Trunkcall to a port with TLS":        {secure, "\xf5TK1", "use TLS"},
