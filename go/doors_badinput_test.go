@@ -47,7 +47,7 @@ func TestWhatIsNoProtocolIsToldSoOrClosed(t *testing.T) {
 			}
 		})
 	}
-	mustEcho(t, dial(t, clear), "others are served")
+	mustEcho(t, dial(t, plain), "others are served")
 }
 
 // What ALPN has chosen is spoken, or nothing is.
