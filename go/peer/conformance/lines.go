@@ -47,6 +47,7 @@ type callLine struct {
 	Begin     string          `json:"begin"`
 	Do        string          `json:"do"`
 	Ready     bool            `json:"waitForReady"`
+	WhileOK   bool            `json:"whileOk"`
 	Hold      bool            `json:"hold"`
 	Observe   string          `json:"observe"`
 }

@@ -42,7 +42,7 @@ class Outgoing:
     give_up: asyncio.Event | None = None
     """Is set when the caller gives up."""
 
-    async def make(self, through: trunkcall.Caller) -> Result:
+    async def make(self, through: Any) -> Result:
         """Makes the call and waits for its end."""
         result = Result()
         if self.give_up is not None and self.give_up.is_set():
@@ -75,7 +75,7 @@ class Outgoing:
             await self.give_up.wait()
             cancel()
 
-    async def _unary(self, through: trunkcall.Caller, result: Result) -> None:
+    async def _unary(self, through: Any, result: Result) -> None:
         answer = trunkcall.Answer()
         first = self._first()
         if self.method.kind is trunkcall.Kind.ONE_WAY:
@@ -99,7 +99,7 @@ class Outgoing:
         if len(result.answers) == 1:
             self.answered()
 
-    async def _stream(self, through: trunkcall.Caller, result: Result) -> None:
+    async def _stream(self, through: Any, result: Result) -> None:
         """Sends and receives at once. A request that could not be sent is known to the sending side alone."""
         one = self.method.kind.takes_one
         stream = through.open(self.method, *([self._first()] if one else []), **self._options())
