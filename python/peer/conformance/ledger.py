@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 import trunkcall
@@ -42,7 +42,7 @@ class Ledger:
                 return True
 
     @contextmanager
-    def handling(self, name: str, call: trunkcall.ServerCall, sight: Sight) -> Iterator[None]:
+    def handling(self, name: str, call: trunkcall.ServerCall, sight: Sight) -> Generator[None]:
         """Notes that a handler has started, and at its end how that came."""
         if not name:
             yield
