@@ -38,7 +38,7 @@ def place(module: str) -> str | None:
         return floor if floor in MAY_IMPORT or (PYTHON / "src" / PACKAGE / rest[0]).is_dir() else PUBLIC
     if first == PACKAGE:
         return PUBLIC
-    if first in ("example", "bench"):
+    if first in ("example", "bench", "conformance"):
         return GENERATED
     return first if first in MAY_IMPORT else None
 
