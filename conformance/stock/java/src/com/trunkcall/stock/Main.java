@@ -1,0 +1,2 @@
+package com.trunkcall.stock;
+public final class Main { public static void main(String[] a) {} }
