@@ -125,9 +125,16 @@ def field(of: dict[str, Any], key: str, want: Any, native: bool, at: str) -> lis
         return [
             fault
             for name in dict.fromkeys(pair[0] for pair in want)
-            for fault in differences(values(of.get(key, []), name), values(want, name), native, f"{at}/{name}")
+            for fault in differences(*in_one(values(of.get(key, []), name), values(want, name)), native, f"{at}/{name}")
         ]
+    if key == "end" and not native and want == "DEADLINE":
+        want = {"anyOf": ["DEADLINE", "CANCELLED"]}
     return differences(of.get(key), want, native, at)
+
+
+def in_one(got: list[str], want: list[str]) -> tuple[list[str], list[str]]:
+    """The same values, or both in one if that is how they came."""
+    return ([", ".join(got)], [", ".join(want)]) if len(got) == 1 < len(want) else (got, want)
 
 
 def values(pairs: list[list[str]], key: str) -> list[str]:

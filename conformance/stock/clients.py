@@ -29,4 +29,6 @@ def client(name: str, lacks: Reasons, *words: str, program: str = "") -> Client:
 CLIENTS = [
     client("grpc-go", GRPC),
     client("grpcio", GRPC),
+    client("grpc-js", GRPC),
+    client("grpc-java", GRPC),
 ]
