@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 
 	conformancev1 "github.com/trunkcall/trunkcall/go/gen/conformance/v1"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/types/known/emptypb"
 )
 
 // call is a call to be made.
@@ -19,6 +19,7 @@ type call struct {
 	conn     *grpc.ClientConn
 	method   string // without the service's name
 	requests []any
+	waits    bool            // until there is a connection
 	held     <-chan struct{} // closed when requests behind the first may be sent; nil: they may
 	answered func()          // called at the first answer
 }
@@ -33,19 +34,21 @@ type result struct {
 func (c *call) make(ctx context.Context) *result {
 	r := &result{}
 	stub := conformancev1.NewConformanceServiceClient(c.conn)
-	switch raw, isRaw := c.first().(asIs); {
-	case isRaw:
-		c.sendAsIs(ctx, raw, r)
-	case c.method == "Unary":
+	if slices.ContainsFunc(c.requests, func(in any) bool { _, raw := in.(asIs); return raw }) {
+		c.stream(ctx, r, c.openAsIs)
+		return r
+	}
+	switch c.method {
+	case "Unary":
 		c.unary(ctx, r, stub.Unary)
-	case c.method == "Read":
+	case "Read":
 		c.unary(ctx, r, stub.Read)
-	case c.method == "Unserved":
+	case "Unserved":
 		c.unary(ctx, r, stub.Unserved)
-	case c.method == "Tell":
+	case "Tell":
 		c.tell(ctx, r, stub)
 	default:
-		c.stream(ctx, r, stub)
+		c.stream(ctx, r, func(ctx context.Context) (exchange, error) { return c.open(ctx, stub) })
 	}
 	return r
 }
@@ -68,7 +71,7 @@ type unaryMethod func(context.Context, *conformancev1.Request, ...grpc.CallOptio
 
 func (c *call) unary(ctx context.Context, r *result, method unaryMethod) {
 	in, _ := c.first().(*conformancev1.Request)
-	got, err := method(ctx, in, grpc.Header(&r.header), grpc.Trailer(&r.trailer))
+	got, err := method(ctx, in, grpc.Header(&r.header), grpc.Trailer(&r.trailer), grpc.WaitForReady(c.waits))
 	if r.err = err; err == nil {
 		c.take(r, got)
 	}
@@ -76,14 +79,14 @@ func (c *call) unary(ctx context.Context, r *result, method unaryMethod) {
 
 func (c *call) tell(ctx context.Context, r *result, stub conformancev1.ConformanceServiceClient) {
 	in, _ := c.first().(*conformancev1.Request)
-	_, r.err = stub.Tell(ctx, in, grpc.Header(&r.header), grpc.Trailer(&r.trailer))
+	_, r.err = stub.Tell(ctx, in, grpc.Header(&r.header), grpc.Trailer(&r.trailer), grpc.WaitForReady(c.waits))
 }
 
 // exchange is what the streams of the three kinds have in common.
 type exchange struct {
 	grpc.ClientStream
 
-	send    func(*conformancev1.Request) error // nil: all has been sent
+	send    func(any) error // nil: all has been sent
 	receive func() (*conformancev1.Answer, error)
 }
 
@@ -91,40 +94,63 @@ func (c *call) open(ctx context.Context, stub conformancev1.ConformanceServiceCl
 	switch c.method {
 	case "ServerStream":
 		in, _ := c.first().(*conformancev1.Request)
-		s, err := stub.ServerStream(ctx, in)
+		s, err := stub.ServerStream(ctx, in, grpc.WaitForReady(c.waits))
 		if err != nil {
 			return exchange{}, err
 		}
 		return exchange{ClientStream: s, receive: s.Recv}, nil
 	case "ClientStream":
-		s, err := stub.ClientStream(ctx)
+		s, err := stub.ClientStream(ctx, grpc.WaitForReady(c.waits))
 		if err != nil {
 			return exchange{}, err
 		}
-		ended := false // its answer has been received
-		return exchange{ClientStream: s, send: s.Send, receive: func() (*conformancev1.Answer, error) {
-			if ended {
-				return nil, io.EOF
-			}
-			ended = true
-			got := &conformancev1.Answer{}
-			return got, s.RecvMsg(got)
-		}}, nil
+		return exchange{ClientStream: s, send: s.SendMsg, receive: single(s)}, nil
 	case "BidiStream":
-		s, err := stub.BidiStream(ctx)
+		s, err := stub.BidiStream(ctx, grpc.WaitForReady(c.waits))
 		if err != nil {
 			return exchange{}, err
 		}
-		return exchange{ClientStream: s, send: s.Send, receive: s.Recv}, nil
+		return exchange{ClientStream: s, send: s.SendMsg, receive: s.Recv}, nil
 	}
 	return exchange{}, fmt.Errorf("there is no method %s", c.method)
 }
 
+// single receives one answer.
+func single(s grpc.ClientStream) func() (*conformancev1.Answer, error) {
+	ended := false
+	return func() (*conformancev1.Answer, error) {
+		if ended {
+			return nil, io.EOF
+		}
+		ended = true
+		got := &conformancev1.Answer{}
+		return got, s.RecvMsg(got)
+	}
+}
+
+// openAsIs begins a call some of whose requests are bytes, which no generated code sends.
+func (c *call) openAsIs(ctx context.Context) (exchange, error) {
+	path := "/" + conformancev1.ConformanceService_ServiceDesc.ServiceName + "/" + c.method
+	sends, receives := c.method == "ClientStream" || c.method == "BidiStream", c.method == "ServerStream" || c.method == "BidiStream"
+	kind := grpc.StreamDesc{ClientStreams: sends, ServerStreams: receives}
+	s, err := c.conn.NewStream(ctx, &kind, path, grpc.ForceCodec(rawCodec{}), grpc.WaitForReady(c.waits))
+	if err != nil {
+		return exchange{}, err
+	}
+	if !receives {
+		return exchange{ClientStream: s, send: s.SendMsg, receive: single(s)}, nil
+	}
+	return exchange{ClientStream: s, send: s.SendMsg, receive: func() (*conformancev1.Answer, error) {
+		got := &conformancev1.Answer{}
+		return got, s.RecvMsg(got)
+	}}, nil
+}
+
 // stream sends and receives at once, and to the end of both.
-func (c *call) stream(ctx context.Context, r *result, stub conformancev1.ConformanceServiceClient) {
+func (c *call) stream(ctx context.Context, r *result, open func(context.Context) (exchange, error)) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	s, err := c.open(ctx, stub)
+	s, err := open(ctx)
 	if err != nil {
 		r.err = err
 		return
@@ -157,11 +183,7 @@ func (c *call) sendAll(ctx context.Context, s exchange) error {
 				return nil
 			}
 		}
-		request, ok := in.(*conformancev1.Request)
-		if !ok {
-			return errors.New("bytes that are no message stand behind others")
-		}
-		if err := s.send(request); errors.Is(err, io.EOF) || ctx.Err() != nil {
+		if err := s.send(in); errors.Is(err, io.EOF) || ctx.Err() != nil {
 			return nil
 		} else if err != nil {
 			return err
@@ -179,33 +201,6 @@ func (c *call) receiveAll(s exchange, r *result) error {
 			return err
 		}
 		c.take(r, got)
-	}
-}
-
-// sendAsIs makes a call whose only request is bytes that are no message, which no
-// generated code takes.
-func (c *call) sendAsIs(ctx context.Context, raw asIs, r *result) {
-	if len(c.requests) > 1 {
-		r.err = errors.New("others stand behind bytes that are no message")
-		return
-	}
-	path := "/" + conformancev1.ConformanceService_ServiceDesc.ServiceName + "/" + c.method
-	kind := grpc.StreamDesc{ServerStreams: c.method == "ServerStream" || c.method == "BidiStream"}
-	s, err := c.conn.NewStream(ctx, &kind, path, grpc.ForceCodec(rawCodec{}))
-	if err == nil {
-		if err = s.SendMsg(raw); err == nil || errors.Is(err, io.EOF) {
-			err = s.CloseSend()
-		}
-	}
-	for err == nil {
-		err = s.RecvMsg(&emptypb.Empty{})
-	}
-	if s != nil {
-		r.header, _ = s.Header()
-		r.trailer = s.Trailer()
-	}
-	if r.err = err; errors.Is(err, io.EOF) {
-		r.err = nil
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
 )
 
 // limit bounds a case in which something hangs.
@@ -79,7 +80,7 @@ func (c *carrying) carryOut(lines []callLine) ([]*outcome, error) {
 }
 
 func (c *carrying) prepare(one *carried) (*call, error) {
-	made := &call{conn: c.conn, method: one.line.Method, answered: func() { close(one.answered) }}
+	made := &call{conn: c.conn, method: one.line.Method, waits: one.line.WaitForReady, answered: func() { close(one.answered) }}
 	if one.line.Hold {
 		made.held = c.released
 	}
@@ -100,10 +101,14 @@ func (c *carrying) prepare(one *carried) (*call, error) {
 func (c *carrying) turnOf(ctx context.Context, one *carried) error {
 	if len(c.calls) > 0 {
 		before := c.calls[len(c.calls)-1]
-		if one.line.Begin != "beside" {
+		switch one.line.Begin {
+		case "at-once":
+		case "beside":
+			if err := c.started(ctx, before); err != nil {
+				return err
+			}
+		default:
 			<-before.ended
-		} else if err := c.started(ctx, before); err != nil {
-			return err
 		}
 	}
 	if one.line.Do != "" {
@@ -196,15 +201,18 @@ var names = map[codes.Code]string{
 	codes.DataLoss: "DATA_LOSS", codes.Unauthenticated: "UNAUTHENTICATED",
 }
 
-// rawCodec sends bytes as they are, and takes no notice of what comes.
+// rawCodec is the codec of Protobuf that lets bytes pass as they are.
 type rawCodec struct{}
 
 func (rawCodec) Marshal(message any) ([]byte, error) {
-	raw, ok := message.(asIs)
-	if !ok {
-		return nil, errors.New("not bytes")
+	if raw, ok := message.(asIs); ok {
+		return raw, nil
 	}
-	return raw, nil
+	return proto.Marshal(message.(proto.Message)) //nolint:forcetypeassert // there is nothing else
 }
-func (rawCodec) Unmarshal([]byte, any) error { return nil }
-func (rawCodec) Name() string                { return "proto" }
+
+func (rawCodec) Unmarshal(data []byte, message any) error {
+	return proto.Unmarshal(data, message.(proto.Message)) //nolint:forcetypeassert // likewise
+}
+
+func (rawCodec) Name() string { return "proto" }

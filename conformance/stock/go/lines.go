@@ -39,15 +39,16 @@ type setup struct {
 }
 
 type callLine struct {
-	Method    string        `json:"method"`
-	Requests  []requestLine `json:"requests"`
-	Metadata  [][2]string   `json:"metadata"`
-	TimeoutMs *int64        `json:"timeoutMs"`
-	Cancel    string        `json:"cancel"`
-	Begin     string        `json:"begin"`
-	Do        string        `json:"do"`
-	Hold      bool          `json:"hold"`
-	Observe   string        `json:"observe"`
+	Method       string        `json:"method"`
+	Requests     []requestLine `json:"requests"`
+	Metadata     [][2]string   `json:"metadata"`
+	TimeoutMs    *int64        `json:"timeoutMs"`
+	WaitForReady bool          `json:"waitForReady"`
+	Cancel       string        `json:"cancel"`
+	Begin        string        `json:"begin"`
+	Do           string        `json:"do"`
+	Hold         bool          `json:"hold"`
+	Observe      string        `json:"observe"`
 }
 
 type requestLine struct {

@@ -30,7 +30,7 @@ export class Carrying {
   /** Waits until a call may begin, and has done what is to be done before. */
   async turnOf(one, before) {
     if (one.line.begin === 'beside') await this.started(before);
-    else if (before) await before.outcome.catch(() => {});
+    else if (before && one.line.begin !== 'at-once') await before.outcome.catch(() => {});
     if (one.line.do) await this.askFor(one.line.do);
   }
 
@@ -55,7 +55,7 @@ export class Carrying {
       client: this.client,
       method: line.method,
       requests: one.requests,
-      metadata: fromPairs(line.metadata),
+      metadata: fromPairs(line.metadata, {waitForReady: line.waitForReady}),
       timeoutMs: line.timeoutMs,
       held: line.hold ? this.released : undefined,
       answered: one.answered,

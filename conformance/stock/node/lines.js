@@ -27,9 +27,9 @@ function makeData(size, noise) {
 
 const isBinary = (key) => key.endsWith('-bin');
 
-/** Metadata of a line: a value of a key that ends in -bin is base64. */
-export function fromPairs(pairs = []) {
-  const metadata = new grpc.Metadata();
+/** Metadata of a line: a value of a key that ends in -bin is base64. `options` are those of the call that go with it. */
+export function fromPairs(pairs = [], options = {}) {
+  const metadata = new grpc.Metadata(options);
   for (const [key, value] of pairs) metadata.add(key, isBinary(key) ? Buffer.from(value, 'base64') : value);
   return metadata;
 }

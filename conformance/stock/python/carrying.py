@@ -1,29 +1,33 @@
-"""One case while it is carried out."""
+"""One case while it is carried out, whoever makes its calls."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
-import grpc.aio
-from calling import Call
-from google.protobuf import json_format
-from lines import from_lines, request_of
+from lines import Pairs, from_lines, request_of
 
 from conformance.v1 import conformance_pb2 as pb
-from conformance.v1.conformance_pb2_grpc import ConformanceServiceStub
 
 
 @dataclass
-class Carried:
-    """One of its calls."""
+class Call:
+    """A call to be made. Requests are messages, or bytes to be sent as they stand; `arguments` stand in their place."""
 
-    line: dict[str, Any]
+    method: str
     requests: list[pb.Request | bytes]
+    arguments: list[Any] | None
+    metadata: Pairs
+    timeout: float | None
+    wait_for_ready: bool
     answered: asyncio.Event = field(default_factory=asyncio.Event)
-    task: asyncio.Task[dict[str, Any]] = field(init=False)
+    """Is set at the first answer."""
+    held: asyncio.Event | None = None
+    """Is set when the requests behind the first may be sent."""
+    give_up: asyncio.Event = field(default_factory=asyncio.Event)
+    """Is set when the caller gives up."""
 
     @property
     def id(self) -> str:
@@ -32,11 +36,32 @@ class Carried:
         return first.plan.id if isinstance(first, pb.Request) else ""
 
 
+class Caller(Protocol):
+    """What makes calls."""
+
+    async def call(self, call: Call) -> dict[str, Any]:
+        """Makes a call, waits for its end, and gives its outcome."""
+
+    async def observe(self, plan: str, until: str) -> dict[str, Any]:
+        """What Observe answers, in JSON."""
+
+    async def close(self) -> None: ...
+
+
+@dataclass
+class Carried:
+    """A call of the case that is made."""
+
+    line: dict[str, Any]
+    call: Call
+    task: asyncio.Task[dict[str, Any]]
+
+
 class Carrying:
     """`do` has the runner do something."""
 
-    def __init__(self, channel: grpc.aio.Channel, do: Callable[[str], Awaitable[None]]) -> None:
-        self._channel = channel
+    def __init__(self, caller: Caller, do: Callable[[str], Awaitable[None]]) -> None:
+        self._caller = caller
         self._do = do
         self._released = asyncio.Event()
 
@@ -44,10 +69,9 @@ class Carrying:
         calls: list[Carried] = []
         try:
             for line in lines:
-                one = Carried(line, [request_of(request) for request in line.get("requests", ())])
-                await self._turn_of(one, calls[-1] if calls else None)
-                one.task = asyncio.ensure_future(self._make(one))
-                calls.append(one)
+                call = self._prepared(line)
+                await self._turn_of(line, calls[-1] if calls else None)
+                calls.append(Carried(line, call, asyncio.ensure_future(self._make(line, call))))
             for one in calls:
                 if not one.line.get("hold"):
                     await asyncio.wait([one.task])
@@ -57,58 +81,60 @@ class Carrying:
             for one in calls:
                 one.task.cancel()
 
-    async def _turn_of(self, one: Carried, before: Carried | None) -> None:
-        """Waits until a call may begin, and has done what is to be done before."""
-        if before is not None:
-            if one.line.get("begin") == "beside":
-                await self._started(before)
-            else:
-                await asyncio.wait([before.task])
-        if "do" in one.line:
-            await self._do(one.line["do"])
-
-    async def _started(self, one: Carried) -> None:
-        """Waits until the handler of a call has started."""
-        if one.line.get("hold"):
-            await one.answered.wait()
-        else:
-            await self._observe(one, "STARTED")
-
-    async def _observe(self, one: Carried, until: str) -> pb.Observed:
-        if not one.id:
-            raise ValueError("the call has no plan with an id")
-        wanted = pb.ObserveRequest(id=one.id, until=until)
-        return await ConformanceServiceStub(self._channel).Observe(wanted)
-
-    async def _make(self, one: Carried) -> dict[str, Any]:
-        """Makes a call, gives it up when its line says so, and looks what became of it."""
-        line = one.line
+    def _prepared(self, line: dict[str, Any]) -> Call:
         call = Call(
-            self._channel,
             line["method"],
-            one.requests,
+            [request_of(request) for request in line.get("requests", ())],
+            line.get("arguments"),
             from_lines(line.get("metadata", ())),
             line["timeoutMs"] / 1_000 if "timeoutMs" in line else None,
-            self._released if line.get("hold") else None,
-            one.answered.set,
+            line.get("waitForReady", False),
         )
+        if line.get("hold"):
+            call.held = self._released
+        return call
+
+    async def _turn_of(self, line: dict[str, Any], before: Carried | None) -> None:
+        """Waits until a call may begin, and has done what is to be done before."""
+        match line.get("begin", "then"):
+            case "beside" if before is not None:
+                await self._started(before.line, before.call)
+            case "then" if before is not None:
+                await asyncio.wait([before.task])
+        if "do" in line:
+            await self._do(line["do"])
+
+    async def _started(self, line: dict[str, Any], call: Call) -> None:
+        """Waits until the handler of a call has started."""
+        if line.get("hold"):
+            await call.answered.wait()
+        else:
+            await self._observe(call, "STARTED")
+
+    async def _observe(self, call: Call, until: str) -> dict[str, Any]:
+        if not call.id:
+            raise ValueError("the call has no plan with an id")
+        return await self._caller.observe(call.id, until)
+
+    async def _make(self, line: dict[str, Any], call: Call) -> dict[str, Any]:
+        """Makes a call, gives it up when its line says so, and looks what became of it."""
         if line.get("cancel") == "before":
             call.give_up.set()
-        watching = asyncio.ensure_future(self._watch(one, call.give_up))
+        watching = asyncio.ensure_future(self._watch(line, call))
         try:
-            told = await call.make()
+            told = await self._caller.call(call)
         finally:
             watching.cancel()
         if "observe" in line:
-            told["observed"] = json_format.MessageToDict(await self._observe(one, line["observe"]))
+            told["observed"] = await self._observe(call, line["observe"])
         return told
 
-    async def _watch(self, one: Carried, give_up: asyncio.Event) -> None:
-        match one.line.get("cancel"):
+    async def _watch(self, line: dict[str, Any], call: Call) -> None:
+        match line.get("cancel"):
             case "started":
-                await self._started(one)
+                await self._started(line, call)
             case "answered":
-                await one.answered.wait()
+                await call.answered.wait()
             case _:
                 return
-        give_up.set()
+        call.give_up.set()

@@ -58,6 +58,9 @@ final class Call {
     if (line.has("timeoutMs")) {
       stub = stub.withDeadlineAfter(line.get("timeoutMs").getAsLong(), TimeUnit.MILLISECONDS);
     }
+    if (Lines.isSet(line, "waitForReady")) {
+      stub = stub.withWaitForReady();
+    }
     this.stub = stub;
     for (JsonElement request : Lines.array(line, "requests")) {
       requests.add(Lines.isBytes(request) ? Request.getDefaultInstance() : Lines.request(request));

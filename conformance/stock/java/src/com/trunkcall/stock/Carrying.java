@@ -71,7 +71,7 @@ final class Carrying {
       Carried before = calls.get(calls.size() - 1);
       if (Lines.text(line, "begin").equals("beside")) {
         started(before.line, before.call);
-      } else {
+      } else if (!Lines.text(line, "begin").equals("at-once")) {
         settle(before);
       }
     }
