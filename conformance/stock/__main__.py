@@ -10,7 +10,7 @@ from conformance.runner.parties import SERVERS, Client
 from conformance.runner.report import cell, lacking, table
 
 from . import __doc__ as usage
-from .clients import CLIENTS, TRANSPORTS
+from .clients import CLIENTS, TRANSPORTS, StockWay
 
 MATRIX = Path(__file__).resolve().parent / "matrix.md"
 HEAD = """# Matrix of the stock clients
@@ -30,7 +30,7 @@ def main() -> int:
     there = [client for client in asked if Path(client.program[0]).exists()]
     missing = [client.name for client in asked if client not in there]
     ways = [
-        Way(client, SERVER, transport)
+        StockWay(client, SERVER, transport)
         for client in there
         for transport in TRANSPORTS
         if transport in client.transports and options.transport in ("", transport)

@@ -27,8 +27,8 @@ from program import Program
 from conformance.v1 import conformance_pb2 as pb
 
 SERVICE = "trunkcall.conformance.v1.ConformanceService"
-# Data of more bytes than these goes in Protobuf: in JSON it is a third longer, and could be beyond the limit.
-LONG = 1 << 20
+# Data of more bytes than these goes in Protobuf: in JSON it is a third longer, and may be beyond a limit that it keeps.
+LONG = 1 << 16
 # What is asked for by GET is no longer than this.
 URL = 4096
 # What Connect makes of a status of HTTP whose body is no error of its own.
@@ -158,7 +158,7 @@ async def run(words: list[str], folder: Path, give_up: asyncio.Event) -> Said | 
     body, complaint = await ending
     if given_up:
         return None
-    status, found = read_fields(fields.read_text(encoding="latin-1") if fields.exists() else "")
+    status, found = read_fields(fields.read_bytes().decode("latin-1") if fields.exists() else "")
     return Said(process.returncode or 0, status, found, body, complaint.decode(errors="replace").strip())
 
 
@@ -211,13 +211,18 @@ def failure(said: Said, header: dict[str, str]) -> dict[str, Any]:
         return {"code": code, "message": said.body.decode(errors="replace").strip(), "delivery": delivery}
     error = json.loads(said.body)
     code = error["code"].upper()
-    details = [{"typeUrl": "type.googleapis.com/" + one["type"], "value": standard(one["value"])} for one in error.get("details", ())]
+    details = [{"typeUrl": type_url(one["type"]), "value": standard(one["value"])} for one in error.get("details", ())]
     return {
         "code": "CANCELLED" if code == "CANCELED" else code,
         "message": error.get("message", ""),
         "delivery": delivery,
         "details": details,
     }
+
+
+def type_url(name: str) -> str:
+    """Connect sends the name alone."""
+    return f"type.googleapis.com/{name}" if name else ""
 
 
 def answers(body: bytes, codec: str) -> dict[str, Any]:
