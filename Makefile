@@ -84,8 +84,10 @@ test: needs-test ## run every check and test (ONLY=go runs those whose names beg
 conformance: needs needs-python ## the matrix, and the other tests of languages against each other
 	@$(PYTHON) scripts/test.py --only 'matrix,go and python'
 
-.PHONY: matrix
-matrix: peer-go environment-python ## carry out all conformance cases and write conformance/matrix.md
+.PHONY: stock matrix
+stock: needs needs-python ## build the stock clients into build/stock, those for which there are the tools
+	@$(PYTHON) scripts/stock.py
+matrix: peer-go environment-python stock ## carry out all conformance cases and write conformance/matrix.md
 	@env -u PYTHONPATH build/python/bin/python -W error -m conformance.runner --write
 
 .PHONY: faults soak

@@ -9,14 +9,16 @@ from .cases import read_cases
 from .matrix import Way, run_all
 from .parties import CLIENTS, SERVERS, TRANSPORTS
 from .report import without, written
+from .stock import STOCK
 
 MATRIX = Path(__file__).resolve().parents[1] / "matrix.md"
+EVERYBODY = [*CLIENTS, *STOCK]
 
 
 def main() -> int:
     options = parse()
     cases = [case for case in read_cases() if case.name.startswith(options.only)]
-    missing = [client.name for client in CLIENTS if client.missing]
+    missing = [client.name for client in EVERYBODY if client.missing]
     ways = [way for way in all_ways() if way.client.name not in missing and wanted(way, options)]
     others = {server.name: next((o for o in SERVERS if o is not server), server) for server in SERVERS}
     matrix = run_all(cases, ways, others)
@@ -34,7 +36,7 @@ def main() -> int:
 def all_ways() -> list[Way]:
     return [
         Way(client, server, transport)
-        for client in CLIENTS
+        for client in EVERYBODY
         for server in SERVERS
         if client.door in server.doors
         for transport in TRANSPORTS

@@ -36,7 +36,7 @@ class Way:
             for lacks in (self._of_client(case, need), self._of_server(case, need), LACKS.get(self.transport, {})):
                 if need in lacks:
                     return lacks[need]
-        return ""
+        return self.client.cannot(case)
 
     # A side that does not compress is sent plain messages by one that does: that, too, is to be seen.
 

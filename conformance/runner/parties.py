@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 from tests.peer.programs import GO, PYTHON, Program
 
+from .cases import Case
+
 Reasons = dict[str, str]
 
 
@@ -26,6 +28,10 @@ class Client:
     def missing(self) -> bool:
         """Whether its program is not there, as where the tools of its language are not."""
         return shutil.which(self.program[0]) is None
+
+    def cannot(self, case: Case) -> str:
+        """Why it cannot carry a case out, whatever that needs; "" if it can."""
+        return ""
 
 
 @dataclass(frozen=True, eq=False)

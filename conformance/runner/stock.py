@@ -1,15 +1,14 @@
-"""The stock clients, and what each of them lacks. scripts/stock.py builds their programs."""
+"""The stock clients, which come through other doors, and what each of them lacks. scripts/stock.py builds their programs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
-from conformance.runner.cases import Case
-from conformance.runner.matrix import Way
-from conformance.runner.parties import Client, Reasons
 from tests.peer.programs import ROOT
+
+from .cases import Case
+from .parties import Client, Reasons
 
 BUILT = ROOT / "build" / "stock"
 TRANSPORTS = ("tcp", "tls")
@@ -34,18 +33,15 @@ CURL: Reasons = NATIVE | {
 
 @dataclass(frozen=True, eq=False)
 class Stock(Client):
-    """A client whose `lack` says why it cannot carry a case out, whatever that needs; "" if it can."""
+    """A client whose `why_not` says why it cannot carry a case out, whatever that needs; "" if it can."""
 
-    lack: Callable[[Case], str] = lambda _: ""
+    why_not: Callable[[Case], str] = lambda _: ""
 
-
-class StockWay(Way):
-    def lack(self, case: Case) -> str:
-        client = self.client
-        return super().lack(case) or (client.lack(case) if isinstance(client, Stock) else "")
+    def cannot(self, case: Case) -> str:
+        return self.why_not(case)
 
 
-def every_lacks(case: Case) -> str:
+def all_lack(case: Case) -> str:
     if case.name == "metadata/most-entries":
         return "user-agent, which libraries add, is one entry more"
     return ""
@@ -54,13 +50,13 @@ def every_lacks(case: Case) -> str:
 def grpcio_lacks(case: Case) -> str:
     if any(call.get("timeoutMs") == 0 for call in case.words["calls"]):
         return "grpcio may begin a call whose time is over, and ends it well if it is quick"
-    return every_lacks(case)
+    return all_lack(case)
 
 
 def grpc_js_lacks(case: Case) -> str:
     if any(call.get("cancel") == "before" for call in case.words["calls"]):
         return "a call can be cancelled when it has begun"
-    return every_lacks(case)
+    return all_lack(case)
 
 
 def curl_lacks(case: Case) -> str:
@@ -73,19 +69,22 @@ def curl_lacks(case: Case) -> str:
         return "curl takes answers of any size"
     if case.name == "deadlines/forwarded-passes":
         return "curl tells of a deadline, and has no clock for it"
-    return every_lacks(case)
+    return all_lack(case)
 
 
-def stock(name: str, lacks: Reasons, lack: Callable[[Case], str] = every_lacks, **changed: Any) -> Stock:
-    words: dict[str, Any] = {"program": (str(BUILT / name),), "words": ()} | changed
-    return Stock(name, transports=TRANSPORTS, native=False, lacks=lacks, lack=lack, **words)
+def grpc(name: str, why_not: Callable[[Case], str] = all_lack) -> Stock:
+    return Stock(name, (str(BUILT / name),), TRANSPORTS, (), "grpc", GRPC, why_not)
 
 
-CLIENTS = [
-    stock("grpc-go", GRPC),
-    stock("grpcio", GRPC, grpcio_lacks),
-    stock("grpc-js", GRPC, grpc_js_lacks),
-    stock("grpc-java", GRPC),
-    stock("curl, HTTP/1.1", CURL, curl_lacks, program=(str(BUILT / "curl"),), words=("--http1.1",)),
-    stock("curl, HTTP/2", CURL, curl_lacks, program=(str(BUILT / "curl"),), words=("--http2-prior-knowledge",)),
+def curl(name: str, version: str) -> Stock:
+    return Stock(name, (str(BUILT / "curl"),), TRANSPORTS, (version,), "connect", CURL, curl_lacks)
+
+
+STOCK = [
+    grpc("grpc-go"),
+    grpc("grpcio", grpcio_lacks),
+    grpc("grpc-js", grpc_js_lacks),
+    grpc("grpc-java"),
+    curl("curl, HTTP/1.1", "--http1.1"),
+    curl("curl, HTTP/2", "--http2-prior-knowledge"),
 ]
