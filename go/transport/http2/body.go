@@ -106,7 +106,7 @@ func (c *Conn) dataLocked(header h2.FrameHeader, data []byte) error {
 	end := header.Flags.Has(h2.FlagDataEndStream)
 	s := c.streams[header.StreamID]
 	if s == nil {
-		return c.strayDataLocked(header.StreamID)
+		return c.strayDataLocked(header.StreamID, length, end)
 	}
 	b := &s.body
 	if s.ended {
@@ -170,7 +170,10 @@ func (c *Conn) pieceLocked(s *Stream, data []byte) {
 }
 
 // strayDataLocked takes DATA for a stream that is not open.
-func (c *Conn) strayDataLocked(id uint32) error {
+func (c *Conn) strayDataLocked(id uint32, length int64, end bool) error {
+	if n, found := c.findLate(id); found {
+		return c.lateDataLocked(n, length, end)
+	}
 	switch {
 	case id > c.lastID || id&1 == 0:
 		return violate(h2.ErrCodeProtocol, "DATA for stream %d, which is idle", id)

@@ -61,6 +61,7 @@ type Conn struct {
 	share        wire.Share
 	spare        spare
 	recentlyShut shutStreams
+	late         []late // oldest first
 
 	// Streams.
 	streams    map[uint32]*Stream

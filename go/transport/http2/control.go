@@ -100,6 +100,8 @@ func (c *Conn) resetByPeerLocked(f *h2.RSTStreamFrame) error {
 		cost += s.earned
 		s.ended = true // it sends no more
 		c.lostLocked(s, canceledByPeer)
+	} else {
+		c.lateEndedLocked(f.StreamID)
 	}
 	return c.spendLocked(cost, "RST_STREAM")
 }

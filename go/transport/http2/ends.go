@@ -209,7 +209,7 @@ func (c *Conn) tick() {
 	now := transport.Clock()
 	next := int64(math.MaxInt64)
 	for _, due := range [...]func(now int64) int64{
-		c.checkBeginningLocked, c.checkKeepaliveLocked, c.checkWritingLocked, c.checkEndLocked, c.checkStreamsLocked,
+		c.checkBeginningLocked, c.checkKeepaliveLocked, c.checkWritingLocked, c.checkEndLocked, c.checkStreamsLocked, c.checkLateLocked,
 	} {
 		at := c.dueLocked(due, now)
 		if c.closed {

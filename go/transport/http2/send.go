@@ -1,8 +1,6 @@
 package http2
 
 import (
-	h2 "golang.org/x/net/http2"
-
 	"github.com/trunkcall/trunkcall/go/transport"
 )
 
@@ -139,10 +137,10 @@ func (c *Conn) answerLocked(s *Stream, a *Answer, body []byte) {
 }
 
 // answeredLocked closes a stream whose answer is complete. What the peer still
-// sends of its request is of no use (RFC 9113 8.1).
+// sends of its request is of no use.
 func (c *Conn) answeredLocked(s *Stream) {
 	if !s.ended {
-		c.resetIDLocked(s.id, h2.ErrCodeNo, false)
+		c.lateLocked(s)
 	}
 	if !s.stopped {
 		s.stopped = true // there is nobody to be told

@@ -146,6 +146,8 @@ func (c *Conn) trailersLocked() error {
 	b := &c.block
 	s := c.streams[b.stream]
 	switch {
+	case s == nil && b.ended && c.lateEndedLocked(b.stream):
+		return nil
 	case s == nil:
 		return c.spendLocked(1, "trailers of closed streams")
 	case !b.ended || b.fault != "":
