@@ -1,5 +1,6 @@
 # The project's commands: `make help` lists them. What they need is checked first, what they make lies under build/,
-# and nothing but Go modules and Python packages is downloaded, the versions and digests of which are in the tree.
+# and nothing but Go modules, packages of Python and, for the stock clients, of Node.js and Java is downloaded, of the
+# versions that stand in the tree.
 # `make -C go TARGET` and `make -C python TARGET` are the same for one language alone.
 
 .DEFAULT_GOAL := help
@@ -118,7 +119,7 @@ generate-python: environment-python
 	@$(IN_PYTHON) tools/generate.py
 fmt: fmt-go fmt-python ## format the sources
 fmt-go: needs
-	@gofmt -w go lab/peers/go examples/go
+	@gofmt -w go lab/peers/go examples/go conformance/stock/go
 fmt-python: environment-python
 	@$(IN_PYTHON) -m ruff check --quiet --fix-only . ../conformance ../examples/python ../lab/peers/python
 	@$(IN_PYTHON) -m ruff format --quiet . ../conformance ../examples/python ../lab/peers/python
@@ -127,7 +128,7 @@ fmt-python: environment-python
 lint: needs needs-python ## the checks of `make test`, and golangci-lint
 	@$(PYTHON) scripts/test.py --only 'check '
 	@$(GO) build -C go/tools/lint -o ../../../build/tools/golangci-lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint
-	@status=0; for module in go go/tools lab/peers/go examples/go; do \
+	@status=0; for module in go go/tools lab/peers/go examples/go conformance/stock/go; do \
 		(cd $$module && "$(CURDIR)/build/tools/golangci-lint" run --config "$(CURDIR)/.golangci.yml" ./...) || status=1; \
 	done; exit $$status
 
