@@ -86,7 +86,8 @@ def grpc_java() -> None:
         raise Missing("a JDK of Java 17 or later")
     said("mvn", "--version")
     folder, sources = BUILT / "java", SOURCES / "java"
-    with made_from(folder, [sources / "pom.xml", *sorted(sources.rglob("*.java")), *sorted(PROTO.rglob("*.proto"))]) as stale:
+    files = [sources / "pom.xml", *sorted(sources.rglob("*.java")), *sorted(PROTO.rglob("*.proto"))]
+    with made_from(folder, files) as stale:
         if stale:
             shutil.rmtree(folder, ignore_errors=True)
             run(["mvn", "--quiet", "--batch-mode", *maven_cache(), "process-classes"], sources)
@@ -117,7 +118,13 @@ def version(text: str) -> int:
 
 def run(words: list[str], folder: Path) -> None:
     done = subprocess.run(
-        words, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+        words,
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
     )
     if done.returncode != 0:
         raise Failed(f"{' '.join(words)}:\n{done.stdout.strip()}")

@@ -1,4 +1,4 @@
-"""The stock clients, which come through other doors, and what each of them lacks. scripts/stock.py builds their programs."""
+"""The stock clients, which come through other doors, and what each of them lacks. scripts/stock.py builds them."""
 
 from __future__ import annotations
 

@@ -22,9 +22,9 @@ from typing import Any
 from carrying import Call
 from google.protobuf import json_format
 from lines import answer_line
-from program import Program
 
 from conformance.v1 import conformance_pb2 as pb
+from program import Program
 
 SERVICE = "trunkcall.conformance.v1.ConformanceService"
 # Data of more bytes than these goes in Protobuf: in JSON it is a third longer, and may be beyond a limit that it keeps.
@@ -54,7 +54,11 @@ class Curl:
             if files.get(name):
                 self._words += [flag, files[name]]
         wanted = case.get("client", {})
-        if "maxMessage" in wanted or wanted.get("codec", "json") != "json" or wanted.get("compression", "gzip") != "gzip":
+        if (
+            "maxMessage" in wanted
+            or wanted.get("codec", "json") != "json"
+            or wanted.get("compression", "gzip") != "gzip"
+        ):
             raise ValueError(f"curl cannot be set up so: {wanted}")
         self._zipped = "compression" in wanted
 

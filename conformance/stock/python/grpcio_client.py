@@ -11,10 +11,10 @@ import grpc.aio
 from carrying import Call
 from google.protobuf import json_format
 from lines import answer_line, details_of, to_lines
-from program import Program
 
 from conformance.v1 import conformance_pb2 as pb
 from conformance.v1.conformance_pb2_grpc import ConformanceServiceStub
+from program import Program
 
 SERVICE = pb.DESCRIPTOR.services_by_name["ConformanceService"]
 

@@ -20,7 +20,8 @@ final class AsIs {
     boolean any = false;
     for (JsonElement request : requests) {
       any |= Lines.isBytes(request);
-      encoded.add(Lines.isBytes(request) ? Lines.bytes(request) : Lines.request(request).toByteArray());
+      encoded.add(
+          Lines.isBytes(request) ? Lines.bytes(request) : Lines.request(request).toByteArray());
     }
     return any ? encoded : null;
   }
@@ -28,11 +29,10 @@ final class AsIs {
   /** The method of that name, without what encodes its requests. */
   @SuppressWarnings("unchecked")
   static MethodDescriptor<byte[], Object> method(String name) {
-    for (MethodDescriptor<?, ?> method : ConformanceServiceGrpc.getServiceDescriptor().getMethods()) {
-      if (name.equals(method.getBareMethodName())) {
-        return ((MethodDescriptor<Object, Object>) method)
-            .toBuilder(new Unchanging(), ((MethodDescriptor<Object, Object>) method).getResponseMarshaller())
-            .build();
+    for (MethodDescriptor<?, ?> one : ConformanceServiceGrpc.getServiceDescriptor().getMethods()) {
+      if (name.equals(one.getBareMethodName())) {
+        MethodDescriptor<Object, Object> method = (MethodDescriptor<Object, Object>) one;
+        return method.toBuilder(new Unchanging(), method.getResponseMarshaller()).build();
       }
     }
     throw new IllegalArgumentException("there is no method " + name);

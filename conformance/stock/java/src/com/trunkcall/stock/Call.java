@@ -47,7 +47,8 @@ final class Call {
     ConformanceServiceGrpc.ConformanceServiceStub stub =
         ConformanceServiceGrpc.newStub(channel)
             .withInterceptors(
-                MetadataUtils.newAttachHeadersInterceptor(Lines.metadata(Lines.array(line, "metadata"))),
+                MetadataUtils.newAttachHeadersInterceptor(
+                    Lines.metadata(Lines.array(line, "metadata"))),
                 MetadataUtils.newCaptureMetadataInterceptor(header, trailer));
     if (client != null && client.has("maxMessage")) {
       stub = stub.withMaxOutboundMessageSize(client.get("maxMessage").getAsInt());
@@ -145,8 +146,8 @@ final class Call {
   }
 
   /**
-   * Waits for the end. Of the delivery only what the server has sent is told: what its absence means
-   * depends on who has ended the call, and that is not known.
+   * Waits for the end. Of the delivery only what the server has sent is told: what its absence
+   * means depends on who has ended the call, and that is not known.
    */
   JsonObject outcome() throws Exception {
     Status status = ended.get(Carrying.LIMIT_SECONDS, TimeUnit.SECONDS);

@@ -25,7 +25,8 @@ final class Channels {
     JsonObject wanted = one.has("client") ? one.getAsJsonObject("client") : new JsonObject();
     return Grpc.newChannelBuilder(
             one.get("target").getAsString(), credentials(one.getAsJsonObject("tls")))
-        .maxInboundMessageSize(wanted.has("maxMessage") ? wanted.get("maxMessage").getAsInt() : MAX_MESSAGE)
+        .maxInboundMessageSize(
+            wanted.has("maxMessage") ? wanted.get("maxMessage").getAsInt() : MAX_MESSAGE)
         .maxInboundMetadataSize(MAX_METADATA)
         .build();
   }
@@ -48,7 +49,8 @@ final class Channels {
     TlsChannelCredentials.Builder made =
         TlsChannelCredentials.newBuilder().trustManager(new File(files.get("ca").getAsString()));
     if (files.has("cert")) {
-      made.keyManager(new File(files.get("cert").getAsString()), new File(files.get("key").getAsString()));
+      made.keyManager(
+          new File(files.get("cert").getAsString()), new File(files.get("key").getAsString()));
     }
     return made.build();
   }

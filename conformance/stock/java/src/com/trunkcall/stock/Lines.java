@@ -18,7 +18,8 @@ import java.util.HexFormat;
 
 /** The lines of conformance/cases/README.md, section 3. */
 final class Lines {
-  private static final JsonFormat.Printer PRINTER = JsonFormat.printer().omittingInsignificantWhitespace();
+  private static final JsonFormat.Printer PRINTER =
+      JsonFormat.printer().omittingInsignificantWhitespace();
 
   static boolean isSet(JsonObject line, String name) {
     return line.has(name) && line.get(name).getAsBoolean();
@@ -32,7 +33,7 @@ final class Lines {
     return line.has(name) ? line.getAsJsonArray(name) : new JsonArray();
   }
 
-  /** A request as it is sent: encoded, or the bytes in its place. */
+  /** Whether a request is bytes, to be sent as they stand. */
   static boolean isBytes(JsonElement request) {
     return request.getAsJsonObject().has("bytes");
   }
