@@ -11,6 +11,7 @@ from .runner.comparing import faults, made
 from .runner.matrix import Matrix, Tally, Way
 from .runner.parties import CLIENTS, SERVERS, Client
 from .runner.report import without, written
+from .runner.stock import STOCK
 
 
 def outcome(**more: Any) -> dict[str, Any]:
@@ -71,6 +72,27 @@ class Comparing(TestCase):
         self.assertEqual(faults(got, want, False), [])
         self.assert_fault(got, {"header": [["a", "2"], ["a", "1"]]}, "/header/a", native=False)
 
+    def test_values_may_come_in_one_at_other_doors(self) -> None:
+        got, want = outcome(header=[["a", "1, 2"]]), {"header": [["a", "1"], ["a", "2"]]}
+        self.assert_fault(got, want, "/header")
+        self.assertEqual(faults(got, want, False), [])
+        self.assert_fault(got, {"header": [["a", "2"], ["a", "1"]]}, "/header/a", native=False)
+
+    def test_less_is_promised_at_other_doors(self) -> None:
+        for name, got, want in (
+            ("delivery", {"code": "ABORTED", "delivery": "refused"}, {"code": "ABORTED", "delivery": "not_sent"}),
+            ("end", {"observed": {"end": "CANCELLED"}}, {"observed": {"end": "DEADLINE"}}),
+            ("leftMs", {"observed": {"leftMs": 303}}, {"observed": {"leftMs": {"between": [1, 300]}}}),
+        ):
+            self.assert_fault(outcome(**got), want, name)
+            self.assertEqual(faults(outcome(**got), want, False), [])
+        self.assert_fault(
+            outcome(code="ABORTED", delivery="unknown"),
+            {"code": "ABORTED", "delivery": "not_sent"},
+            "delivery",
+            native=False,
+        )
+
 
 class Cases(TestCase):
     def test_all_are_as_the_schema_says(self) -> None:
@@ -96,6 +118,12 @@ class Reporting(TestCase):
         matrix.tallies[ways[0], "group"] = Tally(failed=1)
         self.assertIn("| 0/1 |", written(matrix, [case], ways))
         self.assertNotEqual(written(matrix, [case], ways), good)
+
+    def test_what_a_stock_client_cannot_do_has_its_reason(self) -> None:
+        (curl, *_) = (client for client in STOCK if client.door == "connect")
+        way = Way(curl, SERVERS[0], "tcp")
+        self.assertEqual(way.lack(Case("group", {"name": "unary", "calls": [{"method": "Unary"}]})), "")
+        self.assertIn("one message", way.lack(Case("group", {"name": "many", "calls": [{"method": "BidiStream"}]})))
 
     def test_rows_of_clients_that_are_not_there_are_left_out(self) -> None:
         text = "| go | x |\n| node | y |\n"
