@@ -272,7 +272,7 @@ func TestAllDoorsBehaveAlike(t *testing.T) {
 		check(t, said{data: "panic", k: "v"}, ending{code: "internal"}, "the handler panicked")
 	})
 	t.Run("no such method", func(t *testing.T) {
-		check(t, said{method: "/test.Service/None", data: "x"}, ending{code: "unimplemented", delivery: "refused"}, "/test.Service/None is not served here")
+		check(t, said{method: "/test.Service/None", data: "x"}, ending{code: "unimplemented", delivery: "refused"}, "/test.Service/None is not served by this server")
 	})
 	t.Run("long message", func(t *testing.T) {
 		check(t, said{data: strings.Repeat("x", 2000)}, ending{code: "resource_exhausted", delivery: "refused"}, "max_message 1000")
