@@ -188,6 +188,10 @@ func (c *carrying) make(one *carried, made *call) *result {
 		got = codeFirst(ctx, made, one.line.Arguments)
 	} else {
 		got = made.make(ctx)
+		for one.line.WhileOK && got.status == nil {
+			made.answered = nil
+			got = made.make(ctx)
+		}
 	}
 	cancel()
 	got.broken = <-cancelled

@@ -183,7 +183,7 @@ func (s *sight) add(data []byte) {
 
 // tell is what was seen so far.
 func (s *sight) tell() *conformancev1.Seen {
-	told, _ := proto.Clone(&s.told).(*conformancev1.Seen) //nolint:forcetypeassert // a clone is of the same type
+	told, _ := proto.Clone(&s.told).(*conformancev1.Seen)
 	told.Digest = bytes.Clone(s.digest.Sum(nil))
 	return told
 }

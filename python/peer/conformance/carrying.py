@@ -101,6 +101,8 @@ class Carrying:
         watching = asyncio.ensure_future(self._watch(one, give_up))
         try:
             result = await outgoing.make(self._client)
+            while line.get("whileOk") and result.failure is None:
+                result = await outgoing.make(self._client)
         finally:
             watching.cancel()
         if "observe" in line:
