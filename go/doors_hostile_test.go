@@ -18,7 +18,6 @@ import (
 	"golang.org/x/net/http2/hpack"
 
 	"github.com/trunkcall/trunkcall/go"
-	"github.com/trunkcall/trunkcall/go/transport"
 )
 
 // Attacks on the doors: what each makes a server hold is bounded, and others
@@ -74,7 +73,7 @@ func attack(t *testing.T, options ...trunkcall.ServerOption) *attacked {
 // of note once it is over.
 func (a *attacked) costs(bound int64, attack func() (over func())) {
 	a.t.Helper()
-	if !transport.CanRaw {
+	if underRace {
 		a.t.Skip("memory is another with the race detector")
 	}
 	a.check()

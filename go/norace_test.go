@@ -1,0 +1,5 @@
+//go:build !race
+
+package trunkcall_test
+
+const underRace = false
