@@ -59,13 +59,16 @@ class Log(Events):
 class Pair:
     """An initiator and an acceptor, joined."""
 
-    def __init__(self, *, exact: bool = False, load: Load | None = None, own: Settings | None = None) -> None:
+    def __init__(
+        self, *, exact: bool = False, load: Load | None = None, own: Settings | None = None, greeted: bool = True
+    ) -> None:
         self.here, self.there = Log(), Log()
         here = Config(keepalive=0, exact=exact)
         there = Config(settings=own or Settings(), keepalive=0, load=load or Load())
         self.client = Session(self.here, initiator=True, now=0, config=here)
         self.server = Session(self.there, initiator=False, now=0, config=there, methods=METHODS)
-        self.exchange(0)
+        if greeted:
+            self.exchange(0)
 
     def carry(self, source: Session, target: Session, now: int) -> list[str]:
         names: list[str] = []
@@ -166,6 +169,18 @@ class Draining(unittest.TestCase):
         pair.carry(pair.server, pair.client, 3)
         self.assertEqual(frames(bytes(pair.client.take())), ["GOAWAY"])
         self.assertFalse(pair.client.accepts_calls)
+
+    def test_one_who_is_to_ask_before_the_other_has_spoken_may_still_call(self) -> None:
+        pair = Pair(greeted=False)
+        pair.client.open(UNARY, b"m")
+        pair.server.drain(1, calling=True)
+        pair.exchange(1)
+        self.assertFalse(pair.client.accepts_calls)
+        self.assertTrue(pair.server.accepts_calls)  # as the handler of the one call may need
+        pair.there.started[0].finish(b"r")
+        pair.exchange(2)
+        self.assertEqual(pair.here.ended_calls[0].status, OK)
+        self.assertTrue(pair.client.closed)
 
     def test_both_sides_close_in_order(self) -> None:
         pair = Pair()

@@ -94,10 +94,11 @@ class Lifecycle:
     def drain(self, calling: bool = False) -> None:
         if self.asked or self.state >= CLOSING:
             return
+        self.calling = calling
         if self.state == PREFACE and not self.session.initiator:
             self.must_ask = True
             return
-        self.asked, self.calling = True, calling
+        self.asked = True
         self.patience = self.session.now + PATIENCE
         self.session.output.buffer += control(GOAWAY, 0, 0, DRAINING, b"draining")
         self._update()
@@ -183,7 +184,7 @@ class Lifecycle:
         self.state = OPEN
         self.until = NEVER
         if self.must_ask:
-            self.drain()
+            self.drain(self.calling)
         self._update()
         self.session.events.opened()
 
