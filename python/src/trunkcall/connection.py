@@ -99,6 +99,8 @@ class Connection(Caller):
         return found
 
     async def change(self) -> None:
+        if self._end.gone.done():
+            await self.loop.create_future()  # nothing changes any more: who looks again and again must not spin
         await asyncio.shield(self._end.gone)
 
     @property

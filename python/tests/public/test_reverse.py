@@ -285,6 +285,18 @@ class Ends(Joined):
                 self.assertEqual(server.connections, [])
                 await self.fails(connection.call(ECHO, b""), Code.UNAVAILABLE, Delivery.NOT_SENT)
 
+    async def test_a_connection_changes_once(self) -> None:
+        _, _, connection = await self.joined()
+        changing = asyncio.create_task(connection.change())
+        await asyncio.sleep(0)
+        self.assertFalse(changing.done())
+        connection.disconnect()
+        await changing
+        again = asyncio.create_task(connection.change())
+        await asyncio.sleep(0)
+        self.assertFalse(again.done())  # else who waits for another state in a loop would hold up everything
+        again.cancel()
+
     async def test_those_who_wait_for_a_slot_fail_with_the_connection(self) -> None:
         server, address = await self.serve(codec=RAW)
         client = self.client(address, limits=Limits(calls=1))
