@@ -109,6 +109,7 @@ class Server(Registry):
         self._addresses: list[str] = []
         self._connections: dict[ServerEndpoint, None] = {}
         self._stopping = False
+        self._closing = False
         self._stopped: asyncio.Future[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -174,7 +175,9 @@ class Server(Registry):
     def connected(self, endpoint: ServerEndpoint) -> None:
         self._connections[endpoint] = None
         self.logger.debug("connected: %s", endpoint.connection.remote)
-        if self._stopping:
+        if self._closing:  # accepted before, and nobody waits for it
+            endpoint.connection.abort("the server has been stopped")
+        elif self._stopping:
             endpoint.drain()
 
     def disconnected(self, endpoint: ServerEndpoint, why: str) -> None:
@@ -208,6 +211,7 @@ class Server(Registry):
         """Ends the server at once: running calls lose their connection and their handlers are cancelled. Returns
         when the handlers have. Raises RuntimeError in one of them."""
         self._begin_stop()
+        self._closing = True
         for endpoint in list(self._connections):
             endpoint.connection.abort("the server has been stopped")
         await self._gone(None)

@@ -139,6 +139,20 @@ class Accepting(Case):
         return below
 
 
+class Late(Accepting):
+    async def test_what_was_accepted_as_its_listener_closed_is_native_and_known(self) -> None:
+        self.listener.close()
+        below = self.connect()
+        self.assertIsInstance(below.protocol, Connection)  # which the server drains, and waits for
+        self.assertEqual(self.listener.opening, {})
+
+    async def test_a_server_that_was_closed_serves_nobody(self) -> None:
+        await self.server.close()
+        below = self.given(PREFACE)
+        self.assertTrue(below.closed)
+        self.assertEqual(below.sent, b"")
+
+
 class Splitting(Accepting):
     async def test_input_cut_anywhere_has_the_same_outcome(self) -> None:
         ping = masked((Opcode.PING, b"are you there", True))

@@ -84,6 +84,7 @@ class Listener:
         self.origins = origins
         self.opening: dict[Opening, None] = {}  # that have said nothing yet
         self.upgrading: dict[Upgrading, None] = {}  # whose request is not whole
+        self.closed = False
         self._tls = tls
         self._allow_cleartext = allow_cleartext
         self._servers: list[asyncio.AbstractServer] = []
@@ -112,6 +113,7 @@ class Listener:
     def close(self) -> None:
         """Stops listening. What was accepted and has not said what it is, counts as native, and is told that the server
         drains; a handshake of TLS that is under way is given up."""
+        self.closed = True
         for server in self._servers:
             server.close()
         for timer in self._paused:

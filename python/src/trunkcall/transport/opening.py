@@ -52,6 +52,8 @@ class Opening(asyncio.Protocol):
         self.transport = cast(asyncio.Transport, transport)  # other loops have classes of their own
         self._timer = self._listener.loop.call_later(self.left, self._too_long)
         self._listener.opening[self] = None
+        if self._listener.closed:  # after it was accepted
+            self.speak_natively()
 
     def data_received(self, data: bytes) -> None:
         self._forget()
@@ -75,7 +77,7 @@ class Opening(asyncio.Protocol):
         connection = self._listener.accept(self._since)
         self.transport.set_protocol(connection)
         connection.connection_made(self.transport)
-        if data:
+        if data and not self.transport.is_closing():
             connection.data_received(data)
 
     def _negotiated(self) -> str | None:
