@@ -152,6 +152,12 @@ class Late(Accepting):
         self.assertTrue(below.closed)
         self.assertEqual(below.sent, b"")
 
+    async def test_what_a_client_wrote_is_quoted_in_print_and_cut(self) -> None:
+        self.given(REQUEST.replace(b"Key: ", b"Key: \x9b31m" + b"x" * 4_000))
+        (why,) = self.reasons
+        self.assertIn("no WebSocket", why)
+        self.assertTrue(why.isprintable() and len(why) < 400, why)
+
 
 class Splitting(Accepting):
     async def test_input_cut_anywhere_has_the_same_outcome(self) -> None:

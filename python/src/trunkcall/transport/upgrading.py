@@ -81,7 +81,7 @@ class Upgrading(asyncio.Protocol):
             _check(request, self._listener.origins or ())
             response = ws.accept(request)
             if response.status_code != HTTPStatus.SWITCHING_PROTOCOLS:
-                raise Refused(HTTPStatus.BAD_REQUEST, f"no WebSocket: {ws.handshake_exc}")
+                raise Refused(HTTPStatus.BAD_REQUEST, f"no WebSocket: {_line(ws.handshake_exc)}")
         except Refused as why:
             self._refuse(why)
             return
