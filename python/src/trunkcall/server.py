@@ -226,10 +226,13 @@ class Server(Registry):
         await asyncio.shield(self._stopped or loop.create_future())
 
     async def _gone(self, seconds: float | None) -> list[ServerEndpoint]:
-        """Waits until all connections are gone; returns those that are not in time."""
-        waiting = [endpoint.gone for endpoint in self._connections]
-        if waiting:
-            await asyncio.wait(waiting, timeout=seconds)
+        """Waits until all connections are gone, also those that come late; returns those that are not in time."""
+        until = None if seconds is None else self.loop.time() + seconds
+        while self._connections:
+            left = None if until is None else max(until - self.loop.time(), 0.0)
+            _, waiting = await asyncio.wait([endpoint.gone for endpoint in self._connections], timeout=left)
+            if waiting:
+                break
         return list(self._connections)
 
     def _begin_stop(self) -> None:

@@ -152,6 +152,20 @@ class Late(Accepting):
         self.assertTrue(below.closed)
         self.assertEqual(below.sent, b"")
 
+    async def test_a_connection_that_comes_while_a_server_stops_has_the_same_grace(self) -> None:
+        first = self.given(PREFACE)
+        stopping = asyncio.create_task(self.server.stop())
+        await asyncio.sleep(0)
+        late = self.given(PREFACE)
+        self.open.remove(first)
+        first.protocol.connection_lost(None)
+        for _ in range(5):
+            await asyncio.sleep(0)
+        self.assertFalse(late.closed or stopping.done())
+        self.open.remove(late)
+        late.protocol.connection_lost(None)
+        self.assertTrue(await stopping)
+
     async def test_what_a_client_wrote_is_quoted_in_print_and_cut(self) -> None:
         self.given(REQUEST.replace(b"Key: ", b"Key: \x9b31m" + b"x" * 4_000))
         (why,) = self.reasons
