@@ -101,7 +101,7 @@ class Client(Caller, Registry):
 
     @property
     def secure(self) -> bool:
-        return self.tls is not None
+        return self.tls is not None or all(address.url.startswith("wss:") for address in self.addresses)
 
     @property
     def connections(self) -> list[Connection]:

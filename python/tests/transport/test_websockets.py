@@ -91,6 +91,11 @@ class Sockets(Case):
         await self.works(f"wss://{address}", tls=client_tls(self.authority.file))
         await eventually(lambda: not server.connections)
 
+    async def test_wss_is_secure_also_without_a_context_of_one_s_own(self) -> None:
+        for target, secure in (("wss://a:1/", True), ("wss://a:1/,ws://b:1/", False), ("wss://a:1/,b:1", False)):
+            self.assertIs(self.client(target).secure, secure, target)
+        self.assertTrue(self.client("wss://a:1/,b:1", tls=client_tls()).secure)
+
     async def test_one_context_serves_native_connections_and_websockets(self) -> None:
         _, address = await self.secure()
         tls = client_tls(self.authority.file)
