@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/trunkcall/trunkcall/go/transport"
@@ -128,5 +129,15 @@ func (c *Client) Connections() []*Connection {
 // Target is what the client was made for.
 func (c *Client) Target() string { return c.target }
 
-// Secure reports whether the client uses TLS.
-func (c *Client) Secure() bool { return c.options.tls != nil }
+// Secure reports whether all that the client sends goes through TLS.
+func (c *Client) Secure() bool {
+	if c.options.tls != nil {
+		return true
+	}
+	for address := range strings.SplitSeq(c.target, ",") {
+		if !strings.HasPrefix(strings.TrimSpace(address), "wss://") {
+			return false
+		}
+	}
+	return true
+}

@@ -57,6 +57,9 @@ func TestEveryKindOfCallGoesOverWebSockets(t *testing.T) {
 			if _, err := stream.Receive(); err != io.EOF {
 				t.Error(err)
 			}
+			if c.Secure() != (scheme == "wss") {
+				t.Error("the client is secure:", c.Secure())
+			}
 			up := receive(t, told.up, "connection")
 			if up.Protocol() != "trunk" || up.Secure() != (scheme == "wss") {
 				t.Error(up.Protocol(), up.Secure())
@@ -193,6 +196,16 @@ func TestLongFramesAreCut(t *testing.T) {
 	_ = ws.CloseNow()
 }
 
+func TestAClientIsSecureIfAllItsTargetsAre(t *testing.T) {
+	for target, want := range map[string]bool{"wss://a": true, "wss://a, wss://b:1/c": true, "wss://a,ws://b": false, "a:1": false} {
+		c := trunkcall.NewClient(target)
+		if c.Secure() != want {
+			t.Error(target, c.Secure())
+		}
+		c.Close()
+	}
+}
+
 func TestAServerWithoutWebSocketsIsToldApart(t *testing.T) {
 	plain := &http.Server{Handler: http.NotFoundHandler(), ReadHeaderTimeout: long}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -204,7 +217,7 @@ func TestAServerWithoutWebSocketsIsToldApart(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
 	defer cancel()
 	_, err = trunkcall.Dial(ctx, "ws://"+listener.Addr().String())
-	wantsText(t, err.Error(), "404")
+	wantsText(t, err.Error(), "404 Not Found where a WebSocket was asked for: 404 page not found")
 	_, err = trunkcall.Dial(ctx, "ws://"+listener.Addr().String(), trunkcall.WithTLS(&tls.Config{}))
 	wantsText(t, err.Error(), "use wss://")
 }

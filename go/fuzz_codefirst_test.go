@@ -7,6 +7,7 @@ import (
 	"errors"
 	"reflect"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 )
@@ -36,6 +37,21 @@ func fuzzSignature(t testing.TB) *signature {
 		t.Fatal(err)
 	}
 	return s
+}
+
+func TestArgumentsThatEndTooSoonAreNotMore(t *testing.T) {
+	s, err := signatureOf("/calc/div", reflect.TypeFor[func(context.Context, int, int) error]())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for data, says := range map[string]string{
+		"[7,2": "the message is cut off", "[7,2,": "the message is cut off", "[7,": "the message is cut off",
+		"[7,2,]": "the message is not JSON", "[7,2}": "the message is not JSON", "[7,2,1]": "got more",
+	} {
+		if err := JSON.Decode([]byte(data), s.newArguments()); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v, want %s", data, err, says)
+		}
+	}
 }
 
 func fuzzArguments(f *testing.F, codec Codec) {

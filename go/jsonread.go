@@ -294,7 +294,7 @@ func (r *jsonReader) beginArray() (int, error) { return r.open('[', "an array") 
 func (r *jsonReader) beginMap() (int, error)   { return r.open('{', "an object") }
 
 func (r *jsonReader) more(left int) (int, bool, error) {
-	if k := r.tokens.PeekKind(); k != ']' && k != '}' {
+	if k := r.tokens.PeekKind(); k > 0 && k != ']' && k != '}' {
 		return left, true, nil
 	}
 	_, err := r.tokens.ReadToken()

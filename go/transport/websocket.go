@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/coder/websocket"
 )
@@ -164,7 +166,7 @@ func upgrade(ctx context.Context, socket net.Conn, u *url.URL) (net.Conn, error)
 	case err != nil:
 		_ = socket.Close()
 		if response != nil && response.StatusCode != http.StatusSwitchingProtocols {
-			return nil, fmt.Errorf("the server answers %s where a WebSocket was asked for", response.Status)
+			return nil, fmt.Errorf("the server answers %s where a WebSocket was asked for%s", response.Status, reason(response))
 		}
 		return nil, fmt.Errorf("WebSocket: %s", Describe(err))
 	case ws.Subprotocol() != ALPN:
@@ -172,4 +174,18 @@ func upgrade(ctx context.Context, socket net.Conn, u *url.URL) (net.Conn, error)
 		return nil, fmt.Errorf("the WebSocket at %s does not speak the sub-protocol %q", u.Redacted(), ALPN)
 	}
 	return NewWebSocket(ws, socket), nil
+}
+
+// reason is the line of text with which a server says why it refuses, if there is one,
+// behind a colon.
+func reason(response *http.Response) string {
+	line := make([]byte, 200)
+	n, _ := io.ReadFull(response.Body, line)
+	text, _, _ := strings.Cut(string(line[:n]), "\n")
+	text = strings.TrimSpace(text)
+	odd := func(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) }
+	if text == "" || !strings.HasPrefix(response.Header.Get("Content-Type"), "text/plain") || strings.ContainsFunc(text, odd) {
+		return ""
+	}
+	return ": " + text
 }

@@ -26,7 +26,7 @@ from .options import (
     session_config,
 )
 from .serving import Registry, Serving
-from .transport import ALPN_HTTP1, NOTHING_SAID, Listener, prepared
+from .transport import ALPN_HTTP1, NOTHING_SAID, WITHOUT_LIBRARY, Listener, prepared
 from .transport import Connection as Carrier
 from .wire import Load
 
@@ -169,7 +169,7 @@ class Server(Registry):
         )
 
     def _turned_away(self, remote: str, why: str) -> None:
-        level = logging.DEBUG if why is NOTHING_SAID else logging.INFO
+        level = {NOTHING_SAID: logging.DEBUG, WITHOUT_LIBRARY: logging.WARNING}.get(why, logging.INFO)
         self.logger.log(level, "connection of %s turned away: %s", remote or "a client", why)
 
     def connected(self, endpoint: ServerEndpoint) -> None:

@@ -305,6 +305,6 @@ class ServingEndpoint(Endpoint):
 
 
 def _cancelled(error: asyncio.CancelledError) -> Status:
-    text = str(error)
-    code = Code.DEADLINE_EXCEEDED if text == OUT_OF_TIME else Code.CANCELLED
-    return Status(code, text or "the handler was cancelled")
+    if str(error) == OUT_OF_TIME:
+        return Status(Code.DEADLINE_EXCEEDED, OUT_OF_TIME)
+    return Status(Code.CANCELLED, "the handler was cancelled")  # another's text is not for the caller

@@ -209,6 +209,14 @@ class Connections(Case):
         await self.fails(task, Code.UNAVAILABLE, Delivery.UNKNOWN)
         self.assertTrue(gate.cancelled.is_set())
 
+    async def test_what_a_library_says_as_it_cancels_a_handler_stays_here(self) -> None:
+        async def cancelled(request: bytes, call: ServerCall) -> bytes:
+            raise asyncio.CancelledError("a secret")
+
+        _, client = await self.pair(ECHO.handler(cancelled))
+        error = await self.fails(client.call(ECHO, b""), Code.CANCELLED, Delivery.EXECUTED)
+        self.assertNotIn("secret", error.message)
+
     async def test_an_address_that_refuses_is_named(self) -> None:
         server, address = await self.serve()
         await server.close()

@@ -271,6 +271,10 @@ class Sockets(Case):
     async def test_a_server_that_answers_otherwise_is_told_apart(self) -> None:
         for reply, wanted in (
             (b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", "404 Not Found"),
+            (
+                b"HTTP/1.1 400 No\r\nContent-Type: text/plain\r\nContent-Length: 8\r\n\r\nuse TLS\n",
+                "asked for: use TLS",
+            ),
             (b"220 mail.example.com ESMTP\r\n", "no WebSocket"),
             (b"", "no WebSocket"),
         ):
@@ -381,12 +385,13 @@ class Library(unittest.TestCase):
     def run_alone(self, program: str) -> str:
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
-        return done.stdout
+        return done.stdout + done.stderr
 
     def test_its_absence_is_told_clearly(self) -> None:
-        first, second = self.run_alone(_WITHOUT).splitlines()
-        self.assertIn("pip install 'trunkcall[websocket]'", first)
+        first, second, logged = self.run_alone(_WITHOUT).splitlines()
+        self.assertIn("which trunkcall[websocket] brings", first)
         self.assertEqual(second, "HTTP/1.1 501 Not Implemented")
+        self.assertIn("which trunkcall[websocket] brings", logged)
 
     def test_those_who_do_without_do_not_load_it(self) -> None:
         self.assertEqual(self.run_alone(_UNUSED), "[]\n")

@@ -5,13 +5,14 @@ from __future__ import annotations
 from .connection import Connection, Endpoint, clock
 from .dialer import DialError, dial
 from .listener import Listener
-from .opening import NOTHING_SAID
+from .opening import NOTHING_SAID, WITHOUT_LIBRARY
 from .target import Address, parse_address, parse_target
 from .tls import ALPN_HTTP1, client_tls, prepared, server_tls
 
 __all__ = [
     "ALPN_HTTP1",
     "NOTHING_SAID",
+    "WITHOUT_LIBRARY",
     "Address",
     "Connection",
     "DialError",

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 HANDSHAKE = 10.0  # seconds from accepted to preface read (limits.md 3)
 NOTHING_SAID = "closed before anything was said"
-_WITHOUT_LIBRARY = (
-    "a client of HTTP came, and for WebSockets the package websockets is missing: pip install 'trunkcall[websocket]'"
+WITHOUT_LIBRARY = (
+    "a client of HTTP came, and for WebSockets the package websockets is missing, which trunkcall[websocket] brings"
 )
 
 
@@ -88,8 +88,8 @@ class Opening(asyncio.Protocol):
         try:
             from .upgrading import Upgrading  # nobody pays for the library who has no such client
         except ImportError:
-            self._listener.turned_away(self.remote, _WITHOUT_LIBRARY)
-            text = answer(HTTPStatus.NOT_IMPLEMENTED, "this port serves Trunkcall only, and no HTTP")
+            self._listener.turned_away(self.remote, WITHOUT_LIBRARY)
+            text = answer(HTTPStatus.NOT_IMPLEMENTED, "this port serves Trunkcall only, and no HTTP: its log says why")
             answering = Answering(self._listener.loop, text)
             self.transport.set_protocol(answering)
             answering.begin(self.transport)

@@ -35,7 +35,7 @@ def parse_address(text: str) -> Address:
         return Address(path=path)
     host, colon, port = text.rpartition(":")
     if "://" in text:
-        raise ValueError(f"{text!r} is a URL, not HOST:PORT or unix:PATH")
+        raise ValueError(f"{text!r} is a URL, not HOST:PORT, unix:PATH or, to dial, ws://HOST:PORT/PATH")
     if not colon or not port.isdecimal() or int(port) > 65_535:
         raise ValueError(f"{text!r} is not HOST:PORT or unix:PATH")
     if host.startswith("[") and host.endswith("]"):

@@ -16,11 +16,12 @@ try:
     from websockets.client import ClientProtocol
     from websockets.exceptions import InvalidStatus
     from websockets.frames import Frame, Opcode
+    from websockets.http11 import Response
     from websockets.protocol import OPEN, Protocol
     from websockets.typing import Subprotocol
     from websockets.uri import parse_uri
 except ImportError as missing:
-    raise ImportError("WebSockets need the package websockets: pip install 'trunkcall[websocket]'") from missing
+    raise ImportError("WebSockets need the package websockets, which trunkcall[websocket] brings") from missing
 
 from .connection import Connection
 from .tls import ALPN
@@ -252,6 +253,14 @@ class Asking(asyncio.Protocol):
                 return ""
             case InvalidStatus(response=response):
                 status = f"{response.status_code} {response.reason_phrase}"
-                return f"the server answers {status} where a WebSocket was asked for"
+                why = reason(response)
+                return f"the server answers {status} where a WebSocket was asked for" + (f": {why}" if why else "")
             case fault:
                 return f"no WebSocket: {fault}" + (f": {fault.__cause__}" if fault.__cause__ else "")
+
+
+def reason(response: Response) -> str:
+    """The line of text with which a server says why it refuses, if there is one."""
+    line = (response.body or b"")[:200].decode("utf-8", "replace").split("\n", 1)[0].strip()
+    plain = response.headers.get("Content-Type", "").startswith("text/plain")
+    return line if plain and line.isprintable() and "\ufffd" not in line else ""
