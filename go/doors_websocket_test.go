@@ -138,6 +138,29 @@ func TestAWebSocketThatIsNotTrunkcallIsClosed(t *testing.T) {
 	}
 }
 
+func TestAWebSocketThatSaysNothingEndsWithItsServer(t *testing.T) {
+	for name, end := range map[string]func(*trunkcall.Server){
+		"Close": (*trunkcall.Server).Close,
+		"Stop":  func(s *trunkcall.Server) { _ = s.Stop(soon(t)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, target := serve(t, nil, standard()...)
+			ws, _ := opens(t, target, "", "trunk")
+			over := make(chan websocket.StatusCode, 1)
+			go func() { over <- closedWith(t, ws) }()
+			end(s)
+			select {
+			case got := <-over:
+				if got != websocket.StatusNormalClosure {
+					t.Error(got)
+				}
+			case <-time.After(transport.HandshakeTimeout / 2): // at its end it is closed in any case
+				t.Error("it is open still")
+			}
+		})
+	}
+}
+
 // closedWith reads until a WebSocket is closed.
 func closedWith(t *testing.T, ws *websocket.Conn) websocket.StatusCode {
 	for {

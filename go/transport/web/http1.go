@@ -35,6 +35,10 @@ type HTTP1 struct {
 	// Origins are those whose pages may open WebSockets.
 	Origins Origins
 
+	silent   map[*transport.WebSocket]struct{} // that have said nothing; nil once Close has begun
+	silences sync.WaitGroup
+	mu       sync.Mutex // of silent
+
 	once     sync.Once
 	closing  sync.Once
 	server   *http.Server
@@ -71,6 +75,7 @@ func (c *HTTP1Conn) refuse() {
 
 func (h *HTTP1) begin() {
 	h.accepted, h.over, h.served = make(chan net.Conn), make(chan struct{}), make(chan struct{})
+	h.silent = make(map[*transport.WebSocket]struct{})
 	h.server = &http.Server{
 		Handler:                      http.HandlerFunc(h.serve),
 		MaxHeaderBytes:               cmp.Or(h.HeaderBytes, defaultHeaderBytes),
@@ -119,6 +124,14 @@ func (h *HTTP1) Close() {
 	h.closing.Do(func() { close(h.over) })
 	_ = h.server.Close()
 	<-h.served
+	h.mu.Lock()
+	silent := h.silent
+	h.silent = nil
+	h.mu.Unlock()
+	for socket := range silent {
+		_ = socket.Close()
+	}
+	h.silences.Wait()
 }
 
 // http1Listener hands over connections that were accepted elsewhere.

@@ -35,7 +35,26 @@ func (h *HTTP1) upgrade(w http.ResponseWriter, r *http.Request, c *HTTP1Conn) {
 		return // and the peer was told
 	}
 	socket := transport.NewWebSocket(ws, c.socket)
-	if prefix, ok := socket.Greeted(); ok {
+	if prefix, ok := h.greeted(socket); ok {
 		h.WebSocket(socket, prefix)
 	}
+}
+
+// greeted waits until the peer has begun to speak Trunkcall, or Close is called.
+func (h *HTTP1) greeted(socket *transport.WebSocket) (prefix []byte, ok bool) {
+	h.mu.Lock()
+	if h.silent == nil {
+		h.mu.Unlock()
+		_ = socket.Close()
+		return nil, false
+	}
+	h.silent[socket] = struct{}{}
+	h.silences.Add(1)
+	h.mu.Unlock()
+	defer h.silences.Done()
+	prefix, ok = socket.Greeted()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.silent, socket)
+	return prefix, ok
 }
