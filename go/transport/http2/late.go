@@ -11,8 +11,9 @@ import (
 
 // late is a stream whose answer is complete while its request goes on. The peer is
 // asked to send no more of it (RFC 9113 8.1), but not at once: there are clients
-// that take a reset for a failure if they are about to send the rest, and lose the
-// answer. Most have little left to send, and nothing has to be reset then.
+// that take a reset for a failure if they are about to send the rest, even where
+// they wait for leave to, and lose the answer. Most have little left to send, and
+// nothing has to be reset then.
 type late struct {
 	id     uint32
 	until  int64
@@ -29,10 +30,6 @@ const (
 // lateLocked lets the request of a stream go on for a while, the answer of which
 // is complete.
 func (c *Conn) lateLocked(s *Stream) {
-	if s.body.window <= 0 {
-		c.resetIDLocked(s.id, h2.ErrCodeNo, false) // it can send nothing more
-		return
-	}
 	if len(c.late) == maxLate {
 		c.resetLateLocked(0)
 	}
@@ -54,16 +51,17 @@ func (c *Conn) resetLateLocked(n int) {
 
 func (c *Conn) forgetLate(n int) { c.late = slices.Delete(c.late, n, n+1) }
 
-// lateDataLocked takes DATA that nobody will read. No more of it comes than the
-// peer had leave for.
+// lateDataLocked takes DATA that nobody will read. The peer gets no more leave.
 func (c *Conn) lateDataLocked(n int, length int64, end bool) error {
 	l := &c.late[n]
 	l.window -= length
 	switch {
+	case l.window < 0:
+		id := l.id
+		c.forgetLate(n)
+		return c.streamErrorLocked(id, h2.ErrCodeFlowControl)
 	case end:
 		c.forgetLate(n)
-	case l.window <= 0:
-		c.resetLateLocked(n)
 	case length == 0:
 		return c.spendLocked(1, "empty DATA")
 	}
