@@ -123,6 +123,9 @@ func (c *route) conclude(
 	if t.Kind == KindOneWay {
 		return nil, false
 	}
+	if t.makes && len(c.interceptors) == 0 { // they may have put something else in its place
+		codec = forNew(codec)
+	}
 	return c.options.takeAnswer(call, codec, response, o), false
 }
 

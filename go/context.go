@@ -6,6 +6,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/trunkcall/trunkcall/go/transport"
 )
 
 var noContext = context.Background()
@@ -43,21 +45,24 @@ func CallFromContext(ctx context.Context) *ServerCall {
 }
 
 // handlerContext is the context of a handler: one object per call, together
-// with its ServerCall, whose parts are made when they are first asked for.
+// with its ServerCall, whose parts are made when they are first asked for. Above
+// 512 bytes that object costs the collector considerably more.
 type handlerContext struct {
 	call     *ServerCall
-	deadline time.Time
+	deadline int64 // in the sessions' time, 0: none
 
-	mu     sync.Mutex
-	err    error
-	done   chan struct{}
-	after  map[int]func()
-	nextID int
+	mu    sync.Mutex
+	err   error
+	done  chan struct{}
+	after map[*func()]struct{}
 }
 
 // Deadline is the caller's, carried over as time remaining.
 func (c *handlerContext) Deadline() (time.Time, bool) {
-	return c.deadline, !c.deadline.IsZero()
+	if c.deadline == 0 {
+		return time.Time{}, false
+	}
+	return transport.TimeOf(c.deadline), true
 }
 
 func (c *handlerContext) Done() <-chan struct{} {
@@ -95,16 +100,14 @@ func (c *handlerContext) AfterFunc(f func()) (stop func() bool) {
 		return func() bool { return false }
 	}
 	if c.after == nil {
-		c.after = map[int]func(){}
+		c.after = map[*func()]struct{}{}
 	}
-	id := c.nextID
-	c.nextID++
-	c.after[id] = f
+	c.after[&f] = struct{}{}
 	return func() bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		_, waiting := c.after[id]
-		delete(c.after, id)
+		_, waiting := c.after[&f]
+		delete(c.after, &f)
 		return waiting
 	}
 }
@@ -120,8 +123,8 @@ func (c *handlerContext) cancel(err error) {
 	if c.done != nil {
 		close(c.done)
 	}
-	for _, f := range c.after {
-		go f()
+	for f := range c.after {
+		go (*f)()
 	}
 	c.after = nil
 }

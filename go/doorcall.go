@@ -38,9 +38,7 @@ func (s doors) open(call *web.Call) (*doorCall, *wire.Refusal) {
 	c := &d.ServerCall
 	c.serving, c.handler, c.codec, c.Metadata, c.door = s.serving, h, codec, call.Metadata, d
 	c.context.call = c
-	if call.Deadline != 0 {
-		c.context.deadline = transport.TimeOf(call.Deadline)
-	}
+	c.context.deadline = call.Deadline
 	d.packing = s.options.compressions.answers(call)
 	return d, nil
 }

@@ -12,7 +12,9 @@ type UnaryMethod[Req, Resp any] struct{ target *target }
 
 // Unary describes a unary method by its name, "/package.Service/Method".
 func Unary[Req, Resp any](name string) UnaryMethod[Req, Resp] {
-	return UnaryMethod[Req, Resp]{newTarget(name, KindUnary)}
+	t := *unaryTarget(name)
+	t.makes = true
+	return UnaryMethod[Req, Resp]{&t}
 }
 
 // Call calls the method and waits for its answer. The error is a *Status.
@@ -32,7 +34,7 @@ func (m UnaryMethod[Req, Resp]) Handler(serve func(context.Context, *Req) (*Resp
 		Method: m.target.Method,
 		Unary: func(ctx context.Context, in *ServerCall) (any, error) {
 			request := new(Req)
-			if err := in.Decode(request); err != nil {
+			if err := in.decodeNew(request); err != nil {
 				return nil, err
 			}
 			if !in.Intercepted() {

@@ -43,7 +43,7 @@ func (m OneWayMethod[Req]) Handler(serve func(context.Context, *Req) error) Hand
 		Method: m.target.Method,
 		Unary: func(ctx context.Context, in *ServerCall) (any, error) {
 			request := new(Req)
-			if err := in.Decode(request); err != nil {
+			if err := in.decodeNew(request); err != nil {
 				return nil, err
 			}
 			if !in.Intercepted() {
@@ -102,10 +102,11 @@ func (o *oneWays) count() int {
 // watchOneWay has the handler's context end with the call's deadline: nobody else
 // watches over a one-way call that was accepted.
 func (c *ServerCall) watchOneWay() (stop func() bool) {
-	if c.context.deadline.IsZero() {
+	deadline, ok := c.context.Deadline()
+	if !ok {
 		return nil
 	}
-	return time.AfterFunc(time.Until(c.context.deadline), func() {
+	return time.AfterFunc(time.Until(deadline), func() {
 		c.context.cancel(context.DeadlineExceeded)
 	}).Stop
 }

@@ -83,14 +83,14 @@ func (c *compressions) decode(codec Codec, number uint8, payload []byte, message
 }
 
 // decodeRequest decodes a message that the caller sent.
-func (c *ServerCall) decodeRequest(m *transport.Message, request any, delivery Delivery) error {
+func (c *ServerCall) decodeRequest(codec Codec, m *transport.Message, request any, delivery Delivery) error {
 	all := &c.serving.options.compressions
 	var err error
 	if m.Compression == 0 {
-		err = c.codec.Decode(m.Payload, request)
+		err = codec.Decode(m.Payload, request)
 	} else {
 		c.asked.Store(uint32(m.Compression))
-		err = all.decode(c.codec, m.Compression, m.Payload, request, all.limit)
+		err = all.decode(codec, m.Compression, m.Payload, request, all.limit)
 	}
 	m.Free()
 	if err != nil {

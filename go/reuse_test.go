@@ -53,6 +53,24 @@ func TestAMessageUsedAgainHoldsWhatCameLast(t *testing.T) {
 	}
 }
 
+// What a typed call decodes into is new, unless an interceptor has it filled in twice.
+func TestAnAnswerThatIsDecodedTwiceHoldsWhatCameLast(t *testing.T) {
+	users := trunkcall.Unary[benchv1.UserModels, benchv1.UserModels]("/test.Service/Users")
+	server := users.Handler(func(_ context.Context, r *benchv1.UserModels) (*benchv1.UserModels, error) { return r, nil })
+	_, target := serve(t, nil, append(standard(), server)...)
+	twice := func(ctx context.Context, call *trunkcall.Call, next trunkcall.Next) error {
+		if err := next(ctx, call); err != nil {
+			return err
+		}
+		return next(ctx, call)
+	}
+	c := dial(t, target, trunkcall.WithInterceptors(twice))
+	answer, err := users.Call(soon(t), c, &benchv1.UserModels{Users: []*benchv1.UserModel{{}, {}}})
+	if err != nil || len(answer.Users) != 2 {
+		t.Fatalf("%d users, %v", len(answer.GetUsers()), err)
+	}
+}
+
 // capacious is a payload that keeps its memory.
 type capacious struct {
 	payload

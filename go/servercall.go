@@ -139,7 +139,12 @@ func (c *ServerCall) sendHeader() {
 // Decode fills in the request of a unary call. It is for Handler.Unary, which
 // calls it once and before anything else: the caller of a request that cannot be
 // decoded is told that the handler did not run.
-func (c *ServerCall) Decode(request any) error {
+func (c *ServerCall) Decode(request any) error { return c.decode(c.codec, request) }
+
+// decodeNew is Decode into a request that was just made.
+func (c *ServerCall) decodeNew(request any) error { return c.decode(forNew(c.codec), request) }
+
+func (c *ServerCall) decode(codec Codec, request any) error {
 	m, ok := c.stream.TakeFirst()
 	if !ok {
 		if c.door != nil {
@@ -147,7 +152,7 @@ func (c *ServerCall) Decode(request any) error {
 		}
 		return Errorf(Internal, "%s decodes its request twice", c.handler.Method.Name)
 	}
-	return c.decodeRequest(&m, request, Refused)
+	return c.decodeRequest(codec, &m, request, Refused)
 }
 
 // notBegun makes an undecodable request a refusal where it was received before
@@ -363,7 +368,7 @@ func (s *serverStream) Receive(message any) error {
 		}
 		return io.EOF
 	}
-	return c.decodeRequest(&m, message, DeliveryUnknown) // the handler may have done something already
+	return c.decodeRequest(c.codec, &m, message, DeliveryUnknown) // the handler may have done something already
 }
 
 func (s *serverStream) CloseSend() error { return nil }

@@ -176,13 +176,11 @@ func (s acceptor) Accept(_ *transport.Conn, in *wire.Incoming) (*transport.Strea
 		return nil, refusal
 	}
 	call := &ServerCall{serving: s.serving, handler: h, codec: codec, Metadata: in.Metadata}
-	call.stream.Init(call)
+	call.stream.Init(call, h.Unary != nil)
 	call.stream.Whole = h.wholeFirst()
 	call.stream.Pace = h.pace
 	call.context.call = call
-	if in.Deadline != 0 {
-		call.context.deadline = transport.TimeOf(in.Deadline)
-	}
+	call.context.deadline = in.Deadline
 	if in.OneWay {
 		s.oneWays.add(call)
 	}

@@ -12,7 +12,8 @@ import (
 // remember the id that they gave its name.
 type target struct {
 	Method
-	wire wire.Method
+	wire  wire.Method
+	makes bool // every call of it makes the message that its response is decoded into
 }
 
 func newTarget(name string, kind Kind) *target {
@@ -20,7 +21,7 @@ func newTarget(name string, kind Kind) *target {
 	if kind == KindUnary {
 		return t
 	}
-	return &target{Method{t.Name, kind}, t.wire}
+	return &target{Method: Method{t.Name, kind}, wire: t.wire}
 }
 
 // maxNames bounds the table of names, for programs that make names up.
@@ -42,7 +43,7 @@ func unaryTarget(name string) *target {
 		}
 	}
 	if nameFault(name) != nil {
-		return &target{Method{name, KindUnary}, wire.Method{Name: name, Index: -1}} // no call with it begins (checkName)
+		return &target{Method: Method{name, KindUnary}, wire: wire.Method{Name: name, Index: -1}} // no call with it begins (checkName)
 	}
 	names.Lock()
 	defer names.Unlock()
@@ -53,7 +54,7 @@ func unaryTarget(name string) *target {
 		}
 		maps.Copy(grown, *current)
 	}
-	t := &target{Method{name, KindUnary}, wire.Method{Name: name, Index: len(grown)}}
+	t := &target{Method: Method{name, KindUnary}, wire: wire.Method{Name: name, Index: len(grown)}}
 	if len(grown) >= maxNames {
 		t.wire.Index = -1
 		return t

@@ -9,7 +9,7 @@ type Buffer struct {
 
 // Buffers come in these sizes, with room for a message of a round number of
 // bytes and what surrounds it; larger ones are left to the collector.
-var bufferSizes = [...]int{1 << 10, 8 << 10, 68 << 10, 272 << 10, 1088 << 10, 4352 << 10}
+var bufferSizes = [...]int{1 << 10, 8 << 10, 68 << 10, 136 << 10, 272 << 10, 544 << 10, 1088 << 10, 4352 << 10}
 
 var bufferPools [len(bufferSizes)]sync.Pool
 
@@ -47,12 +47,8 @@ const (
 	bulkSize = 128 << 10
 )
 
-// What a buffer of outgoing bytes begins with. Those that grew past outKept
-// are not kept.
-const (
-	outSize = 16 << 10
-	outKept = 512 << 10
-)
+// outSize is what outgoing bytes begin with.
+const outSize = 16 << 10
 
 var (
 	readBuffers = sync.Pool{New: func() any { return &Buffer{B: make([]byte, readSize)} }}

@@ -38,6 +38,8 @@ func NewCall(unary bool) *Call {
 	if unary {
 		call.wake = make(chan struct{}, 1)
 		call.ExpectOne()
+	} else {
+		call.several = &several{}
 	}
 	return call
 }

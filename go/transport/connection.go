@@ -162,7 +162,7 @@ func Prepare(config *Config, socket net.Conn, acceptor bool, prefix []byte) *Con
 		MaxWindow:         max(config.MaxWindow, config.Local.Window),
 		Budget:            config.Budget,
 		Splice:            c.raw != nil,
-		Grab:              c.grab,
+		Room:              c.outRoom,
 		Buffer:            func(n int) []byte { return GetBuffer(n).B },
 		Recycle:           func(b []byte) { (&Buffer{B: b}).Free() },
 	}, now)
@@ -205,10 +205,30 @@ func (c *Conn) takeRaw() {
 	}
 }
 
-// grab gives the session memory for outgoing bytes; the lock is held.
-func (c *Conn) grab() []byte {
-	c.gathered = take(&outBuffers)
-	return c.gathered.B[:0]
+// outRoom gives the session memory for outgoing bytes; the lock is held. It grows by
+// leaps, since bytes pile up while others are being written.
+func (c *Conn) outRoom(out []byte, n int) []byte {
+	b := c.gathered
+	if b == nil && n <= outSize {
+		c.gathered = take(&outBuffers)
+		return c.gathered.B[:0]
+	}
+	c.gathered = GetBuffer(max(len(out)+n, 2*cap(out)))
+	c.gathered.B = append(c.gathered.B, out...)
+	if b != nil {
+		b.B = out // it may have grown out of what it lay in
+		freeOut(b)
+	}
+	return c.gathered.B
+}
+
+// freeOut gives back what held outgoing bytes.
+func freeOut(b *Buffer) {
+	if cap(b.B) == outSize {
+		outBuffers.Put(b)
+	} else {
+		b.Free()
+	}
 }
 
 // Local and Remote are the addresses of the socket.

@@ -108,9 +108,9 @@ func (e *events) awaken(call *Call) {
 
 func (e *events) Sent(s *wire.Stream) {
 	st := streamOf(s)
-	if st.queued != nil {
-		e.spent = append(e.spent, st.queued) // pieces of it are still to be written
-		st.queued = nil
+	if s := st.several; s != nil && s.queued != nil {
+		e.spent = append(e.spent, s.queued) // pieces of it are still to be written
+		s.queued = nil
 	}
 	st.wakeSender()
 }

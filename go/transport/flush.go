@@ -127,9 +127,8 @@ func (o *outgoing) skip(n int) {
 
 // free gives the memory back, once all was written.
 func (o *outgoing) free() {
-	if o.buffer != nil && cap(o.buffer.B) <= outKept {
-		o.buffer.B = o.buffer.B[:0]
-		outBuffers.Put(o.buffer)
+	if o.buffer != nil {
+		freeOut(o.buffer)
 	}
 	for _, b := range o.spent {
 		b.Free()

@@ -82,7 +82,7 @@ func (u *upper) Accept(*Conn, *wire.Incoming) (*Stream, *wire.Refusal) {
 	}
 	u.accepted.Add(1)
 	st := &Stream{Whole: u.whole, Pace: u.pace}
-	st.Init(u)
+	st.Init(u, false)
 	return st, nil
 }
 

@@ -32,13 +32,13 @@ type Stream struct {
 
 	// Owner is the object of the floor above that embeds the stream.
 	Owner any
-	// Whole says that the handler is to start only once the caller has sent
-	// all it has to send. Handler.Accept sets it.
-	Whole bool
 	// Pace is that of the method called, nil if its handlers are to run on the
 	// goroutine that reads, whatever else waits meanwhile. Handler.Accept sets
 	// it.
 	Pace *Pace
+	// Whole says that the handler is to start only once the caller has sent
+	// all it has to send. Handler.Accept sets it.
+	Whole bool
 
 	// The rest is guarded by the connection's lock.
 	oneWay     bool
@@ -47,12 +47,18 @@ type Stream struct {
 	arrived    int64      // when the CALL was read
 	inbox      []Message  // that nobody has received, the oldest first
 	one        [1]Message // where inbox begins
-	shared     []*Buffer  // that payloads in inbox lie in together
-	queued     *Buffer    // a message that waits in the session to be appended
-	receiving  bool       // somebody waits on receiver
-	sending    bool       // somebody waits on sender
-	receiver   chan struct{}
-	sender     chan struct{}
+	several    *several
+}
+
+// several is what a stream needs beside that whose messages may be more than one each
+// way. Most calls have one, and are the lighter without.
+type several struct {
+	shared    []*Buffer // that payloads in inbox lie in together
+	queued    *Buffer   // a message that waits in the session to be appended
+	receiving bool      // somebody waits on receiver
+	sending   bool      // somebody waits on sender
+	receiver  chan struct{}
+	sender    chan struct{}
 
 	// What the receiving goroutine took over from inbox at once, and has not
 	// used up; it alone touches these.
@@ -62,10 +68,14 @@ type Stream struct {
 	batchShared []*Buffer // that payloads in batch lie in together
 }
 
-// Init makes st ready to be returned by Handler.Accept.
-func (st *Stream) Init(owner any) {
+// Init makes st ready to be returned by Handler.Accept. The handler of a unary call
+// neither Receives nor Sends.
+func (st *Stream) Init(owner any, unary bool) {
 	st.Owner = owner
 	st.Stream.Owner = st
+	if !unary {
+		st.several = &several{}
+	}
 }
 
 // Conn is the connection that the call runs on.
@@ -90,27 +100,27 @@ func (st *Stream) push(payload []byte, compression uint8, cost uint32, owned boo
 	case owned:
 		m.buffer = &Buffer{B: payload}
 		m.Payload = payload
-	case len(st.inbox) > 0 && len(payload) <= sharedMax:
-		m.Payload = st.share(payload)
+	case len(st.inbox) > 0 && len(payload) <= sharedMax && st.several != nil:
+		m.Payload = st.several.share(payload)
 	default:
 		m.buffer = GetBuffer(len(payload))
 		m.buffer.B = append(m.buffer.B, payload...)
 		m.Payload = m.buffer.B
 	}
-	if st.inbox == nil && st.batch == nil {
+	if st.inbox == nil && (st.several == nil || st.several.batch == nil) {
 		st.inbox = st.one[:0]
 	}
 	st.inbox = append(st.inbox, m)
 }
 
 // share copies payload behind others.
-func (st *Stream) share(payload []byte) []byte {
-	last := len(st.shared) - 1
-	if last < 0 || cap(st.shared[last].B)-len(st.shared[last].B) < len(payload) {
-		st.shared = append(st.shared, GetBuffer(sharedSize))
+func (s *several) share(payload []byte) []byte {
+	last := len(s.shared) - 1
+	if last < 0 || cap(s.shared[last].B)-len(s.shared[last].B) < len(payload) {
+		s.shared = append(s.shared, GetBuffer(sharedSize))
 		last++
 	}
-	b := st.shared[last]
+	b := s.shared[last]
 	start := len(b.B)
 	b.B = append(b.B, payload...)
 	return b.B[start:len(b.B):len(b.B)]
@@ -131,7 +141,9 @@ func (st *Stream) dropInbox() {
 		st.inbox[i].Free()
 	}
 	st.inbox = nil
-	st.shared = freeAll(st.shared)
+	if s := st.several; s != nil {
+		s.shared = freeAll(s.shared)
+	}
 }
 
 // TakeFirst returns the one message of a call that is Whole, or the answer of
@@ -147,16 +159,16 @@ func (st *Stream) TakeFirst() (m Message, ok bool) {
 }
 
 func (st *Stream) wakeReceiver() {
-	if st.receiving {
-		st.receiving = false
-		st.receiver <- struct{}{}
+	if s := st.several; s != nil && s.receiving {
+		s.receiving = false
+		s.receiver <- struct{}{}
 	}
 }
 
 func (st *Stream) wakeSender() {
-	if st.sending {
-		st.sending = false
-		st.sender <- struct{}{}
+	if s := st.several; s != nil && s.sending {
+		s.sending = false
+		s.sender <- struct{}{}
 	}
 }
 
@@ -167,14 +179,15 @@ func (st *Stream) over() bool { return !st.Open() || st.conn.closed }
 // none: for a caller, its Ending then says how the call ended; for a callee,
 // either the caller has sent all or the call was stopped.
 func (st *Stream) Receive() (Message, error) {
-	if st.batchHead == len(st.batch) || st.consumed == creditBatch {
+	s := st.several
+	if s.batchHead == len(s.batch) || s.consumed == creditBatch {
 		if err := st.refill(); err != nil {
 			return Message{}, err
 		}
 	}
-	m := st.batch[st.batchHead]
-	st.batchHead++
-	st.consumed++
+	m := s.batch[s.batchHead]
+	s.batchHead++
+	s.consumed++
 	return m, nil
 }
 
@@ -185,14 +198,14 @@ const creditBatch = 32
 // refill returns the credit of what was consumed, and waits for messages if
 // none is left.
 func (st *Stream) refill() error {
-	c := st.conn
+	c, s := st.conn, st.several
 	c.mu.Lock()
-	for ; st.consumed > 0; st.consumed-- {
-		m := &st.batch[st.batchHead-st.consumed]
+	for ; s.consumed > 0; s.consumed-- {
+		m := &s.batch[s.batchHead-s.consumed]
 		c.session.Consumed(&st.Stream, m.cost)
 		*m = Message{}
 	}
-	if st.batchHead < len(st.batch) {
+	if s.batchHead < len(s.batch) {
 		c.leave()
 		return nil
 	}
@@ -201,11 +214,11 @@ func (st *Stream) refill() error {
 			c.unlock()
 			return io.EOF
 		}
-		st.waitLocked(&st.receiving, &st.receiver)
+		st.waitLocked(&s.receiving, &s.receiver)
 	}
-	st.batch, st.inbox = st.inbox, st.batch[:0]
-	st.batchShared, st.shared = st.shared, freeAll(st.batchShared)
-	st.batchHead = 0
+	s.batch, st.inbox = st.inbox, s.batch[:0]
+	s.batchShared, s.shared = s.shared, freeAll(s.batchShared)
+	s.batchHead = 0
 	c.leave()
 	return nil
 }
@@ -248,14 +261,14 @@ var ErrSendClosed = errors.New("a message is sent after CloseSend")
 // waits in memory. end makes it a caller's last. It returns io.EOF when the
 // call is over.
 func (st *Stream) Send(buffer *Buffer, compression uint8, end bool) error {
-	c := st.conn
+	c, s := st.conn, st.several
 	c.mu.Lock()
-	for st.queued != nil && !st.over() {
-		st.waitLocked(&st.sending, &st.sender)
+	for s.queued != nil && !st.over() {
+		st.waitLocked(&s.sending, &s.sender)
 	}
 	switch {
 	case st.over():
-		st.queued = nil
+		s.queued = nil
 		c.unlock()
 		return io.EOF
 	case st.sendClosed:
@@ -263,7 +276,7 @@ func (st *Stream) Send(buffer *Buffer, compression uint8, end bool) error {
 		return ErrSendClosed
 	}
 	if !c.session.Send(&st.Stream, buffer.B, compression, end) {
-		st.queued = buffer
+		s.queued = buffer
 		c.settle()
 		return nil
 	}

@@ -175,7 +175,7 @@ func (r *replay) Accept(_ *Conn, in *wire.Incoming) (*Stream, *wire.Refusal) {
 		return nil, &wire.Refusal{Code: wire.Unimplemented}
 	}
 	st := &Stream{Whole: kind == "unary" || kind == "server_streaming", Pace: &Pace{}}
-	st.Init(in.Method.Name)
+	st.Init(in.Method.Name, false)
 	return st, nil
 }
 

@@ -37,7 +37,7 @@ func newUnaryPair(size int) *unaryPair {
 		e := &echo{}
 		buffer := make([]byte, 0, 8<<10)
 		e.session = NewSession(e, Options{
-			Acceptor: acceptor, Local: DefaultSettings(), Grab: func() []byte { return buffer[:0] },
+			Acceptor: acceptor, Local: DefaultSettings(), Room: func([]byte, int) []byte { return buffer[:0] },
 		}, second)
 		return e
 	}

@@ -44,7 +44,7 @@ func (s *Session) Conclude() bool {
 }
 
 func (s *Session) appendGoAway(reason uint32, text string) {
-	s.gather()
+	s.room(HeaderSize + len(text))
 	n := len(s.out)
 	s.out = AppendGoAway(s.out, reason, text)
 	s.appended += uint64(len(s.out) - n)

@@ -87,7 +87,7 @@ func (s *Session) Open(st *Stream, c *Outgoing) (queued bool) {
 	}
 	length += len(payload)
 	h.Length = uint32(length)
-	s.frame(h)
+	s.frame(h, length)
 	if h.Flags&FlagMeta != 0 {
 		s.out = AppendMetadata(s.out, c.Metadata, c.Own)
 	}
@@ -139,7 +139,7 @@ func (s *Session) methodID(m Method) uint16 {
 	}
 	s.lastID++
 	s.ids[m.Index] = s.lastID
-	s.gather()
+	s.room(HeaderSize + len(m.Name))
 	n := len(s.out)
 	s.out = AppendDefine(s.out, s.lastID, m.Name)
 	s.appended += uint64(len(s.out) - n)

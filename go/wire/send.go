@@ -48,7 +48,7 @@ func (s *Session) data(st *Stream, payload []byte, compression uint8, end bool) 
 	}
 	st.state |= streamSpoken
 	st.sendWindow -= int64(len(payload) + frameCost)
-	s.frame(h)
+	s.frame(h, len(payload))
 	s.out = append(s.out, payload...)
 	s.appended += uint64(HeaderSize + len(payload))
 }
@@ -62,7 +62,7 @@ func (s *Session) SendMetadata(st *Stream, m Metadata) {
 	}
 	st.state |= streamSpoken
 	length := blockSize(m, nil)
-	s.frame(Header{Length: uint32(length), Type: Data, Stream: st.id, Flags: FlagMeta})
+	s.frame(Header{Length: uint32(length), Type: Data, Stream: st.id, Flags: FlagMeta}, length)
 	s.out = AppendMetadata(s.out, m, nil)
 	s.appended += uint64(HeaderSize + length)
 }
@@ -149,11 +149,16 @@ func (s *Session) piece(st *Stream) (sent, finished bool) {
 	st.state |= streamSpoken
 	st.sendWindow -= cost
 	h.Length = uint32(prefix + len(payload))
-	s.frame(h)
+	splice := s.options.Splice && len(payload) >= leastSplice
+	here := int(h.Length)
+	if splice {
+		here = prefix
+	}
+	s.frame(h, here)
 	if prefix > 0 {
 		s.out = AppendVarint(s.out, uint32(len(f.pending)))
 	}
-	if s.options.Splice && len(payload) >= leastSplice {
+	if splice {
 		s.splices = append(s.splices, Splice{At: len(s.out), Payload: payload})
 		s.spliced += len(payload)
 	} else {
@@ -268,7 +273,7 @@ func (s *Session) result(st *Stream, e *Ending) {
 		s.unserved(st, false, e)
 	}
 	start := len(s.out)
-	s.frame(h)
+	s.frame(h, len(e.Payload))
 	if len(e.Metadata) > 0 || e.Own != nil {
 		h.Flags |= FlagMeta
 		s.out = AppendMetadata(s.out, e.Metadata, e.Own)

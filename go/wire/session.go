@@ -32,9 +32,9 @@ type Options struct {
 	MaxWindow uint32
 	// Budget, if set, is shared with other sessions.
 	Budget *Budget
-	// Grab, if set, gives an empty buffer for outgoing bytes whenever the last
-	// was taken.
-	Grab func() []byte
+	// Room, if set, gives memory for outgoing bytes: it returns out with room for
+	// at least n more, copied if need be. out is nil after the last was taken.
+	Room func(out []byte, n int) []byte
 	// Splice leaves pieces of large messages where they lie, for TakeSpliced: they
 	// belong to the session until what is taken after Events.Sent was written.
 	Splice bool
@@ -135,7 +135,7 @@ func NewSession(events Events, o Options, now int64) *Session {
 
 func (s *Session) appendPreface() {
 	s.greeted = true
-	s.gather()
+	s.room(HeaderSize)
 	n := len(s.out)
 	s.out = AppendPreface(s.out, &Preface{Version: Version, Highest: Version, Settings: s.options.Local})
 	s.appended += uint64(len(s.out) - n)
@@ -201,19 +201,20 @@ func (s *Session) TakeSpliced() (taken []byte, splices []Splice) {
 // Moved is the number of bytes that Take has returned so far.
 func (s *Session) Moved() uint64 { return s.moved }
 
-// frame appends a header whose body follows.
-func (s *Session) frame(h Header) {
-	s.gather()
+// frame appends a header, behind which n bytes of its body are appended next.
+func (s *Session) frame(h Header, n int) {
+	s.room(HeaderSize + n)
 	s.out = AppendHeader(s.out, h)
 }
 
-func (s *Session) gather() {
-	if s.out == nil && s.options.Grab != nil {
-		s.out = s.options.Grab()
+// room sees to memory for n more bytes. What is appended beyond them finds its own.
+func (s *Session) room(n int) {
+	if cap(s.out)-len(s.out) < n && s.options.Room != nil {
+		s.out = s.options.Room(s.out, n)
 	}
 }
 
 func (s *Session) control(h Header) {
-	s.frame(h)
+	s.frame(h, 0)
 	s.appended += HeaderSize
 }
