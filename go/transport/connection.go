@@ -88,6 +88,7 @@ type Conn struct {
 	keepsSocket bool    // it is not to be left to one
 	prefixed    bool    // in holds input that came before the session
 	inputEnded  bool    // the peer half-closed
+	spin        spin
 	readFD      func(fd uintptr) bool
 	readN       int
 	readErr     error

@@ -15,6 +15,7 @@ func (e *events) Accept(in *wire.Incoming) (*wire.Stream, *wire.Refusal) {
 	if st == nil || in.Refused {
 		return nil, refusal
 	}
+	c.spin.calls++
 	st.conn = c
 	st.arrived = c.session.Now()
 	st.oneWay = in.OneWay

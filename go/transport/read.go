@@ -26,6 +26,7 @@ func (c *Conn) readLocked() {
 			p.useLocked()
 			again := total > 0
 			c.readingOn = again
+			c.spinsLocked()
 			c.mu.Unlock()
 			more, err := c.fill(p, again)
 			c.mu.Lock()
@@ -184,6 +185,7 @@ func (c *Conn) fill(p *polled, poll bool) (more bool, err error) {
 	if c.readErr != nil {
 		return false, c.readErr
 	}
+	inputs.Add(1)
 	c.arrivedInput(c.readN)
 	return c.readN > 0, nil
 }
@@ -199,6 +201,9 @@ func (c *Conn) readOnce(fd uintptr) bool {
 		first, b = p.body[p.n:], c.room()
 	}
 	c.readN, c.readErr = tryRead(fd, first, b)
+	if c.readN == 0 && c.readErr == nil && c.spin.wanted && !poll {
+		c.readN, c.readErr = c.spin.read(fd, first, b)
+	}
 	if c.readN > 0 || c.readErr != nil {
 		return true
 	}
