@@ -11,11 +11,15 @@ import (
 // it would have the watchdog of the runtime take the processor away and another
 // thread woken whenever the machine happens to stop us here.
 
+//
+// The calls are those for sockets: read and write come to the same by a longer way,
+// which shows where every call of a connection needs one.
+
 const canRaw = true
 
-func rawRead(fd uintptr, b []byte) (int, error) { return rawCall(syscall.SYS_READ, fd, b) }
+func rawRead(fd uintptr, b []byte) (int, error) { return rawCall(syscall.SYS_RECVFROM, fd, b) }
 
-func rawWrite(fd uintptr, b []byte) (int, error) { return rawCall(syscall.SYS_WRITE, fd, b) }
+func rawWrite(fd uintptr, b []byte) (int, error) { return rawCall(syscall.SYS_SENDTO, fd, b) }
 
 func rawWritev(fd uintptr, first []byte, more [][]byte) (int, error) {
 	var list [64]syscall.Iovec // of more than that the rest is left, as by a full socket
@@ -55,7 +59,7 @@ func rawReadv(fd uintptr, first, more []byte) (int, error) {
 // rawCall returns a negative count with an error, as package syscall does.
 func rawCall(number, fd uintptr, b []byte) (int, error) {
 	//nolint:gosec // b outlives the call
-	n, _, errno := syscall.RawSyscall(number, fd, uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)))
+	n, _, errno := syscall.RawSyscall6(number, fd, uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)), syscall.MSG_DONTWAIT|syscall.MSG_NOSIGNAL, 0, 0)
 	if errno != 0 {
 		return -1, errno
 	}
