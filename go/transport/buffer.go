@@ -9,7 +9,7 @@ type Buffer struct {
 
 // Buffers come in these sizes, with room for a message of a round number of
 // bytes and what surrounds it; larger ones are left to the collector.
-var bufferSizes = [...]int{1 << 10, 8 << 10, 68 << 10, 136 << 10, 272 << 10, 544 << 10, 1088 << 10, 4352 << 10}
+var bufferSizes = [...]int{1 << 10, 8 << 10, 34 << 10, 68 << 10, 136 << 10, 272 << 10, 544 << 10, 1088 << 10, 2176 << 10, 4352 << 10}
 
 var bufferPools [len(bufferSizes)]sync.Pool
 

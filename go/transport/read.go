@@ -185,7 +185,7 @@ func (c *Conn) fill(p *polled, poll bool) (more bool, err error) {
 	if c.readErr != nil {
 		return false, c.readErr
 	}
-	inputs.Add(1)
+	NoteInput()
 	c.arrivedInput(c.readN)
 	return c.readN > 0, nil
 }
@@ -259,6 +259,7 @@ func (c *Conn) inputFits() bool {
 func (c *Conn) fillBlocking() (bool, error) {
 	c.growInput()
 	n, err := c.socket.Read(c.in.B[c.inEnd:])
+	NoteInput()
 	c.inEnd += n
 	if n > 0 {
 		return true, nil

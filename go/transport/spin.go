@@ -14,12 +14,24 @@ import (
 // spinFor is how long it looks, in nanoseconds: about what a wake-up costs.
 var spinFor int64 = 50e3
 
-// maxSpinPause is how many waits pass at most before it is tried again.
-const maxSpinPause = 1024
+const (
+	// maxSpinPause is how many waits pass at most before it is tried again.
+	maxSpinPause = 1024
+	// maxLongSpins is how often in a row it may take more than half of spinFor,
+	// as it does until the other end spins too: for good that is no gain.
+	maxLongSpins = 8
+	// spinsBetweenWaits is how long, in nanoseconds, nobody need wait: the scheduler
+	// of Go looks for the input of others only when a processor has nothing to do.
+	spinsBetweenWaits = 1e6
+)
 
-// inputs counts what all connections of the process read. Who spins keeps a processor
-// from whoever has something to do, so nobody does while others do.
+// inputs counts what was read from sockets in this process, by pollers and package
+// net/http excepted. Who spins keeps a processor from whoever has something to do, so
+// nobody does while others do.
 var inputs atomic.Uint32
+
+// NoteInput counts what another engine has read.
+func NoteInput() { inputs.Add(1) }
 
 // spin is what a connection has found out about it. Only its reader touches it.
 type spin struct {
@@ -28,6 +40,8 @@ type spin struct {
 	inputs uint32 // as counted last
 	skip   uint32 // waits that are left out
 	pause  uint32 // how many the last time in vain has cost
+	long   int    // spins in a row that took long
+	waited int64  // when it last waited
 }
 
 // spinsLocked decides about the wait that comes.
@@ -47,18 +61,34 @@ func (s *spin) lone(open, served int, solo bool) bool {
 
 // read is tryRead, repeatedly for a while.
 func (s *spin) read(fd uintptr, first, b []byte) (n int, err error) {
-	if s.skip > 0 {
-		s.skip--
+	began := clock()
+	if s.skip > 0 || began-s.waited > spinsBetweenWaits {
+		s.skip -= min(s.skip, 1)
+		s.waited = began
 		return 0, nil
 	}
-	for until := clock() + spinFor; clock() < until && inputs.Load() == s.inputs; {
+	for now := began; now-began < spinFor && inputs.Load() == s.inputs; now = clock() {
 		runtime.Gosched() // others come first
 		if n, err = tryRead(fd, first, b); n > 0 || err != nil {
-			s.pause = 0
+			s.found(now - began)
 			return n, err
 		}
 	}
+	s.inVain()
+	s.waited = began
+	return 0, nil
+}
+
+func (s *spin) found(after int64) {
+	if after < spinFor/2 {
+		s.long, s.pause = 0, 0
+	} else if s.long++; s.long > maxLongSpins {
+		s.inVain()
+	}
+}
+
+func (s *spin) inVain() {
+	s.long = 0
 	s.pause = min(max(2*s.pause, 1), maxSpinPause)
 	s.skip = s.pause
-	return 0, nil
 }

@@ -34,7 +34,7 @@ func socketPair(t *testing.T) (near, far int) {
 func TestASpinFindsWhatComes(t *testing.T) {
 	spinning(t, time.Minute)
 	near, far := socketPair(t)
-	s := spin{inputs: inputs.Load(), pause: 4}
+	s := spin{inputs: inputs.Load(), waited: clock(), pause: 4}
 	go syscall.Write(far, []byte("came"))
 	b := make([]byte, 10)
 	if n, err := s.read(uintptr(near), nil, b); n != 4 || err != nil || s.pause != 0 {
@@ -45,10 +45,14 @@ func TestASpinFindsWhatComes(t *testing.T) {
 func TestASpinEndsForOthers(t *testing.T) {
 	spinning(t, time.Minute)
 	near, _ := socketPair(t)
-	s := spin{inputs: inputs.Load()}
-	go inputs.Add(1)
-	if n, err := s.read(uintptr(near), nil, make([]byte, 10)); n != 0 || err != nil {
-		t.Fatalf("%d bytes, %v", n, err)
+	s := spin{inputs: inputs.Load(), waited: clock()}
+	go NoteInput()
+	began := time.Now()
+	if n, err := s.read(uintptr(near), nil, make([]byte, 10)); n != 0 || err != nil || s.pause != 1 {
+		t.Fatalf("%d bytes, %v, pause %d", n, err, s.pause)
+	}
+	if took := time.Since(began); took > long {
+		t.Errorf("it went on for %v", took)
 	}
 }
 
@@ -58,6 +62,7 @@ func TestSpinsInVainBecomeRare(t *testing.T) {
 	s := spin{inputs: inputs.Load()}
 	tried := 0
 	for range 10_000 {
+		s.waited = clock()
 		if s.skip == 0 {
 			tried++
 		}
@@ -67,6 +72,44 @@ func TestSpinsInVainBecomeRare(t *testing.T) {
 	}
 	if tried != 19 { // 1, 2, 4 … 1024 waits apart, then 1024
 		t.Errorf("tried %d times in 10000 waits", tried)
+	}
+}
+
+// What comes late each time costs more than a wake-up would.
+func TestLongSpinsAreInVainForLong(t *testing.T) {
+	var s spin
+	for n := range maxLongSpins {
+		if s.found(spinFor); s.pause != 0 {
+			t.Fatalf("after %d: pause %d", n+1, s.pause)
+		}
+	}
+	s.found(0) // the other end spins as well by now
+	for range maxLongSpins {
+		s.found(spinFor)
+	}
+	if s.pause != 0 {
+		t.Fatalf("pause %d although one was short", s.pause)
+	}
+	if s.found(spinFor); s.pause != 1 || s.skip != 1 {
+		t.Errorf("pause %d, skip %d", s.pause, s.skip)
+	}
+}
+
+// Else the scheduler never looks for the input of other connections.
+func TestWhoSpinsWaitsOnceInAWhile(t *testing.T) {
+	spinning(t, time.Minute)
+	near, far := socketPair(t)
+	if _, err := syscall.Write(far, []byte("here")); err != nil {
+		t.Fatal(err)
+	}
+	s := spin{inputs: inputs.Load(), waited: clock() - 2*spinsBetweenWaits}
+	b := make([]byte, 10)
+	if n, err := s.read(uintptr(near), nil, b); n != 0 || err != nil || s.pause != 0 {
+		t.Fatalf("%d bytes, %v, pause %d", n, err, s.pause)
+	}
+	s.waited = clock() + int64(time.Hour) // be the machine ever so slow
+	if n, err := s.read(uintptr(near), nil, b); n != 4 || err != nil {
+		t.Fatalf("%d bytes, %v", n, err)
 	}
 }
 
@@ -91,14 +134,59 @@ func TestOnlyALoneCallersInputIsSpunFor(t *testing.T) {
 	}
 }
 
+// tee keeps what is written.
+type tee struct {
+	net.Conn
+	sent []byte
+}
+
+func (t *tee) Write(b []byte) (int, error) {
+	t.sent = append(t.sent, b...)
+	return t.Conn.Write(b)
+}
+
 func TestALoneCallersServerSpins(t *testing.T) {
-	spinning(t, time.Minute)
 	near, far := sockets(t)
-	never := func(c *Config) { c.PollFrom = 1 << 30 }
-	p := join(t, struct{ net.Conn }{near}, far, echoBack, never) // near's input is not counted, as another process's
+	recorded := &tee{Conn: near}
+	join(t, recorded, far, echoBack).mustEcho(t, "one call")
+
+	spinning(t, time.Minute)
+	near, far = sockets(t) // whose other end is nobody's who counts
+	pool := &Pool{}
+	below := newUpper(echoBack)
+	c := NewConn(below.config(pool, func(c *Config) { c.PollFrom = 1 << 30 }), far, true, nil, nil)
+	c.mu.Lock()
+	c.spin.waited = clock() + int64(time.Hour)
+	c.mu.Unlock()
+	if _, err := near.Write(recorded.sent); err != nil {
+		t.Fatal(err)
+	}
 	eventually(t, "a spin", func() bool {
-		p.mustEcho(t, "one after the other")
 		stacks := make([]byte, 1<<20)
 		return bytes.Contains(stacks[:runtime.Stack(stacks, true)], []byte("(*spin).read"))
 	})
+	near.Close()
+	receive(t, below.closed, "its end")
+	pool.Close()
+}
+
+func TestNobodySpinsWhereOthersAreServed(t *testing.T) {
+	c := newPair(t, echoBack, func(c *Config) { c.PollFrom = 1 << 30 }).callee
+	wanted := func(others uint32) bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		before := c.spin
+		defer func() { c.spin = before }()
+		c.spin.calls, c.spin.inputs = 1, inputs.Load()-others
+		c.spinsLocked()
+		return c.spin.wanted
+	}
+	if !wanted(1) || wanted(2) {
+		t.Errorf("its own input: %v; another's too: %v", wanted(1), wanted(2))
+	}
+	openConns.Add(1 << 30)
+	defer openConns.Add(-1 << 30)
+	if wanted(1) {
+		t.Error("it is wanted among a great many connections")
+	}
 }

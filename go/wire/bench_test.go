@@ -37,7 +37,12 @@ func newUnaryPair(size int) *unaryPair {
 		e := &echo{}
 		buffer := make([]byte, 0, 8<<10)
 		e.session = NewSession(e, Options{
-			Acceptor: acceptor, Local: DefaultSettings(), Room: func([]byte, int) []byte { return buffer[:0] },
+			Acceptor: acceptor, Local: DefaultSettings(), Room: func(out []byte, n int) []byte {
+				if out == nil && n <= cap(buffer) {
+					return buffer[:0]
+				}
+				return append(make([]byte, 0, 2*(len(out)+n)), out...)
+			},
 		}, second)
 		return e
 	}

@@ -70,7 +70,7 @@ func newPlay(seed uint64) *play {
 	for i := range p.sides {
 		side := &playSide{link: &modelLink{}}
 		side.received = func(st *Stream, payload []byte, cost uint32) { p.receive(side, st, payload, cost) }
-		side.Session = NewSession(&side.events, Options{Acceptor: i == 1, Local: settings, MaxWindow: most}, p.now)
+		side.Session = NewSession(&side.events, Options{Acceptor: i == 1, Local: settings, MaxWindow: most, Room: moving}, p.now)
 		p.sides[i] = side
 	}
 	p.settle()

@@ -88,7 +88,7 @@ func newWorld(t *testing.T, role, shape byte) *world {
 	if role&16 != 0 {
 		local.Calls = 2
 	}
-	o := Options{Acceptor: role&1 == 0, Local: local, KeepaliveInterval: 20 * second, KeepaliveTimeout: 20 * second}
+	o := Options{Acceptor: role&1 == 0, Local: local, KeepaliveInterval: 20 * second, KeepaliveTimeout: 20 * second, Room: moving}
 	if role&32 != 0 {
 		o.MaxWindow = 1 << 20
 	}

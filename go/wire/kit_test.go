@@ -112,10 +112,20 @@ type side struct {
 
 const second = int64(1e9)
 
+// moving gives memory for outgoing bytes that is other each time, and spoils what it was.
+func moving(out []byte, n int) []byte {
+	grown := append(make([]byte, 0, len(out)+n), out...)
+	for i := range out {
+		out[i] = 0xaa
+	}
+	return grown
+}
+
 func newSide(t testing.TB, o Options) *side {
 	if o.Local.Window == 0 {
 		o.Local = DefaultSettings()
 	}
+	o.Room = moving
 	r := &recorder{}
 	return &side{t: t, recorder: r, Session: NewSession(r, o, second), now: second}
 }

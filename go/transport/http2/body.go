@@ -142,6 +142,10 @@ func (c *Conn) dataLocked(header h2.FrameHeader, data []byte) error {
 		c.pieceLocked(s, data)
 	}
 	if s.gone || s.finishing {
+		if end {
+			s.ended = true
+			c.lateEndedLocked(s.id)
+		}
 		return nil
 	}
 	if end {

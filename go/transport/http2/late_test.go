@@ -68,6 +68,17 @@ func TestRequestMayEndBehindItsAnswerWithItsWindowUsedUp(t *testing.T) {
 	}
 }
 
+func TestRequestThatEndsWithWhatIsRefusedIsNotLate(t *testing.T) {
+	p := connect(t, Config{KeepaliveInterval: -1}).greet()
+	p.open(1, false, "/framed")
+	p.frames.WriteData(1, true, []byte{0, 0, 0xff, 0xff, 0xff})
+	p.untilHello(1)
+	p.noReset()
+	if n := lates(p.server); n != 0 {
+		t.Errorf("%d streams are waited for", n)
+	}
+}
+
 func lates(c *Conn) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -55,6 +55,7 @@ func (c *Conn) readLocked() {
 		return
 	}
 	c.lastRead = transport.Clock()
+	transport.NoteInput()
 	c.pingSent = 0
 	c.bulk = c.end == len(c.in)
 	err := c.parseLocked()
