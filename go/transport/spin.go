@@ -81,7 +81,8 @@ func (s *spin) read(fd uintptr, first, b []byte) (n int, err error) {
 
 func (s *spin) found(after int64) {
 	if after < spinFor/2 {
-		s.long, s.pause = 0, 0
+		s.long = 0
+		s.pause /= 2 // that more than half of all are in vain does not pay
 	} else if s.long++; s.long > maxLongSpins {
 		s.inVain()
 	}

@@ -37,7 +37,7 @@ func TestASpinFindsWhatComes(t *testing.T) {
 	s := spin{inputs: inputs.Load(), waited: clock(), pause: 4}
 	go syscall.Write(far, []byte("came"))
 	b := make([]byte, 10)
-	if n, err := s.read(uintptr(near), nil, b); n != 4 || err != nil || s.pause != 0 {
+	if n, err := s.read(uintptr(near), nil, b); n != 4 || err != nil || s.pause != 2 || s.skip != 0 {
 		t.Fatalf("%d bytes, %v, pause %d", n, err, s.pause)
 	}
 }
