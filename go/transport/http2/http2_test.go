@@ -167,6 +167,37 @@ func TestWindowsAreHeldToTheByte(t *testing.T) {
 	p.untilReset(3, h2.ErrCodeFlowControl)
 }
 
+// What is taken after a wait returns credit, be there less to write than before it.
+func TestCreditForAPieceThatWasWaitedForIsWritten(t *testing.T) {
+	p := connect(t, Config{KeepaliveInterval: -1, Window: 100}).greet()
+	p.open(1, false, "/piece")
+	p.await("the handler waits", func() bool {
+		s := p.server.streams[1]
+		return s != nil && s.receiver.waiting
+	})
+	p.frames.WriteData(1, false, make([]byte, 100))
+	p.until("credit", func(f h2.Frame) bool {
+		w, ok := f.(*h2.WindowUpdateFrame)
+		return ok && w.StreamID == 1 && w.Increment == 100
+	})
+}
+
+// await waits until something holds under the server's lock.
+func (p *peer) await(what string, holds func() bool) {
+	p.t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
+		p.server.mu.Lock()
+		held := holds()
+		p.server.mu.Unlock()
+		if held {
+			return
+		}
+		if time.Now().After(deadline) {
+			p.t.Fatalf("never: %s", what)
+		}
+	}
+}
+
 func TestAMessagesLengthIsJudgedByItsPrefix(t *testing.T) {
 	p := connect(t, Config{}).greet()
 	p.open(1, false, "/framed")

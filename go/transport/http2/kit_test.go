@@ -18,7 +18,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // hello answers each whole request with "hello", except that those to /wait and
-// /held wait until they are stopped and take nothing. The bodies of /framed and /held are messages.
+// /held wait until they are stopped and take nothing, and those to /piece for one piece. The bodies of /framed and /held are messages.
 type hello struct {
 	pace   transport.Pace
 	closed chan error
@@ -41,7 +41,7 @@ func (h *hello) Accept(_ *Conn, r *Request) (*Stream, *Answer) {
 	}
 	x := &helloCall{path: r.Path, stopped: make(chan wire.Code, 1)}
 	x.stream.Init(x)
-	x.stream.Whole = r.Path != "/wait" && r.Path != "/held"
+	x.stream.Whole = r.Path != "/wait" && r.Path != "/held" && r.Path != "/piece"
 	x.stream.Framed = r.Path == "/framed" || r.Path == "/held"
 	x.stream.MaxMessage = 8 << 20
 	if x.stream.Framed {
@@ -53,6 +53,13 @@ func (h *hello) Accept(_ *Conn, r *Request) (*Stream, *Answer) {
 
 func (h *hello) Serve(_ *Worker, s *Stream) {
 	x := s.Owner.(*helloCall)
+	if x.path == "/piece" {
+		s.conn.mu.Lock()
+		_ = s.conn.framer.WritePing(false, [8]byte{}) // the reader writes it, and more, meanwhile
+		s.conn.mu.Unlock()
+		m, _ := s.Receive()
+		m.Free()
+	}
 	if !s.Whole {
 		<-x.stopped
 		return

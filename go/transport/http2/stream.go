@@ -257,13 +257,7 @@ func (s *Stream) Reset(code h2.ErrCode) {
 func (s *Stream) Receive() (Message, error) {
 	c := s.conn
 	c.mu.Lock()
-	defer func(before int) {
-		if len(c.out) > before { // credit
-			c.settle()
-		} else {
-			c.mu.Unlock()
-		}
-	}(len(c.out))
+	defer c.settle() // what is taken may return credit
 	for {
 		b := &s.body
 		switch {
