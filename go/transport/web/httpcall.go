@@ -138,6 +138,9 @@ func (x *httpCall) run() {
 		x.dropped(refusal)
 		return
 	}
+	if x.call.Deadline != 0 && transport.Clock() >= x.call.Deadline {
+		x.stop(deadlinePassed, false) // the timer may be late
+	}
 	x.mu.Lock()
 	x.started = true
 	gone := x.ended
@@ -180,10 +183,12 @@ const keptScratch = 128 << 10
 
 var answers = sync.Pool{New: func() any { return &Answer{Scratch: make([]byte, Headroom, 1<<10)} }}
 
+var deadlinePassed = wire.Refusal{Code: wire.DeadlineExceeded, Message: "the deadline has passed"}
+
 // runUntil is run for a call with a deadline.
 func (x *httpCall) runUntil(left time.Duration) {
 	timer := time.AfterFunc(left, func() {
-		x.stop(wire.Refusal{Code: wire.DeadlineExceeded, Message: "the deadline has passed"}, false)
+		x.stop(deadlinePassed, false)
 	})
 	defer timer.Stop()
 	done, broken := make(chan struct{}), false
