@@ -300,6 +300,21 @@ func TestTheDeadlineOfAnHTTPCallEndsItThoughItsHandlerRunsOn(t *testing.T) {
 	eventually(t, "they return", func() bool { return s.Running() == 0 })
 }
 
+func TestAnHTTPCallWithoutTimeIsRefused(t *testing.T) {
+	_, url := serveCalculator(t, nil, block.Handler(func(_ context.Context, in *payload) (*payload, error) {
+		t.Error("its handler runs")
+		return in, nil
+	}))
+	for name, c := range overHTTP(t) {
+		for range 200 {
+			a := posts(t, c, url+"/test.Service/Block", "application/json", "{}", "Connect-Timeout-Ms", "0")
+			if a.wantsError(t, 504, "deadline_exceeded"); t.Failed() || a.header.Get("Trunk-Delivery") != "refused" {
+				t.Fatal(name, a.header)
+			}
+		}
+	}
+}
+
 func TestAHandlerThatEndsWithItsDeadlineLosesNoAnswer(t *testing.T) {
 	_, url := serveCalculator(t, nil, block.Handler(func(ctx context.Context, in *payload) (*payload, error) {
 		<-ctx.Done()

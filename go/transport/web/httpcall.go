@@ -142,8 +142,8 @@ func (x *httpCall) run() {
 		x.stop(deadlinePassed, false) // the timer may be late
 	}
 	x.mu.Lock()
-	x.started = true
 	gone := x.ended
+	x.started = !gone
 	x.mu.Unlock()
 	if gone {
 		x.served.Dropped()
