@@ -424,7 +424,8 @@ func TestAsynchronousCallsTakeOptionsAndInterceptors(t *testing.T) {
 	}
 }
 
-// A thousand calls in flight need no thousand goroutines.
+// A thousand calls in flight need no thousand goroutines. Those that had to get in
+// each other's way when the connection came stay for a while, up to 128 of them.
 func TestAsynchronousCallsHaveNoGoroutineEach(t *testing.T) {
 	l := rawframe.Listen(t)
 	c := trunkcall.NewClient(l.Target())
@@ -440,9 +441,7 @@ func TestAsynchronousCallsHaveNoGoroutineEach(t *testing.T) {
 	for range 1000 {
 		p.Await(wire.Call)
 	}
-	if n := runtime.NumGoroutine() - before; n > 50 {
-		t.Errorf("%d goroutines more", n)
-	}
+	eventually(t, "no goroutine for each", func() bool { return runtime.NumGoroutine()-before < 200 })
 	p.Close()
 	o.wait()
 }
