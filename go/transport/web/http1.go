@@ -196,6 +196,15 @@ func (s *http1Socket) CloseWrite() error {
 	return errors.ErrUnsupported
 }
 
+// Close closes the socket. Where input is left that is not looked at, it waits for the
+// peer to have read the answer first.
+func (s *http1Socket) Close() error {
+	if s.conn.deaf.Load() {
+		linger(s.Conn)
+	}
+	return s.Conn.Close()
+}
+
 // Read returns what was read ahead, and then what comes, up to a head that is
 // not to be served.
 func (s *http1Socket) Read(b []byte) (int, error) {
@@ -347,14 +356,24 @@ func (c *HTTP1Conn) Close(cause error) { c.Shut(cause) }
 
 // Decline tells a peer that it is not served, and closes the socket.
 func Decline(socket net.Conn, status int, text string) {
-	_ = socket.SetDeadline(time.Now().Add(time.Second))
+	_ = socket.SetWriteDeadline(time.Now().Add(lingerTime))
 	_, _ = fmt.Fprintf(socket, "HTTP/1.1 %d %s\r\nConnection: close\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n%s\n",
 		status, http.StatusText(status), len(text)+1, text)
-	if half, ok := socket.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
-		_, _ = io.Copy(io.Discard, io.LimitReader(socket, declinedInput)) // else what is unread would have the answer thrown away
-	}
+	linger(socket)
 	_ = socket.Close()
 }
 
-// declinedInput is how much is read of what a peer sends that was declined.
-const declinedInput = 1 << 20
+// linger says that nothing more comes, and reads for a while what the peer still sends:
+// TCP has an answer thrown away that is followed by a socket closed on unread input.
+func linger(socket net.Conn) {
+	_ = socket.SetDeadline(time.Now().Add(lingerTime))
+	if half, ok := socket.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
+		_, _ = io.Copy(io.Discard, io.LimitReader(socket, lingerBytes))
+	}
+}
+
+// How much is read, and for how long, of what a peer sends that has its answer.
+const (
+	lingerTime  = time.Second
+	lingerBytes = 1 << 20
+)

@@ -1,0 +1,60 @@
+package web
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/trunkcall/trunkcall/go/wire"
+)
+
+// patient is a socket whose peer may take its time once nothing more is written.
+type patient struct {
+	net.Conn
+	half chan struct{} // closed with the writing side
+}
+
+func (p *patient) CloseWrite() error {
+	close(p.half)
+	return p.Conn.SetDeadline(time.Time{})
+}
+
+func (p *patient) SetDeadline(t time.Time) error { return p.Conn.SetWriteDeadline(t) }
+
+// A caller that still sends its request when the call has ended can send it all: a socket closed
+// before would have TCP throw away the answer.
+func TestTheAnswerToARequestThatIsNotReadIsNotLost(t *testing.T) {
+	f := fragile(func(*Answer) { t.Error("its handler runs") })
+	over := make(chan error, 1)
+	door := &HTTP1{
+		Handler:  &HTTP{Server: f, Catalog: f},
+		OnOpen:   func(*HTTP1Conn) {},
+		OnClosed: func(_ *HTTP1Conn, err error) { over <- err },
+	}
+	defer door.Close()
+	client, socket := net.Pipe()
+	defer client.Close()
+	server := &patient{socket, make(chan struct{})}
+	door.Serve(door.Prepare(server, []byte("POST /a/b HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"+
+		fieldTimeout+": 1\r\nContent-Length: 2\r\n\r\n")))
+	a, err := http.ReadResponse(bufio.NewReader(client), nil)
+	if err != nil || a.StatusCode != 504 || !a.Close || a.Header.Get("Trunk-Delivery") != wire.Refused.String() {
+		t.Fatal(err, a)
+	}
+	if _, err := io.ReadAll(a.Body); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-server.half:
+	case err := <-over:
+		t.Fatal("closed: ", err)
+	}
+	if _, err := client.Write([]byte("{}")); err != nil {
+		t.Error("the rest of the request:", err)
+	}
+	_ = client.Close()
+	<-over
+}
