@@ -29,6 +29,8 @@ OPTIONS: dict[str, Any] = {
     "grpc.max_reconnect_backoff_ms": 20,
 }
 
+WRITE_TIME = 1.0  # how long a call that is to be given up waits for what it writes, in seconds
+
 
 class Channel:
     """Makes calls over a channel of its own."""
@@ -63,6 +65,7 @@ class Running:
         self._call = call
         self._kind = SERVICE.methods_by_name[call.method]
         self._answers: list[dict[str, Any]] = []
+        self._writing = asyncio.Lock()
         first = () if self._kind.client_streaming else (call.requests[0] if call.requests else pb.Request(),)
         self._rpc = method(*first, metadata=call.metadata, timeout=call.timeout, wait_for_ready=call.wait_for_ready)
         if call.give_up.is_set():
@@ -85,6 +88,9 @@ class Running:
 
     async def _give_up(self) -> None:
         await self._call.give_up.wait()
+        # grpcio calls it an internal error, of its own, if a write meets the cancellation.
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._writing.acquire(), WRITE_TIME)
         self._rpc.cancel()
 
     async def _send_all(self) -> None:
@@ -93,7 +99,8 @@ class Running:
             for number, request in enumerate(self._call.requests):
                 if number == 1 and self._call.held is not None:
                     await self._call.held.wait()
-                await self._rpc.write(request)
+                async with self._writing:
+                    await self._rpc.write(request)
             await self._rpc.done_writing()
 
     async def _receive_all(self) -> None:
