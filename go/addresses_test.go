@@ -1,7 +1,9 @@
 package trunkcall_test
 
 import (
+	"io"
 	"net"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -126,4 +128,71 @@ func TestAReconnectionWaitsForTheGreeting(t *testing.T) {
 	p.ReadPreface()
 	_ = p.Close()
 	wants(t, receive(t, ended, "status"), trunkcall.Unavailable, trunkcall.NotSent)
+}
+
+// Servers that restart in turn: while a client turns from one to the next, the former may
+// come back and the latter stop.
+func TestAnAddressThatRefusedIsTriedAgainWhenTheNextTurnsAway(t *testing.T) {
+	for name, first := range map[string]func(t *testing.T, path string){
+		"nobody listens": func(*testing.T, string) {},
+		"left behind": func(t *testing.T, path string) {
+			l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			l.SetUnlinkOnClose(false)
+			_ = l.Close()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "s")
+			first(t, path)
+			var back sync.Once
+			stops, _ := everyone(t, func(s net.Conn) {
+				back.Do(func() { start(t, "unix:"+path, nil, standard()...) })
+				_, _ = s.Write(append(rawframe.Preface(), rawframe.GoAway(wire.GoAwayNotServed, "the server is stopping")...))
+				_, _ = io.Copy(io.Discard, s)
+			})
+			c := trunkcall.NewClient("unix:" + path + "," + stops)
+			defer c.Close()
+			mustEcho(t, c, "x")
+		})
+	}
+}
+
+// relay has s speak with the server at to, until it is closed.
+func relay(t *testing.T, s net.Conn, to string) {
+	server, err := net.Dial("tcp", to)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	go func() {
+		_, _ = io.Copy(server, s)
+		_ = server.Close()
+	}()
+	_, _ = io.Copy(s, server)
+}
+
+func TestAnAddressThatTurnedAwayIsTriedAgainWhenTheNextRefuses(t *testing.T) {
+	for name, answer := range map[string][]byte{
+		"draining":   append(append(rawframe.Preface(), rawframe.GoAway(wire.GoAwayDraining, "bye")...), rawframe.GoAwayAck()...),
+		"not served": append(rawframe.Preface(), rawframe.GoAway(wire.GoAwayNotServed, "no room")...),
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, good := serve(t, nil, standard()...)
+			var first atomic.Bool
+			restarts, _ := everyone(t, func(s net.Conn) {
+				if first.CompareAndSwap(false, true) {
+					_, _ = s.Write(answer)
+					_, _ = io.Copy(io.Discard, s)
+					return
+				}
+				relay(t, s, good)
+			})
+			c := trunkcall.NewClient(restarts + ",unix:" + filepath.Join(t.TempDir(), "nobody"))
+			defer c.Close()
+			mustEcho(t, c, "x")
+		})
+	}
 }

@@ -177,7 +177,7 @@ func (l *line) await(ctx context.Context, conn *Connection) error {
 	}
 	_ = conn.conn.Err() // waits until all that came with the greeting was taken in
 	l.mu.Lock()
-	away := conn.away
+	away, turned := conn.away, conn.turned
 	if !away {
 		l.takeLocked(conn)
 	}
@@ -186,14 +186,21 @@ func (l *line) await(ctx context.Context, conn *Connection) error {
 		return nil
 	}
 	err := conn.conn.Err()
-	if err == nil || transport.Drained(err) {
-		err = errTurnsAway
+	conn.conn.Shut(transport.ErrTurnedAway)
+	switch {
+	case err == nil || transport.Drained(err):
+		return transport.ErrTurnedAway
+	case turned:
+		return turnedAway{reason(conn.conn, err)}
+	default:
+		return reason(conn.conn, err)
 	}
-	conn.conn.Shut(errTurnsAway)
-	return reason(conn.conn, err)
 }
 
-var errTurnsAway = errors.New("the server takes no more calls")
+// turnedAway is what a server said that took no call.
+type turnedAway struct{ error }
+
+func (turnedAway) Is(target error) bool { return target == transport.ErrTurnedAway }
 
 // failedLocked notes that an attempt has failed, or that conn, which came of it,
 // is no good.
@@ -296,7 +303,7 @@ func (c clientConnections) GoesAway(tc *transport.Conn, reason uint32, text stri
 	conn := connectionOf(tc)
 	l := conn.line
 	l.mu.Lock()
-	conn.away = true
+	conn.away, conn.turned = true, reason == wire.GoAwayDraining || reason == wire.GoAwayNotServed
 	if conn.taken && reason != wire.GoAwayDraining {
 		l.failedLocked(fmt.Errorf("cannot reach %v: the peer ended the connection: %s", tc.Remote(), text), conn)
 	}

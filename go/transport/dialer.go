@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/url"
 	"strings"
@@ -30,7 +31,8 @@ type Join func(ctx context.Context, socket net.Conn, several bool) error
 // Dial opens a socket to one address of target after the other until join takes
 // one. A target is HOST:PORT, unix:PATH, mem:NAME, ws://HOST:PORT/PATH or
 // wss://HOST:PORT/PATH, or several of them separated by commas; a host name stands for all its
-// addresses. With tlsConfig the TLS handshake is part of it, with wss:// always. The error names every address that was tried and why
+// addresses. Of several, those that were met as servers are that restart are tried again
+// when the others have failed. With tlsConfig the TLS handshake is part of it, with wss:// always. The error names every address that was tried and why
 // it failed.
 func Dial(ctx context.Context, target string, tlsConfig *tls.Config, join Join) error {
 	ctx, cancel := context.WithTimeout(ctx, DialTimeout)
@@ -39,8 +41,9 @@ func Dial(ctx context.Context, target string, tlsConfig *tls.Config, join Join) 
 	if err != nil {
 		return err
 	}
-	var failures []string
-	for _, a := range addresses {
+	failures := make([]string, 0, len(addresses))
+	var again []int
+	for i, a := range addresses {
 		err := dialOne(ctx, a, tlsConfig, len(addresses) > 1, join)
 		if err == nil {
 			return nil
@@ -49,8 +52,30 @@ func Dial(ctx context.Context, target string, tlsConfig *tls.Config, join Join) 
 		if ctx.Err() != nil {
 			break
 		}
+		if i+1 < len(addresses) && restarts(err) {
+			again = append(again, i)
+		}
+	}
+	// Servers are restarted in turn: one that was down may be back by the time that another stops.
+	for _, i := range again {
+		if ctx.Err() != nil {
+			break
+		}
+		err := dialOne(ctx, addresses[i], tlsConfig, true, join)
+		if err == nil {
+			return nil
+		}
+		failures[i] = addresses[i].text + ": " + Describe(err)
 	}
 	return errors.New(strings.Join(failures, "; "))
+}
+
+// ErrTurnedAway is in an error of Join for a server that has greeted and takes no calls, or no more.
+var ErrTurnedAway = errors.New("the server takes no more calls")
+
+// restarts reports whether err is what a server is met with that is being restarted.
+func restarts(err error) bool {
+	return errors.Is(err, ErrTurnedAway) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist)
 }
 
 // address is one place to dial.

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import socket
 import ssl
+import tempfile
 from collections.abc import AsyncIterator
 from typing import Any
 from unittest import mock
@@ -51,6 +52,23 @@ class SeveralAddresses(Case):
             client = self.client(f"{first},{second}")
             with self.assertRaisesRegex(StatusError, f"{second}.*it may not be a Trunkcall server"):
                 await client.connect()
+
+    async def test_one_that_refused_is_tried_again_when_the_others_have_failed(self) -> None:
+        folder = self.enterContext(tempfile.TemporaryDirectory())
+        back, other = f"unix:{folder}/back", f"unix:{folder}/other"
+        connect = dialer._connect
+        tried = []
+
+        async def restart(loop: asyncio.AbstractEventLoop, place: Any, *rest: Any) -> Any:
+            tried.append(str(place))
+            if str(place) == other:
+                await self.serve(where=back)
+            return await connect(loop, place, *rest)
+
+        with mock.patch.object(dialer, "_connect", restart):
+            client = self.client(f"{back},{other}")
+            self.assertEqual(await client.call(ECHO, b"x"), b"x")
+        self.assertEqual(tried, [back, other, back])
 
     async def test_of_a_name_with_several_each_has_its_time(self) -> None:
         server, _ = await self.serve()

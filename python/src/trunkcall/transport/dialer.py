@@ -8,7 +8,7 @@ import os
 import socket
 import ssl
 import time
-from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import replace
 
 from .connection import Connection
@@ -31,31 +31,45 @@ async def dial(
     server_hostname: str | None = None,
 ) -> tuple[Connection, Address]:
     """Connects to the first address that can be reached, with the handshakes of TLS and of a WebSocket if it is to have
-    them, and says which it was. A name stands for all addresses that it has. Raises DialError."""
+    them, and says which it was. A name stands for all addresses that it has. Of several, those that refuse are tried once
+    more when the others have failed. Raises DialError."""
     until = time.monotonic() + DIAL_TIMEOUT
-    faults: list[str] = []
-    for address in addresses:
+    faults: dict[str, str] = {}
+    refused: list[tuple[Address, Address, str]] = []
+
+    async def attempt(place: Address, address: Address, where: str, alone: bool) -> Connection | None:
         secure = tls is not None or address.url.startswith("wss:")
         name = (server_hostname or address.host or "localhost") if secure else None
-        found: list[Address] = []
-        with _noting(faults, str(address), False):
+        left = until - time.monotonic()
+        try:
+            async with _limit(left if alone else min(left, ADDRESS_TIMEOUT)):
+                return await _connect(loop, place, connection, tls, name)
+        except _FAILURES as error:
+            faults[where] = _describe(error, secure)
+            if isinstance(error, ConnectionRefusedError | FileNotFoundError):
+                refused.append((place, address, where))
+            return None
+
+    for address in addresses:
+        try:
             found = await _resolve(loop, address, until)
+        except _FAILURES as error:
+            faults[str(address)] = _describe(error, False)
+            continue
         for place in found:
-            left = until - time.monotonic()
-            limit = left if len(addresses) == len(found) == 1 else min(left, ADDRESS_TIMEOUT)
             where = str(address) if len(found) == 1 else f"{address} ({place.host})"
-            with _noting(faults, where, secure):
-                async with _limit(limit):
-                    return await _connect(loop, place, connection, tls, name), address
-    raise DialError("; ".join(faults))
+            made = await attempt(place, address, where, len(addresses) == len(found) == 1)
+            if made is not None:
+                return made, address
+    # Servers are restarted in turn: one that was down may be back by the time that another is.
+    for place, address, where in refused[: len(faults) - 1]:
+        made = await attempt(place, address, where, False)
+        if made is not None:
+            return made, address
+    raise DialError("; ".join(f"{where}: {fault}" for where, fault in faults.items()))
 
 
-@contextlib.contextmanager
-def _noting(faults: list[str], where: str, secure: bool) -> Generator[None]:
-    try:
-        yield
-    except (OSError, ssl.SSLError, ssl.CertificateError, UnicodeError) as error:
-        faults.append(f"{where}: {_describe(error, secure)}")
+_FAILURES = (OSError, ssl.SSLError, ssl.CertificateError, UnicodeError)
 
 
 @contextlib.asynccontextmanager
