@@ -4,6 +4,7 @@ import (
 	"io"
 	"net"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -175,17 +176,24 @@ func relay(t *testing.T, s net.Conn, to string) {
 }
 
 func TestAnAddressThatTurnedAwayIsTriedAgainWhenTheNextRefuses(t *testing.T) {
-	for name, answer := range map[string][]byte{
-		"draining":   append(append(rawframe.Preface(), rawframe.GoAway(wire.GoAwayDraining, "bye")...), rawframe.GoAwayAck()...),
-		"not served": append(rawframe.Preface(), rawframe.GoAway(wire.GoAwayNotServed, "no room")...),
+	says := func(frames ...[]byte) func(net.Conn) {
+		return func(s net.Conn) {
+			_, _ = s.Write(slices.Concat(frames...))
+			_, _ = io.Copy(io.Discard, s)
+		}
+	}
+	for name, answer := range map[string]func(net.Conn){
+		"draining":   says(rawframe.Preface(), rawframe.GoAway(wire.GoAwayDraining, "bye"), rawframe.GoAwayAck()),
+		"not served": says(rawframe.Preface(), rawframe.GoAway(wire.GoAwayNotServed, "no room")),
+		"closed":     func(net.Conn) {},
+		"reset":      func(s net.Conn) { _ = s.(*net.TCPConn).SetLinger(0) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, good := serve(t, nil, standard()...)
 			var first atomic.Bool
 			restarts, _ := everyone(t, func(s net.Conn) {
 				if first.CompareAndSwap(false, true) {
-					_, _ = s.Write(answer)
-					_, _ = io.Copy(io.Discard, s)
+					answer(s)
 					return
 				}
 				relay(t, s, good)

@@ -190,7 +190,7 @@ func (l *line) await(ctx context.Context, conn *Connection) error {
 	switch {
 	case err == nil || transport.Drained(err):
 		return transport.ErrTurnedAway
-	case turned:
+	case turned || !conn.conn.Greeted() && !errors.As(err, new(*wire.Error)): // or it stopped before it came to that
 		return turnedAway{reason(conn.conn, err)}
 	default:
 		return reason(conn.conn, err)
