@@ -34,9 +34,8 @@ type Connection struct {
 	once  sync.Once
 
 	// At a client only, guarded by the line's lock.
-	taken  bool // it was the line's, so that its end is the line's affair
-	away   bool // it is over or going away
-	turned bool // its server said that it takes no calls, or no more
+	taken bool // it was the line's, so that its end is the line's affair
+	away  bool // it is over or going away
 }
 
 // link is what the connections of all protocols have in common.

@@ -177,7 +177,7 @@ func (l *line) await(ctx context.Context, conn *Connection) error {
 	}
 	_ = conn.conn.Err() // waits until all that came with the greeting was taken in
 	l.mu.Lock()
-	away, turned := conn.away, conn.turned
+	away := conn.away
 	if !away {
 		l.takeLocked(conn)
 	}
@@ -186,21 +186,17 @@ func (l *line) await(ctx context.Context, conn *Connection) error {
 		return nil
 	}
 	err := conn.conn.Err()
-	conn.conn.Shut(transport.ErrTurnedAway)
-	switch {
-	case err == nil || transport.Drained(err):
-		return transport.ErrTurnedAway
-	case turned || !conn.conn.Greeted() && !errors.As(err, new(*wire.Error)): // or it stopped before it came to that
-		return turnedAway{reason(conn.conn, err)}
-	default:
+	if err == nil || transport.Drained(err) {
+		err = errTurnsAway
+	}
+	conn.conn.Shut(errTurnsAway)
+	if errors.As(err, new(*wire.Error)) {
 		return reason(conn.conn, err)
 	}
+	return transport.TurnedAway{Text: reason(conn.conn, err).Error()}
 }
 
-// turnedAway is what a server said that took no call.
-type turnedAway struct{ error }
-
-func (turnedAway) Is(target error) bool { return target == transport.ErrTurnedAway }
+var errTurnsAway = errors.New("the server takes no more calls")
 
 // failedLocked notes that an attempt has failed, or that conn, which came of it,
 // is no good.
@@ -303,7 +299,7 @@ func (c clientConnections) GoesAway(tc *transport.Conn, reason uint32, text stri
 	conn := connectionOf(tc)
 	l := conn.line
 	l.mu.Lock()
-	conn.away, conn.turned = true, reason == wire.GoAwayDraining || reason == wire.GoAwayNotServed
+	conn.away = true
 	if conn.taken && reason != wire.GoAwayDraining {
 		l.failedLocked(fmt.Errorf("cannot reach %v: the peer ended the connection: %s", tc.Remote(), text), conn)
 	}

@@ -70,12 +70,15 @@ func Dial(ctx context.Context, target string, tlsConfig *tls.Config, join Join) 
 	return errors.New(strings.Join(failures, "; "))
 }
 
-// ErrTurnedAway is in an error of Join for a server that has greeted and takes no calls, or no more.
-var ErrTurnedAway = errors.New("the server takes no more calls")
+// TurnedAway is why a server was not joined that took the connection and ended it, or
+// takes no more calls.
+type TurnedAway struct{ Text string }
+
+func (e TurnedAway) Error() string { return e.Text }
 
 // restarts reports whether err is what a server is met with that is being restarted.
 func restarts(err error) bool {
-	return errors.Is(err, ErrTurnedAway) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist)
+	return errors.As(err, new(TurnedAway)) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, fs.ErrNotExist)
 }
 
 // address is one place to dial.
@@ -177,7 +180,7 @@ func secured(ctx context.Context, socket net.Conn, config *tls.Config, serverNam
 			return nil, errors.New("the server does not speak TLS on this port")
 		}
 		if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) {
-			return nil, errors.New("closed during the TLS handshake: it may be a port without TLS")
+			return nil, TurnedAway{"closed during the TLS handshake: it may be a port without TLS"}
 		}
 		return nil, fmt.Errorf("TLS: %s", Describe(err))
 	}

@@ -166,9 +166,13 @@ func upgrade(ctx context.Context, socket net.Conn, u *url.URL) (net.Conn, error)
 	case err != nil:
 		_ = socket.Close()
 		if response != nil && response.StatusCode != http.StatusSwitchingProtocols {
-			return nil, fmt.Errorf("the server answers %s where a WebSocket was asked for%s", response.Status, reason(response))
+			text := fmt.Sprintf("the server answers %s where a WebSocket was asked for%s", response.Status, reason(response))
+			if response.StatusCode == http.StatusServiceUnavailable {
+				return nil, TurnedAway{text}
+			}
+			return nil, errors.New(text)
 		}
-		return nil, fmt.Errorf("WebSocket: %s", Describe(err))
+		return nil, TurnedAway{"WebSocket: " + Describe(err)}
 	case ws.Subprotocol() != ALPN:
 		_ = ws.CloseNow()
 		return nil, fmt.Errorf("the WebSocket at %s does not speak the sub-protocol %q", u.Redacted(), ALPN)
