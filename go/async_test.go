@@ -270,28 +270,30 @@ func TestAsynchronousCallsWaitForSlotsInOrder(t *testing.T) {
 
 func TestAnAsynchronousCallEndsWithItsContext(t *testing.T) {
 	g := newGate(t)
-	_, target := serve(t, serverOptions{trunkcall.WithLimits(trunkcall.Limits{Calls: 1})}, g.handler())
+	s, target := serve(t, serverOptions{trunkcall.WithLimits(trunkcall.Limits{Calls: 1})}, g.handler())
 	c := dial(t, target)
-	brief := func() (context.Context, context.CancelFunc) {
-		return context.WithTimeout(soon(t), 30*time.Millisecond)
-	}
-	ctx, cancel := brief()
-	defer cancel()
-	open := block.Start(ctx, c, text(""))
-	g.await(t)
-	queued := block.Start(ctx, c, text(""))
-	_, err := open.Result()
-	if !errors.Is(wants(t, err, trunkcall.DeadlineExceeded, trunkcall.DeliveryUnknown), context.DeadlineExceeded) {
-		t.Fatal(err)
-	}
-	_, err = queued.Result()
-	wants(t, err, trunkcall.DeadlineExceeded, trunkcall.NotSent)
-	_, err = block.Start(ctx, c, text("")).Result()
-	wants(t, err, trunkcall.DeadlineExceeded, trunkcall.NotSent)
+	runsOut(t, func(d time.Duration) bool {
+		ctx, cancel := within(d)
+		defer cancel()
+		open := block.Start(ctx, c, text(""))
+		if !begins(t, ctx, g.entered, s.Running, calls(c)) {
+			return true
+		}
+		queued := block.Start(ctx, c, text(""))
+		_, err := open.Result()
+		if !errors.Is(wants(t, err, trunkcall.DeadlineExceeded, trunkcall.DeliveryUnknown), context.DeadlineExceeded) {
+			t.Fatal(err)
+		}
+		_, err = queued.Result()
+		wants(t, err, trunkcall.DeadlineExceeded, trunkcall.NotSent)
+		_, err = block.Start(ctx, c, text("")).Result()
+		wants(t, err, trunkcall.DeadlineExceeded, trunkcall.NotSent)
+		return false
+	})
 
 	nowhere := trunkcall.NewClient("127.0.0.1:1")
 	defer nowhere.Close()
-	_, err = echo.Start(soon(t), nowhere, text("")).Result()
+	_, err := echo.Start(soon(t), nowhere, text("")).Result()
 	wants(t, err, trunkcall.Unavailable, trunkcall.NotSent)
 	ctx, cancelled := context.WithCancel(soon(t))
 	waits := echo.Start(ctx, nowhere, text(""), trunkcall.WaitForReady())

@@ -321,12 +321,16 @@ func TestADeadlineReachesTheFunctionsContext(t *testing.T) {
 	if err := s.RegisterService("calc", calc); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
-	defer cancel()
-	err := trunkcall.Func[func(context.Context) error](dial(t, target), "calc/block")(ctx)
-	if !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("the call ended with %v", err)
-	}
+	c := dial(t, target)
+	runsOut(t, func(d time.Duration) bool {
+		ctx, cancel := within(d)
+		defer cancel()
+		err := trunkcall.Func[func(context.Context) error](c, "calc/block")(ctx)
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the call ended with %v", err)
+		}
+		return !begins(t, ctx, calc.blocked, s.Running, calls(c))
+	})
 	ends(t, receive(t, calc.blocked, "handler to start"))
 }
 

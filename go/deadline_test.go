@@ -25,35 +25,49 @@ func within(d time.Duration) (context.Context, context.CancelFunc) {
 func TestACallEndsAtItsDeadlineThoughTheHandlerDoesNot(t *testing.T) {
 	g := newGate(t)
 	everywhere(t, func(t *testing.T, _ *trunkcall.Server, c *trunkcall.Client) {
-		ctx, cancel := within(20 * time.Millisecond)
-		defer cancel()
-		began := time.Now()
-		_, err := block.Call(ctx, c, text(""))
-		if took := time.Since(began); took < 20*time.Millisecond || took > tardy {
-			t.Errorf("ended after %v", took)
-		}
-		s := wants(t, err, trunkcall.DeadlineExceeded, trunkcall.DeliveryUnknown)
-		if !errors.Is(s, context.DeadlineExceeded) {
-			t.Errorf("%v is not context.DeadlineExceeded", s)
-		}
+		runsOut(t, func(d time.Duration) bool {
+			ctx, cancel := within(d)
+			defer cancel()
+			began := time.Now()
+			_, err := block.Call(ctx, c, text(""))
+			if took := time.Since(began); took < d || took > d+tardy {
+				t.Errorf("ended after %v of %v", took, d)
+			}
+			if unsent(err) {
+				return true
+			}
+			s := wants(t, err, trunkcall.DeadlineExceeded, trunkcall.DeliveryUnknown)
+			if !errors.Is(s, context.DeadlineExceeded) {
+				t.Errorf("%v is not context.DeadlineExceeded", s)
+			}
+			return false
+		})
 		mustEcho(t, c, "the connection lives")
 	}, g.handler())
 }
 
 func TestAStreamEndsAtItsDeadline(t *testing.T) {
 	_, c := join(t)
-	ctx, cancel := within(20 * time.Millisecond)
-	defer cancel()
-	s, err := chat.Open(ctx, c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = s.Receive()
-	wants(t, err, trunkcall.DeadlineExceeded, trunkcall.DeliveryUnknown)
-	_, again := s.Receive()
-	if again == nil || again.Error() != err.Error() {
-		t.Fatalf("first %v, then %v", err, again)
-	}
+	runsOut(t, func(d time.Duration) bool {
+		ctx, cancel := within(d)
+		defer cancel()
+		s, err := chat.Open(ctx, c)
+		if unsent(err) {
+			return true
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = s.Receive(); unsent(err) {
+			return true
+		}
+		wants(t, err, trunkcall.DeadlineExceeded, trunkcall.DeliveryUnknown)
+		_, again := s.Receive()
+		if again == nil || again.Error() != err.Error() {
+			t.Fatalf("first %v, then %v", err, again)
+		}
+		return false
+	})
 }
 
 func TestADeadlineThatHasPassedSendsNothing(t *testing.T) {
@@ -147,10 +161,16 @@ func TestAHandlersContextEndsAtTheDeadline(t *testing.T) {
 		seen <- wait(ctx)
 		return in, nil
 	}))
-	ctx, cancel := within(20 * time.Millisecond)
-	defer cancel()
-	_, err := block.Call(ctx, c, text(""))
-	wants(t, err, trunkcall.DeadlineExceeded, trunkcall.DeliveryUnknown)
+	runsOut(t, func(d time.Duration) bool {
+		ctx, cancel := within(d)
+		defer cancel()
+		_, err := block.Call(ctx, c, text(""))
+		if unsent(err) {
+			return true
+		}
+		wants(t, err, trunkcall.DeadlineExceeded, trunkcall.DeliveryUnknown)
+		return !begins(t, ctx, seen, s.Running, calls(c))
+	})
 	for range 2 {
 		if err := receive(t, seen, "end of the handler's context"); !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
@@ -164,14 +184,20 @@ func TestTheServerEndsACallWhoseTimeHasRunOut(t *testing.T) {
 	g := newGate(t)
 	_, target := serve(t, nil, g.handler())
 	p := raw(t, target)
-	h := rawframe.CallHeader(1, 1, 1, wire.FlagMsg|wire.FlagEnd)
-	h.Word = 20_000
-	p.Send(rawframe.Define(1, "/test.Service/Block"), rawframe.Bytes(h))
+	p.Send(rawframe.Define(1, "/test.Service/Block"))
+	generation := uint16(0)
+	runsOut(t, func(d time.Duration) bool {
+		generation++
+		h := rawframe.CallHeader(1, generation, 1, wire.FlagMsg|wire.FlagEnd)
+		h.Word = uint32(d.Microseconds())
+		p.Send(rawframe.Bytes(h))
+		f, code, _ := p.AwaitResult(rawframe.ID(1, generation))
+		if code != trunkcall.DeadlineExceeded || f.Flags&(wire.FlagCut|wire.FlagRefused) == 0 {
+			t.Fatalf("%v, flags %#x", code, f.Flags)
+		}
+		return f.Flags&wire.FlagRefused != 0
+	})
 	ctx := g.await(t)
-	f, code, _ := p.AwaitResult(rawframe.ID(1, 1))
-	if code != trunkcall.DeadlineExceeded || f.Flags&wire.FlagCut == 0 {
-		t.Fatalf("%v, flags %#x", code, f.Flags)
-	}
 	ends(t, ctx)
 	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		t.Fatal(ctx.Err())

@@ -169,10 +169,13 @@ func TestAnUndecodableRequestIsRefusedAtTheGRPCDoor(t *testing.T) {
 func TestDeadlineAndCancellationReachHandlersOfTheGRPCDoor(t *testing.T) {
 	g := newGate(t)
 	s, c := joinStock(t, nil, g.handler())
-	ctx, cancel := within(50 * time.Millisecond)
-	defer cancel()
-	_, err := stockEcho(ctx, c, "/test.Service/Block", text(""))
-	wantsCodeOnly(t, err, codes.DeadlineExceeded)
+	runsOut(t, func(d time.Duration) bool {
+		ctx, cancel := within(d)
+		defer cancel()
+		_, err := stockEcho(ctx, c, "/test.Service/Block", text(""))
+		wantsCodeOnly(t, err, codes.DeadlineExceeded)
+		return !begins(t, ctx, g.entered, s.Running, func(ctx context.Context) { _, _ = stockEcho(ctx, c, "/test.Service/Echo", text("")) })
+	})
 	handlers := g.await(t)
 	if _, ok := handlers.Deadline(); !ok {
 		t.Error("the handler was not told of the deadline")
@@ -182,7 +185,7 @@ func TestDeadlineAndCancellationReachHandlersOfTheGRPCDoor(t *testing.T) {
 		t.Error("a handler that outlives its call does not count")
 	}
 
-	ctx, cancel = context.WithCancel(soon(t))
+	ctx, cancel := context.WithCancel(soon(t))
 	failed := make(chan error, 1)
 	go func() {
 		_, err := stockEcho(ctx, c, "/test.Service/Block", text(""))

@@ -133,8 +133,9 @@ func (g *gate) await(t testing.TB) context.Context {
 	return receive(t, g.entered, "handler to start")
 }
 
-// long is far beyond what anything here takes, so that a hang fails its test.
-const long = 30 * time.Second
+// long is far beyond what anything here takes, on a machine that has much else
+// to do as well, so that a hang fails its test.
+const long = 2 * time.Minute
 
 func soon(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), long)
@@ -173,6 +174,47 @@ func eventually(t testing.TB, what string, holds func() bool) {
 			t.Fatalf("never: %s", what)
 		}
 	}
+}
+
+// runsOut tests what comes of a time that runs out, of 20 ms at first. Where the
+// machine stood still, that was over before what was to happen within it: then
+// test says so, and is run again with more time.
+func runsOut(t testing.TB, test func(d time.Duration) (tooEarly bool)) {
+	t.Helper()
+	d := 20 * time.Millisecond
+	for ; test(d); d *= 4 {
+		if d > 10*time.Second {
+			t.Fatalf("even %v were over too early", d)
+		}
+	}
+}
+
+// unsent tells whether a call's deadline was over before its server had it.
+func unsent(err error) bool {
+	s := trunkcall.StatusOf(err)
+	return s != nil && s.Code == trunkcall.DeadlineExceeded && (s.Delivery == trunkcall.NotSent || s.Delivery == trunkcall.Refused)
+}
+
+// begins waits until a handler has entered, or it is certain that none will, since
+// its call came too late: the time of ctx is over, another call behind it is, so
+// that all it sent has arrived, and no handler runs.
+func begins[T any](t testing.TB, ctx context.Context, entered <-chan T, running func() int, behind func(context.Context)) bool { //nolint:revive // t first, as everywhere in tests
+	t.Helper()
+	eventually(t, "a handler enters or the time is over", func() bool { return len(entered) > 0 || ctx.Err() != nil })
+	if len(entered) > 0 {
+		return true
+	}
+	behind(soon(t))
+	eventually(t, "a handler enters or none runs", func() bool {
+		n := running()
+		return len(entered) > 0 || n == 0
+	})
+	return len(entered) > 0
+}
+
+// calls makes a call that may fail.
+func calls(c trunkcall.Caller) func(context.Context) {
+	return func(ctx context.Context) { _, _ = echo.Call(ctx, c, text("")) }
 }
 
 type (

@@ -101,12 +101,15 @@ func TestTheFailureOfAOneWayHandlerIsLoggedOnly(t *testing.T) {
 
 func TestADeadlineEndsTheContextOfAOneWayHandler(t *testing.T) {
 	n := newNotified()
-	_, c := join(t, notify.Handler(n.serve))
-	ctx, cancel := context.WithTimeout(soon(t), 50*time.Millisecond)
-	defer cancel()
-	if err := notify.Send(ctx, c, text("")); err != nil {
-		t.Fatal(err)
-	}
+	s, c := join(t, notify.Handler(n.serve))
+	runsOut(t, func(d time.Duration) bool {
+		ctx, cancel := within(d)
+		defer cancel()
+		if err := notify.Send(ctx, c, text("")); err != nil && ctx.Err() == nil {
+			t.Fatal(err)
+		}
+		return !begins(t, ctx, n.entered, s.Running, calls(c))
+	})
 	handler := receive(t, n.entered, "handler")
 	ends(t, handler)
 	if !errors.Is(handler.Err(), context.DeadlineExceeded) {

@@ -186,8 +186,12 @@ func TestAClientThatServesNothingRefuses(t *testing.T) {
 
 func TestDeadlineMetadataAndStatusTravelToAClient(t *testing.T) {
 	s, c := join(t)
-	g := newGate(t)
-	register(t, c, g.handler(), echo.Handler(func(ctx context.Context, in *payload) (*payload, error) {
+	blocked := make(chan context.Context, 1)
+	register(t, c, block.Handler(func(ctx context.Context, in *payload) (*payload, error) {
+		blocked <- ctx
+		<-ctx.Done()
+		return in, nil
+	}), echo.Handler(func(ctx context.Context, in *payload) (*payload, error) {
 		call := trunkcall.CallFromContext(ctx)
 		if call.Metadata.Get("who") != "server" {
 			return nil, trunkcall.Errorf(trunkcall.InvalidArgument, "metadata %v", call.Metadata)
@@ -203,11 +207,16 @@ func TestDeadlineMetadataAndStatusTravelToAClient(t *testing.T) {
 	if got := wants(t, err, trunkcall.NotFound, trunkcall.Executed); len(got.Trailer) != 1 {
 		t.Fatal(got.Trailer)
 	}
-	ctx, cancel := context.WithTimeout(soon(t), 20*time.Millisecond)
-	defer cancel()
-	_, err = block.Call(ctx, conn, text("x"))
-	wants(t, err, trunkcall.DeadlineExceeded, trunkcall.DeliveryUnknown)
-	handler := g.await(t)
+	runsOut(t, func(d time.Duration) bool {
+		ctx, cancel := within(d)
+		defer cancel()
+		if _, err = block.Call(ctx, conn, text("x")); unsent(err) {
+			return true
+		}
+		wants(t, err, trunkcall.DeadlineExceeded, trunkcall.DeliveryUnknown)
+		return !begins(t, ctx, blocked, func() int { return c.Gauges().RunningHandlers }, calls(conn))
+	})
+	handler := receive(t, blocked, "handler to start")
 	if _, has := handler.Deadline(); !has {
 		t.Fatal("the deadline did not travel")
 	}

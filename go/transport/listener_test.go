@@ -19,7 +19,7 @@ type opened struct {
 	prefix []byte
 }
 
-// listening serves a loopback port with little patience.
+// listening serves a loopback port.
 func listening(t *testing.T, change ...func(*Listener)) (where string, native chan opened, refused chan error) {
 	t.Helper()
 	socket, err := Listen("127.0.0.1:0")
@@ -28,7 +28,7 @@ func listening(t *testing.T, change ...func(*Listener)) (where string, native ch
 	}
 	native, refused = make(chan opened, 10), make(chan error, 10)
 	l := &Listener{
-		Socket: socket, Patience: 50 * time.Millisecond,
+		Socket: socket, Patience: long,
 		Native:  func(s net.Conn, prefix []byte) { native <- opened{s, prefix} },
 		Refused: func(_ net.Addr, err error) { refused <- err },
 	}
@@ -66,7 +66,7 @@ func readToEnd(t *testing.T, s net.Conn) string {
 }
 
 func TestSilentPeersAreClosedInTime(t *testing.T) {
-	where, _, refused := listening(t, func(l *Listener) { l.TLS = &tls.Config{} })
+	where, _, refused := listening(t, func(l *Listener) { l.TLS, l.Patience = &tls.Config{}, 50*time.Millisecond })
 	for name, b := range map[string][]byte{
 		"nothing": nil, "one byte": wire.Magic[:1], "three bytes": wire.Magic[:3],
 		"the start of a TLS handshake": {tlsHandshakeRecord}, "half a TLS record": {tlsHandshakeRecord, 3, 1, 0, 50, 1},

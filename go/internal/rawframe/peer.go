@@ -15,7 +15,7 @@ import (
 
 // Patience bounds every wait of a Peer, so that a peer that says nothing fails
 // its test instead of hanging it.
-const Patience = 20 * time.Second
+const Patience = 2 * time.Minute
 
 // Peer is one end of a connection in the hands of a test. One goroutine may
 // send while another reads.

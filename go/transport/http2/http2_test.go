@@ -185,7 +185,7 @@ func TestCreditForAPieceThatWasWaitedForIsWritten(t *testing.T) {
 // await waits until something holds under the server's lock.
 func (p *peer) await(what string, holds func() bool) {
 	p.t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(long); ; time.Sleep(time.Millisecond) {
 		p.server.mu.Lock()
 		held := holds()
 		p.server.mu.Unlock()

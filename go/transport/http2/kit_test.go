@@ -17,6 +17,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// long is far beyond what anything here takes, so that a hang fails its test.
+const long = 2 * time.Minute
+
 // hello answers each whole request with "hello", except that those to /wait and
 // /held wait until they are stopped and take nothing, and those to /piece for one piece. The bodies of /framed and /held are messages.
 type hello struct {
@@ -109,7 +112,7 @@ func connect(t *testing.T, config Config) *peer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client.SetDeadline(time.Now().Add(30 * time.Second))
+	client.SetDeadline(time.Now().Add(long))
 	p := &peer{t: t, conn: client, frames: h2.NewFramer(client, client), hello: &hello{closed: make(chan error, 1)}}
 	p.enc = hpack.NewEncoder(&p.block)
 	p.frames.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
@@ -120,7 +123,7 @@ func connect(t *testing.T, config Config) *peer {
 		client.Close()
 		select {
 		case <-p.hello.closed:
-		case <-time.After(30 * time.Second):
+		case <-time.After(long):
 			t.Error("the connection never ended")
 		}
 		pool.Close()

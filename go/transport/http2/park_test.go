@@ -78,7 +78,7 @@ func TestAParkedConnectionEndsAsOthersDo(t *testing.T) {
 				t.Error(err)
 			}
 			p.hello.closed <- err
-		case <-time.After(30 * time.Second):
+		case <-time.After(long):
 			t.Fatal("nobody noticed")
 		}
 	})
