@@ -11,15 +11,15 @@ from trunkcall import Client, Code, Delivery, Limits, ServerCall, StatusError
 from trunkcall.transport import clock
 from trunkcall.wire import IncomingCall
 
-from .kit import COUNT, ECHO, HANDLERS, OTHER, TWICE, Case, Gate, black_hole, echo, eventually
+from .kit import COUNT, ECHO, HANDLERS, OTHER, PATIENCE, TWICE, Case, Gate, black_hole, echo, eventually
 
 
 class Deadlines(Case):
     async def test_a_call_ends_at_its_deadline_and_its_handler_is_cancelled(self) -> None:
         gate = Gate()
         server, client = await self.pair(ECHO.handler(gate))
-        await self.fails(client.call(ECHO, b"", timeout=0.05), Code.DEADLINE_EXCEEDED, Delivery.UNKNOWN)
-        await gate.cancelled.wait()
+        await self.runs_out(lambda timeout: client.call(ECHO, b"", timeout=timeout), gate.begun.is_set)
+        await eventually(gate.cancelled.is_set)
         await eventually(lambda: server.running == 0)
 
     async def test_a_deadline_that_has_passed_sends_nothing(self) -> None:
@@ -75,14 +75,20 @@ class Deadlines(Case):
             await asyncio.Event().wait()
 
         _, client = await self.pair(COUNT.handler(serve))
-        stream = client.open(COUNT, b"", timeout=0.1)
-        self.assertEqual(await stream.receive(), b"1")
-        await self.fails(stream.receive(), Code.DEADLINE_EXCEEDED, Delivery.UNKNOWN)
+        received: list[bytes | None] = []
+
+        async def receive(limit: float) -> None:
+            stream = client.open(COUNT, b"", timeout=limit)
+            while True:
+                received.append(await stream.receive())
+
+        await self.runs_out(receive, lambda: bool(received))
+        self.assertEqual(set(received), {b"1"})
 
     async def test_a_server_that_says_nothing_costs_no_more_than_the_deadline(self) -> None:
         async with black_hole() as address:
             client = self.client(address)
-            await self.fails(client.call(ECHO, b"", timeout=0.05), Code.DEADLINE_EXCEEDED, Delivery.UNKNOWN)
+            await self.runs_out(lambda timeout: client.call(ECHO, b"", timeout=timeout), lambda: True)
 
 
 class Cancellation(Case):
@@ -122,8 +128,8 @@ class Cancellation(Case):
             return b""
 
         server, client = await self.pair(ECHO.handler(serve))
-        await self.fails(client.call(ECHO, b"", timeout=0.05), Code.DEADLINE_EXCEEDED, Delivery.UNKNOWN)
-        self.assertEqual(server.running, 1)
+        await self.runs_out(lambda timeout: client.call(ECHO, b"", timeout=timeout), begun.is_set)
+        self.assertGreaterEqual(server.running, 1)
         leave.set()
         await eventually(lambda: server.running == 0)
 
@@ -159,8 +165,7 @@ class Cancellation(Case):
         _, client = await self.pair(COUNT.handler(serve))
         await client.open(COUNT, b"").receive()
         gc.collect()
-        async with asyncio.timeout(10):
-            await gate.wait()
+        await eventually(gate.is_set)
 
     async def test_a_plain_handler_counts_until_its_thread_returns(self) -> None:
         import threading
@@ -169,17 +174,16 @@ class Cancellation(Case):
 
         def serve(request: bytes, call: ServerCall) -> bytes:
             begun.set()
-            leave.wait(10)
+            leave.wait(PATIENCE)
             return b""
 
         server, client = await self.pair(ECHO.handler(serve))
-        await self.fails(client.call(ECHO, b"", timeout=0.05), Code.DEADLINE_EXCEEDED, Delivery.UNKNOWN)
-        await eventually(begun.is_set)
+        await self.runs_out(lambda timeout: client.call(ECHO, b"", timeout=timeout), begun.is_set)
         (endpoint,) = server._connections  # pyright: ignore[reportPrivateUsage]
         await eventually(lambda: endpoint.connection.session.callee.open == 0)
         for _ in range(10):
             await asyncio.sleep(0)
-        self.assertEqual(server.running, 1)
+        self.assertGreaterEqual(server.running, 1)
         leave.set()
         await eventually(lambda: server.running == 0)
 
@@ -384,7 +388,7 @@ class LimitsOfCalls(Case):
         server, client = await self.pair(ECHO.handler(gate), OTHER.handler(echo), running_handlers=1)
         first = asyncio.create_task(client.call(ECHO, b"1"))
         await gate.begun.wait()
-        error = await self.fails(client.call(OTHER, b"2", timeout=0.5), Code.RESOURCE_EXHAUSTED, Delivery.REFUSED)
+        error = await self.fails(client.call(OTHER, b"2", timeout=PATIENCE), Code.RESOURCE_EXHAUSTED, Delivery.REFUSED)
         self.assertGreater(error.retry_after, 0)
         gate.open.set()
         await first

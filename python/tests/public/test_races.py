@@ -76,7 +76,7 @@ class Closing(Case):
             waiting = asyncio.create_task(client.call(ECHO, b"", wait_for_ready=True))
             await eventually(lambda: bool(client.lines[0].last))
         await client.close()
-        async with asyncio.timeout(1):
+        async with asyncio.timeout(5):
             await self.fails(waiting, Code.CANCELLED, Delivery.NOT_SENT)
 
     async def test_a_call_that_waits_for_a_handshake_ends_with_its_client(self) -> None:

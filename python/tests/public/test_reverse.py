@@ -116,7 +116,7 @@ class Reverse(Joined):
         _, client, connection = await self.joined()
         late, gone = Gate(), Gate()
         client.register(ECHO.handler(late), OTHER.handler(gone))
-        await self.fails(connection.call(ECHO, b"", timeout=0.05), Code.DEADLINE_EXCEEDED, Delivery.UNKNOWN)
+        await self.runs_out(lambda timeout: connection.call(ECHO, b"", timeout=timeout), late.begun.is_set)
         task = asyncio.create_task(connection.call(OTHER, b""))
         await gone.begun.wait()
         task.cancel()
@@ -128,7 +128,7 @@ class Reverse(Joined):
         _, client, _ = await self.joined(BACK.handler(call_back))
         gate = Gate()
         client.register(ECHO.handler(gate))
-        await self.fails(client.call(BACK, b"", timeout=0.1), Code.DEADLINE_EXCEEDED, Delivery.UNKNOWN)
+        await self.runs_out(lambda timeout: client.call(BACK, b"", timeout=timeout), gate.begun.is_set)
         async with asyncio.timeout(PATIENCE):
             await gate.cancelled.wait()
 
@@ -159,7 +159,7 @@ class Reverse(Joined):
         running = asyncio.create_task(connection.call(ECHO, b"first"))
         await gate.begun.wait()
         error = await self.fails(
-            connection.call(ECHO, b"second", timeout=0.5), Code.RESOURCE_EXHAUSTED, Delivery.REFUSED
+            connection.call(ECHO, b"second", timeout=PATIENCE), Code.RESOURCE_EXHAUSTED, Delivery.REFUSED
         )
         self.assertIn("1 handlers", error.message)
         self.assertEqual(client.running, 1)

@@ -242,7 +242,7 @@ class Sockets(Case):
         async with serve(silent, "127.0.0.1", 0) as listening:
             port = listening.sockets[0].getsockname()[1]
             error = await self.fails(
-                self.client(f"ws://127.0.0.1:{port}").call(ECHO, b"", timeout=0.5),
+                self.client(f"ws://127.0.0.1:{port}").call(ECHO, b"", timeout=PATIENCE),
                 Code.UNAVAILABLE,
                 Delivery.NOT_SENT,
             )
