@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
-from unittest import TestCase
+from unittest import TestCase, mock
 
+from .faults import ledger
 from .faults.ledger import Line, check, expired, read
 
 MS = 1_000_000
@@ -118,6 +120,13 @@ class Checker(TestCase):
             path = Path(folder) / "ledger"
             path.write_text(json.dumps(begin()) + '\n{"event":"en', encoding="utf-8")
             self.assertEqual(list(read([path])), [begin()])
+
+    def test_a_line_that_is_being_written_is_not_written(self) -> None:
+        """Its rest may come between two looks at the file."""
+        line = json.dumps(begin()) + "\n"
+        looks = contextlib.nullcontext(iter([line, line[:9], line[9:]]))
+        with mock.patch.object(ledger, "open", lambda *_, **__: looks, create=True):
+            self.assertEqual(list(read([Path("ledger")])), [begin()])
 
     def test_the_program_says_what_is_wrong(self) -> None:
         with tempfile.TemporaryDirectory() as folder:

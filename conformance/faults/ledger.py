@@ -68,12 +68,14 @@ class Report:
 
 
 def read(paths: Iterable[Path]) -> Iterator[Line]:
-    """The lines of ledgers. What a killed process left of a line at the end counts as not written."""
+    """The lines of ledgers. What a killed process left of a line at the end, or one that runs has not written yet,
+    counts as not written."""
     for path in paths:
         with open(path, encoding="utf-8") as lines:
             for line in lines:
-                if line.endswith("\n"):
-                    yield json.loads(line)
+                if not line.endswith("\n"):
+                    break  # else the rest of it, which may come any moment, would be the next line
+                yield json.loads(line)
 
 
 def gather(client: Iterable[Line], server: Iterable[Line]) -> dict[str, Call]:
