@@ -131,7 +131,7 @@ class Launchers(unittest.TestCase):
                 stdout=subprocess.PIPE,
                 text=True,
             )
-            out, _ = process.communicate(timeout=10)
+            out, _ = process.communicate(timeout=60)
         self.assertEqual(out, f"{process.pid}  -P -m module serve a b\n")
 
     def build(self) -> Path:
