@@ -196,11 +196,11 @@ func (s *http1Socket) CloseWrite() error {
 	return errors.ErrUnsupported
 }
 
-// Close closes the socket. Where input is left that is not looked at, it waits for the
-// peer to have read the answer first.
+// Close closes the socket, where input is left that is not looked at once the peer has
+// read the answer.
 func (s *http1Socket) Close() error {
 	if s.conn.deaf.Load() {
-		linger(s.Conn)
+		transport.Linger(s.Conn)
 	}
 	return s.Conn.Close()
 }
@@ -356,24 +356,9 @@ func (c *HTTP1Conn) Close(cause error) { c.Shut(cause) }
 
 // Decline tells a peer that it is not served, and closes the socket.
 func Decline(socket net.Conn, status int, text string) {
-	_ = socket.SetWriteDeadline(time.Now().Add(lingerTime))
+	_ = socket.SetDeadline(time.Now().Add(transport.LingerTime))
 	_, _ = fmt.Fprintf(socket, "HTTP/1.1 %d %s\r\nConnection: close\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n%s\n",
 		status, http.StatusText(status), len(text)+1, text)
-	linger(socket)
+	transport.Linger(socket)
 	_ = socket.Close()
 }
-
-// linger says that nothing more comes, and reads for a while what the peer still sends:
-// TCP has an answer thrown away that is followed by a socket closed on unread input.
-func linger(socket net.Conn) {
-	_ = socket.SetDeadline(time.Now().Add(lingerTime))
-	if half, ok := socket.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
-		_, _ = io.Copy(io.Discard, io.LimitReader(socket, lingerBytes))
-	}
-}
-
-// How much is read, and for how long, of what a peer sends that has its answer.
-const (
-	lingerTime  = time.Second
-	lingerBytes = 1 << 20
-)

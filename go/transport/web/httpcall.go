@@ -212,11 +212,12 @@ func (x *httpCall) runUntil(left time.Duration) {
 		}
 	case <-x.stopped:
 	}
-	if !x.body.over.Load() {
+	unread := !x.body.over.Load()
+	if unread {
 		x.peer.Interrupt(true)
 	}
 	x.lockWriting() // no more is written by others
-	x.endUnanswered()
+	x.endUnanswered(unread)
 	x.over = true
 	x.writing.Unlock()
 }
@@ -288,8 +289,9 @@ func (x *httpCall) dropped(why *wire.Refusal) {
 	}
 }
 
-// endUnanswered answers a call that was stopped, under the lock of writing.
-func (x *httpCall) endUnanswered() {
+// endUnanswered answers a call that was stopped, under the lock of writing. unread says that
+// its request is not read on.
+func (x *httpCall) endUnanswered(unread bool) {
 	x.mu.Lock()
 	e := &wire.Ending{Code: x.why.Code, Message: x.why.Message, Delivery: wire.DeliveryUnknown}
 	if !x.started {
@@ -300,7 +302,7 @@ func (x *httpCall) endUnanswered() {
 	if x.over || lost {
 		return
 	}
-	if !x.begun && !x.body.over.Load() && x.r.ProtoMajor == 1 {
+	if !x.begun && unread && x.r.ProtoMajor == 1 {
 		x.w.Header()["Connection"] = []string{"close"} // it is deaf from now on
 	}
 	x.failLocked(e)

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"sync"
 	"testing"
 	"time"
 
@@ -14,15 +15,23 @@ import (
 // patient is a socket whose peer may take its time once nothing more is written.
 type patient struct {
 	net.Conn
+	once sync.Once
 	half chan struct{} // closed with the writing side
 }
 
 func (p *patient) CloseWrite() error {
-	close(p.half)
-	return p.Conn.SetDeadline(time.Time{})
+	p.once.Do(func() { close(p.half) })
+	return nil
 }
 
-func (p *patient) SetDeadline(t time.Time) error { return p.Conn.SetWriteDeadline(t) }
+func (p *patient) SetReadDeadline(t time.Time) error {
+	select {
+	case <-p.half:
+		t = time.Time{}
+	default:
+	}
+	return p.Conn.SetReadDeadline(t)
+}
 
 // A caller that still sends its request when the call has ended can send it all: a socket closed
 // before would have TCP throw away the answer.
@@ -37,7 +46,7 @@ func TestTheAnswerToARequestThatIsNotReadIsNotLost(t *testing.T) {
 	defer door.Close()
 	client, socket := net.Pipe()
 	defer client.Close()
-	server := &patient{socket, make(chan struct{})}
+	server := &patient{Conn: socket, half: make(chan struct{})}
 	door.Serve(door.Prepare(server, []byte("POST /a/b HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"+
 		fieldTimeout+": 1\r\nContent-Length: 2\r\n\r\n")))
 	a, err := http.ReadResponse(bufio.NewReader(client), nil)
