@@ -31,8 +31,8 @@ async def dial(
     server_hostname: str | None = None,
 ) -> tuple[Connection, Address]:
     """Connects to the first address that can be reached, with the handshakes of TLS and of a WebSocket if it is to have
-    them, and says which it was. A name stands for all addresses that it has. Of several, those that refuse are tried once
-    more when the others have failed. Raises DialError."""
+    them, and says which it was. A name stands for all addresses that it has. Of several, those that refuse are tried
+    once more when the others have failed. Raises DialError."""
     until = time.monotonic() + DIAL_TIMEOUT
     faults: dict[str, str] = {}
     refused: list[tuple[Address, Address, str]] = []
