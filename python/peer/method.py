@@ -15,6 +15,7 @@ from google.protobuf.message import Message
 import trunkcall
 from bench.v1 import bench_pb2
 from example.v1 import user_pb2
+
 from .jsonform import from_json
 
 SERVICES: dict[str, ServiceDescriptor] = {
