@@ -117,7 +117,7 @@ func (c *route) conclude(
 	}
 	if e.Code != OK {
 		s = statusOfEnding(e)
-		s.cause = causeOf(ctx, s)
+		s.cause = c.causeOf(ctx, s)
 		return s, e.Delivery == NotSent || e.Delivery == Refused && e.RetryAfter > 0
 	}
 	if t.Kind == KindOneWay {
@@ -154,13 +154,15 @@ func (o *callOptions) checkReceived(size int) *Status {
 }
 
 // causeOf is the context's error if that is why the call ended, also when the
-// callee noticed first.
-func causeOf(ctx context.Context, s *Status) error {
+// callee noticed first, or that the client is closed.
+func (c *calling) causeOf(ctx context.Context, s *Status) error {
 	switch {
 	case s.Delivery == Executed:
 		return nil
 	case s.Code == DeadlineExceeded:
 		return context.DeadlineExceeded
+	case s.Code == Canceled && ctx.Err() == nil && c.done.Err() != nil:
+		return ErrClientClosed
 	case s.Code == Canceled:
 		return ctx.Err()
 	}

@@ -247,14 +247,23 @@ func TestClosingTheClientEndsItsCallsPromptly(t *testing.T) {
 		t.Errorf("Close took %v", took)
 	}
 	for range 2 {
-		wants(t, receive(t, ended, "status"), trunkcall.Canceled, trunkcall.DeliveryUnknown)
+		err := receive(t, ended, "status")
+		wants(t, err, trunkcall.Canceled, trunkcall.DeliveryUnknown)
+		wantsClosed(t, err)
 	}
 	_, err = echo.Call(soon(t), c, text(""))
 	wants(t, err, trunkcall.Canceled, trunkcall.NotSent)
+	wantsClosed(t, err)
 	_, err = chat.Open(soon(t), c)
 	wants(t, err, trunkcall.Canceled, trunkcall.NotSent)
-	if !errors.Is(c.Connect(soon(t)), trunkcall.ErrClientClosed) {
-		t.Error("a closed client connects")
-	}
+	wantsClosed(t, err)
+	wantsClosed(t, c.Connect(soon(t)))
 	c.Close()
+}
+
+func wantsClosed(t *testing.T, err error) {
+	t.Helper()
+	if !errors.Is(err, trunkcall.ErrClientClosed) {
+		t.Errorf("the cause is not that the client is closed: %v", err)
+	}
 }

@@ -40,7 +40,7 @@ func (c *route) open(ctx context.Context, t *target, o *callOptions) (Stream, er
 // ClientStreamCall is a Stream at the caller's end, with the answer's metadata.
 type ClientStreamCall struct {
 	ctx     context.Context
-	options *common
+	calling *calling
 	method  string
 	call    *transport.Call
 	codec   Codec
@@ -57,7 +57,7 @@ func (c *route) openStream(ctx context.Context, m Metadata, t *target, o *callOp
 		return nil, fault
 	}
 	s := &ClientStreamCall{
-		ctx: ctx, options: c.options, method: t.Name, call: transport.NewCall(false), codec: codec, order: c.options.order(o), limit: o,
+		ctx: ctx, calling: c.calling, method: t.Name, call: transport.NewCall(false), codec: codec, order: c.options.order(o), limit: o,
 	}
 	if t.Kind == KindClientStream {
 		s.call.ExpectOne()
@@ -114,7 +114,7 @@ func (s *ClientStreamCall) Receive(message any) error {
 		return s.finished()
 	}
 	defer m.Free()
-	if fault := s.options.decodeResponse(s.codec, m.Compression, m.Payload, message, s.limit); fault != nil {
+	if fault := s.calling.options.decodeResponse(s.codec, m.Compression, m.Payload, message, s.limit); fault != nil {
 		return s.Abandon(fault)
 	}
 	return nil
@@ -144,7 +144,7 @@ func (s *ClientStreamCall) finished() error {
 	if status == nil {
 		return io.EOF
 	}
-	status.cause = causeOf(s.ctx, status)
+	status.cause = s.calling.causeOf(s.ctx, status)
 	return status
 }
 

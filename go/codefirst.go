@@ -211,7 +211,7 @@ func (f served) call(ctx context.Context, a *Arguments) (any, error) {
 	}
 	if f.failing {
 		last := len(results) - 1
-		if err, failed := reflect.TypeAssert[error](results[last]); failed {
+		if err, _ := reflect.TypeAssert[error](results[last]); failureOf(err) != nil {
 			return nil, err
 		}
 		results = results[:last]

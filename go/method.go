@@ -67,7 +67,7 @@ func (t *target) needHandler(isNil bool) {
 }
 
 func respond[Resp any](response *Resp, err error) (any, error) {
-	if err == nil && response == nil {
+	if response == nil && failureOf(err) == nil {
 		return nil, errNoResponse
 	}
 	return response, err
@@ -175,7 +175,7 @@ func (m BidiMethod[Req, Resp]) Handler(serve func(context.Context, *BidiStream[R
 	}
 }
 
-// Sender sends the messages of a stream.
+// Sender sends the messages of a stream. It is for one goroutine at a time.
 type Sender[T any] struct{ stream Stream }
 
 // Send sends a message, waiting while the peer is slow to consume. It returns
@@ -185,7 +185,7 @@ func (s *Sender[T]) Send(message *T) error { return s.stream.Send(message) }
 // CloseSend says that no more messages will be sent; a handler need not.
 func (s *Sender[T]) CloseSend() error { return s.stream.CloseSend() }
 
-// Receiver receives the messages of a stream.
+// Receiver receives the messages of a stream. It is for one goroutine at a time.
 type Receiver[T any] struct{ stream Stream }
 
 // Receive returns the next message, or io.EOF when there are no more. At the

@@ -176,7 +176,7 @@ func (c *ServerCall) Intercept(
 	call.Request = request
 	err := chain(c.serving.interceptors, func(ctx context.Context, call *Call) (err error) {
 		call.Response, err = serve(ctx, call.Request)
-		return err
+		return failureOf(err)
 	})(ctx, call)
 	if err := c.adopt(call); err != nil {
 		return nil, err
@@ -242,7 +242,7 @@ func (c *ServerCall) serveStream() error {
 	call := c.describe()
 	call.Stream = stream
 	err := chain(c.serving.interceptors, func(ctx context.Context, call *Call) error {
-		return c.handler.Stream(ctx, call.Stream)
+		return failureOf(c.handler.Stream(ctx, call.Stream))
 	})(&c.context, call)
 	if adopted := c.adopt(call); adopted != nil && err == nil && !errors.Is(adopted, errHeaderSent) {
 		err = adopted
@@ -252,6 +252,7 @@ func (c *ServerCall) serveStream() error {
 
 // finish says how the call ended.
 func (c *ServerCall) finish(w *transport.Worker, response any, err error) {
+	err = failureOf(err)
 	c.mu.Lock()
 	hasHeader := len(c.header) > 0
 	w.Ending = wire.Ending{Metadata: c.trailer}

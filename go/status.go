@@ -58,7 +58,8 @@ type Status struct {
 	Message  string
 	Details  []Detail
 	Delivery Delivery // as the caller learnt it; a handler need not set it
-	// Trailer is the metadata that came with the failure.
+	// Trailer is the metadata that came with the failure. A handler adds to it by
+	// ServerCall.SetTrailer.
 	Trailer Metadata
 
 	cause error
@@ -72,6 +73,9 @@ func Errorf(code Code, format string, args ...any) *Status {
 // Error is "CODE: message (delivery)"; the delivery is left out when the
 // handler itself answered.
 func (s *Status) Error() string {
+	if s == nil {
+		return OK.String()
+	}
 	var b strings.Builder
 	b.WriteString(s.Code.String())
 	b.WriteString(": ")
@@ -83,8 +87,14 @@ func (s *Status) Error() string {
 }
 
 // Unwrap returns context.DeadlineExceeded or context.Canceled when the caller's
-// context ended the call, so that errors.Is works as usual.
-func (s *Status) Unwrap() error { return s.cause }
+// context ended the call, and ErrClientClosed when Close did, so that errors.Is
+// works as usual.
+func (s *Status) Unwrap() error {
+	if s == nil {
+		return nil
+	}
+	return s.cause
+}
 
 // WithDetails returns s with messages added to its details. A message that
 // cannot be marshalled is left out.
@@ -101,13 +111,14 @@ func (s *Status) WithDetails(messages ...proto.Message) *Status {
 
 // StatusOf returns the Status that err is or wraps. Other errors become one:
 // context.DeadlineExceeded and context.Canceled the code of that name, any
-// other UNKNOWN with its text. It returns nil for nil.
+// other UNKNOWN with its text. It returns nil for nil, and for a *Status that is
+// nil, which handlers and interceptors may therefore return for a success.
 func StatusOf(err error) *Status {
 	var s *Status
 	switch {
-	case err == nil:
+	case failureOf(err) == nil:
 		return nil
-	case errors.As(err, &s):
+	case errors.As(err, &s) && s != nil:
 		return s
 	case errors.Is(err, context.DeadlineExceeded):
 		return &Status{Code: DeadlineExceeded, Message: err.Error(), cause: err}
@@ -118,6 +129,15 @@ func StatusOf(err error) *Status {
 	default:
 		return &Status{Code: Unknown, Message: err.Error(), cause: err}
 	}
+}
+
+// failureOf is err, nil if that is a *Status that is nil: an error to Go, but no
+// failure.
+func failureOf(err error) error {
+	if s, ok := err.(*Status); ok && s == nil { //nolint:errorlint // what wraps something is an error
+		return nil
+	}
+	return err
 }
 
 // statusOfEnding is the failure that a call ended with, nil if it succeeded.

@@ -46,13 +46,19 @@ func trunkStatus(err error) *trunkcall.Status {
 }
 
 // fromGRPC turns an error that a handler returned into a *trunkcall.Status. An
-// error without a gRPC status becomes UNKNOWN, as with gRPC's own server.
+// error without a gRPC status becomes UNKNOWN, as with gRPC's own server, and one
+// that wraps a status tells all of its text.
 func fromGRPC(err error) error {
-	if err == nil || trunkStatus(err) != nil {
+	switch err.(type) { //nolint:errorlint // what wraps them has more to tell
+	case nil, *trunkcall.Status, *callError:
 		return err
 	}
 	s, ok := status.FromError(err)
-	if !ok {
+	switch {
+	case ok:
+	case trunkStatus(err) != nil:
+		return err
+	default:
 		s = status.FromContextError(err)
 	}
 	converted := &trunkcall.Status{Code: trunkcall.Code(s.Code()), Message: s.Message()}

@@ -157,6 +157,32 @@ func TestEveryErrorOfAHandlerBecomesTheStatusThatGRPCWouldGive(t *testing.T) {
 	}
 }
 
+func TestAHandlerMayAddToAnErrorOfACallThatItMade(t *testing.T) {
+	upstream := users(t, stub{})
+	c := users(t, stub{get: func(ctx context.Context, in *userRequest) (*userResponse, error) {
+		_, err := upstream.GetUser(ctx, &userRequest{UserId: -1})
+		if in.UserId > 0 {
+			err = fmt.Errorf("looking up %d: %w", in.UserId, err)
+		}
+		return nil, err
+	}})
+	_, err := c.GetUser(soon(t), &userRequest{})
+	plain := wants(t, err, codes.InvalidArgument)
+	_, err = c.GetUser(soon(t), &userRequest{UserId: 7})
+	s := wants(t, err, codes.InvalidArgument)
+	if want := "looking up 7: rpc error: code = InvalidArgument desc = " + plain.Message(); s.Message() != want || len(s.Details()) != 1 {
+		t.Errorf("%q with %v, want %q", s.Message(), s.Details(), want)
+	}
+}
+
+func TestAHandlerMayReturnANilStatus(t *testing.T) {
+	var none *trunkcall.Status
+	c := users(t, stub{get: func(context.Context, *userRequest) (*userResponse, error) { return &userResponse{Name: "x"}, none }})
+	if out, err := c.GetUser(soon(t), &userRequest{}); err != nil || out.GetName() != "x" {
+		t.Errorf("%v, %v", out, err)
+	}
+}
+
 func TestContextsEndCallsAsStubsExpect(t *testing.T) {
 	entered := make(chan context.Context, 1)
 	c := users(t, stub{get: func(ctx context.Context, _ *userRequest) (*userResponse, error) {

@@ -110,6 +110,7 @@ func TestBenchWithMutualTLS(t *testing.T) {
 
 func TestBenchTellsThatItFellBehind(t *testing.T) {
 	target := serve(t, "--listen", "127.0.0.1:0").address
+	run("bench", "--target", target, "--rate", "NaN").wantUsage(t, "--rate must be above 0")
 	got := run("bench", "--target", target, "--warmup", "0", "--calls", "200", "--rate", "1e8")
 	if got.status != exitOK || strings.Count(got.stdout, "\n") != 1 || !json.Valid([]byte(got.stdout)) ||
 		strings.Count(got.stderr, "\n") != 1 || !strings.Contains(got.stderr, "fell behind: ") ||

@@ -48,7 +48,9 @@ func callHelp() help {
 		}
 	}
 	fmt.Fprint(notes, "or any other code-first method. JSON is the request; for client-streaming and bidi-streaming\n"+
-		"methods an array of requests, for code-first methods an array of arguments.\n")
+		"methods an array of requests, for code-first methods an array of arguments.\n"+
+		"\nA failure is one line of JSON on stderr, with exit status 1; a command line that is wrong is\n"+
+		"told in words, with exit status 2.\n")
 	return help{
 		synopsis: "--target ADDR METHOD JSON [--timeout D] [--metadata K=V]… [--codec C] [--tls-ca F [--tls-cert F --tls-key F]]",
 		notes:    notes.String(),
@@ -133,7 +135,9 @@ func (m *metadataFlag) Set(pair string) error {
 // failure on stderr.
 func (p program) call(args []string) error {
 	o, err := p.parseCall(args)
-	if err != nil {
+	if failed := (*trunkcall.Status)(nil); errors.As(err, &failed) {
+		return p.fail(failed)
+	} else if err != nil {
 		return err
 	}
 	config, err := clientTLS(o.trust, o.identity)

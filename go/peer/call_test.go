@@ -78,7 +78,6 @@ func TestCallSendsAndReceivesMoreThanFitsInBetween(t *testing.T) {
 func TestCallTurnsDownWhatItCannotDo(t *testing.T) {
 	to := func(more ...string) []string { return append([]string{"call", "--target", "127.0.0.1:1"}, more...) }
 	get := func(more ...string) []string { return to(append([]string{userService + "GetUser"}, more...)...) }
-	watch := func(json string) []string { return to(userService+"WatchUsers", json) }
 	for _, c := range []struct {
 		args  []string
 		words string
@@ -94,20 +93,37 @@ func TestCallTurnsDownWhatItCannotDo(t *testing.T) {
 		{get("{}", "--metadata", "k-bin=!"), "base64"},
 		{get("{}", "--tls-cert", "x", "--tls-key", "y"), "--tls-cert needs --tls-ca"},
 		{get("{}", "--tls-ca", "nofile"), "nofile: no such file"},
-		{to("GetUser", "{}"), "want package.Service/Method"},
-		{to("example.Nobody/GetUser", "{}"), "there is no service example.Nobody"},
-		{to("trunkcall.example.v1.GetUserRequest/GetUser", "{}"), "there is no service trunkcall.example.v1.GetUserRequest"},
-		{to(userService+"SetUser", "{}"), "has GetUser, ListUsers, ImportUsers, WatchUsers only"},
-		{get(`{"userId":`), "the JSON is no trunkcall.example.v1.GetUserRequest"},
-		{get(`{"name":1}`), `(line 1:2): unknown field "name"`},
-		{get(`{"userId":"x"}`), `(line 1:11)`},
-		{get(`[{}]`), "(line 1:1)"},
-		{watch(`{"userId":1}`), "takes a JSON array of trunkcall.example.v1.GetUserRequest"},
-		{watch(`null`), "takes a JSON array"},
-		{watch(`[{}`), "at byte 3"},
-		{watch(`[{},{"name":1}]`), "message 2 of 2: "},
 	} {
 		run(c.args...).wantUsage(t, c.words)
+	}
+}
+
+func TestCallFailsForWhatItCannotSend(t *testing.T) {
+	call := func(method, json string) outcome { return run("call", "--target", "127.0.0.1:1", method, json) }
+	get := func(json string) outcome { return call(userService+"GetUser", json) }
+	watch := func(json string) outcome { return call(userService+"WatchUsers", json) }
+	const invalid, unknown = "INVALID_ARGUMENT", "UNIMPLEMENTED"
+	for _, c := range []struct {
+		outcome
+		code, words string
+	}{
+		{call("GetUser", "{}"), invalid, "want package.Service/Method"},
+		{call("example.Nobody/GetUser", "{}"), unknown, "there is no service example.Nobody"},
+		{call("trunkcall.example.v1.GetUserRequest/GetUser", "{}"), unknown, "there is no service trunkcall.example.v1.GetUserRequest"},
+		{call(userService+"SetUser", "{}"), unknown, "has GetUser, ListUsers, ImportUsers, WatchUsers only"},
+		{get(`{"userId":`), invalid, "the JSON is no trunkcall.example.v1.GetUserRequest"},
+		{get(`{"name":1}`), invalid, `(line 1:2): unknown field "name"`},
+		{get(`{"userId":"x"}`), invalid, `(line 1:11)`},
+		{get(`[{}]`), invalid, "(line 1:1)"},
+		{watch(`{"userId":1}`), invalid, "takes a JSON array of trunkcall.example.v1.GetUserRequest"},
+		{watch(`null`), invalid, "takes a JSON array"},
+		{watch(`[{}`), invalid, "at byte 3"},
+		{watch(`[{},{"name":1}]`), invalid, "message 2 of 2: "},
+		{call("calc/div", "[7,"), invalid, "the arguments are no JSON array"},
+		{call("calc/div", "7"), invalid, "its arguments are a JSON array"},
+		{call("div", "[7,2]"), invalid, "want package.Service/Method"},
+	} {
+		c.wantFailure(t, c.code, "not_sent", c.words)
 	}
 }
 

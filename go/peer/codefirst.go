@@ -70,7 +70,7 @@ func parseCodeFirst(method, arguments, codec string) (*codeFirstCall, error) {
 		return nil, err
 	}
 	if err := trunkcall.JSON.Decode([]byte(arguments), &c.arguments); err != nil {
-		return nil, usagef("the arguments are no JSON array: %w", err)
+		return nil, unsendable(trunkcall.InvalidArgument, "the arguments are no JSON array: %v", err)
 	}
 	return c, nil
 }

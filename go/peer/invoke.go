@@ -25,18 +25,19 @@ type method struct {
 func findMethod(name string) (*method, error) {
 	service, short, ok := strings.Cut(strings.TrimPrefix(name, "/"), "/")
 	if !ok {
-		return nil, usagef("method %q: want package.Service/Method", name)
+		return nil, unsendable(trunkcall.InvalidArgument, "method %q: want package.Service/Method", name)
 	}
 	descriptor := describe(service)
 	if descriptor == nil {
 		if !strings.Contains(service, ".") {
-			return nil, usagef("method %q: if it is code-first, its arguments are a JSON array; no .proto file here has a service %s", name, service)
+			return nil, unsendable(trunkcall.InvalidArgument,
+				"method %q: if it is code-first, its arguments are a JSON array; no .proto file here has a service %s", name, service)
 		}
-		return nil, usagef("method %q: there is no service %s here", name, service)
+		return nil, unsendable(trunkcall.Unimplemented, "method %q: there is no service %s here", name, service)
 	}
 	described := descriptor.Methods().ByName(protoreflect.Name(short))
 	if described == nil {
-		return nil, usagef("method %q: %s has %s only", name, service, methodNames(descriptor))
+		return nil, unsendable(trunkcall.Unimplemented, "method %q: %s has %s only", name, service, methodNames(descriptor))
 	}
 	m := &method{Method: trunkcall.Method{Name: "/" + service + "/" + short, Kind: kindOf(described)}}
 	var err error
@@ -44,9 +45,15 @@ func findMethod(name string) (*method, error) {
 		m.response, err = protoregistry.GlobalTypes.FindMessageByName(described.Output().FullName())
 	}
 	if err != nil {
-		return nil, usagef("method %q: %w", name, err)
+		return nil, unsendable(trunkcall.Internal, "method %q: %v", name, err)
 	}
 	return m, nil
+}
+
+// unsendable is how a call fails that cannot even be made: its method or its
+// messages are not known here.
+func unsendable(code trunkcall.Code, format string, args ...any) *trunkcall.Status {
+	return &trunkcall.Status{Code: code, Message: fmt.Sprintf(format, args...), Delivery: trunkcall.NotSent}
 }
 
 // describe returns what the .proto file says of a service, nil without one.
@@ -96,16 +103,16 @@ func (m *method) parseRequests(text string) ([]proto.Message, error) {
 	parts := []json.RawMessage{json.RawMessage(text)}
 	if m.manyRequests() {
 		if err := parseArray(text, &parts); err != nil {
-			return nil, usagef("%s takes a JSON array of %s: %w", m.Name, m.request.Descriptor().FullName(), err)
+			return nil, unsendable(trunkcall.InvalidArgument, "%s takes a JSON array of %s: %v", m.Name, m.request.Descriptor().FullName(), err)
 		}
 	}
 	requests := make([]proto.Message, len(parts))
 	for i, part := range parts {
 		requests[i] = m.request.New().Interface()
 		if err := fromJSON(part, requests[i]); err != nil && m.manyRequests() {
-			return nil, usagef("message %d of %d: %w", i+1, len(parts), err)
+			return nil, unsendable(trunkcall.InvalidArgument, "message %d of %d: %v", i+1, len(parts), err)
 		} else if err != nil {
-			return nil, err
+			return nil, unsendable(trunkcall.InvalidArgument, "%v", err)
 		}
 	}
 	return requests, nil

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"github.com/trunkcall/trunkcall/go"
@@ -31,7 +32,7 @@ func fromJSON(text []byte, message proto.Message) error {
 	}
 	// The library also varies the space after its name.
 	cause := strings.ReplaceAll(err.Error(), "\u00a0", " ")
-	return usagef("the JSON is no %s: %s", message.ProtoReflect().Descriptor().FullName(), strings.TrimPrefix(cause, "proto: "))
+	return fmt.Errorf("the JSON is no %s: %s", message.ProtoReflect().Descriptor().FullName(), strings.TrimPrefix(cause, "proto: "))
 }
 
 // detailJSON is a detail in the JSON form of google.protobuf.Any. A type that

@@ -51,7 +51,8 @@ var serveHelp = help{
 	synopsis: "--listen HOST:PORT [--unix PATH] [--tls-cert F --tls-key F [--tls-client-ca F] [--allow-cleartext]]",
 	notes: `One line on stdout, "listening HOST:PORT", says that calls are answered; the log
 goes to stderr, also the --unix path if it is not the only address. SIGTERM ends
-the server when the calls that run are answered, a second one at once.
+the server when the calls that run are answered, another one at once, unless it
+comes within a tenth of a second: that is the same one, passed on twice.
 `,
 }
 
@@ -222,15 +223,18 @@ func stop(server *trunkcall.Server, grace time.Duration, signals <-chan os.Signa
 	go func() { drained <- server.Stop(ctx) }()
 	notice := time.NewTimer(quietStop)
 	defer notice.Stop()
+	var another <-chan os.Signal // nil while a signal may be the first one again, from whoever else passes it on
 	for cut := false; !cut; {
 		select {
 		case err := <-drained:
 			return err
 		case <-notice.C:
+			forget(signals)
+			another = signals
 			if running := server.Running(); running > 0 {
 				logger.Info("waiting for calls that still run; another signal cuts them off", "calls", running)
 			}
-		case <-signals:
+		case <-another:
 			cut = true
 		}
 	}
@@ -244,4 +248,15 @@ func stop(server *trunkcall.Server, grace time.Duration, signals <-chan os.Signa
 	case <-time.After(closeTime):
 	}
 	return errors.New("a second signal came: calls that were running are cut off")
+}
+
+// forget takes what has come out of the channel.
+func forget(signals <-chan os.Signal) {
+	for {
+		select {
+		case <-signals:
+		default:
+			return
+		}
+	}
 }

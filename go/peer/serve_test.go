@@ -266,6 +266,7 @@ func TestSignalDrains(t *testing.T) {
 func TestSecondSignalEndsAtOnce(t *testing.T) {
 	p := startProcess(t)
 	p.signal(t, syscall.SIGTERM)
+	p.waitLog(t, "calls that still run")
 	p.signal(t, syscall.SIGTERM)
 	_, err := p.call.Receive()
 	if got := trunkcall.StatusOf(err); got.Code != trunkcall.Unavailable || got.Delivery != trunkcall.DeliveryUnknown {
@@ -273,6 +274,24 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 	}
 	var exit *exec.ExitError
 	if err := p.command.Wait(); !errors.As(err, &exit) || exit.ExitCode() != exitFailed {
+		t.Errorf("the server ended with %v", err)
+	}
+}
+
+// As by timeout(1), which signals its child and then the whole group.
+func TestASignalPassedOnTwiceIsOne(t *testing.T) {
+	p := startProcess(t)
+	for _, signal := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGTERM, syscall.SIGINT, syscall.SIGCONT} { // so that both come at once
+		if err := p.command.Process.Signal(signal); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.waitLog(t, "calls that still run", "calls=1")
+	p.watch(t)
+	if err := p.call.CloseSend(); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.command.Wait(); err != nil {
 		t.Errorf("the server ended with %v", err)
 	}
 }

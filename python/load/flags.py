@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -117,6 +118,7 @@ def check(values: dict[str, float | None]) -> None:
         below(1, "calls")
         or any(values[name] is not None and not values[name] for name in ("duration", "rate"))
         or below(0, "rate")
+        or math.isnan(values["rate"] or 0.0)
     ):
         raise UsageError("--calls, --duration and --rate must be above 0")
     if below(0, "size"):

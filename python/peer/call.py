@@ -20,21 +20,28 @@ from load.flags import seconds
 from .flags import add_compression, add_uvloop, find_compression, make_parser
 from .jsonform import detail_object, tight, to_json
 from .loop import run_loop
-from .method import Method, find_method, list_methods
+from .method import Method, Unsendable, find_method, list_methods
 from .program import FAILED, OK, one_line
 from .security import add_identity, client_tls
 from .target import check_target
 
 NOTES = f"""METHOD is one of
 {list_methods()}JSON is the request; for client-streaming and bidi-streaming methods an array of requests.
+
+A failure is one line of JSON on stderr, with exit status 1; a command line that is wrong is
+told in words, with exit status 2.
 """
 
 
 def call(words: Sequence[str]) -> int:
     flags = parse(words)
-    method = find_method(flags.method)
-    requests = method.parse_requests(flags.json)
     tls = client_tls(flags)
+    try:
+        method = find_method(flags.method)
+        requests = method.parse_requests(flags.json)
+    except Unsendable as fault:
+        print_failure(fault.code, str(fault), (), trunkcall.Delivery.NOT_SENT)
+        return FAILED
     return run_loop(lambda: outcome(method, requests, flags, tls), flags.uvloop)
 
 

@@ -9,8 +9,6 @@ from typing import Any
 from google.protobuf import any_pb2, descriptor_pool, json_format
 from google.protobuf.message import DecodeError, Message
 
-from load import UsageError
-
 from . import details
 
 JSON = dict[str, Any]
@@ -49,11 +47,11 @@ def is_map(field: Any) -> bool:
 
 
 def from_json(text: str, message: Message) -> None:
-    """Fills in a message. Raises UsageError that says what is wrong, on one line."""
+    """Fills in a message. Raises ValueError that says what is wrong, on one line."""
     try:
         json_format.Parse(text, message)
     except json_format.ParseError as error:
-        raise UsageError(f"the JSON is no {message.DESCRIPTOR.full_name}: {' '.join(str(error).split())}") from None
+        raise ValueError(f"the JSON is no {message.DESCRIPTOR.full_name}: {' '.join(str(error).split())}") from None
 
 
 def detail_object(type_url: str, value: bytes) -> JSON:

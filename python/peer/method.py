@@ -15,7 +15,6 @@ from google.protobuf.message import Message
 import trunkcall
 from bench.v1 import bench_pb2
 from example.v1 import user_pb2
-from load import UsageError
 
 from .jsonform import from_json
 
@@ -51,18 +50,26 @@ def list_methods() -> str:
 
 
 def find_method(name: str) -> Method:
-    """Looks a method up among the services that are known. Raises UsageError."""
+    """Looks a method up among the services that are known. Raises Unsendable."""
     service_name, slash, short = name.removeprefix("/").partition("/")
     if not slash:
-        raise UsageError(f'method "{name}": want package.Service/Method')
+        raise Unsendable(trunkcall.Code.INVALID_ARGUMENT, f'method "{name}": want package.Service/Method')
     service = SERVICES.get(service_name)
     if service is None:
-        raise UsageError(f'method "{name}": there is no service {service_name} here')
+        raise Unsendable(trunkcall.Code.UNIMPLEMENTED, f'method "{name}": there is no service {service_name} here')
     found = service.methods_by_name.get(short)
     if found is None:
         names = ", ".join(method.name for method in service.methods)
-        raise UsageError(f'method "{name}": {service_name} has {names} only')
+        raise Unsendable(trunkcall.Code.UNIMPLEMENTED, f'method "{name}": {service_name} has {names} only')
     return Method(f"/{service_name}/{short}", found)
+
+
+class Unsendable(Exception):
+    """Why a call cannot even be made: its method or its messages are not known here."""
+
+    def __init__(self, code: trunkcall.Code, text: str) -> None:
+        super().__init__(text)
+        self.code = code
 
 
 class Method:
@@ -76,17 +83,16 @@ class Method:
         self.typed: Any = kind(name, self.request, response)
 
     def parse_requests(self, text: str) -> list[Message]:
-        """One message, or those of an array for a method that takes many. Raises UsageError."""
+        """One message, or those of an array for a method that takes many. Raises Unsendable."""
         parts = self.split(text) if self.many_requests else [text]
         requests: list[Message] = []
         for number, part in enumerate(parts, 1):
             request = self.request()
             try:
                 from_json(part, request)
-            except UsageError as error:
-                if self.many_requests:
-                    raise UsageError(f"message {number} of {len(parts)}: {error}") from None
-                raise
+            except ValueError as error:
+                place = f"message {number} of {len(parts)}: " if self.many_requests else ""
+                raise Unsendable(trunkcall.Code.INVALID_ARGUMENT, f"{place}{error}") from None
             requests.append(request)
         return requests
 
@@ -96,9 +102,9 @@ class Method:
             whole = json.loads(text)
         except json.JSONDecodeError as error:
             at = len(text[: error.pos].encode())
-            raise UsageError(f"{wanted}: at byte {at}: {error.msg}") from None
+            raise Unsendable(trunkcall.Code.INVALID_ARGUMENT, f"{wanted}: at byte {at}: {error.msg}") from None
         if not isinstance(whole, list):
-            raise UsageError(f"{wanted}: this is none")
+            raise Unsendable(trunkcall.Code.INVALID_ARGUMENT, f"{wanted}: this is none")
         return elements(text)
 
     async def invoke(self, client: trunkcall.Client, requests: Sequence[Message], take: Take, **options: Any) -> None:

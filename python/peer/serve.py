@@ -27,7 +27,8 @@ from .users import Users
 
 NOTES = """One line on stdout, "listening HOST:PORT", says that calls are answered; the log
 goes to stderr, also the --unix path if it is not the only address. SIGTERM ends
-the server when the calls that run are answered, a second one at once.
+the server when the calls that run are answered, another one at once, unless it
+comes within a tenth of a second: that is the same one, passed on twice.
 """
 
 # How long draining may take before the log says what it waits for, in seconds. Calls that end by then are no news.
@@ -132,6 +133,11 @@ class Signals:
     async def next(self) -> None:
         await self._came.get()
 
+    def forget(self) -> None:
+        """Takes those that have come as one with the last: whoever else passes it on sends it again."""
+        while not self._came.empty():
+            self._came.get_nowait()
+
 
 def register(server: trunkcall.Server, flags: argparse.Namespace) -> None:
     registrar = aio.Server(server)
@@ -160,9 +166,10 @@ async def listen(server: trunkcall.Server, flags: argparse.Namespace) -> str:
 async def stop(server: trunkcall.Server, signals: Signals, logger: logging.Logger) -> None:
     """Drains the server; another signal cuts that short."""
     draining = asyncio.create_task(server.stop())
+    await asyncio.wait((draining,), timeout=QUIET_STOP)
+    signals.forget()
     cut = asyncio.create_task(signals.next())
-    await asyncio.wait((draining, cut), timeout=QUIET_STOP, return_when=asyncio.FIRST_COMPLETED)
-    if not (draining.done() or cut.done()) and server.running:
+    if not draining.done() and server.running:
         text = "waiting for calls that still run; another signal cuts them off"
         logger.info(text, extra={"fields": {"calls": server.running}})
     await asyncio.wait((draining, cut), return_when=asyncio.FIRST_COMPLETED)

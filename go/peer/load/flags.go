@@ -95,7 +95,7 @@ func (o *Options) Check(supported ...string) error {
 		return errors.New("--connections and --callers must be at least 1")
 	case used["calls"] && used["duration"]:
 		return errors.New("--calls and --duration cannot go together")
-	case used["calls"] && o.Calls < 1, used["duration"] && o.Duration <= 0, used["rate"] && o.Rate <= 0:
+	case used["calls"] && o.Calls < 1, used["duration"] && o.Duration <= 0, used["rate"] && !(o.Rate > 0): // which NaN is not, either
 		return errors.New("--calls, --duration and --rate must be above 0")
 	case o.Warmup < 0 || o.Size < 0:
 		return errors.New("--warmup and --size cannot be negative")

@@ -89,7 +89,7 @@ class Calls(ProgramTest):
         def to(*more: str) -> tuple[str, ...]:
             return ("--target", "127.0.0.1:1", *more)
 
-        get, watch = USERS + "GetUser", USERS + "WatchUsers"
+        get = USERS + "GetUser"
         for words, text in (
             ((get, "{}"), "--target is needed"),
             (to(), "METHOD and JSON are needed"),
@@ -102,21 +102,35 @@ class Calls(ProgramTest):
             (to(get, "{}", "--metadata", "k-bin=!"), "base64"),
             (to(get, "{}", "--tls-cert", "x", "--tls-key", "y"), "--tls-cert"),
             (to(get, "{}", "--tls-ca", "nofile"), "nofile: no such file"),
-            (to("GetUser", "{}"), "want package.Service/Method"),
-            (to("example.Nobody/GetUser", "{}"), "there is no service example.Nobody"),
-            (to("trunkcall.example.v1.GetUserRequest/GetUser", "{}"), "there is no service trunkcall.example.v1.Get"),
-            (to(USERS + "SetUser", "{}"), "has GetUser, ListUsers, ImportUsers, WatchUsers only"),
-            (to(get, '{"userId":'), "the JSON is no trunkcall.example.v1.GetUserRequest"),
-            (to(get, '{"name":1}'), 'no field named "name"'),
-            (to(get, '{"userId":"x"}'), "userId"),
-            (to(get, "[{}]"), "the JSON is no trunkcall.example.v1.GetUserRequest"),
-            (to(watch, '{"userId":1}'), "takes a JSON array of trunkcall.example.v1.GetUserRequest"),
-            (to(watch, "null"), "takes a JSON array"),
-            (to(watch, "[{}"), "at byte 3"),
-            (to(watch, '[{},{"name":1}]'), "message 2 of 2: "),
             (("--target", "http://127.0.0.1:1", get, "{}"), "without http://"),
             (("--target", "unix:", get, "{}"), "there is no path"),
             (("--target", "127.0.0.1:1, localhost", get, "{}"), "--target localhost: missing port"),
         ):
             with self.subTest(words):
                 self.assert_usage(carried_out("call", *words), text)
+
+    def test_what_cannot_be_sent_is_a_failure_of_the_call(self) -> None:
+        get, watch = USERS + "GetUser", USERS + "WatchUsers"
+        invalid, unknown = "INVALID_ARGUMENT", "UNIMPLEMENTED"
+        for method, request, code, text in (
+            ("GetUser", "{}", invalid, "want package.Service/Method"),
+            ("example.Nobody/GetUser", "{}", unknown, "there is no service example.Nobody"),
+            (
+                get.replace("UserService", "GetUserRequest"),
+                "{}",
+                unknown,
+                "there is no service trunkcall.example.v1.Get",
+            ),
+            (USERS + "SetUser", "{}", unknown, "has GetUser, ListUsers, ImportUsers, WatchUsers only"),
+            (get, '{"userId":', invalid, "the JSON is no trunkcall.example.v1.GetUserRequest"),
+            (get, '{"name":1}', invalid, 'no field named "name"'),
+            (get, '{"userId":"x"}', invalid, "userId"),
+            (get, "[{}]", invalid, "the JSON is no trunkcall.example.v1.GetUserRequest"),
+            (watch, '{"userId":1}', invalid, "takes a JSON array of trunkcall.example.v1.GetUserRequest"),
+            (watch, "null", invalid, "takes a JSON array"),
+            (watch, "[{}", invalid, "at byte 3"),
+            (watch, '[{},{"name":1}]', invalid, "message 2 of 2: "),
+        ):
+            with self.subTest(method=method, request=request):
+                got = carried_out("call", "--target", "127.0.0.1:1", method, request)
+                self.assert_failure(got, code, "not_sent", text)

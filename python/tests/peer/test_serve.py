@@ -82,10 +82,22 @@ class Ending(ProgramTest, IsolatedAsyncioTestCase):
                 self.assertIsNone(await stream.receive())
                 self.assertEqual((await asyncio.to_thread(served.end)).status, 0)
 
+    async def test_a_signal_passed_on_twice_is_one(self) -> None:
+        served = self.serve(PYTHON)
+        stream = await self.watch(served)
+        for number in (signal.SIGSTOP, signal.SIGINT, signal.SIGTERM, signal.SIGCONT):  # so that both come at once
+            served.process.send_signal(number)
+        await asyncio.to_thread(served.wait_log, "calls that still run", "calls=1")
+        await self.exchange(stream)
+        await stream.half_close()
+        self.assertIsNone(await stream.receive())
+        self.assertEqual((await asyncio.to_thread(served.end)).status, 0)
+
     async def test_a_second_signal_ends_it_at_once(self) -> None:
         served = self.serve(PYTHON)
         stream = await self.watch(served)
         await asyncio.to_thread(served.signal)
+        await asyncio.to_thread(served.wait_log, "calls that still run")
         served.process.send_signal(signal.SIGTERM)
         with self.assertRaises(trunkcall.StatusError) as caught:
             await stream.receive()
