@@ -191,3 +191,14 @@ func TestBadMessagesOfStreamsOverHTTP(t *testing.T) {
 		posts(t, c, where+"/calc/div", "application/json", "[7,2]").wants(t, "[3,1]")
 	}
 }
+
+func TestAMalformedBodyIsNotTakenForOneThatIsCutOff(t *testing.T) {
+	_, url := serveCalculator(t, nil)
+	for _, chunks := range []string{"zz\r\n[7,2]\r\n0\r\n\r\n", "5\r\n[7,2]xx"} {
+		got := says(t, strings.TrimPrefix(url, "http://"),
+			"POST /calc/div HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"+chunks)
+		if !strings.HasPrefix(got, "HTTP/1.1 400 ") || !strings.Contains(got, "Connection: close") || !strings.Contains(got, "malformed") {
+			t.Errorf("%q", got)
+		}
+	}
+}

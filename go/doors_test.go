@@ -35,14 +35,14 @@ func TestOneTLSPortServesBothAndRefusesCleartext(t *testing.T) {
 	}
 	// A request that GOAWAY alone said nobody took would be made again, on one connection after the other.
 	var dialled atomic.Int32
-	clear := stock(t, target, grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
+	plain := stock(t, target, grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
 		dialled.Add(1)
 		return (&net.Dialer{}).DialContext(ctx, "tcp", address)
 	}))
 	var all sync.WaitGroup
 	for range 20 {
 		all.Go(func() {
-			if _, err := stockEcho(soon(t), clear, "/test.Service/Echo", text("")); status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "use TLS") {
+			if _, err := stockEcho(soon(t), plain, "/test.Service/Echo", text("")); status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "use TLS") {
 				t.Error(err)
 			}
 		})
