@@ -98,14 +98,10 @@ func (s *Server) offerDoors(l *transport.Listener) {
 	if s.options.nativeOnly {
 		return
 	}
-	l.HTTP2 = transport.Door{Serve: s.http2Connected, Decline: declineCleartext}
+	l.HTTP2 = transport.Door{Serve: s.http2Connected, Decline: web.DeclineHTTP2}
 	l.HTTP1 = transport.Door{Serve: s.http1Connected, Decline: func(socket net.Conn, text string) {
 		web.Decline(socket, http.StatusBadRequest, text)
 	}}
-}
-
-func declineCleartext(socket net.Conn, text string) {
-	http2.Decline(socket, http2.InadequateSecurity, text)
 }
 
 // http2Connected serves a connection whose peer speaks HTTP/2.
@@ -113,7 +109,7 @@ func (s *Server) http2Connected(socket net.Conn, prefix []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stopping {
-		go http2.Decline(socket, http2.NoError, "the server is stopping")
+		go http2.Decline(socket, "the server is stopping")
 		return
 	}
 	c := s.foreign(transport.ALPNHTTP2)

@@ -23,6 +23,7 @@ func TestWhatIsNoProtocolIsToldSoOrClosed(t *testing.T) {
 	withTLS := trunkcall.WithTLS(&tls.Config{Certificates: []tls.Certificate{a.certificate(t, x509.ExtKeyUsageServerAuth)}})
 	_, cleartext := serve(t, nil, standard()...)
 	_, secure := serve(t, serverOptions{withTLS}, standard()...)
+	get := "\x00\x00\x00\x04\x00\x00\x00\x00\x00" + "\x00\x00\x03\x01\x05\x00\x00\x00\x01\x82\x84\x86" // SETTINGS, GET / by http
 	hello := "\x16\x03\x01\x00\x05\x01\x00\x00\x01\x00"
 	goAway := string([]byte{0, 0, 0, 0}) // the last stream
 	for name, c := range map[string]struct{ target, said, want string }{
@@ -37,6 +38,7 @@ func TestWhatIsNoProtocolIsToldSoOrClosed(t *testing.T) {
 		"TLS to a port without":               {cleartext, hello, "does not speak TLS"},
 		"HTTP/1.1 to a port with TLS":         {secure, "GET / HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP/1.1 400 "},
 		"HTTP/2 to a port with TLS":           {secure, http2.ClientPreface, "use TLS"},
+		"a request of HTTP/2 to one":          {secure, http2.ClientPreface + get, "\x00\x00\x00\x01cleartext is refused on this port: use TLS\n"}, // DATA
 		"Trunkcall to a port with TLS":        {secure, "\xf5TK1", "use TLS"},
 		"a TLS record that is none":           {secure, hello + "GET / HTTP/1.1\r\n\r\n", "\x15\x03"}, // an alert
 	} {
@@ -187,5 +189,16 @@ func TestBadMessagesOfStreamsOverHTTP(t *testing.T) {
 			}
 		}
 		posts(t, c, where+"/calc/div", "application/json", "[7,2]").wants(t, "[3,1]")
+	}
+}
+
+func TestAMalformedBodyIsNotTakenForOneThatIsCutOff(t *testing.T) {
+	_, url := serveCalculator(t, nil)
+	for _, chunks := range []string{"zz\r\n[7,2]\r\n0\r\n\r\n", "5\r\n[7,2]xx"} {
+		got := says(t, strings.TrimPrefix(url, "http://"),
+			"POST /calc/div HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"+chunks)
+		if !strings.HasPrefix(got, "HTTP/1.1 400 ") || !strings.Contains(got, "Connection: close") || !strings.Contains(got, "malformed") {
+			t.Errorf("%q", got)
+		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
 
 	"github.com/trunkcall/trunkcall/go"
 )
@@ -32,8 +33,24 @@ func TestOneTLSPortServesBothAndRefusesCleartext(t *testing.T) {
 	if _, err := stockEcho(soon(t), stock(t, target, secured(trust)), "/test.Service/Echo", text("")); err != nil {
 		t.Fatal(err)
 	}
-	_, err := stockEcho(soon(t), stock(t, target), "/test.Service/Echo", text(""))
-	wantsCodeOnly(t, err, codes.Unavailable)
+	// A request that GOAWAY alone said nobody took would be made again, on one connection after the other.
+	var dialled atomic.Int32
+	plain := stock(t, target, grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
+		dialled.Add(1)
+		return (&net.Dialer{}).DialContext(ctx, "tcp", address)
+	}))
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() {
+			if _, err := stockEcho(soon(t), plain, "/test.Service/Echo", text("")); status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "use TLS") {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if n := dialled.Load(); n > 5 {
+		t.Errorf("%d connections for 20 calls", n)
+	}
 
 	_, target = serve(t, serverOptions{withTLS, trunkcall.WithCleartext()}, standard()...)
 	if _, err := stockEcho(soon(t), stock(t, target), "/test.Service/Echo", text("")); err != nil {

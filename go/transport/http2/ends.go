@@ -131,20 +131,14 @@ func (c *Conn) CutOff(cause error) {
 	c.mu.Unlock()
 }
 
-// Reasons to give to Decline.
-const (
-	NoError            = h2.ErrCodeNo
-	InadequateSecurity = h2.ErrCodeInadequateSecurity
-)
-
-// Decline tells a peer why it is not served, and that none of its requests was or
-// will be, and closes the socket. Its preface was read.
-func Decline(socket net.Conn, code h2.ErrCode, text string) {
+// Decline tells a peer to go elsewhere, and that none of its requests was or
+// will be served, and closes the socket. Its preface was read.
+func Decline(socket net.Conn, text string) {
 	_ = socket.SetDeadline(time.Now().Add(transport.LingerTime))
 	var b bytes.Buffer
 	f := h2.NewFramer(&b, nil)
 	_ = f.WriteSettings()
-	_ = f.WriteGoAway(0, code, []byte(text))
+	_ = f.WriteGoAway(0, h2.ErrCodeNo, []byte(text))
 	if _, err := socket.Write(b.Bytes()); err == nil {
 		transport.Linger(socket)
 	}

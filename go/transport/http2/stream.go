@@ -69,6 +69,10 @@ func (s *Stream) Started() bool { return s.started }
 // Handler.Stopped.
 func (s *Stream) Lost() bool { return s.conn.closed }
 
+// Held reports whether something of the body was sent that is not on its way yet, so that nothing
+// can follow. It is for Handler.Stopped.
+func (s *Stream) Held() bool { return len(s.rest) > 0 }
+
 // ErrGone is returned by the methods of a stream that is over.
 var ErrGone = errors.New("http2: the stream is closed")
 

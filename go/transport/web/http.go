@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"math"
 	"mime"
 	"net/http"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/trunkcall/trunkcall/go/wire"
 )
@@ -26,6 +28,8 @@ type HTTP struct {
 	Limits *wire.Settings
 	// Budget is what all connections may hold together; nil: no bound.
 	Budget *wire.Budget
+	// Stall is how long a message that has begun may stand still, in either direction. 0: a minute.
+	Stall time.Duration
 	// Origins are those whose pages may read the answers.
 	Origins Origins
 	// Panicked, if set, is told of a panic beside handlers, which ended a request, and
@@ -55,6 +59,8 @@ func (h *HTTP) limits() *wire.Settings {
 	}
 	return &defaultLimits
 }
+
+func (h *HTTP) stall() time.Duration { return cmp.Or(h.Stall, defaultStall) }
 
 func (h *HTTP) maxMessage() int64 {
 	if h.MaxMessage != 0 {
@@ -102,6 +108,9 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			panic(http.ErrAbortHandler) // the rest of the answer is not to be taken for whole
 		}
 	}()
+	if r.ProtoMajor == 1 && r.ContentLength != 0 { // net/http waits for what is left of the body before it answers
+		defer func() { _ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(h.stall())) }()
+	}
 	if h.crossOrigin(w, r) {
 		return
 	}

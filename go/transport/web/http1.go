@@ -85,7 +85,9 @@ func (h *HTTP1) begin() {
 		ErrorLog:                     log.New(io.Discard, "", 0),                                            // what it says is told by OnClosed
 		ConnState:                    func(c net.Conn, s http.ConnState) { c.(*http1Socket).conn.state(s) }, //nolint:forcetypeassert // Accept returns no others
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
-			return withPeer(ctx, c.(*http1Socket).conn) //nolint:forcetypeassert // likewise
+			conn := c.(*http1Socket).conn //nolint:forcetypeassert // likewise
+			ctx, conn.sever = context.WithCancelCause(ctx)
+			return withPeer(ctx, conn)
 		},
 		Protocols: new(http.Protocols),
 	}
@@ -99,7 +101,7 @@ func (h *HTTP1) begin() {
 func (h *HTTP1) serve(w http.ResponseWriter, r *http.Request) {
 	c := r.Context().Value(peerKey{}).(*HTTP1Conn) //nolint:forcetypeassert // begin has put it there
 	_ = c.socket.SetWriteDeadline(time.Time{})     // that of the request before
-	if c.Closing() {
+	if c.begin() {
 		w.Header().Set("Connection", "close")
 	}
 	if r.Method == "PRI" { // half a preface of HTTP/2
@@ -169,8 +171,12 @@ type HTTP1Conn struct {
 	over   sync.Once
 	deaf   atomic.Bool
 
+	sever context.CancelCauseFunc // of the requests' contexts; set before the first
+
 	mu       sync.Mutex
-	active   bool // a request is being served
+	parting  *time.Timer // Shut, if that is to come
+	active   bool        // a request is being read or served
+	serving  bool        // its head was read
 	draining bool
 	cause    error
 }
@@ -249,6 +255,7 @@ func (c *HTTP1Conn) state(s http.ConnState) {
 	}
 	c.mu.Lock()
 	c.active = s == http.StateActive
+	c.serving = c.serving && c.active
 	closing := s == http.StateIdle && c.draining
 	c.mu.Unlock()
 	switch {
@@ -336,6 +343,14 @@ func (c *HTTP1Conn) Closing() bool {
 	return c.draining
 }
 
+// begin notes that a request is served. It reports whether the connection closes.
+func (c *HTTP1Conn) begin() (closing bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.serving = true
+	return c.draining
+}
+
 // Shut closes the connection: a request that is served loses its caller.
 func (c *HTTP1Conn) Shut(cause error) {
 	_ = c.end(cause)
@@ -345,11 +360,31 @@ func (c *HTTP1Conn) Shut(cause error) {
 
 // closed tells, once, that the connection is over.
 func (c *HTTP1Conn) closed(cause error) {
-	c.over.Do(func() { c.door.OnClosed(c, c.end(cause)) })
+	c.over.Do(func() {
+		c.mu.Lock()
+		if c.parting != nil {
+			c.parting.Stop()
+		}
+		c.mu.Unlock()
+		c.door.OnClosed(c, c.end(cause))
+	})
 }
 
-// CutOff is Shut.
-func (c *HTTP1Conn) CutOff(cause error) { c.Shut(cause) }
+// CutOff is Shut, but a caller whose request is served is told, and gets a second to read it.
+func (c *HTTP1Conn) CutOff(cause error) {
+	_ = c.end(cause)
+	c.mu.Lock()
+	told := c.active && c.serving
+	if told {
+		c.parting = time.AfterFunc(transport.LingerTime, func() { c.Shut(cause) })
+	}
+	c.mu.Unlock()
+	if !told {
+		c.Shut(cause)
+		return
+	}
+	c.sever(&severed{wire.Refusal{Code: wire.Unavailable, Message: cause.Error()}})
+}
 
 // Close is Shut.
 func (c *HTTP1Conn) Close(cause error) { c.Shut(cause) }

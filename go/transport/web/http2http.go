@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"encoding/base64"
 	"io"
 	"net/http"
 	"net/url"
@@ -29,7 +30,7 @@ func OverHTTP2(handler http.Handler) func(c *http2.Conn, r *http2.Request) (*htt
 		}
 		x := &http2Request{handler: handler, header: http.Header{}}
 		x.peer = http2Peer{c, &x.stream}
-		ctx, cancel := context.WithCancel(withPeer(context.Background(), x.peer))
+		ctx, cancel := context.WithCancelCause(withPeer(context.Background(), x.peer))
 		x.cancel = cancel
 		x.request = (&http.Request{
 			Method: r.Method, URL: location, RequestURI: r.Path, Host: r.Authority,
@@ -61,7 +62,7 @@ type http2Request struct {
 	handler http.Handler
 	request *http.Request
 	peer    http2Peer
-	cancel  context.CancelFunc
+	cancel  context.CancelCauseFunc
 
 	header http.Header
 	status int               // 0: not said yet
@@ -92,7 +93,7 @@ func (p http2Peer) Interrupt(reading bool) {
 
 // Serve runs the handler.
 func (x *http2Request) Serve(*http2.Worker) {
-	defer x.cancel()
+	defer x.cancel(nil)
 	x.handler.ServeHTTP(x, x.request)
 	x.WriteHeader(http.StatusOK)
 	answer := http2.Answer{HeadFields: x.fields}
@@ -105,17 +106,42 @@ func (x *http2Request) Serve(*http2.Worker) {
 	x.out = nil
 }
 
-// Stopped has the handler's context cancelled.
+// Stopped has the handler's context cancelled, and tells the caller as its protocol has it.
 func (x *http2Request) Stopped(why *wire.Refusal) *http2.Answer {
-	x.cancel()
 	if x.stream.Lost() || why.Code == wire.Canceled {
+		x.cancel(nil)
 		return nil
 	}
-	return StatusAnswer(httpStatus(why.Code), http2.Field{Name: deliveryField, Value: wire.DeliveryUnknown.String()})
+	x.cancel(&severed{*why})
+	e := wire.Ending{Code: why.Code, Message: why.Message, Delivery: wire.DeliveryUnknown}
+	if x.stream.Held() {
+		return StatusAnswer(httpStatus(why.Code)) // within a message nothing can be said
+	}
+	return endOf(x.request, &e)
+}
+
+// endOf is the answer to a request that is ended without its handler; its header is left out
+// where one was sent.
+func endOf(r *http.Request, e *wire.Ending) *http2.Answer {
+	w := &http2Request{header: http.Header{}}
+	switch spoken, codec := dialectOf(r.Header.Get("Content-Type")); spoken {
+	case connectStream:
+		w.header.Set("Content-Type", typeOfStream+codec)
+		_, _ = w.Write(connectEnd(e))
+	case grpcWeb:
+		w.header.Set("Content-Type", typeOfWeb+"+"+codec)
+		_, _ = w.Write(webEnd(e))
+	case grpcWebText:
+		w.header.Set("Content-Type", typeOfWebText+"+"+codec)
+		_, _ = w.Write(base64.StdEncoding.AppendEncode(nil, webEnd(e)))
+	default:
+		writeError(w, 0, e)
+	}
+	return &http2.Answer{HeadFields: w.fields, Body: w.out.B}
 }
 
 // Dropped lets go of a request whose handler did not start.
-func (x *http2Request) Dropped() { x.cancel() }
+func (x *http2Request) Dropped() { x.cancel(nil) }
 
 // Header implements http.ResponseWriter.
 func (x *http2Request) Header() http.Header { return x.header }

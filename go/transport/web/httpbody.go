@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"sync/atomic"
 	"time"
@@ -19,11 +20,13 @@ type httpBody struct {
 	source  io.Reader
 	control *http.ResponseController
 	prefix  [Headroom]byte
-	over    atomic.Bool // nothing more comes
+	over    atomic.Bool  // nothing more comes
+	broken  atomic.Bool  // the connection reads no more
+	by      atomic.Int64 // when what is being read must have come, in Unix nanoseconds; 0: nothing is
 }
 
-// bodyStall is how long a body that has begun may stand still (spec/limits.md).
-const bodyStall = time.Minute
+// defaultStall is how long a body that has begun may stand still (spec/limits.md).
+const defaultStall = time.Minute
 
 // leastRoom is what a long body gets to begin with; it grows with what arrives,
 // and counts above firstRoom.
@@ -41,13 +44,37 @@ func (b *httpBody) begin(x *httpCall) {
 
 // Read reads, but does not wait for ever.
 func (b *httpBody) Read(p []byte) (int, error) {
-	_ = b.control.SetReadDeadline(time.Now().Add(bodyStall)) // HTTP/2 watches itself
+	by := time.Now().Add(b.call.door.stall())
+	b.by.Store(by.UnixNano())
+	_ = b.control.SetReadDeadline(by) // HTTP/2 watches itself
 	n, err := b.source.Read(p)
-	if err != nil {
+	if err == nil {
+		b.by.Store(0)
+	} else {
 		b.over.Store(true)
-		_ = b.control.SetReadDeadline(time.Time{})
+		if errors.Is(err, io.EOF) || errors.As(err, new(*Fault)) {
+			b.by.Store(0)
+			_ = b.control.SetReadDeadline(time.Time{})
+		} else {
+			if malformed(b.call.r, err) {
+				err = &Fault{wire.InvalidArgument, "the request is malformed: " + err.Error()}
+			}
+			b.breakOff() // or net/http would wait for the rest, ahead of the answer and without end
+		}
 	}
 	return n, err
+}
+
+// breakOff has nothing more read, of this request or of its connection.
+func (b *httpBody) breakOff() {
+	b.broken.Store(true)
+	b.call.peer.Interrupt(true)
+}
+
+// malformed reports whether the body of a request of HTTP/1.1 is not as its coding has it, rather
+// than cut off: net/http has no type for that.
+func malformed(r *http.Request, err error) bool {
+	return r.ProtoMajor == 1 && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.As(err, new(net.Error)) && !errors.Is(err, net.ErrClosed)
 }
 
 // What is read of a body whose call is over, before its connection is given up. The

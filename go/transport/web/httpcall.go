@@ -100,11 +100,12 @@ func (x *httpCall) serve(m Method, codec string) {
 		defer x.drain()
 		_ = x.body.control.EnableFullDuplex() // where it is not so anyway
 	}
-	defer context.AfterFunc(r.Context(), func() {
-		x.stop(wire.Refusal{Code: wire.Canceled, Message: "the caller has gone"}, true)
-	})()
+	defer x.leave()
+	defer context.AfterFunc(r.Context(), x.interrupted)()
 	if x.call.Deadline == 0 {
-		x.run()
+		if x.run(); x.wasStopped() {
+			x.endStopped(false)
+		}
 	} else {
 		x.runUntil(time.Duration(x.call.Deadline - transport.Clock()))
 	}
@@ -212,12 +213,47 @@ func (x *httpCall) runUntil(left time.Duration) {
 		}
 	case <-x.stopped:
 	}
-	unread := !x.body.over.Load()
-	if unread {
-		x.peer.Interrupt(true)
+	if !x.body.over.Load() {
+		x.body.breakOff()
 	}
-	x.lockWriting() // no more is written by others
-	x.endUnanswered(unread)
+	x.endStopped(false)
+}
+
+// severed is why a request's context ends whose caller is to be told.
+type severed struct{ why wire.Refusal }
+
+func (s *severed) Error() string { return s.why.Message }
+
+// interrupted ends a call whose request is over: its caller has gone, or sent nothing for
+// too long, or whoever serves the connection ends it.
+func (x *httpCall) interrupted() {
+	var cut *severed
+	switch by := x.body.by.Load(); {
+	case errors.As(context.Cause(x.r.Context()), &cut):
+		if x.stop(cut.why, false) && x.r.ProtoMajor == 1 { // HTTP/2 has answered
+			x.endStopped(true) // its handler may run on
+		}
+	case by != 0 && time.Now().UnixNano() >= by: // net/http takes that for the caller's going
+		x.stop(wire.Refusal{Code: wire.Canceled, Message: "the request stood still for " + x.door.stall().String()}, false)
+	default:
+		x.stop(wire.Refusal{Code: wire.Canceled, Message: "the caller has gone"}, true)
+	}
+}
+
+// endStopped answers a call that was stopped. No more is written by others.
+func (x *httpCall) endStopped(flush bool) {
+	x.lockWriting()
+	defer x.writing.Unlock()
+	answer := !x.over
+	x.endUnanswered()
+	if x.over = true; answer && flush {
+		_ = x.flushLocked()
+	}
+}
+
+// leave has nothing written any more: the request is net/http's again.
+func (x *httpCall) leave() {
+	x.writing.Lock()
 	x.over = true
 	x.writing.Unlock()
 }
@@ -265,16 +301,17 @@ func (x *httpCall) end() bool {
 	return true
 }
 
-// stop ends the call without its handler, unless it is over.
-func (x *httpCall) stop(why wire.Refusal, lost bool) {
+// stop ends the call without its handler. It reports false if it was over.
+func (x *httpCall) stop(why wire.Refusal, lost bool) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.ended {
-		return
+		return false
 	}
 	x.ended, x.why, x.lost = true, why, lost
 	x.served.Stopped(Stop{Code: why.Code, Message: why.Message, Refused: !x.started, Lost: lost})
 	close(x.stopped)
+	return true
 }
 
 // dropped ends a call whose handler will not run.
@@ -289,9 +326,8 @@ func (x *httpCall) dropped(why *wire.Refusal) {
 	}
 }
 
-// endUnanswered answers a call that was stopped, under the lock of writing. unread says that
-// its request is not read on.
-func (x *httpCall) endUnanswered(unread bool) {
+// endUnanswered answers a call that was stopped, under the lock of writing.
+func (x *httpCall) endUnanswered() {
 	x.mu.Lock()
 	e := &wire.Ending{Code: x.why.Code, Message: x.why.Message, Delivery: wire.DeliveryUnknown}
 	if !x.started {
@@ -302,7 +338,7 @@ func (x *httpCall) endUnanswered(unread bool) {
 	if x.over || lost {
 		return
 	}
-	if !x.begun && unread && x.r.ProtoMajor == 1 {
+	if !x.begun && x.body.broken.Load() && x.r.ProtoMajor == 1 {
 		x.w.Header()["Connection"] = []string{"close"} // it is deaf from now on
 	}
 	x.failLocked(e)
@@ -416,7 +452,7 @@ func (x *httpCall) Send(message *transport.Buffer, compressed bool) error {
 
 // writeLocked writes a piece of the body of a call that streams.
 func (x *httpCall) writeLocked(piece []byte) error {
-	_ = x.body.control.SetWriteDeadline(time.Now().Add(bodyStall)) // HTTP/2 watches itself
+	_ = x.body.control.SetWriteDeadline(time.Now().Add(x.door.stall())) // HTTP/2 watches itself
 	if x.spoken == grpcWebText {
 		piece = base64.StdEncoding.AppendEncode(nil, piece)
 	}
