@@ -39,7 +39,7 @@ class TheEngine(unittest.TestCase):
     def test_the_engine_alone_passes_every_case(self) -> None:
         go = os.environ.get("GO", "go")
         done = subprocess.run(
-            [go, "test", "-C", "go", "-count=1", "-timeout=100s", "-run=^TestH2spec$", "-v", "./transport/http2"],
+            [go, "test", "-C", "go", "-count=1", "-timeout=300s", "-run=^TestH2spec$", "-v", "./transport/http2"],
             cwd=ROOT,
             env={**os.environ, "TRUNKCALL_H2SPEC": str(H2SPEC)},
             stdout=subprocess.PIPE,
@@ -53,18 +53,22 @@ class TheEngine(unittest.TestCase):
 class TheServer(ProgramTest):
     def test_a_server_fails_no_case_but_those_known(self) -> None:
         host, port = self.serve(GO).address.rsplit(":", 1)
+        failed: set[tuple[str | None, str | None]] = set()
+        for seconds in ("1", "10"):  # on a busy machine an answer may take longer than one
+            failed = self.failures("-h", host, "-p", port, "--timeout", seconds)
+            if failed - ANSWERED == KNOWN.keys():
+                break
+        self.assertEqual(failed - ANSWERED - KNOWN.keys(), set(), "fail and are not known to")
+        self.assertEqual(KNOWN.keys() - failed, set(), "are listed and pass")
+
+    def failures(self, *flags: str) -> set[tuple[str | None, str | None]]:
         with tempfile.TemporaryDirectory() as folder:
             report = Path(folder) / "report.xml"
-            subprocess.run(
-                [str(H2SPEC), "-h", host, "-p", port, "--timeout", "1", "--junit-report", str(report)],
-                stdout=subprocess.DEVNULL,
-            )
+            subprocess.run([str(H2SPEC), *flags, "--junit-report", str(report)], stdout=subprocess.DEVNULL)
             cases = ElementTree.parse(report).getroot().findall(".//testcase")
         self.assertGreater(len(cases), 140)
-        failed = {
+        return {
             (case.get("package"), case.get("classname"))
             for case in cases
             if case.find("error") is not None or case.find("failure") is not None
         }
-        self.assertEqual(failed - ANSWERED - KNOWN.keys(), set(), "fail and are not known to")
-        self.assertEqual(KNOWN.keys() - failed, set(), "are listed and pass")

@@ -36,7 +36,7 @@ func TestH2spec(t *testing.T) {
 		}
 	}()
 	port := strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)
-	report, err := exec.Command(program, "-h", "127.0.0.1", "-p", port).CombinedOutput()
+	report, err := exec.Command(program, "-h", "127.0.0.1", "-p", port, "--timeout", "10").CombinedOutput()
 	if err != nil {
 		t.Errorf("%v\n%s", err, report)
 	}
