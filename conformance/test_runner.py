@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from typing import Any
-from unittest import TestCase
+from unittest import TestCase, mock
 
 from .runner.cases import Case, expand, read_cases
 from .runner.comparing import faults, made
-from .runner.matrix import Matrix, Tally, Way
+from .runner.matrix import Matrix, Pair, Tally, Way
 from .runner.parties import CLIENTS, SERVERS, Client
 from .runner.report import without, written
 from .runner.stock import STOCK
@@ -107,6 +107,25 @@ class Cases(TestCase):
             for want in case.wants({}):
                 with self.subTest(case.name):
                     self.assertTrue(faults({"code": "none of them"}, want, True))
+
+
+class Trying(TestCase):
+    def assert_tally(self, outcomes: list[list[str]], timeout: int, passed: int) -> None:
+        case = Case("group", {"name": "name", "calls": [{"method": "Unary", "timeoutMs": timeout}]})
+        way = Way(CLIENTS[0], SERVERS[0], "tcp")
+        matrix = Matrix({(way, "group"): Tally()})
+        with mock.patch.object(Pair, "_carry_out", lambda *_: outcomes.pop(0)):
+            Pair(matrix, mock.Mock(), {}).run([case], [way])
+        self.assertEqual((matrix.passed, matrix.failed, outcomes), (passed, 1 - passed, []))
+
+    def test_a_case_whose_time_runs_out_has_three_tries(self) -> None:
+        self.assert_tally([["wrong"], ["wrong"], []], 300, 1)
+        self.assert_tally([["wrong"], ["wrong"], ["wrong"]], 300, 0)
+        self.assert_tally([[]], 300, 1)
+
+    def test_another_has_one(self) -> None:
+        for timeout in (0, 60_000):
+            self.assert_tally([["wrong"]], timeout, 0)
 
 
 class Reporting(TestCase):

@@ -34,6 +34,11 @@ class Case:
     def once(self) -> bool:
         return "once" in self.words
 
+    @property
+    def timed(self) -> bool:
+        """Whether the time of a call runs out: on a machine that stands still, maybe before its handler has begun."""
+        return any(0 < call.get("timeoutMs", 0) < 10_000 for call in self.words["calls"])
+
     def line(self, target: str, tls: dict[str, str] | None, texts: dict[str, str]) -> dict[str, Any]:
         """What the client is given. `texts` are put in the place of others."""
         calls = [call_line(call) for call in expand(self.words["calls"], texts)]

@@ -17,6 +17,8 @@ from .servers import Servers
 COMPRESSIONS = ("gzip", "zstd")
 # Pairs that run beside each other.
 BESIDE = 3
+# How often a case is tried in which a time runs out.
+TRIES = 3
 
 
 @dataclass(frozen=True)
@@ -107,17 +109,23 @@ class Pair:
             if why := way.lack(case):
                 tally.lacking[why] += 1
                 continue
-            try:
-                wrong = self._carry_out(way, case)
-            except Failed as failed:
-                wrong = [str(failed)]
-                self._drop()
+            tries = TRIES if case.timed else 1
+            while (wrong := self._try(way, case)) and tries > 1:
+                tries -= 1
             if wrong:
                 tally.failed += 1
                 self._matrix.wrong.append("\n    ".join([f"{case.name}: {way}", *wrong]))
             else:
                 tally.passed += 1
         self._finish(ways[0])
+
+    def _try(self, way: Way, case: Case) -> list[str]:
+        """What is wrong with what came of a case."""
+        try:
+            return self._carry_out(way, case)
+        except Failed as failed:
+            self._drop()
+            return [str(failed)]
 
     def _chosen(self, cases: list[Case], ways: list[Way]) -> Iterator[tuple[Way, Case]]:
         """Every case over every way; those that are carried out once over the first."""
