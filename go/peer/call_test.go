@@ -171,6 +171,11 @@ func TestCallPassesItsTimeoutOn(t *testing.T) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	})
-	run("call", "--target", target, userService+"GetUser", "{}", "--timeout", "50ms").
-		wantFailure(t, "DEADLINE_EXCEEDED", "unknown", "deadline")
+	got := outcome{}
+	for _, timeout := range []string{"50ms", "500ms", "5s"} { // connecting is part of it
+		if got = run("call", "--target", target, userService+"GetUser", "{}", "--timeout", timeout); strings.Contains(got.stderr, "unknown") {
+			break
+		}
+	}
+	got.wantFailure(t, "DEADLINE_EXCEEDED", "unknown", "deadline")
 }
