@@ -237,7 +237,7 @@ func TestAServerWithoutWebSocketsIsToldApart(t *testing.T) {
 	}
 	go func() { _ = plain.Serve(listener) }()
 	t.Cleanup(func() { _ = plain.Close() })
-	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+	ctx, cancel := context.WithTimeout(context.Background(), long)
 	defer cancel()
 	_, err = trunkcall.Dial(ctx, "ws://"+listener.Addr().String())
 	wantsText(t, err.Error(), "404 Not Found where a WebSocket was asked for: 404 page not found")
