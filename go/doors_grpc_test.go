@@ -246,13 +246,14 @@ func TestCompressionAtTheGRPCDoor(t *testing.T) {
 	_, err := stockEcho(soon(t), c, "/test.Service/Echo", wordy(20_000), grpc.UseCompressor("zstd"))
 	wantsCode(t, err, codes.Unimplemented, "zstd", "identity,gzip")
 
-	_, c = joinStock(t, serverOptions{trunkcall.WithCompression(trunkcall.Zstd)})
+	limits := trunkcall.WithLimits(trunkcall.Limits{MessageBytes: 1 << 20})
+	_, c = joinStock(t, serverOptions{trunkcall.WithCompression(trunkcall.Zstd), limits})
 	var header metadata.MD
 	if out, err := stockEcho(soon(t), c, "/test.Service/Echo", wordy(20_000), grpc.Header(&header)); err != nil || len(out.Data) != 20_000 {
 		t.Fatal("a server that likes to compress:", err)
 	}
-	_, err = stockEcho(soon(t), c, "/test.Service/Echo", &payload{Data: make([]byte, 65<<20)}, zipped)
-	wantsCode(t, err, codes.ResourceExhausted, "max_message 67108864 when decompressed")
+	_, err = stockEcho(soon(t), c, "/test.Service/Echo", &payload{Data: make([]byte, 1<<20)}, zipped)
+	wantsCode(t, err, codes.ResourceExhausted, "max_message 1048576 when decompressed")
 }
 
 // fakeZstd is Trunkcall's own zstd as a stock client's.
