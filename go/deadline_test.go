@@ -218,9 +218,7 @@ func TestWorkThatExpiredBeforeItsMessageWasWholeIsNotStarted(t *testing.T) {
 	p.Send(rawframe.Data(rawframe.ID(1, 1), wire.FlagMsg|wire.FlagEnd, nil)) // too late, ignored
 	p.Send(rawframe.Ping(0, 1))
 	p.Await(wire.Ping)
-	if len(g.entered) != 0 || s.Running() != 0 {
-		t.Fatalf("%d handlers started, %d run", len(g.entered), s.Running())
-	}
+	notStarted(t, s, g)
 }
 
 // The deadline and the answer race. Each call has one outcome, and what it
