@@ -148,6 +148,7 @@ func TestAWebSocketThatSaysNothingEndsWithItsServer(t *testing.T) {
 			ws, _ := opens(t, target, "", "trunk")
 			over := make(chan websocket.StatusCode, 1)
 			go func() { over <- closedWith(t, ws) }()
+			eventually(t, "it is a request no more", func() bool { return s.Gauges().Connections == 0 })
 			end(s)
 			select {
 			case got := <-over:

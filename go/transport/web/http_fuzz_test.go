@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/iotest"
 
@@ -33,7 +34,7 @@ func (nowhere) Closing() bool             { return false }
 
 // repeater answers with what it is sent; it counts calls that were accepted and
 // not ended.
-type repeater struct{ open int }
+type repeater struct{ open atomic.Int64 }
 
 func (s *repeater) Lookup(method string) (Method, bool) {
 	switch method {
@@ -47,7 +48,7 @@ func (s *repeater) Accept(call *Call) (Served, *wire.Refusal) {
 	if _, ok := s.Lookup(call.Method); !ok {
 		return nil, &wire.Refusal{Code: wire.Unimplemented, Message: "not served"}
 	}
-	s.open++
+	s.open.Add(1)
 	return &repeated{s, call}, nil
 }
 
@@ -62,9 +63,9 @@ func (r *repeated) Whole() bool           { return r.call.Method == "/unary" }
 func (r *repeated) Pace() *transport.Pace { return nil }
 func (r *repeated) Compression() uint8    { return 0 }
 func (r *repeated) Stopped(Stop)          {}
-func (r *repeated) Dropped()              { r.server.open-- }
+func (r *repeated) Dropped()              { r.server.open.Add(-1) }
 func (r *repeated) Serve(x Exchange, a *Answer) {
-	r.server.open--
+	r.server.open.Add(-1)
 	for {
 		m, _, err := x.Receive()
 		if errors.Is(err, io.EOF) {
@@ -118,8 +119,8 @@ func FuzzARequestOfHTTP(f *testing.F) {
 			}
 			s := &repeater{}
 			(&HTTP{Server: s, Catalog: s, MaxMessage: 100, Compressions: 1 << wire.Gzip}).ServeHTTP(answers[i], r)
-			if s.open != 0 {
-				t.Fatal(s.open, "calls are left")
+			if n := s.open.Load(); n != 0 {
+				t.Fatal(n, "calls are left")
 			}
 			wellFormed(t, answers[i])
 		}
