@@ -91,6 +91,24 @@ class EqualOutput(ProgramTest):
                 failures = [self.without_text(run(program, *words)) for program in PROGRAMS.values()]
                 self.assertEqual(failures, failures[:1] * len(PROGRAMS))
 
+    def test_calls_that_cannot_be_sent(self) -> None:
+        for method, messages in (
+            (GET, "{"),
+            (GET, '{"id": 1}'),
+            (WATCH, "{}"),
+            ("GetUser", "{}"),
+            ("a.B/GetUser", "{}"),
+            (USERS + "SetUser", "{}"),
+        ):
+            with self.subTest((method, messages)):
+                # Parsers differ in their words.
+                failures = [
+                    self.without_text(run(program, "call", "--target", "127.0.0.1:1", method, messages))
+                    for program in PROGRAMS.values()
+                ]
+                self.assertEqual(failures, failures[:1] * len(PROGRAMS))
+                self.assertEqual(failures[0]["delivery"], "not_sent")
+
     def test_what_is_turned_down(self) -> None:
         # The wording of parsers differs, what they say first and the status do not.
         for words in (
@@ -98,11 +116,7 @@ class EqualOutput(ProgramTest):
             ("call", "--target", "127.0.0.1:1", GET),
             ("call", "--target", "http://127.0.0.1:1", GET, "{}"),
             ("call", "--target", "ws://", GET, "{}"),
-            ("call", "--target", "127.0.0.1:1", "GetUser", "{}"),
-            ("call", "--target", "127.0.0.1:1", "a.B/GetUser", "{}"),
-            ("call", "--target", "127.0.0.1:1", USERS + "SetUser", "{}"),
             ("call", "--target", "127.0.0.1:1", GET, "{}", "{}"),
-            ("call", "--target", "127.0.0.1:1", WATCH, "{}"),
             ("call", "--target", "127.0.0.1:1", GET, "{}", "--timeout", "0"),
             ("call", "--target", "127.0.0.1:1", GET, "{}", "--tls-ca", "nofile"),
             ("serve",),

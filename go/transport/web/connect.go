@@ -72,7 +72,7 @@ func (x *httpCall) beginLocked(m wire.Metadata) {
 	}
 	x.begun = true
 	h := x.w.Header()
-	x.closeIfDraining()
+	x.closeIfClosing()
 	addFields(h, "", m)
 	switch x.spoken {
 	case connectUnary: // its header waits for the status
@@ -89,7 +89,7 @@ func (x *httpCall) beginLocked(m wire.Metadata) {
 	x.w.WriteHeader(http.StatusOK)
 }
 
-func (x *httpCall) closeIfDraining() {
+func (x *httpCall) closeIfClosing() {
 	if x.peer.Closing() {
 		x.w.Header()["Connection"] = []string{"close"}
 	}
@@ -147,7 +147,7 @@ const codecJSON = 2
 func (x *httpCall) failLocked(e *wire.Ending) {
 	x.over = true
 	if x.spoken == connectUnary {
-		x.closeIfDraining()
+		x.closeIfClosing()
 		writeError(x.w, 0, e)
 		return
 	}

@@ -103,6 +103,6 @@ func (g *base64Groups) decode() {
 	g.rest = g.out[:decoded]
 	g.have = copy(g.in[:], g.in[whole:g.have])
 	if g.have > 0 && errors.Is(g.err, io.EOF) {
-		g.err = io.ErrUnexpectedEOF
+		g.err = &Fault{wire.InvalidArgument, "the body ends within a group of base64"}
 	}
 }

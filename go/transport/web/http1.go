@@ -340,7 +340,7 @@ func (c *HTTP1Conn) Drain(string) {
 func (c *HTTP1Conn) Closing() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.draining
+	return c.draining || c.deaf.Load()
 }
 
 // begin notes that a request is served. It reports whether the connection closes.

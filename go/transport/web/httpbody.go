@@ -21,7 +21,6 @@ type httpBody struct {
 	control *http.ResponseController
 	prefix  [Headroom]byte
 	over    atomic.Bool  // nothing more comes
-	broken  atomic.Bool  // the connection reads no more
 	by      atomic.Int64 // when what is being read must have come, in Unix nanoseconds; 0: nothing is
 }
 
@@ -59,16 +58,10 @@ func (b *httpBody) Read(p []byte) (int, error) {
 			if malformed(b.call.r, err) {
 				err = &Fault{wire.InvalidArgument, "the request is malformed: " + err.Error()}
 			}
-			b.breakOff() // or net/http would wait for the rest, ahead of the answer and without end
+			b.call.peer.Interrupt(true) // or net/http would wait for the rest, ahead of the answer and without end
 		}
 	}
 	return n, err
-}
-
-// breakOff has nothing more read, of this request or of its connection.
-func (b *httpBody) breakOff() {
-	b.broken.Store(true)
-	b.call.peer.Interrupt(true)
 }
 
 // malformed reports whether the body of a request of HTTP/1.1 is not as its coding has it, rather

@@ -214,7 +214,7 @@ func (x *httpCall) runUntil(left time.Duration) {
 	case <-x.stopped:
 	}
 	if !x.body.over.Load() {
-		x.body.breakOff()
+		x.peer.Interrupt(true)
 	}
 	x.endStopped(false)
 }
@@ -337,9 +337,6 @@ func (x *httpCall) endUnanswered() {
 	x.mu.Unlock()
 	if x.over || lost {
 		return
-	}
-	if !x.begun && x.body.broken.Load() && x.r.ProtoMajor == 1 {
-		x.w.Header()["Connection"] = []string{"close"} // it is deaf from now on
 	}
 	x.failLocked(e)
 }
