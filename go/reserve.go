@@ -24,7 +24,7 @@ const reserveNeeds = 16 * heapReserve
 
 var reserve struct {
 	once sync.Once
-	held []byte //nolint:unused // it is there to be held
+	held []byte // and that is all it is for
 }
 
 // reserveHeap sets the reserve aside, once for the process.
