@@ -8,6 +8,17 @@ import (
 	"testing"
 )
 
+func TestTheFirstClientOrServerSetsTheReserveAside(t *testing.T) {
+	want := 0
+	if wantsReserve(os.LookupEnv, os.ReadFile) {
+		want = heapReserve
+	}
+	NewServer().Close()
+	if got := len(reserve.held); got != want {
+		t.Errorf("%d bytes, not %d", got, want)
+	}
+}
+
 func TestTheHeapsReserveGivesWayToWhateverTheUserHasSaid(t *testing.T) {
 	nothing := func(string) (string, bool) { return "", false }
 	sets := func(name string) func(string) (string, bool) {

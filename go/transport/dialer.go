@@ -31,9 +31,9 @@ type Join func(ctx context.Context, socket net.Conn, several bool) error
 // Dial opens a socket to one address of target after the other until join takes
 // one. A target is HOST:PORT, unix:PATH, mem:NAME, ws://HOST:PORT/PATH or
 // wss://HOST:PORT/PATH, or several of them separated by commas; a host name stands for all its
-// addresses. Of several, those that were met as servers are that restart are tried again
-// when the others have failed. With tlsConfig the TLS handshake is part of it, with wss:// always. The error names every address that was tried and why
-// it failed.
+// addresses. Of several, one whose server may be restarting is tried once more when the others
+// have failed. With tlsConfig the TLS handshake is part of it, with wss:// always. The error
+// names every address that was tried and why it failed.
 func Dial(ctx context.Context, target string, tlsConfig *tls.Config, join Join) error {
 	ctx, cancel := context.WithTimeout(ctx, DialTimeout)
 	defer cancel()
@@ -76,7 +76,7 @@ type TurnedAway struct{ Text string }
 
 func (e TurnedAway) Error() string { return e.Text }
 
-// restarts reports whether err is what a server is met with that is being restarted.
+// restarts reports whether err is what one is met with at a server that is being restarted.
 func restarts(err error) bool {
 	return errors.As(err, new(TurnedAway)) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, fs.ErrNotExist)
 }

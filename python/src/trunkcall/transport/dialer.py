@@ -62,7 +62,8 @@ async def dial(
             if made is not None:
                 return made, address
     # Servers are restarted in turn: one that was down may be back by the time that another is.
-    for place, address, where in refused[: len(faults) - 1]:
+    last = next(reversed(faults), None)
+    for place, address, where in [one for one in refused if one[2] != last]:
         made = await attempt(place, address, where, False)
         if made is not None:
             return made, address
