@@ -12,7 +12,16 @@ import trunkcall
 from load import UsageError
 from load.flags import Parser
 
-from .flags import PROGRAM, STOCK, add_codec, add_compression, add_uvloop, check_codec, find_compression
+from .flags import (
+    PROGRAM,
+    STOCK,
+    add_codec,
+    add_compression,
+    add_retain_heap,
+    add_uvloop,
+    check_codec,
+    find_compression,
+)
 from .loop import run_loop
 from .security import add_identity, client_tls
 from .target import check_target
@@ -25,6 +34,8 @@ def bench(words: Sequence[str]) -> int:
     options = load.parse(PROGRAM, METHODS, words, add_flags)
     check(options)
     tls = client_tls(options.extra)
+    if options.extra.retain_heap:
+        trunkcall.retain_heap()
     result = run_loop(lambda: measure(options, tls), options.extra.uvloop)
     return result.tell(f"{PROGRAM} bench", options.rate)
 
@@ -43,6 +54,7 @@ def add_flags(parser: Parser) -> None:
     parser.add_argument("--connection-per-call", action="store_true", help="make a connection for each call")
     parser.add_argument("--inline", action="store_true", help=f"run handlers on the thread that reads ({MISSING})")
     add_uvloop(parser)
+    add_retain_heap(parser)
     parser.epilog = (
         "One line of JSON on stdout is the result; everything else goes to stderr. Calls that failed are among the "
         "calls and in the rate, and are counted in errors; stderr has the first failure. The exit status is 0 unless "

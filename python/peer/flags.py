@@ -63,5 +63,9 @@ def find_compression(name: str) -> trunkcall.Compression | None:
     return trunkcall.GZIP if name else None
 
 
+def add_retain_heap(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--retain-heap", action="store_true", help="have glibc keep the memory of large messages")
+
+
 def add_uvloop(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--uvloop", action="store_true", help="run on uvloop instead of asyncio's own event loop")

@@ -18,7 +18,17 @@ from trunkcall.grpcstub import aio
 
 from . import native, stock
 from .conformance.service import Service
-from .flags import FAST, STOCK, add_codec, add_compression, add_uvloop, check_codec, find_compression, make_parser
+from .flags import (
+    FAST,
+    STOCK,
+    add_codec,
+    add_compression,
+    add_retain_heap,
+    add_uvloop,
+    check_codec,
+    find_compression,
+    make_parser,
+)
 from .log import make_logger
 from .loop import run_loop
 from .security import add_identity, server_tls
@@ -41,6 +51,8 @@ CLOSE_TIME = 1.0
 
 def serve(words: Sequence[str]) -> int:
     flags = parse(words)
+    if flags.retain_heap:
+        trunkcall.retain_heap()
     run_loop(lambda: answer(flags), flags.uvloop)
     return 0
 
@@ -61,6 +73,7 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     )
     add_conformance(parser)
     add_uvloop(parser)
+    add_retain_heap(parser)
     flags = parser.parse_args(words)
     if not (flags.listen or flags.unix):
         raise UsageError("--listen or --unix is needed")

@@ -49,6 +49,7 @@ from .codec import PROTOBUF, RAW, Codec
 from .compression import GZIP, Compression, TooLong
 from .connection import Connection
 from .context import current_call
+from .heap import retain_heap
 from .interceptor import Answer, Call, Interceptor, MessageStream, Next
 from .method import (
     BidiMethod,
@@ -111,6 +112,7 @@ __all__ = [
     "client_tls",
     "current_call",
     "one_way",
+    "retain_heap",
     "server_stream",
     "server_tls",
     "unary",

@@ -7,7 +7,6 @@ appends calls `schedule`, and `_flush` runs once, behind the callbacks that are 
 from __future__ import annotations
 
 import asyncio
-import functools
 import socket
 import ssl
 import time
@@ -21,7 +20,6 @@ from .target import spelled
 # What the loop's buffer holds before the session keeps the rest (limits.md 2: pieces of large messages).
 HIGH_WATER = 128 << 10
 LOW_WATER = 32 << 10
-LARGE_BLOCK = 4 << 20  # bytes; glibc then keeps at most twice as many at the end of its heap
 LINGER = 10.0  # seconds for the last bytes to leave before the transport is aborted
 STOOD_STILL = 1_000_000  # µs by which a timer is late when the process was suspended, or something blocked the loop
 _ROUNDING = 500e-6  # seconds; some loops count timers in whole milliseconds, to the nearest one
@@ -32,14 +30,6 @@ _NO_METHODS: dict[bytes, Method] = {}
 def clock() -> int:
     """Microseconds of a clock that does not jump: the time of all sessions."""
     return time.monotonic_ns() // 1_000
-
-
-@functools.cache
-def steady_heap() -> None:
-    """Has glibc keep the memory that large messages come and go in, once for the process. It learns from the largest
-    block it has freed from which size on it gives memory back to the system (mallopt(3), M_MMAP_THRESHOLD); before,
-    each large message costs its page faults anew, half the CPU of a stream of them. The block is never touched."""
-    bytes(LARGE_BLOCK)
 
 
 class Endpoint(Events):
@@ -113,7 +103,6 @@ class Connection(asyncio.Protocol):
     # What the loop calls.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        steady_heap()
         self.transport = made = cast(asyncio.Transport, transport)  # other loops have classes of their own
         made.set_write_buffer_limits(HIGH_WATER, LOW_WATER)
         self.remote = spelled(made.get_extra_info("peername"))
