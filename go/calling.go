@@ -26,7 +26,6 @@ type calling struct {
 }
 
 func newCalling(done context.Context, options *common, interceptors []Interceptor, pool *transport.Pool) *calling {
-	reserveHeap()
 	c := &calling{options: options, interceptors: interceptors, pool: pool, done: done}
 	c.calls.New = func() any { return &unaryCall{Call: transport.NewCall(true), line: c.next.Add(1)} }
 	return c

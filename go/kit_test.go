@@ -13,6 +13,7 @@ import (
 	"math/big"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -35,6 +36,17 @@ func TestMain(m *testing.M) {
 		trunkcall.PollAlways()
 	}
 	goleak.VerifyTestMain(m)
+}
+
+// childVariable has a process run what child asks for.
+const childVariable = "TRUNKCALL_TEST_CHILD"
+
+// child runs one test of this binary in a process of its own.
+func child(t *testing.T, test string) *exec.Cmd {
+	t.Helper()
+	c := exec.Command(os.Args[0], "-test.run=^"+test+"$", "-test.timeout=60s", "-test.v")
+	c.Env = append(os.Environ(), childVariable+"="+test)
+	return c
 }
 
 type payload = benchv1.Payload

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -23,18 +22,7 @@ import (
 )
 
 // What needs a process of its own: a limit that holds for all of it, or its
-// being stopped. The child is this test binary, told by its environment what to
-// run.
-
-const childVariable = "TRUNKCALL_TEST_CHILD"
-
-// child runs one test of this binary in a process of its own.
-func child(t *testing.T, test string) *exec.Cmd {
-	t.Helper()
-	c := exec.Command(os.Args[0], "-test.run=^"+test+"$", "-test.timeout=60s", "-test.v")
-	c.Env = append(os.Environ(), childVariable+"="+test)
-	return c
-}
+// being stopped.
 
 func inChild(t *testing.T) {
 	t.Helper()

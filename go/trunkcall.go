@@ -37,11 +37,8 @@
 // calls that its handler makes with the handler's context. A failure says in
 // its Delivery whether repeating the call is safe.
 //
-// The first client or server of a process has garbage collected from 32 MiB on, not
-// from 4, by setting aside 16 MiB of the heap that nobody touches: with little on the
-// heap, collections would take a third of the calls. Whatever says how garbage is to be
-// collected, GOGC or GOMEMLIMIT in the environment or a call of package runtime/debug
-// before that, keeps it from doing so, and so does a container of less than 256 MiB.
+// Nothing about a process changes because a client or server was made. A process with
+// little on its heap that makes or serves very many calls gains by ReserveHeap.
 package trunkcall
 
 import (

@@ -41,6 +41,8 @@ type benchOptions struct {
 	identity identity
 	options  []trunkcall.ClientOption // that --codec and --compression ask for
 	mixed    mixOptions
+
+	reserveHeap int
 }
 
 func (p program) parseBench(args []string) (*benchOptions, *workload, error) {
@@ -48,6 +50,7 @@ func (p program) parseBench(args []string) (*benchOptions, *workload, error) {
 	options := &benchOptions{Options: load.Flags(fs)}
 	options.identity.flags(fs)
 	options.mixed.flags(fs)
+	reserveHeapFlag(fs, &options.reserveHeap)
 	options.MarkMissing(benchFlags...)
 	fs.Lookup("method").Usage += ": " + choice(benchMethods)
 	fs.Lookup("codec").Usage += ": " + choice(clientCodecNames()) + "; code-first methods take msgpack (their default) or json, and no others take msgpack"
@@ -122,6 +125,7 @@ func (p program) bench(args []string) error {
 	if err != nil {
 		return err
 	}
+	trunkcall.ReserveHeap(options.reserveHeap)
 	config, err := clientTLS(options.TLSCA, options.identity)
 	if err != nil {
 		return err

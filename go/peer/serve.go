@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -43,6 +44,7 @@ type serveOptions struct {
 	identity                      identity
 	allowCleartext, inline        bool
 	nativeOnly                    bool
+	reserveHeap                   int
 	faults                        faultOptions
 	conformance                   conformanceOptions
 }
@@ -69,6 +71,7 @@ func (p program) parseServe(args []string) (*serveOptions, error) {
 	fs.StringVar(&o.compression, "compression", "", "`name` of the compression of answers, also to requests that came plain: "+choice(compressionNames()))
 	fs.BoolVar(&o.inline, "inline", false, "run handlers on the goroutine that reads")
 	fs.BoolVar(&o.nativeOnly, "native-only", false, "do not serve clients of gRPC on the same port")
+	reserveHeapFlag(fs, &o.reserveHeap)
 	o.faults.flags(fs)
 	o.conformance.flags(fs)
 	others, err := p.parse(fs, serveHelp, args)
@@ -89,6 +92,18 @@ func (p program) parseServe(args []string) (*serveOptions, error) {
 	return o, checkCodec(o.codec)
 }
 
+// reserveHeapFlag registers what serve and bench both have.
+func reserveHeapFlag(fs *flag.FlagSet, bytes *int) {
+	fs.Func("reserve-heap", "`bytes` of the heap to set aside, so that garbage is collected less often", func(text string) error {
+		n, err := strconv.ParseUint(text, 10, 36)
+		if err != nil {
+			return errors.New("want a number of bytes below 64 GiB")
+		}
+		*bytes = int(n) //nolint:gosec // of 36 bits
+		return nil
+	})
+}
+
 func isHostPort(address string) bool {
 	_, _, err := net.SplitHostPort(address)
 	return err == nil
@@ -100,6 +115,7 @@ func (p program) serve(args []string) error {
 	if err != nil {
 		return err
 	}
+	trunkcall.ReserveHeap(o.reserveHeap)
 	logger := slog.New(slog.NewTextHandler(p.stderr, nil))
 	if err := o.faults.open(); err != nil {
 		return err
