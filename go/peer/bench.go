@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/trunkcall/trunkcall/go"
+	"github.com/trunkcall/trunkcall/go/peer/benchmsg"
 	"github.com/trunkcall/trunkcall/go/peer/load"
 )
 
@@ -32,7 +33,7 @@ or Exchange then is a stream of its own, with 3 requests.
 // benchMethods are those that bench drives, benchFlags the optional flags.
 var (
 	benchMethods = append([]string{"Say", "Echo", "EchoStream", "GetDictionary", "GetUser", "GetUsers"}, codeFirstBenchMethods...)
-	benchFlags   = []string{"size", "codec", "compression", "tls-ca", "async", "connection-per-call"}
+	benchFlags   = []string{"clients", "rotate", "size", "codec", "compression", "tls-ca", "async", "connection-per-call"}
 )
 
 // benchOptions are the flags of bench.
@@ -51,6 +52,7 @@ func (p program) parseBench(args []string) (*benchOptions, *workload, error) {
 	options.identity.flags(fs)
 	options.mixed.flags(fs)
 	reserveHeapFlag(fs, &options.reserveHeap)
+	benchmsg.BusyFlag(fs)
 	options.MarkMissing(benchFlags...)
 	fs.Lookup("method").Usage += ": " + choice(benchMethods)
 	fs.Lookup("codec").Usage += ": " + choice(clientCodecNames()) + "; code-first methods take msgpack (their default) or json, and no others take msgpack"
@@ -69,6 +71,9 @@ func (p program) parseBench(args []string) (*benchOptions, *workload, error) {
 		return nil, nil, err
 	}
 	if options.mixed.wanted() {
+		if options.Clients > 0 {
+			return nil, nil, usagef("--clients does not go with --mix, --ledger, --timeout and --cancel-share")
+		}
 		if options.Codec == codecRaw || options.Codec == trunkcall.MessagePack.Name() {
 			return nil, nil, usagef("--codec %s does not go with --mix, --ledger, --timeout and --cancel-share", options.Codec)
 		}
@@ -113,6 +118,11 @@ func (o *benchOptions) workload(codecGiven bool) (*workload, error) {
 	case o.Async && (short != "Say" && short != "Echo" && !codeFirst || o.ConnectionPerCall || work.stock || work.raw):
 		return nil, usagef("--async goes with Say, Echo, %s, with typed methods, and not with --connection-per-call",
 			strings.Join(codeFirstBenchMethods, ", "))
+	case o.Clients > 0 && (o.Async || o.ConnectionPerCall):
+		return nil, usagef("--clients goes neither with --async nor with --connection-per-call")
+	case o.Rotate && (short == "EchoStream" || codeFirst):
+		return nil, usagef("--rotate goes neither with EchoStream nor with %s, whose callers stay with a client",
+			strings.Join(codeFirstBenchMethods, " and "))
 	case short == "EchoStream" && o.ConnectionPerCall:
 		return nil, usagef("--connection-per-call does not go with EchoStream, whose calls share a stream")
 	}
@@ -130,32 +140,48 @@ func (p program) bench(args []string) error {
 	if err != nil {
 		return err
 	}
-	clientOptions := append(options.options, trunkcall.WithConnections(options.Connections))
+	clientOptions := options.options
 	if config != nil {
 		clientOptions = append(clientOptions, trunkcall.WithTLS(config))
 	}
 	if options.mixed.wanted() {
-		return p.benchMixed(options, clientOptions)
+		return p.benchMixed(options, append(clientOptions, trunkcall.WithConnections(options.Connections)))
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	if options.ConnectionPerCall {
-		clientOptions = append(clientOptions, trunkcall.WithConnections(1))
 		return p.measure(options, func(int) (load.Call, error) {
 			return connectionPerCall(ctx, work, options.Target, clientOptions), nil
 		})
 	}
-	client, err := trunkcall.Dial(ctx, options.Target, clientOptions...)
+	var opened []*trunkcall.Client
+	defer func() {
+		cancel() // first: it ends streams that are still open
+		for _, client := range opened {
+			client.Close()
+		}
+	}()
+	dial := func(connections int) (*calling, error) {
+		client, err := trunkcall.Dial(ctx, options.Target, append(slices.Clip(clientOptions), trunkcall.WithConnections(connections))...)
+		if err != nil {
+			return nil, err
+		}
+		opened = append(opened, client)
+		return newCalling(client), nil
+	}
+	if options.Async {
+		client, err := dial(options.Connections)
+		if err != nil {
+			return err
+		}
+		result, err := load.RunAsync(options.Config(), func(int) (load.AsyncCall, error) { return work.newAsync(client.Client), nil })
+		return p.report(options, result, err)
+	}
+	factory, err := load.Spread(options.Options, false, dial, func(next clients) (load.Call, error) { return work.newCall(ctx, next) })
 	if err != nil {
 		return err
 	}
-	defer client.Close()
-	defer cancel() // first: it ends streams that are still open
-	if options.Async {
-		result, err := load.RunAsync(options.Config(), func(int) (load.AsyncCall, error) { return work.newAsync(client), nil })
-		return p.report(options, result, err)
-	}
-	return p.measure(options, func(int) (load.Call, error) { return work.newCall(ctx, client) })
+	return p.measure(options, factory)
 }
 
 // benchMixed puts load on a server that goes on whatever becomes of its calls.
@@ -239,7 +265,7 @@ func connectionPerCall(
 			return err
 		}
 		defer client.Close()
-		call, err := work.newCall(ctx, client)
+		call, err := work.newCall(ctx, func() *calling { return newCalling(client) })
 		if err != nil {
 			return err
 		}

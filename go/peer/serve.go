@@ -67,7 +67,7 @@ func (p program) parseServe(args []string) (*serveOptions, error) {
 	fs.StringVar(&o.clientCA, "tls-client-ca", "", "have clients show a certificate that one in this `file` has signed")
 	fs.BoolVar(&o.allowCleartext, "allow-cleartext", false, "take connections without TLS too")
 	fs.StringVar(&o.codec, "codec", load.CodecFast, "`name` of the codec: "+choice(codecs))
-	benchmsg.SlowFlag(fs)
+	benchmsg.HandlerFlags(fs)
 	fs.StringVar(&o.compression, "compression", "", "`name` of the compression of answers, also to requests that came plain: "+choice(compressionNames()))
 	fs.BoolVar(&o.inline, "inline", false, "run handlers on the goroutine that reads")
 	fs.BoolVar(&o.nativeOnly, "native-only", false, "do not serve clients of gRPC on the same port")

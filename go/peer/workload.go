@@ -24,47 +24,57 @@ type workload struct {
 	raw    bool   // with messages that are bytes; Echo and EchoStream only
 }
 
+// calling is a client, with its stock stub.
+type calling struct {
+	*trunkcall.Client
+	stub benchv1.BenchServiceClient
+}
+
+func newCalling(client *trunkcall.Client) *calling { return &calling{client, stockClient(client)} }
+
+// clients names the client of each call; see load.Spread.
+type clients = func() *calling
+
 // newCall is the call function of one caller. It checks each answer of a unary
 // method, and the first of a stream.
 //
 // Unary calls have the background context, as in the programs of the lab's peers:
 // one context for all callers would be what they contend for.
-func (w *workload) newCall(ctx context.Context, client *trunkcall.Client) (load.Call, error) {
-	stub := stockClient(client)
+func (w *workload) newCall(ctx context.Context, next clients) (load.Call, error) {
 	switch w.method {
 	case "Say":
-		return unaryCall(w, client, say, stub.Say, benchmsg.New(), benchmsg.Check), nil
+		return unaryCall(w, next, say, benchv1.BenchServiceClient.Say, benchmsg.New(), benchmsg.Check), nil
 	case "GetDictionary":
-		return unaryCall(w, client, getDictionary, stub.GetDictionary, &emptypb.Empty{}, checkDictionary), nil
+		return unaryCall(w, next, getDictionary, benchv1.BenchServiceClient.GetDictionary, &emptypb.Empty{}, checkDictionary), nil
 	case "GetUser":
 		request := newUser(1)
-		return unaryCall(w, client, getUserModel, stub.GetUser, request, same(request)), nil
+		return unaryCall(w, next, getUserModel, benchv1.BenchServiceClient.GetUser, request, same(request)), nil
 	case "GetUsers":
 		request := &benchv1.UserModels{}
 		for i := range usersAtOnce {
 			request.Users = append(request.Users, newUser(i+1))
 		}
-		return unaryCall(w, client, getUserModels, stub.GetUsers, request, same(request)), nil
+		return unaryCall(w, next, getUserModels, benchv1.BenchServiceClient.GetUsers, request, same(request)), nil
 	case "Echo":
-		return w.newEcho(client, stub), nil
+		return w.newEcho(next), nil
 	case "calc/div":
-		return newDiv(client), nil
+		return newDiv(next().Client), nil
 	case "hello/say":
-		return newHello(client), nil
+		return newHello(next().Client), nil
 	default:
-		return w.newStream(ctx, client)
+		return w.newStream(ctx, next().Client)
 	}
 }
 
 // unaryCall calls a method with the same request each time.
 func unaryCall[Req, Resp any](
-	w *workload, client *trunkcall.Client, method trunkcall.UnaryMethod[Req, Resp],
-	stub func(context.Context, *Req, ...grpc.CallOption) (*Resp, error), request *Req, check func(*Resp) error,
+	w *workload, next clients, method trunkcall.UnaryMethod[Req, Resp],
+	stub func(benchv1.BenchServiceClient, context.Context, *Req, ...grpc.CallOption) (*Resp, error), request *Req, check func(*Resp) error,
 ) load.Call {
 	ctx := context.Background()
 	if w.stock {
 		return func() error {
-			answer, err := stub(ctx, request)
+			answer, err := stub(next().stub, ctx, request)
 			if err != nil {
 				return err
 			}
@@ -72,7 +82,7 @@ func unaryCall[Req, Resp any](
 		}
 	}
 	return func() error {
-		answer, err := method.Call(ctx, client, request)
+		answer, err := method.Call(ctx, next().Client, request)
 		if err != nil {
 			return err
 		}
@@ -80,14 +90,14 @@ func unaryCall[Req, Resp any](
 	}
 }
 
-func (w *workload) newEcho(client *trunkcall.Client, stub benchv1.BenchServiceClient) load.Call {
+func (w *workload) newEcho(next clients) load.Call {
 	request := newPayload(w.size)
 	if w.raw {
-		return unaryCall(w, client, echoBytes, nil, &request.Data, func(answer *[]byte) error {
+		return unaryCall(w, next, echoBytes, nil, &request.Data, func(answer *[]byte) error {
 			return checkBytes(*answer, request.Data)
 		})
 	}
-	return unaryCall(w, client, echo, stub.Echo, request, func(answer *benchv1.Payload) error {
+	return unaryCall(w, next, echo, benchv1.BenchServiceClient.Echo, request, func(answer *benchv1.Payload) error {
 		return checkBytes(answer.GetData(), request.GetData())
 	})
 }

@@ -19,6 +19,7 @@ HIGHER_IS_BETTER = ("rate",)
 ROW_KEYS = {
     "name", "title", "kind", "subject", "peers", "baselines", "serve", "bench", "flags", "vary", "check", "aa",
     "duration", "quick_duration", "fractions", "capacity_pairs", "connections", "settle", "client", "payload", "note",
+    "quick_peers",
 }  # fmt: skip
 RUN_KEYS = {"pairs", "quick_pairs", "duration", "quick_duration", "warmup", "quick_warmup"}
 PARTICIPANT_KEYS = {"program", "server", "client", "serve", "bench", "without", "made_by"}
@@ -172,7 +173,9 @@ def _cases(row: dict, run: dict, participants: dict, quick: bool, pairs: int) ->
         raise ConfigError(f"kind {kind!r} is none of {', '.join(KINDS)}")
     duration = row.get("duration", run.get("duration", "2s"))
     warmup = run.get("warmup")
+    peers = row.get("peers", [])
     if quick:
+        peers = row.get("quick_peers", peers)
         duration = row.get("quick_duration", run.get("quick_duration", duration))
         warmup = run.get("quick_warmup", warmup)
     case = Case(
@@ -181,7 +184,7 @@ def _cases(row: dict, run: dict, participants: dict, quick: bool, pairs: int) ->
         title=row.get("title", row["name"]),
         kind=kind,
         subject=row.get("subject", ""),
-        peers=row.get("peers", []),
+        peers=peers,
         baselines=row.get("baselines", []),
         serve=row.get("serve", []),
         bench=row.get("bench", []),

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	benchv1 "github.com/trunkcall/trunkcall/go/gen/bench/v1"
+	"github.com/trunkcall/trunkcall/go/peer/load"
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
@@ -18,10 +19,12 @@ const (
 	number = 100000
 )
 
-// What the handler of Say sets fields 1 and 2 to.
+// What the handler of Say sets fields 1 and 2 to; the second to AnswerLong if it
+// computed for long (--handler compute).
 const (
 	AnswerText   = "OK"
 	AnswerNumber = 100
+	AnswerLong   = 101
 )
 
 // New makes the message as clients send it: every string, integer and bool is
@@ -58,23 +61,28 @@ func value(kind protoreflect.Kind) protoreflect.Value {
 // Answer is the handler of Say. It changes the message that it was given, which
 // is the handler's to keep, and returns it.
 func Answer(message *benchv1.BenchmarkMessage) *benchv1.BenchmarkMessage {
-	Work()
+	number := Work()
 	// Constant variables may not be shared between messages: the receiver owns
 	// what the fields point to.
-	answered, hundred := AnswerText, int32(AnswerNumber)
-	message.Field1, message.Field2 = &answered, &hundred
+	answered := AnswerText
+	message.Field1, message.Field2 = &answered, &number
 	return message
 }
 
-// Check tells whether a message is an answer.
+// Check tells whether a message is an answer: nil, or load.ErrUntimed for one
+// that took long to compute.
 func Check(message *benchv1.BenchmarkMessage) error {
 	return CheckFields(message.GetField1(), message.GetField2())
 }
 
 // CheckFields is Check for a message in some other representation.
 func CheckFields(field1 string, field2 int32) error {
-	if field1 != AnswerText || field2 != AnswerNumber {
+	switch {
+	case field1 == AnswerText && field2 == AnswerNumber:
+		return nil
+	case field1 == AnswerText && field2 == AnswerLong:
+		return load.ErrUntimed
+	default:
 		return fmt.Errorf("the answer has field1 %q and field2 %d, not %q and %d", field1, field2, AnswerText, AnswerNumber)
 	}
-	return nil
 }

@@ -15,6 +15,8 @@ type Options struct {
 	Target            string
 	Method            string
 	Connections       int
+	Clients           int
+	Rotate            bool
 	Callers           int
 	Calls             int64
 	Duration          time.Duration
@@ -49,6 +51,8 @@ func Flags(fs *flag.FlagSet) *Options {
 	fs.StringVar(&o.Target, "target", "", "`address` of the server: HOST:PORT or unix:PATH")
 	fs.StringVar(&o.Method, "method", "Say", "`method` to call; a name without a slash is one of "+benchService)
 	fs.IntVar(&o.Connections, "connections", 1, "`number` of connections, over which callers are spread evenly")
+	fs.IntVar(&o.Clients, "clients", 0, "`number` of clients of one connection each, in place of one client of --connections")
+	fs.BoolVar(&o.Rotate, "rotate", false, "have every caller move to the next of the --clients with each call")
 	fs.IntVar(&o.Callers, "callers", 1, "`number` of calls in flight")
 	fs.Int64Var(&o.Calls, "calls", 0, "end after this `number` of calls in total")
 	DurationVar(fs, &o.Duration, "duration", 0, "end after this `time` (default "+defaultDuration.String()+" unless --calls is given)")
@@ -76,7 +80,7 @@ func (o *Options) MarkMissing(supported ...string) {
 
 // optional are the flags that Check turns down unless the program names them.
 // Flags that a program adds itself are its own affair.
-var optional = []string{"size", "codec", "compression", "tls-ca", "async", "connection-per-call", "inline"}
+var optional = []string{"clients", "rotate", "size", "codec", "compression", "tls-ca", "async", "connection-per-call", "inline"}
 
 // Check reports the first flag that cannot be served: one that was used without
 // being among the supported, or a value out of range.
@@ -93,6 +97,10 @@ func (o *Options) Check(supported ...string) error {
 		return errors.New("--target is needed")
 	case o.Connections < 1 || o.Callers < 1:
 		return errors.New("--connections and --callers must be at least 1")
+	case used["clients"] && (o.Clients < 1 || used["connections"]):
+		return errors.New("--clients must be at least 1, and goes without --connections")
+	case o.Rotate && !used["clients"]:
+		return errors.New("--rotate goes with --clients")
 	case used["calls"] && used["duration"]:
 		return errors.New("--calls and --duration cannot go together")
 	case used["calls"] && o.Calls < 1, used["duration"] && o.Duration <= 0, used["rate"] && !(o.Rate > 0): // which NaN is not, either

@@ -42,7 +42,7 @@ func TestDefaultsAreACompleteConfig(t *testing.T) {
 }
 
 func TestUnsupportedFlagsAreNamed(t *testing.T) {
-	for _, used := range []string{"--size=1", "--codec=json", "--compression=gzip", "--tls-ca=f", "--async", "--connection-per-call", "--inline"} {
+	for _, used := range []string{"--clients=2", "--size=1", "--codec=json", "--compression=gzip", "--tls-ca=f", "--async", "--connection-per-call", "--inline"} {
 		o := parse(t, "--target", "a:1", used)
 		name, _, _ := strings.Cut(used, "=")
 		if err := o.Check(); err == nil || err.Error() != name+" is not there yet" {
@@ -80,8 +80,9 @@ func TestValuesOutOfRangeAreTurnedDown(t *testing.T) {
 		"--calls 1", "--target a:1 --connections 0", "--target a:1 --callers 0", "--target a:1 --calls 0",
 		"--target a:1 --calls 1 --duration 1s", "--target a:1 --duration -1s", "--target a:1 --rate 0",
 		"--target a:1 --warmup -1s", "--target a:1 --size -1",
+		"--target a:1 --clients 0", "--target a:1 --clients 2 --connections 2", "--target a:1 --rotate",
 	} {
-		if err := parse(t, strings.Fields(args)...).Check("size"); err == nil {
+		if err := parse(t, strings.Fields(args)...).Check("size", "clients", "rotate"); err == nil {
 			t.Errorf("%s: no error", args)
 		}
 	}

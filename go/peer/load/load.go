@@ -27,6 +27,10 @@ import (
 // Call makes one call and reports how it ended.
 type Call func() error
 
+// ErrUntimed is the end of a call that succeeded but is none of those whose times
+// are looked at: it counts as a call, and is in no latency.
+var ErrUntimed = errors.New("not to be timed")
+
 // Factory prepares the call function of one caller, numbered from 0. It runs
 // before the clock does; opening connections belongs here or before Run. A call
 // function is only ever used by one goroutine at a time.
@@ -124,6 +128,7 @@ type window struct {
 
 	mu         sync.Mutex // guards what follows
 	recorded   recorder
+	untimed    int64
 	errors     int64
 	firstError error
 }
@@ -192,17 +197,33 @@ func (w *window) closedLoop(c *caller) {
 // next one begins.
 func (w *window) ended(c *caller, began time.Duration, err error) time.Duration {
 	now := time.Since(w.start)
-	w.record(c, now-began)
-	if err != nil {
-		w.fail(err)
+	if w.record(c, now-began, err) {
 		time.Sleep(errorPause)
 		now = time.Since(w.start)
 	}
 	return now
 }
 
-// record notes how long a call took, however it ended.
-func (w *window) record(c *caller, took time.Duration) {
+// record notes how a call ended, and how long it took. It reports whether it
+// failed.
+func (w *window) record(c *caller, took time.Duration, err error) (failed bool) {
+	if err == nil {
+		w.time(c, took)
+		return false
+	}
+	if err == ErrUntimed { //nolint:errorlint // it is never wrapped
+		w.mu.Lock()
+		w.untimed++
+		w.mu.Unlock()
+		return false
+	}
+	w.time(c, took)
+	w.fail(err)
+	return true
+}
+
+// time notes how long a call took.
+func (w *window) time(c *caller, took time.Duration) {
 	c.samples[c.pending] = took
 	if c.pending++; c.pending == len(c.samples) {
 		w.handIn(c)

@@ -142,6 +142,44 @@ func TestFailuresAreCounted(t *testing.T) {
 	}
 }
 
+func TestUntimedCallsCountAndAreInNoLatency(t *testing.T) {
+	for name, rate := range map[string]float64{"closed loop": 0, "open loop": 10_000} {
+		var made atomic.Int64
+		result, err := Run(Config{Callers: 1, Calls: 10, Rate: rate}, func(int) (Call, error) {
+			return func() error {
+				if made.Add(1) > 7 {
+					time.Sleep(10 * time.Millisecond)
+					return ErrUntimed
+				}
+				return nil
+			}, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if result.Calls != 10 || result.Errors != 0 || result.FirstError != nil {
+			t.Errorf("%s: %+v", name, result)
+		}
+	}
+	w := newWindow(0, time.Second, 1)
+	c := &caller{}
+	for range 3 {
+		w.record(c, time.Millisecond, nil)
+		w.record(c, time.Minute, ErrUntimed)
+	}
+	w.handIn(c)
+	w.seconds = 2
+	if r := w.result(); r.Calls != 6 || r.Rate != 3 || r.Mean != 1000 || r.Max != 1000 {
+		t.Errorf("%+v", r)
+	}
+	all := newWindow(0, time.Second, 1)
+	all.record(c, time.Minute, ErrUntimed)
+	all.seconds = 1
+	if r := all.result(); r.Calls != 1 || r.Max != 0 {
+		t.Errorf("none timed: %+v", r)
+	}
+}
+
 func TestFailingWarmupFailsTheRun(t *testing.T) {
 	broken := func(int) (Call, error) {
 		return func() error { return errBroken }, nil
@@ -183,7 +221,7 @@ func TestPercentilesAreThoseOfTheSamples(t *testing.T) {
 	w := newWindow(0, time.Second, 1)
 	c := &caller{}
 	for i := 1; i <= 10_000; i++ {
-		w.record(c, time.Duration(i)*time.Microsecond)
+		w.record(c, time.Duration(i)*time.Microsecond, nil)
 	}
 	w.handIn(c)
 	w.seconds = 2
@@ -201,8 +239,8 @@ func TestPercentilesAreThoseOfTheSamples(t *testing.T) {
 func TestOddSamplesAreKept(t *testing.T) {
 	w := newWindow(0, time.Second, 1)
 	c := &caller{}
-	w.record(c, -time.Nanosecond)
-	w.record(c, 2*longest)
+	w.record(c, -time.Nanosecond, nil)
+	w.record(c, 2*longest, nil)
 	w.handIn(c)
 	if r := w.result(); r.Calls != 2 || r.Max != micros(2*longest) {
 		t.Errorf("%+v", r)

@@ -42,10 +42,7 @@ func (w *window) openLoop(callers []*caller, rate float64) (Result, error) {
 				alarm.sleep(early)
 			}
 			err := c.call()
-			w.record(c, time.Since(w.start)-due)
-			if err != nil {
-				w.fail(err)
-			}
+			w.record(c, time.Since(w.start)-due, err)
 		}
 	})
 	return w.result(), nil

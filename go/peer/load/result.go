@@ -11,8 +11,8 @@ import (
 )
 
 // Result is what a run found, under the keys that every program that offers
-// bench prints. Times are in microseconds; latencies cover all calls, however
-// they ended.
+// bench prints. Times are in microseconds; latencies cover all calls but
+// the untimed, however they ended.
 type Result struct {
 	Calls   int64   `json:"calls"`
 	Errors  int64   `json:"errors"` // how many of the calls failed
@@ -51,7 +51,8 @@ func (r Result) Print(w io.Writer) error {
 }
 
 func (w *window) result() Result {
-	calls := w.recorded.count
+	timed := w.recorded.count
+	calls := timed + w.untimed
 	r := Result{
 		Calls:      calls,
 		Errors:     w.errors,
@@ -63,8 +64,11 @@ func (w *window) result() Result {
 		return r
 	}
 	r.Rate = round(float64(calls)/w.seconds, 3)
-	r.Mean = micros(w.recorded.sum / time.Duration(calls))
 	r.CPU = round(float64(w.cpu)/float64(calls)/1e3, 3)
+	if timed == 0 {
+		return r
+	}
+	r.Mean = micros(w.recorded.sum / time.Duration(timed))
 	for percentile, field := range map[float64]*float64{50: &r.P50, 90: &r.P90, 95: &r.P95, 99: &r.P99, 99.9: &r.P999} {
 		*field = micros(w.recorded.percentile(percentile))
 	}

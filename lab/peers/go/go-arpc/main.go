@@ -21,6 +21,7 @@ var peer = program.Peer{
 	Methods: []string{"Say"},
 	Codecs:  codec.Names,
 	Tunable: true,
+	Secure:  true,
 	Unix:    true,
 	Nagle:   true,
 	Serve:   serve,
@@ -68,7 +69,7 @@ func serve(listener net.Listener, options program.ServeOptions) error {
 		}
 		_ = ctx.Write(benchmsg.Answer(message))
 	})
-	return server.Serve(listener)
+	return server.Serve(options.Secured(listener))
 }
 
 func bench(options program.BenchOptions) (load.Factory, error) {
@@ -80,15 +81,12 @@ func bench(options program.BenchOptions) (load.Factory, error) {
 	arpccodec.SetCodec(codec.Any{Codec: marshalling})
 	handler := arpc.NewHandler()
 	configure(handler, options.Tuned, options.NoDelay)
-	network, address := load.Network(options.Target)
-	dial := func() (*arpc.Client, error) {
-		return arpc.NewClient(func() (net.Conn, error) { return net.Dial(network, address) }, handler)
-	}
-	return program.Spread(options.Connections, dial, func(client *arpc.Client) (load.Call, error) {
+	dial := func(int) (*arpc.Client, error) { return arpc.NewClient(options.Dial, handler) }
+	return load.Spread(options.Options, true, dial, func(next func() *arpc.Client) (load.Call, error) {
 		request := benchmsg.New()
 		return func() error {
 			answer := &benchv1.BenchmarkMessage{}
-			if err := client.CallContext(context.Background(), method, request, answer); err != nil {
+			if err := next().CallContext(context.Background(), method, request, answer); err != nil {
 				return err
 			}
 			return benchmsg.Check(answer)

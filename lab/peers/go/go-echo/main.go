@@ -19,6 +19,7 @@ var peer = program.Peer{
 	Methods: []string{"Say", "Echo", "EchoStream"},
 	Codecs:  []string{"raw"},
 	Unix:    true,
+	Whole:   true,
 	Serve:   serve,
 	Bench:   bench,
 }
@@ -57,29 +58,29 @@ func bench(options program.BenchOptions) (load.Factory, error) {
 	if err != nil {
 		return nil, err
 	}
-	dial := func() (net.Conn, error) { return net.Dial(load.Network(options.Target)) }
-	alone := options.Callers <= options.Connections
+	dial := func(int) (net.Conn, error) { return options.Dial() }
+	alone := options.Callers <= max(options.Connections, options.Clients)
 	switch {
 	case options.Short == "EchoStream" && !alone:
 		return nil, errors.New("each caller of EchoStream needs a connection: raise --connections to --callers")
 	case options.Short == "EchoStream":
-		return program.Spread(options.Connections, dial, func(connection net.Conn) (load.Call, error) {
-			return newStream(connection, payload), nil
+		return load.Spread(options.Options, true, dial, func(next func() net.Conn) (load.Call, error) {
+			return newStream(next(), payload), nil
 		})
 	case alone:
-		return program.Spread(options.Connections, dial, func(connection net.Conn) (load.Call, error) {
-			return newPingPong(connection, payload), nil
+		return load.Spread(options.Options, true, dial, func(next func() net.Conn) (load.Call, error) {
+			return newPingPong(next(), payload), nil
 		})
 	}
-	dialLine := func() (*line, error) {
-		connection, err := dial()
+	dialLine := func(int) (*line, error) {
+		connection, err := options.Dial()
 		if err != nil {
 			return nil, err
 		}
 		return newLine(connection, payload), nil
 	}
-	return program.Spread(options.Connections, dialLine, func(shared *line) (load.Call, error) {
-		return shared.caller(), nil
+	return load.Spread(options.Options, true, dialLine, func(next func() *line) (load.Call, error) {
+		return next().caller(), nil
 	})
 }
 

@@ -12,13 +12,16 @@ import (
 	"github.com/trunkcall/trunkcall/lab/peers/go/internal/program"
 )
 
-func newCall(client benchv1.BenchServiceClient, options program.BenchOptions) (load.Call, error) {
+// clients names the client of each call; see load.Spread.
+type clients = func() benchv1.BenchServiceClient
+
+func newCall(next clients, options program.BenchOptions) (load.Call, error) {
 	ctx := context.Background()
 	switch options.Short {
 	case "Say":
 		request := benchmsg.New()
 		return func() error {
-			answer, err := client.Say(ctx, request)
+			answer, err := next().Say(ctx, request)
 			if err != nil {
 				return err
 			}
@@ -27,14 +30,14 @@ func newCall(client benchv1.BenchServiceClient, options program.BenchOptions) (l
 	case "Echo":
 		request := &benchv1.Payload{Data: payload(options.Size)}
 		return func() error {
-			answer, err := client.Echo(ctx, request)
+			answer, err := next().Echo(ctx, request)
 			if err != nil {
 				return err
 			}
 			return check(answer, request)
 		}, nil
 	default:
-		return newStream(ctx, client, options.Size)
+		return newStream(ctx, next(), options.Size)
 	}
 }
 

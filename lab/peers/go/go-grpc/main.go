@@ -50,12 +50,8 @@ func serve(listener net.Listener, options program.ServeOptions) error {
 			grpc.InitialWindowSize(tunedWindow),
 			grpc.InitialConnWindowSize(tunedWindow))
 	}
-	if options.TLSCert != "" {
-		identity, err := credentials.NewServerTLSFromFile(options.TLSCert, options.TLSKey)
-		if err != nil {
-			return err
-		}
-		serverOptions = append(serverOptions, grpc.Creds(identity))
+	if options.TLS != nil {
+		serverOptions = append(serverOptions, grpc.Creds(credentials.NewTLS(options.TLS)))
 	}
 	server := grpc.NewServer(serverOptions...)
 	benchv1.RegisterBenchServiceServer(server, services.Bench{})
@@ -64,30 +60,27 @@ func serve(listener net.Listener, options program.ServeOptions) error {
 }
 
 func bench(options program.BenchOptions) (load.Factory, error) {
-	dialOptions, err := dialOptions(options)
-	if err != nil {
-		return nil, err
+	dialOptions := dialOptions(options)
+	dial := func(int) (benchv1.BenchServiceClient, error) {
+		connection, err := dial(options.Target, dialOptions)
+		return benchv1.NewBenchServiceClient(connection), err
 	}
-	dial := func() (*grpc.ClientConn, error) { return dial(options.Target, dialOptions) }
-	return program.Spread(options.Connections, dial, func(connection *grpc.ClientConn) (load.Call, error) {
-		return newCall(benchv1.NewBenchServiceClient(connection), options)
+	return load.Spread(options.Options, true, dial, func(next clients) (load.Call, error) {
+		return newCall(next, options)
 	})
 }
 
 // maxMessage lets payloads be as large as Trunkcall takes them by default.
 const maxMessage = 64 << 20
 
-func dialOptions(options program.BenchOptions) ([]grpc.DialOption, error) {
+func dialOptions(options program.BenchOptions) []grpc.DialOption {
 	calls := []grpc.CallOption{grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)}
 	if options.Codec == load.CodecFast {
 		calls = append(calls, grpc.ForceCodecV2(fastCodec{}))
 	}
 	security := insecure.NewCredentials()
-	if options.TLSCA != "" {
-		var err error
-		if security, err = credentials.NewClientTLSFromFile(options.TLSCA, ""); err != nil {
-			return nil, err
-		}
+	if options.TLS != nil {
+		security = credentials.NewTLS(options.TLS)
 	}
 	dialOptions := []grpc.DialOption{
 		grpc.WithDefaultCallOptions(calls...),
@@ -100,7 +93,7 @@ func dialOptions(options program.BenchOptions) ([]grpc.DialOption, error) {
 			grpc.WithInitialWindowSize(tunedWindow),
 			grpc.WithInitialConnWindowSize(tunedWindow))
 	}
-	return dialOptions, nil
+	return dialOptions
 }
 
 // dial makes a channel of one connection and waits until it stands.

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 
@@ -37,35 +38,38 @@ func serve(listener net.Listener, options program.ServeOptions) error {
 }
 
 // bench makes one client, whose pool spreads the calls over its connections in
-// turn, whoever makes them.
+// turn, whoever makes them; or as many clients of one connection as it is told.
 func bench(options program.BenchOptions) (load.Factory, error) {
 	klog.SetLevel(klog.LevelError)
 	calls := messages[options.Codec]
 	_, address := load.Network(options.Target)
-	kitex, err := client.NewClient(serviceInfo(options.Codec),
-		client.WithDestService(serviceName),
-		client.WithHostPorts(address),
-		client.WithMuxConnection(options.Connections))
-	if err != nil {
-		return nil, err
-	}
-	newCall := func(int) (load.Call, error) {
+	newCall := func(next func() client.Client) (load.Call, error) {
 		request := benchmsg.New()
 		return func() error {
 			answer := calls.empty()
-			if err := kitex.Call(context.Background(), methodName, calls.holding(request), answer); err != nil {
+			if err := next().Call(context.Background(), methodName, calls.holding(request), answer); err != nil {
 				return err
 			}
 			return benchmsg.Check(answer.get())
 		}, nil
 	}
-	// The pool opens a connection whenever a call meets an empty place in it: one
-	// call for each fills all of them.
-	call, _ := newCall(0)
-	for i := range options.Connections {
-		if err := call(); err != nil {
-			return nil, fmt.Errorf("connection %d: %w", i, err)
+	dial := func(connections int) (client.Client, error) {
+		kitex, err := client.NewClient(serviceInfo(options.Codec),
+			client.WithDestService(serviceName),
+			client.WithHostPorts(address),
+			client.WithMuxConnection(connections))
+		if err != nil {
+			return nil, err
 		}
+		// The pool opens a connection whenever a call meets an empty place in it: one
+		// call for each fills all of them.
+		call, _ := newCall(func() client.Client { return kitex })
+		for i := range connections {
+			if err := call(); err != nil && !errors.Is(err, load.ErrUntimed) {
+				return nil, fmt.Errorf("connection %d: %w", i, err)
+			}
+		}
+		return kitex, nil
 	}
-	return newCall, nil
+	return load.Spread(options.Options, false, dial, newCall)
 }

@@ -16,6 +16,7 @@ var peer = program.Peer{
 	Name:    "go-netrpc",
 	Methods: []string{"Say"},
 	Codecs:  codec.Names,
+	Secure:  true,
 	Unix:    true,
 	Serve:   serve,
 	Bench:   bench,
@@ -53,6 +54,7 @@ func serve(listener net.Listener, options program.ServeOptions) error {
 	if err := server.RegisterName(service, benchService{}); err != nil {
 		return err
 	}
+	listener = options.Secured(listener)
 	for {
 		connection, err := listener.Accept()
 		if err != nil {
@@ -67,18 +69,18 @@ func bench(options program.BenchOptions) (load.Factory, error) {
 	if err != nil {
 		return nil, err
 	}
-	dial := func() (*rpc.Client, error) {
-		connection, err := net.Dial(load.Network(options.Target))
+	dial := func(int) (*rpc.Client, error) {
+		connection, err := options.Dial()
 		if err != nil {
 			return nil, err
 		}
 		return rpc.NewClientWithCodec(&clientCodec{newWire(connection, marshalling)}), nil
 	}
-	return program.Spread(options.Connections, dial, func(client *rpc.Client) (load.Call, error) {
+	return load.Spread(options.Options, true, dial, func(next func() *rpc.Client) (load.Call, error) {
 		request := benchmsg.New()
 		return func() error {
 			reply := &benchv1.BenchmarkMessage{}
-			if err := client.Call(method, request, reply); err != nil {
+			if err := next().Call(method, request, reply); err != nil {
 				return err
 			}
 			return benchmsg.Check(reply)

@@ -24,6 +24,7 @@ var peer = program.Peer{
 	Methods: []string{"Say"},
 	Codecs:  codec.Names,
 	Tunable: true,
+	Secure:  true,
 	Serve:   serve,
 	Bench:   bench,
 }
@@ -69,7 +70,7 @@ func serve(listener net.Listener, options program.ServeOptions) error {
 		}
 		return ctx.Write(benchmsg.Answer(message))
 	})
-	return rpcx.ServeListener("tcp", listener)
+	return rpcx.ServeListener("tcp", options.Secured(listener))
 }
 
 func bench(options program.BenchOptions) (load.Factory, error) {
@@ -78,16 +79,17 @@ func bench(options program.BenchOptions) (load.Factory, error) {
 	}
 	settings := rpcxclient.DefaultOption
 	settings.SerializeType = protocol.ProtoBuffer
+	settings.TLSConfig = options.TLS
 	network, address := load.Network(options.Target)
-	dial := func() (*rpcxclient.Client, error) {
+	dial := func(int) (*rpcxclient.Client, error) {
 		client := rpcxclient.NewClient(settings)
 		return client, client.Connect(network, address)
 	}
-	return program.Spread(options.Connections, dial, func(client *rpcxclient.Client) (load.Call, error) {
+	return load.Spread(options.Options, true, dial, func(next func() *rpcxclient.Client) (load.Call, error) {
 		request := benchmsg.New()
 		return func() error {
 			answer := &benchv1.BenchmarkMessage{}
-			if err := client.Call(context.Background(), service, method, request, answer); err != nil {
+			if err := next().Call(context.Background(), service, method, request, answer); err != nil {
 				return err
 			}
 			return benchmsg.Check(answer)

@@ -48,8 +48,7 @@ func protocol(codec string) thrift.TProtocolFactory {
 type handler struct{}
 
 func (handler) Say(_ context.Context, message *benchthrift.BenchmarkMessage) (*benchthrift.BenchmarkMessage, error) {
-	benchmsg.Work()
-	message.Field1, message.Field2 = benchmsg.AnswerText, benchmsg.AnswerNumber
+	message.Field1, message.Field2 = benchmsg.AnswerText, benchmsg.Work()
 	return message, nil
 }
 
@@ -68,7 +67,7 @@ type connection struct {
 
 func bench(options program.BenchOptions) (load.Factory, error) {
 	_, address := load.Network(options.Target)
-	dial := func() (*connection, error) {
+	dial := func(int) (*connection, error) {
 		socket := thrift.NewTSocketConf(address, nil)
 		if err := socket.Open(); err != nil {
 			return nil, err
@@ -80,9 +79,10 @@ func bench(options program.BenchOptions) (load.Factory, error) {
 		client := benchthrift.NewBenchServiceClientFactory(transport, protocol(options.Codec))
 		return &connection{client: client}, nil
 	}
-	return program.Spread(options.Connections, dial, func(shared *connection) (load.Call, error) {
+	return load.Spread(options.Options, true, dial, func(next func() *connection) (load.Call, error) {
 		request := newMessage()
 		return func() error {
+			shared := next()
 			shared.mu.Lock()
 			answer, err := shared.client.Say(context.Background(), request)
 			shared.mu.Unlock()

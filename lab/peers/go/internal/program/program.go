@@ -3,6 +3,7 @@
 package program
 
 import (
+	"crypto/tls"
 	"errors"
 	"flag"
 	"fmt"
@@ -26,6 +27,7 @@ type Peer struct {
 	Codecs  []string // the default first
 	Tunable bool     // there are documented settings beyond the defaults, for --tuned
 	Secure  bool     // offers TLS
+	Whole   bool     // its callers stay with a connection: no --rotate
 	Unix    bool     // offers Unix sockets
 	Nagle   bool     // leaves Nagle's algorithm on unless told otherwise, by --nodelay
 
@@ -41,8 +43,15 @@ type ServeOptions struct {
 	Codec   string
 	Tuned   bool
 	NoDelay bool
-	TLSCert string
-	TLSKey  string
+	TLS     *tls.Config // nil for none
+}
+
+// Secured is the listener with TLS upon it, if that was asked for.
+func (o ServeOptions) Secured(listener net.Listener) net.Listener {
+	if o.TLS == nil {
+		return listener
+	}
+	return tls.NewListener(listener, o.TLS)
 }
 
 // BenchOptions are the flags of bench.
@@ -51,6 +60,16 @@ type BenchOptions struct {
 	Short   string // the method's short name
 	Tuned   bool
 	NoDelay bool
+	TLS     *tls.Config // nil for none
+}
+
+// Dial connects to the target, with TLS if that was asked for.
+func (o BenchOptions) Dial() (net.Conn, error) {
+	network, address := load.Network(o.Target)
+	if o.TLS == nil {
+		return net.Dial(network, address)
+	}
+	return tls.Dial(network, address, o.TLS)
 }
 
 // Main runs the program and ends the process: with 0 when all went well, 1 when
@@ -111,12 +130,18 @@ func (p Peer) serve(args []string) error {
 	options := ServeOptions{}
 	fs.StringVar(&options.Codec, "codec", p.Codecs[0], "codec, one of "+strings.Join(p.Codecs, ", "))
 	p.settings(fs, &options.Tuned, &options.NoDelay)
-	benchmsg.SlowFlag(fs)
-	fs.StringVar(&options.TLSCert, "tls-cert", "", "certificate `file`")
-	fs.StringVar(&options.TLSKey, "tls-key", "", "key `file`")
+	benchmsg.HandlerFlags(fs)
+	certificate := fs.String("tls-cert", "", "certificate `file`")
+	key := fs.String("tls-key", "", "key `file`")
 	_ = fs.Parse(args) // exits on errors
-	if err := p.check(options.Codec, options.Tuned, options.TLSCert+options.TLSKey != ""); err != nil {
+	if err := p.check(options.Codec, options.Tuned, *certificate+*key != ""); err != nil {
 		return err
+	}
+	if *certificate+*key != "" {
+		var err error
+		if options.TLS, err = ServerTLS(*certificate, *key); err != nil {
+			return err
+		}
 	}
 	if *listen == "" {
 		return usageError{errors.New("--listen is needed")}
@@ -156,6 +181,7 @@ func (p Peer) bench(args []string) error {
 	fs.Lookup("codec").DefValue = p.Codecs[0]
 	options.Codec = p.Codecs[0]
 	p.settings(fs, &options.Tuned, &options.NoDelay)
+	benchmsg.BusyFlag(fs)
 	_ = fs.Parse(args) // exits on errors
 
 	if err := options.Check(p.supported()...); err != nil {
@@ -171,6 +197,12 @@ func (p Peer) bench(args []string) error {
 	var known bool
 	if options.Short, known = load.BenchMethod(options.Method); !known || !slices.Contains(p.Methods, options.Short) {
 		return usageError{fmt.Errorf("--method %s is not there yet, %s is", options.Method, strings.Join(p.Methods, ", "))}
+	}
+	if options.TLSCA != "" {
+		var err error
+		if options.TLS, err = ClientTLS(options.TLSCA); err != nil {
+			return err
+		}
 	}
 	factory, err := p.Bench(options)
 	if err != nil {
@@ -202,7 +234,10 @@ func (p Peer) settings(fs *flag.FlagSet, tuned, noDelay *bool) {
 
 // supported are the flags that the peer takes beyond those that all do.
 func (p Peer) supported() []string {
-	flags := []string{"codec"}
+	flags := []string{"codec", "clients"}
+	if !p.Whole {
+		flags = append(flags, "rotate")
+	}
 	if len(p.Methods) > 1 {
 		flags = append(flags, "size")
 	}

@@ -7,15 +7,32 @@ import (
 	"io"
 	"net"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/trunkcall/trunkcall/go/peer/load"
 	"github.com/trunkcall/trunkcall/lab/peers/go/internal/program"
+	"github.com/trunkcall/trunkcall/lab/peers/go/internal/selfsigned"
 )
 
 // Test makes calls to every method of the peer with every codec and both sets of
-// settings. The call functions check the answers.
+// settings, with callers that rotate, and over TLS if the peer has it. The call
+// functions check the answers.
 func Test(t *testing.T, peer program.Peer) {
+	if peer.Secure {
+		t.Run(peer.Name+" over TLS", func(t *testing.T) {
+			directory := t.TempDir()
+			if err := selfsigned.Write(directory); err != nil {
+				t.Fatal(err)
+			}
+			certificate := filepath.Join(directory, selfsigned.CertificateFile)
+			server, err := program.ServerTLS(certificate, filepath.Join(directory, selfsigned.KeyFile))
+			if err != nil {
+				t.Fatal(err)
+			}
+			testServer(t, peer, program.ServeOptions{Codec: peer.Codecs[0], TLS: server}, certificate)
+		})
+	}
 	settings := []bool{false}
 	if peer.Tunable {
 		settings = append(settings, true)
@@ -26,12 +43,12 @@ func Test(t *testing.T, peer program.Peer) {
 			if tuned {
 				name += " tuned"
 			}
-			t.Run(name, func(t *testing.T) { testServer(t, peer, codec, tuned) })
+			t.Run(name, func(t *testing.T) { testServer(t, peer, program.ServeOptions{Codec: codec, Tuned: tuned}, "") })
 		}
 	}
 }
 
-func testServer(t *testing.T, peer program.Peer, codec string, tuned bool) {
+func testServer(t *testing.T, peer program.Peer, options program.ServeOptions, trusted string) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -39,31 +56,40 @@ func testServer(t *testing.T, peer program.Peer, codec string, tuned bool) {
 	// It serves until the test binary ends: not all peers can be stopped. One that
 	// cannot serve must not leave clients waiting to be accepted.
 	go func() {
-		if err := peer.Serve(listener, program.ServeOptions{Codec: codec, Tuned: tuned}); err != nil {
+		if err := peer.Serve(listener, options); err != nil {
 			fmt.Fprintln(os.Stderr, "serve ended:", err)
 			listener.Close()
 		}
 	}()
-	for _, method := range peer.Methods {
-		// Callers that share a connection, and callers with one each.
-		for _, connections := range []string{"2", "8"} {
-			if method == "EchoStream" && connections == "2" {
+	// Callers that share a connection, callers with one each, and callers that rotate.
+	for name, flags := range map[string][]string{
+		"shared": {"--connections", "2"}, "alone": {"--connections", "8"}, "rotating": {"--clients", "3", "--rotate"},
+	} {
+		for _, method := range peer.Methods {
+			if name == "rotating" && (peer.Whole || method == "EchoStream") || name == "shared" && method == "EchoStream" {
 				continue
 			}
-			t.Run(method+" over "+connections, func(t *testing.T) {
-				testCalls(t, peer, tuned, "--target", listener.Addr().String(), "--codec", codec,
-					"--method", method, "--connections", connections, "--callers", "8", "--calls", "400", "--warmup", "0")
+			t.Run(method+" "+name, func(t *testing.T) {
+				args := append(flags, "--target", listener.Addr().String(), "--codec", options.Codec,
+					"--method", method, "--callers", "8", "--calls", "400", "--warmup", "0")
+				testCalls(t, peer, options.Tuned, trusted, args...)
 			})
 		}
 	}
 }
 
-func testCalls(t *testing.T, peer program.Peer, tuned bool, args ...string) {
+func testCalls(t *testing.T, peer program.Peer, tuned bool, trusted string, args ...string) {
 	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
 	options := program.BenchOptions{Options: load.Flags(fs), Tuned: tuned}
 	if err := fs.Parse(args); err != nil {
 		t.Fatal(err)
+	}
+	if trusted != "" {
+		var err error
+		if options.TLS, err = program.ClientTLS(trusted); err != nil {
+			t.Fatal(err)
+		}
 	}
 	options.Short, _ = load.BenchMethod(options.Method)
 	factory, err := peer.Bench(options)
