@@ -133,7 +133,7 @@ lint: needs needs-python ## the checks of `make test`, and golangci-lint
 	done; exit $$status
 
 .PHONY: bench bench-go bench-python
-bench: bench-go bench-python ## measure beside the peers: over an hour, see lab/README.md
+bench: bench-go bench-python ## measure beside the peers: over two hours, see lab/README.md
 bench-go: peer-go peers-go
 	@$(PYTHON) lab/run.py lab/go.toml
 bench-python: peer-python peer-go peers
