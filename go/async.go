@@ -41,6 +41,7 @@ type asyncCall struct {
 	options  *callOptions
 	sink     sink
 	line     uint32
+	uses     uint32
 
 	mu      sync.Mutex // taken before a Conn's lock
 	state   asyncState
@@ -50,7 +51,7 @@ type asyncCall struct {
 	queued  *Connection // that turn belongs to
 	waiting bool        // it counts as a waiting call
 	attempt *attempt    // to connect, that it waits for
-	status  *Status     // why it could not be opened
+	failure error       // how it failed, or why it could not be opened
 	stage   int         // how often it was tried to open it
 	reused  bool        // nothing that knows of it may come later
 	stop    func() bool // stops watching ctx
@@ -71,11 +72,14 @@ func (c *route) launch(ctx context.Context, t *target, request, response any, o 
 	}
 	a.route, a.ctx, a.target, a.request, a.response, a.options, a.sink = c, ctx, t, request, response, o, out
 	a.metadata = outgoing(ctx)
+	if a.uses++; a.uses%countedTogether == 0 {
+		c.repeats.made(thisSecond(), countedTogether)
+	}
 	a.state, a.reused = asyncOpening, true
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if s := a.open(); s != nil {
-		a.state, a.status = asyncFailed, s
+	if err := a.open(); err != nil {
+		a.state, a.failure = asyncFailed, err
 		c.pool.Do(a) // the caller may hold locks that the callback wants
 	} else if ctx.Done() != nil {
 		a.stop = context.AfterFunc(ctx, a.expired)
@@ -88,10 +92,11 @@ func (a *asyncCall) Run() {
 	judged := false
 	defer func() {
 		if !judged { // the codec has panicked, or has ended this goroutine
-			a.status, a.reused = a.route.broken(a.target, recover()), false
-			if a.state != asyncOpen {
-				a.status.Delivery = NotSent
+			delivery := NotSent
+			if a.state == asyncOpen {
+				delivery = Executed // its answer is being decoded
 			}
+			a.failure, a.reused = a.route.broken(a.target, recover(), delivery), false
 			a.finish()
 		}
 	}()
@@ -104,7 +109,7 @@ func (a *asyncCall) Run() {
 	a.finish()
 }
 
-// step goes on with the call. It reports whether it has ended, as status says; the
+// step goes on with the call. It reports whether it has ended, as failure says; the
 // lock is held.
 func (a *asyncCall) step() (over bool) {
 	switch a.state {
@@ -112,16 +117,16 @@ func (a *asyncCall) step() (over bool) {
 		return false
 	case asyncOpening, asyncQueued:
 		if a.attempt != nil && a.attempt.err != nil && !a.options.waitForReady && a.ctx.Err() == nil {
-			a.status = a.route.unreachable(a.ctx, a.attempt.err)
-		} else if a.status = a.open(); a.status == nil {
+			a.failure = a.route.unreachable(a.ctx, a.attempt.err)
+		} else if a.failure = a.open(); a.failure == nil {
 			return false
 		}
 	case asyncOpen:
-		s, again := a.route.conclude(a.ctx, a.call, a.target, a.codec, a.response, a.options)
+		err, again := a.route.conclude(a.ctx, a.call, a.target, a.codec, a.response, a.options)
 		if again && a.repeat() {
 			return false
 		}
-		a.status = s
+		a.failure = err
 	case asyncFailed:
 	}
 	return true
@@ -129,7 +134,7 @@ func (a *asyncCall) step() (over bool) {
 
 // open makes the call as far as it goes without waiting. It fails if that cannot
 // lead to a call; the lock is held.
-func (a *asyncCall) open() *Status {
+func (a *asyncCall) open() (err error) {
 	a.stage++
 	promised := a.state == asyncQueued && a.turn.Promised
 	conn := a.queued
@@ -140,16 +145,16 @@ func (a *asyncCall) open() *Status {
 			conn.conn.Decline()
 		}
 	}()
-	out, s := a.prepare()
-	for s == nil {
+	out, err := a.prepare()
+	for err == nil {
 		if !promised {
 			var wait bool
-			if conn, wait, s = a.pick(); wait || s != nil {
-				return s
+			if conn, wait, err = a.pick(); wait || err != nil {
+				return err
 			}
 		}
-		if s = a.fit(conn, out); s != nil {
-			return s
+		if err := a.fit(conn, out); err != nil {
+			return err
 		}
 		packed := (*transport.Buffer)(nil)
 		if order := a.route.options.order(a.options); len(order) > 0 {
@@ -158,65 +163,65 @@ func (a *asyncCall) open() *Status {
 		if deadline, ok := a.ctx.Deadline(); ok {
 			left := time.Until(deadline)
 			if left <= 0 {
-				return notSent(StatusOf(context.DeadlineExceeded))
+				return notSent(context.DeadlineExceeded)
 			}
 			out.Remaining = wire.Remaining(int64(left))
 		}
-		err := conn.conn.Open(a.call, out, promised)
+		refused := conn.conn.Open(a.call, out, promised)
 		promised = false
-		if packed != nil && (err != nil || !a.call.Keeps()) {
+		if packed != nil && (refused != nil || !a.call.Keeps()) {
 			packed.Free()
 		}
-		if err == nil {
+		if refused == nil {
 			a.state = asyncOpen
 			return nil
 		}
 		wait := false
-		if wait, s = a.notOpened(conn, err); wait {
+		if wait, err = a.notOpened(conn, refused); wait {
 			return nil
 		}
 	}
-	return s
+	return err
 }
 
 // prepare encodes the call.
-func (a *asyncCall) prepare() (*wire.Outgoing, *Status) {
-	if s := checkName(&a.target.wire); s != nil {
-		return nil, s
+func (a *asyncCall) prepare() (*wire.Outgoing, error) {
+	if err := checkName(&a.target.wire); err != nil {
+		return nil, err
 	}
 	if err := a.ctx.Err(); err != nil {
-		return nil, notSent(StatusOf(err))
+		return nil, notSent(err)
 	}
-	codec, s := a.route.encode(a.call, a.target, a.request, a.options)
-	if s != nil {
-		return nil, s
+	codec, err := a.route.encode(a.call, a.target, a.request, a.options)
+	if err != nil {
+		return nil, err
 	}
 	a.codec = codec
 	out := outgoingOf(a.target, codec, a.metadata, a.own, a.call.Buf)
 	return &out, nil
 }
 
-func (a *asyncCall) fit(conn *Connection, out *wire.Outgoing) *Status {
+func (a *asyncCall) fit(conn *Connection, out *wire.Outgoing) error {
 	if out.Codec >= firstNamedCodec {
-		if s := a.route.options.unknownToPeer(conn, out.Codec); s != nil {
-			return s
+		if err := a.route.options.unknownToPeer(conn, out.Codec); err != nil {
+			return err
 		}
 	}
 	out.Payload = a.call.Buf
 	if len(out.Metadata) == 0 && len(out.Payload) <= wire.MinPiece {
 		return nil
 	}
-	s := checkOutgoing(conn, out)
-	if s != nil && out.Own != nil {
+	err := checkOutgoing(conn, out)
+	if err != nil && out.Own != nil {
 		out.Own = nil // there is room for the user's own metadata only
-		s = checkOutgoing(conn, out)
+		err = checkOutgoing(conn, out)
 	}
-	return s
+	return err
 }
 
 // pick finds a connection; or it sees to it that the call is run again when there
 // may be one.
-func (a *asyncCall) pick() (conn *Connection, wait bool, s *Status) {
+func (a *asyncCall) pick() (conn *Connection, wait bool, err error) {
 	c := a.route
 	if c.via != nil {
 		if c.via.conn == nil {
@@ -228,8 +233,8 @@ func (a *asyncCall) pick() (conn *Connection, wait bool, s *Status) {
 	if conn != nil {
 		return conn, false, nil
 	}
-	if s := a.enterLine(); s != nil {
-		return nil, false, s
+	if err := a.enterLine(); err != nil {
+		return nil, false, err
 	}
 	a.reused = false
 	conn, attempt, err := l.attend(a)
@@ -249,11 +254,11 @@ func (a *asyncCall) pick() (conn *Connection, wait bool, s *Status) {
 }
 
 // notOpened sees to a call that a connection does not take now.
-func (a *asyncCall) notOpened(conn *Connection, err error) (wait bool, s *Status) {
+func (a *asyncCall) notOpened(conn *Connection, why error) (wait bool, err error) {
 	switch {
-	case errors.Is(err, transport.ErrNoSlot):
-		if s := a.enterLine(); s != nil {
-			return false, s
+	case errors.Is(why, transport.ErrNoSlot):
+		if err := a.enterLine(); err != nil {
+			return false, err
 		}
 		a.queued, a.state = conn, asyncQueued
 		if conn.conn.QueueForSlot(&a.turn) {
@@ -262,7 +267,7 @@ func (a *asyncCall) notOpened(conn *Connection, err error) (wait bool, s *Status
 		a.queued, a.state = nil, asyncOpening
 		a.leaveLine()
 	case a.route.via != nil:
-		return false, conn.unusable(err)
+		return false, conn.unusable(why)
 	default:
 		conn.line.retire(conn)
 	}
@@ -270,10 +275,10 @@ func (a *asyncCall) notOpened(conn *Connection, err error) (wait bool, s *Status
 }
 
 // enterLine counts the call among those that wait, which are bounded.
-func (a *asyncCall) enterLine() *Status {
-	s := a.route.enterLine()
-	a.waiting = s == nil
-	return s
+func (a *asyncCall) enterLine() error {
+	err := a.route.enterLine()
+	a.waiting = err == nil
+	return err
 }
 
 func (a *asyncCall) leaveLine() {
@@ -329,8 +334,8 @@ func (a *asyncCall) repeat() bool {
 		a.after(wait)
 		return true
 	}
-	a.status = a.open()
-	if a.status != nil {
+	a.failure = a.open()
+	if a.failure != nil {
 		a.state = asyncFailed
 		a.route.pool.Do(a)
 	}
@@ -348,15 +353,15 @@ func (a *asyncCall) expired() {
 			return // it has ended
 		}
 		a.reused = false
-		a.status, _ = a.route.conclude(a.ctx, a.call, a.target, a.codec, a.response, a.options)
+		a.failure, _ = a.route.conclude(a.ctx, a.call, a.target, a.codec, a.response, a.options)
 	case asyncQueued:
 		if !a.queued.conn.LeaveQueue(&a.turn) {
 			a.mu.Unlock()
 			return // its turn has come: there it is seen that the time is over
 		}
-		a.status = notSent(StatusOf(a.ctx.Err()))
+		a.failure = notSent(a.ctx.Err())
 	case asyncOpening:
-		a.status = notSent(StatusOf(a.ctx.Err()))
+		a.failure = notSent(a.ctx.Err())
 	default:
 		a.mu.Unlock()
 		return
@@ -368,40 +373,36 @@ func (a *asyncCall) expired() {
 func (a *asyncCall) finish() {
 	a.state = asyncOver
 	a.leaveLine()
-	out, response, s, c := a.sink, a.response, a.status, a.route
+	out, response, err, c := a.sink, a.response, a.failure, a.route
 	if a.stop != nil && !a.stop() {
 		a.reused = false // ctx has ended just now
 	}
 	a.call.Reset()
 	a.route, a.ctx, a.target, a.request, a.response, a.metadata, a.options, a.sink = nil, nil, nil, nil, nil, nil, nil, nil
-	a.own, a.status, a.stop, a.codec, a.attempt = nil, nil, nil, nil, nil
+	a.own, a.failure, a.stop, a.codec, a.attempt = nil, nil, nil, nil, nil
 	reused := a.reused
 	a.mu.Unlock()
 	if reused {
 		c.asyncs.Put(a)
 	}
-	c.tell(out, response, s)
+	c.tell(out, response, err)
 }
 
 // tell hands an outcome over; what a callback panics with is logged.
-func (c *route) tell(out sink, response any, s *Status) {
+func (c *route) tell(out sink, response any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			c.options.journal.panicked("callback panicked", p)
 		}
 	}()
-	if s != nil {
-		out.done(response, s)
-		return
-	}
-	out.done(response, nil)
+	out.done(response, err)
 }
 
 // broken is the status of a call whose interceptor or codec panicked with p, or ended
 // its goroutine.
-func (c *route) broken(t *target, p any) *Status {
+func (c *route) broken(t *target, p any, delivery Delivery) error {
 	c.options.journal.panicked("asynchronous call panicked", p, "method", t.Name)
-	return Errorf(Internal, "an interceptor or a codec of the caller's panicked")
+	return local(Errorf(Internal, "an interceptor or a codec of the caller's panicked"), delivery)
 }
 
 // interceptedCall is an asynchronous call with interceptors. They return when the
@@ -417,18 +418,13 @@ type interceptedCall struct {
 
 // Run makes the call.
 func (i *interceptedCall) Run() {
-	var s *Status
 	judged := false
 	defer func() {
 		if !judged {
-			s = i.route.broken(i.target, recover())
-			s.Delivery = DeliveryUnknown
-			i.route.tell(i.sink, i.response, s)
+			i.route.tell(i.sink, i.response, i.route.broken(i.target, recover(), DeliveryUnknown))
 		}
 	}()
-	if err := i.route.invoke(i.ctx, i.target, i.request, i.response, i.options); err != nil {
-		s = StatusOf(err)
-	}
+	err := i.route.invoke(i.ctx, i.target, i.request, i.response, i.options)
 	judged = true
-	i.route.tell(i.sink, i.response, s)
+	i.route.tell(i.sink, i.response, err)
 }

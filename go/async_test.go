@@ -281,7 +281,7 @@ func TestAnAsynchronousCallEndsWithItsContext(t *testing.T) {
 		}
 		queued := block.Start(ctx, c, text(""))
 		_, err := open.Result()
-		if !errors.Is(wants(t, err, trunkcall.DeadlineExceeded, trunkcall.DeliveryUnknown), context.DeadlineExceeded) {
+		if !errors.Is(wants(t, err, trunkcall.DeadlineExceeded, trunkcall.DeliveryUnknown).Err(), context.DeadlineExceeded) {
 			t.Fatal(err)
 		}
 		_, err = queued.Result()

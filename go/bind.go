@@ -13,7 +13,7 @@ import (
 //	div := trunkcall.Func[func(ctx context.Context, a, b int) (int, int, error)](client, "calc/div")
 //	quotient, remainder, err := div(ctx, 7, 2)
 //
-// F is a function type that returns an error last, which is a *Status when the
+// F is a function type that returns an error last, which is a StatusError when the
 // call fails; the results are zero then. It may take a context first and
 // ...CallOption last; everything between is arguments. It is safe for concurrent
 // use. Func panics for any other F, and for one whose values cannot be carried

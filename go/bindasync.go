@@ -23,7 +23,7 @@ import (
 // It comes from functions that Func and Bind made, and is safe for concurrent use.
 type FutureFunc[F any] struct {
 	// Result waits for the end of the call and returns its outcome. The error is a
-	// *Status; the results are zero then.
+	// StatusError; the results are zero then.
 	Result F
 
 	pending pending
@@ -44,7 +44,7 @@ func (f *FutureFunc[F]) Wait(ctx context.Context) error {
 	case <-f.pending.ended:
 		return f.pending.err
 	case <-ctx.Done():
-		return ctx.Err()
+		return local(ctx.Err(), DeliveryUnknown)
 	}
 }
 

@@ -1,19 +1,22 @@
 package trunkcall
 
-import "context"
+import (
+	"context"
+	"sync/atomic"
+)
 
 // Caller is what methods are called through: a Client, which takes whichever of
 // its connections is there, or a Connection, which is one. It is safe for
 // concurrent use. Only this package can implement it.
 type Caller interface {
 	// Invoke calls a unary method by its name and fills in response. The error
-	// is a *Status.
+	// is a StatusError.
 	Invoke(ctx context.Context, method string, request, response any, options ...CallOption) error
 	// NewStream opens a call of a streaming method by its name. The call must be
 	// received to its end, or ctx cancelled.
 	NewStream(ctx context.Context, method string, kind Kind, options ...CallOption) (Stream, error)
 	// Send calls a one-way method by its name. It returns when the other side has
-	// accepted the call; the error is a *Status.
+	// accepted the call; the error is a StatusError.
 	Send(ctx context.Context, method string, request any, options ...CallOption) error
 	// InvokeFunc is Invoke that does not wait: done is called once, on another
 	// goroutine, when response is filled in or the call has failed.
@@ -42,32 +45,39 @@ type route struct {
 }
 
 // Invoke calls a unary method by its name and fills in response. Typed methods
-// (Unary) do the same. The error is a *Status.
+// (Unary) do the same. The error is a StatusError.
 func (c *route) Invoke(ctx context.Context, method string, request, response any, options ...CallOption) error {
 	return c.invoke(ctx, unaryTarget(method), request, response, gather(options))
 }
 
 func (c *route) invoke(ctx context.Context, t *target, request, response any, o *callOptions) error {
 	if len(c.interceptors) == 0 {
-		if s := c.unary(ctx, t, request, response, outgoing(ctx), o); s != nil {
-			return s
-		}
-		return nil
+		return c.unary(ctx, t, request, response, outgoing(ctx), o)
 	}
 	call := &Call{Method: t.Method, Metadata: outgoing(ctx), Request: request, Response: response}
+	var wentOn atomic.Bool
 	err := chain(c.interceptors, func(ctx context.Context, call *Call) error {
+		wentOn.Store(true)
 		within := *o
 		within.header, within.trailer, within.peer = &call.Header, &call.Trailer, &call.Peer
-		if s := c.unary(ctx, t, call.Request, call.Response, call.Metadata, &within); s != nil {
-			return s
-		}
-		return nil
+		return c.unary(ctx, t, call.Request, call.Response, call.Metadata, &within)
 	})(ctx, call)
 	o.store(call.Header, call.Trailer, call.Peer)
-	if err != nil {
-		return StatusOf(err)
+	return intercepted(err, wentOn.Load())
+}
+
+// intercepted is the error that interceptors of the caller's side end a call with.
+// While they did not go on, nothing of the call was sent, whatever they say.
+func intercepted(err error, wentOn bool) error {
+	switch _, ours := statusWithin(err); {
+	case err == nil:
+		return nil
+	case !wentOn:
+		return notSent(err)
+	case !ours:
+		return local(err, DeliveryUnknown)
 	}
-	return nil
+	return StatusOf(err).Err()
 }
 
 // NewStream opens a call of a streaming method by its name. Typed methods

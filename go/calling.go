@@ -20,8 +20,9 @@ type calling struct {
 	lines        []*line // a client's; a server has none
 	next         atomic.Uint32
 	waiting      atomic.Int64
-	calls        sync.Pool       // of *unaryCall
-	asyncs       sync.Pool       // of *asyncCall
+	calls        sync.Pool // of *unaryCall
+	asyncs       sync.Pool // of *asyncCall
+	repeats      repeats
 	done         context.Context // ends with the client
 }
 
@@ -41,39 +42,43 @@ type unaryCall struct {
 }
 
 // stay is how many calls are made before another connection is looked at, which
-// is taken if it carries less, so that the load stays even.
+// is taken if it carries less, so that the load stays even. It is a multiple of
+// countedTogether.
 const stay = 256
 
 // unary makes one unary call. A call that provably was not run is repeated
 // once, over another connection if there is one.
-func (c *route) unary(ctx context.Context, t *target, request, response any, m Metadata, o *callOptions) *Status {
+func (c *route) unary(ctx context.Context, t *target, request, response any, m Metadata, o *callOptions) error {
 	call := c.calls.Get().(*unaryCall) //nolint:forcetypeassert // the pool holds nothing else
-	if call.uses++; call.uses%stay == 0 && c.via == nil {
-		call.line = c.lighter(call.line)
+	if call.uses++; call.uses%countedTogether == 0 {
+		c.repeats.made(thisSecond(), countedTogether)
+		if call.uses%stay == 0 && c.via == nil {
+			call.line = c.lighter(call.line)
+		}
 	}
-	s, again := c.attempt(ctx, call, t, request, response, m, o, nil)
+	err, again := c.attempt(ctx, call, t, request, response, m, o, nil)
 	if again {
 		if c.pauseBefore(ctx, &call.Ending) {
 			call.Reset()
 			call.line++ // elsewhere, if there is more than one connection
-			s, _ = c.attempt(ctx, call, t, request, response, m, o, &wire.Own{Has: wire.OwnAttempt, Attempt: 2})
+			err, _ = c.attempt(ctx, call, t, request, response, m, o, &wire.Own{Has: wire.OwnAttempt, Attempt: 2})
 		}
 	}
 	call.Reset()
 	c.calls.Put(call)
-	return s
+	return err
 }
 
 func (c *route) attempt(
 	ctx context.Context, call *unaryCall, t *target, request, response any, m Metadata, o *callOptions, own *wire.Own,
-) (s *Status, again bool) {
-	codec, s := c.encode(call.Call, t, request, o)
-	if s != nil {
-		return s, false
+) (err error, again bool) {
+	codec, err := c.encode(call.Call, t, request, o)
+	if err != nil {
+		return err, false
 	}
 	out := outgoingOf(t, codec, m, own, call.Buf)
-	if s := c.start(ctx, call.Call, call.line, &out, o); s != nil {
-		return s, false
+	if err := c.start(ctx, call.Call, call.line, &out, o); err != nil {
+		return err, false
 	}
 	if !call.Wait(ctx) {
 		reason, ending := giveUp(ctx)
@@ -83,10 +88,10 @@ func (c *route) attempt(
 }
 
 // encode puts the request into the call's buffer.
-func (c *route) encode(call *transport.Call, t *target, request any, o *callOptions) (Codec, *Status) {
-	codec, s := c.options.codecOf(o)
-	if s != nil {
-		return nil, s
+func (c *route) encode(call *transport.Call, t *target, request any, o *callOptions) (Codec, error) {
+	codec, err := c.options.codecOf(o)
+	if err != nil {
+		return nil, err
 	}
 	buf, err := codec.Append(call.Buf[:0], request)
 	if err != nil {
@@ -110,15 +115,13 @@ func outgoingOf(t *target, codec Codec, m Metadata, own *wire.Own, payload []byt
 // and whether it is to be made again.
 func (c *route) conclude(
 	ctx context.Context, call *transport.Call, t *target, codec Codec, response any, o *callOptions,
-) (s *Status, again bool) {
+) (err error, again bool) {
 	e := &call.Ending
 	if o != &noOptions {
 		o.store(call.Header, e.Metadata, peerOf(call.Conn()))
 	}
 	if e.Code != OK {
-		s = statusOfEnding(e)
-		s.cause = c.causeOf(ctx, s)
-		return s, e.Delivery == NotSent || e.Delivery == Refused && e.RetryAfter > 0
+		return c.failure(ctx, e), repeatable(e)
 	}
 	if t.Kind == KindOneWay {
 		return nil, false
@@ -129,24 +132,34 @@ func (c *route) conclude(
 	return c.options.takeAnswer(call, codec, response, o), false
 }
 
+// failure is the error of a call that has ended so.
+func (c *calling) failure(ctx context.Context, e *wire.Ending) error {
+	s := statusOfEnding(e)
+	s.cause = c.causeOf(ctx, &s)
+	return s.Err()
+}
+
 // takeAnswer decodes the one message of an answer.
-func (c *common) takeAnswer(call *transport.Call, codec Codec, response any, o *callOptions) *Status {
+func (c *common) takeAnswer(call *transport.Call, codec Codec, response any, o *callOptions) error {
 	payload, compression := call.Ending.Payload, call.Ending.Compression
 	m, inData := call.TakeFirst()
 	switch has := call.Ending.HasMessage; {
 	case !has && !inData:
-		return Errorf(Unimplemented, "the answer: no message where one is expected")
+		return local(Errorf(Unimplemented, "the answer: no message where one is expected"), Executed)
 	case has && inData:
 		m.Free()
-		return Errorf(Unimplemented, "the answer: several messages where one is expected")
+		return local(Errorf(Unimplemented, "the answer: several messages where one is expected"), Executed)
 	case inData:
 		payload, compression = m.Payload, m.Compression
 	}
 	defer m.Free()
-	return c.decodeResponse(codec, compression, payload, response, o)
+	if err := c.decodeResponse(codec, compression, payload, response, o); err != nil {
+		return local(err, Executed)
+	}
+	return nil
 }
 
-func (o *callOptions) checkReceived(size int) *Status {
+func (o *callOptions) checkReceived(size int) error {
 	if o.maxReceive > 0 && size > o.maxReceive {
 		return Errorf(ResourceExhausted, "message of %d bytes exceeds the call's limit of %d", size, o.maxReceive)
 	}
@@ -172,18 +185,18 @@ func (c *calling) causeOf(ctx context.Context, s *Status) error {
 // giveUp is how a call ends when its context does.
 func giveUp(ctx context.Context) (reason uint32, e *wire.Ending) {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return wire.CancelDeadline, &wire.Ending{Code: DeadlineExceeded, Message: "the deadline passed", Delivery: DeliveryUnknown}
+		return wire.CancelDeadline, &wire.Ending{Code: DeadlineExceeded, Message: "the deadline passed", Local: true}
 	}
-	return wire.CancelGivenUp, &wire.Ending{Code: Canceled, Message: "the caller gave the call up", Delivery: DeliveryUnknown}
+	return wire.CancelGivenUp, &wire.Ending{Code: Canceled, Message: "the caller gave the call up", Local: true}
 }
 
 // start opens a call on some connection. Whatever fails here was not sent.
-func (c *route) start(ctx context.Context, call *transport.Call, line uint32, out *wire.Outgoing, o *callOptions) *Status {
-	if s := checkName(&out.Method); s != nil {
-		return s
+func (c *route) start(ctx context.Context, call *transport.Call, line uint32, out *wire.Outgoing, o *callOptions) error {
+	if err := checkName(&out.Method); err != nil {
+		return err
 	}
 	if err := ctx.Err(); err != nil {
-		return notSent(StatusOf(err))
+		return notSent(err)
 	}
 	if c.via != nil && c.via.conn == nil {
 		return c.via.foreign()
@@ -191,26 +204,26 @@ func (c *route) start(ctx context.Context, call *transport.Call, line uint32, ou
 	promised := false
 	order, plain, packed := c.options.order(o), out.Payload, (*transport.Buffer)(nil)
 	for conn := c.via; ; {
-		var s *Status
+		var err error
 		if !promised && c.via == nil {
-			if conn, s = c.pick(ctx, line, o); s != nil {
-				return s
+			if conn, err = c.pick(ctx, line, o); err != nil {
+				return err
 			}
 		}
 		if !promised && out.Codec >= firstNamedCodec {
-			if s := c.options.unknownToPeer(conn, out.Codec); s != nil {
-				return s
+			if err := c.options.unknownToPeer(conn, out.Codec); err != nil {
+				return err
 			}
 		}
 		if !promised && (len(out.Metadata) > 0 || len(plain) > wire.MinPiece) {
 			out.Payload = plain
-			s := checkOutgoing(conn, out)
-			if s != nil && out.Own != nil {
+			err := checkOutgoing(conn, out)
+			if err != nil && out.Own != nil {
 				out.Own = nil // there is room for the user's own metadata only
-				s = checkOutgoing(conn, out)
+				err = checkOutgoing(conn, out)
 			}
-			if s != nil {
-				return s
+			if err != nil {
+				return err
 			}
 		}
 		if !promised && len(order) > 0 {
@@ -222,11 +235,11 @@ func (c *route) start(ctx context.Context, call *transport.Call, line uint32, ou
 				if promised {
 					conn.conn.Decline()
 				}
-				return notSent(StatusOf(context.DeadlineExceeded))
+				return notSent(context.DeadlineExceeded)
 			}
 			out.Remaining = wire.Remaining(int64(left))
 		}
-		err := conn.conn.Open(call, out, promised)
+		err = conn.conn.Open(call, out, promised)
 		promised = false
 		switch {
 		case err == nil:
@@ -235,8 +248,8 @@ func (c *route) start(ctx context.Context, call *transport.Call, line uint32, ou
 			}
 			return nil
 		case errors.Is(err, transport.ErrNoSlot):
-			if promised, s = c.awaitSlot(ctx, conn); s != nil {
-				return s
+			if promised, err = c.awaitSlot(ctx, conn); err != nil {
+				return err
 			}
 		case c.via != nil:
 			return conn.unusable(err)
@@ -247,7 +260,7 @@ func (c *route) start(ctx context.Context, call *transport.Call, line uint32, ou
 }
 
 // checkName refuses what is no name of a method.
-func checkName(m *wire.Method) *Status {
+func checkName(m *wire.Method) error {
 	if m.Index >= 0 {
 		return nil // looked at when it was put into the table
 	}
@@ -257,7 +270,7 @@ func checkName(m *wire.Method) *Status {
 	return nil
 }
 
-func checkOutgoing(conn *Connection, out *wire.Outgoing) *Status {
+func checkOutgoing(conn *Connection, out *wire.Outgoing) error {
 	limits := conn.conn.PeerLimits()
 	if uint64(len(out.Payload)) > uint64(limits.Message) {
 		return notSent(Errorf(ResourceExhausted, "message of %d bytes exceeds the peer's max_message %d", len(out.Payload), limits.Message))
@@ -270,11 +283,6 @@ func checkOutgoing(conn *Connection, out *wire.Outgoing) *Status {
 		return notSent(Errorf(code, "metadata: %s", err.Text))
 	}
 	return nil
-}
-
-func notSent(s *Status) *Status {
-	s.Delivery = NotSent
-	return s
 }
 
 // longestPause bounds how long a refused call waits before it is repeated.
@@ -296,6 +304,8 @@ func (c *route) pauseBefore(ctx context.Context, refusal *wire.Ending) bool {
 func (c *route) pause(ctx context.Context, refusal *wire.Ending) (wait time.Duration, ok bool) {
 	wait = time.Duration(refusal.RetryAfter) * time.Millisecond
 	switch {
+	case c.options.once:
+		return 0, false
 	case c.via != nil && (refusal.Delivery == NotSent || refusal.Code == Unavailable):
 		return 0, false // there is no other connection
 	case refusal.Code == Unavailable && len(c.lines) > 1:
@@ -304,7 +314,7 @@ func (c *route) pause(ctx context.Context, refusal *wire.Ending) (wait time.Dura
 	if deadline, ok := ctx.Deadline(); wait > longestPause || ok && time.Until(deadline) <= wait {
 		return 0, false
 	}
-	return wait, ctx.Err() == nil && c.done.Err() == nil
+	return wait, ctx.Err() == nil && c.done.Err() == nil && c.repeats.take(thisSecond())
 }
 
 // lighter returns the next line in turn if it carries fewer calls than current
@@ -325,7 +335,7 @@ func (c *calling) lighter(current uint32) uint32 {
 }
 
 // pick returns the connection of a line, or of the next one that has any.
-func (c *calling) pick(ctx context.Context, first uint32, o *callOptions) (*Connection, *Status) {
+func (c *calling) pick(ctx context.Context, first uint32, o *callOptions) (*Connection, error) {
 	l, conn := c.find(first)
 	if conn != nil {
 		return conn, nil
@@ -350,7 +360,7 @@ func (c *calling) find(first uint32) (*line, *Connection) {
 }
 
 // dialled waits for a connection to be opened.
-func (c *calling) dialled(ctx context.Context, l *line, o *callOptions) (*Connection, *Status) {
+func (c *calling) dialled(ctx context.Context, l *line, o *callOptions) (*Connection, error) {
 	for {
 		conn, err := l.connection(ctx)
 		switch {
@@ -370,23 +380,21 @@ func (c *calling) dialled(ctx context.Context, l *line, o *callOptions) (*Connec
 }
 
 // unreachable is the status of a call for which there is no connection.
-func (c *calling) unreachable(ctx context.Context, err error) *Status {
+func (c *calling) unreachable(ctx context.Context, err error) error {
 	switch {
 	case c.options.fault != nil:
-		return notSent(&Status{Code: FailedPrecondition, Message: err.Error(), cause: err})
+		return notSent(Status{Code: FailedPrecondition, Message: err.Error(), cause: err}.Err())
 	case ctx.Err() != nil:
-		s := notSent(StatusOf(ctx.Err()))
-		s.Message = err.Error()
-		return s
+		return notSent(Status{Code: codeOf(ctx.Err()), Message: err.Error(), cause: ctx.Err()}.Err())
 	case c.done.Err() != nil:
-		return notSent(&Status{Code: Canceled, Message: ErrClientClosed.Error(), cause: ErrClientClosed})
+		return notSent(Status{Code: Canceled, Message: ErrClientClosed.Error(), cause: ErrClientClosed}.Err())
 	default:
-		return notSent(&Status{Code: Unavailable, Message: err.Error(), cause: err})
+		return notSent(Status{Code: Unavailable, Message: err.Error(), cause: err}.Err())
 	}
 }
 
 // enterLine counts a call that waits.
-func (c *calling) enterLine() *Status {
+func (c *calling) enterLine() error {
 	if n := c.waiting.Add(1); n > int64(c.options.waitingCalls) {
 		c.waiting.Add(-1)
 		return notSent(Errorf(ResourceExhausted, "waiting calls have reached their limit of %d", c.options.waitingCalls))
@@ -396,14 +404,14 @@ func (c *calling) enterLine() *Status {
 
 // awaitSlot waits in order for a free slot, in a queue that is bounded over
 // the whole client.
-func (c *calling) awaitSlot(ctx context.Context, conn *Connection) (promised bool, s *Status) {
-	if s := c.enterLine(); s != nil {
-		return false, s
+func (c *calling) awaitSlot(ctx context.Context, conn *Connection) (promised bool, err error) {
+	if err := c.enterLine(); err != nil {
+		return false, err
 	}
 	defer c.waiting.Add(-1)
 	promised, ok := conn.conn.AwaitSlot(ctx.Done())
 	if !ok {
-		return false, notSent(StatusOf(ctx.Err()))
+		return false, notSent(ctx.Err())
 	}
 	return promised, nil
 }

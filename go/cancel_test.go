@@ -24,7 +24,7 @@ func TestACallCancelledBeforehandIsNotSent(t *testing.T) {
 	_, c := join(t, g.handler())
 	_, err := block.Call(cancelled(), c, text(""))
 	s := wants(t, err, trunkcall.Canceled, trunkcall.NotSent)
-	if !errors.Is(s, context.Canceled) {
+	if !errors.Is(s.Err(), context.Canceled) {
 		t.Errorf("%v is not context.Canceled", s)
 	}
 	_, err = chat.Open(cancelled(), c)

@@ -66,8 +66,8 @@ func NewClient(target string, options ...ClientOption) *Client {
 	return c
 }
 
-// Dial returns a client whose connections are open. The error says what was
-// tried and why it failed.
+// Dial returns a client whose connections are open. The error is a StatusError
+// that says what was tried and why it failed.
 func Dial(ctx context.Context, target string, options ...ClientOption) (*Client, error) {
 	c := NewClient(target, options...)
 	if err := c.Connect(ctx); err != nil {
@@ -78,7 +78,8 @@ func Dial(ctx context.Context, target string, options ...ClientOption) (*Client,
 }
 
 // Connect opens all connections of the client that are not open and waits for
-// each server's first bytes.
+// each server's first bytes. The error is a StatusError, not sent: UNAVAILABLE when a
+// server could not be reached, FAILED_PRECONDITION for options that are no good.
 func (c *Client) Connect(ctx context.Context) error {
 	errs := make(chan error, len(c.lines))
 	limit := make(chan struct{}, 64) // connections opened at a time
@@ -89,6 +90,9 @@ func (c *Client) Connect(ctx context.Context) error {
 			conn, err := l.connection(ctx)
 			if err == nil {
 				err = conn.greeted(ctx)
+			}
+			if err != nil {
+				err = c.unreachable(ctx, err)
 			}
 			errs <- err
 		}()

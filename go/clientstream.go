@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"sync/atomic"
 
 	"github.com/trunkcall/trunkcall/go/transport"
 	"github.com/trunkcall/trunkcall/go/wire"
@@ -18,7 +19,9 @@ func (c *route) open(ctx context.Context, t *target, o *callOptions) (Stream, er
 		return s, nil
 	}
 	call := &Call{Method: t.Method, Metadata: outgoing(ctx)}
+	var wentOn atomic.Bool
 	err := chain(c.interceptors, func(ctx context.Context, call *Call) error {
+		wentOn.Store(true)
 		s, err := c.openStream(ctx, call.Metadata, t, o)
 		if err != nil {
 			return err
@@ -26,13 +29,11 @@ func (c *route) open(ctx context.Context, t *target, o *callOptions) (Stream, er
 		call.Stream, call.Peer = s, peerOf(s.call.Conn())
 		return nil
 	})(ctx, call)
-	if err != nil {
-		return nil, StatusOf(err)
+	if err == nil && call.Stream == nil {
+		err = local(Errorf(Internal, "an interceptor left no stream of the call of %s", t.Name), DeliveryUnknown)
 	}
-	if call.Stream == nil {
-		s := Errorf(Internal, "an interceptor left no stream of the call of %s", t.Name)
-		s.Delivery = DeliveryUnknown // it may have opened one
-		return nil, s
+	if err != nil {
+		return nil, intercepted(err, wentOn.Load())
 	}
 	return call.Stream, nil
 }
@@ -52,9 +53,9 @@ type ClientStreamCall struct {
 }
 
 func (c *route) openStream(ctx context.Context, m Metadata, t *target, o *callOptions) (*ClientStreamCall, error) {
-	codec, fault := c.options.codecOf(o)
-	if fault != nil {
-		return nil, fault
+	codec, err := c.options.codecOf(o)
+	if err != nil {
+		return nil, err
 	}
 	s := &ClientStreamCall{
 		ctx: ctx, calling: c.calling, method: t.Name, call: transport.NewCall(false), codec: codec, order: c.options.order(o), limit: o,
@@ -63,8 +64,8 @@ func (c *route) openStream(ctx context.Context, m Metadata, t *target, o *callOp
 		s.call.ExpectOne()
 	}
 	out := wire.Outgoing{Method: t.wire, Codec: s.codec.Number(), Metadata: m}
-	if status := c.start(ctx, s.call, c.next.Add(1), &out, o); status != nil {
-		return nil, status
+	if err := c.start(ctx, s.call, c.next.Add(1), &out, o); err != nil {
+		return nil, err
 	}
 	if ctx.Done() != nil {
 		s.stop = context.AfterFunc(ctx, func() {
@@ -114,38 +115,36 @@ func (s *ClientStreamCall) Receive(message any) error {
 		return s.finished()
 	}
 	defer m.Free()
-	if fault := s.calling.options.decodeResponse(s.codec, m.Compression, m.Payload, message, s.limit); fault != nil {
-		return s.Abandon(fault)
+	if err := s.calling.options.decodeResponse(s.codec, m.Compression, m.Payload, message, s.limit); err != nil {
+		return s.Abandon(err)
 	}
 	return nil
 }
 
 // Abandon ends the call, with CANCEL, because it cannot go on: a message could
-// not be sent, or an answer not be used. It returns fault, with its delivery
+// not be sent, or an answer not be used. It returns the error, with its delivery
 // unknown, and does nothing to a call that is over.
-func (s *ClientStreamCall) Abandon(fault *Status) *Status {
-	told := *fault
-	told.Delivery = DeliveryUnknown
+func (s *ClientStreamCall) Abandon(err error) error {
+	err = local(err, DeliveryUnknown)
 	if s.stop != nil {
 		s.stop()
 	}
-	s.call.GiveUp(wire.CancelUnusable, &wire.Ending{Code: told.Code, Message: told.Message, Delivery: told.Delivery})
-	return &told
+	told := StatusOf(err)
+	s.call.GiveUp(wire.CancelUnusable, &wire.Ending{Code: told.Code, Message: told.Message, Local: true})
+	return err
 }
 
-// finished is io.EOF when the call succeeded, else its *Status.
+// finished is io.EOF when the call succeeded, else its StatusError.
 func (s *ClientStreamCall) finished() error {
 	if s.stop != nil {
 		s.stop()
 	}
 	e := s.call.Result()
 	s.limit.store(s.call.Header, e.Metadata, peerOf(s.call.Conn()))
-	status := statusOfEnding(e)
-	if status == nil {
+	if e.Code == OK {
 		return io.EOF
 	}
-	status.cause = s.calling.causeOf(s.ctx, status)
-	return status
+	return s.calling.failure(s.ctx, e)
 }
 
 // Header waits for the metadata that comes ahead of the answer.
@@ -171,7 +170,7 @@ func AsClientStream(s Stream) (*ClientStreamCall, error) {
 		case interface{ Unwrap() Stream }:
 			s = v.Unwrap()
 		default:
-			return nil, errors.New("trunkcall: an interceptor's stream has no method Unwrap")
+			return nil, local(Errorf(Internal, "an interceptor's stream has no method Unwrap"), DeliveryUnknown)
 		}
 	}
 }

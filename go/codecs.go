@@ -118,16 +118,16 @@ func (t *codecTable) named(number uint8, name string) (Codec, *wire.Refusal) {
 }
 
 // codecOf returns the codec of one call, or why it cannot be used.
-func (c *common) codecOf(o *callOptions) (Codec, *Status) {
+func (c *common) codecOf(o *callOptions) (Codec, error) {
 	if o.codec == nil && c.codec != nil && !o.send.said {
 		return c.codec, nil
 	}
 	return c.chosen(o)
 }
 
-func (c *common) chosen(o *callOptions) (Codec, *Status) {
+func (c *common) chosen(o *callOptions) (Codec, error) {
 	if c.codec == nil { // WithCodec was given none
-		return nil, notSent(&Status{Code: FailedPrecondition, Message: c.fault.Error(), cause: c.fault})
+		return nil, notSent(Status{Code: FailedPrecondition, Message: c.fault.Error(), cause: c.fault}.Err())
 	}
 	if err := o.send.check(); err != nil {
 		return nil, notSent(Errorf(InvalidArgument, "%v", err))
@@ -155,7 +155,7 @@ func (c *common) chosen(o *callOptions) (Codec, *Status) {
 // unknownToPeer is the failure of a call in one's own codec on a connection
 // whose peer has said that it lacks it, else nil. Of a peer that has said nothing
 // yet nobody can know; it answers for itself.
-func (c *common) unknownToPeer(conn *Connection, number uint8) *Status {
+func (c *common) unknownToPeer(conn *Connection, number uint8) error {
 	if !conn.conn.Greeted() {
 		return nil
 	}

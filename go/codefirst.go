@@ -2,7 +2,6 @@ package trunkcall
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -211,7 +210,7 @@ func (f served) call(ctx context.Context, a *Arguments) (any, error) {
 	}
 	if f.failing {
 		last := len(results) - 1
-		if err, _ := reflect.TypeAssert[error](results[last]); failureOf(err) != nil {
+		if err, _ := reflect.TypeAssert[error](results[last]); err != nil {
 			return nil, err
 		}
 		results = results[:last]
@@ -225,8 +224,8 @@ func carriesValues(c Codec) bool {
 	return n == MessagePack.Number() || n == JSON.Number() || n >= firstNamedCodec
 }
 
-// cannotCarry is the status of a code-first call with another codec.
-func cannotCarry(c Codec, method string) *Status {
+// cannotCarry is the error of a code-first call with another codec.
+func cannotCarry(c Codec, method string) error {
 	return Errorf(Unimplemented, "codec %s cannot carry the arguments of %s; %s and %s can", c.Name(), method, MessagePack.Name(), JSON.Name())
 }
 
@@ -236,19 +235,16 @@ func (c *ServerCall) decodeArguments(a *Arguments) error {
 		if m, ok := c.stream.TakeFirst(); ok {
 			m.Free()
 		}
-		c.fault = cannotCarry(c.codec, c.handler.Method.Name)
-		c.fault.Delivery = Refused
-		return c.fault
+		return c.undecoded(cannotCarry(c.codec, c.handler.Method.Name))
 	}
 	return c.Decode(a)
 }
 
-// uncarried is the status for a message that a codec could not write or read:
+// uncarried is the error for a message that a codec could not write or read:
 // its own, or else one of this code and beginning.
-func uncarried(code Code, what string, codec Codec, err error) *Status {
-	var s *Status
-	if errors.As(err, &s) {
-		return &Status{Code: s.Code, Message: s.Message, cause: s.cause}
+func uncarried(code Code, what string, codec Codec, err error) error {
+	if s, ok := statusWithin(err); ok {
+		return Status{Code: s.Code, Message: s.Message, cause: s.cause}.Err()
 	}
 	return Errorf(codeOfValue(err, code), "the %s is not a valid %s message: %v", what, codec.Name(), err)
 }

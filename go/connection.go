@@ -88,8 +88,8 @@ func (c *Connection) Protocol() string {
 	return transport.ALPN
 }
 
-// foreign is the status of a call to a client that cannot be called.
-func (c *Connection) foreign() *Status {
+// foreign is the error of a call to a client that cannot be called.
+func (c *Connection) foreign() error {
 	return notSent(Errorf(Unimplemented, "the client at %v speaks %s, which has no calls from a server to its client", c.Remote(), c.Protocol()))
 }
 
@@ -104,9 +104,9 @@ var ErrDisconnected = errors.New("disconnected by this side")
 // another with its next calls. It does not wait.
 func (c *Connection) Disconnect() { c.link.Shut(ErrDisconnected) }
 
-// unusable is the status of a call that a connection does not take any more.
-func (c *Connection) unusable(err error) *Status {
-	return notSent(&Status{
+// unusable is the error of a call that a connection does not take any more.
+func (c *Connection) unusable(err error) error {
+	return notSent(Status{
 		Code: Unavailable, Message: fmt.Sprintf("connection to %v: %s", c.Remote(), transport.Describe(err)), cause: err,
-	})
+	}.Err())
 }

@@ -37,7 +37,7 @@ func TestACallEndsAtItsDeadlineThoughTheHandlerDoesNot(t *testing.T) {
 				return true
 			}
 			s := wants(t, err, trunkcall.DeadlineExceeded, trunkcall.DeliveryUnknown)
-			if !errors.Is(s, context.DeadlineExceeded) {
+			if !errors.Is(s.Err(), context.DeadlineExceeded) {
 				t.Errorf("%v is not context.DeadlineExceeded", s)
 			}
 			return false
@@ -76,7 +76,7 @@ func TestADeadlineThatHasPassedSendsNothing(t *testing.T) {
 	defer cancel()
 	_, err := echo.Call(ctx, c, text(""))
 	s := wants(t, err, trunkcall.DeadlineExceeded, trunkcall.NotSent)
-	if !errors.Is(s, context.DeadlineExceeded) {
+	if !errors.Is(s.Err(), context.DeadlineExceeded) {
 		t.Errorf("%v is not context.DeadlineExceeded", s)
 	}
 	_, err = chat.Open(ctx, c)

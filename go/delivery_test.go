@@ -3,7 +3,6 @@ package trunkcall_test
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -135,8 +134,9 @@ func TestCallsThatTheSocketNeverTookAreNotSent(t *testing.T) {
 	p.Reset()
 	classes := map[trunkcall.Delivery]int{}
 	for range calls {
-		var s *trunkcall.Status
-		if err := receive(t, ended, "status"); !errors.As(err, &s) || s.Code != trunkcall.Unavailable {
+		err := receive(t, ended, "status")
+		s := trunkcall.StatusOf(err)
+		if s.Code != trunkcall.Unavailable || !s.Local {
 			t.Fatal(err)
 		}
 		classes[s.Delivery]++

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"sync/atomic"
 
 	"github.com/trunkcall/trunkcall/go/transport"
 	"github.com/trunkcall/trunkcall/go/transport/web"
@@ -19,6 +20,7 @@ type doorCall struct {
 	exchange web.Exchange
 	packing  Compression // of answers; nil: none
 	decoded  bool
+	spoke    atomic.Bool // a message of the answer was sent
 }
 
 // open accepts a call, or says why it is refused.
@@ -133,6 +135,9 @@ func (d *doorCall) finish(a *web.Answer, response any, err error) {
 	}
 	if err != nil {
 		d.failed(&a.Ending, err)
+		if d.spoke.Load() && a.Ending.Delivery == Refused {
+			a.Ending.Delivery = DeliveryUnknown
+		}
 		return
 	}
 	a.Ending.HasMessage = d.handler.Unary != nil
@@ -188,6 +193,7 @@ func (d *doorCall) send(message any) error {
 	if err := d.sendHeader(false); err != nil {
 		return err
 	}
+	d.spoke.Store(true)
 	compressed := false
 	if d.packing != nil {
 		if packed := d.pack(encoded[web.Headroom:]); packed != nil {
@@ -223,17 +229,11 @@ func (d *doorCall) decode(request any) error {
 		return Errorf(Internal, "%s decodes its request twice", d.handler.Method.Name)
 	}
 	d.decoded = true
-	return d.receiveAs(request, Refused)
+	return d.receive(request)
 }
 
-// receive receives a message of a stream.
+// receive takes the next message.
 func (d *doorCall) receive(message any) error {
-	return d.receiveAs(message, DeliveryUnknown) // the handler may have done something already
-}
-
-// receiveAs takes the next message; delivery is that of a call that fails because
-// it cannot be decoded.
-func (d *doorCall) receiveAs(message any, delivery Delivery) error {
 	m, compressed, err := d.exchange.Receive()
 	var fault *web.Fault
 	switch {
@@ -243,8 +243,7 @@ func (d *doorCall) receiveAs(message any, delivery Delivery) error {
 	case errors.Is(err, io.EOF):
 		return io.EOF
 	case errors.As(err, &fault):
-		d.fault = &Status{Code: fault.Code, Message: fault.Text, Delivery: delivery}
-		return d.fault
+		return Status{Code: fault.Code, Message: fault.Text}.Err()
 	default:
 		return d.stopped()
 	}
@@ -256,7 +255,7 @@ func (d *doorCall) receiveAs(message any, delivery Delivery) error {
 	}
 	m.Free()
 	if err != nil {
-		return d.undecodable(err, delivery)
+		return d.undecodable(err)
 	}
 	return nil
 }

@@ -276,7 +276,7 @@ func TestAllDoorsBehaveAlike(t *testing.T) {
 		check(t, said{data: "fail", k: "v"}, ending{code: "failed_precondition", header: header, trailer: trailer, seen: "yes"}, "größer % als")
 	})
 	t.Run("interceptor", func(t *testing.T) {
-		check(t, said{data: "x", k: "forbidden"}, ending{code: "permission_denied"}, "not you")
+		check(t, said{data: "x", k: "forbidden"}, ending{code: "permission_denied", delivery: "refused"}, "not you")
 	})
 	t.Run("panic", func(t *testing.T) {
 		check(t, said{data: "panic", k: "v"}, ending{code: "internal"}, "the handler panicked")

@@ -127,8 +127,8 @@ func TestAHeaderCanGoAheadAtTheGRPCDoor(t *testing.T) {
 func TestStatusesAndDeliveryAtTheGRPCDoor(t *testing.T) {
 	_, c := joinStock(t, nil,
 		block.Handler(func(context.Context, *payload) (*payload, error) {
-			return nil, trunkcall.Errorf(trunkcall.FailedPrecondition, " 100 %% größer\n").
-				WithDetails(&errdetails.ErrorInfo{Reason: "because"})
+			return nil, trunkcall.Status{Code: trunkcall.FailedPrecondition, Message: " 100 % größer\n"}.
+				WithDetails(&errdetails.ErrorInfo{Reason: "because"}).Err()
 		}),
 		trunkcall.Unary[payload, payload]("/test.Service/Panic").Handler(func(context.Context, *payload) (*payload, error) {
 			panic("a secret")

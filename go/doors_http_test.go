@@ -152,9 +152,9 @@ func TestErrorsAreThoseOfConnect(t *testing.T) {
 		_ = call.SetHeader(trunkcall.Metadata{{Key: "ahead", Value: "1"}})
 		_ = call.SetTrailer(trunkcall.Metadata{{Key: "behind-bin", Value: "\x00\xff"}})
 		detail, _ := proto.Marshal(info)
-		return nil, &trunkcall.Status{Code: trunkcall.FailedPrecondition, Message: "größer", Details: []trunkcall.Detail{
+		return nil, trunkcall.Status{Code: trunkcall.FailedPrecondition, Message: "größer", Details: []trunkcall.Detail{
 			{TypeURL: "type.googleapis.com/google.rpc.ErrorInfo", Value: detail},
-		}}
+		}}.Err()
 	}))
 	for name, c := range overHTTP(t) {
 		t.Run(name, func(t *testing.T) {

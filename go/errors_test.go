@@ -29,7 +29,7 @@ func dialError(t *testing.T, target string, options []trunkcall.ClientOption, sa
 	defer c.Close()
 	_, err = echo.Call(soon(t), c, text("x"))
 	s := trunkcall.StatusOf(err)
-	if s == nil || s.Code != trunkcall.Unavailable {
+	if s.Code != trunkcall.Unavailable {
 		t.Fatalf("a call: %v", err)
 	}
 	wantsText(t, s.Message, target)

@@ -24,7 +24,7 @@ func (m UnaryMethod[Req, Resp]) Start(ctx context.Context, c Caller, request *Re
 
 // CallFunc makes the call, returns at once like Start, and has done called with
 // its outcome: exactly once, whatever happens, on another goroutine. It may
-// block and may make calls. The error is a *Status; the response is nil then.
+// block and may make calls. The error is a StatusError; the response is nil then.
 func (m UnaryMethod[Req, Resp]) CallFunc(
 	ctx context.Context, c Caller, request *Req, done func(*Resp, error), options ...CallOption,
 ) {
@@ -50,7 +50,7 @@ func (f *Future[Resp]) done(response any, err error) {
 func (f *Future[Resp]) Done() <-chan struct{} { return f.ended }
 
 // Result waits for the end of the call and returns its outcome. The error is a
-// *Status.
+// StatusError.
 func (f *Future[Resp]) Result() (*Resp, error) {
 	<-f.ended
 	return f.response, f.err
@@ -68,7 +68,7 @@ func (f *Future[Resp]) Wait(ctx context.Context) (*Resp, error) {
 	case <-f.ended:
 		return f.response, f.err
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return nil, local(ctx.Err(), DeliveryUnknown)
 	}
 }
 

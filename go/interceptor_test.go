@@ -118,6 +118,7 @@ func TestAnInterceptorAnswersWithoutGoingOn(t *testing.T) {
 		return trunkcall.Errorf(trunkcall.PermissionDenied, "not you")
 	}
 	g := newGate(t)
+	denied := map[string]trunkcall.Delivery{"client": trunkcall.NotSent, "server": trunkcall.Refused}
 	for name, end := range map[string]func(trunkcall.Interceptor) *trunkcall.Client{
 		"client": func(i trunkcall.Interceptor) *trunkcall.Client {
 			_, target := serve(t, nil, append(standard(), g.handler())...)
@@ -135,12 +136,12 @@ func TestAnInterceptorAnswersWithoutGoingOn(t *testing.T) {
 			}
 			c = end(deny)
 			_, err := block.Call(soon(t), c, text("x"))
-			wants(t, err, trunkcall.PermissionDenied, trunkcall.Executed)
+			wants(t, err, trunkcall.PermissionDenied, denied[name])
 			s, err := chat.Open(soon(t), c)
 			if err == nil {
 				_, err = s.Receive()
 			}
-			wants(t, err, trunkcall.PermissionDenied, trunkcall.Executed)
+			wants(t, err, trunkcall.PermissionDenied, denied[name])
 		})
 	}
 	if len(g.entered) != 0 {
@@ -160,7 +161,7 @@ func TestAClientsInterceptorRetriesByGoingOnAgain(t *testing.T) {
 	c := dial(t, target, trunkcall.WithInterceptors(func(ctx context.Context, call *trunkcall.Call, next trunkcall.Next) error {
 		for {
 			err := next(ctx, call)
-			if trunkcall.StatusOf(err) == nil || trunkcall.StatusOf(err).Code != trunkcall.Aborted {
+			if trunkcall.StatusOf(err).Code != trunkcall.Aborted {
 				return err
 			}
 		}
@@ -296,5 +297,5 @@ func TestAnInterceptorThatLeavesNoStreamFailsItsCall(t *testing.T) {
 	_, target := serve(t, nil, standard()...)
 	c := dial(t, target, trunkcall.WithInterceptors(func(context.Context, *trunkcall.Call, trunkcall.Next) error { return nil }))
 	_, err := chat.Open(soon(t), c)
-	wantsText(t, wants(t, err, trunkcall.Internal, trunkcall.DeliveryUnknown).Message, "interceptor", "/test.Service/Chat")
+	wantsText(t, wants(t, err, trunkcall.Internal, trunkcall.NotSent).Message, "interceptor", "/test.Service/Chat")
 }

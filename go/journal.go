@@ -39,9 +39,18 @@ const journalRate = 100
 
 // log writes a record, or counts it in the field left_out of the next.
 func (j *journal) log(level slog.Level, message string, args ...any) {
-	if j.logger == nil {
-		return
+	if j.logger != nil {
+		j.logTo(j.logger, level, message, args)
 	}
+}
+
+// failed writes a record of what nobody else is told of, to slog's default where there
+// is no logger.
+func (j *journal) failed(message string, args ...any) {
+	j.logTo(cmp.Or(j.logger, slog.Default()), slog.LevelError, message, args)
+}
+
+func (j *journal) logTo(logger *slog.Logger, level slog.Level, message string, args []any) {
 	now := time.Now()
 	kind := journalKind{level, message}
 	leftOut, ok := j.admit(now.Unix(), kind)
@@ -55,7 +64,7 @@ func (j *journal) log(level slog.Level, message string, args ...any) {
 	}
 	if !j.records.add(func() {
 		defer func() { _ = recover() }() // a log that panics has nobody to tell
-		if handler := j.logger.Handler(); handler.Enabled(noContext, level) {
+		if handler := logger.Handler(); handler.Enabled(noContext, level) {
 			_ = handler.Handle(noContext, record)
 		}
 	}) {

@@ -128,7 +128,7 @@ func TestAServerThatStopsReadingIsGivenUp(t *testing.T) {
 	_ = l.Close()
 	for range cap(ended) {
 		s := trunkcall.StatusOf(receive(t, ended, "status"))
-		if s == nil || s.Code != trunkcall.Unavailable {
+		if s.Code != trunkcall.Unavailable {
 			t.Fatal(s)
 		}
 	}

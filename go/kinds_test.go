@@ -190,7 +190,7 @@ func TestALowerLimitOfTheServerIsKeptByTheClient(t *testing.T) {
 		c := dial(t, target)
 		_, err := echo.Call(soon(t), c, &payload{Data: make([]byte, limit)})
 		s := trunkcall.StatusOf(err)
-		if s == nil || s.Code != trunkcall.ResourceExhausted || s.Delivery != trunkcall.NotSent && s.Delivery != trunkcall.Refused {
+		if s.Code != trunkcall.ResourceExhausted || s.Delivery != trunkcall.NotSent && s.Delivery != trunkcall.Refused {
 			t.Fatalf("limit %d: %v", limit, err)
 		}
 		wantsText(t, s.Message, "max_message", fmt.Sprint(limit))
@@ -205,7 +205,7 @@ func TestAnAnswerAboveTheClientsLimitFailsThatCallAlone(t *testing.T) {
 		c := dial(t, target, trunkcall.WithLimits(trunkcall.Limits{MessageBytes: limit}))
 		_, err := block.Call(soon(t), c, text(""))
 		s := trunkcall.StatusOf(err)
-		if s == nil || s.Code != trunkcall.ResourceExhausted {
+		if s.Code != trunkcall.ResourceExhausted {
 			t.Fatalf("limit %d: %v", limit, err)
 		}
 		wantsText(t, s.Message, "max_message", fmt.Sprint(limit))
@@ -226,7 +226,7 @@ func TestAnAnswerAboveTheClientsLimitFailsThatCallAlone(t *testing.T) {
 func TestACallsOwnLimitOfTheAnswer(t *testing.T) {
 	_, c := join(t)
 	_, err := echo.Call(soon(t), c, text("0123456789"), trunkcall.MaxReceive(5))
-	if s := trunkcall.StatusOf(err); s == nil || s.Code != trunkcall.ResourceExhausted {
+	if s := trunkcall.StatusOf(err); s.Code != trunkcall.ResourceExhausted {
 		t.Fatal(err)
 	}
 	s, err := produce.Call(soon(t), c, text("ab"), trunkcall.MaxReceive(1))

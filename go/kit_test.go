@@ -204,7 +204,7 @@ func runsOut(t testing.TB, test func(d time.Duration) (tooEarly bool)) {
 // unsent tells whether a call's deadline was over before its server had it.
 func unsent(err error) bool {
 	s := trunkcall.StatusOf(err)
-	return s != nil && s.Code == trunkcall.DeadlineExceeded && (s.Delivery == trunkcall.NotSent || s.Delivery == trunkcall.Refused)
+	return s.Code == trunkcall.DeadlineExceeded && (s.Delivery == trunkcall.NotSent || s.Delivery == trunkcall.Refused)
 }
 
 // begins waits until a handler has entered, or it is certain that none will, since
@@ -276,12 +276,13 @@ func join(t testing.TB, more ...trunkcall.Handler) (*trunkcall.Server, *trunkcal
 }
 
 // wants fails unless err is a Status with the given code and delivery.
-func wants(t testing.TB, err error, code trunkcall.Code, delivery trunkcall.Delivery) *trunkcall.Status {
+func wants(t testing.TB, err error, code trunkcall.Code, delivery trunkcall.Delivery) trunkcall.Status {
 	t.Helper()
-	var s *trunkcall.Status
-	if !errors.As(err, &s) {
+	var e trunkcall.StatusError
+	if !errors.As(err, &e) {
 		t.Fatalf("got %v (%T), want a Status with %v", err, err, code)
 	}
+	s := e.Status()
 	if s.Code != code || s.Delivery != delivery {
 		t.Fatalf("got %v with delivery %v, want %v, %v", s, s.Delivery, code, delivery)
 	}

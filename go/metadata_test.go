@@ -65,7 +65,7 @@ func TestMetadataThatCannotGoWithAnAnswerFailsTheCallByTheRuleThatItBreaks(t *te
 			}))
 			_, err := block.Call(soon(t), c, text(""))
 			s := trunkcall.StatusOf(err)
-			if s == nil || s.Code != want.code || s.Delivery != trunkcall.Executed || !strings.Contains(s.Message, want.words) {
+			if s.Code != want.code || s.Delivery != trunkcall.Executed || !strings.Contains(s.Message, want.words) {
 				t.Fatal(err)
 			}
 		})

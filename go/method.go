@@ -17,7 +17,7 @@ func Unary[Req, Resp any](name string) UnaryMethod[Req, Resp] {
 	return UnaryMethod[Req, Resp]{&t}
 }
 
-// Call calls the method and waits for its answer. The error is a *Status.
+// Call calls the method and waits for its answer. The error is a StatusError.
 func (m UnaryMethod[Req, Resp]) Call(ctx context.Context, c Caller, request *Req, options ...CallOption) (*Resp, error) {
 	response := new(Resp)
 	if err := c.invoke(ctx, m.target, request, response, gather(options)); err != nil {
@@ -67,7 +67,7 @@ func (t *target) needHandler(isNil bool) {
 }
 
 func respond[Resp any](response *Resp, err error) (any, error) {
-	if response == nil && failureOf(err) == nil {
+	if response == nil && err == nil {
 		return nil, errNoResponse
 	}
 	return response, err
@@ -104,7 +104,7 @@ func (m ServerStreamMethod[Req, Resp]) Handler(serve func(context.Context, *Req,
 		Stream: func(ctx context.Context, s Stream) error {
 			request := new(Req)
 			if err := receiveOnly(s, request); err != nil {
-				return notBegun(s, err)
+				return unbegun(ctx, err)
 			}
 			return serve(ctx, request, &Sender[Resp]{s})
 		},
@@ -189,7 +189,7 @@ func (s *Sender[T]) CloseSend() error { return s.stream.CloseSend() }
 type Receiver[T any] struct{ stream Stream }
 
 // Receive returns the next message, or io.EOF when there are no more. At the
-// caller's end any other error is the *Status that the call ended with.
+// caller's end any other error is the StatusError that the call ended with.
 func (r *Receiver[T]) Receive() (*T, error) {
 	message := new(T)
 	if err := r.stream.Receive(message); err != nil {

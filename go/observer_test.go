@@ -295,7 +295,7 @@ func TestALogMayUseItsServer(t *testing.T) {
 	close(ready)
 	c := dial(t, target)
 	_, err := echo.Call(soon(t), c, text(""))
-	if !errors.As(err, new(*trunkcall.Status)) {
+	if !errors.As(err, new(trunkcall.StatusError)) {
 		t.Fatal(err)
 	}
 	receive(t, asked, "record")

@@ -22,7 +22,7 @@ func OneWay[Req any](name string) OneWayMethod[Req] {
 
 // Send makes the call and waits until the other side has accepted it: then the
 // handler runs, whatever becomes of the caller and the connection. The error is a
-// *Status, whose Delivery says whether the handler may run nevertheless. A
+// StatusError, whose Delivery says whether the handler may run nevertheless. A
 // deadline of ctx goes along and ends the handler's context.
 func (m OneWayMethod[Req]) Send(ctx context.Context, c Caller, request *Req, options ...CallOption) error {
 	return c.invoke(ctx, m.target, request, nil, gather(options))
@@ -117,7 +117,7 @@ func (s *serving) finishOneWay(w *transport.Worker, c *ServerCall, stop func() b
 	if stop != nil {
 		stop()
 	}
-	if e := &w.Ending; e.Code != OK {
+	if e := &w.Ending; e.Code != OK && c.wasAccepted() { // else its caller is told
 		s.oneWays.failures.Add(1)
 		s.options.log(slog.LevelWarn, "one-way call failed", "method", c.handler.Method.Name,
 			"remote", c.stream.Conn().Remote(), "code", e.Code, "error", e.Message)

@@ -19,6 +19,7 @@ type common struct {
 	interceptors      []Interceptor
 	reverse           []Interceptor // of calls that a client serves or a server makes
 	waitingCalls      int
+	once              bool // no call is repeated
 	runningHandlers   int
 	codec             Codec   // of calls, unless they say otherwise
 	given             []Codec // by options

@@ -83,7 +83,7 @@ func (c *compressions) decode(codec Codec, number uint8, payload []byte, message
 }
 
 // decodeRequest decodes a message that the caller sent.
-func (c *ServerCall) decodeRequest(codec Codec, m *transport.Message, request any, delivery Delivery) error {
+func (c *ServerCall) decodeRequest(codec Codec, m *transport.Message, request any) error {
 	all := &c.serving.options.compressions
 	var err error
 	if m.Compression == 0 {
@@ -94,32 +94,29 @@ func (c *ServerCall) decodeRequest(codec Codec, m *transport.Message, request an
 	}
 	m.Free()
 	if err != nil {
-		return c.undecodable(err, delivery)
+		return c.undecodable(err)
 	}
 	return nil
 }
 
-// undecodable is the status of a call whose request cannot be read.
-func (c *ServerCall) undecodable(err error, delivery Delivery) error {
+// undecodable is the error of a call whose request cannot be read.
+func (c *ServerCall) undecodable(err error) error {
 	if err == ErrTooLong { //nolint:errorlint // a codec's error that wraps it is another matter
-		c.fault = Errorf(ResourceExhausted, "the request exceeds max_message %d when decompressed", c.serving.options.compressions.limit)
-	} else {
-		c.fault = c.uncarried(InvalidArgument, "request", err)
-		if c.fault.Code == Internal {
-			c.serving.options.log(slog.LevelWarn, "request cannot be carried", "method", c.handler.Method.Name, "error", err)
-		}
+		return Errorf(ResourceExhausted, "the request exceeds max_message %d when decompressed", c.serving.options.compressions.limit)
 	}
-	c.fault.Delivery = delivery
-	return c.fault
+	fault := c.uncarried(InvalidArgument, "request", err)
+	if StatusOf(fault).Code == Internal {
+		c.serving.options.log(slog.LevelWarn, "request cannot be carried", "method", c.handler.Method.Name, "error", err)
+	}
+	return fault
 }
 
-// decodeResponse decodes a message that the server sent. It returns nil, or why
-// the message cannot be taken.
-func (c *common) decodeResponse(codec Codec, number uint8, payload []byte, response any, o *callOptions) *Status {
-	if s := o.checkReceived(len(payload)); s != nil {
-		return s
+// decodeResponse decodes a message that the server sent.
+func (c *common) decodeResponse(codec Codec, number uint8, payload []byte, response any, o *callOptions) error {
+	err := o.checkReceived(len(payload))
+	if err != nil {
+		return err
 	}
-	var err error
 	limit := c.compressions.limit
 	if number == 0 {
 		err = codec.Decode(payload, response)

@@ -28,15 +28,17 @@ type ServerCall struct {
 
 	door *doorCall // the call that this is part of, if it came through a door
 
+	fault *statusError // why the request could not be decoded, so that the handler did not begin
+
 	sizeHint uint32        // of the next message that a streaming handler sends: the last one's
 	asked    atomic.Uint32 // the compression that the last compressed request was sent with
-
-	fault *Status // what was wrong with a request that could not be decoded
+	progress atomic.Uint32 // how far the call has come, a progress
 
 	mu         sync.Mutex
+	headerSent bool
+	accepted   bool // a one-way call was
 	header     Metadata
 	trailer    Metadata
-	headerSent bool
 }
 
 // Method is the method that was called.
@@ -70,11 +72,10 @@ func peerOf(conn *transport.Conn) Peer {
 }
 
 // errHeaderSent is returned when the answer has begun already.
-var errHeaderSent = errors.New("the answer has begun, its header can no longer be changed")
+var errHeaderSent = Errorf(Internal, "the answer has begun, its header can no longer be changed")
 
 // SetHeader adds to the metadata that goes ahead of the answer. It fails once
-// that was sent, and, with a *Status that says which rule it breaks, for metadata
-// that the caller would not take.
+// that was sent, and for metadata that the caller would not take.
 func (c *ServerCall) SetHeader(m Metadata) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -111,7 +112,7 @@ func (c *ServerCall) addTo(to *Metadata, m Metadata) error {
 		if err.Class == wire.ErrMetadataLimit {
 			code = ResourceExhausted
 		}
-		return &Status{Code: code, Message: "the answer's metadata: " + err.Text, cause: err}
+		return Status{Code: code, Message: "the answer's metadata: " + err.Text, cause: err}.Err()
 	}
 	*to = sum
 	return nil
@@ -146,22 +147,19 @@ func (c *ServerCall) decodeNew(request any) error { return c.decode(forNew(c.cod
 
 func (c *ServerCall) decode(codec Codec, request any) error {
 	m, ok := c.stream.TakeFirst()
-	if !ok {
-		if c.door != nil {
-			return c.door.decode(request)
-		}
+	var err error
+	switch {
+	case ok:
+		err = c.decodeRequest(codec, &m, request)
+	case c.door == nil:
 		return Errorf(Internal, "%s decodes its request twice", c.handler.Method.Name)
+	default:
+		err = c.door.decode(request)
 	}
-	return c.decodeRequest(codec, &m, request, Refused)
-}
-
-// notBegun makes an undecodable request a refusal where it was received before
-// anything else could run.
-func notBegun(s Stream, err error) error {
-	if c, ok := s.(*serverStream); ok && c.fault != nil && errors.Is(err, c.fault) && !(*ServerCall)(c).Intercepted() {
-		c.fault.Delivery = Refused
+	if err == nil && !c.Intercepted() {
+		return c.acceptOneWay()
 	}
-	return err
+	return c.undecoded(err)
 }
 
 // Intercepted reports whether the server has interceptors, which Intercept
@@ -174,9 +172,15 @@ func (c *ServerCall) Intercept(
 ) (any, error) {
 	call := c.describe()
 	call.Request = request
+	c.progress.Store(uint32(notEntered))
 	err := chain(c.serving.interceptors, func(ctx context.Context, call *Call) (err error) {
+		if err := c.acceptOneWay(); err != nil {
+			return err
+		}
+		c.progress.Store(uint32(entered))
+		defer c.left()
 		call.Response, err = serve(ctx, call.Request)
-		return failureOf(err)
+		return err
 	})(ctx, call)
 	if err := c.adopt(call); err != nil {
 		return nil, err
@@ -229,20 +233,29 @@ func (s acceptor) Serve(w *transport.Worker, st *transport.Stream) {
 
 // panicked is how a call ends whose handler has panicked, with p.
 func (c *ServerCall) panicked(e *wire.Ending, p any) {
-	c.serving.options.journal.panicked("handler panicked", p, "method", c.handler.Method.Name)
-	// What a panic says is for the log: it may hold secrets.
-	*e = wire.Ending{Code: Internal, Message: "the handler panicked"}
+	id := newErrorID()
+	c.serving.options.journal.panicked("handler panicked", p, "method", c.handler.Method.Name, "id", id)
+	*e = wire.Ending{Code: Internal, Message: c.untold("panicked", id), Delivery: c.delivery(nil)}
 }
 
 func (c *ServerCall) serveStream() error {
 	var stream Stream = (*serverStream)(c)
 	if !c.Intercepted() {
+		if err := c.acceptOneWay(); err != nil {
+			return err
+		}
 		return c.handler.Stream(&c.context, stream)
 	}
 	call := c.describe()
 	call.Stream = stream
+	c.progress.Store(uint32(notEntered))
 	err := chain(c.serving.interceptors, func(ctx context.Context, call *Call) error {
-		return failureOf(c.handler.Stream(ctx, call.Stream))
+		if err := c.acceptOneWay(); err != nil {
+			return err
+		}
+		c.progress.Store(uint32(entered))
+		defer c.left()
+		return c.handler.Stream(ctx, call.Stream)
 	})(&c.context, call)
 	if adopted := c.adopt(call); adopted != nil && err == nil && !errors.Is(adopted, errHeaderSent) {
 		err = adopted
@@ -252,7 +265,6 @@ func (c *ServerCall) serveStream() error {
 
 // finish says how the call ended.
 func (c *ServerCall) finish(w *transport.Worker, response any, err error) {
-	err = failureOf(err)
 	c.mu.Lock()
 	hasHeader := len(c.header) > 0
 	w.Ending = wire.Ending{Metadata: c.trailer}
@@ -280,8 +292,7 @@ func (c *ServerCall) finish(w *transport.Worker, response any, err error) {
 // uncarriedResponse logs and tells that the codec cannot write the response.
 func (c *ServerCall) uncarriedResponse(err error) error {
 	why := err
-	var said *Status // for the caller
-	if errors.As(err, &said) && said.cause != nil {
+	if said, ok := statusWithin(err); ok && said.cause != nil {
 		why = said.cause
 	}
 	c.serving.options.log(slog.LevelWarn, "response cannot be carried", "method", c.handler.Method.Name, "error", why)
@@ -296,23 +307,14 @@ func (c *ServerCall) wrongRequest(request any) error {
 	return Errorf(Internal, "an interceptor replaced the request by one of another type")
 }
 
-// uncarried is the status for a message that the codec could not write or read. What
+// uncarried is the error for a message that the codec could not write or read. What
 // that tells of types of this side's is not for its caller.
-func (c *ServerCall) uncarried(code Code, what string, err error) *Status {
-	var said *Status // for the caller
+func (c *ServerCall) uncarried(code Code, what string, err error) error {
 	var v *valueError
-	if !errors.As(err, &said) && (errors.Is(err, ErrMessageType) || errors.As(err, &v) && v.private) {
-		return &Status{Code: Internal, Message: "codec " + c.codec.Name() + " cannot carry the messages of this method", cause: err}
+	if _, said := statusWithin(err); !said && (errors.Is(err, ErrMessageType) || errors.As(err, &v) && v.private) {
+		return Status{Code: Internal, Message: "codec " + c.codec.Name() + " cannot carry the messages of this method", cause: err}.Err()
 	}
 	return uncarried(code, what, c.codec, err)
-}
-
-// failed says that the handler's error is how the call ended.
-func (c *ServerCall) failed(e *wire.Ending, err error) {
-	endingOf(e, err)
-	if c.fault != nil && StatusOf(err) == c.fault {
-		e.Delivery = c.fault.Delivery
-	}
 }
 
 // checkSize refuses a message that the caller would not take.
@@ -369,7 +371,7 @@ func (s *serverStream) Receive(message any) error {
 		}
 		return io.EOF
 	}
-	return c.decodeRequest(c.codec, &m, message, DeliveryUnknown) // the handler may have done something already
+	return c.decodeRequest(c.codec, &m, message)
 }
 
 func (s *serverStream) CloseSend() error { return nil }
@@ -377,7 +379,7 @@ func (s *serverStream) CloseSend() error { return nil }
 // stopped is what a handler is told when its call ended without it.
 func (c *ServerCall) stopped() error {
 	if err := c.context.Err(); err != nil {
-		return StatusOf(err)
+		return StatusOf(err).Err()
 	}
-	return &Status{Code: Canceled, Message: "the call is over"}
+	return Errorf(Canceled, "the call is over")
 }

@@ -24,7 +24,7 @@ var (
 	textMarshaler     = reflect.TypeFor[encoding.TextMarshaler]()
 	textUnmarshaler   = reflect.TypeFor[encoding.TextUnmarshaler]()
 	protoMessage      = reflect.TypeFor[proto.Message]()
-	statusType        = reflect.TypeFor[*Status]()
+	statusType        = reflect.TypeFor[Status]()
 	shapesOfLeafTypes = map[reflect.Type]shape{timeType: timeShape{}, durationType: durationShape{}}
 	shapesOfLeafKinds = map[reflect.Kind]shape{
 		reflect.Bool:  booleanShape{},
@@ -77,9 +77,6 @@ func isTextual(t reflect.Type) bool {
 func (g *shaping) compound(t reflect.Type) (shape, error) {
 	switch t.Kind() {
 	case reflect.Pointer:
-		if t == statusType {
-			return nil, fmt.Errorf("%v is how calls fail: declare it as error, the last result", t)
-		}
 		if t.Implements(protoMessage) {
 			return nil, fmt.Errorf("%v is a Protobuf message", t)
 		}
@@ -93,6 +90,9 @@ func (g *shaping) compound(t reflect.Type) (shape, error) {
 	case reflect.Map:
 		return g.mapOf(t)
 	case reflect.Struct:
+		if t == statusType {
+			return nil, fmt.Errorf("%v is how calls end: declare an error as the last result", t)
+		}
 		if reflect.PointerTo(t).Implements(protoMessage) {
 			return nil, fmt.Errorf("%v is a Protobuf message", t)
 		}

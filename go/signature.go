@@ -169,13 +169,17 @@ func replace(place *reflect.Value, value any, want reflect.Type) error {
 	return nil
 }
 
-// fault is the status of a call whose value number i cannot be carried.
-func (s *signature) fault(what string, i int, err error) *Status {
+// fault is how a call fails whose value number i cannot be carried.
+func (s *signature) fault(what string, i int, err error) Status {
+	separator := ": "
 	var at *valueError
 	if errors.As(err, &at) && at.path != "" {
-		return Errorf(codeOfValue(err, InvalidArgument), "%s %d of %s, %v", what, i+1, s.name, err)
+		separator = ", "
 	}
-	return Errorf(codeOfValue(err, InvalidArgument), "%s %d of %s: %v", what, i+1, s.name, err)
+	return Status{
+		Code:    codeOfValue(err, InvalidArgument),
+		Message: fmt.Sprintf("%s %d of %s%s%v", what, i+1, s.name, separator, err),
+	}
 }
 
 func (a *Arguments) write(w valueWriter) error {
@@ -185,7 +189,7 @@ func (a *Arguments) write(w valueWriter) error {
 	for i, v := range a.values[1:] {
 		w.element()
 		if err := a.signature.parameters[i].write(w, v); err != nil {
-			return a.signature.fault("parameter", i, err)
+			return a.signature.fault("parameter", i, err).Err()
 		}
 	}
 	w.endArray()
@@ -218,7 +222,7 @@ func (a *Arguments) read(r valueReader) error {
 			return Errorf(InvalidArgument, "%s takes %s, got more", s.name, s.count())
 		}
 		if err := s.parameters[i].read(r, a.values[i+1]); err != nil {
-			return s.fault("parameter", i, err)
+			return s.fault("parameter", i, err).Err()
 		}
 	}
 }
@@ -271,7 +275,7 @@ func (s *signature) resultFault(i int, err error) error {
 		fault.Message = fmt.Sprintf("result %d of %s cannot be carried", i+1, s.name)
 	}
 	fault.cause = err
-	return fault
+	return fault.Err()
 }
 
 func (r *Results) read(in valueReader) error {

@@ -26,7 +26,7 @@ func TestCallsBeyondTheSlotsWaitInABoundedQueue(t *testing.T) {
 	call := func() {
 		for {
 			_, err := block.Call(soon(t), c, text(""))
-			if s := trunkcall.StatusOf(err); s != nil && s.Code == trunkcall.ResourceExhausted {
+			if s := trunkcall.StatusOf(err); s.Code == trunkcall.ResourceExhausted {
 				continue // the probe below stood in the queue at that moment
 			}
 			ended <- err
@@ -179,8 +179,8 @@ func TestNoSlotIsLostAmongCancelledWaiters(t *testing.T) {
 				ctx, cancel := within(time.Duration(20+(i*31+caller*17)%300) * time.Microsecond)
 				_, err := echo.Call(ctx, c, text("x"))
 				cancel()
-				if s := trunkcall.StatusOf(err); s != nil && s.Code != trunkcall.DeadlineExceeded {
-					t.Error(s)
+				if err != nil && trunkcall.StatusOf(err).Code != trunkcall.DeadlineExceeded {
+					t.Error(err)
 				}
 			}
 		})

@@ -4,8 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"strings"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
@@ -37,27 +36,35 @@ const (
 	Unauthenticated    = wire.Unauthenticated
 )
 
-// Delivery says of a failed call whether its handler ran (spec/status.md).
+// Delivery says of a failed call whether its handler ran (spec/status.md). The
+// zero value is DeliveryUnknown.
 type Delivery = wire.Delivery
 
 // The delivery classes. Only NotSent and Refused are safe to repeat blindly.
 const (
-	Executed        = wire.Executed        // the handler itself answered
+	DeliveryUnknown = wire.DeliveryUnknown // the handler may have run
 	NotSent         = wire.NotSent         // no byte of the call left this process
 	Refused         = wire.Refused         // the server says that it never started the handler
-	DeliveryUnknown = wire.DeliveryUnknown // the handler may have run
+	Executed        = wire.Executed        // the handler itself answered
 )
 
 // Detail is one typed detail of a Status: a google.protobuf.Any by its parts.
 type Detail = wire.Detail
 
-// Status is how a failed call ended. It is an error. A Status is not changed
-// once it was returned, so it may be shared.
+// Status is how a call ended. The zero value is a success. It is not an error
+// itself, so that none can be an error by accident: Err makes one of it, and
+// StatusOf finds it again.
 type Status struct {
 	Code     Code
 	Message  string
 	Details  []Detail
 	Delivery Delivery // as the caller learnt it; a handler need not set it
+	// RetryAfter says of a refused call when it may be made again; 0: that is
+	// pointless. A server's interceptor that rejects a call may set it.
+	RetryAfter time.Duration
+	// Local says that the caller's side made the status up: the server did not send
+	// it.
+	Local bool
 	// Trailer is the metadata that came with the failure. A handler adds to it by
 	// ServerCall.SetTrailer.
 	Trailer Metadata
@@ -65,94 +72,132 @@ type Status struct {
 	cause error
 }
 
-// Errorf returns a failure for a handler to answer with.
-func Errorf(code Code, format string, args ...any) *Status {
-	return &Status{Code: code, Message: fmt.Sprintf(format, args...)}
+// StatusError is what the errors of calls are. It is for errors.As; StatusOf does
+// that and has an answer for other errors too. An error of the user's that has
+// this method counts as that Status, for what handlers and interceptors return.
+type StatusError interface {
+	error
+	Status() Status
 }
 
-// Error is "CODE: message (delivery)"; the delivery is left out when the
-// handler itself answered.
-func (s *Status) Error() string {
-	if s == nil {
-		return OK.String()
-	}
-	var b strings.Builder
-	b.WriteString(s.Code.String())
-	b.WriteString(": ")
-	b.WriteString(s.Message)
-	if s.Delivery != Executed {
-		b.WriteString(" (" + s.Delivery.String() + ")")
-	}
-	return b.String()
+// Errorf returns the error of a failed call, for a handler to answer with. It is
+// never nil: a code that is none of a failure becomes UNKNOWN.
+func Errorf(code Code, format string, args ...any) error {
+	return failure(code, fmt.Sprintf(format, args...)).Err()
 }
 
-// Unwrap returns context.DeadlineExceeded or context.Canceled when the caller's
-// context ended the call, and ErrClientClosed when Close did, so that errors.Is
-// works as usual.
-func (s *Status) Unwrap() error {
-	if s == nil {
+// failure is a Status that is certainly none of a success.
+func failure(code Code, message string) Status {
+	if code == OK || code > Unauthenticated {
+		code = Unknown
+	}
+	return Status{Code: code, Message: message}
+}
+
+// Err returns the status as an error, nil for a success. The error unwraps to
+// context.DeadlineExceeded or context.Canceled when the caller's context ended the
+// call, and to ErrClientClosed when Close did, so that errors.Is works as usual.
+func (s Status) Err() error {
+	if s.Code == OK {
 		return nil
 	}
-	return s.cause
+	return &statusError{s}
 }
+
+// String is "CODE: message", and for a failure that the handler did not answer with
+// what is known of its delivery: " (delivery unknown)", " (not sent)" or " (refused)".
+func (s Status) String() string {
+	switch {
+	case s.Code == OK:
+		return OK.String()
+	case s.Delivery == Executed:
+		return s.Code.String() + ": " + s.Message
+	}
+	return s.Code.String() + ": " + s.Message + " (" + deliveryTexts[s.Delivery&3] + ")"
+}
+
+var deliveryTexts = [...]string{DeliveryUnknown: "delivery unknown", NotSent: "not sent", Refused: "refused", Executed: "executed"}
 
 // WithDetails returns s with messages added to its details. A message that
 // cannot be marshalled is left out.
-func (s *Status) WithDetails(messages ...proto.Message) *Status {
-	copied := *s
-	copied.Details = append([]Detail(nil), s.Details...)
+func (s Status) WithDetails(messages ...proto.Message) Status {
+	s.Details = append([]Detail(nil), s.Details...)
 	for _, m := range messages {
 		if packed, err := anypb.New(m); err == nil {
-			copied.Details = append(copied.Details, Detail{TypeURL: packed.TypeUrl, Value: packed.Value})
+			s.Details = append(s.Details, Detail{TypeURL: packed.TypeUrl, Value: packed.Value})
 		}
 	}
-	return &copied
+	return s
 }
 
-// StatusOf returns the Status that err is or wraps. Other errors become one:
-// context.DeadlineExceeded and context.Canceled the code of that name, any
-// other UNKNOWN with its text. It returns nil for nil, and for a *Status that is
-// nil, which handlers and interceptors may therefore return for a success.
-func StatusOf(err error) *Status {
-	var s *Status
-	switch {
-	case failureOf(err) == nil:
-		return nil
-	case errors.As(err, &s) && s != nil:
+// statusError is a Status as an error. It is not exported, so that nobody else can
+// make one that is nil.
+type statusError struct{ status Status }
+
+func (e *statusError) Error() string  { return e.status.String() }
+func (e *statusError) Status() Status { return e.status }
+func (e *statusError) Unwrap() error  { return e.status.cause }
+
+// StatusOf returns the Status that err is or wraps, and a success for nil. Any
+// other error becomes one with its text and an unknown delivery: with
+// context.DeadlineExceeded and context.Canceled the code of that name, else UNKNOWN.
+func StatusOf(err error) Status {
+	if err == nil {
+		return Status{}
+	}
+	if s, ok := statusWithin(err); ok {
 		return s
-	case errors.Is(err, context.DeadlineExceeded):
-		return &Status{Code: DeadlineExceeded, Message: err.Error(), cause: err}
-	case errors.Is(err, context.Canceled):
-		return &Status{Code: Canceled, Message: err.Error(), cause: err}
-	case errors.Is(err, io.EOF):
-		return &Status{Code: Internal, Message: "the stream ended early", cause: err}
-	default:
-		return &Status{Code: Unknown, Message: err.Error(), cause: err}
 	}
+	return Status{Code: codeOf(err), Message: err.Error(), cause: err}
 }
 
-// failureOf is err, nil if that is a *Status that is nil: an error to Go, but no
-// failure.
-func failureOf(err error) error {
-	if s, ok := err.(*Status); ok && s == nil { //nolint:errorlint // what wraps something is an error
-		return nil
+// statusWithin returns the Status that an error is or wraps. One that calls itself a
+// success is a failure all the same: it is an error.
+func statusWithin(err error) (s Status, ok bool) {
+	if own, ok := err.(*statusError); ok { //nolint:errorlint // the others take longer
+		return own.status, true
 	}
-	return err
-}
-
-// statusOfEnding is the failure that a call ended with, nil if it succeeded.
-func statusOfEnding(e *wire.Ending) *Status {
-	if e.Code == OK {
-		return nil
+	var e StatusError
+	if !errors.As(err, &e) {
+		return s, false
 	}
-	return &Status{Code: e.Code, Message: e.Message, Details: e.Details, Delivery: e.Delivery, Trailer: e.Metadata}
-}
-
-// endingOf fills in what a handler's error makes of its call.
-func endingOf(e *wire.Ending, err error) {
-	s := StatusOf(err)
-	e.Code, e.Message, e.Details = s.Code, s.Message, s.Details
+	s = e.Status()
 	if s.Code == OK || s.Code > Unauthenticated {
-		e.Code = Unknown
+		s.Code = Unknown
 	}
+	return s, true
+}
+
+// codeOf is the code of an error that is no Status.
+func codeOf(err error) Code {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return DeadlineExceeded
+	case errors.Is(err, context.Canceled):
+		return Canceled
+	}
+	return Unknown
+}
+
+// statusOfEnding is how a call ended.
+func statusOfEnding(e *wire.Ending) Status {
+	return Status{
+		Code: e.Code, Message: e.Message, Details: e.Details, Delivery: e.Delivery, Local: e.Local, Trailer: e.Metadata,
+		RetryAfter: time.Duration(e.RetryAfter) * time.Millisecond,
+	}
+}
+
+// notSent is the error of a call of which nothing was sent.
+func notSent(err error) error {
+	s := StatusOf(err)
+	s.Delivery, s.Local = NotSent, true
+	return s.Err()
+}
+
+// local is the error of a call that this side has failed, whatever became of it at
+// the other.
+func local(err error, delivery Delivery) error {
+	s := StatusOf(err)
+	s.Delivery, s.Local = delivery, true
+	return s.Err()
 }

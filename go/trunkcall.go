@@ -160,7 +160,7 @@ type Interceptor func(ctx context.Context, call *Call, next Next) error
 func chain(interceptors []Interceptor, last Next) Next {
 	for i := len(interceptors) - 1; i >= 0; i-- {
 		intercept, next := interceptors[i], last
-		last = func(ctx context.Context, call *Call) error { return failureOf(intercept(ctx, call, next)) }
+		last = func(ctx context.Context, call *Call) error { return intercept(ctx, call, next) }
 	}
 	return last
 }

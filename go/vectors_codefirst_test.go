@@ -380,7 +380,7 @@ func TestVectorsCodeFirstRefused(t *testing.T) {
 		t.Run(v.ID, func(t *testing.T) {
 			codec, data := v.input(t)
 			status := StatusOf(codec.Decode(data, signatureFor(t, v.Types, nil).newArguments()))
-			if status == nil || status.Code.String() != v.Code {
+			if status.Code.String() != v.Code {
 				t.Fatalf("ends as %v, want %s", status, v.Code)
 			}
 			about := "/vectors/method"

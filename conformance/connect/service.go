@@ -75,7 +75,7 @@ func (d *definition) fail(info json.RawMessage) error {
 	if d == nil || d.Error == nil {
 		return nil
 	}
-	out := &trunkcall.Status{Message: d.Error.Message}
+	out := trunkcall.Status{Code: trunkcall.Unknown, Message: d.Error.Message}
 	for c := trunkcall.Canceled; c <= trunkcall.Unauthenticated; c++ {
 		if strings.TrimPrefix(d.Error.Code, "CODE_") == strings.Replace(c.String(), "CANCELLED", "CANCELED", 1) {
 			out.Code = c
@@ -92,7 +92,7 @@ func (d *definition) fail(info json.RawMessage) error {
 		}
 		out.Details = append(out.Details, trunkcall.Detail{TypeURL: detail.TypeUrl, Value: detail.Value})
 	}
-	return out
+	return out.Err()
 }
 
 // typed is the JSON of a message as that of an Any.

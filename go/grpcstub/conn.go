@@ -108,10 +108,7 @@ func translate(opts []grpc.CallOption) (*callOptions, error) {
 			o.compression = compression
 		case grpc.StaticMethodCallOption, grpc.EmptyCallOption, grpc.MaxRetryRPCBufferSizeCallOption:
 		default:
-			return o, &trunkcall.Status{
-				Code: trunkcall.Unimplemented, Delivery: trunkcall.NotSent,
-				Message: fmt.Sprintf("the call option %T has no meaning on a Trunkcall connection", opt),
-			}
+			return o, notSent(trunkcall.Unimplemented, "the call option %T has no meaning on a Trunkcall connection", opt)
 		}
 	}
 	return o, nil
@@ -127,10 +124,14 @@ func compressionOf(name string) (trunkcall.CallOption, error) {
 	case trunkcall.Zstd.Name():
 		return trunkcall.CallCompression(trunkcall.Zstd), nil
 	}
-	return nil, &trunkcall.Status{
-		Code: trunkcall.Unimplemented, Delivery: trunkcall.NotSent,
-		Message: fmt.Sprintf("there is no compressor %q, only gzip, zstd and identity", name),
-	}
+	return nil, notSent(trunkcall.Unimplemented, "there is no compressor %q, only gzip, zstd and identity", name)
+}
+
+// notSent is the error of a call of which nothing was sent.
+func notSent(code trunkcall.Code, format string, args ...any) error {
+	return trunkcall.Status{
+		Code: code, Message: fmt.Sprintf(format, args...), Delivery: trunkcall.NotSent, Local: true,
+	}.Err()
 }
 
 func (o *callOptions) options() []trunkcall.CallOption {
@@ -151,19 +152,13 @@ func (o *callOptions) options() []trunkcall.CallOption {
 func (o *callOptions) authorize(ctx context.Context, client trunkcall.Caller, method string) (context.Context, error) {
 	for _, c := range o.credentials {
 		if c.RequireTransportSecurity() && !client.Secure() {
-			return ctx, &trunkcall.Status{
-				Code: trunkcall.Unauthenticated, Delivery: trunkcall.NotSent,
-				Message: "per-call credentials that require TLS on a client without it",
-			}
+			return ctx, notSent(trunkcall.Unauthenticated, "per-call credentials that require TLS on a client without it")
 		}
 		service := trunkcall.CanonicalName(method)
 		service = service[:strings.LastIndexByte(service, '/')]
 		add, err := c.GetRequestMetadata(ctx, "https://"+client.Target()+service)
 		if err != nil {
-			return ctx, &trunkcall.Status{
-				Code: trunkcall.Unauthenticated, Delivery: trunkcall.NotSent,
-				Message: fmt.Sprintf("per-call credentials: %v", err),
-			}
+			return ctx, notSent(trunkcall.Unauthenticated, "per-call credentials: %v", err)
 		}
 		ctx = trunkcall.WithMetadata(ctx, fromMD(metadata.New(add)))
 	}
@@ -176,10 +171,7 @@ func (o *callOptions) checkSend(message any) error {
 	}
 	b, err := trunkcall.Protobuf.Append(nil, message)
 	if err == nil && len(b) > o.maxSend {
-		return &trunkcall.Status{
-			Code: trunkcall.ResourceExhausted, Delivery: trunkcall.NotSent,
-			Message: fmt.Sprintf("message of %d bytes exceeds the call's limit of %d", len(b), o.maxSend),
-		}
+		return notSent(trunkcall.ResourceExhausted, "message of %d bytes exceeds the call's limit of %d", len(b), o.maxSend)
 	}
 	return nil
 }
@@ -257,7 +249,7 @@ func (s *clientStream) CloseSend() error { return toGRPC(s.stream.CloseSend()) }
 
 func (s *clientStream) SendMsg(m any) error {
 	if err := s.options.checkSend(m); err != nil {
-		return toGRPC(s.end.Abandon(trunkcall.StatusOf(err)))
+		return toGRPC(s.end.Abandon(err))
 	}
 	return toGRPC(s.stream.Send(m))
 }
@@ -276,13 +268,13 @@ func (s *clientStream) RecvMsg(m any) error {
 		case errors.Is(err, io.EOF):
 			err = nil
 		}
-	} else if s.single && errors.Is(err, io.EOF) && trunkStatus(err) == nil {
+	} else if s.single && atEnd(err) {
 		err = trunkcall.Errorf(trunkcall.Unimplemented, "the server answered without a message")
 	}
 	s.options.store()
 	err = toGRPC(err)
 	finished := err
-	if errors.Is(err, io.EOF) && trunkStatus(err) == nil {
+	if atEnd(err) {
 		finished = nil
 	}
 	_ = s.options.finish(finished)

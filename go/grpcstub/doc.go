@@ -16,6 +16,6 @@
 // change the encoding (ForceCodec, CallContentSubtype, CallAuthority) fail the
 // call with UNIMPLEMENTED, because ignoring them would change its meaning.
 //
-// Errors returned to callers carry a gRPC status and also wrap the
-// *trunkcall.Status, with its Delivery, for errors.As.
+// Errors returned to callers carry a gRPC status, and trunkcall.StatusOf finds what
+// Trunkcall says of them, such as the Delivery.
 package grpcstub

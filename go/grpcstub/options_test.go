@@ -115,9 +115,8 @@ func TestMessageSizeOptions(t *testing.T) {
 	wants(t, err, codes.ResourceExhausted)
 	_, err = c.GetUser(soon(t), &userRequest{UserId: 1 << 40}, grpc.MaxCallSendMsgSize(3))
 	wants(t, err, codes.ResourceExhausted)
-	var own *trunkcall.Status
-	if !errors.As(err, &own) || own.Delivery != trunkcall.NotSent {
-		t.Fatal(own)
+	if trunkcall.StatusOf(err).Delivery != trunkcall.NotSent {
+		t.Fatal(trunkcall.StatusOf(err))
 	}
 	if _, err = c.GetUser(soon(t), &userRequest{UserId: 1}, grpc.MaxCallRecvMsgSize(1000), grpc.MaxCallSendMsgSize(1000)); err != nil {
 		t.Fatal(err)

@@ -33,7 +33,21 @@ type Services interface {
 //
 // gRPC's own services work on it too: healthgrpc.RegisterHealthServer, and
 // reflection.Register, which lists what is registered when it is asked.
-func Registrar(server Registry) Services { return registrar{server} }
+func Registrar(server Registry, options ...RegistrarOption) Services {
+	r := registrar{Registry: server}
+	for _, o := range options {
+		o(&r)
+	}
+	return r
+}
+
+// RegistrarOption changes how services are served that are registered through it.
+type RegistrarOption func(*registrar)
+
+// HideErrorText has errors that are no status told to callers as those of Trunkcall's own
+// handlers are: by an id that stands in the server's log beside the text. The default is
+// gRPC's: the text goes to the caller.
+func HideErrorText() RegistrarOption { return func(r *registrar) { r.hidden = true } }
 
 // Registry is a *trunkcall.Server or a *trunkcall.Client.
 type Registry interface {
@@ -41,7 +55,10 @@ type Registry interface {
 	Methods() []trunkcall.Method
 }
 
-type registrar struct{ Registry }
+type registrar struct {
+	Registry
+	hidden bool // the text of errors that are no status
+}
 
 // GetServiceInfo tells of all methods that are registered.
 func (r registrar) GetServiceInfo() map[string]grpc.ServiceInfo {
@@ -74,7 +91,7 @@ func (r registrar) RegisterService(desc *grpc.ServiceDesc, impl any) {
 	for _, m := range desc.Methods {
 		handlers = append(handlers, trunkcall.Handler{
 			Method: trunkcall.Method{Name: "/" + desc.ServiceName + "/" + m.MethodName, Kind: trunkcall.KindUnary},
-			Unary:  unary(&m, impl),
+			Unary:  r.unary(&m, impl),
 
 			NoSideEffects: withoutSideEffects(desc.ServiceName, m.MethodName),
 		})
@@ -84,7 +101,7 @@ func (r registrar) RegisterService(desc *grpc.ServiceDesc, impl any) {
 			Method: trunkcall.Method{Name: "/" + desc.ServiceName + "/" + m.StreamName, Kind: kindOf(&m)},
 			Stream: func(ctx context.Context, s trunkcall.Stream) error {
 				sc := &stubContext{ctx, trunkcall.CallFromContext(ctx)}
-				return fromGRPC(m.Handler(impl, &serverStream{sc, s}))
+				return fromGRPC(m.Handler(impl, &serverStream{sc, s}), r.hidden)
 			},
 		}
 		if server, ok := r.Registry.(interface{ Stopping() <-chan struct{} }); ok && h.Method.Name == healthgrpc.Health_Watch_FullMethodName {
@@ -97,19 +114,19 @@ func (r registrar) RegisterService(desc *grpc.ServiceDesc, impl any) {
 	}
 }
 
-func unary(m *grpc.MethodDesc, impl any) func(context.Context, *trunkcall.ServerCall) (any, error) {
+func (r registrar) unary(m *grpc.MethodDesc, impl any) func(context.Context, *trunkcall.ServerCall) (any, error) {
 	return func(ctx context.Context, in *trunkcall.ServerCall) (any, error) {
 		var intercept grpc.UnaryServerInterceptor
 		if in.Intercepted() {
 			intercept = func(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 				return in.Intercept(ctx, request, func(ctx context.Context, request any) (any, error) {
 					response, err := handle(ctx, request)
-					return response, fromGRPC(err)
+					return response, fromGRPC(err, r.hidden)
 				})
 			}
 		}
 		response, err := m.Handler(impl, &stubContext{ctx, in}, in.Decode, intercept)
-		return response, fromGRPC(err)
+		return response, fromGRPC(err, r.hidden)
 	}
 }
 

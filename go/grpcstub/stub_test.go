@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -115,8 +116,7 @@ func TestStatusHelpersSeeCodesMessagesAndDetails(t *testing.T) {
 	if want := "rpc error: code = InvalidArgument desc = " + s.Message(); err.Error() != want {
 		t.Fatalf("%q, want %q", err, want)
 	}
-	var own *trunkcall.Status
-	if !errors.As(err, &own) || own.Delivery != trunkcall.Executed {
+	if trunkcall.StatusOf(err).Delivery != trunkcall.Executed {
 		t.Fatal("the delivery is not to be had")
 	}
 	both, err := c.WatchUsers(soon(t))
@@ -175,11 +175,41 @@ func TestAHandlerMayAddToAnErrorOfACallThatItMade(t *testing.T) {
 	}
 }
 
-func TestAHandlerMayReturnANilStatus(t *testing.T) {
-	var none *trunkcall.Status
-	c := users(t, stub{get: func(context.Context, *userRequest) (*userResponse, error) { return &userResponse{Name: "x"}, none }})
-	if out, err := c.GetUser(soon(t), &userRequest{}); err != nil || out.GetName() != "x" {
-		t.Errorf("%v, %v", out, err)
+func TestTheTextOfAPlainErrorIsTold(t *testing.T) {
+	get := func(context.Context, *userRequest) (*userResponse, error) { return nil, errors.New("disk 7 is full") }
+	_, err := users(t, stub{get: get}).GetUser(soon(t), &userRequest{})
+	if s := wants(t, err, codes.Unknown); s.Message() != "disk 7 is full" {
+		t.Errorf("%v", s)
+	}
+}
+
+func TestTheTextOfAPlainErrorIsHiddenWhereThatIsAskedFor(t *testing.T) {
+	var with error
+	server := trunkcall.NewServer(trunkcall.WithLogger(slog.New(slog.DiscardHandler)))
+	examplev1.RegisterUserServiceServer(grpcstub.Registrar(server, grpcstub.HideErrorText()),
+		stub{get: func(context.Context, *userRequest) (*userResponse, error) { return nil, with }})
+	addr, err := server.Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	client := trunkcall.NewClient(addr.String())
+	defer client.Close()
+	c := examplev1.NewUserServiceClient(grpcstub.Conn(client))
+	for _, tried := range []struct {
+		err  error
+		code codes.Code
+		says string
+	}{
+		{errors.New("disk 7 is full"), codes.Unknown, "the handler failed (error "},
+		{context.DeadlineExceeded, codes.DeadlineExceeded, "the handler ran out of time"},
+		{status.Error(codes.NotFound, "no user 7"), codes.NotFound, "no user 7"},
+	} {
+		with = tried.err
+		_, err := c.GetUser(soon(t), &userRequest{})
+		if s := wants(t, err, tried.code); !strings.HasPrefix(s.Message(), tried.says) {
+			t.Errorf("%v becomes %v", tried.err, s)
+		}
 	}
 }
 
@@ -302,9 +332,8 @@ func TestUnimplementedAndUnknownMethods(t *testing.T) {
 	c := users(t, examplev1.UnimplementedUserServiceServer{})
 	_, err := c.GetUser(soon(t), &userRequest{})
 	wants(t, err, codes.Unimplemented)
-	var own *trunkcall.Status
-	if !errors.As(err, &own) || own.Delivery != trunkcall.Executed {
-		t.Fatal(own)
+	if trunkcall.StatusOf(err).Delivery != trunkcall.Executed {
+		t.Fatal(trunkcall.StatusOf(err))
 	}
 	s, err := c.WatchUsers(soon(t))
 	if err != nil {
@@ -316,7 +345,7 @@ func TestUnimplementedAndUnknownMethods(t *testing.T) {
 	conn := grpcstub.Conn(connect(t, stub{}))
 	err = conn.Invoke(soon(t), "/no.Such/Method", &userRequest{}, &userResponse{})
 	wants(t, err, codes.Unimplemented)
-	if !errors.As(err, &own) || own.Delivery != trunkcall.Refused {
-		t.Fatal(own)
+	if trunkcall.StatusOf(err).Delivery != trunkcall.Refused {
+		t.Fatal(trunkcall.StatusOf(err))
 	}
 }

@@ -201,7 +201,7 @@ func (p program) benchMixed(options *benchOptions, clientOptions []trunkcall.Cli
 	client := func(ctx context.Context) (*trunkcall.Client, func(), error) {
 		own, err := trunkcall.Dial(ctx, options.Target, clientOptions...)
 		if err != nil {
-			return nil, nil, connectFailure(ctx, err)
+			return nil, nil, err
 		}
 		return own, own.Close, nil
 	}

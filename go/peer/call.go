@@ -135,8 +135,8 @@ func (m *metadataFlag) Set(pair string) error {
 // failure on stderr.
 func (p program) call(args []string) error {
 	o, err := p.parseCall(args)
-	if failed := (*trunkcall.Status)(nil); errors.As(err, &failed) {
-		return p.fail(failed)
+	if failed := trunkcall.StatusError(nil); errors.As(err, &failed) {
+		return p.fail(failed.Status())
 	} else if err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func (p program) call(args []string) error {
 	}
 	client, err := trunkcall.Dial(ctx, o.target, options...)
 	if err != nil {
-		return p.fail(connectFailure(ctx, err))
+		return p.fail(trunkcall.StatusOf(err))
 	}
 	defer client.Close()
 	ctx = trunkcall.WithMetadata(ctx, trunkcall.Metadata(o.metadata))
@@ -191,15 +191,6 @@ func (p program) printLine(line json.RawMessage) error {
 	return nil
 }
 
-// connectFailure is the failure of a call that had no connection to be sent on.
-func connectFailure(ctx context.Context, err error) *trunkcall.Status {
-	code := trunkcall.Unavailable
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		code = trunkcall.DeadlineExceeded
-	}
-	return &trunkcall.Status{Code: code, Message: err.Error(), Delivery: trunkcall.NotSent}
-}
-
 // failure is how a failed call is printed.
 type failure struct {
 	Code     string            `json:"code"`
@@ -209,7 +200,7 @@ type failure struct {
 }
 
 // fail prints a failure as the one line of stderr.
-func (p program) fail(status *trunkcall.Status) error {
+func (p program) fail(status trunkcall.Status) error {
 	f := failure{
 		Code: status.Code.String(), Message: oneLine(status.Message),
 		Details: []json.RawMessage{}, Delivery: status.Delivery.String(),

@@ -25,7 +25,7 @@ func (o outcome) wantFailure(t *testing.T, code, delivery, words string) {
 
 func TestFailureShowsDetailsOfAnyType(t *testing.T) {
 	target := serveFunc(t, func(context.Context, *examplev1.GetUserRequest) (*examplev1.GetUserResponse, error) {
-		return nil, &trunkcall.Status{
+		return nil, trunkcall.Status{
 			Code: trunkcall.Aborted, Message: `a "<b>" & c`,
 			Details: []trunkcall.Detail{
 				{TypeURL: "type.googleapis.com/google.rpc.ErrorInfo", Value: []byte("\n\x01x")},
@@ -33,7 +33,7 @@ func TestFailureShowsDetailsOfAnyType(t *testing.T) {
 				{TypeURL: "type.googleapis.com/google.rpc.ErrorInfo", Value: []byte{255}},
 				{TypeURL: ""},
 			},
-		}
+		}.Err()
 	})
 	run("call", "--target", target, userService+"GetUser", "{}").want(t, outcome{1, "", `{"code":"ABORTED","message":"a \"<b>\" & c","details":[` +
 		`{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"x"},` +

@@ -52,8 +52,8 @@ func findMethod(name string) (*method, error) {
 
 // unsendable is how a call fails that cannot even be made: its method or its
 // messages are not known here.
-func unsendable(code trunkcall.Code, format string, args ...any) *trunkcall.Status {
-	return &trunkcall.Status{Code: code, Message: fmt.Sprintf(format, args...), Delivery: trunkcall.NotSent}
+func unsendable(code trunkcall.Code, format string, args ...any) error {
+	return trunkcall.Status{Code: code, Message: fmt.Sprintf(format, args...), Delivery: trunkcall.NotSent, Local: true}.Err()
 }
 
 // describe returns what the .proto file says of a service, nil without one.
@@ -202,10 +202,7 @@ func (m *method) receiveOne(stream trunkcall.Stream, take func(proto.Message) er
 	err := m.receiveAll(stream, func(answer proto.Message) error {
 		answers = append(answers, answer)
 		if len(answers) > 1 {
-			return &trunkcall.Status{
-				Code: trunkcall.Unimplemented, Delivery: trunkcall.DeliveryUnknown,
-				Message: "the server answered with several messages where one is expected",
-			}
+			return trunkcall.Errorf(trunkcall.Unimplemented, "the server answered with several messages where one is expected")
 		}
 		return nil
 	})

@@ -38,11 +38,11 @@ func ownFailure(err error) error {
 		return err
 	}
 	message := stock.Proto()
-	own := &trunkcall.Status{Code: trunkcall.Code(stock.Code()), Message: message.GetMessage()}
+	own := trunkcall.Status{Code: trunkcall.Code(stock.Code()), Message: message.GetMessage()}
 	for _, detail := range message.GetDetails() {
 		own.Details = append(own.Details, trunkcall.Detail{TypeURL: detail.GetTypeUrl(), Value: detail.GetValue()})
 	}
-	return own
+	return own.Err()
 }
 
 func ownFailures[Req, Resp any](serve func(context.Context, *Req) (*Resp, error)) func(context.Context, *Req) (*Resp, error) {

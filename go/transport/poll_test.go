@@ -120,7 +120,7 @@ func TestAnInlineHandlerThatBlocksHoldsUpNoOtherConnection(t *testing.T) {
 func TestAHandlerThatEndsThePollersGoroutineHarmsOnlyItsCall(t *testing.T) {
 	p := newPair(t, func(w *Worker, st *Stream) {
 		if string(st.inbox[0].Payload) == "exit" {
-			w.Ending.Code = wire.Internal
+			w.Ending.Code, w.Ending.Delivery = wire.Internal, wire.Executed
 			runtime.Goexit()
 		}
 		echoBack(w, st)

@@ -204,9 +204,6 @@ func (c *Conn) nextLocked() *Stream {
 			c.config.Handler.Dropped(st)
 			continue
 		}
-		if st.oneWay {
-			c.session.Finish(&st.Stream, &wire.Ending{})
-		}
 		return st
 	}
 	return nil

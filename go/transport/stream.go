@@ -85,6 +85,20 @@ func (st *Stream) Conn() *Conn { return st.conn }
 // accepted (section 7.5).
 func (st *Stream) OneWay() bool { return st.oneWay }
 
+// AcceptOneWay tells the caller of a one-way call that it will be run: from then on
+// nothing but its handler ends it. It reports false if it was ended before.
+func (st *Stream) AcceptOneWay() bool {
+	c := st.conn
+	c.mu.Lock()
+	if c.closed || !st.Open() {
+		c.unlock()
+		return false
+	}
+	c.session.Finish(&st.Stream, &wire.Ending{})
+	c.leave()
+	return true
+}
+
 // Messages that queue up share buffers of sharedSize, those of up to sharedMax
 // bytes: a window holds thousands of small ones, and each in a buffer of a round
 // size would take several times its own.

@@ -186,7 +186,10 @@ func (r *replay) Serve(w *Worker, st *Stream) {
 	r.handlers[label] = returns
 	r.mu.Unlock()
 	r.tell(scriptEvent{Event: "start", Call: label, Method: st.Owner.(string)})
-	w.Ending.Code = <-returns
+	if st.OneWay() {
+		st.AcceptOneWay()
+	}
+	w.Ending.Code, w.Ending.Delivery = <-returns, wire.Executed
 }
 
 func (r *replay) Dropped(*Stream)                                          {}

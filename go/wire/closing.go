@@ -152,7 +152,7 @@ func (s *Session) endCalls(passed uint64, reason string) {
 			delivery = NotSent
 		}
 		s.close(st)
-		s.ending = Ending{Code: Unavailable, Message: reason, Delivery: delivery}
+		s.ending = Ending{Code: Unavailable, Message: reason, Delivery: delivery, Local: true}
 		s.events.Ended(st, &s.ending)
 	}
 }

@@ -49,6 +49,7 @@ type Ending struct {
 	Delivery   Delivery
 	RetryAfter uint32 // milliseconds, with Delivery Refused
 	ServerTime uint32 // microseconds, otherwise
+	Local      bool   // this side ended the call, which is its own: nothing came from the callee
 	Stripped   bool   // details were dropped, or the message shortened, on the way
 
 	// The last message, when RESULT carried it. On the way in it points into

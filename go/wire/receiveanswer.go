@@ -33,12 +33,12 @@ func (s *Session) receiveResult(h *Header, body []byte) *Error {
 	switch {
 	case h.Flags&FlagRefused != 0:
 		e.Delivery, e.RetryAfter, e.ServerTime = Refused, h.Word, 0
-	case h.Flags&FlagCut != 0:
-		e.Delivery = DeliveryUnknown
+	case h.Flags&FlagCut == 0:
+		e.Delivery = Executed
 	}
 	switch {
 	case err != nil:
-		e.Code, e.Message = err.Class.answerCode(), "the answer: "+err.Text
+		e.Code, e.Message, e.Local = err.Class.answerCode(), "the answer: "+err.Text, true
 	case h.Code != 0:
 		e.Message, e.Details, _ = ParseStatus(b.Payload)
 		e.Stripped = h.Flags&FlagStripped != 0

@@ -200,7 +200,7 @@ func (s *Session) Cancel(st *Stream, reason uint32) {
 // giveUp ends a call of this side that cannot go on.
 func (s *Session) giveUp(st *Stream, reason uint32, code Code, message string) {
 	s.Cancel(st, reason)
-	s.ending = Ending{Code: code, Message: message, Delivery: DeliveryUnknown}
+	s.ending = Ending{Code: code, Message: message, Local: true}
 	s.events.Ended(st, &s.ending)
 }
 

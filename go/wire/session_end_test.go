@@ -105,12 +105,12 @@ func TestDeliveryOfAnswers(t *testing.T) {
 		retry  uint32
 	}{
 		"ok":              {Ending{}, Executed, 0},
-		"error":           {Ending{Code: Unavailable}, Executed, 0},
+		"error":           {Ending{Code: Unavailable, Delivery: Executed}, Executed, 0},
 		"refused":         {Ending{Code: Unavailable, Delivery: Refused, RetryAfter: 7}, Refused, 7},
 		"refused for all": {Ending{Code: Unavailable, Delivery: Refused}, Refused, 0},
-		"cut":             {Ending{Code: Aborted, Delivery: DeliveryUnknown}, DeliveryUnknown, 0},
+		"cut":             {Ending{Code: Aborted}, DeliveryUnknown, 0},
 		"ok and cut":      {Ending{Delivery: DeliveryUnknown}, Executed, 0},
-		"no such code":    {Ending{Code: 99}, Executed, 0},
+		"no such code":    {Ending{Code: 99, Delivery: Executed}, Executed, 0},
 	} {
 		j := join(t, DefaultSettings(), DefaultSettings())
 		j.client.open(Outgoing{End: true})
@@ -143,7 +143,7 @@ func TestACallThatSpokeIsNotRefused(t *testing.T) {
 
 func TestTheStatusFollowsTheMessages(t *testing.T) {
 	for name, e := range map[string]Ending{
-		"ok": {}, "error": {Code: Aborted, Message: "m"}, "last message": {HasMessage: true, Payload: []byte("last")},
+		"ok": {}, "error": {Code: Aborted, Message: "m", Delivery: Executed}, "last message": {HasMessage: true, Payload: []byte("last")},
 		"large last message": {HasMessage: true, Payload: filler(200_000)},
 	} {
 		j := join(t, DefaultSettings(), DefaultSettings())
@@ -156,7 +156,7 @@ func TestTheStatusFollowsTheMessages(t *testing.T) {
 		if !j.server.Finish(served, &e) {
 			t.Fatalf("%s: the ending did not wait for the message", name)
 		}
-		if j.server.Finish(served, &Ending{Code: Internal}) {
+		if j.server.Finish(served, &Ending{Code: Internal, Delivery: Executed}) {
 			t.Fatalf("%s: finished twice", name)
 		}
 		j.server.Send(served, []byte("too late"), 0, false)

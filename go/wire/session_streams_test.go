@@ -323,7 +323,7 @@ func TestTheAcceptorMayCall(t *testing.T) {
 	if there.id.ByAcceptor() || !back.id.ByAcceptor() || there.id.Slot() != back.id.Slot() {
 		t.Fatalf("ids %#x and %#x", there.id, back.id)
 	}
-	j.server.Finish(j.server.accepted[0], &Ending{Message: "x", Code: Aborted})
+	j.server.Finish(j.server.accepted[0], &Ending{Message: "x", Code: Aborted, Delivery: Executed})
 	j.client.Finish(j.client.accepted[0], &Ending{HasMessage: true, Payload: []byte("c")})
 	j.pump()
 	if e := last(t, j.client.ended, "ending"); e.st != there || e.Code != Aborted {
@@ -391,7 +391,7 @@ func TestStreamsCanBeUsedAnew(t *testing.T) {
 	st := &Stream{}
 	s.accept = func(*Incoming) (*Stream, *Refusal) { return st, nil }
 	s.must(rawCall(1, 1, FlagMsg, 'x'), rawPiece(1, 1, 1<<20))
-	s.Finish(st, &Ending{Code: ResourceExhausted, Message: "test"})
+	s.Finish(st, &Ending{Code: ResourceExhausted, Message: "test", Delivery: Executed})
 	s.Take()
 	s.must(rawCall(1, 2, 0), rawData(1, 2, FlagMsg|FlagEnd, 'y'))
 	if m := last(t, s.messages, "message"); string(m.payload) != "y" || m.cost != 17 {

@@ -48,16 +48,17 @@ func (c Code) String() string {
 // Delivery says of a failed call whether its handler ran.
 type Delivery uint8
 
-// The delivery classes. NotSent and Refused are safe to repeat.
+// The delivery classes. NotSent and Refused are safe to repeat. What nobody has
+// filled in is unknown.
 const (
-	Executed        Delivery = iota // the handler itself answered
+	DeliveryUnknown Delivery = iota // none of the below can be shown
 	NotSent                         // no byte of the call left this side
 	Refused                         // the callee says that it never started the handler
-	DeliveryUnknown                 // none of the above can be shown
+	Executed                        // the handler itself answered
 )
 
 func (d Delivery) String() string {
-	return [...]string{"executed", "not_sent", "refused", "unknown"}[d&3]
+	return [...]string{"unknown", "not_sent", "refused", "executed"}[d&3]
 }
 
 // Detail is one typed detail of an error: a google.protobuf.Any by its parts.

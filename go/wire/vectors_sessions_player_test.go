@@ -199,7 +199,7 @@ func (p *player) doAnswer(step *scriptStep, c *played) {
 		c.returned = true
 		p.running--
 		c.result = &Ending{
-			Code: step.Status, Message: step.Text, Details: detailsOf(step.Details), Metadata: pairsOf(step.Metadata),
+			Code: step.Status, Message: step.Text, Delivery: Executed, Details: detailsOf(step.Details), Metadata: pairsOf(step.Metadata),
 			Payload: step.bytes(), HasMessage: step.there(), Compression: step.Compression,
 			ServerTime: uint32((p.now - c.arrived) / 1000),
 		}

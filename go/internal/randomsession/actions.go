@@ -167,7 +167,7 @@ func (s *side) halfClose(c *call) {
 func (s *side) answer(c *call) {
 	c.Returned = true
 	s.running--
-	e := &wire.Ending{ServerTime: uint32((s.now - c.arrived) / 1000)}
+	e := &wire.Ending{Delivery: wire.Executed, ServerTime: uint32((s.now - c.arrived) / 1000)}
 	if m, own := s.metadata(true); m.CheckWith(own, s.session.Remote()) == nil {
 		e.Metadata, e.Own = m, own
 	}

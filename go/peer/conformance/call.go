@@ -26,10 +26,10 @@ type call struct {
 type result struct {
 	answers         []*answer
 	header, trailer trunkcall.Metadata
-	status          *trunkcall.Status // nil: it succeeded
-	results         []byte            // JSON: of a code-first call
-	observed        *observed         // what became of its handler, if that was asked
-	broken          error             // why it could not be made, or observed
+	status          trunkcall.Status
+	results         []byte    // JSON: of a code-first call
+	observed        *observed // what became of its handler, if that was asked
+	broken          error     // why it could not be made, or observed
 }
 
 // make makes the call and waits for its end.
@@ -44,9 +44,7 @@ func (c *call) make(ctx context.Context) *result {
 	default:
 		err = c.stream(ctx, r)
 	}
-	if err != nil {
-		r.status = trunkcall.StatusOf(err)
-	}
+	r.status = trunkcall.StatusOf(err)
 	return r
 }
 

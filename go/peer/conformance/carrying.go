@@ -188,7 +188,7 @@ func (c *carrying) make(one *carried, made *call) *result {
 		got = codeFirst(ctx, made, one.line.Arguments)
 	} else {
 		got = made.make(ctx)
-		for one.line.WhileOK && got.status == nil {
+		for one.line.WhileOK && got.status.Code == trunkcall.OK {
 			made.answered = nil
 			got = made.make(ctx)
 		}

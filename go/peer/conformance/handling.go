@@ -152,7 +152,9 @@ func (h *handling) finish() (*answer, error) {
 		panic(text)
 	}
 	if f := h.plan.GetFailure(); f != nil {
-		return nil, &trunkcall.Status{Code: trunkcall.Code(f.GetCode()), Message: f.GetMessage(), Details: toDetails(f.GetDetails())}
+		s := trunkcall.StatusOf(trunkcall.Errorf(trunkcall.Code(f.GetCode()), "%s", f.GetMessage()))
+		s.Details = toDetails(f.GetDetails())
+		return nil, s.Err()
 	}
 	if h.send != nil {
 		return nil, nil //nolint:nilnil // the answers have been sent

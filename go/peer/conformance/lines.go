@@ -135,7 +135,7 @@ func (r *result) line() (outcomeLine, error) {
 	line := outcomeLine{
 		Code: trunkcall.OK.String(), Details: []detailLine{}, Header: toPairs(r.header), Trailer: toPairs(r.trailer), Results: r.results,
 	}
-	if s := r.status; s != nil {
+	if s := r.status; s.Code != trunkcall.OK {
 		line.Code, line.Message, line.Delivery = s.Code.String(), s.Message, s.Delivery.String()
 		for _, d := range s.Details {
 			line.Details = append(line.Details, detailLine{d.TypeURL, append([]byte{}, d.Value...)})

@@ -22,7 +22,7 @@ func callOnward(ctx context.Context, own *trunkcall.ServerCall, onward *conforma
 	}
 	got := c.make(trunkcall.WithMetadata(ctx, toMetadata(onward.GetMetadata())))
 	told := &conformancev1.Outcome{Header: toEntries(got.header), Trailer: toEntries(got.trailer), Answers: got.answers}
-	if s := got.status; s != nil {
+	if s := got.status; s.Code != trunkcall.OK {
 		told.Code, told.Message, told.Details = uint32(s.Code), s.Message, fromDetails(s.Details)
 		told.Delivery = s.Delivery.String()
 	}

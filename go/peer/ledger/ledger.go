@@ -100,10 +100,10 @@ func (e *Entry) Cancel() {
 	e.file.write(line{Event: "cancel", Call: e.call, At: now()})
 }
 
-// End writes how the call ended: with a status, or well if that is nil.
-func (e *Entry) End(status *trunkcall.Status) {
+// End writes how the call ended.
+func (e *Entry) End(status trunkcall.Status) {
 	l := line{Event: "end", Call: e.call, At: now(), Code: trunkcall.OK.String(), Delivery: trunkcall.Executed.String()}
-	if status != nil {
+	if status.Code != trunkcall.OK {
 		l.Code, l.Delivery, l.Message = status.Code.String(), status.Delivery.String(), status.Message
 		if len(l.Message) > messageBytes {
 			l.Message = l.Message[:messageBytes]

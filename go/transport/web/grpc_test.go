@@ -64,7 +64,7 @@ func TestAFailureBringsItsDetailsAndItsDelivery(t *testing.T) {
 	info, _ := proto.Marshal(&errdetails.ErrorInfo{Reason: "because"})
 	client := serve(t, server{"/a.B/Fail": {serve: func(_ *web.Call, _ web.Exchange, a *web.Answer, _ <-chan wire.Code) {
 		a.Ending = wire.Ending{
-			Code: wire.FailedPrecondition, Message: " 100 % größer\n",
+			Delivery: wire.Executed, Code: wire.FailedPrecondition, Message: " 100 % größer\n",
 			Details:  []wire.Detail{{TypeURL: "type.googleapis.com/google.rpc.ErrorInfo", Value: info}},
 			Metadata: wire.Metadata{{Key: "t", Value: "1"}, {Key: "t-bin", Value: "\x00\xff"}},
 		}

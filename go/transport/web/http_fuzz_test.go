@@ -72,7 +72,7 @@ func (r *repeated) Serve(x Exchange, a *Answer) {
 			return
 		}
 		if err != nil {
-			a.Ending = wire.Ending{Code: wire.InvalidArgument, Message: err.Error()}
+			a.Ending = wire.Ending{Code: wire.InvalidArgument, Message: err.Error(), Delivery: wire.Executed}
 			return
 		}
 		if r.Whole() {

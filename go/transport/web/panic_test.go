@@ -58,7 +58,7 @@ func TestAHandlerThatEndsItsGoroutineIsAnswered(t *testing.T) {
 	for name, fields := range map[string][]string{"no deadline": nil, "deadline": {fieldTimeout, "60000"}} {
 		t.Run(name, func(t *testing.T) {
 			a, _ := fragile(func(a *Answer) {
-				a.Ending = wire.Ending{Code: wire.Internal, Message: "the handler panicked"}
+				a.Ending = wire.Ending{Code: wire.Internal, Message: "the handler panicked", Delivery: wire.Executed}
 				runtime.Goexit()
 			}).asks(t, nil, fields...)
 			if a.Code != http.StatusInternalServerError || !strings.Contains(a.Body.String(), `"code":"internal"`) {

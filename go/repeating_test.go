@@ -1,0 +1,36 @@
+package trunkcall
+
+import "testing"
+
+func TestAtMostATenthOfTheCallsOrTenASecondAreRepeated(t *testing.T) {
+	var r repeats
+	taken := func(second int64) (n int) {
+		for r.take(second) {
+			n++
+		}
+		return n
+	}
+	if n := taken(5); n != 100 {
+		t.Errorf("%d without any calls, want 100", n)
+	}
+	r.made(5, 999)
+	if n := taken(5); n != 0 {
+		t.Errorf("%d more with 999 calls", n)
+	}
+	r.made(6, 1001)
+	if n := taken(6); n != 100 {
+		t.Errorf("%d more with 2000 calls, want 100", n)
+	}
+	if n := taken(14); n != 0 {
+		t.Errorf("%d more while all that is within ten seconds", n)
+	}
+	if n := taken(15); n != 0 { // the 100 of second 6 and its 1001 calls remain
+		t.Errorf("%d more when the first second is forgotten", n)
+	}
+	if n := taken(16); n != 100 {
+		t.Errorf("%d when all is forgotten, want 100", n)
+	}
+	if n := taken(1_000_000); n != 100 {
+		t.Errorf("%d much later, want 100", n)
+	}
+}
