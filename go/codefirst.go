@@ -163,7 +163,7 @@ func functionHandler(name string, function reflect.Value) (Handler, error) {
 		return Handler{}, err
 	}
 	f := served{s, function}
-	return Handler{Method: Method{Name: name, Kind: KindUnary}, Unary: f.serve}, nil
+	return Handler{Method: Method{Name: name, Kind: KindUnary}, Unary: f.serve, codeFirst: true}, nil
 }
 
 // serve is a Handler.Unary.

@@ -33,6 +33,7 @@ func (s doors) open(call *web.Call) (*doorCall, *wire.Refusal) {
 	if refusal != nil {
 		return nil, refusal
 	}
+	codec = s.strict(h, codec)
 	if refusal := s.admit(); refusal != nil {
 		return nil, refusal
 	}

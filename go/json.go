@@ -18,7 +18,8 @@ import (
 // messages in Protobuf's own JSON form. What is decoded into must be a pointer.
 var JSON Codec = jsonCodec{}
 
-type jsonCodec struct{}
+// jsonCodec refuses fields that nobody knows if it is strict.
+type jsonCodec struct{ strict bool }
 
 func (jsonCodec) Name() string  { return "json" }
 func (jsonCodec) Number() uint8 { return 2 }
@@ -39,12 +40,13 @@ func (jsonCodec) Append(dst []byte, message any) ([]byte, error) {
 	return out, nil
 }
 
-func (jsonCodec) Decode(data []byte, message any) error {
+func (c jsonCodec) Decode(data []byte, message any) error {
 	if m, ok := message.(proto.Message); ok {
 		return protojson.UnmarshalOptions{DiscardUnknown: true}.Unmarshal(data, m)
 	}
 	r := jsonReaders.Get().(*jsonReader) //nolint:forcetypeassert // the pool holds nothing else
 	r.begin(data)
+	r.strict = c.strict
 	err := readMessage(r, message)
 	r.in = bytes.Buffer{}
 	jsonReaders.Put(r)

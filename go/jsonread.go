@@ -19,6 +19,7 @@ type jsonReader struct {
 	in      bytes.Buffer
 	tokens  jsontext.Decoder
 	scratch []byte
+	strict  bool // fields that nobody knows are refused
 }
 
 func (r *jsonReader) begin(data []byte) {
@@ -26,6 +27,17 @@ func (r *jsonReader) begin(data []byte) {
 	// Of names that come twice the last counts, in every language.
 	r.tokens.Reset(&r.in, jsontext.AllowDuplicateNames(true))
 }
+
+// unknown refuses a field that is not known, by its name, if that is to be.
+func (r *jsonReader) unknown(name []byte) error {
+	if !r.strict {
+		return nil
+	}
+	return badValue("there is no field %q", name[:min(len(name), longestQuoted)])
+}
+
+// longestQuoted is how much of a name that is not known is told.
+const longestQuoted = 64
 
 // got names what comes, for error messages.
 func (r *jsonReader) got() string {

@@ -23,6 +23,9 @@ type packReader struct {
 	depth int
 }
 
+// unknown lets a field that is not known be skipped.
+func (*packReader) unknown([]byte) error { return nil }
+
 // got names what comes, for error messages.
 func (r *packReader) got() string {
 	switch msgp.NextType(r.in) {

@@ -239,7 +239,7 @@ func sendOnly(s Stream, request any) error {
 // end after it.
 func receiveOnly[T any](s Stream, message *T) error {
 	if err := s.Receive(message); errors.Is(err, io.EOF) {
-		return Errorf(Unimplemented, "there is no message where one is expected")
+		return local(Errorf(Unimplemented, "there is no message where one is expected"), Executed)
 	} else if err != nil {
 		return err
 	}

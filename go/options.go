@@ -20,6 +20,7 @@ type common struct {
 	reverse           []Interceptor // of calls that a client serves or a server makes
 	waitingCalls      int
 	once              bool // no call is repeated
+	strictJSON        bool
 	runningHandlers   int
 	codec             Codec   // of calls, unless they say otherwise
 	given             []Codec // by options
@@ -121,6 +122,11 @@ func WithCodec(codec Codec) Option {
 func WithCodecs(codecs ...Codec) Option {
 	return option(func(c *common) { c.given = append(c.given, codecs...) })
 }
+
+// WithStrictJSON has code-first requests in JSON refused that have a field which the
+// method does not know, by its name, with INVALID_ARGUMENT. The default is that such fields
+// are ignored, as in every codec, so that services can be upgraded one by one.
+func WithStrictJSON() Option { return option(func(c *common) { c.strictJSON = true }) }
 
 // WithLogger has logged what would otherwise happen in silence: connection
 // events, calls refused or cut off, one-way calls that failed. ARCHITECTURE.md

@@ -30,8 +30,9 @@ type Handler struct {
 	// HTTP may call it by GET, and what is between may keep the answer.
 	NoSideEffects bool
 
-	pace     *transport.Pace // nil if Inline
-	measured *transport.Pace // pace for those who do not run handlers inline
+	codeFirst bool            // its request is a list of arguments
+	pace      *transport.Pace // nil if Inline
+	measured  *transport.Pace // pace for those who do not run handlers inline
 }
 
 // serving is what the calls have in common that a Server, or a Client for its
@@ -150,6 +151,14 @@ func (s *serving) notServed(name string) *wire.Refusal {
 	return &wire.Refusal{Code: Unimplemented, Message: fmt.Sprintf("method %s is not served by this %s", name, s.side)}
 }
 
+// strict is the codec for the requests of a method.
+func (s *serving) strict(h *Handler, codec Codec) Codec {
+	if s.options.strictJSON && h.codeFirst && codec == JSON {
+		return jsonCodec{strict: true}
+	}
+	return codec
+}
+
 // wholeFirst reports whether the method takes exactly one request.
 func (h *Handler) wholeFirst() bool { return h.Unary != nil || h.Method.Kind == KindServerStream }
 
@@ -169,6 +178,7 @@ func (s acceptor) Accept(_ *transport.Conn, in *wire.Incoming) (*transport.Strea
 	if refusal != nil {
 		return nil, refusal
 	}
+	codec = s.strict(h, codec)
 	if in.Refused {
 		return nil, nil // for a reason that counts less than those above
 	}

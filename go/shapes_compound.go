@@ -186,6 +186,9 @@ func (s *recordShape) read(r valueReader, v reflect.Value) error {
 		}
 		f := s.field(name, next)
 		if f == nil {
+			if err := r.unknown(name); err != nil {
+				return err
+			}
 			if err := r.skip(); err != nil {
 				return err
 			}

@@ -67,6 +67,8 @@ type valueReader interface {
 	more(left int) (rest int, more bool, err error)
 	any() (any, error)
 	skip() error
+	// unknown is asked about a field that is not known; it is skipped if there is no error.
+	unknown(name []byte) error
 	// end fails if anything follows the message.
 	end() error
 }

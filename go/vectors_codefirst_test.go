@@ -23,6 +23,7 @@ type codeFirstVectors struct {
 	Responses []valueVector
 	Read      []valueVector
 	Refused   []valueVector
+	Strict    []valueVector
 }
 
 type valueVector struct {
@@ -33,6 +34,7 @@ type valueVector struct {
 	Value                           any
 	Values                          []any
 	Parameter                       int
+	Field                           string
 }
 
 func loadCodeFirst(t testing.TB) *codeFirstVectors {
@@ -389,6 +391,26 @@ func TestVectorsCodeFirstRefused(t *testing.T) {
 			}
 			if !strings.Contains(status.Message, about) || len(status.Message) > 200 {
 				t.Errorf("the message is %q, want it to be about %s", status.Message, about)
+			}
+		})
+	}
+}
+
+func TestVectorsCodeFirstStrict(t *testing.T) {
+	for _, v := range loadCodeFirst(t).Strict {
+		t.Run(v.ID, func(t *testing.T) {
+			codec, data := v.input(t)
+			if err := codec.Decode(data, signatureFor(t, v.Types, nil).newArguments()); err != nil {
+				t.Fatalf("refused where nobody asked for that: %v", err)
+			}
+			status := StatusOf(jsonCodec{strict: true}.Decode(data, signatureFor(t, v.Types, nil).newArguments()))
+			if status.Code.String() != v.Code {
+				t.Fatalf("ends as %v, want %s", status, v.Code)
+			}
+			for _, part := range []string{fmt.Sprintf("parameter %d of /vectors/method", v.Parameter), strconv.Quote(v.Field)} {
+				if !strings.Contains(status.Message, part) {
+					t.Errorf("the message is %q, want it to say %s", status.Message, part)
+				}
 			}
 		})
 	}

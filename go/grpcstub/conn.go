@@ -269,7 +269,9 @@ func (s *clientStream) RecvMsg(m any) error {
 			err = nil
 		}
 	} else if s.single && atEnd(err) {
-		err = trunkcall.Errorf(trunkcall.Unimplemented, "the server answered without a message")
+		err = trunkcall.Status{
+			Code: trunkcall.Unimplemented, Message: "the server answered without a message", Delivery: trunkcall.Executed, Local: true,
+		}.Err()
 	}
 	s.options.store()
 	err = toGRPC(err)

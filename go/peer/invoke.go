@@ -210,7 +210,9 @@ func (m *method) receiveOne(stream trunkcall.Stream, take func(proto.Message) er
 	case err != nil:
 		return err
 	case len(answers) == 0:
-		return trunkcall.Errorf(trunkcall.Unimplemented, "the server answered without a message")
+		return trunkcall.Status{
+			Code: trunkcall.Unimplemented, Message: "the server answered without a message", Delivery: trunkcall.Executed, Local: true,
+		}.Err()
 	}
 	return take(answers[0])
 }

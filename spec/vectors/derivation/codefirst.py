@@ -291,6 +291,14 @@ REFUSED = [
     ("json-skipped-101-deep", "json", '[{"z":' + "[" * 99 + "]" * 99 + "}]", [POINT], 1, RE, "a field that is skipped has depth too"),
 ]  # fmt: skip
 
+# Requests in JSON that a server refuses which is to be strict, and that are read else: input, types, parameter, the field.
+STRICT = [
+    ("top", '[{"x":1,"y":2,"z":3}]', [POINT], 1, "z", "a field of a parameter"),
+    ("second", '[1,{"y":2,"X":1}]', ["int32", POINT], 2, "X", "names have their case"),
+    ("inside-a-list", '[[{"x":1},{"x":1,"w":null}]]', [{"list": POINT}], 1, "w", "a field of an element, null though it is"),
+    ("inside-a-map", '[{"a":{"x":1,"":2}}]', [{"map": {"key": "text", "value": POINT}}], 1, "", "the empty name"),
+]
+
 
 def same(a: Any, b: Any) -> bool:
     return json.dumps(a, sort_keys=True) == json.dumps(b, sort_keys=True)
@@ -306,9 +314,9 @@ def written(entry: dict[str, Any]) -> list[str]:
     return out
 
 
-def refused(entry: dict[str, Any], data: bytes) -> list[str]:
+def refused(entry: dict[str, Any], data: bytes, strict: bool = False) -> list[str]:
     try:
-        Reader(entry["codec"]).arguments(entry["types"], data)
+        Reader(entry["codec"], strict).arguments(entry["types"], data)
     except reader.Refused as fault:
         if fault.code == entry["code"]:
             # What breaks the syntax may be found before or at the parameter where it stands.
@@ -337,9 +345,13 @@ def content() -> dict[str, Any]:
         {"id": i, "why": why, "codec": c, "input": data, "types": t, **({} if p is None else {"parameter": p}), "code": code}
         for i, c, data, t, p, code, why in REFUSED
     ]
+    strict = [
+        {"id": i, "why": why, "codec": "json", "input": data, "types": t, "parameter": p, "code": IA, "field": field}
+        for i, data, t, p, field, why in STRICT
+    ]
     names = [{"member": member, "public": public} for member, public in NAMES]
     return {"description": DESCRIPTION, "names": names, "values": values, "requests": requests, "responses": responses,
-            "read": reads, "refused": refusals}  # fmt: skip
+            "read": reads, "refused": refusals, "strict": strict}  # fmt: skip
 
 
 def tuple_of(ident: str, types: list[Any], values: list[Any], why: str, response: bool = False) -> dict[str, Any]:
@@ -355,7 +367,7 @@ def tuple_of(ident: str, types: list[Any], values: list[Any], why: str, response
 
 def faults(told: dict[str, Any]) -> list[str]:
     out = [f"name {n['member']}: is otherwise" for n in told["names"] if lower_camel_case(n["member"]) != n["public"]]
-    for group in ("values", "requests", "responses", "read", "refused"):
+    for group in ("values", "requests", "responses", "read", "refused", "strict"):
         idents = [entry["id"] for entry in told[group]]
         out += [f"{group}: id {i} twice" for i in {i for i in idents if idents.count(i) > 1}]
     for entry in told["values"]:
@@ -370,6 +382,10 @@ def faults(told: dict[str, Any]) -> list[str]:
             out.append(f"{entry['id']}: reads as {values}")
     for entry in told["refused"]:
         out += refused(entry, source(entry["codec"], entry["input"]))
+    for entry in told["strict"]:
+        data = entry["input"].encode()
+        Reader("json").arguments(entry["types"], data)
+        out += refused(entry, data, strict=True)
     return out
 
 

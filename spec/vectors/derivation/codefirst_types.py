@@ -26,10 +26,11 @@ def zero(type_: Any) -> Any:
 
 
 class Reader:
-    """Values of one codec: json or msgpack."""
+    """Values of one codec: json or msgpack. A strict one refuses fields that no record has."""
 
-    def __init__(self, codec: str) -> None:
+    def __init__(self, codec: str, strict: bool = False) -> None:
         self.is_json = codec == "json"
+        self.strict = strict
 
     def tree(self, data: bytes) -> Any:
         if self.is_json:
@@ -95,6 +96,8 @@ class Reader:
         if any(not isinstance(k, str) for k, _ in value.pairs):
             raise r.Refused("a field's name that is not text")
         given = dict(value.pairs)
+        if self.strict and not given.keys() <= {f["name"] for f in fields}:
+            raise r.Refused("a field that is not known")
         return {
             f["name"]: self.value(f["type"], given[f["name"]]) if f["name"] in given else zero(f["type"]) for f in fields
         }
