@@ -26,8 +26,9 @@ type Gauges struct {
 	WaitingCalls int `json:"waiting_calls"`
 	// UnsentBytes wait to be written.
 	UnsentBytes int64 `json:"unsent_bytes"`
-	// HeldBytes are those of messages that have not arrived whole, by the totals
-	// that their senders announced, or were not consumed.
+	// HeldBytes are what is held in memory for peers, which counts against
+	// WithMemory: of messages that have not arrived whole, by what has arrived, or were
+	// not consumed; of answers that wait; and of output, which UnsentBytes are too.
 	HeldBytes int64 `json:"held_bytes"`
 	// WithheldCredit is how many bytes less the other side may send on open
 	// streams because messages were not consumed.

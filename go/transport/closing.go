@@ -47,6 +47,24 @@ func (c *Conn) endLocked(cause error, passed uint64) {
 	}
 }
 
+// shed lets go of the calls that were held for longest, since the connection holds
+// most of what all may hold together; of the connection, if what it holds is output
+// that its peer does not read.
+func (c *Conn) shed() {
+	c.mu.Lock()
+	defer c.unlock()
+	if c.closed {
+		return
+	}
+	c.session.Advance(clock())
+	if !c.session.Shed() {
+		c.violateLocked(&wire.Error{Class: wire.ErrFlood, Text: "too much output is unread: " + c.config.Budget.Full()})
+	} else {
+		c.flushLocked()
+	}
+	c.session.Relieved()
+}
+
 // passedLocked is how many outgoing bytes may have left: while somebody is
 // writing, all that were given to him.
 func (c *Conn) passedLocked() uint64 {

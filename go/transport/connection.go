@@ -162,6 +162,7 @@ func Prepare(config *Config, socket net.Conn, acceptor bool, prefix []byte) *Con
 		KeepaliveTimeout:  int64(config.KeepaliveTimeout),
 		MaxWindow:         max(config.MaxWindow, config.Local.Window),
 		Budget:            config.Budget,
+		Shed:              func() { go c.shed() },
 		Splice:            c.raw != nil,
 		Room:              c.outRoom,
 		Buffer:            func(n int) []byte { return GetBuffer(n).B },
@@ -282,7 +283,7 @@ func (c *Conn) Faults() (read, write error) {
 type Gauges struct {
 	Opened, Served int    // calls of this side and of the peer
 	Unsent         uint64 // bytes that were not written
-	Held           uint64 // bytes of messages not whole or not consumed (section 9.6)
+	Held           uint64 // bytes held for the peer: messages not whole or not consumed, answers, output
 	Withheld       int64  // bytes of credit that the peer lacks for that
 }
 
@@ -295,7 +296,7 @@ func (c *Conn) Gauges() Gauges {
 	}
 	s := c.session
 	return Gauges{
-		Opened: s.OpenCalls(), Served: s.OpenServed(), Held: s.HeldBytes(), Withheld: s.WithheldCredit(),
+		Opened: s.OpenCalls(), Served: s.OpenServed(), Held: uint64(s.Holding()), Withheld: s.WithheldCredit(),
 		Unsent: uint64(s.Unsent()) + s.Moved() - min(c.passed, s.Moved()),
 	}
 }

@@ -1,14 +1,22 @@
 package wire
 
-import "sync/atomic"
+import (
+	"sync"
+	"sync/atomic"
+)
 
 // Budget bounds what all connections of one client or server hold in memory for
 // their peers: messages that are not whole or not consumed, and answers that
-// wait to be written (spec/limits.md). Its methods are safe for concurrent use.
+// wait to be written (spec/limits.md). When it is full, the connection that holds
+// most lets go of something. Its methods are safe for concurrent use.
 type Budget struct {
 	limit int64
-	used  atomic.Int64
 	full  *Error // ends a call that there is no room for
+	used  atomic.Int64
+
+	mu      sync.Mutex
+	holders map[*Share]struct{} // that have drawn something
+	count   atomic.Int64        // of holders
 }
 
 const (
@@ -18,97 +26,260 @@ const (
 	// drawStep is by how much a session draws on the budget, so that it need
 	// not do so for every message.
 	drawStep = 64 << 10
+	// leastShare is what a connection may always hold before it counts as one
+	// that holds more than its share.
+	leastShare = 1 << 20
+	// overdraft is the part of the limit by which it may be exceeded while
+	// another connection was asked to let go and has not done so yet.
+	overdraft = 4
 )
 
 // NewBudget returns a budget of limit bytes.
 func NewBudget(limit int64) *Budget {
-	return &Budget{limit: limit, full: violation(ErrMessageSize,
-		"messages and answers held for all connections would exceed memory %d", limit)}
+	return &Budget{
+		limit: limit, holders: map[*Share]struct{}{},
+		full: violation(ErrMessageSize, "messages and answers held for all connections would exceed memory %d", limit),
+	}
 }
 
 // Used is how many bytes are drawn at the moment.
 func (b *Budget) Used() int64 { return b.used.Load() }
 
-func (b *Budget) draw(n int64) bool {
-	if b.used.Add(n) > b.limit {
-		b.used.Add(-n)
-		return false
-	}
-	return true
-}
-
 // Full says what it is that there is no room for, for whoever is told.
 func (b *Budget) Full() string { return b.full.Text }
 
-// Share is one connection's part of a Budget, for those that have no Session. It
-// is not safe for concurrent use.
+// over reports whether more is drawn than there is.
+func (b *Budget) over() bool { return b.used.Load() > b.limit }
+
+// greatest is the share of which most is drawn; of asker, more bytes are counted
+// as drawn too.
+func (b *Budget) greatest(asker *Share, more int64) *Share {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	greatest, most := asker, int64(0)
+	if asker != nil {
+		most = asker.drawn.Load() + more
+	}
+	for s := range b.holders {
+		if drawn := s.drawn.Load(); s != asker && drawn > most {
+			greatest, most = s, drawn
+		}
+	}
+	return greatest
+}
+
+// Relieve asks the connection that holds most to let go, if more is drawn than
+// there is.
+func (b *Budget) Relieve() {
+	if b != nil && b.over() {
+		b.greatest(nil, 0).ask()
+	}
+}
+
+// Share is one connection's part of a Budget. It belongs to what guards the
+// connection, but for what the Budget itself reads.
 type Share struct {
 	Budget *Budget // nil: there is no bound
-	drawn  int64
+	// Shed, if set, has the connection let go of what it holds longest, soon and
+	// on another goroutine, until Relieved: it is called under locks of others.
+	Shed func()
+
+	drawn atomic.Int64
+	asked atomic.Bool // Shed was called and has not led to Relieved yet
 }
+
+// Answers of draw.
+type drawing uint8
+
+const (
+	drawn   drawing = iota
+	denied          // others hold more and have not let go yet
+	holding         // nobody holds more than this connection
+)
 
 // Affords reports whether the connection may hold so many bytes in all, and
 // draws on the budget if that takes it.
-func (s *Share) Affords(holding int64) bool {
-	lacking := holding - freeShare - s.drawn
+func (s *Share) Affords(bytes int64) bool { return s.draw(bytes) == drawn }
+
+// HoldsMost is Affords for a connection that can let go of something else: it is
+// to do so, and then ask again, if mine is set.
+func (s *Share) HoldsMost(bytes int64) (affords, mine bool) {
+	d := s.draw(bytes)
+	return d == drawn, d == holding
+}
+
+func (s *Share) draw(bytes int64) drawing {
+	lacking := bytes - freeShare - s.drawn.Load()
 	if lacking <= 0 || s.Budget == nil {
-		return true
+		return drawn
 	}
 	step := (lacking + drawStep - 1) / drawStep * drawStep
-	if !s.Budget.draw(step) {
-		return false
+	b := s.Budget
+	if used := b.used.Add(step); used > b.limit {
+		greatest := b.greatest(s, step)
+		if greatest == s || used > b.limit+b.limit/overdraft {
+			b.used.Add(-step)
+			if greatest == s {
+				return holding
+			}
+			greatest.ask()
+			return denied
+		}
+		greatest.ask()
 	}
-	s.drawn += step
-	return true
+	if s.drawn.Add(step) == step {
+		b.mu.Lock()
+		b.holders[s] = struct{}{}
+		b.mu.Unlock()
+		b.count.Add(1)
+	}
+	return drawn
+}
+
+// ask has the connection let go of something, unless it was asked already.
+func (s *Share) ask() {
+	if s != nil && s.Shed != nil && s.asked.CompareAndSwap(false, true) {
+		s.Shed()
+	}
+}
+
+// Excess reports whether the connection is to let go of something more: nobody
+// holds more, and more is held than there is room for.
+func (s *Share) Excess() bool {
+	return s.Budget != nil && s.Budget.over() && s.Budget.greatest(s, 0) == s
+}
+
+// Relieved says that the connection has let go of what it could, and has others
+// asked if that was not enough.
+func (s *Share) Relieved() {
+	s.asked.Store(false)
+	if s.Budget != nil && s.Budget.over() {
+		if greatest := s.Budget.greatest(s, 0); greatest != s {
+			greatest.ask()
+		}
+	}
+}
+
+// Exceeded reports whether the connection holds more than its share: an equal
+// part of the budget for each connection that has drawn on it, and at least leastShare.
+func (s *Share) Exceeded() bool {
+	drawn := s.drawn.Load()
+	return s.Budget != nil && drawn >= leastShare && drawn > s.Budget.limit/max(s.Budget.count.Load(), 1)
 }
 
 // GiveBack returns what is no longer needed by a connection that holds so many
 // bytes.
-func (s *Share) GiveBack(holding int64) {
-	if surplus := (s.drawn - max(holding-freeShare, 0)) / drawStep * drawStep; surplus > 0 {
-		s.drawn -= surplus
-		s.Budget.used.Add(-surplus)
+func (s *Share) GiveBack(bytes int64) {
+	have := s.drawn.Load()
+	surplus := (have - max(bytes-freeShare, 0)) / drawStep * drawStep
+	if surplus <= 0 {
+		return
+	}
+	s.drawn.Store(have - surplus)
+	s.Budget.used.Add(-surplus)
+	if have == surplus {
+		s.Budget.mu.Lock()
+		delete(s.Budget.holders, s)
+		s.Budget.mu.Unlock()
+		s.Budget.count.Add(-1)
 	}
 }
 
-// holding is what the session holds for its peer.
-func (s *Session) holding() int64 {
+// Holding is what the session holds for its peer: messages being put together,
+// those that nobody has consumed, answers that wait, and output that was not
+// written.
+func (s *Session) Holding() int64 {
 	return int64(s.assembled) + int64(s.held) + int64(s.queued) + int64(s.Unsent()) + int64(s.inFlight)
 }
 
-// affords reports whether n more bytes may be held, and draws on the budget if
-// that takes it.
-func (s *Session) affords(n int) bool {
-	lacking := s.holding() + int64(n) - freeShare - s.drawn
-	return lacking <= 0 || s.options.Budget == nil || s.draw(lacking)
+// affords reports whether n more bytes may be held for st, which is nil for a call
+// that is not accepted, and draws on the budget if that takes it. If nobody holds
+// more than this session, it ends other calls that have been held for longer.
+func (s *Session) affords(st *Stream, n int) bool {
+	for {
+		affords, mine := s.share.HoldsMost(s.Holding() + int64(n))
+		if affords {
+			return true
+		}
+		longest := s.longestHeld()
+		if !mine || longest == nil || longest == st {
+			return false
+		}
+		s.cut(longest)
+	}
 }
 
-func (s *Session) draw(lacking int64) bool {
-	step := (lacking + drawStep - 1) / drawStep * drawStep
-	if !s.options.Budget.draw(step) {
-		return false
+// Shed ends the calls that have been held longest, while the session is the one
+// that holds most and there is too little room. It reports false if that was of no
+// use because what is held is output that the peer does not read.
+func (s *Session) Shed() bool {
+	for s.share.Excess() {
+		longest := s.longestHeld()
+		if longest == nil {
+			return !s.share.Exceeded()
+		}
+		s.cut(longest)
 	}
-	s.drawn += step
 	return true
+}
+
+// cut ends a call for want of room.
+func (s *Session) cut(st *Stream) {
+	s.fault(st, s.options.Budget.full)
+}
+
+// littleHeld is what a call must hold for its end to be of use.
+const littleHeld = 4 << 10
+
+// longestHeld is the call that something has been held of for longest, nil if
+// there is none. Those that hold little come last.
+func (s *Session) longestHeld() (longest *Stream) {
+	little := false
+	look := func(st *Stream) {
+		if st == nil || st.flow == nil || st.flow.holds() == 0 {
+			return
+		}
+		less := st.flow.holds() < littleHeld
+		if longest == nil || little && !less || little == less && st.flow.heldSince < longest.flow.heldSince {
+			longest, little = st, less
+		}
+	}
+	for i := range s.served {
+		look(s.served[i].stream)
+	}
+	for i := range s.calls {
+		look(s.calls[i].stream)
+	}
+	return longest
+}
+
+// holds is what is held of the call that its end would set free.
+func (f *flow) holds() int { return f.room + int(f.held) + f.queued }
+
+// beginsToHold is to be called before more is held of a call.
+func (s *Session) beginsToHold(f *flow) {
+	if f.holds() == 0 {
+		s.holdings++
+		f.heldSince = s.holdings
+	}
 }
 
 // Written says that all that was taken so far has been written, and gives back
 // what was drawn for it.
 func (s *Session) Written() {
 	s.inFlight = 0
-	if s.drawn > 0 {
-		s.giveBack()
-	}
+	s.giveBack()
 }
 
 // giveBack returns what is no longer needed of what was drawn.
 func (s *Session) giveBack() {
-	needed := max(s.holding()-freeShare, 0)
-	if surplus := (s.drawn - needed) / drawStep * drawStep; surplus > 0 {
-		s.drawn -= surplus
-		s.options.Budget.used.Add(-surplus)
+	if s.share.drawn.Load() > 0 {
+		s.share.GiveBack(s.Holding())
 	}
 }
+
+// Relieved is Share.Relieved, to be called behind Shed.
+func (s *Session) Relieved() { s.share.Relieved() }
 
 // lacksRoom is the ending of a call whose answer there is no room for.
 func (s *Session) lacksRoom() *Ending {

@@ -22,23 +22,6 @@ func sharing(t *testing.T, n int) (*Budget, []*side) {
 	return b, sides
 }
 
-// fillUp has a session put messages together until the budget is used up.
-func (s *side) fillUp(slot uint32) (calls uint32) {
-	for ; ; slot++ {
-		s.must(rawCall(slot, 1, 0), rawPiece(slot, 1, 10<<20))
-		for range 2 {
-			s.must(rawPiece(slot, 1, 0))
-		}
-		headers, _ := s.frames()
-		s.Written()
-		for _, h := range headers {
-			if h.Type == Result {
-				return slot
-			}
-		}
-	}
-}
-
 func wantsUsed(t *testing.T, b *Budget, want int64) {
 	t.Helper()
 	if got := b.Used(); got != want {
@@ -46,47 +29,168 @@ func wantsUsed(t *testing.T, b *Budget, want int64) {
 	}
 }
 
-func TestMessagesBeyondTheBudgetAreRefusedOnEveryConnection(t *testing.T) {
-	b, sides := sharing(t, 3)
-	one, other, small := sides[0], sides[1], sides[2]
-	one.must(AppendDefine(nil, 1, "/a.B/C"))
-	if slot := one.fillUp(1); slot < 3 || slot > 16 {
-		t.Fatalf("the budget was used up by call %d", slot)
+// shedding has sides say into asked which of them is asked to let go.
+func shedding(sides []*side) *[]*side {
+	asked := &[]*side{}
+	for _, s := range sides {
+		s.share.Shed = func() { *asked = append(*asked, s) }
 	}
-	if used := b.Used(); used > testBudget || used < testBudget/2 {
+	return asked
+}
+
+// cuts has s let go, and returns the slots of the calls that it cut.
+func (s *side) cuts() (slots []uint32) {
+	s.t.Helper()
+	if !s.Shed() {
+		s.t.Fatal("nothing could be let go")
+	}
+	s.Relieved()
+	headers, bodies := s.frames()
+	s.Written()
+	for i, h := range headers {
+		if h.Type != Result {
+			continue
+		}
+		message, _, _ := ParseStatus(bodies[i])
+		if Code(h.Code) != ResourceExhausted || h.Flags != FlagCut || message != s.options.Budget.full.Text {
+			s.t.Fatalf("answered %+v %q", h, message)
+		}
+		slots = append(slots, h.Stream.Slot())
+	}
+	return slots
+}
+
+// Who comes when the budget is full is served; the connection that holds most loses
+// the call that it has held for longest.
+func TestTheConnectionThatHoldsMostLosesItsLongestHeldCall(t *testing.T) {
+	b, sides := sharing(t, 3)
+	asked := shedding(sides)
+	most, less, small := sides[0], sides[1], sides[2]
+	for _, s := range sides {
+		s.must(AppendDefine(nil, 1, "/a.B/C"))
+	}
+	for slot := uint32(1); slot <= 4; slot++ {
+		most.must(rawCall(slot, 1, FlagEnd))
+		most.Finish(most.accepted[slot-1], &Ending{HasMessage: true, Payload: filler(200_000)})
+	}
+	less.must(rawCall(1, 1, FlagEnd))
+	less.Finish(less.accepted[0], &Ending{HasMessage: true, Payload: filler(250_000)})
+	if used := b.Used(); used > testBudget || len(*asked) != 0 {
+		t.Fatalf("%d bytes are drawn, %d asked", used, len(*asked))
+	}
+	less.must(rawCall(2, 1, FlagEnd))
+	less.Finish(less.accepted[1], &Ending{HasMessage: true, Payload: filler(200_000)})
+	if less.OpenServed() != 2 || len(*asked) != 1 || (*asked)[0] != most {
+		t.Fatalf("the newcomer's connection has %d calls, %d were asked", less.OpenServed(), len(*asked))
+	}
+	if cut := most.cuts(); len(cut) != 1 || cut[0] != 1 {
+		t.Fatalf("cut were the calls of slots %v", cut)
+	}
+	if used := b.Used(); used > testBudget {
 		t.Fatalf("%d bytes are drawn", used)
 	}
 
-	// A call of another connection that begins with a piece is not started.
-	other.hold = true
-	body := append([]byte("\x06/a.B/C"), AppendVarint(nil, 1<<20)...)
-	body = append(body, filler(MinPiece-len(body))...)
-	b.used.Store(testBudget)
-	other.must(framed(Header{Type: Call, Stream: stream(1, 1), Flags: FlagMsg | FlagMore}, body))
-	h, text := other.only(Result)
-	other.Written()
-	message, _, _ := ParseStatus(text)
-	if Code(h.Code) != ResourceExhausted || h.Flags != FlagRefused || h.Word == 0 || message != b.full.Text {
-		t.Fatalf("answered %+v %q", h, message)
+	// One that holds most itself loses a call of its own, before it is asked.
+	for slot := uint32(5); slot <= 6; slot++ {
+		most.must(rawCall(slot, 1, FlagEnd))
+		most.Finish(last(t, most.accepted, "call"), &Ending{HasMessage: true, Payload: filler(200_000)})
 	}
-	// One that has begun is cut.
-	other.hold = false
-	other.must(rawCall(2, 1, 0), rawPiece(2, 1, 1<<20))
-	if h, _ := other.only(Result); Code(h.Code) != ResourceExhausted || h.Flags != FlagCut {
-		t.Fatalf("answered %+v", h)
+	headers, _ := most.frames()
+	most.Written()
+	var cut []uint32
+	for _, h := range headers {
+		if h.Type == Result {
+			cut = append(cut, h.Stream.Slot())
+		}
 	}
-	other.Written()
-	count(t, other.stopped, 1, "calls stopped")
+	if len(cut) == 0 || cut[0] != 2 || len(*asked) != 1 {
+		t.Fatalf("cut were the calls of slots %v; asked were %d", cut, len(*asked))
+	}
 
 	// Small calls go on everywhere.
-	for i, s := range []*side{small, other} {
-		slot := uint32(i*2 + 1)
-		s.must(rawCall(slot, 1, FlagMsg|FlagEnd, filler(100)...))
-		s.Finish(last(t, s.accepted, "call"), &Ending{HasMessage: true, Payload: filler(100)})
-		if h, _ := s.only(Result); h.Code != 0 {
-			t.Fatalf("answered %+v", h)
+	small.must(rawCall(1, 1, FlagMsg|FlagEnd, filler(100)...))
+	small.Finish(last(t, small.accepted, "call"), &Ending{HasMessage: true, Payload: filler(100)})
+	if h, _ := small.only(Result); h.Code != 0 {
+		t.Fatalf("answered %+v", h)
+	}
+}
+
+// A connection that does not let go when it is asked costs others their calls only
+// once the budget is overdrawn.
+func TestWhatIsOverdrawnIsBounded(t *testing.T) {
+	b, sides := sharing(t, 2)
+	asked := shedding(sides)
+	most, other := sides[0], sides[1]
+	other.must(AppendDefine(nil, 1, "/a.B/C"))
+	most.share.Affords(testBudget + freeShare)
+	for slot := uint32(1); slot <= 40; slot++ {
+		other.must(rawCall(slot, 1, FlagEnd))
+		other.Finish(last(t, other.accepted, "call"), &Ending{HasMessage: true, Payload: filler(20_000)})
+	}
+	headers, _ := other.frames()
+	refused := 0
+	for _, h := range headers {
+		if h.Type == Result && h.Code != 0 {
+			refused++
 		}
-		s.Written()
+	}
+	if used := b.Used(); used > testBudget+testBudget/overdraft || refused == 0 || refused > 30 || len(*asked) != 1 {
+		t.Fatalf("%d bytes are drawn, %d of 40 calls were refused, %d asked", used, refused, len(*asked))
+	}
+}
+
+// What peers merely announce is not counted.
+func TestAnnouncedBytesDrawNothing(t *testing.T) {
+	b, sides := sharing(t, 4)
+	for _, s := range sides {
+		s.must(AppendDefine(nil, 1, "/a.B/C"))
+		for slot := uint32(1); slot <= 4; slot++ {
+			s.must(rawCall(slot, 1, 0), rawPiece(slot, 1, 60<<20)) // 960 MiB in all
+		}
+		if got := s.Holding(); got > 4*(2*MinPiece+1024) {
+			t.Fatalf("%d bytes are held for 4 pieces", got)
+		}
+	}
+	if used := b.Used(); used > 4*4*3*MinPiece || used > testBudget+testBudget/overdraft {
+		t.Fatalf("%d bytes are drawn", used)
+	}
+}
+
+// What is held is told whole: answers that wait too.
+func TestAnswersThatWaitAreHeld(t *testing.T) {
+	_, sides := sharing(t, 1)
+	s := sides[0]
+	s.must(AppendDefine(nil, 1, "/a.B/C"))
+	s.must(rawCall(1, 1, FlagEnd))
+	s.Finish(s.accepted[0], &Ending{HasMessage: true, Payload: filler(900_000)})
+	if got := s.Holding(); got < 900_000 {
+		t.Fatalf("%d bytes are held", got)
+	}
+	s.Take() // some pieces leave; the memory is there until the last one has
+	if got := s.Holding(); got < 900_000 {
+		t.Fatalf("%d bytes are held", got)
+	}
+}
+
+// Output that the peer does not read belongs to no call: only the end of the
+// connection sets it free.
+func TestASessionThatCannotLetGoSaysSo(t *testing.T) {
+	_, sides := sharing(t, 2)
+	asked := shedding(sides)
+	s, other := sides[0], sides[1]
+	s.must(AppendDefine(nil, 1, "/a.B/C"))
+	other.must(AppendDefine(nil, 1, "/a.B/C"))
+	for slot := uint32(1); slot <= 17; slot++ {
+		s.must(rawCall(slot, 1, FlagEnd))
+		s.Finish(last(t, s.accepted, "call"), &Ending{HasMessage: true, Payload: filler(64_000)})
+	}
+	other.must(rawCall(1, 1, FlagEnd))
+	other.Finish(other.accepted[0], &Ending{HasMessage: true, Payload: filler(200_000)})
+	if len(*asked) != 1 || (*asked)[0] != s {
+		t.Fatalf("%d were asked", len(*asked))
+	}
+	if s.Shed() {
+		t.Fatal("output was let go")
 	}
 }
 
@@ -203,7 +307,7 @@ func TestSmallCallsDrawNothing(t *testing.T) {
 	for generation := uint16(1); generation <= 1000; generation++ {
 		s.must(rawCall(1, generation, FlagMsg|FlagEnd, filler(500)...))
 		s.Finish(last(t, s.accepted, "call"), &Ending{HasMessage: true, Payload: filler(500)})
-		if s.drawn != 0 || b.Used() != 0 {
+		if s.share.drawn.Load() != 0 || b.Used() != 0 {
 			t.Fatal("something was drawn")
 		}
 		s.Take()

@@ -119,10 +119,7 @@ func (s *Session) refusesAll() *Refusal {
 func (s *Session) Close(passed uint64, reason string) {
 	s.endCalls(passed, reason)
 	s.endServed(false)
-	if s.drawn > 0 { // what is unsent goes with the connection
-		s.options.Budget.used.Add(-s.drawn)
-		s.drawn = 0
-	}
+	s.share.GiveBack(0) // what is unsent goes with the connection
 }
 
 // EndInput is Close for a peer that half-closed after it said that it opens no

@@ -31,7 +31,7 @@ func (s *Session) receiveMessage(st *Stream, h *Header, b *Body) *Error {
 			return errSecond
 		}
 		st.state |= streamBegun
-		if !more && !s.affords(int(weight(len(b.Payload)))) {
+		if !more && !s.affords(st, int(weight(len(b.Payload)))) {
 			return s.options.Budget.full
 		}
 		if !more {
@@ -67,9 +67,7 @@ func (s *Session) deliver(st *Stream, message []byte, compression uint8, cost ui
 		f.unconsumed++
 		f.due += cost
 	}
-	weighs := weight(len(message))
-	f.held += weighs
-	s.held += weighs
+	s.keep(f, weight(len(message)))
 	s.events.Message(st, message, compression, cost, owned)
 }
 
@@ -100,7 +98,7 @@ func (s *Session) assemble(st *Stream, piece []byte, more bool) *Error {
 	f.got += uint32(len(piece))
 	f.owingSince = 0
 	if !st.has(streamReturned) {
-		if !s.makeRoom(f, len(piece)) {
+		if !s.makeRoom(st, len(piece)) {
 			return s.options.Budget.full
 		}
 		n := len(f.message)
@@ -122,15 +120,17 @@ func (s *Session) assemble(st *Stream, piece []byte, more bool) *Error {
 }
 
 // makeRoom makes sure that a piece of n bytes fits, if the budget allows.
-func (s *Session) makeRoom(f *flow, n int) bool {
+func (s *Session) makeRoom(st *Stream, n int) bool {
+	f := st.flow
 	need := len(f.message) + n
 	if need <= cap(f.message) {
 		return true
 	}
 	size := min(int(f.total), max(2*need, 2*MinPiece))
-	if !s.affords(size - f.room) {
+	if !s.affords(st, size-f.room) {
 		return false
 	}
+	s.beginsToHold(f)
 	f.message = s.enlarge(f.message, size)
 	s.assembled += cap(f.message) - f.room
 	f.room = cap(f.message)
@@ -201,14 +201,19 @@ func weight(n int) uint64 {
 	return max(uint64(n), leastHeld)
 }
 
+// keep accounts for n bytes that are held for the application.
+func (s *Session) keep(f *flow, n uint64) {
+	s.beginsToHold(f)
+	f.held += n
+	s.held += n
+}
+
 // letGo ends the accounting of n bytes that were held for the application.
 func (s *Session) letGo(f *flow, n uint64) {
 	n = min(n, f.held)
 	f.held -= n
 	s.held -= n
-	if s.drawn > 0 {
-		s.giveBack()
-	}
+	s.giveBack()
 }
 
 // abandonRequests returns the credit of all requests that the handler, which

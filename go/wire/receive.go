@@ -53,7 +53,7 @@ func (s *Session) Place(b []byte) []byte {
 	if uint64(f.got)+uint64(h.Length) > uint64(f.total) {
 		return nil // it will be found to be wrong
 	}
-	if !s.makeRoom(f, int(h.Length)) {
+	if !s.makeRoom(st, int(h.Length)) {
 		return nil // it will be found that there is no room
 	}
 	n := len(f.message)

@@ -84,7 +84,15 @@ func (s *Session) receiveCall(h *Header, body []byte) *Error {
 			if err := s.assemble(st, b.Payload, true); err != nil {
 				s.fault(st, err)
 			}
-		} else if st.has(streamSingle) {
+			break
+		}
+		weighs := weight(len(b.Payload))
+		if !s.affords(st, int(weighs)) {
+			s.fault(st, s.options.Budget.full)
+			break
+		}
+		s.keep(f, weighs)
+		if st.has(streamSingle) {
 			s.credit(st, in.Cost)
 		} else {
 			f.unconsumed, f.due = 1, in.Cost
@@ -125,7 +133,7 @@ func (s *Session) refusesNow(total uint32) *Refusal {
 	if s.promised+s.held+uint64(total) > maxPromised {
 		return &Refusal{Code: ResourceExhausted, Message: promisedText, RetryAfter: budgetRetry}
 	}
-	if total > 0 && !s.affords(min(int(total), 2*MinPiece)) {
+	if total > 0 && !s.affords(nil, min(int(total), 2*MinPiece)) {
 		return &Refusal{Code: ResourceExhausted, Message: s.options.Budget.full.Text, RetryAfter: budgetRetry}
 	}
 	return nil

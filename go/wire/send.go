@@ -12,7 +12,7 @@ func (s *Session) Send(st *Stream, payload []byte, compression uint8, end bool) 
 	if st.has(streamLocalEnd|streamReturned|streamOneWay) || !st.Open() || st.flow != nil && st.flow.hasPending {
 		return true
 	}
-	if !st.has(streamCaller) && !s.affords(len(payload)) {
+	if !st.has(streamCaller) && !s.affords(st, len(payload)) {
 		s.stop(st, ResourceExhausted, s.options.Budget.full.Text, budgetRetry)
 		s.events.Stopped(st, ResourceExhausted)
 		return true
@@ -29,7 +29,8 @@ func (s *Session) send(st *Stream, payload []byte, compression uint8, end bool) 
 	f := st.needFlow()
 	f.pending, f.hasPending, f.compression, f.begun, f.end = payload, true, compression, false, end
 	if !st.has(streamCaller) { // a caller's are its own affair
-		f.queued = len(payload)
+		s.beginsToHold(f)
+		f.queued = cap(payload) // which is there until the last piece has left
 		s.queued += f.queued
 	}
 	s.enter(st)
@@ -167,10 +168,6 @@ func (s *Session) piece(st *Stream) (sent, finished bool) {
 	s.appended += uint64(HeaderSize) + uint64(h.Length)
 	f.begun = true
 	f.pending = f.pending[len(payload):]
-	if f.queued > 0 {
-		f.queued -= len(payload)
-		s.queued -= len(payload)
-	}
 	return true, finished
 }
 
@@ -224,7 +221,7 @@ func (s *Session) end(st *Stream, e *Ending) (queued bool) {
 		s.result(st, e)
 		return false
 	}
-	if !s.affords(len(e.Payload)) {
+	if !s.affords(st, len(e.Payload)) {
 		s.result(st, s.lacksRoom())
 		return false
 	}
@@ -397,7 +394,5 @@ func (s *Session) close(st *Stream) {
 		st.state &^= streamInRing
 		s.ring = slices.DeleteFunc(s.ring, func(other *Stream) bool { return other == st })
 	}
-	if s.drawn > 0 {
-		s.giveBack()
-	}
+	s.giveBack()
 }

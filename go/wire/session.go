@@ -32,6 +32,9 @@ type Options struct {
 	MaxWindow uint32
 	// Budget, if set, is shared with other sessions.
 	Budget *Budget
+	// Shed is called when this session is to let go of something, by Session.Shed
+	// on another goroutine: it is called under locks of other sessions.
+	Shed func()
 	// Room, if set, gives memory for outgoing bytes: it returns out with room for
 	// at least n more, copied if need be. out is nil after the last was taken.
 	Room func(out []byte, n int) []byte
@@ -97,10 +100,11 @@ type Session struct {
 	grown    uint32 // by which windows exceed the initial one, together
 
 	// What the budget is drawn on for, held apart (budget.go).
-	assembled int   // memory of messages in progress
-	queued    int   // answers that wait for their turn or for credit
-	inFlight  int   // bytes that were taken and may not be written yet
-	drawn     int64 // bytes of the budget
+	assembled int    // memory of messages in progress
+	queued    int    // answers that wait for their turn or for credit
+	inFlight  int    // bytes that were taken and may not be written yet
+	share     Share  // of the budget
+	holdings  uint64 // how often a call has begun to hold something
 
 	handshakeBy  int64 // when the peer's preface is overdue
 	wakeAt       int64 // when Tick has something to do, keepalive apart; 0: never
@@ -127,6 +131,7 @@ func NewSession(events Events, o Options, now int64) *Session {
 		events: events, options: o, remote: DefaultSettings(),
 		now: now, lastReceived: now, handshakeBy: now + handshakePatience, wakeAt: now + handshakePatience,
 	}
+	s.share.Budget, s.share.Shed = o.Budget, o.Shed
 	if !o.Acceptor {
 		s.appendPreface()
 	}

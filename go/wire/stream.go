@@ -59,13 +59,14 @@ type flow struct {
 
 	held       uint64 // bytes of messages handed up and not consumed yet
 	taken      uint64 // bytes of those consumed since CREDIT was last given
+	heldSince  uint64 // which of the session's holdings it is, while something is held
 	grown      uint32 // by which the window exceeds the initial one
 	creditedAt int64  // when CREDIT was last given
 
 	// Sending: at most one message waits.
 	pending      []byte
 	hasPending   bool
-	queued       int // bytes of pending that count as a queued answer
+	queued       int // memory of pending that counts as a queued answer
 	compression  uint8
 	begun        bool // its first piece was appended
 	end          bool // END follows it

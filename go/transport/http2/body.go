@@ -73,6 +73,7 @@ type inbound struct {
 	want     int    // bytes that current lacks
 	cost     uint32 // of what has come of it, not yet given back
 	promised int64  // its length
+	room     int64  // memory of current
 
 	window     int64 // that the peer has left
 	owed       uint32
@@ -136,7 +137,7 @@ func (c *Conn) dataLocked(header h2.FrameHeader, data []byte) error {
 		c.messagesLocked(s, data)
 	case s.Whole:
 		c.gatherLocked(s, data)
-	case len(data) > 0 && !c.affordsLocked(len(data)+messageCost):
+	case len(data) > 0 && !c.affordsLocked(s, len(data)+messageCost):
 		c.stopForLocked(s, c.noRoom())
 	case len(data) > 0:
 		c.pieceLocked(s, data)
@@ -164,7 +165,7 @@ func (c *Conn) pieceLocked(s *Stream, data []byte) {
 		if have := last.buffer.B; len(have)+len(data) <= cap(have) {
 			last.buffer.B = append(have, data...)
 			last.cost += uint32(len(data))
-			c.held += int64(len(data))
+			c.holdLocked(s, int64(len(data)))
 			return
 		}
 	}
@@ -202,18 +203,16 @@ func (c *Conn) gatherLocked(s *Stream, data []byte) {
 			"the bodies being received on this connection exceed their limit of %d bytes", c.config.Promised))
 		return
 	}
-	if !c.affordsLocked(0) {
-		c.stopForLocked(s, c.noRoom())
-		return
-	}
 	if len(data) == 0 {
 		return
 	}
-	if b.current == nil {
-		b.current = transport.GetBuffer(max(len(data), int(min(b.declared, firstRoom))))
+	if b.current == nil && !c.roomLocked(s, transport.GetBuffer(max(len(data), int(min(b.declared, firstRoom))))) {
+		return
 	}
 	b.want = int(int64(s.MaxMessage) - b.received + int64(len(data)))
-	b.grow(len(data))
+	if !c.growLocked(s, len(data)) {
+		return
+	}
 	b.current.B = append(b.current.B, data...)
 	b.owed += uint32(len(data))
 }
@@ -225,9 +224,8 @@ func (c *Conn) gatheredLocked(s *Stream) {
 		return
 	}
 	m := Message{buffer: b.current}
-	b.current, b.want = nil, 0
-	c.promised -= b.promised
-	b.promised = 0
+	b.want = 0
+	c.assembledLocked(b)
 	c.arrivedLocked(s, m)
 }
 
@@ -247,15 +245,16 @@ func (c *Conn) messagesLocked(s *Stream, data []byte) {
 			}
 		}
 		n := min(b.want, len(data))
-		b.grow(n)
+		if !c.growLocked(s, n) {
+			return
+		}
 		b.current.B = append(b.current.B, data[:n]...)
 		data = data[n:]
 		b.cost += uint32(n)
 		if b.want -= n; b.want == 0 {
 			m := Message{Flags: b.prefix[0], buffer: b.current, cost: b.cost}
-			b.current, b.prefixed, b.cost = nil, 0, 0
-			c.promised -= b.promised
-			b.promised = 0
+			b.prefixed, b.cost = 0, 0
+			c.assembledLocked(b)
 			c.arrivedLocked(s, m)
 		}
 	}
@@ -282,32 +281,50 @@ func (c *Conn) beginMessageLocked(s *Stream, here int) bool {
 			"message of %d bytes: those being received on this connection exceed their limit of %d", length, c.config.Promised))
 		return false
 	}
-	if !c.affordsLocked(int(length) + messageCost) {
-		c.stopForLocked(s, c.noRoom())
-		return false
-	}
 	b.promised = int64(length)
 	c.promised += b.promised
 	b.want = int(length)
-	if room := min(b.want, max(here, min(4*here, firstRoom), leastRoom)); b.head < len(b.inbox) {
-		b.current = &transport.Buffer{B: make([]byte, 0, room)} // in a queue, just what it needs
-	} else {
-		b.current = transport.GetBuffer(room)
+	room := min(b.want, max(here, min(4*here, firstRoom), leastRoom))
+	if b.head < len(b.inbox) {
+		return c.roomLocked(s, &transport.Buffer{B: make([]byte, 0, room)}) // in a queue, just what it needs
 	}
+	return c.roomLocked(s, transport.GetBuffer(room))
+}
+
+// roomLocked has the message put together in buffer, with what there is of it, unless
+// there is too little memory: the request then ends.
+func (c *Conn) roomLocked(s *Stream, buffer *transport.Buffer) bool {
+	b := &s.body
+	more := int64(cap(buffer.B)) - b.room
+	if !c.affordsLocked(s, int(more)+messageCost) {
+		buffer.Free()
+		c.stopForLocked(s, c.noRoom())
+		return false
+	}
+	c.beginsToHoldLocked(s)
+	if b.current != nil {
+		buffer.B = append(buffer.B, b.current.B...)
+		b.current.Free()
+	}
+	b.current = buffer
+	b.room += more
+	c.assembling += more
 	return true
 }
 
-// grow makes room for n bytes more of the message: at most four times what has
+// assembledLocked ends the accounting of a message that was being put together.
+func (c *Conn) assembledLocked(b *inbound) {
+	c.promised -= b.promised
+	c.assembling -= b.room
+	b.current, b.promised, b.room = nil, 0, 0
+}
+
+// growLocked makes room for n bytes more of the message: at most four times what has
 // come, so that a length that lies costs little.
-func (b *inbound) grow(n int) {
+func (c *Conn) growLocked(s *Stream, n int) bool {
+	b := &s.body
 	have := b.current.B
-	if len(have)+n <= cap(have) {
-		return
-	}
-	larger := transport.GetBuffer(min(len(have)+b.want, 4*cap(have)))
-	larger.B = append(larger.B, have...)
-	b.current.Free()
-	b.current = larger
+	return len(have)+n <= cap(have) || c.roomLocked(s, transport.GetBuffer(min(len(have)+b.want, 4*cap(have))))
 }
 
 // arrivedLocked puts a message where Receive finds it.
@@ -317,7 +334,7 @@ func (c *Conn) arrivedLocked(s *Stream, m Message) {
 		b.inbox = b.one[:0]
 	}
 	b.inbox = append(b.inbox, m)
-	c.held += m.size()
+	c.holdLocked(s, m.size())
 	s.receiver.wakeLocked()
 }
 
@@ -333,7 +350,7 @@ func (s *Stream) TakeOnly() (m Message, n int, err error) {
 	}
 	if n = len(b.inbox); n > 0 {
 		m, b.inbox[0] = b.inbox[0], Message{}
-		s.conn.held -= m.size()
+		s.conn.holdLocked(s, -m.size())
 		s.conn.giveBackLocked()
 	}
 	return m, n, err
@@ -344,7 +361,7 @@ func (c *Conn) takeMessageLocked(s *Stream) Message {
 	b := &s.body
 	m := b.inbox[b.head]
 	b.inbox[b.head] = Message{}
-	c.held -= m.size()
+	c.holdLocked(s, -m.size())
 	c.giveBackLocked()
 	if b.head++; b.head == len(b.inbox) {
 		b.inbox, b.head = b.inbox[:0], 0
@@ -372,12 +389,13 @@ func (c *Conn) returnCreditLocked(s *Stream) {
 func (s *Stream) dropInboxLocked() {
 	b := &s.body
 	for i := range b.inbox {
-		s.conn.held -= b.inbox[i].size()
+		s.conn.holdLocked(s, -b.inbox[i].size())
 		b.inbox[i].Free()
 	}
 	b.inbox, b.head = b.inbox[:0], 0
 	if b.current != nil {
 		b.current.Free()
-		b.current, b.want = nil, 0
+		b.want = 0
+		s.conn.assembledLocked(b)
 	}
 }

@@ -58,8 +58,10 @@ type Conn struct {
 	lastRead     int64 // when there was input last
 	recvWindow   int64
 	recvOwed     int64
-	promised     int64 // bytes of messages being put together
-	held         int64 // bytes of those that nobody has taken, and of answers without a place
+	promised     int64  // bytes of messages being put together, by their lengths
+	assembling   int64  // memory of those
+	held         int64  // bytes of those that nobody has taken, and of answers without a place
+	holdings     uint64 // how often a stream has begun to hold something
 	share        wire.Share
 	spare        spare
 	recentlyShut shutStreams
@@ -136,6 +138,7 @@ func Prepare(socket net.Conn, prefix []byte, config *Config, owner any) *Conn {
 	}
 	c.spare.left = config.Spare
 	c.share.Budget = config.Budget
+	c.share.Shed = func() { go c.shed() }
 	if sc, ok := socket.(syscall.Conn); ok && transport.CanRaw {
 		if raw, err := sc.SyscallConn(); err == nil {
 			c.raw, c.readFD, c.writeFD = raw, c.readOnce, c.writeOnce

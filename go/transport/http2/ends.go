@@ -18,6 +18,7 @@ import (
 
 var (
 	errDrained = errors.New("drained")
+	errUnread  = errors.New("the peer does not read what it asked for, and there is no memory for more")
 	errStalled = errors.New("the peer does not read")
 	errSilent  = errors.New("the peer does not answer PING")
 	errSlow    = errors.New("the peer took too long to begin")
@@ -333,14 +334,19 @@ func (c *Conn) checkStreamsLocked(now int64) (next int64) {
 // for too long.
 func (c *Conn) stalledLocked(s *Stream) {
 	text := "the stream stood still for " + c.config.Stall.String()
+	c.cutLocked(s, &wire.Refusal{Code: wire.ResourceExhausted, Message: text})
+}
+
+// cutLocked ends a request that the peer, or this side, holds up.
+func (c *Conn) cutLocked(s *Stream, why *wire.Refusal) {
 	if len(s.rest) == 0 {
-		c.stopLocked(s, wire.ResourceExhausted, text)
+		c.stopForLocked(s, why)
 		return
 	}
 	// Of an answer cut off only a reset can tell.
 	if !s.stopped && !s.returned {
 		s.stopped = true
-		c.config.Handler.Stopped(s, &wire.Refusal{Code: wire.ResourceExhausted, Message: text})
+		c.config.Handler.Stopped(s, why)
 	}
 	c.resetLocked(s, h2.ErrCodeEnhanceYourCalm)
 }

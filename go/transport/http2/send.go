@@ -50,7 +50,7 @@ func (s *Stream) SendAfter(head *Block, fields []Field, piece *transport.Buffer)
 		piece.Free()
 		return ErrGone
 	}
-	if !c.affordsLocked(len(piece.B)) {
+	if !c.affordsLocked(s, len(piece.B)) {
 		c.stopForLocked(s, c.noRoom())
 		c.settle()
 		piece.Free()
@@ -62,7 +62,7 @@ func (s *Stream) SendAfter(head *Block, fields []Field, piece *transport.Buffer)
 		piece.Free()
 	} else if len(piece.B) > 0 {
 		s.rest, s.restBuffer = piece.B, piece
-		c.held += int64(len(s.rest))
+		c.holdLocked(s, int64(len(s.rest)))
 		c.beginTurnsLocked(s)
 	}
 	c.settle()
@@ -86,7 +86,7 @@ func (c *Conn) finishLocked(s *Stream, a *Answer) (kept bool) {
 	if s.gone || s.finishing {
 		return false
 	}
-	if len(a.Body) > 0 && !s.stopped && !c.affordsLocked(len(a.Body)) {
+	if len(a.Body) > 0 && !s.stopped && !c.affordsLocked(s, len(a.Body)) {
 		c.stopForLocked(s, c.noRoom())
 		return false
 	}
@@ -96,7 +96,7 @@ func (c *Conn) finishLocked(s *Stream, a *Answer) (kept bool) {
 		return false
 	}
 	later := *a
-	c.held += int64(len(a.Body))
+	c.holdLocked(s, int64(len(a.Body)))
 	s.tail = &later
 	if len(s.rest) > 0 {
 		s.rest = append(append(make([]byte, 0, len(s.rest)+len(a.Body)), s.rest...), a.Body...)
@@ -212,13 +212,13 @@ func (c *Conn) turnLocked(s *Stream) {
 		}
 		c.writeDataLocked(s, s.rest[:n], false)
 		s.rest = s.rest[n:]
-		c.held -= int64(n)
+		c.holdLocked(s, -int64(n))
 		s.progressed = transport.Clock()
 		return
 	}
 	last := s.rest
 	s.rest = nil
-	c.held -= int64(len(last))
+	c.holdLocked(s, -int64(len(last)))
 	if a := s.tail; a != nil {
 		s.tail = nil
 		c.answerLocked(s, a, last)
@@ -238,7 +238,7 @@ func (s *Stream) freeRestBuffer() {
 
 // dropRestLocked lets go of what will not be sent.
 func (s *Stream) dropRestLocked() {
-	s.conn.held -= int64(len(s.rest))
+	s.conn.holdLocked(s, -int64(len(s.rest)))
 	s.rest, s.tail = nil, nil
 	s.freeRestBuffer()
 	s.sender.wakeLocked()

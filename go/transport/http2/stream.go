@@ -54,6 +54,9 @@ type Stream struct {
 	inTurn     bool    // in Conn.sending
 	progressed int64   // when something of rest was last sent
 	sender     waiter
+
+	held      int64  // bytes of messages that nobody has taken, and of the answer, without a place
+	heldSince uint64 // which of the connection's holdings it is, while something is held
 }
 
 // Init prepares a new stream, of which owner is the object that embeds it.
@@ -233,7 +236,8 @@ func (c *Conn) goneLocked(s *Stream) {
 	delete(c.streams, s.id)
 	s.dropRestLocked()
 	c.promised -= s.body.promised
-	s.body.promised = 0
+	c.assembling -= s.body.room // the buffer goes with the handler
+	s.body.promised, s.body.room = 0, 0
 	switch {
 	case s.started && !s.returned:
 		c.lingering++ // until the handler returns

@@ -74,7 +74,7 @@ func (x *httpCall) serve(m Method, codec string) {
 	h, w, r := x.door, x.w, x.r
 	x.body.control = http.NewResponseController(w)
 	x.peer = r.Context().Value(peerKey{}).(httpPeer) //nolint:forcetypeassert // a request without would be a fault of ours
-	x.share.Budget = h.Budget
+	x.share.Budget, x.share.Shed = h.Budget, func() { go x.shed() }
 	x.call = Call{
 		Method: r.URL.Path, Codec: codecNumber(codec), CodecName: codec, Door: x.spoken.String(),
 		Peer: x.peer, Owner: x.peer.Owned(),
@@ -369,6 +369,23 @@ func (x *httpCall) affords(more int64) bool {
 	}
 	x.holds += more
 	return true
+}
+
+// shed ends the call, since it holds most of what all may hold together.
+func (x *httpCall) shed() {
+	defer x.share.Relieved()
+	why := wire.Refusal{Code: wire.ResourceExhausted, Message: x.door.Budget.Full(), RetryAfter: roomRetry}
+	if x.stop(why, false) {
+		if !x.body.over.Load() {
+			x.peer.Interrupt(true)
+		}
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.holds > 0 { // its answer is being written
+		x.peer.Interrupt(false)
+	}
 }
 
 func (x *httpCall) giveBack() {
