@@ -47,7 +47,7 @@ const (
 	DefaultMaxWindow               = 4 << 20
 	DefaultWaitingCalls            = 4096
 	DefaultDrainGrace              = 30 * time.Second
-	DefaultMemory                  = 1 << 30 // bytes
+	DefaultMemory                  = 1 << 30 // bytes, at most: see WithMemory
 )
 
 // Option configures a Client or a Server alike.
@@ -157,8 +157,15 @@ func WithTLS(config *tls.Config) Option { return option(func(c *common) { c.tls 
 // WithMemory bounds what a Client or Server holds in memory for its peers over
 // all its connections, in bytes: messages that have not arrived whole or were
 // not consumed yet, and answers that wait to be written. The first 64 KiB of each
-// connection do not count. What goes beyond fails with RESOURCE_EXHAUSTED, as a
-// refusal where nothing was started. The default is 1 GiB, the least 1 MiB.
+// connection do not count. When there is no room for more, the connection that holds
+// most loses the call that it has held something of for longest, which fails with
+// RESOURCE_EXHAUSTED, as a refusal where nothing was started; one whose unread output
+// alone exceeds its share is ended.
+//
+// The default is a quarter of what the process may have by the limits of its container,
+// or of the machine, at most 1 GiB; the least is 1 MiB. The process takes more than this:
+// handlers and their messages are not counted, and Go lets the heap grow to twice
+// what is in use (GOGC). spec/limits.md has the figures.
 func WithMemory(bytes int64) Option {
 	return option(func(c *common) {
 		if c.memory = bytes; bytes < leastMemory {
@@ -217,7 +224,7 @@ func WithRunningHandlers(n int) Option {
 func defaults(keepalive time.Duration) common {
 	return common{
 		journal: &journal{},
-		codec:   Protobuf, memory: DefaultMemory, keepaliveInterval: keepalive, keepaliveTimeout: DefaultKeepaliveTimeout,
+		codec:   Protobuf, memory: defaultMemory(), keepaliveInterval: keepalive, keepaliveTimeout: DefaultKeepaliveTimeout,
 		runningHandlers: DefaultRunningHandlers, waitingCalls: DefaultWaitingCalls,
 	}
 }
