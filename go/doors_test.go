@@ -102,11 +102,11 @@ func TestTheLimitOfMessagesHoldsAtTheGRPCDoor(t *testing.T) {
 }
 
 func TestTheMemoryOfAServerIsSharedByAllDoors(t *testing.T) {
-	s, target := serve(t, serverOptions{trunkcall.WithMemory(1 << 20)}, standard()...)
+	s, target := serve(t, serverOptions{trunkcall.WithMemory(2 << 20)}, standard()...)
 	c := stock(t, target)
 	var trailer metadata.MD
-	_, err := stockEcho(soon(t), c, "/test.Service/Echo", noise(2<<20), grpc.Trailer(&trailer))
-	wantsCode(t, err, codes.ResourceExhausted, "memory 1048576")
+	_, err := stockEcho(soon(t), c, "/test.Service/Echo", noise(3<<20), grpc.Trailer(&trailer))
+	wantsCode(t, err, codes.ResourceExhausted, "memory 2097152")
 	wantsDelivery(t, trailer, "refused")
 	if trailer.Get("grpc-retry-pushback-ms")[0] != "10" {
 		t.Error(trailer)
