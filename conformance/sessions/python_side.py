@@ -90,7 +90,7 @@ class PythonSide(Events):
                 self.actor.open_all(self.reader)
             if data:
                 self.session.receive(data, now)
-            self.session.dispatch()
+            self.session.dispatch(self.session.now)
             self.actor.read(self.reader)
         self.turn += 1
         self._take(out, hold=self.reader is None and phase == ACTING)
@@ -103,9 +103,9 @@ class PythonSide(Events):
             self.session.receive(data[at : at + size], now)
             at += size
             if self.random.randrange(2):
-                self.session.dispatch()
+                self.session.dispatch(self.session.now)
                 self._take(out, hold=False)
-        self.session.dispatch()
+        self.session.dispatch(self.session.now)
 
     def _cut(self, size: int) -> int:
         choice = self.random.randrange(8)

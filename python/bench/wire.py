@@ -44,7 +44,7 @@ def batches(client: Session, server: Session, size: int, rounds: int) -> tuple[f
         client.wrote(len(data))
         sent = clock()
         server.receive(data, now)
-        server.dispatch()
+        server.dispatch(server.now)
         answer = bytes(server.take())
         server.wrote(len(answer))
         answered = clock()

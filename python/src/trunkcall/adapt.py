@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from .codec import Codec
-from .executing import in_executor
+from .executing import NotStarted, in_executor
 from .interceptor import MessageStream
 from .method import Binding, Handler, Kind, Method
 
@@ -83,11 +83,24 @@ def _inline(serve: Callable[..., Any]) -> Run:
 
 
 def _unary_in(executor: Executor | None, serve: Callable[..., Any]) -> Run:
+    begin = _in_time(serve)
+
     async def run(request: Any, stream: MessageStream, call: ServerCall) -> Any:
-        response = await in_executor(executor, serve, request, call)
+        response = await in_executor(executor, begin, request, call)
         return await response if inspect.isawaitable(response) else response
 
     return run
+
+
+def _in_time(serve: Callable[..., Any]) -> Callable[..., Any]:
+    """A plain function, that looks at the time when a thread has been found for it."""
+
+    def begin(request: Any, call: ServerCall) -> Any:
+        if call.time_remaining() == 0 and not call.oneway:
+            raise NotStarted
+        return serve(request, call)
+
+    return begin
 
 
 def _client_stream(serve: Callable[..., Any]) -> Run:
@@ -98,8 +111,14 @@ def _client_stream(serve: Callable[..., Any]) -> Run:
 
 
 def _many(serve: Callable[..., Any], kind: Kind, executor: Executor | None) -> Run:
+    plain = kind is Kind.SERVER_STREAM and not (_is_async(serve) or inspect.isgeneratorfunction(serve))
+    begin = _in_time(serve)
+
     async def run(request: Any, stream: MessageStream, call: ServerCall) -> None:
-        answers = serve(request if kind is Kind.SERVER_STREAM else _Messages(stream), call)
+        if plain:
+            answers = await in_executor(executor, begin, request, call)
+        else:
+            answers = serve(request if kind is Kind.SERVER_STREAM else _Messages(stream), call)
         if inspect.isawaitable(answers):
             answers = await answers
         if answers is None:

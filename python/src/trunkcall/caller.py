@@ -161,9 +161,7 @@ class Caller:
         try:
             await future
         except asyncio.CancelledError:
-            out.cancel()
-            out.discard()
-            connection.schedule()
+            connection.give_up(out)
             raise
         message = out.message
         if message is not None and not out.compression:

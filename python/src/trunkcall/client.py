@@ -9,6 +9,7 @@ import ssl
 from asyncio import get_running_loop
 from collections.abc import Coroutine, Iterable, Sequence
 from concurrent.futures import Executor
+from contextvars import Context
 from types import TracebackType
 from typing import Any, Self, cast
 
@@ -167,8 +168,9 @@ class Client(Caller, Registry):
         await self.close()
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Runs work of the client's own, which `close` waits for."""
-        task = self.loop.create_task(work)
+        """Runs work of the client's own, which `close` waits for, in an empty context: what it opens outlives the call
+        that asked for it, whose variables and deadline are none of its business."""
+        task = self.loop.create_task(work, context=Context())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task

@@ -15,7 +15,7 @@ from .interceptor import Call, Interceptor, MessageStream, Next, chain
 from .method import Method
 from .opening import Opening
 from .status import StatusError, failure
-from .transport import Connection
+from .transport import Connection, clock
 from .wire import CANNOT_TAKE, OK, Code, Delivery, LimitError, Metadata, OutgoingCall, Session, Status
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ class PlainStream(Opening):
         self._metadata = Metadata(call.metadata) if call.metadata else None
         self._first = first
         self._early: Metadata | None = None
+        self._kept: tuple[bytes, int] | None = None  # an answer that was taken and not handed over
         self._readable: asyncio.Future[None] | None = None
         self._writable: asyncio.Future[None] | None = None
         self._heard: asyncio.Future[None] | None = None  # the header, a message or the end
@@ -101,9 +102,11 @@ class PlainStream(Opening):
             raise RuntimeError("another task is sending on this stream")
         if self.out.status is not None:
             return False
+        session = self.out.session
+        session.now = clock()
         try:
             if self._order:
-                data, compression = self._pack(data, self.out.session)
+                data, compression = self._pack(data, session)
                 at_once = self.out.send(data, compression)
             else:
                 at_once = self.out.send(data)
@@ -114,6 +117,10 @@ class PlainStream(Opening):
             self._writable = self.loop.create_future()
             try:
                 await self._writable
+            except asyncio.CancelledError:
+                self.out.withdraw()
+                self.connection.schedule()
+                raise
             finally:
                 self._writable = None
         return self.out.status is None
@@ -127,7 +134,7 @@ class PlainStream(Opening):
         out = self.out
         if self._readable is not None:
             raise RuntimeError("another task is receiving from this stream")
-        while (taken := out.take_message()) is None:
+        while (taken := self._kept or out.take_message()) is None:
             if out.status is not None:
                 if out.status.code:
                     raise StatusError.of(out.status, self.trailer)
@@ -142,13 +149,29 @@ class PlainStream(Opening):
         message, compression = taken
         try:
             if compression:
-                message = self.caller.calling.packing.unpack(compression, message, out.session.own.max_message)
+                return await self._unpack(message, compression)
             return self._binding.decode_response(message)
         except Exception as error:
             raise self._undecodable(error) from error
 
+    async def _unpack(self, data: bytes, compression: int) -> Any:
+        """A compressed answer as a message; kept for the next who receives if this one is cancelled meanwhile."""
+        limit = self.out.session.own.max_message
+        self._kept = (data, compression)
+        self._readable = self.loop.create_future()  # others do not receive meanwhile
+        try:
+            async with self.caller.calling.packing.unpacked(compression, data, limit) as message:
+                self._kept = None
+                return self._binding.decode_response(message)
+        except Exception:
+            self._kept = None
+            raise
+        finally:
+            self._readable = None
+
     def _undecodable(self, error: Exception) -> StatusError:
         delivery = Delivery.EXECUTED if self.out.status is not None else Delivery.UNKNOWN
+        self.out.session.now = clock()
         self.out.cancel(CANNOT_TAKE)
         self.connection.schedule()
         if isinstance(error, TooLong):
@@ -174,10 +197,7 @@ class PlainStream(Opening):
         return self.out.metadata.entries if self.out.metadata is not None else []
 
     def cancel(self) -> None:
-        if self.out.status is None:
-            self.out.cancel()
-            self.connection.schedule()
-        self.out.discard()
+        self.connection.give_up(self.out)
 
 
 class ClientStream(Generic[Req, Resp]):
@@ -217,7 +237,8 @@ class ClientStream(Generic[Req, Resp]):
                 self._failure = error
                 return
         last = self._last(timeout, deadline, wait_for_ready)
-        self._starting = self._caller.loop.create_task(self._start(interceptors, call, last))
+        task = self._caller.loop.create_task(self._start(interceptors, call, last))
+        self._starting = None if task.done() else task  # an eager one may be
 
     def _make(self, call: Call, deadline: int) -> PlainStream:
         first = None
@@ -266,6 +287,7 @@ class ClientStream(Generic[Req, Resp]):
 
     async def send(self, message: Req) -> bool:
         """Sends a message, waiting while the peer is slow to consume. False: the call is over, `receive` tells how.
+        When it is cancelled while it waits, the message is not sent, unless a part of it was: then the rest follows.
         Raises StatusError for a call that could not be opened, a message that cannot be sent."""
         inner = self._inner
         if inner is None or self._starting is not None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 from time import perf_counter_ns
 from typing import Protocol
 
+from .unpacking import on_a_thread
 from .wire import LimitError, Session
 
 LEAST = 1 << 10  # bytes of a message; shorter ones are sent plain
@@ -14,6 +16,7 @@ LEAST_SAVED = 8  # it is worth sending compressed if this part of it is saved: a
 SAVED_PER_BYTE = 80  # ns that a byte less is taken to save: its time on a line of 100 Mbit/s
 FIRST_TRUST, MOST_TRUST = 4, 8  # tries that may fail
 FIRST_REST, LONGEST_REST = 16, 1_024  # messages sent plain when trust is used up
+LARGE, LARGE_PLAIN = 64 << 10, 256 << 10  # bytes that are decompressed, and come out, on the event loop at most
 MOST_METHODS = 4_096  # that have an economy of their own
 
 
@@ -23,7 +26,7 @@ class TooLong(ValueError):
 
 class Compression(Protocol):
     """What a compression has. `number` is protocol.md 3.8's: 1 gzip, 2 zstd; there are no others. Called on the event
-    loop for each message."""
+    loop for each message, but on threads to decompress large ones."""
 
     @property
     def name(self) -> str: ...
@@ -169,8 +172,29 @@ class Packing:
             found = self._economies[method] = Economy()
         return found
 
-    def unpack(self, number: int, data: bytes, limit: int) -> bytes:
-        """A message that came compressed. Raises TooLong, ValueError, whose text says with what it was."""
+    def unpack_small(self, number: int, data: bytes, limit: int) -> bytes | None:
+        """A message that came compressed; None for a large one, which takes `unpacked`. Raises TooLong, ValueError,
+        whose text says with what it was."""
+        if len(data) > LARGE:
+            return None
+        try:
+            return self._unpack(number, data, min(limit, LARGE_PLAIN))
+        except TooLong:
+            if limit <= LARGE_PLAIN:
+                raise
+            return None
+
+    @asynccontextmanager
+    async def unpacked(self, number: int, data: bytes, limit: int) -> AsyncGenerator[bytes]:
+        """The same of any size, to be decoded within."""
+        small = self.unpack_small(number, data, limit)
+        if small is not None:
+            yield small
+        else:
+            async with on_a_thread(lambda: self._unpack(number, data, limit)) as message:
+                yield message
+
+    def _unpack(self, number: int, data: bytes, limit: int) -> bytes:
         one = self.accepted[number]  # the session has seen to it
         try:
             return one.decompress(data, limit)

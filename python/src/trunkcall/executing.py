@@ -9,13 +9,21 @@ from contextvars import copy_context
 from typing import Any
 
 
+class NotStarted(Exception):
+    """The time of a call ran out before its handler was started."""
+
+
 async def in_executor(executor: Executor | None, function: Callable[..., Any], *args: Any) -> Any:
     """Runs a function on a thread, in a copy of the context, and waits for it to return even when cancelled: it runs
-    and counts until then."""
+    and counts until then. Cancelled before a thread was free for it, it does not begin."""
     loop = asyncio.get_running_loop()
     context = copy_context()
-    running = loop.run_in_executor(executor, lambda: context.run(function, *args))
     cancelled: asyncio.CancelledError | None = None
+
+    def begin() -> Any:
+        return None if cancelled is not None else context.run(function, *args)
+
+    running = loop.run_in_executor(executor, begin)
     while not running.done():
         try:
             await asyncio.wait([running])

@@ -110,8 +110,10 @@ class Line:
         if self._attempt is None:
             if clock() < self._next_try:
                 return None
-            self._attempt = self.client.spawn(self._dial())
-        attempt = self._attempt
+            attempt = self.client.spawn(self._dial())
+            self._attempt = None if attempt.done() else attempt  # an eager one may be
+        else:
+            attempt = self._attempt
         await asyncio.wait([attempt])
         if not attempt.cancelled():  # as it is when the client is closed: no reason to cancel those who wait
             attempt.result()
@@ -179,7 +181,8 @@ class Line:
     def reopen(self) -> None:
         """Tries in the background until there is a connection again."""
         if self._reopening is None and not self.client.closed:
-            self._reopening = self.client.spawn(self._reopen())
+            task = self.client.spawn(self._reopen())
+            self._reopening = None if task.done() else task
 
     async def _reopen(self) -> None:
         try:

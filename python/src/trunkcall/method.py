@@ -165,8 +165,8 @@ class ServerStreamMethod(Method[Req, Resp]):
     def handler(
         self, serve: Callable[[Req, ServerCall], AsyncIterable[Resp] | Awaitable[None] | Iterable[Resp]]
     ) -> Handler:
-        """Serves the method with an asynchronous generator, a coroutine function that awaits `call.send`, or a plain
-        generator, which runs on threads of the executor."""
+        """Serves the method with an asynchronous generator, a coroutine function that awaits `call.send`, or on threads
+        of the executor with a plain generator or a plain function that returns several answers."""
         return Handler(self, serve)
 
 

@@ -64,9 +64,7 @@ class Opening(CallEvents):
                 await self._open(wait_for_ready)
         except asyncio.CancelledError:
             if self.opened:
-                self.out.cancel()
-                self.out.discard()
-                self.connection.schedule()
+                self.connection.give_up(self.out)
             raise
         except TimeoutError:
             if self.opened:

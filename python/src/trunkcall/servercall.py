@@ -33,6 +33,7 @@ class ServerCall:
         "_header",
         "_header_sent",
         "_incoming",
+        "_kept",
         "_readable",
         "_trailer",
         "_writable",
@@ -53,6 +54,7 @@ class ServerCall:
         self._trailer: list[tuple[str, str | bytes]] | None = None
         self._header_sent = False
         self._readable: asyncio.Future[None] | None = None
+        self._kept: tuple[bytes, int] | None = None  # a request that was taken and not handed over
         self._writable: asyncio.Future[None] | None = None
 
     @property
@@ -124,7 +126,8 @@ class ServerCall:
         self._trailer = [*(self._trailer or ()), *pairs(metadata)]
 
     async def send(self, message: Any) -> bool:
-        """Sends an answer message, waiting while the caller is slow to consume. False: the call is over. Raises
+        """Sends an answer message, waiting while the caller is slow to consume. False: the call is over. When it is
+        cancelled while it waits, the message is not sent, unless a part of it was: then the rest follows. Raises
         StatusError for a message that cannot be sent."""
         binding = self.method.binding(self.codec)
         try:
@@ -139,6 +142,7 @@ class ServerCall:
         if self._header and not self._header_sent:
             self.flush_header()
         self._header_sent = True
+        incoming.session.now = clock()
         try:
             at_once = incoming.send(*self.pack(data))
         except LimitError as error:
@@ -148,6 +152,10 @@ class ServerCall:
             self._writable = self._endpoint.loop.create_future()
             try:
                 await self._writable
+            except asyncio.CancelledError:
+                incoming.withdraw()
+                self._endpoint.connection.schedule()
+                raise
             finally:
                 self._writable = None
         return not incoming.over
@@ -157,7 +165,7 @@ class ServerCall:
         incoming = self._incoming
         if self._readable is not None:
             raise RuntimeError("another task is receiving from this call")
-        while (taken := incoming.take_message()) is None:
+        while (taken := self._kept or incoming.take_message()) is None:
             if incoming.over:
                 raise failure(Code.CANCELLED, CALL_OVER, Delivery.UNKNOWN)
             if incoming.request_ended:
@@ -169,21 +177,33 @@ class ServerCall:
                 self._readable = None
         if incoming.session.granter.due:
             self._endpoint.connection.schedule()
-        return self._decode(*taken)
-
-    def _decode(self, data: bytes, compression: int) -> Any:
-        """A later request of the call as a message. One that is not valid ends the call (status.md 1)."""
+        data, compression = taken
         try:
             if compression:
-                incoming = self._incoming
-                incoming.compression = compression
-                data = self._endpoint.serving.packing.unpack(compression, data, incoming.session.own.max_message)
+                return await self._unpack(data, compression)
             return self.binding.decode_request(data)
         except TooLong as error:
             raise self._fail(Code.RESOURCE_EXHAUSTED, f"the request {error}") from None
         except Exception as error:
             text = f"the request is not a valid {self.codec.name} message: {error}"
             raise self._fail(Code.INVALID_ARGUMENT, text) from error
+
+    async def _unpack(self, data: bytes, compression: int) -> Any:
+        """A compressed request as a message; kept for the next who receives if this one is cancelled meanwhile."""
+        incoming = self._incoming
+        incoming.compression = compression
+        limit = incoming.session.own.max_message
+        self._kept = (data, compression)
+        self._readable = self._endpoint.loop.create_future()  # others do not receive meanwhile
+        try:
+            async with self._endpoint.serving.packing.unpacked(compression, data, limit) as message:
+                self._kept = None
+                return self.binding.decode_request(message)
+        except Exception:
+            self._kept = None
+            raise
+        finally:
+            self._readable = None
 
     def _fail(self, code: Code, text: str) -> StatusError:
         self._endpoint.fail(self._incoming, code, text)

@@ -16,6 +16,7 @@ from .adapt import Served
 from .codec import Codec
 from .compression import Packing, TooLong
 from .context import current
+from .executing import NotStarted
 from .interceptor import Call, Interceptor, chain
 from .method import Handler
 from .method import Method as PublicMethod
@@ -28,8 +29,13 @@ from .wire import OK, Code, IncomingCall, LimitError, Load, Method, Status
 if TYPE_CHECKING:
     from .connection import Connection
 
+LARGE_REQUEST: Any = object()  # stands for a request that is decompressed on a thread
 THREW = "the handler panicked"
 OUT_OF_TIME = "the deadline passed"
+
+
+class Undecodable(Exception):
+    """A request that does not decompress or decode: a code and a text."""
 
 
 class Serving:
@@ -137,24 +143,33 @@ class ServingEndpoint(Endpoint):
             try:
                 if call.compression:
                     limit = call.session.own.max_message
-                    message = self.serving.packing.unpack(call.compression, message, limit)
-                request = binding.decode_request(message)
-            except TooLong as error:
-                self._turn_away(call, Code.RESOURCE_EXHAUSTED, f"the request {error}")
-                return
+                    message = self.serving.packing.unpack_small(call.compression, message, limit)
+                request = binding.decode_request(message) if message is not None else LARGE_REQUEST
             except Exception as error:
-                name = self.serving.codecs[call.codec].name
-                self._turn_away(call, Code.INVALID_ARGUMENT, f"the request is not a valid {name} message: {error}")
+                self._turn_away(call, *self._undecodable(call, error))
                 return
         server_call = call.user = ServerCall(call, self, served.method)
-        if served.inline and not self.serving.interceptors:
-            self._run_inline(served, server_call, call, request)
+        if served.inline and not self.serving.interceptors and request is not LARGE_REQUEST:
+            if _is_late(call):
+                self._refuse_late(call)
+            else:
+                self._run_inline(served, server_call, call, request)
             return
         work = self._serve(served, server_call, call, request)
         server_call.task = task = self.loop.create_task(work)
+        if task.done():  # an eager one
+            return
         self.serving.tasks.add(task)
         if call.oneway:
             self._watch(call.deadline, server_call, task)
+        if server_call.stopped:  # while its first step ran
+            server_call.stop()
+
+    def _undecodable(self, call: IncomingCall, error: Exception) -> tuple[Code, str]:
+        if isinstance(error, TooLong):
+            return Code.RESOURCE_EXHAUSTED, f"the request {error}"
+        name = self.serving.codecs[call.codec].name
+        return Code.INVALID_ARGUMENT, f"the request is not a valid {name} message: {error}"
 
     def _turn_away(self, call: IncomingCall, code: Code, text: str) -> None:
         """Refuses a call. The caller of a one-way call, which was accepted, hears nothing any more: it is logged
@@ -163,6 +178,10 @@ class ServingEndpoint(Endpoint):
         if call.oneway:
             name = call.method.target.method.name
             self.serving.logger.warning("one-way call of %s from %s dropped: %s", name, self.connection.remote, text)
+
+    def _refuse_late(self, call: IncomingCall) -> None:
+        """For a call whose time ran out behind others that were read with it (protocol.md 10)."""
+        call.refuse(Code.DEADLINE_EXCEEDED, "the deadline passed before the handler started")
 
     def _watch(self, deadline: int, call: ServerCall, task: asyncio.Task[None]) -> None:
         """The session has done with a one-way call once it was accepted: here its deadline ends the handler."""
@@ -186,6 +205,7 @@ class ServingEndpoint(Endpoint):
         """Ends a call for what its handler just tried to read: it is told by an exception, not by cancelling it."""
         call: ServerCall = incoming.user
         task, call.task = call.task, None
+        self.connection.session.now = clock()
         incoming.fail(code, text)
         call.task = task
         self.connection.schedule()
@@ -219,6 +239,10 @@ class ServingEndpoint(Endpoint):
         try:
             if call.stopped:  # before this task ran for the first time: cancelled then, it would not run at all
                 raise asyncio.CancelledError
+            if request is LARGE_REQUEST:
+                request = await self._unpacked(served, incoming)
+            if _is_late(incoming):
+                raise NotStarted
             if self.serving.interceptors:
                 response = await self._intercepted(served, call, request)
             else:
@@ -238,6 +262,10 @@ class ServingEndpoint(Endpoint):
                 self._finish(call, incoming, data, OK)
         except asyncio.CancelledError as error:
             self._finish(call, incoming, None, _cancelled(error))
+        except NotStarted:
+            self._refuse_late(incoming)
+        except Undecodable as error:
+            self._turn_away(incoming, *error.args)
         except Exception as error:
             self._finish(call, incoming, None, self._status(call, error))
         except BaseException:
@@ -248,6 +276,16 @@ class ServingEndpoint(Endpoint):
                 self.serving.tasks.discard(call.task)
             if not connection.scheduled:
                 connection.schedule()
+
+    async def _unpacked(self, served: Served, incoming: IncomingCall) -> Any:
+        """The request, from a large message. Raises Undecodable."""
+        limit = incoming.session.own.max_message
+        try:
+            packed = incoming.message or b""
+            async with self.serving.packing.unpacked(incoming.compression, packed, limit) as message:
+                return served.bindings[incoming.codec].decode_request(message)
+        except Exception as error:
+            raise Undecodable(*self._undecodable(incoming, error)) from error
 
     async def _intercepted(self, served: Served, call: ServerCall, request: Any) -> Any:
         async def last(seen: Call) -> Any:
@@ -302,6 +340,11 @@ class ServingEndpoint(Endpoint):
             return Status(Code.RESOURCE_EXHAUSTED, str(error))
         self.serving.logger.error("handler of %s raised an exception", call.method.name, exc_info=error)
         return Status(Code.INTERNAL, THREW)
+
+
+def _is_late(call: IncomingCall) -> bool:
+    """Whether a call must not start any more. A one-way call that was accepted starts (protocol.md 7.5)."""
+    return bool(call.deadline) and call.deadline <= clock() and not call.oneway
 
 
 def _cancelled(error: asyncio.CancelledError) -> Status:

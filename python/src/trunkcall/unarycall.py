@@ -111,9 +111,8 @@ class Attempt(Opening):
 
     def cancel(self) -> None:
         """Ends the call with CANCELLED if it is open."""
-        if hasattr(self, "out"):
-            self.out.cancel()
-            self.connection.schedule()
+        if hasattr(self, "out") and self.out.status is None:
+            self.connection.give_up(self.out)
 
     async def wait(self) -> None:
         """Waits for the end of a call that was opened; cancels it when the task is cancelled."""
@@ -121,9 +120,7 @@ class Attempt(Opening):
             if self._future is not None:
                 await self._future
         except asyncio.CancelledError:
-            self.out.cancel()
-            self.out.discard()
-            self.connection.schedule()
+            self.connection.give_up(self.out)
             raise
 
     async def run(self) -> None:
@@ -154,7 +151,7 @@ class Attempt(Opening):
             await asyncio.sleep(wait / 1e6)
         return not self.caller.closed
 
-    def result(self) -> Any:
+    async def result(self) -> Any:
         """The response. Raises StatusError."""
         out = self.out
         status = out.status
@@ -169,9 +166,12 @@ class Attempt(Opening):
             return None
         message, compression = out.take_message() or (b"", 0)
         try:
-            if compression:
-                message = self.caller.calling.packing.unpack(compression, message, out.session.own.max_message)
-            return self.method.binding(self.codec).decode_response(message)
+            decode = self.method.binding(self.codec).decode_response
+            if not compression:
+                return decode(message)
+            limit = out.session.own.max_message
+            async with self.caller.calling.packing.unpacked(compression, message, limit) as unpacked:
+                return decode(unpacked)
         except TooLong as error:
             raise failure(Code.RESOURCE_EXHAUSTED, f"the response {error}", Delivery.EXECUTED) from None
         except Exception as error:
@@ -194,4 +194,4 @@ async def invoke(attempt: Attempt) -> Any:
         await attempt.wait()
     if await attempt.again():
         await attempt.run()
-    return attempt.result()
+    return await attempt.result()

@@ -47,8 +47,9 @@ class Spy:
         return GZIP.compress(message)
 
     def decompress(self, data: bytes, limit: int) -> bytes:
+        message = GZIP.decompress(data, limit)
         self.unpacked += 1
-        return GZIP.decompress(data, limit)
+        return message
 
 
 class Fixed(Spy):

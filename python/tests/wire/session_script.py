@@ -191,7 +191,7 @@ class Runner:
     def take_in(self, parts: list[bytes]) -> None:
         for part in parts:
             self.session.receive(part, self.session.now)
-        self.session.dispatch()
+        self.session.dispatch(self.session.now)
 
     def do_end(self, step: Entry) -> None:
         if self.held:

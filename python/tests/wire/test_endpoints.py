@@ -53,7 +53,7 @@ class Endpoints(unittest.TestCase):
     def carry(self) -> None:
         for _ in range(3):
             self.server.receive(bytes(self.client.take()), 1)
-            self.server.dispatch()
+            self.server.dispatch(self.server.now)
             self.client.receive(bytes(self.server.take()), 1)
 
     def test_each_side_is_told_once_that_the_other_is_known(self) -> None:

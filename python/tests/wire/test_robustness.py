@@ -85,7 +85,7 @@ class Robustness(unittest.TestCase):
         session, log = acceptor()
         for part in (data[:at], data[at:]):
             session.receive(part, 5)
-        session.dispatch()
+        session.dispatch(session.now)
         return log.lines, drained(session)
 
     def test_split_at_every_offset_gives_the_same_outcome(self) -> None:
@@ -101,7 +101,7 @@ class Robustness(unittest.TestCase):
         for at in [*range(400), *range(len(data) - 300, len(data))]:
             session, log = acceptor()
             session.receive(data[:at], 5)
-            session.dispatch()
+            session.dispatch(session.now)
             session.end_of_stream(6)
             self.assertTrue(session.closed)
             self.assertEqual(session.callee.open, 0)
@@ -147,7 +147,7 @@ class Robustness(unittest.TestCase):
         while at < len(data):
             size = dice.choice((1, 16, 100, 100_000))
             session.receive(data[at : at + size], 5)
-            session.dispatch()
+            session.dispatch(session.now)
             at += size
         session.tick(70_000_000)
         self.check_written(drained(session))

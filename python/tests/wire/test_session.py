@@ -76,7 +76,7 @@ class Pair:
             source.wrote(len(data))
             names += frames(data)
             target.receive(data, now)
-        target.dispatch()
+        target.dispatch(now)
         return names
 
     def exchange(self, now: int) -> None:
@@ -253,6 +253,21 @@ class Deliveries(unittest.TestCase):
         pair.client.tick(30_000_000)
         self.assertFalse(pair.client.accepts_calls)
         self.assertEqual(pair.here.overdues, 1)
+
+    def test_a_connection_whose_result_is_overdue_closes_when_no_other_call_lives(self) -> None:
+        pair = Pair()
+        given_up, lives = pair.client.unary(UNARY, b"m"), pair.client.unary(UNARY, b"m")
+        assert given_up and lives
+        pair.exchange(0)
+        given_up.cancel()
+        pair.client.take()  # and the CANCEL is lost
+        pair.client.tick(30_000_000)
+        pair.client.take()
+        self.assertFalse(pair.client.closed)
+        pair.there.started[1].finish(b"r")
+        pair.exchange(30_000_001)
+        self.assertIsNotNone(lives.status)
+        self.assertTrue(pair.client.closed)
 
 
 class Limits(unittest.TestCase):

@@ -34,7 +34,7 @@ class Joined(Events):
                 while data := bytes(source.take()):
                     source.wrote(len(data))
                     target.receive(data, self.now)
-                target.dispatch()
+                target.dispatch(self.now)
 
     def open(self) -> OutgoingCall:
         call = self.client.open(BOTH, None, end=False, single=False)

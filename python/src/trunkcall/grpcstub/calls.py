@@ -144,9 +144,7 @@ class UnaryUnaryCall(_CallOf, grpc.aio.UnaryUnaryCall[Any, Any]):
         try:
             yield from future
         except asyncio.CancelledError as error:
-            out.cancel()
-            out.discard()
-            connection.schedule()
+            connection.give_up(out)
             self._stop(error)
             raise
         message = out.message
@@ -245,8 +243,9 @@ class UnaryUnaryCall(_CallOf, grpc.aio.UnaryUnaryCall[Any, Any]):
         if self._task is not None:
             self._task.cancel()
         elif self._begun is not None:
-            self._begun[0].cancel()
-            self._begun[1].schedule()
+            out, connection, _ = self._begun
+            if out.status is None:
+                connection.give_up(out)
         elif self._attempt is not None:
             self._attempt.cancel()
         self._watch()

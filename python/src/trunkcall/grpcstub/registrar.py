@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from contextlib import aclosing
 from typing import Any, cast
 
 import grpc
 import grpc.aio
 
 from trunkcall.client import Client
+from trunkcall.executing import NotStarted
 from trunkcall.method import (
     BidiMethod,
     Binding,
@@ -127,8 +129,9 @@ def _answers_many(behaviour: Callable[..., Any]) -> Callable[..., Any]:
             if inspect.isawaitable(answers):
                 await answers
             else:
-                async for answer in answers:
-                    yield answer
+                async with aclosing(answers):
+                    async for answer in answers:
+                        yield answer
             context.finish()
         except Exception:
             _instead(context)
@@ -146,6 +149,7 @@ def _thread_answers_one(behaviour: Callable[..., Any], many: bool) -> Callable[.
         given = Requests(call, loop) if many else request
 
         def work() -> Any:
+            _check_time(call)
             try:
                 return context.finish(behaviour(given, context))
             except Exception:
@@ -167,8 +171,10 @@ def _thread_answers_many(behaviour: Callable[..., Any], many: bool) -> Callable[
         end = object()
 
         def begin() -> Iterator[Any]:
+            _check_time(call)
             return iter(behaviour(given, context))
 
+        answers: Any = None
         try:
             answers = await call.run_in_executor(begin)
             while (answer := await call.run_in_executor(next, answers, end)) is not end:
@@ -178,9 +184,17 @@ def _thread_answers_many(behaviour: Callable[..., Any], many: bool) -> Callable[
             _instead(context)
             raise
         finally:
+            if hasattr(answers, "close"):
+                await call.run_in_executor(answers.close)
             _tell(context)
 
     return serve
+
+
+def _check_time(call: ServerCall) -> None:
+    """Looks at the time when a thread was found: a call whose time has run out does not start."""
+    if call.time_remaining() == 0:
+        raise NotStarted
 
 
 def _instead(context: CommonContext) -> None:

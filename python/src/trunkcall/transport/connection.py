@@ -13,7 +13,7 @@ import time
 from collections.abc import Mapping
 from typing import Any, cast
 
-from trunkcall.wire import NEVER, Config, Events, Method, Session
+from trunkcall.wire import NEVER, Config, Events, Method, OutgoingCall, Session
 
 from .target import spelled
 
@@ -119,7 +119,7 @@ class Connection(asyncio.Protocol):
         session = self.session
         session.receive(data, time.monotonic_ns() // 1_000)
         if session.callee.ready:
-            session.dispatch()
+            session.dispatch(time.monotonic_ns() // 1_000)
         if session.output.buffer:
             self._flush()
         if not self.scheduled:  # behind the tasks that were woken just now
@@ -146,6 +146,7 @@ class Connection(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         self._full = False
+        self._account(0)
         self._flush()
 
     # What the floor above calls.
@@ -155,6 +156,13 @@ class Connection(asyncio.Protocol):
         if not self.scheduled:
             self.scheduled = True
             self._loop.call_soon(self._flush)
+
+    def give_up(self, call: OutgoingCall) -> None:
+        """Ends a call of this side, if it has not ended, and lets go of answers that nobody will take."""
+        self.session.now = clock()
+        call.cancel()
+        call.discard()
+        self.schedule()
 
     def drain(self) -> None:
         """Asks the peer to open no more calls; closes when all are done (protocol.md 11.4, 11.5). Handlers that are to
@@ -187,6 +195,7 @@ class Connection(asyncio.Protocol):
         if self.lost:
             return
         session = self.session
+        session.now = time.monotonic_ns() // 1_000
         if not self._full and not self._wrote_eof:
             self._write()
         lifecycle = session.lifecycle

@@ -256,7 +256,6 @@ class Callee:
     # Starting.
 
     def dispatch(self) -> None:
-        """Starts what was read (protocol.md 10)."""
         session = self.session
         while self.ready:
             ready, self.ready = self.ready, []

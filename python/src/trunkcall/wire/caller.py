@@ -87,6 +87,11 @@ class Caller:
         self.overdue = False
         self.wanted = False  # a call found no slot
 
+    @property
+    def live(self) -> int:
+        """How many calls are open. One whose RESULT is overdue does not keep a connection, nor those behind it."""
+        return self.open - len(self.abandoned) if self.overdue else self.open
+
     # Opening.
 
     def open_call(

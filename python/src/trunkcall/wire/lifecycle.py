@@ -135,7 +135,8 @@ class Lifecycle:
         open_state = self.state == OPEN or (self.state == PREFACE and session.initiator)
         going = self.sent_ack or self.input_ended or self.patience == -NEVER
         session.accepts_calls = open_state and not going and not session.caller.overdue
-        session.settling = self.asked or self.got_goaway or self.sent_ack or self.got_ack or self.input_ended
+        announced = self.asked or self.got_goaway or self.sent_ack or self.got_ack
+        session.settling = announced or self.input_ended or session.caller.overdue
         if self.got_ack or self.asked:
             session.call_high = 0  # every CALL takes the long way, which looks at turns_away
 
@@ -154,10 +155,12 @@ class Lifecycle:
         if self.asked and not self.sent_ack and not session.caller.open:
             if not self.calling or (self.got_ack and not session.callee.open):
                 self.acknowledge()
-        if session.callee.open or (session.caller.open and not self.input_ended):
+        if session.callee.open or (session.caller.live and not self.input_ended):
             return
         if self.input_ended:
             self._close()
+        elif session.caller.overdue:
+            self.done = True  # of no use any more (protocol.md 7.2)
         elif self.sent_ack and self.got_ack:
             if self.asked:
                 self.half_close = True

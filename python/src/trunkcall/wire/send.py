@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
-from .frame import DATA, END, HEADER, MESSAGE_COST, MORE, MSG, PIECE_FLOOR
+from .frame import DATA, END, HEADER, MESSAGE_COST, MORE, MSG, PIECE_FLOOR, control
 from .output import ONE_CALL_LIMIT, ORDINARY_LIMIT, PIECES_LIMIT
 from .stream import Call, IncomingCall
 from .varint import varint
@@ -85,6 +85,22 @@ class Sender:
         if flow.blocked:
             flow.blocked = False
             self.line_up(call, flow)
+
+    def withdraw(self, call: Call) -> None:
+        """Takes back the last message queued. One of which a piece was appended stays: its rest has to follow."""
+        flow = call.sending
+        if flow is None or len(flow.outbox) <= flow.started:
+            return
+        flow.outbox.pop()
+        if flow.outbox:
+            return
+        flow.blocked = False
+        if isinstance(call, IncomingCall):
+            if flow.final:
+                flow.final = False
+                self.session.callee.drained(call)
+        elif flow.ended:
+            self.session.output.buffer += control(DATA, call.id, END << 16, 0)
 
     def leave(self, flow: SendFlow) -> None:
         """The call is over: what it had queued is discarded. Its place in a line is skipped when it comes up."""

@@ -3,7 +3,7 @@
 The floor that owns the transport does, on the session's one thread or under one lock:
 
     session.receive(data, now)     whenever bytes have come; then, when no more can be read at once,
-    session.dispatch()             which starts what was read (protocol.md 10)
+    session.dispatch(now)          which starts what was read (protocol.md 10)
     session.tick(now)              at session.next_deadline() at the latest
     session.end_of_stream(now)     when the peer sends no more
     session.lost(now, text)        when the connection broke, or both directions have ended
@@ -12,8 +12,8 @@ The floor that owns the transport does, on the session's one thread or under one
     session.half_close             when set and all is written: end the output
     session.closed                 when set and all is written: close the transport
 
-`now` is in whole microseconds of a clock that does not jump. `session.now` is the last one given; set it before opening
-calls with a deadline.
+`now` is in whole microseconds of a clock that does not jump. `session.now` is the last one given; set it before calls
+are opened, sent on or cancelled, whose times count from then.
 """
 
 from __future__ import annotations
@@ -456,7 +456,9 @@ class Session:
             raise ConnectionFault("method", f"id {number} is defined again")
         self.callee.names[number] = name
 
-    def dispatch(self) -> None:
+    def dispatch(self, now: int) -> None:
+        """Starts what was read, but for calls whose time has run out by now (protocol.md 10)."""
+        self.now = now
         self.callee.dispatch()
 
     def end_of_stream(self, now: int) -> None:

@@ -91,6 +91,10 @@ class OutgoingCall:
         Nothing happens once the call has ended. Raises LimitError, and ValueError after the half-close."""
         return self.session.caller.send(self, message, compression, end)
 
+    def withdraw(self) -> None:
+        """Takes back the message that was sent last, if nothing of it was appended yet."""
+        self.session.sender.withdraw(self)
+
     def half_close(self) -> None:
         """No more messages follow. A second half-close does nothing."""
         self.session.caller.half_close(self)
@@ -171,6 +175,10 @@ class IncomingCall:
 
         Nothing happens once the call has its RESULT. Raises LimitError."""
         return self.session.callee.send(self, message, compression)
+
+    def withdraw(self) -> None:
+        """Takes back the message that was sent last, if nothing of it was appended yet."""
+        self.session.sender.withdraw(self)
 
     @property
     def over(self) -> bool:
