@@ -111,6 +111,9 @@ func bind(c Caller, name string, function reflect.Value) error {
 	if t.Kind() != reflect.Func {
 		return fmt.Errorf("%s: %v is no function type", name, t)
 	}
+	if err := nameFault(name); err != nil {
+		return err
+	}
 	b := &bound{caller: c, target: unaryTarget(name)}
 	call, parameters, results, err := b.form(t)
 	if err == nil {

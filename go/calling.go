@@ -145,10 +145,10 @@ func (c *common) takeAnswer(call *transport.Call, codec Codec, response any, o *
 	m, inData := call.TakeFirst()
 	switch has := call.Ending.HasMessage; {
 	case !has && !inData:
-		return local(Errorf(Unimplemented, "the answer: no message where one is expected"), Executed)
+		return local(Errorf(Unimplemented, "the answer: "+wire.NoMessage), Executed)
 	case has && inData:
 		m.Free()
-		return local(Errorf(Unimplemented, "the answer: several messages where one is expected"), Executed)
+		return local(Errorf(Unimplemented, "the answer: "+wire.SeveralMessages), Executed)
 	case inData:
 		payload, compression = m.Payload, m.Compression
 	}

@@ -55,6 +55,7 @@ func NewClient(target string, options ...ClientOption) *Client {
 		o.applyClient(&c.options)
 	}
 	c.options.sane(DefaultKeepaliveInterval)
+	c.options.fault = errors.Join(c.options.fault, transport.CheckTarget(target))
 	done, cancel := context.WithCancel(context.Background())
 	c.close = cancel
 	c.calling = newCalling(done, &c.options.common, c.options.interceptors, c.pool)

@@ -20,7 +20,7 @@ type doorCall struct {
 	exchange web.Exchange
 	packing  Compression // of answers; nil: none
 	decoded  bool
-	spoke    atomic.Bool // a message of the answer was sent
+	spoke    atomic.Bool // the answer has begun, with its header or a message
 }
 
 // open accepts a call, or says why it is refused.
@@ -215,6 +215,7 @@ func (d *doorCall) sendHeader(even bool) error {
 	defer d.mu.Unlock()
 	var err error
 	if !d.headerSent && (even || len(d.header) > 0) {
+		d.spoke.Store(true)
 		err = d.exchange.SendHeader(d.header)
 	}
 	d.headerSent = true

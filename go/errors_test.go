@@ -12,6 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+
 	"github.com/trunkcall/trunkcall/go"
 	"github.com/trunkcall/trunkcall/go/internal/rawframe"
 	"github.com/trunkcall/trunkcall/go/wire"
@@ -72,7 +75,29 @@ func TestErrorsOfDiallingNameTheirCause(t *testing.T) {
 	})
 	t.Run("a server of another protocol", func(t *testing.T) {
 		target := answering(t, []byte("220 mail.example ESMTP ready\r\n"))
-		dialError(t, target, nil, "not a Trunkcall server")
+		dialError(t, target, nil, "not a Trunkcall server", "220 mail.example")
+	})
+	t.Run("an HTTP server that answers at once", func(t *testing.T) {
+		dialError(t, answering(t, []byte("HTTP/1.1 400 Bad Request\r\n\r\n")), nil, "not a Trunkcall server", "HTTP/1.1", "ws://")
+	})
+	t.Run("a gRPC server", func(t *testing.T) {
+		l := rawframe.Listen(t)
+		s := grpc.NewServer()
+		served := make(chan error, 1)
+		go func() { served <- s.Serve(l.Listener) }()
+		defer func() { s.Stop(); <-served }()
+		dialError(t, l.Target(), nil, "not a Trunkcall server", "HTTP/2", "client of gRPC")
+	})
+	t.Run("a server of TLS", func(t *testing.T) {
+		dialError(t, answering(t, []byte{0x15, 3, 1, 0, 2, 2, 0x28}), nil, "not a Trunkcall server", "dial it with TLS")
+	})
+	t.Run("a gRPC server with TLS", func(t *testing.T) {
+		l := rawframe.Listen(t)
+		s := grpc.NewServer(grpc.Creds(credentials.NewTLS(&tls.Config{Certificates: []tls.Certificate{cert}})))
+		served := make(chan error, 1)
+		go func() { served <- s.Serve(l.Listener) }()
+		defer func() { s.Stop(); <-served }()
+		dialError(t, l.Target(), clientTLS, "does not offer the protocol trunk", "wss://")
 	})
 	t.Run("TLS client, clear server", func(t *testing.T) {
 		_, target := serve(t, nil, standard()...)
@@ -103,6 +128,39 @@ func TestErrorsOfDiallingNameTheirCause(t *testing.T) {
 		})}, standard()...)
 		dialError(t, target, clientOptions{trunkcall.WithTLS(&tls.Config{RootCAs: a.pool, MaxVersion: tls.VersionTLS12})}, "protocol version")
 	})
+}
+
+// What no server can mend is told at once, also to a call that would wait for one.
+func TestAMalformedTargetIsNeverWaitedFor(t *testing.T) {
+	for _, target := range []string{"", "localhost", "localhost:", "127.0.0.1:1,elsewhere", "http://localhost:80", "ws://", "wss://user@host/"} {
+		c := trunkcall.NewClient(target)
+		_, err := echo.Call(soon(t), c, text("x"), trunkcall.WaitForReady())
+		wantsText(t, wants(t, err, trunkcall.FailedPrecondition, trunkcall.NotSent).Message, "target", "want ")
+		_, err = trunkcall.Dial(soon(t), target)
+		wants(t, err, trunkcall.FailedPrecondition, trunkcall.NotSent)
+		c.Close()
+	}
+}
+
+func TestAStreamingMethodCalledAsUnaryIsTold(t *testing.T) {
+	_, c := join(t)
+	for _, in := range []string{"", "ab"} { // so many answers
+		err := c.Invoke(soon(t), "/test.Service/Produce", text(in), &payload{})
+		s := trunkcall.StatusOf(err)
+		wantsText(t, s.Message, "where one is expected", "different kinds", "streaming")
+		if s.Code != trunkcall.Unimplemented {
+			t.Error(err)
+		}
+	}
+	s, err := c.NewStream(soon(t), "/test.Service/Echo", trunkcall.KindBidiStream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		_ = s.Send(text("x"))
+	}
+	_ = s.CloseSend()
+	wantsText(t, wants(t, s.Receive(&payload{}), trunkcall.Unimplemented, trunkcall.Refused).Message, "different kinds", "streaming")
 }
 
 // answering is a server that sends bytes to all who come and closes.

@@ -171,7 +171,7 @@ func (l *line) await(ctx context.Context, conn *Connection) error {
 	select {
 	case <-conn.ready:
 	case <-ctx.Done():
-		err := fmt.Errorf("it accepts connections but does not answer as a Trunkcall server: %w", ctx.Err())
+		err := fmt.Errorf("it accepts connections but does not answer as a Trunkcall server, and may speak something else: %w", ctx.Err())
 		conn.conn.Close(err)
 		return err
 	}
@@ -256,7 +256,7 @@ func (conn *Connection) greeted(ctx context.Context) error {
 	select {
 	case <-conn.ready:
 	case <-ctx.Done():
-		return fmt.Errorf("cannot reach %v: it accepts connections but does not answer as a Trunkcall server: %w", conn.Remote(), ctx.Err())
+		return fmt.Errorf("cannot reach %v: it accepts connections but does not answer as a Trunkcall server, and may speak something else: %w", conn.Remote(), ctx.Err())
 	}
 	if err := conn.conn.Err(); err != nil && !transport.Drained(err) {
 		return explain(conn.conn, err)
@@ -273,7 +273,7 @@ func reason(conn *transport.Conn, err error) error {
 	var violation *wire.Error
 	switch {
 	case errors.As(err, &violation) && violation.Class == wire.ErrPreface:
-		return fmt.Errorf("this is not a Trunkcall server (%w)", err)
+		return fmt.Errorf("this is not a Trunkcall server: %s", violation.Text)
 	case !conn.Greeted() && errors.Is(err, io.EOF):
 		return errors.New("closed before a greeting: it may not be a Trunkcall server")
 	default:

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io"
+
+	"github.com/trunkcall/trunkcall/go/wire"
 )
 
 // UnaryMethod is a method of one request and one response, for both ends. Make
@@ -31,7 +33,8 @@ func (m UnaryMethod[Req, Resp]) Call(ctx context.Context, c Caller, request *Req
 func (m UnaryMethod[Req, Resp]) Handler(serve func(context.Context, *Req) (*Resp, error)) Handler {
 	m.target.needHandler(serve == nil)
 	return Handler{
-		Method: m.target.Method,
+		Method:   m.target.Method,
+		messages: messagesOf[Req, Resp](),
 		Unary: func(ctx context.Context, in *ServerCall) (any, error) {
 			request := new(Req)
 			if err := in.decodeNew(request); err != nil {
@@ -100,7 +103,8 @@ func (m ServerStreamMethod[Req, Resp]) Call(ctx context.Context, c Caller, reque
 func (m ServerStreamMethod[Req, Resp]) Handler(serve func(context.Context, *Req, *Sender[Resp]) error) Handler {
 	m.target.needHandler(serve == nil)
 	return Handler{
-		Method: m.target.Method,
+		Method:   m.target.Method,
+		messages: messagesOf[Req, Resp](),
 		Stream: func(ctx context.Context, s Stream) error {
 			request := new(Req)
 			if err := receiveOnly(s, request); err != nil {
@@ -132,7 +136,8 @@ func (m ClientStreamMethod[Req, Resp]) Open(ctx context.Context, c Caller, optio
 func (m ClientStreamMethod[Req, Resp]) Handler(serve func(context.Context, *Receiver[Req]) (*Resp, error)) Handler {
 	m.target.needHandler(serve == nil)
 	return Handler{
-		Method: m.target.Method,
+		Method:   m.target.Method,
+		messages: messagesOf[Req, Resp](),
 		Stream: func(ctx context.Context, s Stream) error {
 			response, err := serve(ctx, &Receiver[Req]{s})
 			if err != nil {
@@ -168,7 +173,8 @@ func (m BidiMethod[Req, Resp]) Open(ctx context.Context, c Caller, options ...Ca
 func (m BidiMethod[Req, Resp]) Handler(serve func(context.Context, *BidiStream[Resp, Req]) error) Handler {
 	m.target.needHandler(serve == nil)
 	return Handler{
-		Method: m.target.Method,
+		Method:   m.target.Method,
+		messages: messagesOf[Req, Resp](),
 		Stream: func(ctx context.Context, s Stream) error {
 			return serve(ctx, &BidiStream[Resp, Req]{Sender[Resp]{s}, Receiver[Req]{s}})
 		},
@@ -239,13 +245,13 @@ func sendOnly(s Stream, request any) error {
 // end after it.
 func receiveOnly[T any](s Stream, message *T) error {
 	if err := s.Receive(message); errors.Is(err, io.EOF) {
-		return local(Errorf(Unimplemented, "there is no message where one is expected"), Executed)
+		return local(Errorf(Unimplemented, "the other side sent "+wire.NoMessage), Executed)
 	} else if err != nil {
 		return err
 	}
 	switch err := s.Receive(new(T)); {
 	case err == nil:
-		fault := Errorf(Unimplemented, "there are several messages where one is expected")
+		fault := Errorf(Unimplemented, "the other side sent "+wire.SeveralMessages)
 		if call, err := AsClientStream(s); err == nil {
 			return call.Abandon(fault)
 		}

@@ -209,3 +209,24 @@ func TestHowASocketEndedCanBeTold(t *testing.T) {
 		})
 	}
 }
+
+// A name without a service would be called by nobody: gRPC and HTTP have no place for it.
+func TestAFunctionWithoutAServiceIsRefusedAtBothEnds(t *testing.T) {
+	s, c := join(t)
+	for _, name := range []string{"div", "/div", ""} {
+		err := s.RegisterFunc(name, func(a, b int) int { return a / b })
+		if err == nil {
+			t.Fatalf("%q is served", name)
+		}
+		wantsText(t, err.Error(), "want /package.Service/Method")
+		func() {
+			defer func() {
+				said, _ := recover().(string)
+				wantsText(t, said, "want /package.Service/Method")
+			}()
+			trunkcall.Func[func(a, b int) (int, error)](c, name)
+		}()
+		_, err = trunkcall.Unary[payload, payload](name).Call(soon(t), c, text(""))
+		wantsText(t, wants(t, err, trunkcall.InvalidArgument, trunkcall.NotSent).Message, "want /package.Service/Method")
+	}
+}

@@ -40,7 +40,8 @@ func (c *route) Send(ctx context.Context, method string, request any, options ..
 func (m OneWayMethod[Req]) Handler(serve func(context.Context, *Req) error) Handler {
 	m.target.needHandler(serve == nil)
 	return Handler{
-		Method: m.target.Method,
+		Method:   m.target.Method,
+		messages: messages{request: messageName[Req]()},
 		Unary: func(ctx context.Context, in *ServerCall) (any, error) {
 			request := new(Req)
 			if err := in.decodeNew(request); err != nil {

@@ -31,6 +31,7 @@ type Handler struct {
 	NoSideEffects bool
 
 	codeFirst bool            // its request is a list of arguments
+	messages  messages        // its Protobuf messages
 	pace      *transport.Pace // nil if Inline
 	measured  *transport.Pace // pace for those who do not run handlers inline
 }
@@ -56,8 +57,8 @@ func (s *serving) begin(side string, options *common, interceptors []Interceptor
 }
 
 // Register adds handlers of the methods that the other side calls: a server's
-// clients, or a client's servers over its own connections. It fails on a name that is malformed or taken; the
-// handlers before that one stay. Methods may be added at any time.
+// clients, or a client's servers over its own connections. It fails on a name that is malformed or taken, and on
+// a method that is described otherwise by a .proto file of this process; the handlers before that one stay. Methods may be added at any time.
 func (s *serving) Register(handlers ...Handler) error {
 	if s.options.fault != nil {
 		return s.options.fault
@@ -75,6 +76,9 @@ func (s *serving) Register(handlers ...Handler) error {
 			return fmt.Errorf("method %s is registered already", name)
 		case (h.Method.Kind == KindUnary || h.Method.Kind == KindOneWay) != (h.Unary != nil) || (h.Unary == nil) == (h.Stream == nil):
 			return fmt.Errorf("method %s is %v and lacks the handler for that", name, h.Method.Kind)
+		}
+		if err := h.checkDescribed(); err != nil {
+			return err
 		}
 		h.measured = &transport.Pace{}
 		if !h.Inline || h.Unary == nil {

@@ -231,21 +231,23 @@ func TestRegistrationsThatCannotBeRightPanic(t *testing.T) {
 func TestTheAnswerOfAClientStreamIsExactlyOne(t *testing.T) {
 	answers := 0
 	server := trunkcall.NewServer()
-	method := trunkcall.Bidi[emptypb.Empty, examplev1.ImportUsersResponse](examplev1.UserService_ImportUsers_FullMethodName)
-	if err := server.Register(method.Handler(func(_ context.Context, s *trunkcall.BidiStream[examplev1.ImportUsersResponse, emptypb.Empty]) error {
-		for range answers {
-			if err := s.Send(&examplev1.ImportUsersResponse{Count: 1}); err != nil {
-				return err
+	if err := server.Register(trunkcall.Handler{
+		Method: trunkcall.Method{Name: examplev1.UserService_ImportUsers_FullMethodName, Kind: trunkcall.KindBidiStream},
+		Stream: func(_ context.Context, s trunkcall.Stream) error {
+			for range answers {
+				if err := s.Send(&examplev1.ImportUsersResponse{Count: 1}); err != nil {
+					return err
+				}
 			}
-		}
-		for {
-			if _, err := s.Receive(); errors.Is(err, io.EOF) {
-				return nil
-			} else if err != nil {
-				return err
+			for {
+				if err := s.Receive(&emptypb.Empty{}); errors.Is(err, io.EOF) {
+					return nil
+				} else if err != nil {
+					return err
+				}
 			}
-		}
-	})); err != nil {
+		},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	addr, err := server.Listen("127.0.0.1:0")

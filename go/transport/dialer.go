@@ -89,39 +89,57 @@ type address struct {
 	webSocket      *url.URL // where it is asked for; nil: nowhere
 }
 
+// CheckTarget tells of a target that nothing can be reached at, whatever listens where.
+func CheckTarget(target string) error {
+	for _, part := range strings.Split(target, ",") {
+		if _, _, err := parseAddress(part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// parseAddress reads one address of a target; port is that of a host yet to be looked up.
+func parseAddress(part string) (a address, port string, err error) {
+	part = strings.TrimSpace(part)
+	if network, name, _ := strings.Cut(part, ":"); name != "" && (network == "unix" || network == "mem") {
+		return address{network, name, "localhost", part, nil}, "", nil
+	}
+	u, err := webSocketURL(part)
+	if err != nil {
+		return a, "", err
+	}
+	if u != nil {
+		part = u.Host
+	}
+	host, port, err := net.SplitHostPort(part)
+	if err != nil || port == "" {
+		return a, "", fmt.Errorf("target %q: want HOST:PORT, unix:PATH, mem:NAME or ws://HOST:PORT/PATH", part)
+	}
+	if host == "" {
+		host = "localhost"
+	}
+	return address{"tcp", part, host, part, u}, port, nil
+}
+
 func resolve(ctx context.Context, target string) ([]address, error) {
 	var all []address
 	for _, part := range strings.Split(target, ",") {
-		part = strings.TrimSpace(part)
-		if network, name, _ := strings.Cut(part, ":"); name != "" && (network == "unix" || network == "mem") {
-			all = append(all, address{network, name, "localhost", part, nil})
-			continue
-		}
-		u, err := webSocketURL(part)
+		a, port, err := parseAddress(part)
 		if err != nil {
 			return nil, err
 		}
-		if u != nil {
-			part = u.Host
-		}
-		host, port, err := net.SplitHostPort(part)
-		if err != nil || port == "" {
-			return nil, fmt.Errorf("target %q: want HOST:PORT, unix:PATH, mem:NAME or ws://HOST:PORT/PATH", part)
-		}
-		if host == "" {
-			host = "localhost"
-		}
-		if net.ParseIP(host) != nil {
-			all = append(all, address{"tcp", part, host, part, u})
+		if port == "" || net.ParseIP(a.serverName) != nil {
+			all = append(all, a)
 			continue
 		}
-		found, err := net.DefaultResolver.LookupHost(ctx, host)
+		found, err := net.DefaultResolver.LookupHost(ctx, a.serverName)
 		if err != nil {
-			return nil, fmt.Errorf("target %q: %w", part, err)
+			return nil, fmt.Errorf("target %q: %w", a.text, err)
 		}
 		for _, ip := range found {
 			where := net.JoinHostPort(ip, port)
-			all = append(all, address{"tcp", where, host, where, u})
+			all = append(all, address{"tcp", where, a.serverName, where, a.webSocket})
 		}
 	}
 	return all, nil
@@ -178,6 +196,10 @@ func secured(ctx context.Context, socket net.Conn, config *tls.Config, serverNam
 		var record tls.RecordHeaderError
 		if errors.As(err, &record) {
 			return nil, errors.New("the server does not speak TLS on this port")
+		}
+		if strings.Contains(err.Error(), "no application protocol") {
+			return nil, fmt.Errorf("TLS: the server does not offer the protocol %s: it is none of Trunkcall, or there is a proxy before it; "+
+				"through one that passes on WebSockets, dial wss://HOST:PORT/PATH", ALPN)
 		}
 		if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) {
 			return nil, TurnedAway{"closed during the TLS handshake: it may be a port without TLS"}

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"os"
@@ -106,8 +107,11 @@ func (c *Conn) parseLocked(now int64) (err *wire.Error) {
 			return err
 		}
 	}
-	var n int
-	n, err = c.session.Receive(c.in.B[c.inStart:c.inEnd], now)
+	input := c.in.B[c.inStart:c.inEnd]
+	n, err := c.session.Receive(input, now)
+	if err != nil && err.Class == wire.ErrPreface && !c.acceptor && !bytes.HasPrefix(input, wire.Magic[:]) {
+		err = stranger(input)
+	}
 	c.inStart += n
 	if err == nil && c.raw != nil {
 		c.placeLocked()

@@ -78,8 +78,16 @@ var errPromised = &Error{Class: ErrMessageSize, Text: promisedText}
 
 // What ends a call that has not exactly one message where one is expected.
 var (
-	errSecond    = &Error{Class: ErrMessages, Text: "several messages where one is expected"}
-	errNoRequest = &Error{Class: ErrMessages, Text: "no message where one is expected"}
+	errSecond    = &Error{Class: ErrMessages, Text: SeveralMessages}
+	errNoRequest = &Error{Class: ErrMessages, Text: NoMessage}
+)
+
+// What is said of that: mostly a streaming method was called as one that is not, or the
+// other way round.
+const (
+	SeveralMessages = "several messages where one is expected: " + otherKind
+	NoMessage       = "no message where one is expected: " + otherKind
+	otherKind       = "the two sides take the method for different kinds, such as unary and streaming"
 )
 
 // begin accounts for a cut message by its total, which allocates nothing.
