@@ -326,7 +326,7 @@ func (a *asyncCall) repeat() bool {
 	if !ok {
 		return false
 	}
-	a.own = &wire.Own{Has: wire.OwnAttempt, Attempt: 2}
+	a.own = &wire.Own{Attempt: 2}
 	a.line++ // elsewhere, if there is more than one connection
 	a.call.Reset()
 	a.state = asyncOpening

@@ -61,7 +61,7 @@ func (c *route) unary(ctx context.Context, t *target, request, response any, m M
 		if c.pauseBefore(ctx, &call.Ending) {
 			call.Reset()
 			call.line++ // elsewhere, if there is more than one connection
-			err, _ = c.attempt(ctx, call, t, request, response, m, o, &wire.Own{Has: wire.OwnAttempt, Attempt: 2})
+			err, _ = c.attempt(ctx, call, t, request, response, m, o, &wire.Own{Attempt: 2})
 		}
 	}
 	call.Reset()

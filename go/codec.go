@@ -10,9 +10,8 @@ import (
 // Codec turns messages into bytes and back. Implementations are used by many
 // goroutines at once.
 type Codec interface {
-	// Name is the codec's name, for settings and error messages. By it, and not
-	// by its number, a user's own codec is found at the other side: the two may
-	// number it differently.
+	// Name is the codec's name, for settings and error messages. A user's own codec
+	// has the same name and number at both sides, else calls in it are refused.
 	Name() string
 	// Number is the codec's number on the wire (spec/protocol.md): 0 raw,
 	// 1 Protobuf, 2 JSON, 3 MessagePack, 4 Cap'n Proto, 8 to 15 the user's own.

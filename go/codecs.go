@@ -2,6 +2,8 @@ package trunkcall
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -20,14 +22,14 @@ var builtinCodecs = []Codec{
 // What codec numbers mean (spec/protocol.md, section 3.8).
 const (
 	firstReservedCodec = 5
-	// firstNamedCodec is the least number of a user's own codec. What it means,
-	// each side says by name.
+	// firstNamedCodec is the least number of a user's own codec: both sides give it
+	// the same name.
 	firstNamedCodec = 8
 	codecNumbers    = 16
 	maxCodecName    = 255 // bytes
 )
 
-// codecTable is what one side encodes and decodes, by the numbers that it uses.
+// codecTable is what one side encodes and decodes, by number.
 type codecTable [codecNumbers]Codec
 
 // newCodecTable joins the built-in codecs with those that the user gave. Of two
@@ -161,16 +163,16 @@ func (c *common) unknownToPeer(conn *Connection, number uint8) error {
 	}
 	name := c.codecs[number].Name()
 	theirs := conn.conn.PeerLimits().Codecs
-	var all []string
-	for _, known := range theirs {
-		if known == name {
-			return nil
-		}
-		all = append(all, known)
+	if theirs[number] == name {
+		return nil
 	}
 	listed := "no codec of its own"
-	if len(all) > 0 {
+	if len(theirs) > 0 {
+		var all []string
+		for _, n := range slices.Sorted(maps.Keys(theirs)) {
+			all = append(all, fmt.Sprintf("%d (%s)", n, theirs[n]))
+		}
 		listed = "only " + strings.Join(all, ", ")
 	}
-	return notSent(Errorf(Unimplemented, "the peer does not know the codec %q, it lists %s", name, listed))
+	return notSent(Errorf(Unimplemented, "the peer does not know the codec %d (%s), it lists %s", number, name, listed))
 }

@@ -24,15 +24,16 @@ func named(number uint8, name string) trunkcall.Codec {
 	return renamed{trunkcall.Protobuf, number, name}
 }
 
-func TestAUsersOwnCodecIsKnownByItsName(t *testing.T) {
+func TestAUsersOwnCodecIsKnownByItsNumberAndName(t *testing.T) {
 	own := trunkcall.WithCodec(named(9, "acme"))
 	_, target := serve(t, serverOptions{own}, standard()...)
 	mustEcho(t, dial(t, target, own), "x")
-	mustEcho(t, dial(t, target, trunkcall.WithCodec(named(12, "acme"))), "same name, other number")
-	c := dial(t, target, trunkcall.WithCodecs(named(12, "acme")))
-	if _, err := echo.Call(soon(t), c, text("x"), trunkcall.CallCodec(named(12, "acme"))); err != nil {
+	c := dial(t, target, trunkcall.WithCodecs(named(9, "acme")))
+	if _, err := echo.Call(soon(t), c, text("x"), trunkcall.CallCodec(named(9, "acme"))); err != nil {
 		t.Error("for one call:", err)
 	}
+	_, err := echo.Call(soon(t), dial(t, target, trunkcall.WithCodec(named(12, "acme"))), text("x"))
+	wantsText(t, wants(t, err, trunkcall.Unimplemented, trunkcall.NotSent).Message, "12 (acme)", "only 9 (acme)")
 }
 
 func TestACodecThatTheServerDoesNotListIsNotSent(t *testing.T) {
@@ -59,17 +60,10 @@ func TestACodecNamedByThePeerAloneIsRefused(t *testing.T) {
 		h.Codec = codec
 		p.Send(rawframe.Define(uint16(generation+1), "/test.Service/Echo"), rawframe.Bytes(h))
 		f, code, message := p.AwaitResult(h.Stream)
-		switch codec {
-		case 9:
-			if code != trunkcall.Unimplemented || f.Flags&wire.FlagRefused == 0 {
-				t.Errorf("%v, flags %#x", code, f.Flags)
-			}
-			wantsText(t, message, "other", "1 (protobuf)", "9 (acme)")
-		case 10: // by its name, and answered in the server's own number
-			if code != trunkcall.OK || f.Codec != 9 {
-				t.Errorf("%v %s, codec %d", code, message, f.Codec)
-			}
+		if code != trunkcall.Unimplemented || f.Flags&wire.FlagRefused == 0 {
+			t.Errorf("%v, flags %#x", code, f.Flags)
 		}
+		wantsText(t, message, map[uint8]string{9: "other", 10: "acme"}[codec], "1 (protobuf)", "9 (acme)")
 	}
 }
 

@@ -318,10 +318,7 @@ class Actor:
             value = "~ v" * chance(12) if chance(200) else "x" * (16_000 + chance(500))
             metadata.entries.append((key, PATTERN[: len(value)] if key.endswith("-bin") else value))
         if own and not chance(3):
-            metadata.priority = 200 if chance(2) else None
-            metadata.idempotency_key = b"\0id" if chance(2) else None
             metadata.attempt = chance(1, 300) if chance(2) else None
-            metadata.load_hint = chance(70_000) if chance(2) else None
         peer = self.side.session.peer
         try:
             block(metadata, peer.max_metadata_bytes, peer.max_metadata_entries, peer.max_frame_body)

@@ -27,14 +27,8 @@ def described(metadata: Metadata | None) -> str:
     if metadata is None:
         return ""
     parts = [f"{key}={(v.encode() if isinstance(v, str) else v).hex()}" for key, v in metadata.entries]
-    if metadata.priority is not None:
-        parts.append(f"!1={metadata.priority}")
-    if metadata.idempotency_key is not None:
-        parts.append(f"!2={metadata.idempotency_key.hex()}")
     if metadata.attempt is not None:
-        parts.append(f"!3={metadata.attempt}")
-    if metadata.load_hint is not None:
-        parts.append(f"!4={metadata.load_hint}")
+        parts.append(f"!attempt={metadata.attempt}")
     return ",".join(parts)
 
 

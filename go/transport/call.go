@@ -85,7 +85,7 @@ func (c *Conn) Open(call *Call, out *wire.Outgoing, promised bool) error {
 		err := c.cause
 		c.unlock()
 		return err
-	case c.closing || c.failing != nil || c.inputEnded || !c.session.AcceptsCalls(),
+	case c.closing || c.failing != nil || !c.session.AcceptsCalls(),
 		c.drainBy != 0 && c.session.OpenServed() == 0: // handlers that are to finish may call, nobody else
 		c.unlock()
 		return ErrDraining

@@ -215,7 +215,7 @@ func (c *Conn) closeIfDrainedLocked() {
 	if c.closed || c.failing != nil || c.closing || c.flushing || c.session.HasOutput() {
 		return
 	}
-	if c.inputEnded && c.session.OpenServed() == 0 || c.session.Spent() {
+	if c.session.Spent() {
 		c.failLocked(errDrained)
 		return
 	}

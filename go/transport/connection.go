@@ -87,7 +87,6 @@ type Conn struct {
 	polled      *polled // a poller waits for input (poll.go)
 	keepsSocket bool    // it is not to be left to one
 	prefixed    bool    // in holds input that came before the session
-	inputEnded  bool    // the peer half-closed
 	spin        spin
 	readFD      func(fd uintptr) bool
 	readN       int

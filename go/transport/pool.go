@@ -112,7 +112,7 @@ func (w *Worker) serve(c *Conn) {
 			}
 		}
 		c.closeIfDrainedLocked()
-		if c.reading || c.inputEnded || c.closed || c.failing != nil || c.leaveUnreadLocked() {
+		if c.reading || c.closed || c.failing != nil || c.leaveUnreadLocked() {
 			break
 		}
 		if c.polled != nil || c.pollLocked() {
@@ -154,11 +154,6 @@ func (w *Worker) servePolled(c *Conn) {
 		return
 	}
 	c.takeInLocked()
-	if c.inputEnded {
-		if err := c.unpollLocked(); err != nil { // else it would be readable for ever
-			c.failLocked(err)
-		}
-	}
 	help := false
 	for !c.closed && !c.helperPending && c.readyLocked() {
 		pace := c.queue[c.queueHead].Pace
@@ -225,13 +220,13 @@ func (c *Conn) wantHelperLocked() bool {
 	if c.helperPending {
 		return false
 	}
-	c.helperPending = !c.reading && c.polled == nil && !c.inputEnded || c.readyLocked() || c.session.HasOutput() && !c.flushing
+	c.helperPending = !c.reading && c.polled == nil || c.readyLocked() || c.session.HasOutput() && !c.flushing
 	return c.helperPending
 }
 
 // wantReaderLocked decides whether a goroutine is needed to read.
 func (c *Conn) wantReaderLocked() bool {
-	if c.helperPending || c.reading || c.polled != nil || c.inputEnded {
+	if c.helperPending || c.reading || c.polled != nil {
 		return false
 	}
 	c.helperPending = true

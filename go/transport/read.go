@@ -272,8 +272,6 @@ func (c *Conn) fillBlocking() (bool, error) {
 }
 
 // inputEndedLocked is called at the end of the stream and on a read error.
-// After the peer said that it opens no more calls, the end of the stream is a
-// half-close: calls that it sent whole are still answered (section 11.7).
 func (c *Conn) inputEndedLocked(err error) {
 	if c.goodbye != nil {
 		err = c.goodbye
@@ -284,9 +282,6 @@ func (c *Conn) inputEndedLocked(err error) {
 	case c.closed:
 	case c.closing, errors.Is(err, io.EOF) && c.session.Drained():
 		c.failLocked(errDrained)
-	case errors.Is(err, io.EOF) && c.session.PeerDrained() && c.session.OpenServed() > 0:
-		c.inputEnded = true
-		c.session.EndInput(c.passedLocked(), c.lostText(err))
 	default:
 		c.failLocked(err)
 	}

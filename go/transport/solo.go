@@ -24,7 +24,7 @@ func (c *Conn) takeReadingLocked() bool {
 		return false
 	}
 	c.solo = clock()-c.session.Now() < soloGap
-	if c.reading || c.helperPending || c.closed || c.inputEnded {
+	if c.reading || c.helperPending || c.closed {
 		return false
 	}
 	c.reading = true

@@ -92,9 +92,6 @@ func (s *Session) Abort(err *Error) {
 // AcceptsCalls reports whether Open can succeed, a free slot apart.
 func (s *Session) AcceptsCalls() bool { return s.greeted && !s.sentDrained && !s.overdue }
 
-// PeerDrained reports whether the peer said that it opens no more calls.
-func (s *Session) PeerDrained() bool { return s.peerDrained }
-
 // Drained reports whether both sides said that they open no more calls and no
 // call is open: the connection can be closed with nothing lost (section 11.5).
 func (s *Session) Drained() bool {
@@ -118,17 +115,8 @@ func (s *Session) refusesAll() *Refusal {
 // them are not_sent, the others unknown.
 func (s *Session) Close(passed uint64, reason string) {
 	s.endCalls(passed, reason)
-	s.endServed(false)
+	s.endServed()
 	s.share.GiveBack(0) // what is unsent goes with the connection
-}
-
-// EndInput is Close for a peer that half-closed after it said that it opens no
-// more calls: those it sent whole are still answered, as far as there is
-// credit.
-func (s *Session) EndInput(passed uint64, reason string) {
-	s.inputEnded = true
-	s.endCalls(passed, reason)
-	s.endServed(true)
 }
 
 func (s *Session) endCalls(passed uint64, reason string) {
@@ -154,18 +142,13 @@ func (s *Session) endCalls(passed uint64, reason string) {
 	}
 }
 
-func (s *Session) endServed(keepWhole bool) {
+func (s *Session) endServed() {
 	for i := range s.served {
-		if st := s.served[i].stream; st != nil && !(keepWhole && st.has(streamRemoteEnd) && !s.starves(st)) {
+		if st := s.served[i].stream; st != nil {
 			s.detach(st)
 			s.events.Stopped(st, Canceled)
 		}
 	}
-}
-
-// starves reports whether a stream waits for credit.
-func (s *Session) starves(st *Stream) bool {
-	return st.flow != nil && st.flow.hasPending && !st.has(streamInRing)
 }
 
 // CutAll ends every call that the peer has open: it is refused if its handler

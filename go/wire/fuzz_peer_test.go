@@ -43,7 +43,7 @@ func (w *world) peerCall() []byte {
 	kind := w.next()
 	if kind&64 != 0 {
 		h.Flags |= FlagMeta
-		body = AppendMetadata(body, Metadata{{"k", "v"}}, &Own{Has: OwnPriority})
+		body = AppendMetadata(body, Metadata{{"k", "v"}}, &Own{Attempt: 1})
 		body = body[:len(body)-int(kind>>7)] // perhaps cut short
 	}
 	if h.Code = uint16(len(w.s.bindings)); h.Code > 0 && b&32 != 0 {

@@ -257,7 +257,7 @@ func (w *world) open() {
 		o.Metadata = Metadata{{"key", "value"}, {"x-bin", "\x00"}}
 	}
 	if b&32 != 0 {
-		o.Own = &Own{Has: OwnAttempt, Attempt: 2}
+		o.Own = &Own{Attempt: 2}
 	}
 	o.OneWay = b&64 != 0 && o.HasMessage && o.End
 	st := &Stream{}

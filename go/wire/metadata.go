@@ -147,7 +147,7 @@ func ParseMetadata(block []byte, s *Settings) (m Metadata, own *Own, err *Error)
 			return nil, nil, err
 		}
 	}
-	if found.Has != 0 {
+	if found.any() {
 		own = &Own{}
 		*own = found
 	}

@@ -44,7 +44,7 @@ type Settings struct {
 	Methods           uint32           // highest method id
 	KeepaliveInterval uint32           // milliseconds, 0: none
 	MinPingInterval   uint32           // milliseconds
-	Codecs            map[uint8]string // names of the side's own codec numbers, 8 to 15
+	Codecs            map[uint8]string // names of the codec numbers 8 to 15 that the side has
 	Compressions      uint16           // bit n: compression n is accepted
 }
 
@@ -75,7 +75,6 @@ func DefaultSettings() Settings {
 type Preface struct {
 	Version  uint8 // of the bytes that follow
 	Highest  uint8 // version that the sender speaks
-	Features uint16
 	Settings Settings
 }
 
@@ -118,8 +117,7 @@ var numbers = [knownSettings]*number{
 // AppendPreface appends p; settings that equal their default are left out.
 func AppendPreface(dst []byte, p *Preface) []byte {
 	dst = append(dst, Magic[:]...)
-	dst = append(dst, p.Version, p.Highest)
-	dst = binary.LittleEndian.AppendUint16(dst, p.Features)
+	dst = append(dst, p.Version, p.Highest, 0, 0) // and two bytes that are reserved
 	dst = binary.LittleEndian.AppendUint32(dst, p.Settings.Window)
 	dst = binary.LittleEndian.AppendUint32(dst, 0) // length, set below
 	start := len(dst)
@@ -168,7 +166,6 @@ func ParsePreface(b []byte) (p Preface, size int, err *Error) {
 		return p, 0, err
 	}
 	p.Version, p.Highest = b[4], b[5]
-	p.Features = binary.LittleEndian.Uint16(b[6:])
 	p.Settings = DefaultSettings()
 	p.Settings.Window = binary.LittleEndian.Uint32(b[8:])
 	length := binary.LittleEndian.Uint32(b[12:])

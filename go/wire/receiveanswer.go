@@ -67,7 +67,7 @@ func (s *Session) checkMessage(st *Stream, h *Header, size uint32) *Error {
 	switch {
 	case size > s.options.Local.Message:
 		return s.tooLarge(size)
-	case (h.Codec != st.codec || h.Codec >= firstNamedCodec) && !s.sameCodec(st, h.Codec):
+	case h.Codec != st.codec:
 		return violation(ErrCodec, "%v in codec %d, which is not that of the call", h.Type, h.Codec)
 	case h.Compression != 0 && !s.accepts(h.Compression):
 		return s.unknownCompression(h.Compression)

@@ -38,9 +38,8 @@ func (s *Session) receiveCall(h *Header, body []byte) *Error {
 	if err == nil && h.Compression != 0 && !s.accepts(h.Compression) {
 		err = s.unknownCompression(h.Compression)
 	}
-	codec := h.Codec
-	if err == nil && codec >= firstNamedCodec {
-		codec, err = s.codecOf(codec)
+	if err == nil && h.Codec >= firstNamedCodec && !s.names(h.Codec) {
+		err = s.unknownCodec(h.Codec)
 	}
 	if err != nil {
 		return s.refuseFault(h.Stream, binding, err)
@@ -50,7 +49,7 @@ func (s *Session) receiveCall(h *Header, body []byte) *Error {
 	*in = Incoming{
 		Method: binding, Metadata: b.Metadata, Own: b.Own,
 		End: h.Flags&FlagEnd != 0, OneWay: h.Flags&FlagOneWay != 0,
-		Codec: codec, Compression: h.Compression, Cost: uint32(len(b.Payload) + frameCost), Refused: refusal != nil,
+		Codec: h.Codec, Compression: h.Compression, Cost: uint32(len(b.Payload) + frameCost), Refused: refusal != nil,
 	}
 	if binding == nil {
 		in.Method = &Binding{Name: string(b.Name)}
@@ -159,33 +158,22 @@ func (s *Session) refuseFault(id StreamID, binding *Binding, err *Error) *Error 
 	return nil
 }
 
-// Codec numbers from firstNamedCodec up mean what the settings of the sender
-// say (section 3.8).
+// Codec numbers from firstNamedCodec up are users' own: each side's settings name
+// those that it has (section 3.8).
 const firstNamedCodec = 8
 
-// codecOf returns this side's number for a codec that the peer gave a number
-// of its own.
-func (s *Session) codecOf(theirs uint8) (uint8, *Error) {
-	name := s.remote.Codecs[theirs]
-	for number, known := range s.options.Local.Codecs {
-		if name != "" && known == name {
-			return number, nil
-		}
-	}
-	text := "codec " + utoa(uint32(theirs)) + " (" + strconv.Quote(name) + ") is not known here"
+// names reports whether both sides mean the same by a number of users' own.
+func (s *Session) names(codec uint8) bool {
+	name := s.options.Local.Codecs[codec]
+	return name != "" && name == s.remote.Codecs[codec]
+}
+
+func (s *Session) unknownCodec(codec uint8) *Error {
+	text := "codec " + utoa(uint32(codec)) + " (" + strconv.Quote(s.remote.Codecs[codec]) + ") is not known here"
 	if s.options.Codecs != "" {
 		text += ", only " + s.options.Codecs
 	}
-	return 0, &Error{Class: ErrCodec, Text: text}
-}
-
-// sameCodec reports whether a message's codec is that of its call.
-func (s *Session) sameCodec(st *Stream, theirs uint8) bool {
-	if theirs < firstNamedCodec || st.codec < firstNamedCodec {
-		return theirs == st.codec
-	}
-	name := s.remote.Codecs[theirs]
-	return name != "" && name == s.options.Local.Codecs[st.codec]
+	return &Error{Class: ErrCodec, Text: text}
 }
 
 func (s *Session) accepts(compression uint8) bool {

@@ -105,9 +105,6 @@ func (s *Session) fill() {
 			continue
 		}
 		switch sent, finished := s.piece(st); {
-		case !sent && s.inputEnded: // no credit will come any more
-			s.detach(st)
-			s.events.Stopped(st, Canceled)
 		case !sent: // waits for credit; CREDIT brings it back
 			s.wakeBy(s.now + watchInterval)
 		case finished:

@@ -118,7 +118,6 @@ type Session struct {
 	farewell                string // text of a GOAWAY that waits for this side's preface
 	peerGoAway, peerDrained bool
 	peerEnds                bool // its GOAWAY gave a reason other than draining
-	inputEnded              bool
 
 	incoming Incoming // handed to Accept, reused
 	ending   Ending   // handed to Ended, reused

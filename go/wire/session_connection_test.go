@@ -100,7 +100,7 @@ func TestDraining(t *testing.T) {
 	if len(j.client.away) != 1 || j.client.away[0] != "bye" || j.client.AcceptsCalls() || j.server.AcceptsCalls() {
 		t.Fatalf("away %v", j.client.away)
 	}
-	if !j.server.PeerDrained() || !j.client.PeerDrained() || !j.server.sentGoAway || j.client.sentGoAway {
+	if !j.server.peerDrained || !j.client.peerDrained || !j.server.sentGoAway || j.client.sentGoAway {
 		t.Fatal("the ACKs did not pass")
 	}
 	count(t, j.server.accepted, 2, "accepted calls")

@@ -247,29 +247,6 @@ func TestCloseStopsHandlersButOneWayOnes(t *testing.T) {
 	}
 }
 
-func TestHalfCloseAfterDraining(t *testing.T) {
-	s := rawSide(t, true)
-	s.must(rawCall(1, 1, FlagMsg|FlagEnd, 'x'), rawCall(2, 1, FlagMsg, 'x'), rawCall(3, 1, FlagEnd), rawCall(4, 1, FlagEnd))
-	s.Send(s.accepted[3], filler(1<<20), 0, false) // lacks credit already
-	for s.HasOutput() && len(s.Take()) > 0 {       // what there is credit for
-	}
-	s.must(framed(Header{Type: GoAway, Flags: FlagAck}))
-	s.EndInput(s.Moved(), "half-closed")
-	count(t, s.stopped, 2, "stops") // the one that had not sent END, and the one that lacks credit
-	if s.stopped[0].st != s.accepted[1] || s.stopped[1].st != s.accepted[3] {
-		t.Fatalf("stopped %v", s.stopped)
-	}
-	s.Finish(s.accepted[0], &Ending{HasMessage: true, Payload: []byte("y")})
-	s.only(Result)
-	s.Finish(s.accepted[2], &Ending{HasMessage: true, Payload: filler(1 << 20)})
-	for s.HasOutput() && len(s.Take()) > 0 { // as far as there is credit
-	}
-	count(t, s.stopped, 3, "stops")
-	if s.OpenServed() != 0 {
-		t.Error("a call that will never get credit is still open")
-	}
-}
-
 func TestAFaultInAnAnswerEndsItsCall(t *testing.T) {
 	s := rawSide(t, false)
 	st := s.open(Outgoing{})

@@ -10,7 +10,7 @@ func TestCallAndAnswer(t *testing.T) {
 	for _, chunk := range []int{0, 1, 7} {
 		j := join(t, DefaultSettings(), DefaultSettings())
 		j.chunk = chunk
-		own := &Own{Has: OwnAttempt, Attempt: 2}
+		own := &Own{Attempt: 2}
 		st := j.client.open(Outgoing{
 			Codec: 1, Remaining: 5000, Payload: []byte("ask"), HasMessage: true, End: true,
 			Metadata: Metadata{{"tenant", "acme"}, {"sig-bin", "\x00\xff"}, {"user-agent", "t"}}, Own: own,
@@ -24,12 +24,12 @@ func TestCallAndAnswer(t *testing.T) {
 		}
 		queued := j.server.Finish(j.server.accepted[0], &Ending{
 			Payload: []byte("answer"), HasMessage: true, ServerTime: 42,
-			Metadata: Metadata{{"trailer", "x"}}, Own: &Own{Has: OwnLoadHint, LoadHint: 300},
+			Metadata: Metadata{{"trailer", "x"}}, Own: &Own{Attempt: 300},
 		})
 		j.pump()
 		e := last(t, j.client.ended, "ending")
 		if queued || e.st != st || e.Code != OK || e.Delivery != Executed || string(e.Payload) != "answer" || e.ServerTime != 42 ||
-			e.Metadata.Get("trailer") != "x" || e.Own.LoadHint != 300 {
+			e.Metadata.Get("trailer") != "x" || e.Own.Attempt != 300 {
 			t.Fatalf("ended as %+v", e)
 		}
 		if st.Open() || j.client.OpenCalls() != 0 || j.server.OpenServed() != 0 {
@@ -359,15 +359,15 @@ func TestOneWay(t *testing.T) {
 	}
 }
 
-// Numbers above 7 mean what their sender's settings say.
-func TestNamedCodecsHaveEachSidesOwnNumber(t *testing.T) {
+// Numbers above 7 mean what both sides' settings say.
+func TestACodecOfOnesOwnHasOneNameAtBothSides(t *testing.T) {
 	client, server := DefaultSettings(), DefaultSettings()
 	client.Codecs = map[uint8]string{8: "other", 9: "avro"}
-	server.Codecs = map[uint8]string{8: "avro"}
+	server.Codecs = map[uint8]string{8: "another", 9: "avro"}
 	j := join(t, client, server)
 	j.client.open(Outgoing{Codec: 9, Payload: []byte("a"), HasMessage: true})
 	j.pump()
-	if in := j.server.seen[0]; in.Codec != 8 {
+	if in := j.server.seen[0]; in.Codec != 9 {
 		t.Fatalf("arrived in codec %d", in.Codec)
 	}
 	served := j.server.accepted[0]
@@ -418,7 +418,7 @@ func TestMetadataIsCheckedBeforeItIsSent(t *testing.T) {
 		"long key":             {Metadata{{strings.Repeat("k", 256), "v"}}, nil, DefaultSettings(), ErrMetadata},
 		"not printable":        {Metadata{{"k", "\x7f"}}, nil, DefaultSettings(), ErrMetadata},
 		"as many as allowed":   {many, nil, DefaultSettings(), ""},
-		"one of ours more":     {many, &Own{Has: OwnAttempt, Attempt: 2}, DefaultSettings(), ErrMetadataLimit},
+		"one of ours more":     {many, &Own{Attempt: 2}, DefaultSettings(), ErrMetadataLimit},
 		"as long as allowed":   {Metadata{{"k", strings.Repeat("v", DefaultMetadataBytes-5)}}, nil, DefaultSettings(), ""},
 		"one byte more":        {Metadata{{"k", strings.Repeat("v", DefaultMetadataBytes-4)}}, nil, DefaultSettings(), ErrMetadataLimit},
 		"below half a frame":   {Metadata{{"k", strings.Repeat("v", 32_000)}}, nil, wide, ""},

@@ -32,7 +32,7 @@ type Stream struct {
 
 	id         StreamID
 	state      streamState
-	codec      uint8  // by this side's numbers
+	codec      uint8
 	sendWindow int64  // what the peer lets us send
 	recvWindow int64  // what we let the peer send
 	sentAt     uint64 // caller: where in the outgoing bytes the CALL stands
@@ -45,7 +45,7 @@ type flow struct {
 	// Receiving.
 	assembling bool   // a cut message is in progress
 	packed     uint8  // its compression
-	codec      uint8  // the codec of its pieces, by the sender's numbers
+	codec      uint8  // the codec of its pieces
 	total, got uint32 // its length, and how much of it has arrived
 	message    []byte // what has arrived, unless nobody wants it
 	room       int    // memory that message takes up

@@ -29,7 +29,7 @@ func (s *Session) Tick(now int64) (next int64, err *Error) {
 		s.look()
 	}
 	next = s.wakeAt
-	if interval := s.options.KeepaliveInterval; interval > 0 && s.greeted && !s.inputEnded {
+	if interval := s.options.KeepaliveInterval; interval > 0 && s.greeted {
 		due := s.lastReceived + interval
 		if s.lastPing != 0 {
 			due = max(due, s.lastPing+int64(s.remote.MinPingInterval)*1e6)

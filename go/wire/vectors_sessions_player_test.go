@@ -252,10 +252,6 @@ func (p *player) doEnd(step *scriptStep) {
 		passed += step.Passed
 	}
 	p.session.Advance(p.now)
-	if p.session.PeerDrained() {
-		p.session.EndInput(passed, "end of stream")
-		return
-	}
 	p.over = true
 	p.session.Close(passed, "end of stream")
 }

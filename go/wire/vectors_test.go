@@ -246,7 +246,7 @@ func prefaceMeaning(t *testing.T, p *Preface, data []byte) map[string]any {
 		return nil
 	})
 	return plain(t, map[string]any{
-		"version": p.Version, "highest": p.Highest, "features": p.Features, "window": p.Settings.Window, "settings": settings,
+		"version": p.Version, "highest": p.Highest, "window": p.Settings.Window, "settings": settings,
 	})
 }
 
@@ -286,17 +286,8 @@ func metadataMeaning(t testing.TB, m Metadata, own *Own, block []byte) map[strin
 		}
 	}
 	owns := map[string]any{}
-	if own.has(OwnPriority) {
-		owns["priority"] = own.Priority
-	}
-	if own.has(OwnIdempotencyKey) {
-		owns["idempotency-key"] = hex.EncodeToString([]byte(own.IdempotencyKey))
-	}
-	if own.has(OwnAttempt) {
+	if own.any() {
 		owns["attempt"] = own.Attempt
-	}
-	if own.has(OwnLoadHint) {
-		owns["load-hint"] = own.LoadHint
 	}
 	counted := 0
 	for rest := block; len(rest) > 0; counted++ {

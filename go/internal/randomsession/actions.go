@@ -250,7 +250,7 @@ func (s *side) metadata(withOwn bool) (m wire.Metadata, own *wire.Own) {
 		m = append(m, wire.Pair{Key: key, Value: string(value)})
 	}
 	if withOwn && s.random.IntN(3) == 0 {
-		own = &wire.Own{Has: wire.OwnKeys(1 + s.random.IntN(15)), Priority: 200, IdempotencyKey: "\x00id", Attempt: 1 + s.random.Uint32N(300), LoadHint: s.random.Uint32N(70000)}
+		own = &wire.Own{Attempt: 1 + s.random.Uint32N(300)}
 	}
 	return m, own
 }

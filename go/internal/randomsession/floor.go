@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/hex"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -252,15 +251,7 @@ func described(m wire.Metadata, own *wire.Own) string {
 		parts = append(parts, p.Key+"="+hex.EncodeToString([]byte(p.Value)))
 	}
 	if own != nil {
-		for key, text := range map[wire.OwnKeys]string{
-			wire.OwnPriority: fmt.Sprintf("!1=%d", own.Priority), wire.OwnIdempotencyKey: fmt.Sprintf("!2=%x", own.IdempotencyKey),
-			wire.OwnAttempt: fmt.Sprintf("!3=%d", own.Attempt), wire.OwnLoadHint: fmt.Sprintf("!4=%d", own.LoadHint),
-		} {
-			if own.Has&key != 0 {
-				parts = append(parts, text)
-			}
-		}
-		slices.SortStableFunc(parts[len(m):], strings.Compare)
+		parts = append(parts, fmt.Sprintf("!attempt=%d", own.Attempt))
 	}
 	return strings.Join(parts, ",")
 }

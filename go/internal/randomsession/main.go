@@ -74,7 +74,7 @@ func (s *side) command(letter byte, body []byte) ([]byte, error) {
 	case 'R':
 		return s.round(now, body[8], body[9:]), nil
 	case 'E':
-		s.end(now, body[8] == 1)
+		s.end(now) // lost or only half-closed, it is the same
 		return nil, nil
 	}
 	return nil, fmt.Errorf("unknown command %q", letter)

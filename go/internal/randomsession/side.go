@@ -154,17 +154,13 @@ func (s *side) fail(err *wire.Error) {
 	s.session.Close(passed, err.Text)
 }
 
-// end is the end of the stream, or of the connection.
-func (s *side) end(now int64, lost bool) {
+// end is the end of the stream.
+func (s *side) end(now int64) {
 	s.now = now
 	if s.over {
 		return
 	}
 	s.session.Advance(now)
-	if !lost && s.session.PeerDrained() {
-		s.session.EndInput(s.session.Moved(), "end of stream")
-		return
-	}
 	s.over = true
 	s.session.Close(s.session.Moved(), "end of stream")
 }

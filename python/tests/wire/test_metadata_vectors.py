@@ -23,14 +23,8 @@ def metadata_meaning(metadata: Metadata) -> dict[str, Any]:
     for key, value in metadata.entries:
         entries.append({"key": key, "text": value} if isinstance(value, str) else {"key": key, "hex": value.hex()})
     own: dict[str, Any] = {}
-    if metadata.priority is not None:
-        own["priority"] = metadata.priority
-    if metadata.idempotency_key is not None:
-        own["idempotency-key"] = metadata.idempotency_key.hex()
     if metadata.attempt is not None:
         own["attempt"] = metadata.attempt
-    if metadata.load_hint is not None:
-        own["load-hint"] = metadata.load_hint
     return {"entries": entries, "own": own, "counted": metadata.counted}
 
 
@@ -50,15 +44,7 @@ def metadata_of(meaning: dict[str, Any]) -> Metadata:
         (one["key"], one["text"] if "text" in one else bytes.fromhex(one["hex"]))
         for one in written_out(meaning)["entries"]
     ]
-    own = meaning["own"]
-    key = own.get("idempotency-key")
-    return Metadata(
-        entries,
-        priority=own.get("priority"),
-        idempotency_key=None if key is None else bytes.fromhex(key),
-        attempt=own.get("attempt"),
-        load_hint=own.get("load-hint"),
-    )
+    return Metadata(entries, attempt=meaning["own"].get("attempt"))
 
 
 def read_metadata(data: bytes, settings: Settings) -> tuple[dict[str, Any], int]:

@@ -56,7 +56,7 @@ def conversation() -> bytes:
     session = Session(Events(), initiator=True, now=0, config=Config(keepalive=0))
     session.receive(preface_bytes(Settings(compressions=frozenset((1,))), 262_144), 0)
     session.unary(UNARY, b"one", deadline=1_000_000)
-    session.open(UNARY, b"two", metadata=Metadata([("authorization", "x"), ("k-bin", b"\xff")], priority=3))
+    session.open(UNARY, b"two", metadata=Metadata([("authorization", "x"), ("k-bin", b"\xff")], attempt=3))
     session.open(UNARY, bytes(70_000), inline=True)
     stream = session.open(STREAM, None, end=False, single=False)
     assert stream is not None

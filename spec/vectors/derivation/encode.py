@@ -54,7 +54,7 @@ COMMON_KEYS = {
     "accept-language": 9,
     "cookie": 10,
 }
-OWN_KEYS = {"priority": 0x80, "idempotency-key": 0x81, "attempt": 0x82, "load-hint": 0x83}
+OWN_KEYS = {"attempt": 0x82}
 
 
 def u16(value: int) -> bytes:
@@ -88,12 +88,12 @@ def preface(
     magic: bytes = MAGIC,
     version: int = 1,
     highest: int = 1,
-    features: int = 0,
+    reserved: int = 0,
     window: int = WINDOW,
     length: int | None = None,
 ) -> bytes:
     size = len(settings) if length is None else length
-    return magic + bytes((version, highest)) + u16(features) + u32(window) + u32(size) + settings
+    return magic + bytes((version, highest)) + u16(reserved) + u32(window) + u32(size) + settings
 
 
 def setting(kind: int, value: bytes) -> bytes:

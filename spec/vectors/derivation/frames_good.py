@@ -132,7 +132,7 @@ DATAS = [
 RESULTS = [
     good("result-message", "the answer to a unary call", Frame("RESULT", "MSG", codec=1, w3=153, payload=b"\x0a\x01u")),
     good("result-message-meta", "the same with trailers",
-         Frame("RESULT", "MSG", "META", codec=1, w3=153, meta=Meta().own("load-hint", b"\x05", 5),
+         Frame("RESULT", "MSG", "META", codec=1, w3=153, meta=Meta().own("attempt", b"\x05", 5),
                payload=b"\x0a\x01u")),
     good("result-ok", "OK without a last message", Frame("RESULT", w3=2**32 - 1)),
     good("result-ok-meta", "OK with trailers alone", Frame("RESULT", "META", meta=Meta().literal("k", "v"))),
@@ -149,7 +149,7 @@ RESULTS = [
     error_result("result-refused-final", "refused, and sending it again is pointless", 12, "REFUSED",
                  message="unknown method"),
     error_result("result-refused-meta", "a refusal may carry trailers", 14, "REFUSED", "META", message="draining",
-                 w3=1, meta=Meta().own("load-hint", b"\x7f", 127)),
+                 w3=1, meta=Meta().own("attempt", b"\x7f", 127)),
     error_result("result-cut", "the session ended a started call", 4, "CUT", message="deadline", w3=1_000_000),
     error_result("result-cut-meta", "with trailers", 8, "CUT", "META", message="limit", meta=Meta().literal("k", "v")),
     error_result("result-stripped", "details were dropped", 3, "STRIPPED", message="too many details"),

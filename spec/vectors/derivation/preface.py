@@ -13,13 +13,12 @@ DESCRIPTION = "Prefaces with their settings, as either side receives them (proto
 def good(ident: str, why: str, settings: bytes = b"", **fields: Any) -> Entry:
     """Settings given by number are named in `fields`; those with other forms come as bytes and meaning."""
     meaning = fields.pop("meaning", {})
-    shape = {key: fields.pop(key) for key in ("highest", "features", "window") if key in fields}
+    shape = {key: fields.pop(key) for key in ("highest", "reserved", "window") if key in fields}
     for name, value in fields.items():
         settings += e.number_setting(name, value)
     decoded = {
         "version": 1,
         "highest": shape.get("highest", 1),
-        "features": shape.get("features", 0),
         "window": shape.get("window", e.WINDOW),
         "settings": {**meaning, **fields},
     }
@@ -82,7 +81,7 @@ VALID = [
 FULL_SETTINGS = e.setting(0x7FFF, bytes(16_380))
 
 DEGENERATE = [
-    good("preface-features-all", "unknown feature bits are ignored", features=0xFFFF),
+    good("preface-reserved-bits", "the reserved bits are ignored", reserved=0xFFFF),
     good("preface-settings-out-of-order", "settings come in any order", e.number_setting("max_calls", 5),
          meaning={"max_calls": 5}, max_frame_body=65_536),
     good("preface-unknown-setting-skipped", "types without the top bit are skipped when unknown",

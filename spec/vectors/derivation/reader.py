@@ -60,7 +60,6 @@ def read_preface(data: bytes) -> tuple[dict[str, Any], int]:
     decoded = {
         "version": version,
         "highest": highest,
-        "features": little(data[6:8]),
         "window": window,
         "settings": settings,
     }

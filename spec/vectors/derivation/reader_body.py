@@ -10,7 +10,7 @@ from .reader_input import Fault, Input
 COMMON = (
     "traceparent tracestate baggage authorization user-agent x-request-id x-forwarded-for b3 accept-language cookie"
 ).split()
-OWN = {0x80: "priority", 0x81: "idempotency-key", 0x82: "attempt", 0x83: "load-hint"}
+OWN = {0x82: "attempt"}
 KEY = re.compile(rb"[a-z0-9_.-]{1,255}")
 VALUE = re.compile(rb"[ -~]*")
 
@@ -67,17 +67,9 @@ def read_entry(source: Input, out: dict[str, Any]) -> None:
 def read_own(name: str, value: bytes, out: dict[str, Any]) -> None:
     if name in out or not value:
         raise Fault("metadata")
-    if name == "idempotency-key":
-        out[name] = value.hex()
-        return
-    if name == "priority":
-        if len(value) != 1:
-            raise Fault("metadata")
-        out[name] = value[0]
-        return
     source = Input(value, "metadata")
     out[name] = source.varint()
-    if source.left() or name == "attempt" and out[name] == 0:
+    if source.left() or out[name] == 0:
         raise Fault("metadata")
 
 

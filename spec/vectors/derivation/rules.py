@@ -9,7 +9,7 @@ RULES: dict[str, str] = {
     # 1, 2: preface and settings
     "1.5/split": "incomplete input is no error",
     "2.1/order": "a preface at fault: nothing is sent, the connection ends (`preface`)",
-    "2.1/features": "feature bits are ignored",
+    "2.1/reserved": "the reserved bits are ignored",
     "2.2/at-once": "the initiator waits for nothing",
     "2.2/answer": "the acceptor sends its preface when it has the 16 fixed bytes, not before",
     "2.2/unspoken": "an acceptor that does not speak the version starts nothing and sends its preface only",
@@ -27,7 +27,7 @@ RULES: dict[str, str] = {
     "3.7/reasons": "unknown reasons count as 0",
     "3.8/codec-of-call": "the codec of the CALL, with or without MSG, is that of all its messages",
     "3.8/codec": "a message in another codec, or a CALL in an unknown one, ends the call",
-    "3.8/named": "codecs 8 to 15 go by name; each side uses its own number",
+    "3.8/named": "codecs 8 to 15: the same number with the same name at both sides",
     "3.8/compression": "a compression the receiver did not list ends the call",
     # 4: bodies
     "4.1/payload": "payload without MSG is a connection error",
@@ -161,7 +161,6 @@ RULES: dict[str, str] = {
     "11.6/effect": "frames before the faulty one keep their effect, those behind it have none",
     "11.7/own": "at end of stream own calls end UNAVAILABLE",
     "11.7/handlers": "and handlers are cancelled",
-    "11.7/half-close": "after the peer's ACK calls that had END run on and are answered, until they lack credit",
     "11.7/cut-off": "a frame cut off is dropped",
     # 12, 14, 15
     "12/number": "a message passes with its compression",

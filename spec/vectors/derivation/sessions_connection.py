@@ -62,11 +62,6 @@ DRAINED = [x_goaway(0, text=[]), X_ACK]
 
 
 
-def told(at: str) -> Entry:
-    """The RESULT of a call that is cancelled because the input has ended, which need not be sent."""
-    return x_result(at, CANCELLED, "CUT", optional=True)
-
-
 KEEPALIVE = [
     script("keepalive", "nothing received for the interval: PING; nothing after it: the end", "11.2/ping",
            *asked("i1.1"), advance(19_000), sent(), advance(2_000), sent(x_ping()), advance(18_000), sent(), events(),
@@ -257,33 +252,11 @@ ENDING = [
     script("end-cut-off-call", "a CALL that is cut off starts nothing", "11.7/cut-off",
            receive(raw("a CALL without its last byte",
                        bytes.fromhex(call("i1.1", "MSG", "END", payload=SMALL)["hex"])[:-1])), do("end"), events()),
-    script("end-half-close", "after the peer's ACK it is a half-close: calls sent whole are answered",
-           "11.7/half-close",
-           receive(call("i1.1", "MSG", "END", payload=SMALL), call("i2.1", name=BOTH), ACKED),
-           events(start("i1.1", UNARY, SMALL), start("i2.1", BOTH)), do("end"), events(event("stopped", "i2.1")),
-           do("answer", "i1.1", b"ok"), sent(x_result("i1.1", OK, "MSG", payload=b"ok"), told("i2.1"))),
-    script("end-half-close-stream", "a stream of answers too, as far as there is credit", "11.7/half-close",
-           receive(call("i1.1", "MSG", "END", name=DOWN, payload=SMALL),
-                   call("i2.1", "MSG", "END", name=DOWN, payload=SMALL), ACKED),
-           events(start("i1.1", DOWN, SMALL), start("i2.1", DOWN, SMALL)), do("end"), events(),
-           do("send", "i1.1", b"1"),
-           sent(x_data("i1.1", "MSG", payload=b"1")), do("send", "i2.1", fill("m", 300_000)),
-           sent(x_data("i2.1", "MSG", payload=fill("m", 300_000), cut=True, unfinished=[196_593, 262_144])),
-           events(event("stopped", "i2.1")), do("finish", "i1.1", status=OK), sent(x_result("i1.1", OK), told("i2.1"))),
-    script("end-half-close-starved", "a stream that lacks credit when the input ends is cancelled", "11.7/half-close",
-           receive(call("i1.1", "MSG", "END", name=DOWN, payload=SMALL), ACKED), events(start("i1.1", DOWN, SMALL)),
-           do("send", "i1.1", fill("m", 300_000)),
-           sent(x_data("i1.1", "MSG", payload=fill("m", 300_000), cut=True, unfinished=[196_593, 262_144])), do("end"),
-           events(event("stopped", "i1.1")), sent(told("i1.1"))),
-    script("end-half-close-no-keepalive", "and nobody is asked whether he is there", "11.7/half-close 11.2/ping",
-           receive(call("i1.1", "MSG", "END", payload=SMALL), ACKED), events(start("i1.1", UNARY, SMALL)), do("end"),
-           advance(100_000), sent(), events(), do("answer", "i1.1", b"ok"),
-           sent(x_result("i1.1", OK, "MSG", payload=b"ok")), own=ALIVE),
-    script("end-half-close-own", "the reader's own calls end all the same", "11.7/own",
-           *asked("a1.1"), receive(call("i1.1", "MSG", "END", payload=SMALL), ACKED),
-           events(start("i1.1", UNARY, SMALL)),
-           do("end"), events(lost("a1.1")), do("answer", "i1.1", b"ok"),
-           sent(x_result("i1.1", OK, "MSG", payload=b"ok"))),
+    script("end-after-ack", "whatever the peer has announced, what is open ends", "11.7/handlers 11.7/own",
+           *asked("a1.1"), receive(call("i1.1", "MSG", "END", payload=SMALL), call("i2.1", name=BOTH), ACKED),
+           events(start("i1.1", UNARY, SMALL), start("i2.1", BOTH)), do("end"),
+           events(event("stopped", "i1.1"), event("stopped", "i2.1"), lost("a1.1")), do("answer", "i1.1", b"late"),
+           sent()),
     script("end-after-goaway-only", "GOAWAY without ACK promises nothing: the end of stream is the loss of all",
            "11.7/handlers",
            receive(call("i1.1", "MSG", "END", payload=SMALL), goaway(0)), events(

@@ -45,6 +45,9 @@ SERVED = [
     sent(x_result("i1.1", OK, "MSG", payload=SMALL)),
 ]
 
+CBOR = {"codecs": [{"number": 9, "name": "cbor"}]}
+CBOR_SETTING = e.codec_names((9, b"cbor"))
+
 
 def faulty(ident: str, why: str, preface: bytes) -> list[Entry]:
     """A preface that is no preface: nothing is said any more, at either side."""
@@ -92,8 +95,8 @@ SCRIPTS = [
            "2.2/at-once 1.5/split",
            receive(raw("a preface", PLAIN), call("i1.1", "MSG", "END", payload=SMALL)), sent(X_PREFACE),
            *SERVED[1:], peer=None),
-    script("preface-features-ignored", "every feature bit is set, and nothing changes", "2.1/features",
-           *SERVED, peer=e.preface(features=0xFFFF)),
+    script("preface-reserved-ignored", "every reserved bit is set, and nothing changes", "2.1/reserved",
+           *SERVED, peer=e.preface(reserved=0xFFFF)),
     script("preface-settings-skipped", "settings of a later version are skipped", "2.3/skipped",
            *SERVED, peer=e.preface(e.setting(0x000B, b"later") + e.setting(0x7FFF, b""))),
     script("version-unspoken-acceptor", "version 2 is offered: the acceptor names its own and starts nothing",
@@ -163,20 +166,26 @@ SCRIPTS = [
            advance(9_000), events(), advance(2_000),
            events(failed("silent"), end("i1.1", UNAVAILABLE, "unknown")), sent(x_goaway(3)),
            role="initiator", peer=None),
-    script("codecs-by-name", "each side gives the same codec its own number", "3.8/named",
-           receive(call("i1.1", "MSG", "END", codec=8, payload=SMALL)),
-           events(start("i1.1", UNARY, SMALL)), do("answer", "i1.1", b"ok"),
-           sent(x_result("i1.1", OK, "MSG", payload=b"ok", codec=12)),
-           own={"codecs": [{"number": 12, "name": "cbor"}]}, peer=e.preface(e.codec_names((8, b"cbor")))),
-    script("codecs-by-name-caller", "the caller uses its own number and reads the callee's", "3.8/named",
-           opened("i1.1", UNARY, SMALL, codec=12),
-           sent(x_call("i1.1", UNARY, "MSG", "END", payload=SMALL, codec=12)),
-           receive(result("i1.1", "MSG", codec=8, payload=b"ok")),
-           events(got("i1.1", b"ok"), end("i1.1", OK, "executed")),
-           role="initiator",
-           own={"codecs": [{"number": 12, "name": "cbor"}]}, peer=e.preface(e.codec_names((8, b"cbor")))),
-    script("codecs-not-named", "a number of the caller's own that its settings do not name", "3.8/codec 3.8/named",
+    script("codecs-named", "a number that both sides give the same name is the codec of the call", "3.8/named",
            receive(call("i1.1", "MSG", "END", codec=9, payload=SMALL)),
-           sent(refused("i1.1", UNIMPLEMENTED)),
-           own={"codecs": [{"number": 9, "name": "cbor"}]}, peer=e.preface(e.codec_names((8, b"cbor")))),
+           events(start("i1.1", UNARY, SMALL)), do("answer", "i1.1", b"ok"),
+           sent(x_result("i1.1", OK, "MSG", payload=b"ok", codec=9)), own=CBOR, peer=e.preface(CBOR_SETTING)),
+    script("codecs-named-caller", "the same at the caller", "3.8/named",
+           opened("i1.1", UNARY, SMALL, codec=9),
+           sent(x_call("i1.1", UNARY, "MSG", "END", payload=SMALL, codec=9)),
+           receive(result("i1.1", "MSG", codec=9, payload=b"ok")),
+           events(got("i1.1", b"ok"), end("i1.1", OK, "executed")),
+           role="initiator", own=CBOR, peer=e.preface(CBOR_SETTING)),
+    script("codecs-other-name", "one that the two name differently is none", "3.8/codec 3.8/named",
+           receive(call("i1.1", "MSG", "END", codec=9, payload=SMALL)), sent(refused("i1.1", UNIMPLEMENTED)),
+           own=CBOR, peer=e.preface(e.codec_names((9, b"CBOR"), (8, b"cbor")))),
+    script("codecs-other-number", "nor is one that the other side has under another number", "3.8/codec 3.8/named",
+           receive(call("i1.1", "MSG", "END", codec=8, payload=SMALL)), sent(refused("i1.1", UNIMPLEMENTED)),
+           own=CBOR, peer=e.preface(e.codec_names((8, b"cbor")))),
+    script("codecs-not-named", "nor one that its sender has not named", "3.8/codec 3.8/named",
+           receive(call("i1.1", "MSG", "END", codec=9, payload=SMALL)), sent(refused("i1.1", UNIMPLEMENTED)),
+           own=CBOR),
+    script("codecs-named-by-sender", "nor one that its receiver has not named", "3.8/codec 3.8/named",
+           receive(call("i1.1", "MSG", "END", codec=9, payload=SMALL)), sent(refused("i1.1", UNIMPLEMENTED)),
+           peer=e.preface(CBOR_SETTING)),
 ]

@@ -108,8 +108,7 @@ class Callee:
         if 0 < w3 < LONGEST:
             deadline = session.now + w3
             self.earliest = min(self.earliest, deadline)
-        raw = w2 >> 24 & 15
-        call = IncomingCall(session, word, session.codec_numbers[raw], raw, deadline, session.now)
+        call = IncomingCall(session, word, w2 >> 24 & 15, deadline, session.now)
         call.oneway = bool(w2 >> 16 & ONEWAY)
         slot = word & 0xFFFFF
         self.words[slot] = -1
@@ -137,8 +136,8 @@ class Callee:
             side = "client" if self.first_word & INITIATOR_BIT else "server"
             text = f"method {name.decode('utf-8', 'replace')} is not served by this {side}"
             raise CallFault("unknown_method", text)
-        if call.codec < 0:
-            raise CallFault("codec", self._unknown_codec(call.raw_codec))
+        if not session.knows_codec[call.codec]:
+            raise CallFault("codec", self._unknown_codec(call.codec))
         if session.lifecycle.turns_away(session.now):
             self.end(call, Code.UNAVAILABLE, "this server is draining", REFUSED, 1)
             return
@@ -152,11 +151,11 @@ class Callee:
                 self._receiving(call).take_one()
             self._await_one(call, whole)
 
-    def _unknown_codec(self, raw: int) -> str:
+    def _unknown_codec(self, codec: int) -> str:
         session = self.session
-        name = f" ({session.peer.codecs[raw].decode('utf-8', 'replace')})" if raw in session.peer.codecs else ""
+        name = f" ({session.peer.codecs[codec].decode('utf-8', 'replace')})" if codec in session.peer.codecs else ""
         only = f", only {session.codec_list}" if session.codec_list else ""
-        return f"codec {raw}{name} is not known here{only}"
+        return f"codec {codec}{name} is not known here{only}"
 
     def _make_ready(self, call: IncomingCall) -> None:
         call.state = READY
@@ -174,11 +173,11 @@ class Callee:
     def _message(self, call: IncomingCall, w2: int, total: int, message: bytes) -> bool:
         session = self.session
         flow = self._receiving(call)
-        raw, compression = w2 >> 24 & 15, w2 >> 28
-        legal = raw == call.raw_codec and call.codec >= 0
+        codec, compression = w2 >> 24 & 15, w2 >> 28
+        legal = codec == call.codec and session.knows_codec[codec]
         listed = compression == 0 or compression in session.own.compressions
         more = bool(w2 >> 16 & MORE)
-        whole = flow.accept(more, raw, compression, total, message, legal, listed)
+        whole = flow.accept(more, codec, compression, total, message, legal, listed)
         if more:
             flow.since = session.now
             session.standstill.watch(call)
@@ -432,20 +431,15 @@ class Callee:
             words[word & 0xFFFFF] = next_generation(word)
         self.finished.clear()
 
-    def stop_all(self, keep_ended: bool) -> None:
-        """The input has ended: no RESULT, and handlers are told. `keep_ended`: calls that had sent END run on
-        (protocol.md 11.7)."""
+    def stop_all(self) -> None:
+        """The input has ended: no RESULT, and handlers are told (protocol.md 11.7)."""
         for call in list(self.calls):
-            if call is None or (keep_ended and call.request_ended):
+            if call is None:
                 continue
-            self.stop_silently(call)
-
-    def stop_silently(self, call: IncomingCall) -> None:
-        """Ends a call without RESULT, after the end of the input."""
-        running = call.state == RUNNING and not call.returned
-        self._free(call)
-        if running:
-            self.session.events.stopped(call)
+            running = call.state == RUNNING and not call.returned
+            self._free(call)
+            if running:
+                self.session.events.stopped(call)
 
     def end_of_grace(self) -> None:
         for call in list(self.calls):

@@ -150,8 +150,7 @@ class Caller:
     def _take_slot(self, codec: int, deadline: int, user: Any) -> OutgoingCall:
         slot = heappop(self.free) if self.free else self.grow()
         session = self.session
-        plain = session.plain_results[codec]
-        call = OutgoingCall(session, self.words[slot], codec, plain, session.output.position, 0, deadline, user)
+        call = OutgoingCall(session, self.words[slot], codec, session.output.position, 0, deadline, user)
         self.calls[slot] = call
         self.open += 1
         return call
@@ -310,10 +309,9 @@ class Caller:
     def _message(self, call: OutgoingCall, flow: ReceiveFlow, w2: int, body: Body, payload: bytes) -> None:
         session = self.session
         more = bool(w2 >> 16 & MORE)
-        raw, compression = w2 >> 24 & 15, w2 >> 28
-        legal = session.codec_numbers[raw] == call.codec
+        codec, compression = w2 >> 24 & 15, w2 >> 28
         listed = compression == 0 or compression in session.own.compressions
-        whole = flow.accept(more, raw, compression, body.total, payload, legal, listed)
+        whole = flow.accept(more, codec, compression, body.total, payload, codec == call.codec, listed)
         if call.single and flow.messages > 1:
             self._cannot_take(call, Code.UNIMPLEMENTED, "more than one answer message where one is expected")
             return
@@ -387,9 +385,9 @@ class Caller:
 
     def _last_message(self, call: OutgoingCall, w2: int, payload: bytes) -> None:
         flow = self._receiving(call)
-        raw, compression = w2 >> 24 & 15, w2 >> 28
+        codec, compression = w2 >> 24 & 15, w2 >> 28
         listed = compression == 0 or compression in self.session.own.compressions
-        flow.accept(False, raw, compression, 0, payload, self.session.codec_numbers[raw] == call.codec, listed)
+        flow.accept(False, codec, compression, 0, payload, codec == call.codec, listed)
         message, _, _ = flow.inbox.pop()
         flow.budget.release(len(message))
         flow.charged -= len(message)

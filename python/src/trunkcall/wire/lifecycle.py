@@ -34,7 +34,6 @@ class Lifecycle:
         "got_ack",
         "got_goaway",
         "half_close",
-        "input_ended",
         "interval",
         "must_ask",
         "patience",
@@ -62,7 +61,6 @@ class Lifecycle:
         self.sent_ack = False
         self.got_goaway = False
         self.got_ack = False
-        self.input_ended = False
         self.patience = NEVER  # from then on calls are refused without the peer's ACK
         self.until = session.now + HANDSHAKE  # of the preface, later of discarding
         self.discard_left = 0
@@ -76,13 +74,13 @@ class Lifecycle:
 
     def ping(self) -> None:
         """Sends a PING now, whatever the intervals."""
-        if self.state == OPEN and not self.input_ended:
+        if self.state == OPEN:
             self.pinged = True
             self.ping_at = self.session.now
             self.session.output.buffer += control(PING, 0, 0, self.session.now & 0xFFFFFFFF)
 
     def _ping_due(self) -> int:
-        if not self.interval or self.state != OPEN or self.input_ended:
+        if not self.interval or self.state != OPEN:
             return NEVER
         if self.pinged:
             return self.ping_at + self.answer_time + 1  # what arrives at the last moment is in time
@@ -133,10 +131,10 @@ class Lifecycle:
     def _update(self) -> None:
         session = self.session
         open_state = self.state == OPEN or (self.state == PREFACE and session.initiator)
-        going = self.sent_ack or self.input_ended or self.patience == -NEVER
+        going = self.sent_ack or self.patience == -NEVER
         session.accepts_calls = open_state and not going and not session.caller.overdue
         announced = self.asked or self.got_goaway or self.sent_ack or self.got_ack
-        session.settling = announced or self.input_ended or session.caller.overdue
+        session.settling = announced or session.caller.overdue
         if self.got_ack or self.asked:
             session.call_high = 0  # every CALL takes the long way, which looks at turns_away
 
@@ -155,11 +153,9 @@ class Lifecycle:
         if self.asked and not self.sent_ack and not session.caller.open:
             if not self.calling or (self.got_ack and not session.callee.open):
                 self.acknowledge()
-        if session.callee.open or (session.caller.live and not self.input_ended):
+        if session.callee.open or session.caller.live:
             return
-        if self.input_ended:
-            self._close()
-        elif session.caller.overdue:
+        if session.caller.overdue:
             self.done = True  # of no use any more (protocol.md 7.2)
         elif self.sent_ack and self.got_ack:
             if self.asked:
@@ -225,7 +221,7 @@ class Lifecycle:
     def _end_calls(self, text: str, delivery: Delivery | None, *, lost: bool) -> None:
         session = self.session
         session.caller.end_all(Code.UNAVAILABLE, f"the connection ended: {text}", delivery, lost=lost)
-        session.callee.stop_all(keep_ended=False)
+        session.callee.stop_all()
 
     def _close(self) -> None:
         self.state = CLOSED
@@ -234,17 +230,10 @@ class Lifecycle:
         self._update()
 
     def end_of_stream(self) -> None:
-        session = self.session
         if self.state >= CLOSING:
             self._close()
-        elif self.got_ack and self.state == OPEN:
-            self.input_ended = True
-            self._update()
-            session.caller.end_all(Code.UNAVAILABLE, "the peer has ended the stream", lost=False)
-            session.callee.stop_all(keep_ended=True)
-            session.standstill.cut_starved()
         else:
-            session.output.drop()
+            self.session.output.drop()
             self._close()
             self._end_calls("the stream has ended", None, lost=True)
 

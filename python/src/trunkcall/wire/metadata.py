@@ -21,7 +21,7 @@ COMMON_KEYS = (
     "cookie",
 )
 _NUMBER_OF = {key: number for number, key in enumerate(COMMON_KEYS, 1)}
-_PRIORITY, _IDEMPOTENCY_KEY, _ATTEMPT, _LOAD_HINT = 0x80, 0x81, 0x82, 0x83
+_ATTEMPT = 0x82
 _KEY = re.compile(rb"[a-z0-9_.\-]{1,255}\Z")
 _TEXT = re.compile(rb"[ -~]*\Z")
 
@@ -30,14 +30,11 @@ _TEXT = re.compile(rb"[ -~]*\Z")
 class Metadata:
     """Users' `entries` in order: values of keys ending in `-bin` are bytes, all others str of 0x20 to 0x7E.
 
-    The other fields are the protocol's own (protocol.md 5.2), None when absent. `counted` is how many entries a block
-    that was read held, dropped ones included."""
+    `attempt` is the protocol's own (protocol.md 5.2), None when absent. `counted` is how many entries a block that was
+    read held, dropped ones included."""
 
     entries: list[tuple[str, str | bytes]] = field(default_factory=list[tuple[str, "str | bytes"]])
-    priority: int | None = None
-    idempotency_key: bytes | None = None
     attempt: int | None = None
-    load_hint: int | None = None
     counted: int = 0
 
 
@@ -74,8 +71,11 @@ def _read_entry(metadata: Metadata, data: bytes, at: int, end: int) -> int:
     value, at = _read_bytes(data, at, end, "value")
     if key:
         metadata.entries.append((key, _user_value(key, value)))
-    elif number in (_PRIORITY, _IDEMPOTENCY_KEY, _ATTEMPT, _LOAD_HINT):
-        _read_own(metadata, number, value)
+    elif number == _ATTEMPT:
+        attempt, behind = read_varint(value, 0, len(value))
+        if metadata.attempt is not None or attempt < 1 or behind < len(value):
+            raise CallFault("metadata", f"the protocol's metadata entry 0x{number:02x} is malformed or repeated")
+        metadata.attempt = attempt
     return at
 
 
@@ -94,46 +94,16 @@ def _user_value(key: str, value: bytes) -> str | bytes:
     return value.decode("ascii")
 
 
-def _read_own(metadata: Metadata, number: int, value: bytes) -> None:
-    if number == _PRIORITY:
-        twice = metadata.priority is not None
-        good = len(value) == 1
-        metadata.priority = value[0] if good else None
-    elif number == _IDEMPOTENCY_KEY:
-        twice = metadata.idempotency_key is not None
-        good = bool(value)
-        metadata.idempotency_key = value
-    else:
-        read, behind = read_varint(value, 0, len(value))
-        good = read >= 0 and behind == len(value)
-        if number == _ATTEMPT:
-            twice = metadata.attempt is not None
-            good = good and read >= 1
-            metadata.attempt = read
-        else:
-            twice = metadata.load_hint is not None
-            metadata.load_hint = read
-    if twice or not good:
-        raise CallFault("metadata", f"the protocol's metadata entry 0x{number:02x} is malformed or repeated")
-
-
 def block(metadata: Metadata, max_bytes: int, max_entries: int, max_body: int) -> bytes:
     """The bytes of a block, its length included, for a receiver with these limits (protocol.md 5.4).
 
     Raises ValueError for a bad key or value, LimitError for a limit crossed."""
     parts = [_user_entry(key, value) for key, value in metadata.entries]
-    if metadata.priority is not None:
-        parts.append(_own_entry(_PRIORITY, bytes((metadata.priority,))))
-    if metadata.idempotency_key is not None:
-        if not metadata.idempotency_key:
-            raise ValueError("an empty idempotency key")
-        parts.append(_own_entry(_IDEMPOTENCY_KEY, metadata.idempotency_key))
     if metadata.attempt is not None:
         if metadata.attempt < 1:
             raise ValueError("the first attempt is 1")
-        parts.append(_own_entry(_ATTEMPT, varint(metadata.attempt)))
-    if metadata.load_hint is not None:
-        parts.append(_own_entry(_LOAD_HINT, varint(metadata.load_hint)))
+        value = varint(metadata.attempt)
+        parts.append(bytes((_ATTEMPT, len(value))) + value)
     entries = b"".join(parts)
     if len(parts) > max_entries:
         raise LimitError(f"metadata of {len(parts)} entries, max_metadata_entries is {max_entries}")
@@ -162,7 +132,3 @@ def _user_entry(key: str, value: str | bytes) -> bytes:
     number = _NUMBER_OF.get(key)
     head = bytes((number,)) if number else b"\0" + varint(len(spelled)) + spelled
     return head + varint(len(encoded)) + encoded
-
-
-def _own_entry(number: int, value: bytes) -> bytes:
-    return bytes((number,)) + varint(len(value)) + value

@@ -13,7 +13,7 @@ MAGIC = b"\xf5TK1"
 PREFACE_SIZE = 16
 VERSION = 1
 INITIAL_WINDOW = 262_144
-_FIXED = Struct("<4sBBHII")
+_FIXED = Struct("<4sBB2xII")
 _MAX_WINDOW = 0x7FFFFFFF
 _MAX_SETTINGS = 16_384
 
@@ -24,7 +24,6 @@ class Preface:
 
     version: int
     highest: int
-    features: int
     window: int
     settings_length: int
 
@@ -54,17 +53,17 @@ def read_preface(data: bytes | bytearray) -> Preface:
 
     A version that is not spoken is not judged further: see Preface.spoken."""
     check_preface(data)
-    _, version, highest, features, window, length = _FIXED.unpack_from(data)
-    preface = Preface(version, highest, features, window, length)
+    _, version, highest, window, length = _FIXED.unpack_from(data)
+    preface = Preface(version, highest, window, length)
     if preface.spoken and length > _MAX_SETTINGS:
         raise ConnectionFault("preface", f"{length} bytes of settings")
     return preface
 
 
-def preface_bytes(settings: Settings, window: int, features: int = 0, highest: int = VERSION) -> bytes:
+def preface_bytes(settings: Settings, window: int, highest: int = VERSION) -> bytes:
     """A preface with its settings."""
     entries = settings_bytes(settings)
-    return _FIXED.pack(MAGIC, VERSION, highest, features, window, len(entries)) + entries
+    return _FIXED.pack(MAGIC, VERSION, highest, window, len(entries)) + entries
 
 
 def not_served(text: str) -> bytes:

@@ -50,7 +50,7 @@ from .output import Output
 from .preface import INITIAL_WINDOW, PREFACE_SIZE, Preface, check_preface, preface_bytes, read_preface
 from .receive import Budget
 from .send import Sender
-from .settings import DEFAULTS, codec_tables, read_settings
+from .settings import DEFAULTS, known_codecs, read_settings
 from .standing import Granter, Standstill
 from .status import OK
 from .stream import OVER, READY, Call, IncomingCall, Method, OutgoingCall
@@ -74,10 +74,10 @@ class Session:
         "callee",
         "caller",
         "codec_list",
-        "codec_numbers",
         "events",
         "granter",
         "initiator",
+        "knows_codec",
         "lifecycle",
         "load",
         "max_window",
@@ -88,7 +88,6 @@ class Session:
         "peer",
         "peer_preface",
         "peer_window",
-        "plain_results",
         "plain_send",
         "sender",
         "settling",
@@ -96,8 +95,7 @@ class Session:
         "window",
     )
 
-    codec_numbers: tuple[int, ...]
-    plain_results: list[int]
+    knows_codec: tuple[bool, ...]  # by number, both sides
     plain_send: int
 
     def __init__(
@@ -161,8 +159,7 @@ class Session:
                 return self.open(name, message, user, codec=codec, deadline=deadline)
             if deadline < caller.earliest:
                 caller.earliest = deadline
-        plain = self.plain_results[codec]
-        if plain < 0:
+        if not self.knows_codec[codec]:
             return self.open(name, message, user, codec=codec, deadline=deadline)
         slot = heappop(free)
         word = caller.words[slot]
@@ -170,7 +167,7 @@ class Session:
         buffer = output.buffer
         size = len(message)
         position = output.taken + len(buffer)
-        call = OutgoingCall(self, word, codec, plain, position, size + MESSAGE_COST, deadline, user)
+        call = OutgoingCall(self, word, codec, position, size + MESSAGE_COST, deadline, user)
         caller.calls[slot] = call
         caller.open += 1
         buffer += HEADER.pack(0x02000000 | size, word, codec << 24 | 0x030000 | method, remaining)
@@ -264,7 +261,7 @@ class Session:
         lifecycle.received_at = now
         lifecycle.pinged = False
         pending = self._pending
-        if lifecycle.state >= CLOSING or lifecycle.input_ended:
+        if lifecycle.state >= CLOSING:
             lifecycle.discarded(len(data))
             return
         start = 0
@@ -322,7 +319,7 @@ class Session:
 
     def _learn_peer(self) -> None:
         """Makes the tables that follow from the peer's settings."""
-        self.codec_numbers, self.plain_results = codec_tables(self.own, self.peer, self._config.codecs)
+        self.knows_codec = known_codecs(self.own, self.peer, self._config.codecs)
         self.plain_send = min(self.peer.max_frame_body, self.peer.max_message, self.peer_window - MESSAGE_COST)
 
     def _read_frames(self, data: bytes, at: int) -> None:
@@ -371,14 +368,14 @@ class Session:
                 slot = w1 & 0xFFFFF
                 if slot < len(callee.words) and callee.words[slot] == w1:
                     method = callee.served.get(callee.names.get(w2 & 0xFFFF, b""))
-                    codec = self.codec_numbers[w2 >> 24 & 15]
-                    if method is not None and method.takes_one and codec >= 0:
+                    codec = w2 >> 24 & 15
+                    if method is not None and method.takes_one and self.knows_codec[codec]:
                         deadline = 0
                         if 0 < w3 < 0xFFFFFFFF:
                             deadline = self.now + w3
                             if deadline < callee.earliest:
                                 callee.earliest = deadline
-                        served = IncomingCall(self, w1, codec, w2 >> 24 & 15, deadline, self.now)
+                        served = IncomingCall(self, w1, codec, deadline, self.now)
                         served.method = method
                         served.message = data[start:stop]
                         served.request_ended = True

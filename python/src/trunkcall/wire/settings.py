@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from struct import Struct
 
 from .fault import ConnectionFault
-from .frame import MSG
 
 _ENTRY = Struct("<HH")
 _NUMBER = Struct("<I")
@@ -128,14 +127,8 @@ def settings_bytes(settings: Settings) -> bytes:
     return b"".join(parts)
 
 
-def codec_tables(own: Settings, peer: Settings, fixed: Container[int]) -> tuple[tuple[int, ...], list[int]]:
-    """This side's number for each codec number of the peer's, -1 for one it does not know; and w2 of a plain RESULT
-    for each of this side's, -1 where the peer has none. `fixed`: the numbers below 8 that this side knows."""
-    names = {name: number for number, name in own.codecs.items()}
-    numbers = [number if number in fixed else -1 for number in range(8)]
-    numbers += [names.get(peer.codecs.get(number, b""), -1) for number in range(8, 16)]
-    plain = [-1] * 16
-    for raw, number in enumerate(numbers):
-        if number >= 0:
-            plain[number] = raw << 24 | MSG << 16
-    return tuple(numbers), plain
+def known_codecs(own: Settings, peer: Settings, fixed: Container[int]) -> tuple[bool, ...]:
+    """Of each codec number, whether calls may be in it: `fixed` are those below 8 that this side knows,
+    the others both sides name alike (protocol.md 3.8)."""
+    named = [number in own.codecs and own.codecs[number] == peer.codecs.get(number) for number in range(8, 16)]
+    return tuple([number in fixed for number in range(8)] + named)

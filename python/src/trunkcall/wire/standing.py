@@ -61,14 +61,6 @@ class Standstill:
         session = self.session
         self.watched[call] = None
         self.at = min(self.at, session.now + STANDSTILL)
-        if session.lifecycle.input_ended:
-            self.cut_starved()
-
-    def cut_starved(self) -> None:
-        """After the peer's half-close no credit can come: streams that need it end (protocol.md 11.7)."""
-        for call in list(self.watched):
-            if isinstance(call, IncomingCall) and call.sending is not None and call.sending.blocked:
-                self.session.callee.stop_silently(call)
 
     def look(self, now: int) -> None:
         self.at = NEVER

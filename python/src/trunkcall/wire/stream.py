@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .frame import GAVE_UP, HEADER
+from .frame import GAVE_UP, HEADER, MSG
 from .metadata import Metadata
 from .status import OK, Code, Status
 
@@ -66,12 +66,12 @@ class OutgoingCall:
     server_time: int
 
     def __init__(
-        self, session: Session, word: int, codec: int, plain: int, position: int, spent: int, deadline: int, user: Any
+        self, session: Session, word: int, codec: int, position: int, spent: int, deadline: int, user: Any
     ) -> None:
         self.session = session
         self.id = word  # w1 of its frames; 0 when it never got a slot
         self.codec = codec
-        self.plain = plain  # w2 of the RESULT that the session can take at once; -1: none
+        self.plain = codec << 24 | MSG << 16  # w2 of the RESULT that the session can take at once; -1: none
         self.position = position  # where its CALL begins in the output
         self.spent = spent  # window spent by the CALL
         self.deadline = deadline  # µs, 0: none
@@ -139,7 +139,6 @@ class IncomingCall:
         "metadata",
         "method",
         "oneway",
-        "raw_codec",
         "receiving",
         "request_ended",
         "returned",
@@ -153,11 +152,10 @@ class IncomingCall:
     final: tuple[Status, bytes]  # what RESULT will say, once the messages before it are appended
     user: Any  # set by the one who serves the call
 
-    def __init__(self, session: Session, word: int, codec: int, raw_codec: int, deadline: int, began: int) -> None:
+    def __init__(self, session: Session, word: int, codec: int, deadline: int, began: int) -> None:
         self.session = session
         self.id = word
-        self.codec = codec  # this side's number
-        self.raw_codec = raw_codec  # the peer's number
+        self.codec = codec
         self.deadline = deadline
         self.began = began
         self.state = RECEIVING
