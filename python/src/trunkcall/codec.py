@@ -8,12 +8,12 @@ from typing import Any, Protocol
 Encode = Callable[[Any], bytes]
 Decode = Callable[[bytes], Any]
 
-FIRST_NAMED = 8  # from here on numbers mean what each side's settings say by name (protocol.md 3.8)
+FIRST_NAMED = 8  # from here on numbers are users' own, with a name in the settings (protocol.md 3.8)
 
 
 class Codec(Protocol):
     """What a codec has. `number` is protocol.md 3.8's: 0 raw, 1 Protobuf, 2 JSON, 3 MessagePack, 4 Cap'n Proto, 8 to 15
-    the user's own, which both sides know by `name`.
+    the user's own, to which both sides give the same `name`.
 
     `encoder` and `decoder` are asked once for each message type of a method, and what they return is kept; TypeError
     says that the codec is not for such messages. What they return is called on the event loop for each message; what it

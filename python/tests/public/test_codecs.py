@@ -1,4 +1,4 @@
-"""Codecs beside Protobuf: raw, and users' own, which the sides know by name."""
+"""Codecs beside Protobuf: raw, and users' own, which have one number and one name at both sides."""
 
 from __future__ import annotations
 
@@ -38,11 +38,12 @@ async def get(request: GetUserRequest, call: ServerCall) -> GetUserResponse:
 
 
 class Codecs(Case):
-    async def test_a_codec_of_ones_own_goes_by_its_name(self) -> None:
+    async def test_a_codec_of_ones_own_has_one_number_and_one_name(self) -> None:
         _, address = await self.serve(TEXT.handler(upper), codecs=[Text(9)])
-        client = self.client(address, codec=Text(8))
+        client = self.client(address, codec=Text(9))
         for _ in range(3):
             self.assertEqual(await client.call(TEXT, "abc"), "ABC")
+        await self.fails(self.client(address, codec=Text(8)).call(TEXT, "abc"), Code.UNIMPLEMENTED, Delivery.REFUSED)
 
     async def test_a_codec_that_the_server_has_not_is_refused(self) -> None:
         _, address = await self.serve(TEXT.handler(upper), codecs=[Text(9)])

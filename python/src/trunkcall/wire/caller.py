@@ -227,7 +227,7 @@ class Caller:
             session.check_message(message, compression)
 
     def _unsent(self, user: Any, code: Code, text: str) -> OutgoingCall:
-        call = OutgoingCall(self.session, 0, 0, -1, 0, 0, 0, user)
+        call = OutgoingCall(self.session, 0, 0, 0, 0, 0, user)
         call.state = OVER
         call.status = Status(code, text, (), Delivery.NOT_SENT)
         self.session.events.ended(call)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from .frame import CREDIT, GAVE_UP, control
 from .status import Code, Delivery, Status
-from .stream import ABANDONED, DONE, Call, IncomingCall, OutgoingCall
+from .stream import ABANDONED, DONE, Call, OutgoingCall
 
 if TYPE_CHECKING:
     from .session import Session
