@@ -56,11 +56,12 @@ func (c *route) invoke(ctx context.Context, t *target, request, response any, o 
 	}
 	call := &Call{Method: t.Method, Metadata: outgoing(ctx), Request: request, Response: response}
 	var wentOn atomic.Bool
+	before := call.Metadata
 	err := chain(c.interceptors, func(ctx context.Context, call *Call) error {
 		wentOn.Store(true)
 		within := *o
 		within.header, within.trailer, within.peer = &call.Header, &call.Trailer, &call.Peer
-		return c.unary(ctx, t, call.Request, call.Response, call.Metadata, &within)
+		return c.unary(ctx, t, call.Request, call.Response, withAdded(call.Metadata, before, ctx), &within)
 	})(ctx, call)
 	o.store(call.Header, call.Trailer, call.Peer)
 	return intercepted(err, wentOn.Load())

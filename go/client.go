@@ -3,6 +3,7 @@ package trunkcall
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -51,7 +52,10 @@ var ErrClientClosed = errors.New("the client is closed")
 func NewClient(target string, options ...ClientOption) *Client {
 	c := &Client{target: target, pool: &transport.Pool{}, live: map[*Connection]struct{}{}}
 	c.options = clientOptions{connections: 1, common: defaults(DefaultKeepaliveInterval)}
-	for _, o := range options {
+	for i, o := range options {
+		if o == nil {
+			panic(fmt.Sprintf("trunkcall: option %d of NewClient or Dial is nil", i+1))
+		}
 		o.applyClient(&c.options)
 	}
 	c.options.sane(DefaultKeepaliveInterval)

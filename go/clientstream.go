@@ -20,9 +20,10 @@ func (c *route) open(ctx context.Context, t *target, o *callOptions) (Stream, er
 	}
 	call := &Call{Method: t.Method, Metadata: outgoing(ctx)}
 	var wentOn atomic.Bool
+	before := call.Metadata
 	err := chain(c.interceptors, func(ctx context.Context, call *Call) error {
 		wentOn.Store(true)
-		s, err := c.openStream(ctx, call.Metadata, t, o)
+		s, err := c.openStream(ctx, withAdded(call.Metadata, before, ctx), t, o)
 		if err != nil {
 			return err
 		}
@@ -49,7 +50,10 @@ type ClientStreamCall struct {
 	limit   *callOptions
 	stop    func() bool
 
-	sizeHint int // of the next message to send: the last one's
+	told     bool        // how the call ended
+	late     error       // how it did, if its context ended before that was received
+	closed   atomic.Bool // by Close
+	sizeHint int         // of the next message to send: the last one's
 }
 
 func (c *route) openStream(ctx context.Context, m Metadata, t *target, o *callOptions) (*ClientStreamCall, error) {
@@ -79,6 +83,10 @@ func (c *route) openStream(ctx context.Context, m Metadata, t *target, o *callOp
 // Send sends a message; see Stream. A message that cannot be sent at all, for
 // its size or because it does not encode, ends the call.
 func (s *ClientStreamCall) Send(message any) error {
+	if s.ctx.Err() != nil {
+		s.giveUp()
+		return io.EOF
+	}
 	buffer := transport.GetBuffer(s.sizeHint)
 	var err error
 	if buffer.B, err = s.codec.Append(buffer.B, message); err != nil {
@@ -94,30 +102,79 @@ func (s *ClientStreamCall) Send(message any) error {
 	if len(s.order) > 0 {
 		buffer, compression = s.packBuffer(buffer)
 	}
-	if err := s.call.Send(buffer, compression, false); errors.Is(err, transport.ErrSendClosed) {
+	switch err := s.call.Send(buffer, compression, false); {
+	case err == nil:
+		return nil
+	case errors.Is(err, transport.ErrSendClosed):
 		return s.Abandon(Errorf(Internal, "%v", err))
-	} else if err != nil {
+	case transport.Misused(err):
+		return local(Errorf(Internal, "%v", err), DeliveryUnknown)
+	default:
 		return io.EOF
 	}
-	return nil
 }
 
 // CloseSend says that no more messages will be sent.
 func (s *ClientStreamCall) CloseSend() error {
+	if s.ctx.Err() != nil {
+		s.giveUp()
+	}
 	s.call.CloseSend()
 	return nil
 }
 
 // Receive receives the next message; see Stream.
 func (s *ClientStreamCall) Receive(message any) error {
+	switch {
+	case s.late != nil:
+		return s.late
+	case s.ctx.Err() != nil && !s.told:
+		s.late = s.cancelled()
+		return s.late
+	case s.closed.Load():
+		return s.finished()
+	}
 	m, err := s.call.Receive()
-	if err != nil {
+	switch {
+	case transport.Misused(err):
+		return local(Errorf(Internal, "%v", err), DeliveryUnknown)
+	case err != nil:
 		return s.finished()
 	}
 	defer m.Free()
 	if err := s.calling.options.decodeResponse(s.codec, m.Compression, m.Payload, message, s.limit); err != nil {
 		return s.Abandon(err)
 	}
+	return nil
+}
+
+// giveUp ends the call because its context has ended.
+func (s *ClientStreamCall) giveUp() {
+	reason, ending := giveUp(s.ctx)
+	s.call.GiveUp(reason, ending)
+}
+
+// cancelled is the error of a call whose context ended before its end was received,
+// whatever came of it: what has arrived meanwhile is not handed out.
+func (s *ClientStreamCall) cancelled() error {
+	s.giveUp()
+	if err := s.finished(); !errors.Is(err, io.EOF) {
+		return err
+	}
+	_, ending := giveUp(s.ctx)
+	ending.Delivery = Executed
+	return s.calling.failure(s.ctx, ending)
+}
+
+// Close ends the call, with CANCEL, if it has not ended; Receive then says CANCELED.
+// It may be called at any time and from any goroutine, and always returns nil. Whoever
+// does not receive a call to its end closes it, or ends its context.
+func (s *ClientStreamCall) Close() error {
+	s.closed.Store(true)
+	if s.stop != nil {
+		s.stop()
+	}
+	s.call.GiveUp(wire.CancelGivenUp, &wire.Ending{Code: Canceled, Message: "the caller closed the stream", Local: true})
 	return nil
 }
 
@@ -139,6 +196,7 @@ func (s *ClientStreamCall) finished() error {
 	if s.stop != nil {
 		s.stop()
 	}
+	s.told = true
 	e := s.call.Result()
 	s.limit.store(s.call.Header, e.Metadata, peerOf(s.call.Conn()))
 	if e.Code == OK {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -33,6 +34,19 @@ func WithMetadata(ctx context.Context, m Metadata) context.Context {
 func outgoing(ctx context.Context) Metadata {
 	m, _ := ctx.Value(metadataKey{}).(Metadata)
 	return m[:len(m):len(m)] // what is added to it later is not the context's
+}
+
+// withAdded is the metadata of a call whose interceptors go on with ctx: what they put
+// there, beside what there was before them, is sent too.
+func withAdded(m, before Metadata, ctx context.Context) Metadata { //nolint:revive // the context comes of the interceptors
+	added := outgoing(ctx)
+	if len(added) >= len(before) && slices.Equal(added[:len(before)], before) {
+		added = added[len(before):]
+	}
+	if len(added) == 0 {
+		return m
+	}
+	return append(m[:len(m):len(m)], added...)
 }
 
 type callKey struct{}

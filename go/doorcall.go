@@ -203,7 +203,9 @@ func (d *doorCall) send(message any) error {
 			compressed = true
 		}
 	}
-	if d.exchange.Send(buffer, compressed) != nil {
+	if err := d.exchange.Send(buffer, compressed); transport.Misused(err) {
+		return Errorf(Internal, "%v", err)
+	} else if err != nil {
 		return d.stopped()
 	}
 	return nil
@@ -242,6 +244,8 @@ func (d *doorCall) receive(message any) error {
 	case err == nil:
 	case d.context.Err() != nil:
 		return d.stopped()
+	case transport.Misused(err):
+		return Errorf(Internal, "%v", err)
 	case errors.Is(err, io.EOF):
 		return io.EOF
 	case errors.As(err, &fault):

@@ -87,7 +87,7 @@ func ServerStream[Req, Resp any](name string) ServerStreamMethod[Req, Resp] {
 }
 
 // Call sends the request; the responses are received from what it returns.
-// The call must be received to its end, or its context cancelled.
+// The call must be received to its end, or closed, or its context cancelled.
 func (m ServerStreamMethod[Req, Resp]) Call(ctx context.Context, c Caller, request *Req, options ...CallOption) (*Receiver[Resp], error) {
 	s, err := c.open(ctx, m.target, gather(options))
 	if err != nil {
@@ -159,7 +159,7 @@ func Bidi[Req, Resp any](name string) BidiMethod[Req, Resp] {
 	return BidiMethod[Req, Resp]{newTarget(name, KindBidiStream)}
 }
 
-// Open begins a call. It must be received to its end, or its context
+// Open begins a call. It must be received to its end, or closed, or its context
 // cancelled.
 func (m BidiMethod[Req, Resp]) Open(ctx context.Context, c Caller, options ...CallOption) (*BidiStream[Req, Resp], error) {
 	s, err := c.open(ctx, m.target, gather(options))

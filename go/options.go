@@ -96,12 +96,24 @@ func WithLimits(l Limits) Option { return option(func(c *common) { c.limits = l 
 // WithInterceptors adds interceptors after those already given. They wrap the
 // calls that a client makes, and those that a server serves.
 func WithInterceptors(interceptors ...Interceptor) Option {
+	noneNil("WithInterceptors", interceptors)
 	return option(func(c *common) { c.interceptors = append(c.interceptors, interceptors...) })
+}
+
+// noneNil panics if an interceptor that was given to an option is nil: called later, it
+// would only be seen as a panic of a call.
+func noneNil(option string, interceptors []Interceptor) {
+	for i, one := range interceptors {
+		if one == nil {
+			panic(fmt.Sprintf("trunkcall: interceptor %d of %s is nil", i+1, option))
+		}
+	}
 }
 
 // WithReverseInterceptors adds interceptors of the calls that go the other way:
 // those that a client serves, and those that a server makes.
 func WithReverseInterceptors(interceptors ...Interceptor) Option {
+	noneNil("WithReverseInterceptors", interceptors)
 	return option(func(c *common) { c.reverse = append(c.reverse, interceptors...) })
 }
 

@@ -49,7 +49,10 @@ func NewServer(options ...ServerOption) *Server {
 		http2Pool:   &http2.Pool{},
 	}
 	s.options = serverOptions{common: defaults(DefaultServerKeepaliveInterval)}
-	for _, o := range options {
+	for i, o := range options {
+		if o == nil {
+			panic(fmt.Sprintf("trunkcall: option %d of NewServer is nil", i+1))
+		}
 		o.applyServer(&s.options)
 	}
 	s.options.sane(DefaultServerKeepaliveInterval)

@@ -353,7 +353,9 @@ func (s *serverStream) Send(message any) error {
 	if c.packs() {
 		buffer, compression = c.packBuffer(buffer)
 	}
-	if c.stream.Send(buffer, compression, false) != nil {
+	if err := c.stream.Send(buffer, compression, false); transport.Misused(err) {
+		return Errorf(Internal, "%v", err)
+	} else if err != nil {
 		return c.stopped()
 	}
 	return nil
@@ -366,6 +368,9 @@ func (s *serverStream) Receive(message any) error {
 	}
 	m, err := c.stream.Receive()
 	if err != nil {
+		if transport.Misused(err) {
+			return Errorf(Internal, "%v", err)
+		}
 		if c.context.Err() != nil {
 			return c.stopped()
 		}

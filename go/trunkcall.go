@@ -126,7 +126,8 @@ type Stream interface {
 type Call struct {
 	Method Method
 	// Metadata is the request's. A client's interceptor may add to it before
-	// it goes on; a server's must not change it.
+	// it goes on, or to the context that it goes on with, by WithMetadata; a server's
+	// must not change it.
 	Metadata Metadata
 	// Request and Response are the messages of a unary call; a one-way call has
 	// no Response. A client's Response is allocated by the caller and filled in; a server's is set by

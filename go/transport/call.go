@@ -27,8 +27,7 @@ type Call struct {
 	wake     chan struct{} // unary: the call ended
 	task     Task          // unary: run then, by the connection's pool; nobody waits
 	woken    bool          // unary: wake was or is about to be sent to
-	heading  bool          // somebody waits on header
-	header   chan struct{}
+	header   chan struct{} // closed when Header is known, nil unless somebody waits for that
 }
 
 // NewCall returns a call to use with Conn.Open. A unary one expects one answer.
@@ -220,7 +219,13 @@ func (call *Call) AwaitHeader() wire.Metadata {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for !call.answered && !call.over() {
-		call.waitLocked(&call.heading, &call.header)
+		if call.header == nil {
+			call.header = make(chan struct{})
+		}
+		known := call.header
+		c.settle()
+		<-known
+		c.mu.Lock()
 	}
 	return call.Header
 }
@@ -228,9 +233,9 @@ func (call *Call) AwaitHeader() wire.Metadata {
 // answer notes that Header is known, be it empty; the lock is held.
 func (call *Call) answer() {
 	call.answered = true
-	if call.heading {
-		call.heading = false
-		call.header <- struct{}{}
+	if call.header != nil {
+		close(call.header)
+		call.header = nil
 	}
 }
 

@@ -224,9 +224,13 @@ func (st *Stream) refill() error {
 		return nil
 	}
 	for len(st.inbox) == 0 {
-		if st.halfClosed || st.over() {
+		switch {
+		case st.halfClosed || st.over():
 			c.unlock()
 			return io.EOF
+		case s.receiving:
+			c.unlock()
+			return ErrReceiving
 		}
 		st.waitLocked(&s.receiving, &s.receiver)
 	}
@@ -266,8 +270,15 @@ func (st *Stream) waitLocked(waiting *bool, wake *chan struct{}) {
 	c.mu.Lock()
 }
 
-// ErrSendClosed is returned by Send after CloseSend.
-var ErrSendClosed = errors.New("a message is sent after CloseSend")
+// Misuse of a stream.
+var (
+	ErrSendClosed = errors.New("a message is sent after CloseSend")
+	ErrReceiving  = errors.New("several goroutines receive from one stream: one may at a time")
+	ErrSending    = errors.New("several goroutines send on one stream: one may at a time")
+)
+
+// Misused reports whether err is one of those that leave the stream as it was.
+func Misused(err error) bool { return errors.Is(err, ErrReceiving) || errors.Is(err, ErrSending) }
 
 // Send sends the message in buffer, which is Send's from then on. It waits
 // while an earlier message of the stream has not got its place among the
@@ -278,6 +289,10 @@ func (st *Stream) Send(buffer *Buffer, compression uint8, end bool) error {
 	c, s := st.conn, st.several
 	c.mu.Lock()
 	for s.queued != nil && !st.over() {
+		if s.sending {
+			c.unlock()
+			return ErrSending
+		}
 		st.waitLocked(&s.sending, &s.sender)
 	}
 	switch {

@@ -43,6 +43,11 @@ func (s *Stream) SendAfter(head *Block, fields []Field, piece *transport.Buffer)
 	c := s.conn
 	c.mu.Lock()
 	for len(s.rest) > 0 && !s.gone && !s.stopped {
+		if s.sender.waiting {
+			c.mu.Unlock()
+			piece.Free()
+			return transport.ErrSending
+		}
 		s.sender.waitLocked(c)
 	}
 	if s.gone || s.stopped || s.finishing {

@@ -279,6 +279,8 @@ func (s *Stream) Receive() (Message, error) {
 			return Message{}, io.ErrUnexpectedEOF
 		case s.ended:
 			return Message{}, io.EOF
+		case s.receiver.waiting:
+			return Message{}, transport.ErrReceiving
 		}
 		s.receiver.waitLocked(c)
 	}

@@ -128,6 +128,8 @@ func (x *grpcCall) Receive() (message *transport.Buffer, compressed bool, err er
 			return nil, false, &Fault{wire.InvalidArgument, "the request is cut off within a message"}
 		case errors.Is(err, io.EOF):
 			return nil, false, io.EOF
+		case transport.Misused(err):
+			return nil, false, err
 		case err != nil:
 			return nil, false, ErrOver
 		}
@@ -161,8 +163,9 @@ func (x *grpcCall) Send(message *transport.Buffer, compressed bool) error {
 	if x.packed != 0 {
 		fields = x.headFields(nil)
 	}
-	if x.stream.SendAfter(x.head, fields, message) != nil {
+	err := x.stream.SendAfter(x.head, fields, message)
+	if err != nil && !transport.Misused(err) {
 		return ErrOver
 	}
-	return nil
+	return err
 }
