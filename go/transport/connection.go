@@ -187,21 +187,9 @@ func (c *Conn) Start() {
 	c.config.Pool.run(c)
 }
 
-// takeRaw has the socket's own system calls used, if it is one of the platform's:
-// what merely contains one may do something to the bytes.
+// takeRaw has the socket's own system calls used, if that can be done.
 func (c *Conn) takeRaw() {
-	if !canRaw {
-		return
-	}
-	var raw syscall.RawConn
-	var err error
-	switch socket := c.socket.(type) {
-	case *net.TCPConn:
-		raw, err = socket.SyscallConn()
-	case *net.UnixConn:
-		raw, err = socket.SyscallConn()
-	}
-	if err == nil && raw != nil {
+	if raw := RawOf(c.socket); raw != nil {
 		c.raw, c.readFD, c.writeFD = raw, c.readOnce, c.writeOnce
 	}
 }

@@ -1,12 +1,34 @@
 package transport
 
-import "net"
+import (
+	"net"
+	"syscall"
+)
 
 // What the engines of other protocols on the same port share with this one
 // (transport/http2).
 
-// CanRaw reports whether TryRead and TryWrite work on this system.
-const CanRaw = canRaw
+// RawOf returns what TryRead and TryWrite are used with, nil where they must not be: on
+// systems without them, and for any type but the two of package net. A type that
+// embeds one of those has its methods, SyscallConn among them, but may do something to
+// the bytes in its Read and Write: limit, count or encrypt them.
+func RawOf(socket net.Conn) syscall.RawConn {
+	if !canRaw {
+		return nil
+	}
+	var raw syscall.RawConn
+	var err error
+	switch socket := socket.(type) {
+	case *net.TCPConn:
+		raw, err = socket.SyscallConn()
+	case *net.UnixConn:
+		raw, err = socket.SyscallConn()
+	}
+	if err != nil {
+		return nil
+	}
+	return raw
+}
 
 // Clock is the time that connections reckon with: nanoseconds on a monotonic
 // scale. TimeOf turns it into a time of day.

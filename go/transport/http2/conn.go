@@ -139,10 +139,8 @@ func Prepare(socket net.Conn, prefix []byte, config *Config, owner any) *Conn {
 	c.spare.left = config.Spare
 	c.share.Budget = config.Budget
 	c.share.Shed = func() { go c.shed() }
-	if sc, ok := socket.(syscall.Conn); ok && transport.CanRaw {
-		if raw, err := sc.SyscallConn(); err == nil {
-			c.raw, c.readFD, c.writeFD = raw, c.readOnce, c.writeOnce
-		}
+	if raw := transport.RawOf(socket); raw != nil {
+		c.raw, c.readFD, c.writeFD = raw, c.readOnce, c.writeOnce
 	}
 	c.framer = h2.NewFramer((*output)(c), &c.source)
 	c.framer.SetMaxReadFrameSize(maxFrame)
