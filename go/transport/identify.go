@@ -7,7 +7,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"runtime/debug"
 	"time"
@@ -181,14 +180,16 @@ func readStart(socket net.Conn) (protocol, []byte, error) {
 		if spoken := protocolOf(prefix); spoken != undecided {
 			return spoken, prefix, nil
 		}
-		if len(prefix) == 0 && errors.Is(err, io.EOF) {
-			return undecided, nil, ErrNothingSaid
+		if err != nil && len(prefix) == 0 {
+			return undecided, nil, nothingSaid(err)
 		}
 		if err != nil {
 			return undecided, nil, fmt.Errorf("no protocol after %d bytes: %w", len(prefix), err)
 		}
 	}
 }
+
+func nothingSaid(err error) error { return fmt.Errorf("%w: %w", ErrNothingSaid, err) }
 
 // Decline tells a peer that speaks Trunkcall that none of its calls was or will
 // be started, and closes the socket.

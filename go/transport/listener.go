@@ -16,9 +16,9 @@ import (
 // its TLS handshake done (spec/limits.md).
 const HandshakeTimeout = 10 * time.Second
 
-// ErrNothingSaid is given to Listener.Refused for a connection that was closed
-// without a byte, as by those who only look whether the port is open.
-var ErrNothingSaid = errors.New("closed without a byte")
+// ErrNothingSaid is what Listener.Refused is given, wrapped with more, for a connection that
+// was closed, or timed out, without a byte: as of those who only look whether the port is open.
+var ErrNothingSaid = errors.New("nothing was said")
 
 // Listener accepts connections and finds out by the first bytes what each
 // speaks.

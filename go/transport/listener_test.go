@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -217,4 +218,31 @@ func TestDrainStillTakesInWhoHasJustConnected(t *testing.T) {
 	_ = receive(t, native, "connection").Close()
 	readToEnd(t, silent)
 	receive(t, drained, "end of Drain")
+}
+
+// Load balancers look whether a port is open in each of these ways.
+func TestConnectionsThatSayNothingAreToldApart(t *testing.T) {
+	for name, end := range map[string]func(c *net.TCPConn){
+		"closed": func(c *net.TCPConn) { _ = c.Close() },
+		"reset": func(c *net.TCPConn) {
+			_ = c.SetLinger(0)
+			_ = c.Close()
+		},
+		"silent": func(*net.TCPConn) {},
+	} {
+		for _, proxied := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, proxied %v", name, proxied), func(t *testing.T) {
+				where, _, refused := listening(t, func(l *Listener) {
+					l.Proxied = proxied
+					if name == "silent" {
+						l.Patience = 50 * time.Millisecond
+					}
+				})
+				end(connect(t, where).(*net.TCPConn))
+				if err := receive(t, refused, "report"); !errors.Is(err, ErrNothingSaid) {
+					t.Error(err)
+				}
+			})
+		}
+	}
 }

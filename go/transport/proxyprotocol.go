@@ -29,8 +29,8 @@ func readProxy(socket net.Conn) (net.Conn, error) {
 	var start [len(proxySignature)]byte
 	n, err := io.ReadFull(socket, start[:len(proxyWord)])
 	switch said := string(start[:n]); {
-	case n == 0 && errors.Is(err, io.EOF):
-		return nil, ErrNothingSaid
+	case n == 0 && err != nil:
+		return nil, nothingSaid(err)
 	case err != nil:
 		return nil, fmt.Errorf("PROXY protocol: %w", err)
 	case said == proxyWord:

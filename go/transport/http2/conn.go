@@ -158,7 +158,7 @@ func (c *Conn) Start() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	config, now := c.config, transport.Clock()
-	c.lastRead, c.quietSince = now, now
+	c.lastRead, c.quietSince, c.spare.since = now, now, now
 	// At once: clients may wait for it before their first request.
 	_ = c.framer.WriteSettings(
 		h2.Setting{ID: h2.SettingMaxConcurrentStreams, Val: config.Streams},

@@ -4,8 +4,6 @@ import (
 	"time"
 
 	h2 "golang.org/x/net/http2"
-
-	"github.com/trunkcall/trunkcall/go/transport"
 )
 
 // Frames that ask for work and bring none (PING, SETTINGS, PRIORITY,
@@ -28,16 +26,15 @@ type spare struct {
 	since int64 // when time was last credited
 }
 
-// spendLocked takes n from the allowance; name says for what.
+// spendLocked takes n from the allowance for something that was read; name says what.
 func (c *Conn) spendLocked(n int, name string) error {
-	if c.spare.left -= n; c.spare.left >= 0 {
-		return nil
+	// What time has earned first: it is not kept beside an allowance that is full.
+	const each = int64(time.Second) / sparePerSecond
+	if earned := (c.lastRead - c.spare.since) / each; earned > 0 {
+		c.spare.since += earned * each
+		c.earnLocked(int(min(earned, int64(c.config.Spare))))
 	}
-	now := transport.Clock()
-	earned := (now - c.spare.since) / (int64(time.Second) / sparePerSecond)
-	c.spare.since = now
-	if earned = min(earned, int64(c.config.Spare)); int64(c.spare.left)+earned >= 0 {
-		c.spare.left += int(earned)
+	if c.spare.left -= n; c.spare.left >= 0 {
 		return nil
 	}
 	return violate(h2.ErrCodeEnhanceYourCalm, "too many frames without use (%s): more than %d at once", name, c.config.Spare)
