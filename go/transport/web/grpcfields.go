@@ -18,7 +18,7 @@ func (x *grpcCall) readFields(fields []http2.Field) {
 	for i := range fields {
 		f := &fields[i]
 		switch f.Name {
-		case "content-type", "te", "content-length", "host", "accept-encoding", "grpc-message-type":
+		case "grpc-message-type":
 		case "grpc-accept-encoding":
 			x.readAccepted(f.Value)
 		case "grpc-timeout":
@@ -27,9 +27,11 @@ func (x *grpcCall) readFields(fields []http2.Field) {
 			x.encoding = f.Value
 		case "grpc-status", "grpc-message", "grpc-status-details-bin": // not a caller's to say
 		default:
-			if strings.HasSuffix(f.Name, "-bin") {
+			switch {
+			case ofHTTP(f.Name):
+			case strings.HasSuffix(f.Name, "-bin"):
 				x.addBinary(f)
-			} else {
+			default:
 				x.call.Metadata = append(x.call.Metadata, wire.Pair{Key: f.Name, Value: f.Value})
 			}
 		}
@@ -76,12 +78,7 @@ func appendMetadata(fields []http2.Field, m wire.Metadata) []http2.Field {
 // reserved reports whether a key of the server's metadata would be taken for
 // something else.
 func reserved(key string) bool {
-	switch key {
-	case "content-type", "content-length", "te", "host", "connection", "proxy-connection", "keep-alive", "transfer-encoding", "upgrade",
-		"trailer", deliveryField:
-		return true
-	}
-	return strings.HasPrefix(key, "grpc-") && !strings.HasSuffix(key, "-bin") || key == "grpc-status-details-bin"
+	return ofHTTP(key) || key == deliveryField || strings.HasPrefix(key, "grpc-") && !strings.HasSuffix(key, "-bin") || key == "grpc-status-details-bin"
 }
 
 // deliveryField tells of a failure whether its handler ran (status.md 2).

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/net/http/httpguts"
+
 	"github.com/trunkcall/trunkcall/go/transport"
 	"github.com/trunkcall/trunkcall/go/wire"
 )
@@ -14,9 +16,10 @@ import (
 // readMetadata takes a request's fields but those of the protocols.
 func (x *httpCall) readMetadata() *wire.Refusal {
 	x.call.Metadata = make(wire.Metadata, 0, len(x.r.Header))
+	hop := x.r.Header["Connection"] // which names fields that belong to the connection
 	for name, values := range x.r.Header {
 		key := strings.ToLower(name)
-		if ofProtocol(key) {
+		if ofHTTP(key) || ofProtocol(key) || len(hop) > 0 && httpguts.HeaderValuesContainsToken(hop, key) {
 			continue
 		}
 		for _, value := range values {
@@ -52,12 +55,21 @@ func decodeBase64(s string) ([]byte, error) {
 	return base64.RawStdEncoding.DecodeString(strings.TrimRight(s, "="))
 }
 
-// ofProtocol reports whether a field of a request belongs to HTTP, Connect or
-// gRPC-Web.
+// ofHTTP reports whether a field belongs to HTTP, or to the connection that it came over.
+func ofHTTP(key string) bool {
+	switch key {
+	case "content-type", "content-length", "accept-encoding", "host", "te", "trailer", "expect",
+		"connection", "proxy-connection", "keep-alive", "transfer-encoding", "upgrade", "http2-settings":
+		return true
+	}
+	return false
+}
+
+// ofProtocol reports whether a field of a request belongs to Connect or gRPC-Web, or to
+// HTTP as these use it.
 func ofProtocol(key string) bool {
 	switch key {
-	case "content-type", "content-length", "content-encoding", "accept", "accept-encoding", "host", "te", "trailer", "expect",
-		"connection", "proxy-connection", "keep-alive", "transfer-encoding", "upgrade", "x-grpc-web", "x-user-agent",
+	case "content-encoding", "accept", "x-grpc-web", "x-user-agent",
 		"grpc-timeout", "grpc-encoding", "grpc-accept-encoding", "grpc-message-type", "grpc-status", "grpc-message",
 		"grpc-status-details-bin":
 		return true
