@@ -75,11 +75,14 @@ type inbound struct {
 	promised int64  // its length
 	room     int64  // memory of current
 
-	window     int64 // that the peer has left
-	owed       uint32
-	declared   int64 // content-length, -1: none
-	received   int64
-	progressed int64 // when something has come last
+	window   int64 // that the peer has left
+	owed     uint32
+	declared int64 // content-length, -1: none
+	received int64
+
+	underWay transport.UnderWay // the message that is being put together, or all of a body that must be Whole
+	starved  int64              // since when the peer lacks credit to go on, 0: it does not
+	readBy   int64              // SetReadDeadline
 }
 
 // cut reports whether a message is there in part.
@@ -120,7 +123,7 @@ func (c *Conn) dataLocked(header h2.FrameHeader, data []byte) error {
 	if b.declared >= 0 && b.received > b.declared {
 		return c.streamErrorLocked(s.id, h2.ErrCodeProtocol)
 	}
-	b.progressed = c.lastRead
+	b.underWay.Pass(len(data))
 	if len(data) > 0 {
 		c.earnLocked(spareForData)
 		s.earned = min(s.earned+spareForData, maxForfeit)
@@ -153,8 +156,15 @@ func (c *Conn) dataLocked(header h2.FrameHeader, data []byte) error {
 		return c.requestEndedLocked(s)
 	}
 	c.returnCreditLocked(s)
+	if b.starved == 0 && b.window < c.leastWindow() {
+		b.starved = c.lastRead
+	}
 	return nil
 }
+
+// leastWindow is what a peer can be expected to make use of. Less is left to it only while the
+// handler does not take what has come.
+func (c *Conn) leastWindow() int64 { return min(maxFrame, int64(c.config.Window)/2) }
 
 // pieceLocked takes a piece of a body that is not Framed. Small ones gather while
 // nobody takes them.
@@ -234,6 +244,10 @@ func (c *Conn) messagesLocked(s *Stream, data []byte) {
 	b := &s.body
 	for len(data) > 0 {
 		if b.current == nil {
+			if !b.underWay.Began() {
+				b.underWay.Begin(c.lastRead)
+				c.armLocked(b.underWay.By(c.config.Stall))
+			}
 			n := copy(b.prefix[b.prefixed:], data)
 			data = data[n:]
 			b.cost += uint32(n)
@@ -255,6 +269,9 @@ func (c *Conn) messagesLocked(s *Stream, data []byte) {
 			m := Message{Flags: b.prefix[0], buffer: b.current, cost: b.cost}
 			b.prefixed, b.cost = 0, 0
 			c.assembledLocked(b)
+			if !s.Whole {
+				b.underWay.End()
+			}
 			c.arrivedLocked(s, m)
 		}
 	}
@@ -383,6 +400,11 @@ func (c *Conn) returnCreditLocked(s *Stream) {
 	_ = c.framer.WriteWindowUpdate(s.id, b.owed)
 	b.window += int64(b.owed)
 	b.owed = 0
+	if b.starved != 0 && b.window >= c.leastWindow() {
+		b.underWay.Wait(transport.Clock() - b.starved)
+		b.starved = 0
+		c.armLocked(b.underWay.By(c.config.Stall))
+	}
 }
 
 // dropInboxLocked lets go of what nobody will take.

@@ -45,7 +45,7 @@ type Config struct {
 	Spare       int    // frames without use (spare.go)
 
 	Handshake         time.Duration // until the peer's preface and SETTINGS, and for a header block
-	Stall             time.Duration // without progress of a body that has begun, in either direction
+	Stall             time.Duration // for a message on its way in either direction, at first (transport.UnderWay)
 	KeepaliveInterval time.Duration // without input before a PING; <0: none
 	KeepaliveTimeout  time.Duration // after the PING
 	Idle              time.Duration // without a request before GOAWAY; <0: none

@@ -56,6 +56,8 @@ type Conn struct {
 	preface      int   // bytes of the client's preface that have come
 	greeted      bool  // its SETTINGS have come
 	lastRead     int64 // when there was input last
+	frameBegan   int64 // when a frame began to come that is not whole, 0: there is none
+	frameBy      int64 // when it must be
 	recvWindow   int64
 	recvOwed     int64
 	promised     int64  // bytes of messages being put together, by their lengths

@@ -22,6 +22,9 @@ var (
 	errStalled = errors.New("the peer does not read")
 	errSilent  = errors.New("the peer does not answer PING")
 	errSlow    = errors.New("the peer took too long to begin")
+
+	errSlowHeader = errors.New("the peer took too long over a header block")
+	errSlowFrame  = errors.New("the peer took too long over a frame")
 )
 
 // failLocked ends the connection at once.
@@ -223,22 +226,25 @@ func (c *Conn) tick() {
 	c.settle()
 }
 
-// checkBeginningLocked looks at what must be whole in time: the preface, and
-// header blocks.
-func (c *Conn) checkBeginningLocked(now int64) (next int64) {
-	limit := int64(c.config.Handshake)
-	since := c.block.began
-	if !c.greeted {
-		since = c.quietSince // until then, when the connection began
-	}
-	if since == 0 {
+// checkBeginningLocked looks at what must be whole in time: the preface, header blocks
+// and frames.
+func (c *Conn) checkBeginningLocked(now int64) (by int64) {
+	cause, handshake := errSlow, int64(c.config.Handshake)
+	switch {
+	case !c.greeted:
+		by = c.quietSince + handshake // until then, when the connection began
+	case c.block.began != 0:
+		by, cause = c.block.began+handshake, errSlowHeader
+	case c.frameBegan != 0:
+		by, cause = c.frameBy, errSlowFrame
+	default:
 		return 0
 	}
-	if now-since >= limit {
-		c.partLocked(errSlow, h2.ErrCodeEnhanceYourCalm, errSlow.Error())
+	if now >= by {
+		c.partLocked(cause, h2.ErrCodeEnhanceYourCalm, cause.Error())
 		return 0
 	}
-	return since + limit
+	return by
 }
 
 func (c *Conn) checkKeepaliveLocked(now int64) (next int64) {
@@ -295,7 +301,6 @@ func (c *Conn) checkEndLocked(now int64) (next int64) {
 // checkStreamsLocked looks for requests whose time is over, and for those that
 // stand still.
 func (c *Conn) checkStreamsLocked(now int64) (next int64) {
-	stall := int64(c.config.Stall)
 	next = math.MaxInt64
 	c.nextTimeout = 0
 	for _, s := range c.streams {
@@ -309,20 +314,15 @@ func (c *Conn) checkStreamsLocked(now int64) (next int64) {
 			}
 			next = min(next, s.deadline)
 		}
-		since := int64(0)
-		if len(s.rest) > 0 {
-			since = s.progressed
-		} else if !s.ended && !s.finishing && (s.body.cut() || s.Whole) && s.body.owed < c.config.Window/2 {
-			since = s.body.progressed
-		}
-		if since == 0 {
+		by := c.passedByLocked(s)
+		if by == 0 {
 			continue
 		}
-		if now-since >= stall {
+		if now >= by {
 			c.stalledLocked(s)
 			continue
 		}
-		next = min(next, since+stall)
+		next = min(next, by)
 	}
 	if next == math.MaxInt64 {
 		return 0
@@ -330,11 +330,25 @@ func (c *Conn) checkStreamsLocked(now int64) (next int64) {
 	return next
 }
 
-// stalledLocked ends a request whose body, in either direction, has stood still
-// for too long.
+// passedByLocked is when what a stream has under way must have passed, 0: nothing is.
+func (c *Conn) passedByLocked(s *Stream) int64 {
+	b := &s.body
+	switch {
+	case len(s.rest) > 0:
+		return s.underWay.By(c.config.Stall)
+	case s.ended || s.finishing || b.starved != 0:
+		return 0
+	case b.underWay.Began():
+		return b.underWay.By(c.config.Stall)
+	case b.readBy != 0 && !s.receiver.waiting: // it may be that all is there
+		return max(b.readBy, transport.Clock()+int64(time.Second))
+	}
+	return b.readBy
+}
+
+// stalledLocked ends a request of which something was under way, in either direction, for too long.
 func (c *Conn) stalledLocked(s *Stream) {
-	text := "the stream stood still for " + c.config.Stall.String()
-	c.cutLocked(s, &wire.Refusal{Code: wire.ResourceExhausted, Message: text})
+	c.cutLocked(s, &wire.Refusal{Code: wire.ResourceExhausted, Message: transport.LateText(c.config.Stall)})
 }
 
 // cutLocked ends a request that the peer, or this side, holds up.

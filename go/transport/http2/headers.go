@@ -7,8 +7,6 @@ import (
 	"golang.org/x/net/http/httpguts"
 	h2 "golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
-
-	"github.com/trunkcall/trunkcall/go/transport"
 )
 
 // Field is a header or trailer field; its name is in lower case.
@@ -108,7 +106,9 @@ func (c *Conn) fragmentLocked(fragment []byte, last bool) error {
 	}
 	if !last {
 		if b.began == 0 {
-			b.began = transport.Clock()
+			if b.began = c.frameBegan; b.began == 0 {
+				b.began = c.lastRead
+			}
 			c.armLocked(b.began + int64(c.config.Handshake))
 		}
 		return nil

@@ -180,8 +180,26 @@ func (c *Conn) parseLocked() (err error) {
 		if c.floodedLocked() {
 			return violate(h2.ErrCodeEnhanceYourCalm, "more than %d answers that the peer does not read", c.answersOut-1)
 		}
+		c.frameBegan = 0
 	}
+	c.frameBegunLocked(c.in[c.start:c.end])
 	return nil
+}
+
+// frameBegunLocked notes when the frame that has come in part must be whole. One of DATA has the
+// time that a message has at first, any other that of a header.
+func (c *Conn) frameBegunLocked(part []byte) {
+	if len(part) == 0 {
+		return
+	}
+	if c.frameBegan == 0 {
+		c.frameBegan = c.lastRead
+	}
+	c.frameBy = c.frameBegan + int64(c.config.Handshake)
+	if len(part) > 3 && h2.FrameType(part[3]) == h2.FrameData {
+		c.frameBy = c.frameBegan + int64(c.config.Stall)
+	}
+	c.armLocked(c.frameBy)
 }
 
 // frameLocked takes in one frame.

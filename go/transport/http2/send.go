@@ -172,8 +172,8 @@ func (c *Conn) writeDataLocked(s *Stream, data []byte, end bool) {
 
 // beginTurnsLocked lets a stream send what has no place yet.
 func (c *Conn) beginTurnsLocked(s *Stream) {
-	s.progressed = transport.Clock()
-	c.armLocked(s.progressed + int64(c.config.Stall))
+	s.underWay.Begin(transport.Clock())
+	c.armLocked(s.underWay.By(c.config.Stall))
 	c.wantSendLocked(s)
 	c.fillLocked()
 }
@@ -218,7 +218,7 @@ func (c *Conn) turnLocked(s *Stream) {
 		c.writeDataLocked(s, s.rest[:n], false)
 		s.rest = s.rest[n:]
 		c.holdLocked(s, -int64(n))
-		s.progressed = transport.Clock()
+		s.underWay.Pass(n)
 		return
 	}
 	last := s.rest

@@ -50,9 +50,9 @@ type Stream struct {
 	finishing  bool   // what is left of the answer is all there
 	rest       []byte // of the body that has no place yet
 	restBuffer *transport.Buffer
-	tail       *Answer // whose end follows rest
-	inTurn     bool    // in Conn.sending
-	progressed int64   // when something of rest was last sent
+	tail       *Answer            // whose end follows rest
+	inTurn     bool               // in Conn.sending
+	underWay   transport.UnderWay // what is in rest
 	sender     waiter
 
 	held      int64  // bytes of messages that nobody has taken, and of the answer, without a place
@@ -126,7 +126,6 @@ func (c *Conn) openLocked() error {
 	s.sendWindow = c.peer.window
 	s.body.window = int64(c.config.Window)
 	s.body.declared = b.request.Length
-	s.body.progressed = now
 	c.streams[s.id] = s
 	if answer != nil {
 		s.started = true // and over
@@ -142,8 +141,9 @@ func (c *Conn) openLocked() error {
 	if s.ended || !s.Whole {
 		c.enqueueLocked(s)
 	}
-	if !s.ended {
-		c.armLocked(now + int64(c.config.Stall))
+	if s.Whole && !s.ended {
+		s.body.underWay.Begin(now)
+		c.armLocked(s.body.underWay.By(c.config.Stall))
 	}
 	return nil
 }
@@ -257,6 +257,16 @@ func (s *Stream) Reset(code h2.ErrCode) {
 	c.mu.Lock()
 	c.resetLocked(s, code)
 	c.settle()
+}
+
+// SetReadDeadline has the request stopped if somebody waits in Receive at that time, as
+// transport.Clock has it; 0: never. It is for bodies that are not Framed.
+func (s *Stream) SetReadDeadline(by int64) {
+	c := s.conn
+	c.mu.Lock()
+	s.body.readBy = by
+	c.armLocked(by)
+	c.mu.Unlock()
 }
 
 // Receive waits for the next message of a body that is Framed, or the next

@@ -28,7 +28,7 @@ type HTTP struct {
 	Limits *wire.Settings
 	// Budget is what all connections may hold together; nil: no bound.
 	Budget *wire.Budget
-	// Stall is how long a message that has begun may stand still, in either direction. 0: a minute.
+	// Stall is what time a message has on its way at first, in either direction. 0: a minute.
 	Stall time.Duration
 	// Origins are those whose pages may read the answers.
 	Origins Origins

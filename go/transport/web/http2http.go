@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/net/http/httpguts"
 	h2 "golang.org/x/net/http2"
@@ -186,6 +187,16 @@ func (x *http2Request) FlushError() error {
 	out := x.out
 	x.out = nil
 	return x.stream.SendAfter(nil, x.fields, out)
+}
+
+// SetReadDeadline is for http.ResponseController.
+func (x *http2Request) SetReadDeadline(at time.Time) error {
+	by := int64(0)
+	if !at.IsZero() {
+		by = transport.Clock() + int64(time.Until(at))
+	}
+	x.stream.SetReadDeadline(by)
+	return nil
 }
 
 // Flush implements http.Flusher.

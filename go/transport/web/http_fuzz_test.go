@@ -72,7 +72,10 @@ func (r *repeated) Serve(x Exchange, a *Answer) {
 			return
 		}
 		if err != nil {
-			a.Ending = wire.Ending{Code: wire.InvalidArgument, Message: err.Error(), Delivery: wire.Executed}
+			a.Ending = wire.Ending{Code: wire.Internal, Message: err.Error(), Delivery: wire.Executed}
+			if fault := (*Fault)(nil); errors.As(err, &fault) {
+				a.Ending.Code, a.Ending.Message = fault.Code, fault.Text
+			}
 			return
 		}
 		if r.Whole() {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"sync/atomic"
 	"time"
 
@@ -21,10 +22,12 @@ type httpBody struct {
 	control *http.ResponseController
 	prefix  [Headroom]byte
 	over    atomic.Bool  // nothing more comes
-	by      atomic.Int64 // when what is being read must have come, in Unix nanoseconds; 0: nothing is
+	by      atomic.Int64 // when what is being read must have come, as transport.Clock has it; 0: nothing is
+
+	underWay transport.UnderWay // the message that is being read, or all of a body that is read before its handler starts
 }
 
-// defaultStall is how long a body that has begun may stand still (spec/limits.md).
+// defaultStall is what time a message on its way has at first (spec/limits.md).
 const defaultStall = time.Minute
 
 // leastRoom is what a long body gets to begin with; it grows with what arrives,
@@ -43,10 +46,11 @@ func (b *httpBody) begin(x *httpCall) {
 
 // Read reads, but does not wait for ever.
 func (b *httpBody) Read(p []byte) (int, error) {
-	by := time.Now().Add(b.call.door.stall())
-	b.by.Store(by.UnixNano())
-	_ = b.control.SetReadDeadline(by) // HTTP/2 watches itself
+	by := b.underWay.By(b.call.door.stall())
+	b.by.Store(by)
+	_ = b.control.SetReadDeadline(transport.TimeOf(by))
 	n, err := b.source.Read(p)
+	b.underWay.Pass(n)
 	if err == nil {
 		b.by.Store(0)
 	} else {
@@ -55,7 +59,10 @@ func (b *httpBody) Read(p []byte) (int, error) {
 			b.by.Store(0)
 			_ = b.control.SetReadDeadline(time.Time{})
 		} else {
-			if malformed(b.call.r, err) {
+			switch {
+			case errors.Is(err, os.ErrDeadlineExceeded) && transport.Clock() >= by:
+				err = &Fault{wire.ResourceExhausted, transport.LateText(b.call.door.stall())}
+			case malformed(b.call.r, err):
 				err = &Fault{wire.InvalidArgument, "the request is malformed: " + err.Error()}
 			}
 			b.call.peer.Interrupt(true) // or net/http would wait for the rest, ahead of the answer and without end
@@ -108,6 +115,7 @@ func (x *httpCall) readFirst() *wire.Refusal {
 	if !x.served.Whole() {
 		return nil
 	}
+	x.body.underWay.Begin(transport.Clock())
 	m, flags, err := x.body.only()
 	var fault *Fault
 	switch {
@@ -174,10 +182,18 @@ func (b *httpBody) all() (*transport.Buffer, error) {
 // message reads the next message of a body that has several, each behind a
 // prefix.
 func (b *httpBody) message() (m *transport.Buffer, flags byte, err error) {
-	n, err := io.ReadFull(b.source, b.prefix[:1]) // for which there is all the time in the world
-	if n == 0 {
+	begins := !b.underWay.Began()
+	source := b.source // for a message that may come there is all the time in the world
+	if !begins {
+		source = b
+	}
+	if n, err := io.ReadFull(source, b.prefix[:1]); n == 0 {
 		b.over.Store(true)
 		return nil, 0, err
+	}
+	if begins {
+		b.underWay.Begin(transport.Clock())
+		defer b.underWay.End()
 	}
 	if _, err := io.ReadFull(b, b.prefix[1:]); err != nil {
 		return nil, 0, cutOff(err)
@@ -191,7 +207,9 @@ func (b *httpBody) message() (m *transport.Buffer, flags byte, err error) {
 		m.Free()
 		err = io.ErrUnexpectedEOF
 	}
-	_ = b.control.SetReadDeadline(time.Time{})
+	if begins {
+		_ = b.control.SetReadDeadline(time.Time{})
+	}
 	return m, b.prefix[0], cutOff(err)
 }
 

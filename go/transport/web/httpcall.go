@@ -233,8 +233,8 @@ func (x *httpCall) interrupted() {
 		if x.stop(cut.why, false) && x.r.ProtoMajor == 1 { // HTTP/2 has answered
 			x.endStopped(true) // its handler may run on
 		}
-	case by != 0 && time.Now().UnixNano() >= by: // net/http takes that for the caller's going
-		x.stop(wire.Refusal{Code: wire.Canceled, Message: "the request stood still for " + x.door.stall().String()}, false)
+	case by != 0 && transport.Clock() >= by: // net/http takes that for the caller's going
+		x.stop(wire.Refusal{Code: wire.ResourceExhausted, Message: transport.LateText(x.door.stall())}, false)
 	default:
 		x.stop(wire.Refusal{Code: wire.Canceled, Message: "the caller has gone"}, true)
 	}
@@ -466,13 +466,30 @@ func (x *httpCall) Send(message *transport.Buffer, compressed bool) error {
 
 // writeLocked writes a piece of the body of a call that streams.
 func (x *httpCall) writeLocked(piece []byte) error {
-	_ = x.body.control.SetWriteDeadline(time.Now().Add(x.door.stall())) // HTTP/2 watches itself
 	if x.spoken == grpcWebText {
 		piece = base64.StdEncoding.AppendEncode(nil, piece)
 	}
-	_, err := x.w.Write(piece)
-	return err
+	if x.r.ProtoMajor != 1 { // HTTP/2 watches itself
+		_, err := x.w.Write(piece)
+		return err
+	}
+	var underWay transport.UnderWay
+	underWay.Begin(transport.Clock())
+	for {
+		n := min(len(piece), writeAtOnce)
+		_ = x.body.control.SetWriteDeadline(transport.TimeOf(underWay.By(x.door.stall())))
+		if _, err := x.w.Write(piece[:n]); err != nil {
+			return err
+		}
+		if piece = piece[n:]; len(piece) == 0 {
+			return nil
+		}
+		underWay.Pass(n)
+	}
 }
+
+// writeAtOnce is how much of a message passes before it is given more time.
+const writeAtOnce = 64 << 10
 
 func (x *httpCall) flushLocked() error {
 	if x.body.control.Flush() != nil {

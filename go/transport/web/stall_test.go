@@ -3,9 +3,12 @@ package web
 import (
 	"io"
 	"net"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/trunkcall/trunkcall/go/transport/http2"
 )
 
 // opensHTTP1 returns a connection to a server over HTTP/1.1 that has these methods.
@@ -64,14 +67,128 @@ func wantsStalled(t *testing.T, s *repeater, head, want string) {
 func TestABodyThatStandsStillEndsItsConnection(t *testing.T) {
 	s := &repeater{}
 	for name, c := range map[string]struct{ head, want string }{
-		"a length":                       {"/unary HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{", `"code":"canceled"`},
-		"a length, and nothing":          {"/unary HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n", `"code":"canceled"`},
-		"chunks":                         {"/unary HTTP/1.1\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n9\r\n{", `"code":"canceled"`},
-		"a length, with a deadline":      {"/unary HTTP/1.1\r\nContent-Type: application/json\r\nConnect-Timeout-Ms: 60000\r\nContent-Length: 9\r\n\r\n{", `"code":"canceled"`},
+		"a length":                       {"/unary HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{", `"code":"resource_exhausted"`},
+		"a length, and nothing":          {"/unary HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n", `"code":"resource_exhausted"`},
+		"chunks":                         {"/unary HTTP/1.1\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n9\r\n{", `"code":"resource_exhausted"`},
+		"a length, with a deadline":      {"/unary HTTP/1.1\r\nContent-Type: application/json\r\nConnect-Timeout-Ms: 60000\r\nContent-Length: 9\r\n\r\n{", `"code":"resource_exhausted"`},
 		"a stream, within a message":     {"/stream HTTP/1.1\r\nContent-Type: application/connect+json\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n\x00\x00\x00\x00\x09\r\n", `"error":{`},
 		"a stream that tells a length":   {"/stream HTTP/1.1\r\nContent-Type: application/connect+json\r\nContent-Length: 9\r\n\r\n\x00\x00\x00\x00\x09", `"error":{`},
-		"gRPC-Web that tells its length": {"/unary HTTP/1.1\r\nContent-Type: application/grpc-web\r\nContent-Length: 9\r\n\r\n\x00\x00\x00\x00\x09", "grpc-status: 1\r\n"},
+		"gRPC-Web that tells its length": {"/unary HTTP/1.1\r\nContent-Type: application/grpc-web\r\nContent-Length: 9\r\n\r\n\x00\x00\x00\x00\x09", "grpc-status: 8\r\n"},
 	} {
 		t.Run(name, func(t *testing.T) { wantsStalled(t, s, c.head, c.want) })
+	}
+}
+
+// opensHTTP2 returns the URL of a server over HTTP/2 in the clear that has these methods.
+func opensHTTP2(t *testing.T, door *HTTP) (url string, client *http.Client) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed, served, pool := make(chan struct{}, 10), make(chan int), &http2.Pool{}
+	config := &http2.Config{Pool: pool, KeepaliveInterval: -1, Handler: &HTTP2{
+		Other: OverHTTP2(door), OnClosed: func(*http2.Conn, error) { closed <- struct{}{} },
+	}}
+	go func() {
+		n := 0
+		for {
+			socket, err := listener.Accept()
+			if err != nil {
+				served <- n
+				return
+			}
+			http2.Serve(socket, nil, config, nil)
+			n++
+		}
+	}()
+	transport := &http.Transport{Protocols: new(http.Protocols)}
+	transport.Protocols.SetUnencryptedHTTP2(true)
+	t.Cleanup(func() {
+		transport.CloseIdleConnections()
+		_ = listener.Close()
+		for range <-served {
+			<-closed
+		}
+		pool.Close()
+	})
+	return "http://" + listener.Addr().String(), &http.Client{Transport: transport, Timeout: time.Minute}
+}
+
+// dripping is a body of which a byte comes every 10 ms, for far longer than any limit below
+// allows.
+type dripping struct {
+	rest  string
+	every time.Duration
+	over  chan struct{}
+}
+
+func drips(start string) *dripping {
+	return &dripping{start + strings.Repeat(" ", 1000), 10 * time.Millisecond, make(chan struct{})}
+}
+
+func (d *dripping) Read(p []byte) (int, error) {
+	select {
+	case <-time.After(d.every):
+	case <-d.over:
+		return 0, io.ErrUnexpectedEOF
+	}
+	if d.rest == "" {
+		return 0, io.ErrUnexpectedEOF
+	}
+	p[0], d.rest = d.rest[0], d.rest[1:]
+	return 1, nil
+}
+
+func (d *dripping) Close() error {
+	select {
+	case <-d.over:
+	default:
+		close(d.over)
+	}
+	return nil
+}
+
+func TestABodyThatDripsIsNotReadForEver(t *testing.T) {
+	s := &repeater{}
+	door := &HTTP{Server: s, Catalog: s, Stall: 100 * time.Millisecond}
+	for name, c := range map[string]struct{ path, kind, start, want string }{
+		"Connect":                   {"/unary", "application/json", "{", `"code":"resource_exhausted"`},
+		"a stream within a message": {"/stream", "application/connect+json", "\x00\x00\x00\x03\xe8", `"code":"resource_exhausted"`},
+		"gRPC-Web":                  {"/unary", "application/grpc-web", "\x00\x00\x00\x03\xe8", "grpc-status: 8\r\n"},
+	} {
+		t.Run(name+" over HTTP/1.1", func(t *testing.T) {
+			peer := opensHTTP1(t, door)
+			_ = peer.SetDeadline(time.Now().Add(time.Minute))
+			_, _ = io.WriteString(peer, "POST "+c.path+" HTTP/1.1\r\nHost: x\r\nContent-Type: "+c.kind+"\r\nContent-Length: 1005\r\n\r\n")
+			body := drips(c.start)
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				_, _ = io.Copy(peer, body)
+				_ = peer.Close()
+			}()
+			all, err := io.ReadAll(peer)
+			_ = body.Close()
+			<-done
+			if !strings.Contains(string(all), c.want) {
+				t.Errorf("%q, %v", all, err)
+			}
+		})
+		t.Run(name+" over HTTP/2", func(t *testing.T) {
+			url, client := opensHTTP2(t, door)
+			body := drips(c.start)
+			defer body.Close()
+			r, _ := http.NewRequest(http.MethodPost, url+c.path, body)
+			r.Header.Set("Content-Type", c.kind)
+			answer, err := client.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer answer.Body.Close()
+			if all, err := io.ReadAll(answer.Body); !strings.Contains(string(all), c.want) {
+				t.Errorf("%q, %v", all, err)
+			}
+		})
 	}
 }

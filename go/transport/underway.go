@@ -1,0 +1,39 @@
+package transport
+
+import "time"
+
+// UnderWay is a message on its way, in either direction, and what time it has
+// (protocol.md 9.6): some to begin with, and more with what has passed of it. So one that
+// passes byte by byte, or stands still, comes to an end, and a long one need not.
+type UnderWay struct {
+	began  int64 // as Clock has it; 0: nothing is under way
+	passed int64 // bytes
+}
+
+// Begin says that a message is under way from now on.
+func (u *UnderWay) Begin(now int64) { *u = UnderWay{began: now} }
+
+// Began reports whether one is.
+func (u *UnderWay) Began() bool { return u.began != 0 }
+
+// Pass says that n bytes of it have passed.
+func (u *UnderWay) Pass(n int) { u.passed += int64(n) }
+
+// Wait gives it time in which it could not pass.
+func (u *UnderWay) Wait(nanoseconds int64) { u.began += nanoseconds }
+
+// End says that it has passed.
+func (u *UnderWay) End() { *u = UnderWay{} }
+
+// By is when it must have passed, 0 if none is under way.
+func (u *UnderWay) By(atFirst time.Duration) int64 {
+	if u.began == 0 {
+		return 0
+	}
+	return u.began + int64(atFirst) + u.passed>>16*int64(time.Second)
+}
+
+// LateText says why a message that took longer was given up.
+func LateText(atFirst time.Duration) string {
+	return "a message was under way for longer than " + atFirst.String() + " and 1s for each 64 KiB that has passed"
+}
