@@ -135,7 +135,7 @@ func (c *route) conclude(
 // failure is the error of a call that has ended so.
 func (c *calling) failure(ctx context.Context, e *wire.Ending) error {
 	s := statusOfEnding(e)
-	s.cause = c.causeOf(ctx, &s)
+	s.cause = c.causeOf(ctx, e)
 	return s.Err()
 }
 
@@ -168,15 +168,15 @@ func (o *callOptions) checkReceived(size int) error {
 
 // causeOf is the context's error if that is why the call ended, also when the
 // callee noticed first, or that the client is closed.
-func (c *calling) causeOf(ctx context.Context, s *Status) error {
+func (c *calling) causeOf(ctx context.Context, e *wire.Ending) error {
 	switch {
-	case s.Delivery == Executed:
+	case e.Delivery == Executed:
 		return nil
-	case s.Code == DeadlineExceeded:
+	case e.Code == DeadlineExceeded:
 		return context.DeadlineExceeded
-	case s.Code == Canceled && ctx.Err() == nil && c.done.Err() != nil:
+	case e.Code == Canceled && ctx.Err() == nil && c.done.Err() != nil:
 		return ErrClientClosed
-	case s.Code == Canceled:
+	case e.Code == Canceled:
 		return ctx.Err()
 	}
 	return nil

@@ -108,7 +108,7 @@ func (m ServerStreamMethod[Req, Resp]) Handler(serve func(context.Context, *Req,
 		Stream: func(ctx context.Context, s Stream) error {
 			request := new(Req)
 			if err := receiveOnly(s, request); err != nil {
-				return unbegun(ctx, err)
+				return &unbegunError{err}
 			}
 			return serve(ctx, request, &Sender[Resp]{s})
 		},

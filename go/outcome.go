@@ -27,9 +27,23 @@ const (
 // begin keeps its word.
 func (c *ServerCall) left() { c.progress.CompareAndSwap(uint32(entered), uint32(returned)) }
 
-// unbegun notes that a handler has found nothing to begin with, because of err.
-func unbegun(ctx context.Context, err error) error {
-	CallFromContext(ctx).progress.Store(uint32(notEntered))
+// unbegunError is what the handler of a stream returns that has found nothing to begin
+// with.
+type unbegunError struct{ error }
+
+func (e *unbegunError) Unwrap() error { return e.error }
+
+// runStream runs the handler of a stream.
+func (c *ServerCall) runStream(ctx context.Context, stream Stream) error {
+	err := c.handler.Stream(ctx, stream)
+	if err == nil {
+		return nil
+	}
+	var e *unbegunError
+	if errors.As(err, &e) {
+		c.progress.Store(uint32(notEntered))
+		return e.error
+	}
 	return err
 }
 

@@ -1,6 +1,11 @@
 package trunkcall
 
-import "testing"
+import (
+	"context"
+	"testing"
+
+	"github.com/trunkcall/trunkcall/go/wire"
+)
 
 func TestAtMostATenthOfTheCallsOrTenASecondAreRepeated(t *testing.T) {
 	var r repeats
@@ -32,5 +37,36 @@ func TestAtMostATenthOfTheCallsOrTenASecondAreRepeated(t *testing.T) {
 	}
 	if n := taken(1_000_000); n != 100 {
 		t.Errorf("%d much later, want 100", n)
+	}
+}
+
+func TestACallIsRepeatedWhileTheBudgetLastsAndUnlessThatIsSwitchedOff(t *testing.T) {
+	busy := &wire.Ending{Code: ResourceExhausted, Delivery: Refused, RetryAfter: 1}
+	repeats := func(c *Client) bool {
+		_, ok := c.pause(context.Background(), busy)
+		return ok
+	}
+	once := NewClient("mem:nowhere", WithoutRepeating())
+	defer once.Close()
+	if repeats(once) {
+		t.Error("it is repeated though that is switched off")
+	}
+	c := NewClient("mem:nowhere")
+	defer c.Close()
+	if !repeats(c) {
+		t.Error("it is not repeated")
+	}
+	for {
+		began := thisSecond()
+		for c.repeats.take(began) {
+			continue
+		}
+		refused := !repeats(c)
+		if thisSecond()-began < repeatSeconds { // else some of them are forgotten already
+			if !refused {
+				t.Error("it is repeated beyond the budget")
+			}
+			return
+		}
 	}
 }

@@ -79,6 +79,7 @@ func TestWhatMayHaveRunIsNotRepeated(t *testing.T) {
 	for name, a := range map[string]answer{
 		"answered by the handler":           {0, 1, trunkcall.Unavailable, trunkcall.Executed},
 		"cut":                               {wire.FlagCut, 1, trunkcall.Unavailable, trunkcall.DeliveryUnknown},
+		"refused, and no overload":          {wire.FlagRefused, 1, trunkcall.Aborted, trunkcall.Refused},
 		"refused for good":                  {wire.FlagRefused, 0, trunkcall.Unavailable, trunkcall.Refused},
 		"refused until after the deadline":  {wire.FlagRefused, 900, trunkcall.ResourceExhausted, trunkcall.Refused},
 		"refused for longer than we'd wait": {wire.FlagRefused, 1001, trunkcall.ResourceExhausted, trunkcall.Refused},

@@ -244,7 +244,7 @@ func (c *ServerCall) serveStream() error {
 		if err := c.acceptOneWay(); err != nil {
 			return err
 		}
-		return c.handler.Stream(&c.context, stream)
+		return c.runStream(&c.context, stream)
 	}
 	call := c.describe()
 	call.Stream = stream
@@ -255,7 +255,7 @@ func (c *ServerCall) serveStream() error {
 		}
 		c.progress.Store(uint32(entered))
 		defer c.left()
-		return c.handler.Stream(ctx, call.Stream)
+		return c.runStream(ctx, call.Stream)
 	})(&c.context, call)
 	if adopted := c.adopt(call); adopted != nil && err == nil && !errors.Is(adopted, errHeaderSent) {
 		err = adopted
