@@ -48,13 +48,13 @@ type asyncCall struct {
 	codec   Codec
 	own     *wire.Own // of a second attempt
 	turn    transport.Turn
-	queued  *Connection // that turn belongs to
-	waiting bool        // it counts as a waiting call
-	attempt *attempt    // to connect, that it waits for
-	failure error       // how it failed, or why it could not be opened
-	stage   int         // how often it was tried to open it
-	reused  bool        // nothing that knows of it may come later
-	stop    func() bool // stops watching ctx
+	queue   *transport.SlotQueue // that turn stands in
+	waiting bool                 // it counts as a waiting call
+	attempt *attempt             // to connect, that it waits for
+	failure error                // how it failed, or why it could not be opened
+	stage   int                  // how often it was tried to open it
+	reused  bool                 // nothing that knows of it may come later
+	stop    func() bool          // stops watching ctx
 }
 
 // launch makes a call and returns; out is told how it ended. The request must
@@ -136,8 +136,11 @@ func (a *asyncCall) step() (over bool) {
 // lead to a call; the lock is held.
 func (a *asyncCall) open() (err error) {
 	a.stage++
-	promised := a.state == asyncQueued && a.turn.Promised
-	conn := a.queued
+	var conn *Connection
+	promised := a.state == asyncQueued && a.turn.Conn != nil
+	if promised {
+		conn = connectionOf(a.turn.Conn)
+	}
 	a.leaveLine()
 	a.attempt, a.state = nil, asyncOpening
 	defer func() {
@@ -147,13 +150,13 @@ func (a *asyncCall) open() (err error) {
 	}()
 	out, err := a.prepare()
 	for err == nil {
-		if !promised {
+		if conn == nil {
 			var wait bool
 			if conn, wait, err = a.pick(); wait || err != nil {
 				return err
 			}
 		}
-		if err := a.fit(conn, out); err != nil {
+		if err := a.route.fit(conn, out, a.call.Buf); err != nil {
 			return err
 		}
 		packed := (*transport.Buffer)(nil)
@@ -177,7 +180,7 @@ func (a *asyncCall) open() (err error) {
 			return nil
 		}
 		wait := false
-		if wait, err = a.notOpened(conn, refused); wait {
+		if conn, wait, err = a.notOpened(conn, refused); wait {
 			return nil
 		}
 	}
@@ -199,24 +202,6 @@ func (a *asyncCall) prepare() (*wire.Outgoing, error) {
 	a.codec = codec
 	out := outgoingOf(a.target, codec, a.metadata, a.own, a.call.Buf)
 	return &out, nil
-}
-
-func (a *asyncCall) fit(conn *Connection, out *wire.Outgoing) error {
-	if out.Codec >= firstNamedCodec {
-		if err := a.route.options.unknownToPeer(conn, out.Codec); err != nil {
-			return err
-		}
-	}
-	out.Payload = a.call.Buf
-	if len(out.Metadata) == 0 && len(out.Payload) <= wire.MinPiece {
-		return nil
-	}
-	err := checkOutgoing(conn, out)
-	if err != nil && out.Own != nil {
-		out.Own = nil // there is room for the user's own metadata only
-		err = checkOutgoing(conn, out)
-	}
-	return err
 }
 
 // pick finds a connection; or it sees to it that the call is run again when there
@@ -253,25 +238,30 @@ func (a *asyncCall) pick() (conn *Connection, wait bool, err error) {
 	return nil, true, nil
 }
 
-// notOpened sees to a call that a connection does not take now.
-func (a *asyncCall) notOpened(conn *Connection, why error) (wait bool, err error) {
+// notOpened sees to a call that a connection does not take now: another may, nil if one
+// is to be picked.
+func (a *asyncCall) notOpened(conn *Connection, why error) (other *Connection, wait bool, err error) {
 	switch {
 	case errors.Is(why, transport.ErrNoSlot):
+		if other = a.route.elsewhere(conn); other != nil {
+			return other, false, nil
+		}
 		if err := a.enterLine(); err != nil {
-			return false, err
+			return nil, false, err
 		}
-		a.queued, a.state = conn, asyncQueued
-		if conn.conn.QueueForSlot(&a.turn) {
-			return true, nil
+		a.queue, a.state = conn.conn.Slots(), asyncQueued
+		a.route.queue(a.queue, &a.turn)
+		if a.route.admit() || !a.queue.Leave(&a.turn) {
+			return nil, true, nil
 		}
-		a.queued, a.state = nil, asyncOpening
+		a.state = asyncOpening
 		a.leaveLine()
 	case a.route.via != nil:
-		return false, conn.unusable(why)
+		return nil, false, conn.unusable(why)
 	default:
 		conn.line.retire(conn)
 	}
-	return false, nil
+	return nil, false, nil
 }
 
 // enterLine counts the call among those that wait, which are bounded.
@@ -286,7 +276,7 @@ func (a *asyncCall) leaveLine() {
 		a.waiting = false
 		a.route.waiting.Add(-1)
 	}
-	a.queued = nil
+	a.queue = nil
 }
 
 // after has the call run again later, or when the client is closed.
@@ -355,7 +345,7 @@ func (a *asyncCall) expired() {
 		a.reused = false
 		a.failure, _ = a.route.conclude(a.ctx, a.call, a.target, a.codec, a.response, a.options)
 	case asyncQueued:
-		if !a.queued.conn.LeaveQueue(&a.turn) {
+		if !a.queue.Leave(&a.turn) {
 			a.mu.Unlock()
 			return // its turn has come: there it is seen that the time is over
 		}

@@ -205,28 +205,21 @@ func (c *route) start(ctx context.Context, call *transport.Call, line uint32, ou
 	order, plain, packed := c.options.order(o), out.Payload, (*transport.Buffer)(nil)
 	for conn := c.via; ; {
 		var err error
-		if !promised && c.via == nil {
+		if conn == nil {
 			if conn, err = c.pick(ctx, line, o); err != nil {
 				return err
 			}
 		}
-		if !promised && out.Codec >= firstNamedCodec {
-			if err := c.options.unknownToPeer(conn, out.Codec); err != nil {
-				return err
+		if err := c.fit(conn, out, plain); err != nil {
+			if promised {
+				conn.conn.Decline()
 			}
+			return err
 		}
-		if !promised && (len(out.Metadata) > 0 || len(plain) > wire.MinPiece) {
-			out.Payload = plain
-			err := checkOutgoing(conn, out)
-			if err != nil && out.Own != nil {
-				out.Own = nil // there is room for the user's own metadata only
-				err = checkOutgoing(conn, out)
+		if len(order) > 0 {
+			if packed != nil {
+				packed.Free()
 			}
-			if err != nil {
-				return err
-			}
-		}
-		if !promised && len(order) > 0 {
 			packed = c.options.packCall(conn, out, plain, order)
 		}
 		if deadline, ok := ctx.Deadline(); ok {
@@ -248,15 +241,35 @@ func (c *route) start(ctx context.Context, call *transport.Call, line uint32, ou
 			}
 			return nil
 		case errors.Is(err, transport.ErrNoSlot):
-			if promised, err = c.awaitSlot(ctx, conn); err != nil {
+			if conn, promised, err = c.awaitSlot(ctx, conn); err != nil {
 				return err
 			}
 		case c.via != nil:
 			return conn.unusable(err)
 		default:
 			conn.line.retire(conn)
+			conn = nil
 		}
 	}
+}
+
+// fit refuses a call that a connection's peer would not take.
+func (c *route) fit(conn *Connection, out *wire.Outgoing, plain []byte) error {
+	if out.Codec >= firstNamedCodec {
+		if err := c.options.unknownToPeer(conn, out.Codec); err != nil {
+			return err
+		}
+	}
+	out.Payload = plain
+	if len(out.Metadata) == 0 && len(plain) <= wire.MinPiece {
+		return nil
+	}
+	err := checkOutgoing(conn, out)
+	if err != nil && out.Own != nil {
+		out.Own = nil // there is room for the user's own metadata only
+		err = checkOutgoing(conn, out)
+	}
+	return err
 }
 
 // checkName refuses what is no name of a method.
@@ -402,18 +415,73 @@ func (c *calling) enterLine() error {
 	return nil
 }
 
-// awaitSlot waits in order for a free slot, in a queue that is bounded over
-// the whole client.
-func (c *calling) awaitSlot(ctx context.Context, conn *Connection) (promised bool, err error) {
+// awaitSlot finds a connection for a call that full has no slot for: another one that
+// has, or whichever has one first, for which calls wait in order, in a queue that is
+// bounded over the whole client. No connection means that one is to be picked anew.
+func (c *route) awaitSlot(ctx context.Context, full *Connection) (conn *Connection, promised bool, err error) {
+	if conn := c.elsewhere(full); conn != nil {
+		return conn, false, nil
+	}
 	if err := c.enterLine(); err != nil {
-		return false, err
+		return nil, false, err
 	}
 	defer c.waiting.Add(-1)
-	promised, ok := conn.conn.AwaitSlot(ctx.Done())
-	if !ok {
-		return false, notSent(ctx.Err())
+	turn := &transport.Turn{}
+	come, queue := turn.Come(), full.conn.Slots()
+	c.queue(queue, turn)
+	if !c.admit() && queue.Leave(turn) {
+		return c.via, false, nil
 	}
-	return promised, nil
+	select {
+	case <-come:
+	case <-ctx.Done():
+		if !queue.Leave(turn) {
+			if <-come; turn.Conn != nil { // meanwhile: pass it on
+				turn.Conn.Decline()
+			}
+		}
+		return nil, false, notSent(ctx.Err())
+	}
+	if turn.Conn == nil {
+		return c.via, false, nil
+	}
+	return connectionOf(turn.Conn), true, nil
+}
+
+// queue has turn wait for a slot of a connection that the route allows.
+func (c *route) queue(queue *transport.SlotQueue, turn *transport.Turn) {
+	if turn.Only = nil; c.via != nil {
+		turn.Only = c.via.conn
+	}
+	queue.Queue(turn)
+}
+
+// elsewhere is another connection than full that has a free slot, nil if there is none.
+func (c *route) elsewhere(full *Connection) *Connection {
+	if c.via != nil {
+		return nil
+	}
+	for _, l := range c.lines {
+		if conn := l.current.Load(); conn != nil && conn != full && conn.conn.SlotFree() {
+			return conn
+		}
+	}
+	return nil
+}
+
+// admit has the connections that the route allows promise free slots to those who
+// wait. It reports whether there is one to wait for.
+func (c *route) admit() bool {
+	if c.via != nil {
+		return c.via.conn.Admit()
+	}
+	some := false
+	for _, l := range c.lines {
+		if conn := l.current.Load(); conn != nil && conn.conn.Admit() {
+			some = true
+		}
+	}
+	return some
 }
 
 func sleep(ctx context.Context, d time.Duration) {

@@ -65,6 +65,7 @@ func NewClient(target string, options ...ClientOption) *Client {
 	c.calling = newCalling(done, &c.options.common, c.options.interceptors, c.pool)
 	c.serving.begin("client", &c.options.common, c.options.reverse)
 	c.config = c.options.transport(clientConnections{acceptor{&c.serving}, c}, c.pool)
+	c.config.Slots = &transport.SlotQueue{}
 	for range c.options.connections {
 		c.lines = append(c.lines, &line{client: c})
 	}

@@ -216,3 +216,81 @@ func TestAServerThatAllowsNoCallsMakesThemWait(t *testing.T) {
 	_, err := echo.Call(ctx, c, text(""))
 	wants(t, err, trunkcall.DeadlineExceeded, trunkcall.NotSent)
 }
+
+// A call takes whichever connection has a slot, though it stays with one as a rule.
+func TestACallTakesAnyConnectionWithAFreeSlot(t *testing.T) {
+	g := newGate(t)
+	const connections = 3
+	_, target := serve(t, serverOptions{trunkcall.WithLimits(trunkcall.Limits{Calls: 1})}, append(standard(), g.handler())...)
+	c := dial(t, target, trunkcall.WithConnections(connections))
+	blocked := make(chan error, connections)
+	call := func() {
+		_, err := block.Call(soon(t), c, text(""))
+		blocked <- err
+	}
+	for range connections - 1 {
+		go call()
+		g.await(t)
+	}
+	for range 300 { // one connection is left
+		mustEcho(t, c, "x")
+		done := make(chan error, 1)
+		echo.CallFunc(soon(t), c, text("x"), func(_ *payload, err error) { done <- err })
+		if err := receive(t, done, "answer"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// With none left, calls wait for the first slot of any.
+	go call()
+	g.await(t)
+	const waiting = 10
+	waited := make(chan error, waiting)
+	for range waiting {
+		go func() {
+			_, err := echo.Call(soon(t), c, text(""))
+			waited <- err
+		}()
+	}
+	eventually(t, "they wait", func() bool { return trunkcall.WaitingCalls(c) == waiting })
+	g.leave <- struct{}{} // one of the connections is free
+	for range waiting {
+		if err := receive(t, waited, "answer"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g.open()
+	for range connections {
+		if err := receive(t, blocked, "answer"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// One that comes back serves those that wait for others.
+func TestCallsThatWaitTakeANewConnection(t *testing.T) {
+	g := newGate(t)
+	s, target := serve(t, serverOptions{trunkcall.WithLimits(trunkcall.Limits{Calls: 1})}, append(standard(), g.handler())...)
+	c := dial(t, target, trunkcall.WithConnections(2))
+	ended := make(chan error, 2)
+	for range 2 {
+		go func() {
+			_, err := block.Call(soon(t), c, text(""))
+			ended <- err
+		}()
+		g.await(t)
+	}
+	waited := make(chan error, 1)
+	go func() {
+		_, err := echo.Call(soon(t), c, text(""))
+		waited <- err
+	}()
+	eventually(t, "it waits", func() bool { return trunkcall.WaitingCalls(c) == 1 })
+	s.Connections()[0].Disconnect()
+	if err := receive(t, waited, "answer"); err != nil {
+		t.Fatal(err)
+	}
+	g.open()
+	for range 2 {
+		_ = receive(t, ended, "end")
+	}
+}

@@ -72,7 +72,7 @@ var (
 
 // Open opens a call and sees to it that it is written. The metadata has passed
 // Metadata.Check. On an error nothing was sent; the error is ErrNoSlot,
-// ErrDraining or why the connection is over. promised says that AwaitSlot
+// ErrDraining or why the connection is over. promised says that a Turn
 // promised a slot for the call.
 func (c *Conn) Open(call *Call, out *wire.Outgoing, promised bool) error {
 	c.mu.Lock()

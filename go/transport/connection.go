@@ -51,6 +51,9 @@ type Config struct {
 	// Panicked, if set, is told of a panic of ours, or of what the floor above
 	// called, that ended a connection.
 	Panicked func(value any, stack []byte)
+	// Slots, if set, is the queue of calls that take a slot of any of these
+	// connections; else each has one of its own.
+	Slots *SlotQueue
 }
 
 // Conn is a session on a socket. Its methods are safe for concurrent use.
@@ -111,8 +114,9 @@ type Conn struct {
 	queueHead     int
 	wake          []*Call      // ended, their callers not woken yet
 	resuming      atomic.Int32 // callers that were woken and do not run yet
-	waiters       []*Turn      // callers that wait for a slot, in order
+	slots         *SlotQueue   // callers that wait for a slot, here or on others that share it
 	granted       int          // slots that were promised to some of them
+	letGo         bool         // they were let go, because no more calls are taken
 
 	accepts atomic.Uint32 // the compressions that the peer lists: bit n says number n
 
@@ -149,6 +153,9 @@ func Prepare(config *Config, socket net.Conn, acceptor bool, prefix []byte) *Con
 	c := &Conn{
 		config: config, acceptor: acceptor,
 		socket: socket, local: socket.LocalAddr(), remote: socket.RemoteAddr(),
+	}
+	if c.slots = config.Slots; c.slots == nil {
+		c.slots = &SlotQueue{}
 	}
 	c.takeRaw()
 	openConns.Add(1)
@@ -357,7 +364,7 @@ func (c *Conn) Close(reason error) {
 
 // unlock releases the lock, then wakes the callers whose calls ended.
 func (c *Conn) unlock() {
-	if len(c.waiters) > 0 {
+	if c.slots.length.Load() > 0 {
 		c.admitLocked()
 	}
 	if len(c.wake) == 0 {
@@ -377,7 +384,7 @@ func (c *Conn) unlock() {
 // passOnLocked wakes those for whom something has happened. It releases the
 // lock in between.
 func (c *Conn) passOnLocked() {
-	if len(c.wake) > 0 || len(c.waiters) > 0 {
+	if len(c.wake) > 0 || c.slots.length.Load() > 0 {
 		c.unlock()
 		c.mu.Lock()
 	}

@@ -1,70 +1,113 @@
 package transport
 
-import "slices"
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+)
 
-// Waiting for a call slot, in order. A slot that becomes free is promised to
-// the first in line, who then opens its call; newcomers queue behind.
+// SlotQueue is the calls that wait for a call slot, in order, on whichever of the
+// connections that share the queue has one first. A slot that becomes free is
+// promised to the first in the queue, who then opens its call; newcomers queue behind.
+type SlotQueue struct {
+	length atomic.Int32
 
-// slotFreeLocked reports whether a call may be opened now by one who has no
-// promise.
-func (c *Conn) slotFreeLocked() bool {
-	return c.session.HasSlots(c.granted+1) && len(c.waiters) == 0
+	mu    sync.Mutex
+	turns []*Turn
 }
 
-// Turn is a place in line. Task is run when it has come, by the connection's
-// pool; Promised then says whether a slot is promised, for an Open at once.
+// Turn is a place in a queue.
 type Turn struct {
-	Task     Task
-	Promised bool
+	// Only is the connection that the call is to be made on, nil for any.
+	Only *Conn
+	// Task is run when the turn has come, by the connection's pool. Without one, Come
+	// is to be waited for.
+	Task Task
+	// Conn is then where a slot is promised, for an Open at once; nil if it is only
+	// worth trying again.
+	Conn *Conn
 
-	come chan struct{} // in place of Task
+	come chan struct{}
 }
 
-// QueueForSlot puts turn into the line. It reports false when there is no need
-// to wait: Open may succeed, or will say why not.
-func (c *Conn) QueueForSlot(turn *Turn) bool {
-	c.mu.Lock()
-	defer c.unlock()
-	if c.closed || !c.session.AcceptsCalls() || c.slotFreeLocked() || c.drainBy != 0 && c.session.OpenServed() == 0 {
-		return false
+// Come is what is received from once the turn has come. It is to be called before the
+// turn is queued.
+func (t *Turn) Come() <-chan struct{} {
+	if t.come == nil {
+		t.come = make(chan struct{}, 1)
 	}
-	turn.Promised = false
-	c.waiters = append(c.waiters, turn)
-	return true
+	return t.come
 }
 
-// LeaveQueue takes turn out of the line. It reports false when its turn has come
+// Queue puts turn behind those that wait. Conn.Admit is to be called then for the
+// connections that it may get a slot of: one may have become free just before.
+func (q *SlotQueue) Queue(turn *Turn) {
+	turn.Conn = nil
+	q.mu.Lock()
+	q.turns = append(q.turns, turn)
+	q.mu.Unlock()
+	q.length.Add(1)
+}
+
+// Leave takes turn out of the queue. It reports false when its turn has come
 // already.
-func (c *Conn) LeaveQueue(turn *Turn) bool {
-	c.mu.Lock()
-	defer c.unlock()
-	i := slices.Index(c.waiters, turn)
+func (q *SlotQueue) Leave(turn *Turn) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	i := slices.Index(q.turns, turn)
 	if i < 0 {
 		return false
 	}
-	c.waiters = slices.Delete(c.waiters, i, i+1)
+	q.turns = slices.Delete(q.turns, i, i+1)
+	q.length.Add(-1)
 	return true
 }
 
-// AwaitSlot waits until a slot is promised to the caller, who must call Open
-// at once, or until it is worth trying without. It reports false when done is
-// closed first.
-func (c *Conn) AwaitSlot(done <-chan struct{}) (promised, ok bool) {
-	turn := &Turn{come: make(chan struct{}, 1)}
-	if !c.QueueForSlot(turn) {
-		return false, true
-	}
-	select {
-	case <-turn.come:
-		return turn.Promised, true
-	case <-done:
-	}
-	if !c.LeaveQueue(turn) {
-		if <-turn.come; turn.Promised { // meanwhile: pass it on
-			c.Decline()
+// take returns the first turn that c may serve, nil if there is none: any is whether
+// those count that are for any connection.
+func (q *SlotQueue) take(c *Conn, any bool) *Turn {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for i, turn := range q.turns {
+		if turn.Only == c || turn.Only == nil && any {
+			if i == 0 {
+				q.turns[0] = nil
+				q.turns = q.turns[1:]
+			} else {
+				q.turns = slices.Delete(q.turns, i, i+1)
+			}
+			q.length.Add(-1)
+			return turn
 		}
 	}
-	return false, false
+	return nil
+}
+
+// Slots is the queue that calls of the connection wait in.
+func (c *Conn) Slots() *SlotQueue { return c.slots }
+
+// SlotFree reports whether a call may be opened now by one who has no promise.
+func (c *Conn) SlotFree() bool {
+	c.mu.Lock()
+	defer c.unlock()
+	return !c.closed && c.greeted && c.session.AcceptsCalls() && c.slotFreeLocked()
+}
+
+func (c *Conn) slotFreeLocked() bool {
+	return c.session.HasSlots(c.granted+1) && c.slots.length.Load() == 0
+}
+
+// Admit promises free slots to those who wait. It reports whether the connection is one
+// to wait for.
+func (c *Conn) Admit() bool {
+	c.mu.Lock()
+	defer c.unlock()
+	return c.takesCallsLocked()
+}
+
+// takesCallsLocked reports whether calls may be opened, a free slot apart.
+func (c *Conn) takesCallsLocked() bool {
+	return !c.closed && c.session.AcceptsCalls() && (c.drainBy == 0 || c.session.OpenServed() > 0)
 }
 
 // Decline gives back a slot that was promised.
@@ -74,26 +117,24 @@ func (c *Conn) Decline() {
 	c.unlock()
 }
 
-// admitLocked promises free slots to those who wait; all of them are let go
-// when the connection takes no more calls.
+// admitLocked promises free slots to those who wait. When the connection takes no
+// more calls, those that waited are let go, to look for another.
 func (c *Conn) admitLocked() {
-	for len(c.waiters) > 0 {
-		promise := !c.closed && c.session.AcceptsCalls()
-		if promise {
-			if !c.session.HasSlots(c.granted + 1) {
-				return
-			}
+	takes := c.takesCallsLocked()
+	for !takes || c.session.HasSlots(c.granted+1) {
+		turn := c.slots.take(c, takes && c.greeted || !takes && !c.letGo)
+		if turn == nil {
+			break
+		}
+		if takes {
+			turn.Conn = c
 			c.granted++
 		}
-		turn := c.waiters[0]
-		c.waiters[0] = nil
-		c.waiters = c.waiters[1:]
-		turn.Promised = promise
 		if turn.Task != nil {
 			c.config.Pool.Do(turn.Task)
 		} else {
 			turn.come <- struct{}{}
 		}
 	}
-	c.waiters = nil
+	c.letGo = c.letGo || !takes
 }
