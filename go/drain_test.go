@@ -244,28 +244,20 @@ func TestADrainingServerStillSaysWhatIsAtFault(t *testing.T) {
 	}
 }
 
-// A peer that half-closes after its GOAWAY ACK still gets its answers; a bare
-// end of stream cancels the handlers.
-func TestHalfCloseIsToldFromLoss(t *testing.T) {
+// The end of a stream ends what is open, also where the peer has said before that it
+// opens no more calls (protocol.md 11.7).
+func TestTheEndOfAStreamCancelsTheHandlers(t *testing.T) {
 	g := newGate(t)
 	_, target := serve(t, nil, g.handler())
-	p := raw(t, target)
-	p.Send(rawframe.Define(1, "/test.Service/Block"), rawframe.Call(1, 1, 1, nil), rawframe.GoAwayAck())
-	handler := g.await(t)
-	p.HalfClose()
-	other := raw(t, target)
-	other.Send(rawframe.Define(1, "/test.Service/Block"), rawframe.Call(1, 1, 1, nil))
-	lost := g.await(t)
-	other.HalfClose()
-	ends(t, lost)
-	if handler.Err() != nil {
-		t.Fatal("the announced half-close cancelled the handler")
+	for name, before := range map[string][]byte{"unannounced": nil, "behind its ACK": rawframe.GoAwayAck()} {
+		t.Run(name, func(t *testing.T) {
+			p := raw(t, target)
+			p.Send(rawframe.Define(1, "/test.Service/Block"), rawframe.Call(1, 1, 1, nil), before)
+			handler := g.await(t)
+			p.HalfClose()
+			ends(t, handler)
+		})
 	}
-	g.open()
-	if _, code, _ := p.AwaitResult(rawframe.ID(1, 1)); code != trunkcall.OK {
-		t.Fatal(code)
-	}
-	p.Rest()
 }
 
 func TestAServersGoAwayMovesCallsToANewConnection(t *testing.T) {

@@ -132,7 +132,7 @@ func TestErrorsOfDiallingNameTheirCause(t *testing.T) {
 
 // What no server can mend is told at once, also to a call that would wait for one.
 func TestAMalformedTargetIsNeverWaitedFor(t *testing.T) {
-	for _, target := range []string{"", "localhost", "localhost:", "127.0.0.1:1,elsewhere", "http://localhost:80", "ws://", "wss://user@host/"} {
+	for _, target := range []string{"", "localhost", "localhost:", "127.0.0.1:1,elsewhere", "http://localhost:80", "ws://", "wss://user@host/", "localhost:99999", "localhost:-1", "localhost:nothing"} {
 		c := trunkcall.NewClient(target)
 		_, err := echo.Call(soon(t), c, text("x"), trunkcall.WaitForReady())
 		wantsText(t, wants(t, err, trunkcall.FailedPrecondition, trunkcall.NotSent).Message, "target", "want ")

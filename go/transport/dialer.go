@@ -116,6 +116,9 @@ func parseAddress(part string) (a address, port string, err error) {
 	if err != nil || port == "" {
 		return a, "", fmt.Errorf("target %q: want HOST:PORT, unix:PATH, mem:NAME or ws://HOST:PORT/PATH", part)
 	}
+	if _, err := net.LookupPort("tcp", port); err != nil {
+		return a, "", fmt.Errorf("target %q: want a port from 1 to 65535, got %q", part, port)
+	}
 	if host == "" {
 		host = "localhost"
 	}
