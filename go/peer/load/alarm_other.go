@@ -4,12 +4,15 @@ package load
 
 import "time"
 
-// alarm falls back on the runtime's timers where there is no timerfd. They are
+// Alarm falls back on the runtime's timers where there is no timerfd. They are
 // coarser, which shows in the latencies of an open loop on an idle machine.
-type alarm struct{}
+type Alarm struct{}
 
-func newAlarm() (*alarm, error) { return &alarm{}, nil }
+// NewAlarm makes an alarm, to be closed.
+func NewAlarm() (*Alarm, error) { return &Alarm{}, nil }
 
-func (*alarm) sleep(d time.Duration) { time.Sleep(d) }
+// Sleep returns when the time has passed.
+func (*Alarm) Sleep(d time.Duration) { time.Sleep(d) }
 
-func (*alarm) close() {}
+// Close gives the alarm up.
+func (*Alarm) Close() {}

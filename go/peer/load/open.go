@@ -14,13 +14,13 @@ func (w *window) openLoop(callers []*caller, rate float64) (Result, error) {
 	if w.duration > 0 {
 		total = int64(rate * w.duration.Seconds())
 	}
-	alarms := make(map[*caller]*alarm, len(callers))
+	alarms := make(map[*caller]*Alarm, len(callers))
 	for _, c := range callers {
-		alarm, err := newAlarm()
+		alarm, err := NewAlarm()
 		if err != nil {
 			return Result{}, fmt.Errorf("cannot pace calls: %w", err)
 		}
-		defer alarm.close()
+		defer alarm.Close()
 		alarms[c] = alarm
 	}
 
@@ -39,7 +39,7 @@ func (w *window) openLoop(callers []*caller, rate float64) (Result, error) {
 				if early <= 0 {
 					break
 				}
-				alarm.sleep(early)
+				alarm.Sleep(early)
 			}
 			err := c.call()
 			w.record(c, time.Since(w.start)-due, err)
