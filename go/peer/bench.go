@@ -32,7 +32,7 @@ or Exchange then is a stream of its own, with 3 requests.
 
 // benchMethods are those that bench drives, benchFlags the optional flags.
 var (
-	benchMethods = append([]string{"Say", "Echo", "EchoStream", "GetDictionary", "GetUser", "GetUsers"}, codeFirstBenchMethods...)
+	benchMethods = append([]string{"Say", "Echo", "EchoStream", "Emit", "GetDictionary", "GetUser", "GetUsers"}, codeFirstBenchMethods...)
 	benchFlags   = []string{"clients", "rotate", "size", "codec", "compression", "tls-ca", "async", "connection-per-call"}
 )
 
@@ -120,11 +120,11 @@ func (o *benchOptions) workload(codecGiven bool) (*workload, error) {
 			strings.Join(codeFirstBenchMethods, ", "))
 	case o.Clients > 0 && (o.Async || o.ConnectionPerCall):
 		return nil, usagef("--clients goes neither with --async nor with --connection-per-call")
-	case o.Rotate && (short == "EchoStream" || codeFirst):
-		return nil, usagef("--rotate goes neither with EchoStream nor with %s, whose callers stay with a client",
+	case o.Rotate && (short == "EchoStream" || short == "Emit" || codeFirst):
+		return nil, usagef("--rotate goes neither with EchoStream and Emit nor with %s, whose callers stay with a client",
 			strings.Join(codeFirstBenchMethods, " and "))
-	case short == "EchoStream" && o.ConnectionPerCall:
-		return nil, usagef("--connection-per-call does not go with EchoStream, whose calls share a stream")
+	case (short == "EchoStream" || short == "Emit") && o.ConnectionPerCall:
+		return nil, usagef("--connection-per-call does not go with EchoStream and Emit, whose calls share a stream")
 	}
 	return work, nil
 }

@@ -65,7 +65,7 @@ func TestBenchCompresses(t *testing.T) {
 	told := serve(t, "--listen", "127.0.0.1:0", "--compression", "gzip").address
 	for _, target := range []string{plain, told} {
 		for _, compression := range compressionNames() {
-			for _, method := range []string{"Echo", "EchoStream", "GetUsers"} {
+			for _, method := range []string{"Echo", "EchoStream", "Emit", "GetUsers"} {
 				bench(t, target, "--compression", compression, "--method", method, "--size", "70000", "--callers", "5")
 			}
 		}
@@ -161,7 +161,7 @@ func TestBenchTurnsDownWhatItCannotDo(t *testing.T) {
 		"--codec protobuf-stock --method calc/div":        "--codec protobuf-stock: for a code-first method want msgpack or json",
 		"--codec protobuf --method /hello/say":            "--codec protobuf: for a code-first method want msgpack or json",
 		"--async --connection-per-call --method calc/div": "--async goes with Say, Echo, calc/div, hello/say",
-		"--method ListUsers":                              "--method ListUsers: bench drives Say, Echo, EchoStream, GetDictionary, GetUser, GetUsers, calc/div, hello/say only",
+		"--method ListUsers":                              "--method ListUsers: bench drives Say, Echo, EchoStream, Emit, GetDictionary, GetUser, GetUsers, calc/div, hello/say only",
 		"--method a.B/Say":                                "--method a.B/Say: bench drives Say",
 		"--duration 5":                                    "want a time such as 2s or 250ms",
 		"--warmup soon":                                   "want a time such as 2s or 250ms",
@@ -171,6 +171,11 @@ func TestBenchTurnsDownWhatItCannotDo(t *testing.T) {
 		"--nope":                                          "-nope",
 		"more":                                            `"more"`,
 		"--calls 1 --duration 1s":                         "--calls and --duration",
+		"--rotate":                                        "--rotate goes with --clients",
+		"--clients 2 --connections 2":                     "goes without --connections",
+		"--clients 2 --async":                             "--clients goes neither with --async",
+		"--clients 2 --timeout 1s":                        "--clients does not go with --mix",
+		"--clients 2 --rotate --method Emit":              "--rotate goes neither with EchoStream and Emit",
 		"--method EchoStream --connection-per-call":       "--connection-per-call does not go with EchoStream",
 	} {
 		run(append([]string{"bench", "--target", "127.0.0.1:1"}, strings.Fields(flags)...)...).wantUsage(t, words)

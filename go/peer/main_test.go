@@ -80,7 +80,7 @@ func TestHelpIsNoError(t *testing.T) {
 		"bench": {
 			"-callers", "the asynchronous client API\n", "gzip or zstd", "reads (not there yet)\n", "codec: protobuf, protobuf-stock",
 			"code-first methods take msgpack (their default) or json",
-			"Say, Echo, EchoStream, GetDictionary, GetUser, GetUsers, calc/div or hello/say", "-tls-cert", "(default 1s)", "fell behind", "exit status",
+			"Say, Echo, EchoStream, Emit, GetDictionary, GetUser, GetUsers, calc/div or hello/say", "-tls-cert", "(default 1s)", "fell behind", "exit status",
 		},
 	} {
 		got := run(command, "-h")

@@ -18,6 +18,7 @@ var (
 	say        = trunkcall.Unary[benchv1.BenchmarkMessage, benchv1.BenchmarkMessage](benchv1.BenchService_Say_FullMethodName)
 	echo       = trunkcall.Unary[benchv1.Payload, benchv1.Payload](benchv1.BenchService_Echo_FullMethodName)
 	echoStream = trunkcall.Bidi[benchv1.Payload, services.KeptPayload](benchv1.BenchService_EchoStream_FullMethodName)
+	emit       = trunkcall.ServerStream[benchv1.EmitRequest, services.KeptPayload](benchv1.BenchService_Emit_FullMethodName)
 	// The same with messages that are bytes, for the codec Raw.
 	echoBytes       = trunkcall.Unary[[]byte, []byte](benchv1.BenchService_Echo_FullMethodName)
 	echoStreamBytes = trunkcall.Bidi[[]byte, []byte](benchv1.BenchService_EchoStream_FullMethodName)

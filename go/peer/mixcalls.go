@@ -62,7 +62,7 @@ func runEcho(ctx context.Context, client *trunkcall.Client, m *mix) error {
 	if err != nil {
 		return err
 	}
-	return checkBytes(answer.GetData(), request.GetData())
+	return benchmsg.CheckBytes(answer.GetData(), request.GetData())
 }
 
 func runBehave(ctx context.Context, client *trunkcall.Client, m *mix) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/trunkcall/trunkcall/go"
+	benchv1 "github.com/trunkcall/trunkcall/go/gen/bench/v1"
 	"github.com/trunkcall/trunkcall/go/peer/services"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/status"
@@ -22,6 +23,7 @@ func nativeHandlers() []trunkcall.Handler {
 		importUsers.Handler(clientStreaming(user.ImportUsers)),
 		watchUsers.Handler(bidiStreaming(user.WatchUsers)),
 		say.Handler(bench.Say),
+		trunkcall.ServerStream[benchv1.EmitRequest, benchv1.Payload](benchv1.BenchService_Emit_FullMethodName).Handler(serverStreaming(bench.Emit)),
 		getDictionary.Handler(bench.GetDictionary),
 		getUserModel.Handler(bench.GetUser),
 		getUserModels.Handler(bench.GetUsers),

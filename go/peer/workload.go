@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 
@@ -61,6 +60,8 @@ func (w *workload) newCall(ctx context.Context, next clients) (load.Call, error)
 		return newDiv(next().Client), nil
 	case "hello/say":
 		return newHello(next().Client), nil
+	case "Emit":
+		return w.newEmit(ctx, next().Client)
 	default:
 		return w.newStream(ctx, next().Client)
 	}
@@ -94,11 +95,11 @@ func (w *workload) newEcho(next clients) load.Call {
 	request := newPayload(w.size)
 	if w.raw {
 		return unaryCall(w, next, echoBytes, nil, &request.Data, func(answer *[]byte) error {
-			return checkBytes(*answer, request.Data)
+			return benchmsg.CheckBytes(*answer, request.Data)
 		})
 	}
 	return unaryCall(w, next, echo, benchv1.BenchServiceClient.Echo, request, func(answer *benchv1.Payload) error {
-		return checkBytes(answer.GetData(), request.GetData())
+		return benchmsg.CheckBytes(answer.GetData(), request.GetData())
 	})
 }
 
@@ -125,7 +126,7 @@ func (w *workload) newAsync(client *trunkcall.Client) load.AsyncCall {
 	return func(ended func(error)) {
 		echo.CallFunc(ctx, client, request, func(answer *benchv1.Payload, err error) {
 			if err == nil {
-				err = checkBytes(answer.GetData(), request.GetData())
+				err = benchmsg.CheckBytes(answer.GetData(), request.GetData())
 			}
 			ended(err)
 		})
@@ -145,14 +146,7 @@ func (w *workload) newStream(ctx context.Context, client *trunkcall.Client) (loa
 		for send(request) == nil {
 		}
 	}()
-	checked := false
-	return func() error {
-		answer, err := receive()
-		if err == nil && !checked {
-			checked, err = true, checkBytes(answer, request.GetData())
-		}
-		return err
-	}, nil
+	return checkingFirst(receive, request.GetData()), nil
 }
 
 func (w *workload) openStream(ctx context.Context, client *trunkcall.Client) (
@@ -192,13 +186,39 @@ func dataOf(receive func(into *services.KeptPayload) error) func() ([]byte, erro
 	}
 }
 
-func newPayload(size int) *benchv1.Payload {
-	data := make([]byte, size)
-	for i := range data {
-		data[i] = byte(i)
+// newEmit has the server send without pause; each call takes one message.
+func (w *workload) newEmit(ctx context.Context, client *trunkcall.Client) (load.Call, error) {
+	request := &benchv1.EmitRequest{Size: proto.Uint32(uint32(w.size))}
+	var receive func(*services.KeptPayload) error
+	if w.stock {
+		stream, err := stockClient(client).Emit(ctx, request)
+		if err != nil {
+			return nil, err
+		}
+		receive = func(into *services.KeptPayload) error { return stream.RecvMsg(into) }
+	} else {
+		stream, err := emit.Call(ctx, client, request)
+		if err != nil {
+			return nil, err
+		}
+		receive = stream.ReceiveInto
 	}
-	return &benchv1.Payload{Data: data}
+	return checkingFirst(dataOf(receive), benchmsg.Bytes(w.size)), nil
 }
+
+// checkingFirst receives a message, and checks it if it is the first.
+func checkingFirst(receive func() ([]byte, error), want []byte) load.Call {
+	checked := false
+	return func() error {
+		answer, err := receive()
+		if err == nil && !checked {
+			checked, err = true, benchmsg.CheckBytes(answer, want)
+		}
+		return err
+	}
+}
+
+func newPayload(size int) *benchv1.Payload { return &benchv1.Payload{Data: benchmsg.Bytes(size)} }
 
 // usersAtOnce is how many records GetUsers moves.
 const usersAtOnce = 100
@@ -207,13 +227,6 @@ func newUser(n int) *benchv1.UserModel {
 	return &benchv1.UserModel{
 		UserId: proto.Int64(int64(n)), Name: proto.String(fmt.Sprintf("user-%d", n)), Age: proto.Int32(int32(20 + n%60)),
 	}
-}
-
-func checkBytes(answer, request []byte) error {
-	if !bytes.Equal(answer, request) {
-		return fmt.Errorf("%d bytes came back that were not sent", len(answer))
-	}
-	return nil
 }
 
 func checkDictionary(answer *benchv1.Dictionary) error {

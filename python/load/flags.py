@@ -96,7 +96,7 @@ def parse(
         type=seconds,
         help=f"uncounted load before the clock starts ({DEFAULT_WARMUP:g}s, or {DEFAULT_WARMUP_CALLS} calls if sooner)",
     )
-    parser.add_argument("--size", type=int, default=1024, help="bytes of payload, for Echo and EchoStream")
+    parser.add_argument("--size", type=int, default=1024, help="bytes of payload, for Echo, EchoStream and Emit")
     add(parser)
     extra = parser.parse_args(words)
     values = {name: extra.__dict__.pop(name) for name in known}

@@ -65,6 +65,21 @@ def data(size: int) -> bytes:
     return bytes(i & 0xFF for i in range(size))
 
 
+# Bounds what a request to Emit can have made for it.
+MAX_EMIT = 16 << 20
+
+
+class TooLarge(Exception):
+    """A request for more than MAX_EMIT."""
+
+
+def emitted(size: int) -> Payload:
+    """What Emit sends, again and again. Raises TooLarge."""
+    if size > MAX_EMIT:
+        raise TooLarge(f"size is {size}: want at most {MAX_EMIT}")
+    return payload(size)
+
+
 def check_data(got: bytes, sent: bytes) -> None:
     if got != sent:
         raise WrongAnswer(f"{len(got)} bytes came back that were not sent")

@@ -71,8 +71,8 @@ def check(options: load.Options) -> None:
     check_target(options.target)
     check_codec(flags.codec)
     find_compression(flags.compression)
-    if options.method == "EchoStream" and flags.connection_per_call:
-        raise UsageError("--connection-per-call does not go with EchoStream, whose calls share a stream")
+    if options.method in ("EchoStream", "Emit") and flags.connection_per_call:
+        raise UsageError("--connection-per-call does not go with EchoStream and Emit, whose calls share a stream")
     if not flags.asynchronous:
         raise UsageError(f"the blocking client is {MISSING}: --async is needed")
 

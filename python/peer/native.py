@@ -8,7 +8,7 @@ from typing import Any
 from google.protobuf.empty_pb2 import Empty
 
 import trunkcall
-from bench.v1.bench_pb2 import BenchmarkMessage, Dictionary, Payload, UserModel, UserModels
+from bench.v1.bench_pb2 import BenchmarkMessage, Dictionary, EmitRequest, Payload, UserModel, UserModels
 from load import message
 
 SERVICE = "/trunkcall.bench.v1.BenchService"
@@ -16,6 +16,7 @@ SERVICE = "/trunkcall.bench.v1.BenchService"
 SAY = trunkcall.unary(f"{SERVICE}/Say", BenchmarkMessage, BenchmarkMessage)
 ECHO = trunkcall.unary(f"{SERVICE}/Echo", Payload, Payload)
 ECHO_STREAM = trunkcall.bidi_stream(f"{SERVICE}/EchoStream", Payload, Payload)
+EMIT = trunkcall.server_stream(f"{SERVICE}/Emit", EmitRequest, Payload)
 GET_DICTIONARY = trunkcall.unary(f"{SERVICE}/GetDictionary", Empty, Dictionary)
 GET_USER = trunkcall.unary(f"{SERVICE}/GetUser", UserModel, UserModel)
 GET_USERS = trunkcall.unary(f"{SERVICE}/GetUsers", UserModels, UserModels)
@@ -32,6 +33,15 @@ async def echo(request: Payload, call: object) -> Payload:
 async def echo_stream(requests: AsyncIterator[Payload], call: object) -> AsyncIterator[Payload]:
     async for request in requests:
         yield request
+
+
+async def emit(request: EmitRequest, call: object) -> AsyncIterator[Payload]:
+    try:
+        payload = message.emitted(request.size)
+    except message.TooLarge as error:
+        raise trunkcall.StatusError(trunkcall.Code.INVALID_ARGUMENT, str(error)) from None
+    while True:
+        yield payload
 
 
 async def get_dictionary(request: Empty, call: object) -> Dictionary:
@@ -64,6 +74,7 @@ def handlers(inline: bool = False) -> Sequence[trunkcall.Handler]:
     return [
         *fast,
         ECHO_STREAM.handler(echo_stream),
+        EMIT.handler(emit),
         GET_DICTIONARY.handler(get_dictionary),
         GET_USER.handler(get_user),
         GET_USERS.handler(get_users),

@@ -8,12 +8,12 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import trunkcall
-from bench.v1.bench_pb2 import Payload
+from bench.v1.bench_pb2 import EmitRequest, Payload
 from load import AsyncCall, message
 
 from . import native
 
-METHODS = ("Say", "Echo", "EchoStream")
+METHODS = ("Say", "Echo", "EchoStream", "Emit")
 
 Unary = Callable[[Any], Awaitable[Any]]
 
@@ -26,6 +26,7 @@ class Workload:
         self.size = size
         self.stock = stock
         self._sending: list[asyncio.Task[None]] = []
+        self._streams: list[Any] = []  # that only the server sends on
 
     def new_call(self, client: trunkcall.Client) -> AsyncCall:
         match self.method:
@@ -33,13 +34,15 @@ class Workload:
                 return self._say(client)
             case "Echo":
                 return self._echo(client)
+            case "Emit":
+                return self._emit(client)
             case _:
                 return self._stream(client)
 
     def end(self) -> None:
         """Ends the streams."""
-        for task in self._sending:
-            task.cancel()
+        for ending in (*self._sending, *self._streams):
+            ending.cancel()
 
     def _say(self, client: trunkcall.Client) -> AsyncCall:
         request, check = message.request(), message.check
@@ -87,18 +90,18 @@ class Workload:
                     pass
 
         self._sending.append(asyncio.create_task(send_on()))
-        checked = False
+        return checking_first(receive, request.data)
 
-        async def call() -> None:
-            nonlocal checked
-            answer = await receive()
-            if not isinstance(answer, Payload):
-                raise message.WrongAnswer("the server ended the stream")
-            if not checked:
-                message.check_data(answer.data, request.data)
-                checked = True
-
-        return call
+    def _emit(self, client: trunkcall.Client) -> AsyncCall:
+        """Has the server send without pause; a call takes one message."""
+        request = EmitRequest(size=self.size)
+        if self.stock:
+            stock = stock_stub(client).Emit(request)
+            self._streams.append(stock)
+            return checking_first(stock.read, message.data(self.size))
+        stream = client.open(native.EMIT, request)
+        self._streams.append(stream)
+        return checking_first(stream.receive, message.data(self.size))
 
     def _open(self, client: trunkcall.Client) -> tuple[Unary, Callable[[], Awaitable[object]]]:
         if self.stock:
@@ -106,6 +109,22 @@ class Workload:
             return stock.write, stock.read
         stream = client.open(native.ECHO_STREAM)
         return stream.send, stream.receive
+
+
+def checking_first(receive: Callable[[], Awaitable[object]], want: bytes) -> AsyncCall:
+    """Receives a message, and checks it if it is the first."""
+    checked = False
+
+    async def call() -> None:
+        nonlocal checked
+        answer = await receive()
+        if not isinstance(answer, Payload):
+            raise message.WrongAnswer("the server ended the stream")
+        if not checked:
+            message.check_data(answer.data, want)
+            checked = True
+
+    return call
 
 
 def stock_stub(client: trunkcall.Client) -> Any:

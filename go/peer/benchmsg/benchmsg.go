@@ -4,6 +4,7 @@
 package benchmsg
 
 import (
+	"bytes"
 	"fmt"
 
 	benchv1 "github.com/trunkcall/trunkcall/go/gen/bench/v1"
@@ -67,6 +68,23 @@ func Answer(message *benchv1.BenchmarkMessage) *benchv1.BenchmarkMessage {
 	answered := AnswerText
 	message.Field1, message.Field2 = &answered, &number
 	return message
+}
+
+// Bytes makes the bytes of a payload.
+func Bytes(size int) []byte {
+	data := make([]byte, size)
+	for i := range data {
+		data[i] = byte(i)
+	}
+	return data
+}
+
+// CheckBytes tells whether the bytes of an answer are those that were to come.
+func CheckBytes(got, want []byte) error {
+	if !bytes.Equal(got, want) {
+		return fmt.Errorf("%d bytes came back that were not sent", len(got))
+	}
+	return nil
 }
 
 // Check tells whether a message is an answer: nil, or load.ErrUntimed for one

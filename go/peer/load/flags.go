@@ -58,7 +58,7 @@ func Flags(fs *flag.FlagSet) *Options {
 	DurationVar(fs, &o.Duration, "duration", 0, "end after this `time` (default "+defaultDuration.String()+" unless --calls is given)")
 	fs.Float64Var(&o.Rate, "rate", 0, "open loop: this `number` of calls per second, timed from when each was due; all are made, so the run outlasts --duration if they cannot be answered that fast")
 	DurationVar(fs, &o.Warmup, "warmup", defaultWarmup, fmt.Sprintf("`time` of uncounted load before the clock starts; unless given it ends early, after %d calls", defaultWarmupCalls))
-	fs.IntVar(&o.Size, "size", 1024, "`bytes` of payload, for Echo and EchoStream")
+	fs.IntVar(&o.Size, "size", 1024, "`bytes` of payload, for Echo, EchoStream and Emit")
 	fs.StringVar(&o.Codec, "codec", CodecFast, "`name` of the codec")
 	fs.StringVar(&o.Compression, "compression", "", "`name` of the compression")
 	fs.StringVar(&o.TLSCA, "tls-ca", "", "connect with TLS and trust the certificates in this `file`")

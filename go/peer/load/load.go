@@ -13,7 +13,8 @@
 // For a streaming method one call is one message each way: a caller opens its
 // stream in the factory, sends from a goroutine as fast as the stream takes
 // messages, and its call function receives one. The rate then is the stream's
-// throughput in messages, and the latencies are the gaps between arrivals.
+// throughput in messages, and the latencies are the gaps between arrivals. Where
+// only the server streams, it sends as fast as it can.
 package load
 
 import (

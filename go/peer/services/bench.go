@@ -8,6 +8,8 @@ import (
 	benchv1 "github.com/trunkcall/trunkcall/go/gen/bench/v1"
 	"github.com/trunkcall/trunkcall/go/peer/benchmsg"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/emptypb"
 )
 
@@ -66,6 +68,21 @@ func EchoAll[Message any](receive func(into *Message) error, send func(*Message)
 			err = send(message)
 		}
 		if err != nil {
+			return err
+		}
+	}
+}
+
+// maxEmit bounds what a request can have made for it.
+const maxEmit = 16 << 20
+
+func (Bench) Emit(request *benchv1.EmitRequest, stream grpc.ServerStreamingServer[benchv1.Payload]) error {
+	if request.GetSize() > maxEmit {
+		return status.Errorf(codes.InvalidArgument, "size is %d: want at most %d", request.GetSize(), maxEmit)
+	}
+	payload := &benchv1.Payload{Data: benchmsg.Bytes(int(request.GetSize()))}
+	for {
+		if err := stream.Send(payload); err != nil {
 			return err
 		}
 	}

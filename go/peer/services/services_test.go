@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/emptypb"
 )
 
@@ -151,6 +152,23 @@ func TestBenchService(t *testing.T) {
 	dictionary, err := client.GetDictionary(context.Background(), &emptypb.Empty{})
 	if err != nil || dictionary.Entries["b"] != "2" || len(dictionary.Entries) != 3 {
 		t.Errorf("got %v, %v", dictionary, err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	emitted, err := client.Emit(ctx, &benchv1.EmitRequest{Size: proto.Uint32(1000)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if got, err := emitted.Recv(); err != nil || benchmsg.CheckBytes(got.GetData(), benchmsg.Bytes(1000)) != nil {
+			t.Errorf("got %d bytes, %v", len(got.GetData()), err)
+		}
+	}
+	if emitted, err = client.Emit(ctx, &benchv1.EmitRequest{Size: proto.Uint32(1 << 31)}); err == nil {
+		_, err = emitted.Recv()
+	}
+	if status.Code(err) != codes.InvalidArgument {
+		t.Errorf("a size beyond the limit: %v", err)
 	}
 	stream, err := client.EchoStream(context.Background())
 	if err != nil {

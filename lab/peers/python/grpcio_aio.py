@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
 
 import grpc.aio
 
 import grpcio_options
 import load
 from bench.v1 import bench_pb2_grpc
-from bench.v1.bench_pb2 import BenchmarkMessage, Payload
+from bench.v1.bench_pb2 import BenchmarkMessage, EmitRequest, Payload
 from load import message
+from load.flags import Parser
 from program import Peer, listening, run_loop, spread, terminated, uvloop_flag
+
+Ending = asyncio.Task[None] | grpc.aio.UnaryStreamCall[EmitRequest, Payload]
+Kind = Callable[[bench_pb2_grpc.BenchServiceStub, int, list[Ending]], load.AsyncCall]
 
 
 class Bench(bench_pb2_grpc.BenchServiceServicer):
@@ -26,6 +32,11 @@ class Bench(bench_pb2_grpc.BenchServiceServicer):
     async def EchoStream(self, requests: AsyncIterator[Payload], context: object) -> AsyncIterator[Payload]:
         async for request in requests:
             yield request
+
+    async def Emit(self, request: EmitRequest, context: object) -> AsyncIterator[Payload]:
+        payload = message.emitted(request.size)
+        while True:
+            yield payload
 
 
 def serve(host: str, port: int, flags: argparse.Namespace) -> None:
@@ -47,17 +58,18 @@ def bench(options: load.Options) -> load.Result:
 
 
 async def measure(options: load.Options) -> load.Result:
-    channels = [
-        grpc.aio.insecure_channel(options.target, options=grpcio_options.CHANNEL) for _ in range(options.connections)
-    ]
+    kinds = {"Say": say, "Echo": echo, "EchoStream": echo_stream, "Emit": emit}
+    connect = connector(options)
+    if options.extra.connection_per_call:
+        return await load.run_async(options.config(), [cold(connect, kinds[options.method], options)] * options.callers)
+    channels = [connect() for _ in range(options.connections)]
     try:
         async with asyncio.timeout(grpcio_options.CONNECT_TIMEOUT):
             for channel in channels:
                 await channel.channel_ready()
     except TimeoutError:
         raise load.Failed(f"no connection to {options.target} within {grpcio_options.CONNECT_TIMEOUT:g} s") from None
-    kinds = {"Say": say, "Echo": echo, "EchoStream": echo_stream}
-    ending: list[asyncio.Task[None]] = []
+    ending: list[Ending] = []
     calls = [
         kinds[options.method](bench_pb2_grpc.BenchServiceStub(channel), options.size, ending)
         for channel in spread(channels, options.callers)
@@ -70,7 +82,25 @@ async def measure(options: load.Options) -> load.Result:
     return result
 
 
-def say(stub: bench_pb2_grpc.BenchServiceStub, size: int, ending: list[asyncio.Task[None]]) -> load.AsyncCall:
+def connector(options: load.Options) -> Callable[[], grpc.aio.Channel]:
+    """Makes channels, with TLS if that was asked for."""
+    if not options.extra.tls_ca:
+        return lambda: grpc.aio.insecure_channel(options.target, options=grpcio_options.CHANNEL)
+    security = grpc.ssl_channel_credentials(Path(options.extra.tls_ca).read_bytes())
+    return lambda: grpc.aio.secure_channel(options.target, security, options=grpcio_options.CHANNEL)
+
+
+def cold(connect: Callable[[], grpc.aio.Channel], kind: Kind, options: load.Options) -> load.AsyncCall:
+    """Makes a channel, a call and an end of the channel."""
+
+    async def call() -> None:
+        async with connect() as channel:
+            await kind(bench_pb2_grpc.BenchServiceStub(channel), options.size, [])()
+
+    return call
+
+
+def say(stub: bench_pb2_grpc.BenchServiceStub, size: int, ending: list[Ending]) -> load.AsyncCall:
     method, request = stub.Say, message.request()
 
     async def call() -> None:
@@ -80,7 +110,7 @@ def say(stub: bench_pb2_grpc.BenchServiceStub, size: int, ending: list[asyncio.T
     return call
 
 
-def echo(stub: bench_pb2_grpc.BenchServiceStub, size: int, ending: list[asyncio.Task[None]]) -> load.AsyncCall:
+def echo(stub: bench_pb2_grpc.BenchServiceStub, size: int, ending: list[Ending]) -> load.AsyncCall:
     method, request = stub.Echo, message.payload(size)
     sent = request.data
 
@@ -91,7 +121,7 @@ def echo(stub: bench_pb2_grpc.BenchServiceStub, size: int, ending: list[asyncio.
     return call
 
 
-def echo_stream(stub: bench_pb2_grpc.BenchServiceStub, size: int, ending: list[asyncio.Task[None]]) -> load.AsyncCall:
+def echo_stream(stub: bench_pb2_grpc.BenchServiceStub, size: int, ending: list[Ending]) -> load.AsyncCall:
     stream, request = stub.EchoStream(), message.payload(size)
 
     async def send() -> None:
@@ -99,19 +129,39 @@ def echo_stream(stub: bench_pb2_grpc.BenchServiceStub, size: int, ending: list[a
             await stream.write(request)
 
     ending.append(asyncio.get_running_loop().create_task(send()))
+    return checking_first(stream, request.data)
+
+
+def emit(stub: bench_pb2_grpc.BenchServiceStub, size: int, ending: list[Ending]) -> load.AsyncCall:
+    stream = stub.Emit(EmitRequest(size=size))
+    ending.append(stream)
+    return checking_first(stream, message.data(size))
+
+
+def checking_first(stream: Any, want: bytes) -> load.AsyncCall:
+    """Receives a message, and checks it if it is the first."""
     checked = False
 
     async def call() -> None:
         nonlocal checked
         answer = await stream.read()
         if not checked:
-            message.check_data(answer.data, request.data)
+            message.check_data(answer.data, want)
             checked = True
 
     return call
 
 
-peer = Peer("python-grpcio-aio", "grpcio", ("Say", "Echo", "EchoStream"), serve, bench, uvloop_flag, uvloop_flag)
+def bench_flags(parser: Parser) -> None:
+    uvloop_flag(parser)
+    parser.add_argument("--tls-ca", metavar="FILE", default="", help="connect with TLS and trust what is in this file")
+    parser.add_argument(
+        "--connection-per-call", action="store_true", help="make a connection for each call; for Say and Echo"
+    )
+
+
+METHODS = ("Say", "Echo", "EchoStream", "Emit")
+peer = Peer("python-grpcio-aio", "grpcio", METHODS, serve, bench, uvloop_flag, bench_flags)
 
 if __name__ == "__main__":
     peer.main()

@@ -30,7 +30,7 @@ class Measuring(ProgramTest):
             ("protobuf", "protobuf-stock"),
         ):
             target = self.serve(PYTHON, "--listen", "127.0.0.1:0", "--codec", served).address
-            for method in ("Say", "Echo", "EchoStream"):
+            for method in ("Say", "Echo", "EchoStream", "Emit"):
                 with self.subTest(served=served, called=called, method=method):
                     self.measure(target, "--codec", called, "--method", method, "--connections", "2", "--callers", "5")
 

@@ -74,6 +74,10 @@ class Commands(ProgramTest):
             ("--async --nope", "--nope"),
             ("--async --calls 1 --duration 1s", "--calls and --duration"),
             ("--async --method EchoStream --connection-per-call", "--connection-per-call does not go with EchoStream"),
+            (
+                "--async --method Emit --connection-per-call",
+                "--connection-per-call does not go with EchoStream and Emit",
+            ),
         ):
             with self.subTest(words):
                 self.assert_usage(carried_out("bench", "--target", "127.0.0.1:1", *words.split()), text)

@@ -11,7 +11,7 @@ import grpc.aio
 from google.protobuf.empty_pb2 import Empty
 
 from bench.v1 import bench_pb2_grpc
-from bench.v1.bench_pb2 import Payload
+from bench.v1.bench_pb2 import EmitRequest, Payload
 from example.v1 import user_pb2_grpc
 from example.v1.user_pb2 import GetUserRequest, GetUserResponse, ListUsersRequest
 from load import message
@@ -87,6 +87,13 @@ class Services(IsolatedAsyncioTestCase):
         answer = await self.bench.Say(message.request())
         message.check(answer.field1, answer.field2)
         self.assertEqual(dict((await self.bench.GetDictionary(Empty())).entries), {"a": "1", "b": "2", "c": "3"})
+        emitted = self.bench.Emit(EmitRequest(size=1000))
+        for _ in range(3):
+            self.assertEqual((await emitted.read()).data, message.data(1000))
+        emitted.cancel()
+        with self.assertRaises(grpc.aio.AioRpcError) as caught:
+            await self.bench.Emit(EmitRequest(size=1 << 31)).read()
+        self.assertEqual(caught.exception.code(), grpc.StatusCode.INVALID_ARGUMENT)
         call = self.bench.EchoStream()
         await call.write(Payload(data=b"abc"))
         self.assertEqual((await call.read()).data, b"abc")

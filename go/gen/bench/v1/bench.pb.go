@@ -435,6 +435,50 @@ func (x *Payload) GetData() []byte {
 	return nil
 }
 
+type EmitRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Size          *uint32                `protobuf:"varint,1,opt,name=size" json:"size,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EmitRequest) Reset() {
+	*x = EmitRequest{}
+	mi := &file_bench_v1_bench_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EmitRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EmitRequest) ProtoMessage() {}
+
+func (x *EmitRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_bench_v1_bench_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EmitRequest.ProtoReflect.Descriptor instead.
+func (*EmitRequest) Descriptor() ([]byte, []int) {
+	return file_bench_v1_bench_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *EmitRequest) GetSize() uint32 {
+	if x != nil && x.Size != nil {
+		return *x.Size
+	}
+	return 0
+}
+
 type Dictionary struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Entries       map[string]string      `protobuf:"bytes,1,rep,name=entries" json:"entries,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
@@ -444,7 +488,7 @@ type Dictionary struct {
 
 func (x *Dictionary) Reset() {
 	*x = Dictionary{}
-	mi := &file_bench_v1_bench_proto_msgTypes[2]
+	mi := &file_bench_v1_bench_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -456,7 +500,7 @@ func (x *Dictionary) String() string {
 func (*Dictionary) ProtoMessage() {}
 
 func (x *Dictionary) ProtoReflect() protoreflect.Message {
-	mi := &file_bench_v1_bench_proto_msgTypes[2]
+	mi := &file_bench_v1_bench_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -469,7 +513,7 @@ func (x *Dictionary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Dictionary.ProtoReflect.Descriptor instead.
 func (*Dictionary) Descriptor() ([]byte, []int) {
-	return file_bench_v1_bench_proto_rawDescGZIP(), []int{2}
+	return file_bench_v1_bench_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Dictionary) GetEntries() map[string]string {
@@ -490,7 +534,7 @@ type UserModel struct {
 
 func (x *UserModel) Reset() {
 	*x = UserModel{}
-	mi := &file_bench_v1_bench_proto_msgTypes[3]
+	mi := &file_bench_v1_bench_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -502,7 +546,7 @@ func (x *UserModel) String() string {
 func (*UserModel) ProtoMessage() {}
 
 func (x *UserModel) ProtoReflect() protoreflect.Message {
-	mi := &file_bench_v1_bench_proto_msgTypes[3]
+	mi := &file_bench_v1_bench_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -515,7 +559,7 @@ func (x *UserModel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserModel.ProtoReflect.Descriptor instead.
 func (*UserModel) Descriptor() ([]byte, []int) {
-	return file_bench_v1_bench_proto_rawDescGZIP(), []int{3}
+	return file_bench_v1_bench_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *UserModel) GetUserId() int64 {
@@ -548,7 +592,7 @@ type UserModels struct {
 
 func (x *UserModels) Reset() {
 	*x = UserModels{}
-	mi := &file_bench_v1_bench_proto_msgTypes[4]
+	mi := &file_bench_v1_bench_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -560,7 +604,7 @@ func (x *UserModels) String() string {
 func (*UserModels) ProtoMessage() {}
 
 func (x *UserModels) ProtoReflect() protoreflect.Message {
-	mi := &file_bench_v1_bench_proto_msgTypes[4]
+	mi := &file_bench_v1_bench_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -573,7 +617,7 @@ func (x *UserModels) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserModels.ProtoReflect.Descriptor instead.
 func (*UserModels) Descriptor() ([]byte, []int) {
-	return file_bench_v1_bench_proto_rawDescGZIP(), []int{4}
+	return file_bench_v1_bench_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *UserModels) GetUsers() []*UserModel {
@@ -630,7 +674,9 @@ const file_bench_v1_bench_proto_rawDesc = "" +
 	"\bfield272\x18\x90\x02 \x01(\x05R\bfield272\x12\x1b\n" +
 	"\bfield280\x18\x98\x02 \x01(\x05R\bfield280\"\x1d\n" +
 	"\aPayload\x12\x12\n" +
-	"\x04data\x18\x01 \x01(\fR\x04data\"\x8f\x01\n" +
+	"\x04data\x18\x01 \x01(\fR\x04data\"!\n" +
+	"\vEmitRequest\x12\x12\n" +
+	"\x04size\x18\x01 \x01(\rR\x04size\"\x8f\x01\n" +
 	"\n" +
 	"Dictionary\x12E\n" +
 	"\aentries\x18\x01 \x03(\v2+.trunkcall.bench.v1.Dictionary.EntriesEntryR\aentries\x1a:\n" +
@@ -643,12 +689,13 @@ const file_bench_v1_bench_proto_rawDesc = "" +
 	"\x03age\x18\x03 \x01(\x05R\x03age\"A\n" +
 	"\n" +
 	"UserModels\x123\n" +
-	"\x05users\x18\x01 \x03(\v2\x1d.trunkcall.bench.v1.UserModelR\x05users2\xcd\x03\n" +
+	"\x05users\x18\x01 \x03(\v2\x1d.trunkcall.bench.v1.UserModelR\x05users2\x95\x04\n" +
 	"\fBenchService\x12Q\n" +
 	"\x03Say\x12$.trunkcall.bench.v1.BenchmarkMessage\x1a$.trunkcall.bench.v1.BenchmarkMessage\x12@\n" +
 	"\x04Echo\x12\x1b.trunkcall.bench.v1.Payload\x1a\x1b.trunkcall.bench.v1.Payload\x12J\n" +
 	"\n" +
-	"EchoStream\x12\x1b.trunkcall.bench.v1.Payload\x1a\x1b.trunkcall.bench.v1.Payload(\x010\x01\x12G\n" +
+	"EchoStream\x12\x1b.trunkcall.bench.v1.Payload\x1a\x1b.trunkcall.bench.v1.Payload(\x010\x01\x12F\n" +
+	"\x04Emit\x12\x1f.trunkcall.bench.v1.EmitRequest\x1a\x1b.trunkcall.bench.v1.Payload0\x01\x12G\n" +
 	"\rGetDictionary\x12\x16.google.protobuf.Empty\x1a\x1e.trunkcall.bench.v1.Dictionary\x12G\n" +
 	"\aGetUser\x12\x1d.trunkcall.bench.v1.UserModel\x1a\x1d.trunkcall.bench.v1.UserModel\x12J\n" +
 	"\bGetUsers\x12\x1e.trunkcall.bench.v1.UserModels\x1a\x1e.trunkcall.bench.v1.UserModelsBR\n" +
@@ -666,33 +713,36 @@ func file_bench_v1_bench_proto_rawDescGZIP() []byte {
 	return file_bench_v1_bench_proto_rawDescData
 }
 
-var file_bench_v1_bench_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_bench_v1_bench_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_bench_v1_bench_proto_goTypes = []any{
 	(*BenchmarkMessage)(nil), // 0: trunkcall.bench.v1.BenchmarkMessage
 	(*Payload)(nil),          // 1: trunkcall.bench.v1.Payload
-	(*Dictionary)(nil),       // 2: trunkcall.bench.v1.Dictionary
-	(*UserModel)(nil),        // 3: trunkcall.bench.v1.UserModel
-	(*UserModels)(nil),       // 4: trunkcall.bench.v1.UserModels
-	nil,                      // 5: trunkcall.bench.v1.Dictionary.EntriesEntry
-	(*emptypb.Empty)(nil),    // 6: google.protobuf.Empty
+	(*EmitRequest)(nil),      // 2: trunkcall.bench.v1.EmitRequest
+	(*Dictionary)(nil),       // 3: trunkcall.bench.v1.Dictionary
+	(*UserModel)(nil),        // 4: trunkcall.bench.v1.UserModel
+	(*UserModels)(nil),       // 5: trunkcall.bench.v1.UserModels
+	nil,                      // 6: trunkcall.bench.v1.Dictionary.EntriesEntry
+	(*emptypb.Empty)(nil),    // 7: google.protobuf.Empty
 }
 var file_bench_v1_bench_proto_depIdxs = []int32{
-	5, // 0: trunkcall.bench.v1.Dictionary.entries:type_name -> trunkcall.bench.v1.Dictionary.EntriesEntry
-	3, // 1: trunkcall.bench.v1.UserModels.users:type_name -> trunkcall.bench.v1.UserModel
+	6, // 0: trunkcall.bench.v1.Dictionary.entries:type_name -> trunkcall.bench.v1.Dictionary.EntriesEntry
+	4, // 1: trunkcall.bench.v1.UserModels.users:type_name -> trunkcall.bench.v1.UserModel
 	0, // 2: trunkcall.bench.v1.BenchService.Say:input_type -> trunkcall.bench.v1.BenchmarkMessage
 	1, // 3: trunkcall.bench.v1.BenchService.Echo:input_type -> trunkcall.bench.v1.Payload
 	1, // 4: trunkcall.bench.v1.BenchService.EchoStream:input_type -> trunkcall.bench.v1.Payload
-	6, // 5: trunkcall.bench.v1.BenchService.GetDictionary:input_type -> google.protobuf.Empty
-	3, // 6: trunkcall.bench.v1.BenchService.GetUser:input_type -> trunkcall.bench.v1.UserModel
-	4, // 7: trunkcall.bench.v1.BenchService.GetUsers:input_type -> trunkcall.bench.v1.UserModels
-	0, // 8: trunkcall.bench.v1.BenchService.Say:output_type -> trunkcall.bench.v1.BenchmarkMessage
-	1, // 9: trunkcall.bench.v1.BenchService.Echo:output_type -> trunkcall.bench.v1.Payload
-	1, // 10: trunkcall.bench.v1.BenchService.EchoStream:output_type -> trunkcall.bench.v1.Payload
-	2, // 11: trunkcall.bench.v1.BenchService.GetDictionary:output_type -> trunkcall.bench.v1.Dictionary
-	3, // 12: trunkcall.bench.v1.BenchService.GetUser:output_type -> trunkcall.bench.v1.UserModel
-	4, // 13: trunkcall.bench.v1.BenchService.GetUsers:output_type -> trunkcall.bench.v1.UserModels
-	8, // [8:14] is the sub-list for method output_type
-	2, // [2:8] is the sub-list for method input_type
+	2, // 5: trunkcall.bench.v1.BenchService.Emit:input_type -> trunkcall.bench.v1.EmitRequest
+	7, // 6: trunkcall.bench.v1.BenchService.GetDictionary:input_type -> google.protobuf.Empty
+	4, // 7: trunkcall.bench.v1.BenchService.GetUser:input_type -> trunkcall.bench.v1.UserModel
+	5, // 8: trunkcall.bench.v1.BenchService.GetUsers:input_type -> trunkcall.bench.v1.UserModels
+	0, // 9: trunkcall.bench.v1.BenchService.Say:output_type -> trunkcall.bench.v1.BenchmarkMessage
+	1, // 10: trunkcall.bench.v1.BenchService.Echo:output_type -> trunkcall.bench.v1.Payload
+	1, // 11: trunkcall.bench.v1.BenchService.EchoStream:output_type -> trunkcall.bench.v1.Payload
+	1, // 12: trunkcall.bench.v1.BenchService.Emit:output_type -> trunkcall.bench.v1.Payload
+	3, // 13: trunkcall.bench.v1.BenchService.GetDictionary:output_type -> trunkcall.bench.v1.Dictionary
+	4, // 14: trunkcall.bench.v1.BenchService.GetUser:output_type -> trunkcall.bench.v1.UserModel
+	5, // 15: trunkcall.bench.v1.BenchService.GetUsers:output_type -> trunkcall.bench.v1.UserModels
+	9, // [9:16] is the sub-list for method output_type
+	2, // [2:9] is the sub-list for method input_type
 	2, // [2:2] is the sub-list for extension type_name
 	2, // [2:2] is the sub-list for extension extendee
 	0, // [0:2] is the sub-list for field type_name
@@ -709,7 +759,7 @@ func file_bench_v1_bench_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_bench_v1_bench_proto_rawDesc), len(file_bench_v1_bench_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   6,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

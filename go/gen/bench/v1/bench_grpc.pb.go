@@ -31,6 +31,7 @@ const (
 	BenchService_Say_FullMethodName           = "/trunkcall.bench.v1.BenchService/Say"
 	BenchService_Echo_FullMethodName          = "/trunkcall.bench.v1.BenchService/Echo"
 	BenchService_EchoStream_FullMethodName    = "/trunkcall.bench.v1.BenchService/EchoStream"
+	BenchService_Emit_FullMethodName          = "/trunkcall.bench.v1.BenchService/Emit"
 	BenchService_GetDictionary_FullMethodName = "/trunkcall.bench.v1.BenchService/GetDictionary"
 	BenchService_GetUser_FullMethodName       = "/trunkcall.bench.v1.BenchService/GetUser"
 	BenchService_GetUsers_FullMethodName      = "/trunkcall.bench.v1.BenchService/GetUsers"
@@ -48,6 +49,9 @@ type BenchServiceClient interface {
 	// EchoStream answers each message with its own bytes, in order, until the
 	// caller half-closes.
 	EchoStream(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[Payload, Payload], error)
+	// Emit sends payloads of as many bytes as the request says, until the call is
+	// cancelled.
+	Emit(ctx context.Context, in *EmitRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Payload], error)
 	// GetDictionary answers the same small map each time:
 	// {"a": "1", "b": "2", "c": "3"}.
 	GetDictionary(ctx context.Context, in *emptypb.Empty, opts ...grpc.CallOption) (*Dictionary, error)
@@ -98,6 +102,25 @@ func (c *benchServiceClient) EchoStream(ctx context.Context, opts ...grpc.CallOp
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type BenchService_EchoStreamClient = grpc.BidiStreamingClient[Payload, Payload]
 
+func (c *benchServiceClient) Emit(ctx context.Context, in *EmitRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Payload], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &BenchService_ServiceDesc.Streams[1], BenchService_Emit_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[EmitRequest, Payload]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type BenchService_EmitClient = grpc.ServerStreamingClient[Payload]
+
 func (c *benchServiceClient) GetDictionary(ctx context.Context, in *emptypb.Empty, opts ...grpc.CallOption) (*Dictionary, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(Dictionary)
@@ -140,6 +163,9 @@ type BenchServiceServer interface {
 	// EchoStream answers each message with its own bytes, in order, until the
 	// caller half-closes.
 	EchoStream(grpc.BidiStreamingServer[Payload, Payload]) error
+	// Emit sends payloads of as many bytes as the request says, until the call is
+	// cancelled.
+	Emit(*EmitRequest, grpc.ServerStreamingServer[Payload]) error
 	// GetDictionary answers the same small map each time:
 	// {"a": "1", "b": "2", "c": "3"}.
 	GetDictionary(context.Context, *emptypb.Empty) (*Dictionary, error)
@@ -165,6 +191,9 @@ func (UnimplementedBenchServiceServer) Echo(context.Context, *Payload) (*Payload
 }
 func (UnimplementedBenchServiceServer) EchoStream(grpc.BidiStreamingServer[Payload, Payload]) error {
 	return status.Error(codes.Unimplemented, "method EchoStream not implemented")
+}
+func (UnimplementedBenchServiceServer) Emit(*EmitRequest, grpc.ServerStreamingServer[Payload]) error {
+	return status.Error(codes.Unimplemented, "method Emit not implemented")
 }
 func (UnimplementedBenchServiceServer) GetDictionary(context.Context, *emptypb.Empty) (*Dictionary, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetDictionary not implemented")
@@ -238,6 +267,17 @@ func _BenchService_EchoStream_Handler(srv interface{}, stream grpc.ServerStream)
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type BenchService_EchoStreamServer = grpc.BidiStreamingServer[Payload, Payload]
+
+func _BenchService_Emit_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(EmitRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(BenchServiceServer).Emit(m, &grpc.GenericServerStream[EmitRequest, Payload]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type BenchService_EmitServer = grpc.ServerStreamingServer[Payload]
 
 func _BenchService_GetDictionary_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(emptypb.Empty)
@@ -327,6 +367,11 @@ var BenchService_ServiceDesc = grpc.ServiceDesc{
 			Handler:       _BenchService_EchoStream_Handler,
 			ServerStreams: true,
 			ClientStreams: true,
+		},
+		{
+			StreamName:    "Emit",
+			Handler:       _BenchService_Emit_Handler,
+			ServerStreams: true,
 		},
 	},
 	Metadata: "bench/v1/bench.proto",

@@ -89,11 +89,7 @@ func payload(options program.BenchOptions) ([]byte, error) {
 	if options.Short == "Say" {
 		return benchmsg.New().MarshalVT()
 	}
-	payload := make([]byte, options.Size)
-	for i := range payload {
-		payload[i] = byte(i)
-	}
-	return payload, nil
+	return benchmsg.Bytes(options.Size), nil
 }
 
 // wrongEcho tells of an answer that is not what was sent.

@@ -1,15 +1,15 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"fmt"
 
 	benchv1 "github.com/trunkcall/trunkcall/go/gen/bench/v1"
 	"github.com/trunkcall/trunkcall/go/peer/benchmsg"
 	"github.com/trunkcall/trunkcall/go/peer/load"
 	"github.com/trunkcall/trunkcall/go/peer/services"
 	"github.com/trunkcall/trunkcall/lab/peers/go/internal/program"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
 )
 
 // clients names the client of each call; see load.Spread.
@@ -28,14 +28,16 @@ func newCall(next clients, options program.BenchOptions) (load.Call, error) {
 			return benchmsg.Check(answer)
 		}, nil
 	case "Echo":
-		request := &benchv1.Payload{Data: payload(options.Size)}
+		request := &benchv1.Payload{Data: benchmsg.Bytes(options.Size)}
 		return func() error {
 			answer, err := next().Echo(ctx, request)
 			if err != nil {
 				return err
 			}
-			return check(answer, request)
+			return benchmsg.CheckBytes(answer.GetData(), request.GetData())
 		}, nil
+	case "Emit":
+		return newEmit(ctx, next(), options.Size)
 	default:
 		return newStream(ctx, next(), options.Size)
 	}
@@ -48,34 +50,33 @@ func newStream(ctx context.Context, client benchv1.BenchServiceClient, size int)
 	if err != nil {
 		return nil, err
 	}
-	request := &benchv1.Payload{Data: payload(size)}
+	request := &benchv1.Payload{Data: benchmsg.Bytes(size)}
 	go func() {
 		// What ends sending, ends receiving too, and is told there.
 		for stream.Send(request) == nil {
 		}
 	}()
+	return checkingFirst(stream, request.GetData()), nil
+}
+
+// newEmit has the server send without pause; each call takes one message.
+func newEmit(ctx context.Context, client benchv1.BenchServiceClient, size int) (load.Call, error) {
+	stream, err := client.Emit(ctx, &benchv1.EmitRequest{Size: proto.Uint32(uint32(size))})
+	if err != nil {
+		return nil, err
+	}
+	return checkingFirst(stream, benchmsg.Bytes(size)), nil
+}
+
+// checkingFirst receives a message, and checks it if it is the first.
+func checkingFirst(stream grpc.ClientStream, want []byte) load.Call {
 	checked := false
 	answer := &services.KeptPayload{}
 	return func() error {
 		err := stream.RecvMsg(answer)
 		if err == nil && !checked {
-			checked, err = true, check(&answer.Payload, request)
+			checked, err = true, benchmsg.CheckBytes(answer.GetData(), want)
 		}
 		return err
-	}, nil
-}
-
-func payload(size int) []byte {
-	data := make([]byte, size)
-	for i := range data {
-		data[i] = byte(i)
 	}
-	return data
-}
-
-func check(answer, request *benchv1.Payload) error {
-	if !bytes.Equal(answer.GetData(), request.GetData()) {
-		return fmt.Errorf("%d bytes came back that were not sent", len(answer.GetData()))
-	}
-	return nil
 }

@@ -22,10 +22,11 @@ import (
 var peer = program.Peer{
 	Name:    "go-grpc",
 	Module:  "google.golang.org/grpc",
-	Methods: []string{"Say", "Echo", "EchoStream"},
+	Methods: []string{"Say", "Echo", "EchoStream", "Emit"},
 	Codecs:  codec.Names,
 	Tunable: true,
 	Secure:  true,
+	Cold:    true,
 	Unix:    true,
 	Serve:   serve,
 	Bench:   bench,
@@ -61,6 +62,11 @@ func serve(listener net.Listener, options program.ServeOptions) error {
 
 func bench(options program.BenchOptions) (load.Factory, error) {
 	dialOptions := dialOptions(options)
+	if options.ConnectionPerCall {
+		return func(int) (load.Call, error) {
+			return func() error { return coldCall(options, dialOptions) }, nil
+		}, nil
+	}
 	dial := func(int) (benchv1.BenchServiceClient, error) {
 		connection, err := dial(options.Target, dialOptions)
 		return benchv1.NewBenchServiceClient(connection), err
@@ -68,6 +74,21 @@ func bench(options program.BenchOptions) (load.Factory, error) {
 	return load.Spread(options.Options, true, dial, func(next clients) (load.Call, error) {
 		return newCall(next, options)
 	})
+}
+
+// coldCall makes a connection, a call and an end of the connection.
+func coldCall(options program.BenchOptions, dialOptions []grpc.DialOption) error {
+	connection, err := dial(options.Target, dialOptions)
+	if err != nil {
+		return err
+	}
+	defer connection.Close()
+	client := benchv1.NewBenchServiceClient(connection)
+	call, err := newCall(func() benchv1.BenchServiceClient { return client }, options)
+	if err != nil {
+		return err
+	}
+	return call()
 }
 
 // maxMessage lets payloads be as large as Trunkcall takes them by default.

@@ -42,10 +42,12 @@ class Answers(unittest.TestCase):
         self.assertEqual(status, 0)
 
     def test_grpcio_aio(self) -> None:
-        for method in ("Say", "Echo", "EchoStream"):
+        for method in ("Say", "Echo", "EchoStream", "Emit"):
             for flags in ((), ("--uvloop",)):
                 with self.subTest(method=method, flags=flags):
                     self.check("grpcio_aio", method, flags, flags)
+
+        self.check("grpcio_aio", "Echo", bench=("--connection-per-call",))
 
     def test_grpcio_blocking(self) -> None:
         for method in ("Say", "Echo", "EchoStream"):

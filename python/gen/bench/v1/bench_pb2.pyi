@@ -97,6 +97,12 @@ class Payload(_message.Message):
     data: bytes
     def __init__(self, data: _Optional[bytes] = ...) -> None: ...
 
+class EmitRequest(_message.Message):
+    __slots__ = ("size",)
+    SIZE_FIELD_NUMBER: _ClassVar[int]
+    size: int
+    def __init__(self, size: _Optional[int] = ...) -> None: ...
+
 class Dictionary(_message.Message):
     __slots__ = ("entries",)
     class EntriesEntry(_message.Message):

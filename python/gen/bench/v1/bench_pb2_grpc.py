@@ -50,6 +50,11 @@ class BenchServiceStub:
                 request_serializer=bench_dot_v1_dot_bench__pb2.Payload.SerializeToString,
                 response_deserializer=bench_dot_v1_dot_bench__pb2.Payload.FromString,
                 _registered_method=True)
+        self.Emit = channel.unary_stream(
+                '/trunkcall.bench.v1.BenchService/Emit',
+                request_serializer=bench_dot_v1_dot_bench__pb2.EmitRequest.SerializeToString,
+                response_deserializer=bench_dot_v1_dot_bench__pb2.Payload.FromString,
+                _registered_method=True)
         self.GetDictionary = channel.unary_unary(
                 '/trunkcall.bench.v1.BenchService/GetDictionary',
                 request_serializer=google_dot_protobuf_dot_empty__pb2.Empty.SerializeToString,
@@ -88,6 +93,14 @@ class BenchServiceServicer:
     def EchoStream(self, request_iterator, context):
         """EchoStream answers each message with its own bytes, in order, until the
         caller half-closes.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Emit(self, request, context):
+        """Emit sends payloads of as many bytes as the request says, until the call is
+        cancelled.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -134,6 +147,11 @@ def add_BenchServiceServicer_to_server(servicer, server):
             'EchoStream': grpc.stream_stream_rpc_method_handler(
                     servicer.EchoStream,
                     request_deserializer=bench_dot_v1_dot_bench__pb2.Payload.FromString,
+                    response_serializer=bench_dot_v1_dot_bench__pb2.Payload.SerializeToString,
+            ),
+            'Emit': grpc.unary_stream_rpc_method_handler(
+                    servicer.Emit,
+                    request_deserializer=bench_dot_v1_dot_bench__pb2.EmitRequest.FromString,
                     response_serializer=bench_dot_v1_dot_bench__pb2.Payload.SerializeToString,
             ),
             'GetDictionary': grpc.unary_unary_rpc_method_handler(
@@ -232,6 +250,33 @@ class BenchService:
             target,
             '/trunkcall.bench.v1.BenchService/EchoStream',
             bench_dot_v1_dot_bench__pb2.Payload.SerializeToString,
+            bench_dot_v1_dot_bench__pb2.Payload.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Emit(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/trunkcall.bench.v1.BenchService/Emit',
+            bench_dot_v1_dot_bench__pb2.EmitRequest.SerializeToString,
             bench_dot_v1_dot_bench__pb2.Payload.FromString,
             options,
             channel_credentials,

@@ -27,6 +27,7 @@ type Peer struct {
 	Codecs  []string // the default first
 	Tunable bool     // there are documented settings beyond the defaults, for --tuned
 	Secure  bool     // offers TLS
+	Cold    bool     // offers a connection for each call, by --connection-per-call
 	Whole   bool     // its callers stay with a connection: no --rotate
 	Unix    bool     // offers Unix sockets
 	Nagle   bool     // leaves Nagle's algorithm on unless told otherwise, by --nodelay
@@ -235,6 +236,9 @@ func (p Peer) settings(fs *flag.FlagSet, tuned, noDelay *bool) {
 // supported are the flags that the peer takes beyond those that all do.
 func (p Peer) supported() []string {
 	flags := []string{"codec", "clients"}
+	if p.Cold {
+		flags = append(flags, "connection-per-call")
+	}
 	if !p.Whole {
 		flags = append(flags, "rotate")
 	}

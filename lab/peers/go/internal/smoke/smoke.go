@@ -61,12 +61,18 @@ func testServer(t *testing.T, peer program.Peer, options program.ServeOptions, t
 			listener.Close()
 		}
 	}()
-	// Callers that share a connection, callers with one each, and callers that rotate.
+	// Callers that share a connection, callers with one each, callers that rotate, and
+	// callers that make one for each call.
 	for name, flags := range map[string][]string{
 		"shared": {"--connections", "2"}, "alone": {"--connections", "8"}, "rotating": {"--clients", "3", "--rotate"},
+		"cold": {"--connection-per-call"},
 	} {
 		for _, method := range peer.Methods {
-			if name == "rotating" && (peer.Whole || method == "EchoStream") || name == "shared" && method == "EchoStream" {
+			streams := method == "EchoStream" || method == "Emit"
+			if name == "rotating" && (peer.Whole || streams) || name == "shared" && streams {
+				continue
+			}
+			if name == "cold" && (!peer.Cold || streams) {
 				continue
 			}
 			t.Run(method+" "+name, func(t *testing.T) {
