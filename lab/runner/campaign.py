@@ -3,7 +3,9 @@
 import dataclasses
 import shutil
 import statistics
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 from . import machine, measure, schedule
@@ -25,10 +27,17 @@ def missing_programs(config: Config, cases: list[Case], root: Path) -> list[str]
     for name in sorted({name for case in cases for name in case.participants()}):
         participant = config.participants[name]
         for program in (participant.server[0], participant.client[0]):
-            found = shutil.which(root / program if "/" in program else program)
-            if not found:
+            if not _found(program, root):
                 lines[program] = f"{program} is missing: run `{participant.made_by}`"
+    for tool in sorted({tool for case in cases for tool in case.tools()}):
+        program = config.tools[tool][0]
+        if not _found(program, root):
+            lines[program] = f"{program} is missing: run `make peers`"
     return list(lines.values())
+
+
+def _found(program: str, root: Path) -> bool:
+    return shutil.which(root / program if "/" in program else program) is not None
 
 
 def runs_and_seconds(case: Case) -> tuple[int, float]:
@@ -50,6 +59,7 @@ class Campaign:
         self.root = root
         self.seed = seed
         self._slowest: dict[str, tuple[str, float]] = {}
+        self._secrets = Path()  # where the certificate and its key are
 
     def describe(self, command_line: list[str], among: str | None) -> None:
         """The head of the rows: everything a later reader needs besides the runs."""
@@ -76,6 +86,20 @@ class Campaign:
         )
 
     def run(self) -> None:
+        with tempfile.TemporaryDirectory() as secrets:
+            self._secrets = Path(secrets)
+            if any(case.tls for case in self.cases):
+                self._certify(secrets)
+            self._all()
+
+    def _certify(self, directory: str) -> None:
+        command = [*self.config.tools["certificate"], directory]
+        try:
+            subprocess.run(command, cwd=self.root, check=True, stdin=subprocess.DEVNULL)
+        except (OSError, subprocess.CalledProcessError) as error:
+            raise RunFailed(f"no certificate: {error}") from None
+
+    def _all(self) -> None:
         for number, case in enumerate(self.cases, 1):
             print(f"[{number}/{len(self.cases)}] {case.name}: {case.title}", file=sys.stderr, flush=True)
             self._case(case)
@@ -135,7 +159,7 @@ class Campaign:
 
     def _slot(self, case: Case, slot: schedule.Slot, name: str, phase: str, rate: float | None) -> dict | None:
         participant = self.config.participants[slot.participant]
-        serve, client = commands(case, participant, rate, phase)
+        serve, client = commands(case, participant, rate, phase, self._secrets)
         about = {"case": name, "phase": phase, **dataclasses.asdict(slot), "server": serve, "client": client}
         try:
             outcome = self._measure(case, serve, client, phase)
@@ -156,19 +180,35 @@ class Campaign:
             return measure.idle(serve, client_for, root, case.connections, case.settle)
         if case.kind == "bytes":
             return measure.overhead(serve, client_for, root, case.payload, limit)
-        return measure.bench(serve, client_for, root, limit)
+        return measure.bench(serve, client_for, root, limit, self._between(case))
+
+    def _between(self, case: Case) -> measure.ClientFor | None:
+        """The program that makes the way long, if it is to be."""
+        if not case.distant():
+            return None
+        flags = [("--delay", duration_text(case.delay)), ("--jitter", duration_text(case.jitter))]
+        flags.append(("--rate", str(case.bandwidth)))
+        words = [*self.config.tools["delay"], "--listen", "127.0.0.1:0", *(word for flag in flags for word in flag)]
+        return lambda address: [*words, "--target", address]
 
 
-def commands(case: Case, participant: Participant, rate: float | None, phase: str) -> tuple[list[str], list[str]]:
+def commands(
+    case: Case, participant: Participant, rate: float | None, phase: str, secrets: Path = Path()
+) -> tuple[list[str], list[str]]:
     """The server's and the client's command line; `{target}` in the latter stands for the server's address."""
     own = case.flags.get(participant.name, {})
     serve = [*participant.server, "serve", "--listen", "127.0.0.1:0"]
     serve += [*_kept(case.serve, participant), *participant.serve, *own.get("serve", [])]
+    certificate, key = str(secrets / "certificate.pem"), str(secrets / "key.pem")
+    if case.tls:
+        serve += ["--tls-cert", certificate, "--tls-key", key]
     if case.kind == "idle":
         words = own.get("client", case.client)
         return serve, [*participant.client, *(w.replace("{connections}", str(case.connections)) for w in words)]
     client = [*participant.client, "bench", "--target", "{target}"]
     client += [*_kept(case.bench, participant), *participant.bench, *own.get("bench", [])]
+    if case.tls:
+        client += ["--tls-ca", certificate]
     if "--calls" not in client:
         client += ["--duration", duration_text(case.duration)]
     if case.warmup is not None:

@@ -5,6 +5,7 @@ configuration or missing programs, nothing was run. 128 + signal: interrupted, w
 """
 
 import argparse
+import fnmatch
 import random
 import sys
 import time
@@ -46,6 +47,9 @@ def _run(config: Config, cases: list[Case], root: Path, options: argparse.Namesp
         campaign = Campaign(config, cases, writer, root, seed)
         campaign.describe(["lab/run.py", *options.arguments], options.among)
         campaign.run()
+    except processes.RunFailed as failure:
+        print(failure, file=sys.stderr)
+        status = 2
     except interrupts.Interrupted as stop:
         writer.write("interrupted", signal=str(stop))
         status = 128 + stop.signum
@@ -86,7 +90,7 @@ def report_command(arguments: list[str]) -> int:
 def _options(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="lab/run.py", description="Run a benchmark configuration.")
     parser.add_argument("config", metavar="CONFIG", help="a TOML file such as lab/go.toml")
-    parser.add_argument("--only", action="append", metavar="ROW", help="a row, or one point of it (callers/1000)")
+    parser.add_argument("--only", action="append", metavar="ROW", help="a row, or one point of it (callers/1000); with * for any letters")
     parser.add_argument("--among", metavar="NAMES", help="peers and baselines to keep, separated by commas")
     parser.add_argument("--pairs", type=_positive, metavar="N", help="rounds of each row (a claim needs ten)")
     parser.add_argument("--quick", action="store_true", help="few and short runs: orientation, no claim")
@@ -109,11 +113,11 @@ def _positive(text: str) -> int:
 def _chosen(config: Config, only: list[str] | None, among: str | None) -> list[Case]:
     cases = config.cases
     for name in only or []:
-        if not any(name in (case.row, case.name) for case in cases):
+        if not any(_named(case, name) for case in cases):
             known = ", ".join(dict.fromkeys(case.row for case in cases))
             raise ConfigError(f"{config.path}: no row {name!r}; there are {known}")
     if only:
-        cases = [case for case in cases if case.row in only or case.name in only]
+        cases = [case for case in cases if any(_named(case, name) for name in only)]
     if among is None:
         return cases
     kept = among.split(",")
@@ -121,6 +125,10 @@ def _chosen(config: Config, only: list[str] | None, among: str | None) -> list[C
         if name not in config.participants:
             raise ConfigError(f"{config.path}: no participant {name!r}; there are {', '.join(config.participants)}")
     return [_narrowed(case, kept) for case in cases]
+
+
+def _named(case: Case, name: str) -> bool:
+    return fnmatch.fnmatchcase(case.row, name) or fnmatch.fnmatchcase(case.name, name)
 
 
 def _narrowed(case: Case, kept: list[str]) -> Case:

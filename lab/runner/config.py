@@ -19,11 +19,12 @@ HIGHER_IS_BETTER = ("rate",)
 ROW_KEYS = {
     "name", "title", "kind", "subject", "peers", "baselines", "serve", "bench", "flags", "vary", "check", "aa",
     "duration", "quick_duration", "fractions", "capacity_pairs", "connections", "settle", "client", "payload", "note",
-    "quick_peers",
+    "quick_peers", "quick_baselines", "warmup", "quick_warmup", "tls", "delay", "quick_delay", "jitter", "rate",
 }  # fmt: skip
 RUN_KEYS = {"pairs", "quick_pairs", "duration", "quick_duration", "warmup", "quick_warmup"}
 PARTICIPANT_KEYS = {"program", "server", "client", "serve", "bench", "without", "made_by"}
-CHECK_KEYS = {"metric", "against", "must", "goal", "lenient"}
+CHECK_KEYS = {"metric", "against", "must", "goal", "goal_of", "lenient"}
+TOOL_KEYS = {"delay", "certificate"}
 
 
 class ConfigError(Exception):
@@ -52,13 +53,15 @@ class Check:
 
     `against` is a participant, `fastest` (the peer with the highest median rate), `each` (every peer in turn, the
     least favourable one counts) or empty (the figure itself). With `lenient`, `must` reads "no worse, beyond the
-    interval": it is missed only if the whole interval lies on the wrong side.
+    interval": it is missed only if the whole interval lies on the wrong side. `goal_of` names another case: the goal is
+    to keep the ratio that was measured there.
     """
 
     metric: str
     against: str = ""
     must: float | None = None
     goal: float | None = None
+    goal_of: str = ""
     lenient: bool = False
 
 
@@ -88,9 +91,20 @@ class Case:
     settle: float = 3.0
     client: list[str] = field(default_factory=list)
     payload: int = 0
+    tls: bool = False
+    delay: float = 0.0  # of each direction, in seconds
+    jitter: float = 0.0
+    bandwidth: int = 0  # of each direction, in bytes a second; 0: as many as come
 
     def participants(self) -> list[str]:
         return [self.subject, *self.peers, *self.baselines]
+
+    def tools(self) -> list[str]:
+        """The programs that it needs besides the participants'."""
+        return ["certificate"] * self.tls + ["delay"] * self.distant()
+
+    def distant(self) -> bool:
+        return bool(self.delay or self.jitter or self.bandwidth)
 
 
 @dataclass
@@ -100,6 +114,7 @@ class Config:
     versions: dict[str, list[str]]
     participants: dict[str, Participant]
     cases: list[Case]
+    tools: dict[str, list[str]]
 
 
 def seconds(text: str) -> float:
@@ -131,9 +146,11 @@ def load(path: Path, *, quick: bool = False, pairs: int | None = None) -> Config
 
 
 def _config(path: str, data: dict, quick: bool, pairs: int | None) -> Config:
-    _only(data, {"title", "run", "versions", "participant", "row"}, "the file")
+    _only(data, {"title", "run", "tools", "versions", "participant", "row"}, "the file")
     run = data.get("run", {})
     _only(run, RUN_KEYS, "[run]")
+    _only(data.get("tools", {}), TOOL_KEYS, "[tools]")
+    tools = {name: _command(value) for name, value in data.get("tools", {}).items()}
     if pairs is None:
         pairs = run.get("quick_pairs", 3) if quick else run.get("pairs", 10)
     participants = {n: _participant(n, p) for n, p in data.get("participant", {}).items()}
@@ -149,11 +166,19 @@ def _config(path: str, data: dict, quick: bool, pairs: int | None) -> Config:
             cases.extend(_cases(row, run, participants, quick, pairs))
         except ConfigError as error:
             raise ConfigError(f"row {name}: {error}") from None
+    for case in cases:
+        for tool in case.tools():
+            if tool not in tools:
+                raise ConfigError(f"row {case.row}: [tools] does not name `{tool}`")
     names = [case.name for case in cases]
+    for case in cases:
+        for check in case.checks:
+            if check.goal_of and (check.goal_of not in names or check.against not in case.participants()):
+                raise ConfigError(f"row {case.row}: goal_of wants another case, and `against` a participant")
     for name in names:
         if names.count(name) > 1:
             raise ConfigError(f"two rows are called {name}")
-    return Config(path, data.get("title", Path(path).stem), data.get("versions", {}), participants, cases)
+    return Config(path, data.get("title", Path(path).stem), data.get("versions", {}), participants, cases, tools)
 
 
 def _participant(name: str, data: dict) -> Participant:
@@ -172,12 +197,14 @@ def _cases(row: dict, run: dict, participants: dict, quick: bool, pairs: int) ->
     if kind not in KINDS:
         raise ConfigError(f"kind {kind!r} is none of {', '.join(KINDS)}")
     duration = row.get("duration", run.get("duration", "2s"))
-    warmup = run.get("warmup")
-    peers = row.get("peers", [])
+    warmup = row.get("warmup", run.get("warmup"))
+    peers, baselines, delay = row.get("peers", []), row.get("baselines", []), row.get("delay", [])
     if quick:
         peers = row.get("quick_peers", peers)
+        baselines = row.get("quick_baselines", baselines)
+        delay = row.get("quick_delay", delay)
         duration = row.get("quick_duration", run.get("quick_duration", duration))
-        warmup = run.get("quick_warmup", warmup)
+        warmup = row.get("quick_warmup", row.get("warmup", run.get("quick_warmup", warmup)))
     case = Case(
         name=row["name"],
         row=row["name"],
@@ -185,7 +212,7 @@ def _cases(row: dict, run: dict, participants: dict, quick: bool, pairs: int) ->
         kind=kind,
         subject=row.get("subject", ""),
         peers=peers,
-        baselines=row.get("baselines", []),
+        baselines=baselines,
         serve=row.get("serve", []),
         bench=row.get("bench", []),
         flags=row.get("flags", {}),
@@ -200,10 +227,16 @@ def _cases(row: dict, run: dict, participants: dict, quick: bool, pairs: int) ->
         settle=seconds(row.get("settle", "3s")),
         client=row.get("client", []),
         payload=row.get("payload", 0),
+        tls=row.get("tls", False),
+        delay=0.0 if isinstance(delay, list) else seconds(delay),
+        jitter=seconds(row.get("jitter", "0s")),
+        bandwidth=row.get("rate", 0),
     )
     _verify(case, participants)
     if kind == "open":
         return [_at_fraction(case, f) for f in row.get("fractions", [0.3, 0.5, 0.7])]
+    if "delay" in row and isinstance(delay, list):
+        return [_at_delay(case, seconds(each)) for each in delay]
     vary = row.get("vary")
     return [_at_value(case, vary["flag"], v) for v in vary["values"]] if vary else [case]
 
@@ -213,7 +246,7 @@ def _check(data: dict) -> Check:
     check = Check(**data)
     if check.metric not in METRICS:
         raise ConfigError(f"metric {check.metric!r} is none of {', '.join(METRICS)}")
-    if check.must is None and check.goal is None:
+    if check.must is None and check.goal is None and not check.goal_of:
         raise ConfigError(f"the check of {check.metric} has neither must nor goal")
     return check
 
@@ -230,6 +263,8 @@ def _verify(case: Case, participants: dict) -> None:
             raise ConfigError(f"a check is against {check.against!r}, which is not in the row")
         if check.against in ("fastest", "each") and not case.peers:
             raise ConfigError(f"a check is against {check.against}, but the row has no peers")
+    if case.kind not in ("capacity", "open") and case.tools():
+        raise ConfigError(f"`tls`, `delay`, `jitter` and `rate` do not go with kind {case.kind!r}")
     if case.kind == "idle" and (case.connections < 1 or not case.client):
         raise ConfigError("an idle row needs `connections` and `client`")
     if case.kind == "open" and not case.peers:
@@ -240,6 +275,14 @@ def _at_value(case: Case, flag: str, value: object) -> Case:
     copy = Case(**vars(case))
     copy.name, copy.title = f"{case.row}/{value}", f"{case.title}: {value}"
     copy.bench = [*case.bench, flag, str(value)]
+    return copy
+
+
+def _at_delay(case: Case, delay: float) -> Case:
+    copy = Case(**vars(case))
+    there_and_back = f"{round(2000 * delay)}"
+    copy.name, copy.title = f"{case.row}/{there_and_back}ms", f"{case.title}: {there_and_back} ms there and back"
+    copy.delay = delay
     return copy
 
 

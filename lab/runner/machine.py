@@ -18,7 +18,15 @@ def describe() -> dict:
         "memory": _field("/proc/meminfo", "MemTotal"),
         "load": list(os.getloadavg()),
         "python": platform.python_version(),
+        "environment": {name: os.environ[name] for name in SETTINGS if name in os.environ},
     }
+
+
+# Settings of runtimes, collectors and allocators. Every program gets the same environment.
+SETTINGS = (
+    "GOGC", "GOMEMLIMIT", "GOMAXPROCS", "GODEBUG", "PYTHONMALLOC", "GLIBC_TUNABLES", "MALLOC_ARENA_MAX",
+    "MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "MALLOC_TOP_PAD_", "LD_PRELOAD", "GRPC_ENABLE_FORK_SUPPORT",
+)  # fmt: skip
 
 
 def versions(commands: dict[str, list[str]], root: str) -> dict[str, str]:

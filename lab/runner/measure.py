@@ -1,5 +1,6 @@
 """One run: a fresh server, a fresh client, and the figures they and the system give."""
 
+import contextlib
 import json
 import math
 import os
@@ -33,10 +34,21 @@ class Outcome:
     seen: dict[str, float] = field(default_factory=dict)
 
 
-def bench(server_command: Command, client_for: ClientFor, root: str, limit: float) -> Outcome:
-    """A client under load, timed by itself, with both processes' CPU time watched from outside."""
-    with server(server_command, root) as (serving, address), child(client_for(address), root) as client:
-        traces = (sampling.Trace(serving.pid), sampling.Trace(client.pid))
+def bench(
+    server_command: Command, client_for: ClientFor, root: str, limit: float, between: ClientFor | None = None
+) -> Outcome:
+    """A client under load, timed by itself, with both processes' CPU time watched from outside.
+
+    `between` is the command of a program that stands between the two, and is a server like any.
+    """
+    with contextlib.ExitStack() as running:
+        serving, address = running.enter_context(server(server_command, root))
+        helping = []
+        if between:
+            forwarding, address = running.enter_context(server(between(address), root))
+            helping.append(sampling.Trace(forwarding.pid))
+        client = running.enter_context(child(client_for(address), root))
+        traces = (sampling.Trace(serving.pid), sampling.Trace(client.pid), *helping)
         before, started = sampling.machine_busy(), time.monotonic()
 
         def watch() -> None:
@@ -51,7 +63,7 @@ def bench(server_command: Command, client_for: ClientFor, root: str, limit: floa
         _wait_for_end(client)
         if serving.ended() is not None:
             raise RunFailed(f"server ended during the run, status {serving.ended()}: {serving.complaint()}")
-        return _outcome(result, arrived, traces, _strangers(before, after, started, ended, traces))
+        return _outcome(result, arrived, traces[:2], _strangers(before, after, started, ended, traces))
 
 
 def _outcome(result: dict, arrived: float, traces: tuple, seen: dict[str, float]) -> Outcome:

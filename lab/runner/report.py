@@ -1,10 +1,11 @@
 """The report, made from rows alone, so that it can be made again from them at any time."""
 
+import dataclasses
 from pathlib import Path
 
 from . import rows as rows_file
 from . import tables, verdicts
-from .config import Check
+from .config import HIGHER_IS_BETTER, Check
 from .figures import ENOUGH_PAIRS, Estimate, Runs, fastest, gather, ratio
 from .rows import RowsError
 from .schedule import AGAIN
@@ -27,11 +28,18 @@ def write(directory: Path) -> Path:
 def render(rows: list[dict]) -> str:
     machine, campaign = _first(rows, "machine"), _first(rows, "campaign")
     cases = [CaseReport(row, rows, campaign) for row in rows if row["type"] == "case"]
+    _set_beside(cases)
     parts = [_head(rows, machine, campaign), "## Targets", _targets(cases)]
     for case in cases:
         parts.extend(case.sections())
     parts += ["## Where the figures come from", _sources(cases)]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _set_beside(cases: list["CaseReport"]) -> None:
+    """Lets each case know those whose ratios it is to keep."""
+    for case in cases:
+        case.beside = {each.name: each for each in cases}
 
 
 def _first(rows: list[dict], kind: str) -> dict:
@@ -84,7 +92,7 @@ def _targets(cases: list["CaseReport"]) -> str:
                     tables.times(verdict.estimate) if verdict.other else tables.plain(verdict.estimate),
                     _bound(check, check.must, check.lenient),
                     _answer(verdict.must, verdict.estimate),
-                    _bound(check, check.goal, False),
+                    _bound(check, check.goal, False) + (f" (as {check.goal_of})" if check.goal_of else ""),
                     _answer(verdict.goal, verdict.estimate),
                 ]
             )
@@ -122,6 +130,7 @@ class CaseReport:
         self.name: str = case["name"]
         self.subject: str = case["subject"]
         self.seed: int = campaign["seed"]
+        self.beside: dict[str, CaseReport] = {}
 
     def labels(self) -> list[str]:
         again = [self.subject + AGAIN] if self.case["aa"] else []
@@ -131,8 +140,16 @@ class CaseReport:
         return self.labels()[1:]
 
     def judged(self) -> list[verdicts.Verdict]:
-        checks = [Check(**check) for check in self.case["checks"]]
+        checks = [self._with_goal(Check(**check)) for check in self.case["checks"]]
         return [verdicts.judge(c, self.runs, self.subject, self.case["peers"], self.seed) for c in checks]
+
+    def _with_goal(self, check: Check) -> Check:
+        """The check; if it is to keep another case's ratio, with the worse end of that one's interval as its goal."""
+        other = self.beside.get(check.goal_of)
+        kept = other.ratio(check.metric, check.against) if other else None
+        if kept is None:
+            return check
+        return dataclasses.replace(check, goal=round(kept.low if check.metric in HIGHER_IS_BETTER else kept.high, 2))
 
     def ratio(self, metric: str, other: str) -> Estimate | None:
         return ratio(self.runs, metric, self.subject, other, self.seed)

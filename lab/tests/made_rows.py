@@ -14,7 +14,7 @@ def run(case, number, label, ok=True, phase="measure", seen=None, **figures):
 def case(name="c", subject="a", peers=("b",), checks=(), **more):
     row = {"type": "case", "name": name, "row": name, "title": "A title", "note": "", "kind": "capacity", "aa": False}
     row |= {"subject": subject, "peers": list(peers), "baselines": [], "pairs": 10, "rate": None}
-    full = {"against": "", "must": None, "goal": None, "lenient": False}
+    full = {"against": "", "must": None, "goal": None, "goal_of": "", "lenient": False}
     return row | {"checks": [full | check for check in checks]} | more
 
 

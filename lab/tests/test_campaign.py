@@ -18,6 +18,9 @@ title = "Fakes"
 [run]
 pairs = 2
 duration = "DURATION"
+[tools]
+delay = [{json.dumps(sys.executable)}, "-m", "lab.tests.fake_delay"]
+certificate = "build/certificate"
 [participant.us]
 program = {FAKE}
 bench = ["--fake-rate", "3000", "--latency", "10"]
@@ -62,6 +65,21 @@ peers = ["mixed"]
 aa = false
 
 [[row]]
+name = "far"
+subject = "us"
+peers = ["slow"]
+delay = ["5ms", "25ms"]
+rate = 1000000
+aa = false
+
+[[row]]
+name = "secure"
+subject = "us"
+peers = ["slow"]
+tls = true
+aa = false
+
+[[row]]
 name = "absent"
 subject = "us"
 peers = ["absent"]
@@ -87,7 +105,7 @@ class Campaigns(unittest.TestCase):
         )
 
     def environment(self):
-        return os.environ | {"FAKE_PEER_PIDS": str(self.pids)}
+        return os.environ | {"FAKE_PEER_PIDS": str(self.pids), "PYTHONPATH": str(LAB.parent), "GOGC": "150"}
 
     def kept(self):
         (directory,) = (self.directory / "build" / "lab").iterdir()
@@ -137,6 +155,43 @@ class Campaigns(unittest.TestCase):
         self.assertEqual(("--named" in run["server"], "--named" in run["client"]), (False, True))
         self.assertIn("- mixed, server: fake 1.0", (directory / "report.md").read_text())
 
+    def test_a_way_that_is_long_lies_between_client_and_server(self):
+        done = self.run_lab("--only", "far/5*", "--pairs", "1")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        _, rows = self.kept()
+        (case,) = [row for row in rows if row["type"] == "case"]
+        self.assertEqual((case["name"], case["delay"], case["bandwidth"]), ("far/50ms", 0.025, 1_000_000))
+        self.assertEqual(len([row for row in rows if row["type"] == "run" and row["ok"]]), 2)
+        between = [path.name for path in self.pids.iterdir() if path.name.startswith("delay")]
+        self.assertEqual(len(between), 2)  # one for each run
+        self.assertEqual(rows[0]["environment"]["GOGC"], "150")
+        self.assert_nothing_left()
+
+    def test_rows_over_tls_get_a_certificate_that_goes_with_the_campaign(self):
+        done = self.run_lab("--only", "secure", "--pairs", "1")
+        self.assertEqual((done.returncode, done.stderr), (2, "build/certificate is missing: run `make peers`\n"))
+        (self.directory / "build").mkdir()
+        made = self.directory / "build" / "certificate"
+        made.write_text('#!/bin/sh\ntouch "$1/certificate.pem" "$1/key.pem"; echo "$1" >made\n', encoding="ascii")
+        made.chmod(0o755)
+        done = self.run_lab("--only", "secure", "--pairs", "1")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        _, rows = self.kept()
+        folder = (self.directory / "made").read_text(encoding="ascii").strip()
+        run = next(row for row in rows if row["type"] == "run")
+        self.assertIn(f"--tls-cert {folder}/certificate.pem --tls-key {folder}/key.pem", " ".join(run["server"]))
+        self.assertIn(f"--tls-ca {folder}/certificate.pem", " ".join(run["client"]))
+        self.assertFalse(os.path.exists(folder))
+
+    def test_a_certificate_that_cannot_be_made_ends_the_campaign(self):
+        (self.directory / "build").mkdir()
+        made = self.directory / "build" / "certificate"
+        made.write_text("#!/bin/sh\nexit 3\n", encoding="ascii")
+        made.chmod(0o755)
+        done = self.run_lab("--only", "secure")
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("no certificate", done.stderr)
+
     def test_a_client_with_errors_makes_invalid_rows(self):
         done = self.run_lab("--only", "failing")
         self.assertEqual(done.returncode, 1, done.stderr)
@@ -151,7 +206,7 @@ class Campaigns(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr), (2, "build/absent is missing: run `make peers`\n"))
         done = self.run_lab("--only", "nonsense")
         self.assertEqual(done.returncode, 2)
-        self.assertIn("no row 'nonsense'; there are closed, fixed, failing, mixed, absent", done.stderr)
+        self.assertIn("no row 'nonsense'; there are closed, fixed, failing, mixed, far, secure, absent", done.stderr)
         self.assertFalse((self.directory / "build").exists())
 
     def interrupted(self, signum):

@@ -19,6 +19,7 @@ server = ["java", "-jar", "b.jar"]
 client = "build/b"
 bench = ["--tuned"]
 """
+TOOLS = '[tools]\ndelay = "build/delay"\ncertificate = "build/certificate"\n'
 ROW = '[[row]]\nname = "r"\nsubject = "a"\npeers = ["b"]\n'
 
 
@@ -38,6 +39,21 @@ class Reading(unittest.TestCase):
     def test_an_open_row_is_a_case_for_each_fraction(self):
         config = loaded(HEAD + ROW + 'kind = "open"\n')
         self.assertEqual([case.name for case in config.cases], ["r/30", "r/50", "r/70"])
+
+    def test_a_far_row_is_a_case_for_each_delay_named_by_the_round_trip(self):
+        text = HEAD + TOOLS + ROW + 'delay = ["5ms", "100ms"]\nquick_delay = ["100ms"]\njitter = "1ms"\nrate = 1000\n'
+        cases = loaded(text).cases
+        self.assertEqual([(case.name, case.delay) for case in cases], [("r/10ms", 0.005), ("r/200ms", 0.1)])
+        self.assertEqual((cases[0].jitter, cases[0].bandwidth, cases[0].tools()), (0.001, 1000, ["delay"]))
+        self.assertEqual([case.name for case in loaded(text, quick=True).cases], ["r/200ms"])
+        self.assertEqual(loaded(HEAD + TOOLS + ROW + 'delay = "7ms"\n').cases[0].delay, 0.007)
+
+    def test_quick_keeps_the_peers_and_the_warm_up_that_it_is_told(self):
+        text = HEAD.replace("[participant.b]", '[participant.c]\nprogram = "build/c"\n[participant.b]')
+        text += ROW.replace('["b"]', '["b", "c"]') + 'quick_peers = ["c"]\nquick_warmup = "3s"\n'
+        self.assertEqual((loaded(text).cases[0].peers, loaded(text).cases[0].warmup), (["b", "c"], 0.25))
+        quick = loaded(text, quick=True).cases[0]
+        self.assertEqual((quick.peers, quick.warmup), (["c"], 3.0))
 
     def test_quick_is_short_and_few_and_pairs_can_be_said(self):
         self.assertEqual((loaded(HEAD + ROW).cases[0].pairs, loaded(HEAD + ROW).cases[0].duration), (10, 2.0))
@@ -89,6 +105,11 @@ class Mistakes(unittest.TestCase):
         self.assert_refused(HEAD + ROW + '[[row.check]]\nmetric = "joy"\nmust = 1\n', "'joy'")
         self.assert_refused(HEAD + ROW + '[[row.check]]\nmetric = "rate"\n', "neither must nor goal")
         self.assert_refused(HEAD + ROW + '[[row.check]]\nmetric = "rate"\nagainst = "z"\nmust = 1\n', "'z'")
+        self.assert_refused(HEAD + ROW + '[[row.check]]\nmetric = "rate"\nagainst = "b"\ngoal_of = "z"\n', "goal_of")
+        self.assert_refused(HEAD + ROW + 'tls = true\n', "row r", "[tools]", "`certificate`")
+        self.assert_refused(HEAD + ROW + 'delay = "5ms"\n', "row r", "[tools]", "`delay`")
+        self.assert_refused(HEAD + TOOLS + ROW + 'delay = "5ms"\nkind = "bytes"\n', "row r", "'bytes'")
+        self.assert_refused(HEAD + "[tools]\nhammer = 1\n" + ROW, "'hammer'")
 
     def test_a_missing_file_too(self):
         with self.assertRaisesRegex(ConfigError, "nowhere.toml: No such file"):
@@ -104,7 +125,7 @@ class Shipped(unittest.TestCase):
                 self.assertTrue(load(path).cases)
 
     def test_they_take_the_time_they_say(self):
-        for name, least, most, quick in (("go.toml", 90, 150, 20), ("python.toml", 20, 40, 6)):
+        for name, least, most, quick in (("go.toml", 90, 150, 20), ("python.toml", 20, 40, 6), ("distance.toml", 90, 150, 12)):
             with self.subTest(name):
                 self.assertTrue(least <= self.minutes(name) <= most, f"{self.minutes(name):.0f} minutes")
                 self.assertLess(self.minutes(name, quick=True), quick)

@@ -25,6 +25,14 @@ class Rendering(unittest.TestCase):
         self.assertIn(f"- c, b: {ids}", text)
         self.assertNotIn("orientation", text)
 
+    def test_a_goal_can_be_the_ratio_of_another_case(self):
+        checks = [{"metric": "rate", "against": "b", "must": 4, "goal_of": "plain"}]
+        rows = [*head(), case("plain"), *ten_rounds("plain", a=6, b=1), case("tls", checks=checks)]
+        text = report.render([*rows, *ten_rounds("tls", a=5, b=1)])
+        self.assertIn("| tls | rate ÷ b | 5.00 [5.00–5.00] | ≥ 4 | met | ≥ 6 (as plain) | not met |", text)
+        text = report.render([*head(), case("tls", checks=checks), *ten_rounds("tls", a=5, b=1)])
+        self.assertIn("| ≥ 4 | met | – (as plain) | – |", text)
+
     def test_few_pairs_are_no_claim(self):
         runs = ten_rounds(a=3, b=1)[:6]
         checks = [{"metric": "rate", "against": "b", "must": 2.5}]
