@@ -191,5 +191,16 @@ func (s doors) Lookup(method string) (m web.Method, ok bool) {
 	if h == nil {
 		return m, false
 	}
-	return web.Method{Name: h.Method.Name, Streams: h.Unary == nil, Safe: h.NoSideEffects}, true
+	return web.Method{Name: h.Method.Name, Streams: h.Unary == nil, Safe: h.NoSideEffects, Lacks: s.lacks(h)}, true
+}
+
+// lacks are the codecs that cannot carry the messages of a handler, as far as that is
+// known beforehand, bit n standing for number n.
+func (s doors) lacks(h *Handler) (set uint16) {
+	for n, codec := range s.options.codecs {
+		if codec != nil && (h.codeFirst && !carriesValues(codec) || h.messages != (messages{}) && codec == MessagePack) {
+			set |= 1 << n
+		}
+	}
+	return set
 }

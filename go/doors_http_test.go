@@ -203,6 +203,16 @@ func TestWhatIsNoCallIsRefusedAsHTTPDoes(t *testing.T) {
 				}
 			}
 			posts(t, c, url+echoes, "application/thrift", "{}").wantsRefusal(t, 415, "thrift", "json")
+			for path, kinds := range map[string][2]string{
+				echoes:      {"application/msgpack", "application/json, application/proto"},
+				"/calc/div": {"application/proto", "application/json, application/msgpack"},
+			} {
+				a = posts(t, c, url+path, kinds[0], "")
+				a.wantsRefusal(t, 415, kinds[0])
+				if got := a.header.Get("Accept-Post"); got != kinds[1] {
+					t.Errorf("%s takes %s", path, got)
+				}
+			}
 			posts(t, c, url+echoes, "application/json", `{"data":`).wantsError(t, 400, "invalid_argument")
 			posts(t, c, url+echoes, "application/json", "{\"data\":\"\xff\"}").wantsError(t, 400, "invalid_argument")
 			posts(t, c, url+echoes, "application/proto", "\xff").wantsError(t, 400, "invalid_argument")

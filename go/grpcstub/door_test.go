@@ -152,6 +152,13 @@ func TestWatchingHealthEndsWhenTheServerIsStopped(t *testing.T) {
 func TestStockReflectionListsAndDescribesWhatIsRegistered(t *testing.T) {
 	client := behindTheDoor(t, func(s grpcstub.Services) {
 		reflection.Register(s)
+		codeFirst, err := trunkcall.FuncHandler("calc/negate", func(n int) int { return -n })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.(grpcstub.Registry).Register(codeFirst); err != nil {
+			t.Fatal(err)
+		}
 		examplev1.RegisterUserServiceServer(s, stub{}) // later than the reflection
 	})
 	const user = "trunkcall.example.v1.UserService"
@@ -175,6 +182,9 @@ func TestStockReflectionListsAndDescribesWhatIsRegistered(t *testing.T) {
 		MessageRequest: &reflectionv1.ServerReflectionRequest_ListServices{},
 	}).GetListServicesResponse().GetService() {
 		names = append(names, s.Name)
+	}
+	if slices.Contains(names, "calc") {
+		t.Error("a code-first service is listed, which nobody can ask about")
 	}
 	if !slices.Contains(names, user) || !slices.Contains(names, "grpc.reflection.v1.ServerReflection") {
 		t.Fatal(names)

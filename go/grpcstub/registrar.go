@@ -22,7 +22,8 @@ import (
 type Services interface {
 	grpc.ServiceRegistrar
 	// GetServiceInfo tells of the services that have a method, those included
-	// that were registered in other ways.
+	// that were registered in other ways, if a .proto file of this process describes
+	// them: code-first ones are left out, since nobody who is told of them could learn more.
 	GetServiceInfo() map[string]grpc.ServiceInfo
 }
 
@@ -60,7 +61,7 @@ type registrar struct {
 	hidden bool // the text of errors that are no status
 }
 
-// GetServiceInfo tells of all methods that are registered.
+// GetServiceInfo tells of all methods that are registered and described.
 func (r registrar) GetServiceInfo() map[string]grpc.ServiceInfo {
 	services := map[string]grpc.ServiceInfo{}
 	for _, m := range r.Methods() {
@@ -69,7 +70,15 @@ func (r registrar) GetServiceInfo() map[string]grpc.ServiceInfo {
 			continue
 		}
 		name := m.Name[1:end]
-		service := services[name]
+		service, known := services[name]
+		if !known {
+			found, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(name))
+			described, ok := found.(protoreflect.ServiceDescriptor)
+			if err != nil || !ok {
+				continue
+			}
+			service.Metadata = described.ParentFile().Path()
+		}
 		service.Methods = append(service.Methods, grpc.MethodInfo{
 			Name:           m.Name[end+1:],
 			IsClientStream: m.Kind == trunkcall.KindClientStream || m.Kind == trunkcall.KindBidiStream,

@@ -19,7 +19,7 @@ func (d *duration) String() string { return time.Duration(*d).String() }
 
 func (d *duration) Set(text string) error {
 	parsed, err := time.ParseDuration(text)
-	if err != nil {
+	if err != nil || parsed < 0 {
 		return errors.New("want a time such as 2s or 250ms")
 	}
 	*d = duration(parsed)

@@ -65,7 +65,7 @@ func TestHelpMarksWhatIsMissing(t *testing.T) {
 }
 
 func TestTimesNameTheirForm(t *testing.T) {
-	for _, text := range []string{"", "5", "soon", "1 s", "1d"} {
+	for _, text := range []string{"-1s", "", "5", "soon", "1 s", "1d"} {
 		fs := flag.NewFlagSet("bench", flag.ContinueOnError)
 		fs.SetOutput(io.Discard)
 		Flags(fs)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/trunkcall/trunkcall/go/wire"
@@ -25,6 +26,10 @@ func (h *HTTP) get(w http.ResponseWriter, r *http.Request, m Method) {
 		return
 	case query.Has("connect") && query.Get("connect") != "v1":
 		refuse(http.StatusBadRequest, "the query's parameter connect is not v1")
+		return
+	case m.lacks(codec):
+		acceptPost(w, &m)
+		refusePlainly(w, http.StatusUnsupportedMediaType, m.Name+" does not take the encoding "+strconv.Quote(codec))
 		return
 	}
 	if query.Get("base64") == "1" {

@@ -51,7 +51,13 @@ type Method struct {
 	Streams bool
 	// Safe says that calls have no side effects, so that GET may make them.
 	Safe bool
+	// Lacks are the codecs that are known not to carry its messages, bit n standing for
+	// number n.
+	Lacks uint16
 }
+
+// lacks reports whether a codec is known not to carry the method's messages.
+func (m *Method) lacks(codec string) bool { return m.Lacks>>codecNumber(codec)&1 != 0 }
 
 func (h *HTTP) limits() *wire.Settings {
 	if h.Limits != nil {
@@ -124,7 +130,7 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.get(w, r, m)
 	case !post:
 		h.refuseMethod(w, r, &m)
-	case known && !spoken.takes(&m):
+	case known && (!spoken.takes(&m) || spoken < grpcWeb && m.lacks(codec)):
 		h.refuseType(w, r, &m)
 	default:
 		h.serve(w, r, m, spoken, codec)
@@ -155,7 +161,13 @@ func acceptPost(w http.ResponseWriter, m *Method) {
 	if m.Streams {
 		kind = typeOfStream
 	}
-	w.Header().Set("Accept-Post", kind+"json, "+kind+"proto, "+kind+"msgpack")
+	var all []string
+	for _, codec := range []string{"json", "proto", "msgpack"} {
+		if !m.lacks(codec) {
+			all = append(all, kind+codec)
+		}
+	}
+	w.Header().Set("Accept-Post", strings.Join(all, ", "))
 }
 
 // dialectOf tells by the content type how a client speaks, and the codec's name.

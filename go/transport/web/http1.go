@@ -287,6 +287,9 @@ func (c *HTTP1Conn) Interrupt(reading bool) {
 	}
 }
 
+// Begins is true: net/http lets a call that is stopped answer by itself.
+func (c *HTTP1Conn) Begins() bool { return true }
+
 // Owned returns Owner.
 func (c *HTTP1Conn) Owned() any { return c.Owner }
 

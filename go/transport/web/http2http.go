@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/net/http/httpguts"
@@ -30,7 +31,7 @@ func OverHTTP2(handler http.Handler) func(c *http2.Conn, r *http2.Request) (*htt
 			return nil, StatusAnswer(http.StatusBadRequest)
 		}
 		x := &http2Request{handler: handler, header: http.Header{}}
-		x.peer = http2Peer{c, &x.stream}
+		x.peer = http2Peer{c, x}
 		ctx, cancel := context.WithCancelCause(withPeer(context.Background(), x.peer))
 		x.cancel = cancel
 		x.request = (&http.Request{
@@ -64,6 +65,7 @@ type http2Request struct {
 	request *http.Request
 	peer    http2Peer
 	cancel  context.CancelCauseFunc
+	fate    atomic.Int32 // whether the call began, or the request was ended before
 
 	header http.Header
 	status int               // 0: not said yet
@@ -76,8 +78,18 @@ type http2Request struct {
 // http2Peer is the connection of a request, and the request.
 type http2Peer struct {
 	*http2.Conn
-	stream *http2.Stream
+	request *http2Request
 }
+
+// What became of a request first.
+const (
+	fateBegun = iota + 1
+	fateStopped
+)
+
+// Begins reports whether the call that the request makes may start: not if its caller was
+// told already that it did not.
+func (p http2Peer) Begins() bool { return p.request.fate.CompareAndSwap(0, fateBegun) }
 
 func (p http2Peer) Owned() any { return p.Owner }
 
@@ -88,7 +100,7 @@ func (p http2Peer) Closing() bool { return false }
 // answer.
 func (p http2Peer) Interrupt(reading bool) {
 	if !reading {
-		p.stream.Reset(h2.ErrCodeCancel)
+		p.request.stream.Reset(h2.ErrCodeCancel)
 	}
 }
 
@@ -115,6 +127,9 @@ func (x *http2Request) Stopped(why *wire.Refusal) *http2.Answer {
 	}
 	x.cancel(&severed{*why})
 	e := wire.Ending{Code: why.Code, Message: why.Message, Delivery: wire.DeliveryUnknown}
+	if x.fate.CompareAndSwap(0, fateStopped) {
+		e.Delivery, e.RetryAfter = wire.Refused, why.RetryAfter
+	}
 	if x.stream.Held() {
 		return StatusAnswer(httpStatus(why.Code)) // within a message nothing can be said
 	}

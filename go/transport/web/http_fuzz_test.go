@@ -29,6 +29,7 @@ func (nowhere) Remote() net.Addr          { return &net.TCPAddr{} }
 func (nowhere) Local() net.Addr           { return &net.TCPAddr{} }
 func (nowhere) TLS() *tls.ConnectionState { return nil }
 func (nowhere) Owned() any                { return nil }
+func (nowhere) Begins() bool              { return true }
 func (nowhere) Interrupt(bool)            {}
 func (nowhere) Closing() bool             { return false }
 

@@ -51,6 +51,9 @@ type httpPeer interface {
 	Peer
 	// Owned is what whoever serves has to do with it.
 	Owned() any
+	// Begins is asked once before the handler of a call starts, and reports whether it may:
+	// not if the caller was told that it did not.
+	Begins() bool
 	// Interrupt ends the reading of the request, or its answer's writing.
 	Interrupt(reading bool)
 	// Closing reports whether answers should say that the connection closes.
@@ -144,9 +147,13 @@ func (x *httpCall) run() {
 	}
 	x.mu.Lock()
 	gone := x.ended
-	x.started = !gone
+	x.started = !gone && x.peer.Begins()
+	started := x.started
 	x.mu.Unlock()
-	if gone {
+	if !started {
+		if !gone {
+			x.interrupted() // the context has ended, and what that calls is still to come
+		}
 		x.served.Dropped()
 		return
 	}

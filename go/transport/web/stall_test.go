@@ -186,8 +186,13 @@ func TestABodyThatDripsIsNotReadForEver(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer answer.Body.Close()
-			if all, err := io.ReadAll(answer.Body); !strings.Contains(string(all), c.want) {
+			all, err := io.ReadAll(answer.Body)
+			if !strings.Contains(string(all), c.want) {
 				t.Errorf("%q, %v", all, err)
+			}
+			delivery := answer.Header.Get("Trunk-Delivery") + string(all)
+			if refused := strings.Contains(delivery, "refused"); refused != (c.path == "/unary") {
+				t.Errorf("delivery: %q", delivery)
 			}
 		})
 	}
