@@ -119,6 +119,7 @@ func (c *Conn) dataLocked(header h2.FrameHeader, data []byte) error {
 	if b.window -= length; b.window < 0 {
 		return c.streamErrorLocked(s.id, h2.ErrCodeFlowControl)
 	}
+	s.expects = false
 	b.received += int64(len(data))
 	if b.declared >= 0 && b.received > b.declared {
 		return c.streamErrorLocked(s.id, h2.ErrCodeProtocol)

@@ -40,6 +40,7 @@ type headerBlock struct {
 	seen          uint8  // pseudo-headers
 	host          string
 	length        string
+	expects       bool // leave to send the body
 	request       Request
 }
 
@@ -195,6 +196,8 @@ func (b *headerBlock) ordinary(name, value string) {
 		if value != "trailers" {
 			b.fault = "te other than trailers"
 		}
+	case "expect":
+		b.expects = strings.EqualFold(value, "100-continue")
 	case "host":
 		if b.host != "" && b.host != value {
 			b.fault = "two hosts"

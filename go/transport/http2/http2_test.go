@@ -277,3 +277,46 @@ func TestTheStandardLibrarysClientIsServed(t *testing.T) {
 		}
 	}
 }
+
+func TestAPeerThatWaitsForLeaveToSendGetsIt(t *testing.T) {
+	for name, path := range map[string]string{"a request that is taken whole": "/hello", "one that its handler reads": "/piece"} {
+		t.Run(name, func(t *testing.T) {
+			p := connect(t, Config{KeepaliveInterval: -1}).greet()
+			p.open(1, false, path, "expect", "100-continue")
+			p.until("100", func(f h2.Frame) bool {
+				m, ok := f.(*h2.MetaHeadersFrame)
+				if ok && (m.PseudoValue("status") != "100" || m.StreamEnded()) {
+					t.Fatal(m)
+				}
+				return ok
+			})
+			if path == "/piece" {
+				return
+			}
+			p.frames.WriteData(1, true, []byte("body"))
+			p.untilHello(1)
+		})
+	}
+	t.Run("one that is refused", func(t *testing.T) {
+		p := connect(t, Config{KeepaliveInterval: -1, HeaderBytes: 1000}).greet()
+		p.open(1, false, "/hello", "expect", "100-continue", "k", string(make([]byte, 1000)))
+		p.until("431", func(f h2.Frame) bool {
+			m, ok := f.(*h2.MetaHeadersFrame)
+			if ok && m.PseudoValue("status") != "431" {
+				t.Fatal(m)
+			}
+			return ok
+		})
+	})
+	t.Run("one that does not wait", func(t *testing.T) {
+		p := connect(t, Config{KeepaliveInterval: -1}).greet()
+		p.open(1, true, "/hello", "expect", "100-continue")
+		p.until("the answer", func(f h2.Frame) bool {
+			m, ok := f.(*h2.MetaHeadersFrame)
+			if ok && m.PseudoValue("status") != "200" {
+				t.Fatal(m)
+			}
+			return ok
+		})
+	})
+}

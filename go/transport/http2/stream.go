@@ -40,6 +40,7 @@ type Stream struct {
 	stopped  bool // the handler was told that the request is over
 	gone     bool // the stream is closed
 	ended    bool // the peer sends no more
+	expects  bool // it waits for leave to send the body
 
 	earned   int // of the allowance, by its DATA; forfeited if the peer has the stream reset
 	body     inbound
@@ -138,14 +139,28 @@ func (c *Conn) openLocked() error {
 		c.nextTimeout = s.deadline
 		c.armLocked(s.deadline)
 	}
+	s.expects = b.expects && !s.ended
 	if s.ended || !s.Whole {
 		c.enqueueLocked(s)
+	} else {
+		c.continueLocked(s)
 	}
 	if s.Whole && !s.ended {
 		s.body.underWay.Begin(now)
 		c.armLocked(s.body.underWay.By(c.config.Stall))
 	}
 	return nil
+}
+
+var continueHead = NewBlock(Field{":status", "100"})
+
+// continueLocked gives leave to send the body to a peer that waits for it (RFC 9110 10.1.1).
+func (c *Conn) continueLocked(s *Stream) {
+	if s.expects && !s.headerSent && !s.finishing {
+		c.encodeLocked(continueHead, nil)
+		c.writeFieldsLocked(s.id, false)
+	}
+	s.expects = false
 }
 
 // trailersLocked takes the fields that end a request's body; nobody reads them.
@@ -289,6 +304,10 @@ func (s *Stream) Receive() (Message, error) {
 			return Message{}, io.ErrUnexpectedEOF
 		case s.ended:
 			return Message{}, io.EOF
+		case s.expects:
+			c.continueLocked(s)
+			c.flushLocked()
+			continue
 		case s.receiver.waiting:
 			return Message{}, transport.ErrReceiving
 		}
