@@ -50,10 +50,10 @@ type ClientStreamCall struct {
 	limit   *callOptions
 	stop    func() bool
 
-	told     bool        // how the call ended
-	late     error       // how it did, if its context ended before that was received
-	closed   atomic.Bool // by Close
-	sizeHint int         // of the next message to send: the last one's
+	told     bool         // how the call ended
+	late     error        // how it did, if its context ended before that was received
+	closed   atomic.Bool  // by Close
+	sizeHint atomic.Int64 // of the next message to send: the last one's
 }
 
 func (c *route) openStream(ctx context.Context, m Metadata, t *target, o *callOptions) (*ClientStreamCall, error) {
@@ -87,7 +87,7 @@ func (s *ClientStreamCall) Send(message any) error {
 		s.giveUp()
 		return io.EOF
 	}
-	buffer := transport.GetBuffer(s.sizeHint)
+	buffer := transport.GetBuffer(int(s.sizeHint.Load()))
 	var err error
 	if buffer.B, err = s.codec.Append(buffer.B, message); err != nil {
 		return s.Abandon(uncarried(Internal, "request", s.codec, err))
@@ -97,7 +97,7 @@ func (s *ClientStreamCall) Send(message any) error {
 			return s.Abandon(Errorf(ResourceExhausted, "message of %d bytes exceeds the peer's max_message %d", len(buffer.B), limits.Message))
 		}
 	}
-	s.sizeHint = len(buffer.B)
+	s.sizeHint.Store(int64(len(buffer.B)))
 	compression := uint8(0)
 	if len(s.order) > 0 {
 		buffer, compression = s.packBuffer(buffer)

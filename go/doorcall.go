@@ -180,7 +180,7 @@ func (d *doorCall) pack(message []byte) *transport.Buffer {
 
 // send sends a message of a stream.
 func (d *doorCall) send(message any) error {
-	buffer := transport.GetBuffer(web.Headroom + int(d.sizeHint))
+	buffer := transport.GetBuffer(web.Headroom + int(d.sizeHint.Load()))
 	encoded, err := d.codec.Append(buffer.B[:web.Headroom], message)
 	if err != nil {
 		return d.uncarriedResponse(err)
@@ -190,7 +190,7 @@ func (d *doorCall) send(message any) error {
 	if err := checkFramed(size); err != nil {
 		return err
 	}
-	d.sizeHint = uint32(size)
+	d.sizeHint.Store(uint32(size))
 	if err := d.sendHeader(false); err != nil {
 		return err
 	}

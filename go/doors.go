@@ -87,7 +87,7 @@ func (s *Server) openDoors() {
 	}
 	s.http2 = s.http2Config(handler)
 	s.http1 = &web.HTTP1{
-		Handler: handler, HeaderBytes: s.headerBytes(), Origins: s.options.origins, WebSocket: s.connected,
+		Handler: handler, HeaderBytes: s.headerBytes(), Origins: s.options.origins, WebSocket: s.webSocketConnected,
 		OnOpen:   func(conn *web.HTTP1Conn) { conn.Owner.(*Connection).connected() }, //nolint:forcetypeassert // http1Connected sets nothing else
 		OnClosed: s.http1Closed,
 	}
@@ -105,10 +105,11 @@ func (s *Server) offerDoors(l *transport.Listener) {
 }
 
 // http2Connected serves a connection whose peer speaks HTTP/2.
-func (s *Server) http2Connected(socket net.Conn, prefix []byte) {
+func (s *Server) http2Connected(socket net.Conn, prefix []byte, by time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stopping {
+		s.limits.Leave(socket.RemoteAddr())
 		go http2.Decline(socket, "the server is stopping")
 		return
 	}
@@ -116,6 +117,7 @@ func (s *Server) http2Connected(socket net.Conn, prefix []byte) {
 	conn := http2.Prepare(socket, prefix, s.http2, c)
 	c.link = conn
 	c.connected()
+	conn.GreetBy(by)
 	conn.Start()
 }
 
@@ -129,12 +131,21 @@ func (s *Server) foreign(protocol string) *Connection {
 	return c
 }
 
+// webSocketConnected serves a connection that came as a WebSocket: it was counted as one of
+// HTTP/1.1, which has ended.
+func (s *Server) webSocketConnected(socket net.Conn, prefix []byte, by time.Time) {
+	s.limits.Again(socket.RemoteAddr())
+	s.connected(socket, prefix, by)
+}
+
 // http1Connected serves a connection whose peer speaks HTTP/1.1.
-func (s *Server) http1Connected(socket net.Conn, prefix []byte) {
+func (s *Server) http1Connected(socket net.Conn, prefix []byte, by time.Time) {
 	conn := s.http1.Prepare(socket, prefix)
+	conn.BeginBy(by)
 	s.mu.Lock()
 	if s.stopping {
 		s.mu.Unlock()
+		s.limits.Leave(socket.RemoteAddr())
 		go web.Decline(socket, http.StatusServiceUnavailable, "the server is stopping")
 		return
 	}
@@ -158,6 +169,7 @@ func (s *Server) closed(c *Connection, err error, violated bool) {
 	s.mu.Lock()
 	delete(s.connections, c)
 	s.mu.Unlock()
+	s.limits.Leave(c.Remote())
 	if violated {
 		s.options.log(slog.LevelWarn, "connection ended", "remote", c.Remote(), "error", err)
 	} else {

@@ -47,6 +47,7 @@ const (
 	DefaultMaxWindow               = 4 << 20
 	DefaultWaitingCalls            = 4096
 	DefaultDrainGrace              = 30 * time.Second
+	DefaultConnectionsPerAddress   = 16384
 	DefaultMemory                  = 1 << 30 // bytes, at most: see WithMemory
 )
 
@@ -73,6 +74,8 @@ type serverOptions struct {
 	nativeOnly bool
 	origins    web.Origins
 	proxied    bool
+	most       int // connections
+	mostFrom   int // of one address
 }
 
 type option func(*common)
@@ -221,6 +224,28 @@ func WithCleartext() ServerOption {
 // the port, since everybody can say anything there.
 func WithProxyProtocol() ServerOption {
 	return serverOption(func(s *serverOptions) { s.proxied = true })
+}
+
+// WithMaxConnections bounds how many connections a server has, those that have not begun
+// to speak included. What is beyond is turned away, logged and counted. The default is
+// none but the descriptors that the process may have.
+func WithMaxConnections(n int) ServerOption {
+	return serverOption(func(s *serverOptions) {
+		if s.most = n; n < 1 {
+			s.wrong("max connections is %d, least 1", n)
+		}
+	})
+}
+
+// WithMaxConnectionsPerAddress is WithMaxConnections for those of one remote address: of
+// IPv4, or the first 64 bits of one of IPv6. The default is 16,384, which is more
+// than the clients behind one address should need together.
+func WithMaxConnectionsPerAddress(n int) ServerOption {
+	return serverOption(func(s *serverOptions) {
+		if s.mostFrom = n; n < 1 {
+			s.wrong("max connections per address is %d, least 1", n)
+		}
+	})
 }
 
 // WithRunningHandlers bounds how many handlers a server, or a client for its

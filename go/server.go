@@ -9,6 +9,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/trunkcall/trunkcall/go/transport"
 	"github.com/trunkcall/trunkcall/go/transport/http2"
@@ -30,6 +31,7 @@ type Server struct {
 	http2Pool *http2.Pool
 	http1     *web.HTTP1
 
+	limits transport.ConnLimits
 	events sequence // what observers are told of listeners
 
 	mu          sync.Mutex
@@ -48,7 +50,7 @@ func NewServer(options ...ServerOption) *Server {
 		pool:        &transport.Pool{},
 		http2Pool:   &http2.Pool{},
 	}
-	s.options = serverOptions{common: defaults(DefaultServerKeepaliveInterval)}
+	s.options = serverOptions{common: defaults(DefaultServerKeepaliveInterval), mostFrom: DefaultConnectionsPerAddress}
 	for i, o := range options {
 		if o == nil {
 			panic(fmt.Sprintf("trunkcall: option %d of NewServer is nil", i+1))
@@ -56,6 +58,7 @@ func NewServer(options ...ServerOption) *Server {
 		o.applyServer(&s.options)
 	}
 	s.options.sane(DefaultServerKeepaliveInterval)
+	s.limits.Most, s.limits.MostPerAddress = s.options.most, s.options.mostFrom
 	if s.options.tls != nil {
 		// One clone for all connections: it holds the keys of session tickets.
 		s.options.tls = s.options.tls.Clone()
@@ -108,7 +111,7 @@ func (s *Server) Serve(socket net.Listener) error {
 	}
 	l := &transport.Listener{
 		Socket: socket, TLS: s.options.tls, AllowClear: s.options.allowClear,
-		Native: s.connected,
+		Native: s.connected, Limits: &s.limits,
 		Refused: func(remote net.Addr, err error) {
 			level := slog.LevelWarn
 			if errors.Is(err, transport.ErrNothingSaid) {
@@ -252,16 +255,18 @@ func (s *Server) Connections() []*Connection {
 }
 
 // connected begins a session on a connection that was accepted.
-func (s *Server) connected(socket net.Conn, prefix []byte) {
+func (s *Server) connected(socket net.Conn, prefix []byte, by time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stopping {
+		s.limits.Leave(socket.RemoteAddr())
 		go transport.Decline(socket, "the server is stopping")
 		return
 	}
 	c := newConnection(s.calling, transport.Prepare(s.config, socket, true, prefix))
 	s.connections[c] = struct{}{}
 	s.done.Add(1)
+	c.conn.GreetBy(by)
 	c.conn.Start()
 }
 

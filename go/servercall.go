@@ -30,7 +30,7 @@ type ServerCall struct {
 
 	fault *statusError // why the request could not be decoded, so that the handler did not begin
 
-	sizeHint uint32        // of the next message that a streaming handler sends: the last one's
+	sizeHint atomic.Uint32 // of the next message that a streaming handler sends: the last one's
 	asked    atomic.Uint32 // the compression that the last compressed request was sent with
 	progress atomic.Uint32 // how far the call has come, a progress
 
@@ -339,7 +339,7 @@ func (s *serverStream) Send(message any) error {
 	if c.stream.OneWay() {
 		return nil // nobody asked for answers
 	}
-	buffer := transport.GetBuffer(int(c.sizeHint))
+	buffer := transport.GetBuffer(int(c.sizeHint.Load()))
 	var err error
 	if buffer.B, err = c.codec.Append(buffer.B, message); err != nil {
 		return c.uncarriedResponse(err)
@@ -348,7 +348,7 @@ func (s *serverStream) Send(message any) error {
 		return err
 	}
 	c.sendHeader()
-	c.sizeHint = uint32(len(buffer.B))
+	c.sizeHint.Store(uint32(len(buffer.B)))
 	compression := uint8(0)
 	if c.packs() {
 		buffer, compression = c.packBuffer(buffer)

@@ -182,6 +182,9 @@ func Prepare(config *Config, socket net.Conn, acceptor bool, prefix []byte) *Con
 	return c
 }
 
+// GreetBy sets when the peer's preface must have come, before Start.
+func (c *Conn) GreetBy(by time.Time) { c.session.GreetBy(int64(by.Sub(clockBase))) }
+
 // Start begins to read and to watch the time, once.
 func (c *Conn) Start() {
 	c.mu.Lock()

@@ -18,30 +18,44 @@ import (
 // by what was negotiated there. Nothing is read beyond what decides.
 
 // open finds out what the peer speaks and passes it on.
-func (l *Listener) open(socket net.Conn) {
+func (l *Listener) open(socket net.Conn, by time.Time) {
 	defer l.done.Done()
-	serve, prefix, final, err := l.identifyContained(socket)
+	serve, prefix, final, err := l.identifyContained(socket, by)
 	l.mu.Lock()
 	delete(l.opening, socket)
 	l.mu.Unlock()
-	if err != nil {
+	var many *tooMany
+	switch {
+	case errors.As(err, &many):
+		l.turnAway(many.socket, many.error)
+		return
+	case err != nil:
 		l.refuse(socket.RemoteAddr(), err)
 		_ = socket.Close()
 		return
 	}
-	serve(final, prefix)
+	serve(final, prefix, by)
 }
 
 // identifyContained is identify, which a panic ends as an error: what a user's
 // tls.Config calls must not take the process down.
-func (l *Listener) identifyContained(socket net.Conn) (serve func(net.Conn, []byte), prefix []byte, final net.Conn, err error) {
+func (l *Listener) identifyContained(socket net.Conn, by time.Time) (serve serve, prefix []byte, final net.Conn, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
 	}()
-	return l.identify(socket)
+	return l.identify(socket, by)
 }
+
+// tooMany is why a connection is not served that is beyond the limits.
+type tooMany struct {
+	error
+	socket net.Conn
+}
+
+// serve is Door.Serve.
+type serve = func(socket net.Conn, prefix []byte, by time.Time)
 
 func (l *Listener) refuse(remote net.Addr, err error) {
 	if l.Refused != nil {
@@ -95,11 +109,21 @@ func protocolOf(prefix []byte) protocol {
 	return speaksUnknown
 }
 
-func (l *Listener) identify(socket net.Conn) (serve func(net.Conn, []byte), prefix []byte, final net.Conn, err error) {
+func (l *Listener) identify(socket net.Conn, by time.Time) (serve serve, prefix []byte, final net.Conn, err error) {
 	if l.Proxied {
 		if socket, err = readProxy(socket); err != nil {
 			return nil, nil, nil, err
 		}
+	}
+	if l.Limits != nil {
+		if err := l.Limits.Enter(socket.RemoteAddr()); err != nil {
+			return nil, nil, nil, &tooMany{err, socket}
+		}
+		defer func() {
+			if serve == nil {
+				l.Limits.Leave(socket.RemoteAddr())
+			}
+		}()
 	}
 	spoken, prefix, err := readStart(socket)
 	if err != nil {
@@ -112,7 +136,7 @@ func (l *Listener) identify(socket net.Conn) (serve func(net.Conn, []byte), pref
 			sayGoodbye(socket, "this port does not speak TLS")
 			return nil, nil, nil, errors.New("a TLS handshake on a port without TLS")
 		}
-		if spoken, prefix, final, err = l.secure(socket, prefix); err != nil {
+		if spoken, prefix, final, err = l.secure(socket, prefix, by); err != nil {
 			return nil, nil, nil, err
 		}
 	}
@@ -129,7 +153,10 @@ func (l *Listener) identify(socket net.Conn) (serve func(net.Conn, []byte), pref
 		}
 		return nil, nil, nil, errors.New("cleartext on a port with TLS")
 	}
-	return door.Serve, prefix, final, socket.SetDeadline(time.Time{})
+	if err := socket.SetDeadline(time.Time{}); err != nil {
+		return nil, nil, nil, err
+	}
+	return door.Serve, prefix, final, nil
 }
 
 // door is who serves a protocol.
@@ -147,9 +174,9 @@ func (l *Listener) door(spoken protocol) (d Door, native bool) {
 }
 
 // secure does the handshake of TLS and finds out what is spoken inside.
-func (l *Listener) secure(socket net.Conn, before []byte) (spoken protocol, prefix []byte, final net.Conn, err error) {
+func (l *Listener) secure(socket net.Conn, before []byte, by time.Time) (spoken protocol, prefix []byte, final net.Conn, err error) {
 	secure := tls.Server(&prefixed{Conn: socket, prefix: before}, l.TLS)
-	ctx, cancel := context.WithTimeout(context.Background(), l.patience())
+	ctx, cancel := context.WithDeadline(context.Background(), by)
 	defer cancel()
 	if err := secure.HandshakeContext(ctx); err != nil {
 		return undecided, nil, nil, fmt.Errorf("TLS handshake: %w", err)

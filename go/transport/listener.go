@@ -31,11 +31,13 @@ type Listener struct {
 	// Proxied says that each connection begins with a header of the PROXY
 	// protocol, which says whose it is.
 	Proxied bool
+	// Limits, if set, counts the connections; whoever serves one tells it the end.
+	Limits *ConnLimits
 	// Patience is used in place of HandshakeTimeout unless it is 0.
 	Patience time.Duration
 	// Native is given each connection that speaks Trunkcall, with the bytes
-	// that were read already.
-	Native func(socket net.Conn, prefix []byte)
+	// that were read already, and the time by which its preface must have come.
+	Native func(socket net.Conn, prefix []byte, by time.Time)
 	// HTTP2 and HTTP1 serve the connections of those protocols.
 	HTTP2, HTTP1 Door
 	// Refused is told of each connection that was closed for what it sent or
@@ -55,9 +57,9 @@ type Listener struct {
 
 // Door is how the connections of another protocol are served.
 type Door struct {
-	// Serve is given each connection, with the bytes that were read already; nil:
-	// the protocol is not served.
-	Serve func(socket net.Conn, prefix []byte)
+	// Serve is given each connection, with the bytes that were read already, and the
+	// time by which it must have begun; nil: the protocol is not served.
+	Serve func(socket net.Conn, prefix []byte, by time.Time)
 	// Decline tells a peer that it is not served because the port wants TLS, and
 	// closes the socket.
 	Decline func(socket net.Conn, text string)
@@ -118,8 +120,8 @@ func (l *Listener) Serve() {
 			l.accepting(nil)
 			pause = 0
 		}
-		if l.track(socket) {
-			go l.open(socket)
+		if by, open := l.track(socket); open {
+			go l.open(socket, by)
 		}
 	}
 }
@@ -140,20 +142,22 @@ func (l *Listener) rest(pause time.Duration) {
 	}
 }
 
-func (l *Listener) track(socket net.Conn) bool {
+// track has the socket dropped with the listener, and gives it its time.
+func (l *Listener) track(socket net.Conn) (by time.Time, open bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
 		_ = socket.Close()
-		return false
+		return time.Time{}, false
 	}
-	_ = socket.SetDeadline(time.Now().Add(l.patience()))
+	by = time.Now().Add(l.patience())
+	_ = socket.SetDeadline(by)
 	if l.opening == nil {
 		l.opening = map[net.Conn]struct{}{}
 	}
 	l.opening[socket] = struct{}{}
 	l.done.Add(1)
-	return true
+	return by, true
 }
 
 // Close stops accepting and drops the connections whose protocol is not known

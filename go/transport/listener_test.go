@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -30,7 +31,7 @@ func listening(t *testing.T, change ...func(*Listener)) (where string, native ch
 	native, refused = make(chan opened, 10), make(chan error, 10)
 	l := &Listener{
 		Socket: socket, Patience: long,
-		Native:  func(s net.Conn, prefix []byte) { native <- opened{s, prefix} },
+		Native:  func(s net.Conn, prefix []byte, _ time.Time) { native <- opened{s, prefix} },
 		Refused: func(_ net.Addr, err error) { refused <- err },
 	}
 	for _, f := range change {
@@ -200,7 +201,7 @@ func TestDrainStillTakesInWhoHasJustConnected(t *testing.T) {
 		t.Fatal(err)
 	}
 	native := make(chan net.Conn, 1)
-	l := &Listener{Socket: socket, Native: func(s net.Conn, _ []byte) { native <- s }}
+	l := &Listener{Socket: socket, Native: func(s net.Conn, _ []byte, _ time.Time) { native <- s }}
 	served := make(chan struct{})
 	go func() { l.Serve(); close(served) }()
 	late, silent := connect(t, socket.Addr().String()), connect(t, socket.Addr().String())
@@ -244,5 +245,51 @@ func TestConnectionsThatSayNothingAreToldApart(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// startsToRead notes when connections are first read from.
+type startsToRead struct {
+	net.Listener
+	at chan time.Time
+}
+
+type readOnceNoted struct {
+	net.Conn
+	once sync.Once
+	at   chan time.Time
+}
+
+func (l startsToRead) Accept() (net.Conn, error) {
+	s, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &readOnceNoted{Conn: s, at: l.at}, nil
+}
+
+func (c *readOnceNoted) Read(b []byte) (int, error) {
+	c.once.Do(func() { c.at <- time.Now() })
+	return c.Conn.Read(b)
+}
+
+// What a peer may take counts from when it was accepted, not anew from each thing that it
+// does.
+func TestTheTimeToBeginCountsFromTheBeginning(t *testing.T) {
+	read, begins := make(chan time.Time, 1), make(chan time.Time, 1)
+	where, _, _ := listening(t, func(l *Listener) {
+		l.Socket = startsToRead{l.Socket, read}
+		l.Native = func(s net.Conn, _ []byte, by time.Time) {
+			begins <- by
+			_ = s.Close()
+		}
+	})
+	s := connect(t, where)
+	latest := receive(t, read, "first read").Add(long)
+	if _, err := s.Write(wire.Magic[:]); err != nil {
+		t.Fatal(err)
+	}
+	if by := receive(t, begins, "connection"); by.After(latest) {
+		t.Fatalf("its time ends %v late", by.Sub(latest))
 	}
 }

@@ -81,7 +81,7 @@ func TestAPortBehindAProxyLooksAgainAfterItsHeader(t *testing.T) {
 	}
 	got, refused := make(chan net.Conn, 1), make(chan error, 1)
 	l := &Listener{Socket: socket, Proxied: true, Refused: func(_ net.Addr, err error) { refused <- err }}
-	l.HTTP1 = Door{Serve: func(socket net.Conn, _ []byte) { got <- socket }}
+	l.HTTP1 = Door{Serve: func(socket net.Conn, _ []byte, _ time.Time) { got <- socket }}
 	go l.Serve()
 	defer l.Close()
 	dial := func(text string) net.Conn {

@@ -41,8 +41,8 @@ func NewWebSocket(ws *websocket.Conn, socket net.Conn) *WebSocket {
 
 // Greeted waits until the peer has begun to speak Trunkcall, and returns what it has
 // said by then. It closes the connection if that does not come in time.
-func (c *WebSocket) Greeted() (prefix []byte, ok bool) {
-	_ = c.SetReadDeadline(time.Now().Add(HandshakeTimeout))
+func (c *WebSocket) Greeted(by time.Time) (prefix []byte, ok bool) {
+	_ = c.SetReadDeadline(by)
 	spoken, prefix, err := readStart(c)
 	if err != nil || spoken != speaksNative {
 		_ = c.Close()

@@ -338,3 +338,15 @@ func TestSilenceIsNotJudgedRightAfterADelay(t *testing.T) {
 		}
 	})
 }
+
+func TestThePrefaceIsDueWhenTheConnectionSays(t *testing.T) {
+	s := newSide(t, Options{Acceptor: true})
+	by := s.Now() + handshakePatience/2
+	s.GreetBy(by)
+	if _, err := s.Tick(by - 1); err != nil || s.NextDeadline() != by {
+		t.Fatal(err, s.NextDeadline(), by)
+	}
+	if _, err := s.Tick(by); err == nil || err.Class != ErrSilence {
+		t.Fatal(err)
+	}
+}

@@ -54,6 +54,10 @@ func (s *Session) Tick(now int64) (next int64, err *Error) {
 // in nanoseconds.
 const delayGrace = 1e9
 
+// GreetBy sets when the peer's preface is overdue, where the connection began before
+// the session did.
+func (s *Session) GreetBy(by int64) { s.handshakeBy, s.wakeAt = by, by }
+
 // Delayed says that this side did not run when it should have, as a process that
 // was stopped: what the peer has sent meanwhile may lie unread, and what was to
 // be sent may not have left. The peer's silence is judged a second later, or

@@ -55,6 +55,7 @@ type Conn struct {
 	block        headerBlock
 	preface      int   // bytes of the client's preface that have come
 	greeted      bool  // its SETTINGS have come
+	greetBy      int64 // when they are overdue
 	lastRead     int64 // when there was input last
 	frameBegan   int64 // when a frame began to come that is not whole, 0: there is none
 	frameBy      int64 // when it must be
@@ -170,10 +171,16 @@ func (c *Conn) Start() {
 	if more := config.ConnWindow - initialWindow; more > 0 {
 		_ = c.framer.WriteWindowUpdate(0, more)
 	}
-	c.armLocked(now + int64(config.Handshake))
+	if c.greetBy == 0 {
+		c.greetBy = now + int64(config.Handshake)
+	}
+	c.armLocked(c.greetBy)
 	c.helperPending = true
 	config.Pool.run(c)
 }
+
+// GreetBy sets when the peer's preface must have come, before Start.
+func (c *Conn) GreetBy(by time.Time) { c.greetBy = transport.Clock() + int64(time.Until(by)) }
 
 // Remote is the peer's address.
 func (c *Conn) Remote() net.Addr { return c.remote }

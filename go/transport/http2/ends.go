@@ -232,7 +232,7 @@ func (c *Conn) checkBeginningLocked(now int64) (by int64) {
 	cause, handshake := errSlow, int64(c.config.Handshake)
 	switch {
 	case !c.greeted:
-		by = c.quietSince + handshake // until then, when the connection began
+		by = c.greetBy
 	case c.block.began != 0:
 		by, cause = c.block.began+handshake, errSlowHeader
 	case c.frameBegan != 0:

@@ -320,3 +320,11 @@ func TestAPeerThatWaitsForLeaveToSendGetsIt(t *testing.T) {
 		})
 	})
 }
+
+func TestAPeerThatTookItsTimeBeforehandHasLessLeft(t *testing.T) {
+	p := connect(t, Config{Handshake: long, KeepaliveInterval: -1}, func(c *Conn) { c.GreetBy(time.Now()) })
+	p.until("GOAWAY", func(f h2.Frame) bool {
+		g, ok := f.(*h2.GoAwayFrame)
+		return ok && g.ErrCode == h2.ErrCodeEnhanceYourCalm
+	})
+}

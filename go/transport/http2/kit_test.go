@@ -97,7 +97,7 @@ type peer struct {
 	hello  *hello
 }
 
-func connect(t *testing.T, config Config) *peer {
+func connect(t *testing.T, config Config, before ...func(*Conn)) *peer {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -118,7 +118,11 @@ func connect(t *testing.T, config Config) *peer {
 	p.frames.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
 	pool := &Pool{}
 	config.Handler, config.Pool = p.hello, pool
-	p.server = Serve(socket, nil, &config, nil)
+	p.server = Prepare(socket, nil, &config, nil)
+	for _, f := range before {
+		f(p.server)
+	}
+	p.server.Start()
 	t.Cleanup(func() {
 		client.Close()
 		select {

@@ -31,7 +31,7 @@ type HTTP1 struct {
 	OnClosed func(c *HTTP1Conn, err error)
 	// WebSocket serves native connections that come as WebSockets; nil: there are
 	// none.
-	WebSocket func(socket net.Conn, prefix []byte)
+	WebSocket func(socket net.Conn, prefix []byte, by time.Time)
 	// Origins are those whose pages may open WebSockets.
 	Origins Origins
 
@@ -113,6 +113,7 @@ func (h *HTTP1) serve(w http.ResponseWriter, r *http.Request) {
 		h.upgrade(w, r, c)
 		return
 	}
+	c.beginBy = time.Time{}
 	c.opened.Do(func() { h.OnOpen(c) })
 	h.Handler.ServeHTTP(w, r)
 }
@@ -165,6 +166,7 @@ type HTTP1Conn struct {
 	heads  heads
 	spoilt bool // a head that is not to be served was
 
+	beginBy  time.Time   // when a WebSocket must have begun; zero after the first request
 	upgraded atomic.Bool // what comes are no requests any more
 
 	opened sync.Once
@@ -186,6 +188,10 @@ type HTTP1Conn struct {
 func (h *HTTP1) Prepare(socket net.Conn, prefix []byte) *HTTP1Conn {
 	return &HTTP1Conn{door: h, socket: socket, prefix: prefix, active: true} // its first request has begun
 }
+
+// BeginBy sets when a WebSocket that the connection's first request asks for must have
+// begun to speak Trunkcall, before Serve.
+func (c *HTTP1Conn) BeginBy(by time.Time) { c.beginBy = by }
 
 // http1Socket is a connection as net/http sees it.
 type http1Socket struct {

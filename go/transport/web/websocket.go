@@ -3,6 +3,7 @@ package web
 import (
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/coder/websocket"
 	"golang.org/x/net/http/httpguts"
@@ -35,13 +36,17 @@ func (h *HTTP1) upgrade(w http.ResponseWriter, r *http.Request, c *HTTP1Conn) {
 		return // and the peer was told
 	}
 	socket := transport.NewWebSocket(ws, c.socket)
-	if prefix, ok := h.greeted(socket); ok {
-		h.WebSocket(socket, prefix)
+	by := c.beginBy
+	if by.IsZero() {
+		by = time.Now().Add(transport.HandshakeTimeout)
+	}
+	if prefix, ok := h.greeted(socket, by); ok {
+		h.WebSocket(socket, prefix, by)
 	}
 }
 
 // greeted waits until the peer has begun to speak Trunkcall, or Close is called.
-func (h *HTTP1) greeted(socket *transport.WebSocket) (prefix []byte, ok bool) {
+func (h *HTTP1) greeted(socket *transport.WebSocket, by time.Time) (prefix []byte, ok bool) {
 	h.mu.Lock()
 	if h.silent == nil {
 		h.mu.Unlock()
@@ -52,7 +57,7 @@ func (h *HTTP1) greeted(socket *transport.WebSocket) (prefix []byte, ok bool) {
 	h.silences.Add(1)
 	h.mu.Unlock()
 	defer h.silences.Done()
-	prefix, ok = socket.Greeted()
+	prefix, ok = socket.Greeted(by)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.silent, socket)
