@@ -16,6 +16,7 @@ from trunkcall.wire import (
     OutgoingCall,
     Session,
     Settings,
+    Status,
 )
 
 from .actions import ACTING, Actor
@@ -177,8 +178,10 @@ class PythonSide(Events):
 
     def start(self, call: IncomingCall) -> None:
         if self.reader is None and not call.oneway and self.random.randrange(40) == 0:
-            call.refuse(Code.FAILED_PRECONDITION, "§ refused", 7)
+            call.refuse(Status(Code.FAILED_PRECONDITION, "§ refused", retry_after=7))
             return
+        if call.oneway:
+            call.accept()
         method = call.method.name.decode()
         kind = self.served[method]
         record = self.know(call, own=False, method=method, kind=kind, codec=self.codec_name(call.codec))

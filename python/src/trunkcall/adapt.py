@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from .codec import Codec
+from .described import check_described
 from .executing import NotStarted, in_executor
 from .interceptor import MessageStream
 from .method import Binding, Handler, Kind, Method
@@ -30,6 +31,7 @@ class Served:
 
     def __init__(self, handler: Handler, codecs: dict[int, Codec], executor: Executor | None) -> None:
         self.method: Method[Any, Any] = handler.method
+        check_described(handler.method)
         self.bindings: dict[int, Binding] = {}
         for number, codec in codecs.items():
             with suppress(AttributeError, TypeError):  # not a codec for these messages

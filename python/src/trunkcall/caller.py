@@ -15,7 +15,8 @@ from .context import current, deadline_of
 from .interceptor import Answer, Call, Interceptor, chain
 from .method import BidiMethod, ClientStreamMethod, Method, OneWayMethod, ServerStreamMethod, UnaryMethod
 from .options import listed
-from .status import Metadata, StatusError, failure, pairs
+from .repeating import Repeating
+from .status import Metadata, StatusError, failure, intercepted, pairs
 from .transport import Connection, clock
 from .unarycall import Attempt, Begun, invoke
 from .wire import Code, Delivery, LimitError, OutgoingCall
@@ -34,6 +35,7 @@ class Calling:
     interceptors: tuple[Interceptor, ...]
     packing: Packing
     waiting_limit: int  # calls that may wait for a slot, over all connections
+    repeating: Repeating
     waiting: int = 0
     ever_waited: int = 0  # the number of the last one that began to
 
@@ -138,6 +140,7 @@ class Caller:
         loop = get_running_loop()
         if loop is not self._bound:
             loop = self.loop
+        self.calling.repeating.calls += 1
         binding = method.binding(self.codec)
         try:
             data = binding.encode_request(request)
@@ -184,6 +187,7 @@ class Caller:
         loop = get_running_loop()
         if loop is not self._bound:
             loop = self.loop
+        self.calling.repeating.calls += 1
         session = connection.session
         if deadline:
             session.now = clock()
@@ -229,7 +233,12 @@ class Caller:
     ) -> Any:
         self.check_open()
 
+        went_on = False
+
         async def last(call: Call) -> Any:
+            nonlocal went_on
+            went_on = True
+            self.calling.repeating.calls += 1
             data = self.encode(method, call.request, codec)
             deadline = deadline_of(call.timeout)
             attempt = Attempt(self, method, data, codec or self.codec, deadline, call.metadata, wait_for_ready)
@@ -237,7 +246,15 @@ class Caller:
             return await invoke(attempt)
 
         call = Call(method, pairs(metadata), request, timeout, answer=answer or Answer())
-        return await chain(self.interceptors, last)(call)
+        if not self.interceptors:
+            return await last(call)
+        try:
+            return await chain(self.interceptors, last)(call)
+        except Exception as error:
+            said = intercepted(error, went_on)
+            if said is error:
+                raise
+            raise said from error
 
     def order(self, compression: Compressions | None) -> Sequence[Compression]:
         """What the requests of a call are compressed with, the preferred one first. Raises TypeError, ValueError."""

@@ -28,6 +28,7 @@ from .options import (
     codec_table,
     session_config,
 )
+from .repeating import Repeating
 from .serving import Registry, Serving
 from .status import failure
 from .transport import Connection as Carrier
@@ -58,6 +59,7 @@ class Client(Caller, Registry):
         interceptors: Sequence[Interceptor] = (),
         reverse_interceptors: Sequence[Interceptor] = (),
         limits: Limits | None = None,
+        repeat: bool = True,
         waiting_calls: int = WAITING_CALLS,
         running_handlers: int = RUNNING_HANDLERS,
         executor: Executor | None = None,
@@ -74,12 +76,13 @@ class Client(Caller, Registry):
         but for its ALPN, which is set; `server_hostname` is the name that the server's certificate must show, if not
         the target's. `interceptors` wrap the calls that the client makes, `reverse_interceptors` those that it serves;
         `running_handlers` bounds how many of those run at once, `executor` runs them if they are plain functions, by
-        default the loop's. `waiting_calls` bounds how many calls wait for a free slot. After `keepalive` seconds
+        default the loop's. `waiting_calls` bounds how many calls wait for a free slot. A unary call that provably was
+        not run is made once more, with `repeat` (spec/client.md). After `keepalive` seconds
         without input the server is asked for a sign of life, 0: never; it is given up `keepalive_timeout` seconds
         later. Raises ValueError, TypeError; ImportError for a WebSocket without its library."""
         table = codec_table([*codecs, codec])
         packing = Packing(compression, decompression)
-        super().__init__(Calling(codec, table, tuple(interceptors), packing, waiting_calls))
+        super().__init__(Calling(codec, table, tuple(interceptors), packing, waiting_calls, Repeating(repeat)))
         self.addresses = parse_target(target)
         self._target = target
         self.tls = None if tls is None else prepared(tls)
@@ -87,7 +90,14 @@ class Client(Caller, Registry):
         self.logger = logger or logging.getLogger("trunkcall")
         load = Load(max(running_handlers, 1))
         self.serving = Serving(table, reverse_interceptors, packing, executor, self.logger, load)
-        self.config = session_config(limits or Limits(), table, packing.accepted, keepalive, keepalive_timeout, load)
+        self.config = session_config(
+            limits or Limits(),
+            table,
+            packing.accepted,
+            keepalive,
+            keepalive_timeout,
+            load,
+        )
         self.lines = [Line(self) for _ in range(max(connections, 1))]
         self.live: dict[ClientEndpoint, None] = {}  # every connection that is not gone
         self._tasks: set[asyncio.Task[Any]] = set()

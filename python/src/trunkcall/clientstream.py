@@ -14,7 +14,7 @@ from .context import deadline_of
 from .interceptor import Call, Interceptor, MessageStream, Next, chain
 from .method import Method
 from .opening import Opening
-from .status import StatusError, failure
+from .status import StatusError, failure, intercepted
 from .transport import Connection, clock
 from .wire import CANNOT_TAKE, OK, Code, Delivery, LimitError, Metadata, OutgoingCall, Session, Status
 
@@ -215,6 +215,7 @@ class ClientStream(Generic[Req, Resp]):
         self._order = order
         self._plain: PlainStream | None = None
         self._inner: MessageStream | None = None  # what interceptors made of it
+        self._went_on = False  # interceptors did
         self._failure: Exception | None = None  # why it was not opened
         self._starting: asyncio.Task[None] | None = None
 
@@ -241,6 +242,7 @@ class ClientStream(Generic[Req, Resp]):
         self._starting = None if task.done() else task  # an eager one may be
 
     def _make(self, call: Call, deadline: int) -> PlainStream:
+        self._caller.calling.repeating.calls += 1
         first = None
         if self._method.kind.takes_one:
             first = self._caller.encode(self._method, call.request, self._codec)
@@ -250,6 +252,7 @@ class ClientStream(Generic[Req, Resp]):
 
     def _last(self, timeout: float | None, deadline: int, wait_for_ready: bool) -> Next:
         async def last(call: Call) -> MessageStream:
+            self._went_on = True
             plain = self._make(call, deadline_of(call.timeout) if call.timeout != timeout else deadline)
             try:
                 await plain.open(wait_for_ready)
@@ -267,7 +270,7 @@ class ClientStream(Generic[Req, Resp]):
             delivery = Delivery.NOT_SENT if self._plain is None else Delivery.UNKNOWN
             self._failed(failure(Code.CANCELLED, "cancelled by the caller", delivery))
         except Exception as error:
-            self._failed(error)
+            self._failed(intercepted(error, self._went_on))
         finally:
             self._starting = None
 

@@ -65,9 +65,7 @@ class ClientEndpoint(End):
         self.line.retire(self.connection)
 
     def failed(self, kind: str, text: str) -> None:
-        super().failed(
-            kind, text if kind != "preface" or not self.young else f"this is not a Trunkcall server ({text})"
-        )
+        super().failed(kind, text if kind != "preface" or not self.young else f"this is not a Trunkcall server: {text}")
 
     def disconnected(self, why: str) -> None:
         line, client = self.line, self.line.client

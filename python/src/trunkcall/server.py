@@ -25,6 +25,7 @@ from .options import (
     codec_table,
     session_config,
 )
+from .repeating import Repeating
 from .serving import Registry, Serving
 from .transport import ALPN_HTTP1, NOTHING_SAID, WITHOUT_LIBRARY, Listener, prepared
 from .transport import Connection as Carrier
@@ -73,6 +74,7 @@ class Server(Registry):
         reverse_interceptors: Sequence[Interceptor] = (),
         limits: Limits | None = None,
         running_handlers: int = RUNNING_HANDLERS,
+        repeat: bool = True,
         waiting_calls: int = WAITING_CALLS,
         keepalive: float = SERVER_KEEPALIVE,
         keepalive_timeout: float = KEEPALIVE_TIMEOUT,
@@ -87,8 +89,9 @@ class Server(Registry):
         "https://app.example.com", may open WebSockets besides those of the server's own host and port; "*" stands for
         all; with `native_only` there are no WebSockets. `interceptors` wrap the calls that the server serves,
         `reverse_interceptors` those that it makes at its clients. `running_handlers` bounds how many handlers run at
-        once, `waiting_calls` how many of its own calls wait for a free slot. `codecs` are those beside Protobuf and
-        raw, `codec` is that of its own calls. Answers are compressed as their requests were; with `compression` also
+        once, `waiting_calls` how many of its own calls wait for a free slot; `repeat`
+        has it make such a call again that was refused and may be accepted later (spec/client.md). `codecs` are those
+        beside Protobuf and raw, `codec` is that of its own calls. Answers are compressed as their requests were; with `compression` also
         others, with the first that the client accepts, and the server's own calls; with () none are. `decompression` is
         what is accepted, (): nothing. `executor` runs handlers that are plain functions, by default the loop's. After
         `keepalive` seconds without input a client is asked for a sign of life, 0: never; it is given up
@@ -103,8 +106,15 @@ class Server(Registry):
         load = Load(max(running_handlers, 1))
         packing = Packing(compression, decompression)
         self.serving = Serving(table, interceptors, packing, executor, self.logger, load)
-        self.calling = Calling(codec, table, tuple(reverse_interceptors), packing, waiting_calls)
-        self._config = session_config(limits or Limits(), table, packing.accepted, keepalive, keepalive_timeout, load)
+        self.calling = Calling(codec, table, tuple(reverse_interceptors), packing, waiting_calls, Repeating(repeat))
+        self._config = session_config(
+            limits or Limits(),
+            table,
+            packing.accepted,
+            keepalive,
+            keepalive_timeout,
+            load,
+        )
         self._listeners: list[Listener] = []
         self._addresses: list[str] = []
         self._connections: dict[ServerEndpoint, None] = {}

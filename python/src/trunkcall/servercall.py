@@ -38,6 +38,8 @@ class ServerCall:
         "_trailer",
         "_writable",
         "begun",
+        "entered",
+        "left",
         "method",
         "stopped",
         "task",
@@ -50,6 +52,8 @@ class ServerCall:
         self.task: asyncio.Task[None] | None = None  # that runs the handler
         self.begun = False
         self.stopped = False
+        self.entered = False  # behind interceptors: the handler was called
+        self.left = False  # and is done
         self._header: list[tuple[str, str | bytes]] | None = None
         self._trailer: list[tuple[str, str | bytes]] | None = None
         self._header_sent = False

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import secrets
 from collections.abc import Iterable
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 LARGE_REQUEST: Any = object()  # stands for a request that is decompressed on a thread
 THREW = "the handler panicked"
+RAN_OUT = "the handler ran out of time"
 OUT_OF_TIME = "the deadline passed"
 
 
@@ -160,8 +162,6 @@ class ServingEndpoint(Endpoint):
         if task.done():  # an eager one
             return
         self.serving.tasks.add(task)
-        if call.oneway:
-            self._watch(call.deadline, server_call, task)
         if server_call.stopped:  # while its first step ran
             server_call.stop()
 
@@ -172,16 +172,19 @@ class ServingEndpoint(Endpoint):
         return Code.INVALID_ARGUMENT, f"the request is not a valid {name} message: {error}"
 
     def _turn_away(self, call: IncomingCall, code: Code, text: str) -> None:
-        """Refuses a call. The caller of a one-way call, which was accepted, hears nothing any more: it is logged
-        (protocol.md 7.5)."""
-        call.refuse(code, text)
-        if call.oneway:
-            name = call.method.target.method.name
-            self.serving.logger.warning("one-way call of %s from %s dropped: %s", name, self.connection.remote, text)
+        call.refuse(Status(code, text))
 
     def _refuse_late(self, call: IncomingCall) -> None:
         """For a call whose time ran out behind others that were read with it (protocol.md 10)."""
-        call.refuse(Code.DEADLINE_EXCEEDED, "the deadline passed before the handler started")
+        call.refuse(Status(Code.DEADLINE_EXCEEDED, "the deadline passed before the handler started"))
+
+    def _accept(self, call: ServerCall, incoming: IncomingCall) -> None:
+        """The handler of a one-way call will run: its message was read, and interceptors have let it through."""
+        incoming.accept()
+        self.connection.schedule()
+        task = call.task or asyncio.current_task()
+        if task is not None:
+            self._watch(incoming.deadline, call, task)
 
     def _watch(self, deadline: int, call: ServerCall, task: asyncio.Task[None]) -> None:
         """The session has done with a one-way call once it was accepted: here its deadline ends the handler."""
@@ -243,8 +246,10 @@ class ServingEndpoint(Endpoint):
                 request = await self._unpacked(served, incoming)
             if _is_late(incoming):
                 raise NotStarted
+            if incoming.oneway and not self.serving.interceptors:
+                self._accept(call, incoming)
             if self.serving.interceptors:
-                response = await self._intercepted(served, call, request)
+                response = await self._intercepted(served, call, incoming, request)
             else:
                 stream = call if not incoming.oneway else OnlyMessage(request)
                 response = await served.run(request, stream, call)
@@ -267,7 +272,7 @@ class ServingEndpoint(Endpoint):
         except Undecodable as error:
             self._turn_away(incoming, *error.args)
         except Exception as error:
-            self._finish(call, incoming, None, self._status(call, error))
+            self._failed(call, incoming, self._status(call, error))
         except BaseException:
             self._finish(call, incoming, None, Status(Code.INTERNAL, THREW))
             raise
@@ -287,15 +292,36 @@ class ServingEndpoint(Endpoint):
         except Exception as error:
             raise Undecodable(*self._undecodable(incoming, error)) from error
 
-    async def _intercepted(self, served: Served, call: ServerCall, request: Any) -> Any:
+    async def _intercepted(self, served: Served, call: ServerCall, incoming: IncomingCall, request: Any) -> Any:
         async def last(seen: Call) -> Any:
-            return await served.run(seen.request, seen.stream or call, call)
+            call.entered = True
+            if call.oneway and not incoming.over:
+                self._accept(call, incoming)
+            try:
+                return await served.run(seen.request, seen.stream or call, call)
+            finally:
+                call.left = True
 
         stream = None
         if served.method.kind.streams:
             stream = OnlyMessage(request) if call.oneway else call
         seen = Call(served.method, call.metadata, request, call.time_remaining(), stream, server=call)
         return await chain(self.serving.interceptors, last)(seen)
+
+    def _failed(self, call: ServerCall, incoming: IncomingCall, status: Status) -> None:
+        """Says that a call failed, and what became of its handler: with interceptors it may not have begun, or run on
+        (status.md 2)."""
+        if not self.serving.interceptors or call.left:
+            self._finish(call, incoming, None, status)
+        elif call.entered:
+            self.fail(incoming, status.code, status.message)
+            incoming.finish(None, status)
+        else:
+            self.connection.session.now = clock()
+            try:
+                incoming.refuse(status, call.trailers)
+            except (LimitError, ValueError):  # the trailers cannot be sent
+                incoming.refuse(status)
 
     def _finish(self, call: ServerCall, incoming: IncomingCall, data: bytes | None, status: Status) -> None:
         """Says how the call ended; what cannot be sent is replaced by a status that can."""
@@ -338,13 +364,17 @@ class ServingEndpoint(Endpoint):
             return error.status
         if isinstance(error, LimitError):
             return Status(Code.RESOURCE_EXHAUSTED, str(error))
-        self.serving.logger.error("handler of %s raised an exception", call.method.name, exc_info=error)
-        return Status(Code.INTERNAL, THREW)
+        if type(error) is TimeoutError:
+            return Status(Code.DEADLINE_EXCEEDED, RAN_OUT)
+        code = Code.DEADLINE_EXCEEDED if isinstance(error, TimeoutError) else Code.UNKNOWN
+        found = secrets.token_hex(8)
+        self.serving.logger.error("handler of %s failed: error %s", call.method.name, found, exc_info=error)
+        return Status(code, f"the handler failed (error {found} in the log of the server)")
 
 
 def _is_late(call: IncomingCall) -> bool:
-    """Whether a call must not start any more. A one-way call that was accepted starts (protocol.md 7.5)."""
-    return bool(call.deadline) and call.deadline <= clock() and not call.oneway
+    """Whether a call must not start any more."""
+    return bool(call.deadline) and call.deadline <= clock()
 
 
 def _cancelled(error: asyncio.CancelledError) -> Status:

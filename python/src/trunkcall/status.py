@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 
 from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.message import Message
 
-from .wire import Code, Delivery, Status
+from .wire import Code, Delivery, Status, local_status
 
 Metadata = Sequence[tuple[str, str | bytes]]
 """What travels beside a call's messages: pairs in order, keys in lower case. Values of keys that end in "-bin" are
@@ -21,15 +22,30 @@ def pairs(metadata: Metadata | None) -> list[tuple[str, str | bytes]]:
     return list(metadata or ())
 
 
+_SAID = {
+    Delivery.EXECUTED: "",
+    Delivery.UNKNOWN: " (delivery unknown)",
+    Delivery.NOT_SENT: " (not sent)",
+    Delivery.REFUSED: " (refused)",
+}
+
+
 class StatusError(Exception):
     """A call that failed. Handlers raise it to choose the code, the message and the details that the caller sees.
 
-    `details` are messages, or Any. `trailer` is the metadata that came with the failure, or that goes with it."""
+    `details` are messages, or Any. `trailer` is the metadata that came with the failure, or that goes with it.
+    `retry_after`, in ms, counts where a server's interceptor raises it instead of going on: the call is then refused,
+    and may be made again that much later (0: never)."""
 
     def __init__(
-        self, code: Code | int, message: str = "", details: Iterable[Message] = (), trailer: Metadata = ()
+        self,
+        code: Code | int,
+        message: str = "",
+        details: Iterable[Message] = (),
+        trailer: Metadata = (),
+        retry_after: int = 0,
     ) -> None:
-        self.status = Status(Code(code), message, tuple(packed(detail) for detail in details))
+        self.status = Status(Code(code), message, tuple(packed(detail) for detail in details), retry_after=retry_after)
         self.trailer: Metadata = trailer
         super().__init__(code, message)
 
@@ -60,13 +76,17 @@ class StatusError(Exception):
         return self.status.delivery
 
     @property
+    def local(self) -> bool:
+        """Whether the caller's side found the failure itself; no answer brought it."""
+        return self.status.local
+
+    @property
     def retry_after(self) -> int:
         """Of a refusal: after how many milliseconds the same server may be asked again; 0: never."""
         return self.status.retry_after
 
     def __str__(self) -> str:
-        text = f"{self.code.name}: {self.message}"
-        return text if self.delivery is Delivery.EXECUTED else f"{text} ({self.delivery})"
+        return f"{self.code.name}: {self.message}{_SAID[self.delivery]}"
 
     def __reduce__(self) -> tuple[object, ...]:
         return (StatusError.of, (self.status, tuple(self.trailer)))
@@ -81,4 +101,20 @@ def packed(detail: Message) -> tuple[str, bytes]:
 
 def failure(code: Code, message: str, delivery: Delivery) -> StatusError:
     """A failure that this side itself found."""
-    return StatusError.of(Status(code, message, (), delivery))
+    return StatusError.of(local_status(code, message, delivery))
+
+
+def intercepted(error: Exception, went_on: bool) -> StatusError:
+    """What a call ends with for which an interceptor of the caller's side raised `error`. Without going on, nothing of
+    the call was sent; what is no StatusError says nothing about the handler (status.md 2)."""
+    if not isinstance(error, StatusError):
+        code = Code.DEADLINE_EXCEEDED if isinstance(error, TimeoutError) else Code.UNKNOWN
+        text = str(error) or type(error).__name__
+        return failure(code, text, Delivery.UNKNOWN if went_on else Delivery.NOT_SENT)
+    if went_on:
+        return error
+    made = type(error).__new__(type(error))
+    made.__dict__.update(error.__dict__)
+    made.args = error.args
+    made.status = dataclasses.replace(error.status, delivery=Delivery.NOT_SENT, local=True)
+    return made

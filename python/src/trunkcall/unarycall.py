@@ -18,6 +18,7 @@ from .wire import Code, Delivery, LimitError, Metadata, OutgoingCall, Session, S
 if TYPE_CHECKING:
     from .caller import Caller
 
+_PASSING = (Code.UNAVAILABLE, Code.RESOURCE_EXHAUSTED)  # refusals that another attempt may escape
 LONGEST_PAUSE = 1_000_000  # µs that a refused call waits before it is repeated
 
 
@@ -130,11 +131,11 @@ class Attempt(Opening):
         await self.wait()
 
     async def again(self) -> bool:
-        """Whether the call is to be made once more; waits as long as a refusal asks for (status.md 2)."""
+        """Whether the call is to be made once more; waits as long as a refusal asks for (client.md)."""
         status = self.out.status
         if status is None or not status.code:
             return False
-        if status.delivery is Delivery.REFUSED and status.retry_after:
+        if status.delivery is Delivery.REFUSED and status.retry_after and status.code in _PASSING:
             wait = status.retry_after * 1_000
         elif status.delivery is Delivery.NOT_SENT and status.code is Code.UNAVAILABLE:
             wait = 0
@@ -145,6 +146,8 @@ class Attempt(Opening):
         if status.code is Code.UNAVAILABLE and self.caller.elsewhere:
             wait = 0
         if wait > LONGEST_PAUSE or (self.deadline and self.deadline - clock() <= wait) or self.caller.closed:
+            return False
+        if not self.caller.calling.repeating.take(clock()):
             return False
         self._number = 2
         if wait:

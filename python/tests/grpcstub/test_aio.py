@@ -105,9 +105,9 @@ class PlainUsers(stubs.UserServiceServicer):
 
 
 class Case(unittest.IsolatedAsyncioTestCase):
-    async def stub(self, servicer: Any, **options: Any) -> Any:
+    async def stub(self, servicer: Any, hide_errors: bool = False, **options: Any) -> Any:
         self.server = Server()
-        stubs.add_UserServiceServicer_to_server(servicer, aio.Server(self.server))
+        stubs.add_UserServiceServicer_to_server(servicer, aio.Server(self.server, hide_errors=hide_errors))
         self.addAsyncCleanup(self.server.close)
         self.native = Client(await self.server.listen("127.0.0.1:0"), **options)
         self.addAsyncCleanup(self.native.close)
@@ -315,6 +315,44 @@ class Streams(Case):
         stub = await self.stub(Users())
         with self.assertLogs("trunkcall", "ERROR"), self.assertRaises(asyncio.CancelledError):
             await stub.ImportUsers(given())
+
+
+class Raising(stubs.UserServiceServicer):
+    """Servicers that raise what is no status."""
+
+    async def GetUser(self, request: Any, context: Any) -> Any:
+        if request.user_id:
+            context.set_code(grpc.StatusCode.NOT_FOUND)
+            context.set_details("not what is told")
+        raise ValueError("boom")
+
+    def ListUsers(self, request: Any, context: Any) -> Iterator[Any]:
+        yield USER()
+        raise ValueError("boom")
+
+
+class Exceptions(Case):
+    async def test_are_told_as_by_grpc_aio(self) -> None:
+        stub = await self.stub(Raising())
+        with self.assertLogs("trunkcall", "ERROR") as logged:
+            for work, code in (
+                (stub.GetUser(ID()), grpc.StatusCode.UNKNOWN),
+                (stub.GetUser(ID(user_id=1)), grpc.StatusCode.NOT_FOUND),
+                (self.all_of(stub.ListUsers(pb.ListUsersRequest())), grpc.StatusCode.UNKNOWN),
+            ):
+                error = await self.fails(work, code)
+                self.assertEqual(error.details(), "Unexpected <class 'ValueError'>: boom")
+        self.assertEqual(len(logged.output), 3)
+
+    async def test_are_hidden_where_the_server_says_so(self) -> None:
+        stub = await self.stub(Raising(), hide_errors=True)
+        with self.assertLogs("trunkcall", "ERROR") as logged:
+            error = await self.fails(stub.GetUser(ID()), grpc.StatusCode.UNKNOWN)
+        self.assertNotIn("boom", str(error.details()))
+        self.assertIn("boom", logged.output[0])
+
+    async def all_of(self, call: Any) -> list[Any]:
+        return [answer async for answer in call]
 
 
 class PlainServicers(Case):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import unittest
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
@@ -135,9 +136,19 @@ class Statuses(Case):
 
         _, client = await self.pair(ECHO.handler(serve))
         with self.assertLogs("trunkcall", "ERROR") as logged:
-            error = await self.fails(client.call(ECHO, b""), Code.INTERNAL)
-        self.assertEqual(error.message, "the handler panicked")
+            error = await self.fails(client.call(ECHO, b""), Code.UNKNOWN)
+        found = re.fullmatch(r"the handler failed \(error ([0-9a-f]{16}) in the log of the server\)", error.message)
+        assert found is not None, error.message
         self.assertIn("xyzzy", logged.output[0])
+        self.assertIn(found[1], logged.output[0])
+
+    async def test_a_deadline_that_a_handler_met_keeps_its_code(self) -> None:
+        async def serve(request: bytes, call: ServerCall) -> bytes:
+            raise TimeoutError("of a data base at db:5432")
+
+        _, client = await self.pair(ECHO.handler(serve))
+        error = await self.fails(client.call(ECHO, b""), Code.DEADLINE_EXCEEDED)
+        self.assertEqual((error.message, error.local), ("the handler ran out of time", False))
 
     async def test_messages_before_a_failure_are_received(self) -> None:
         async def serve(request: bytes, call: ServerCall) -> AsyncIterator[bytes]:

@@ -7,7 +7,7 @@ import gc
 import unittest
 from collections.abc import AsyncIterator
 
-from trunkcall import Client, Code, Delivery, Limits, ServerCall, StatusError
+from trunkcall import Client, Code, Delivery, Limits, ServerCall, Status, StatusError
 from trunkcall.transport import clock
 from trunkcall.wire import IncomingCall
 
@@ -306,7 +306,7 @@ class Repetition(Case):
             nonlocal left
             left -= 1
             if left >= 0:
-                call.refuse(code, "not now", retry_after)
+                call.refuse(Status(code, "not now", retry_after=retry_after))
             else:
                 start(call)
 

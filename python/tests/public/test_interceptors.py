@@ -5,7 +5,7 @@ from __future__ import annotations
 import unittest
 from typing import Any
 
-from trunkcall import Call, Code, MessageStream, Next, StatusError
+from trunkcall import Call, Code, Delivery, MessageStream, Next, StatusError
 
 from .kit import COUNT, ECHO, JOIN, Case, all_of
 
@@ -53,8 +53,8 @@ class Interceptors(Case):
             return await proceed(call)
 
         _, address = await self.serve(interceptors=[check])
-        await self.fails(self.client(address).call(ECHO, b""), Code.UNAUTHENTICATED)
-        await self.fails(all_of(self.client(address).open(COUNT, b"1")), Code.UNAUTHENTICATED)
+        await self.fails(self.client(address).call(ECHO, b""), Code.UNAUTHENTICATED, Delivery.REFUSED)
+        await self.fails(all_of(self.client(address).open(COUNT, b"1")), Code.UNAUTHENTICATED, Delivery.REFUSED)
         trusted = self.client(address, interceptors=[add])
         self.assertEqual(await trusted.call(ECHO, b"x"), b"x")
         self.assertEqual(await all_of(trusted.open(COUNT, b"2")), [b"0", b"1"])

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 from example.v1.user_pb2 import GetUserRequest, GetUserResponse
 from trunkcall import PROTOBUF, RAW, Call, Code, Delivery, Next, ServerCall, StatusError, one_way, unary
-from trunkcall.wire import INITIAL_WINDOW, PREFACE_SIZE, IncomingCall, Settings
+from trunkcall.wire import INITIAL_WINDOW, PREFACE_SIZE, Settings
 from trunkcall.wire.frame import HEADER, MSG, ONEWAY, REFUSED
 from trunkcall.wire.preface import preface_bytes
 
@@ -62,17 +62,13 @@ class Frames(Case):
             self.assertEqual(await self.tell(address, PROTOBUF.number, b"\x08\x07"), (0, 0))
         self.assertEqual(got, [7])
 
-    async def test_that_does_not_decode_is_logged(self) -> None:
+    async def test_that_does_not_decode_is_refused(self) -> None:
         async def serve(request: GetUserRequest, call: ServerCall) -> GetUserResponse:
             raise AssertionError("not reached")
 
         _, address = await self.serve(TELL.handler(serve))
-        for codec, why in ((PROTOBUF.number, "not a valid protobuf message"), (0, "are not raw")):
-            with self.assertLogs("trunkcall", "WARNING") as logged:
-                self.assertEqual(await self.tell(address, codec, b"\xff"), (0, 0))
-            (line,) = [line for line in logged.output if "one-way" in line]
-            self.assertIn("/test.Service/Tell", line)
-            self.assertIn(why, line)
+        self.assertEqual(await self.tell(address, PROTOBUF.number, b"\xff"), (Code.INVALID_ARGUMENT, REFUSED))
+        self.assertEqual(await self.tell(address, RAW.number, b"\xff"), (Code.UNIMPLEMENTED, REFUSED))
 
     async def test_in_a_codec_that_nobody_has_is_refused(self) -> None:
         async def serve(request: GetUserRequest, call: ServerCall) -> GetUserResponse:
@@ -174,24 +170,6 @@ class OneWay(Case):
             self.assertTrue(gate.cancelled.is_set())
             self.assertEqual((server.running, len(server.serving.tasks)), (0, 0))
 
-    async def test_that_has_not_begun_when_its_server_is_closed_leaves_nothing(self) -> None:
-        gate = Gate()
-        server, client = await self.pair(POST.handler(into(gate)))
-        await client.connect()
-        (endpoint,) = server._connections  # pyright: ignore[reportPrivateUsage]
-        start = endpoint.start
-
-        def start_and_stop(call: IncomingCall) -> None:
-            start(call)
-            for accepted in server.serving.one_ways:
-                accepted.stop()  # as close does
-
-        endpoint.start = start_and_stop  # type: ignore[method-assign]
-        with self.assertLogs("trunkcall", "WARNING"):
-            await client.send(POST, b"")
-            await eventually(lambda: not server.running)
-        self.assertEqual((gate.runs, len(server.serving.tasks), len(server.serving.one_ways)), (0, 0, 0))
-
     async def test_a_server_sends_one_to_its_client(self) -> None:
         server, client = await self.pair(codec=RAW)
         gate = Gate()
@@ -234,6 +212,23 @@ class OneWay(Case):
 
         _, client = await self.pair(POST.handler(serve))
         await self.fails(client.call(unary(POST.name, bytes, bytes), b""), Code.UNIMPLEMENTED)
+
+    async def test_that_an_interceptor_rejects_is_refused(self) -> None:
+        ran: list[bytes] = []
+
+        async def serve(request: bytes, call: ServerCall) -> None:
+            ran.append(request)
+
+        async def check(call: Call, proceed: Next) -> object:
+            if call.request == b"no":
+                raise StatusError(Code.PERMISSION_DENIED, "not you")
+            return await proceed(call)
+
+        server, client = await self.pair(POST.handler(serve), interceptors=[check])
+        await self.fails(client.send(POST, b"no"), Code.PERMISSION_DENIED, Delivery.REFUSED)
+        await client.send(POST, b"yes")
+        await eventually(lambda: not server.running)
+        self.assertEqual(ran, [b"yes"])
 
     async def test_goes_through_interceptors_at_both_ends(self) -> None:
         seen: list[tuple[str, object]] = []

@@ -18,6 +18,7 @@ from trunkcall import (
     Next,
     Server,
     ServerCall,
+    Status,
     StatusError,
     unary,
 )
@@ -352,7 +353,7 @@ class Ends(Joined):
             nonlocal asked
             asked += 1
             if asked == 1:
-                call.refuse(code, "not now", 1)
+                call.refuse(Status(code, "not now", retry_after=1))
             else:
                 start(call)
 

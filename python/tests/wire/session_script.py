@@ -65,6 +65,8 @@ class Recorder(Events):
         self.labels[id(call)] = label
 
     def start(self, call: IncomingCall) -> None:
+        if call.oneway:
+            call.accept()
         self.know(stream_name(call.id), call)
         fields: Entry = {"method": call.method.name.decode(), "oneway": call.oneway}
         if call.metadata is not None:

@@ -115,6 +115,16 @@ class CommonContext:
             return None
         return failed(self._code, self._details, self._trailing)
 
+    @property
+    def aborted(self) -> bool:
+        """Whether the servicer called `abort`."""
+        return self._aborted is not None
+
+    @property
+    def trailing(self) -> Entries:
+        """The trailers that the servicer has set."""
+        return self._trailing
+
     def end(self) -> list[Callable[..., Any]]:
         """The servicer has returned: gives the callbacks that are to be called."""
         self._over = True
@@ -177,6 +187,16 @@ class ThreadContext(CommonContext, grpc.ServicerContext):
                 return False
             self._callbacks.append(callback)
             return True
+
+    @property
+    def aborted(self) -> bool:
+        """Whether the servicer called `abort`."""
+        return self._aborted is not None
+
+    @property
+    def trailing(self) -> Entries:
+        """The trailers that the servicer has set."""
+        return self._trailing
 
     def end(self) -> list[Callable[..., Any]]:
         with self._lock:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import aclosing
 from typing import Any, cast
@@ -24,8 +25,10 @@ from trunkcall.method import (
 )
 from trunkcall.server import Server as NativeServer
 from trunkcall.servercall import ServerCall
+from trunkcall.status import StatusError
 
 from .context import AsyncContext, CommonContext, Requests, ThreadContext
+from .conversion import failed
 
 _KINDS: dict[tuple[bool, bool], type[Method[Any, Any]]] = {
     (False, False): UnaryMethod,
@@ -33,6 +36,9 @@ _KINDS: dict[tuple[bool, bool], type[Method[Any, Any]]] = {
     (True, False): ClientStreamMethod,
     (True, True): BidiMethod,
 }
+
+
+logger = logging.getLogger("trunkcall")
 
 
 def _same(message: Any) -> Any:
@@ -46,8 +52,11 @@ class Server(grpc.aio.Server):
 
     Ports, credentials and interceptors are the Trunkcall server's own; `stop` stops it. A client is not stopped."""
 
-    def __init__(self, server: NativeServer | Client) -> None:
+    def __init__(self, server: NativeServer | Client, *, hide_errors: bool = False) -> None:
+        """Callers of a servicer that raises an exception are told its type and text, as by grpc.aio; with `hide_errors`
+        an id instead, beside which the log has the text."""
         self._server = server
+        self._hide = hide_errors
         self._registered: set[str] = set()
 
     def add_generic_rpc_handlers(self, generic_rpc_handlers: Iterable[grpc.GenericRpcHandler]) -> None:
@@ -69,7 +78,7 @@ class Server(grpc.aio.Server):
         kind = _KINDS[bool(handler.request_streaming), bool(handler.response_streaming)]
         decode, encode = handler.request_deserializer or _same, handler.response_serializer or _same
         method = kind(name, object, object, Binding(_same, decode, encode, _same))
-        self._server.register(Handler(method, _serve(handler)))
+        self._server.register(Handler(method, _serve(handler, self._hide)))
         self._registered.add(name)
 
     def add_insecure_port(self, address: str) -> int:
@@ -95,25 +104,25 @@ class Server(grpc.aio.Server):
         return True
 
 
-def _serve(handler: Any) -> Callable[..., Any]:
+def _serve(handler: Any, hide: bool) -> Callable[..., Any]:
     behaviour = cast(
         Callable[..., Any],
         handler.unary_unary or handler.unary_stream or handler.stream_unary or handler.stream_stream,
     )
     if inspect.isasyncgenfunction(behaviour) or inspect.iscoroutinefunction(behaviour):
-        return _answers_many(behaviour) if handler.response_streaming else _answers_one(behaviour)
+        return _answers_many(behaviour, hide) if handler.response_streaming else _answers_one(behaviour, hide)
     if handler.response_streaming:
-        return _thread_answers_many(behaviour, handler.request_streaming)
-    return _thread_answers_one(behaviour, handler.request_streaming)
+        return _thread_answers_many(behaviour, handler.request_streaming, hide)
+    return _thread_answers_one(behaviour, handler.request_streaming, hide)
 
 
-def _answers_one(behaviour: Callable[..., Any]) -> Callable[..., Any]:
+def _answers_one(behaviour: Callable[..., Any], hide: bool) -> Callable[..., Any]:
     async def serve(request: Any, call: ServerCall) -> Any:
         context = AsyncContext(call)
         try:
             return context.finish(await behaviour(request, context))
-        except Exception:
-            _instead(context)
+        except Exception as error:
+            _instead(context, error, hide)
             raise
         finally:
             _tell(context, context)
@@ -121,7 +130,7 @@ def _answers_one(behaviour: Callable[..., Any]) -> Callable[..., Any]:
     return serve
 
 
-def _answers_many(behaviour: Callable[..., Any]) -> Callable[..., Any]:
+def _answers_many(behaviour: Callable[..., Any], hide: bool) -> Callable[..., Any]:
     async def serve(request: Any, call: ServerCall) -> AsyncIterator[Any]:
         context = AsyncContext(call)
         try:
@@ -133,8 +142,8 @@ def _answers_many(behaviour: Callable[..., Any]) -> Callable[..., Any]:
                     async for answer in answers:
                         yield answer
             context.finish()
-        except Exception:
-            _instead(context)
+        except Exception as error:
+            _instead(context, error, hide)
             raise
         finally:
             _tell(context, context)
@@ -142,7 +151,7 @@ def _answers_many(behaviour: Callable[..., Any]) -> Callable[..., Any]:
     return serve
 
 
-def _thread_answers_one(behaviour: Callable[..., Any], many: bool) -> Callable[..., Any]:
+def _thread_answers_one(behaviour: Callable[..., Any], many: bool, hide: bool) -> Callable[..., Any]:
     async def serve(request: Any, call: ServerCall) -> Any:
         loop = asyncio.get_running_loop()
         context = ThreadContext(call, loop)
@@ -152,8 +161,8 @@ def _thread_answers_one(behaviour: Callable[..., Any], many: bool) -> Callable[.
             _check_time(call)
             try:
                 return context.finish(behaviour(given, context))
-            except Exception:
-                _instead(context)
+            except Exception as error:
+                _instead(context, error, hide)
                 raise
             finally:
                 _tell(context)
@@ -163,7 +172,7 @@ def _thread_answers_one(behaviour: Callable[..., Any], many: bool) -> Callable[.
     return serve
 
 
-def _thread_answers_many(behaviour: Callable[..., Any], many: bool) -> Callable[..., Any]:
+def _thread_answers_many(behaviour: Callable[..., Any], many: bool, hide: bool) -> Callable[..., Any]:
     async def serve(request: Any, call: ServerCall) -> AsyncIterator[Any]:
         loop = asyncio.get_running_loop()
         context = ThreadContext(call, loop)
@@ -180,8 +189,8 @@ def _thread_answers_many(behaviour: Callable[..., Any], many: bool) -> Callable[
             while (answer := await call.run_in_executor(next, answers, end)) is not end:
                 yield answer
             context.finish()
-        except Exception:
-            _instead(context)
+        except Exception as error:
+            _instead(context, error, hide)
             raise
         finally:
             if hasattr(answers, "close"):
@@ -197,11 +206,16 @@ def _check_time(call: ServerCall) -> None:
         raise NotStarted
 
 
-def _instead(context: CommonContext) -> None:
-    """Raises what the servicer asked for in place of the exception behind it."""
-    failure = context.failure()
-    if failure is not None:
-        raise failure from None
+def _instead(context: CommonContext, error: Exception, hide: bool) -> None:
+    """Raises what the caller is told of a servicer's exception: what it asked for, else what grpc.aio tells."""
+    asked = context.failure()
+    if context.aborted or (asked is not None and hide):
+        raise asked or error from None
+    if hide or isinstance(error, StatusError | NotStarted):
+        return
+    logger.error("servicer of %s raised an exception", context.call.method.name, exc_info=error)
+    code = grpc.StatusCode.UNKNOWN if asked is None else asked.code
+    raise failed(code, f"Unexpected {type(error)}: {error}", context.trailing) from error
 
 
 def _tell(context: CommonContext, *args: Any) -> None:

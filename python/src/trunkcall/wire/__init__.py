@@ -16,7 +16,7 @@ from .preface import INITIAL_WINDOW, MAGIC, PREFACE_SIZE, not_served
 from .receive import Load
 from .session import Session
 from .settings import Settings
-from .status import OK, Code, Delivery, Status
+from .status import OK, Code, Delivery, Status, local_status
 from .stream import Call, IncomingCall, Method, OutgoingCall
 
 __all__ = [
@@ -45,5 +45,6 @@ __all__ = [
     "Session",
     "Settings",
     "Status",
+    "local_status",
     "not_served",
 ]

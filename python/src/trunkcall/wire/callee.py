@@ -280,8 +280,6 @@ class Callee:
         flow = call.receiving
         if (call.method.takes_one or call.oneway) and flow is not None:
             call.message, call.compression = flow.take()
-        if call.oneway:
-            self._append_result(call, 0, 0, b"", b"")
         events.start(call)
         waiting = len(flow.inbox) if flow is not None else 0
         while waiting and call.state == RUNNING and not call.returned:
@@ -367,18 +365,30 @@ class Callee:
         if not status.code:
             self._append_result(call, 0, META if meta else 0, meta, b"")
             return
+        self._failure(call, status, 0, meta)
+
+    def _failure(self, call: IncomingCall, status: Status, flag: int, meta: bytes) -> None:
+        """Appends RESULT with a status other than OK; `flag`: REFUSED, CUT or 0."""
         room = self.session.peer.max_frame_body - len(meta)
         body, stripped = payload(status.message, status.details, room)
-        flags = (META if meta else 0) | (STRIPPED if stripped or status.stripped else 0)
-        self._append_result(call, status.code, flags, meta, body)
+        flags = flag | (META if meta else 0) | (STRIPPED if stripped or status.stripped else 0)
+        self._append_result(call, status.code, flags, meta, body, status.retry_after)
 
-    def turn_away(self, call: IncomingCall, code: Code, text: str, retry_after: int) -> None:
-        """The floor above refuses a call instead of running its handler."""
+    def accept(self, call: IncomingCall) -> None:
+        """Answers a one-way call that will run (protocol.md 7.5)."""
+        if call.state == RUNNING:
+            self._append_result(call, 0, 0, b"", b"")
+
+    def turn_away(self, call: IncomingCall, status: Status, metadata: Metadata | None) -> None:
+        """The layer above refuses a call instead of running its handler."""
+        meta = self._block(metadata) if metadata is not None else b""
         if not call.returned:
             call.returned = True
             self.session.load.running -= 1
-        if call.state != DONE:
-            self.end(call, code, text, CUT if call.sending is not None else REFUSED, retry_after)
+        if call.state == DONE:
+            return
+        flag = CUT if call.sending is not None else REFUSED
+        self._failure(call, status, flag, meta)
 
     # Endings.
 

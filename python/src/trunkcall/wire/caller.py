@@ -34,7 +34,7 @@ from .frame import (
 from .metadata import Metadata, block
 from .receive import ReceiveFlow
 from .send import SendFlow
-from .status import MALFORMED, OK, Code, Delivery, Status, read_payload
+from .status import MALFORMED, OK, Code, Delivery, Status, local_status, read_payload
 from .stream import ABANDONED, ENDED, OPEN, OVER, OutgoingCall
 from .varint import varint
 
@@ -45,6 +45,7 @@ OVERDUE = 30_000_000  # µs from CANCEL to RESULT (limits.md 3)
 LONGEST = 0xFFFFFFFF  # that long or longer (protocol.md 10)
 NEVER = 1 << 62
 
+WANTS_ONE = "where one is expected: does the method answer with a stream?"
 _CALLER_CODES = {
     "metadata": Code.INTERNAL,
     "metadata_limit": Code.RESOURCE_EXHAUSTED,
@@ -229,7 +230,7 @@ class Caller:
     def _unsent(self, user: Any, code: Code, text: str) -> OutgoingCall:
         call = OutgoingCall(self.session, 0, 0, 0, 0, 0, user)
         call.state = OVER
-        call.status = Status(code, text, (), Delivery.NOT_SENT)
+        call.status = local_status(code, text, Delivery.NOT_SENT)
         self.session.events.ended(call)
         return call
 
@@ -258,7 +259,7 @@ class Caller:
 
     def cancel(self, call: OutgoingCall, reason: int) -> None:
         if call.state < ABANDONED:
-            self.abandon(call, reason, Status(Code.CANCELLED, "cancelled by the caller", (), Delivery.UNKNOWN))
+            self.abandon(call, reason, local_status(Code.CANCELLED, "cancelled by the caller", Delivery.UNKNOWN))
 
     def abandon(self, call: OutgoingCall, reason: int, status: Status) -> None:
         """Ends the call for the user and appends CANCEL; its slot stays taken until RESULT."""
@@ -313,7 +314,7 @@ class Caller:
         listed = compression == 0 or compression in session.own.compressions
         whole = flow.accept(more, codec, compression, body.total, payload, codec == call.codec, listed)
         if call.single and flow.messages > 1:
-            self._cannot_take(call, Code.UNIMPLEMENTED, "more than one answer message where one is expected")
+            self._cannot_take(call, Code.UNIMPLEMENTED, f"more than one answer message {WANTS_ONE}")
             return
         if more:
             flow.since = session.now
@@ -324,7 +325,7 @@ class Caller:
             session.events.arrived(call)
 
     def _cannot_take(self, call: OutgoingCall, code: Code, text: str) -> None:
-        self.abandon(call, CANNOT_TAKE, Status(code, text, (), Delivery.UNKNOWN))
+        self.abandon(call, CANNOT_TAKE, local_status(code, text, Delivery.UNKNOWN))
 
     def on_credit(self, word: int, size: int) -> None:
         call = self._find(word)
@@ -380,7 +381,7 @@ class Caller:
             if fault.kind == "status":
                 return Status(code, MALFORMED, (), delivery, retry, bool(flags & STRIPPED))
             call.message = None
-            return Status(_CALLER_CODES[fault.kind], fault.text, (), delivery, retry)
+            return Status(_CALLER_CODES[fault.kind], fault.text, (), delivery, retry, local=True)
         return self._counted(call)
 
     def _last_message(self, call: OutgoingCall, w2: int, payload: bytes) -> None:
@@ -401,7 +402,7 @@ class Caller:
             return OK
         call.message = None
         what = "no answer message" if messages == 0 else "more than one answer message"
-        return Status(Code.UNIMPLEMENTED, f"{what} where one is expected")
+        return local_status(Code.UNIMPLEMENTED, f"{what} {WANTS_ONE}", Delivery.EXECUTED)
 
     # Endings.
 
@@ -447,7 +448,7 @@ class Caller:
                 if known is None:
                     known = Delivery.NOT_SENT if lost and call.position >= passed else Delivery.UNKNOWN
                 call.state = OVER
-                self._end(call, Status(code, text, (), known))
+                self._end(call, local_status(code, text, known))
         self.calls = [None] * len(self.calls)
         self.abandoned.clear()
         self.open = 0
@@ -455,7 +456,7 @@ class Caller:
     def cancel_all(self, code: Code, text: str) -> None:
         for call in list(self.calls):
             if call is not None and call.state < ABANDONED:
-                self.abandon(call, GAVE_UP, Status(code, text, (), Delivery.UNKNOWN))
+                self.abandon(call, GAVE_UP, local_status(code, text, Delivery.UNKNOWN))
 
     # Time and settings.
 
@@ -473,7 +474,7 @@ class Caller:
             if call.deadline > now:
                 earliest = min(earliest, call.deadline)
             else:
-                status = Status(Code.DEADLINE_EXCEEDED, "the deadline passed", (), Delivery.UNKNOWN)
+                status = local_status(Code.DEADLINE_EXCEEDED, "the deadline passed", Delivery.UNKNOWN)
                 self.abandon(call, DEADLINE_PASSED, status)
         self.earliest = earliest
 

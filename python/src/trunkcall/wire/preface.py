@@ -16,6 +16,8 @@ INITIAL_WINDOW = 262_144
 _FIXED = Struct("<4sBB2xII")
 _MAX_WINDOW = 0x7FFFFFFF
 _MAX_SETTINGS = 16_384
+_SETTINGS = 4  # the type of the frame that HTTP/2 begins with (RFC 9113 6.5)
+_TLS_ALERT = b"\x15\x03"  # what TLS answers to what is no TLS (RFC 8446 5.1)
 
 
 @dataclass(slots=True, frozen=True)
@@ -37,7 +39,7 @@ def check_preface(data: bytes | bytearray) -> None:
     """Makes the checks of the 16 bytes for those that `data` begins with, but for the version's own and the length,
     which wait for the last of them. Raises ConnectionFault `preface`."""
     if data[:4] != MAGIC[: len(data)]:
-        raise ConnectionFault("preface", "not this protocol")
+        raise ConnectionFault("preface", _stranger(bytes(data)))
     if len(data) > 4 and data[4] == 0:
         raise ConnectionFault("preface", "version 0")
     if len(data) > 5 and data[5] < data[4]:
@@ -46,6 +48,23 @@ def check_preface(data: bytes | bytearray) -> None:
         window = int.from_bytes(data[8:12], "little")
         if not INITIAL_WINDOW <= window <= _MAX_WINDOW:
             raise ConnectionFault("preface", f"initial stream window of {window}")
+
+
+def _stranger(data: bytes) -> str:
+    """What speaks where this protocol does not, by its first bytes, and what to do."""
+    if data.startswith(b"HTTP/"):
+        return (
+            "it speaks HTTP/1.1: call it with a client of HTTP, or, if a Trunkcall server is behind it, "
+            "by ws://HOST:PORT/PATH"
+        )
+    if len(data) >= 9 and data[3] == _SETTINGS and data[4] & ~1 == 0 and data[5:9] == bytes(4):
+        return (
+            "it speaks HTTP/2, as servers of gRPC do: call it with a client of gRPC, or dial the port of a "
+            "Trunkcall server"
+        )
+    if data[:2] == _TLS_ALERT:
+        return "it speaks TLS: dial it with TLS"
+    return f"its first bytes are {data[:24]!r}"
 
 
 def read_preface(data: bytes | bytearray) -> Preface:

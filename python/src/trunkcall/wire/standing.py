@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .frame import CREDIT, GAVE_UP, control
-from .status import Code, Delivery, Status
+from .status import Code, Delivery, local_status
 from .stream import ABANDONED, DONE, Call, OutgoingCall
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class Standstill:
     def _reap(self, call: Call) -> None:
         text = f"the stream stood still for {STANDSTILL // 1_000_000} s"
         if isinstance(call, OutgoingCall):
-            status = Status(Code.RESOURCE_EXHAUSTED, text, (), Delivery.UNKNOWN)
+            status = local_status(Code.RESOURCE_EXHAUSTED, text, Delivery.UNKNOWN)
             self.session.caller.abandon(call, GAVE_UP, status)
         else:
             self.session.callee.stop(call, Code.RESOURCE_EXHAUSTED, text, RETRY)

@@ -43,18 +43,25 @@ class Delivery(StrEnum):
 @dataclass(slots=True, frozen=True)
 class Status:
     """How a call ended. `details` are pairs of type URL and value. `retry_after` is in milliseconds and counts with
-    delivery `refused` only; `stripped` says that the sender dropped details or shortened the message."""
+    delivery `refused` only; `stripped` says that the sender dropped details or shortened the message; `local` that the
+    caller's side found the failure, no answer brought it."""
 
     code: Code
     message: str = ""
     details: tuple[tuple[str, bytes], ...] = ()
-    delivery: Delivery = Delivery.EXECUTED
+    delivery: Delivery = Delivery.UNKNOWN
     retry_after: int = 0
     stripped: bool = False
+    local: bool = False
 
 
-OK = Status(Code.OK)
+OK = Status(Code.OK, delivery=Delivery.EXECUTED)
 MALFORMED = "malformed status payload"
+
+
+def local_status(code: Code, message: str, delivery: Delivery) -> Status:
+    """What the caller's side says of a call for which no answer speaks."""
+    return Status(code, message, (), delivery, local=True)
 
 
 def read_payload(data: bytes, start: int, end: int) -> tuple[str, tuple[tuple[str, bytes], ...]]:

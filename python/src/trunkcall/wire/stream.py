@@ -220,11 +220,16 @@ class IncomingCall:
             return
         session.callee.finish(self, message, status, compression, metadata)
 
-    def refuse(self, code: Code, text: str, retry_after: int = 0) -> None:
-        """Answers within Events.start, before anything else was said: the handler did not run and will not.
-        `retry_after` in ms. Stands for `finish` as well. The caller of a one-way call, which was accepted before, is
-        told nothing (protocol.md 7.5)."""
-        self.session.callee.turn_away(self, code, text, retry_after)
+    def accept(self) -> None:
+        """Tells the caller of a one-way call that its handler will run (protocol.md 7.5), in or after Events.start;
+        else there is `refuse`."""
+        self.session.callee.accept(self)
+
+    def refuse(self, status: Status, metadata: Metadata | None = None) -> None:
+        """Ends a call whose handler did not run and will not: REFUSED, or CUT if an answer message was sent before.
+        Stands for `finish` as well. The caller of a one-way call that was accepted is told nothing (protocol.md 7.5).
+        Raises LimitError and ValueError for metadata that cannot be sent."""
+        self.session.callee.turn_away(self, status, metadata)
 
     def fail(self, code: Code, text: str) -> None:
         """Ends a started call with CUT, as when a later request does not decompress or decode (protocol.md 12).

@@ -1,0 +1,191 @@
+"""Whether a handler ran is never guessed (spec/status.md 2)."""
+
+from __future__ import annotations
+
+import asyncio
+import unittest
+from typing import Any
+
+from google.protobuf.wrappers_pb2 import StringValue
+
+from trunkcall import Call, Client, Code, Delivery, Next, ServerCall, Status, StatusError
+from trunkcall.repeating import LEAST, SPAN, Repeating
+from trunkcall.transport import clock
+
+from .kit import COUNT, ECHO, PATIENCE, Case, Gate, all_of, echo
+
+
+class AtTheServer(Case):
+    async def test_what_an_interceptor_rejects_was_refused_with_all_that_it_says(self) -> None:
+        async def check(call: Call, proceed: Next) -> Any:
+            raise StatusError(
+                Code.PERMISSION_DENIED, "not you", [StringValue(value="why")], [("who", "me")], retry_after=70_000
+            )
+
+        server, client = await self.pair(interceptors=[check])
+        for work in (client.call(ECHO, b""), all_of(client.open(COUNT, b"1"))):
+            error = await self.fails(work, Code.PERMISSION_DENIED, Delivery.REFUSED)
+            self.assertEqual((error.message, error.retry_after, error.local), ("not you", 70_000, False))
+            self.assertEqual((len(error.details), list(error.trailer)), (1, [("who", "me")]))
+        self.assertEqual(server.running, 0)
+
+    async def test_an_interceptors_own_exception_is_told_as_a_handlers_and_was_refused(self) -> None:
+        async def fail(call: Call, proceed: Next) -> Any:
+            raise KeyError("a secret")
+
+        _, client = await self.pair(interceptors=[fail])
+        with self.assertLogs("trunkcall", "ERROR"):
+            error = await self.fails(client.call(ECHO, b""), Code.UNKNOWN, Delivery.REFUSED)
+        self.assertNotIn("secret", error.message)
+
+    async def test_behind_an_answer_message_nobody_knows(self) -> None:
+        async def answer_and_fail(call: Call, proceed: Next) -> Any:
+            assert call.stream is not None
+            await call.stream.send(b"first")
+            raise StatusError(Code.ABORTED, "not the rest")
+
+        _, client = await self.pair(interceptors=[answer_and_fail])
+        stream = client.open(COUNT, b"1")
+        self.assertEqual(await stream.receive(), b"first")
+        await self.fails(stream.receive(), Code.ABORTED, Delivery.UNKNOWN)
+
+    async def test_once_the_handler_is_done_it_was_executed(self) -> None:
+        async def fail_after(call: Call, proceed: Next) -> Any:
+            await proceed(call)
+            raise StatusError(Code.DATA_LOSS, "the journal is full")
+
+        _, client = await self.pair(interceptors=[fail_after])
+        await self.fails(client.call(ECHO, b""), Code.DATA_LOSS, Delivery.EXECUTED)
+
+    async def test_an_interceptor_that_leaves_its_handler_running_makes_it_unknown(self) -> None:
+        gate = Gate()
+
+        async def abandon(call: Call, proceed: Next) -> Any:
+            running = asyncio.ensure_future(proceed(call))
+            await gate.begun.wait()
+            left.append(running)
+            raise StatusError(Code.DEADLINE_EXCEEDED, "too slow")
+
+        left: list[asyncio.Future[Any]] = []
+        _, client = await self.pair(ECHO.handler(gate), interceptors=[abandon])
+        await self.fails(client.call(ECHO, b""), Code.DEADLINE_EXCEEDED, Delivery.UNKNOWN)
+        gate.open.set()
+        await left[0]
+
+
+class AtTheClient(Case):
+    async def test_without_going_on_nothing_was_sent(self) -> None:
+        async def fail(call: Call, proceed: Next) -> Any:
+            raise errors[0]
+
+        _, address = await self.serve()
+        client = self.client(address, interceptors=[fail])
+        kept = StatusError.of(Status(Code.UNAVAILABLE, "the breaker is open", delivery=Delivery.EXECUTED))
+        for error, code in (
+            (kept, Code.UNAVAILABLE),
+            (TimeoutError(), Code.DEADLINE_EXCEEDED),
+            (ValueError("a bad token"), Code.UNKNOWN),
+        ):
+            errors = [error]
+            for work in (client.call(ECHO, b""), all_of(client.open(COUNT, b"1"))):
+                told = await self.fails(work, code, Delivery.NOT_SENT)
+                self.assertTrue(told.local)
+        self.assertIs(kept.delivery, Delivery.EXECUTED)  # of whatever call that one came from
+        self.assertIn("a bad token", str(told))
+
+    async def test_after_going_on_a_status_keeps_its_delivery_and_another_error_has_none(self) -> None:
+        async def pass_on(call: Call, proceed: Next) -> Any:
+            await proceed(call)
+            raise ValueError("not what I wanted")
+
+        async def serve(request: bytes, call: ServerCall) -> bytes:
+            raise StatusError(Code.NOT_FOUND, "no such thing")
+
+        _, address = await self.serve(ECHO.handler(echo))
+        error = await self.fails(
+            self.client(address, interceptors=[pass_on]).call(ECHO, b""), Code.UNKNOWN, Delivery.UNKNOWN
+        )
+        self.assertEqual((str(error), error.local), ("UNKNOWN: not what I wanted (delivery unknown)", True))
+        _, address = await self.serve(ECHO.handler(serve))
+        error = await self.fails(self.client(address, interceptors=[pass_on]).call(ECHO, b""), Code.NOT_FOUND)
+        self.assertEqual((str(error), error.local), ("NOT_FOUND: no such thing", False))
+
+    async def test_a_server_that_cannot_be_reached_was_sent_nothing(self) -> None:
+        error = await self.fails(
+            self.client("127.0.0.1:1").call(ECHO, b"", timeout=PATIENCE), Code.UNAVAILABLE, Delivery.NOT_SENT
+        )
+        self.assertTrue(error.local)
+        self.assertIn("(not sent)", str(error))
+
+    async def test_what_nobody_has_said_is_unknown(self) -> None:
+        self.assertIs(Status(Code.ABORTED).delivery, Delivery.UNKNOWN)
+        self.assertIs(StatusError(Code.ABORTED).delivery, Delivery.UNKNOWN)
+
+
+class Repetition(Case):
+    async def refusing(self, **options: Any) -> tuple[list[int], Client]:
+        """A server whose interceptor refuses every call for a millisecond, and the attempts that come there."""
+        attempts: list[int] = []
+
+        async def refuse(call: Call, proceed: Next) -> Any:
+            assert call.server is not None
+            attempts.append(call.server.attempt)
+            raise StatusError(code[0], "not now", retry_after=1)
+
+        code = [options.pop("code", Code.RESOURCE_EXHAUSTED)]
+        _, address = await self.serve(interceptors=[refuse])
+        return attempts, self.client(address, **options)
+
+    async def test_is_made_for_what_may_be_over_soon_and_for_no_other_code(self) -> None:
+        for code, attempts in (
+            (Code.RESOURCE_EXHAUSTED, [1, 2]),
+            (Code.UNAVAILABLE, [1, 2]),
+            (Code.ABORTED, [1]),
+            (Code.INVALID_ARGUMENT, [1]),
+        ):
+            seen, client = await self.refusing(code=code)
+            await self.fails(client.call(ECHO, b""), code, Delivery.REFUSED)
+            self.assertEqual(seen, attempts, code)
+
+    async def test_can_be_switched_off(self) -> None:
+        seen, client = await self.refusing(repeat=False)
+        await self.fails(client.call(ECHO, b""), Code.RESOURCE_EXHAUSTED, Delivery.REFUSED)
+        self.assertEqual(seen, [1])
+
+    async def test_ends_with_the_budget(self) -> None:
+        seen, client = await self.refusing()
+        for _ in range(LEAST):  # of earlier calls
+            self.assertTrue(client.calling.repeating.take(clock()))
+        await self.fails(client.call(ECHO, b""), Code.RESOURCE_EXHAUSTED, Delivery.REFUSED)
+        self.assertEqual(seen, [1])
+
+
+class Budget(unittest.TestCase):
+    def test_a_few_repetitions_are_always_allowed(self) -> None:
+        budget = Repeating()
+        self.assertEqual([budget.take(1_000 + n) for n in range(LEAST + 2)], [True] * LEAST + [False] * 2)
+        self.assertFalse(budget.take(1_000 + SPAN - 1))
+        self.assertTrue(budget.take(1_000 + SPAN))
+
+    def test_beyond_those_one_for_ten_recent_calls(self) -> None:
+        budget = Repeating()
+        budget.take(0)
+        budget.calls += 5_000
+        self.assertEqual(sum(budget.take(1_000_000) for _ in range(1_000)), 499)
+
+    def test_calls_of_long_ago_do_not_count(self) -> None:
+        budget = Repeating()
+        budget.take(0)
+        budget.calls += 100_000
+        budget.take(SPAN // 2)
+        self.assertEqual(sum(budget.take(2 * SPAN) for _ in range(1_000)), LEAST)
+
+    def test_calls_since_nobody_asked_are_taken_to_be_spread_evenly(self) -> None:
+        budget = Repeating()
+        budget.take(0)
+        budget.calls += 100_000
+        self.assertEqual(sum(budget.take(10 * SPAN) for _ in range(2_000)), 1_000)
+
+
+if __name__ == "__main__":
+    unittest.main()
