@@ -89,9 +89,9 @@ class Server(Registry):
         "https://app.example.com", may open WebSockets besides those of the server's own host and port; "*" stands for
         all; with `native_only` there are no WebSockets. `interceptors` wrap the calls that the server serves,
         `reverse_interceptors` those that it makes at its clients. `running_handlers` bounds how many handlers run at
-        once, `waiting_calls` how many of its own calls wait for a free slot; `repeat`
-        has it make such a call again that was refused and may be accepted later (spec/client.md). `codecs` are those
-        beside Protobuf and raw, `codec` is that of its own calls. Answers are compressed as their requests were; with `compression` also
+        once, `waiting_calls` how many of its own calls wait for a free slot; `repeat` has it make such a call again that
+        was refused and may be accepted later (spec/client.md). `codecs` are those beside Protobuf and raw, `codec` is
+        that of its own calls. Answers are compressed as their requests were; with `compression` also
         others, with the first that the client accepts, and the server's own calls; with () none are. `decompression` is
         what is accepted, (): nothing. `executor` runs handlers that are plain functions, by default the loop's. After
         `keepalive` seconds without input a client is asked for a sign of life, 0: never; it is given up

@@ -207,7 +207,7 @@ class Eager(Case):
 
 
 async def no_answers(request: bytes, call: ServerCall) -> AsyncIterator[bytes]:
-    for answer in ():
+    for answer in tuple[bytes, ...]():
         yield answer
 
 
