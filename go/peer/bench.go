@@ -256,6 +256,8 @@ func perSecond(rate float64) string {
 	return fmt.Sprintf("%.0f/s", rate)
 }
 
+// connectionPerCall has a call end with its answer: that the connection ends
+// cleanly, which takes the path once more, is not waited for.
 func connectionPerCall(
 	ctx context.Context, work *workload, target string, options []trunkcall.ClientOption,
 ) load.Call {
@@ -264,7 +266,7 @@ func connectionPerCall(
 		if err != nil {
 			return err
 		}
-		defer client.Close()
+		defer func() { go client.Close() }()
 		call, err := work.newCall(ctx, func() *calling { return newCalling(client) })
 		if err != nil {
 			return err

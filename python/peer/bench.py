@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import ssl
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -83,7 +84,11 @@ async def measure(options: load.Options, tls: ssl.SSLContext | None) -> load.Res
     compression = find_compression(flags.compression)
     new_client = partial(trunkcall.Client, options.target, tls=tls, compression=compression)
     if flags.connection_per_call:
-        return await load.run_async(options.config(), [connecting(work, new_client)] * options.callers)
+        closing: set[asyncio.Task[None]] = set()
+        try:
+            return await load.run_async(options.config(), [connecting(work, new_client, closing)] * options.callers)
+        finally:
+            await asyncio.gather(*closing)
     async with new_client(connections=options.connections) as client:
         try:
             await client.connect()
@@ -95,9 +100,18 @@ async def measure(options: load.Options, tls: ssl.SSLContext | None) -> load.Res
             work.end()
 
 
-def connecting(work: Workload, new_client: Callable[[], trunkcall.Client]) -> load.AsyncCall:
+def connecting(
+    work: Workload, new_client: Callable[[], trunkcall.Client], closing: set[asyncio.Task[None]]
+) -> load.AsyncCall:
+    """A call ends with its answer: that the connection ends, which takes the path once more, is not waited for."""
+
     async def call() -> None:
-        async with new_client() as client:
+        client = await new_client().__aenter__()
+        try:
             await work.new_call(client)()
+        finally:
+            ending = asyncio.create_task(client.close())
+            closing.add(ending)
+            ending.add_done_callback(closing.discard)
 
     return call

@@ -61,7 +61,12 @@ async def measure(options: load.Options) -> load.Result:
     kinds = {"Say": say, "Echo": echo, "EchoStream": echo_stream, "Emit": emit}
     connect = connector(options)
     if options.extra.connection_per_call:
-        return await load.run_async(options.config(), [cold(connect, kinds[options.method], options)] * options.callers)
+        closing: set[asyncio.Task[None]] = set()
+        call = cold(connect, kinds[options.method], options, closing)
+        try:
+            return await load.run_async(options.config(), [call] * options.callers)
+        finally:
+            await asyncio.gather(*closing)
     channels = [connect() for _ in range(options.connections)]
     try:
         async with asyncio.timeout(grpcio_options.CONNECT_TIMEOUT):
@@ -90,12 +95,19 @@ def connector(options: load.Options) -> Callable[[], grpc.aio.Channel]:
     return lambda: grpc.aio.secure_channel(options.target, security, options=grpcio_options.CHANNEL)
 
 
-def cold(connect: Callable[[], grpc.aio.Channel], kind: Kind, options: load.Options) -> load.AsyncCall:
-    """Makes a channel, a call and an end of the channel."""
+def cold(
+    connect: Callable[[], grpc.aio.Channel], kind: Kind, options: load.Options, closing: set[asyncio.Task[None]]
+) -> load.AsyncCall:
+    """Makes a channel and a call, which ends with its answer: the end of the channel is not waited for."""
 
     async def call() -> None:
-        async with connect() as channel:
+        channel = connect()
+        try:
             await kind(bench_pb2_grpc.BenchServiceStub(channel), options.size, [])()
+        finally:
+            ending = asyncio.create_task(channel.close())
+            closing.add(ending)
+            ending.add_done_callback(closing.discard)
 
     return call
 

@@ -76,13 +76,14 @@ func bench(options program.BenchOptions) (load.Factory, error) {
 	})
 }
 
-// coldCall makes a connection, a call and an end of the connection.
+// coldCall makes a connection and a call. It ends with the answer: the end of the
+// connection is not waited for.
 func coldCall(options program.BenchOptions, dialOptions []grpc.DialOption) error {
 	connection, err := dial(options.Target, dialOptions)
 	if err != nil {
 		return err
 	}
-	defer connection.Close()
+	defer func() { go connection.Close() }()
 	client := benchv1.NewBenchServiceClient(connection)
 	call, err := newCall(func() benchv1.BenchServiceClient { return client }, options)
 	if err != nil {
