@@ -31,6 +31,7 @@ ONLY ?=
 FUZZTIME ?= 60s
 LOAD ?= 3s
 SOAK ?= 10m
+RUNS ?=
 
 .PHONY: help
 help: ## list these targets
@@ -132,12 +133,16 @@ lint: needs needs-python ## the checks of `make test`, and golangci-lint
 		(cd $$module && "$(CURDIR)/build/tools/golangci-lint" run --config "$(CURDIR)/.golangci.yml" ./...) || status=1; \
 	done; exit $$status
 
-.PHONY: bench bench-go bench-python
-bench: bench-go bench-python ## measure beside the peers: over two hours, see lab/README.md
+.PHONY: bench bench-go bench-python bench-distance results
+bench: bench-go bench-python bench-distance ## measure beside the peers: five hours, see lab/README.md
 bench-go: peer-go peers-go
 	@$(PYTHON) lab/run.py lab/go.toml
 bench-python: peer-python peer-go peers
 	@$(PYTHON) lab/run.py lab/python.toml
+bench-distance: peer-python peer-go peers
+	@$(PYTHON) lab/run.py lab/distance.toml
+results: ## write lab/RESULTS.md and README.md's table from RUNS (all in build/lab)
+	@$(PYTHON) lab/results.py $(RUNS)
 
 .PHONY: clean
 clean: ## remove build/

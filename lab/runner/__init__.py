@@ -2,5 +2,5 @@
 
 Reading order: `config` (what is measured), `schedule` (in which order), `processes`, `sampling` and `measure`
 (how one run is made), `campaign` (how the runs are strung together), `rows` (what is kept), `figures`, `verdicts`
-and `report` (what is made of it).
+`report` and `results` (what is made of it).
 """

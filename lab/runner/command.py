@@ -11,7 +11,7 @@ import sys
 import time
 from pathlib import Path
 
-from . import interrupts, processes, report, rows
+from . import interrupts, processes, report, results, rows
 from .campaign import Campaign, missing_programs, runs_and_seconds
 from .config import Case, Config, ConfigError, load
 
@@ -75,6 +75,25 @@ def _closing(directory: Path, status: int) -> int:
     return status or (1 if invalid else 0)
 
 
+def results_command(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="lab/results.py", description="Put what runs have found into the documents.")
+    parser.add_argument("directories", metavar="DIR", nargs="*", help="directories of runs (all in build/lab)")
+    parser.add_argument("--root", default=str(ROOT), help="the directory with lab/RESULTS.md and README.md")
+    options = parser.parse_args(arguments)
+    root = Path(options.root)
+    directories = [Path(each) for each in options.directories] or sorted(
+        path.parent for path in (root / "build" / "lab").glob(f"*/{rows.FILE}")
+    )
+    try:
+        kept = results.collect(directories, lambda line: print(line, file=sys.stderr))
+    except rows.RowsError as error:
+        print(error, file=sys.stderr)
+        return 2
+    for path in results.write(kept, root):
+        print(path)
+    return 0
+
+
 def report_command(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="lab/report.py", description="Make a report again from its rows.")
     parser.add_argument("directory", metavar="DIR")
@@ -90,7 +109,12 @@ def report_command(arguments: list[str]) -> int:
 def _options(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="lab/run.py", description="Run a benchmark configuration.")
     parser.add_argument("config", metavar="CONFIG", help="a TOML file such as lab/go.toml")
-    parser.add_argument("--only", action="append", metavar="ROW", help="a row, or one point of it (callers/1000); with * for any letters")
+    parser.add_argument(
+        "--only",
+        action="append",
+        metavar="ROW",
+        help="a row, or one point of it (callers/1000); with * for any letters",
+    )
     parser.add_argument("--among", metavar="NAMES", help="peers and baselines to keep, separated by commas")
     parser.add_argument("--pairs", type=_positive, metavar="N", help="rounds of each row (a claim needs ten)")
     parser.add_argument("--quick", action="store_true", help="few and short runs: orientation, no claim")
@@ -135,6 +159,7 @@ def _narrowed(case: Case, kept: list[str]) -> Case:
     copy = Case(**vars(case))
     copy.peers = [name for name in case.peers if name in kept]
     copy.baselines = [name for name in case.baselines if name in kept]
+    copy.left_out = [*case.left_out, *(name for name in case.peers if name not in kept)]
     present = {"", *copy.participants(), *(("fastest", "each") if copy.peers else ())}
     copy.checks = [check for check in case.checks if check.against in present]
     return copy

@@ -19,7 +19,7 @@ HIGHER_IS_BETTER = ("rate",)
 ROW_KEYS = {
     "name", "title", "kind", "subject", "peers", "baselines", "serve", "bench", "flags", "vary", "check", "aa",
     "duration", "quick_duration", "fractions", "capacity_pairs", "connections", "settle", "client", "payload", "note",
-    "quick_peers", "quick_baselines", "warmup", "quick_warmup", "tls", "delay", "quick_delay", "jitter", "rate",
+    "quick_peers", "quick_baselines", "warmup", "quick_warmup", "tls", "delay", "summary", "quick_delay", "jitter", "rate",
 }  # fmt: skip
 RUN_KEYS = {"pairs", "quick_pairs", "duration", "quick_duration", "warmup", "quick_warmup"}
 PARTICIPANT_KEYS = {"program", "server", "client", "serve", "bench", "without", "made_by"}
@@ -94,6 +94,8 @@ class Case:
     tls: bool = False
     delay: float = 0.0  # of each direction, in seconds
     jitter: float = 0.0
+    left_out: list[str] = field(default_factory=list)  # peers of the row that a short run does without
+    summary: bool = False  # among the few that README.md shows
     bandwidth: int = 0  # of each direction, in bytes a second; 0: as many as come
 
     def participants(self) -> list[str]:
@@ -227,6 +229,8 @@ def _cases(row: dict, run: dict, participants: dict, quick: bool, pairs: int) ->
         settle=seconds(row.get("settle", "3s")),
         client=row.get("client", []),
         payload=row.get("payload", 0),
+        left_out=[name for name in row.get("peers", []) if name not in peers],
+        summary=row.get("summary", False),
         tls=row.get("tls", False),
         delay=0.0 if isinstance(delay, list) else seconds(delay),
         jitter=seconds(row.get("jitter", "0s")),

@@ -26,9 +26,10 @@ def write(directory: Path) -> Path:
 
 
 def render(rows: list[dict]) -> str:
-    machine, campaign = _first(rows, "machine"), _first(rows, "campaign")
+    """The report of one run."""
+    machine, campaign = first(rows, "machine"), first(rows, "campaign")
     cases = [CaseReport(row, rows, campaign) for row in rows if row["type"] == "case"]
-    _set_beside(cases)
+    set_beside(cases)
     parts = [_head(rows, machine, campaign), "## Targets", _targets(cases)]
     for case in cases:
         parts.extend(case.sections())
@@ -36,13 +37,13 @@ def render(rows: list[dict]) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _set_beside(cases: list["CaseReport"]) -> None:
+def set_beside(cases: list["CaseReport"]) -> None:
     """Lets each case know those whose ratios it is to keep."""
     for case in cases:
         case.beside = {each.name: each for each in cases}
 
 
-def _first(rows: list[dict], kind: str) -> dict:
+def first(rows: list[dict], kind: str) -> dict:
     for row in rows:
         if row.get("type") == kind:
             return row
@@ -80,24 +81,11 @@ READING = (
 
 
 def _targets(cases: list["CaseReport"]) -> str:
-    lines = []
-    for case in cases:
-        for verdict in case.judged():
-            check = verdict.check
-            what = f"{check.metric} ÷ {verdict.other}" if verdict.other else f"{check.metric} ({_unit(check)})"
-            lines.append(
-                [
-                    case.name,
-                    what,
-                    tables.times(verdict.estimate) if verdict.other else tables.plain(verdict.estimate),
-                    _bound(check, check.must, check.lenient),
-                    _answer(verdict.must, verdict.estimate),
-                    _bound(check, check.goal, False) + (f" (as {check.goal_of})" if check.goal_of else ""),
-                    _answer(verdict.goal, verdict.estimate),
-                ]
-            )
-    head = ["row", "what", "measured", "must", "", "goal", ""]
-    return tables.table(head, lines) if lines else "No targets in this configuration."
+    lines = [line for case in cases for line in case.targets()]
+    return tables.table(TARGETS_HEAD, lines) if lines else "No targets in this configuration."
+
+
+TARGETS_HEAD = ["row", "what", "measured", "must", "", "goal", ""]
 
 
 def _answer(answer: str | None, estimate: Estimate | None) -> str:
@@ -143,6 +131,25 @@ class CaseReport:
         checks = [self._with_goal(Check(**check)) for check in self.case["checks"]]
         return [verdicts.judge(c, self.runs, self.subject, self.case["peers"], self.seed) for c in checks]
 
+    def targets(self) -> list[list[str]]:
+        """A line of the table of targets for each check."""
+        return [self._target(verdict) for verdict in self.judged()]
+
+    def _target(self, verdict: verdicts.Verdict) -> list[str]:
+        check = verdict.check
+        what = f"{check.metric} ÷ {verdict.other}" if verdict.other else f"{check.metric} ({_unit(check)})"
+        if self.case.get("left_out"):
+            what = what.replace("(fastest)", "(fastest of those run)")
+        return [
+            self.name,
+            what,
+            tables.times(verdict.estimate) if verdict.other else tables.plain(verdict.estimate),
+            _bound(check, check.must, check.lenient),
+            _answer(verdict.must, verdict.estimate),
+            _bound(check, check.goal, False) + (f" (as {check.goal_of})" if check.goal_of else ""),
+            _answer(verdict.goal, verdict.estimate),
+        ]
+
     def _with_goal(self, check: Check) -> Check:
         """The check; if it is to keep another case's ratio, with the worse end of that one's interval as its goal."""
         other = self.beside.get(check.goal_of)
@@ -154,10 +161,14 @@ class CaseReport:
     def ratio(self, metric: str, other: str) -> Estimate | None:
         return ratio(self.runs, metric, self.subject, other, self.seed)
 
-    def sections(self) -> list[str]:
+    def sections(self, level: str = "##") -> list[str]:
         if self.case.get("skipped"):
-            return [f"## {self.name}", self.case["title"], f"Not measured: {self.case['skipped']}."]
-        parts = [f"## {self.name}", f"{self.case['title']}. {self.case['note']}".strip()]
+            return [f"{level} {self.name}", self.case["title"], f"Not measured: {self.case['skipped']}."]
+        parts = [f"{level} {self.name}", f"{self.case['title']}. {self.case['note']}".strip()]
+        if self.case.get("left_out"):
+            parts.append(
+                f"A short run, without {', '.join(self.case['left_out'])}: `fastest` and `each` mean the others."
+            )
         if self.capacity:
             parts.append(self._rate_line(self.capacity))
         if self.case["kind"] in ("idle", "bytes"):

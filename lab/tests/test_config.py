@@ -106,7 +106,7 @@ class Mistakes(unittest.TestCase):
         self.assert_refused(HEAD + ROW + '[[row.check]]\nmetric = "rate"\n', "neither must nor goal")
         self.assert_refused(HEAD + ROW + '[[row.check]]\nmetric = "rate"\nagainst = "z"\nmust = 1\n', "'z'")
         self.assert_refused(HEAD + ROW + '[[row.check]]\nmetric = "rate"\nagainst = "b"\ngoal_of = "z"\n', "goal_of")
-        self.assert_refused(HEAD + ROW + 'tls = true\n', "row r", "[tools]", "`certificate`")
+        self.assert_refused(HEAD + ROW + "tls = true\n", "row r", "[tools]", "`certificate`")
         self.assert_refused(HEAD + ROW + 'delay = "5ms"\n', "row r", "[tools]", "`delay`")
         self.assert_refused(HEAD + TOOLS + ROW + 'delay = "5ms"\nkind = "bytes"\n', "row r", "'bytes'")
         self.assert_refused(HEAD + "[tools]\nhammer = 1\n" + ROW, "'hammer'")
@@ -125,7 +125,11 @@ class Shipped(unittest.TestCase):
                 self.assertTrue(load(path).cases)
 
     def test_they_take_the_time_they_say(self):
-        for name, least, most, quick in (("go.toml", 90, 150, 20), ("python.toml", 20, 40, 6), ("distance.toml", 90, 150, 12)):
+        for name, least, most, quick in (
+            ("go.toml", 90, 150, 20),
+            ("python.toml", 20, 40, 6),
+            ("distance.toml", 90, 150, 12),
+        ):
             with self.subTest(name):
                 self.assertTrue(least <= self.minutes(name) <= most, f"{self.minutes(name):.0f} minutes")
                 self.assertLess(self.minutes(name, quick=True), quick)
