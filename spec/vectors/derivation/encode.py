@@ -23,7 +23,7 @@ ANSWER_FLAGS = {"MSG": 0x02, "META": 0x08, "REFUSED": 0x10, "CUT": 0x20, "STRIPP
 FLAGS = {
     "DEFINE": {},
     "CALL": {"END": 0x01, "MSG": 0x02, "MORE": 0x04, "META": 0x08, "ONEWAY": 0x10},
-    "DATA": {"END": 0x01, "MSG": 0x02, "MORE": 0x04, "META": 0x08},
+    "DATA": {"END": 0x01, "MSG": 0x02, "MORE": 0x04, "META": 0x08, "POOL": 0x10},
     "RESULT": ANSWER_FLAGS,
     "CREDIT": {},
     "CANCEL": {},
@@ -41,6 +41,7 @@ SETTINGS = {
     "compressions": 0x0008,
     "keepalive_interval": 0x0009,
     "min_ping_interval": 0x000A,
+    "pool": 0x000B,
 }
 COMMON_KEYS = {
     "traceparent": 1,

@@ -100,9 +100,13 @@ class Frame:
 
     def context(self) -> Entry:
         out: Entry = {"receiver": self.receiver}
-        if self.kind in STREAM_TYPES:
+        if self.kind in STREAM_TYPES and not self.of_pool():
             out["from"] = sender(self.receiver, self.initiator)
         return out
+
+    def of_pool(self) -> bool:
+        """A CREDIT that grants the pool, protocol.md 3.6."""
+        return self.kind == "CREDIT" and self.slot == self.generation == self.initiator == 0
 
     def meaning(self) -> Entry:
         out: Entry = {
@@ -133,7 +137,7 @@ class Frame:
             if self.fill:
                 out["payload_fill"] = self.fill
         if "MSG" in self.flags:
-            out["cost"] = self.payload_length() + 16
+            out["cost"] = (self.length() if "POOL" in self.flags else self.payload_length()) + 16
         return out
 
 

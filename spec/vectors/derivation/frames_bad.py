@@ -50,7 +50,6 @@ UNDEFINED_FLAGS = [
     no_such_flag("flags-call-0x20", "CALL", 0x20),
     no_such_flag("flags-call-0x40", "CALL", 0x40),
     no_such_flag("flags-call-0x80", "CALL", 0x80, "END"),
-    no_such_flag("flags-data-0x10", "DATA", 0x10, "MSG"),
     no_such_flag("flags-data-0x20", "DATA", 0x20),
     no_such_flag("flags-data-0x40", "DATA", 0x40),
     no_such_flag("flags-data-0x80", "DATA", 0x80),
@@ -101,6 +100,10 @@ CLASHES = clashes_of_call() + [
     clash("flags-data-more-meta", "MORE needs MSG", Frame("DATA", "MORE", "META", meta=META)),
     clash("flags-data-more-end", "MORE needs MSG", Frame("DATA", "MORE", "END")),
     clash("flags-data-message-more-end", "MORE excludes END", Frame("DATA", "MSG", "MORE", "END", total=9)),
+    clash("flags-data-pool", "POOL needs MSG", Frame("DATA", "POOL")),
+    clash("flags-data-pool-end", "POOL needs MSG", Frame("DATA", "POOL", "END")),
+    clash("flags-data-pool-meta", "POOL needs MSG, whoever sends it", Frame("DATA", "POOL", "META", meta=META)),
+    clash("flags-data-message-pool-more-end", "MORE excludes END", Frame("DATA", "MSG", "POOL", "MORE", "END", total=9)),
     clash("flags-data-end-meta", "no side may send both", Frame("DATA", "END", "META", meta=META, receiver="acceptor")),
     clash("flags-data-message-end-meta", "no side may send both",
           Frame("DATA", "MSG", "END", "META", meta=META, receiver="initiator")),
@@ -155,6 +158,8 @@ RESERVED = [
     not_zero("reserved-credit-low", "no id on CREDIT", CREDIT, low=1),
     not_zero("reserved-credit-codec", "no codec on CREDIT", CREDIT, codec=1),
     not_zero("reserved-credit-compression", "no compression on CREDIT", CREDIT, compression=1),
+    not_zero("reserved-credit-pool-low", "no id on a CREDIT of the pool either",
+             Frame("CREDIT", w3=1, slot=0, generation=0), low=1),
     not_zero("reserved-cancel-low", "the reason stands in w3", Frame("CANCEL"), low=1),
     not_zero("reserved-cancel-codec", "no codec on CANCEL", Frame("CANCEL"), codec=1),
     not_zero("reserved-cancel-compression", "no compression on CANCEL", Frame("CANCEL"), compression=1),
@@ -169,6 +174,8 @@ def stream_ids() -> list[Entry]:
         kind = frame.kind.lower()
         out.append(bad(f"stream-id-{kind}-slot-0", "slot 0 is no stream", "stream_id", frame, slot=0))
         out.append(bad(f"stream-id-{kind}-generation-0", "generations begin at 1", "stream_id", frame, generation=0))
+    out.append(bad("stream-id-credit-initiator-bit", "only w1 zero means the pool", "stream_id", CREDIT, slot=0,
+                   generation=0, initiator=1))
     last = bad("stream-id-before-value", "the stream id is judged before values", "stream_id", CREDIT, slot=0, w3=0)
     return [*out, last]
 
@@ -180,6 +187,9 @@ VALUES = [
         Frame("RESULT", "REFUSED", status=17)),
     bad("value-credit-0", "a CREDIT of nothing", "value", Frame("CREDIT")),
     bad("value-credit-2-31", "one above the largest window", "value", Frame("CREDIT", w3=2**31)),
+    bad("value-credit-pool-0", "a CREDIT of nothing for the pool", "value", Frame("CREDIT", slot=0, generation=0)),
+    bad("value-credit-pool-2-31", "one above the largest pool", "value",
+        Frame("CREDIT", slot=0, generation=0, w3=2**31)),
     bad("value-credit-largest", "a CREDIT with the sign bit", "value", Frame("CREDIT", w3=2**32 - 1)),
     bad("method-define-0", "id 0 means that the name stands in the body", "method",
         Frame("DEFINE", method=0, name=b"/a/b")),
@@ -198,6 +208,8 @@ DIRECTIONS = [
     bad("direction-cancel-from-callee", "only the caller cancels", "direction", Frame("CANCEL", receiver="initiator")),
     bad("direction-cancel-to-acceptor", "the same at the other side", "direction",
         Frame("CANCEL", initiator=1, receiver="acceptor")),
+    bad("direction-data-end-pool-from-callee", "nor does a message from the pool end them", "direction",
+        Frame("DATA", "MSG", "END", "POOL", receiver="initiator")),
     bad("direction-data-end-from-callee", "answers end with RESULT", "direction",
         Frame("DATA", "END", receiver="initiator")),
     bad("direction-data-message-end-from-callee", "with a message either", "direction",

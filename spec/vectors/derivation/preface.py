@@ -48,6 +48,8 @@ VALID = [
     good("preface-metadata-bytes-floor", "the floor itself is legal", max_metadata_bytes=16_384),
     good("preface-metadata-entries-floor", "the floor itself is legal", max_metadata_entries=128),
     good("preface-methods-floor", "the floor itself is legal", max_methods=4_096),
+    good("preface-pool", "the pool that is granted at first", pool=1_048_576),
+    good("preface-pool-largest", "the largest pool there is", pool=2**31 - 1),
     good("preface-methods-largest", "all ids that 16 bits can name", max_methods=65_535),
     good(
         "preface-codecs-two",
@@ -63,7 +65,7 @@ VALID = [
     ),
     good(
         "preface-every-setting",
-        "all ten settings at once",
+        "all eleven settings at once",
         e.codec_names((9, b"avro")) + e.compressions(2),
         meaning={"codecs": [{"number": 9, "name": "avro"}], "compressions": [2]},
         window=524_288,
@@ -75,6 +77,7 @@ VALID = [
         max_methods=8_192,
         keepalive_interval=20_000,
         min_ping_interval=1_000,
+        pool=1_048_576,
     ),
 ]
 
@@ -85,10 +88,10 @@ DEGENERATE = [
     good("preface-settings-out-of-order", "settings come in any order", e.number_setting("max_calls", 5),
          meaning={"max_calls": 5}, max_frame_body=65_536),
     good("preface-unknown-setting-skipped", "types without the top bit are skipped when unknown",
-         e.setting(0x000B, b"later") + e.setting(0x7FFF, b"")),
+         e.setting(0x0100, b"later") + e.setting(0x7FFF, b"")),
     good("preface-unknown-setting-zero", "type 0 is as unknown as any other", e.setting(0, b"\x01")),
     good("preface-unknown-setting-twice", "only a known type may not be repeated",
-         e.setting(0x0100, b"a") + e.setting(0x0100, b"b")),
+         e.setting(0x0101, b"a") + e.setting(0x0101, b"b")),
     good("preface-settings-full", "exactly 16,384 bytes of settings", FULL_SETTINGS),
     good("preface-codecs-empty", "an empty list names no codec", e.codec_names(), meaning={"codecs": []}),
     good("preface-codec-name-255", "the longest codec name", e.codec_names((8, b"c" * 255)),
@@ -99,6 +102,7 @@ DEGENERATE = [
     good("preface-compressions-repeated", "a number said twice is said once", e.compressions(1, 1),
          meaning={"compressions": [1]}),
     good("preface-keepalive-none", "0 means that its sender sends no keepalive", keepalive_interval=0),
+    good("preface-pool-zero", "the default may be said: no pool", pool=0),
     good("preface-ping-interval-zero", "any distance between PINGs is tolerated", min_ping_interval=0),
 ]
 
@@ -122,7 +126,7 @@ INVALID = [
         length=16_385),
     bad("preface-settings-length-4-gib", "a length that lies: no memory for it", "preface", length=2**32 - 1),
     bad("setting-header-cut", "three bytes are no setting header", "setting", b"\x01\x00\x04"),
-    bad("setting-value-cut", "the value reaches past the settings", "setting", e.u16(0x000B) + e.u16(5) + b"four"),
+    bad("setting-value-cut", "the value reaches past the settings", "setting", e.u16(0x0100) + e.u16(5) + b"four"),
     bad("setting-known-value-cut", "a known type whose value is cut off", "setting", e.u16(3) + e.u16(4) + b"\x01\x00"),
     bad("setting-trailing-byte", "settings fill their length exactly", "setting",
         e.number_setting("max_calls", 1) + b"\x00"),
@@ -144,6 +148,8 @@ INVALID = [
     bad_number("setting-metadata-entries-below-floor", "one below the floor", "max_metadata_entries", 127),
     bad_number("setting-methods-below-floor", "one below the floor", "max_methods", 4_095),
     bad_number("setting-methods-above-16-bits", "no id can be that high", "max_methods", 65_536),
+    bad_number("setting-pool-2-31", "one above the largest pool", "pool", 2**31),
+    bad("setting-pool-length-5", "the pool is a number like the others", "setting", e.setting(0x000B, b"later")),
     bad("setting-codec-number-7", "numbers below 8 are not for the sender to name", "setting",
         e.codec_names((7, b"x"))),
     bad("setting-codec-number-16", "four bits cannot say 16", "setting", e.codec_names((16, b"x"))),

@@ -12,13 +12,13 @@ from .reader_input import Fault, Incomplete, Input
 
 MAGIC = b"\xf5TK1"
 NAMES = {1: "DEFINE", 2: "CALL", 3: "DATA", 4: "RESULT", 5: "CREDIT", 6: "CANCEL", 7: "PING", 8: "GOAWAY"}
-END, MSG, MORE, META, ONEWAY = 0x01, 0x02, 0x04, 0x08, 0x10
+END, MSG, MORE, META, ONEWAY, POOL = 0x01, 0x02, 0x04, 0x08, 0x10, 0x10
 REFUSED, CUT, STRIPPED = 0x10, 0x20, 0x40
 STREAM_FLAGS = [(END, "END"), (MSG, "MSG"), (MORE, "MORE"), (META, "META")]
 FLAG_NAMES = {
     "DEFINE": [],
     "CALL": [*STREAM_FLAGS, (ONEWAY, "ONEWAY")],
-    "DATA": STREAM_FLAGS,
+    "DATA": [*STREAM_FLAGS, (POOL, "POOL")],
     "RESULT": [(MSG, "MSG"), (META, "META"), (REFUSED, "REFUSED"), (CUT, "CUT"), (STRIPPED, "STRIPPED")],
     "CREDIT": [],
     "CANCEL": [],
@@ -34,6 +34,7 @@ RANGES = {
     6: ("max_methods", 4_096, 65_535),
     9: ("keepalive_interval", 0, 2**32 - 1),
     10: ("min_ping_interval", 0, 2**32 - 1),
+    11: ("pool", 0, 2**31 - 1),
 }
 
 
@@ -132,6 +133,7 @@ class Context:
         self.max_metadata_entries = limits.get("max_metadata_entries", 128)
         self.max_methods = limits.get("max_methods", 4_096)
         self.window = 262_144
+        self.pool = 1_048_576
         self.codecs = accepts.get("codecs", [0, 1, 2, 3, 4])
         self.compressions = accepts.get("compressions", [1, 2])
         self.progress = entry.get("progress")
@@ -176,7 +178,8 @@ def check_header(head: Header, context: Context) -> None:
         raise Fault("flags")
     if reserved(head):
         raise Fault("reserved")
-    on_stream = head.kind in ("CALL", "DATA", "RESULT", "CREDIT", "CANCEL")
+    of_pool = head.kind == "CREDIT" and head.w1 == 0
+    on_stream = head.kind in ("CALL", "DATA", "RESULT", "CREDIT", "CANCEL") and not of_pool
     if on_stream and (head.slot == 0 or head.generation == 0):
         raise Fault("stream_id")
     if head.kind == "RESULT" and head.low > 16 or head.kind == "CREDIT" and not 0 < head.w3 < 2**31:
@@ -193,7 +196,7 @@ def clashes(head: Header) -> bool:
         if has(MORE) and (not has(MSG) or has(END)):
             return True
         if head.kind == "DATA":
-            return has(END) and has(META)
+            return has(END) and has(META) or has(POOL) and not has(MSG)
         return has(ONEWAY) and not (has(MSG) and (has(END) or has(MORE)))
     if head.kind == "RESULT":
         ends = has(REFUSED) + has(CUT)
@@ -279,6 +282,10 @@ def read_define(data: bytes, out: dict[str, Any]) -> None:
 
 def read_stream_body(head: Header, data: bytes, context: Context, out: dict[str, Any]) -> None:
     """In the order of protocol.md 4.6."""
+    pooled = head.kind == "DATA" and head.has(POOL)
+    if pooled and len(data) + 16 > context.pool:
+        raise Fault("credit")
+    body = len(data)
     message = head.has(MSG)
     more = head.kind != "RESULT" and head.has(MORE)
     if more and len(data) < 65_536:
@@ -295,8 +302,8 @@ def read_stream_body(head: Header, data: bytes, context: Context, out: dict[str,
     payload = source.rest()
     if message:
         size = check_sum(head, more, total, len(payload), context.progress)
-        out["cost"] = len(payload) + 16
-        if out["cost"] > context.window:
+        out["cost"] = (body if pooled else len(payload)) + 16
+        if not pooled and out["cost"] > context.window:
             raise Fault("credit")
         if size > context.max_message:
             raise Fault("message_size")

@@ -115,6 +115,10 @@ def credit(at: str, grant: int, **fields: Any) -> Entry:
     return _on("CREDIT", at, w3=grant, **fields)
 
 
+def pool_credit(grant: int) -> Entry:
+    return arriving(Frame("CREDIT", slot=0, generation=0, w3=grant), of="the pool")
+
+
 def cancel(at: str, reason: int = 0, **fields: Any) -> Entry:
     return _on("CANCEL", at, w3=reason, **fields)
 
@@ -139,6 +143,12 @@ def piece(at: str, total: int | None = None, **fields: Any) -> Entry:
     """The least piece with MORE; the first one has the total."""
     head = 0 if total is None else len(e.varint(total))
     return data(at, "MSG", "MORE", total=total, fill=fill("f", PIECE - head), **fields)
+
+
+def pool_piece(at: str, total: int | None = None) -> Entry:
+    """The least piece with MORE, charged to the pool, of which it takes 65,552."""
+    head = 0 if total is None else len(e.varint(total))
+    return data(at, "MSG", "MORE", "POOL", total=total, fill=fill("f", PIECE - head))
 
 
 def piece_call(at: str, total: int, name: str = UNARY, *flags: str, **fields: Any) -> Entry:
@@ -173,10 +183,12 @@ def frame_of(what: str, kind: int, body: bytes = b"", at: str = "", tail: Entry 
 # Steps
 
 
-def receive(*frames: Entry, apart: int | None = None) -> Entry:
+def receive(*frames: Entry, apart: int | None = None, late_ms: int | None = None) -> Entry:
     out: Entry = {"do": "receive", "input": list(frames)}
     if apart is not None:
         out["apart"] = apart
+    if late_ms is not None:
+        out["late_ms"] = late_ms
     return out
 
 
