@@ -33,6 +33,10 @@ type Gauges struct {
 	// WithheldCredit is how many bytes less the other side may send on open
 	// streams because messages were not consumed.
 	WithheldCredit int64 `json:"withheld_credit"`
+	// PoolBytes are granted to the other sides as pools of their connections, over
+	// native ones; PoolHeldBytes of them lie in messages that were not consumed.
+	PoolBytes     int64 `json:"pool_bytes"`
+	PoolHeldBytes int64 `json:"pool_held_bytes"`
 
 	// Refused calls were never started, CutOff ones were ended without their
 	// handler; both were told to their callers.
@@ -68,6 +72,8 @@ func (g *Gauges) add(c *Connection) {
 	g.UnsentBytes += int64(of.Unsent)
 	g.HeldBytes += int64(of.Held)
 	g.WithheldCredit += of.Withheld
+	g.PoolBytes += of.PoolKept
+	g.PoolHeldBytes += of.PoolHeld
 }
 
 // Gauges returns what the server has at the moment.

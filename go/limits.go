@@ -17,18 +17,28 @@ type Limits struct {
 	MetadataEntries uint32 // likewise; default and least 128
 	Methods         uint32 // method names that a peer may give numbers; default and least 4,096, at most 65,535
 	Window          uint32 // bytes of a stream that may be unconsumed; default and least 256 KiB, at most 2^31 - 1
-	MaxWindow       uint32 // what that grows to for a stream that moves fast; default 4 MiB
+	// Pool is what all streams of a connection may have unconsumed together beyond
+	// their windows, in bytes, when it begins; default 1 MiB, at most 2^31 - 1. Below
+	// zero there is none, and a stream moves no faster than one Window for each round
+	// trip. MaxPool is what it grows to on a long path; default 32 MiB, or Pool if
+	// that is more.
+	Pool    int64
+	MaxPool uint32
 	// PingInterval is the least time between two PINGs that peers are asked to
 	// keep; default 5 s, at most 49 days. Below zero they need keep none.
 	PingInterval time.Duration
 }
 
 // settings are the limits as the peer is told of them, and the bound of a
-// growing window. Faults in them are noted, and the default stands.
-func (c *common) settings() (s wire.Settings, maxWindow uint32) {
+// growing pool. Faults in them are noted, and the default stands.
+func (c *common) settings() (s wire.Settings, maxPool uint32) {
 	l := &c.limits
 	s = wire.DefaultSettings()
-	maxWindow = DefaultMaxWindow
+	s.Pool, maxPool = DefaultPool, DefaultMaxPool
+	leastMaxPool := uint32(DefaultPool)
+	if l.Pool > 0 {
+		leastMaxPool = uint32(min(l.Pool, wire.MaxWindow))
+	}
 	pings := max((l.PingInterval + time.Millisecond - 1).Milliseconds(), 0)
 	if l.PingInterval < 0 {
 		s.MinPingInterval = 0
@@ -46,7 +56,8 @@ func (c *common) settings() (s wire.Settings, maxWindow uint32) {
 		{"metadata entries", uint64(l.MetadataEntries), &s.MetadataEntries, s.MetadataEntries, 1<<32 - 1},
 		{"methods", uint64(l.Methods), &s.Methods, s.Methods, wire.LargestMethods},
 		{"window", uint64(l.Window), &s.Window, s.Window, wire.MaxWindow},
-		{"greatest window", uint64(l.MaxWindow), &maxWindow, max(s.Window, l.Window), wire.MaxWindow},
+		{"pool", uint64(max(l.Pool, 0)), &s.Pool, 0, wire.MaxWindow},
+		{"greatest pool", uint64(l.MaxPool), &maxPool, leastMaxPool, wire.MaxWindow},
 		{"ping interval in ms", uint64(pings), &s.MinPingInterval, 0, 1<<32 - 1},
 	} {
 		switch {
@@ -59,7 +70,10 @@ func (c *common) settings() (s wire.Settings, maxWindow uint32) {
 			*f.field = uint32(f.value)
 		}
 	}
-	return s, max(maxWindow, s.Window)
+	if l.Pool < 0 {
+		s.Pool, maxPool = 0, 0
+	}
+	return s, max(maxPool, s.Pool)
 }
 
 // wrong notes what nobody can put right.

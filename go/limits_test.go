@@ -15,17 +15,17 @@ import (
 // The tables of spec/limits.md, row by row. Those of time are in
 // keepalive_test.go, connections_test.go, drain_test.go and, with a clock of the
 // test's, wire/session_time_test.go; those of flow control in
-// wire/session_credit_test.go and wire/session_window_test.go.
+// wire/session_credit_test.go, wire/session_pool_test.go and wire/session_measure_test.go.
 
 // unusual differs from the default in every limit.
 var unusual = trunkcall.Limits{
 	FrameBytes: 200_000, MessageBytes: 300_000, Calls: 7, MetadataBytes: 20_000, MetadataEntries: 200,
-	Methods: 5_000, Window: 1 << 20, MaxWindow: 2 << 20, PingInterval: 1500 * time.Millisecond,
+	Methods: 5_000, Window: 1 << 20, Pool: 2 << 20, MaxPool: 3 << 20, PingInterval: 1500 * time.Millisecond,
 }
 
 var unusualSettings = wire.Settings{
 	FrameBody: 200_000, Message: 300_000, Calls: 7, MetadataBytes: 20_000, MetadataEntries: 200,
-	Methods: 5_000, Window: 1 << 20, MinPingInterval: 1500,
+	Methods: 5_000, Window: 1 << 20, Pool: 2 << 20, MinPingInterval: 1500,
 }
 
 // advertised compares the limits among settings.
@@ -38,14 +38,23 @@ func advertised(t *testing.T, got, want wire.Settings) {
 	}
 }
 
+// settings are what is told by default, but for a change.
+func settings(change func(*wire.Settings)) wire.Settings {
+	s := wire.DefaultSettings()
+	s.Pool = trunkcall.DefaultPool
+	change(&s)
+	return s
+}
+
 func TestLimitsAreAdvertised(t *testing.T) {
 	for name, limits := range map[string]struct {
 		limits trunkcall.Limits
 		want   wire.Settings
 	}{
-		"by default": {trunkcall.Limits{}, wire.DefaultSettings()},
+		"by default": {trunkcall.Limits{}, settings(func(*wire.Settings) {})},
 		"as set":     {unusual, unusualSettings},
-		"any PING":   {trunkcall.Limits{PingInterval: -1}, func() wire.Settings { s := wire.DefaultSettings(); s.MinPingInterval = 0; return s }()},
+		"any PING":   {trunkcall.Limits{PingInterval: -1}, settings(func(s *wire.Settings) { s.MinPingInterval = 0 })},
+		"no pool":    {trunkcall.Limits{Pool: -1}, settings(func(s *wire.Settings) { s.Pool = 0 })},
 	} {
 		t.Run(name, func(t *testing.T) {
 			option := trunkcall.WithLimits(limits.limits)
@@ -73,22 +82,22 @@ func TestLimitsOutOfRangeAreReported(t *testing.T) {
 		option trunkcall.Option
 		says   []string
 	}{
-		"frame body below the floor":     {trunkcall.WithLimits(trunkcall.Limits{FrameBytes: 65_535}), []string{"frame bytes", "65535", "65536"}},
-		"frame body above the ceiling":   {trunkcall.WithLimits(trunkcall.Limits{FrameBytes: 1 << 24}), []string{"frame bytes", "16777216", "16777215"}},
-		"calls above the ceiling":        {trunkcall.WithLimits(trunkcall.Limits{Calls: 1 << 20}), []string{"calls", "1048576", "1048575"}},
-		"metadata bytes below the floor": {trunkcall.WithLimits(trunkcall.Limits{MetadataBytes: 100}), []string{"metadata bytes", "100", "16384"}},
-		"metadata above half a frame":    {trunkcall.WithLimits(trunkcall.Limits{MetadataBytes: 40_000}), []string{"metadata bytes", "40000", "32768"}},
-		"metadata entries":               {trunkcall.WithLimits(trunkcall.Limits{MetadataEntries: 127}), []string{"metadata entries", "127", "128"}},
-		"method ids below the floor":     {trunkcall.WithLimits(trunkcall.Limits{Methods: 1}), []string{"methods", "1", "4096"}},
-		"method ids above the ceiling":   {trunkcall.WithLimits(trunkcall.Limits{Methods: 1 << 16}), []string{"methods", "65536", "65535"}},
-		"window below the floor":         {trunkcall.WithLimits(trunkcall.Limits{Window: 1000}), []string{"window", "1000", "262144"}},
-		"window above the ceiling":       {trunkcall.WithLimits(trunkcall.Limits{Window: 1 << 31}), []string{"window", "2147483648", "2147483647"}},
-		"greatest window below the first": {
-			trunkcall.WithLimits(trunkcall.Limits{Window: 1 << 20, MaxWindow: 1 << 19}), []string{"greatest window", "524288", "1048576"},
-		},
-		"distance of PINGs":      {trunkcall.WithLimits(trunkcall.Limits{PingInterval: 50 * 24 * time.Hour}), []string{"ping interval", "4294967295"}},
-		"memory below the floor": {trunkcall.WithMemory(1000), []string{"memory", "1000", "1048576"}},
-		"keepalive":              {trunkcall.WithKeepalive(-1, time.Second), []string{"keepalive", "-1ns"}},
+		"frame body below the floor":      {trunkcall.WithLimits(trunkcall.Limits{FrameBytes: 65_535}), []string{"frame bytes", "65535", "65536"}},
+		"frame body above the ceiling":    {trunkcall.WithLimits(trunkcall.Limits{FrameBytes: 1 << 24}), []string{"frame bytes", "16777216", "16777215"}},
+		"calls above the ceiling":         {trunkcall.WithLimits(trunkcall.Limits{Calls: 1 << 20}), []string{"calls", "1048576", "1048575"}},
+		"metadata bytes below the floor":  {trunkcall.WithLimits(trunkcall.Limits{MetadataBytes: 100}), []string{"metadata bytes", "100", "16384"}},
+		"metadata above half a frame":     {trunkcall.WithLimits(trunkcall.Limits{MetadataBytes: 40_000}), []string{"metadata bytes", "40000", "32768"}},
+		"metadata entries":                {trunkcall.WithLimits(trunkcall.Limits{MetadataEntries: 127}), []string{"metadata entries", "127", "128"}},
+		"method ids below the floor":      {trunkcall.WithLimits(trunkcall.Limits{Methods: 1}), []string{"methods", "1", "4096"}},
+		"method ids above the ceiling":    {trunkcall.WithLimits(trunkcall.Limits{Methods: 1 << 16}), []string{"methods", "65536", "65535"}},
+		"window below the floor":          {trunkcall.WithLimits(trunkcall.Limits{Window: 1000}), []string{"window", "1000", "262144"}},
+		"window above the ceiling":        {trunkcall.WithLimits(trunkcall.Limits{Window: 1 << 31}), []string{"window", "2147483648", "2147483647"}},
+		"pool above the ceiling":          {trunkcall.WithLimits(trunkcall.Limits{Pool: 1 << 31}), []string{"pool", "2147483648", "2147483647"}},
+		"greatest pool below the first":   {trunkcall.WithLimits(trunkcall.Limits{Pool: 2000, MaxPool: 1999}), []string{"greatest pool", "1999", "2000"}},
+		"greatest pool below the default": {trunkcall.WithLimits(trunkcall.Limits{MaxPool: 1000}), []string{"greatest pool", "1000", "1048576"}},
+		"distance of PINGs":               {trunkcall.WithLimits(trunkcall.Limits{PingInterval: 50 * 24 * time.Hour}), []string{"ping interval", "4294967295"}},
+		"memory below the floor":          {trunkcall.WithMemory(1000), []string{"memory", "1000", "1048576"}},
+		"keepalive":                       {trunkcall.WithKeepalive(-1, time.Second), []string{"keepalive", "-1ns"}},
 		"several at once": {
 			trunkcall.WithLimits(trunkcall.Limits{Window: 1, Methods: 1}), []string{"window is 1", "methods is 1"},
 		},

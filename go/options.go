@@ -35,7 +35,7 @@ type common struct {
 	memory            int64
 	wrongs            []string // what is out of range in them
 	local             wire.Settings
-	maxWindow         uint32
+	maxPool           uint32
 }
 
 // Defaults of options (spec/limits.md).
@@ -44,7 +44,8 @@ const (
 	DefaultServerKeepaliveInterval = 60 * time.Second
 	DefaultKeepaliveTimeout        = 20 * time.Second
 	DefaultRunningHandlers         = 16384
-	DefaultMaxWindow               = 4 << 20
+	DefaultPool                    = 1 << 20
+	DefaultMaxPool                 = 32 << 20
 	DefaultWaitingCalls            = 4096
 	DefaultDrainGrace              = 30 * time.Second
 	DefaultConnectionsPerAddress   = 16384
@@ -271,7 +272,7 @@ func (c *common) transport(handler transport.Handler, pool *transport.Pool) *tra
 	local.KeepaliveInterval = uint32(min(c.keepaliveInterval.Milliseconds(), 1<<32-1))
 	local.Codecs, local.Compressions = c.codecs.names(), c.compressions.set()
 	return &transport.Config{
-		Handler: handler, Pool: pool, Local: local, Codecs: c.codecs.String(), MaxWindow: c.maxWindow, Budget: wire.NewBudget(c.memory),
+		Handler: handler, Pool: pool, Local: local, Codecs: c.codecs.String(), MaxPool: c.maxPool, Budget: wire.NewBudget(c.memory),
 		Panicked:          c.panicked,
 		KeepaliveInterval: c.keepaliveInterval, KeepaliveTimeout: c.keepaliveTimeout, PollFrom: pollFrom,
 	}
@@ -284,7 +285,7 @@ var pollFrom int
 // put right.
 func (c *common) sane(interval time.Duration) {
 	c.codecs, c.fault = newCodecTable(c.given)
-	c.local, c.maxWindow = c.settings()
+	c.local, c.maxPool = c.settings()
 	if err := c.compressions.arrange(c.local.Message); err != nil {
 		c.fault = errors.Join(c.fault, err)
 	}

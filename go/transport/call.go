@@ -207,7 +207,7 @@ func (call *Call) end(e *wire.Ending) {
 			call.Buf = append(call.Buf[:0], e.Payload...)
 			call.Ending.Payload = call.Buf
 		} else {
-			call.push(e.Payload, e.Compression, 0, false)
+			call.push(e.Payload, e.Compression, wire.Cost{}, false)
 		}
 	}
 }

@@ -46,7 +46,7 @@ type Config struct {
 	KeepaliveInterval time.Duration // without input before a PING; 0: none
 	KeepaliveTimeout  time.Duration // after the PING before the peer is given up
 	PollFrom          int           // connections in the process above which idle ones are polled; 0: the default, <0: always
-	MaxWindow         uint32        // what the window of a fast stream may grow to
+	MaxPool           uint32        // what the pool of each may grow to; up to Local.Pool: it stays
 	Budget            *wire.Budget  // what all these connections may hold together; nil: no bound
 	// Panicked, if set, is told of a panic of ours, or of what the floor above
 	// called, that ended a connection.
@@ -166,7 +166,7 @@ func Prepare(config *Config, socket net.Conn, acceptor bool, prefix []byte) *Con
 		Codecs:            config.Codecs,
 		KeepaliveInterval: int64(config.KeepaliveInterval),
 		KeepaliveTimeout:  int64(config.KeepaliveTimeout),
-		MaxWindow:         max(config.MaxWindow, config.Local.Window),
+		MaxPool:           config.MaxPool,
 		Budget:            config.Budget,
 		Shed:              func() { go c.shed() },
 		Splice:            c.raw != nil,
@@ -281,7 +281,9 @@ type Gauges struct {
 	Opened, Served int    // calls of this side and of the peer
 	Unsent         uint64 // bytes that were not written
 	Held           uint64 // bytes held for the peer: messages not whole or not consumed, answers, output
-	Withheld       int64  // bytes of credit that the peer lacks for that
+	Withheld       int64  // bytes of credit of streams that the peer lacks for that
+	PoolKept       int64  // bytes of the pool that the peer was granted
+	PoolHeld       int64  // of those, what lies in messages not consumed
 }
 
 // Gauges reads them.
@@ -292,8 +294,10 @@ func (c *Conn) Gauges() Gauges {
 		return Gauges{}
 	}
 	s := c.session
+	pool := s.Pool()
 	return Gauges{
 		Opened: s.OpenCalls(), Served: s.OpenServed(), Held: uint64(s.Holding()), Withheld: s.WithheldCredit(),
+		PoolKept: pool.Kept, PoolHeld: pool.Kept - pool.Receive - pool.Owed,
 		Unsent: uint64(s.Unsent()) + s.Moved() - min(c.passed, s.Moved()),
 	}
 }

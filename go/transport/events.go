@@ -34,7 +34,7 @@ func (e *events) Accept(in *wire.Incoming) (*wire.Stream, *wire.Refusal) {
 	return &st.Stream, nil
 }
 
-func (e *events) Message(s *wire.Stream, payload []byte, compression uint8, cost uint32, owned bool) {
+func (e *events) Message(s *wire.Stream, payload []byte, compression uint8, cost wire.Cost, owned bool) {
 	st := streamOf(s)
 	st.push(payload, compression, cost, owned)
 	if call, ok := s.Owner.(*Call); ok && !call.answered {

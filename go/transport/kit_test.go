@@ -94,7 +94,7 @@ func (u *upper) Ready(*Conn, *wire.Preface)                               { u.re
 func (u *upper) GoesAway(_ *Conn, _ uint32, text string)                  { u.away <- text }
 func (u *upper) Closed(_ *Conn, err error)                                { u.closed <- err }
 func (u *upper) config(pool *Pool, change ...func(*Config)) *Config {
-	c := &Config{Handler: u, Pool: pool, Local: wire.DefaultSettings(), MaxWindow: 4 << 20, PollFrom: testPollFrom}
+	c := &Config{Handler: u, Pool: pool, Local: wire.DefaultSettings(), MaxPool: 32 << 20, PollFrom: testPollFrom}
 	for _, f := range change {
 		f(c)
 	}

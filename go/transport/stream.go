@@ -12,7 +12,7 @@ import (
 type Message struct {
 	Payload     []byte
 	Compression uint8
-	cost        uint32
+	cost        wire.Cost
 	buffer      *Buffer // that Payload has for itself, if it is to be given back
 }
 
@@ -108,7 +108,7 @@ const (
 )
 
 // push adds a message that arrived; payload is copied unless it is owned.
-func (st *Stream) push(payload []byte, compression uint8, cost uint32, owned bool) {
+func (st *Stream) push(payload []byte, compression uint8, cost wire.Cost, owned bool) {
 	m := Message{Compression: compression, cost: cost}
 	switch {
 	case owned:

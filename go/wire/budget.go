@@ -192,6 +192,10 @@ func (s *Session) Holding() int64 {
 	return int64(s.assembled) + int64(s.held) + int64(s.queued) + int64(s.Unsent()) + int64(s.inFlight)
 }
 
+// aboveShare reports whether the connection holds more than its share of the budget:
+// what pieces of messages have cost of the pool is then owed once those are consumed.
+func (s *Session) aboveShare() bool { return s.share.Exceeded() }
+
 // affords reports whether n more bytes may be held for st, which is nil for a call
 // that is not accepted, and draws on the budget if that takes it. If nobody holds
 // more than this session, it ends other calls that have been held for longer.

@@ -1,6 +1,9 @@
 package wire
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // A model of flow control that is as simple as protocol.md 9 says it, and knows
 // nothing of Session but the frames that it writes. credit_play_test.go holds
@@ -9,70 +12,92 @@ import "fmt"
 // modelWay is one direction of one stream: what its sender may spend, and what
 // its receiver owes.
 type modelWay struct {
-	most int64 // that the window may be at any time
+	modelWindow
+	pool *modelWindow // that all streams of the direction share
 
-	// As the sender's frames and the credit that reached it tell.
-	window int64
-
-	// As the receiver's frames and what reached it tell.
-	room       int64   // of the window, as the receiver sees it
-	returned   int64   // cost that the receiver owes or has given back
-	granted    int64   // credit given
-	assembling bool    // a cut message is in progress
-	pieces     int64   // cost of its pieces, not returned yet
-	unconsumed []int64 // what each whole message returns when it is consumed
+	assembling bool   // a cut message is in progress
+	pieces     Cost   // of its pieces, not returned yet
+	unconsumed []Cost // what each whole message returns when it is consumed
 
 	sentAssembling bool // the same of the sender's side, ahead of what arrived
 }
 
-func newModelWay(initial, most uint32) *modelWay {
-	return &modelWay{most: int64(most), window: int64(initial), room: int64(initial)}
+// modelWindow is that of a stream, or a pool.
+type modelWindow struct {
+	initial, most int64 // that it is at first and at any time
+
+	// As the sender's frames and the credit that reached it tell.
+	left int64
+
+	// As the receiver's frames and what reached it tell.
+	room     int64 // of the window, as the receiver sees it
+	spent    int64 // by frames that arrived
+	returned int64 // cost that the receiver owes or has given back
+	granted  int64 // credit given
+}
+
+func newModelWindow(initial, most uint32) modelWindow {
+	return modelWindow{initial: int64(initial), most: int64(most), left: int64(initial), room: int64(initial)}
 }
 
 // sends takes a frame with a message, or a piece of one, that was written.
-func (w *modelWay) sends(cost int64, more bool) error {
+func (w *modelWay) sends(cost Cost, more bool) error {
 	w.sentAssembling = more
-	if w.window -= cost; w.window < 0 {
-		return fmt.Errorf("the window is overspent by %d", -w.window)
+	w.left -= int64(cost.Window)
+	w.pool.left -= int64(cost.Pool)
+	if w.left < 0 || w.pool.left < 0 {
+		return fmt.Errorf("overspent: window %d, pool %d", w.left, w.pool.left)
 	}
 	return nil
 }
 
 // arrives takes the same frame when it has been read.
-func (w *modelWay) arrives(cost int64, more bool) {
-	w.room -= cost
+func (w *modelWay) arrives(cost Cost, more bool) {
+	w.spends(cost.Window)
+	w.pool.spends(cost.Pool)
 	w.assembling = more
 	switch {
 	case more && len(w.unconsumed) == 0:
-		w.returned += cost
+		w.returns(cost)
 	case more:
-		w.pieces += cost
+		w.pieces.add(cost)
 	default:
-		w.unconsumed = append(w.unconsumed, cost+w.pieces)
-		w.pieces = 0
+		cost.add(w.pieces)
+		w.unconsumed = append(w.unconsumed, cost)
+		w.pieces = Cost{}
 	}
+}
+
+func (w *modelWindow) spends(n uint32) {
+	w.room -= int64(n)
+	w.spent += int64(n)
+}
+
+func (w *modelWay) returns(cost Cost) {
+	w.returned += int64(cost.Window)
+	w.pool.returned += int64(cost.Pool)
 }
 
 // consumes takes that the application has the oldest message, and returns what
 // that gives back.
-func (w *modelWay) consumes() int64 {
+func (w *modelWay) consumes() Cost {
 	cost := w.unconsumed[0]
 	w.unconsumed = w.unconsumed[1:]
-	w.returned += cost
+	w.returns(cost)
 	if len(w.unconsumed) == 0 {
-		w.returned += w.pieces
-		w.pieces = 0
+		w.returns(w.pieces)
+		w.pieces = Cost{}
 	}
 	return cost
 }
 
 // grants takes a CREDIT that the receiver has written.
-func (w *modelWay) grants(credit int64) error {
+func (w *modelWindow) grants(credit int64) error {
 	w.granted += credit
 	w.room += credit
 	switch {
 	case w.room > w.most:
-		return fmt.Errorf("CREDIT makes the window %d, at most %d are kept", w.room, w.most)
+		return fmt.Errorf("CREDIT makes it %d, at most %d are kept", w.room, w.most)
 	case credit < 1:
 		return fmt.Errorf("CREDIT of %d", credit)
 	}
@@ -80,34 +105,42 @@ func (w *modelWay) grants(credit int64) error {
 }
 
 // credited takes that CREDIT when it has reached the sender.
-func (w *modelWay) credited(credit int64) { w.window += credit }
+func (w *modelWindow) credited(credit int64) { w.left += credit }
 
-// settled checks the sums when nothing is under way: what is left of windows at
-// both ends, and what is owed.
-func (w *modelWay) settled(sender, receiver *Stream, initial uint32) error {
-	var owed, grown int64
-	if f := receiver.flow; f != nil {
-		owed, grown = int64(f.owed), int64(f.grown)
-	}
-	keeps := int64(initial) + grown
+// balanced checks the sums when nothing is under way: what is left at both ends, and
+// what is owed, of which less than the given part is withheld.
+func (w *modelWindow) balanced(sends, receives, owed, kept, part int64) error {
+	grown := kept - w.initial
 	switch {
-	case w.window != w.room:
-		return fmt.Errorf("the model's own ends differ: %d and %d", w.window, w.room)
-	case sender.sendWindow != w.window:
-		return fmt.Errorf("the sender has a window of %d, want %d", sender.sendWindow, w.window)
-	case receiver.recvWindow != w.room:
-		return fmt.Errorf("the receiver sees a window of %d, want %d", receiver.recvWindow, w.room)
+	case w.left != w.room:
+		return fmt.Errorf("the model's own ends differ: %d and %d", w.left, w.room)
+	case sends != w.left:
+		return fmt.Errorf("the sender has %d left, want %d", sends, w.left)
+	case receives != w.room:
+		return fmt.Errorf("the receiver sees %d left, want %d", receives, w.room)
 	case w.granted+owed != w.returned+grown:
 		return fmt.Errorf("granted %d and owes %d, of %d consumed and %d of growth", w.granted, owed, w.returned, grown)
-	case 2*owed >= keeps:
-		return fmt.Errorf("%d of credit withheld, of %d that are kept", owed, keeps)
-	case keeps > w.most:
-		return fmt.Errorf("a window of %d, at most %d", keeps, w.most)
+	case owed > 0 && part*owed >= kept && w.spent > 0:
+		return fmt.Errorf("%d of credit withheld, of %d that are kept", owed, kept)
+	case kept > w.most || grown < 0:
+		return fmt.Errorf("%d are kept, of at first %d and at most %d", kept, w.initial, w.most)
+	}
+	return nil
+}
+
+// settled checks a direction when nothing is under way.
+func (w *modelWay) settled(sender, receiver *Stream, room int64) error {
+	var owed int64
+	if f := receiver.flow; f != nil {
+		owed = int64(f.owed)
+	}
+	if err := w.balanced(sender.sendWindow, receiver.recvWindow, owed, w.initial, 2); err != nil {
+		return err
 	}
 	if f := sender.flow; f != nil && f.hasPending {
 		// What waits must lack credit, and does not if the receiver has let go.
-		if sender.sendWindow >= MinPiece+frameCost {
-			return fmt.Errorf("a message waits with a window of %d", sender.sendWindow)
+		if sender.sendWindow >= wholePiece || room >= wholePiece {
+			return fmt.Errorf("a message waits with a window of %d and a pool of %d", sender.sendWindow, room)
 		}
 		if len(w.unconsumed) == 0 {
 			return fmt.Errorf("a message waits, and all before it was consumed: window %d, %d owed", sender.sendWindow, owed)
@@ -118,15 +151,18 @@ func (w *modelWay) settled(sender, receiver *Stream, initial uint32) error {
 
 // modelFrame is a frame on its way, as far as the model needs it.
 type modelFrame struct {
-	way    *modelWay
-	end    int // of the frame in the bytes under way
+	way    *modelWay    // of a message
+	window *modelWindow // of CREDIT
+	end    int          // of the frame in the bytes under way
 	credit int64
-	cost   int64
+	cost   Cost
 	more   bool
 }
 
 // modelLink is the bytes under way from one side to the other.
 type modelLink struct {
+	pool    modelWindow  // of the messages on it
+	granted *modelWindow // of those that go the other way: its CREDIT is here
 	bytes   []byte
 	frames  []modelFrame
 	fed     int // of bytes, given to the receiver and not used up
@@ -154,8 +190,13 @@ func (l *modelLink) wrote(b []byte, settings *Settings, ways func(id StreamID, c
 		f := modelFrame{end: from}
 		switch {
 		case h.Type == Credit:
-			f.way, f.credit = ways(h.Stream, true), int64(h.Word)
-			if err := f.way.grants(f.credit); err != nil {
+			f.window, f.credit = l.granted, int64(h.Word)
+			if h.Stream != 0 {
+				f.window = &ways(h.Stream, true).modelWindow
+			} else if l.granted.spent == 0 {
+				return errors.New("CREDIT of a pool that nothing was charged to")
+			}
+			if err := f.window.grants(f.credit); err != nil {
 				return err
 			}
 		case (h.Type == Call || h.Type == Data) && h.Flags&FlagMsg != 0:
@@ -164,7 +205,10 @@ func (l *modelLink) wrote(b []byte, settings *Settings, ways func(id StreamID, c
 			if err != nil {
 				return err
 			}
-			f.cost = int64(len(parsed.Payload) + frameCost)
+			f.cost.Window = uint32(len(parsed.Payload) + frameCost)
+			if h.Type == Data && h.Flags&FlagPool != 0 {
+				f.cost = Cost{Pool: uint32(len(body) + frameCost)}
+			}
 			if err := f.way.sends(f.cost, f.more); err != nil {
 				return err
 			}
@@ -183,8 +227,8 @@ func (l *modelLink) next(n int) []byte {
 // used takes that the receiver used up n bytes: their frames have arrived.
 func (l *modelLink) used(n int) {
 	for len(l.frames) > 0 && l.frames[0].end <= n {
-		if f := l.frames[0]; f.way != nil && f.credit > 0 {
-			f.way.credited(f.credit)
+		if f := l.frames[0]; f.window != nil {
+			f.window.credited(f.credit)
 		} else if f.way != nil {
 			f.way.arrives(f.cost, f.more)
 		}

@@ -19,7 +19,7 @@ type playSide struct {
 // events keeps what a side is handed up.
 type events struct {
 	recorder
-	received func(st *Stream, payload []byte, cost uint32)
+	received func(st *Stream, payload []byte, cost Cost)
 }
 
 func (e *events) Accept(in *Incoming) (*Stream, *Refusal) {
@@ -30,7 +30,7 @@ func (e *events) Accept(in *Incoming) (*Stream, *Refusal) {
 	return st, refusal
 }
 
-func (e *events) Message(st *Stream, payload []byte, _ uint8, cost uint32, _ bool) {
+func (e *events) Message(st *Stream, payload []byte, _ uint8, cost Cost, _ bool) {
 	e.received(st, payload, cost)
 }
 
@@ -41,7 +41,7 @@ type playWay struct {
 	sender   func() *Stream
 	receiver func() *Stream
 	sent     []uint32 // sizes, not received yet
-	inbox    []uint32 // costs, not consumed yet
+	inbox    []Cost   // not consumed yet
 	number   byte     // of the next message sent
 	expects  byte
 }
@@ -63,25 +63,25 @@ func newPlay(seed uint64) *play {
 		settings.Window = DefaultWindow + uint32(p.draw.IntN(300_000))
 		p.initial = settings.Window
 	}
-	most := p.initial
-	if p.draw.IntN(3) > 0 {
-		most = p.initial << p.draw.IntN(5)
-	}
+	settings.Pool = []uint32{0, 10_000, 200_000, 1 << 20}[p.draw.IntN(4)]
+	most := max(settings.Pool, []uint32{0, 1 << 20, 8 << 20}[p.draw.IntN(3)])
+	links := [2]*modelLink{{pool: newModelWindow(settings.Pool, most)}, {pool: newModelWindow(settings.Pool, most)}}
 	for i := range p.sides {
-		side := &playSide{link: &modelLink{}}
-		side.received = func(st *Stream, payload []byte, cost uint32) { p.receive(side, st, payload, cost) }
-		side.Session = NewSession(&side.events, Options{Acceptor: i == 1, Local: settings, MaxWindow: most, Room: moving}, p.now)
+		links[i].granted = &links[1-i].pool
+		side := &playSide{link: links[i]}
+		side.received = func(st *Stream, payload []byte, cost Cost) { p.receive(side, st, payload, cost) }
+		side.Session = NewSession(&side.events, Options{Acceptor: i == 1, Local: settings, MaxPool: most, Room: moving}, p.now)
 		p.sides[i] = side
 	}
 	p.settle()
 	for range 1 + p.draw.IntN(4) {
-		p.open(most)
+		p.open()
 	}
 	return p
 }
 
 // open opens a stream, perhaps with a first message, by either side.
-func (p *play) open(most uint32) {
+func (p *play) open() {
 	first := p.draw.IntN(2)
 	caller, callee := p.sides[first], p.sides[1-first]
 	at := len(callee.accepted)
@@ -93,8 +93,8 @@ func (p *play) open(most uint32) {
 		return &Stream{} // it is still to come
 	}
 	p.ways = append(p.ways,
-		&playWay{modelWay: newModelWay(p.initial, most), from: caller, to: callee, sender: func() *Stream { return own }, receiver: other},
-		&playWay{modelWay: newModelWay(p.initial, most), from: callee, to: caller, sender: other, receiver: func() *Stream { return own }},
+		&playWay{modelWay: p.newWay(caller), from: caller, to: callee, sender: func() *Stream { return own }, receiver: other},
+		&playWay{modelWay: p.newWay(callee), from: callee, to: caller, sender: other, receiver: func() *Stream { return own }},
 	)
 	o := Outgoing{Method: unary, HasMessage: p.draw.IntN(2) == 0}
 	if o.HasMessage {
@@ -102,6 +102,10 @@ func (p *play) open(most uint32) {
 	}
 	caller.Open(own, &o)
 	p.settle()
+}
+
+func (p *play) newWay(from *playSide) *modelWay {
+	return &modelWay{modelWindow: newModelWindow(p.initial, p.initial), pool: &from.link.pool}
 }
 
 // message makes the next message of a direction.
@@ -131,7 +135,7 @@ func (p *play) message(w *playWay) []byte {
 
 // receive checks a message against the one that was sent, and its cost against
 // the model once that has seen its frames.
-func (p *play) receive(side *playSide, st *Stream, payload []byte, cost uint32) {
+func (p *play) receive(side *playSide, st *Stream, payload []byte, cost Cost) {
 	for _, w := range p.ways {
 		if w.to != side || w.receiver() != st {
 			continue
@@ -203,7 +207,7 @@ func (p *play) consume(w *playWay) {
 	}
 	cost := w.inbox[0]
 	w.inbox = w.inbox[1:]
-	if want := w.consumes(); int64(cost) != want {
+	if want := w.consumes(); cost != want {
 		p.fail(fmt.Errorf("a message returns %d, want %d", cost, want))
 	}
 	w.to.Consumed(w.receiver(), cost)
@@ -241,11 +245,17 @@ func (p *play) settle() {
 			p.carry(side, 1<<30)
 		}
 	}
+	for i, side := range p.sides {
+		own := side.Pool()
+		if err := side.link.granted.balanced(p.sides[1-i].poolRoom, own.Receive, own.Owed, own.Kept, 4); err != nil {
+			p.fail(fmt.Errorf("pool %d: %w", i, err))
+		}
+	}
 	for i, w := range p.ways {
 		if p.fault != nil {
 			return
 		}
-		if err := w.settled(w.sender(), w.receiver(), p.initial); err != nil {
+		if err := w.settled(w.sender(), w.receiver(), w.from.poolRoom); err != nil {
 			p.fail(fmt.Errorf("direction %d: %w", i, err))
 		}
 	}

@@ -26,9 +26,9 @@ type Incoming struct {
 	OneWay      bool
 	Codec       uint8 // by this side's numbers
 	Compression uint8
-	Deadline    int64  // in the session's time, 0: none
-	Cost        uint32 // of the message, for Consumed
-	Refused     bool   // it is refused whatever Accept says, unless Accept finds it at fault
+	Deadline    int64 // in the session's time, 0: none
+	Cost        Cost  // of the message, for Consumed
+	Refused     bool  // it is refused whatever Accept says, unless Accept finds it at fault
 }
 
 // Refusal says why a call is not started. RetryAfter is in milliseconds; 0
@@ -80,7 +80,7 @@ type Events interface {
 	// Message hands up a whole message, whose cost is due to Consumed later.
 	// owned says that payload is the receiver's to keep, else it points into
 	// the input.
-	Message(st *Stream, payload []byte, compression uint8, cost uint32, owned bool)
+	Message(st *Stream, payload []byte, compression uint8, cost Cost, owned bool)
 	// HalfClosed says that the caller sends no more messages.
 	HalfClosed(st *Stream)
 	// Stopped tells the callee that its call was ended without it: by the

@@ -45,6 +45,7 @@ const (
 	FlagMore     Flags = 0x04 // CALL, DATA: the message goes on in the next frame of the stream
 	FlagMeta     Flags = 0x08 // CALL, DATA, RESULT: the body begins with a metadata block
 	FlagOneWay   Flags = 0x10 // CALL: the answer says accepted, not done
+	FlagPool     Flags = 0x10 // DATA: charged to the pool, not to the window of its stream
 	FlagRefused  Flags = 0x10 // RESULT: the call was never started
 	FlagCut      Flags = 0x20 // RESULT: the session ended a started call
 	FlagStripped Flags = 0x40 // RESULT: details were dropped or the message shortened to fit
@@ -54,7 +55,7 @@ const (
 // allowedFlags is indexed by type.
 var allowedFlags = [...]Flags{
 	Call:   FlagEnd | FlagMsg | FlagMore | FlagMeta | FlagOneWay,
-	Data:   FlagEnd | FlagMsg | FlagMore | FlagMeta,
+	Data:   FlagEnd | FlagMsg | FlagMore | FlagMeta | FlagPool,
 	Result: FlagMsg | FlagMeta | FlagRefused | FlagCut | FlagStripped,
 	Ping:   FlagAck,
 	GoAway: FlagAck,
@@ -215,6 +216,8 @@ func (h *Header) checkCombination() *Error {
 		return violation(ErrFlags, "%v has both MORE and END", h.Type)
 	case h.Type == Data && f&(FlagEnd|FlagMeta) == FlagEnd|FlagMeta:
 		return violation(ErrFlags, "DATA has both END, which is the caller's, and META, which is the callee's")
+	case h.Type == Data && f&FlagPool != 0 && f&FlagMsg == 0:
+		return violation(ErrFlags, "DATA has POOL without MSG")
 	case h.Type == Call && f&FlagOneWay != 0 && (f&FlagMsg == 0 || f&(FlagEnd|FlagMore) == 0):
 		return violation(ErrFlags, "a one-way CALL lacks its single message")
 	}
@@ -225,8 +228,10 @@ func (h *Header) checkControl(fromAcceptor bool) *Error {
 	if h.Code != 0 || h.Codec != 0 || h.Compression != 0 {
 		return violation(ErrReserved, "the third word of %v is not zero", h.Type)
 	}
-	if err := h.checkStreamID(); err != nil {
-		return err
+	if h.Type == Cancel || h.Stream != 0 { // CREDIT that names no stream is of the pool
+		if err := h.checkStreamID(); err != nil {
+			return err
+		}
 	}
 	if h.Type == Credit {
 		if h.Word == 0 || h.Word > MaxWindow {

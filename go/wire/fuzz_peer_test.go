@@ -86,6 +86,10 @@ func (w *world) peerData() []byte {
 	b := w.next()
 	h := Header{Type: Data, Stream: st.id}
 	room := int(min(st.recvWindow-frameCost, MinPiece))
+	pool := Flags(0)
+	if b&128 != 0 && w.s.pool.left > frameCost {
+		room, pool = int(min(w.s.pool.left-frameCost, MinPiece)), FlagPool
+	}
 	toCallee := !st.has(streamCaller)
 	var body []byte
 	if !toCallee && !st.has(streamAnswered) && b&64 != 0 {
@@ -95,7 +99,7 @@ func (w *world) peerData() []byte {
 	}
 	if st.assembling() {
 		left := int(st.flow.total - st.flow.got)
-		h.Flags |= FlagMsg
+		h.Flags |= FlagMsg | pool
 		h.Codec, h.Compression = st.flow.codec, st.flow.packed
 		switch {
 		case len(body)+room < MinPiece && left > room:
@@ -110,7 +114,7 @@ func (w *world) peerData() []byte {
 		return framed(h, body, filler(left))
 	}
 	if b&3 > 0 && room >= 0 {
-		h.Flags |= FlagMsg
+		h.Flags |= FlagMsg | pool
 		h.Codec = st.codec
 	}
 	switch {
@@ -176,7 +180,11 @@ func (w *world) peerControl() []byte {
 			return AppendDefine(nil, uint16(max(len(w.s.bindings), 1)), "/"+string(rune(b)))
 		}
 	case 1:
-		return framed(Header{Type: Ping, Word: uint32(b), Flags: Flags(b >> 3 & 1)})
+		h := Header{Type: Ping, Word: uint32(b), Flags: Flags(b >> 3 & 1)}
+		if b&16 != 0 {
+			h.Word = w.s.pool.word // of the last PING
+		}
+		return framed(h)
 	case 2:
 		if w.next() < 8 {
 			return framed(Header{Type: GoAway, Flags: Flags(b >> 3 & 1)})
@@ -187,7 +195,11 @@ func (w *world) peerControl() []byte {
 		}
 	case 4: // as above
 		if st != nil && !st.Open() && st.has(streamCaller) {
-			return framed(Header{Type: Data, Stream: st.id, Flags: FlagMsg}, filler(10))
+			return framed(Header{Type: Data, Stream: st.id, Flags: FlagMsg | Flags(b)&FlagPool}, filler(10))
+		}
+	case 5:
+		if w.s.poolRoom < 1<<24 {
+			return framed(Header{Type: Credit, Word: uint32(w.next())<<10 + 1})
 		}
 	default:
 		if st != nil && st.sendWindow < 1<<24 {
@@ -225,7 +237,7 @@ func (w *world) wild(kind Type) []byte {
 		h.Flags &= allowedFlags[Call]
 		h.Word = uint32(w.next()) << 18
 	case Data:
-		h.Flags &= allowedFlags[Data] & 0xf
+		h.Flags &= allowedFlags[Data]
 	case Result:
 		h.Flags &= allowedFlags[Result]
 		if h.Code = uint16(b >> 6); h.Flags&FlagMsg != 0 {
@@ -243,6 +255,9 @@ func (w *world) wild(kind Type) []byte {
 		h.Compression = 0
 		if h.Flags &^= FlagMore; kind != Call {
 			h.Codec = 0
+		}
+		if kind == Data {
+			h.Flags &^= FlagPool
 		}
 	}
 	if kind == Credit || kind == Cancel {

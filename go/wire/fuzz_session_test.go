@@ -90,7 +90,7 @@ func newWorld(t *testing.T, role, shape byte) *world {
 	}
 	o := Options{Acceptor: role&1 == 0, Local: local, KeepaliveInterval: 20 * second, KeepaliveTimeout: 20 * second, Room: moving}
 	if role&32 != 0 {
-		o.MaxWindow = 1 << 20
+		o.Local.Pool, o.MaxPool = 300_000, 1<<20
 	}
 	w.s = NewSession(w, o, w.now)
 	w.watch = watch(t, w.s)
@@ -104,6 +104,7 @@ func newWorld(t *testing.T, role, shape byte) *world {
 func (w *world) greet(shape byte) {
 	remote := DefaultSettings()
 	remote.Window += uint32(shape>>4) << 13
+	remote.Pool = uint32(shape>>5) << 16
 	if shape&2 != 0 {
 		remote.Calls = uint32(shape >> 2 & 3)
 	}
@@ -313,17 +314,15 @@ func (w *world) check() {
 		w.t.Fatalf("%d bytes appended, %d moved, %d there", s.appended, s.moved, len(s.out))
 	}
 	w.watch.look(s.out)
-	open, promised, held, grown := 0, uint64(0), uint64(0), uint32(0)
+	open, promised, held, charged, anew := 0, uint64(0), uint64(0), int64(0), int64(0)
 	count := func(st *Stream) {
 		open++
-		window := s.options.Local.Window
 		if f := st.flow; f != nil {
-			window += f.grown
 			held += f.held
-			grown += f.grown
+			charged += int64(f.charged - f.anew)
+			anew += int64(f.anew)
 		}
-		if !st.Open() || st.recvWindow > int64(window) || window > max(s.options.MaxWindow, s.options.Local.Window) ||
-			st.sendWindow < 0 || st.sendWindow > MaxWindow {
+		if !st.Open() || st.recvWindow > int64(s.options.Local.Window) || st.sendWindow < 0 || st.sendWindow > MaxWindow {
 			w.t.Fatalf("%+v %+v", st, st.flow)
 		}
 		if f := st.flow; f != nil && f.assembling {
@@ -349,9 +348,19 @@ func (w *world) check() {
 			count(st)
 		}
 	}
-	if open != s.openCalls || promised != s.promised || held != s.held || grown != s.grown || s.owed > maxOwed+1 {
-		w.t.Fatalf("%d calls, not %d; bytes promised %d, not %d; held %d, not %d; grown %d, not %d; %d owed",
-			open, s.openCalls, promised, s.promised, held, s.held, grown, s.grown, s.owed)
+	if open != s.openCalls || promised != s.promised || held != s.held || s.owed > maxOwed+1 {
+		w.t.Fatalf("%d calls, not %d; bytes promised %d, not %d; held %d, not %d; %d owed",
+			open, s.openCalls, promised, s.promised, held, s.held, s.owed)
+	}
+	p := s.pool
+	if p.left+p.owed+p.charged != p.kept && p.left >= 0 || charged != p.charged || anew != p.anew || anew > maxAnew ||
+		p.kept > int64(max(s.options.MaxPool, s.options.Local.Pool)) || p.aim < int64(s.options.Local.Pool) || s.poolRoom < 0 || s.poolRoom > MaxWindow {
+		w.t.Fatalf("%+v, %d charged, %d anew, %d of the peer's", p, charged, anew, s.poolRoom)
+	}
+	for _, st := range s.line {
+		if !st.Open() || !st.has(streamInLine) {
+			w.t.Fatalf("in line %+v", st)
+		}
 	}
 	for st := range w.running {
 		if !st.Open() {
@@ -365,9 +374,9 @@ func (w *world) finish() {
 	w.watch.look(w.s.out)
 	w.s.Close(w.s.moved, "lost")
 	if len(w.alive) != 0 || len(w.running) != 0 || w.s.openCalls != 0 || w.s.openServed != 0 ||
-		w.s.promised != 0 || w.s.held != 0 || w.s.grown != 0 {
-		w.t.Fatalf("after the end: %d own and %d served calls untold, %d and %d open, %d bytes promised, %d held, %d grown",
-			len(w.alive), len(w.running), w.s.openCalls, w.s.openServed, w.s.promised, w.s.held, w.s.grown)
+		w.s.promised != 0 || w.s.held != 0 || w.s.pool.charged != 0 || w.s.pool.anew != 0 || len(w.s.line) != 0 {
+		w.t.Fatalf("after the end: %d own and %d served calls untold, %d and %d open, %d bytes promised, %d held, %d in line, %+v",
+			len(w.alive), len(w.running), w.s.openCalls, w.s.openServed, w.s.promised, w.s.held, len(w.s.line), w.s.pool)
 	}
 }
 
@@ -393,7 +402,7 @@ func (w *world) Accept(in *Incoming) (*Stream, *Refusal) {
 	return st, nil
 }
 
-func (w *world) Message(st *Stream, payload []byte, _ uint8, cost uint32, _ bool) {
+func (w *world) Message(st *Stream, payload []byte, _ uint8, cost Cost, _ bool) {
 	if !st.Open() || !w.running[st] && !w.alive[st] {
 		w.t.Fatal("a message of a call that is over")
 	}

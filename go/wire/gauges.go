@@ -17,9 +17,14 @@ func (s *Session) Windows(st *Stream) Windows {
 	w := Windows{Send: st.sendWindow, Receive: st.recvWindow, Kept: int64(s.options.Local.Window)}
 	if st.flow != nil {
 		w.Owed = int64(st.flow.owed)
-		w.Kept += int64(st.flow.grown)
 	}
 	return w
+}
+
+// Pool tells the same of the pools of the connection. What Kept exceeds Receive and
+// Owed by lies in messages that were not consumed.
+func (s *Session) Pool() Windows {
+	return Windows{Send: s.poolRoom, Receive: s.pool.left, Owed: s.pool.owed, Kept: s.pool.kept}
 }
 
 // WithheldCredit is how much less than their windows allow at best the peer may
@@ -44,7 +49,7 @@ func (s *Session) withheld(st *Stream) int64 {
 	if st.flow == nil {
 		return 0
 	}
-	return max(int64(s.options.Local.Window)+int64(st.flow.grown)-st.recvWindow, 0)
+	return max(int64(s.options.Local.Window)-st.recvWindow, 0)
 }
 
 // HeldBytes is what messages count that are in progress or not consumed yet

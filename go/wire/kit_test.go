@@ -13,7 +13,7 @@ type message struct {
 	st          *Stream
 	payload     []byte
 	compression uint8
-	cost        uint32
+	cost        Cost
 	owned       bool
 }
 
@@ -63,7 +63,7 @@ func (r *recorder) Accept(in *Incoming) (*Stream, *Refusal) {
 	return st, nil
 }
 
-func (r *recorder) Message(st *Stream, payload []byte, compression uint8, cost uint32, owned bool) {
+func (r *recorder) Message(st *Stream, payload []byte, compression uint8, cost Cost, owned bool) {
 	r.messages = append(r.messages, message{st, bytes.Clone(payload), compression, cost, owned})
 }
 func (r *recorder) HalfClosed(st *Stream)         { r.closed = append(r.closed, st) }

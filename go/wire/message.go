@@ -16,15 +16,19 @@ func (s *Session) receiveMessage(st *Stream, h *Header, b *Body) *Error {
 			return violation(ErrPiece, "pieces of %d bytes so far for a message of %d on slot %d", sum, f.total, st.id.Slot())
 		}
 	}
-	cost := uint32(len(b.Payload) + frameCost)
-	if st.recvWindow -= int64(cost); st.recvWindow < 0 {
+	cost := Cost{Pool: h.Length + frameCost}
+	if h.Flags&FlagPool == 0 {
+		cost = Cost{Window: uint32(len(b.Payload) + frameCost)}
+	}
+	if st.recvWindow -= int64(cost.Window); st.recvWindow < 0 {
 		return violation(ErrCredit, "DATA overspends the window of slot %d by %d bytes", st.id.Slot(), -st.recvWindow)
 	}
 	if first {
-		if err := s.checkMessage(st, h, max(b.Total, cost-frameCost)); err != nil {
+		size := max(b.Total, uint32(len(b.Payload)))
+		if err := s.checkMessage(st, h, size); err != nil {
 			return err
 		}
-		if s.promised+s.held+uint64(max(b.Total, cost)) > maxPromised {
+		if s.promised+s.held+uint64(size) > maxPromised {
 			return errPromised
 		}
 		if st.has(streamBegun) && st.has(streamSingle) {
@@ -40,7 +44,7 @@ func (s *Session) receiveMessage(st *Stream, h *Header, b *Body) *Error {
 		}
 		s.begin(st, h, b.Total)
 	}
-	if err := s.assemble(st, b.Payload, more); err != nil {
+	if err := s.assemble(st, b.Payload, cost, more); err != nil {
 		return err
 	}
 	if !more {
@@ -53,19 +57,19 @@ func (s *Session) receiveMessage(st *Stream, h *Header, b *Body) *Error {
 
 // deliver hands up a whole message, or drops it when the handler returned.
 // Credit that was withheld for its pieces is returned with its own.
-func (s *Session) deliver(st *Stream, message []byte, compression uint8, cost uint32, owned bool) {
+func (s *Session) deliver(st *Stream, message []byte, compression uint8, cost Cost, owned bool) {
 	f := st.flow
-	cost += f.withheld
-	f.withheld = 0
+	cost.add(f.withheld)
+	f.withheld = Cost{}
 	if st.has(streamReturned) {
-		s.credit(st, cost)
+		s.returnCost(st, cost)
 		return
 	}
 	if st.has(streamSingle) {
-		s.credit(st, cost)
+		s.returnCost(st, cost)
 	} else {
 		f.unconsumed++
-		f.due += cost
+		f.due += cost.Window
 	}
 	s.keep(f, weight(len(message)))
 	s.events.Message(st, message, compression, cost, owned)
@@ -95,16 +99,17 @@ func (s *Session) begin(st *Stream, h *Header, total uint32) {
 	f := st.needFlow()
 	f.assembling, f.total, f.got, f.message = true, total, 0, nil
 	f.codec, f.packed = h.Codec, h.Compression
+	f.since = s.now
 	s.promised += uint64(total)
+	s.makeWay(total)
 	s.wakeBy(s.now + watchInterval)
 }
 
 // assemble adds a piece. The buffer never grows to more than twice what has
 // arrived, whatever total the peer promised.
-func (s *Session) assemble(st *Stream, piece []byte, more bool) *Error {
+func (s *Session) assemble(st *Stream, piece []byte, cost Cost, more bool) *Error {
 	f := st.flow
 	f.got += uint32(len(piece))
-	f.owingSince = 0
 	if !st.has(streamReturned) {
 		if !s.makeRoom(st, len(piece)) {
 			return s.options.Budget.full
@@ -118,12 +123,15 @@ func (s *Session) assemble(st *Stream, piece []byte, more bool) *Error {
 	if !more {
 		return nil // the last piece is credited when the message is consumed
 	}
-	cost := uint32(len(piece) + frameCost)
 	if f.unconsumed > 0 {
-		f.withheld += cost
-	} else {
-		s.credit(st, cost)
+		f.withheld.add(cost)
+		return nil
 	}
+	if cost.Pool > 0 && !st.has(streamReturned) && s.aboveShare() {
+		f.withheld.Pool += cost.Pool
+		cost.Pool = 0
+	}
+	s.returnCost(st, cost)
 	return nil
 }
 
@@ -174,22 +182,21 @@ func (s *Session) endMessage(st *Stream) {
 
 // Consumed returns the credit of a whole message, by the cost that came with
 // it, now that the application has it. Messages are consumed in order.
-func (s *Session) Consumed(st *Stream, cost uint32) {
+func (s *Session) Consumed(st *Stream, cost Cost) {
 	f := st.flow
 	if !st.Open() || f == nil || f.unconsumed == 0 {
 		return
 	}
 	weighs := f.held / uint64(f.unconsumed)
-	f.taken += weighs
 	s.letGo(f, weighs)
 	f.unconsumed--
-	f.due -= min(f.due, cost)
+	f.due -= min(f.due, cost.Window)
 	if f.unconsumed == 0 {
 		s.letGo(f, f.held) // of cut messages more than their cost was held
-		cost += f.withheld
-		f.withheld = 0
+		cost.add(f.withheld)
+		f.withheld = Cost{}
 	}
-	s.credit(st, cost)
+	s.returnCost(st, cost)
 }
 
 // What messages count at least while they are held: the memory that they take up.
@@ -228,70 +235,54 @@ func (s *Session) letGo(f *flow, n uint64) {
 // has returned, left behind.
 func (s *Session) abandonRequests(st *Stream) {
 	f := st.flow
-	n := f.due + f.withheld
-	f.due, f.withheld, f.unconsumed = 0, 0, 0
+	cost := Cost{Window: f.due + f.withheld.Window, Pool: f.charged}
+	f.due, f.withheld, f.unconsumed = 0, Cost{}, 0
 	s.dropMessage(f)
 	s.letGo(f, f.held)
-	s.credit(st, n)
+	s.returnCost(st, cost)
 }
 
-// credit returns n bytes of the window once at least half of it is owed. A
-// CREDIT that is still unsent is raised instead of followed by another, so that
-// a peer that does not read cannot make them pile up.
+// returnCost owes what a message or a piece of one has cost.
+func (s *Session) returnCost(st *Stream, cost Cost) {
+	s.discharge(st.flow, cost.Pool)
+	s.credit(st, cost.Window)
+}
+
+// credit returns n bytes of the window once at least half of it is owed.
 func (s *Session) credit(st *Stream, n uint32) {
 	f := st.flow
 	f.owed += n
-	if f.owed < (s.options.Local.Window+f.grown)/2 || st.has(streamRemoteEnd) {
+	if f.owed < s.options.Local.Window/2 || st.has(streamRemoteEnd) {
 		return
 	}
-	if f.creditEnd <= s.moved {
-		grant := f.owed + s.grow(f)
-		s.control(Header{Type: Credit, Stream: st.id, Word: grant})
-		f.creditEnd, f.creditAt = s.appended, len(s.out)
-		st.recvWindow += int64(grant)
+	if s.grant(&f.credit, st.id, int64(f.owed)) {
+		st.recvWindow += int64(f.owed)
 		f.owed = 0
-		return
 	}
-	last := s.out[f.creditAt-4:]
-	sum := uint64(binary.LittleEndian.Uint32(last)) + uint64(f.owed)
-	if sum > MaxWindow {
-		return
-	}
-	binary.LittleEndian.PutUint32(last, uint32(sum))
-	st.recvWindow += int64(f.owed)
-	f.owed = 0
 }
 
-const (
-	// growWithin is how soon, in nanoseconds, half a window must follow the
-	// half before it for the window to grow: the sender would wait otherwise.
-	growWithin = 20e6
-	// maxGrown bounds what the windows of one connection grow by together.
-	maxGrown = 64 << 20
-)
-
-// grow doubles the window of a stream that moves fast, up to Options.MaxWindow,
-// and returns by how much it grew. It does not where messages take up far more
-// memory than window: many small ones that nobody consumes for a moment would
-// exceed what may be held, and end the call that was to be quick.
-func (s *Session) grow(f *flow) uint32 {
-	window := s.options.Local.Window + f.grown
-	fast := f.creditedAt != 0 && s.now-f.creditedAt < growWithin
-	heavy := f.taken > 2*uint64(f.owed)
-	f.creditedAt, f.taken = s.now, 0
-	if !fast || heavy || window >= s.options.MaxWindow {
-		return 0
+// grant appends CREDIT of n bytes, or raises the last one if that is still unsent,
+// so that a peer that does not read cannot make them pile up. It reports false when
+// that one cannot be raised so far.
+func (s *Session) grant(last *unsentCredit, id StreamID, n int64) bool {
+	if last.end <= s.moved {
+		s.control(Header{Type: Credit, Stream: id, Word: uint32(n)})
+		last.end, last.at = s.appended, len(s.out)
+		return true
 	}
-	more := min(window, s.options.MaxWindow-window)
-	if s.grown+more > maxGrown {
-		return 0
+	word := s.out[last.at-4:]
+	sum := int64(binary.LittleEndian.Uint32(word)) + n
+	if sum > MaxWindow {
+		return false
 	}
-	f.grown += more
-	s.grown += more
-	return more
+	binary.LittleEndian.PutUint32(word, uint32(sum))
+	return true
 }
 
 func (s *Session) receiveCredit(h *Header) *Error {
+	if h.Stream == 0 {
+		return s.receivePoolCredit(h.Word)
+	}
 	st := s.stream(h.Stream)
 	if st == nil || st == abandoned {
 		return nil
@@ -306,7 +297,6 @@ func (s *Session) receiveCredit(h *Header) *Error {
 // credited lets a message that waits go on.
 func (s *Session) credited(st *Stream) {
 	if st.flow != nil && st.flow.hasPending {
-		st.flow.starvedSince = 0
 		s.enter(st)
 	}
 }

@@ -116,6 +116,7 @@ func (s *Session) firstPiece(st *Stream, c *Outgoing, length int) []byte {
 	n := max(MinPiece-length, 0)
 	f := st.needFlow()
 	f.pending, f.hasPending, f.compression, f.begun, f.end = c.Payload[n:], true, c.Compression, true, true
+	f.passed = n
 	s.enter(st)
 	return c.Payload[:n]
 }

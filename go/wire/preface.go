@@ -44,6 +44,7 @@ type Settings struct {
 	Methods           uint32           // highest method id
 	KeepaliveInterval uint32           // milliseconds, 0: none
 	MinPingInterval   uint32           // milliseconds
+	Pool              uint32           // granted at first, bytes
 	Codecs            map[uint8]string // names of the codec numbers 8 to 15 that the side has
 	Compressions      uint16           // bit n: compression n is accepted
 }
@@ -91,7 +92,8 @@ const (
 	setCompressions      = 8
 	setKeepaliveInterval = 9
 	setMinPingInterval   = 10
-	knownSettings        = 11
+	setPool              = 11
+	knownSettings        = 12
 )
 
 // number describes one integer setting: where it lies and what it may be.
@@ -112,6 +114,7 @@ var numbers = [knownSettings]*number{
 	setMethods:           {func(s *Settings) *uint32 { return &s.Methods }, "max_methods", DefaultMethods, LargestMethods, DefaultMethods},
 	setKeepaliveInterval: {func(s *Settings) *uint32 { return &s.KeepaliveInterval }, "keepalive_interval", 0, 1<<32 - 1, 0},
 	setMinPingInterval:   {func(s *Settings) *uint32 { return &s.MinPingInterval }, "min_ping_interval", 0, 1<<32 - 1, DefaultMinPingInterval},
+	setPool:              {func(s *Settings) *uint32 { return &s.Pool }, "pool", 0, MaxWindow, 0},
 }
 
 // AppendPreface appends p; settings that equal their default are left out.

@@ -92,6 +92,7 @@ func (s *Session) receivePreface(b []byte) (n int, err *Error) {
 	// What was sent so far counted on the smallest window there is.
 	grown := int64(p.Settings.Window) - int64(s.remote.Window)
 	s.remote = p.Settings
+	s.poolRoom = int64(p.Settings.Pool)
 	for i := range s.calls {
 		if st := s.calls[i].stream; st != nil && st != abandoned {
 			st.sendWindow += grown
@@ -184,7 +185,8 @@ func (s *Session) receiveDefine(h *Header, body []byte) *Error {
 
 func (s *Session) receivePing(h *Header) *Error {
 	if h.Flags&FlagAck != 0 {
-		return nil // any byte is a sign of life; which one does not matter
+		s.pingAnswered(h.Word) // as a sign of life any byte will do
+		return nil
 	}
 	if err := s.owe(); err != nil {
 		return err

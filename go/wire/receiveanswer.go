@@ -79,6 +79,17 @@ func (s *Session) checkMessage(st *Stream, h *Header, size uint32) *Error {
 // of a call.
 func (s *Session) receiveData(h *Header, body []byte) *Error {
 	st := s.stream(h.Stream)
+	if h.Flags&FlagPool != 0 {
+		cost := h.Length + frameCost
+		if err := s.charge(cost); err != nil {
+			return err
+		}
+		if st == nil || st == abandoned {
+			s.owePool(int64(cost))
+		} else {
+			st.needFlow().charged += cost
+		}
+	}
 	if st == nil || st == abandoned {
 		return nil // ended, given up or never tracked: what it says no longer matters
 	}

@@ -49,7 +49,7 @@ func (s *Session) receiveCall(h *Header, body []byte) *Error {
 	*in = Incoming{
 		Method: binding, Metadata: b.Metadata, Own: b.Own,
 		End: h.Flags&FlagEnd != 0, OneWay: h.Flags&FlagOneWay != 0,
-		Codec: h.Codec, Compression: h.Compression, Cost: uint32(len(b.Payload) + frameCost), Refused: refusal != nil,
+		Codec: h.Codec, Compression: h.Compression, Cost: Cost{Window: uint32(len(b.Payload) + frameCost)}, Refused: refusal != nil,
 	}
 	if binding == nil {
 		in.Method = &Binding{Name: string(b.Name)}
@@ -76,11 +76,11 @@ func (s *Session) receiveCall(h *Header, body []byte) *Error {
 		}
 	case !in.End:
 		st.state |= streamBegun
-		st.recvWindow -= int64(in.Cost)
+		st.recvWindow -= int64(in.Cost.Window)
 		f := st.needFlow()
 		if h.Flags&FlagMore != 0 {
 			s.begin(st, h, b.Total)
-			if err := s.assemble(st, b.Payload, true); err != nil {
+			if err := s.assemble(st, b.Payload, in.Cost, true); err != nil {
 				s.fault(st, err)
 			}
 			break
@@ -92,9 +92,9 @@ func (s *Session) receiveCall(h *Header, body []byte) *Error {
 		}
 		s.keep(f, weighs)
 		if st.has(streamSingle) {
-			s.credit(st, in.Cost)
+			s.credit(st, in.Cost.Window)
 		} else {
-			f.unconsumed, f.due = 1, in.Cost
+			f.unconsumed, f.due = 1, in.Cost.Window
 		}
 	}
 	return nil

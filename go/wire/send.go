@@ -21,13 +21,15 @@ func (s *Session) Send(st *Stream, payload []byte, compression uint8, end bool) 
 }
 
 func (s *Session) send(st *Stream, payload []byte, compression uint8, end bool) (done bool) {
-	cost := int64(len(payload) + frameCost)
-	if len(payload) <= MinPiece && cost <= st.sendWindow && s.Unsent() < ordinaryUnsent {
-		s.data(st, payload, compression, end)
-		return true
+	if len(payload) <= MinPiece && s.Unsent() < ordinaryUnsent {
+		if flag, ok := s.spend(st, len(payload), len(payload)); ok {
+			s.data(st, payload, flag, compression, end)
+			return true
+		}
 	}
 	f := st.needFlow()
 	f.pending, f.hasPending, f.compression, f.begun, f.end = payload, true, compression, false, end
+	f.passed, f.waitingSince = 0, 0
 	if !st.has(streamCaller) { // a caller's are its own affair
 		s.beginsToHold(f)
 		f.queued = cap(payload) // which is there until the last piece has left
@@ -37,18 +39,17 @@ func (s *Session) send(st *Stream, payload []byte, compression uint8, end bool) 
 	return false
 }
 
-// data appends one whole message as a DATA frame.
-func (s *Session) data(st *Stream, payload []byte, compression uint8, end bool) {
+// data appends one whole message as a DATA frame, which has been paid for.
+func (s *Session) data(st *Stream, payload []byte, flag Flags, compression uint8, end bool) {
 	h := Header{
 		Length: uint32(len(payload)), Type: Data, Stream: st.id,
-		Flags: FlagMsg, Codec: st.codec, Compression: compression,
+		Flags: FlagMsg | flag, Codec: st.codec, Compression: compression,
 	}
 	if end {
 		h.Flags |= FlagEnd
 		st.state |= streamLocalEnd
 	}
 	st.state |= streamSpoken
-	st.sendWindow -= int64(len(payload) + frameCost)
 	s.frame(h, len(payload))
 	s.out = append(s.out, payload...)
 	s.appended += uint64(HeaderSize + len(payload))
@@ -96,8 +97,13 @@ func (s *Session) fill() {
 	if s.openCalls+s.openServed == 1 && s.options.Splice {
 		most = aloneUnsent
 	}
-	first := true
-	for len(s.ring) > 0 && (first || s.Unsent() < most) {
+	for first := true; first || s.Unsent() < most; {
+		if s.lineMoves() {
+			s.nextInLine()
+		}
+		if len(s.ring) == 0 {
+			break
+		}
 		st := s.ring[0]
 		s.ring = s.ring[1:]
 		st.state &^= streamInRing
@@ -105,11 +111,14 @@ func (s *Session) fill() {
 			continue
 		}
 		switch sent, finished := s.piece(st); {
-		case !sent: // waits for credit; CREDIT brings it back
-			s.wakeBy(s.now + watchInterval)
+		case !sent:
+			s.waitInLine(st)
 		case finished:
 			first = false
 			s.finished(st)
+		case len(s.line) > 0 && st.nextBody() > st.sendWindow-frameCost:
+			first = false
+			s.waitInLine(st) // behind those that wait for the pool
 		default:
 			first = false
 			s.enter(st)
@@ -118,10 +127,13 @@ func (s *Session) fill() {
 	if len(s.ring) == 0 {
 		s.ring = nil
 	}
+	if len(s.ring)+len(s.line) > 0 {
+		s.wakeBy(s.now + watchInterval)
+	}
 }
 
 // piece appends the next piece of the message that waits on st, or nothing
-// when the window does not hold it.
+// when neither the window nor the pool holds it.
 func (s *Session) piece(st *Stream) (sent, finished bool) {
 	f := st.flow
 	h := Header{Type: Data, Stream: st.id, Flags: FlagMsg, Codec: st.codec, Compression: f.compression}
@@ -136,16 +148,16 @@ func (s *Session) piece(st *Stream) (sent, finished bool) {
 			h.Flags |= FlagMore
 		}
 	}
-	cost := int64(len(payload) + frameCost)
-	if cost > st.sendWindow {
+	flag, ok := s.spend(st, len(payload), prefix+len(payload))
+	if !ok {
 		return false, false
 	}
+	h.Flags |= flag
 	if finished = h.Flags&FlagMore == 0; finished && f.end {
 		h.Flags |= FlagEnd
 		st.state |= streamLocalEnd
 	}
 	st.state |= streamSpoken
-	st.sendWindow -= cost
 	h.Length = uint32(prefix + len(payload))
 	splice := s.options.Splice && len(payload) >= leastSplice
 	here := int(h.Length)
@@ -165,6 +177,7 @@ func (s *Session) piece(st *Stream) (sent, finished bool) {
 	s.appended += uint64(HeaderSize) + uint64(h.Length)
 	f.begun = true
 	f.pending = f.pending[len(payload):]
+	f.passed += len(payload)
 	return true, finished
 }
 
@@ -372,7 +385,7 @@ func (s *Session) dropOutgoing(st *Stream) {
 		return
 	}
 	s.queued -= f.queued
-	f.starvedSince, f.queued = 0, 0
+	f.queued = 0
 	f.pending, f.hasPending, f.begun, f.end, f.result = nil, false, false, false, nil
 }
 
@@ -385,11 +398,13 @@ func (s *Session) close(st *Stream) {
 	s.dropOutgoing(st)
 	s.endMessage(st)
 	s.letGo(st.flow, st.flow.held)
-	s.grown -= st.flow.grown
-	st.flow.grown = 0
+	s.discharge(st.flow, st.flow.charged)
 	if st.has(streamInRing) {
-		st.state &^= streamInRing
 		s.ring = slices.DeleteFunc(s.ring, func(other *Stream) bool { return other == st })
 	}
+	if st.has(streamInLine) {
+		s.line = slices.DeleteFunc(s.line, func(other *Stream) bool { return other == st })
+	}
+	st.state &^= streamInRing | streamInLine
 	s.giveBack()
 }

@@ -27,9 +27,9 @@ type Options struct {
 	Codecs            string // that the floor above knows, for the text of refusals
 	KeepaliveInterval int64  // nanoseconds without input before a PING; 0: none
 	KeepaliveTimeout  int64  // nanoseconds after it before the peer is given up
-	// MaxWindow is what the window of a stream that moves fast may grow to; 0:
-	// windows stay as they begin.
-	MaxWindow uint32
+	// MaxPool is what the pool may grow to; up to Local.Pool: it stays as it begins,
+	// and the path is not measured.
+	MaxPool uint32
 	// Budget, if set, is shared with other sessions.
 	Budget *Budget
 	// Shed is called when this session is to let go of something, by Session.Shed
@@ -94,10 +94,12 @@ type Session struct {
 	bindings   []*Binding // by id
 
 	ring     []*Stream // streams whose waiting message can go on
+	line     []*Stream // streams whose waiting message neither their window nor the pool holds
+	poolRoom int64     // what the peer's pool has left
+	pool     pool      // what the peer has of this side's
 	owed     int       // stateless refusals and PING ACKs in out
 	promised uint64
 	held     uint64 // bytes of messages handed up and not consumed yet
-	grown    uint32 // by which windows exceed the initial one, together
 
 	// What the budget is drawn on for, held apart (budget.go).
 	assembled int    // memory of messages in progress
@@ -108,6 +110,7 @@ type Session struct {
 
 	handshakeBy  int64 // when the peer's preface is overdue
 	wakeAt       int64 // when Tick has something to do, keepalive apart; 0: never
+	lookedAt     int64 // when it last did
 	lastReceived int64
 	lastPing     int64 // when the last PING was appended; 0: never
 	pingSent     int64 // when the PING was that nothing has answered yet; 0: there is none
@@ -128,7 +131,8 @@ type Session struct {
 func NewSession(events Events, o Options, now int64) *Session {
 	s := &Session{
 		events: events, options: o, remote: DefaultSettings(),
-		now: now, lastReceived: now, handshakeBy: now + handshakePatience, wakeAt: now + handshakePatience,
+		pool: newPool(o.Local.Pool),
+		now:  now, lastReceived: now, handshakeBy: now + handshakePatience, wakeAt: now + handshakePatience,
 	}
 	s.share.Budget, s.share.Shed = o.Budget, o.Shed
 	if !o.Acceptor {
@@ -165,7 +169,7 @@ func (s *Session) Advance(now int64) { s.now = max(s.now, now) }
 func (s *Session) Now() int64 { return s.now }
 
 // HasOutput reports whether Take would return anything.
-func (s *Session) HasOutput() bool { return len(s.out) > 0 || len(s.ring) > 0 }
+func (s *Session) HasOutput() bool { return len(s.out) > 0 || len(s.ring) > 0 || s.lineMoves() }
 
 // Take returns what is to be written now. Pieces of large messages are
 // appended first, a round of them while little is unsent.
@@ -191,7 +195,7 @@ type Splice struct {
 
 // TakeSpliced is Take for a writer that can write from several places.
 func (s *Session) TakeSpliced() (taken []byte, splices []Splice) {
-	if len(s.ring) > 0 {
+	if len(s.ring) > 0 || s.lineMoves() {
 		s.fill()
 	}
 	taken, splices = s.out, s.splices

@@ -30,7 +30,7 @@ func TestCreditOfSmallMessages(t *testing.T) {
 	}
 	s.silent() // nothing is consumed yet
 	for i, m := range s.messages {
-		if m.cost != cost {
+		if m.cost != (Cost{Window: cost}) {
 			t.Fatalf("cost %d, want %d", m.cost, cost)
 		}
 		s.Consumed(st, m.cost)
@@ -85,7 +85,7 @@ func TestCreditOfACutMessageReturnsWithItsPieces(t *testing.T) {
 	}
 	s.must(rawData(1, 1, FlagMsg, filler(3)...))
 	m := last(t, s.messages, "message")
-	if len(m.payload) != total || !m.owned || m.cost != 3+frameCost {
+	if len(m.payload) != total || !m.owned || m.cost.Window != 3+frameCost {
 		t.Fatalf("message of %d bytes, cost %d", len(m.payload), m.cost)
 	}
 }
@@ -97,7 +97,7 @@ func TestPiecesAreWithheldBehindAnUnconsumedMessage(t *testing.T) {
 	s.must(rawPiece(1, 1, 4*MinPiece), rawPiece(1, 1, 0), rawPiece(1, 1, 0))
 	s.silent()
 	s.Consumed(st, first)
-	if n, _ := s.credits(); n != first+3*(MinPiece+frameCost)-3 {
+	if n, _ := s.credits(); n != first.Window+3*(MinPiece+frameCost)-3 {
 		t.Fatalf("credit of %d once the message before was consumed", n)
 	}
 }
@@ -110,13 +110,13 @@ func TestWithheldCreditGoesWithItsMessage(t *testing.T) {
 	st := s.accepted[0]
 	s.must(rawPiece(1, 1, 2*MinPiece), rawPiece(1, 1, 0), rawData(1, 1, FlagMsg, filler(3)...))
 	m := last(t, s.messages, "message")
-	if want := uint32(2*MinPiece + 3*frameCost); m.cost != want {
+	if want := uint32(2*MinPiece + 3*frameCost); m.cost.Window != want {
 		t.Fatalf("cost %d, want %d", m.cost, want)
 	}
 	s.Consumed(st, s.seen[0].Cost)
 	s.silent()
 	s.Consumed(st, m.cost)
-	if n, _ := s.credits(); n != m.cost+17 {
+	if n, _ := s.credits(); n != m.cost.Window+17 {
 		t.Fatalf("credit of %d", n)
 	}
 }
@@ -124,7 +124,7 @@ func TestWithheldCreditGoesWithItsMessage(t *testing.T) {
 func TestConsumingMoreThanCameIsNoCredit(t *testing.T) {
 	s := rawSide(t, true)
 	s.must(rawCall(1, 1, 0))
-	s.Consumed(s.accepted[0], MaxWindow)
+	s.Consumed(s.accepted[0], Cost{Window: MaxWindow, Pool: MaxWindow})
 	s.silent()
 }
 
@@ -135,7 +135,7 @@ func TestUnsentCreditIsRaised(t *testing.T) {
 	spent := uint32(0)
 	for range 40 { // the peer does not read what is written
 		s.must(rawData(1, 1, FlagMsg, filler(MinPiece-16)...))
-		s.Consumed(st, MinPiece)
+		s.Consumed(st, Cost{Window: MinPiece})
 		spent += MinPiece
 		s.must(rawControl(Ping, 0, 1)) // something stands behind the CREDIT
 	}
@@ -152,8 +152,8 @@ func TestUnsentCreditIsRaised(t *testing.T) {
 		t.Fatalf("%d frames of credit with %d, want one with %d", frames, sum, spent)
 	}
 	s.must(rawData(1, 1, FlagMsg, filler(MinPiece-16)...), rawData(1, 1, FlagMsg, filler(MinPiece-16)...))
-	s.Consumed(st, MinPiece)
-	s.Consumed(st, MinPiece)
+	s.Consumed(st, Cost{Window: MinPiece})
+	s.Consumed(st, Cost{Window: MinPiece})
 	if n, frames := s.credits(); n != 2*MinPiece || frames != 1 {
 		t.Fatalf("credit of %d in %d frames", n, frames)
 	}

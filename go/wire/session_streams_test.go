@@ -394,7 +394,7 @@ func TestStreamsCanBeUsedAnew(t *testing.T) {
 	s.Finish(st, &Ending{Code: ResourceExhausted, Message: "test", Delivery: Executed})
 	s.Take()
 	s.must(rawCall(1, 2, 0), rawData(1, 2, FlagMsg|FlagEnd, 'y'))
-	if m := last(t, s.messages, "message"); string(m.payload) != "y" || m.cost != 17 {
+	if m := last(t, s.messages, "message"); string(m.payload) != "y" || m.cost.Window != 17 {
 		t.Errorf("message %q, cost %d", m.payload, m.cost)
 	}
 }

@@ -206,67 +206,6 @@ func TestAResultOverdueAfterCancel(t *testing.T) {
 	}
 }
 
-func TestStreamsThatStandStillAreEnded(t *testing.T) {
-	// ticks calls the session as often as it wants until the given time.
-	ticks := func(s *side, until int64) {
-		for next := s.NextDeadline(); next != 0 && next <= until; {
-			next = s.tick(max(next, s.now+1))
-		}
-		s.now = until
-	}
-	t.Run("callee without credit", func(t *testing.T) {
-		s := rawSide(t, true)
-		s.must(rawCall(1, 1, FlagEnd))
-		s.Send(s.accepted[0], filler(1<<20), 0, false)
-		for s.HasOutput() && len(s.Take()) > 0 { // as far as there is credit
-		}
-		ticks(s, 50*second)
-		s.must(rawControl(Credit, stream(1, 1), 1)) // too little, but credit
-		s.Take()
-		ticks(s, 100*second)
-		s.silent()
-		ticks(s, 130*second)
-		if h, _ := s.only(Result); Code(h.Code) != ResourceExhausted || h.Flags != FlagCut {
-			t.Errorf("answered %+v", h)
-		}
-		count(t, s.stopped, 1, "stops")
-	})
-	t.Run("caller without credit", func(t *testing.T) {
-		s := rawSide(t, false)
-		s.Send(s.open(Outgoing{}), filler(1<<20), 0, false)
-		for s.HasOutput() && len(s.Take()) > 0 { // as far as there is credit
-		}
-		ticks(s, 80*second)
-		if h, _ := s.only(Cancel); h.Word != CancelGivenUp {
-			t.Errorf("wrote %+v", h)
-		}
-		if e := last(t, s.ended, "ending"); e.Code != ResourceExhausted || e.Delivery != DeliveryUnknown {
-			t.Errorf("ended as %+v", e)
-		}
-	})
-	t.Run("a message half sent", func(t *testing.T) {
-		s := rawSide(t, true)
-		s.hold = true
-		s.must(rawCall(1, 1, 0), rawPiece(1, 1, 1<<20))
-		ticks(s, 40*second)
-		s.must(rawPiece(1, 1, 0))
-		s.Take() // CREDIT
-		ticks(s, 90*second)
-		s.silent()
-		ticks(s, 130*second)
-		if h, _ := s.only(Result); Code(h.Code) != ResourceExhausted || h.Flags != FlagRefused || h.Word == 0 {
-			t.Errorf("answered %+v", h)
-		}
-	})
-	t.Run("a sender whom the receiver gives no credit", func(t *testing.T) {
-		s := rawSide(t, true)
-		s.must(rawCall(1, 1, FlagMsg, 'x')) // never consumed
-		s.must(rawPiece(1, 1, 1<<20), rawPiece(1, 1, 0), rawPiece(1, 1, 0))
-		ticks(s, 600*second)
-		s.silent()
-	})
-}
-
 func TestOversizedAnswersNameTheLimit(t *testing.T) {
 	s := rawSide(t, false, func(local, _ *Settings) { local.Message = 5 })
 	s.open(Outgoing{End: true})
@@ -310,15 +249,15 @@ func TestSilenceIsNotJudgedRightAfterADelay(t *testing.T) {
 			t.Fatalf("%v, want %s", err, ErrSilence)
 		}
 	})
-	t.Run("standstill", func(t *testing.T) {
+	t.Run("a message under way", func(t *testing.T) {
 		s := rawSide(t, true)
-		s.must(rawCall(1, 1, 0), rawPiece(1, 1, 3*MinPiece))
+		s.must(rawCall(1, 1, 0), rawPiece(1, 1, 2*MinPiece))
 		s.tick(10 * second)
 		s.Delayed(3600 * second)
 		s.tick(3600 * second)
 		s.silent()
 		s.now = 3600*second + 1
-		s.must(rawPiece(1, 1, 0))
+		s.must(rawPiece(1, 1, 0), rawData(1, 1, FlagMsg, filler(3)...))
 		s.tick(3602 * second)
 		if s.OpenServed() != 1 {
 			t.Fatal("the stream was ended")

@@ -17,6 +17,7 @@ const (
 	streamAnswered                          // caller: the first DATA of the answer has arrived
 	streamReturned                          // callee: the handler returned, but RESULT has to wait
 	streamInRing                            // stands in Session.ring
+	streamInLine                            // stands in Session.line
 	streamHeld                              // callee: the handler was not started
 	streamOneWay                            // the CALL had ONEWAY
 	streamSpoken                            // DATA was appended
@@ -49,29 +50,31 @@ type flow struct {
 	total, got uint32 // its length, and how much of it has arrived
 	message    []byte // what has arrived, unless nobody wants it
 	room       int    // memory that message takes up
-	withheld   uint32 // cost of its pieces while earlier messages are unconsumed
+	since      int64  // when it began, later by the time in which its sender could send nothing
+	withheld   Cost   // of its pieces while earlier messages are unconsumed
 	unconsumed int    // whole messages handed up and not consumed yet
-	due        uint32 // their cost
+	due        uint32 // what they cost of the window
 	owed       uint32 // credit due and not sent
-	creditEnd  uint64 // how many outgoing bytes there were with the last CREDIT
-	creditAt   int    // where in the session's buffer it ends, while it is unsent
-	owingSince int64  // since when the peer is seen to owe a piece; 0: it is not
-
+	credit     unsentCredit
 	held       uint64 // bytes of messages handed up and not consumed yet
-	taken      uint64 // bytes of those consumed since CREDIT was last given
 	heldSince  uint64 // which of the session's holdings it is, while something is held
-	grown      uint32 // by which the window exceeds the initial one
-	creditedAt int64  // when CREDIT was last given
+
+	// Receiving from the pool.
+	charged uint32 // what frames have cost that was not given back
+	anew    uint32 // of that, what was granted anew
+	lain    uint32 // what was charged when the pool was last looked at
+	moved   bool   // some of it was given back since
 
 	// Sending: at most one message waits.
 	pending      []byte
 	hasPending   bool
 	queued       int // memory of pending that counts as a queued answer
 	compression  uint8
-	begun        bool // its first piece was appended
-	end          bool // END follows it
+	begun        bool  // its first piece was appended
+	passed       int   // how much of it was appended
+	waitingSince int64 // since when it is seen to wait; 0: it is not yet
+	end          bool  // END follows it
 	result       *Ending
-	starvedSince int64 // since when it is seen to lack credit; 0: it does not
 }
 
 // Open reports whether the stream still holds its slot.

@@ -10,15 +10,16 @@ const (
 	cancelPatience = 30e9
 	// drainPatience is how long the peer may go on opening calls after GOAWAY.
 	drainPatience = 10e9
-	// standstill is how long a stream may lack credit for what it has to send,
-	// or a piece of a message that its sender has credit for.
-	standstill = 60e9
-	// watchInterval is how often streams that may stand still are looked at.
+	// messagePatience is how long a message may be under way, and longPatience how
+	// much longer for each MinPiece of it that has passed (section 9.6).
+	messagePatience = 60e9
+	longPatience    = 1e9
+	// watchInterval is how often messages under way are looked at.
 	watchInterval = 5e9
 )
 
-// Tick acts on the time: it ends served calls past their deadline and streams
-// that stand still, sends PINGs, and fails when the peer has been silent for
+// Tick acts on the time: it ends served calls past their deadline and those with a
+// message that takes too long, sends PINGs, and fails when the peer has been silent for
 // too long. It returns when it wants to be called next, 0 for never.
 func (s *Session) Tick(now int64) (next int64, err *Error) {
 	s.now = now
@@ -35,8 +36,8 @@ func (s *Session) Tick(now int64) (next int64, err *Error) {
 			due = max(due, s.lastPing+int64(s.remote.MinPingInterval)*1e6)
 		}
 		if s.pingSent == 0 && now >= due {
-			s.pingSent, s.lastPing = now, now
-			s.control(Header{Type: Ping, Word: uint32(now >> 10)})
+			s.pingSent = now
+			s.ping()
 		}
 		if s.pingSent != 0 {
 			if due = max(s.pingSent+s.options.KeepaliveTimeout, s.graceBy); now >= due {
@@ -87,6 +88,13 @@ func (s *Session) look() {
 	if !s.ready {
 		s.wakeBy(max(s.handshakeBy, s.graceBy))
 	}
+	switch p := &s.pool; {
+	case p.lookAt == 0:
+	case p.lookAt <= s.now:
+		s.lookAtPool()
+	default:
+		s.wakeBy(p.lookAt)
+	}
 	for i := range s.served {
 		st := s.served[i].stream
 		switch {
@@ -94,8 +102,8 @@ func (s *Session) look() {
 		case st.deadline != 0 && st.deadline <= s.now:
 			s.stop(st, DeadlineExceeded, lateText, 0)
 			s.events.Stopped(st, DeadlineExceeded)
-		case s.standsStill(st):
-			s.stop(st, ResourceExhausted, standstillText, budgetRetry)
+		case s.sendsTooLong(st) || s.receivesTooLong(st):
+			s.stop(st, ResourceExhausted, tooLongText, budgetRetry)
 			s.events.Stopped(st, ResourceExhausted)
 		case st.deadline != 0:
 			s.wakeBy(st.deadline)
@@ -106,8 +114,10 @@ func (s *Session) look() {
 		switch {
 		case entry.stream == nil:
 		case entry.stream != abandoned:
-			if s.standsStill(entry.stream) {
-				s.giveUp(entry.stream, 0, ResourceExhausted, standstillText)
+			if s.sendsTooLong(entry.stream) {
+				s.giveUp(entry.stream, CancelGivenUp, ResourceExhausted, tooLongText)
+			} else if s.receivesTooLong(entry.stream) {
+				s.giveUp(entry.stream, CancelUnusable, ResourceExhausted, tooLongText)
 			}
 		case max(entry.resultBy, s.graceBy) <= s.now:
 			s.overdue = true
@@ -115,38 +125,47 @@ func (s *Session) look() {
 			s.wakeBy(max(entry.resultBy, s.graceBy))
 		}
 	}
+	s.lookedAt = s.now
 }
 
-const standstillText = "the stream has stood still for 60 s"
+const tooLongText = "a message of the call was under way for more than 60 s and a second for each 64 KiB of it"
 
-// standsStill reports whether a stream waits for what its peer withholds, and
-// has done so for too long. The time counts from the first look that finds it
-// waiting; what the peer sends begins it anew.
-func (s *Session) standsStill(st *Stream) bool {
+// sendsTooLong reports whether the message that waits on a stream has done so for
+// longer than it may. The time counts from the first look that finds it waiting.
+func (s *Session) sendsTooLong(st *Stream) bool {
 	f := st.flow
-	if f == nil {
+	if f == nil || !f.hasPending {
 		return false
 	}
-	starved := f.hasPending && !st.has(streamInRing)
-	owing := f.assembling && st.recvWindow >= MinPiece+frameCost
-	if !starved {
-		f.starvedSince = 0
-	} else if f.starvedSince == 0 {
-		f.starvedSince = s.now
+	if f.waitingSince == 0 {
+		f.waitingSince = s.now
 	}
-	if !owing {
-		f.owingSince = 0
-	} else if f.owingSince == 0 {
-		f.owingSince = s.now
+	return s.tooLong(f.waitingSince, f.passed)
+}
+
+// receivesTooLong reports the same of a message that arrives. The time in which its
+// sender could send nothing does not count.
+func (s *Session) receivesTooLong(st *Stream) bool {
+	f := st.flow
+	if f == nil || !f.assembling {
+		return false
 	}
-	if starved && s.now-f.starvedSince >= standstill || owing && s.now-f.owingSince >= standstill {
-		if s.now >= s.graceBy {
-			return true
-		}
+	if st.recvWindow < wholePiece && s.pool.left < wholePiece {
+		f.since += s.now - max(s.lookedAt, f.since)
+	}
+	return s.tooLong(f.since, int(f.got))
+}
+
+// tooLong judges a message that began at since and of which so much has passed. If it
+// goes on, it is looked at again.
+func (s *Session) tooLong(since int64, passed int) bool {
+	late := s.now-since >= messagePatience+int64(passed/MinPiece)*longPatience
+	if late && s.now >= s.graceBy {
+		return true
+	}
+	s.wakeBy(s.now + watchInterval)
+	if late {
 		s.wakeBy(s.graceBy)
-	}
-	if f.assembling || starved {
-		s.wakeBy(s.now + watchInterval)
 	}
 	return false
 }

@@ -72,6 +72,9 @@ func putBody(t testing.TB, v *vector, h *Header, body []byte, local *Settings, o
 	out["payload"] = hex.EncodeToString(b.Payload)
 	if h.Flags&FlagMsg != 0 {
 		out["cost"] = len(b.Payload) + frameCost
+		if h.Type == Data && h.Flags&FlagPool != 0 {
+			out["cost"] = len(body) + frameCost
+		}
 	}
 	if h.Type == Result && h.Code != 0 {
 		message, details, err := ParseStatus(b.Payload)
@@ -114,6 +117,8 @@ func flagNames(h *Header) []string {
 	switch h.Type {
 	case Result:
 		names[4] = "REFUSED"
+	case Data:
+		names[4] = "POOL"
 	case Ping, GoAway:
 		names[0] = "ACK"
 	}

@@ -169,8 +169,8 @@ func checkIncoming(t *testing.T, v *vector, in *Incoming) {
 	if in.HasMessage && string(in.Payload) != string(unhex(want["payload"].(string))) {
 		t.Errorf("payload %.100x", in.Payload)
 	}
-	if in.HasMessage && float64(in.Cost) != want["cost"] {
-		t.Errorf("cost %d, want %v", in.Cost, want["cost"])
+	if in.HasMessage && float64(in.Cost.Window) != want["cost"] {
+		t.Errorf("cost %d, want %v", in.Cost.Window, want["cost"])
 	}
 	deadline := int64(0)
 	if w3 := int64(want["w3"].(float64)); w3 != 0 && w3 != maxRemaining {

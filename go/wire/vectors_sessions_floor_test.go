@@ -27,7 +27,7 @@ type played struct {
 	meta    Metadata
 	pending []happened // callee: what the handler is told once it has started
 	first   []byte     // callee: the one message of a method that takes one
-	costs   []uint32   // of messages not consumed
+	costs   []Cost     // of messages not consumed
 
 	started, returned, stopped, ended bool
 	halfClosed                        bool
@@ -83,7 +83,7 @@ func (p *player) Accept(in *Incoming) (*Stream, *Refusal) {
 }
 
 // request is a message for a handler.
-func (p *player) request(c *played, payload []byte, compression uint8, cost uint32) {
+func (p *player) request(c *played, payload []byte, compression uint8, cost Cost) {
 	if c.takesOne() {
 		c.first = payload
 		return
@@ -108,7 +108,7 @@ func (p *player) tellHandler(c *played, h happened) {
 	p.tell(h)
 }
 
-func (p *player) Message(st *Stream, payload []byte, compression uint8, cost uint32, _ bool) {
+func (p *player) Message(st *Stream, payload []byte, compression uint8, cost Cost, _ bool) {
 	c := p.of(st)
 	payload = bytes.Clone(payload)
 	if !st.has(streamCaller) {

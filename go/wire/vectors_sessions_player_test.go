@@ -226,6 +226,7 @@ func (p *player) doReceive(step *scriptStep) {
 	default:
 		p.arrive(all)
 	}
+	p.now += step.LateMS * 1e6
 }
 
 // arrive is input all at once, or byte by byte but for the inside of what is

@@ -54,6 +54,7 @@ type sentFrame struct {
 	stream  string // "" for the connection's own
 	method  string
 	body    Body
+	beside  int // what it costs beside payload and header
 	preface Preface
 	order   int
 }
@@ -100,6 +101,7 @@ type sentReader struct {
 	frames   []sentFrame
 	defined  map[uint16]string
 	defines  int
+	pooled   uint64 // that frames have cost of the pool
 	granted  map[string]uint64
 	credits  map[string]int
 	inside   map[string]bool // a message is in progress
@@ -162,6 +164,12 @@ func (r *sentReader) frame(h *Header, body []byte, limits *Settings) {
 		if h.Flags&FlagMsg != 0 {
 			r.inside[f.stream] = h.Flags&FlagMore != 0
 		}
+		if h.Type == Data && h.Flags&FlagPool != 0 {
+			cost := HeaderSize + len(body)
+			r.pooled += uint64(cost)
+			f.beside = cost - len(f.body.Payload) - frameCost
+			f.Flags &^= FlagPool
+		}
 		f.method = string(f.body.Name)
 		if h.Type == Call && h.Code != 0 {
 			f.method = r.defined[h.Code]
@@ -211,12 +219,15 @@ func (r *sentReader) check(step *scriptStep) {
 		}
 	}
 	for _, w := range step.Credit {
-		if sum := r.granted[w.Stream]; sum < w.AtLeast || sum > w.AtMost {
+		if sum := r.granted[strings.TrimPrefix(w.Stream, "0")]; sum < w.AtLeast || sum > w.AtMost {
 			r.t.Errorf("granted %d on %s, want %d to %d", sum, w.Stream, w.AtLeast, w.AtMost)
 		}
-		if w.Frames != nil && r.credits[w.Stream] > *w.Frames {
-			r.t.Errorf("%d CREDITs on %s, want at most %d", r.credits[w.Stream], w.Stream, *w.Frames)
+		if n := r.credits[strings.TrimPrefix(w.Stream, "0")]; w.Frames != nil && n > *w.Frames {
+			r.t.Errorf("%d CREDITs on %s, want at most %d", n, w.Stream, *w.Frames)
 		}
+	}
+	if step.Pool != nil && (r.pooled < step.Pool[0] || r.pooled > step.Pool[1]) {
+		r.t.Errorf("%d of the pool was spent, want %v", r.pooled, step.Pool)
 	}
 	gauge(r.t, "DEFINEs", step.Defines, r.defines)
 	r.defines = 0
@@ -326,7 +337,7 @@ func (u *underway) add(f *sentFrame) (whole bool) {
 		u.total = int(f.body.Total)
 	}
 	u.message = append(u.message, f.body.Payload...)
-	u.cost += len(f.body.Payload) + frameCost
+	u.cost += len(f.body.Payload) + frameCost + f.beside
 	return f.Flags&FlagMore == 0
 }
 

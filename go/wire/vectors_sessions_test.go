@@ -98,9 +98,11 @@ type scriptStep struct {
 	Text    string         `json:"text"`
 	Details []scriptDetail `json:"details"`
 	MS      int64          `json:"ms"`
+	LateMS  int64          `json:"late_ms"`
 
 	Frames  []wantedFrame  `json:"frames"`
 	Credit  []wantedCredit `json:"credit"`
+	Pool    []uint64       `json:"pool"`
 	Ahead   [][2]string    `json:"ahead"`
 	Defines *int           `json:"defines"`
 	Events  []wantedEvent  `json:"events"`

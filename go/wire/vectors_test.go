@@ -57,6 +57,7 @@ func (v *vector) bytes() []byte { return append(unhex(v.Hex), v.Fill.bytes()...)
 func (v *vector) local() Settings {
 	s := DefaultSettings()
 	s.Compressions = knownCompressions
+	s.Pool = 1 << 20
 	if v.Accepts.Compressions != nil {
 		s.Compressions = 0
 		for _, n := range v.Accepts.Compressions {

@@ -11,6 +11,8 @@ type watcher struct {
 	own     map[uint32]*watched // by slot: calls that the session opened
 	served  map[uint32]*watched
 	window  int64  // that the peer gives each stream
+	pool    int64  // what the peer's has left
+	charged bool   // a frame with POOL was taken in
 	seen    uint64 // outgoing bytes looked at
 	defined map[uint16]bool
 	drained bool // GOAWAY with ACK was appended
@@ -63,7 +65,13 @@ func (w *watcher) received(h *Header) {
 			w.t.Fatalf("RESULT of no call was taken in: %+v", h)
 		}
 		st.open = false
+	case Data:
+		w.charged = w.charged || h.Flags&FlagPool != 0
 	case Credit:
+		if h.Stream == 0 {
+			w.pool += int64(h.Word)
+			return
+		}
 		st := w.served[slot]
 		if ours {
 			st = w.own[slot]
@@ -80,6 +88,7 @@ func (w *watcher) greeted(p *Preface) {
 		st.window += int64(p.Settings.Window) - w.window
 	}
 	w.window = int64(p.Settings.Window)
+	w.pool = int64(p.Settings.Pool)
 }
 
 // look judges what was appended since it last looked; b ends with it.
@@ -131,6 +140,9 @@ func (w *watcher) frame(h *Header, body []byte) {
 	case Result:
 		w.result(h, body, st, live)
 	case Credit:
+		if h.Stream == 0 && w.charged {
+			return
+		}
 		if !live {
 			w.t.Fatalf("%+v on %+v", h, st)
 		}
@@ -199,8 +211,17 @@ func (w *watcher) message(h *Header, body []byte, st *watched) {
 	if h.Flags&FlagMsg == 0 {
 		return
 	}
-	if st.window -= int64(len(b.Payload) + frameCost); st.window < 0 {
-		w.t.Fatalf("%+v overspends the window by %d", h, -st.window)
+	cost := int64(len(b.Payload) + frameCost)
+	switch {
+	case h.Type != Data || h.Flags&FlagPool == 0:
+		st.window -= cost
+	case cost <= st.window:
+		w.t.Fatalf("%+v is charged to the pool, and the window holds it", h)
+	default:
+		w.pool -= int64(len(body) + frameCost)
+	}
+	if st.window < 0 || w.pool < 0 {
+		w.t.Fatalf("%+v overspends: window %d, pool %d", h, st.window, w.pool)
 	}
 	switch {
 	case st.message && (st.codec != h.Codec || st.packed != h.Compression):

@@ -20,7 +20,7 @@ func noted(payload []byte, compression uint8) message {
 // arrival is a message that the user has not consumed.
 type arrival struct {
 	message
-	cost   uint32
+	cost   wire.Cost
 	credit bool // Consumed is to be told
 }
 

@@ -22,7 +22,8 @@ type Config struct {
 	Codecs          map[uint8]string `json:"codecs"`
 	Compressions    []uint8          `json:"compressions"`
 
-	MaxWindow       uint32 `json:"max_window"`       // windows grow to it
+	Pool            uint32 `json:"pool"`             // granted at first
+	MaxPool         uint32 `json:"max_pool"`         // it grows to
 	Keepalive       int64  `json:"keepalive"`        // ms, 0: none
 	KeepaliveAnswer int64  `json:"keepalive_answer"` // ms
 	Running         int    `json:"running"`          // handlers at once
@@ -73,13 +74,13 @@ func newSide(body []byte) (*side, error) {
 func (c *Config) options() wire.Options {
 	settings := wire.Settings{
 		Window: c.Window, FrameBody: c.FrameBody, Message: c.Message, Calls: c.Calls, MetadataBytes: c.MetadataBytes,
-		MetadataEntries: c.MetadataEntries, Methods: c.Methods, MinPingInterval: c.MinPing, Codecs: c.Codecs,
+		MetadataEntries: c.MetadataEntries, Methods: c.Methods, MinPingInterval: c.MinPing, Pool: c.Pool, Codecs: c.Codecs,
 	}
 	for _, n := range c.Compressions {
 		settings.Compressions |= 1 << n
 	}
 	return wire.Options{
-		Acceptor: !c.Initiator, Local: settings, MaxWindow: c.MaxWindow,
+		Acceptor: !c.Initiator, Local: settings, MaxPool: c.MaxPool,
 		KeepaliveInterval: c.Keepalive * 1e6, KeepaliveTimeout: c.KeepaliveAnswer * 1e6,
 	}
 }

@@ -64,7 +64,7 @@ func (s *side) requestsEnded(c *call) {
 }
 
 // Message implements wire.Events.
-func (s *side) Message(st *wire.Stream, payload []byte, compression uint8, cost uint32, _ bool) {
+func (s *side) Message(st *wire.Stream, payload []byte, compression uint8, cost wire.Cost, _ bool) {
 	c := owner(st)
 	m := arrival{noted(payload, compression), cost, true}
 	if !c.Own {
