@@ -98,6 +98,7 @@ def balance(first: Entry, second: Entry) -> list[str]:
     """Faults of a session that is silent, with all consumed and calls still open: windows and what was received."""
     faults: list[str] = []
     for caller, callee in ((first, second), (second, first)):
+        faults += _pool(caller, callee)
         for mine, theirs in pairs(caller, callee, faults):
             if theirs is None or not (mine["open"] and theirs["open"] and theirs["started"]):
                 continue
@@ -105,6 +106,18 @@ def balance(first: Entry, second: Entry) -> list[str]:
             requests, answers = (mine, theirs, mine["ended"]), (theirs, mine, theirs["returned"])
             for what, (sender, receiver, over) in (("requests", requests), ("answers", answers)):
                 faults += [f"{name}, {what}: {text}" for text in _direction(sender, receiver, over)]
+    return faults
+
+
+def _pool(sender: Entry, receiver: Entry) -> list[str]:
+    if "pool" not in sender or "pool" not in receiver:
+        return []
+    left, kept = sender["pool"], receiver["pool"]
+    faults = []
+    if left["Send"] != kept["Receive"]:
+        faults.append(f"the sender has {left['Send']} of the pool, the receiver counts {kept['Receive']}")
+    if kept["Receive"] + kept["Owed"] != kept["Kept"]:
+        faults.append(f"pool {kept['Receive']} and {kept['Owed']} owed do not make {kept['Kept']}")
     return faults
 
 

@@ -47,7 +47,7 @@ def record(seed: int, go: GoSide) -> Recording:
         )
     made.configs[at] |= {
         "reader": {"consumes": chance.random() < 0.7, "opens": opens},
-        "max_window": 0,
+        "max_pool": 0,
         "running": 16_384,
     }
     made.configs[1 - at] |= {"max_calls": max(8, made.configs[1 - at]["max_calls"]), "heavy": chance.random() < 0.1}

@@ -103,6 +103,7 @@ type Ledger struct {
 	Served  int                 `json:"served"`
 	Running int                 `json:"running"`
 	Held    uint64              `json:"held"`
+	Pool    wire.Windows        `json:"pool"`
 	Unsent  int                 `json:"unsent"`
 	Drained bool                `json:"drained"`
 }
@@ -110,7 +111,7 @@ type Ledger struct {
 func (s *side) ledger() *Ledger {
 	l := &Ledger{
 		Failed: s.failed, Text: s.text, Away: s.away, Events: s.events, Script: s.script, Own: s.session.OpenCalls(),
-		Served: s.session.OpenServed(), Running: s.running, Held: s.session.HeldBytes(), Unsent: s.session.Unsent(),
+		Served: s.session.OpenServed(), Running: s.running, Held: s.session.HeldBytes(), Pool: s.session.Pool(), Unsent: s.session.Unsent(),
 		Drained: s.session.Drained(),
 	}
 	for _, c := range s.calls {
