@@ -30,6 +30,7 @@ SETTINGS = (
     "max_metadata_entries",
     "max_methods",
     "min_ping_interval",
+    "pool",
 )
 
 
@@ -42,7 +43,7 @@ def configured(config: Entry) -> Config:
     return Config(
         settings,
         config["window"],
-        config["max_window"],
+        config["max_pool"],
         keepalive=config["keepalive"] * 1_000,
         keepalive_answer=config["keepalive_answer"] * 1_000,
         load=Load(config["running"]),
@@ -148,7 +149,13 @@ class PythonSide(Events):
             "own": session.caller.open,
             "served": session.callee.open,
             "running": self.load.running,
-            "held": session.budget.used,
+            "held": session.share.promised,
+            "pool": {
+                "Send": session.sender.room,
+                "Receive": session.pool.left,
+                "Owed": session.pool.owed,
+                "Kept": session.pool.kept,
+            },
             "unsent": session.output.unsent,
             "drained": session.closed or session.half_close,
         }
@@ -204,7 +211,7 @@ class PythonSide(Events):
         record: Record = call.user
         flow = call.receiving
         assert flow is not None
-        payload, compression, _ = flow.inbox[record.seen - record.taken]
+        payload, compression, _, _ = flow.inbox[record.seen - record.taken]
         record.seen += 1
         self.tell(record, message_event(payload, compression))
 

@@ -14,7 +14,8 @@ CLIENT_KEEPALIVE = 20.0  # seconds
 SERVER_KEEPALIVE = 60.0
 KEEPALIVE_TIMEOUT = 20.0
 DRAIN_GRACE = 30.0
-MAX_WINDOW = 4 << 20
+POOL = 1 << 20
+MAX_POOL = 32 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,8 @@ class Limits:
     metadata_bytes: int = 16_384  # of one side of a call; the default is the least
     metadata_entries: int = 128  # likewise
     window: int = INITIAL_WINDOW  # bytes of a stream that may be unconsumed; the default is the least
-    max_window: int = MAX_WINDOW  # what that grows to for a stream that moves fast; up to `window`: it does not
+    pool: int = POOL  # bytes that all streams of a connection share beyond their windows, at first; 0: none
+    max_pool: int = MAX_POOL  # what that grows to where the path is long; up to `pool`: it does not
 
 
 def codec_table(codecs: Iterable[Codec]) -> dict[int, Codec]:
@@ -63,6 +65,8 @@ def session_config(
         raise ValueError("keepalive must not be negative, its timeout must be above 0")
     if not INITIAL_WINDOW <= limits.window <= 0x7FFFFFFF:
         raise ValueError(f"a window of {limits.window}, not {INITIAL_WINDOW} to 2^31 - 1")
+    _check("pool", limits.pool, 0, 0x7FFFFFFF)
+    _check("max_pool", limits.max_pool, 0, 0x7FFFFFFF)
     _check("message_bytes", limits.message_bytes, 1, 0xFFFFFFFF)
     _check("calls", limits.calls, 0, 0xFFFFF)
     _check("metadata_bytes", limits.metadata_bytes, 16_384, 32_700)  # less than half of a frame body
@@ -75,11 +79,12 @@ def session_config(
         codecs={number: codec.name.encode() for number, codec in codecs.items() if number >= FIRST_NAMED},
         compressions=frozenset(compressions),
         keepalive_interval=min(int(keepalive * 1_000), 0xFFFFFFFF),
+        pool=limits.pool,
     )
     return Config(
         settings=settings,
         window=limits.window,
-        max_window=limits.max_window,
+        max_pool=limits.max_pool,
         codecs=frozenset(number for number in codecs if number < FIRST_NAMED),
         codec_list=listed(codecs.values()),
         keepalive=int(keepalive * 1e6),

@@ -6,7 +6,7 @@ import asyncio
 import unittest
 from collections.abc import AsyncIterator
 
-from trunkcall import ServerCall
+from trunkcall import Limits, ServerCall
 from trunkcall.transport import Connection, clock
 
 from .kit import COUNT, TWICE, Case, eventually
@@ -22,7 +22,7 @@ class Clock(Case):
             await never.wait()
             yield b""
 
-        _, client = await self.pair(TWICE.handler(read_nothing))
+        _, client = await self.pair(TWICE.handler(read_nothing), limits=Limits(pool=0))
         await client.connect()
         connection = next(iter(client.live)).connection
         async with client.open(TWICE) as stream:
@@ -45,7 +45,8 @@ class Clock(Case):
             sessions.append(connection)
             await call.send(bytes(20_000_000))
 
-        _, client = await self.pair(COUNT.handler(answer))
+        _, address = await self.serve(COUNT.handler(answer))
+        client = self.client(address, limits=Limits(pool=0))
         async with client.open(COUNT, b"1") as stream:
             await eventually(lambda: bool(sessions) and bool(sessions[0].session.callee.calls[1].sending.blocked))  # type: ignore[union-attr]
             sessions[0].session.tick(clock())
@@ -60,7 +61,7 @@ class Clock(Case):
             await never.wait()
             yield b""
 
-        _, client = await self.pair(TWICE.handler(read_nothing))
+        _, client = await self.pair(TWICE.handler(read_nothing), limits=Limits(pool=0))
         await client.connect()
         session = next(iter(client.live)).connection.session
         stream = client.open(TWICE)

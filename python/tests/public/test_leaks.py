@@ -40,7 +40,7 @@ class Leaks(Case):
         (endpoint,) = client.live
         await eventually(lambda: endpoint.connection.session.caller.open == 0)
         self.assertEqual(endpoint.connection.session.caller.abandoned, {})
-        self.assertEqual(endpoint.connection.session.budget.used, 0)
+        self.assertEqual(endpoint.connection.session.share.promised, 0)
 
     async def test_streams_leave_nothing_behind(self) -> None:
         server, client = await self.pair()

@@ -6,7 +6,7 @@ import asyncio
 import unittest
 from collections.abc import AsyncIterator
 
-from trunkcall import ServerCall
+from trunkcall import Limits, ServerCall
 
 from .kit import COUNT, JOIN, PATIENCE, TWICE, Case, all_of, eventually
 
@@ -21,7 +21,7 @@ class Cancelled(Case):
             await go_on.wait()
             return b",".join([request[:1] async for request in requests])
 
-        _, client = await self.pair(JOIN.handler(read))
+        _, client = await self.pair(JOIN.handler(read), limits=Limits(pool=0))
         stream = client.open(JOIN)
         for _ in range(4):
             await stream.send(QUARTER)
@@ -44,7 +44,7 @@ class Cancelled(Case):
             lengths.extend([len(request) async for request in requests])
             return b"done"
 
-        _, client = await self.pair(JOIN.handler(read))
+        _, client = await self.pair(JOIN.handler(read), limits=Limits(pool=0))
         stream = client.open(JOIN)
         waiting = asyncio.create_task(stream.send(bytes(40_000_000)))
         await eventually(lambda: bool(stream._plain and stream._plain.out.sending.blocked))  # type: ignore[union-attr]
@@ -69,7 +69,8 @@ class Cancelled(Case):
             await asyncio.gather(waiting, return_exceptions=True)
             go_on.set()
 
-        _, client = await self.pair(COUNT.handler(answer))
+        _, address = await self.serve(COUNT.handler(answer))
+        client = self.client(address, limits=Limits(pool=0))
         async with asyncio.timeout(PATIENCE):
             stream = client.open(COUNT, b"")
             await go_on.wait()
@@ -84,7 +85,7 @@ class Cancelled(Case):
             async for request in requests:
                 yield request[:1]
 
-        _, client = await self.pair(TWICE.handler(read))
+        _, client = await self.pair(TWICE.handler(read), limits=Limits(pool=0))
         stream = client.open(TWICE)
         for _ in range(4):
             await stream.send(QUARTER)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from trunkcall.wire import Load, Settings
+from trunkcall.wire import Config, Events, Load, Session, Settings
 from trunkcall.wire.body import cut_text, read_body, read_define
 from trunkcall.wire.fault import CallFault, ConnectionFault
 from trunkcall.wire.frame import (
@@ -20,13 +20,14 @@ from trunkcall.wire.frame import (
     META,
     MORE,
     MSG,
+    POOL,
     RESULT,
     TYPE_NAMES,
     check_header,
     control,
 )
 from trunkcall.wire.metadata import block
-from trunkcall.wire.receive import Budget, ReceiveFlow
+from trunkcall.wire.receive import ReceiveFlow
 from trunkcall.wire.status import payload, read_payload
 from trunkcall.wire.varint import varint
 
@@ -38,7 +39,7 @@ Meaning = dict[str, Any]
 
 def settings_of(entry: Entry) -> Settings:
     accepted = entry.get("accepts", {}).get("compressions", [1, 2])
-    return Settings(**entry.get("limits", {}), compressions=frozenset(accepted))
+    return Settings(**entry.get("limits", {}), compressions=frozenset(accepted), pool=1 << 20)
 
 
 def decode(data: bytes, entry: Entry) -> tuple[Meaning, bytes] | None:
@@ -96,6 +97,10 @@ def _decode_message(meaning: Meaning, kind: int, w2: int, data: bytes, end: int,
     in_message = entry.get("in_message", False)
     if in_message and ((kind == DATA and flags & (END | MSG) == END) or (kind == RESULT and not w2 & 0xFFFF)):
         raise ConnectionFault("piece", "the message in progress is not whole")
+    pooled = kind == DATA and bool(flags & POOL)
+    flow = flow_of(entry, session_of(entry))
+    if pooled:
+        flow.pool.charge(end - 16)
     body = read_body(data, 16, end, w2, kind, in_message, settings_of(entry))
     if body.metadata is not None:
         meaning["metadata"] = metadata_meaning(body.metadata)
@@ -106,8 +111,8 @@ def _decode_message(meaning: Meaning, kind: int, w2: int, data: bytes, end: int,
     content = data[body.payload : end]
     meaning["payload"] = content.hex()
     if flags & MSG:
-        meaning["cost"] = len(content) + MESSAGE_COST
-        _accept(w2, body.total, content, entry)
+        meaning["cost"] = (end - 16 if pooled else len(content)) + MESSAGE_COST
+        _accept(flow, w2, body.total, content, entry)
     elif kind == RESULT and w2 & 0xFFFF:
         message, details = read_payload(data, body.payload, end)
         listed = [{"type_url": url, "value": value.hex()} for url, value in details]
@@ -121,23 +126,30 @@ def codecs_of(entry: Entry) -> list[int]:
     return accepted
 
 
-def flow_of(entry: Entry) -> ReceiveFlow:
+def session_of(entry: Entry) -> Session:
+    """A session with a pool of 1 MiB and room for all messages."""
+    config = Config(settings_of(entry), load=Load(memory=1 << 40), incomplete_bytes=1 << 40)
+    return Session(Events(), initiator=False, now=0, config=config)
+
+
+def flow_of(entry: Entry, session: Session) -> ReceiveFlow:
     """The receiving half of a stream in the state that the entry tells."""
-    flow = ReceiveFlow(262_144, settings_of(entry).max_message, Budget(1 << 40, Load(memory_limit=1 << 40)))
+    flow = ReceiveFlow(262_144, settings_of(entry).max_message, session.share, session.pool)
     if entry.get("in_message"):
         progress = entry["progress"]
         flow.total, flow.received = progress["total"], progress["received"]
         flow.codec, flow.compression = progress["codec"], progress["compression"]
-        flow.messages, flow.charged = 1, flow.total
-        flow.budget.charge(flow.total)
+        flow.messages, flow.promised = 1, flow.total
+        flow.share.promise(flow.total)
         flow.parts = [bytes(flow.received)]
+        flow.holds = flow.received
+        flow.share.hold(flow.received, flow)
     return flow
 
 
-def _accept(w2: int, total: int, content: bytes, entry: Entry) -> None:
+def _accept(flow: ReceiveFlow, w2: int, total: int, content: bytes, entry: Entry) -> None:
     codec, compression = w2 >> 24 & 15, w2 >> 28
     listed = compression == 0 or compression in entry.get("accepts", {}).get("compressions", [1, 2])
-    flow = flow_of(entry)
     flow.accept(bool(w2 >> 16 & MORE), codec, compression, total, content, codec in codecs_of(entry), listed)
 
 

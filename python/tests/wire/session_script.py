@@ -83,7 +83,7 @@ class Recorder(Events):
         assert call.receiving is not None
         at = self.seen.get(id(call), 0)
         self.seen[id(call)] = at + 1
-        message, compression, _ = call.receiving.inbox[at - self.taken.get(id(call), 0)]
+        message, compression, _, _ = call.receiving.inbox[at - self.taken.get(id(call), 0)]
         self.add("message", call, payload=message, compression=compression)
 
     def half_closed(self, call: IncomingCall) -> None:
@@ -188,12 +188,12 @@ class Runner:
                 self.take_in([data[at : at + size]])
                 self.flush()
         else:
-            self.take_in(list(pieces(data)) if self.bytewise else [data])
+            self.take_in(list(pieces(data)) if self.bytewise else [data], step.get("late_ms", 0) * 1_000)
 
-    def take_in(self, parts: list[bytes]) -> None:
+    def take_in(self, parts: list[bytes], late: int = 0) -> None:
         for part in parts:
             self.session.receive(part, self.session.now)
-        self.session.dispatch(self.session.now)
+        self.session.dispatch(self.session.now + late)
 
     def do_end(self, step: Entry) -> None:
         if self.held:
@@ -312,6 +312,9 @@ class Runner:
     def expect_sent(self, step: Entry) -> None:
         frames = self.parser.take()
         credits = self.parser.take_credits()
+        if "pool" in step:
+            least, most = step["pool"]
+            self.test.assertTrue(least <= self.parser.pooled <= most, f"{self.parser.pooled} of the pool")
         defines, self.parser.defines = self.parser.defines, 0
         ignore = () if self.transport else PSEUDO
         frames = [frame for frame in frames if frame.type not in ignore]

@@ -59,6 +59,7 @@ class Written:
     text: str = ""
     details: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
     preface: tuple[int, int, int] = (0, 0, 0)
+    pooled: bool = False
 
 
 class Parser:
@@ -74,6 +75,7 @@ class Parser:
         self.defines = 0
         self.granted: dict[str, int] = defaultdict(int)
         self.credits: dict[str, int] = defaultdict(int)
+        self.pooled = 0  # what was spent of the pool
         self.frames: list[Written] = []
         self.in_message: set[str] = set()
 
@@ -101,13 +103,16 @@ class Parser:
             self.names[w2 & 0xFFFF] = read_define(body, 0, len(body)).decode()
             self.defines += 1
             return
-        stream = stream_name(w1) if CALL <= kind <= 6 else CONNECTION
+        stream = stream_name(w1) if CALL <= kind <= 6 and w1 else CONNECTION
         if kind == CREDIT:
             self.granted[stream] += w3
             self.credits[stream] += 1
             return
         flags = frozenset(name for bit, name in FLAG_NAMES.get(kind, {}).items() if w2 >> 16 & bit)
-        frame = Written(TYPE_NAMES[kind], stream, flags, w3=w3, length=len(body))
+        pooled = "POOL" in flags
+        if pooled:
+            self.pooled += len(body) + 16
+        frame = Written(TYPE_NAMES[kind], stream, flags - {"POOL"}, w3=w3, length=len(body), pooled=pooled)
         frame.codec, frame.compression = w2 >> 24 & 15, w2 >> 28
         if kind in (CALL, DATA, RESULT):
             self._parts(frame, kind, w2, body)
@@ -249,7 +254,7 @@ class Comparison:
             ended = "END" in piece.flags
             self._piece(piece, entry, len(message), got)
             got += piece.payload
-            cost += len(piece.payload) + 16
+            cost += (piece.length if piece.pooled else len(piece.payload)) + 16
         self.test.assertEqual(got, message[: len(got)], f"{stream}: the pieces of {brief(entry)}")
         if "unfinished" in entry:
             least, most = entry["unfinished"]

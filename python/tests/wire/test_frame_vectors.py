@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import unittest
+from dataclasses import replace
 
-from trunkcall.wire import Code, Config, Events, IncomingCall, Method, OutgoingCall, Session, Settings
+from trunkcall.wire import Code, Config, Events, IncomingCall, Load, Method, OutgoingCall, Session, Settings
 from trunkcall.wire.fault import Fault
 from trunkcall.wire.frame import CALL, CANCEL, DATA, HEADER, INITIATOR_BIT, RESULT
 from trunkcall.wire.preface import preface_bytes
@@ -50,13 +51,13 @@ class Fitting:
     def __init__(self, entry: Entry) -> None:
         names = {15: b"own"} if 15 in codecs_of(entry) else {}
         own = settings_of(entry)
-        own = Settings(**entry.get("limits", {}), compressions=own.compressions, codecs=names)
+        own = replace(own, codecs=names)
         self.events = Outcome()
         self.session = Session(
             self.events,
             initiator=entry["receiver"] == "initiator",
             now=0,
-            config=Config(settings=own, keepalive=0),
+            config=Config(settings=own, keepalive=0, incomplete_bytes=1 << 40, load=Load(memory=1 << 40)),
             methods=Everything(),
         )
         self.session.receive(preface_bytes(Settings(codecs=names), 262_144), 0)
@@ -92,7 +93,7 @@ class Fitting:
         caller.free.append(word & 0xFFFFF)
         self.outgoing = self.session.open(b"/a/b", None, codec=codec, end=False, single=False)
         if self.outgoing is not None and entry.get("in_message"):
-            self.outgoing.receiving = flow_of(entry)
+            self.outgoing.receiving = flow_of(entry, self.session)
         if self.outgoing is not None and self.outgoing.sending is not None:
             self.outgoing.sending.window = 0  # CREDIT is judged without looking at it
         self.session.take()
@@ -103,7 +104,7 @@ class Fitting:
         call = callee._admit(word, codec << 24, 0)  # pyright: ignore[reportPrivateUsage]
         call.method = Method(b"/a/b", takes_one=False)
         call.state = RUNNING
-        call.receiving = flow_of(entry)
+        call.receiving = flow_of(entry, self.session)
         call.sending = SendFlow(0)
 
     def result_code(self) -> int:

@@ -153,7 +153,7 @@ class Robustness(unittest.TestCase):
         self.check_written(drained(session))
         session.end_of_stream(70_000_001)
         self.assertTrue(session.closed)
-        self.assertEqual(session.budget.used, 0)
+        self.assertEqual((session.share.promised, session.share.held, session.pool.charged), (0, 0, 0))
         return {line[1] for line in log.lines if line[0] == "failed"} - {"silent"}
 
     def check_written(self, data: bytes) -> None:

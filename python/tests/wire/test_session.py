@@ -155,7 +155,7 @@ class Gauges(unittest.TestCase):
             pair.exchange(round_)
             self.assertEqual([call.take_message() for call in calls if call], [(b"r", 0)] * 3)
             self.assertEqual((pair.client.caller.open, pair.server.callee.open, pair.server.load.running), (0, 0, 0))
-            self.assertEqual((pair.server.budget.used, pair.client.budget.used), (0, 0))
+            self.assertEqual((pair.server.share.promised, pair.client.share.promised), (0, 0))
 
 
 class Draining(unittest.TestCase):
@@ -299,18 +299,6 @@ class Limits(unittest.TestCase):
         self.assertEqual(pair.server.load.running, 0)
         self.assertEqual(bytes(pair.server.take()), b"")
 
-    def test_the_memory_of_a_process_is_one_budget(self) -> None:
-        load = Load(memory_limit=1_000)
-        pair = Pair(load=load)
-        stream = pair.client.open(BOTH, bytes(900), end=False, single=False)
-        assert stream
-        pair.exchange(1)
-        stream.send(bytes(200))
-        pair.exchange(2)
-        assert stream.status
-        self.assertEqual((stream.status.code, stream.status.delivery), (Code.RESOURCE_EXHAUSTED, Delivery.UNKNOWN))
-        self.assertEqual(load.memory, 0)
-
     def test_what_the_peer_would_not_take_is_not_sent(self) -> None:
         pair = Pair(own=Settings(max_message=10))
         with self.assertRaisesRegex(LimitError, "max_message is 10"):
@@ -409,7 +397,7 @@ class Writing(unittest.TestCase):
         self.assertEqual(call.status and call.status.message, "behind")
         taken = call.take_message()
         self.assertEqual(taken and len(taken[0]), 300_000)
-        self.assertEqual(pair.client.budget.used, 0)
+        self.assertEqual(pair.client.share.promised, 0)
 
     def test_a_cancel_overtakes_them(self) -> None:
         pair = Pair()

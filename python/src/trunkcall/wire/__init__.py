@@ -6,6 +6,7 @@ Read first `Session` (session.py), `Config` (config.py), `Events` (events.py), `
 
 from __future__ import annotations
 
+from .budget import Load
 from .config import Config
 from .events import Events
 from .fault import CallFault, ConnectionFault, Fault, LimitError
@@ -13,7 +14,6 @@ from .frame import CANNOT_TAKE, DEADLINE_PASSED, GAVE_UP
 from .lifecycle import NEVER
 from .metadata import Metadata
 from .preface import INITIAL_WINDOW, MAGIC, PREFACE_SIZE, not_served
-from .receive import Load
 from .session import Session
 from .settings import Settings
 from .status import OK, Code, Delivery, Status, local_status

@@ -178,9 +178,9 @@ class Callee:
         listed = compression == 0 or compression in session.own.compressions
         more = bool(w2 >> 16 & MORE)
         whole = flow.accept(more, codec, compression, total, message, legal, listed)
-        if more:
+        if total:
             flow.since = session.now
-            session.standstill.watch(call)
+            session.under_way.watch(call)
         if flow.due and not call.request_ended:
             session.credit_due(call)
         return whole
@@ -189,7 +189,7 @@ class Callee:
         flow = call.receiving
         if flow is None:
             session = self.session
-            flow = call.receiving = ReceiveFlow(session.window, session.own.max_message, session.budget)
+            flow = call.receiving = ReceiveFlow(session.window, session.own.max_message, session.share, session.pool)
             flow.dropping = call.returned
         return flow
 
@@ -329,6 +329,8 @@ class Callee:
             if self._with_result(call, message, compression, meta):
                 return
             self.session.sender.send(call, self._sending(call), message, compression)
+            if call.over:
+                return
         flow = call.sending
         if flow is not None and flow.outbox:
             flow.final = True
@@ -392,6 +394,10 @@ class Callee:
 
     # Endings.
 
+    def lacks_room(self, call: IncomingCall, text: str) -> None:
+        """There is no memory for what its handler wants to say."""
+        self.stop(call, Code.RESOURCE_EXHAUSTED, text, RETRY)
+
     def cut(self, call: IncomingCall, code: Code, text: str) -> None:
         if call.state == DONE:
             return
@@ -432,7 +438,6 @@ class Callee:
             self.session.sender.leave(call.sending)
         if call.receiving is not None:
             call.receiving.drop_all()
-            call.receiving.shut()
 
     def moved(self) -> None:
         """The RESULTs appended so far are with the writer: their slots may be used again (protocol.md 7.1)."""

@@ -204,9 +204,8 @@ class Caller:
             return
         if end:
             call.state = ENDED
-        flow.outbox.append((message, compression))
         flow.offset, flow.started = sent, sent > 0
-        self.session.sender.line_up(call, flow)
+        self.session.sender.queue(call, flow, message, compression)
 
     def _id(self, name: bytes) -> int:
         """The id of a name, defined now if need be; 0 when the table is full (protocol.md 8)."""
@@ -303,7 +302,7 @@ class Caller:
         flow = call.receiving
         if flow is None:
             session = self.session
-            flow = call.receiving = ReceiveFlow(session.window, session.own.max_message, session.budget)
+            flow = call.receiving = ReceiveFlow(session.window, session.own.max_message, session.share, session.pool)
             flow.single = call.single
         return flow
 
@@ -316,9 +315,9 @@ class Caller:
         if call.single and flow.messages > 1:
             self._cannot_take(call, Code.UNIMPLEMENTED, f"more than one answer message {WANTS_ONE}")
             return
-        if more:
+        if body.total:
             flow.since = session.now
-            session.standstill.watch(call)
+            session.under_way.watch(call)
         if flow.due:
             session.credit_due(call)
         if whole:
@@ -389,10 +388,7 @@ class Caller:
         codec, compression = w2 >> 24 & 15, w2 >> 28
         listed = compression == 0 or compression in self.session.own.compressions
         flow.accept(False, codec, compression, 0, payload, codec == call.codec, listed)
-        message, _, _ = flow.inbox.pop()
-        flow.budget.release(len(message))
-        flow.charged -= len(message)
-        call.message, call.compression = message, compression
+        call.message, call.compression = flow.take_last(), compression
 
     def _counted(self, call: OutgoingCall) -> Status:
         if not call.single:
@@ -428,12 +424,8 @@ class Caller:
             self.session.sender.leave(call.sending)
         flow = call.receiving
         if flow is not None:
-            flow.shut()
-            flow.parts.clear()
-            if flow.total:
-                flow.budget.release(flow.total)
-                flow.charged -= flow.total
-                flow.total = 0
+            flow.drop_unfinished()
+            flow.close()
             if call.state == ABANDONED:
                 flow.drop_all()
         self.session.events.ended(call)
@@ -484,7 +476,7 @@ class Caller:
             return NEVER
         return next(iter(self.abandoned.values())) + OVERDUE
 
-    def told(self, max_calls: int, more_window: int) -> None:
+    def told(self, max_calls: int, more_window: int, pool: int) -> None:
         """The peer's preface has come (protocol.md 2.4)."""
         self.max_slots = max_calls
         self.free = [slot for slot in self.free if slot <= max_calls]
@@ -493,3 +485,4 @@ class Caller:
             if call is not None and call.sending is not None:
                 call.sending.window += more_window
                 self.session.sender.granted(call, call.sending)
+        self.session.sender.granted_pool(pool)

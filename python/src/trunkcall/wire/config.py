@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from .budget import Load
 from .preface import INITIAL_WINDOW
-from .receive import Load
 from .settings import DEFAULTS, Settings
 
 
@@ -15,12 +15,12 @@ class Config:
 
     `codecs` are the fixed numbers, 0 to 7, that it has; its own, 8 to 15, are named in the settings; `codec_list` names
     all of them for people. `exact`: the floor
-    below tells by `wrote` exactly what has left (protocol.md 14). `max_window` is what the window of a fast stream may
-    grow to, in bytes (limits.md 2); not above `window`: windows do not grow."""
+    below tells by `wrote` exactly what has left (protocol.md 14). `max_pool` is what the pool may grow to, in bytes
+    (limits.md 2); 0: it stays as the settings say."""
 
     settings: Settings = DEFAULTS
     window: int = INITIAL_WINDOW
-    max_window: int = 0
+    max_pool: int = 0
     codecs: frozenset[int] = frozenset((0, 1, 2, 3, 4))
     codec_list: str = ""
     keepalive: int = 20_000_000

@@ -38,6 +38,9 @@ class Events:
     def slot_free(self) -> None:
         """A call that found no slot may try again."""
 
+    def relieved(self) -> None:
+        """To make room for others a call was ended, or this connection: what was appended is to be written."""
+
     def goes_away(self, reason: int, text: str) -> None:
         """The peer's GOAWAY: 0: it drains, open no more calls here; else it ends the connection."""
 

@@ -16,13 +16,13 @@ END = ACK = 0x01
 MSG = 0x02
 MORE = 0x04
 META = 0x08
-ONEWAY = REFUSED = 0x10
+ONEWAY = REFUSED = POOL = 0x10
 CUT = 0x20
 STRIPPED = 0x40
 
 FLAG_NAMES: dict[int, dict[int, str]] = {
     CALL: {END: "END", MSG: "MSG", MORE: "MORE", META: "META", ONEWAY: "ONEWAY"},
-    DATA: {END: "END", MSG: "MSG", MORE: "MORE", META: "META"},
+    DATA: {END: "END", MSG: "MSG", MORE: "MORE", META: "META", POOL: "POOL"},
     RESULT: {MSG: "MSG", META: "META", REFUSED: "REFUSED", CUT: "CUT", STRIPPED: "STRIPPED"},
     PING: {ACK: "ACK"},
     GOAWAY: {ACK: "ACK"},
@@ -49,7 +49,7 @@ def _with(flags: set[int], *more: int) -> set[int]:
 _ALLOWED: dict[int, frozenset[int]] = {
     DEFINE: frozenset({0}),
     CALL: frozenset(_with({0, END, MSG, MSG | END, MSG | MORE, ONEWAY | MSG | END, ONEWAY | MSG | MORE}, META)),
-    DATA: frozenset({0, END, MSG, MSG | END, MSG | MORE, META, META | MSG, META | MSG | MORE}),
+    DATA: frozenset({0, END, META} | _with({MSG, MSG | END, MSG | MORE, META | MSG, META | MSG | MORE}, POOL)),
     CREDIT: frozenset({0}),
     CANCEL: frozenset({0}),
     PING: frozenset({0, ACK}),
@@ -95,7 +95,7 @@ def check_header(w0: int, w1: int, w2: int, w3: int, own_bit: int, max_body: int
         w2_mask |= unless_msg
     if w1 & w1_mask or w2 & w2_mask or w3 & w3_mask:
         raise ConnectionFault("reserved", f"a reserved field of {TYPE_NAMES[kind]} is not zero")
-    if CALL <= kind <= CANCEL and not (w1 & 0xFFFFF and w1 & 0x7FF00000):
+    if CALL <= kind <= CANCEL and not (w1 & 0xFFFFF and w1 & 0x7FF00000) and (w1 or kind != CREDIT):
         raise ConnectionFault("stream_id", f"{TYPE_NAMES[kind]} on slot {w1 & 0xFFFFF}, generation {w1 >> 20 & 0x7FF}")
     _check_value(kind, w2, w3, max_methods)
     _check_direction(kind, flags, (w1 & INITIATOR_BIT) == own_bit)

@@ -69,7 +69,9 @@ class Lifecycle:
     # Keepalive (protocol.md 11.2).
 
     def on_ping(self, w2: int, w3: int) -> None:
-        if not w2 >> 16 & ACK and not self.session.output.owe(control(PING, 0, ACK << 16, w3)):
+        if w2 >> 16 & ACK:
+            self.session.pool.answered(w3)
+        elif not self.session.output.owe(control(PING, 0, ACK << 16, w3)):
             raise ConnectionFault("flood", "too many refusals and PING ACKs are unsent")
 
     def ping(self) -> None:
@@ -77,7 +79,7 @@ class Lifecycle:
         if self.state == OPEN:
             self.pinged = True
             self.ping_at = self.session.now
-            self.session.output.buffer += control(PING, 0, 0, self.session.now & 0xFFFFFFFF)
+            self.session.pool.ping()
 
     def _ping_due(self) -> int:
         if not self.interval or self.state != OPEN:

@@ -19,15 +19,17 @@ are opened, sent on or cancelled, whose times count from then.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from heapq import heappop, heappush
 from typing import Any
 
 from .body import read_define
+from .budget import FREE_SHARE, Share
 from .callee import Callee
 from .caller import Caller
 from .config import Config
 from .events import Events
-from .fault import ConnectionFault, LimitError
+from .fault import CallFault, ConnectionFault, LimitError
 from .frame import (
     CALL,
     CANCEL,
@@ -38,22 +40,23 @@ from .frame import (
     HEADER,
     HEADER_SIZE,
     INITIATOR_BIT,
-    MAX_WINDOW,
     MESSAGE_COST,
     PING,
+    POOL,
     RESULT,
     check_header,
 )
 from .lifecycle import CLOSED, CLOSING, OPEN, PREFACE, Lifecycle
 from .metadata import Metadata
 from .output import Output
+from .pool import Pool
 from .preface import INITIAL_WINDOW, PREFACE_SIZE, Preface, check_preface, preface_bytes, read_preface
-from .receive import Budget
+from .relief import relieve
 from .send import Sender
 from .settings import DEFAULTS, known_codecs, read_settings
-from .standing import Granter, Standstill
 from .status import OK
 from .stream import OVER, READY, Call, IncomingCall, Method, OutgoingCall
+from .underway import Granter, UnderWay
 
 _NO_METHODS: dict[bytes, Method] = {}
 
@@ -69,7 +72,6 @@ class Session:
         "_preface",
         "_received",
         "accepts_calls",
-        "budget",
         "call_high",
         "callee",
         "caller",
@@ -80,7 +82,6 @@ class Session:
         "knows_codec",
         "lifecycle",
         "load",
-        "max_window",
         "now",
         "output",
         "own",
@@ -89,9 +90,11 @@ class Session:
         "peer_preface",
         "peer_window",
         "plain_send",
+        "pool",
         "sender",
         "settling",
-        "standstill",
+        "share",
+        "under_way",
         "window",
     )
 
@@ -115,13 +118,13 @@ class Session:
         self.own = config.settings
         self.codec_list = config.codec_list
         self.window = config.window
-        self.max_window = min(config.max_window, MAX_WINDOW)
         self.peer = DEFAULTS
         self.peer_window = INITIAL_WINDOW
         self.peer_preface: Preface | None = None
         self.load = config.load
-        self.budget = Budget(config.incomplete_bytes, config.load)
         self.output = Output(config.exact)
+        self.share = Share(self.load.budget, config.incomplete_bytes, lambda: self.output.unsent, self._relieve)
+        self.pool = Pool(self, self.own.pool, config.max_pool)
         self.own_bit = 0 if initiator else INITIATOR_BIT
         self.accepts_calls = initiator
         self.settling = False
@@ -129,7 +132,7 @@ class Session:
         self.callee = Callee(self, methods, INITIATOR_BIT - self.own_bit)
         self.sender = Sender(self)
         self.granter = Granter(self)
-        self.standstill = Standstill(self)
+        self.under_way = UnderWay(self)
         self.lifecycle = Lifecycle(self, config.keepalive, config.keepalive_answer)
         self._largest = min(self.own.max_frame_body, self.own.max_message, self.window - MESSAGE_COST)
         self.call_high = CALL << 24 | self._largest
@@ -226,6 +229,8 @@ class Session:
         """The bytes to be written next, perhaps none. They count as passed on, unless Config.exact."""
         if self.granter.due:
             self.granter.append()
+        if self.pool.due:
+            self.pool.append_credit()
         if (self.sender.pieces or self.sender.singles) and self.lifecycle.state < CLOSING:
             self.sender.pump(self.caller.open + self.callee.open)
         if self.settling:
@@ -237,6 +242,8 @@ class Session:
     def wrote(self, size: int) -> None:
         """`size` more of the bytes taken have left the floor below."""
         self.output.wrote(size)
+        if self.share.drawn:
+            self.share.return_surplus()
 
     @property
     def half_close(self) -> bool:
@@ -313,7 +320,7 @@ class Session:
         self._received = end
         self._need = HEADER_SIZE
         self._learn_peer()
-        self.caller.told(self.peer.max_calls, more_window)
+        self.caller.told(self.peer.max_calls, more_window, self.peer.pool)
         self.lifecycle.opened()
         return end
 
@@ -433,9 +440,14 @@ class Session:
         if kind == CALL:
             self.callee.on_call(w1, w2, w3, data, start, stop)
         elif kind == DATA:
+            if w2 >> 16 & POOL:
+                self.pool.charge(stop - start)
             (self.caller if own else self.callee).on_data(w1, w2, data, start, stop)
+            self.pool.settle()
         elif kind == RESULT:
             self.caller.on_result(w1, w2, w3, data, start, stop)
+        elif kind == CREDIT and not w1:
+            self.sender.granted_pool(w3)
         elif kind == CREDIT:
             (self.caller if own else self.callee).on_credit(w1, w3)
         elif kind == CANCEL:
@@ -457,6 +469,16 @@ class Session:
         """Starts what was read, but for calls whose time has run out by now (protocol.md 10)."""
         self.now = now
         self.callee.dispatch()
+        if len(self.output.buffer) > FREE_SHARE:
+            self._count_output()
+
+    def _count_output(self) -> None:
+        """What the peer does not read counts as held."""
+        with suppress(CallFault):  # somebody else was to let go
+            self.share.draw()
+
+    def _relieve(self, holder: object) -> bool:
+        return relieve(self, holder)
 
     def end_of_stream(self, now: int) -> None:
         """The peer sends no more."""
@@ -469,6 +491,7 @@ class Session:
         self.now = now
         self._pending.clear()
         self.lifecycle.lost(text)
+        self.share.close()
 
     # Draining and time.
 
@@ -489,11 +512,13 @@ class Session:
         if self.lifecycle.state < CLOSING:
             self.caller.tick(now)
             self.callee.tick(now)
-            if now >= self.standstill.at:
-                self.standstill.look(now)
+            if now >= self.under_way.at:
+                self.under_way.look(now)
+            if now >= self.pool.look_at:
+                self.pool.look(now)
         self.lifecycle.tick(now)
 
     def next_deadline(self) -> int:
         """When `tick` is due at the latest, in µs; 1 << 62: not at all. It is never late and may be early."""
-        due = min(self.lifecycle.next_deadline(), self.caller.earliest, self.callee.earliest, self.standstill.at)
-        return min(due, self.caller.next_overdue())
+        due = min(self.lifecycle.next_deadline(), self.caller.earliest, self.callee.earliest, self.under_way.at)
+        return min(due, self.caller.next_overdue(), self.pool.look_at)

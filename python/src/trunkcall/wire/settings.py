@@ -24,6 +24,7 @@ _NUMBERS = {
     6: ("max_methods", 4_096, 65_535),
     9: ("keepalive_interval", 0, _U32),
     10: ("min_ping_interval", 0, _U32),
+    11: ("pool", 0, 0x7FFFFFFF),
 }
 
 
@@ -41,6 +42,7 @@ class Settings:
     compressions: frozenset[int] = frozenset()
     keepalive_interval: int = 0
     min_ping_interval: int = 5_000
+    pool: int = 0
 
 
 DEFAULTS = Settings()
