@@ -78,8 +78,7 @@ func TestTimesNameTheirForm(t *testing.T) {
 func TestValuesOutOfRangeAreTurnedDown(t *testing.T) {
 	for _, args := range []string{
 		"--calls 1", "--target a:1 --connections 0", "--target a:1 --callers 0", "--target a:1 --calls 0",
-		"--target a:1 --calls 1 --duration 1s", "--target a:1 --duration -1s", "--target a:1 --rate 0",
-		"--target a:1 --warmup -1s", "--target a:1 --size -1",
+		"--target a:1 --calls 1 --duration 1s", "--target a:1 --duration 0s", "--target a:1 --rate 0", "--target a:1 --size -1",
 		"--target a:1 --clients 0", "--target a:1 --clients 2 --connections 2", "--target a:1 --rotate",
 	} {
 		if err := parse(t, strings.Fields(args)...).Check("size", "clients", "rotate"); err == nil {
