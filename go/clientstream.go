@@ -90,11 +90,12 @@ func (s *ClientStreamCall) Send(message any) error {
 	buffer := transport.GetBuffer(int(s.sizeHint.Load()))
 	var err error
 	if buffer.B, err = s.codec.Append(buffer.B, message); err != nil {
-		return s.Abandon(uncarried(Internal, "request", s.codec, err))
+		return s.abandon(uncarried(Internal, "request", s.codec, err), wire.CancelGivenUp)
 	}
 	if len(buffer.B) > wire.MinPiece {
 		if limits := s.call.Conn().PeerLimits(); uint64(len(buffer.B)) > uint64(limits.Message) {
-			return s.Abandon(Errorf(ResourceExhausted, "message of %d bytes exceeds the peer's max_message %d", len(buffer.B), limits.Message))
+			tooLong := Errorf(ResourceExhausted, "message of %d bytes exceeds the peer's max_message %d", len(buffer.B), limits.Message)
+			return s.abandon(tooLong, wire.CancelGivenUp)
 		}
 	}
 	s.sizeHint.Store(int64(len(buffer.B)))
@@ -106,7 +107,7 @@ func (s *ClientStreamCall) Send(message any) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, transport.ErrSendClosed):
-		return s.Abandon(Errorf(Internal, "%v", err))
+		return s.abandon(Errorf(Internal, "%v", err), wire.CancelGivenUp)
 	case transport.Misused(err):
 		return local(Errorf(Internal, "%v", err), DeliveryUnknown)
 	default:
@@ -178,16 +179,17 @@ func (s *ClientStreamCall) Close() error {
 	return nil
 }
 
-// Abandon ends the call, with CANCEL, because it cannot go on: a message could
-// not be sent, or an answer not be used. It returns the error, with its delivery
-// unknown, and does nothing to a call that is over.
-func (s *ClientStreamCall) Abandon(err error) error {
+// Abandon ends the call, with CANCEL, because its answer cannot be used. It returns the
+// error, with its delivery unknown, and does nothing to a call that is over.
+func (s *ClientStreamCall) Abandon(err error) error { return s.abandon(err, wire.CancelUnusable) }
+
+func (s *ClientStreamCall) abandon(err error, reason uint32) error {
 	err = local(err, DeliveryUnknown)
 	if s.stop != nil {
 		s.stop()
 	}
 	told := StatusOf(err)
-	s.call.GiveUp(wire.CancelUnusable, &wire.Ending{Code: told.Code, Message: told.Message, Local: true})
+	s.call.GiveUp(reason, &wire.Ending{Code: told.Code, Message: told.Message, Local: true})
 	return err
 }
 

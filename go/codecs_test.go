@@ -153,3 +153,19 @@ func TestRawBytesBelongToWhoReceivedThem(t *testing.T) {
 		t.Errorf("%q, cap %d", kept, cap(kept))
 	}
 }
+
+// What a codec cannot carry is not offered in it (status.md 1): neither side is broken.
+func TestACodecThatIsNotForTheMessagesOfAMethodIsUnimplemented(t *testing.T) {
+	type form struct{ Name string }
+	forms := trunkcall.Unary[form, form]("/test.Service/Form")
+	_, c := join(t, forms.Handler(func(_ context.Context, in *form) (*form, error) { return in, nil }))
+	err := c.Invoke(soon(t), "/test.Service/Echo", "text", new(any), trunkcall.CallCodec(trunkcall.MessagePack))
+	wantsText(t, wants(t, err, trunkcall.Unimplemented, trunkcall.Refused).Message, "msgpack cannot carry the messages of this method")
+	err = c.Invoke(soon(t), "/test.Service/Form", text("x"), text(""))
+	wantsText(t, wants(t, err, trunkcall.Unimplemented, trunkcall.Refused).Message, "protobuf cannot carry the messages of this method")
+	_, err = forms.Call(soon(t), c, &form{"x"})
+	wantsText(t, wants(t, err, trunkcall.Unimplemented, trunkcall.NotSent).Message, "protobuf cannot carry the messages of this method", "form")
+	if out, err := forms.Call(soon(t), c, &form{"x"}, trunkcall.CallCodec(trunkcall.JSON)); err != nil || out.Name != "x" {
+		t.Errorf("%v, %v", out, err)
+	}
+}

@@ -2,6 +2,7 @@ package trunkcall
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -245,6 +246,9 @@ func (c *ServerCall) decodeArguments(a *Arguments) error {
 func uncarried(code Code, what string, codec Codec, err error) error {
 	if s, ok := statusWithin(err); ok {
 		return Status{Code: s.Code, Message: s.Message, cause: s.cause}.Err()
+	}
+	if what == "request" && errors.Is(err, ErrMessageType) {
+		return Errorf(Unimplemented, "codec %s cannot carry the messages of this method: %v", codec.Name(), err)
 	}
 	return Errorf(codeOfValue(err, code), "the %s is not a valid %s message: %v", what, codec.Name(), err)
 }

@@ -248,3 +248,28 @@ func TestFramesForAbandonedCallsAreIgnored(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// CANCEL says 2 of an answer that cannot be taken only (protocol.md 7.7, status.md 1.3).
+func TestAMessageThatCannotBeSentGivesItsCallUp(t *testing.T) {
+	l := rawframe.Listen(t)
+	c := trunkcall.NewClient(l.Target())
+	defer c.Close()
+	opened := make(chan *trunkcall.BidiStream[payload, payload], 1)
+	go func() {
+		s, err := chat.Open(soon(t), c)
+		if err != nil {
+			t.Error(err)
+		}
+		opened <- s
+	}()
+	p := l.Next()
+	p.ReadPreface()
+	p.Await(wire.Call)
+	p.Send(rawframe.Preface(func(p *wire.Preface) { p.Settings.Message = 100_000 }), rawframe.Ping(0, 7))
+	p.Await(wire.Ping) // now the client knows the limit
+	s := receive(t, opened, "stream")
+	wants(t, s.Send(&payload{Data: make([]byte, 100_000)}), trunkcall.ResourceExhausted, trunkcall.DeliveryUnknown)
+	if f := p.Await(wire.Cancel); f.Word != 0 {
+		t.Errorf("CANCEL gives the reason %d", f.Word)
+	}
+}

@@ -105,7 +105,7 @@ func (c *ServerCall) undecodable(err error) error {
 		return Errorf(ResourceExhausted, "the request exceeds max_message %d when decompressed", c.serving.options.compressions.limit)
 	}
 	fault := c.uncarried(InvalidArgument, "request", err)
-	if StatusOf(fault).Code == Internal {
+	if s := StatusOf(fault); s.Code == Unimplemented || s.Code == Internal {
 		c.serving.options.log(slog.LevelWarn, "request cannot be carried", "method", c.handler.Method.Name, "error", err)
 	}
 	return fault

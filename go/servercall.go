@@ -311,8 +311,13 @@ func (c *ServerCall) wrongRequest(request any) error {
 // that tells of types of this side's is not for its caller.
 func (c *ServerCall) uncarried(code Code, what string, err error) error {
 	var v *valueError
-	if _, said := statusWithin(err); !said && (errors.Is(err, ErrMessageType) || errors.As(err, &v) && v.private) {
-		return Status{Code: Internal, Message: "codec " + c.codec.Name() + " cannot carry the messages of this method", cause: err}.Err()
+	wrongType := errors.Is(err, ErrMessageType)
+	if _, said := statusWithin(err); !said && (wrongType || errors.As(err, &v) && v.private) {
+		code := Internal
+		if what == "request" && (wrongType || v.code == Internal) {
+			code = Unimplemented // whoever calls in another codec may fare better
+		}
+		return Status{Code: code, Message: "codec " + c.codec.Name() + " cannot carry the messages of this method", cause: err}.Err()
 	}
 	return uncarried(code, what, c.codec, err)
 }
