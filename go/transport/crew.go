@@ -1,9 +1,19 @@
 package transport
 
-import "sync"
+import (
+	"sync"
+	"time"
+)
 
-// maxIdle is how many goroutines a Crew keeps without work.
-const maxIdle = 128
+const (
+	// maxIdle is how many goroutines a Crew keeps without work: as many as handlers that
+	// wait for something at once, since one that is made anew has its stack to grow.
+	maxIdle = 8192
+	// keptIdle is how many of them stay when they are not needed.
+	keptIdle = 128
+	// trimEvery is how often those leave that were idle all the time since.
+	trimEvery = 100 * time.Millisecond
+)
 
 // Crew is the goroutines that look after connections of type C. They are reused,
 // because a warm one has its stack grown and its scratch memory at hand. Its zero
@@ -11,6 +21,8 @@ const maxIdle = 128
 type Crew[C any] struct {
 	mu     sync.Mutex
 	idle   []chan *C // where those without work wait; the last to finish is the first to be used again
+	least  int       // how many there were at least since the last trim
+	trims  bool      // trim will be called
 	closed bool
 }
 
@@ -26,6 +38,7 @@ func (r *Crew[C]) Call(c *C) bool {
 	work := r.idle[n-1]
 	r.idle[n-1] = nil
 	r.idle = r.idle[:n-1]
+	r.least = min(r.least, n-1)
 	r.mu.Unlock()
 	work <- c
 	return true
@@ -40,8 +53,32 @@ func (r *Crew[C]) Wait(work chan *C) *C {
 		return nil
 	}
 	r.idle = append(r.idle, work)
+	if len(r.idle) > keptIdle && !r.trims {
+		r.trims = true
+		time.AfterFunc(trimEvery, r.trim)
+	}
 	r.mu.Unlock()
 	return <-work
+}
+
+// trim ends those that nobody has needed for a while.
+func (r *Crew[C]) trim() {
+	r.mu.Lock()
+	var spare []chan *C
+	if n := r.least - keptIdle; n > 0 && !r.closed {
+		spare = append(spare, r.idle[:n]...)
+		left := copy(r.idle, r.idle[n:])
+		clear(r.idle[left:])
+		r.idle = r.idle[:left]
+	}
+	r.least = len(r.idle)
+	if r.trims = r.least > keptIdle && !r.closed; r.trims {
+		time.AfterFunc(trimEvery, r.trim)
+	}
+	r.mu.Unlock()
+	for _, work := range spare {
+		close(work)
+	}
 }
 
 // Close lets idle goroutines end; those at work end when they are done.

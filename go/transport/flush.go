@@ -2,7 +2,6 @@ package transport
 
 import (
 	"net"
-	"runtime"
 	"time"
 )
 
@@ -19,83 +18,11 @@ const (
 	// staleFlush is how long answers may wait, in nanoseconds, for a goroutine
 	// that runs one handler after the other.
 	staleFlush = 100e3
-	// yieldRounds is how often a caller lets others append, as long as they do.
-	yieldRounds = 4
-	// maxYielding is how many callers of one client do so at a time. The
-	// scheduler takes up those that yielded only now and then while others can
-	// run, so that of very many each would wait for long.
-	maxYielding = 16
 	// fullFlush is how many bytes are worth a system call of their own.
 	fullFlush = 64 << 10
 	// flushRetry is how soon a write is tried again that cannot be waited for.
 	flushRetry = 5 * time.Millisecond
 )
-
-// settle is called with the lock held after frames were appended; it releases
-// the lock.
-func (c *Conn) settle() {
-	if c.flushing || c.scheduled && !c.left.Load() || !c.session.HasOutput() {
-		c.unlock()
-		return
-	}
-	c.scheduled = true
-	c.left.Store(false)
-	if c.session.OpenCalls() > 1 || c.resuming.Load() > 0 {
-		if !c.yieldLocked() {
-			c.unlock()
-			return
-		}
-	}
-	c.scheduled = false
-	c.flushLocked()
-	c.unlock()
-}
-
-// yieldLocked lets other callers that can run append their frames, so that one
-// system call writes them all. It releases the lock in between. It reports
-// false when the writing is left to callers that were woken and do not run yet:
-// the first of them that makes its next call, or the last of them to run, if
-// none does.
-func (c *Conn) yieldLocked() bool {
-	yielding := &c.config.Pool.yielding
-	if yielding.Load() >= maxYielding {
-		return true
-	}
-	yielding.Add(1)
-	defer yielding.Add(-1)
-	for range yieldRounds {
-		n := c.session.Unsent()
-		c.unlock()
-		runtime.Gosched()
-		c.mu.Lock()
-		if c.session.Unsent() > n {
-			continue
-		}
-		if c.resuming.Load() > 0 {
-			c.left.Store(true)
-			if c.resuming.Load() > 0 {
-				return false
-			}
-			c.left.Store(false)
-		}
-		break
-	}
-	return true
-}
-
-// resumed is called by each caller that was woken, once it runs.
-func (c *Conn) resumed() {
-	if c.resuming.Add(-1) > 0 || !c.left.Load() {
-		return
-	}
-	c.mu.Lock()
-	if c.left.Load() && c.resuming.Load() == 0 {
-		c.left.Store(false)
-		c.scheduled = false
-		c.flushLocked()
-	}
-	c.unlock()
-}
 
 // outgoing is what one take brings: bytes that gathered, and pieces of large
 // messages that are written from where they lie.

@@ -175,7 +175,9 @@ func (p *poller) loop(turn int) {
 		}
 		if served += n; served >= pollBatch {
 			served = 0
-			runtime.Gosched() // for those who were woken
+			if !processorsHeld() {
+				runtime.Gosched() // for those who were woken
+			}
 		}
 		n = 0
 	}

@@ -93,9 +93,11 @@ func (w *Worker) bequeath() {
 func (w *Worker) serve(c *Conn) {
 	c.mu.Lock()
 	c.helperPending = false
+	gathers := false // others run handlers as the last one here
 	for !c.closed {
 		if st := c.nextLocked(); st != nil {
-			watching := !c.helperPending && st.Pace.quick()
+			quick := st.Pace.quick()
+			watching := !c.helperPending && quick
 			help := !watching && st.Pace != nil && c.wantHelperLocked()
 			c.unlock()
 			if watching {
@@ -104,9 +106,13 @@ func (w *Worker) serve(c *Conn) {
 				w.pool.run(c)
 			}
 			w.handle(c, st)
+			gathers = st.Pace != nil && !quick
 			continue
 		}
 		if c.session.HasOutput() && !c.flushing && !c.scheduled {
+			if gathers {
+				w.gatherLocked(c)
+			}
 			if c.flushLocked(); c.readyLocked() {
 				continue
 			}
@@ -245,7 +251,7 @@ func (c *Conn) finishLocked(w *Worker, st *Stream) (now int64) {
 		if c.session.Finish(&st.Stream, &w.Ending) {
 			w.Scratch = nil // it is the session's now
 		}
-		if now-c.since > staleFlush || c.session.Unsent() > fullFlush {
+		if c.staleLocked(now) || c.session.Unsent() > fullFlush {
 			c.flushLocked()
 		}
 	}

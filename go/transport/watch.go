@@ -119,6 +119,9 @@ var watchman struct {
 	mu      sync.Mutex // taken after a Conn's lock, if with one
 	watched []*Watched // that have lately been used
 	unread  []*Conn    // that nobody may be reading
+
+	late  lateness    // held.go
+	asked atomic.Bool // somebody wants to know of that
 }
 
 const (
@@ -175,7 +178,9 @@ func startWatch() {
 
 func keepWatch() {
 	for idle := 0; idle < watchIdle; idle++ {
+		slept := clock()
 		time.Sleep(watchRound)
+		watchman.late.note(clock()-slept-int64(watchRound), heldAbove)
 		if watchRoundDone() {
 			idle = 0
 		}
@@ -195,6 +200,7 @@ func keepWatch() {
 func watchRoundDone() (busy bool) {
 	watchman.mu.Lock()
 	defer watchman.mu.Unlock()
+	busy = watchman.asked.Swap(false)
 	watchman.watched = slices.DeleteFunc(watchman.watched, func(seen *Watched) bool {
 		if count := seen.count.Load(); count != seen.seen {
 			seen.seen = count
@@ -221,10 +227,11 @@ func watchRoundDone() (busy bool) {
 	return busy
 }
 
-// sendHelper has another goroutine look after the connection.
+// sendHelper has another goroutine look after the connection, and write what one that
+// lets others append does not come to.
 func (c *Conn) sendHelper() {
 	c.mu.Lock()
-	c.solo = false
+	c.solo, c.scheduled = false, false
 	help := !c.closed && c.wantHelperLocked()
 	c.unlock()
 	if help {
