@@ -100,6 +100,15 @@ func (d *doorCall) Stopped(how web.Stop) {
 // Serve runs the handler, as acceptor.Serve does.
 func (d *doorCall) Serve(x web.Exchange, a *web.Answer) {
 	d.exchange = x
+	if d.serving.options.unshared {
+		alone(func() { d.run(a) })
+		return
+	}
+	d.run(a)
+}
+
+func (d *doorCall) run(a *web.Answer) {
+	withoutLabels()
 	returned := false
 	defer func() {
 		d.serving.running.Add(-1)

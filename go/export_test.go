@@ -16,3 +16,9 @@ func CountAsSteady(c *Client) {
 		l.mu.Unlock()
 	}
 }
+
+// Switches is what the options of a client have its connections do.
+func Switches(c *Client) (pollFrom int, noSpinning bool) {
+	config := c.options.transport(nil, nil)
+	return config.PollFrom, config.NoSpinning
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"strings"
 	"time"
 
@@ -33,6 +34,9 @@ type common struct {
 	keepaliveTimeout  time.Duration
 	tls               *tls.Config
 	memory            int64
+	unshared          bool // handlers run on goroutines of their own
+	unpolled          bool
+	spinless          bool
 	wrongs            []string // what is out of range in them
 	local             wire.Settings
 	maxPool           uint32
@@ -192,6 +196,24 @@ func WithMemory(bytes int64) Option {
 
 const leastMemory = 1 << 20
 
+// WithoutSharing has each handler run on a goroutine of its own. By default a goroutine
+// that has run one goes on to the next, which saves starting one for each call. So a handler
+// that locks its goroutine to its thread (runtime.LockOSThread) must unlock it before it returns, or
+// later handlers run on that thread too; with this option the thread ends with the handler, as
+// package runtime promises. Profiler labels that a handler leaves behind are taken off
+// either way.
+func WithoutSharing() Option { return option(func(c *common) { c.unshared = true }) }
+
+// WithoutSpinning has whoever reads a connection wait for its next input at once. By default
+// the reader of a connection with one call at a time looks for it again for up to 50 µs
+// first, as long as that proves to be quicker, and keeps a processor busy meanwhile.
+func WithoutSpinning() Option { return option(func(c *common) { c.spinless = true }) }
+
+// WithoutPollers has a goroutine wait for each connection. By default, on Linux, connections
+// that are idle are left to a few goroutines with an epoll descriptor each, in a process of more
+// than 64 connections, and over HTTP/2 those that have long been idle.
+func WithoutPollers() Option { return option(func(c *common) { c.unpolled = true }) }
+
 // WithConnections sets how many connections a client keeps to its target,
 // with calls spread over them. The default is 1.
 func WithConnections(n int) ClientOption {
@@ -271,10 +293,14 @@ func (c *common) transport(handler transport.Handler, pool *transport.Pool) *tra
 	local := c.local
 	local.KeepaliveInterval = uint32(min(c.keepaliveInterval.Milliseconds(), 1<<32-1))
 	local.Codecs, local.Compressions = c.codecs.names(), c.compressions.set()
+	from := pollFrom
+	if c.unpolled {
+		from = math.MaxInt
+	}
 	return &transport.Config{
 		Handler: handler, Pool: pool, Local: local, Codecs: c.codecs.String(), MaxPool: c.maxPool, Budget: wire.NewBudget(c.memory),
 		Panicked:          c.panicked,
-		KeepaliveInterval: c.keepaliveInterval, KeepaliveTimeout: c.keepaliveTimeout, PollFrom: pollFrom,
+		KeepaliveInterval: c.keepaliveInterval, KeepaliveTimeout: c.keepaliveTimeout, PollFrom: from, NoSpinning: c.spinless,
 	}
 }
 

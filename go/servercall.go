@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"runtime/pprof"
 	"sync"
 	"sync/atomic"
 
@@ -208,6 +209,26 @@ func (c *ServerCall) adopt(call *Call) error {
 // Serve runs the handler of a call on a worker.
 func (s acceptor) Serve(w *transport.Worker, st *transport.Stream) {
 	c := st.Owner.(*ServerCall) //nolint:forcetypeassert // Accept sets nothing else
+	if s.options.unshared {
+		alone(func() { s.run(w, st, c) })
+		return
+	}
+	s.run(w, st, c)
+}
+
+// alone runs f on a goroutine of its own and waits for that to end.
+func alone(f func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done) // also if f ends the goroutine
+		f()
+	}()
+	<-done
+}
+
+// run runs the handler on the goroutine that it is called on.
+func (s acceptor) run(w *transport.Worker, st *transport.Stream, c *ServerCall) {
+	withoutLabels()
 	if st.OneWay() {
 		stop := c.watchOneWay()
 		defer func() { s.finishOneWay(w, c, stop) }()
@@ -230,6 +251,9 @@ func (s acceptor) Serve(w *transport.Worker, st *transport.Stream) {
 	c.finish(w, response, err)
 	returned = true
 }
+
+// withoutLabels takes off what profiler labels an earlier handler has left on the goroutine.
+func withoutLabels() { pprof.SetGoroutineLabels(noContext) }
 
 // panicked is how a call ends whose handler has panicked, with p.
 func (c *ServerCall) panicked(e *wire.Ending, p any) {

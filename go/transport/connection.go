@@ -46,8 +46,9 @@ type Config struct {
 	KeepaliveInterval time.Duration // without input before a PING; 0: none
 	KeepaliveTimeout  time.Duration // after the PING before the peer is given up
 	PollFrom          int           // connections in the process above which idle ones are polled; 0: the default, <0: always
-	MaxPool           uint32        // what the pool of each may grow to; up to Local.Pool: it stays
-	Budget            *wire.Budget  // what all these connections may hold together; nil: no bound
+	NoSpinning        bool
+	MaxPool           uint32       // what the pool of each may grow to; up to Local.Pool: it stays
+	Budget            *wire.Budget // what all these connections may hold together; nil: no bound
 	// Panicked, if set, is told of a panic of ours, or of what the floor above
 	// called, that ended a connection.
 	Panicked func(value any, stack []byte)

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"math"
 	"runtime"
 	"strings"
 	"sync"
@@ -40,6 +41,17 @@ func TestFewConnectionsAreReadByGoroutinesOfTheirOwnAndManyArePolled(t *testing.
 	last.awaitPolled(t)
 	last.mustEcho(t, "many")
 	few.mustEcho(t, "those that were there before")
+}
+
+func TestWhereNoneIsToBePolledNoneIs(t *testing.T) {
+	var last *pair
+	for range pollFrom + 1 {
+		last = newPair(t, echoBack, func(c *Config) { c.PollFrom = math.MaxInt })
+		last.mustEcho(t, "many")
+	}
+	if last.caller.isPolled() || last.callee.isPolled() {
+		t.Fatal("a connection is polled")
+	}
 }
 
 // A handler that was quick for long and then is not holds up the poller that runs it: the connections of that poller

@@ -49,7 +49,7 @@ func (c *Conn) spinsLocked() {
 	s := &c.spin
 	others := inputs.Load() - s.inputs
 	s.inputs += others
-	s.wanted = s.lone(c.session.OpenCalls(), c.session.OpenServed(), c.solo) && others <= 1 && !c.crowdedLocked()
+	s.wanted = !c.config.NoSpinning && s.lone(c.session.OpenCalls(), c.session.OpenServed(), c.solo) && others <= 1 && !c.crowdedLocked()
 	s.calls = 0
 }
 

@@ -184,6 +184,11 @@ func TestNobodySpinsWhereOthersAreServed(t *testing.T) {
 	if !wanted(1) || wanted(2) {
 		t.Errorf("its own input: %v; another's too: %v", wanted(1), wanted(2))
 	}
+	c.config.NoSpinning = true
+	if wanted(1) {
+		t.Error("it is wanted although it is switched off")
+	}
+	c.config.NoSpinning = false
 	openConns.Add(1 << 30)
 	defer openConns.Add(-1 << 30)
 	if wanted(1) {

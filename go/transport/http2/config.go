@@ -55,6 +55,8 @@ type Config struct {
 	// and where it was.
 	Panicked func(value any, stack []byte)
 
+	NoPollers bool // idle connections keep their goroutine
+
 	completed bool
 }
 
