@@ -10,7 +10,7 @@ import "runtime"
 // What has gathered must not wait for the scheduler to come round to the one that yielded.
 // Answers are written by whoever ends a handler once they have waited for staleGathered, and
 // by a goroutine that the watchman sends if nobody does. Both need a processor themselves: so
-// nobody yields while computations hold those (processorsHeld, watch.go).
+// nobody yields while computations hold those (ProcessorsHeld, watch.go).
 
 const (
 	// yieldRounds is how often one lets others append, as long as they do.
@@ -33,7 +33,7 @@ func (c *Conn) settle() {
 	}
 	c.scheduled = true
 	c.left.Store(false)
-	if (c.session.OpenCalls() > 1 || c.resuming.Load() > 0) && !processorsHeld() {
+	if (c.session.OpenCalls() > 1 || c.resuming.Load() > 0) && !ProcessorsHeld() {
 		if !c.yieldLocked() {
 			c.unlock()
 			return
@@ -93,7 +93,7 @@ func (c *Conn) resumed() {
 // gatherLocked lets handlers that are about to end append their answers to what w is
 // about to write. It releases the lock in between.
 func (w *Worker) gatherLocked(c *Conn) {
-	if c.session.OpenServed() == 0 || processorsHeld() {
+	if c.session.OpenServed() == 0 || ProcessorsHeld() {
 		return
 	}
 	c.scheduled = true

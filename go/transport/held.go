@@ -10,7 +10,7 @@ import "sync/atomic"
 
 // heldAbove is by how many nanoseconds he is late on average when processors are held, and
 // half of it when they are not any more.
-var heldAbove = 3e6
+var heldAbove = 4e6
 
 // lateWeight says that a round counts for one in so many.
 const lateWeight = 32
@@ -31,8 +31,8 @@ func (l *lateness) note(late int64, above float64) {
 	}
 }
 
-// processorsHeld is what is known about that now. Asking keeps the watchman there.
-func processorsHeld() bool {
+// ProcessorsHeld is what is known about that now. Asking keeps the watchman there.
+func ProcessorsHeld() bool {
 	if !watchman.asked.Load() {
 		watchman.asked.Store(true)
 	}

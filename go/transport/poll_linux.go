@@ -175,7 +175,7 @@ func (p *poller) loop(turn int) {
 		}
 		if served += n; served >= pollBatch {
 			served = 0
-			if !processorsHeld() {
+			if !ProcessorsHeld() {
 				runtime.Gosched() // for those who were woken
 			}
 		}

@@ -38,7 +38,7 @@ func (c *Conn) settle() {
 		c.mu.Unlock()
 		return
 	}
-	if len(c.streams) > 1 && len(c.out) < fullFlush {
+	if len(c.streams) > 1 && len(c.out) < fullFlush && !transport.ProcessorsHeld() {
 		c.scheduled = true
 		c.mu.Unlock()
 		runtime.Gosched()
