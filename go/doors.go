@@ -87,7 +87,7 @@ func (s *Server) openDoors() {
 	}
 	s.http2 = s.http2Config(handler)
 	s.http1 = &web.HTTP1{
-		Handler: handler, HeaderBytes: s.headerBytes(), Origins: s.options.origins, WebSocket: s.webSocketConnected,
+		Handler: handler, HeaderBytes: s.headerBytes(), Origins: s.options.origins, WebSocket: s.webSocketConnected, Refused: s.turnedAway,
 		OnOpen:   func(conn *web.HTTP1Conn) { conn.Owner.(*Connection).connected() }, //nolint:forcetypeassert // http1Connected sets nothing else
 		OnClosed: s.http1Closed,
 	}

@@ -133,7 +133,7 @@ func TestAWebSocketThatIsNotTrunkcallIsClosed(t *testing.T) {
 	}
 	ws, _ = opens(t, target, "", "trunk")
 	_ = ws.Write(soon(t), websocket.MessageBinary, []byte("GET / HTTP/1.1\r\n\r\n"))
-	if got := closedWith(t, ws); got != websocket.StatusNormalClosure {
+	if got := closedWith(t, ws); got != websocket.StatusProtocolError {
 		t.Error(got)
 	}
 }
@@ -195,7 +195,7 @@ func TestLongFramesAreCut(t *testing.T) {
 			t.Error(err)
 			return
 		}
-		if n, err := transport.NewWebSocket(ws, nil).Write(sent); n != len(sent) || err != nil {
+		if n, err := transport.NewWebSocket(ws, nil, &transport.WebSocketInput{}).Write(sent); n != len(sent) || err != nil {
 			t.Error(n, err)
 		}
 		_ = ws.CloseNow()

@@ -104,6 +104,16 @@ func checkAddress(where string) error {
 	return nil
 }
 
+// turnedAway takes note of a connection that is closed for what it sent or did not send.
+func (s *Server) turnedAway(remote net.Addr, err error) {
+	level := slog.LevelWarn
+	if errors.Is(err, transport.ErrNothingSaid) {
+		level = slog.LevelDebug // a check whether the port is open
+	}
+	s.counters.turnedAway.Add(1)
+	s.options.log(level, "connection turned away", "remote", remote, "error", err)
+}
+
 // Serve serves a listener in the background; the server closes it.
 func (s *Server) Serve(socket net.Listener) error {
 	if s.options.fault != nil {
@@ -111,15 +121,7 @@ func (s *Server) Serve(socket net.Listener) error {
 	}
 	l := &transport.Listener{
 		Socket: socket, TLS: s.options.tls, AllowClear: s.options.allowClear,
-		Native: s.connected, Limits: &s.limits,
-		Refused: func(remote net.Addr, err error) {
-			level := slog.LevelWarn
-			if errors.Is(err, transport.ErrNothingSaid) {
-				level = slog.LevelDebug // a check whether the port is open
-			}
-			s.counters.turnedAway.Add(1)
-			s.options.log(level, "connection turned away", "remote", remote, "error", err)
-		},
+		Native: s.connected, Limits: &s.limits, Refused: s.turnedAway,
 	}
 	l.Proxied = s.options.proxied && socket.Addr().Network() == "tcp"
 	s.offerDoors(l)
@@ -285,5 +287,5 @@ func (s serverConnections) GoesAway(c *transport.Conn, reason uint32, text strin
 }
 
 func (s serverConnections) Closed(c *transport.Conn, err error) {
-	s.server.closed(connectionOf(c), err, errors.As(err, new(*wire.Error)))
+	s.server.closed(connectionOf(c), err, errors.As(err, new(*wire.Error)) || errors.As(err, new(*transport.WebSocketFault)))
 }

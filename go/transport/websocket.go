@@ -9,8 +9,10 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -27,12 +29,16 @@ type WebSocket struct {
 	// What arrives is handed over by a goroutine: package websocket ends a
 	// connection when a read is broken off.
 	in, feed net.Conn
+	input    *WebSocketInput
+	fault    atomic.Pointer[WebSocketFault]
 	closing  sync.Once
 }
 
-// NewWebSocket takes over a WebSocket that was opened on socket.
-func NewWebSocket(ws *websocket.Conn, socket net.Conn) *WebSocket {
-	c := &WebSocket{socket: socket, ws: ws}
+// NewWebSocket takes over a WebSocket that was opened on socket, all of which it reads
+// comes through input.
+func NewWebSocket(ws *websocket.Conn, socket net.Conn, input *WebSocketInput) *WebSocket {
+	c := &WebSocket{socket: socket, ws: ws, input: input}
+	input.begin(func() { c.fail(websocket.StatusPolicyViolation, "too many frames without content") })
 	c.in, c.feed = net.Pipe()
 	ws.SetReadLimit(-1) // messages are no units of anything
 	go c.pump()
@@ -40,16 +46,30 @@ func NewWebSocket(ws *websocket.Conn, socket net.Conn) *WebSocket {
 }
 
 // Greeted waits until the peer has begun to speak Trunkcall, and returns what it has
-// said by then. It closes the connection if that does not come in time.
-func (c *WebSocket) Greeted(by time.Time) (prefix []byte, ok bool) {
+// said by then. If that does not come in time it closes the connection, and says why.
+func (c *WebSocket) Greeted(by time.Time) (prefix []byte, err error) {
 	_ = c.SetReadDeadline(by)
 	spoken, prefix, err := readStart(c)
-	if err != nil || spoken != speaksNative {
-		_ = c.Close()
-		return nil, false
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		c.fail(websocket.StatusPolicyViolation, "the peer took too long to begin")
+	case err == nil && spoken != speaksNative:
+		c.fail(websocket.StatusProtocolError, "the first bytes are not those of Trunkcall")
+	case err == nil:
+		_ = c.SetReadDeadline(time.Time{})
+		return prefix, nil
 	}
-	_ = c.SetReadDeadline(time.Time{})
-	return prefix, true
+	_ = c.Close()
+	if fault := c.fault.Load(); fault != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+		err = fault
+	}
+	return nil, err
+}
+
+// fail closes the WebSocket for what its peer did.
+func (c *WebSocket) fail(code websocket.StatusCode, reason string) {
+	c.fault.CompareAndSwap(nil, &WebSocketFault{code, reason})
+	go c.close()
 }
 
 // pump hands over what arrives until there is no more.
@@ -59,24 +79,56 @@ func (c *WebSocket) pump() {
 	defer readBuffers.Put(buffer)
 	for {
 		kind, message, err := c.ws.Reader(context.Background())
-		if err != nil {
+		switch {
+		case err != nil:
+			c.unreadable(err)
+			return
+		case kind != websocket.MessageBinary:
+			c.fail(websocket.StatusUnsupportedData, "frames are carried by binary messages")
 			return
 		}
-		if kind != websocket.MessageBinary {
-			c.close(websocket.StatusUnsupportedData, "frames are carried by binary messages")
-			return
-		}
-		if _, err := io.CopyBuffer(onlyWriter{c.feed}, message, buffer.B); err != nil {
+		if _, err := io.CopyBuffer((*content)(c), onlyReader{message}, buffer.B); err != nil {
+			c.unreadable(err)
 			return
 		}
 	}
 }
 
-// onlyWriter keeps io.CopyBuffer to the buffer that it was given.
-type onlyWriter struct{ io.Writer }
+// unreadable notes why no more can be read, if that is for what the peer did: the ends of
+// sockets and of WebSockets are no faults.
+func (c *WebSocket) unreadable(err error) {
+	if websocket.CloseStatus(err) == -1 && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) &&
+		!errors.As(err, new(net.Error)) && !errors.Is(err, net.ErrClosed) && !errors.Is(err, io.ErrClosedPipe) {
+		c.fail(websocket.StatusProtocolError, closeReason(err))
+	}
+}
+
+// closeReason is what a frame that closes can say of an error.
+func closeReason(err error) string {
+	const most = 123 // bytes (RFC 6455 5.5)
+	text := err.Error()
+	if i := strings.LastIndex(text, ": "); len(text) > most && i >= 0 {
+		text = text[i+2:] // what is ahead says where it was noticed
+	}
+	return strings.ToValidUTF8(text[:min(len(text), most)], "")
+}
+
+// content takes what messages contain.
+type content WebSocket
+
+func (c *content) Write(b []byte) (int, error) {
+	c.input.gave(len(b))
+	return c.feed.Write(b)
+}
 
 // Read implements net.Conn.
-func (c *WebSocket) Read(b []byte) (int, error) { return c.in.Read(b) }
+func (c *WebSocket) Read(b []byte) (int, error) {
+	n, err := c.in.Read(b)
+	if fault := c.fault.Load(); fault != nil && errors.Is(err, io.EOF) {
+		err = fault
+	}
+	return n, err
+}
 
 // webSocketFrame is the longest payload of a frame that is sent (limits.md 1):
 // peers may have to keep a frame until it is whole.
@@ -98,12 +150,17 @@ func (c *WebSocket) Write(b []byte) (int, error) {
 // Close begins the closing handshake and does not wait for its end.
 func (c *WebSocket) Close() error {
 	_ = c.in.Close()
-	go c.close(websocket.StatusNormalClosure, "")
+	go c.close()
 	return nil
 }
 
-func (c *WebSocket) close(code websocket.StatusCode, reason string) {
+// close says why it closes, once.
+func (c *WebSocket) close() {
 	c.closing.Do(func() {
+		code, reason := websocket.StatusNormalClosure, ""
+		if fault := c.fault.Load(); fault != nil {
+			code, reason = fault.Code, fault.Reason
+		}
 		impatience := time.AfterFunc(lingerTime, func() { _ = c.socket.Close() })
 		defer impatience.Stop()
 		_ = c.ws.Close(code, reason)
@@ -154,7 +211,8 @@ func webSocketURL(target string) (*url.URL, error) {
 
 // upgrade opens a WebSocket on a socket that was connected to where u says.
 func upgrade(ctx context.Context, socket net.Conn, u *url.URL) (net.Conn, error) {
-	given := func(context.Context, string, string) (net.Conn, error) { return socket, nil }
+	input := &WebSocketInput{}
+	given := func(context.Context, string, string) (net.Conn, error) { return &countedSocket{socket, input}, nil }
 	client := &http.Client{
 		Transport:     &http.Transport{DialContext: given, DialTLSContext: given, DisableKeepAlives: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // the socket leads nowhere else
@@ -177,7 +235,7 @@ func upgrade(ctx context.Context, socket net.Conn, u *url.URL) (net.Conn, error)
 		_ = ws.CloseNow()
 		return nil, fmt.Errorf("the WebSocket at %s does not speak the sub-protocol %q", u.Redacted(), ALPN)
 	}
-	return NewWebSocket(ws, socket), nil
+	return NewWebSocket(ws, socket, input), nil
 }
 
 // reason is the line of text with which a server says why it refuses, if there is one,

@@ -32,6 +32,8 @@ type HTTP1 struct {
 	// WebSocket serves native connections that come as WebSockets; nil: there are
 	// none.
 	WebSocket func(socket net.Conn, prefix []byte, by time.Time)
+	// Refused is told of each WebSocket that was closed before it spoke Trunkcall, and why.
+	Refused func(remote net.Addr, err error)
 	// Origins are those whose pages may open WebSockets.
 	Origins Origins
 
@@ -168,6 +170,7 @@ type HTTP1Conn struct {
 
 	beginBy  time.Time   // when a WebSocket must have begun; zero after the first request
 	upgraded atomic.Bool // what comes are no requests any more
+	input    transport.WebSocketInput
 
 	opened sync.Once
 	over   sync.Once
@@ -230,6 +233,9 @@ func (s *http1Socket) Read(b []byte) (int, error) {
 	if n == 0 {
 		if c.spoilt {
 			return 0, io.EOF
+		}
+		if c.upgraded.Load() {
+			return c.input.Read(s.Conn, b)
 		}
 		n, err = s.Conn.Read(b)
 		if err != nil && c.deaf.Load() {

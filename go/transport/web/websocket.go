@@ -1,6 +1,8 @@
 package web
 
 import (
+	"errors"
+	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -35,31 +37,34 @@ func (h *HTTP1) upgrade(w http.ResponseWriter, r *http.Request, c *HTTP1Conn) {
 	if err != nil {
 		return // and the peer was told
 	}
-	socket := transport.NewWebSocket(ws, c.socket)
+	socket := transport.NewWebSocket(ws, c.socket, &c.input)
 	by := c.beginBy
 	if by.IsZero() {
 		by = time.Now().Add(transport.HandshakeTimeout)
 	}
-	if prefix, ok := h.greeted(socket, by); ok {
+	switch prefix, err := h.greeted(socket, by); {
+	case err == nil:
 		h.WebSocket(socket, prefix, by)
+	case !errors.Is(err, io.ErrClosedPipe): // that it was closed at this end
+		h.Refused(socket.RemoteAddr(), err)
 	}
 }
 
 // greeted waits until the peer has begun to speak Trunkcall, or Close is called.
-func (h *HTTP1) greeted(socket *transport.WebSocket, by time.Time) (prefix []byte, ok bool) {
+func (h *HTTP1) greeted(socket *transport.WebSocket, by time.Time) (prefix []byte, err error) {
 	h.mu.Lock()
 	if h.silent == nil {
 		h.mu.Unlock()
 		_ = socket.Close()
-		return nil, false
+		return nil, io.ErrClosedPipe
 	}
 	h.silent[socket] = struct{}{}
 	h.silences.Add(1)
 	h.mu.Unlock()
 	defer h.silences.Done()
-	prefix, ok = socket.Greeted(by)
+	prefix, err = socket.Greeted(by)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.silent, socket)
-	return prefix, ok
+	return prefix, err
 }
