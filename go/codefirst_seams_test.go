@@ -168,7 +168,7 @@ func TestProtobufMessagesHaveTheirOwnJSON(t *testing.T) {
 	c := dial(t, func() string { _, target := serve(t, nil, standard()...); return target }(), trunkcall.WithCodec(trunkcall.JSON))
 	mustEcho(t, c, "as JSON")
 	_, err := echo.Call(soon(t), c, text("x"), trunkcall.CallCodec(trunkcall.MessagePack))
-	wantsText(t, wants(t, err, trunkcall.Internal, trunkcall.NotSent).Message, "is a Protobuf message")
+	wantsText(t, wants(t, err, trunkcall.Unimplemented, trunkcall.NotSent).Message, "is a Protobuf message")
 }
 
 func TestAServerCallsItsClientCodeFirst(t *testing.T) {

@@ -206,7 +206,7 @@ func TestMessagesThatDoNotEncodeOrDecode(t *testing.T) {
 func TestAMessageOfAnotherTypeIsAnError(t *testing.T) {
 	_, c := join(t)
 	err := c.Invoke(soon(t), "/test.Service/Echo", "a string", &payload{})
-	wants(t, err, trunkcall.Internal, trunkcall.NotSent)
+	wants(t, err, trunkcall.Unimplemented, trunkcall.NotSent)
 	err = c.Invoke(soon(t), "/test.Service/Echo", text("x"), new(int))
 	wants(t, err, trunkcall.Internal, trunkcall.Executed)
 }
