@@ -19,6 +19,7 @@ from .compression import GZIP, Compressions, Packing
 from .connection import Connection, end_calls
 from .interceptor import Interceptor
 from .line import ClientEndpoint, Line
+from .memory import check_memory
 from .options import (
     CLIENT_KEEPALIVE,
     KEEPALIVE_TIMEOUT,
@@ -62,6 +63,7 @@ class Client(Caller, Registry):
         repeat: bool = True,
         waiting_calls: int = WAITING_CALLS,
         running_handlers: int = RUNNING_HANDLERS,
+        memory: int | None = None,
         executor: Executor | None = None,
         keepalive: float = CLIENT_KEEPALIVE,
         keepalive_timeout: float = KEEPALIVE_TIMEOUT,
@@ -75,7 +77,8 @@ class Client(Caller, Registry):
         what is accepted, (): nothing. `tls` is used as it is
         but for its ALPN, which is set; `server_hostname` is the name that the server's certificate must show, if not
         the target's. `interceptors` wrap the calls that the client makes, `reverse_interceptors` those that it serves;
-        `running_handlers` bounds how many of those run at once, `executor` runs them if they are plain functions, by
+        `running_handlers` bounds how many of those run at once, `memory` the bytes held for its servers, by default a
+        quarter of what the process may have and at most 1 GiB, `executor` runs them if they are plain functions, by
         default the loop's. `waiting_calls` bounds how many calls wait for a free slot. A unary call that provably was
         not run is made once more, with `repeat` (spec/client.md). After `keepalive` seconds
         without input the server is asked for a sign of life, 0: never; it is given up `keepalive_timeout` seconds
@@ -88,7 +91,7 @@ class Client(Caller, Registry):
         self.tls = None if tls is None else prepared(tls)
         self.server_hostname = server_hostname
         self.logger = logger or logging.getLogger("trunkcall")
-        load = Load(max(running_handlers, 1))
+        load = Load(max(running_handlers, 1), check_memory(memory))
         self.serving = Serving(table, reverse_interceptors, packing, executor, self.logger, load)
         self.config = session_config(
             limits or Limits(),

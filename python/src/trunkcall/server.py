@@ -15,6 +15,7 @@ from .codec import PROTOBUF, Codec
 from .compression import GZIP, Compressions, Packing
 from .connection import Connection, End
 from .interceptor import Interceptor
+from .memory import check_memory
 from .options import (
     DRAIN_GRACE,
     KEEPALIVE_TIMEOUT,
@@ -74,6 +75,7 @@ class Server(Registry):
         reverse_interceptors: Sequence[Interceptor] = (),
         limits: Limits | None = None,
         running_handlers: int = RUNNING_HANDLERS,
+        memory: int | None = None,
         repeat: bool = True,
         waiting_calls: int = WAITING_CALLS,
         keepalive: float = SERVER_KEEPALIVE,
@@ -89,9 +91,10 @@ class Server(Registry):
         "https://app.example.com", may open WebSockets besides those of the server's own host and port; "*" stands for
         all; with `native_only` there are no WebSockets. `interceptors` wrap the calls that the server serves,
         `reverse_interceptors` those that it makes at its clients. `running_handlers` bounds how many handlers run at
-        once, `waiting_calls` how many of its own calls wait for a free slot; `repeat` has it make such a call again that
-        was refused and may be accepted later (spec/client.md). `codecs` are those beside Protobuf and raw, `codec` is
-        that of its own calls. Answers are compressed as their requests were; with `compression` also
+        once, `waiting_calls` how many of its own calls wait for a free slot, `memory` the bytes that it holds for its
+        clients, by default a quarter of what the process may have and at most 1 GiB; `repeat` has it make such a call
+        again that was refused and may be accepted later (spec/client.md). `codecs` are those beside Protobuf and raw,
+        `codec` is that of its own calls. Answers are compressed as their requests were; with `compression` also
         others, with the first that the client accepts, and the server's own calls; with () none are. `decompression` is
         what is accepted, (): nothing. `executor` runs handlers that are plain functions, by default the loop's. After
         `keepalive` seconds without input a client is asked for a sign of life, 0: never; it is given up
@@ -103,7 +106,7 @@ class Server(Registry):
         self._allow_cleartext = allow_cleartext
         self.logger = logger or logging.getLogger("trunkcall")
         table = codec_table([*codecs, codec])
-        load = Load(max(running_handlers, 1))
+        load = Load(max(running_handlers, 1), check_memory(memory))
         packing = Packing(compression, decompression)
         self.serving = Serving(table, interceptors, packing, executor, self.logger, load)
         self.calling = Calling(codec, table, tuple(reverse_interceptors), packing, waiting_calls, Repeating(repeat))

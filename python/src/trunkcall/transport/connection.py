@@ -38,6 +38,9 @@ class Endpoint(Events):
 
     connection: Connection
 
+    def relieved(self) -> None:
+        self.connection.schedule()
+
     def connected(self) -> None:
         """The transport is there, with TLS its handshake is done; the peer has not been heard of."""
 
