@@ -101,6 +101,10 @@ func (c *Conn) violateLocked(err *wire.Error) {
 	if c.closed {
 		return
 	}
+	if err.Class == wire.ErrPreface { // there is nobody to tell: what was not written never leaves
+		c.failLocked(err)
+		return
+	}
 	c.session.Abort(err)
 	c.partLocked(err)
 }

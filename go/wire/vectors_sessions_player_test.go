@@ -18,6 +18,7 @@ type player struct {
 	now      int64
 	input    []byte
 	held     bool
+	dropped  bool // nothing more is written
 	over     bool // the session has failed, or its input has ended for good
 	running  int
 	calls    map[string]*played
@@ -94,7 +95,7 @@ func (p *player) settle() {
 }
 
 func (p *player) take() bool {
-	if p.held {
+	if p.held || p.dropped {
 		return false
 	}
 	b := p.session.Take()
@@ -147,7 +148,12 @@ func (p *player) fail(err *Error) {
 	p.session.Abort(err)
 	p.tell(happened{wantedEvent: wantedEvent{Event: "failed", Class: class}})
 	p.over = true
-	p.session.Close(math.MaxUint64, err.Text)
+	passed := uint64(math.MaxUint64)
+	if err.Class == ErrPreface || err.Class == ErrVersion {
+		passed = p.session.Moved() // what was not taken by now never leaves (section 11.6)
+	}
+	p.dropped = err.Class == ErrPreface
+	p.session.Close(passed, err.Text)
 }
 
 func (p *player) do(step *scriptStep) {
@@ -191,6 +197,11 @@ func (p *player) do(step *scriptStep) {
 func (p *player) doAnswer(step *scriptStep, c *played) {
 	switch step.Do {
 	case "send":
+		if most := p.session.Remote().Message; c.has(streamCaller) && c.Open() && len(step.bytes()) > int(most) {
+			p.giveUp(c, CancelGivenUp, ResourceExhausted)
+			p.events[len(p.events)-1].text = "max_message " + utoa(most)
+			return
+		}
 		c.queued = append(c.queued, queuedMessage{step.bytes(), step.Compression, step.End})
 		p.flush(c)
 	case "header":
@@ -327,7 +338,7 @@ func (p *player) doCall(step *scriptStep) {
 		p.tell(happened{wantedEvent: wantedEvent{Event: "end", Call: c.label, Status: code, Delivery: "not_sent"}, text: text})
 	}
 	if err := out.Metadata.Check(limits); err != nil {
-		notSent(ResourceExhausted, err.Text)
+		notSent(err.Class.requestCode(), err.Text)
 		return
 	}
 	if len(out.Payload) > int(limits.Message) {

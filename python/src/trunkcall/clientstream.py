@@ -16,7 +16,7 @@ from .method import Method
 from .opening import Opening
 from .status import StatusError, failure, intercepted
 from .transport import Connection, clock
-from .wire import CANNOT_TAKE, OK, Code, Delivery, LimitError, Metadata, OutgoingCall, Session, Status
+from .wire import CANNOT_TAKE, GAVE_UP, OK, Code, Delivery, LimitError, Metadata, OutgoingCall, Session, Status
 
 if TYPE_CHECKING:
     from .caller import Caller
@@ -92,12 +92,12 @@ class PlainStream(Opening):
     # Messages.
 
     async def send(self, message: Any) -> bool:
-        """See MessageStream.send. Raises StatusError for a message that cannot be sent; the call goes on."""
+        """See MessageStream.send. A message that cannot be sent ends the call, with the StatusError that is raised."""
         try:
             data = self._binding.encode_request(message)
         except Exception as error:
             text = f"the request is not a valid {self._codec.name} message: {error}"
-            raise failure(Code.INTERNAL, text, Delivery.NOT_SENT) from error
+            raise self._unsendable(Code.INTERNAL, text) from error
         if self._writable is not None:
             raise RuntimeError("another task is sending on this stream")
         if self.out.status is not None:
@@ -111,7 +111,7 @@ class PlainStream(Opening):
             else:
                 at_once = self.out.send(data)
         except LimitError as error:
-            raise failure(Code.RESOURCE_EXHAUSTED, str(error), Delivery.NOT_SENT) from None
+            raise self._unsendable(Code.RESOURCE_EXHAUSTED, str(error)) from None
         self.connection.schedule()
         if not at_once:
             self._writable = self.loop.create_future()
@@ -124,6 +124,15 @@ class PlainStream(Opening):
             finally:
                 self._writable = None
         return self.out.status is None
+
+    def _unsendable(self, code: Code, text: str) -> StatusError:
+        """Ends the call, which the server may have begun (status.md 1.3)."""
+        out = self.out
+        if out.status is None:
+            out.session.now = clock()
+            out.session.caller.abandon(out, GAVE_UP, Status(code, text, (), Delivery.UNKNOWN))
+            self.connection.schedule()
+        return failure(code, text, Delivery.UNKNOWN)
 
     def half_close(self) -> None:
         self.out.half_close()

@@ -6,9 +6,11 @@ import unittest
 from typing import Any
 
 from trunkcall.wire import (
+    GAVE_UP,
     Call,
     Code,
     Config,
+    Delivery,
     Events,
     IncomingCall,
     LimitError,
@@ -241,6 +243,10 @@ class Runner:
             fields = {"status": int(Code.RESOURCE_EXHAUSTED), "delivery": "not_sent", "message": str(error)}
             self.recorder.events.append({"event": "end", "call": step["as"]} | fields)
             return
+        except ValueError as error:
+            fields = {"status": int(Code.INVALID_ARGUMENT), "delivery": "not_sent", "message": str(error)}
+            self.recorder.events.append({"event": "end", "call": step["as"]} | fields)
+            return
         if call is None:
             self.recorder.events.append({"event": "turned_away", "call": step["as"]})
             return
@@ -256,10 +262,13 @@ class Runner:
         message = self.message(step)
         if message is None:
             self.of(step).half_close()
-        elif step.get("end"):
-            self.of(step).send(message, step.get("compression", 0), end=True)
         else:
-            self.of(step).send(message, step.get("compression", 0))
+            call, end = self.of(step), {"end": True} if step.get("end") else {}
+            try:
+                call.send(message, step.get("compression", 0), **end)
+            except LimitError as error:  # as the floor above does
+                status = Status(Code.RESOURCE_EXHAUSTED, str(error), (), Delivery.UNKNOWN)
+                self.session.caller.abandon(call, GAVE_UP, status)
 
     def do_half_close(self, step: Entry) -> None:
         self.of(step).half_close()

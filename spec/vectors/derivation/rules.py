@@ -47,7 +47,7 @@ RULES: dict[str, str] = {
     "4.4/define": "DEFINE: unknown types are skipped, critical and malformed ones are connection errors",
     "4.5/ignored": "bodies of CREDIT, CANCEL and PING are ignored",
     "4.5/text": "of the text of GOAWAY at most 1,024 bytes are kept",
-    "4.6/order": "piece length, parts from left to right, credit, size, then codec and compression",
+    "4.6/order": "piece length, parts from left to right, sum of pieces, credit, size, then codec and compression",
     "4.6/last": "draining, memory, a message too many and a handler's place are looked at last",
     "4.6/ends-reading": "a fault that ends the call ends the reading of that body",
     # 5, 6: metadata and status
@@ -111,6 +111,7 @@ RULES: dict[str, str] = {
     "8/define": "DEFINE goes before the first CALL that uses it, once",
     "8/bound": "a defined id serves for later calls; a name nobody serves may be defined",
     "8/again": "defining an id again is an error",
+    "8/after-ack": "a DEFINE after the peer's ACK is taken like any other",
     "8/undefined": "a CALL with an undefined id is an error",
     "8/inline": "a name may stand in the body",
     # 9
@@ -174,6 +175,7 @@ RULES: dict[str, str] = {
     "11.5/grace": "at the end of the grace period open calls end UNAVAILABLE, CUT",
     "11.6/goaway": "a connection error is told by GOAWAY",
     "11.6/closing": "then half-close, and close after 1 MiB of input or 1 s",
+    "11.6/unwritten": "what was appended is written ahead of the GOAWAY, but after a fault in the preface",
     "11.6/effect": "frames before the faulty one keep their effect, those behind it have none",
     "11.7/own": "at end of stream own calls end UNAVAILABLE",
     "11.7/handlers": "and handlers are cancelled",
