@@ -19,8 +19,12 @@ func (u *UnderWay) Began() bool { return u.began != 0 }
 // Pass says that n bytes of it have passed.
 func (u *UnderWay) Pass(n int) { u.passed += int64(n) }
 
-// Wait gives it time in which it could not pass.
-func (u *UnderWay) Wait(nanoseconds int64) { u.began += nanoseconds }
+// Wait gives it, if one is under way, the time in which it could not pass.
+func (u *UnderWay) Wait(nanoseconds int64) {
+	if u.began != 0 {
+		u.began += nanoseconds
+	}
+}
 
 // End says that it has passed.
 func (u *UnderWay) End() { *u = UnderWay{} }

@@ -187,10 +187,10 @@ class ServerCall:
                 return await self._unpack(data, compression)
             return self.binding.decode_request(data)
         except TooLong as error:
-            raise self._fail(Code.RESOURCE_EXHAUSTED, f"the request {error}") from None
+            raise StatusError(Code.RESOURCE_EXHAUSTED, f"the request {error}") from None
         except Exception as error:
             text = f"the request is not a valid {self.codec.name} message: {error}"
-            raise self._fail(Code.INVALID_ARGUMENT, text) from error
+            raise StatusError(Code.INVALID_ARGUMENT, text) from error
 
     async def _unpack(self, data: bytes, compression: int) -> Any:
         """A compressed request as a message; kept for the next who receives if this one is cancelled meanwhile."""
@@ -208,10 +208,6 @@ class ServerCall:
             raise
         finally:
             self._readable = None
-
-    def _fail(self, code: Code, text: str) -> StatusError:
-        self._endpoint.fail(self._incoming, code, text)
-        return failure(code, text, Delivery.UNKNOWN)
 
     @property
     def binding(self) -> Binding:
