@@ -174,9 +174,9 @@ func TestGaugesCountAndReturn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := trunkcall.Gauges{Connections: 1, CallsServed: 2, RunningHandlers: 3, OneWayHandlers: 1}
+		want := trunkcall.Gauges{Connections: 1, CallsServed: 2, RunningHandlers: 3, OneWayHandlers: 1, PoolBytes: trunkcall.DefaultPool}
 		eventually(t, fmt.Sprintf("%+v", want), func() bool { return s.Gauges() == want })
-		if got := c.Gauges(); got != (trunkcall.Gauges{Connections: 1, CallsMade: 2}) {
+		if got := c.Gauges(); got != (trunkcall.Gauges{Connections: 1, CallsMade: 2, PoolBytes: trunkcall.DefaultPool}) {
 			t.Errorf("%+v", got)
 		}
 		g.open()
@@ -187,7 +187,7 @@ func TestGaugesCountAndReturn(t *testing.T) {
 		if _, err := stream.CloseAndReceive(); err != nil {
 			t.Fatal(err)
 		}
-		want = trunkcall.Gauges{Connections: 1}
+		want = trunkcall.Gauges{Connections: 1, PoolBytes: trunkcall.DefaultPool}
 		eventually(t, "idle", func() bool { return s.Gauges() == want && c.Gauges() == want })
 		c.Close()
 		eventually(t, "empty", func() bool { return s.Gauges() == trunkcall.Gauges{} && c.Gauges() == trunkcall.Gauges{} })

@@ -65,7 +65,6 @@ def settings(chance: random.Random) -> Entry:
         "min_ping_interval": one(5_000, 0, 300),
         "codecs": codecs,
         "compressions": chance.choice([[], [], [1], [2], [1, 2]]),
-        "max_window": 0,
         "pool": one(1 << 20, 0, 1_000, 200_000),
         "max_pool": one(0, 1 << 20, 4 << 20),
         "keepalive": 0,
