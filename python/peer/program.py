@@ -57,6 +57,7 @@ def run(command: str, words: Sequence[str]) -> int:
         return WRONG_USAGE
     except load.Failed as error:
         tell(command, error)
+        forget_output()
         return FAILED
     except ImportError as error:  # a library that only some targets need
         tell(command, error)

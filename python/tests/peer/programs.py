@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import os
 import select
 import signal
 import socket
@@ -58,7 +59,8 @@ def carried_out(*words: str) -> Outcome:
 
 
 def run_unheard(program: Program, *words: str) -> Outcome:
-    """Runs a command none of whose output is taken: writing it fails."""
+    """Runs a command none of whose output is taken: writing it fails, and again at the interpreter's end."""
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     with open("/dev/full", "w", encoding="ascii") as full:
         done = subprocess.run(
             [*program, *words],
@@ -67,6 +69,7 @@ def run_unheard(program: Program, *words: str) -> Outcome:
             stderr=subprocess.PIPE,
             encoding="utf-8",
             timeout=LIMIT,
+            env=buffered,
         )
     return Outcome("", done.stderr, done.returncode)
 
