@@ -30,7 +30,13 @@ func (c *Conn) failLocked(cause error) {
 		return
 	}
 	c.endLocked(cause, c.passed)
-	go c.config.Handler.Closed(c, cause)
+	shut := c.shut
+	go func() {
+		if shut != nil {
+			<-shut
+		}
+		c.config.Handler.Closed(c, cause)
+	}()
 }
 
 // endLocked ends the session, of which passed bytes may have left.
@@ -232,9 +238,16 @@ func (c *Conn) closeIfDrainedLocked() {
 	}
 	c.closing = true
 	half, ok := c.socket.(interface{ CloseWrite() error })
-	if !ok || half.CloseWrite() != nil {
+	switch {
+	case !ok, c.raw != nil && half.CloseWrite() != nil:
 		c.failLocked(errDrained)
 		return
+	case c.raw == nil: // that of TLS writes, and may wait
+		go func() {
+			if half.CloseWrite() != nil {
+				c.Close(errDrained)
+			}
+		}()
 	}
 	c.lingerBy = clock() + int64(lingerTime)
 	c.armLocked(c.lingerBy)

@@ -47,8 +47,9 @@ type Config struct {
 	KeepaliveTimeout  time.Duration // after the PING before the peer is given up
 	PollFrom          int           // connections in the process above which idle ones are polled; 0: the default, <0: always
 	NoSpinning        bool
-	MaxPool           uint32       // what the pool of each may grow to; up to Local.Pool: it stays
-	Budget            *wire.Budget // what all these connections may hold together; nil: no bound
+	MaxPool           uint32        // what the pool of each may grow to; up to Local.Pool: it stays
+	Budget            *wire.Budget  // what all these connections may hold together; nil: no bound
+	Stall             time.Duration // how long a peer may read nothing of what is there; 0: the default
 	// Panicked, if set, is told of a panic of ours, or of what the floor above
 	// called, that ended a connection.
 	Panicked func(value any, stack []byte)
@@ -97,14 +98,15 @@ type Conn struct {
 	readErr     error
 
 	// Writing.
-	flushing  bool        // some goroutine writes
-	scheduled bool        // some goroutine is about to
-	left      atomic.Bool // it is whichever woken caller comes first (flush.go); changes under the lock
-	gathered  *Buffer     // holds the session's outgoing bytes
-	since     int64       // when the first answer among them was appended
-	passed    uint64      // outgoing bytes that may have reached the peer
-	writing   outgoing    // what is being written
-	spent     []*Buffer   // messages whose last piece was appended
+	flushing  bool         // some goroutine writes
+	wroteAt   atomic.Int64 // when it last could, while it may have to wait; else 0
+	scheduled bool         // some goroutine is about to
+	left      atomic.Bool  // it is whichever woken caller comes first (flush.go); changes under the lock
+	gathered  *Buffer      // holds the session's outgoing bytes
+	since     int64        // when the first answer among them was appended
+	passed    uint64       // outgoing bytes that may have reached the peer
+	writing   outgoing     // what is being written
+	spent     []*Buffer    // messages whose last piece was appended
 	writeFD   func(fd uintptr) bool
 	wroteN    int
 	wroteErr  error
@@ -124,14 +126,15 @@ type Conn struct {
 	timer   *time.Timer
 	timerAt int64
 
-	closing  bool  // half-closed after draining
-	lingerBy int64 // when to stop waiting for the peer's end of stream
-	drainBy  int64 // when to close although the peer has not answered GOAWAY
-	greeted  bool  // the peer's preface has come
-	goodbye  error // why the peer says that it ends the connection
-	failing  error // why the session ends once writing has stopped
-	parting  bool  // a violation ended the session, the peer is to be told
-	parted   bool  // some goroutine does that
+	shut     chan struct{} // closed when the socket is, if that may take long; else nil
+	closing  bool          // half-closed after draining
+	lingerBy int64         // when to stop waiting for the peer's end of stream
+	drainBy  int64         // when to close although the peer has not answered GOAWAY
+	greeted  bool          // the peer's preface has come
+	goodbye  error         // why the peer says that it ends the connection
+	failing  error         // why the session ends once writing has stopped
+	parting  bool          // a violation ended the session, the peer is to be told
+	parted   bool          // some goroutine does that
 }
 
 // clock is the time that sessions are given.
@@ -429,6 +432,9 @@ func (c *Conn) tick() {
 	c.timerAt = 0
 	if c.lingerBy != 0 && now >= c.lingerBy {
 		c.failLocked(errDrained)
+		return
+	}
+	if c.checkStallLocked(now); c.closed || c.failing != nil {
 		return
 	}
 	next, err := c.tickLocked(now)

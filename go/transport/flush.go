@@ -1,7 +1,8 @@
 package transport
 
 import (
-	"net"
+	"cmp"
+	"errors"
 	"time"
 )
 
@@ -209,9 +210,12 @@ func (c *Conn) flushBlocking() {
 		if c.raw == nil {
 			c.passed += uint64(o.size()) // how far it gets cannot be known
 		}
+		c.wroteAt.Store(clock())
+		c.armLocked(c.wroteAt.Load() + c.stall())
 		c.mu.Unlock()
-		n, err := o.write(c.socket)
+		n, err := c.write(o)
 		c.mu.Lock()
+		c.wroteAt.Store(0)
 		if c.raw != nil {
 			c.passed += uint64(n)
 		}
@@ -228,11 +232,52 @@ func (c *Conn) flushBlocking() {
 	c.unlock()
 }
 
-func (o *outgoing) write(to net.Conn) (n int64, err error) {
-	if len(o.more) == 0 {
-		n, err := to.Write(o.first)
-		return int64(n), err
+// write writes all of o, and notes when the peer has taken something of it.
+func (c *Conn) write(o *outgoing) (n int, err error) {
+	if c.raw == nil { // and so there is nothing but first
+		for err == nil && len(o.first) > 0 {
+			var wrote int
+			wrote, err = c.socket.Write(o.first[:min(len(o.first), fullFlush)])
+			o.first = o.first[wrote:]
+			n += wrote
+			c.wroteAt.Store(clock())
+		}
+		return n, err
 	}
-	parts := append(net.Buffers{o.first}, o.more...)
-	return parts.WriteTo(to)
+	failed := c.raw.Write(func(fd uintptr) bool {
+		for !o.empty() {
+			var wrote int
+			if wrote, err = tryWrite(fd, o.first, o.more); wrote == 0 {
+				return err != nil // else it is to be called when the socket takes more
+			}
+			o.skip(wrote)
+			n += wrote
+			c.wroteAt.Store(clock())
+		}
+		return true
+	})
+	if err == nil {
+		err = failed
+	}
+	return n, err
+}
+
+// errStalled is why a connection ends whose peer does not read.
+var errStalled = errors.New("the peer has read nothing for too long")
+
+// defaultStall is how long a peer may read nothing of what is there for it.
+const defaultStall = time.Minute
+
+func (c *Conn) stall() int64 { return int64(cmp.Or(c.config.Stall, defaultStall)) }
+
+// checkStallLocked ends the connection if its peer has not read for too long.
+func (c *Conn) checkStallLocked(now int64) {
+	since := c.wroteAt.Load()
+	switch {
+	case since == 0:
+	case now-since >= c.stall():
+		c.failLocked(errStalled)
+	default:
+		c.armLocked(since + c.stall())
+	}
 }

@@ -113,12 +113,22 @@ func ownSocket(fd int) (net.Conn, error) {
 	return net.FileConn(file)
 }
 
-// closeSocketLocked closes the socket at once.
+// closeSocketLocked closes the socket at once; one that may have something to write for
+// that, as TLS has, on a goroutine of its own.
 func (c *Conn) closeSocketLocked() {
 	if p := c.polled; p != nil {
 		c.polled = nil
 		p.dropLocked()
 		return
 	}
-	_ = c.socket.Close()
+	switch {
+	case c.raw != nil:
+		_ = c.socket.Close()
+	case c.shut == nil:
+		c.shut = make(chan struct{})
+		go func() {
+			_ = c.socket.Close()
+			close(c.shut)
+		}()
+	}
 }

@@ -31,15 +31,21 @@ var (
 func (c *Conn) failLocked(cause error) {
 	if c.closed {
 		if !c.parting {
-			_ = c.socket.Close()
+			go c.closeSocket()
 		}
 		return
 	}
 	c.unparkLocked()
-	_ = c.socket.Close()
 	c.endLocked(cause)
-	go c.config.Handler.Closed(c, cause)
+	go func() {
+		c.closeSocket()
+		c.config.Handler.Closed(c, cause)
+	}()
 }
+
+// closeSocket closes the socket. It is not for the lock: TLS writes something for that,
+// and may wait.
+func (c *Conn) closeSocket() { _ = c.socket.Close() }
 
 // endLocked ends all requests.
 func (c *Conn) endLocked(cause error) {
