@@ -43,13 +43,13 @@ def _known(read: Callable[[str], str]) -> Iterator[int]:
             yield int(words[1]) << 10
     for line in read("/proc/self/cgroup").splitlines():
         number, _, rest = line.partition(":")
-        kinds, _, group = rest.partition(":")
+        kinds, _, path = rest.partition(":")
         root, name = "/sys/fs/cgroup", "memory.max"
         if number != "0":
             if "memory" not in kinds.split(","):
                 continue
             root, name = "/sys/fs/cgroup/memory", "memory.limit_in_bytes"
-        group = posixpath.normpath("/" + group.lstrip("/"))
+        group: str = posixpath.normpath("/" + path.lstrip("/"))
         while True:  # seen from within a container, its own group may stand at the root
             limit = read(posixpath.join(root, group.lstrip("/"), name)).strip()
             if limit.isdigit() and 0 < int(limit) < 1 << 60:  # version 1 says no limit by a huge number

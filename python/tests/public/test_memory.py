@@ -6,7 +6,7 @@ import asyncio
 import unittest
 from collections.abc import AsyncIterator
 
-from trunkcall import Client, Code, Delivery, Limits, ServerCall
+from trunkcall import Client, ClientStream, Code, Delivery, Limits, ServerCall
 from trunkcall.memory import available, budget_of
 
 from .kit import ECHO, JOIN, PATIENCE, TWICE, Case, echo, eventually
@@ -62,7 +62,7 @@ class UsedUp(Case):
     async def test_the_call_longest_held_by_the_connection_that_holds_most_is_ended(self) -> None:
         server, address = await self.serve(TWICE.handler(read_nothing), ECHO.handler(echo), memory=4 * MIB)
         greedy = self.client(address)
-        streams = []
+        streams: list[ClientStream[bytes, bytes]] = []
         for _ in range(3):
             stream = greedy.open(TWICE)
             await stream.send(bytes(MIB))
