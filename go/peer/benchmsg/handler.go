@@ -97,7 +97,7 @@ func handover() func() bool {
 	dones := sync.Pool{New: func() any { return make(chan struct{}, 1) }}
 	var calls atomic.Uint64
 	return func() bool {
-		done := dones.Get().(chan struct{})
+		done, _ := dones.Get().(chan struct{})
 		work[calls.Add(1)%workers] <- done
 		<-done
 		dones.Put(done)
