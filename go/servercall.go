@@ -56,6 +56,15 @@ func (c *ServerCall) Peer() Peer {
 	return peerOf(c.stream.Conn())
 }
 
+// Authority is the host, with its port if that was said, that a caller by HTTP asked
+// for; "" natively.
+func (c *ServerCall) Authority() string {
+	if c.door != nil {
+		return c.door.call.Authority
+	}
+	return ""
+}
+
 // Connection is the one that the call came over. The server can call its client
 // through it, also while the call is open, if that speaks Trunkcall.
 func (c *ServerCall) Connection() *Connection {

@@ -19,7 +19,16 @@ import (
 
 // Conn returns a client, or a connection that a server has to its client, as
 // what generated clients are made from. It is safe for concurrent use.
-func Conn(caller trunkcall.Caller) grpc.ClientConnInterface { return conn{caller} }
+func Conn(caller trunkcall.Caller, options ...ConnOption) grpc.ClientConnInterface {
+	if len(options) == 0 {
+		return conn{caller}
+	}
+	c := &interceptedConn{conn: conn{caller}}
+	for _, o := range options {
+		o(c)
+	}
+	return c
+}
 
 type conn struct{ client trunkcall.Caller }
 
@@ -208,15 +217,18 @@ func (c conn) NewStream(ctx context.Context, desc *grpc.StreamDesc, method strin
 	if err != nil {
 		return nil, o.finish(toGRPC(err))
 	}
+	ctx, cancel := context.WithCancel(ctx)
 	s, err := c.client.NewStream(ctx, method, kindOf(desc), o.options()...)
 	if err != nil {
+		cancel()
 		return nil, o.finish(toGRPC(err))
 	}
 	end, err := trunkcall.AsClientStream(s)
 	if err != nil {
+		cancel() // a call that nobody can use would keep its slot
 		return nil, o.finish(toGRPC(err))
 	}
-	return &clientStream{ctx: ctx, stream: s, end: end, single: !desc.ServerStreams, options: o}, nil
+	return &clientStream{ctx: ctx, cancel: cancel, stream: s, end: end, single: !desc.ServerStreams, options: o}, nil
 }
 
 func kindOf(desc *grpc.StreamDesc) trunkcall.Kind {
@@ -233,6 +245,7 @@ func kindOf(desc *grpc.StreamDesc) trunkcall.Kind {
 // clientStream is a call as generated code sees it.
 type clientStream struct {
 	ctx     context.Context
+	cancel  context.CancelFunc // once the call is over
 	stream  trunkcall.Stream
 	end     *trunkcall.ClientStreamCall
 	single  bool // one answer is expected
@@ -280,5 +293,8 @@ func (s *clientStream) RecvMsg(m any) error {
 		finished = nil
 	}
 	_ = s.options.finish(finished)
+	if err != nil || s.single {
+		s.cancel()
+	}
 	return err
 }

@@ -8,13 +8,31 @@
 // Inside handlers the helpers of grpc, metadata, peer and status work as usual:
 // metadata.FromIncomingContext, grpc.SetHeader, grpc.SendHeader,
 // grpc.SetTrailer, grpc.Method, peer.FromContext, status.Error. On the caller's
-// side so do metadata.AppendToOutgoingContext, status.FromError and the call
-// options Header, Trailer, Peer, WaitForReady, MaxCallRecvMsgSize,
-// MaxCallSendMsgSize, PerRPCCredentials, OnFinish, StaticMethod, and
-// UseCompressor with gzip, zstd or identity. The
-// retry buffer's size is a hint that is not followed; options that
-// change the encoding (ForceCodec, CallContentSubtype, CallAuthority) fail the
-// call with UNIMPLEMENTED, because ignoring them would change its meaning.
+// side so do metadata.AppendToOutgoingContext and status.FromError. Interceptors that
+// are written for gRPC are given as options: UnaryClientInterceptors,
+// StreamClientInterceptors, UnaryServerInterceptors, StreamServerInterceptors.
+//
+// What becomes of grpc.CallOption:
+//
+//   - Followed: Header, Trailer, Peer, WaitForReady, MaxCallRecvMsgSize,
+//     MaxCallSendMsgSize, PerRPCCredentials, OnFinish, StaticMethod, and UseCompressor with
+//     gzip, zstd or identity.
+//   - Ignored, as hints: MaxRetryRPCBufferSize, EmptyCallOption.
+//   - Refused, since ignoring them would change what the call means; the call fails with
+//     UNIMPLEMENTED: ForceCodec, ForceCodecV2, CallContentSubtype, CallAuthority, and any other.
+//
+// What does not carry over:
+//
+//   - grpc.SetSendCompressor and grpc.ClientSupportedCompressors fail: they want the
+//     transport of grpc-go itself. Answers are compressed as trunkcall.WithCompression says,
+//     or as the request was.
+//   - Interceptors of clients are given a nil *grpc.ClientConn.
+//   - grpc.DialOption and grpc.ServerOption: keepalive, limits, TLS and the rest are
+//     options of trunkcall.Dial and trunkcall.NewServer; stats handlers, tap handlers, balancers,
+//     resolvers and service configurations have no place.
+//   - The key ":authority" of a handler's metadata is there for calls by HTTP only; nobody
+//     says it natively.
+//   - encoding.RegisterCodec and encoding.RegisterCompressor change nothing.
 //
 // Errors returned to callers carry a gRPC status, and trunkcall.StatusOf finds what
 // Trunkcall says of them, such as the Delivery.

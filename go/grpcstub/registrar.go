@@ -59,6 +59,9 @@ type Registry interface {
 type registrar struct {
 	Registry
 	hidden bool // the text of errors that are no status
+
+	unaryInterceptors  []grpc.UnaryServerInterceptor
+	streamInterceptors []grpc.StreamServerInterceptor
 }
 
 // GetServiceInfo tells of all methods that are registered and described.
@@ -106,11 +109,14 @@ func (r registrar) RegisterService(desc *grpc.ServiceDesc, impl any) {
 		})
 	}
 	for _, m := range desc.Streams {
+		handle := streamThrough(r.streamInterceptors, &grpc.StreamServerInfo{
+			FullMethod: "/" + desc.ServiceName + "/" + m.StreamName, IsClientStream: m.ClientStreams, IsServerStream: m.ServerStreams,
+		}, m.Handler)
 		h := trunkcall.Handler{
 			Method: trunkcall.Method{Name: "/" + desc.ServiceName + "/" + m.StreamName, Kind: kindOf(&m)},
 			Stream: func(ctx context.Context, s trunkcall.Stream) error {
 				sc := &stubContext{ctx, trunkcall.CallFromContext(ctx)}
-				return fromGRPC(m.Handler(impl, &serverStream{sc, s}), r.hidden)
+				return fromGRPC(handle(impl, &serverStream{sc, s}), r.hidden)
 			},
 		}
 		if server, ok := r.Registry.(interface{ Stopping() <-chan struct{} }); ok && h.Method.Name == healthgrpc.Health_Watch_FullMethodName {
@@ -126,8 +132,9 @@ func (r registrar) RegisterService(desc *grpc.ServiceDesc, impl any) {
 func (r registrar) unary(m *grpc.MethodDesc, impl any) func(context.Context, *trunkcall.ServerCall) (any, error) {
 	return func(ctx context.Context, in *trunkcall.ServerCall) (any, error) {
 		var intercept grpc.UnaryServerInterceptor
-		if in.Intercepted() {
-			intercept = func(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+		if in.Intercepted() || len(r.unaryInterceptors) > 0 {
+			intercept = func(ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+				handle = handleThrough(r.unaryInterceptors, info, handle)
 				return in.Intercept(ctx, request, func(ctx context.Context, request any) (any, error) {
 					response, err := handle(ctx, request)
 					return response, fromGRPC(err, r.hidden)
@@ -173,7 +180,11 @@ type stubContext struct {
 func (c *stubContext) Value(key any) any {
 	switch key {
 	case metadataKey:
-		return toMD(c.call.Metadata)
+		md := toMD(c.call.Metadata)
+		if authority := c.call.Authority(); authority != "" {
+			md[":authority"] = []string{authority}
+		}
+		return md
 	case streamKey:
 		return grpc.ServerTransportStream(transportStream{c.call})
 	case peerKey:

@@ -98,7 +98,7 @@ func (g *GRPC) accept(c *http2.Conn, r *http2.Request, kind, codec string) (*htt
 		return nil, StatusAnswer(405, http2.Field{Name: "allow", Value: "POST"})
 	}
 	x := &grpcCall{door: g}
-	x.call = Call{Method: r.Path, Door: "grpc", Peer: c, Owner: c.Owner}
+	x.call = Call{Method: r.Path, Door: "grpc", Peer: c, Owner: c.Owner, Authority: r.Authority}
 	if x.head = grpcHeadPlain; kind != "application/grpc" {
 		if x.head = grpcHeads[kind]; x.head == nil {
 			x.head = grpcHead("application/grpc+" + codec)

@@ -80,7 +80,7 @@ func (x *httpCall) serve(m Method, codec string) {
 	x.share.Budget, x.share.Shed = h.Budget, func() { go x.shed() }
 	x.call = Call{
 		Method: r.URL.Path, Codec: codecNumber(codec), CodecName: codec, Door: x.spoken.String(),
-		Peer: x.peer, Owner: x.peer.Owned(),
+		Peer: x.peer, Owner: x.peer.Owned(), Authority: r.Host,
 	}
 	if refusal := x.check(); refusal != nil {
 		h.Server.Refused(&x.call, refusal)

@@ -27,6 +27,8 @@ type Call struct {
 	Compression uint8
 	Accepts     uint16
 	Metadata    wire.Metadata
+	// Authority is the host, and perhaps port, that the caller asked for.
+	Authority string
 	// Deadline is when the call ends, as transport.Clock has it; 0: never.
 	Deadline int64
 	// Door names the protocol, for logs: "grpc".
