@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Fails when a Markdown file links to a file or heading that is not there, or quotes code that does not stand so.
+"""Fails when a Markdown file links to a file or heading that is not there, or quotes code that does not stand so, or
+when a source cites a section of a specification that is not there, as in "protocol.md 9.6".
 
 A block of code behind the comment <!-- from FILE --> must be a run of lines of that file, whatever their indentation.
 """
@@ -59,12 +60,27 @@ def stands_in(quoted: str, source: str) -> bool:
     )
 
 
+def bad_citations() -> list[str]:
+    """Sources that cite a section which the text does not have."""
+    found = []
+    for name in ("protocol", "limits", "status", "client", "code-first"):
+        text = (ROOT / "spec" / f"{name}.md").read_text(encoding="utf-8")
+        sections = set(re.findall(r"^(?:#+ |\*\*)(\d+(?:\.\d+)?)[. *]", text, flags=re.MULTILINE))
+        cited = re.compile(rf"\b{name}\.md,? (?:section )?(\d+(?:\.\d+)?)\b")
+        for folder, suffix in (("go", "go"), ("python", "py"), ("conformance", "py"), ("spec", "py")):
+            for path in sorted((ROOT / folder).rglob(f"*.{suffix}")):
+                missing = set(cited.findall(path.read_text(encoding="utf-8"))) - sections
+                found += [f"{path.relative_to(ROOT)} cites {name}.md {n}, which is not there" for n in sorted(missing)]
+    return found
+
+
 def main() -> int:
     files = [p for p in sorted(ROOT.rglob("*.md")) if not SKIPPED.intersection(p.relative_to(ROOT).parts)]
     found = []
     for path in files:
         text = path.read_text(encoding="utf-8")
         found += [f"{path.relative_to(ROOT)} {fault}" for fault in bad_links(path, text) + bad_quotes(path, text)]
+    found += bad_citations()
     print("\n".join(found) or f"{len(files)} files")
     return 1 if found else 0
 
