@@ -115,17 +115,19 @@ func (s *Share) draw(bytes int64) drawing {
 	}
 	step := (lacking + drawStep - 1) / drawStep * drawStep
 	b := s.Budget
-	if used := b.used.Add(step); used > b.limit {
-		greatest := b.greatest(s, step)
-		if greatest == s || used > b.limit+b.limit/overdraft {
-			b.used.Add(-step)
+	for taken := false; !taken; {
+		used := b.used.Load()
+		if used+step > b.limit {
+			greatest := b.greatest(s, step)
 			if greatest == s {
 				return holding
 			}
 			greatest.ask()
-			return denied
+			if used+step > b.limit+b.limit/overdraft {
+				return denied
+			}
 		}
-		greatest.ask()
+		taken = b.used.CompareAndSwap(used, used+step)
 	}
 	if s.drawn.Add(step) == step {
 		b.mu.Lock()

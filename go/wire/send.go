@@ -12,7 +12,7 @@ func (s *Session) Send(st *Stream, payload []byte, compression uint8, end bool) 
 	if st.has(streamLocalEnd|streamReturned|streamOneWay) || !st.Open() || st.flow != nil && st.flow.hasPending {
 		return true
 	}
-	if !st.has(streamCaller) && !s.affords(st, len(payload)) {
+	if !st.has(streamCaller) && !s.affords(st, cap(payload)) {
 		s.stop(st, ResourceExhausted, s.options.Budget.full.Text, budgetRetry)
 		s.events.Stopped(st, ResourceExhausted)
 		return true
@@ -231,7 +231,7 @@ func (s *Session) end(st *Stream, e *Ending) (queued bool) {
 		s.result(st, e)
 		return false
 	}
-	if !s.affords(st, len(e.Payload)) {
+	if !s.affords(st, cap(e.Payload)) {
 		s.result(st, s.lacksRoom())
 		return false
 	}
