@@ -94,7 +94,7 @@ func TestASlowConsumerStopsItsSenderAndLosesNothing(t *testing.T) {
 	const messages, size = 2000, 10_000
 	g := newGate(t)
 	method := trunkcall.ClientStream[payload, payload]("/test.Service/Slow")
-	everywhere(t, func(t *testing.T, _ *trunkcall.Server, c *trunkcall.Client) {
+	everywhereWith(t, []trunkcall.ServerOption{trunkcall.WithLimits(trunkcall.Limits{Pool: -1})}, func(t *testing.T, _ *trunkcall.Server, c *trunkcall.Client) {
 		g := newGate(t)
 		gates <- g
 		s, err := method.Open(soon(t), c)
@@ -147,7 +147,7 @@ func TestAHandlerStopsForASlowReader(t *testing.T) {
 	const messages, size = 3000, 10_000
 	var sent atomic.Int64
 	method := trunkcall.ServerStream[payload, payload]("/test.Service/Fast")
-	_, c := join(t, method.Handler(func(_ context.Context, _ *payload, out *trunkcall.Sender[payload]) error {
+	_, target := serve(t, nil, append(standard(), method.Handler(func(_ context.Context, _ *payload, out *trunkcall.Sender[payload]) error {
 		for i := range messages {
 			if err := out.Send(numbered(i, size)); err != nil {
 				return err
@@ -155,7 +155,8 @@ func TestAHandlerStopsForASlowReader(t *testing.T) {
 			sent.Add(1)
 		}
 		return nil
-	}))
+	}))...)
+	c := dial(t, target, trunkcall.WithLimits(trunkcall.Limits{Pool: -1}))
 	s, err := method.Call(soon(t), c, text(""))
 	if err != nil {
 		t.Fatal(err)

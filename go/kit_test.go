@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -29,7 +30,7 @@ import (
 // What the tests of this package have in common: a service of all kinds,
 // servers and clients that end with their test, and assertions on statuses.
 
-// With TRUNKCALL_TEST_POLL=always in the environment every connection is polled
+// With TRUNKCALL__POLL=always in the environment every connection is polled
 // (transport/poll.go).
 func TestMain(m *testing.M) {
 	if os.Getenv("TRUNKCALL_TEST_POLL") == "always" {
@@ -345,9 +346,13 @@ func places(t *testing.T) []place {
 
 // everywhere runs a test with the standard service at every place.
 func everywhere(t *testing.T, test func(t *testing.T, s *trunkcall.Server, c *trunkcall.Client), more ...trunkcall.Handler) {
+	everywhereWith(t, nil, test, more...)
+}
+
+func everywhereWith(t *testing.T, options serverOptions, test func(t *testing.T, s *trunkcall.Server, c *trunkcall.Client), more ...trunkcall.Handler) {
 	for _, p := range places(t) {
 		t.Run(p.name, func(t *testing.T) {
-			s, target := start(t, p.where, p.server, append(standard(), more...)...)
+			s, target := start(t, p.where, append(slices.Clone(p.server), options...), append(standard(), more...)...)
 			test(t, s, dial(t, target, p.client...))
 		})
 	}
