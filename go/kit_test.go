@@ -30,7 +30,7 @@ import (
 // What the tests of this package have in common: a service of all kinds,
 // servers and clients that end with their test, and assertions on statuses.
 
-// With TRUNKCALL__POLL=always in the environment every connection is polled
+// With TRUNKCALL_TEST_POLL=always in the environment every connection is polled
 // (transport/poll.go).
 func TestMain(m *testing.M) {
 	if os.Getenv("TRUNKCALL_TEST_POLL") == "always" {
