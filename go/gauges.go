@@ -48,6 +48,9 @@ type Gauges struct {
 	TurnedAway uint64 `json:"turned_away"`
 	// ConnectFailures are a client's attempts to connect that failed.
 	ConnectFailures uint64 `json:"connect_failures"`
+	// EventsLeftOut are those that an observer was not told of, because too many waited
+	// behind one that blocks.
+	EventsLeftOut uint64 `json:"events_left_out"`
 }
 
 // counters are the counts of a Client or Server.
@@ -61,6 +64,7 @@ func (s *serving) gauge(g *Gauges) {
 	g.OneWayHandlers = s.oneWays.count()
 	g.Refused, g.CutOff = s.counters.refused.Load(), s.counters.cutOff.Load()
 	g.TurnedAway, g.ConnectFailures = s.counters.turnedAway.Load(), s.counters.connectFailures.Load()
+	g.EventsLeftOut = s.options.eventsLeftOut.Load()
 	g.OneWayFailures = s.oneWays.failures.Load()
 }
 

@@ -9,7 +9,8 @@ import (
 // nil are left out. The functions are called without locks held, on goroutines
 // that do nothing else: for one connection one at a time and in order, for
 // different connections at once. One that blocks delays what is told of its own
-// connection, nothing else; one that panics is logged, without a logger to
+// connection, nothing else; past 10,000 events that wait behind it, more are left
+// out, logged and counted (Gauges). One that panics is logged, without a logger to
 // slog.Default. They may call everything, Close and Stop included, which do not wait
 // for them. Errors are never nil.
 type Observer struct {
@@ -47,14 +48,16 @@ func WithObserver(o Observer) Option {
 func (c *common) tell(q *sequence, event func(*Observer) func()) {
 	for _, o := range c.observers {
 		if f := event(o); f != nil {
-			q.add(func() {
+			if !q.add(func() {
 				defer func() {
 					if p := recover(); p != nil {
 						c.journal.panicked("observer panicked", p)
 					}
 				}()
 				f()
-			})
+			}) {
+				c.log(slog.LevelWarn, "observer events left out", "so_far", c.eventsLeftOut.Add(1))
+			}
 		}
 	}
 }

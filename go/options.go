@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/trunkcall/trunkcall/go/transport"
@@ -30,6 +31,7 @@ type common struct {
 	fault             error // in the options; told by the first thing that can fail
 	journal           *journal
 	observers         []*Observer
+	eventsLeftOut     atomic.Uint64 // that observers were not told of
 	keepaliveInterval time.Duration
 	keepaliveTimeout  time.Duration
 	tls               *tls.Config
