@@ -42,7 +42,7 @@ type pool struct {
 	anew    int64 // bytes that lie in streams and were granted all the same
 	credit  unsentCredit
 	known   bool  // a frame was charged, so that the peer knows what CREDIT of it is
-	usedAt  int64 // when a frame was last charged
+	idleAt  int64 // since when nothing is charged, later by the minutes that it was halved for
 	lookAt  int64 // when to look for what lies; 0: nothing is charged
 
 	// The measure: what is charged between a PING and its ACK.
@@ -72,6 +72,7 @@ func (s *Session) charge(cost uint32) *Error {
 		s.wakeBy(p.lookAt)
 	}
 	s.shrinkPool()
+	p.idleAt = s.now
 	p.charged += int64(cost)
 	p.since += int64(cost)
 	if !p.known {
@@ -82,15 +83,14 @@ func (s *Session) charge(cost uint32) *Error {
 }
 
 // shrinkPool halves what is to be kept for each minute that has passed without a
-// charge, and notes that there is one now.
+// charge.
 func (s *Session) shrinkPool() {
 	p := &s.pool
 	least := int64(s.options.Local.Pool)
-	for idle := s.now - p.usedAt; idle >= idleShrinks && p.aim > least; idle -= idleShrinks {
+	for ; s.now-p.idleAt >= idleShrinks && p.aim > least; p.idleAt += idleShrinks {
 		p.aim = max(p.aim/2, least)
 		p.rate = 0 // the path may have changed
 	}
-	p.usedAt = s.now
 }
 
 // makeWay enlarges the pool for a message that begins, so that it need not be found
@@ -98,7 +98,9 @@ func (s *Session) shrinkPool() {
 func (s *Session) makeWay(total uint32) {
 	p := &s.pool
 	want := min(int64(total)+int64(total)/2, int64(s.options.MaxPool)) // less than a quarter is owed and unsent
+	s.shrinkPool()
 	if want > p.aim && p.kept > 0 {
+		p.idleAt = s.now // or the first charge would take this back
 		s.enlargePool(want)
 		s.owePool(0)
 	}

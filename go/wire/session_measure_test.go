@@ -197,6 +197,17 @@ func TestALargeMessageIsMadeWayFor(t *testing.T) {
 	}
 }
 
+func TestALargeMessageIsMadeWayForHoweverLongThePoolWasIdle(t *testing.T) {
+	s := measured(t)
+	for slot := uint32(2); slot < 4; slot++ { // before the first charge, and after one
+		s.now += 24 * 3600 * second
+		s.must(rawCall(slot, 1, 0), rawPiece(slot, 1, 4<<20), pooledPiece(slot, 1, 0))
+		if s.pool.kept != 6<<20 {
+			t.Errorf("%d bytes are kept", s.pool.kept)
+		}
+	}
+}
+
 func TestAnIdlePoolShrinks(t *testing.T) {
 	s := measured(t)
 	p := &path{side: s, room: 1 << 20}

@@ -138,6 +138,15 @@ class Size(unittest.TestCase):
             far.round_trip()
         self.assertGreaterEqual(far.server.pool.kept, 6 * MIB)
 
+    def test_it_does_so_however_long_the_pool_was_idle(self) -> None:
+        far = Far()
+        for _ in range(2):  # before the first charge, and after one
+            far.now += 24 * 3600 * 1_000_000
+            far.open().send(bytes(4 * MIB))
+            for _ in range(6):
+                far.round_trip()
+            self.assertEqual(far.server.pool.kept, 6 * MIB)
+
     def test_answers_that_come_too_early_or_never_measure_nothing(self) -> None:
         far = Far()
         ack = HEADER.pack(PING << 24, 0, 1 << 16, 1)

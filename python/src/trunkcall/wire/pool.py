@@ -27,13 +27,13 @@ class Pool:
         "_anew",
         "_asked",
         "_credit_end",
+        "_idle_at",
         "_known",
         "_least",
         "_most",
         "_pinged_at",
         "_rate",
         "_since",
-        "_used_at",
         "_word",
         "charged",
         "due",
@@ -58,7 +58,7 @@ class Pool:
         self._anew = 0
         self._known = False  # a frame was charged: the peer knows what CREDIT of it is
         self._credit_end = 0  # where in the output the last CREDIT ended
-        self._used_at = 0  # when a frame was last charged
+        self._idle_at = 0  # since when nothing is charged, later by the minutes that it was halved for
         # The measure: what is charged between a PING and its ACK.
         self._since = 0  # charged since the last PING
         self._asked = False  # the last PING was not answered yet
@@ -81,18 +81,17 @@ class Pool:
         if self.look_at == NEVER:
             self.look_at = now + LAIN
         self._shrink(now)
+        self._idle_at = now
         if not self._known:
             self._known = True
             self.owe(0)
 
     def _shrink(self, now: int) -> None:
         """Halves what is to be kept for each minute that has passed without a charge."""
-        idle = now - self._used_at
-        while idle >= IDLE_SHRINKS and self._aim > self._least:
+        while now - self._idle_at >= IDLE_SHRINKS and self._aim > self._least:
             self._aim = max(self._aim // 2, self._least)
             self._rate = 0.0  # the path may have changed
-            idle -= IDLE_SHRINKS
-        self._used_at = now
+            self._idle_at += IDLE_SHRINKS
 
     def settle(self) -> None:
         """The frame at hand was dealt with: what no stream has taken in is owed."""
@@ -143,7 +142,9 @@ class Pool:
         """Enlarges the pool for a message that begins: how much of it may be under way need not be found out. Less
         than a quarter of the pool is owed and unsent."""
         want = min(total + total // 2, self._most)
+        self._shrink(self.session.now)
         if want > self._aim and self.kept:
+            self._idle_at = self.session.now  # or the first charge would take this back
             self._enlarge(want)
 
     def _enlarge(self, want: int) -> None:
