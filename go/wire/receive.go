@@ -86,9 +86,6 @@ func (s *Session) receivePreface(b []byte) (n int, err *Error) {
 		return 0, nil
 	}
 	s.ready = true
-	if s.wakeAt == s.handshakeBy {
-		s.wakeAt = 0
-	}
 	// What was sent so far counted on the smallest window there is.
 	grown := int64(p.Settings.Window) - int64(s.remote.Window)
 	s.remote = p.Settings
@@ -98,6 +95,9 @@ func (s *Session) receivePreface(b []byte) (n int, err *Error) {
 			st.sendWindow += grown
 			s.credited(st)
 		}
+	}
+	if s.wakeAt == s.handshakeBy {
+		s.look() // what else is waited for, and for longer
 	}
 	s.events.PeerReady(&p)
 	return n, nil

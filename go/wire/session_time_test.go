@@ -289,3 +289,13 @@ func TestThePrefaceIsDueWhenTheConnectionSays(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+func TestWhatIsWaitedForSinceBeforeThePrefaceIsNotForgotten(t *testing.T) {
+	s := newSide(t, Options{})
+	st := s.open(Outgoing{})
+	s.Cancel(st, CancelGivenUp) // its RESULT is due later than the preface
+	s.must(AppendPreface(nil, &Preface{Version: Version, Highest: Version, Settings: DefaultSettings()}))
+	if next := s.NextDeadline(); next != second+cancelPatience {
+		t.Errorf("wants to be called at %d", next)
+	}
+}
