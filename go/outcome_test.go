@@ -139,6 +139,27 @@ func TestARejectionMayGiveATimeToComeBack(t *testing.T) {
 	}
 }
 
+// A header that was sent ahead would say that the call has begun.
+func TestARejectionWithAHeaderProvesAllTheSameThatTheHandlerDidNotRun(t *testing.T) {
+	_, target := serve(t, serverOptions{(&rejecting{func(_ context.Context, call *trunkcall.Call, _ trunkcall.Next) error {
+		call.Header.Add("left", "0")
+		call.Trailer.Add("why", "quota")
+		return trunkcall.Status{Code: trunkcall.ResourceExhausted, RetryAfter: time.Hour}.Err()
+	}}).option()}, standard()...)
+	var header, trailer trunkcall.Metadata
+	c := dial(t, target)
+	_, err := echo.Call(soon(t), c, text("x"), trunkcall.Header(&header), trunkcall.Trailer(&trailer))
+	if s := wants(t, err, trunkcall.ResourceExhausted, trunkcall.Refused); s.RetryAfter != time.Hour {
+		t.Errorf("come back after %v", s.RetryAfter)
+	}
+	if len(header) != 0 || trailer.Get("left") != "0" || trailer.Get("why") != "quota" {
+		t.Errorf("header %v, trailer %v", header, trailer)
+	}
+	for _, kind := range []string{"server-streaming", "client-streaming", "bidi"} {
+		wants(t, endOf(t, c, kind), trunkcall.ResourceExhausted, trunkcall.Refused)
+	}
+}
+
 // A handler that was let go on without being waited for may be running.
 func TestAnInterceptorThatDoesNotWaitLeavesTheDeliveryUnknown(t *testing.T) {
 	g := newGate(t)

@@ -298,7 +298,11 @@ func (c *ServerCall) serveStream() error {
 
 // finish says how the call ended.
 func (c *ServerCall) finish(w *transport.Worker, response any, err error) {
+	refused := err != nil && c.delivery(err) == Refused
 	c.mu.Lock()
+	if refused {
+		c.keepHeaderLocked()
+	}
 	hasHeader := len(c.header) > 0
 	w.Ending = wire.Ending{Metadata: c.trailer}
 	c.mu.Unlock()
@@ -319,6 +323,15 @@ func (c *ServerCall) finish(w *transport.Worker, response any, err error) {
 	}
 	if answers {
 		w.Ending.HasMessage, w.Ending.Payload = true, w.Scratch
+	}
+}
+
+// keepHeaderLocked has the header of a call that is refused go with its end, if there is
+// room: sent ahead of it, it would say that the call has begun.
+func (c *ServerCall) keepHeaderLocked() {
+	if !c.headerSent && len(c.header) > 0 {
+		_ = c.addTo(&c.trailer, c.header)
+		c.header = nil
 	}
 }
 

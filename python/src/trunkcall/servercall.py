@@ -259,6 +259,12 @@ class ServerCall:
     def trailers(self) -> Entries | None:
         return Entries(self._trailer) if self._trailer else None
 
+    @property
+    def refusal_metadata(self) -> Entries | None:
+        """The trailers of a refused call and its header, which, sent ahead, would say that the call has begun."""
+        header = self._header if self._header and not self._header_sent else ()
+        return Entries([*(self._trailer or ()), *header]) if self._trailer or header else None
+
     def stop(self, why: str | None = None) -> None:
         """Cancels the handler. A task that has not begun would not run at all: it looks at `stopped`."""
         self.stopped = True

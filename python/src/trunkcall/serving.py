@@ -318,10 +318,12 @@ class ServingEndpoint(Endpoint):
             incoming.finish(None, status)
         else:
             self.connection.session.now = clock()
-            try:
-                incoming.refuse(status, call.trailers)
-            except (LimitError, ValueError):  # the trailers cannot be sent
-                incoming.refuse(status)
+            for metadata in (call.refusal_metadata, call.trailers, None):
+                try:
+                    incoming.refuse(status, metadata)
+                    break
+                except (LimitError, ValueError):  # it cannot be sent
+                    continue
 
     def _finish(self, call: ServerCall, incoming: IncomingCall, data: bytes | None, status: Status) -> None:
         """Says how the call ended; what cannot be sent is replaced by a status that can."""

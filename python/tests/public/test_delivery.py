@@ -29,6 +29,17 @@ class AtTheServer(Case):
             self.assertEqual((len(error.details), list(error.trailer)), (1, [("who", "me")]))
         self.assertEqual(server.running, 0)
 
+    async def test_a_header_goes_with_the_end_of_a_call_that_is_refused(self) -> None:
+        async def check(call: Call, proceed: Next) -> Any:
+            assert call.server is not None
+            call.server.set_header([("left", "0")])
+            raise StatusError(Code.RESOURCE_EXHAUSTED, "quota", trailer=[("who", "me")], retry_after=70_000)
+
+        _, client = await self.pair(interceptors=[check])
+        for work in (client.call(ECHO, b""), all_of(client.open(COUNT, b"1"))):
+            error = await self.fails(work, Code.RESOURCE_EXHAUSTED, Delivery.REFUSED)
+            self.assertEqual(list(error.trailer), [("who", "me"), ("left", "0")])
+
     async def test_an_interceptors_own_exception_is_told_as_a_handlers_and_was_refused(self) -> None:
         async def fail(call: Call, proceed: Next) -> Any:
             raise KeyError("a secret")
