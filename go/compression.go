@@ -3,13 +3,13 @@ package trunkcall
 import (
 	"errors"
 	"fmt"
-	"runtime"
+	"sync/atomic"
 
 	"github.com/trunkcall/trunkcall/go/wire"
 )
 
 // Compression makes messages smaller on their way (spec/protocol.md 12).
-// Implementations are used by many goroutines at once.
+// Implementations are used by many goroutines at once. They may make calls themselves.
 type Compression interface {
 	// Name is for error messages and command lines.
 	Name() string
@@ -22,7 +22,8 @@ type Compression interface {
 	// Decompress appends to dst what data holds, which is limit bytes at most:
 	// else it stops and returns ErrTooLong. It fails for data that is cut short,
 	// damaged or followed by anything. What data says of its own size must not
-	// make it allocate.
+	// make it allocate. The limit is what data says that it comes to, if that is less
+	// than what may be received: it counts as memory until the message is decoded.
 	Decompress(dst, data []byte, limit int) ([]byte, error)
 }
 
@@ -43,6 +44,8 @@ type compressions struct {
 	accept  []Compression // nil: the built-in ones
 	byCode  [compressionNumbers]Compression
 	limit   int // bytes of a decompressed message
+	memory  int64
+	counted atomic.Int64 // bytes of messages that are decompressed for code of the user's
 	economy economies
 }
 
@@ -88,8 +91,8 @@ func CallCompression(compressions ...Compression) CallOption {
 }
 
 // arrange makes the table of what is accepted.
-func (c *compressions) arrange(limit uint32) error {
-	c.limit = int(limit)
+func (c *compressions) arrange(limit uint32, memory int64) error {
+	c.limit, c.memory = int(limit), memory
 	if c.accept == nil {
 		c.accept = builtinCompressions
 	}
@@ -130,11 +133,3 @@ func (c *compressions) set() (bits uint16) {
 	}
 	return bits
 }
-
-// turns bounds how many messages are compressed or decompressed at once in the
-// process, and so the memory that this takes: more would not be faster. Whoever
-// has a turn waits for nothing.
-var turns = make(chan struct{}, max(2, runtime.GOMAXPROCS(0)))
-
-func takeTurn() { turns <- struct{}{} }
-func endTurn()  { <-turns }

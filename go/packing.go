@@ -29,8 +29,10 @@ func (c *compressions) pack(method string, order []Compression, accepted uint16,
 }
 
 func packWith(one Compression, e *economy, message []byte) (*transport.Buffer, uint8) {
-	takeTurn()
-	defer endTurn()
+	if isOurs(one) {
+		takeTurn()
+		defer endTurn()
+	}
 	buffer := transport.GetBuffer(len(message) / 2)
 	began := time.Now()
 	packed, err := one.Compress(buffer.B, message)
@@ -61,25 +63,49 @@ func instead(plain, packed *transport.Buffer, number uint8) (*transport.Buffer, 
 }
 
 // decode decodes a message that was compressed. It returns ErrTooLong for one of
-// more than limit bytes.
+// more than limit bytes, errNoRoom when too much is being decoded.
 func (c *compressions) decode(codec Codec, number uint8, payload []byte, message any, limit int) error {
 	one := c.byCode[number&(compressionNumbers-1)]
 	if one == nil {
 		return fmt.Errorf("compression %d is not accepted here", number) // the session has seen to it
 	}
-	takeTurn() // until it is decoded: the memory is what is bounded
-	defer endTurn()
-	buffer := transport.GetBuffer(min(4*len(payload), limit))
+	s := unpacking{all: c} // until it is decoded: the memory is what is bounded
+	defer s.end()
+	most := limit
+	if isOurs(one) {
+		s.takeTurn()
+	} else {
+		length, err := comesTo(number, payload)
+		if err != nil {
+			return undecompressed(one, err)
+		}
+		most = int(min(uint64(limit), length))
+		if err := s.count(most); err != nil {
+			return err
+		}
+	}
+	buffer := transport.GetBuffer(min(4*len(payload), most))
 	defer buffer.Free()
-	plain, err := one.Decompress(buffer.B, payload, limit)
+	plain, err := one.Decompress(buffer.B, payload, most)
 	buffer.B = plain
 	switch {
+	case errors.Is(err, ErrTooLong) && most < limit:
+		return undecompressed(one, fmt.Errorf("it is longer than the %d bytes that it says", most))
 	case errors.Is(err, ErrTooLong):
 		return ErrTooLong
 	case err != nil:
-		return fmt.Errorf("it does not decompress with %s: %w", one.Name(), err)
+		return undecompressed(one, err)
+	}
+	if s.turn && !decodesOurs(codec) {
+		if err := s.count(len(plain)); err != nil {
+			return err
+		}
 	}
 	return codec.Decode(plain, message)
+}
+
+func undecompressed(one Compression, err error) error {
+	return fmt.Errorf("it does not decompress with %s: %w", one.Name(), err)
 }
 
 // decodeRequest decodes a message that the caller sent.
@@ -103,6 +129,9 @@ func (c *ServerCall) decodeRequest(codec Codec, m *transport.Message, request an
 func (c *ServerCall) undecodable(err error) error {
 	if err == ErrTooLong { //nolint:errorlint // a codec's error that wraps it is another matter
 		return Errorf(ResourceExhausted, "the request exceeds max_message %d when decompressed", c.serving.options.compressions.limit)
+	}
+	if err == errNoRoom { //nolint:errorlint // as above
+		return c.serving.options.compressions.noRoom()
 	}
 	fault := c.uncarried(InvalidArgument, "request", err)
 	if s := StatusOf(fault); s.Code == Unimplemented || s.Code == Internal {
@@ -131,6 +160,8 @@ func (c *common) decodeResponse(codec Codec, number uint8, payload []byte, respo
 		return nil
 	case err == ErrTooLong && limit == o.maxReceive: //nolint:errorlint // as above
 		return Errorf(ResourceExhausted, "the response exceeds the call's limit of %d when decompressed", limit)
+	case err == errNoRoom: //nolint:errorlint // as above
+		return c.compressions.noRoom()
 	case err == ErrTooLong: //nolint:errorlint // as above
 		return Errorf(ResourceExhausted, "the response exceeds max_message %d when decompressed", limit)
 	}
