@@ -74,8 +74,8 @@ func (c *ServerCall) failed(e *wire.Ending, err error) {
 		s = c.foreign(err)
 	}
 	e.Code, e.Message, e.Details = s.Code, s.Message, s.Details
-	if e.Delivery = c.delivery(err); e.Delivery == Refused {
-		e.RetryAfter = uint32(min((s.RetryAfter+time.Millisecond-1)/time.Millisecond, 1<<32-1))
+	if e.Delivery = c.delivery(err); e.Delivery == Refused && s.RetryAfter > 0 {
+		e.RetryAfter = uint32(min((s.RetryAfter-1)/time.Millisecond+1, 1<<32-1))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -136,6 +137,18 @@ func TestARejectionMayGiveATimeToComeBack(t *testing.T) {
 	_, err := echo.Call(soon(t), dial(t, target, trunkcall.WithoutRepeating()), text("x"))
 	if s := wants(t, err, trunkcall.ResourceExhausted, trunkcall.Refused); s.RetryAfter != time.Millisecond {
 		t.Errorf("come back after %v", s.RetryAfter)
+	}
+}
+
+func TestATimeToComeBackOutOfRangeIsTheNearestThatIsIn(t *testing.T) {
+	for given, told := range map[time.Duration]time.Duration{-time.Hour: 0, math.MaxInt64: (1<<32 - 1) * time.Millisecond} {
+		_, target := serve(t, serverOptions{(&rejecting{func(context.Context, *trunkcall.Call, trunkcall.Next) error {
+			return trunkcall.Status{Code: trunkcall.Unavailable, RetryAfter: given}.Err()
+		}}).option()}, standard()...)
+		_, err := echo.Call(soon(t), dial(t, target), text("x"))
+		if s := wants(t, err, trunkcall.Unavailable, trunkcall.Refused); s.RetryAfter != told {
+			t.Errorf("told to come back after %v instead of %v", s.RetryAfter, told)
+		}
 	}
 }
 

@@ -271,6 +271,6 @@ func addDelivery(h http.Header, e *wire.Ending) {
 		h["Trunk-Delivery"] = []string{e.Delivery.String()}
 	}
 	if e.Delivery == wire.Refused && e.RetryAfter > 0 {
-		h["Retry-After"] = []string{strconv.Itoa(int((e.RetryAfter + 999) / 1000))}
+		h["Retry-After"] = []string{strconv.FormatUint((uint64(e.RetryAfter)+999)/1000, 10)}
 	}
 }
