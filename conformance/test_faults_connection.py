@@ -82,33 +82,24 @@ class Connection(FaultTest):
         self.check()
         await self.assert_settled(server, before)
 
-    async def test_a_half_close_that_was_announced_leaves_the_answer_its_way(self) -> None:
-        server = await self.serve()
-        async with raw.Raw(server.address) as client:
-            behaviour = raw.field(2, 300)  # milliseconds
-            await client.send(
-                raw.preface(), raw.call("/" + FAULTS + "Behave", behaviour), raw.frame(raw.GOAWAY, flags=raw.ACK)
-            )
-            client.half_close()
-            _, flags, status, _, _ = await client.frame(raw.RESULT)
-            self.assertEqual((flags, status), (raw.MSG, 0))
-            await client.to_end()
-
-    async def test_a_bare_end_cancels_handlers(self) -> None:
+    async def test_the_end_of_a_stream_cancels_handlers_also_when_it_was_announced(self) -> None:
         server = await self.serve()
         before = await self.settled(server)
-        async with raw.Raw(server.address) as client:
-            await client.send(raw.preface())
-            for slot, method in enumerate(("Behave", "Pour"), 1):
-                await client.send(
-                    raw.call("/" + FAULTS + method, raw.field(2, 60_000), slot=slot, metadata={"ledger-call": method})
-                )
-            await until("handlers run", lambda: len(list(read([server.ledger]))) == 2)
-            client.half_close()
-            await client.to_end()
-        await self.assert_settled(server, before)
+        methods = ("Behave", "Pour")
+        for round, announced in enumerate((b"", raw.frame(raw.GOAWAY, flags=raw.ACK)), 1):
+            async with raw.Raw(server.address) as client:
+                await client.send(raw.preface())
+                for slot, method in enumerate(methods, 1):
+                    name = {"ledger-call": f"{method}{round}"}
+                    await client.send(raw.call("/" + FAULTS + method, raw.field(2, 60_000), slot=slot, metadata=name))
+                names = {f"{method}{round}" for method in methods}
+                await until("handlers run", lambda names=names: names <= set(gather([], read([server.ledger]))))
+                await client.send(announced)
+                client.half_close()
+                await client.to_end()
+            await self.assert_settled(server, before)
         ran = gather([], read([server.ledger]))
-        ends = [ran[method].executions[0].end for method in ("Behave", "Pour")]
+        ends = [ran[f"{method}{round}"].executions[0].end for method in methods for round in (1, 2)]
         self.assertTrue(all(end and end["cancelled"] for end in ends), ends)
 
     async def test_an_address_that_refuses_is_passed_over(self) -> None:
