@@ -28,7 +28,7 @@ type Caller interface {
 	Secure() bool
 
 	invoke(ctx context.Context, t *target, request, response any, o *callOptions) error
-	open(ctx context.Context, t *target, o *callOptions) (Stream, error)
+	open(ctx context.Context, t *target, o *callOptions) (Stream, *ClientStreamCall, error)
 	launch(ctx context.Context, t *target, request, response any, o *callOptions, out sink)
 }
 
@@ -85,5 +85,6 @@ func intercepted(err error, wentOn bool) error {
 // (ServerStream, ClientStream, Bidi) do the same. The call must be received to
 // its end, or ctx cancelled.
 func (c *route) NewStream(ctx context.Context, method string, kind Kind, options ...CallOption) (Stream, error) {
-	return c.open(ctx, newTarget(method, kind), gather(options))
+	s, _, err := c.open(ctx, newTarget(method, kind), gather(options))
+	return s, err
 }

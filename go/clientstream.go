@@ -10,16 +10,19 @@ import (
 	"github.com/trunkcall/trunkcall/go/wire"
 )
 
-func (c *route) open(ctx context.Context, t *target, o *callOptions) (Stream, error) {
+// open opens a call. It returns the stream as the interceptors have left it, and the
+// caller's end under it, nil if they did not go on.
+func (c *route) open(ctx context.Context, t *target, o *callOptions) (Stream, *ClientStreamCall, error) {
 	if len(c.interceptors) == 0 {
 		s, err := c.openStream(ctx, outgoing(ctx), t, o)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		return s, nil
+		return s, s, nil
 	}
 	call := &Call{Method: t.Method, Metadata: outgoing(ctx)}
 	var wentOn atomic.Bool
+	var end atomic.Pointer[ClientStreamCall]
 	before := call.Metadata
 	err := chain(c.interceptors, func(ctx context.Context, call *Call) error {
 		wentOn.Store(true)
@@ -27,6 +30,7 @@ func (c *route) open(ctx context.Context, t *target, o *callOptions) (Stream, er
 		if err != nil {
 			return err
 		}
+		end.Store(s)
 		call.Stream, call.Peer = s, peerOf(s.call.Conn())
 		return nil
 	})(ctx, call)
@@ -34,9 +38,12 @@ func (c *route) open(ctx context.Context, t *target, o *callOptions) (Stream, er
 		err = local(Errorf(Internal, "an interceptor left no stream of the call of %s", t.Name), DeliveryUnknown)
 	}
 	if err != nil {
-		return nil, intercepted(err, wentOn.Load())
+		if s := end.Load(); s != nil {
+			_ = s.Close() // nobody else has it
+		}
+		return nil, nil, intercepted(err, wentOn.Load())
 	}
-	return call.Stream, nil
+	return call.Stream, end.Load(), nil
 }
 
 // ClientStreamCall is a Stream at the caller's end, with the answer's metadata.

@@ -89,11 +89,12 @@ func ServerStream[Req, Resp any](name string) ServerStreamMethod[Req, Resp] {
 // Call sends the request; the responses are received from what it returns.
 // The call must be received to its end, or closed, or its context cancelled.
 func (m ServerStreamMethod[Req, Resp]) Call(ctx context.Context, c Caller, request *Req, options ...CallOption) (*Receiver[Resp], error) {
-	s, err := c.open(ctx, m.target, gather(options))
+	s, err := openTyped(ctx, c, m.target, options)
 	if err != nil {
 		return nil, err
 	}
 	if err := sendOnly(s, request); err != nil {
+		closeStream(s)
 		return nil, err
 	}
 	return &Receiver[Resp]{s}, nil
@@ -125,7 +126,7 @@ func ClientStream[Req, Resp any](name string) ClientStreamMethod[Req, Resp] {
 
 // Open begins a call.
 func (m ClientStreamMethod[Req, Resp]) Open(ctx context.Context, c Caller, options ...CallOption) (*RequestStream[Req, Resp], error) {
-	s, err := c.open(ctx, m.target, gather(options))
+	s, err := openTyped(ctx, c, m.target, options)
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +163,7 @@ func Bidi[Req, Resp any](name string) BidiMethod[Req, Resp] {
 // Open begins a call. It must be received to its end, or closed, or its context
 // cancelled.
 func (m BidiMethod[Req, Resp]) Open(ctx context.Context, c Caller, options ...CallOption) (*BidiStream[Req, Resp], error) {
-	s, err := c.open(ctx, m.target, gather(options))
+	s, err := openTyped(ctx, c, m.target, options)
 	if err != nil {
 		return nil, err
 	}

@@ -29,6 +29,19 @@ class AtTheServer(Case):
             self.assertEqual((len(error.details), list(error.trailer)), (1, [("who", "me")]))
         self.assertEqual(server.running, 0)
 
+    async def test_a_time_to_come_back_that_cannot_be_told_is_the_nearest_that_can(self) -> None:
+        longest = (1 << 32) - 1
+        given: list[Any] = []
+
+        async def check(call: Call, proceed: Next) -> Any:
+            raise StatusError(Code.UNAVAILABLE, "later", retry_after=given[-1])
+
+        _, client = await self.pair(interceptors=[check])
+        for wait, told in ((-1, 0), (2_000.5, 2_001), (1 << 40, longest), (float("inf"), longest)):
+            given.append(wait)
+            error = await self.fails(client.call(ECHO, b"", timeout=PATIENCE), Code.UNAVAILABLE, Delivery.REFUSED)
+            self.assertEqual(error.retry_after, told)
+
     async def test_a_header_goes_with_the_end_of_a_call_that_is_refused(self) -> None:
         async def check(call: Call, proceed: Next) -> Any:
             assert call.server is not None
