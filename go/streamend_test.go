@@ -315,3 +315,56 @@ func TestNilOptionsAndInterceptorsAreNamedAtOnce(t *testing.T) {
 		}()
 	}
 }
+
+// Streams that an interceptor wraps so that nobody sees what is under them can be closed
+// all the same, and a call that an interceptor fails once it is open keeps no slot.
+func TestWhatInterceptorsDoToAStreamKeepsNoSlot(t *testing.T) {
+	for what, interceptor := range map[string]trunkcall.Interceptor{
+		"wrapped without Unwrap": func(ctx context.Context, call *trunkcall.Call, next trunkcall.Next) error {
+			err := next(ctx, call)
+			call.Stream = struct{ trunkcall.Stream }{call.Stream}
+			return err
+		},
+		"failed once it is open": func(ctx context.Context, call *trunkcall.Call, next trunkcall.Next) error {
+			if err := next(ctx, call); err != nil {
+				return err
+			}
+			return trunkcall.Errorf(trunkcall.Aborted, "not like this")
+		},
+		"left out once it is open": func(ctx context.Context, call *trunkcall.Call, next trunkcall.Next) error {
+			err := next(ctx, call)
+			call.Stream = nil
+			return err
+		},
+		"unable to send": func(ctx context.Context, call *trunkcall.Call, next trunkcall.Next) error {
+			err := next(ctx, call)
+			call.Stream = mute{call.Stream}
+			return err
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			others := slices.DeleteFunc(standard(), func(h trunkcall.Handler) bool { return h.Method.Name == "/test.Service/Produce" })
+			_, target := serve(t, nil, append(others, endless(make(chan struct{}, 3)))...)
+			c := dial(t, target, trunkcall.WithInterceptors(interceptor))
+			for range 3 {
+				if stream, err := produce.Call(context.Background(), c, text("")); err == nil {
+					for range stream.All() {
+						break
+					}
+				}
+				if stream, err := chat.Open(context.Background(), c); err == nil {
+					stream.Close()
+				}
+				if stream, err := collect.Open(context.Background(), c); err == nil {
+					stream.Close()
+				}
+			}
+			eventually(t, "no call is open", func() bool { return c.Gauges().CallsMade == 0 })
+		})
+	}
+}
+
+// mute is a stream that sends nothing.
+type mute struct{ trunkcall.Stream }
+
+func (mute) Send(any) error { return errors.New("it sends nothing") }
