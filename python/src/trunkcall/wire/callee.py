@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import ceil
 from typing import TYPE_CHECKING
 
 from .body import Body, read_body
@@ -422,7 +423,8 @@ class Callee:
         self, call: IncomingCall, low: int, flags: int, meta: bytes, body: bytes, retry_after: int = 0
     ) -> None:
         session = self.session
-        w3 = retry_after if flags & REFUSED else min(session.now - call.began, LONGEST)
+        # An interceptor may have given any number.
+        w3 = ceil(max(0, min(retry_after, LONGEST))) if flags & REFUSED else min(session.now - call.began, LONGEST)
         buffer = session.output.buffer
         buffer += HEADER.pack(RESULT << 24 | len(meta) + len(body), call.id, low | flags << 16, w3)
         buffer += meta
