@@ -30,6 +30,7 @@ type WebSocket struct {
 	// connection when a read is broken off.
 	in, feed net.Conn
 	input    *WebSocketInput
+	pumped   chan struct{} // closed when nothing more arrives, and fault says why if it ever will
 	fault    atomic.Pointer[WebSocketFault]
 	closing  sync.Once
 }
@@ -37,7 +38,7 @@ type WebSocket struct {
 // NewWebSocket takes over a WebSocket that was opened on socket, all of which it reads
 // comes through input.
 func NewWebSocket(ws *websocket.Conn, socket net.Conn, input *WebSocketInput) *WebSocket {
-	c := &WebSocket{socket: socket, ws: ws, input: input}
+	c := &WebSocket{socket: socket, ws: ws, input: input, pumped: make(chan struct{})}
 	input.begin(func() { c.fail(websocket.StatusPolicyViolation, "too many frames without content") })
 	c.in, c.feed = net.Pipe()
 	ws.SetReadLimit(-1) // messages are no units of anything
@@ -74,7 +75,10 @@ func (c *WebSocket) fail(code websocket.StatusCode, reason string) {
 
 // pump hands over what arrives until there is no more.
 func (c *WebSocket) pump() {
-	defer func() { _ = c.feed.Close() }()
+	defer func() {
+		close(c.pumped)
+		_ = c.feed.Close()
+	}()
 	buffer := take(&readBuffers)
 	defer readBuffers.Put(buffer)
 	for {
@@ -140,11 +144,26 @@ func (c *WebSocket) Write(b []byte) (int, error) {
 	for rest := b; len(rest) > 0; {
 		n := min(len(rest), webSocketFrame)
 		if err := c.ws.Write(context.Background(), websocket.MessageBinary, rest[:n]); err != nil {
-			return 0, err
+			return 0, c.ended(err)
 		}
 		rest = rest[n:]
 	}
 	return len(b), nil
+}
+
+// ended is why a write failed: where package websocket has closed the connection for what
+// it read, the write only meets that end, and may do so before the reader has said why.
+func (c *WebSocket) ended(err error) error {
+	patience := time.NewTimer(lingerTime)
+	defer patience.Stop()
+	select {
+	case <-c.pumped:
+	case <-patience.C: // what has arrived is not taken: that is not why
+	}
+	if fault := c.fault.Load(); fault != nil {
+		return fault
+	}
+	return err
 }
 
 // Close begins the closing handshake and does not wait for its end.
