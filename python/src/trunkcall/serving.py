@@ -205,7 +205,7 @@ class ServingEndpoint(Endpoint):
         call.user.arrived()
 
     def fail(self, incoming: IncomingCall, code: Code, text: str) -> None:
-        """Ends a call for what its handler just tried to read: it is told by an exception, not by cancelling it."""
+        """Ends a call whose handler still runs, though its interceptors are done; the handler is not cancelled."""
         call: ServerCall = incoming.user
         task, call.task = call.task, None
         self.connection.session.now = clock()

@@ -232,7 +232,7 @@ class IncomingCall:
         self.session.callee.turn_away(self, status, metadata)
 
     def fail(self, code: Code, text: str) -> None:
-        """Ends a started call with CUT, as when a later request does not decompress or decode (protocol.md 12).
+        """Ends a started call with CUT, as when interceptors leave their handler running (status.md 1.1).
         Events.stopped is told, and the handler still has to return. Before the handler runs there is `refuse`."""
         self.session.callee.cut(self, code, text)
 
