@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/hex"
+	"math"
 	"reflect"
 	"runtime"
 	"strings"
@@ -112,23 +113,29 @@ func TestCountsThatLieAllocateNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		err = MessagePack.Decode(data, s.newArguments())
-		runtime.ReadMemStats(&after)
-		if err == nil || after.TotalAlloc-before.TotalAlloc > 64<<10 {
-			t.Errorf("%s: %d bytes for it, %v", input, after.TotalAlloc-before.TotalAlloc, err)
+		if allocated, err := decoding(data, s); err == nil || allocated > 64<<10 {
+			t.Errorf("%s: %d bytes for it, %v", input, allocated, err)
 		}
 	}
 	// Long enough to be believed, and nothing in it but the byte that is never used.
 	data := append([]byte{0x94, 0x81, 0xa4, 'l', 'i', 's', 't', 0xdd, 0, 0x0f, 0, 0}, bytes.Repeat([]byte{0xc1}, 1<<20)...)
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	err := MessagePack.Decode(data, s.newArguments())
-	runtime.ReadMemStats(&after)
-	if err == nil || after.TotalAlloc-before.TotalAlloc > 64<<10 {
-		t.Errorf("a list of a million: %d bytes for it, %v", after.TotalAlloc-before.TotalAlloc, err)
+	if allocated, err := decoding(data, s); err == nil || allocated > 64<<10 {
+		t.Errorf("a list of a million: %d bytes for it, %v", allocated, err)
 	}
+}
+
+// decoding is how many bytes it allocates: the least of several times, since what other
+// goroutines allocate meanwhile counts too.
+func decoding(data []byte, s *signature) (allocated uint64, err error) {
+	allocated = math.MaxUint64
+	for range 10 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		err = MessagePack.Decode(data, s.newArguments())
+		runtime.ReadMemStats(&after)
+		allocated = min(allocated, after.TotalAlloc-before.TotalAlloc)
+	}
+	return allocated, err
 }
 
 func TestGarbageAtEveryOffsetIsAnError(t *testing.T) {

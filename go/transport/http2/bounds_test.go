@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"runtime"
 	"testing"
+	"time"
 
 	h2 "golang.org/x/net/http2"
 
@@ -27,6 +28,18 @@ func (p *peer) pings() {
 		ping, ok := f.(*h2.PingFrame)
 		return ok && ping.IsAck() && ping.Data == [8]byte{'h', 'e', 'r', 'e'}
 	})
+}
+
+// holds waits until the server holds so many bytes.
+func (p *peer) holds(bytes uint64) {
+	p.t.Helper()
+	held := p.server.Gauges().Held
+	for deadline := time.Now().Add(long); held != bytes; held = p.server.Gauges().Held {
+		if time.Now().After(deadline) {
+			p.t.Fatalf("%d bytes are held, not %d", held, bytes)
+		}
+		time.Sleep(time.Millisecond)
+	}
 }
 
 // What a stream that nobody takes makes the server hold is bounded by its window, however
@@ -69,4 +82,21 @@ func TestSmallMessagesThatNobodyTakesAreCounted(t *testing.T) {
 	})
 	p.open(3, true, "/hello")
 	p.untilHello(3)
+}
+
+// Answers that wait for credit are counted by the memory that they take up, until it is given back.
+func TestAnswersThatWaitAreCountedByTheirMemory(t *testing.T) {
+	p := connect(t, Config{KeepaliveInterval: -1, Budget: wire.NewBudget(16 << 20)}).greet(h2.Setting{ID: h2.SettingInitialWindowSize, Val: 0})
+	p.open(1, true, "/roomy")
+	p.open(3, true, "/roomy")
+	p.holds(2 << 20)
+	p.frames.WriteWindowUpdate(1, 4) // of 5 bytes
+	p.until("a piece", func(f h2.Frame) bool { return f.Header().Type == h2.FrameData })
+	p.holds(2 << 20)
+	p.frames.WriteWindowUpdate(1, 1)
+	p.untilHello(1)
+	p.holds(1 << 20)
+	p.frames.WriteRSTStream(3, h2.ErrCodeCancel)
+	p.pings()
+	p.holds(0)
 }

@@ -63,7 +63,7 @@ type Conn struct {
 	recvOwed     int64
 	promised     int64  // bytes of messages being put together, by their lengths
 	assembling   int64  // memory of those
-	held         int64  // bytes of those that nobody has taken, and of answers without a place
+	held         int64  // bytes of those that nobody has taken, and memory of answers without a place
 	holdings     uint64 // how often a stream has begun to hold something
 	share        wire.Share
 	spare        spare

@@ -71,8 +71,11 @@ func (h *hello) Serve(_ *Worker, s *Stream) {
 		runtime.Goexit()
 	}
 	body := []byte("hello")
-	if x.path == "/large" {
+	switch x.path {
+	case "/large":
 		body = bytes.Repeat([]byte("0123456789"), 1<<20/10)
+	case "/roomy": // in memory that had more room than it took
+		body = append(make([]byte, 0, 1<<20), body...)
 	}
 	s.Finish(&Answer{Head: helloHead, Body: body, Tail: helloTail})
 }

@@ -55,7 +55,7 @@ func (s *Stream) SendAfter(head *Block, fields []Field, piece *transport.Buffer)
 		piece.Free()
 		return ErrGone
 	}
-	if !c.affordsLocked(s, len(piece.B)) {
+	if !c.affordsLocked(s, cap(piece.B)) {
 		c.stopForLocked(s, c.noRoom())
 		c.settle()
 		piece.Free()
@@ -66,8 +66,8 @@ func (s *Stream) SendAfter(head *Block, fields []Field, piece *transport.Buffer)
 		c.writeDataLocked(s, piece.B, false)
 		piece.Free()
 	} else if len(piece.B) > 0 {
-		s.rest, s.restBuffer = piece.B, piece
-		c.holdLocked(s, int64(len(s.rest)))
+		c.setRestLocked(s, piece.B)
+		s.restBuffer = piece
 		c.beginTurnsLocked(s)
 	}
 	c.settle()
@@ -91,7 +91,7 @@ func (c *Conn) finishLocked(s *Stream, a *Answer) (kept bool) {
 	if s.gone || s.finishing {
 		return false
 	}
-	if len(a.Body) > 0 && !s.stopped && !c.affordsLocked(s, len(a.Body)) {
+	if len(a.Body) > 0 && !s.stopped && !c.affordsLocked(s, cap(a.Body)) {
 		c.stopForLocked(s, c.noRoom())
 		return false
 	}
@@ -101,13 +101,12 @@ func (c *Conn) finishLocked(s *Stream, a *Answer) (kept bool) {
 		return false
 	}
 	later := *a
-	c.holdLocked(s, int64(len(a.Body)))
 	s.tail = &later
 	if len(s.rest) > 0 {
-		s.rest = append(append(make([]byte, 0, len(s.rest)+len(a.Body)), s.rest...), a.Body...)
+		c.setRestLocked(s, append(append(make([]byte, 0, len(s.rest)+len(a.Body)), s.rest...), a.Body...))
 		s.freeRestBuffer()
 	} else {
-		s.rest = a.Body
+		c.setRestLocked(s, a.Body)
 	}
 	c.beginTurnsLocked(s)
 	return len(s.rest) > 0
@@ -217,13 +216,11 @@ func (c *Conn) turnLocked(s *Stream) {
 		}
 		c.writeDataLocked(s, s.rest[:n], false)
 		s.rest = s.rest[n:]
-		c.holdLocked(s, -int64(n))
 		s.underWay.Pass(n)
 		return
 	}
 	last := s.rest
-	s.rest = nil
-	c.holdLocked(s, -int64(len(last)))
+	c.setRestLocked(s, nil)
 	if a := s.tail; a != nil {
 		s.tail = nil
 		c.answerLocked(s, a, last)
@@ -232,6 +229,14 @@ func (c *Conn) turnLocked(s *Stream) {
 		s.sender.wakeLocked()
 	}
 	s.freeRestBuffer()
+}
+
+// setRestLocked has a piece of the body wait for its turn. Its memory counts, which is there until
+// all of it has left.
+func (c *Conn) setRestLocked(s *Stream, rest []byte) {
+	room := int64(cap(rest))
+	c.holdLocked(s, room-s.restRoom)
+	s.rest, s.restRoom = rest, room
 }
 
 func (s *Stream) freeRestBuffer() {
@@ -243,8 +248,8 @@ func (s *Stream) freeRestBuffer() {
 
 // dropRestLocked lets go of what will not be sent.
 func (s *Stream) dropRestLocked() {
-	s.conn.holdLocked(s, -int64(len(s.rest)))
-	s.rest, s.tail = nil, nil
+	s.conn.setRestLocked(s, nil)
+	s.tail = nil
 	s.freeRestBuffer()
 	s.sender.wakeLocked()
 }

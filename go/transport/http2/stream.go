@@ -50,13 +50,14 @@ type Stream struct {
 	headerSent bool
 	finishing  bool   // what is left of the answer is all there
 	rest       []byte // of the body that has no place yet
+	restRoom   int64  // memory of rest
 	restBuffer *transport.Buffer
 	tail       *Answer            // whose end follows rest
 	inTurn     bool               // in Conn.sending
 	underWay   transport.UnderWay // what is in rest
 	sender     waiter
 
-	held      int64  // bytes of messages that nobody has taken, and of the answer, without a place
+	held      int64  // bytes of messages that nobody has taken, and memory of the answer, without a place
 	heldSince uint64 // which of the connection's holdings it is, while something is held
 }
 
