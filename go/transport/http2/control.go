@@ -11,7 +11,11 @@ func (c *Conn) settingsLocked(f *h2.SettingsFrame) error {
 	if f.IsAck() {
 		return c.spendLocked(1, "SETTINGS")
 	}
-	c.greeted = true
+	if !c.greeted {
+		c.greeted = true
+		c.armLocked(c.checkKeepaliveLocked(c.lastRead))
+		c.armLocked(c.checkEndLocked(c.lastRead))
+	}
 	window := c.peer.window
 	err := f.ForeachSetting(func(s h2.Setting) error {
 		if err := s.Valid(); err != nil {

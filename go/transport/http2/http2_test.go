@@ -114,11 +114,13 @@ func TestWhatIsSilentTooLongIsClosed(t *testing.T) {
 		p.untilGoAway(h2.ErrCodeEnhanceYourCalm)
 	})
 	t.Run("no answer to PING", func(t *testing.T) {
-		p := connect(t, Config{KeepaliveInterval: short, KeepaliveTimeout: short}).greet()
-		for {
-			if _, err := p.frames.ReadFrame(); err != nil {
-				break
-			}
+		p := connect(t, Config{KeepaliveInterval: short, KeepaliveTimeout: short, Handshake: time.Hour}).greet()
+		var err error
+		for err == nil {
+			_, err = p.frames.ReadFrame()
+		}
+		if cause := p.server.Err(); !errors.Is(cause, errSilent) {
+			t.Errorf("ended with %v, %v", err, cause)
 		}
 	})
 	t.Run("a request that never ends", func(t *testing.T) {
@@ -138,7 +140,7 @@ func TestWhatIsSilentTooLongIsClosed(t *testing.T) {
 		p.untilHello(3)
 	})
 	t.Run("idle", func(t *testing.T) {
-		p := connect(t, Config{Idle: short}).greet()
+		p := connect(t, Config{Idle: short, Handshake: time.Hour}).greet()
 		p.untilGoAway(h2.ErrCodeNo)
 	})
 }
