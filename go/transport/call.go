@@ -27,7 +27,36 @@ type Call struct {
 	wake     chan struct{} // unary: the call ended
 	task     Task          // unary: run then, by the connection's pool; nobody waits
 	woken    bool          // unary: wake was or is about to be sent to
+	next     *Call         // unary: whose caller is to be woken after this one's
 	header   chan struct{} // closed when Header is known, nil unless somebody waits for that
+}
+
+// wakeful is unary calls whose callers are to be woken, in the order in which the
+// calls ended. They are linked, not listed, so that a round of them allocates
+// nothing.
+type wakeful struct {
+	first, last *Call
+	count       int32
+}
+
+func (w *wakeful) add(call *Call) {
+	if w.last == nil {
+		w.first = call
+	} else {
+		w.last.next = call
+	}
+	w.last = call
+	w.count++
+}
+
+// wakeAll wakes them. A caller that is awake may use its call again at once.
+func (w *wakeful) wakeAll() {
+	for call := w.first; call != nil; {
+		next := call.next
+		call.next = nil
+		call.wake <- struct{}{}
+		call = next
+	}
 }
 
 // NewCall returns a call to use with Conn.Open. A unary one expects one answer.

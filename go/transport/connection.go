@@ -115,7 +115,7 @@ type Conn struct {
 	helperPending bool
 	queue         []*Stream // accepted, not started
 	queueHead     int
-	wake          []*Call      // ended, their callers not woken yet
+	wake          wakeful      // calls that ended, their callers not woken yet
 	resuming      atomic.Int32 // callers that were woken and do not run yet
 	slots         *SlotQueue   // callers that wait for a slot, here or on others that share it
 	granted       int          // slots that were promised to some of them
@@ -378,24 +378,19 @@ func (c *Conn) unlock() {
 	if c.slots.length.Load() > 0 {
 		c.admitLocked()
 	}
-	if len(c.wake) == 0 {
-		c.mu.Unlock()
-		return
-	}
 	wake := c.wake
-	c.wake = nil
-	c.resuming.Add(int32(len(wake)))
-	c.mu.Unlock()
-	for i, call := range wake {
-		wake[i] = nil
-		call.wake <- struct{}{}
+	if wake.count > 0 {
+		c.wake = wakeful{}
+		c.resuming.Add(wake.count)
 	}
+	c.mu.Unlock()
+	wake.wakeAll()
 }
 
 // passOnLocked wakes those for whom something has happened. It releases the
 // lock in between.
 func (c *Conn) passOnLocked() {
-	if len(c.wake) > 0 || c.slots.length.Load() > 0 {
+	if c.wake.count > 0 || c.slots.length.Load() > 0 {
 		c.unlock()
 		c.mu.Lock()
 	}

@@ -103,7 +103,7 @@ func (e *events) awaken(call *Call) {
 			e.config.Pool.Do(call.task)
 			return
 		}
-		e.wake = append(e.wake, call)
+		e.wake.add(call)
 	}
 }
 
