@@ -115,6 +115,9 @@ func (p program) serve(args []string) error {
 	if err != nil {
 		return err
 	}
+	if err := benchmsg.TellAllocations(p.stdout, o.codec); err != nil {
+		return err
+	}
 	trunkcall.ReserveHeap(o.reserveHeap)
 	logger := slog.New(slog.NewTextHandler(p.stderr, nil))
 	if err := o.faults.open(); err != nil {

@@ -62,7 +62,10 @@ func value(kind protoreflect.Kind) protoreflect.Value {
 // Answer is the handler of Say. It changes the message that it was given, which
 // is the handler's to keep, and returns it.
 func Answer(message *benchv1.BenchmarkMessage) *benchv1.BenchmarkMessage {
-	number := Work()
+	return answer(message, Work())
+}
+
+func answer(message *benchv1.BenchmarkMessage, number int32) *benchv1.BenchmarkMessage {
 	// Constant variables may not be shared between messages: the receiver owns
 	// what the fields point to.
 	answered := AnswerText

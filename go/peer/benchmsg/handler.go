@@ -31,8 +31,8 @@ var handlers = []struct {
 // once, before anything is served.
 var handle func() (long bool)
 
-// HandlerFlags registers --handler and --busy, which every server under
-// measurement has.
+// HandlerFlags registers --handler, --busy and --allocations, which every server
+// under measurement has.
 func HandlerFlags(fs *flag.FlagSet) {
 	var usage, names []string
 	for _, h := range handlers {
@@ -49,11 +49,15 @@ func HandlerFlags(fs *flag.FlagSet) {
 		return errors.New("want one of " + strings.Join(names, ", "))
 	})
 	BusyFlag(fs)
+	allocationsFlag(fs)
 }
 
 // Work is what a handler of Say does besides its answer. It returns what belongs
 // into the answer's second field: whether it computed for long.
 func Work() (answerNumber int32) {
+	if telling {
+		served.Add(1)
+	}
 	if handle != nil && handle() {
 		return AnswerLong
 	}

@@ -20,6 +20,7 @@ package load
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -125,6 +126,7 @@ type window struct {
 	chunk    int64         // how many are handed out at a time
 	start    time.Time
 	cpu      time.Duration // of this process, before the start and then over the window
+	allocs   uint64        // likewise
 	seconds  float64
 
 	mu         sync.Mutex // guards what follows
@@ -172,6 +174,7 @@ func (w *window) each(callers []*caller, loop func(*caller)) {
 }
 
 func (w *window) begin() {
+	w.allocs = Allocations()
 	w.cpu = processCPU()
 	w.start = time.Now()
 }
@@ -179,6 +182,14 @@ func (w *window) begin() {
 func (w *window) end() {
 	w.seconds = time.Since(w.start).Seconds()
 	w.cpu = processCPU() - w.cpu
+	w.allocs = Allocations() - w.allocs
+}
+
+// Allocations is how often this process has allocated memory from its heap.
+func Allocations() uint64 {
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+	return memory.Mallocs
 }
 
 // closedLoop makes calls back to back. The end of one call is the start of the

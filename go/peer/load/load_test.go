@@ -267,7 +267,7 @@ func TestResultIsOneLineWithTheKeysInOrder(t *testing.T) {
 			keys = append(keys, key)
 		}
 	}
-	want := "calls errors seconds rate mean_us p50_us p90_us p95_us p99_us p999_us max_us cpu_us"
+	want := "calls errors seconds rate mean_us p50_us p90_us p95_us p99_us p999_us max_us cpu_us allocations"
 	if got := strings.Join(keys, " "); got != want {
 		t.Errorf("keys %s\nwant %s", got, want)
 	}

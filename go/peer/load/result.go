@@ -25,7 +25,8 @@ type Result struct {
 	P99     float64 `json:"p99_us"`
 	P999    float64 `json:"p999_us"`
 	Max     float64 `json:"max_us"`
-	CPU     float64 `json:"cpu_us"` // of this process, per call
+	CPU     float64 `json:"cpu_us"`      // of this process, per call
+	Allocs  float64 `json:"allocations"` // likewise
 
 	// FirstError is the first failure seen, nil when Errors is 0.
 	FirstError error `json:"-"`
@@ -65,6 +66,7 @@ func (w *window) result() Result {
 	}
 	r.Rate = round(float64(calls)/w.seconds, 3)
 	r.CPU = round(float64(w.cpu)/float64(calls)/1e3, 3)
+	r.Allocs = round(float64(w.allocs)/float64(calls), 3)
 	if timed == 0 {
 		return r
 	}

@@ -150,6 +150,9 @@ func (p Peer) serve(args []string) error {
 	if err := p.checkNetwork(*unix != ""); err != nil {
 		return err
 	}
+	if err := benchmsg.TellAllocations(os.Stdout, options.Codec); err != nil {
+		return err
+	}
 
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
