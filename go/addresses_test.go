@@ -109,7 +109,7 @@ func TestAddressesThatFallAwayAndComeBack(t *testing.T) {
 func TestAReconnectionWaitsForTheGreeting(t *testing.T) {
 	l := rawframe.Listen(t)
 	c := trunkcall.NewClient(l.Target())
-	defer c.Close()
+	t.Cleanup(c.Close)
 	connected := make(chan error, 1)
 	go func() { connected <- c.Connect(soon(t)) }()
 	p := l.Next()

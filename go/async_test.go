@@ -200,7 +200,7 @@ func TestAnAsynchronousCallEndsThoughItsCodecOrInterceptorPanics(t *testing.T) {
 func TestASecondAttemptThatWaitedKeepsToTheLimitsOfMetadata(t *testing.T) {
 	l := rawframe.Listen(t)
 	c := trunkcall.NewClient(l.Target())
-	defer c.Close()
+	t.Cleanup(c.Close)
 	var full trunkcall.Metadata
 	for range 128 {
 		full.Add("k", "v")
@@ -380,7 +380,7 @@ func TestRacesEndAsynchronousCallsOnce(t *testing.T) {
 func TestARefusedAsynchronousCallIsMadeOnceMore(t *testing.T) {
 	l := rawframe.Listen(t)
 	c := trunkcall.NewClient(l.Target())
-	defer c.Close()
+	t.Cleanup(c.Close)
 	f := echo.Start(soon(t), c, text("again"))
 	p := l.Next()
 	p.Greet()
@@ -431,7 +431,7 @@ func TestAsynchronousCallsTakeOptionsAndInterceptors(t *testing.T) {
 func TestAsynchronousCallsHaveNoGoroutineEach(t *testing.T) {
 	l := rawframe.Listen(t)
 	c := trunkcall.NewClient(l.Target())
-	defer c.Close()
+	t.Cleanup(c.Close)
 	before := runtime.NumGoroutine()
 	o := newOutcomes(t, 1000)
 	ctx := soon(t)

@@ -198,7 +198,7 @@ func answerWith(t *testing.T, compression uint8, data []byte) {
 	t.Helper()
 	l := rawframe.Listen(t)
 	c := trunkcall.NewClient(l.Target())
-	defer c.Close()
+	t.Cleanup(c.Close)
 	called := make(chan error, 1)
 	go func() {
 		_, err := echo.Call(soon(t), c, text("x"))

@@ -205,7 +205,7 @@ func TestACompressionThatFailsLeavesMessagesPlain(t *testing.T) {
 func TestNothingIsCompressedBeforeThePeersSettingsAreKnown(t *testing.T) {
 	l := rawframe.Listen(t)
 	c := trunkcall.NewClient(l.Target(), trunkcall.WithCompression(trunkcall.Gzip))
-	defer c.Close()
+	t.Cleanup(c.Close)
 	called := make(chan error, 2)
 	call := func() {
 		_, err := echo.Call(soon(t), c, wordy(10_000))

@@ -86,7 +86,7 @@ func TestStreamsAreSpreadOverTheConnections(t *testing.T) {
 func TestALostConnectionIsReopened(t *testing.T) {
 	l := rawframe.Listen(t)
 	c := trunkcall.NewClient(l.Target())
-	defer c.Close()
+	t.Cleanup(c.Close)
 	ended := make(chan error, 1)
 	go func() { _ = c.Connect(soon(t)) }()
 	for range 3 {

@@ -87,7 +87,7 @@ func TestADeadlineWhileDiallingIsNotSent(t *testing.T) {
 	l := rawframe.Listen(t)
 	_ = l.Close()
 	c := trunkcall.NewClient(l.Target())
-	defer c.Close()
+	t.Cleanup(c.Close)
 	ctx, cancel := within(50 * time.Millisecond)
 	defer cancel()
 	_, err := echo.Call(ctx, c, text(""), trunkcall.WaitForReady())

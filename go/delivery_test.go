@@ -69,7 +69,7 @@ func TestAClosedPortIsNotSent(t *testing.T) {
 	l := rawframe.Listen(t)
 	_ = l.Close()
 	c := trunkcall.NewClient(l.Target())
-	defer c.Close()
+	t.Cleanup(c.Close)
 	_, err := echo.Call(soon(t), c, text(""))
 	wantsText(t, wants(t, err, trunkcall.Unavailable, trunkcall.NotSent).Message, l.Target(), "refused")
 	_, err = chat.Open(soon(t), c)
@@ -91,7 +91,7 @@ func TestACallOnItsWayWhenTheConnectionIsLostIsUnknown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := rawframe.Listen(t)
 			c := trunkcall.NewClient(l.Target())
-			defer c.Close()
+			t.Cleanup(c.Close)
 			ended := make(chan error, 1)
 			go func() {
 				_, err := echo.Call(soon(t), c, text("x"))
@@ -112,7 +112,7 @@ func TestACallOnItsWayWhenTheConnectionIsLostIsUnknown(t *testing.T) {
 func TestCallsThatTheSocketNeverTookAreNotSent(t *testing.T) {
 	l := rawframe.Listen(t)
 	c := trunkcall.NewClient(l.Target())
-	defer c.Close()
+	t.Cleanup(c.Close)
 	const calls = 200
 	ended := make(chan error, calls)
 	data := make([]byte, 60_000)
@@ -149,7 +149,7 @@ func TestCallsThatTheSocketNeverTookAreNotSent(t *testing.T) {
 func TestARefusalWithARetryTimeIsRepeatedOnce(t *testing.T) {
 	l := rawframe.Listen(t)
 	c := trunkcall.NewClient(l.Target())
-	defer c.Close()
+	t.Cleanup(c.Close)
 	ended := make(chan error, 1)
 	call := func() {
 		_, err := echo.Call(soon(t), c, text("x"))

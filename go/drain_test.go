@@ -263,7 +263,7 @@ func TestTheEndOfAStreamCancelsTheHandlers(t *testing.T) {
 func TestAServersGoAwayMovesCallsToANewConnection(t *testing.T) {
 	l := rawframe.Listen(t)
 	c := trunkcall.NewClient(l.Target())
-	defer c.Close()
+	t.Cleanup(c.Close)
 	ended := make(chan error, 2)
 	call := func() {
 		_, err := echo.Call(soon(t), c, text("x"), trunkcall.WaitForReady())

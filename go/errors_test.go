@@ -220,7 +220,7 @@ func TestAHandlerSeesTheCallersCertificate(t *testing.T) {
 func TestAVersionMismatchNamesBothRanges(t *testing.T) {
 	l := rawframe.Listen(t)
 	c := trunkcall.NewClient(l.Target())
-	defer c.Close()
+	t.Cleanup(c.Close)
 	ended := make(chan error, 1)
 	go func() {
 		_, err := echo.Call(soon(t), c, text("x"))

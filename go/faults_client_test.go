@@ -159,7 +159,7 @@ func TestAnswersThatTheClientCannotTake(t *testing.T) {
 func TestAServerThatOverspendsAStreamLosesItsConnection(t *testing.T) {
 	l := rawframe.Listen(t)
 	c := trunkcall.NewClient(l.Target())
-	defer c.Close()
+	t.Cleanup(c.Close)
 	opened := make(chan *trunkcall.BidiStream[payload, payload], 1)
 	go func() {
 		s, err := chat.Open(soon(t), c)
@@ -216,7 +216,7 @@ func TestAServerMayNotCallAClientThatServesNothing(t *testing.T) {
 func TestFramesForAbandonedCallsAreIgnored(t *testing.T) {
 	l := rawframe.Listen(t)
 	c := trunkcall.NewClient(l.Target())
-	defer c.Close()
+	t.Cleanup(c.Close)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
@@ -253,7 +253,7 @@ func TestFramesForAbandonedCallsAreIgnored(t *testing.T) {
 func TestAMessageThatCannotBeSentGivesItsCallUp(t *testing.T) {
 	l := rawframe.Listen(t)
 	c := trunkcall.NewClient(l.Target())
-	defer c.Close()
+	t.Cleanup(c.Close)
 	opened := make(chan *trunkcall.BidiStream[payload, payload], 1)
 	go func() {
 		s, err := chat.Open(soon(t), c)

@@ -38,7 +38,7 @@ func TestASenderStopsAtTheWindow(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := rawframe.Listen(t)
 			c := trunkcall.NewClient(l.Target())
-			defer c.Close()
+			t.Cleanup(c.Close)
 			ctx, cancel := context.WithCancel(context.Background())
 			var sender sync.WaitGroup
 			var sent atomic.Int64

@@ -22,7 +22,7 @@ func often(p *wire.Preface) { p.Settings.MinPingInterval = 1 }
 func TestAServerThatFallsSilentIsGivenUp(t *testing.T) {
 	l := rawframe.Listen(t)
 	c := trunkcall.NewClient(l.Target(), quick())
-	defer c.Close()
+	t.Cleanup(c.Close)
 	ended := make(chan error, 1)
 	began := time.Now()
 	go func() {
@@ -50,7 +50,7 @@ func TestAPeerThatAnswersPingsIsKept(t *testing.T) {
 func isKept(t *testing.T) bool {
 	l := rawframe.Listen(t)
 	c := trunkcall.NewClient(l.Target(), quick())
-	defer c.Close()
+	t.Cleanup(c.Close)
 	ended := make(chan error, 1)
 	go func() {
 		_, err := echo.Call(soon(t), c, text("x"))
@@ -114,7 +114,7 @@ func TestAClientThatStopsReadingIsGivenUp(t *testing.T) {
 func TestAServerThatStopsReadingIsGivenUp(t *testing.T) {
 	l := rawframe.Listen(t)
 	c := trunkcall.NewClient(l.Target(), quick())
-	defer c.Close()
+	t.Cleanup(c.Close)
 	ended := make(chan error, 64)
 	for range cap(ended) {
 		go func() {

@@ -63,7 +63,7 @@ func TestLimitsAreAdvertised(t *testing.T) {
 
 			l := rawframe.Listen(t)
 			c := trunkcall.NewClient(l.Target(), option)
-			defer c.Close()
+			t.Cleanup(c.Close)
 			connected := make(chan error, 1)
 			go func() { connected <- c.Connect(soon(t)) }()
 			p := l.Next()

@@ -315,7 +315,7 @@ func TestAFailureToReachAServerIsNotSentAndLocal(t *testing.T) {
 	_ = l.Close()
 	_, dialling := trunkcall.Dial(soon(t), l.Target())
 	c := trunkcall.NewClient(l.Target())
-	defer c.Close()
+	t.Cleanup(c.Close)
 	_, calling := echo.Call(soon(t), c, text("x"))
 	for _, err := range []error{dialling, fmt.Errorf("starting: %w", calling)} {
 		if s := wants(t, err, trunkcall.Unavailable, trunkcall.NotSent); !s.Local || !strings.Contains(err.Error(), "(not sent)") {

@@ -114,7 +114,7 @@ func (a *answer) ends(t *testing.T, d time.Duration) (inTime bool) {
 	t.Helper()
 	l := rawframe.Listen(t)
 	c := trunkcall.NewClient(l.Target())
-	defer c.Close()
+	t.Cleanup(c.Close)
 	ctx, cancel := within(d)
 	defer cancel()
 	ended := make(chan error, 1)
@@ -156,7 +156,7 @@ func (a *answer) ends(t *testing.T, d time.Duration) (inTime bool) {
 func TestCallsMadeBeforeTheLimitWasKnownAreRunOnceEach(t *testing.T) {
 	l := rawframe.Listen(t)
 	c := trunkcall.NewClient(l.Target())
-	defer c.Close()
+	t.Cleanup(c.Close)
 	const calls, slots = 10, 2
 	ended := make(chan error, calls)
 	for i := range calls {

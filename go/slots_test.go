@@ -72,7 +72,7 @@ func oneSlot(t *testing.T, l *rawframe.Listener, c *trunkcall.Client) *rawframe.
 func TestWaitingCallsAreOpenedInOrder(t *testing.T) {
 	l := rawframe.Listen(t)
 	c := trunkcall.NewClient(l.Target())
-	defer c.Close()
+	t.Cleanup(c.Close)
 	const waiting = 8
 	var all sync.WaitGroup
 	call := func(i int) {
@@ -138,7 +138,7 @@ func TestACancelledWaiterGivesItsPlaceUp(t *testing.T) {
 func TestWaitersGoOnWhenTheirConnectionIsLost(t *testing.T) {
 	l := rawframe.Listen(t)
 	c := trunkcall.NewClient(l.Target())
-	defer c.Close()
+	t.Cleanup(c.Close)
 	ended := make(chan error, 3)
 	call := func() {
 		_, err := echo.Call(soon(t), c, text("x"), trunkcall.WaitForReady())
@@ -203,7 +203,7 @@ func TestNoSlotIsLostAmongCancelledWaiters(t *testing.T) {
 func TestAServerThatAllowsNoCallsMakesThemWait(t *testing.T) {
 	l := rawframe.Listen(t)
 	c := trunkcall.NewClient(l.Target())
-	defer c.Close()
+	t.Cleanup(c.Close)
 	connected := make(chan error, 1)
 	go func() { connected <- c.Connect(soon(t)) }()
 	p := l.Next()

@@ -150,7 +150,7 @@ func TestTheEndOfAnIdleConnectionIsNoticed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := rawframe.Listen(t)
 			c := trunkcall.NewClient(l.Target())
-			defer c.Close()
+			t.Cleanup(c.Close)
 			const calls = 100
 			ended := make(chan error, 1)
 			go func() {
@@ -181,7 +181,7 @@ func TestTheEndOfAnIdleConnectionIsNoticed(t *testing.T) {
 func TestAServersPingIsAnsweredWhileNoCallRuns(t *testing.T) {
 	l := rawframe.Listen(t)
 	c := trunkcall.NewClient(l.Target())
-	defer c.Close()
+	t.Cleanup(c.Close)
 	next := make(chan struct{})
 	go func() {
 		for range next {
