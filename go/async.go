@@ -122,7 +122,7 @@ func (a *asyncCall) step() (over bool) {
 			return false
 		}
 	case asyncOpen:
-		err, again := a.route.conclude(a.ctx, a.call, a.target, a.codec, a.response, a.options)
+		again, err := a.route.conclude(a.ctx, a.call, a.target, a.codec, a.response, a.options)
 		if again && a.repeat() {
 			return false
 		}
@@ -343,7 +343,7 @@ func (a *asyncCall) expired() {
 			return // it has ended
 		}
 		a.reused = false
-		a.failure, _ = a.route.conclude(a.ctx, a.call, a.target, a.codec, a.response, a.options)
+		_, a.failure = a.route.conclude(a.ctx, a.call, a.target, a.codec, a.response, a.options)
 	case asyncQueued:
 		if !a.queue.Leave(&a.turn) {
 			a.mu.Unlock()

@@ -56,12 +56,12 @@ func (c *route) unary(ctx context.Context, t *target, request, response any, m M
 			call.line = c.lighter(call.line)
 		}
 	}
-	err, again := c.attempt(ctx, call, t, request, response, m, o, nil)
+	again, err := c.attempt(ctx, call, t, request, response, m, o, nil)
 	if again {
 		if c.pauseBefore(ctx, &call.Ending) {
 			call.Reset()
 			call.line++ // elsewhere, if there is more than one connection
-			err, _ = c.attempt(ctx, call, t, request, response, m, o, &wire.Own{Attempt: 2})
+			_, err = c.attempt(ctx, call, t, request, response, m, o, &wire.Own{Attempt: 2})
 		}
 	}
 	call.Reset()
@@ -71,14 +71,14 @@ func (c *route) unary(ctx context.Context, t *target, request, response any, m M
 
 func (c *route) attempt(
 	ctx context.Context, call *unaryCall, t *target, request, response any, m Metadata, o *callOptions, own *wire.Own,
-) (err error, again bool) {
+) (again bool, err error) {
 	codec, err := c.encode(call.Call, t, request, o)
 	if err != nil {
-		return err, false
+		return false, err
 	}
 	out := outgoingOf(t, codec, m, own, call.Buf)
 	if err := c.start(ctx, call.Call, call.line, &out, o); err != nil {
-		return err, false
+		return false, err
 	}
 	if !call.Wait(ctx) {
 		reason, ending := giveUp(ctx)
@@ -111,25 +111,25 @@ func outgoingOf(t *target, codec Codec, m Metadata, own *wire.Own, payload []byt
 	}
 }
 
-// conclude fills in the response of a call that has ended, or says how it failed
-// and whether it is to be made again.
+// conclude fills in the response of a call that has ended, or says whether it is to be
+// made again and how it failed.
 func (c *route) conclude(
 	ctx context.Context, call *transport.Call, t *target, codec Codec, response any, o *callOptions,
-) (err error, again bool) {
+) (again bool, err error) {
 	e := &call.Ending
 	if o != &noOptions {
 		o.store(call.Header, e.Metadata, peerOf(call.Conn()))
 	}
 	if e.Code != OK {
-		return c.failure(ctx, e), repeatable(e)
+		return repeatable(e), c.failure(ctx, e)
 	}
 	if t.Kind == KindOneWay {
-		return nil, false
+		return false, nil
 	}
 	if t.makes && len(c.interceptors) == 0 { // they may have put something else in its place
 		codec = forNew(codec)
 	}
-	return c.options.takeAnswer(call, codec, response, o), false
+	return false, c.options.takeAnswer(call, codec, response, o)
 }
 
 // failure is the error of a call that has ended so.

@@ -12,7 +12,7 @@ import (
 // process may have, at most DefaultMemory.
 var defaultMemory = sync.OnceValue(func() int64 {
 	return budgetOf(availableMemory(func(name string) string {
-		b, err := os.ReadFile(name)
+		b, err := os.ReadFile(name) //nolint:gosec // of the names below
 		if err != nil {
 			return ""
 		}

@@ -99,7 +99,7 @@ func reserveHeapFlag(fs *flag.FlagSet, bytes *int) {
 		if err != nil {
 			return errors.New("want a number of bytes below 64 GiB")
 		}
-		*bytes = int(n) //nolint:gosec // of 36 bits
+		*bytes = int(n)
 		return nil
 	})
 }

@@ -71,15 +71,6 @@ func (c *Conn) shed() {
 	c.session.Relieved()
 }
 
-// passedLocked is how many outgoing bytes may have left: while somebody is
-// writing, all that were given to him.
-func (c *Conn) passedLocked() uint64 {
-	if c.flushing {
-		return c.session.Moved()
-	}
-	return c.passed
-}
-
 func (c *Conn) lostText(cause error) string {
 	return fmt.Sprintf("connection to %v lost: %s", c.Remote(), Describe(cause))
 }

@@ -63,13 +63,13 @@ func (q *SlotQueue) Leave(turn *Turn) bool {
 	return true
 }
 
-// take returns the first turn that c may serve, nil if there is none: any is whether
+// take returns the first turn that c may serve, nil if there is none: others is whether
 // those count that are for any connection.
-func (q *SlotQueue) take(c *Conn, any bool) *Turn {
+func (q *SlotQueue) take(c *Conn, others bool) *Turn {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for i, turn := range q.turns {
-		if turn.Only == c || turn.Only == nil && any {
+		if turn.Only == c || turn.Only == nil && others {
 			if i == 0 {
 				q.turns[0] = nil
 				q.turns = q.turns[1:]

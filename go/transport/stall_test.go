@@ -15,8 +15,8 @@ type wrapped struct{ net.Conn }
 // narrow returns the two ends of a TCP connection that holds little on its way.
 func narrow(t *testing.T) (near, far net.Conn) {
 	near, far = sockets(t)
-	_ = near.(*net.TCPConn).SetWriteBuffer(4 << 10) //nolint:forcetypeassert // it is one
-	_ = far.(*net.TCPConn).SetReadBuffer(4 << 10)   //nolint:forcetypeassert // likewise
+	_ = near.(*net.TCPConn).SetWriteBuffer(4 << 10)
+	_ = far.(*net.TCPConn).SetReadBuffer(4 << 10)
 	return near, far
 }
 
