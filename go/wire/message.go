@@ -28,11 +28,11 @@ func (s *Session) receiveMessage(st *Stream, h *Header, b *Body) *Error {
 		if err := s.checkMessage(st, h, size); err != nil {
 			return err
 		}
+		if st.has(streamBegun) && st.has(streamSingle) {
+			return errSecond // ahead of memory: nobody is to make room for it
+		}
 		if s.promised+s.held+uint64(size) > maxPromised {
 			return errPromised
-		}
-		if st.has(streamBegun) && st.has(streamSingle) {
-			return errSecond
 		}
 		st.state |= streamBegun
 		if !more && !s.affords(st, int(weight(len(b.Payload)))) {

@@ -108,7 +108,7 @@ class Called(Case):
         for request in (b"0", b"3"):
             async with asyncio.timeout(PATIENCE):
                 error = await self.fails_with(client.call(unary(COUNT.name, bytes, bytes), request))
-            self.assertIn("does the method answer with a stream?", error)
+            self.assertIn("is the method of another kind, such as streaming?", error)
 
     async def fails_with(self, work: Any) -> str:
         with self.assertRaisesRegex(Exception, "UNIMPLEMENTED") as caught:

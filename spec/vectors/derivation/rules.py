@@ -48,7 +48,7 @@ RULES: dict[str, str] = {
     "4.5/ignored": "bodies of CREDIT, CANCEL and PING are ignored",
     "4.5/text": "of the text of GOAWAY at most 1,024 bytes are kept",
     "4.6/order": "piece length, parts from left to right, sum of pieces, credit, size, then codec and compression",
-    "4.6/last": "draining, memory, a message too many and a handler's place are looked at last",
+    "4.6/last": "draining, a message too many, memory and a handler's place are looked at last",
     "4.6/ends-reading": "a fault that ends the call ends the reading of that body",
     # 5, 6: metadata and status
     "5/request": "request metadata reaches the handler, the protocol's own does not",

@@ -18,6 +18,7 @@ from .script import (
     SMALL,
     TELL,
     UNARY,
+    UNIMPLEMENTED,
     advance,
     call,
     cancel,
@@ -228,6 +229,11 @@ PROMISED = [
     script("promised-free-again", "a promise lapses with its call", "9.6/totals",
            receive(*[piece_call(f"i{n}.1", HUGE) for n in range(1, 5)]), receive(cancel("i2.1")),
            sent(refused("i2.1", CANCELLED)), receive(piece_call("i5.1", HUGE)), sent(), events()),
+    script("promised-one-too-many", "a message too many is found before that there is no room for it",
+           "4.6/last 7.4/one-request",
+           receive(call("i5.1", "MSG", payload=SMALL)), receive(*[piece_call(f"i{n}.1", HUGE) for n in range(1, 5)]),
+           sent(), receive(piece("i5.1", HUGE)), sent(refused("i5.1", UNIMPLEMENTED)), events(), floor="call",
+           own={"max_message": HUGE}),
 ]
 
 SCRIPTS = DEADLINES + UNDER_WAY + PROMISED

@@ -29,7 +29,7 @@ from .frame import (
     next_generation,
 )
 from .metadata import Metadata, block
-from .receive import ReceiveFlow
+from .receive import ONE_EXPECTED, ReceiveFlow
 from .send import SendFlow
 from .status import Code, Status, payload
 from .stream import DONE, READY, RECEIVING, RUNNING, IncomingCall, Method
@@ -165,9 +165,8 @@ class Callee:
     def _await_one(self, call: IncomingCall, whole: bool) -> None:
         """A method that takes one message: starts when it is whole and END is there (protocol.md 7.4)."""
         flow = call.receiving
-        messages = flow.messages if flow is not None else 0
-        if messages > 1 or (call.request_ended and not messages):
-            raise CallFault("messages", f"{messages or 'no'} request messages where exactly one is taken")
+        if call.request_ended and (flow is None or not flow.messages):
+            raise CallFault("messages", f"no message {ONE_EXPECTED}")
         if call.request_ended and (whole or (flow is not None and flow.inbox)):
             self._make_ready(call)
 

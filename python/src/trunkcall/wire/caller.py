@@ -32,7 +32,7 @@ from .frame import (
     next_generation,
 )
 from .metadata import Metadata, block
-from .receive import ReceiveFlow
+from .receive import ONE_EXPECTED, ReceiveFlow
 from .send import SendFlow
 from .status import MALFORMED, OK, Code, Delivery, Status, local_status, read_payload
 from .stream import ABANDONED, ENDED, OPEN, OVER, OutgoingCall
@@ -45,7 +45,6 @@ OVERDUE = 30_000_000  # µs from CANCEL to RESULT (limits.md 3)
 LONGEST = 0xFFFFFFFF  # that long or longer (protocol.md 10)
 NEVER = 1 << 62
 
-WANTS_ONE = "where one is expected: does the method answer with a stream?"
 _CALLER_CODES = {
     "metadata": Code.INTERNAL,
     "metadata_limit": Code.RESOURCE_EXHAUSTED,
@@ -53,6 +52,7 @@ _CALLER_CODES = {
     "memory": Code.RESOURCE_EXHAUSTED,
     "codec": Code.INTERNAL,
     "compression": Code.INTERNAL,
+    "messages": Code.UNIMPLEMENTED,
 }
 
 
@@ -312,9 +312,6 @@ class Caller:
         codec, compression = w2 >> 24 & 15, w2 >> 28
         listed = compression == 0 or compression in session.own.compressions
         whole = flow.accept(more, codec, compression, body.total, payload, codec == call.codec, listed)
-        if call.single and flow.messages > 1:
-            self._cannot_take(call, Code.UNIMPLEMENTED, f"more than one answer message {WANTS_ONE}")
-            return
         if body.total:
             flow.since = session.now
             session.under_way.watch(call)
@@ -398,7 +395,7 @@ class Caller:
             return OK
         call.message = None
         what = "no answer message" if messages == 0 else "more than one answer message"
-        return local_status(Code.UNIMPLEMENTED, f"{what} {WANTS_ONE}", Delivery.EXECUTED)
+        return local_status(Code.UNIMPLEMENTED, f"{what} {ONE_EXPECTED}", Delivery.EXECUTED)
 
     # Endings.
 

@@ -9,6 +9,10 @@ from .fault import CallFault, ConnectionFault
 from .frame import MESSAGE_COST
 from .pool import Pool
 
+# What is said where not exactly one message came: mostly a streaming method was called as one that is not, or the
+# other way round.
+ONE_EXPECTED = "where one is expected: is the method of another kind, such as streaming?"
+
 
 class ReceiveFlow:
     """One direction of one stream at its receiver. `window` is what the peer may still spend."""
@@ -77,7 +81,8 @@ class ReceiveFlow:
         with POOL was charged before, and stands in `pool.untaken`.
 
         `codec` and `compression` are those of the header, `legal` and `listed` say whether the receiver takes them.
-        Raises ConnectionFault `piece`, `credit`; CallFault `message_size`, `codec`, `compression`, `memory`."""
+        Raises ConnectionFault `piece`, `credit`; CallFault `message_size`, `codec`, `compression`, `messages`,
+        `memory`."""
         size = len(payload)
         if self.total:
             self._check_piece(more, codec, compression, size)
@@ -109,6 +114,8 @@ class ReceiveFlow:
             raise CallFault("codec", f"codec {codec} is not the call's or not known")
         if not listed:
             raise CallFault("compression", f"compression {compression} is not listed")
+        if self.single and self.messages:  # ahead of memory: nobody is to make room for it
+            raise CallFault("messages", f"more than one message {ONE_EXPECTED}")
         self.messages += 1
         if not self.dropping:
             self.share.promise(size)
