@@ -107,6 +107,23 @@ func TestALostConnectionIsReopened(t *testing.T) {
 
 // A server that takes connections only to end them is not stormed: pauses grow
 // from one attempt to the next.
+// A connection may end just as the one that opened it in the background is done.
+func TestAConnectionLostAsSoonAsItIsThereIsReopened(t *testing.T) {
+	_, target := serve(t, nil, standard()...)
+	c := dial(t, target)
+	lost := make(chan struct{})
+	go func() {
+		defer close(lost)
+		for range 200 {
+			trunkcall.LoseOnceOpen(c)
+		}
+	}()
+	receive(t, lost, "next connection")
+	if _, err := echo.Call(soon(t), c, text("after them")); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestAServerThatGreetsAndClosesIsNotStormed(t *testing.T) {
 	for name, end := range map[string]func(net.Conn){
 		"greets": func(s net.Conn) { _, _ = s.Write(rawframe.Preface()) },

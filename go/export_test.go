@@ -1,5 +1,7 @@
 package trunkcall
 
+import "runtime"
+
 // WaitingCalls is the number of a client's calls that wait for a slot.
 func WaitingCalls(c *Client) int { return int(c.waiting.Load()) }
 
@@ -21,4 +23,16 @@ func CountAsSteady(c *Client) {
 func Switches(c *Client) (pollFrom int, noSpinning bool) {
 	config := c.options.transport(nil, nil)
 	return config.PollFrom, config.NoSpinning
+}
+
+// LoseOnceOpen has a client's first connection count as lost as soon as there is one.
+func LoseOnceOpen(c *Client) {
+	l := c.lines[0]
+	for c.done.Err() == nil {
+		if conn := l.current.Load(); conn != nil {
+			l.retire(conn)
+			return
+		}
+		runtime.Gosched()
+	}
 }

@@ -239,12 +239,15 @@ func (l *line) reopen() {
 	}
 	go func() {
 		defer c.closed.Done()
-		defer l.reopening.Store(false)
 		for c.done.Err() == nil {
-			if _, err := l.connection(c.done); err == nil {
-				return
+			if _, err := l.connection(c.done); err != nil {
+				sleep(c.done, l.pause())
+				continue
 			}
-			sleep(c.done, l.pause())
+			l.reopening.Store(false)
+			if l.current.Load() != nil || !l.reopening.CompareAndSwap(false, true) {
+				return // else it was lost meanwhile, by one that took this for being at it
+			}
 		}
 	}()
 }
