@@ -143,6 +143,10 @@ func (c *Conn) writeLocked() (all bool) {
 		if c.unpollLocked() == nil {
 			go c.flushBlocking()
 		} else {
+			if n > 0 || c.wroteAt.Load() == 0 {
+				c.wroteAt.Store(clock())
+				c.armLocked(c.wroteAt.Load() + c.stall())
+			}
 			time.AfterFunc(flushRetry, c.flushAgain)
 		}
 		return false
@@ -174,6 +178,7 @@ func (c *Conn) flushAgain() {
 	case c.closed || c.failing != nil:
 		c.flushedLocked()
 	case c.writeLocked():
+		c.wroteAt.Store(0)
 		c.flushLocked()
 		c.closeIfDrainedLocked()
 	}

@@ -1,22 +1,17 @@
 package transport
 
 import (
+	"errors"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/trunkcall/trunkcall/go/wire"
 )
 
-// To wait for a peer that is slow a polled connection needs one descriptor more for a moment. Without it, writing goes
-// on as the socket takes it, and no call is lost.
-func TestAPolledConnectionOutlivesTheLackOfDescriptors(t *testing.T) {
-	hold := make(chan struct{})
-	p := newPair(t, func(w *Worker, st *Stream) {
-		<-hold
-		echoBack(w, st)
-	}, pollAlways)
-	p.awaitPolled(t)
+// useUpDescriptors leaves the process no descriptor that is free until the test ends.
+func useUpDescriptors(t *testing.T) {
 	next, err := copyDescriptor(1)
 	if err != nil {
 		t.Fatal(err)
@@ -31,7 +26,19 @@ func TestAPolledConnectionOutlivesTheLackOfDescriptors(t *testing.T) {
 	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &low); err != nil {
 		t.Fatal(err)
 	}
-	defer syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit)
+	t.Cleanup(func() { _ = syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit) })
+}
+
+// To wait for a peer that is slow a polled connection needs one descriptor more for a moment. Without it, writing goes
+// on as the socket takes it, and no call is lost.
+func TestAPolledConnectionOutlivesTheLackOfDescriptors(t *testing.T) {
+	hold := make(chan struct{})
+	p := newPair(t, func(w *Worker, st *Stream) {
+		<-hold
+		echoBack(w, st)
+	}, pollAlways)
+	p.awaitPolled(t)
+	useUpDescriptors(t)
 	stall := make(chan struct{})
 	stalled := make(chan struct{})
 	go func() {
@@ -64,6 +71,24 @@ func TestAPolledConnectionOutlivesTheLackOfDescriptors(t *testing.T) {
 	}
 	if !p.caller.isPolled() {
 		t.Fatal("a descriptor was there after all")
+	}
+}
+
+// Nor does it wait for ever then for a peer that reads nothing.
+func TestAPeerThatDoesNotReadIsLeftWithoutADescriptorToWaitWith(t *testing.T) {
+	p := newPair(t, echoBack, pollAlways, func(c *Config) { c.Stall = 50 * time.Millisecond })
+	p.awaitPolled(t)
+	useUpDescriptors(t)
+	p.callee.mu.Lock() // nobody takes in what is sent
+	defer p.callee.mu.Unlock()
+	for range 400 { // 25 MB, of which what the sockets hold is a part
+		request := make([]byte, 64_000)
+		if p.caller.Open(NewCall(true), &wire.Outgoing{Method: echoMethod, Payload: request, HasMessage: true, End: true}, false) != nil {
+			break
+		}
+	}
+	if err := receive(t, p.above.closed, "end of the connection"); !errors.Is(err, errStalled) {
+		t.Error(err)
 	}
 }
 
