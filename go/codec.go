@@ -8,7 +8,8 @@ import (
 )
 
 // Codec turns messages into bytes and back. Implementations are used by many
-// goroutines at once. They may make calls themselves.
+// goroutines at once. They may make calls themselves, and so may the methods of messages
+// that they use.
 type Codec interface {
 	// Name is the codec's name, for settings and error messages. A user's own codec
 	// has the same name and number at both sides, else calls in it are refused.

@@ -186,7 +186,7 @@ func WithTLS(config *tls.Config) Option { return option(func(c *common) { c.tls 
 //
 // The default is a quarter of what the process may have by the limits of its container,
 // or of the machine, at most 1 GiB; the least is 1 MiB. The process takes more than this:
-// messages decompressed for codecs or compressions of one's own may take as much again,
+// messages decompressed for code of one's own may take as much again,
 // handlers and their messages are not counted, and Go lets the heap grow to twice
 // what is in use (GOGC). spec/limits.md has the figures.
 func WithMemory(bytes int64) Option {

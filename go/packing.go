@@ -96,7 +96,7 @@ func (c *compressions) decode(codec Codec, number uint8, payload []byte, message
 	case err != nil:
 		return undecompressed(one, err)
 	}
-	if s.turn && !decodesOurs(codec) {
+	if s.turn && !decodesOurs(codec, message) {
 		if err := s.count(len(plain)); err != nil {
 			return err
 		}

@@ -4,16 +4,19 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"reflect"
 	"runtime"
 	"time"
+
+	"google.golang.org/protobuf/proto"
 
 	"github.com/trunkcall/trunkcall/go/wire"
 )
 
 // turns bounds how many messages are compressed or decompressed at once in the
 // process, and so the memory that this takes: more would not be faster. Whoever
-// has a turn waits for nothing. So compressions and codecs of the user's run without
-// one: they may make calls, which need turns themselves.
+// has a turn waits for nothing. So compressions, codecs and messages with code of the
+// user's run without one: that may make calls, which need turns themselves.
 var turns = make(chan struct{}, max(2, runtime.GOMAXPROCS(0)))
 
 func takeTurn() { turns <- struct{}{} }
@@ -28,11 +31,16 @@ func isOurs(one Compression) bool {
 	return false
 }
 
-// decodesOurs reports whether a codec is of this package.
-func decodesOurs(codec Codec) bool {
+// decodesOurs reports whether no code of the user's runs when a message is decoded: the
+// codec is of this package, the message raw bytes or of a generated type of Protobuf. One that
+// embeds such a message may have methods of its own, as all other values may.
+func decodesOurs(codec Codec, message any) bool {
 	switch codec.(type) {
-	case protobuf, protobufNew, protobufStock, raw, jsonCodec, messagePack:
+	case raw:
 		return true
+	case protobuf, protobufNew, protobufStock, jsonCodec:
+		m, ok := message.(proto.Message)
+		return ok && reflect.TypeOf(m.ProtoReflect().Interface()) == reflect.TypeOf(message)
 	}
 	return false
 }
@@ -55,7 +63,7 @@ const roomRetry = 50 * time.Millisecond
 func (c *compressions) noRoom() error {
 	return Status{
 		Code: ResourceExhausted, RetryAfter: roomRetry,
-		Message: fmt.Sprintf("messages decompressed for codecs or compressions of one's own would exceed memory %d", c.memory),
+		Message: fmt.Sprintf("messages decompressed for code of one's own would exceed memory %d", c.memory),
 	}.Err()
 }
 

@@ -118,6 +118,70 @@ func TestCodecsAndCompressionsOfOnesOwnMayMakeCalls(t *testing.T) {
 	}
 }
 
+// meeting is where messages gather that make calls while they are decoded.
+var meeting atomic.Pointer[gathering]
+
+// callingText makes a call while it is decoded from text.
+type callingText struct{ text string }
+
+func (c callingText) MarshalText() ([]byte, error) { return []byte(c.text), nil }
+func (c *callingText) UnmarshalText(text []byte) error {
+	c.text = string(text)
+	return meeting.Load().come()
+}
+
+// callingMessage is a Protobuf message with a method of its own that makes a call.
+type callingMessage struct{ payload }
+
+func (c *callingMessage) UnmarshalVT(data []byte) error {
+	if err := meeting.Load().come(); err != nil {
+		return err
+	}
+	return c.payload.UnmarshalVT(data)
+}
+
+func TestMessagesWithMethodsOfOnesOwnMayMakeCalls(t *testing.T) {
+	message := trunkcall.Unary[callingMessage, payload]("/test.Service/Calling")
+	server, target := serve(t, nil, append(standard(), message.Handler(func(context.Context, *callingMessage) (*payload, error) {
+		return &payload{}, nil
+	}))...)
+	if err := server.RegisterFunc("test/calling", func(callingText) {}); err != nil {
+		t.Fatal(err)
+	}
+	c := dial(t, target, trunkcall.WithCompression(trunkcall.Gzip))
+	words := string(wordy(10_000).Data)
+	inText := func(codec trunkcall.Codec) func(context.Context) error {
+		call := trunkcall.Func[func(context.Context, callingText) error](dial(t, target, trunkcall.WithCompression(trunkcall.Gzip), trunkcall.WithCodec(codec)), "test/calling")
+		return func(ctx context.Context) error { return call(ctx, callingText{words}) }
+	}
+	for name, call := range map[string]func(context.Context) error{
+		"Protobuf": func(ctx context.Context) error {
+			_, err := message.Call(ctx, c, &callingMessage{payload{Data: []byte(words)}})
+			return err
+		},
+		"JSON":        inText(trunkcall.JSON),
+		"MessagePack": inText(trunkcall.MessagePack),
+	} {
+		t.Run(name, func(t *testing.T) {
+			meeting.Store(newGathering(t))
+			ctx, ended := soon(t), make(chan error, turns())
+			for range turns() {
+				go func() { ended <- call(ctx) }()
+			}
+			for range turns() {
+				if err := receive(t, ended, "end of a call"); err != nil {
+					t.Error(err)
+				}
+			}
+			select {
+			case <-meeting.Load().all:
+			default:
+				t.Error("they did not meet")
+			}
+		})
+	}
+}
+
 // slowCodec decodes when it may.
 type slowCodec struct {
 	trunkcall.Codec
