@@ -18,7 +18,7 @@ type doorCall struct {
 	ServerCall
 	call     *web.Call
 	exchange web.Exchange
-	packing  Compression // of answers; nil: none
+	packing  Compression // of answers, unless the handler chooses another; nil: none
 	decoded  bool
 	spoke    atomic.Bool // the answer has begun, with its header or a message
 }
@@ -80,10 +80,17 @@ func (d *doorCall) Pace() *transport.Pace { return d.handler.measured }
 
 // Compression is the number of the one that answers may be in.
 func (d *doorCall) Compression() uint8 {
-	if d.packing == nil {
-		return 0
+	if one := d.packsWith(); one != nil {
+		return one.Number()
 	}
-	return d.packing.Number()
+	return 0
+}
+
+func (d *doorCall) packsWith() Compression {
+	if chosen := d.chosen.Load(); chosen != nil {
+		return chosen.one
+	}
+	return d.packing
 }
 
 // Dropped gives back the place of a call whose handler did not start.
@@ -161,13 +168,13 @@ func (d *doorCall) encode(a *web.Answer, response any) error {
 	}
 	a.Scratch = encoded
 	size := len(encoded) - web.Headroom
-	if err := checkFramed(size); err != nil || d.packing == nil {
+	if err := checkFramed(size); err != nil {
 		return err
 	}
-	if packed := d.pack(encoded[web.Headroom:]); packed != nil {
+	if packed, number := d.pack(encoded[web.Headroom:]); packed != nil {
 		a.Scratch = append(encoded[:web.Headroom], packed.B...)
 		packed.Free()
-		a.Ending.Compression = d.packing.Number()
+		a.Ending.Compression = number
 	}
 	return nil
 }
@@ -180,11 +187,13 @@ func checkFramed(size int) error {
 	return nil
 }
 
-// pack compresses an answer if that pays; nil: it is to be sent plain.
-func (d *doorCall) pack(message []byte) *transport.Buffer {
-	order := [1]Compression{d.packing}
-	packed, _ := d.serving.options.compressions.pack(d.handler.Method.Name, order[:], 1<<d.packing.Number(), message)
-	return packed
+// pack compresses an answer if it may, and if that pays; nil: it is to be sent plain.
+func (d *doorCall) pack(message []byte) (*transport.Buffer, uint8) {
+	one := d.packsWith()
+	if one == nil {
+		return nil, 0
+	}
+	return d.serving.options.compressions.pack(d.handler.Method.Name, []Compression{one}, 1<<one.Number(), message)
 }
 
 // send sends a message of a stream.
@@ -204,15 +213,12 @@ func (d *doorCall) send(message any) error {
 		return err
 	}
 	d.spoke.Store(true)
-	compressed := false
-	if d.packing != nil {
-		if packed := d.pack(encoded[web.Headroom:]); packed != nil {
-			buffer.B = append(encoded[:web.Headroom], packed.B...)
-			packed.Free()
-			compressed = true
-		}
+	packed, number := d.pack(encoded[web.Headroom:])
+	if packed != nil {
+		buffer.B = append(encoded[:web.Headroom], packed.B...)
+		packed.Free()
 	}
-	if err := d.exchange.Send(buffer, compressed); transport.Misused(err) {
+	if err := d.exchange.Send(buffer, number != 0); transport.Misused(err) {
 		return Errorf(Internal, "%v", err)
 	} else if err != nil {
 		return d.stopped()

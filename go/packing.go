@@ -186,14 +186,52 @@ func (c *common) packCall(conn *Connection, out *wire.Outgoing, plain []byte, or
 	return packed
 }
 
+// choice is the compression that a handler has chosen for its answers; nil: none.
+type choice struct{ one Compression }
+
+// SetCompression has the answers of the call sent with the first of these compressions that
+// the caller accepts, else plain; with none, never compressed. It goes ahead of WithCompression, which says
+// what else holds: short messages are sent plain. It fails once the answer has begun.
+func (c *ServerCall) SetCompression(order ...Compression) error {
+	chosen := &choice{}
+	for _, one := range order {
+		if err := checkCompression(one); err != nil {
+			return Errorf(Internal, "%v", err)
+		}
+		if chosen.one == nil && c.Accepts(one) {
+			chosen.one = one
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.headerSent {
+		return errHeaderSent
+	}
+	c.chosen.Store(chosen)
+	return nil
+}
+
+// Accepts reports whether the caller takes answers in a compression.
+func (c *ServerCall) Accepts(one Compression) bool { return c.accepts()&(1<<one.Number()) != 0 }
+
+func (c *ServerCall) accepts() uint16 {
+	if c.door != nil {
+		return c.door.call.Accepts
+	}
+	return c.stream.Conn().Accepts()
+}
+
 // packs reports whether answers may be compressed.
 func (c *ServerCall) packs() bool {
-	return c.asked.Load() != 0 || c.serving.options.compressions.send.said
+	return c.chosen.Load() != nil || c.asked.Load() != 0 || c.serving.options.compressions.send.said
 }
 
 // order is which compressions the answers of a call are sent with: what the
 // request was sent with comes first.
 func (c *ServerCall) order() []Compression {
+	if chosen := c.chosen.Load(); chosen != nil {
+		return []Compression{chosen.one}
+	}
 	all := &c.serving.options.compressions
 	if all.send.said && len(all.send.order) == 0 {
 		return nil

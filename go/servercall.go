@@ -34,6 +34,7 @@ type ServerCall struct {
 	sizeHint atomic.Uint32 // of the next message that a streaming handler sends: the last one's
 	asked    atomic.Uint32 // the compression that the last compressed request was sent with
 	progress atomic.Uint32 // how far the call has come, a progress
+	chosen   atomic.Pointer[choice]
 
 	mu         sync.Mutex
 	headerSent bool

@@ -125,13 +125,11 @@ func translate(opts []grpc.CallOption) (*callOptions, error) {
 
 // compressionOf is what UseCompressor asks for.
 func compressionOf(name string) (trunkcall.CallOption, error) {
-	switch name {
-	case encoding.Identity:
+	if name == encoding.Identity {
 		return trunkcall.CallCompression(), nil
-	case trunkcall.Gzip.Name():
-		return trunkcall.CallCompression(trunkcall.Gzip), nil
-	case trunkcall.Zstd.Name():
-		return trunkcall.CallCompression(trunkcall.Zstd), nil
+	}
+	if one := compressorNamed(name); one != nil {
+		return trunkcall.CallCompression(one), nil
 	}
 	return nil, notSent(trunkcall.Unimplemented, "there is no compressor %q, only gzip, zstd and identity", name)
 }

@@ -23,9 +23,10 @@
 //
 // What does not carry over:
 //
-//   - grpc.SetSendCompressor and grpc.ClientSupportedCompressors fail: they want the
-//     transport of grpc-go itself. Answers are compressed as trunkcall.WithCompression says,
-//     or as the request was.
+//   - grpc.SetSendCompressor and grpc.ClientSupportedCompressors fail: they take what the
+//     context has for a stream of grpc-go's own transport, a type that no other package can
+//     make. The functions of those names in this package do what they do. Where neither is
+//     called, answers are compressed as trunkcall.WithCompression says, or as the request was.
 //   - Interceptors of clients are given a nil *grpc.ClientConn.
 //   - grpc.DialOption and grpc.ServerOption: keepalive, limits, TLS and the rest are
 //     options of trunkcall.Dial and trunkcall.NewServer; stats handlers, tap handlers, balancers,

@@ -82,7 +82,6 @@ type grpcCall struct {
 	served Served
 	head   *http2.Block
 
-	packed   uint8 // the compression of answers, 0: none
 	timeout  string
 	encoding string
 	fault    *wire.Refusal
@@ -114,7 +113,7 @@ func (g *GRPC) accept(c *http2.Conn, r *http2.Request, kind, codec string) (*htt
 	if refusal != nil {
 		return nil, x.refuse(refusal)
 	}
-	x.served, x.packed = served, served.Compression()
+	x.served = served
 	x.stream.Init(x)
 	x.stream.Whole = served.Whole()
 	x.stream.Framed = true

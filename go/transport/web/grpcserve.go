@@ -64,7 +64,7 @@ func (x *grpcCall) finish(a *Answer) (kept bool) {
 	} else {
 		answer.Merge = len(a.Header) == 0
 	}
-	if len(a.Header) > 0 || e.HasMessage && x.packed != 0 {
+	if len(a.Header) > 0 || e.HasMessage && x.served.Compression() != 0 {
 		answer.HeadFields = x.headFields(a.Header)
 	}
 	if e.Code == wire.OK && len(e.Metadata) == 0 {
@@ -105,9 +105,9 @@ func frame(message []byte, compressed bool) []byte {
 // headFields is what a header has beyond its block.
 func (x *grpcCall) headFields(m wire.Metadata) []http2.Field {
 	var fields []http2.Field
-	if x.packed != 0 {
+	if packed := x.served.Compression(); packed != 0 {
 		fields = append(fields,
-			http2.Field{Name: "grpc-encoding", Value: encodings[x.packed]},
+			http2.Field{Name: "grpc-encoding", Value: encodings[packed]},
 			http2.Field{Name: "grpc-accept-encoding", Value: x.door.accepted()})
 	}
 	return appendMetadata(fields, m)
@@ -160,7 +160,7 @@ func (x *grpcCall) SendHeader(m wire.Metadata) error {
 func (x *grpcCall) Send(message *transport.Buffer, compressed bool) error {
 	message.B = frame(message.B, compressed)
 	var fields []http2.Field
-	if x.packed != 0 {
+	if x.served.Compression() != 0 {
 		fields = x.headFields(nil)
 	}
 	err := x.stream.SendAfter(x.head, fields, message)
