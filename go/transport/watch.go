@@ -126,7 +126,9 @@ var watchman struct {
 
 const (
 	watchRound = time.Millisecond
-	watchIdle  = 100 // rounds without work after which the watchman leaves
+	// watchIdle is after how many rounds without work the watchman leaves. Few, since each
+	// wakes a process that may have a call only now and then.
+	watchIdle = 5
 )
 
 // watchOver has the watchman look after c while its only goroutine runs a
