@@ -37,18 +37,40 @@ func addressOf(remote net.Addr) netip.Prefix {
 	return prefix
 }
 
-// Enter counts a connection, or says why there may be none more.
+// Enter counts a connection, or says why there may be none more. remote is nil for one whose
+// address is not known yet; it is then counted in all, and Name counts it by its address.
 func (l *ConnLimits) Enter(remote net.Addr) error {
 	address := addressOf(remote)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	switch {
-	case l.Most > 0 && l.all >= l.Most:
+	if l.Most > 0 && l.all >= l.Most {
 		return fmt.Errorf("connections have reached their limit of %d", l.Most)
-	case l.MostPerAddress > 0 && l.byAddress[address] >= l.MostPerAddress:
-		return fmt.Errorf("connections from %v have reached their limit of %d", address, l.MostPerAddress)
+	}
+	if err := l.fullLocked(address); err != nil {
+		return err
 	}
 	l.countLocked(address, 1)
+	return nil
+}
+
+// Name counts by its address a connection that is counted in all, or says why there may be none
+// more of that address.
+func (l *ConnLimits) Name(remote net.Addr) error {
+	address := addressOf(remote)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.fullLocked(address); err != nil {
+		return err
+	}
+	l.countLocked(address, 1)
+	l.all--
+	return nil
+}
+
+func (l *ConnLimits) fullLocked(address netip.Prefix) error {
+	if l.MostPerAddress > 0 && l.byAddress[address] >= l.MostPerAddress {
+		return fmt.Errorf("connections from %v have reached their limit of %d", address, l.MostPerAddress)
+	}
 	return nil
 }
 
@@ -79,31 +101,44 @@ func (l *ConnLimits) countLocked(address netip.Prefix, n int) {
 	}
 }
 
-// Bounds on what is done for connections beyond the limits.
-const (
-	mostTold = 64          // at a time: others are just closed
-	tellTime = time.Second // for what they begin with, which says how to tell them
-)
+// mostTold is how many connections beyond the limits are told so at a time: others are just
+// closed.
+const mostTold = 64
+
+// tellTime is how long they may take over what they begin with, which says how to tell them. Tests
+// change it.
+var tellTime = time.Second
 
 var told atomic.Int32
 
-// turnAway tells a peer in its own protocol that there are too many connections, and
-// closes the socket. One that wants TLS is just closed.
-func (l *Listener) turnAway(socket net.Conn, why error) {
-	l.refuse(socket.RemoteAddr(), why)
-	defer func() { _ = socket.Close() }()
-	defer told.Add(-1)
-	if told.Add(1) > mostTold {
-		return
+// turnAway closes a connection of which there are too many.
+func (l *Listener) turnAway(accepted net.Conn, many *tooMany) {
+	goesOn := l.parts(accepted)
+	l.refuse(many.socket.RemoteAddr(), many.error)
+	if told.Add(1) <= mostTold && goesOn {
+		l.tell(many)
 	}
+	told.Add(-1)
+	_ = many.socket.Close()
+	l.forget(accepted)
+}
+
+// tell tells a peer in its own protocol why it is turned away. One that wants TLS is not told.
+func (l *Listener) tell(many *tooMany) {
+	socket := many.socket
 	_ = socket.SetDeadline(time.Now().Add(tellTime))
+	if many.proxy {
+		if _, err := readProxy(socket); err != nil {
+			return
+		}
+	}
 	spoken, _, err := readStart(socket)
 	if err != nil {
 		return
 	}
 	if door, native := l.door(spoken); native {
-		sayGoodbye(socket, why.Error())
+		sayGoodbye(socket, many.Error())
 	} else if door.Decline != nil {
-		door.Decline(socket, why.Error())
+		door.Decline(socket, many.Error())
 	}
 }

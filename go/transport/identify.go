@@ -21,15 +21,12 @@ import (
 func (l *Listener) open(socket net.Conn, by time.Time) {
 	defer l.done.Done()
 	serve, prefix, final, err := l.identifyContained(socket, by)
-	l.mu.Lock()
-	delete(l.opening, socket)
-	l.mu.Unlock()
-	var many *tooMany
-	switch {
-	case errors.As(err, &many):
-		l.turnAway(many.socket, many.error)
+	if many := (*tooMany)(nil); errors.As(err, &many) {
+		l.turnAway(socket, many)
 		return
-	case err != nil:
+	}
+	l.forget(socket)
+	if err != nil {
 		l.refuse(socket.RemoteAddr(), err)
 		_ = socket.Close()
 		return
@@ -52,6 +49,7 @@ func (l *Listener) identifyContained(socket net.Conn, by time.Time) (serve serve
 type tooMany struct {
 	error
 	socket net.Conn
+	proxy  bool // the header of the PROXY protocol is still to come
 }
 
 // serve is Door.Serve.
@@ -110,20 +108,30 @@ func protocolOf(prefix []byte) protocol {
 }
 
 func (l *Listener) identify(socket net.Conn, by time.Time) (serve serve, prefix []byte, final net.Conn, err error) {
+	remote := socket.RemoteAddr()
+	if l.Proxied {
+		remote = nil // whose it is it has yet to say
+	}
+	if l.Limits != nil {
+		if err := l.Limits.Enter(remote); err != nil {
+			return nil, nil, nil, &tooMany{err, socket, l.Proxied}
+		}
+		defer func() {
+			if serve == nil {
+				l.Limits.Leave(remote)
+			}
+		}()
+	}
 	if l.Proxied {
 		if socket, err = readProxy(socket); err != nil {
 			return nil, nil, nil, err
 		}
-	}
-	if l.Limits != nil {
-		if err := l.Limits.Enter(socket.RemoteAddr()); err != nil {
-			return nil, nil, nil, &tooMany{err, socket}
-		}
-		defer func() {
-			if serve == nil {
-				l.Limits.Leave(socket.RemoteAddr())
+		if l.Limits != nil {
+			if err := l.Limits.Name(socket.RemoteAddr()); err != nil {
+				return nil, nil, nil, &tooMany{err, socket, false}
 			}
-		}()
+		}
+		remote = socket.RemoteAddr()
 	}
 	spoken, prefix, err := readStart(socket)
 	if err != nil {

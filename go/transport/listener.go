@@ -48,7 +48,7 @@ type Listener struct {
 	Accepting func(err error)
 
 	mu      sync.Mutex
-	opening map[net.Conn]struct{} // sockets whose protocol is not known yet
+	opening map[net.Conn]bool // sockets whose protocol is not known yet; true: it is turned away
 	closed  bool
 	ended   context.Context // with closed; nil before Serve
 	end     context.CancelFunc
@@ -153,11 +153,27 @@ func (l *Listener) track(socket net.Conn) (by time.Time, open bool) {
 	by = time.Now().Add(l.patience())
 	_ = socket.SetDeadline(by)
 	if l.opening == nil {
-		l.opening = map[net.Conn]struct{}{}
+		l.opening = map[net.Conn]bool{}
 	}
-	l.opening[socket] = struct{}{}
+	l.opening[socket] = false
 	l.done.Add(1)
 	return by, true
+}
+
+// parts notes that a socket is turned away: the listener's end does not wait for it. It reports
+// whether there is no such end yet.
+func (l *Listener) parts(socket net.Conn) (goesOn bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.opening[socket] = true
+	return !l.closed
+}
+
+// forget is the end of track.
+func (l *Listener) forget(socket net.Conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.opening, socket)
 }
 
 // Close stops accepting and drops the connections whose protocol is not known
@@ -182,8 +198,12 @@ func (l *Listener) stop(opening func(socket net.Conn)) {
 	if l.end != nil {
 		l.end()
 	}
-	for socket := range l.opening {
-		opening(socket)
+	for socket, turnedAway := range l.opening {
+		if turnedAway {
+			_ = socket.Close()
+		} else {
+			opening(socket)
+		}
 	}
 	l.mu.Unlock()
 	_ = l.Socket.Close()
