@@ -61,6 +61,7 @@ func (s *Server) http2Config(other http.Handler) *http2.Config {
 		},
 		Pool: s.http2Pool, Budget: s.config.Budget, NoPollers: s.options.unpolled,
 		Streams: local.Calls, Window: local.Window, ConnWindow: max(http2.DefaultConnWindow, local.Window),
+		MostWindow:  max(s.config.MaxPool, local.Window),
 		HeaderBytes: uint32(s.headerBytes()),
 		Fields:      int(max(min(local.MetadataEntries, mostHeader)+fieldRoom, http2.DefaultFields)),
 

@@ -20,8 +20,8 @@ type Limits struct {
 	// Pool is what all streams of a connection may have unconsumed together beyond
 	// their windows, in bytes, when it begins; default 1 MiB, at most 2^31 - 1. Below
 	// zero there is none, and a stream moves no faster than one Window for each round
-	// trip. MaxPool is what it grows to on a long path; default 32 MiB, or Pool if
-	// that is more.
+	// trip. MaxPool is what it grows to on a long path, and windows of HTTP/2 as well;
+	// default 32 MiB, or Pool if that is more.
 	Pool    int64
 	MaxPool uint32
 	// PingInterval is the least time between two PINGs that peers are asked to

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"math"
 	"sync"
 	"sync/atomic"
 )
@@ -166,8 +167,18 @@ func (s *Share) Relieved() {
 // part of the budget for each connection that has drawn on it, and at least leastShare.
 func (s *Share) Exceeded() bool {
 	drawn := s.drawn.Load()
-	return s.Budget != nil && drawn >= leastShare && drawn > s.Budget.limit/max(s.Budget.count.Load(), 1)
+	return s.Budget != nil && drawn >= leastShare && drawn > s.Budget.part()
 }
+
+// Part is the connection's share; without a budget there is no bound.
+func (s *Share) Part() int64 {
+	if s.Budget == nil {
+		return math.MaxInt64
+	}
+	return max(s.Budget.part(), leastShare)
+}
+
+func (b *Budget) part() int64 { return b.limit / max(b.count.Load(), 1) }
 
 // GiveBack returns what is no longer needed by a connection that holds so many
 // bytes.

@@ -15,7 +15,7 @@ import (
 type Message struct {
 	Flags  byte // of a Framed one
 	buffer *transport.Buffer
-	cost   uint32 // of the stream's window
+	cost   int64 // of the stream's window
 }
 
 // Payload is the message's bytes, valid until Free.
@@ -70,13 +70,16 @@ type inbound struct {
 	prefix   [5]byte
 	prefixed int // bytes of prefix that have come
 	current  *transport.Buffer
-	want     int    // bytes that current lacks
-	cost     uint32 // of what has come of it, not yet given back
-	promised int64  // its length
-	room     int64  // memory of current
+	want     int   // bytes that current lacks
+	cost     int64 // of what has come of it, not yet given back
+	promised int64 // its length
+	room     int64 // memory of current
 
+	kept     int64 // the window: what the peer has left of it, what is owed, and what nobody has taken
 	window   int64 // that the peer has left
-	owed     uint32
+	owed     int64
+	sampled  int64 // what came in this round of the measure (windows.go)
+	round    uint32
 	declared int64 // content-length, -1: none
 	received int64
 
@@ -102,11 +105,9 @@ func (c *Conn) dataLocked(header h2.FrameHeader, data []byte) error {
 	if c.recvWindow -= length; c.recvWindow < 0 {
 		return violate(h2.ErrCodeFlowControl, "DATA exceeds the window of the connection")
 	}
-	if c.recvOwed += length; c.recvOwed >= int64(c.config.ConnWindow)/2 {
-		_ = c.framer.WriteWindowUpdate(0, uint32(c.recvOwed))
-		c.recvWindow += c.recvOwed
-		c.recvOwed = 0
-	}
+	c.arrivedOverPathLocked(length)
+	c.recvOwed += length
+	c.returnConnCreditLocked()
 	end := header.Flags.Has(h2.FlagDataEndStream)
 	s := c.streams[header.StreamID]
 	if s == nil {
@@ -116,7 +117,7 @@ func (c *Conn) dataLocked(header h2.FrameHeader, data []byte) error {
 	if s.ended {
 		return c.streamErrorLocked(s.id, h2.ErrCodeStreamClosed)
 	}
-	if b.window -= length; b.window < 0 {
+	if b.window -= length; c.oversteppedLocked(length, b.window) {
 		return c.streamErrorLocked(s.id, h2.ErrCodeFlowControl)
 	}
 	s.expects = false
@@ -124,6 +125,7 @@ func (c *Conn) dataLocked(header h2.FrameHeader, data []byte) error {
 	if b.declared >= 0 && b.received > b.declared {
 		return c.streamErrorLocked(s.id, h2.ErrCodeProtocol)
 	}
+	c.sampleLocked(b, length)
 	b.underWay.Pass(len(data))
 	if len(data) > 0 {
 		c.earnLocked(spareForData)
@@ -133,10 +135,10 @@ func (c *Conn) dataLocked(header h2.FrameHeader, data []byte) error {
 			return err
 		}
 	}
-	b.owed += uint32(length) - uint32(len(data)) // padding is consumed at once
+	b.owed += length - int64(len(data)) // padding is consumed at once
 	switch {
 	case s.finishing: // nobody will read it
-		b.owed += uint32(len(data))
+		b.owed += int64(len(data))
 	case s.Framed:
 		c.messagesLocked(s, data)
 	case s.Whole:
@@ -175,14 +177,14 @@ func (c *Conn) pieceLocked(s *Stream, data []byte) {
 		last := &b.inbox[len(b.inbox)-1]
 		if have := last.buffer.B; len(have)+len(data) <= cap(have) {
 			last.buffer.B = append(have, data...)
-			last.cost += uint32(len(data))
+			last.cost += int64(len(data))
 			c.holdLocked(s, int64(len(data)))
 			return
 		}
 	}
 	buffer := transport.GetBuffer(len(data))
 	buffer.B = append(buffer.B, data...)
-	c.arrivedLocked(s, Message{buffer: buffer, cost: uint32(len(data))})
+	c.arrivedLocked(s, Message{buffer: buffer, cost: int64(len(data))})
 }
 
 // strayDataLocked takes DATA for a stream that is not open.
@@ -225,7 +227,7 @@ func (c *Conn) gatherLocked(s *Stream, data []byte) {
 		return
 	}
 	b.current.B = append(b.current.B, data...)
-	b.owed += uint32(len(data))
+	b.owed += int64(len(data))
 }
 
 // gatheredLocked makes the body one message, at its end.
@@ -251,7 +253,7 @@ func (c *Conn) messagesLocked(s *Stream, data []byte) {
 			}
 			n := copy(b.prefix[b.prefixed:], data)
 			data = data[n:]
-			b.cost += uint32(n)
+			b.cost += int64(n)
 			if b.prefixed += n; b.prefixed < prefixSize {
 				break
 			}
@@ -265,7 +267,7 @@ func (c *Conn) messagesLocked(s *Stream, data []byte) {
 		}
 		b.current.B = append(b.current.B, data[:n]...)
 		data = data[n:]
-		b.cost += uint32(n)
+		b.cost += int64(n)
 		if b.want -= n; b.want == 0 {
 			m := Message{Flags: b.prefix[0], buffer: b.current, cost: b.cost}
 			b.prefixed, b.cost = 0, 0
@@ -302,6 +304,9 @@ func (c *Conn) beginMessageLocked(s *Stream, here int) bool {
 	b.promised = int64(length)
 	c.promised += b.promised
 	b.want = int(length)
+	if b.head == len(b.inbox) {
+		c.makeWayLocked(s, b.promised)
+	}
 	room := min(b.want, max(here, min(4*here, firstRoom), leastRoom))
 	if b.head < len(b.inbox) {
 		return c.roomLocked(s, &transport.Buffer{B: make([]byte, 0, room)}) // in a queue, just what it needs
@@ -389,23 +394,6 @@ func (c *Conn) takeMessageLocked(s *Stream) Message {
 	b.owed += m.cost
 	c.returnCreditLocked(s)
 	return m
-}
-
-// returnCreditLocked tells the peer what it may send more, once it is worth a
-// frame.
-func (c *Conn) returnCreditLocked(s *Stream) {
-	b := &s.body
-	if s.ended || s.gone || b.owed < c.config.Window/2 {
-		return
-	}
-	_ = c.framer.WriteWindowUpdate(s.id, b.owed)
-	b.window += int64(b.owed)
-	b.owed = 0
-	if b.starved != 0 && b.window >= c.leastWindow() {
-		b.underWay.Wait(transport.Clock() - b.starved)
-		b.starved = 0
-		c.armLocked(b.underWay.By(c.config.Stall))
-	}
 }
 
 // dropInboxLocked lets go of what nobody will take.

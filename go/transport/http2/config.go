@@ -40,6 +40,7 @@ type Config struct {
 	Fields      int    // of one header list, pseudo-header fields included
 	Window      uint32 // bytes of a stream that nobody has taken yet
 	ConnWindow  uint32 // bytes of the connection on their way
+	MostWindow  uint32 // what either grows to on a long path (windows.go); not above Window: they stay
 	Promised    int64  // bytes of messages being put together, per connection
 	Unsent      int    // bytes that wait for the socket, above which senders wait
 	Spare       int    // frames without use (spare.go)
@@ -67,6 +68,7 @@ const (
 	DefaultFields            = 192
 	DefaultWindow            = 256 << 10
 	DefaultConnWindow        = 4 << 20
+	DefaultMostWindow        = 32 << 20
 	DefaultPromised          = 256 << 20
 	DefaultUnsent            = 1 << 20
 	DefaultSpare             = 4096
@@ -88,6 +90,7 @@ func (c Config) complete() *Config {
 	c.Fields = cmp.Or(c.Fields, DefaultFields)
 	c.Window = cmp.Or(c.Window, DefaultWindow)
 	c.ConnWindow = max(cmp.Or(c.ConnWindow, DefaultConnWindow), initialWindow)
+	c.MostWindow = min(cmp.Or(c.MostWindow, DefaultMostWindow), maxWindow/4) // the peer adds up several
 	c.Promised = cmp.Or(c.Promised, DefaultPromised)
 	c.Unsent = cmp.Or(c.Unsent, DefaultUnsent)
 	c.Spare = cmp.Or(c.Spare, DefaultSpare)

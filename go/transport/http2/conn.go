@@ -61,6 +61,7 @@ type Conn struct {
 	frameBy      int64 // when it must be
 	recvWindow   int64
 	recvOwed     int64
+	path         path
 	promised     int64  // bytes of messages being put together, by their lengths
 	assembling   int64  // memory of those
 	held         int64  // bytes of those that nobody has taken, and memory of answers without a place
@@ -136,6 +137,7 @@ func Prepare(socket net.Conn, prefix []byte, config *Config, owner any) *Conn {
 		streams:    map[uint32]*Stream{},
 		acceptUpTo: maxStreamID,
 		recvWindow: int64(config.ConnWindow),
+		path:       path{stream: int64(config.Window), conn: int64(config.ConnWindow), told: int64(config.Window), unacked: 1, every: leastMeasured},
 		sendWindow: initialWindow,
 		peer:       peerSettings{window: initialWindow, frame: maxFrame},
 	}

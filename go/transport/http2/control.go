@@ -9,6 +9,9 @@ import (
 
 func (c *Conn) settingsLocked(f *h2.SettingsFrame) error {
 	if f.IsAck() {
+		if c.toldLocked() {
+			return nil // it was asked for
+		}
 		return c.spendLocked(1, "SETTINGS")
 	}
 	if !c.greeted {
@@ -114,6 +117,9 @@ const canceledByPeer = "the caller has reset the stream"
 
 func (c *Conn) pingLocked(f *h2.PingFrame) error {
 	if f.IsAck() {
+		if c.measuredLocked(f.Data) {
+			return nil // it was asked for
+		}
 		if f.Data == drainPing && c.goingAway == 1 {
 			c.goAwayFinallyLocked()
 		}

@@ -21,7 +21,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 const long = 2 * time.Minute
 
 // hello answers each whole request with "hello", except that those to /wait and
-// /held wait until they are stopped and take nothing, and those to /piece for one piece. The bodies of /framed and /held are messages.
+// /held wait until they are stopped and take nothing, and those to /piece for one piece. The bodies of /framed, /held and
+// /message are messages. Those to /upload and /message may be large.
 type hello struct {
 	pace   transport.Pace
 	closed chan error
@@ -45,10 +46,14 @@ func (h *hello) Accept(_ *Conn, r *Request) (*Stream, *Answer) {
 	x := &helloCall{path: r.Path, stopped: make(chan wire.Code, 1)}
 	x.stream.Init(x)
 	x.stream.Whole = r.Path != "/wait" && r.Path != "/held" && r.Path != "/piece"
-	x.stream.Framed = r.Path == "/framed" || r.Path == "/held"
-	x.stream.MaxMessage = 8 << 20
-	if x.stream.Framed {
+	x.stream.Framed = r.Path == "/framed" || r.Path == "/held" || r.Path == "/message"
+	switch r.Path {
+	case "/framed", "/held":
 		x.stream.MaxMessage = 1000
+	case "/upload", "/message":
+		x.stream.MaxMessage = 1 << 30
+	default:
+		x.stream.MaxMessage = 8 << 20
 	}
 	x.stream.Pace = &h.pace
 	return &x.stream, nil

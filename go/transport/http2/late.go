@@ -56,7 +56,7 @@ func (c *Conn) lateDataLocked(n int, length int64, end bool) error {
 	l := &c.late[n]
 	l.window -= length
 	switch {
-	case l.window < 0:
+	case c.oversteppedLocked(length, l.window):
 		id := l.id
 		c.forgetLate(n)
 		return c.streamErrorLocked(id, h2.ErrCodeFlowControl)

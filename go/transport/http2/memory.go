@@ -126,7 +126,7 @@ func (c *Conn) Gauges() transport.Gauges {
 func (c *Conn) withheldLocked() (bytes int64) {
 	for _, s := range c.streams {
 		if !s.ended {
-			bytes += int64(c.config.Window) - s.body.window
+			bytes += s.body.kept - s.body.window
 		}
 	}
 	return bytes

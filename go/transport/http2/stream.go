@@ -126,9 +126,13 @@ func (c *Conn) openLocked() error {
 	}
 	s.conn, s.id, s.ended, s.arrived = c, b.stream, b.ended, now
 	s.sendWindow = c.peer.window
-	s.body.window = int64(c.config.Window)
+	s.body.kept, s.body.window = c.path.told, c.path.told
 	s.body.declared = b.request.Length
 	c.streams[s.id] = s
+	if len(c.streams) > c.path.streams {
+		c.path.streams = len(c.streams)
+		c.tellLocked()
+	}
 	if answer != nil {
 		s.started = true // and over
 		s.returned = true
@@ -141,6 +145,10 @@ func (c *Conn) openLocked() error {
 		c.armLocked(s.deadline)
 	}
 	s.expects = b.expects && !s.ended
+	if !s.Framed && !s.ended {
+		c.makeWayLocked(s, max(s.body.declared, 0))
+		c.returnCreditLocked(s)
+	}
 	if s.ended || !s.Whole {
 		c.enqueueLocked(s)
 	} else {
@@ -185,6 +193,7 @@ func (c *Conn) requestEndedLocked(s *Stream) error {
 		return c.streamErrorLocked(s.id, h2.ErrCodeProtocol)
 	}
 	s.ended = true
+	c.settleLentLocked(&s.body)
 	c.gatheredLocked(s)
 	if s.Whole && !s.queued && !s.finishing {
 		c.enqueueLocked(s)
@@ -252,6 +261,7 @@ func (c *Conn) goneLocked(s *Stream) {
 	delete(c.streams, s.id)
 	s.dropRestLocked()
 	c.promised -= s.body.promised
+	c.settleLentLocked(&s.body)
 	c.assembling -= s.body.room // the buffer goes with the handler
 	s.body.promised, s.body.room = 0, 0
 	switch {
