@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from typing import Any
 
 from trunkcall.wire import Config, Events, Load, Session, Settings
@@ -141,7 +142,8 @@ def flow_of(entry: Entry, session: Session) -> ReceiveFlow:
         flow.codec, flow.compression = progress["codec"], progress["compression"]
         flow.messages, flow.promised = 1, flow.total
         flow.share.promise(flow.total)
-        flow.parts = [bytes(flow.received)]
+        flow.whole = BytesIO()
+        flow.whole.write(bytes(flow.received))
         flow.holds = flow.received
         flow.share.hold(flow.received, flow)
     return flow

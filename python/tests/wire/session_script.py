@@ -116,10 +116,11 @@ class Recorder(Events):
 class Runner:
     """One run of one script."""
 
-    def __init__(self, test: unittest.TestCase, script: Entry, bytewise: bool) -> None:
+    def __init__(self, test: unittest.TestCase, script: Entry, bytewise: bool, reused: bool) -> None:
         self.test = test
         self.script = script
         self.bytewise = bytewise
+        self.reused = reused  # the memory that input lies in is written over once it was received
         self.held = False
         self.transport = script.get("floor") == "transport"
         methods: dict[str, str] = script.get("methods", {})
@@ -194,7 +195,12 @@ class Runner:
 
     def take_in(self, parts: list[bytes], late: int = 0) -> None:
         for part in parts:
-            self.session.receive(part, self.session.now)
+            if self.reused:
+                memory = bytearray(part)
+                self.session.receive(memoryview(memory), self.session.now)
+                memory[:] = b"\xff" * len(memory)
+            else:
+                self.session.receive(part, self.session.now)
         self.session.dispatch(self.session.now + late)
 
     def do_end(self, step: Entry) -> None:

@@ -1,4 +1,4 @@
-"""Replays the session vectors: each script with its input whole, and byte by byte."""
+"""Replays the session vectors: each script with its input whole, byte by byte, and in memory that is used anew."""
 
 from __future__ import annotations
 
@@ -16,16 +16,19 @@ def scripts() -> list[Entry]:
 
 
 class SessionVectors(unittest.TestCase):
-    def replay(self, bytewise: bool) -> None:
+    def replay(self, bytewise: bool = False, reused: bool = False) -> None:
         found = scripts()
         if not found:
             self.skipTest("there are no session vectors")
         for script in found:
             with self.subTest(script["id"]):
-                Runner(self, script, bytewise).run()
+                Runner(self, script, bytewise, reused).run()
 
     def test_whole(self) -> None:
-        self.replay(bytewise=False)
+        self.replay()
 
     def test_byte_by_byte(self) -> None:
         self.replay(bytewise=True)
+
+    def test_in_memory_that_is_used_anew(self) -> None:
+        self.replay(reused=True)

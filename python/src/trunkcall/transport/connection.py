@@ -12,6 +12,7 @@ import ssl
 import time
 from collections.abc import Mapping
 from typing import Any, cast
+from weakref import WeakKeyDictionary
 
 from trunkcall.wire import NEVER, Config, Events, Method, OutgoingCall, Session
 
@@ -25,6 +26,19 @@ STOOD_STILL = 1_000_000  # µs by which a timer is late when the process was sus
 _ROUNDING = 500e-6  # seconds; some loops count timers in whole milliseconds, to the nearest one
 
 _NO_METHODS: dict[bytes, Method] = {}
+
+
+# What the connections of a loop read into, one after the other: memory that was never touched is slower than reading.
+READ = 256 << 10
+COPIED = 32 << 10  # what is read at once and is no more than this is copied, in one piece
+_inputs: WeakKeyDictionary[asyncio.AbstractEventLoop, memoryview] = WeakKeyDictionary()
+
+
+def _input_of(loop: asyncio.AbstractEventLoop) -> memoryview:
+    found = _inputs.get(loop)
+    if found is None:
+        found = _inputs[loop] = memoryview(bytearray(READ))
+    return found
 
 
 def clock() -> int:
@@ -48,7 +62,7 @@ class Endpoint(Events):
         """The transport is gone. All calls have ended before. Once, after `connected`."""
 
 
-class Connection(asyncio.Protocol):
+class Connection(asyncio.BufferedProtocol):
     """A session on a transport. Owned by one event loop and used only from its thread.
 
     After anything was appended to `session`, `schedule` has it written. `scheduled` may be read to save the call."""
@@ -57,6 +71,7 @@ class Connection(asyncio.Protocol):
         "_close_timer",
         "_ended",
         "_full",
+        "_input",
         "_loop",
         "_timer",
         "_timer_at",
@@ -87,6 +102,7 @@ class Connection(asyncio.Protocol):
     ) -> None:
         """`since`: when the handshake began, by `clock`; now if not given."""
         self._loop = loop
+        self._input = _input_of(loop)
         self.endpoint = endpoint
         now = clock() if since is None else since
         self.session = Session(endpoint, initiator=initiator, now=now, config=config, methods=methods)
@@ -118,7 +134,15 @@ class Connection(asyncio.Protocol):
         self.endpoint.connected()
         self._flush()
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._input
+
+    def buffer_updated(self, nbytes: int) -> None:
+        data = self._input[:nbytes]
+        self.data_received(data if nbytes > COPIED else bytes(data))
+
+    def data_received(self, data: bytes | memoryview) -> None:
+        """Takes in what was read. A memoryview is of memory that is used anew afterwards."""
         session = self.session
         session.receive(data, time.monotonic_ns() // 1_000)
         if session.callee.ready:

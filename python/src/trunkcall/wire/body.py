@@ -27,7 +27,9 @@ class Body:
         self.payload = 0
 
 
-def read_body(data: bytes, start: int, end: int, w2: int, kind: int, in_message: bool, limits: Settings) -> Body:
+def read_body(
+    data: bytes | memoryview, start: int, end: int, w2: int, kind: int, in_message: bool, limits: Settings
+) -> Body:
     """The parts of data[start:end], the body of a CALL, DATA or RESULT with this w2.
 
     Raises ConnectionFault `piece`, CallFault `metadata`, `metadata_limit` or `name`."""
@@ -36,9 +38,11 @@ def read_body(data: bytes, start: int, end: int, w2: int, kind: int, in_message:
     if flags & MORE and end - start < PIECE_FLOOR:
         raise ConnectionFault("piece", f"a piece with MORE has a body of {end - start} bytes, not {PIECE_FLOOR}")
     if flags & META:
-        body.metadata, start = read_block(data, start, end, limits.max_metadata_bytes, limits.max_metadata_entries)
+        body.metadata, start = read_block(
+            bytes(data), start, end, limits.max_metadata_bytes, limits.max_metadata_entries
+        )
     if kind == CALL and not w2 & 0xFFFF:
-        body.name, start = _read_name(data, start, end)
+        body.name, start = _read_name(bytes(data), start, end)
     if flags & MORE and not in_message:
         body.total, start = read_varint(data, start, end)
         if body.total < 1:

@@ -170,7 +170,7 @@ class Callee:
         if call.request_ended and (whole or (flow is not None and flow.inbox)):
             self._make_ready(call)
 
-    def _message(self, call: IncomingCall, w2: int, total: int, message: bytes) -> bool:
+    def _message(self, call: IncomingCall, w2: int, total: int, message: bytes | memoryview) -> bool:
         session = self.session
         flow = self._receiving(call)
         codec, compression = w2 >> 24 & 15, w2 >> 28
@@ -193,7 +193,7 @@ class Callee:
             flow.dropping = call.returned
         return flow
 
-    def on_data(self, word: int, w2: int, data: bytes, start: int, end: int) -> None:
+    def on_data(self, word: int, w2: int, data: bytes | memoryview, start: int, end: int) -> None:
         call = self._find(word)
         if call is None:
             return

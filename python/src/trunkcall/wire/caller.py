@@ -276,7 +276,7 @@ class Caller:
         call = self.calls[slot] if slot < self.fresh else None
         return call if call is not None and call.id == word else None
 
-    def on_data(self, word: int, w2: int, data: bytes, start: int, end: int) -> None:
+    def on_data(self, word: int, w2: int, data: bytes | memoryview, start: int, end: int) -> None:
         call = self._find(word)
         if call is None or call.state == ABANDONED:
             return
@@ -306,7 +306,7 @@ class Caller:
             flow.single = call.single
         return flow
 
-    def _message(self, call: OutgoingCall, flow: ReceiveFlow, w2: int, body: Body, payload: bytes) -> None:
+    def _message(self, call: OutgoingCall, flow: ReceiveFlow, w2: int, body: Body, payload: bytes | memoryview) -> None:
         session = self.session
         more = bool(w2 >> 16 & MORE)
         codec, compression = w2 >> 24 & 15, w2 >> 28

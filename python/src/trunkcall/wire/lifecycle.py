@@ -138,7 +138,7 @@ class Lifecycle:
         announced = self.asked or self.got_goaway or self.sent_ack or self.got_ack
         session.settling = announced or session.caller.overdue
         if self.got_ack or self.asked:
-            session.call_high = 0  # every CALL takes the long way, which looks at turns_away
+            session.reader.call_high = 0  # every CALL takes the long way, which looks at turns_away
 
     def turns_away(self, now: int) -> bool:
         """Whether a CALL that arrives now is refused (protocol.md 11.4)."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from io import BytesIO
 
 from .budget import Share
 from .fault import CallFault, ConnectionFault
@@ -33,7 +34,6 @@ class ReceiveFlow:
         "moved",
         "order",
         "owed",
-        "parts",
         "pool",
         "promised",
         "received",
@@ -41,6 +41,7 @@ class ReceiveFlow:
         "since",
         "single",
         "total",
+        "whole",
         "window",
         "withheld",
         "withheld_pool",
@@ -65,7 +66,7 @@ class ReceiveFlow:
         self.inbox: deque[tuple[bytes, int, int, int]] = deque()  # message, compression, cost: of window, of pool
         self.messages = 0  # messages begun
         self.total = 0  # of the message in progress; 0: none
-        self.parts: list[bytes] = []
+        self.whole: BytesIO | None = None  # what has come of it
         self.received = 0
         self.codec = 0
         self.compression = 0
@@ -75,7 +76,14 @@ class ReceiveFlow:
         self.dropping = False  # the handler has returned: what comes is owed at once
 
     def accept(
-        self, more: bool, codec: int, compression: int, total: int, payload: bytes, legal: bool, listed: bool
+        self,
+        more: bool,
+        codec: int,
+        compression: int,
+        total: int,
+        payload: bytes | memoryview,
+        legal: bool,
+        listed: bool,
     ) -> bool:
         """Takes the payload of a frame with MSG; True when a message became whole (protocol.md 4.3, 4.6, 9). A frame
         with POOL was charged before, and stands in `pool.untaken`.
@@ -131,7 +139,7 @@ class ReceiveFlow:
             self.total = 0
         return False
 
-    def _keep(self, more: bool, payload: bytes, compression: int, cost: int) -> bool:
+    def _keep(self, more: bool, payload: bytes | memoryview, compression: int, cost: int) -> bool:
         if not self.holds:
             self.share.order += 1
             self.order = self.share.order
@@ -141,7 +149,7 @@ class ReceiveFlow:
         pooled, pool.untaken = pool.untaken, 0
         self.lies += pooled
         if more:
-            self.parts.append(payload)
+            self._put(payload)
             self.received += len(payload)
             if self.inbox or (pooled and self.share.exceeded):
                 self.withheld += cost
@@ -151,9 +159,8 @@ class ReceiveFlow:
                 pool.give_back(self, pooled)
             return False
         if self.total:
-            self.parts.append(payload)
-            payload = b"".join(self.parts)
-            self.parts.clear()
+            payload = self._put(payload).getvalue()
+            self.whole = None
             cost += self.withheld
             pooled += self.withheld_pool
             self.total = self.received = self.withheld = self.withheld_pool = 0
@@ -161,8 +168,16 @@ class ReceiveFlow:
             self.owed += cost
             pool.give_back(self, pooled)
             cost = pooled = 0
-        self.inbox.append((payload, compression, cost, pooled))
+        self.inbox.append((bytes(payload), compression, cost, pooled))
         return True
+
+    def _put(self, piece: bytes | memoryview) -> BytesIO:
+        """Adds a piece to its message, whose memory grows with what has come of it."""
+        whole = self.whole
+        if whole is None:
+            whole = self.whole = BytesIO()
+        whole.write(piece)
+        return whole
 
     def take_one(self) -> None:
         """One message is taken, as is known after the first frame."""
@@ -205,7 +220,7 @@ class ReceiveFlow:
             self.promised -= self.total
             self.holds -= self.received
             self.share.let_go(self.received)
-        self.parts.clear()
+        self.whole = None
         self.total = self.received = 0
 
     def drop_all(self) -> None:
@@ -213,7 +228,7 @@ class ReceiveFlow:
         self.owed += self.withheld + sum(cost for _, _, cost, _ in self.inbox)
         self.withheld = self.withheld_pool = 0
         self.inbox.clear()
-        self.parts.clear()
+        self.whole = None
         self.share.promised -= self.promised
         self.share.let_go(self.holds)
         self.promised = self.holds = 0

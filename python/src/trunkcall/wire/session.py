@@ -20,42 +20,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from heapq import heappop, heappush
+from heapq import heappop
 from typing import Any
 
-from .body import read_define
 from .budget import FREE_SHARE, Share
 from .callee import Callee
 from .caller import Caller
 from .config import Config
 from .events import Events
-from .fault import CallFault, ConnectionFault, LimitError
-from .frame import (
-    CALL,
-    CANCEL,
-    CREDIT,
-    DATA,
-    DEFINE,
-    GOAWAY,
-    HEADER,
-    HEADER_SIZE,
-    INITIATOR_BIT,
-    MESSAGE_COST,
-    PING,
-    POOL,
-    RESULT,
-    check_header,
-)
-from .lifecycle import CLOSED, CLOSING, OPEN, PREFACE, Lifecycle
+from .fault import CallFault, LimitError
+from .frame import HEADER, INITIATOR_BIT, MESSAGE_COST
+from .lifecycle import CLOSED, CLOSING, Lifecycle
 from .metadata import Metadata
 from .output import Output
 from .pool import Pool
-from .preface import INITIAL_WINDOW, PREFACE_SIZE, Preface, check_preface, preface_bytes, read_preface
+from .preface import INITIAL_WINDOW, Preface
+from .reading import Reader
 from .relief import relieve
 from .send import Sender
-from .settings import DEFAULTS, known_codecs, read_settings
-from .status import OK
-from .stream import OVER, READY, Call, IncomingCall, Method, OutgoingCall
+from .settings import DEFAULTS, known_codecs
+from .stream import Call, Method, OutgoingCall
 from .underway import Granter, UnderWay
 
 _NO_METHODS: dict[bytes, Method] = {}
@@ -66,13 +50,7 @@ class Session:
 
     __slots__ = (
         "_config",
-        "_largest",
-        "_need",
-        "_pending",
-        "_preface",
-        "_received",
         "accepts_calls",
-        "call_high",
         "callee",
         "caller",
         "codec_list",
@@ -91,6 +69,7 @@ class Session:
         "peer_window",
         "plain_send",
         "pool",
+        "reader",
         "sender",
         "settling",
         "share",
@@ -134,15 +113,8 @@ class Session:
         self.granter = Granter(self)
         self.under_way = UnderWay(self)
         self.lifecycle = Lifecycle(self, config.keepalive, config.keepalive_answer)
-        self._largest = min(self.own.max_frame_body, self.own.max_message, self.window - MESSAGE_COST)
-        self.call_high = CALL << 24 | self._largest
-        self._pending = bytearray()
-        self._need = PREFACE_SIZE
-        self._received = 0
-        self._preface = preface_bytes(self.own, self.window)
-        self._learn_peer()
-        if initiator:
-            self.output.buffer += self._preface
+        self.reader = Reader(self)
+        self.learn_peer()
 
     # Opening calls.
 
@@ -261,209 +233,22 @@ class Session:
 
     # Reading.
 
-    def receive(self, data: bytes, now: int) -> None:
-        """Takes in bytes, however cut. Never raises for what is in them."""
+    def receive(self, data: bytes | memoryview, now: int) -> None:
+        """Takes in bytes, however cut. Never raises for what is in them. Of a memoryview, whose memory may be used anew
+        afterwards, nothing is kept but copies; it is for much at once."""
         self.now = now
         lifecycle = self.lifecycle
         lifecycle.received_at = now
         lifecycle.pinged = False
-        pending = self._pending
-        if lifecycle.state >= CLOSING:
+        if lifecycle.state < CLOSING:
+            self.reader.receive(data)
+        else:
             lifecycle.discarded(len(data))
-            return
-        start = 0
-        try:
-            if pending:
-                pending += data
-                if len(pending) < self._need:
-                    if lifecycle.state == PREFACE:
-                        check_preface(pending)
-                    return
-                data = bytes(pending)
-                pending.clear()
-            if lifecycle.state == PREFACE:
-                data = bytes(pending) + data
-                pending.clear()
-                start = self._read_preface(data)
-            elif pending:
-                start = self._complete(data)
-            if start >= 0:
-                self._read_frames(data, start)
-        except ConnectionFault as fault:
-            self._pending.clear()
-            in_preface = fault.kind in ("preface", "version", "setting")
-            where = "" if in_preface else f", in the frame at byte {self._received}"
-            lifecycle.fail(fault, where)
 
-    def _read_preface(self, data: bytes) -> int:
-        """The offset of the first frame; -1 when the preface is not all there."""
-        if len(data) < PREFACE_SIZE:
-            check_preface(data)
-            self._pending += data
-            return -1
-        preface = self.peer_preface
-        if preface is None:
-            preface = self.peer_preface = read_preface(data)
-            if not self.initiator:
-                self.output.buffer += self._preface
-            if not preface.spoken:
-                spoken = f"the peer speaks version {preface.version} to {preface.highest}, this side 1"
-                raise ConnectionFault("version", spoken)
-        end = PREFACE_SIZE + preface.settings_length
-        if len(data) < end:
-            self._pending += data
-            self._need = end
-            return -1
-        self.peer, _ = read_settings(data[PREFACE_SIZE:end])
-        more_window = preface.window - INITIAL_WINDOW
-        self.peer_window = preface.window
-        self._received = end
-        self._need = HEADER_SIZE
-        self._learn_peer()
-        self.caller.told(self.peer.max_calls, more_window, self.peer.pool)
-        self.lifecycle.opened()
-        return end
-
-    def _learn_peer(self) -> None:
+    def learn_peer(self) -> None:
         """Makes the tables that follow from the peer's settings."""
         self.knows_codec = known_codecs(self.own, self.peer, self._config.codecs)
         self.plain_send = min(self.peer.max_frame_body, self.peer.max_message, self.peer_window - MESSAGE_COST)
-
-    def _read_frames(self, data: bytes, at: int) -> None:
-        end = len(data)
-        unpack = HEADER.unpack_from
-        caller = self.caller
-        callee = self.callee
-        events = self.events
-        base = self._received - at
-        result_high = RESULT << 24 | self._largest
-        call_high = self.call_high
-        calls, words, free = caller.calls, caller.words, caller.free
-        w0: int
-        w1: int
-        w2: int
-        w3: int
-        while end - at >= 16:
-            w0, w1, w2, w3 = unpack(data, at)
-            start = at + 16
-            stop = start + (w0 & 0xFFFFFF)
-            if stop > end:
-                break
-            if 0x04000000 <= w0 <= result_high:
-                slot = w1 & 0xFFFFF
-                call = calls[slot] if slot < len(calls) else None
-                if call is not None and call.plain == w2 and call.id == w1:
-                    # RESULT(OK, MSG) of a call that had no other answer: the long way is Caller.on_result.
-                    calls[slot] = None
-                    words[slot] = w1 + 0x100000 if w1 & 0x7FF00000 != 0x7FF00000 else w1 & 0x800FFFFF | 0x100000
-                    if slot <= caller.max_slots:
-                        heappush(free, slot)
-                    caller.open -= 1
-                    call.state = OVER
-                    call.message = data[start:stop]
-                    call.compression = 0
-                    call.server_time = w3
-                    call.status = OK
-                    at = stop
-                    if caller.wanted:
-                        caller.wanted = False
-                        events.slot_free()
-                    events.ended(call)
-                    continue
-            elif 0x02000000 <= w0 <= call_high and w2 & 0xF0FF0000 == 0x00030000:
-                # CALL(MSG, END) of a method that takes one message: the long way is Callee.on_call.
-                slot = w1 & 0xFFFFF
-                if slot < len(callee.words) and callee.words[slot] == w1:
-                    method = callee.served.get(callee.names.get(w2 & 0xFFFF, b""))
-                    codec = w2 >> 24 & 15
-                    if method is not None and method.takes_one and self.knows_codec[codec]:
-                        deadline = 0
-                        if 0 < w3 < 0xFFFFFFFF:
-                            deadline = self.now + w3
-                            if deadline < callee.earliest:
-                                callee.earliest = deadline
-                        served = IncomingCall(self, w1, codec, deadline, self.now)
-                        served.method = method
-                        served.message = data[start:stop]
-                        served.request_ended = True
-                        served.state = READY
-                        callee.words[slot] = -1
-                        callee.calls[slot] = served
-                        callee.open += 1
-                        callee.ready.append(served)
-                        at = stop
-                        continue
-            self._received = base + at
-            self._frame(w0, w1, w2, w3, data, start, stop)
-            at = stop
-            if self.lifecycle.state != OPEN:
-                return
-            call_high = self.call_high
-            calls, words, free = caller.calls, caller.words, caller.free
-        self._received = base + at
-        self._keep(data, at)
-
-    def _complete(self, data: bytes) -> int:
-        """Ends the frame that was cut off, which alone is copied; the offset behind it, -1 when it is not whole yet."""
-        pending, at = self._pending, 0
-        while pending:
-            missing = self._need - len(pending)
-            pending += data[at : at + missing]
-            if len(data) - at < missing:
-                return -1
-            at += missing
-            frame = bytes(pending)
-            pending.clear()
-            self._read_frames(frame, 0)
-            if self.lifecycle.state != OPEN:
-                return -1
-        return at
-
-    def _keep(self, data: bytes, at: int) -> None:
-        """Keeps the frame that is not whole; its header is judged at once (protocol.md 3.1)."""
-        left = len(data) - at
-        self._need = HEADER_SIZE
-        if left >= HEADER_SIZE:
-            w0, w1, w2, w3 = HEADER.unpack_from(data, at)
-            self._check(w0, w1, w2, w3)
-            self._need = HEADER_SIZE + (w0 & 0xFFFFFF)
-        if left:
-            self._pending += data[at:]
-
-    def _check(self, w0: int, w1: int, w2: int, w3: int) -> None:
-        check_header(w0, w1, w2, w3, self.own_bit, self.own.max_frame_body, self.own.max_methods)
-
-    def _frame(self, w0: int, w1: int, w2: int, w3: int, data: bytes, start: int, stop: int) -> None:
-        self._check(w0, w1, w2, w3)
-        kind = w0 >> 24
-        own = w1 & INITIATOR_BIT == self.own_bit
-        if kind == CALL:
-            self.callee.on_call(w1, w2, w3, data, start, stop)
-        elif kind == DATA:
-            if w2 >> 16 & POOL:
-                self.pool.charge(stop - start)
-            (self.caller if own else self.callee).on_data(w1, w2, data, start, stop)
-            self.pool.settle()
-        elif kind == RESULT:
-            self.caller.on_result(w1, w2, w3, data, start, stop)
-        elif kind == CREDIT and not w1:
-            self.sender.granted_pool(w3)
-        elif kind == CREDIT:
-            (self.caller if own else self.callee).on_credit(w1, w3)
-        elif kind == CANCEL:
-            self.callee.on_cancel(w1)
-        elif kind == PING:
-            self.lifecycle.on_ping(w2, w3)
-        elif kind == GOAWAY:
-            self.lifecycle.on_goaway(w2, w3, data[start:stop])
-        elif kind == DEFINE:
-            self._define(w2 & 0xFFFF, data, start, stop)
-
-    def _define(self, number: int, data: bytes, start: int, stop: int) -> None:
-        name = read_define(data, start, stop)
-        if number in self.callee.names:
-            raise ConnectionFault("method", f"id {number} is defined again")
-        self.callee.names[number] = name
 
     def dispatch(self, now: int) -> None:
         """Starts what was read, but for calls whose time has run out by now (protocol.md 10)."""
@@ -483,13 +268,13 @@ class Session:
     def end_of_stream(self, now: int) -> None:
         """The peer sends no more."""
         self.now = now
-        self._pending.clear()
+        self.reader.drop()
         self.lifecycle.end_of_stream()
 
     def lost(self, now: int, text: str) -> None:
         """The connection is gone: what is unsent never leaves. `text` says why, for the calls that end so."""
         self.now = now
-        self._pending.clear()
+        self.reader.drop()
         self.lifecycle.lost(text)
         self.share.close()
 
