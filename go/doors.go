@@ -61,7 +61,7 @@ func (s *Server) http2Config(other http.Handler) *http2.Config {
 		},
 		Pool: s.http2Pool, Budget: s.config.Budget, NoPollers: s.options.unpolled,
 		Streams: local.Calls, Window: local.Window, ConnWindow: max(http2.DefaultConnWindow, local.Window),
-		MostWindow:  max(s.config.MaxPool, local.Window),
+		MostWindow:  max(min(s.config.MaxPool, mostHTTP2Window), local.Window),
 		HeaderBytes: uint32(s.headerBytes()),
 		Fields:      int(max(min(local.MetadataEntries, mostHeader)+fieldRoom, http2.DefaultFields)),
 
@@ -69,6 +69,9 @@ func (s *Server) http2Config(other http.Handler) *http2.Config {
 		Panicked: s.options.panicked,
 	}.Complete()
 }
+
+// mostHTTP2Window is what a window of HTTP/2 grows to (spec/limits.md 5).
+const mostHTTP2Window = 32 << 20
 
 // headerBytes is the longest header of a request, whose binary values are a
 // third longer than natively.

@@ -20,8 +20,9 @@ type Limits struct {
 	// Pool is what all streams of a connection may have unconsumed together beyond
 	// their windows, in bytes, when it begins; default 1 MiB, at most 2^31 - 1. Below
 	// zero there is none, and a stream moves no faster than one Window for each round
-	// trip. MaxPool is what it grows to on a long path, and windows of HTTP/2 as well;
-	// default 32 MiB, or Pool if that is more.
+	// trip. MaxPool is what it grows to on a long path, and windows of HTTP/2 as well,
+	// these up to 32 MiB; default an eighth of the memory (WithMemory), at most 128 MiB,
+	// or Pool if that is more.
 	Pool    int64
 	MaxPool uint32
 	// PingInterval is the least time between two PINGs that peers are asked to
@@ -34,7 +35,7 @@ type Limits struct {
 func (c *common) settings() (s wire.Settings, maxPool uint32) {
 	l := &c.limits
 	s = wire.DefaultSettings()
-	s.Pool, maxPool = DefaultPool, DefaultMaxPool
+	s.Pool, maxPool = DefaultPool, uint32(max(min(DefaultMaxPool, c.memory/8), 0))
 	leastMaxPool := uint32(DefaultPool)
 	if l.Pool > 0 {
 		leastMaxPool = uint32(min(l.Pool, wire.MaxWindow))

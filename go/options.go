@@ -51,7 +51,7 @@ const (
 	DefaultKeepaliveTimeout        = 20 * time.Second
 	DefaultRunningHandlers         = 16384
 	DefaultPool                    = 1 << 20
-	DefaultMaxPool                 = 32 << 20
+	DefaultMaxPool                 = 128 << 20 // bytes, at most: see Limits
 	DefaultWaitingCalls            = 4096
 	DefaultDrainGrace              = 30 * time.Second
 	DefaultConnectionsPerAddress   = 16384

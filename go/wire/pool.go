@@ -10,6 +10,8 @@ const (
 	leastMeasured = 64 << 10
 	// measuresWithin is how late an ACK may be to measure anything.
 	measuresWithin = 10e9
+	// growth says how much more than what came in a round trip may come in one.
+	growth = 8
 	// idleShrinks is how long nothing is charged before the pool is halved.
 	idleShrinks = 60e9
 	// lainFor is how long bytes lie in a stream that consumes nothing before they are
@@ -178,7 +180,7 @@ func (s *Session) pingAnswered(word uint32) {
 		return
 	}
 	rate := float64(p.since) / float64(max(took, 1))
-	want := min(2*p.since, int64(s.options.MaxPool))
+	want := min(growth*p.since, int64(s.options.MaxPool))
 	if rate < 1.1*p.rate || want <= p.aim {
 		return
 	}

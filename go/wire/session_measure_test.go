@@ -83,8 +83,8 @@ func TestThePoolGrowsToWhatThePathHolds(t *testing.T) {
 		least, most int64
 	}{
 		{0, 10, mostPool, mostPool},
-		{1e6, 20, 50 * wholePiece, 300 * wholePiece}, // 50 pieces are under way
-		{5e6, 20, 1 << 20, 4 << 20},                  // 10 of them
+		{1e6, 20, 50 * wholePiece, 600 * wholePiece}, // 50 pieces are under way
+		{5e6, 20, 1 << 20, 8 << 20},                  // 10 of them
 	} {
 		s := measured(t)
 		p := &path{side: s, perPiece: c.perPiece, room: 1 << 20}

@@ -15,7 +15,7 @@ SERVER_KEEPALIVE = 60.0
 KEEPALIVE_TIMEOUT = 20.0
 DRAIN_GRACE = 30.0
 POOL = 1 << 20
-MAX_POOL = 32 << 20
+MAX_POOL = 128 << 20  # and no more than an eighth of the memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,8 @@ class Limits:
     metadata_entries: int = 128  # likewise
     window: int = INITIAL_WINDOW  # bytes of a stream that may be unconsumed; the default is the least
     pool: int = POOL  # bytes that all streams of a connection share beyond their windows, at first; 0: none
-    max_pool: int = MAX_POOL  # what that grows to where the path is long; up to `pool`: it does not
+    # What that grows to on a long path; up to `pool`: it does not. None: an eighth of the memory, 128 MiB at most.
+    max_pool: int | None = None
 
 
 def codec_table(codecs: Iterable[Codec]) -> dict[int, Codec]:
@@ -66,7 +67,8 @@ def session_config(
     if not INITIAL_WINDOW <= limits.window <= 0x7FFFFFFF:
         raise ValueError(f"a window of {limits.window}, not {INITIAL_WINDOW} to 2^31 - 1")
     _check("pool", limits.pool, 0, 0x7FFFFFFF)
-    _check("max_pool", limits.max_pool, 0, 0x7FFFFFFF)
+    max_pool = min(MAX_POOL, load.budget.limit // 8) if limits.max_pool is None else limits.max_pool
+    _check("max_pool", max_pool, 0, 0x7FFFFFFF)
     _check("message_bytes", limits.message_bytes, 1, 0xFFFFFFFF)
     _check("calls", limits.calls, 0, 0xFFFFF)
     _check("metadata_bytes", limits.metadata_bytes, 16_384, 32_700)  # less than half of a frame body
@@ -84,7 +86,7 @@ def session_config(
     return Config(
         settings=settings,
         window=limits.window,
-        max_pool=limits.max_pool,
+        max_pool=max_pool,
         codecs=frozenset(number for number in codecs if number < FIRST_NAMED),
         codec_list=listed(codecs.values()),
         keepalive=int(keepalive * 1e6),

@@ -90,6 +90,11 @@ class Size(unittest.TestCase):
         push(far, call, 40)
         self.assertEqual(far.server.pool.kept, 8 * MIB)
 
+    def test_a_few_round_trips_are_enough(self) -> None:
+        far = Far(most=8 * MIB)
+        push(far, far.open(), 4)
+        self.assertEqual(far.server.pool.kept, 8 * MIB)
+
     def test_a_new_stream_has_at_once_what_was_learned(self) -> None:
         far = Far(most=8 * MIB)
         first = far.open()

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 LEAST_MEASURED = 64 << 10  # bytes charged since the last PING before another measures the path
 MEASURES_WITHIN = 10_000_000  # µs: a later ACK measures nothing
+GROWTH = 8  # times as much as came in a round trip may come in one
 IDLE_SHRINKS = 60_000_000  # µs without a charge before the pool is halved
 LAIN = 1_000_000  # µs for which bytes lie in a stream that consumes nothing before they are granted anew
 MOST_ANEW = 64 << 20  # bytes that were granted anew and lie in streams
@@ -169,7 +170,7 @@ class Pool:
         if self._pinged_at < 0 or took > MEASURES_WITHIN or 3 * self._since < 2 * self.kept:
             return
         rate = self._since / max(took, 1)
-        want = min(2 * self._since, self._most)
+        want = min(GROWTH * self._since, self._most)
         if rate >= 1.1 * self._rate and want > self._aim:
             self._rate = rate
             self._enlarge(want)
