@@ -155,7 +155,9 @@ func (w *world) feed(b []byte) {
 		w.over = true
 		return
 	}
-	w.input = slices.Clone(w.input[n:])
+	if n > 0 {
+		w.input = slices.Clone(w.input[n:])
+	}
 	if len(w.input) > PrefaceSize+MaxSettings+DefaultFrameBody {
 		w.t.Fatalf("%d bytes are not consumed", len(w.input))
 	}

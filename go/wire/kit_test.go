@@ -150,7 +150,9 @@ func (s *side) feed(b ...[]byte) *Error {
 		if err != nil {
 			return err
 		}
-		s.pending = slices.Clone(s.pending[n:])
+		if n > 0 {
+			s.pending = slices.Clone(s.pending[n:])
+		}
 	}
 	return nil
 }

@@ -137,7 +137,9 @@ func (p *player) receive(b []byte) {
 		p.fail(err)
 		return
 	}
-	p.input = slices.Clone(p.input[n:])
+	if n > 0 {
+		p.input = slices.Clone(p.input[n:])
+	}
 }
 
 func (p *player) fail(err *Error) {
