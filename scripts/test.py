@@ -18,7 +18,8 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -44,6 +45,7 @@ class Outcome:
 class Suite:
     name: str
     run: Callable[[], Outcome]
+    beside: bool = False  # it waits more than it computes, and runs at once with the one before
 
 
 def command(words: list[str], folder: str = ".", env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
@@ -73,13 +75,29 @@ def check(name: str, *words: str, folder: str = ".", silent: bool = False) -> Su
     return Suite(name, run)
 
 
-def go_tests(name: str, folder: str, *flags: str, packages: tuple[str, ...] = ("./...",), poll: bool = False) -> Suite:
+def go_tests(
+    name: str,
+    folder: str,
+    *flags: str,
+    packages: tuple[str, ...] = (),
+    but: str = "",
+    poll: bool = False,
+    beside: bool = False,
+) -> Suite:
+    """The tests of some packages of a module, or of all `but` one."""
+
     def run() -> Outcome:
-        words = [GO, "test", "-json", "-count=1", *flags, *packages]
+        chosen = packages
+        if not chosen:
+            listed = command([GO, "list", "./..."], folder)
+            if listed.returncode != 0:
+                return single(listed, False)
+            chosen = tuple(package for package in listed.stdout.split() if not (but and package.endswith(but)))
+        words = [GO, "test", "-json", "-count=1", *flags, *chosen]
         done = command(["env", "TRUNKCALL_TEST_POLL=always", *words] if poll else words, folder)
         return go_outcome(done.stdout, done.returncode)
 
-    return Suite(name, run)
+    return Suite(name, run, beside)
 
 
 def go_outcome(events: str, status: int) -> Outcome:
@@ -232,12 +250,14 @@ def suites(fuzztime: str) -> list[Suite]:
         *(check(f"check go vet {module}", GO, "vet", "./...", folder=module) for module in GO_MODULES),
         unittests("scripts", "scripts/tests"),
         unittests("lab", "lab/tests"),
-        go_tests("go tests", "go", "-race", "-bench=.", "-benchtime=1x"),
+        go_tests("go tests", "go", "-race", "-bench=.", "-benchtime=1x", but="/go/wire"),
+        # It has no goroutine that could race with another, in its tests neither.
+        go_tests("go tests of the wire", "go", "-bench=.", "-benchtime=1x", packages=("./wire",)),
         go_tests("connect suite", "conformance/connect"),
         # The race detector has the transport use other system calls.
         go_tests("go tests as built", "go", packages=(".", "./transport")),
         # As if there were many connections.
-        go_tests("go tests polled", "go", packages=(".", "./transport"), poll=True),
+        go_tests("go tests polled", "go", packages=(".", "./transport"), poll=True, beside=True),
         go_tests("go examples", "examples/go", "-race"),
         go_tests("go peers", "lab/peers/go"),
         unittests("python tests", "tests", folder="python", environment="build/python"),
@@ -270,17 +290,29 @@ def main() -> int:
     return run_all(chosen)
 
 
+def outcomes(chosen: list[Suite]) -> Iterator[tuple[Suite, Outcome, float]]:
+    """Runs suites one after the other, and those that are to run beside the one before together with it."""
+
+    def timed(suite: Suite) -> tuple[Suite, Outcome, float]:
+        began = time.monotonic()
+        return suite, suite.run(), time.monotonic() - began
+
+    while chosen:
+        together = next((n for n, suite in enumerate(chosen) if n and not suite.beside), len(chosen))
+        with ThreadPoolExecutor() as pool:
+            yield from pool.map(timed, chosen[:together])
+        chosen = chosen[together:]
+
+
 def run_all(chosen: list[Suite]) -> int:
     total = Outcome(0, 0)
-    for suite in chosen:
-        began = time.monotonic()
-        outcome = suite.run()
+    for suite, outcome, seconds in outcomes(chosen):
         if outcome.failed:
             print(f"--- {suite.name}\n{outcome.output.rstrip()}\n---")
         word = "FAIL" if outcome.failed else "ok"
         counts = f"{outcome.passed} passed" + (f", {outcome.failed} failed" if outcome.failed else "")
         counts += f", {outcome.skipped} skipped" if outcome.skipped else ""
-        print(f"{word:<5} {suite.name:<28} {counts:<24} {time.monotonic() - began:6.1f} s", flush=True)
+        print(f"{word:<5} {suite.name:<28} {counts:<24} {seconds:6.1f} s", flush=True)
         for reason in outcome.reasons:
             print(f"      {reason}", flush=True)
         total.passed += outcome.passed

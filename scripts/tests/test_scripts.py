@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+import threading
 import unittest
 from pathlib import Path
 from unittest import mock
@@ -45,6 +46,28 @@ class GoCounts(unittest.TestCase):
 
     def test_no_test_at_all_is_a_failure(self):
         self.assertEqual(test.go_outcome(events(("skip", "", "")), 0).failed, 1)
+
+
+class Order(unittest.TestCase):
+    def test_a_suite_that_is_to_runs_beside_the_one_before(self):
+        both, over = threading.Barrier(2, timeout=60), []
+
+        def meets() -> test.Outcome:
+            both.wait()
+            over.append("meets")
+            return test.Outcome(1, 0)
+
+        def alone() -> test.Outcome:
+            return test.Outcome(len(over), 0)
+
+        chosen = [
+            test.Suite("first", alone),
+            test.Suite("second", meets),
+            test.Suite("third", meets, beside=True),
+            test.Suite("fourth", alone),
+        ]
+        ran = [(suite.name, outcome.passed) for suite, outcome, _ in test.outcomes(chosen)]
+        self.assertEqual(ran, [("first", 0), ("second", 1), ("third", 1), ("fourth", 2)])
 
 
 class Fuzzing(unittest.TestCase):
