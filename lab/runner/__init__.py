@@ -2,5 +2,5 @@
 
 Reading order: `config` (what is measured), `schedule` (in which order), `processes`, `sampling` and `measure`
 (how one run is made), `campaign` (how the runs are strung together), `rows` (what is kept), `figures`, `verdicts`
-`report` and `results` (what is made of it).
+`report`, `targets` and `results` (what is made of it).
 """

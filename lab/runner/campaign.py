@@ -61,7 +61,7 @@ class Campaign:
         self._slowest: dict[str, tuple[str, float]] = {}
         self._secrets = Path()  # where the certificate and its key are
 
-    def describe(self, command_line: list[str], among: str | None) -> None:
+    def describe(self, command_line: list[str], among: str | None, against: str | None = None) -> None:
         """The head of the rows: everything a later reader needs besides the runs."""
         used = {name for case in self.cases for name in case.participants()}
         programs = {n: p for n, p in self.config.participants.items() if n in used}
@@ -82,6 +82,7 @@ class Campaign:
             command=command_line,
             seed=self.seed,
             among=among,
+            against=against,
             participants={n: dataclasses.asdict(p) for n, p in programs.items()},
         )
 
@@ -155,7 +156,9 @@ class Campaign:
 
     def _progress(self, slots: list[schedule.Slot], rates: dict[str, list[float]], count: int) -> None:
         medians = [f"{label} {statistics.median(r):,.0f}" for label, r in rates.items() if r]
-        print(f"  round {slots[0].round + 1}/{count}, medians so far:  {'  '.join(medians)}", file=sys.stderr, flush=True)
+        print(
+            f"  round {slots[0].round + 1}/{count}, medians so far:  {'  '.join(medians)}", file=sys.stderr, flush=True
+        )
 
     def _slot(self, case: Case, slot: schedule.Slot, name: str, phase: str, rate: float | None) -> dict | None:
         participant = self.config.participants[slot.participant]

@@ -11,9 +11,9 @@ import sys
 import time
 from pathlib import Path
 
-from . import interrupts, processes, report, results, rows
+from . import interrupts, processes, report, results, rows, targets
 from .campaign import Campaign, missing_programs, runs_and_seconds
-from .config import Case, Config, ConfigError, load
+from .config import Case, Config, ConfigError, compared, load
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -22,8 +22,10 @@ def run_command(arguments: list[str]) -> int:
     options = _options(arguments)
     root = Path(options.root).resolve()
     try:
-        config = load(Path(options.config), quick=options.quick, pairs=options.pairs)
-        cases = _chosen(config, options.only, options.among)
+        config = load(Path(options.config), quick=options.quick, brief=options.brief, pairs=options.pairs)
+        cases = _chosen(config, _rows(options, root), options.among)
+        if options.against:
+            cases = compared(config, cases, options.against)
         if options.list:
             return _list(cases)
         missing = missing_programs(config, cases, root)
@@ -45,7 +47,7 @@ def _run(config: Config, cases: list[Case], root: Path, options: argparse.Namesp
     status = 0
     try:
         campaign = Campaign(config, cases, writer, root, seed)
-        campaign.describe(["lab/run.py", *options.arguments], options.among)
+        campaign.describe(["lab/run.py", *options.arguments], options.among, options.against)
         campaign.run()
     except processes.RunFailed as failure:
         print(failure, file=sys.stderr)
@@ -118,6 +120,17 @@ def _options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--among", metavar="NAMES", help="peers and baselines to keep, separated by commas")
     parser.add_argument("--pairs", type=_positive, metavar="N", help="rounds of each row (a claim needs ten)")
     parser.add_argument("--quick", action="store_true", help="few and short runs: orientation, no claim")
+    parser.add_argument(
+        "--brief",
+        action="store_true",
+        help="runs as short as with --quick, as many as without, and the fewest peers that targets need",
+    )
+    parser.add_argument("--targets", metavar="NAME", help="the rows of a list of lab/targets.toml")
+    parser.add_argument(
+        "--against",
+        metavar="PROGRAM=OTHER",
+        help="compare two builds of ours: OTHER is an older build of PROGRAM (build/peer-go), and the only peer",
+    )
     parser.add_argument("--seed", type=int, help="repeat the order of an earlier run")
     parser.add_argument("--list", action="store_true", help="show rows, runs and time; run nothing")
     parser.add_argument("--out", metavar="DIR", help="where run directories are made (build/lab)")
@@ -125,6 +138,19 @@ def _options(arguments: list[str]) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     options.arguments = arguments
     return options
+
+
+def _rows(options: argparse.Namespace, root: Path) -> list[str] | None:
+    """What --only and --targets name; None for all."""
+    if options.targets is None:
+        return options.only
+    lists = {each.name: each for each in targets.load(root / targets.FILE)}
+    if options.targets not in lists:
+        raise ConfigError(f"{targets.FILE}: no list {options.targets!r}; there are {', '.join(lists)}")
+    rows = lists[options.targets].rows_of(options.config)
+    if not rows:
+        raise ConfigError(f"{targets.FILE}: no line of {options.targets!r} has rows of {options.config}")
+    return [*(options.only or []), *rows]
 
 
 def _positive(text: str) -> int:

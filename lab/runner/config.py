@@ -4,6 +4,7 @@ The runner knows no language: programs, flags, rows and targets all come from he
 ConfigError of one line that names the file and the row.
 """
 
+import dataclasses
 import re
 import tomllib
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ KINDS = ("capacity", "open", "idle", "bytes")
 METRICS = (
     "rate", "mean_us", "p50_us", "p90_us", "p95_us", "p99_us", "p999_us", "max_us",
     "cpu_client_us", "cpu_server_us", "cpu_both_us", "idle_bytes", "overhead_bytes",
+    "client_allocs", "server_allocs",
 )  # fmt: skip
 HIGHER_IS_BETTER = ("rate",)
 
@@ -20,6 +22,7 @@ ROW_KEYS = {
     "name", "title", "kind", "subject", "peers", "baselines", "serve", "bench", "flags", "vary", "check", "aa",
     "duration", "quick_duration", "fractions", "capacity_pairs", "connections", "settle", "client", "payload", "note",
     "quick_peers", "quick_baselines", "warmup", "quick_warmup", "tls", "delay", "summary", "quick_delay", "jitter", "rate",
+    "brief_peers",
 }  # fmt: skip
 RUN_KEYS = {"pairs", "quick_pairs", "duration", "quick_duration", "warmup", "quick_warmup"}
 PARTICIPANT_KEYS = {"program", "server", "client", "serve", "bench", "without", "made_by"}
@@ -119,6 +122,38 @@ class Config:
     tools: dict[str, list[str]]
 
 
+OLD = "old"  # the participant that compared() adds
+NO_WORSE = {"idle": ("idle_bytes",), "bytes": ("overhead_bytes",), "open": ("mean_us", "p99_us", "cpu_both_us")}
+
+
+def compared(config: Config, cases: list[Case], against: str) -> list[Case]:
+    """The cases with another build as the only peer: `against` is PROGRAM=OTHER, where PROGRAM is one of the subject's.
+
+    The other build runs as the subject does but for that program. The subject is to be no worse, beyond the interval.
+    """
+    program, _, other = against.partition("=")
+    if not program or not other:
+        raise ConfigError(f"--against wants PROGRAM=OTHER, such as build/peer-go=PATH, not {against!r}")
+    found = []
+    for case in cases:
+        subject = config.participants[case.subject]
+        if program not in (subject.server[0], subject.client[0]):
+            continue
+        name = f"{OLD} {case.subject}"
+        servers, clients = (
+            [other if word == program else word for word in c] for c in (subject.server, subject.client)
+        )
+        config.participants[name] = dataclasses.replace(subject, name=name, server=servers, client=clients)
+        flags = {**case.flags, name: case.flags[case.subject]} if case.subject in case.flags else case.flags
+        checks = [Check(m, name, must=1, lenient=True) for m in NO_WORSE.get(case.kind, ("rate", "cpu_both_us"))]
+        found.append(dataclasses.replace(
+            case, peers=[name], baselines=[], flags=flags, checks=checks, left_out=[], aa=False, summary=False
+        ))  # fmt: skip
+    if not found:
+        raise ConfigError(f"--against {against}: no row has {program} for its subject")
+    return found
+
+
 def seconds(text: str) -> float:
     """`250ms`, `2s`, `1m` in seconds."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m)", text) if isinstance(text, str) else None
@@ -132,8 +167,11 @@ def duration_text(value: float) -> str:
     return f"{round(value * 1000)}ms"
 
 
-def load(path: Path, *, quick: bool = False, pairs: int | None = None) -> Config:
-    """Read a configuration; `pairs` overrides what it says, `quick` chooses its short settings."""
+def load(path: Path, *, quick: bool = False, brief: bool = False, pairs: int | None = None) -> Config:
+    """Read a configuration; `pairs` overrides what it says, `quick` chooses its short settings.
+
+    `brief` does so too, with all the rounds, of the subject beside the fewest others that its targets need.
+    """
     try:
         text = Path(path).read_text(encoding="utf-8")
         data = tomllib.loads(text)
@@ -142,19 +180,19 @@ def load(path: Path, *, quick: bool = False, pairs: int | None = None) -> Config
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: not TOML: {error}") from None
     try:
-        return _config(str(path), data, quick, pairs)
+        return _config(str(path), data, quick or brief, brief, pairs)
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from None
 
 
-def _config(path: str, data: dict, quick: bool, pairs: int | None) -> Config:
+def _config(path: str, data: dict, quick: bool, brief: bool, pairs: int | None) -> Config:
     _only(data, {"title", "run", "tools", "versions", "participant", "row"}, "the file")
     run = data.get("run", {})
     _only(run, RUN_KEYS, "[run]")
     _only(data.get("tools", {}), TOOL_KEYS, "[tools]")
     tools = {name: _command(value) for name, value in data.get("tools", {}).items()}
     if pairs is None:
-        pairs = run.get("quick_pairs", 3) if quick else run.get("pairs", 10)
+        pairs = run.get("quick_pairs", 3) if quick and not brief else run.get("pairs", 10)
     participants = {n: _participant(n, p) for n, p in data.get("participant", {}).items()}
     cases: list[Case] = []
     rows = data.get("row", [])
@@ -165,7 +203,7 @@ def _config(path: str, data: dict, quick: bool, pairs: int | None) -> Config:
         if not name:
             raise ConfigError("a row has no name")
         try:
-            cases.extend(_cases(row, run, participants, quick, pairs))
+            cases.extend(_cases(row, run, participants, quick, brief, pairs))
         except ConfigError as error:
             raise ConfigError(f"row {name}: {error}") from None
     for case in cases:
@@ -193,7 +231,7 @@ def _participant(name: str, data: dict) -> Participant:
     return Participant(name, server, client, *flags, data.get("made_by", "make build"))
 
 
-def _cases(row: dict, run: dict, participants: dict, quick: bool, pairs: int) -> list[Case]:
+def _cases(row: dict, run: dict, participants: dict, quick: bool, brief: bool, pairs: int) -> list[Case]:
     _only(row, ROW_KEYS, "the row")
     kind = row.get("kind", "capacity")
     if kind not in KINDS:
@@ -207,6 +245,8 @@ def _cases(row: dict, run: dict, participants: dict, quick: bool, pairs: int) ->
         delay = row.get("quick_delay", delay)
         duration = row.get("quick_duration", run.get("quick_duration", duration))
         warmup = row.get("quick_warmup", row.get("warmup", run.get("quick_warmup", warmup)))
+    if brief:
+        peers, baselines = _fewest(row)
     case = Case(
         name=row["name"],
         row=row["name"],
@@ -221,7 +261,7 @@ def _cases(row: dict, run: dict, participants: dict, quick: bool, pairs: int) ->
         duration=seconds(duration),
         warmup=seconds(warmup) if warmup else None,
         pairs=pairs,
-        aa=row.get("aa", True),
+        aa=row.get("aa", True) and not brief,
         checks=[_check(c) for c in row.get("check", [])],
         note=row.get("note", ""),
         capacity_pairs=row.get("capacity_pairs", 3),
@@ -243,6 +283,13 @@ def _cases(row: dict, run: dict, participants: dict, quick: bool, pairs: int) ->
         return [_at_delay(case, seconds(each)) for each in delay]
     vary = row.get("vary")
     return [_at_value(case, vary["flag"], v) for v in vary["values"]] if vary else [case]
+
+
+def _fewest(row: dict) -> tuple[list[str], list[str]]:
+    """The peers and baselines of a brief run: those it names, or the first of all, and whom a check names."""
+    peers = row.get("peers", [])
+    needed = {*row.get("brief_peers", peers[:1]), *(check.get("against", "") for check in row.get("check", []))}
+    return [name for name in peers if name in needed], [name for name in row.get("baselines", []) if name in needed]
 
 
 def _check(data: dict) -> Check:

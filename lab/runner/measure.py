@@ -17,6 +17,7 @@ CLIENT_KEYS = (
     "calls", "errors", "seconds", "rate", "mean_us", "p50_us", "p90_us", "p95_us", "p99_us", "p999_us", "max_us",
     "cpu_us",
 )  # fmt: skip
+ALLOCATIONS = "allocations "  # how lines begin in which a server tells of them
 SAMPLE_EVERY = 0.05
 # Shorter than this the CPU clocks' samples say too little.
 SHORTEST_CPU_WINDOW = 0.2
@@ -63,7 +64,9 @@ def bench(
         _wait_for_end(client)
         if serving.ended() is not None:
             raise RunFailed(f"server ended during the run, status {serving.ended()}: {serving.complaint()}")
-        return _outcome(result, arrived, traces[:2], _strangers(before, after, started, ended, traces))
+        outcome = _outcome(result, arrived, traces[:2], _strangers(before, after, started, ended, traces))
+        outcome.figures |= allocations(result, serving.lines, sampling.measured_window(arrived, result["seconds"]))
+        return outcome
 
 
 def _outcome(result: dict, arrived: float, traces: tuple, seen: dict[str, float]) -> Outcome:
@@ -80,6 +83,30 @@ def _outcome(result: dict, arrived: float, traces: tuple, seen: dict[str, float]
     seen["server_resident"] = server_trace.peak_resident
     seen["client_resident"] = client_trace.peak_resident
     return Outcome(figures, result, seen)
+
+
+def allocations(result: dict, told: list[tuple[float, str]], window: tuple[float, float]) -> dict[str, float]:
+    """What each side allocates for a call beyond the call's messages, if the server tells of it.
+
+    Both count their own. The server's lines give totals, so that two of them within the window give the mean of the
+    calls between them. To a tenth: what comes more seldom than once in twenty calls is no part of a call.
+    """
+    begin, end = window
+    lines = [(at, line.removeprefix(ALLOCATIONS)) for at, line in told if line.startswith(ALLOCATIONS)]
+    if not lines:
+        return {}
+    within = [json.loads(line) for at, line in lines if begin <= at <= end]
+    if len(within) < 2 or within[-1]["calls"] <= within[0]["calls"]:
+        raise RunFailed("server told too seldom of its allocations")
+    first, last = within[0], within[-1]
+    each = (last["allocations"] - first["allocations"]) / (last["calls"] - first["calls"])
+    own = result.get("allocations")
+    if own is None:
+        raise RunFailed("client's result lacks a number for 'allocations'")
+    return {
+        "client_allocs": round(own - last["client_message"], 1) + 0.0,  # which makes -0.0 plain
+        "server_allocs": round(each - last["server_message"], 1) + 0.0,
+    }
 
 
 def _strangers(before: tuple, after: tuple, started: float, ended: float, traces: tuple) -> dict[str, float]:

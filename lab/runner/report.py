@@ -5,13 +5,19 @@ from pathlib import Path
 
 from . import rows as rows_file
 from . import tables, verdicts
-from .config import HIGHER_IS_BETTER, Check
+from .config import HIGHER_IS_BETTER, OLD, Check
 from .figures import ENOUGH_PAIRS, Estimate, Runs, fastest, gather, ratio
 from .rows import RowsError
 from .schedule import AGAIN
 
 FILE = "report.md"
-UNITS = {"rate": "calls/s", "idle_bytes": "bytes", "overhead_bytes": "bytes"}
+UNITS = {
+    "rate": "calls/s",
+    "idle_bytes": "bytes",
+    "overhead_bytes": "bytes",
+    "client_allocs": "a call",
+    "server_allocs": "a call",
+}
 # Beyond these a reader should know that a run was not alone, or that a client's own CPU figure is in doubt.
 OTHERS_NOTABLE = 0.10
 CPU_DISAGREEMENT = 0.15
@@ -64,6 +70,8 @@ def _head(rows: list[dict], machine: dict, campaign: dict) -> str:
     few = tables.orientation(min(pairs, default=0))
     if few:
         lines += ["", f"**{few}.**"]
+    if campaign.get("against"):
+        lines += ["", f"**Two builds: the peer `{OLD} …` is {campaign['against']}.**"]
     if campaign["among"]:
         lines += ["", f"**Only {campaign['among']} were measured: `fastest` and `each` mean these.**"]
     for row in rows:
@@ -187,6 +195,9 @@ class CaseReport:
     def _figures_table(self) -> str:
         head = ["", "calls/s", "CPU client", "CPU server", "CPU both", "mean µs", "p50", "p99", "p99.9", "server MiB"]
         metrics = ["rate", "cpu_client_us", "cpu_server_us", "cpu_both_us", "mean_us", "p50_us", "p99_us", "p999_us"]
+        if any(self.runs.values(label, "client_allocs") for label in self.labels()):
+            head[-1:-1] = ["allocs client", "allocs server"]
+            metrics += ["client_allocs", "server_allocs"]
         lines = []
         for label in self.labels():
             cells = [tables.number(self.runs.median(label, metric)) for metric in metrics]

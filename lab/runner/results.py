@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import rows as rows_file
-from . import tables
+from . import tables, targets
 from .figures import ENOUGH_PAIRS
 from .report import READING, TARGETS_HEAD, CaseReport, first, set_beside
 
@@ -52,6 +52,9 @@ def collect(directories: Iterable[Path], tell: Callable[[str], None]) -> list[Re
     for directory in directories:
         rows = rows_file.read(directory)
         run = Run(Path(directory).name, first(rows, "machine"), first(rows, "campaign"))
+        if run.campaign.get("against"):
+            tell(f"{directory} is left out: it compares two builds of ours")
+            continue
         for row in rows:
             if row["type"] != "case":
                 continue
@@ -75,7 +78,8 @@ def config_name(run: Run) -> str:
 
 def write(results: list[Result], root: Path) -> list[Path]:
     """Writes both documents; returns where they are."""
-    (root / FILE).write_text(render(results), encoding="utf-8")
+    lists = targets.load(root / targets.FILE)
+    (root / FILE).write_text(render(results, lists), encoding="utf-8")
     readme = root / README
     before, rest = readme.read_text(encoding="utf-8").split(BEGIN)
     _, after = rest.split(END)
@@ -90,18 +94,31 @@ HEAD = (
 )
 
 
-def render(results: list[Result]) -> str:
+def render(results: list[Result], lists: Iterable[targets.TargetList] = ()) -> str:
     if not results:
         return f"{HEAD}\n\n{NOTHING}\n"
     runs = _runs(results)
-    parts = [HEAD, READING, "## Runs", _run_table(runs), _run_details(runs)]
+    parts = [HEAD, READING]
+    for each in lists:
+        parts += [f"## {each.title}", targets.table(each, _answers(results))]
+    parts += ["## Runs", _run_table(runs), _run_details(runs)]
     for title, group in _by_title(results).items():
         lines = [[*line, runs_name(runs, r.run)] for r in group for line in r.case.targets()]
         parts += [f"## {title}", tables.table([*TARGETS_HEAD, "run"], lines) if lines else "No targets."]
         for result in group:
             heading, *sections = result.case.sections("###")
-            parts += [heading, _origin(result, runs), *sections]
+            parts += [heading, _origin(result, runs_name(runs, result.run)), *sections]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _answers(results: list[Result]) -> targets.Answers:
+    found = {(config_name(result.run), result.case.name): result.case.judged() for result in results}
+
+    def answers(config: str, case: str) -> list[tuple[str | None, str | None]] | None:
+        verdicts = found.get((config, case))
+        return None if verdicts is None else [(verdict.must, verdict.goal) for verdict in verdicts]
+
+    return answers
 
 
 def _runs(results: list[Result]) -> list[Run]:
@@ -141,12 +158,8 @@ def _run_details(runs: list[Run]) -> str:
     return "\n".join(lines)
 
 
-def _origin(result: Result, runs: list[Run]) -> str:
-    m, case = result.run.machine, result.case.case
-    return (
-        f"{runs_name(runs, result.run)}: {m['date']}, {m['cpu']}, {m['cores']} cores, tree {m['commit'] or 'none'}; "
-        f"{case['pairs']} pairs, {case['duration']:g} s a run; `{result.run.command()}`."
-    )
+def _origin(result: Result, run: str) -> str:
+    return f"{run}: {result.case.case['pairs']} pairs, {result.case.case['duration']:g} s a run."
 
 
 def summary(results: list[Result]) -> str:

@@ -145,6 +145,34 @@ class Campaigns(unittest.TestCase):
         self.assertEqual((directory / "report.md").read_text(), text)
         self.assert_nothing_left()
 
+    def test_another_build_stands_in_for_the_peers(self):
+        other = self.directory / "other"
+        words = " ".join(json.loads(FAKE))
+        other.write_text(f'#!/bin/sh\nshift 2\nexec {words} "$@"\n', encoding="ascii")
+        other.chmod(0o755)
+        done = self.run_lab(
+            "--only", "closed", "--only", "fixed", "--pairs", "1", "--against", f"{sys.executable}={other}"
+        )
+        self.assertEqual(done.returncode, 0, done.stderr)
+        directory, rows = self.kept()
+        labels = {row["label"] for row in rows if row["type"] == "run" and row["ok"]}
+        self.assertEqual(labels, {"us", "old us"})
+        text = (directory / "report.md").read_text()
+        self.assertIn("| closed | rate ÷ old us | ", text)
+        self.assertIn(f"**Two builds: the peer `old …` is {sys.executable}={other}.**", text)
+
+    def test_the_rows_of_a_list_of_targets(self):
+        (self.directory / "lab").mkdir()
+        text = (
+            '[[list]]\nname = "a"\ntitle = "A"\nlines = [{ title = "t", rows = ["fake.toml:far/50ms", "x.toml:y"] }]\n'
+        )
+        (self.directory / "lab" / "targets.toml").write_text(text, encoding="utf-8")
+        done = self.run_lab("--targets", "a", "--list")
+        self.assertEqual([line.split()[0] for line in done.stdout.splitlines()], ["far/50ms", "all"])
+        done = self.run_lab("--targets", "b", "--list")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("no list 'b'; there are a", done.stderr)
+
     def test_a_client_and_a_server_of_different_programs(self):
         done = self.run_lab("--only", "mixed", "--pairs", "1")
         self.assertEqual(done.returncode, 0, done.stderr)

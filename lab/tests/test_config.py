@@ -2,8 +2,9 @@ import tempfile
 import unittest
 from pathlib import Path
 
+from lab.runner import targets
 from lab.runner.campaign import commands, runs_and_seconds
-from lab.runner.config import ConfigError, load
+from lab.runner.config import ConfigError, compared, load
 
 LAB = Path(__file__).resolve().parents[1]
 HEAD = """
@@ -30,6 +31,17 @@ def loaded(text, **options):
         return load(path, **options)
 
 
+class Targets(unittest.TestCase):
+    def test_every_row_that_answers_a_target_is_there_with_a_must(self):
+        known = {}
+        for name in ("go.toml", "distance.toml", "python.toml"):
+            known |= {(name, case.name): case for case in load(LAB / name, brief=True).cases}
+        for line in (line for each in targets.load(LAB / "targets.toml") for line in each.lines):
+            for row in line.rows:
+                with self.subTest(row=row):
+                    self.assertTrue(any(check.must is not None for check in known[row].checks))
+
+
 class Reading(unittest.TestCase):
     def test_a_varied_row_is_a_case_for_each_value(self):
         config = loaded(HEAD + ROW + 'vary = { flag = "--callers", values = [1, 20] }\n')
@@ -54,6 +66,30 @@ class Reading(unittest.TestCase):
         self.assertEqual((loaded(text).cases[0].peers, loaded(text).cases[0].warmup), (["b", "c"], 0.25))
         quick = loaded(text, quick=True).cases[0]
         self.assertEqual((quick.peers, quick.warmup), (["c"], 3.0))
+
+    def test_brief_is_short_and_keeps_the_peers_that_its_targets_need(self):
+        text = HEAD.replace("[participant.b]", '[participant.c]\nprogram = "build/c"\n[participant.b]')
+        row = ROW.replace('["b"]', '["b", "c"]')
+        check = 'check = [{ metric = "rate", against = "c", must = 1 }]\n'
+        for more, peers in ((check, ["b", "c"]), ('brief_peers = ["c"]\n', ["c"]), ("", ["b"])):
+            case = loaded(text + row + more, brief=True).cases[0]
+            self.assertEqual((case.peers, case.duration, case.pairs, case.aa), (peers, 0.5, 10, False))
+        case = loaded(text + row, brief=True).cases[0]
+        self.assertEqual(case.left_out, ["c"])
+
+    def test_two_builds_differ_in_one_program_and_nothing_else(self):
+        check = 'check = [{ metric = "rate", against = "fastest", must = 2 }]\nflags.a = { serve = ["--x"] }\n'
+        config = loaded(HEAD + ROW + check)
+        (case,) = compared(config, config.cases, "build/a=/old/a")
+        old = config.participants["old a"]
+        self.assertEqual((case.peers, case.aa, [c.against for c in case.checks]), (["old a"], False, ["old a"] * 2))
+        self.assertEqual((old.server, old.client, old.serve), (["/old/a"], ["/old/a"], ["--codec", "x"]))
+        ours, theirs = (commands(case, config.participants[n], None, "measure") for n in ("a", "old a"))
+        self.assertEqual([w.replace("/old/a", "build/a") for w in theirs[0] + theirs[1]], ours[0] + ours[1])
+        with self.assertRaisesRegex(ConfigError, "no row has build/z"):
+            compared(config, config.cases, "build/z=/old/z")
+        with self.assertRaisesRegex(ConfigError, "PROGRAM=OTHER"):
+            compared(config, config.cases, "/old/a")
 
     def test_quick_is_short_and_few_and_pairs_can_be_said(self):
         self.assertEqual((loaded(HEAD + ROW).cases[0].pairs, loaded(HEAD + ROW).cases[0].duration), (10, 2.0))
@@ -121,6 +157,8 @@ class Shipped(unittest.TestCase):
 
     def test_all_load(self):
         for path in LAB.glob("*.toml"):
+            if path.name == "targets.toml":
+                continue  # no configuration
             with self.subTest(path.name):
                 self.assertTrue(load(path).cases)
 
@@ -133,6 +171,9 @@ class Shipped(unittest.TestCase):
             with self.subTest(name):
                 self.assertTrue(least <= self.minutes(name) <= most, f"{self.minutes(name):.0f} minutes")
                 self.assertLess(self.minutes(name, quick=True), quick)
+
+    def test_brief_runs_are_brief(self):
+        self.assertLess(self.minutes("go.toml", brief=True) + self.minutes("distance.toml", brief=True), 50)
 
     def minutes(self, name, **options):
         return sum(runs_and_seconds(case)[1] for case in load(LAB / name, **options).cases) / 60

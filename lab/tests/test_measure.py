@@ -1,3 +1,4 @@
+import json
 import os
 import signal
 import sys
@@ -49,6 +50,36 @@ class OneRun(unittest.TestCase):
     def test_overhead_is_bytes_beyond_the_messages(self):
         outcome = measure.overhead(serving(), benching(), str(HERE), 40, 10)
         self.assertEqual(outcome.figures["overhead_bytes"], 15)
+
+
+class Allocations(unittest.TestCase):
+    RESULT = {"allocations": 48.02}
+
+    def told(self, *samples):
+        head = {"client_message": 48, "server_message": 50}
+        return [
+            (at, "allocations " + json.dumps({"calls": calls, "allocations": count, **head}))
+            for at, calls, count in samples
+        ]
+
+    def test_they_are_what_is_left_of_each_call_within_the_measured_time(self):
+        told = self.told(
+            (1.0, 0, 9000), (2.0, 100, 20_000), (2.5, 500, 40_000), (3.0, 1100, 71_120), (4.0, 1100, 99_000)
+        )
+        found = measure.allocations(self.RESULT, [(0.5, "listening"), *told], (1.5, 3.5))
+        self.assertEqual(found, {"client_allocs": 0.0, "server_allocs": 1.1})
+
+    def test_servers_that_do_not_tell_of_them_have_none(self):
+        self.assertEqual(measure.allocations(self.RESULT, [(0.5, "listening")], (1.5, 3.5)), {})
+
+    def test_too_few_lines_and_a_client_that_does_not_count_are_told(self):
+        for result, samples, words in (
+            (self.RESULT, [(2.0, 100, 20_000), (4.0, 200, 30_000)], "too seldom"),
+            (self.RESULT, [(2.0, 100, 20_000), (3.0, 100, 30_000)], "too seldom"),
+            ({}, [(2.0, 100, 20_000), (3.0, 200, 30_000)], "'allocations'"),
+        ):
+            with self.subTest(words), self.assertRaisesRegex(RunFailed, words):
+                measure.allocations(result, self.told(*samples), (1.5, 3.5))
 
 
 class WhatGoesWrong(unittest.TestCase):

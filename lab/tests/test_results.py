@@ -60,7 +60,9 @@ class Collecting(unittest.TestCase):
             self.assertIn("| c | rate ÷ b (fastest) | 7.00 [7.00–7.00] | ≥ 2 | met | ≥ 4 | met | R2 |", text)
             self.assertIn("| d | rate ÷ b (fastest) | 5.00 [5.00–5.00] | ≥ 2 | met | ≥ 4 | met | R1 |", text)
             self.assertNotIn("3.00 [", text)
-            self.assertIn("R2: 2025-01-02 10:00:00 +0000, a CPU, 2 cores, tree bbb; 10 pairs, 1 s a run", text)
+            self.assertIn("\nR2: 10 pairs, 1 s a run.\n", text)
+            self.assertIn("| R2 | 2025-01-02 10:00:00 +0000 | bbb | a CPU, 2 cores, Linux 6 |", text)
+            self.assertEqual(text.count("python3 lab/run.py"), 2)  # once for each run
             self.assertIn("`GOGC=200 python3 lab/run.py lab/go.toml`", text)
 
     def test_too_few_pairs_are_left_out_and_do_not_displace_older_ones(self):
@@ -98,6 +100,42 @@ class Collecting(unittest.TestCase):
         text = self.collected(self.keep("1", *started("2025-01-01", "a"), short, *rounds("c", a=3, b=1)))
         self.assertIn("rate ÷ b (fastest of those run)", text)
         self.assertIn("A short run, without slowpoke", text)
+
+    def test_each_line_of_the_lists_of_targets_is_met_or_not_or_not_measured(self):
+        (self.root / "lab" / "targets.toml").write_text(
+            """
+            [[list]]
+            name = "a"
+            title = "The list"
+            lines = [
+                { title = "both", rows = ["go.toml:c", "go.toml:d"] },
+                { title = "one", rows = ["go.toml:c"] },
+                { title = "half", rows = ["go.toml:c", "go.toml:e"] },
+                { title = "another file", rows = ["python.toml:c"] },
+                { title = "nobody", rows = [] },
+            ]
+            """,
+            encoding="utf-8",
+        )
+        text = self.collected(
+            self.keep(
+                "1", *started("2025-01-01", "a"), case("c", checks=CHECKS, duration=1.0), *rounds("c", a=5, b=1),
+                case("d", checks=CHECKS, duration=1.0), *rounds("d", a=3, b=1),
+            )
+        )  # fmt: skip
+        self.assertIn("## The list\n", text)
+        for line in (
+            "| both | met | not met | c, d |", "| one | met | met | c |",
+            "| half | not measured | not measured | c, e; not measured: e |",
+            "| another file | not measured | not measured | c |", "| nobody | not measured | not measured | none |",
+        ):  # fmt: skip
+            self.assertIn(line, text)
+
+    def test_a_comparison_of_two_builds_is_no_result(self):
+        machine, campaign = started("2025-01-01", "a")
+        kept = self.keep("1", machine, campaign | {"against": "x=y"}, case("c", duration=1.0), *rounds("c", a=3, b=1))
+        self.assertIn(results.NOTHING, self.collected(kept))
+        self.assertIn("two builds of ours", self.left_out[0])
 
     def test_the_readme_shows_the_rows_that_are_to_be_shown(self):
         shown = case("c", checks=CHECKS, duration=1.0, title="Shown", summary=True)
