@@ -197,7 +197,7 @@ func TestWhatIsNoCallIsRefusedAsHTTPDoes(t *testing.T) {
 			}
 			for _, kind := range []string{"application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/plain", "", "application/json; charset=latin1"} {
 				a = posts(t, c, url+echoes, kind, "a=b")
-				a.wantsRefusal(t, 415, echoes)
+				a.wantsRefusal(t, 415, echoes, "only application/json")
 				if !strings.Contains(a.header.Get("Accept-Post"), "application/json") {
 					t.Error(a.header)
 				}
@@ -208,7 +208,7 @@ func TestWhatIsNoCallIsRefusedAsHTTPDoes(t *testing.T) {
 				"/calc/div": {"application/proto", "application/json, application/msgpack"},
 			} {
 				a = posts(t, c, url+path, kinds[0], "")
-				a.wantsRefusal(t, 415, kinds[0])
+				a.wantsRefusal(t, 415, kinds[0], "only "+kinds[1])
 				if got := a.header.Get("Accept-Post"); got != kinds[1] {
 					t.Errorf("%s takes %s", path, got)
 				}

@@ -33,7 +33,7 @@ func findMethod(name string) (*method, error) {
 			return nil, unsendable(trunkcall.InvalidArgument,
 				"method %q: if it is code-first, its arguments are a JSON array; no .proto file here has a service %s", name, service)
 		}
-		return nil, unsendable(trunkcall.Unimplemented, "method %q: there is no service %s here", name, service)
+		return nil, unsendable(trunkcall.Unimplemented, "method %q: there is no service %s here; call --help lists what there is", name, service)
 	}
 	described := descriptor.Methods().ByName(protoreflect.Name(short))
 	if described == nil {

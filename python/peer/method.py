@@ -56,7 +56,8 @@ def find_method(name: str) -> Method:
         raise Unsendable(trunkcall.Code.INVALID_ARGUMENT, f'method "{name}": want package.Service/Method')
     service = SERVICES.get(service_name)
     if service is None:
-        raise Unsendable(trunkcall.Code.UNIMPLEMENTED, f'method "{name}": there is no service {service_name} here')
+        text = f'method "{name}": there is no service {service_name} here; call --help lists what there is'
+        raise Unsendable(trunkcall.Code.UNIMPLEMENTED, text)
     found = service.methods_by_name.get(short)
     if found is None:
         names = ", ".join(method.name for method in service.methods)

@@ -152,7 +152,8 @@ func notServed(path string) string { return "method " + path + " is not served b
 // refuseType answers a request in a form that its method does not take.
 func (h *HTTP) refuseType(w http.ResponseWriter, r *http.Request, m *Method) {
 	acceptPost(w, m)
-	refusePlainly(w, http.StatusUnsupportedMediaType, m.Name+" does not take the content type "+strconv.Quote(r.Header.Get("Content-Type")))
+	refusePlainly(w, http.StatusUnsupportedMediaType,
+		m.Name+" does not take the content type "+strconv.Quote(r.Header.Get("Content-Type"))+", only "+w.Header().Get("Accept-Post"))
 }
 
 // acceptPost says what a method takes.
