@@ -81,10 +81,10 @@ def go_tests(
     *flags: str,
     packages: tuple[str, ...] = (),
     but: str = "",
-    poll: bool = False,
+    always: tuple[str, ...] = (),
     beside: bool = False,
 ) -> Suite:
-    """The tests of some packages of a module, or of all `but` one."""
+    """The tests of some packages of a module, or of all `but` one. `always` is what all connections of them have."""
 
     def run() -> Outcome:
         chosen = packages
@@ -94,7 +94,7 @@ def go_tests(
                 return single(listed, False)
             chosen = tuple(package for package in listed.stdout.split() if not (but and package.endswith(but)))
         words = [GO, "test", "-json", "-count=1", *flags, *chosen]
-        done = command(["env", "TRUNKCALL_TEST_POLL=always", *words] if poll else words, folder)
+        done = command(["env", *(f"TRUNKCALL_TEST_{what}=always" for what in always), *words], folder)
         return go_outcome(done.stdout, done.returncode)
 
     return Suite(name, run, beside)
@@ -257,7 +257,9 @@ def suites(fuzztime: str) -> list[Suite]:
         # The race detector has the transport use other system calls.
         go_tests("go tests as built", "go", packages=(".", "./transport")),
         # As if there were many connections.
-        go_tests("go tests polled", "go", packages=(".", "./transport"), poll=True, beside=True),
+        go_tests("go tests polled", "go", packages=(".", "./transport"), always=("POLL",), beside=True),
+        go_tests("go tests over TLS", "go", "-race", packages=("./transport",), always=("TLS",)),
+        go_tests("go tests over TLS polled", "go", packages=("./transport",), always=("TLS", "POLL"), beside=True),
         go_tests("go examples", "examples/go", "-race"),
         go_tests("go peers", "lab/peers/go"),
         unittests("python tests", "tests", folder="python", environment="build/python"),

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -175,14 +176,18 @@ func (c *Conn) part() {
 	c.mu.Lock()
 	aligned := c.passed == c.session.Moved()
 	rest := c.session.Take()
+	socket := c.socket
 	c.mu.Unlock()
+	if c.secure != nil {
+		socket = c.secure.await(socket)
+	}
 	if aligned { // else the peer would read it as the rest of a frame
-		_, _ = c.socket.Write(rest)
+		_, _ = socket.Write(rest)
 	}
 	if c.greeted {
-		linger(c.socket)
+		linger(socket)
 	}
-	_ = c.socket.Close()
+	_ = socket.Close()
 	c.config.Handler.Closed(c, c.cause)
 }
 
@@ -213,7 +218,7 @@ func (c *Conn) closeIfDrainedLocked() {
 	if c.drainBy != 0 && c.session.Conclude() {
 		c.flushLocked()
 	}
-	if c.closed || c.failing != nil || c.closing || c.flushing || c.session.HasOutput() {
+	if c.closed || c.failing != nil || c.closing || c.flushing || c.hasOutputLocked() {
 		return
 	}
 	if c.session.Spent() {
@@ -230,10 +235,13 @@ func (c *Conn) closeIfDrainedLocked() {
 	c.closing = true
 	half, ok := c.socket.(interface{ CloseWrite() error })
 	switch {
+	case c.secure != nil: // not under the lock: crypto/tls has locks of its own
+		c.flushing = true // nobody writes beside
+		go c.halfClose(c.secure.tls)
 	case !ok, c.raw != nil && half.CloseWrite() != nil:
 		c.failLocked(errDrained)
 		return
-	case c.raw == nil: // that of TLS writes, and may wait
+	case c.raw == nil: // it writes, and may wait
 		go func() {
 			if half.CloseWrite() != nil {
 				c.Close(errDrained)
@@ -242,4 +250,15 @@ func (c *Conn) closeIfDrainedLocked() {
 	}
 	c.lingerBy = clock() + int64(lingerTime)
 	c.armLocked(c.lingerBy)
+}
+
+// halfClose tells the peer by TLS that no more will come. It has the role of writing.
+func (c *Conn) halfClose(secure *tls.Conn) {
+	err := secure.CloseWrite()
+	c.mu.Lock()
+	if c.flushedLocked(); err != nil && !c.closed {
+		c.failLocked(errDrained)
+	}
+	c.flushLocked()
+	c.unlock()
 }

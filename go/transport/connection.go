@@ -64,11 +64,14 @@ type Conn struct {
 	Owner any
 
 	config   *Config
-	socket   net.Conn // with raw changes under the lock, when it is given back (poll.go)
+	socket   net.Conn   // with raw changes under the lock, when it is given back (poll.go)
+	secure   *tlsSocket // what TLS makes of it; nil without TLS, and where socket is what TLS waits for (tls.go)
 	local    net.Addr
 	remote   net.Addr
-	raw      syscall.RawConn // nil when progress cannot be read exactly: TLS, memory
+	raw      syscall.RawConn // nil when progress cannot be read exactly: memory, sockets that others have wrapped
 	acceptor bool
+
+	encrypted interface{ ConnectionState() tls.ConnectionState } // what knows of TLS, nil if nothing does
 
 	mu      sync.Mutex
 	session *wire.Session
@@ -109,6 +112,8 @@ type Conn struct {
 	spent     []*Buffer    // messages whose last piece was appended
 	writeFD   func(fd uintptr) bool
 	wroteN    int
+	wroteSome bool // bytes, of whatever
+	wroteAll  bool
 	wroteErr  error
 
 	// Running calls.
@@ -160,6 +165,10 @@ func Prepare(config *Config, socket net.Conn, acceptor bool, prefix []byte) *Con
 	}
 	if c.slots = config.Slots; c.slots == nil {
 		c.slots = &SlotQueue{}
+	}
+	c.encrypted, _ = socket.(interface{ ConnectionState() tls.ConnectionState })
+	if s := takeTLSSocket(socket); s != nil {
+		c.secure, c.socket = s, s.Conn
 	}
 	c.takeRaw()
 	openConns.Add(1)
@@ -242,15 +251,14 @@ func (c *Conn) Remote() net.Addr { return c.remote }
 
 // TLS returns the state of the TLS connection, nil without TLS.
 func (c *Conn) TLS() *tls.ConnectionState {
-	c.mu.Lock()
-	socket := c.socket
-	c.mu.Unlock()
-	if t, ok := socket.(interface{ ConnectionState() tls.ConnectionState }); ok {
-		if state := t.ConnectionState(); state.HandshakeComplete {
-			return &state
-		}
+	if c.encrypted == nil {
+		return nil
 	}
-	return nil
+	state := c.encrypted.ConnectionState()
+	if !state.HandshakeComplete {
+		return nil // a WebSocket in cleartext
+	}
+	return &state
 }
 
 // PeerLimits returns the limits that the peer stated, or the defaults until it

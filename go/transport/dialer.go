@@ -193,7 +193,11 @@ func secured(ctx context.Context, socket net.Conn, config *tls.Config, serverNam
 	if config.ServerName == "" {
 		config.ServerName = serverName
 	}
-	secure := tls.Client(socket, config)
+	below := socket
+	if config.Renegotiation == tls.RenegotiateNever { // else a handshake may come at any time, which waits
+		below = &tlsSocket{Conn: socket}
+	}
+	secure := tls.Client(below, config)
 	if err := secure.HandshakeContext(ctx); err != nil {
 		_ = socket.Close()
 		var record tls.RecordHeaderError

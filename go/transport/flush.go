@@ -88,13 +88,16 @@ func (c *Conn) takeLocked() {
 	c.armLocked(c.session.NextDeadline()) // a message may wait for credit, a CANCEL for its RESULT
 }
 
+// hasOutputLocked reports whether there is something to write.
+func (c *Conn) hasOutputLocked() bool { return c.session.HasOutput() || c.secure.hasOutput() }
+
 // flushLocked writes what gathered, unless somebody else does. It holds the
 // lock on entry and on return, not in between.
 func (c *Conn) flushLocked() {
 	if c.flushing {
 		return
 	}
-	for round := 0; c.session.HasOutput() && !c.closed && c.failing == nil; round++ {
+	for round := 0; c.hasOutputLocked() && !c.closed && c.failing == nil; round++ {
 		if c.raw == nil || round == flushRounds {
 			if c.polled != nil {
 				c.scheduled = true
@@ -106,7 +109,7 @@ func (c *Conn) flushLocked() {
 			return
 		}
 		c.takeLocked()
-		if c.writing.empty() {
+		if c.writing.empty() && !c.secure.unwritten() {
 			return // what there is waits for credit
 		}
 		c.flushing = true
@@ -123,27 +126,24 @@ func (c *Conn) writeLocked() (all bool) {
 	p := c.polled
 	p.useLocked()
 	c.mu.Unlock()
-	size := c.writing.size()
-	c.wroteN, c.wroteErr = 0, nil // a socket that is closed does not call writeOnce
+	c.wroteN, c.wroteSome, c.wroteAll, c.wroteErr = 0, false, false, nil // a socket that is closed does not call writeOnce
 	var err error
 	if p != nil {
 		c.writeOnce(uintptr(p.fd))
 	} else {
 		err = c.raw.Write(c.writeFD)
 	}
-	n := c.wroteN
 	if err == nil {
 		err = c.wroteErr
 	}
 	c.mu.Lock()
 	p.doneLocked()
-	c.passed += uint64(n)
-	if err == nil && n < size {
-		c.writing.skip(n)
+	c.passed += uint64(c.wroteN)
+	if err == nil && !c.wroteAll {
 		if c.unpollLocked() == nil {
 			go c.flushBlocking()
 		} else {
-			if n > 0 || c.wroteAt.Load() == 0 {
+			if c.wroteSome || c.wroteAt.Load() == 0 {
 				c.wroteAt.Store(clock())
 				c.armLocked(c.wroteAt.Load() + c.stall())
 			}
@@ -194,10 +194,18 @@ func (c *Conn) flushOn() {
 	c.unlock()
 }
 
-// writeOnce is the body of RawConn.Write: one attempt that never waits.
+// writeOnce is the body of RawConn.Write: it writes what the socket takes at once, and never waits.
 func (c *Conn) writeOnce(fd uintptr) bool {
-	c.wroteN, c.wroteErr = tryWrite(fd, c.writing.first, c.writing.more)
-	return true
+	for {
+		passed, wrote, err := c.secure.tryWrite(fd, &c.writing)
+		c.wroteN += passed
+		c.wroteSome = c.wroteSome || wrote > 0
+		c.wroteErr = err
+		c.wroteAll = c.writing.empty() && !c.secure.unwritten()
+		if err != nil || c.wroteAll || !c.secure.sent() {
+			return true
+		}
+	}
 }
 
 // flushBlocking writes until nothing is left, in a goroutine of its own that
@@ -207,8 +215,8 @@ func (c *Conn) flushBlocking() {
 	c.mu.Lock()
 	for !c.closed && c.failing == nil {
 		o := &c.writing
-		if o.empty() {
-			if c.takeLocked(); o.empty() {
+		if o.empty() && !c.secure.unwritten() {
+			if c.takeLocked(); o.empty() && !c.secure.unwritten() {
 				break
 			}
 		}
@@ -250,13 +258,13 @@ func (c *Conn) write(o *outgoing) (n int, err error) {
 		return n, err
 	}
 	failed := c.raw.Write(func(fd uintptr) bool {
-		for !o.empty() {
-			var wrote int
-			if wrote, err = tryWrite(fd, o.first, o.more); wrote == 0 {
+		for err == nil && (!o.empty() || c.secure.unwritten()) {
+			var passed, wrote int
+			passed, wrote, err = c.secure.tryWrite(fd, o)
+			n += passed
+			if wrote == 0 {
 				return err != nil // else it is to be called when the socket takes more
 			}
-			o.skip(wrote)
-			n += wrote
 			c.wroteAt.Store(clock())
 		}
 		return true

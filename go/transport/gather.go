@@ -27,7 +27,7 @@ const (
 // settle is called with the lock held after frames were appended; it releases
 // the lock.
 func (c *Conn) settle() {
-	if c.flushing || c.scheduled && !c.left.Load() || !c.session.HasOutput() {
+	if c.flushing || c.scheduled && !c.left.Load() || !c.hasOutputLocked() {
 		c.unlock()
 		return
 	}

@@ -183,7 +183,7 @@ func (l *Listener) door(spoken protocol) (d Door, native bool) {
 
 // secure does the handshake of TLS and finds out what is spoken inside.
 func (l *Listener) secure(socket net.Conn, before []byte, by time.Time) (spoken protocol, prefix []byte, final net.Conn, err error) {
-	secure := tls.Server(&prefixed{Conn: socket, prefix: before}, l.TLS)
+	secure := tls.Server(&tlsSocket{Conn: socket, in: before}, l.TLS)
 	ctx, cancel := context.WithDeadline(context.Background(), by)
 	defer cancel()
 	if err := secure.HandshakeContext(ctx); err != nil {
@@ -240,19 +240,4 @@ func sayGoodbye(socket net.Conn, text string) {
 	_ = socket.SetDeadline(time.Now().Add(lingerTime))
 	_, _ = socket.Write(b)
 	linger(socket)
-}
-
-// prefixed gives back bytes that were read ahead.
-type prefixed struct {
-	net.Conn
-	prefix []byte
-}
-
-func (p *prefixed) Read(b []byte) (int, error) {
-	if len(p.prefix) > 0 {
-		n := copy(b, p.prefix)
-		p.prefix = p.prefix[n:]
-		return n, nil
-	}
-	return p.Conn.Read(b)
 }

@@ -2,8 +2,15 @@ package transport
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"math/big"
 	"net"
 	"os"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -16,9 +23,13 @@ import (
 // What the tests of this package have in common: a floor above that serves
 // calls by a function, and pairs of connections.
 
-var testPollFrom int
+var (
+	testPollFrom int
+	testTLS      = os.Getenv("TRUNKCALL_TEST_TLS") == "always"
+)
 
-// With TRUNKCALL_TEST_POLL=always in the environment every connection is polled.
+// With TRUNKCALL_TEST_POLL=always in the environment every connection is polled, with
+// TRUNKCALL_TEST_TLS=always every pair has TLS.
 func TestMain(m *testing.M) {
 	if os.Getenv("TRUNKCALL_TEST_POLL") == "always" {
 		testPollFrom = -1
@@ -135,6 +146,9 @@ func sockets(t testing.TB) (near, far net.Conn) {
 
 func newPair(t testing.TB, serve func(w *Worker, st *Stream), change ...func(*Config)) *pair {
 	t.Helper()
+	if testTLS {
+		return newTLSPair(t, serve, change...)
+	}
 	near, far := sockets(t)
 	return join(t, near, far, serve, change...)
 }
@@ -176,4 +190,47 @@ func (p *pair) mustEcho(t testing.TB, request string) {
 	if e, answer := p.call(t, soon(t), request); e.Code != wire.OK || answer != request {
 		t.Fatalf("%v %q, answer %q, want %q", e.Code, e.Message, answer, request)
 	}
+}
+
+var testCertificate = sync.OnceValues(func() (tls.Certificate, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
+})
+
+// handshake puts TLS on both ends of a socket, as Dial and a Listener do.
+func handshake(t testing.TB, near, far net.Conn, client, server *tls.Config) (a, b *tls.Conn) {
+	t.Helper()
+	certificate, err := testCertificate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Certificates = []tls.Certificate{certificate}
+	b = tls.Server(&tlsSocket{Conn: far}, server)
+	done := make(chan error, 1)
+	go func() { done <- b.HandshakeContext(context.Background()) }()
+	a = tls.Client(&tlsSocket{Conn: near}, client)
+	if err := a.HandshakeContext(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if err := receive(t, done, "handshake"); err != nil {
+		t.Fatal(err)
+	}
+	return a, b
+}
+
+func withTLS(t testing.TB, near, far net.Conn) (a, b *tls.Conn) {
+	t.Helper()
+	return handshake(t, near, far, &tls.Config{InsecureSkipVerify: true}, &tls.Config{})
+}
+
+func newTLSPair(t testing.TB, serve func(w *Worker, st *Stream), change ...func(*Config)) *pair {
+	t.Helper()
+	near, far := sockets(t)
+	a, b := withTLS(t, near, far)
+	return join(t, a, b, serve, change...)
 }

@@ -35,9 +35,12 @@ type polled struct {
 	gone   bool
 }
 
+// awaitedLocked reports whether a poller sees to the input that comes next. Nobody reads.
+func (c *Conn) awaitedLocked() bool { return c.polled != nil && !c.secure.holds() }
+
 // pollLocked leaves a connection that nobody reads or writes to a poller, if that is worth it.
 func (c *Conn) pollLocked() bool {
-	if !c.crowdedLocked() || c.prefixed || c.flushing || c.closing || c.closed {
+	if c.polled != nil || !c.crowdedLocked() || c.prefixed || c.secure.holds() || c.flushing || c.closing || c.closed {
 		return false
 	}
 	var p *polled
@@ -116,19 +119,43 @@ func ownSocket(fd int) (net.Conn, error) {
 // closeSocketLocked closes the socket at once; one that may have something to write for
 // that, as TLS has, on a goroutine of its own.
 func (c *Conn) closeSocketLocked() {
-	if p := c.polled; p != nil {
+	p, s := c.polled, c.secure
+	speaks := s != nil && !c.flushing && !c.parting && c.shut == nil // not in the middle of a record
+	if p != nil {
 		c.polled = nil
+		if speaks {
+			p.useLocked()
+			c.closeAfterLocked(func() {
+				s.farewell(uintptr(p.fd))
+				c.mu.Lock()
+				p.doneLocked()
+				c.mu.Unlock()
+			})
+		}
 		p.dropLocked()
 		return
 	}
 	switch {
+	case speaks:
+		raw, socket := c.raw, c.socket
+		c.closeAfterLocked(func() {
+			_ = raw.Write(func(fd uintptr) bool {
+				s.farewell(fd)
+				return true
+			})
+			_ = socket.Close()
+		})
 	case c.raw != nil:
 		_ = c.socket.Close()
 	case c.shut == nil:
-		c.shut = make(chan struct{})
-		go func() {
-			_ = c.socket.Close()
-			close(c.shut)
-		}()
+		c.closeAfterLocked(func() { _ = c.socket.Close() })
 	}
+}
+
+func (c *Conn) closeAfterLocked(closes func()) {
+	c.shut = make(chan struct{})
+	go func() {
+		closes()
+		close(c.shut)
+	}()
 }

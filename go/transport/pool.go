@@ -109,7 +109,7 @@ func (w *Worker) serve(c *Conn) {
 			gathers = st.Pace != nil && !quick
 			continue
 		}
-		if c.session.HasOutput() && !c.flushing && !c.scheduled {
+		if c.hasOutputLocked() && !c.flushing && !c.scheduled {
 			if gathers {
 				w.gatherLocked(c)
 			}
@@ -121,7 +121,7 @@ func (w *Worker) serve(c *Conn) {
 		if c.reading || c.closed || c.failing != nil || c.leaveUnreadLocked() {
 			break
 		}
-		if c.polled != nil || c.pollLocked() {
+		if c.awaitedLocked() || c.pollLocked() {
 			break
 		}
 		c.takeInLocked()
@@ -173,12 +173,12 @@ func (w *Worker) servePolled(c *Conn) {
 			w.handle(c, st)
 		}
 	}
-	if c.session.HasOutput() && !c.flushing && !c.scheduled {
+	if c.hasOutputLocked() && !c.flushing && !c.scheduled {
 		c.flushLocked()
 	}
 	c.closeIfDrainedLocked()
-	if c.polled == nil && !c.closed && c.wantHelperLocked() {
-		help = true // it was given back meanwhile
+	if !c.awaitedLocked() && !c.closed && c.wantHelperLocked() {
+		help = true // it was given back meanwhile, or more is there than one poller is to read at a time
 	}
 	c.unlock()
 	if help {
@@ -226,13 +226,13 @@ func (c *Conn) wantHelperLocked() bool {
 	if c.helperPending {
 		return false
 	}
-	c.helperPending = !c.reading && c.polled == nil || c.readyLocked() || c.session.HasOutput() && !c.flushing
+	c.helperPending = !c.reading && !c.awaitedLocked() || c.readyLocked() || c.hasOutputLocked() && !c.flushing
 	return c.helperPending
 }
 
 // wantReaderLocked decides whether a goroutine is needed to read.
 func (c *Conn) wantReaderLocked() bool {
-	if c.helperPending || c.reading || c.polled != nil {
+	if c.helperPending || c.reading || c.awaitedLocked() {
 		return false
 	}
 	c.helperPending = true

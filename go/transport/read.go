@@ -204,11 +204,11 @@ func (c *Conn) readOnce(fd uintptr) bool {
 	if p := c.placed; p.active() {
 		first, b = p.body[p.n:], c.room()
 	}
-	c.readN, c.readErr = tryRead(fd, first, b)
+	c.readN, c.readErr = c.secure.tryRead(fd, first, b)
 	if c.readN == 0 && c.readErr == nil && c.spin.wanted && !poll {
-		c.readN, c.readErr = c.spin.read(fd, first, b)
+		c.readN, c.readErr = c.spin.read(c.secure, fd, first, b)
 	}
-	if c.readN > 0 || c.readErr != nil {
+	if c.readN > 0 || c.readErr != nil || c.secure.hasOutput() {
 		return true
 	}
 	if c.inEnd == 0 { // only the reader touches the input

@@ -58,7 +58,7 @@ func (call *Call) readAnswer(ctx context.Context) bool {
 	for !call.woken && !c.closed && c.failing == nil && !c.interrupted {
 		c.readLocked()
 		c.passOnLocked()
-		if c.queueHead < len(c.queue) || c.session.HasOutput() {
+		if c.queueHead < len(c.queue) || c.hasOutputLocked() {
 			break // others' business, for a helper
 		}
 	}

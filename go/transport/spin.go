@@ -60,7 +60,7 @@ func (s *spin) lone(open, served int, solo bool) bool {
 }
 
 // read is tryRead, repeatedly for a while.
-func (s *spin) read(fd uintptr, first, b []byte) (n int, err error) {
+func (s *spin) read(from *tlsSocket, fd uintptr, first, b []byte) (n int, err error) {
 	began := clock()
 	if s.skip > 0 || began-s.waited > spinsBetweenWaits {
 		s.skip -= min(s.skip, 1)
@@ -69,7 +69,7 @@ func (s *spin) read(fd uintptr, first, b []byte) (n int, err error) {
 	}
 	for now := began; now-began < spinFor && inputs.Load() == s.inputs; now = clock() {
 		runtime.Gosched() // others come first
-		if n, err = tryRead(fd, first, b); n > 0 || err != nil {
+		if n, err = from.tryRead(fd, first, b); n > 0 || err != nil {
 			s.found(now - began)
 			return n, err
 		}

@@ -37,7 +37,7 @@ func TestASpinFindsWhatComes(t *testing.T) {
 	s := spin{inputs: inputs.Load(), waited: clock(), pause: 4}
 	go syscall.Write(far, []byte("came"))
 	b := make([]byte, 10)
-	if n, err := s.read(uintptr(near), nil, b); n != 4 || err != nil || s.pause != 2 || s.skip != 0 {
+	if n, err := s.read(nil, uintptr(near), nil, b); n != 4 || err != nil || s.pause != 2 || s.skip != 0 {
 		t.Fatalf("%d bytes, %v, pause %d", n, err, s.pause)
 	}
 }
@@ -48,7 +48,7 @@ func TestASpinEndsForOthers(t *testing.T) {
 	s := spin{inputs: inputs.Load(), waited: clock()}
 	go NoteInput()
 	began := time.Now()
-	if n, err := s.read(uintptr(near), nil, make([]byte, 10)); n != 0 || err != nil || s.pause != 1 {
+	if n, err := s.read(nil, uintptr(near), nil, make([]byte, 10)); n != 0 || err != nil || s.pause != 1 {
 		t.Fatalf("%d bytes, %v, pause %d", n, err, s.pause)
 	}
 	if took := time.Since(began); took > long {
@@ -66,7 +66,7 @@ func TestSpinsInVainBecomeRare(t *testing.T) {
 		if s.skip == 0 {
 			tried++
 		}
-		if n, err := s.read(uintptr(near), nil, make([]byte, 10)); n != 0 || err != nil {
+		if n, err := s.read(nil, uintptr(near), nil, make([]byte, 10)); n != 0 || err != nil {
 			t.Fatalf("%d bytes, %v", n, err)
 		}
 	}
@@ -104,11 +104,11 @@ func TestWhoSpinsWaitsOnceInAWhile(t *testing.T) {
 	}
 	s := spin{inputs: inputs.Load(), waited: clock() - 2*spinsBetweenWaits}
 	b := make([]byte, 10)
-	if n, err := s.read(uintptr(near), nil, b); n != 0 || err != nil || s.pause != 0 {
+	if n, err := s.read(nil, uintptr(near), nil, b); n != 0 || err != nil || s.pause != 0 {
 		t.Fatalf("%d bytes, %v, pause %d", n, err, s.pause)
 	}
 	s.waited = clock() + int64(time.Hour) // be the machine ever so slow
-	if n, err := s.read(uintptr(near), nil, b); n != 4 || err != nil {
+	if n, err := s.read(nil, uintptr(near), nil, b); n != 4 || err != nil {
 		t.Fatalf("%d bytes, %v", n, err)
 	}
 }

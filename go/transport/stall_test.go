@@ -9,7 +9,7 @@ import (
 	"github.com/trunkcall/trunkcall/go/wire"
 )
 
-// wrapped hides what a socket is, as TLS does.
+// wrapped hides what a socket is, as a user may.
 type wrapped struct{ net.Conn }
 
 // narrow returns the two ends of a TCP connection that holds little on its way.
@@ -24,11 +24,16 @@ func narrow(t *testing.T) (near, far net.Conn) {
 func TestAPeerThatDoesNotReadIsLeft(t *testing.T) {
 	for name, wrap := range map[string]func(net.Conn) net.Conn{
 		"TCP":          func(s net.Conn) net.Conn { return s },
+		"TLS":          nil,
 		"another kind": func(s net.Conn) net.Conn { return wrapped{s} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			near, far := narrow(t)
 			defer far.Close()
+			if wrap == nil {
+				a, _ := withTLS(t, near, far)
+				wrap = func(net.Conn) net.Conn { return a }
+			}
 			u, pool := newUpper(nil), &Pool{}
 			defer pool.Close()
 			c := NewConn(u.config(pool, func(c *Config) { c.Stall = 50 * time.Millisecond }), wrap(near), false, nil, nil)

@@ -249,7 +249,7 @@ func (c *Conn) leave() {
 		c.settle()
 		return
 	}
-	help := c.session.HasOutput() && !c.flushing && !c.scheduled && c.wantHelperLocked()
+	help := c.hasOutputLocked() && !c.flushing && !c.scheduled && c.wantHelperLocked()
 	c.unlock()
 	if help {
 		c.config.Pool.run(c)
