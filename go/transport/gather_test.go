@@ -2,6 +2,7 @@ package transport
 
 import (
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -124,5 +125,51 @@ func TestProcessorsAreHeldWhereTimersAreLateOnAverage(t *testing.T) {
 	note(100, 0)
 	if l.held.Load() {
 		t.Error("held, with timers that are on time")
+	}
+}
+
+// Handlers that compute on every processor, for as long as they like, hold up nobody's answer.
+func TestAnswersDoNotWaitForHandlersThatCompute(t *testing.T) {
+	var leave atomic.Bool
+	entered := make(chan struct{}, runtime.GOMAXPROCS(0))
+	p := newPair(t, func(w *Worker, st *Stream) {
+		if string(st.inbox[0].Payload) == "compute" {
+			entered <- struct{}{}
+			for !leave.Load() {
+				w.Scratch = append(w.Scratch[:0], "computes"...)
+			}
+		}
+		echoBack(w, st)
+	}, never)
+	defer leave.Store(true)
+	p.mustEcho(t, "first")
+	computed := make(chan string, cap(entered))
+	for range cap(entered) {
+		go func() {
+			_, answer := p.call(t, soon(t), "compute")
+			computed <- answer
+		}()
+	}
+	for range cap(entered) {
+		receive(t, entered, "handler that computes")
+	}
+	short := make(chan string, 20)
+	for range cap(short) {
+		go func() {
+			_, answer := p.call(t, soon(t), "short")
+			short <- answer
+		}()
+	}
+	for range cap(short) {
+		if answer := receive(t, short, "answer while others compute"); answer != "short" {
+			t.Fatal(answer)
+		}
+	}
+	if len(computed) > 0 {
+		t.Error("they computed no longer")
+	}
+	leave.Store(true)
+	for range cap(entered) {
+		receive(t, computed, "answer of one that computed")
 	}
 }

@@ -1,0 +1,57 @@
+package trunkcall_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/trunkcall/trunkcall/go"
+	"github.com/trunkcall/trunkcall/go/internal/rawframe"
+	"github.com/trunkcall/trunkcall/go/wire"
+)
+
+// Each connection has a share of memory and a pool of its own. One who connects again and
+// again for fresh ones gets no more than the connections of its address may hold at once.
+func TestReconnectingForFreshSharesGainsNothing(t *testing.T) {
+	const memory, connections, rounds, calls = 2 << 20, 8, 10, 4
+	s, target := serve(t, serverOptions{trunkcall.WithMemory(memory), trunkcall.WithMaxConnectionsPerAddress(2*connections + 1)}, standard()...)
+	honest := dial(t, target)
+	for range rounds {
+		var all []*rawframe.Peer
+		for range connections {
+			p := raw(t, target)
+			p.Send(rawframe.Define(1, "/test.Service/Collect"))
+			for slot := range uint32(calls) { // as much as its window lets it send of messages that never end
+				id := rawframe.ID(slot+1, 1)
+				p.Send(rawframe.Bytes(rawframe.CallHeader(slot+1, 1, 1, 0)))
+				total := wire.AppendVarint(nil, 60<<20)
+				for range 3 {
+					h := wire.Header{Type: wire.Data, Stream: id, Codec: 1, Flags: wire.FlagMsg | wire.FlagMore}
+					p.Send(rawframe.Bytes(h, total, make([]byte, wire.MinPiece-len(total))))
+					total = nil
+				}
+			}
+			p.Send(rawframe.Ping(0, 1))
+			p.Await(wire.Ping) // all of it was taken in
+			all = append(all, p)
+		}
+		// The first 64 KiB of each are free; those that hold most may not have let go yet.
+		eventually(t, "what they hold is bounded", func() bool {
+			return s.Gauges().HeldBytes <= memory+memory/4+(connections+1)*(64<<10)
+		})
+		mustEcho(t, honest, strings.Repeat("x", 100_000))
+		for _, p := range all {
+			p.Reset()
+		}
+		eventually(t, "they are gone, with what they held", func() bool {
+			g := s.Gauges()
+			return g.Connections == 1 && g.HeldBytes == 0
+		})
+	}
+	for range 2 * connections {
+		raw(t, target)
+	}
+	if p := raw(t, target); p.Await(wire.GoAway).Word != wire.GoAwayNotServed {
+		t.Fatal("one more than may be was served")
+	}
+	mustEcho(t, honest, "goes on")
+}
