@@ -114,6 +114,24 @@ func TestNothingIsLeftBehindInTLS(t *testing.T) {
 	})
 }
 
+// A listener reads the first bytes of a record, and the rest of it never comes from the socket again.
+func TestWhatTLSHasReadAheadIsTakenIn(t *testing.T) {
+	fewAndMany(t, func(t *testing.T, change func(*Config)) {
+		client, server := handRecords(t)
+		u, pool := newUpper(echoBack), &Pool{}
+		defer pool.Close()
+		input := append(rawframe.Preface(), rawframe.Define(1, echoMethod.Name)...)
+		_, _ = client.Write(append(input, rawframe.Call(1, 1, 1, []byte("at once"))...))
+		prefix := make([]byte, len(wire.Magic))
+		if _, err := io.ReadFull(server, prefix); err != nil {
+			t.Fatal(err)
+		}
+		c := NewConn(u.config(pool, change), server, true, prefix, nil)
+		defer c.Close(net.ErrClosed)
+		eventually(t, "the call", func() bool { return u.accepted.Load() == 1 })
+	})
+}
+
 // Half a record is nothing yet, and holds up nobody.
 func TestARecordMayComeInPieces(t *testing.T) {
 	fewAndMany(t, func(t *testing.T, change func(*Config)) {
