@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import unittest
 from typing import Any
+from unittest import mock
 
 from trunkcall.transport import Connection, Endpoint, clock
-from trunkcall.transport.connection import HIGH_WATER
+from trunkcall.transport.connection import HIGH_WATER, STALL, STALL_LOOK
 from trunkcall.wire import Config, Events, IncomingCall, Method, OutgoingCall, Session
 
 BOTH = b"/t.S/Both"
@@ -20,6 +21,7 @@ class Stuck(asyncio.Transport):
     def __init__(self) -> None:
         super().__init__()
         self.buffer = bytearray()
+        self.aborted = False
         self.connection: Connection | None = None
 
     def write(self, data: Any) -> None:
@@ -49,7 +51,7 @@ class Stuck(asyncio.Transport):
         pass
 
     def abort(self) -> None:
-        pass
+        self.aborted = True
 
 
 class Server(Events):
@@ -132,3 +134,41 @@ class Backpressure(unittest.IsolatedAsyncioTestCase):
         self.assertTrue(self.connection.session.sender.ready)
         self.transport.read()
         self.assertFalse(self.connection.session.sender.ready, "a message still waits")
+
+    def stop_clock(self) -> None:
+        self.now = clock()
+        patch = mock.patch("trunkcall.transport.connection.clock", lambda: self.now)
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def pass_time(self, time: int) -> None:
+        """Has the connection's timer run at each look for so many µs."""
+        for _ in range(0, time, STALL_LOOK):
+            self.now += STALL_LOOK
+            self.connection._timer_at = self.now
+            self.connection._tick()
+
+    async def test_a_peer_that_reads_nothing_for_too_long_is_left(self) -> None:
+        self.stop_clock()
+        call = self.open()
+        for message in (b"less than the transport takes", MESSAGE * 3):
+            self.transport.aborted = False
+            call.send(message)
+            self.connection._flush()
+            self.pass_time(STALL // 2)
+            del self.transport.buffer[:1]  # it reads again, however little
+            self.pass_time(STALL)
+            self.assertFalse(self.transport.aborted, "it did read")
+            self.pass_time(STALL_LOOK)
+            self.assertTrue(self.transport.aborted)
+            self.assertIn("read nothing for 60 s", self.connection.why)
+            self.transport.read()
+            self.pass_time(STALL_LOOK)
+
+    async def test_a_peer_that_has_read_all_may_be_silent(self) -> None:
+        self.stop_clock()
+        self.open().send(MESSAGE * 3)
+        self.connection._flush()
+        self.transport.read()
+        self.pass_time(2 * STALL)
+        self.assertFalse(self.transport.aborted)

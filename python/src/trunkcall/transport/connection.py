@@ -21,6 +21,8 @@ from .target import spelled
 # What the loop's buffer holds before the session keeps the rest (limits.md 2: pieces of large messages).
 HIGH_WATER = 128 << 10
 LOW_WATER = 32 << 10
+STALL = 60_000_000  # µs in which the peer reads nothing of what is there for it (limits.md 2)
+STALL_LOOK = 10_000_000  # µs between two looks whether it has
 LINGER = 10.0  # seconds for the last bytes to leave before the transport is aborted
 STOOD_STILL = 1_000_000  # µs by which a timer is late when the process was suspended, or something blocked the loop
 _ROUNDING = 500e-6  # seconds; some loops count timers in whole milliseconds, to the nearest one
@@ -72,7 +74,10 @@ class Connection(asyncio.BufferedProtocol):
         "_ended",
         "_full",
         "_input",
+        "_look_at",
         "_loop",
+        "_moved",
+        "_moved_at",
         "_timer",
         "_timer_at",
         "_unsaid",
@@ -113,6 +118,9 @@ class Connection(asyncio.BufferedProtocol):
         self.tls: ssl.SSLObject | None = None
         self._full = False  # the transport wants no more for now
         self._unsaid = 0  # bytes given to the transport that the session thinks unsent
+        self._look_at = NEVER  # when to look whether the peer reads; not while all is with the system
+        self._moved = 0  # bytes that the transport has passed on, as far as it was looked at
+        self._moved_at = 0  # when that was last seen to grow
         self._wrote_eof = False
         self._ended = False
         self._timer: asyncio.TimerHandle | None = None
@@ -228,7 +236,7 @@ class Connection(asyncio.BufferedProtocol):
         lifecycle = session.lifecycle
         if lifecycle.half_close or lifecycle.done:
             self._end()
-        due = session.next_deadline()
+        due = min(session.next_deadline(), self._look_at)
         if due < self._timer_at:
             self._arm(due)
 
@@ -240,9 +248,12 @@ class Connection(asyncio.BufferedProtocol):
             transport.write(data)
             if self._full:
                 self._account(transport.get_write_buffer_size())
+                self._watch()
                 return
             self._account(0)
             data = session.take()
+        if self._look_at == NEVER and transport.get_write_buffer_size():
+            self._watch()
 
     def _account(self, unsent: int) -> None:
         """Tells the session what has left; what the loop buffers below its mark counts as left."""
@@ -250,6 +261,25 @@ class Connection(asyncio.BufferedProtocol):
         if left > 0:
             self._unsaid = unsent
             self.session.wrote(left)
+
+    def _watch(self) -> None:
+        """The transport has kept something of what it was given."""
+        if self._look_at == NEVER:
+            now = self._moved_at = clock()
+            self._moved = self._passed_on()
+            self._look_at = now + STALL_LOOK
+
+    def _passed_on(self) -> int:
+        return self.session.output.taken - self.transport.get_write_buffer_size()
+
+    def _look(self, now: int) -> None:
+        """Ends the connection if its peer has read nothing for too long."""
+        moved = self._passed_on()
+        if moved > self._moved:
+            self._moved, self._moved_at = moved, now
+        elif now - self._moved_at >= STALL:
+            self.abort(f"the peer has read nothing for {STALL // 1_000_000} s of what is there for it")
+        self._look_at = now + STALL_LOOK if self.transport.get_write_buffer_size() else NEVER
 
     def _end(self) -> None:
         """Half-closes or closes, as the session says, once all is with the transport."""
@@ -266,6 +296,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _close(self) -> None:
         self._ended = True
+        self._look_at = NEVER
         self._wrote_eof = True
         self.transport.close()
         if self._close_timer is None:
@@ -285,4 +316,6 @@ class Connection(asyncio.BufferedProtocol):
             return
         self._timer_at = NEVER
         self.session.tick(now)
+        if now >= self._look_at:
+            self._look(now)
         self._flush()
