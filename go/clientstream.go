@@ -75,6 +75,7 @@ func (c *route) openStream(ctx context.Context, m Metadata, t *target, o *callOp
 		s.call.ExpectOne()
 	}
 	out := wire.Outgoing{Method: t.wire, Codec: s.codec.Number(), Metadata: m}
+	c.repeats.made(thisSecond(), 1)
 	if err := c.start(ctx, s.call, c.next.Add(1), &out, o); err != nil {
 		return nil, err
 	}

@@ -40,6 +40,31 @@ func TestAtMostATenthOfTheCallsOrTenASecondAreRepeated(t *testing.T) {
 	}
 }
 
+func TestStreamsCountAmongTheCallsOfTheBudget(t *testing.T) {
+	c := NewClient("mem:nowhere")
+	defer c.Close()
+	for {
+		began := thisSecond()
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		for range 2000 {
+			if _, err := c.NewStream(ctx, "/a.b/C", KindBidiStream); err == nil {
+				t.Fatal("a stream was opened")
+			}
+		}
+		taken := 0
+		for c.repeats.take(began) {
+			taken++
+		}
+		if thisSecond()-began < repeatSeconds { // else some of them are forgotten already
+			if taken != 200 {
+				t.Errorf("%d repetitions for 2000 streams, want 200", taken)
+			}
+			return
+		}
+	}
+}
+
 func TestACallIsRepeatedWhileTheBudgetLastsAndUnlessThatIsSwitchedOff(t *testing.T) {
 	busy := &wire.Ending{Code: ResourceExhausted, Delivery: Refused, RetryAfter: 1}
 	repeats := func(c *Client) bool {

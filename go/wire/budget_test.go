@@ -264,6 +264,17 @@ func TestAnswersBeyondTheBudgetAreCut(t *testing.T) {
 	}
 }
 
+func TestAnAnswerInOneFrameTakesWhatItIsLongAndNotItsBuffer(t *testing.T) {
+	_, sides := sharing(t, 1)
+	s := sides[0]
+	s.must(rawCall(1, 1, FlagEnd))
+	s.Finish(last(t, s.accepted, "call"), &Ending{HasMessage: true, Payload: make([]byte, 100, 2*testBudget)})
+	headers, _ := s.frames()
+	if len(headers) != 1 || headers[0].Type != Result || headers[0].Code != 0 || headers[0].Flags != FlagMsg {
+		t.Fatalf("answered %+v", headers)
+	}
+}
+
 // What a streaming handler sends to one who gives no credit.
 func TestAStreamsMessageBeyondTheBudgetEndsTheCall(t *testing.T) {
 	b, sides := sharing(t, 1)

@@ -231,15 +231,20 @@ func (s *Session) end(st *Stream, e *Ending) (queued bool) {
 		s.result(st, e)
 		return false
 	}
-	if !s.affords(st, cap(e.Payload)) {
-		s.result(st, s.lacksRoom())
-		return false
-	}
 	room := MinPiece
 	if len(e.Metadata) > 0 || e.Own != nil {
 		room -= blockSize(e.Metadata, e.Own)
 	}
-	if len(e.Payload) <= room && int64(len(e.Payload)+frameCost) <= st.sendWindow {
+	fits := len(e.Payload) <= room && int64(len(e.Payload)+frameCost) <= st.sendWindow
+	held := cap(e.Payload) // which is there until the last piece has left
+	if fits {
+		held = len(e.Payload) // its buffer goes back at once
+	}
+	if !s.affords(st, held) {
+		s.result(st, s.lacksRoom())
+		return false
+	}
+	if fits {
 		s.result(st, e)
 		return false
 	}
