@@ -242,7 +242,8 @@ class Caller:
             data = self.encode(method, call.request, codec)
             deadline = deadline_of(call.timeout)
             attempt = Attempt(self, method, data, codec or self.codec, deadline, call.metadata, wait_for_ready)
-            attempt.order, attempt.answer = order, call.answer
+            attempt.compress(order)
+            attempt.answer = call.answer
             return await invoke(attempt)
 
         call = Call(method, pairs(metadata), request, timeout, answer=answer or Answer())

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
 
 from .codec import Codec
-from .compression import Compression, TooLong
+from .compression import Compression, Request, TooLong
 from .context import deadline_of
 from .interceptor import Call, Interceptor, MessageStream, Next, chain
 from .method import Method
@@ -45,18 +45,23 @@ class PlainStream(Opening):
         self._codec = codec
         self._binding = method.binding(codec)
         self._metadata = Metadata(call.metadata) if call.metadata else None
+        self._request: Request | None = None  # a first message that may be compressed
+        if first is not None and order:
+            self._request = Request(caller.calling.packing, method.wire_name, order, first)
         self._first = first
         self._early: Metadata | None = None
         self._kept: tuple[bytes, int] | None = None  # an answer that was taken and not handed over
         self._readable: asyncio.Future[None] | None = None
         self._writable: asyncio.Future[None] | None = None
+        self._packing = False  # a message is being compressed
+        self._closing = False  # the half-close follows it
         self._heard: asyncio.Future[None] | None = None  # the header, a message or the end
         self._over: asyncio.Future[None] | None = None
 
     def append(self, connection: Connection) -> OutgoingCall | None:
         kind, first, compression = self._method.kind, self._first, 0
-        if first is not None and self._order:
-            first, compression = self._pack(first, connection.session)
+        if self._request is not None:
+            first, compression = self._request.take(connection.session)
         return connection.session.open(
             self._method.wire_name,
             first,
@@ -69,8 +74,12 @@ class PlainStream(Opening):
             single=kind.answers_one,
         )
 
-    def _pack(self, message: bytes, session: Session) -> tuple[bytes, int]:
-        return self.caller.calling.packing.pack(self._method.wire_name, self._order, session, message)
+    def ready(self, connection: Connection) -> bool:
+        return self._request is None or self._request.ready(connection.session)
+
+    async def prepare(self, connection: Connection) -> None:
+        if self._request is not None:
+            await self._request.prepare(connection.session)
 
     # CallEvents.
 
@@ -103,15 +112,18 @@ class PlainStream(Opening):
         if self.out.status is not None:
             return False
         session = self.out.session
-        session.now = clock()
+        compression = 0
         try:
             if self._order:
-                data, compression = self._pack(data, session)
-                at_once = self.out.send(data, compression)
-            else:
-                at_once = self.out.send(data)
+                data, compression = await self._pack(data, session)
+            session.now = clock()
+            at_once = self.out.send(data, compression)
         except LimitError as error:
             raise self._unsendable(Code.RESOURCE_EXHAUSTED, str(error)) from None
+        finally:
+            if self._closing:
+                self._closing = False
+                self.out.half_close()
         self.connection.schedule()
         if not at_once:
             self._writable = self.loop.create_future()
@@ -125,6 +137,19 @@ class PlainStream(Opening):
                 self._writable = None
         return self.out.status is None
 
+    async def _pack(self, message: bytes, session: Session) -> tuple[bytes, int]:
+        """A message as it is sent; while a large one is compressed, nobody else sends. Raises LimitError."""
+        packing, method = self.caller.calling.packing, self._method.wire_name
+        if not packing.is_large(self._order, session, message):
+            return packing.pack(method, self._order, session, message)
+        self._writable = self.loop.create_future()
+        self._packing = True
+        try:
+            return await packing.pack_large(method, self._order, session, message)
+        finally:
+            self._writable = None
+            self._packing = False
+
     def _unsendable(self, code: Code, text: str) -> StatusError:
         """Ends the call, which the server may have begun (status.md 1.3)."""
         out = self.out
@@ -135,6 +160,9 @@ class PlainStream(Opening):
         return failure(code, text, Delivery.UNKNOWN)
 
     def half_close(self) -> None:
+        if self._packing:
+            self._closing = True  # behind the message that is being compressed
+            return
         self.out.half_close()
         self.connection.schedule()
 

@@ -9,14 +9,15 @@ from time import perf_counter_ns
 from typing import Protocol
 
 from .unpacking import on_a_thread
-from .wire import LimitError, Session
+from .wire import LimitError, Session, Settings
 
 LEAST = 1 << 10  # bytes of a message; shorter ones are sent plain
 LEAST_SAVED = 8  # it is worth sending compressed if this part of it is saved: an eighth
 SAVED_PER_BYTE = 80  # ns that a byte less is taken to save: its time on a line of 100 Mbit/s
 FIRST_TRUST, MOST_TRUST = 4, 8  # tries that may fail
 FIRST_REST, LONGEST_REST = 16, 1_024  # messages sent plain when trust is used up
-LARGE, LARGE_PLAIN = 64 << 10, 256 << 10  # bytes that are decompressed, and come out, on the event loop at most
+# Bytes that are compressed, or decompressed, on the event loop at most, and that come out there.
+LARGE, LARGE_PLAIN = 64 << 10, 256 << 10
 MOST_METHODS = 4_096  # that have an economy of their own
 
 
@@ -26,7 +27,7 @@ class TooLong(ValueError):
 
 class Compression(Protocol):
     """What a compression has. `number` is protocol.md 3.8's: 1 gzip, 2 zstd; there are no others. Called on the event
-    loop for each message, but on threads to decompress large ones."""
+    loop for each message, but on threads for large ones."""
 
     @property
     def name(self) -> str: ...
@@ -122,6 +123,21 @@ class Economy:
         return worth
 
 
+def _accepted(order: Sequence[Compression], session: Session) -> Compression | None:
+    """The first that the peer accepts."""
+    return next((one for one in order if one.number in session.peer.compressions), None)
+
+
+def _timed(one: Compression, message: bytes) -> tuple[bytes, int]:
+    """The message as it is sent, and how many ns that took."""
+    began = perf_counter_ns()
+    try:
+        packed = one.compress(message)
+    except Exception:
+        packed = message
+    return packed, perf_counter_ns() - began
+
+
 class Packing:
     """The compressions of one Client or Server: what it sends with, what it accepts."""
 
@@ -147,22 +163,35 @@ class Packing:
             raise LimitError(f"a message of {len(message)} bytes, max_message is {session.peer.max_message}")
         if len(message) < LEAST:
             return message, 0
-        accepted = session.peer.compressions
-        for one in order:
-            if one.number in accepted:
-                return self._try(one, self._economy(method), message)
-        return message, 0
-
-    def _try(self, one: Compression, economy: Economy, message: bytes) -> tuple[bytes, int]:
-        if not economy.tries():
+        one = _accepted(order, session)
+        economy = self._economy(method)
+        if one is None or not economy.tries():
             return message, 0
-        began = perf_counter_ns()
-        try:
-            packed = one.compress(message)
-        except Exception:
-            packed = message
-        worth = economy.note(len(message), len(packed), perf_counter_ns() - began)
-        return (packed, one.number) if worth else (message, 0)
+        packed, took = _timed(one, message)
+        return (packed, one.number) if economy.note(len(message), len(packed), took) else (message, 0)
+
+    def is_large(self, order: Sequence[Compression], session: Session, message: bytes) -> bool:
+        """Whether `pack` would hold up the loop, so that `pack_large` is to be used."""
+        return LARGE < len(message) <= session.peer.max_message and _accepted(order, session) is not None
+
+    async def pack_large(
+        self, method: bytes, order: Sequence[Compression], session: Session, message: bytes
+    ) -> tuple[bytes, int]:
+        """What `pack` gives, compressed on a thread."""
+        one = _accepted(order, session)
+        economy = self._economy(method)
+        if one is None or not economy.tries():
+            return message, 0
+        took = 0
+
+        def compress() -> bytes:
+            nonlocal took
+            packed, took = _timed(one, message)
+            return packed
+
+        async with on_a_thread(compress) as packed:
+            worth = economy.note(len(message), len(packed), took)
+            return (packed, one.number) if worth else (message, 0)
 
     def _economy(self, method: bytes) -> Economy:
         found = self._economies.get(method)
@@ -202,3 +231,36 @@ class Packing:
             raise TooLong(f"exceeds max_message {limit} when decompressed") from None
         except Exception as error:
             raise ValueError(f"it does not decompress with {one.name}: {error}") from error
+
+
+class Request:
+    """The message that a call begins with, as it is sent to a peer; compressed once for all that have its settings."""
+
+    __slots__ = ("_message", "_method", "_order", "_packed", "_packing", "_settings")
+
+    def __init__(self, packing: Packing, method: bytes, order: Sequence[Compression], message: bytes) -> None:
+        self._packing = packing
+        self._method = method
+        self._order = order
+        self._message = message
+        self._settings: Settings | None = None  # of the peers that it is packed for
+        self._packed = (message, 0)
+
+    def ready(self, session: Session) -> bool:
+        """Whether `take` may be called; else `prepare` is to be awaited before."""
+        return session.peer == self._settings or not self._packing.is_large(self._order, session, self._message)
+
+    async def prepare(self, session: Session) -> None:
+        settings = session.peer
+        self._packed = await self._packing.pack_large(self._method, self._order, session, self._message)
+        self._settings = settings
+
+    def take(self, session: Session) -> tuple[bytes, int]:
+        """The message and its compression. A large one goes plain to a peer that it was not prepared for, which took
+        the place of another meanwhile. Raises LimitError."""
+        if not self.ready(session):
+            return self._message, 0
+        if session.peer != self._settings:
+            self._packed = self._packing.pack(self._method, self._order, session, self._message)
+            self._settings = session.peer
+        return self._packed

@@ -48,11 +48,18 @@ class Opening(CallEvents):
         """Opens the call on a connection; None if there is no slot. Raises LimitError, ValueError."""
         raise NotImplementedError
 
+    def ready(self, connection: Connection) -> bool:
+        """Whether `append` may be called for a connection; else `prepare` is to be awaited before."""
+        return True
+
+    async def prepare(self, connection: Connection) -> None:
+        """Makes the call ready for a connection. Nothing is sent."""
+
     def open_now(self) -> bool:
         """Opens the call if that can be done without waiting. Raises StatusError."""
         caller = self.caller
         connection = None if caller.waiting or caller.closed else caller.pick()
-        return connection is not None and self._try(connection) is not None
+        return connection is not None and self.ready(connection) and self._try(connection) is not None
 
     async def open(self, wait_for_ready: bool) -> None:
         """Opens the call. Raises StatusError: whatever goes wrong here was not sent. The end of its time, or of its
@@ -77,6 +84,9 @@ class Opening(CallEvents):
         caller = self.caller
         while True:
             connection = await caller.connected(wait_for_ready)
+            if not self.ready(connection):
+                await self.prepare(connection)
+                continue
             if not caller.waiting and self._try(connection) is not None:
                 return
             if not connection.session.accepts_calls:

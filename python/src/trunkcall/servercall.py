@@ -146,9 +146,17 @@ class ServerCall:
         if self._header and not self._header_sent:
             self.flush_header()
         self._header_sent = True
-        incoming.session.now = clock()
         try:
-            at_once = incoming.send(*self.pack(data))
+            if self.packs_large(data):
+                self._writable = self._endpoint.loop.create_future()  # others do not send meanwhile
+                try:
+                    packed = await self.pack_large(data)
+                finally:
+                    self._writable = None
+            else:
+                packed = self.pack(data)
+            incoming.session.now = clock()
+            at_once = incoming.send(*packed)
         except LimitError as error:
             raise StatusError(Code.RESOURCE_EXHAUSTED, str(error)) from None
         self._endpoint.connection.schedule()
@@ -249,11 +257,28 @@ class ServerCall:
 
     def pack(self, data: bytes) -> tuple[bytes, int]:
         """An answer as it is sent, and its compression, 0: none. Raises LimitError."""
-        incoming, serving = self._incoming, self._endpoint.serving
-        if not (incoming.compression or serving.packs):
+        incoming, packing = self._incoming, self._endpoint.serving.packing
+        if not self._packs:
             return data, 0
-        order = serving.packing.answering(incoming.compression)
-        return serving.packing.pack(self.method.wire_name, order, incoming.session, data)
+        order = packing.answering(incoming.compression)
+        return packing.pack(self.method.wire_name, order, incoming.session, data)
+
+    @property
+    def _packs(self) -> bool:
+        return bool(self._incoming.compression) or self._endpoint.serving.packs
+
+    def packs_large(self, data: bytes) -> bool:
+        """Whether an answer takes `pack_large`, lest it holds up the loop."""
+        if not self._packs:
+            return False
+        incoming, packing = self._incoming, self._endpoint.serving.packing
+        return packing.is_large(packing.answering(incoming.compression), incoming.session, data)
+
+    async def pack_large(self, data: bytes) -> tuple[bytes, int]:
+        """What `pack` gives, compressed on a thread."""
+        incoming, packing = self._incoming, self._endpoint.serving.packing
+        order = packing.answering(incoming.compression)
+        return await packing.pack_large(self.method.wire_name, order, incoming.session, data)
 
     @property
     def trailers(self) -> Entries | None:

@@ -223,6 +223,10 @@ class ServingEndpoint(Endpoint):
                 raise self._unencodable(call, response) from error
             if call.is_plain and not self.serving.packs:
                 incoming.finish(data)
+            elif call.packs_large(data):
+                call.task = self.loop.create_task(self._finish_large(call, incoming, data))
+                self.serving.tasks.add(call.task)
+                call.task.add_done_callback(self.serving.tasks.discard)
             else:
                 self._finish(call, incoming, data, OK)
         except asyncio.CancelledError as error:
@@ -263,6 +267,8 @@ class ServingEndpoint(Endpoint):
             session.now = clock()
             if data is not None and call.is_plain and not self.serving.packs:
                 incoming.finish(data)
+            elif data is not None and call.packs_large(data):
+                self._finish(call, incoming, data, OK, await call.pack_large(data))
             else:
                 self._finish(call, incoming, data, OK)
         except asyncio.CancelledError as error:
@@ -325,8 +331,25 @@ class ServingEndpoint(Endpoint):
                 except (LimitError, ValueError):  # it cannot be sent
                     continue
 
-    def _finish(self, call: ServerCall, incoming: IncomingCall, data: bytes | None, status: Status) -> None:
-        """Says how the call ended; what cannot be sent is replaced by a status that can."""
+    async def _finish_large(self, call: ServerCall, incoming: IncomingCall, data: bytes) -> None:
+        """Ends a call whose handler had no task, with an answer that is compressed on a thread."""
+        call.begun = True
+        try:
+            self._finish(call, incoming, data, OK, await call.pack_large(data))
+        except asyncio.CancelledError as error:
+            self._finish(call, incoming, None, _cancelled(error))
+        self.connection.schedule()
+
+    def _finish(
+        self,
+        call: ServerCall,
+        incoming: IncomingCall,
+        data: bytes | None,
+        status: Status,
+        packed: tuple[bytes, int] | None = None,
+    ) -> None:
+        """Says how the call ended; what cannot be sent is replaced by a status that can. `packed`: `data` as it is
+        sent, if that is known."""
         self.connection.session.now = clock()
         if incoming.oneway and status.code:
             words = (call.method.name, call.peer, status.code.name, status.message)
@@ -335,7 +358,7 @@ class ServingEndpoint(Endpoint):
             call.flush_header()
             compression = 0
             if data is not None:
-                data, compression = call.pack(data)
+                data, compression = packed or call.pack(data)
             incoming.finish(data, status, compression=compression, metadata=call.trailers)
         except StatusError as error:
             incoming.finish(None, error.status)

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from .codec import Codec
-from .compression import Compression, TooLong
+from .compression import Compression, Request, TooLong
 from .interceptor import Answer
 from .method import Kind, Method
 from .opening import Opening
 from .status import StatusError, failure
 from .transport import Connection, clock
-from .wire import Code, Delivery, LimitError, Metadata, OutgoingCall, Session, Settings
+from .wire import Code, Delivery, LimitError, Metadata, OutgoingCall
 
 if TYPE_CHECKING:
     from .caller import Caller
@@ -51,9 +51,8 @@ class Attempt(Opening):
         self.codec = codec
         self.metadata = metadata or []
         self.wait_for_ready = wait_for_ready
-        self.order: Sequence[Compression] = caller.calling.packing.order
+        self.compress(caller.calling.packing.order)
         self.answer: Answer | None = None
-        self._packed: tuple[Settings, bytes, int] | None = None  # for a peer with these settings
         self._number = 1
         self._future: asyncio.Future[None] | None = None
 
@@ -77,7 +76,7 @@ class Attempt(Opening):
         return self._append(connection, Metadata(self.metadata) if self.metadata else None)
 
     def _append(self, connection: Connection, metadata: Metadata | None) -> OutgoingCall | None:
-        data, compression = self._pack(connection.session) if self.order else (self.data, 0)
+        data, compression = self._request.take(connection.session) if self._request else (self.data, 0)
         return connection.session.open(
             self.method.wire_name,
             data,
@@ -89,12 +88,17 @@ class Attempt(Opening):
             oneway=self.oneway,
         )
 
-    def _pack(self, session: Session) -> tuple[bytes, int]:
-        """The request as it is sent there. Raises LimitError."""
-        if self._packed is None or self._packed[0] is not session.peer:
-            packed = self.caller.calling.packing.pack(self.method.wire_name, self.order, session, self.data)
-            self._packed = (session.peer, *packed)
-        return self._packed[1:]
+    def compress(self, order: Sequence[Compression]) -> None:
+        """What the request is compressed with, the preferred one first."""
+        packing = self.caller.calling.packing
+        self._request = Request(packing, self.method.wire_name, order, self.data) if order else None
+
+    def ready(self, connection: Connection) -> bool:
+        return self._request is None or self._request.ready(connection.session)
+
+    async def prepare(self, connection: Connection) -> None:
+        if self._request is not None:
+            await self._request.prepare(connection.session)
 
     def adopt(self, out: OutgoingCall, connection: Connection, future: asyncio.Future[None] | None) -> None:
         """Goes on with a call that was opened otherwise; `future`: that it resolves, if it has not ended."""

@@ -1,4 +1,4 @@
-"""Large messages are decompressed on threads, so that the event loop goes on meanwhile."""
+"""Large messages are compressed and decompressed on threads, so that the event loop goes on meanwhile."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ import threading
 from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
-TURNS = max(os.cpu_count() or 1, 2)  # messages that are decompressed at once, in the process (limits.md 2)
+TURNS = max(os.cpu_count() or 1, 2)  # messages at once, in the process (limits.md 2)
 
 
 class _Threads:
-    """The threads of the process, and the turns that messages take. A turn is held until the message is decoded."""
+    """The threads of the process, and the turns that messages take. A turn is held until what it gave was used."""
 
     def __init__(self) -> None:
         self.turns = threading.BoundedSemaphore(TURNS)
         self.pool = ThreadPoolExecutor(TURNS, "trunkcall-unpacking")  # which starts them when they are needed
 
-    def work(self, decompress: Callable[[], bytes]) -> bytes:
+    def work(self, function: Callable[[], bytes]) -> bytes:
         self.turns.acquire()
         try:
-            return decompress()
+            return function()
         except BaseException:
             self.turns.release()
             raise
 
     def give_back(self, work: Future[bytes]) -> None:
-        """Of a message that nobody decodes any more."""
+        """Of a message that nobody wants any more."""
         if not work.cancelled() and work.exception() is None:
             self.turns.release()
 
@@ -45,10 +45,10 @@ os.register_at_fork(after_in_child=_forked)
 
 
 @contextlib.asynccontextmanager
-async def on_a_thread(decompress: Callable[[], bytes]) -> AsyncGenerator[bytes]:
-    """What `decompress` returns, to be decoded within."""
+async def on_a_thread(function: Callable[[], bytes]) -> AsyncGenerator[bytes]:
+    """What `function` returns, to be used within."""
     threads = _threads
-    work = threads.pool.submit(threads.work, decompress)
+    work = threads.pool.submit(threads.work, function)
     try:
         message = await asyncio.wrap_future(work)
     except asyncio.CancelledError:
