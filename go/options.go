@@ -188,7 +188,8 @@ func WithTLS(config *tls.Config) Option { return option(func(c *common) { c.tls 
 // or of the machine, at most 1 GiB; the least is 1 MiB. The process takes more than this:
 // messages decompressed for code of one's own may take as much again,
 // handlers and their messages are not counted, and Go lets the heap grow to twice
-// what is in use (GOGC). spec/limits.md has the figures.
+// what is in use (GOGC), unless GOMEMLIMIT bounds it: three times this is a good value.
+// spec/limits.md has the figures.
 func WithMemory(bytes int64) Option {
 	return option(func(c *common) {
 		if c.memory = bytes; bytes < leastMemory {
