@@ -83,7 +83,7 @@ func bothWays(t *testing.T, first func(context.Context) error, test func(t *test
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer client.Close() //nolint:errcheck // nothing is left to be done
+		defer client.Close()
 		test(t, benchv1.NewBenchServiceClient(client), n.n.Load, []string{"gzip"})
 	})
 }
@@ -106,7 +106,7 @@ func echoes(t *testing.T, c benchv1.BenchServiceClient) (errors []error) {
 
 func TestHandlersChooseTheCompressorOfTheirAnswers(t *testing.T) {
 	var name atomic.Value
-	set := func(ctx context.Context) error { return grpcstub.SetSendCompressor(ctx, name.Load().(string)) } //nolint:forcetypeassert // nothing else is stored
+	set := func(ctx context.Context) error { return grpcstub.SetSendCompressor(ctx, name.Load().(string)) }
 	bothWays(t, set, func(t *testing.T, c benchv1.BenchServiceClient, compressed func() int64, accepted []string) {
 		before := compressed()
 		for _, one := range accepted {
