@@ -8,6 +8,8 @@ from collections.abc import AsyncIterator
 
 from trunkcall import Client, ClientStream, Code, Delivery, Limits, ServerCall
 from trunkcall.memory import available, budget_of
+from trunkcall.options import codec_table, session_config
+from trunkcall.wire import Load
 
 from .kit import ECHO, JOIN, PATIENCE, TWICE, Case, echo, eventually
 
@@ -100,6 +102,15 @@ class UsedUp(Case):
         self.assertEqual(codes, {Code.RESOURCE_EXHAUSTED})
         for stream in streams:
             stream.cancel()
+
+
+class Pools(unittest.TestCase):
+    def test_a_pool_may_grow_to_an_eighth_of_the_memory(self) -> None:
+        for memory, most in ((16 << 20, 2 << 20), (1 << 30, 128 << 20), (8 << 30, 128 << 20)):
+            config = session_config(Limits(), codec_table(()), (), 0, 1, Load(memory=memory))
+            self.assertEqual(config.max_pool, most)
+        config = session_config(Limits(max_pool=3 << 20), codec_table(()), (), 0, 1, Load(memory=16 << 20))
+        self.assertEqual(config.max_pool, 3 << 20)
 
 
 if __name__ == "__main__":
