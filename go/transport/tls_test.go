@@ -206,6 +206,11 @@ func TestTheEndIsSaidInTLS(t *testing.T) {
 				c := NewConn(u.config(pool, change), server, true, nil, nil)
 				_, _ = client.Write(rawframe.Preface())
 				receive(t, u.ready, "preface")
+				eventually(t, "all that the preface called for is written", func() bool {
+					c.mu.Lock() // who closes in the middle of a record cannot say so
+					defer c.mu.Unlock()
+					return !c.flushing && !c.hasOutputLocked()
+				})
 				end(c)
 				if _, err := io.Copy(io.Discard, onlyReader{client}); !errors.Is(err, errCloseNotify) {
 					t.Fatal(err)
