@@ -132,16 +132,25 @@ func TestWhatTLSHasReadAheadIsTakenIn(t *testing.T) {
 	})
 }
 
+// greeted is a connection over TLS to which the client has sent its preface by hand.
+func greeted(t *testing.T, change func(*Config)) (client *records, u *upper) {
+	t.Helper()
+	client, server := handRecords(t)
+	u, pool := newUpper(echoBack), &Pool{}
+	c := NewConn(u.config(pool, change), server, true, nil, nil)
+	t.Cleanup(func() {
+		c.Close(net.ErrClosed)
+		pool.Close()
+	})
+	_, _ = client.Write(rawframe.Preface())
+	receive(t, u.ready, "preface")
+	return client, u
+}
+
 // Half a record is nothing yet, and holds up nobody.
 func TestARecordMayComeInPieces(t *testing.T) {
 	fewAndMany(t, func(t *testing.T, change func(*Config)) {
-		client, server := handRecords(t)
-		u, pool := newUpper(echoBack), &Pool{}
-		defer pool.Close()
-		c := NewConn(u.config(pool, change), server, true, nil, nil)
-		defer c.Close(net.ErrClosed)
-		_, _ = client.Write(rawframe.Preface())
-		receive(t, u.ready, "preface")
+		client, u := greeted(t, change)
 		other := newTLSPair(t, echoBack, change)
 		input := append(rawframe.Define(1, echoMethod.Name), rawframe.Call(1, 1, 1, []byte("in pieces"))...)
 		sealed := client.seal(recordApplication, input)
@@ -238,13 +247,7 @@ func TestTLSConnectionsDrain(t *testing.T) {
 // A record that was damaged on its way ends the connection, and the other end is told why.
 func TestADamagedRecordEndsTheConnection(t *testing.T) {
 	fewAndMany(t, func(t *testing.T, change func(*Config)) {
-		client, server := handRecords(t)
-		u, pool := newUpper(echoBack), &Pool{}
-		defer pool.Close()
-		c := NewConn(u.config(pool, change), server, true, nil, nil)
-		defer c.Close(net.ErrClosed)
-		_, _ = client.Write(rawframe.Preface())
-		receive(t, u.ready, "preface")
+		client, u := greeted(t, change)
 		sealed := client.seal(recordApplication, []byte("damaged"))
 		sealed[10] ^= 1
 		_, _ = client.Conn.Write(sealed)

@@ -51,6 +51,19 @@ async def twice(requests: AsyncIterator[bytes], call: ServerCall) -> AsyncIterat
         yield request * 2
 
 
+def inline(request: bytes, call: ServerCall) -> bytes:
+    return request
+
+
+async def ends(requests: AsyncIterator[bytes], call: ServerCall) -> bytes:
+    return b"".join([request[-5:] async for request in requests])
+
+
+async def again(requests: AsyncIterator[bytes], call: ServerCall) -> AsyncIterator[bytes]:
+    async for request in requests:
+        yield request
+
+
 HANDLERS = (COUNT.handler(count), JOIN.handler(join), TWICE.handler(twice))
 
 

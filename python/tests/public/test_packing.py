@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 
 from trunkcall import GZIP, Client, Code, Delivery, ServerCall
 
-from .kit import COUNT, ECHO, JOIN, OTHER, PATIENCE, TWICE, Case, all_of, eventually
+from .kit import COUNT, ECHO, JOIN, OTHER, PATIENCE, TWICE, Case, again, all_of, echo, ends, eventually, inline
 
 WORDY = b"a long-distance call " * 20_000
 
@@ -37,34 +37,17 @@ class Watched:
         return GZIP.decompress(data, limit)
 
 
-async def echo(request: bytes, call: ServerCall) -> bytes:
-    return request
-
-
-def inline(request: bytes, call: ServerCall) -> bytes:
-    return request
-
-
 async def count(request: bytes, call: ServerCall) -> AsyncIterator[bytes]:
     yield request
     yield b"small"
-
-
-async def join(requests: AsyncIterator[bytes], call: ServerCall) -> bytes:
-    return b"".join([request[-5:] async for request in requests])
-
-
-async def twice(requests: AsyncIterator[bytes], call: ServerCall) -> AsyncIterator[bytes]:
-    async for request in requests:
-        yield request
 
 
 HANDLERS = (
     ECHO.handler(echo),
     OTHER.handler(inline, inline=True),
     COUNT.handler(count),
-    JOIN.handler(join),
-    TWICE.handler(twice),
+    JOIN.handler(ends),
+    TWICE.handler(again),
 )
 
 

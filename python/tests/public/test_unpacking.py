@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 
 from trunkcall import GZIP, Client, Code, Delivery, ServerCall
 
-from .kit import COUNT, ECHO, JOIN, OTHER, PATIENCE, TWICE, Case, all_of, eventually
+from .kit import COUNT, ECHO, JOIN, OTHER, PATIENCE, TWICE, Case, again, all_of, echo, ends, eventually, inline
 
 WORDY = bytes(5_000_000)  # small when compressed, large again
 
@@ -38,33 +38,16 @@ class Watched:
         return message
 
 
-async def echo(request: bytes, call: ServerCall) -> bytes:
-    return request
-
-
-def inline(request: bytes, call: ServerCall) -> bytes:
-    return request
-
-
 async def count(request: bytes, call: ServerCall) -> AsyncIterator[bytes]:
     yield WORDY
     yield b"small"
 
 
-async def join(requests: AsyncIterator[bytes], call: ServerCall) -> bytes:
-    return b"".join([request[-5:] async for request in requests])
-
-
-async def twice(requests: AsyncIterator[bytes], call: ServerCall) -> AsyncIterator[bytes]:
-    async for request in requests:
-        yield request
-
-
 class Large(Case):
     async def joined(self) -> tuple[Client, Watched]:
         watched = Watched()
-        handlers = (ECHO.handler(echo), OTHER.handler(inline, inline=True), COUNT.handler(count), JOIN.handler(join))
-        _, address = await self.serve(*handlers, TWICE.handler(twice), compression=watched, decompression=watched)
+        handlers = (ECHO.handler(echo), OTHER.handler(inline, inline=True), COUNT.handler(count), JOIN.handler(ends))
+        _, address = await self.serve(*handlers, TWICE.handler(again), compression=watched, decompression=watched)
         client = self.client(address, compression=watched, decompression=watched)
         await client.connect()
         return client, watched
