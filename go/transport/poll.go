@@ -35,8 +35,9 @@ type polled struct {
 	gone   bool
 }
 
-// awaitedLocked reports whether a poller sees to the input that comes next. Nobody reads.
-func (c *Conn) awaitedLocked() bool { return c.polled != nil && !c.secure.holds() }
+// awaitedLocked reports whether a poller sees to the input that comes next. Who reads sees
+// himself to what TLS holds, and alone may look at that.
+func (c *Conn) awaitedLocked() bool { return c.polled != nil && (c.reading || !c.secure.holds()) }
 
 // pollLocked leaves a connection that nobody reads or writes to a poller, if that is worth it.
 func (c *Conn) pollLocked() bool {
