@@ -110,7 +110,7 @@ vectors: ## derive the vectors anew from their cases, then replay them
 	@$(PYTHON) spec/vectors/derive.py
 	@$(MAKE) vectors-go vectors-python
 vectors-go: needs
-	@$(GO) test -C go -count=1 -run Vector . ./transport ./wire
+	@$(GO) test -C go -count=1 -run Vector . ./internal/transport ./internal/wire
 vectors-python: environment-python
 	@$(IN_PYTHON) -m unittest discover -s tests -t . -p 'test*vectors*.py'
 generate: generate-go generate-python ## generate the Protobuf code anew

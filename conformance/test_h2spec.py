@@ -39,7 +39,17 @@ class TheEngine(unittest.TestCase):
     def test_the_engine_alone_passes_every_case(self) -> None:
         go = os.environ.get("GO", "go")
         done = subprocess.run(
-            [go, "test", "-C", "go", "-count=1", "-timeout=300s", "-run=^TestH2spec$", "-v", "./transport/http2"],
+            [
+                go,
+                "test",
+                "-C",
+                "go",
+                "-count=1",
+                "-timeout=300s",
+                "-run=^TestH2spec$",
+                "-v",
+                "./internal/transport/http2",
+            ],
             cwd=ROOT,
             env={**os.environ, "TRUNKCALL_H2SPEC": str(H2SPEC)},
             stdout=subprocess.PIPE,

@@ -72,13 +72,13 @@ class Comparing(TestCase):
         self.assertEqual(faults(got, want, False), [])
         self.assert_fault(got, {"header": [["a", "2"], ["a", "1"]]}, "/header/a", native=False)
 
-    def test_values_may_come_in_one_at_other_doors(self) -> None:
+    def test_values_may_come_in_one_over_other_protocols(self) -> None:
         got, want = outcome(header=[["a", "1, 2"]]), {"header": [["a", "1"], ["a", "2"]]}
         self.assert_fault(got, want, "/header")
         self.assertEqual(faults(got, want, False), [])
         self.assert_fault(got, {"header": [["a", "2"], ["a", "1"]]}, "/header/a", native=False)
 
-    def test_less_is_promised_at_other_doors(self) -> None:
+    def test_less_is_promised_over_other_protocols(self) -> None:
         for name, got, want in (
             ("delivery", {"code": "ABORTED", "delivery": "refused"}, {"code": "ABORTED", "delivery": "not_sent"}),
             ("end", {"observed": {"end": "CANCELLED"}}, {"observed": {"end": "DEADLINE"}}),
@@ -139,7 +139,7 @@ class Reporting(TestCase):
         self.assertNotEqual(written(matrix, [case], ways), good)
 
     def test_what_a_stock_client_cannot_do_has_its_reason(self) -> None:
-        (curl, *_) = (client for client in STOCK if client.door == "connect")
+        (curl, *_) = (client for client in STOCK if client.protocol == "connect")
         way = Way(curl, SERVERS[0], "tcp")
         self.assertEqual(way.lack(Case("group", {"name": "unary", "calls": [{"method": "Unary"}]})), "")
         self.assertIn("one message", way.lack(Case("group", {"name": "many", "calls": [{"method": "BidiStream"}]})))

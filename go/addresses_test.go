@@ -11,7 +11,7 @@ import (
 
 	"github.com/trunkcall/trunkcall/go"
 	"github.com/trunkcall/trunkcall/go/internal/rawframe"
-	"github.com/trunkcall/trunkcall/go/wire"
+	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
 // Targets of several addresses: which of them gets the calls.

@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/trunkcall/trunkcall/go/transport"
-	"github.com/trunkcall/trunkcall/go/wire"
+	"github.com/trunkcall/trunkcall/go/internal/transport"
+	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
 // Calls that nobody waits for. Such a call is an object that is run, as a task of
@@ -141,7 +141,7 @@ func (a *asyncCall) open() (err error) {
 	if promised {
 		conn = connectionOf(a.turn.Conn)
 	}
-	a.leaveLine()
+	a.leaveQueue()
 	a.attempt, a.state = nil, asyncOpening
 	defer func() {
 		if promised {
@@ -218,21 +218,21 @@ func (a *asyncCall) pick() (conn *Connection, wait bool, err error) {
 	if conn != nil {
 		return conn, false, nil
 	}
-	if err := a.enterLine(); err != nil {
+	if err := a.enterQueue(); err != nil {
 		return nil, false, err
 	}
 	a.reused = false
 	conn, attempt, err := l.attend(a)
 	switch {
 	case conn != nil:
-		a.leaveLine()
+		a.leaveQueue()
 		return conn, false, nil
 	case attempt != nil:
 		a.attempt = attempt
 	case a.options.waitForReady && c.done.Err() == nil && c.options.fault == nil:
 		a.after(l.pause())
 	default:
-		a.leaveLine()
+		a.leaveQueue()
 		return nil, false, c.unreachable(a.ctx, err)
 	}
 	return nil, true, nil
@@ -246,7 +246,7 @@ func (a *asyncCall) notOpened(conn *Connection, why error) (other *Connection, w
 		if other = a.route.elsewhere(conn); other != nil {
 			return other, false, nil
 		}
-		if err := a.enterLine(); err != nil {
+		if err := a.enterQueue(); err != nil {
 			return nil, false, err
 		}
 		a.queue, a.state = conn.conn.Slots(), asyncQueued
@@ -255,7 +255,7 @@ func (a *asyncCall) notOpened(conn *Connection, why error) (other *Connection, w
 			return nil, true, nil
 		}
 		a.state = asyncOpening
-		a.leaveLine()
+		a.leaveQueue()
 	case a.route.via != nil:
 		return nil, false, conn.unusable(why)
 	default:
@@ -264,14 +264,14 @@ func (a *asyncCall) notOpened(conn *Connection, why error) (other *Connection, w
 	return nil, false, nil
 }
 
-// enterLine counts the call among those that wait, which are bounded.
-func (a *asyncCall) enterLine() error {
-	err := a.route.enterLine()
+// enterQueue counts the call among those that wait, which are bounded.
+func (a *asyncCall) enterQueue() error {
+	err := a.route.enterQueue()
 	a.waiting = err == nil
 	return err
 }
 
-func (a *asyncCall) leaveLine() {
+func (a *asyncCall) leaveQueue() {
 	if a.waiting {
 		a.waiting = false
 		a.route.waiting.Add(-1)
@@ -362,7 +362,7 @@ func (a *asyncCall) expired() {
 // finish tells the outcome. It releases the lock.
 func (a *asyncCall) finish() {
 	a.state = asyncOver
-	a.leaveLine()
+	a.leaveQueue()
 	out, response, err, c := a.sink, a.response, a.failure, a.route
 	if a.stop != nil && !a.stop() {
 		a.reused = false // ctx has ended just now

@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/trunkcall/trunkcall/go/transport"
-	"github.com/trunkcall/trunkcall/go/wire"
+	"github.com/trunkcall/trunkcall/go/internal/transport"
+	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
 // calling is what the calls of one Client or Server have in common, those that
@@ -406,8 +406,8 @@ func (c *calling) unreachable(ctx context.Context, err error) error {
 	}
 }
 
-// enterLine counts a call that waits.
-func (c *calling) enterLine() error {
+// enterQueue counts a call that waits.
+func (c *calling) enterQueue() error {
 	if n := c.waiting.Add(1); n > int64(c.options.waitingCalls) {
 		c.waiting.Add(-1)
 		return notSent(Errorf(ResourceExhausted, "waiting calls have reached their limit of %d", c.options.waitingCalls))
@@ -422,7 +422,7 @@ func (c *route) awaitSlot(ctx context.Context, full *Connection) (conn *Connecti
 	if conn := c.elsewhere(full); conn != nil {
 		return conn, false, nil
 	}
-	if err := c.enterLine(); err != nil {
+	if err := c.enterQueue(); err != nil {
 		return nil, false, err
 	}
 	defer c.waiting.Add(-1)

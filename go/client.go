@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/trunkcall/trunkcall/go/transport"
+	"github.com/trunkcall/trunkcall/go/internal/transport"
 )
 
 // Client owns connections to one target and calls methods there. Its methods

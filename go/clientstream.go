@@ -6,8 +6,8 @@ import (
 	"io"
 	"sync/atomic"
 
-	"github.com/trunkcall/trunkcall/go/transport"
-	"github.com/trunkcall/trunkcall/go/wire"
+	"github.com/trunkcall/trunkcall/go/internal/transport"
+	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
 // open opens a call. It returns the stream as the interceptors have left it, and the

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/trunkcall/trunkcall/go/wire"
+	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
 // builtinCodecs are accepted without being asked for. One that the user gives
@@ -103,7 +103,7 @@ func (t *codecTable) of(in *wire.Incoming) (Codec, *wire.Refusal) {
 	return codec, nil
 }
 
-// named returns the codec of a call that came through a door, by its number, or by
+// named returns the codec of a call that came over HTTP, by its number, or by
 // its name if it has none there; nil with a refusal that names those known.
 func (t *codecTable) named(number uint8, name string) (Codec, *wire.Refusal) {
 	if int(number) < len(t) {

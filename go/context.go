@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/trunkcall/trunkcall/go/transport"
+	"github.com/trunkcall/trunkcall/go/internal/transport"
 )
 
 var noContext = context.Background()

@@ -8,8 +8,8 @@ import (
 
 	"github.com/trunkcall/trunkcall/go"
 	"github.com/trunkcall/trunkcall/go/internal/rawframe"
-	"github.com/trunkcall/trunkcall/go/transport"
-	"github.com/trunkcall/trunkcall/go/wire"
+	"github.com/trunkcall/trunkcall/go/internal/transport"
+	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
 // A client under attack by a raw server.

@@ -5,8 +5,8 @@ import (
 	"net"
 	"sync/atomic"
 
-	"github.com/trunkcall/trunkcall/go/transport"
-	"github.com/trunkcall/trunkcall/go/wire"
+	"github.com/trunkcall/trunkcall/go/internal/transport"
+	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
 // Gauges are what a Client or Server has at the moment, and counts since it was

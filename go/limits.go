@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/trunkcall/trunkcall/go/wire"
+	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
 // Limits are what this side accepts from its peers on each connection; they are

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"io"
 
-	"github.com/trunkcall/trunkcall/go/wire"
+	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
 // UnaryMethod is a method of one request and one response, for both ends. Make

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/trunkcall/trunkcall/go/transport"
+	"github.com/trunkcall/trunkcall/go/internal/transport"
 )
 
 // OneWayMethod is a method of one request and no response (protocol.md 7.5):

@@ -10,9 +10,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/trunkcall/trunkcall/go/transport"
-	"github.com/trunkcall/trunkcall/go/transport/web"
-	"github.com/trunkcall/trunkcall/go/wire"
+	"github.com/trunkcall/trunkcall/go/internal/transport"
+	"github.com/trunkcall/trunkcall/go/internal/transport/web"
+	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
 // common is what clients and servers are both configured with.

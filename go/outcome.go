@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/trunkcall/trunkcall/go/wire"
+	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
 // How a call ends at the server: what its caller is told of the handler's error, and
@@ -104,7 +104,7 @@ func newErrorID() string { return fmt.Sprintf("%016x", rand.Uint64()) } //nolint
 // acceptOneWay tells the caller of a one-way call that the handler is about to run. It
 // fails if the call was ended before.
 func (c *ServerCall) acceptOneWay() error {
-	if c.door != nil || !c.stream.OneWay() {
+	if c.http != nil || !c.stream.OneWay() {
 		return nil
 	}
 	c.mu.Lock()

@@ -6,8 +6,8 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/trunkcall/trunkcall/go/transport"
-	"github.com/trunkcall/trunkcall/go/wire"
+	"github.com/trunkcall/trunkcall/go/internal/transport"
+	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
 // pack compresses a message of a method with the first of order that the peer
@@ -215,8 +215,8 @@ func (c *ServerCall) SetCompression(order ...Compression) error {
 func (c *ServerCall) Accepts(one Compression) bool { return c.accepts()&(1<<one.Number()) != 0 }
 
 func (c *ServerCall) accepts() uint16 {
-	if c.door != nil {
-		return c.door.call.Accepts
+	if c.http != nil {
+		return c.http.call.Accepts
 	}
 	return c.stream.Conn().Accepts()
 }

@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/trunkcall/trunkcall/go/wire"
+	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
 // Calls that a client makes again by itself, because they provably did not run

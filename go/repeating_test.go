@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"github.com/trunkcall/trunkcall/go/wire"
+	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
 func TestAtMostATenthOfTheCallsOrTenASecondAreRepeated(t *testing.T) {

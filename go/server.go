@@ -11,10 +11,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/trunkcall/trunkcall/go/transport"
-	"github.com/trunkcall/trunkcall/go/transport/http2"
-	"github.com/trunkcall/trunkcall/go/transport/web"
-	"github.com/trunkcall/trunkcall/go/wire"
+	"github.com/trunkcall/trunkcall/go/internal/transport"
+	"github.com/trunkcall/trunkcall/go/internal/transport/http2"
+	"github.com/trunkcall/trunkcall/go/internal/transport/web"
+	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
 // Server serves methods on any number of listeners. Its methods are safe for
@@ -67,7 +67,7 @@ func NewServer(options ...ServerOption) *Server {
 	s.serving.begin("server", &s.options.common, s.options.interceptors)
 	s.calling = newCalling(noContext, &s.options.common, s.options.reverse, s.pool)
 	s.config = s.options.transport(serverConnections{acceptor{&s.serving}, s}, s.pool)
-	s.openDoors()
+	s.openHTTP()
 	return s
 }
 
@@ -124,7 +124,7 @@ func (s *Server) Serve(socket net.Listener) error {
 		Native: s.connected, Limits: &s.limits, Refused: s.turnedAway,
 	}
 	l.Proxied = s.options.proxied && socket.Addr().Network() == "tcp"
-	s.offerDoors(l)
+	s.offerHTTP(l)
 	l.Accepting = func(err error) {
 		if err != nil {
 			s.options.log(slog.LevelError, "no connections can be accepted", "address", socket.Addr(), "error", err)

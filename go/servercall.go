@@ -10,8 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/trunkcall/trunkcall/go/transport"
-	"github.com/trunkcall/trunkcall/go/wire"
+	"github.com/trunkcall/trunkcall/go/internal/transport"
+	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
 // ServerCall is one call at the server: what a handler can learn of it and add
@@ -27,7 +27,7 @@ type ServerCall struct {
 	stream  transport.Stream
 	context handlerContext
 
-	door *doorCall // the call that this is part of, if it came through a door
+	http *httpCall // the call that this is part of, if it came over HTTP
 
 	fault *statusError // why the request could not be decoded, so that the handler did not begin
 
@@ -51,8 +51,8 @@ func (c *ServerCall) Codec() Codec { return c.codec }
 
 // Peer is the caller's end.
 func (c *ServerCall) Peer() Peer {
-	if c.door != nil {
-		return c.door.peer()
+	if c.http != nil {
+		return c.http.peer()
 	}
 	return peerOf(c.stream.Conn())
 }
@@ -60,8 +60,8 @@ func (c *ServerCall) Peer() Peer {
 // Authority is the host, with its port if that was said, that a caller by HTTP asked
 // for; "" natively.
 func (c *ServerCall) Authority() string {
-	if c.door != nil {
-		return c.door.call.Authority
+	if c.http != nil {
+		return c.http.call.Authority
 	}
 	return ""
 }
@@ -69,8 +69,8 @@ func (c *ServerCall) Authority() string {
 // Connection is the one that the call came over. The server can call its client
 // through it, also while the call is open, if that speaks Trunkcall.
 func (c *ServerCall) Connection() *Connection {
-	if c.door != nil {
-		return c.door.connection()
+	if c.http != nil {
+		return c.http.connection()
 	}
 	return connectionOf(c.stream.Conn())
 }
@@ -101,8 +101,8 @@ func (c *ServerCall) SendHeader(m Metadata) error {
 	if err := c.SetHeader(m); err != nil {
 		return err
 	}
-	if c.door != nil {
-		return c.door.sendHeader(true)
+	if c.http != nil {
+		return c.http.sendHeader(true)
 	}
 	c.sendHeader()
 	return nil
@@ -132,7 +132,7 @@ func (c *ServerCall) addTo(to *Metadata, m Metadata) error {
 // peerLimits are what the caller takes; what other protocols do not tell is taken
 // to be what this side takes.
 func (c *ServerCall) peerLimits() wire.Settings {
-	if c.door != nil {
+	if c.http != nil {
 		return c.serving.options.local
 	}
 	return c.stream.Conn().PeerLimits()
@@ -162,10 +162,10 @@ func (c *ServerCall) decode(codec Codec, request any) error {
 	switch {
 	case ok:
 		err = c.decodeRequest(codec, &m, request)
-	case c.door == nil:
+	case c.http == nil:
 		return Errorf(Internal, "%s decodes its request twice", c.handler.Method.Name)
 	default:
-		err = c.door.decode(request)
+		err = c.http.decode(request)
 	}
 	if err == nil && !c.Intercepted() {
 		return c.acceptOneWay()
@@ -385,8 +385,8 @@ type serverStream ServerCall
 
 func (s *serverStream) Send(message any) error {
 	c := (*ServerCall)(s)
-	if c.door != nil {
-		return c.door.send(message)
+	if c.http != nil {
+		return c.http.send(message)
 	}
 	if c.stream.OneWay() {
 		return nil // nobody asked for answers
@@ -415,8 +415,8 @@ func (s *serverStream) Send(message any) error {
 
 func (s *serverStream) Receive(message any) error {
 	c := (*ServerCall)(s)
-	if c.door != nil {
-		return c.door.receive(message)
+	if c.http != nil {
+		return c.http.receive(message)
 	}
 	m, err := c.stream.Receive()
 	if err != nil {

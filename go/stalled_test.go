@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/trunkcall/trunkcall/go"
-	"github.com/trunkcall/trunkcall/go/wire"
+	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
 // A thousand streams of one connection whose readers read nothing fill their windows and use

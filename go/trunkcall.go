@@ -46,7 +46,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/trunkcall/trunkcall/go/wire"
+	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
 // Kind says how many messages go each way.

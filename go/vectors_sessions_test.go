@@ -13,7 +13,7 @@ import (
 
 	"github.com/trunkcall/trunkcall/go"
 	"github.com/trunkcall/trunkcall/go/internal/rawframe"
-	"github.com/trunkcall/trunkcall/go/wire"
+	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
 // The scripts of spec/vectors/sessions that need the kind of a method or the
@@ -22,7 +22,7 @@ import (
 
 type sessionScript struct {
 	ID      string            `json:"id"`
-	Floor   string            `json:"floor"`
+	Layer   string            `json:"layer"`
 	Role    string            `json:"role"`
 	Own     sessionOwn        `json:"own"`
 	Methods map[string]string `json:"methods"`
@@ -44,7 +44,7 @@ func (o *sessionOwn) accepts() trunkcall.ServerOption {
 	return trunkcall.WithDecompression(accepted...)
 }
 
-// ofTheWire are scripts of the wire's floor that a server can be asked to play
+// ofTheWire are scripts of the wire's layer that a server can be asked to play
 // as well: what it makes of codecs and compressions.
 var ofTheWire = []string{
 	"call-fault-codec", "call-fault-codec-without-message", "call-fault-compression",
@@ -120,11 +120,11 @@ func sessionScripts(t *testing.T) []sessionScript {
 			t.Fatal(err)
 		}
 		for _, raw := range file.Scripts {
-			var head struct{ ID, Floor, Role string }
+			var head struct{ ID, Layer, Role string }
 			if err := json.Unmarshal(raw, &head); err != nil {
 				t.Fatal(err)
 			}
-			if head.Role != "acceptor" || head.Floor != "call" && !slices.Contains(ofTheWire, head.ID) {
+			if head.Role != "acceptor" || head.Layer != "call" && !slices.Contains(ofTheWire, head.ID) {
 				continue
 			}
 			var s sessionScript

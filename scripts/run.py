@@ -107,7 +107,7 @@ def calls(address: str) -> None:
     check_failure(call("A call that fails, and says why.", "GetUser", '{"user_id": 1000000000}', status=1))
 
 
-def other_doors(address: str) -> None:
+def other_protocols(address: str) -> None:
     """Makes the same calls by plain HTTP, and natively through a WebSocket."""
     user = json.dumps({"user_id": 7})
     if curl := shutil.which("curl"):
@@ -168,7 +168,7 @@ def show_all(duration: str) -> None:
         show("The example of the README: a server and a client in one file.", QUICKSTART)
         printed = show("A client of gRPC, which knows nothing of Trunkcall, calls the same port.", GRPC_CLIENT, in_go)
         expect(printed.splitlines() == ["found user-7", "failed with NotFound, 1 detail"], "user 7 and a failure")
-        other_doors(in_go)
+        other_protocols(in_go)
         calls_across(PEER, in_python, PEER_PYTHON)
         calls_across(PEER_PYTHON, in_go, PEER)
         print(f"\nLoad for {duration} each: a 581-byte message there and back, 10 connections, 200 callers.")

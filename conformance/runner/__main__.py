@@ -38,7 +38,7 @@ def all_ways() -> list[Way]:
         Way(client, server, transport)
         for client in EVERYBODY
         for server in SERVERS
-        if client.door in server.doors
+        if client.protocol in server.protocols
         for transport in TRANSPORTS
         if transport in client.transports and transport in server.transports
     ]

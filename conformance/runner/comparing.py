@@ -8,7 +8,7 @@ import json
 from functools import cache
 from typing import Any
 
-# Lists of pairs, of which at other doors more are found than were sent, and in another order.
+# Lists of pairs, of which over other protocols more are found than were sent, and in another order.
 METADATA = ("header", "trailer", "metadata")
 
 
@@ -131,7 +131,7 @@ def field(of: dict[str, Any], key: str, want: Any, native: bool, at: str) -> lis
 
 
 def elsewhere(at: str, got: Any, want: Any) -> Any:
-    """What is wanted at other doors, where less is promised."""
+    """What is wanted over other protocols, where less is promised."""
     match at.rpartition("/")[2], want:
         case "end", "DEADLINE":  # the caller has a clock, too, and gives up by it
             return {"anyOf": ["DEADLINE", "CANCELLED"]}

@@ -156,7 +156,7 @@ class Pair:
         return [
             f"call {number}{fault}"
             for number, (a, b) in enumerate(zip(got, want, strict=True), 1)
-            for fault in faults(a, b, way.client.door == "native")
+            for fault in faults(a, b, way.client.protocol == "native")
         ]
 
     def _cannot(self, what: str) -> None:

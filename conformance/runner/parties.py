@@ -14,14 +14,14 @@ Reasons = dict[str, str]
 
 @dataclass(frozen=True, eq=False)
 class Client:
-    """`program` and `words` are the command that takes cases. `door` is the one that it comes through (doors.md).
+    """`program` and `words` are the command that takes cases. `protocol` is the one that it comes through (http.md).
     `lacks` says why needs of cases are not met."""
 
     name: str
     program: Program
     transports: tuple[str, ...]
     words: tuple[str, ...] = ("conformance",)
-    door: str = "native"
+    protocol: str = "native"
     lacks: Reasons = field(default_factory=dict[str, str])
 
     @property
@@ -41,7 +41,7 @@ class Server:
     name: str
     program: Program
     transports: tuple[str, ...]
-    doors: tuple[str, ...] = ("native",)
+    protocols: tuple[str, ...] = ("native",)
     lacks: Reasons = field(default_factory=dict[str, str])
 
 

@@ -1,4 +1,4 @@
-"""The stock clients, which come through other doors, and what each of them lacks. scripts/stock.py builds them."""
+"""The stock clients, which come through other protocols, and what each of them lacks. scripts/stock.py builds them."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from .parties import Client, Reasons
 BUILT = ROOT / "build" / "stock"
 TRANSPORTS = ("tcp", "tls")
 
-# What is native, whoever calls through another door.
+# What is native, whoever calls over another protocol.
 NATIVE: Reasons = {
-    "native": "only native clients are promised this (spec/doors.md)",
-    "one-way": "other doors answer a one-way call when its handler has ended (spec/doors.md 3)",
-    "callback": "a server cannot call a client over a connection of HTTP (spec/doors.md 2)",
+    "native": "only native clients are promised this (spec/http.md)",
+    "one-way": "other protocols answer a one-way call when its handler has ended (spec/http.md 3)",
+    "callback": "a server cannot call a client over a connection of HTTP (spec/http.md 2)",
     "several": "an address that names several servers is a native one",
 }
 GRPC: Reasons = NATIVE | {

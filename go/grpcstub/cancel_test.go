@@ -19,7 +19,7 @@ import (
 // ask: whoever has cancelled is never told of a success.
 func TestACallThatItsCallerHasCancelledNeverSucceeds(t *testing.T) {
 	const times = 100
-	stock := behindTheDoor(t, func(s grpcstub.Services) {
+	stock := overHTTP(t, func(s grpcstub.Services) {
 		examplev1.RegisterUserServiceServer(s, stub{})
 		benchv1.RegisterBenchServiceServer(s, services.Bench{})
 	})

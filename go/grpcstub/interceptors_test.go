@@ -160,7 +160,7 @@ func TestAStreamThatCannotBeUsedKeepsNoSlot(t *testing.T) {
 
 func TestHandlersSeeTheAuthorityOfCallsByHTTP(t *testing.T) {
 	got := make(chan []string, 1)
-	client := behindTheDoor(t, func(s grpcstub.Services) {
+	client := overHTTP(t, func(s grpcstub.Services) {
 		examplev1.RegisterUserServiceServer(s, stub{get: func(ctx context.Context, _ *userRequest) (*userResponse, error) {
 			md, _ := metadata.FromIncomingContext(ctx)
 			got <- md[":authority"]

@@ -1,4 +1,4 @@
-"""Two sessions back to back, no sockets: microseconds of CPU per unary call for each side of the wire floor.
+"""Two sessions back to back, no sockets: microseconds of CPU per unary call for each side of the wire layer.
 
 PYTHONPATH=src python3 bench/wire.py [calls per batch] [--profile]
 """

@@ -8,9 +8,9 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from scripts import docs, floors, run, test
+from scripts import docs, layers, run, test
 
-MODULE = floors.MODULE
+MODULE = layers.MODULE
 
 
 def events(*rows: tuple[str, str, str]) -> str:
@@ -108,25 +108,25 @@ class Times(unittest.TestCase):
             run_all.assert_not_called()
 
 
-class Floors(unittest.TestCase):
+class Layers(unittest.TestCase):
     def faults(self, path: str, *imports: str, of_tests: tuple[str, ...] = ()) -> int:
         package = {"ImportPath": MODULE + path, "Imports": list(imports), "XTestImports": list(of_tests)}
-        return len(floors.faults(package))
+        return len(layers.faults(package))
 
     def test_downward_and_standard_imports_pass(self):
-        self.assertEqual(self.faults("/wire", "fmt", "encoding/binary"), 0)
-        self.assertEqual(self.faults("", MODULE + "/transport", "google.golang.org/protobuf/proto"), 0)
+        self.assertEqual(self.faults("/internal/wire", "fmt", "encoding/binary"), 0)
+        self.assertEqual(self.faults("", MODULE + "/internal/transport", "google.golang.org/protobuf/proto"), 0)
         self.assertEqual(self.faults("/peer/load", MODULE, "golang.org/x/sys/unix"), 0)
 
     def test_upward_and_foreign_imports_fail(self):
-        self.assertEqual(self.faults("/wire", MODULE + "/transport"), 1)
-        self.assertEqual(self.faults("/transport", MODULE), 1)
+        self.assertEqual(self.faults("/internal/wire", MODULE + "/internal/transport"), 1)
+        self.assertEqual(self.faults("/internal/transport", MODULE), 1)
         self.assertEqual(self.faults("", "google.golang.org/grpc"), 1)
-        self.assertEqual(self.faults("/peer", MODULE + "/wire", MODULE + "/internal/x"), 2)
+        self.assertEqual(self.faults("/peer", MODULE + "/internal/wire", MODULE + "/internal/x"), 2)
 
-    def test_tests_of_the_lower_floors_stay_there_too(self):
-        self.assertEqual(self.faults("/transport", of_tests=(MODULE + "/wire", MODULE + "/internal/x", "example.com/y")), 0)
-        self.assertEqual(self.faults("/wire", of_tests=(MODULE + "/transport",)), 1)
+    def test_tests_of_the_lower_layers_stay_there_too(self):
+        self.assertEqual(self.faults("/internal/transport", of_tests=(MODULE + "/internal/wire", MODULE + "/internal/x", "example.com/y")), 0)
+        self.assertEqual(self.faults("/internal/wire", of_tests=(MODULE + "/internal/transport",)), 1)
 
     def test_a_package_without_a_place_fails(self):
         self.assertEqual(self.faults("/attic"), 1)

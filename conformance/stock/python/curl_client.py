@@ -1,4 +1,4 @@
-"""Carries out conformance cases with curl, at the Connect door: unary calls with JSON, and GET for Read.
+"""Carries out conformance cases with curl, over Connect: unary calls with JSON, and GET for Read.
 
     curl_client.py --http1.1
     curl_client.py --http2-prior-knowledge

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/trunkcall/trunkcall/go/wire"
+	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
 // What the user does at random.

@@ -3,7 +3,7 @@ package main
 import (
 	"hash/crc32"
 
-	"github.com/trunkcall/trunkcall/go/wire"
+	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
 // message is a message as the ledger has it.

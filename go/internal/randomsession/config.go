@@ -3,7 +3,7 @@ package main
 import (
 	"encoding/json"
 
-	"github.com/trunkcall/trunkcall/go/wire"
+	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
 // Config is how a session and its user are made.

@@ -3,7 +3,7 @@ package main
 import (
 	"slices"
 
-	"github.com/trunkcall/trunkcall/go/wire"
+	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
 // How calls are opened: at random, or as a Reader is told.

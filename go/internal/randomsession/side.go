@@ -6,7 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/trunkcall/trunkcall/go/wire"
+	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
 // Phases of a session: the user acts at random; consumes what is there; ends
@@ -18,7 +18,7 @@ const (
 	draining
 )
 
-// side is a session, its user, and the floor between them: it knows the kinds
+// side is a session, its user, and the layer between them: it knows the kinds
 // of methods and counts handlers.
 type side struct {
 	Config
@@ -129,7 +129,7 @@ func (s *side) takeIn(b []byte) {
 }
 
 // next is all there is to read, for a reader at most one frame: what a frame
-// means to the floor above is then known before the next.
+// means to the layer above is then known before the next.
 func (s *side) next() []byte {
 	if s.Reader == nil || len(s.input) < wire.HeaderSize {
 		return s.input

@@ -3,7 +3,7 @@ package rawframe
 import (
 	"bytes"
 
-	"github.com/trunkcall/trunkcall/go/wire"
+	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
 // Frame is a frame taken apart no further than header and body.

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/trunkcall/trunkcall/go/wire"
+	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
 // Patience bounds every wait of a Peer, so that a peer that says nothing fails

@@ -304,7 +304,7 @@ class OtherLoop(Sockets):
 
 
 class Negotiation(Case):
-    """What TLS has negotiated, and what is spoken in it (doors.md 1)."""
+    """What TLS has negotiated, and what is spoken in it (http.md 1)."""
 
     async def test_what_was_negotiated_must_be_spoken(self) -> None:
         with tempfile.TemporaryDirectory() as folder:

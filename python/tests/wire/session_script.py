@@ -122,7 +122,7 @@ class Runner:
         self.bytewise = bytewise
         self.reused = reused  # the memory that input lies in is written over once it was received
         self.held = False
-        self.transport = script.get("floor") == "transport"
+        self.transport = script.get("layer") == "transport"
         methods: dict[str, str] = script.get("methods", {})
         self.recorder = Recorder(methods)
         served = {name.encode(): Method(name.encode(), kind in ONE_REQUEST) for name, kind in methods.items()}
@@ -272,7 +272,7 @@ class Runner:
             call, end = self.of(step), {"end": True} if step.get("end") else {}
             try:
                 call.send(message, step.get("compression", 0), **end)
-            except LimitError as error:  # as the floor above does
+            except LimitError as error:  # as the layer above does
                 status = Status(Code.RESOURCE_EXHAUSTED, str(error), (), Delivery.UNKNOWN)
                 self.session.caller.abandon(call, GAVE_UP, status)
 

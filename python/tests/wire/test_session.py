@@ -1,4 +1,4 @@
-"""What the floors above rely on: slots, delivery, backpressure, the order of writing, limits shared by sessions."""
+"""What the layers above rely on: slots, delivery, backpressure, the order of writing, limits shared by sessions."""
 
 from __future__ import annotations
 
@@ -213,7 +213,7 @@ class Deliveries(unittest.TestCase):
         self.assertEqual(first.status and first.status.delivery, Delivery.UNKNOWN)
         self.assertEqual(second.status and second.status.delivery, Delivery.NOT_SENT)
 
-    def test_what_was_taken_counts_as_passed_on_unless_the_floor_below_is_exact(self) -> None:
+    def test_what_was_taken_counts_as_passed_on_unless_the_layer_below_is_exact(self) -> None:
         pair = Pair()
         first = pair.client.unary(UNARY, b"m")
         pair.client.take()

@@ -28,14 +28,14 @@ def script(
     rules: str,
     *steps: Entry,
     role: str = "acceptor",
-    floor: str = "wire",
+    layer: str = "wire",
     own: Entry | None = None,
     peer: bytes | None = PLAIN,
     should: bool = False,
 ) -> Entry:
     """`rules` names keys of rules.py; `peer` is the preface that the peer has sent, None to leave that to the steps."""
     used = repr(steps)
-    out: Entry = {"id": ident, "why": why, "rule": rules.split(), "floor": floor, "role": role}
+    out: Entry = {"id": ident, "why": why, "rule": rules.split(), "layer": layer, "role": role}
     if should:
         out["should"] = True
     if own:
@@ -319,7 +319,7 @@ def failed(error: str) -> Entry:
 
 
 def broken(error: str) -> tuple[Entry, Entry]:
-    """What the peer is told of a connection error, and what the floor above is."""
+    """What the peer is told of a connection error, and what the layer above is."""
     reason = 2 if error == "flood" else 1
     return x_goaway(reason, text=[]), failed(error)
 

@@ -370,11 +370,11 @@ SIZE = [
            opened("i1.1", UP, SMALL), sent(x_call("i1.1", UP, "MSG", payload=SMALL)),
            do("send", "i1.1", fill("m", 100_001)), sent(x_cancel("i1.1", 0)),
            events(end("i1.1", RESOURCE_EXHAUSTED, "unknown", text=["max_message", "100000"])),
-           role="initiator", floor="call", peer=e.preface(e.number_setting("max_message", 100_000)), should=True),
+           role="initiator", layer="call", peer=e.preface(e.number_setting("max_message", 100_000)), should=True),
     script("size-sender", "a sender that knows the limit does not send", "9.5/sender 14/not-sent",
            opened("x1", UNARY, b"123456"), sent(),
            events(end("x1", RESOURCE_EXHAUSTED, "not_sent", text=["max_message", "5"])),
-           role="initiator", floor="call", peer=e.preface(e.number_setting("max_message", 5)), should=True),
+           role="initiator", layer="call", peer=e.preface(e.number_setting("max_message", 5)), should=True),
 ]
 
 ORDER = [

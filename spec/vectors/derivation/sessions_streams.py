@@ -311,18 +311,18 @@ CALLEE = [
     script("callee-running-bound", "one handler may run: a second call is refused, not queued", "7.3/running",
            *running("i1.1"), receive(call("i2.1", "MSG", "END", payload=SMALL)),
            sent(refused("i2.1", RESOURCE_EXHAUSTED, None)), do("finish", "i1.1", status=OK), sent(x_result("i1.1", OK)),
-           *served("i2.2"), gauges(running=0), floor="call", own={"running_handlers": 1}),
+           *served("i2.2"), gauges(running=0), layer="call", own={"running_handlers": 1}),
     script("callee-running-bound-ignores-cancel", "a handler that ignores CANCEL still counts",
            "7.3/running 7.3/dropped",
            *running("i1.1"), receive(cancel("i1.1")), sent(x_result("i1.1", CANCELLED, "CUT")),
            events(event("stopped", "i1.1")), receive(call("i2.1", "MSG", "END", payload=SMALL)),
            sent(refused("i2.1", RESOURCE_EXHAUSTED, None)), gauges(running=1), do("return", "i1.1"), gauges(running=0),
-           *served("i2.2"), floor="call", own={"running_handlers": 1}),
+           *served("i2.2"), layer="call", own={"running_handlers": 1}),
     script("callee-running-bound-at-once", "three calls in one piece of input, and room for one", "7.3/running",
            receive(call("i1.1", name=BOTH), call("i2.1", name=BOTH), call("i3.1", name=BOTH)),
            events(start("i1.1", BOTH)),
            sent(refused("i2.1", RESOURCE_EXHAUSTED, None), refused("i3.1", RESOURCE_EXHAUSTED, None)),
-           floor="call", own={"running_handlers": 1}),
+           layer="call", own={"running_handlers": 1}),
 ]
 
 SCRIPTS = SLOTS + CALLER + CALLEE

@@ -51,7 +51,7 @@ type ConformanceServiceClient interface {
 	ServerStream(ctx context.Context, in *Request, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Answer], error)
 	ClientStream(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[Request, Answer], error)
 	BidiStream(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[Request, Answer], error)
-	// As Unary, and may be called by GET where a door has that.
+	// As Unary, and may be called by GET where a protocol has that.
 	Read(ctx context.Context, in *Request, opts ...grpc.CallOption) (*Answer, error)
 	// A one-way method: in native calls there is no answer.
 	Tell(ctx context.Context, in *Request, opts ...grpc.CallOption) (*emptypb.Empty, error)
@@ -177,7 +177,7 @@ type ConformanceServiceServer interface {
 	ServerStream(*Request, grpc.ServerStreamingServer[Answer]) error
 	ClientStream(grpc.ClientStreamingServer[Request, Answer]) error
 	BidiStream(grpc.BidiStreamingServer[Request, Answer]) error
-	// As Unary, and may be called by GET where a door has that.
+	// As Unary, and may be called by GET where a protocol has that.
 	Read(context.Context, *Request) (*Answer, error)
 	// A one-way method: in native calls there is no answer.
 	Tell(context.Context, *Request) (*emptypb.Empty, error)

@@ -111,7 +111,7 @@ class ConformanceServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Read(self, request, context):
-        """As Unary, and may be called by GET where a door has that.
+        """As Unary, and may be called by GET where a protocol has that.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -1,4 +1,4 @@
-"""Answers to clients of HTTP that are served nothing here (doors.md 4). Nothing of this needs a library."""
+"""Answers to clients of HTTP that are served nothing here (http.md 4). Nothing of this needs a library."""
 
 from __future__ import annotations
 

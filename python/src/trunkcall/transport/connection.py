@@ -49,7 +49,7 @@ def clock() -> int:
 
 
 class Endpoint(Events):
-    """What the floor above is told of one connection, beside the events of its session. `connection` is set when the
+    """What the layer above is told of one connection, beside the events of its session. `connection` is set when the
     connection is made."""
 
     connection: Connection
@@ -184,7 +184,7 @@ class Connection(asyncio.BufferedProtocol):
         self._account(0)
         self._flush()
 
-    # What the floor above calls.
+    # What the layer above calls.
 
     def schedule(self) -> None:
         """Has what was appended written in this turn of the loop or the next one."""

@@ -1,4 +1,4 @@
-"""Listening: what a connection is, by its first bytes (doors.md 1; the first byte tells all that is served here).
+"""Listening: what a connection is, by its first bytes (http.md 1; the first byte tells all that is served here).
 
 Without TLS, and within it, an `Opening` takes the first byte and hands the connection over. On a port with TLS there is
 a look at the first byte before, which is left where it is: the TLS layer begins a new transport, which has to find it.

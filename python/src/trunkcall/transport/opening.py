@@ -1,4 +1,4 @@
-"""What a new connection speaks, by its first byte (doors.md 1): Trunkcall, or HTTP to become a WebSocket."""
+"""What a new connection speaks, by its first byte (http.md 1): Trunkcall, or HTTP to become a WebSocket."""
 
 from __future__ import annotations
 

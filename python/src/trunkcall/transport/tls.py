@@ -1,4 +1,4 @@
-"""TLS contexts (protocol.md 13, doors.md 1): version 1.2 or later, ALPN `trunk`, `http/1.1` for WebSockets."""
+"""TLS contexts (protocol.md 13, http.md 1): version 1.2 or later, ALPN `trunk`, `http/1.1` for WebSockets."""
 
 from __future__ import annotations
 

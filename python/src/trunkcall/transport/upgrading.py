@@ -1,4 +1,4 @@
-"""The server's side of a WebSocket's handshake, and the answers to requests that are none (doors.md 4, 8)."""
+"""The server's side of a WebSocket's handshake, and the answers to requests that are none (http.md 4, 8)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a session tells the floor above."""
+"""What a session tells the layer above."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A session: all calls of one connection. Bytes in, calls on Events and bytes out; time is a parameter.
 
-The floor that owns the transport does, on the session's one thread or under one lock:
+The layer that owns the transport does, on the session's one thread or under one lock:
 
     session.receive(data, now)     whenever bytes have come; then, when no more can be read at once,
     session.dispatch(now)          which starts what was read (protocol.md 10)
@@ -212,7 +212,7 @@ class Session:
         return self.output.take()
 
     def wrote(self, size: int) -> None:
-        """`size` more of the bytes taken have left the floor below."""
+        """`size` more of the bytes taken have left the layer below."""
         self.output.wrote(size)
         if self.share.drawn:
             self.share.return_surplus()

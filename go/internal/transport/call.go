@@ -1,0 +1,278 @@
+package transport
+
+import (
+	"context"
+	"errors"
+
+	"github.com/trunkcall/trunkcall/go/internal/wire"
+)
+
+// Call is the caller's end of one call. A unary Call can be used again once it
+// has ended.
+type Call struct {
+	Stream
+
+	// Header is the metadata that came ahead of the answer.
+	Header wire.Metadata
+	// Ending is how the call ended, valid once it has. Its payload lies in Buf.
+	Ending wire.Ending
+	// Buf is memory for the request before Open and for the answer afterwards.
+	Buf []byte
+
+	answered bool // Header is known
+	ended    bool
+	unary    bool
+	keeps    bool          // the session took Buf for a message that had to wait
+	reads    bool          // unary: the caller itself reads the connection
+	wake     chan struct{} // unary: the call ended
+	task     Task          // unary: run then, by the connection's pool; nobody waits
+	woken    bool          // unary: wake was or is about to be sent to
+	next     *Call         // unary: whose caller is to be woken after this one's
+	header   chan struct{} // closed when Header is known, nil unless somebody waits for that
+}
+
+// wakeful is unary calls whose callers are to be woken, in the order in which the
+// calls ended. They are linked, not listed, so that a round of them allocates
+// nothing.
+type wakeful struct {
+	first, last *Call
+	count       int32
+}
+
+func (w *wakeful) add(call *Call) {
+	if w.last == nil {
+		w.first = call
+	} else {
+		w.last.next = call
+	}
+	w.last = call
+	w.count++
+}
+
+// wakeAll wakes them. A caller that is awake may use its call again at once.
+func (w *wakeful) wakeAll() {
+	for call := w.first; call != nil; {
+		next := call.next
+		call.next = nil
+		call.wake <- struct{}{}
+		call = next
+	}
+}
+
+// NewCall returns a call to use with Conn.Open. A unary one expects one answer.
+func NewCall(unary bool) *Call {
+	call := &Call{unary: unary}
+	call.Stream.Stream.Owner = call
+	if unary {
+		call.wake = make(chan struct{}, 1)
+		call.ExpectOne()
+	} else {
+		call.several = &several{}
+	}
+	return call
+}
+
+// NewAsyncCall returns a unary call that nobody waits for: once it has ended,
+// task is run by the connection's pool, once.
+func NewAsyncCall(task Task) *Call {
+	call := &Call{unary: true, task: task}
+	call.Stream.Stream.Owner = call
+	call.ExpectOne()
+	return call
+}
+
+// Reset makes an ended unary call ready for its next use.
+func (call *Call) Reset() {
+	call.dropInbox()
+	call.Header, call.Ending = nil, wire.Ending{}
+	call.answered, call.ended, call.halfClosed, call.reads, call.woken = false, false, false, false, false
+	if cap(call.Buf) > 64<<10 || call.keeps {
+		call.Buf = nil // in the latter case it may still be being written
+	}
+	call.keeps = false
+	call.conn = nil
+}
+
+// Reasons that a call was not opened on a connection: nothing of it was sent.
+var (
+	ErrNoSlot   = errors.New("all call slots of the connection are taken")
+	ErrDraining = errors.New("the connection is draining")
+)
+
+// Open opens a call and sees to it that it is written. The metadata has passed
+// Metadata.Check. On an error nothing was sent; the error is ErrNoSlot,
+// ErrDraining or why the connection is over. promised says that a Turn
+// promised a slot for the call.
+func (c *Conn) Open(call *Call, out *wire.Outgoing, promised bool) error {
+	c.mu.Lock()
+	if promised {
+		c.granted--
+	}
+	switch {
+	case c.closed:
+		err := c.cause
+		c.unlock()
+		return err
+	case c.closing || c.failing != nil || !c.session.AcceptsCalls(),
+		c.drainBy != 0 && c.session.OpenServed() == 0: // handlers that are to finish may call, nobody else
+		c.unlock()
+		return ErrDraining
+	case !promised && !c.slotFreeLocked(), !c.session.HasSlots(1):
+		c.unlock()
+		return ErrNoSlot
+	}
+	call.conn = c
+	call.keeps = c.session.Open(&call.Stream.Stream, out)
+	help := false
+	if call.task != nil {
+		c.openedAsync()
+		return nil
+	}
+	if !call.unary {
+		c.solo = false
+		help = c.wantReaderLocked()
+	} else if call.reads = c.takeReadingLocked(); !call.reads && c.session.OpenServed() > 0 {
+		help = c.wantReaderLocked() // a handler may be calling that nobody reads beside
+	}
+	c.settle()
+	if help {
+		c.config.Pool.run(c)
+	}
+	return nil
+}
+
+// Keeps reports, of a call that was opened, whether the session kept the
+// message that Open was given.
+func (call *Call) Keeps() bool { return call.keeps }
+
+// openedAsync sees to a call that was opened by one who does not wait: he is
+// likely to open more at once, so what has gathered is written by another, unless
+// it is the only one. It releases the lock.
+func (c *Conn) openedAsync() {
+	c.solo = false
+	help := c.wantReaderLocked()
+	if c.session.OpenCalls() > 1 {
+		c.leave()
+	} else {
+		c.settle()
+	}
+	if help {
+		c.config.Pool.run(c)
+	}
+}
+
+// Cut is GiveUp for a call with a task. It reports whether this has ended the
+// call, whose task is not run then; else it was or will be.
+func (call *Call) Cut(reason uint32, ending *wire.Ending) bool {
+	c := call.conn
+	c.mu.Lock()
+	if call.ended || call.woken {
+		c.unlock()
+		return false
+	}
+	c.session.Advance(clock())
+	c.session.Cancel(&call.Stream.Stream, reason)
+	call.woken = true
+	call.end(ending)
+	c.settle()
+	return true
+}
+
+// Wait waits until the call, which is unary, has ended. It reports false when
+// ctx ends first; the call then goes on until GiveUp.
+func (call *Call) Wait(ctx context.Context) bool {
+	done := ctx.Done()
+	if call.reads && !call.readAnswer(ctx) {
+		return false
+	}
+	if done == nil {
+		<-call.wake
+		call.conn.resumed()
+		return true
+	}
+	select {
+	case <-call.wake:
+		call.conn.resumed()
+		return true
+	case <-done:
+		return false
+	}
+}
+
+// GiveUp ends the call now, as ending says, and tells the callee. It does
+// nothing when the call has ended already: one outcome only. Either way Ending
+// is valid when it returns, and nobody touches the call any more.
+func (call *Call) GiveUp(reason uint32, ending *wire.Ending) {
+	c := call.conn
+	c.mu.Lock()
+	if call.ended {
+		c.unlock()
+		if call.unary {
+			<-call.wake // sent, or about to be
+			c.resumed()
+		}
+		return
+	}
+	c.session.Advance(clock())
+	c.session.Cancel(&call.Stream.Stream, reason)
+	call.end(ending)
+	call.wakeReceiver()
+	call.wakeSender()
+	woken := call.woken
+	c.settle()
+	if woken {
+		<-call.wake // so that the next use does not find it
+		c.resumed()
+	}
+}
+
+// end notes how the call ended; the lock is held.
+func (call *Call) end(e *wire.Ending) {
+	call.ended, call.halfClosed = true, true
+	call.answer()
+	call.Ending = *e
+	if e.HasMessage {
+		if call.unary {
+			call.Buf = append(call.Buf[:0], e.Payload...)
+			call.Ending.Payload = call.Buf
+		} else {
+			call.push(e.Payload, e.Compression, wire.Cost{}, false)
+		}
+	}
+}
+
+// AwaitHeader waits for the metadata that comes ahead of the answer. It is
+// empty when there is none, which is known with the first message or the end.
+func (call *Call) AwaitHeader() wire.Metadata {
+	c := call.conn
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for !call.answered && !call.over() {
+		if call.header == nil {
+			call.header = make(chan struct{})
+		}
+		known := call.header
+		c.settle()
+		<-known
+		c.mu.Lock()
+	}
+	return call.Header
+}
+
+// answer notes that Header is known, be it empty; the lock is held.
+func (call *Call) answer() {
+	call.answered = true
+	if call.header != nil {
+		close(call.header)
+		call.header = nil
+	}
+}
+
+// Result returns how the call ended; it is to be called after Receive returned
+// io.EOF.
+func (call *Call) Result() *wire.Ending {
+	c := call.conn
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return &call.Ending
+}

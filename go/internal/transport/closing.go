@@ -1,0 +1,264 @@
+package transport
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"runtime/debug"
+	"time"
+
+	"github.com/trunkcall/trunkcall/go/internal/wire"
+)
+
+// The ends of a connection: lost or closed, at once; after a violation or a
+// farewell, which the peer is to read; drained.
+
+// failLocked ends the session and the socket. If somebody is writing, that is
+// stopped first: only then is it known which calls may have left.
+func (c *Conn) failLocked(cause error) {
+	if c.closed || c.failing != nil {
+		if c.parting {
+			c.closeSocketLocked()
+		}
+		return
+	}
+	c.closeSocketLocked()
+	if c.flushing {
+		c.failing = cause
+		return
+	}
+	c.endLocked(cause, c.passed)
+	shut := c.shut
+	go func() {
+		if shut != nil {
+			<-shut
+		}
+		c.config.Handler.Closed(c, cause)
+	}()
+}
+
+// endLocked ends the session, of which passed bytes may have left.
+func (c *Conn) endLocked(cause error, passed uint64) {
+	c.closed = true
+	openConns.Add(-1)
+	c.cause = cause
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+	c.session.Close(passed, c.lostText(cause))
+	c.readingOn = false         // what is read now is for nobody
+	for c.nextLocked() != nil { // all were ended just now, so each is dropped and none returned
+	}
+}
+
+// shed lets go of the calls that were held for longest, since the connection holds
+// most of what all may hold together; of the connection, if what it holds is output
+// that its peer does not read.
+func (c *Conn) shed() {
+	c.mu.Lock()
+	defer c.unlock()
+	if c.closed {
+		return
+	}
+	c.session.Advance(clock())
+	if !c.session.Shed() {
+		c.violateLocked(&wire.Error{Class: wire.ErrFlood, Text: "too much output is unread: " + c.config.Budget.Full()})
+	} else {
+		c.flushLocked()
+	}
+	c.session.Relieved()
+}
+
+func (c *Conn) lostText(cause error) string {
+	return fmt.Sprintf("connection to %v lost: %s", c.Remote(), Describe(cause))
+}
+
+// Describe puts an error of the network into one line without the addresses,
+// which the reader knows already.
+func Describe(err error) string {
+	var op *net.OpError
+	switch {
+	case errors.Is(err, io.EOF):
+		return "closed by the peer"
+	case errors.As(err, &op) && op.Op == "remote error":
+		return "the peer says: " + op.Err.Error()
+	case errors.As(err, &op) && op.Err != nil:
+		return op.Err.Error()
+	default:
+		return err.Error()
+	}
+}
+
+// violateLocked ends the connection because of what the peer sent: it is told,
+// the output is half-closed, and a bounded amount of input is thrown away so
+// that what was written before still arrives (section 11.6).
+func (c *Conn) violateLocked(err *wire.Error) {
+	if c.closed {
+		return
+	}
+	if err.Class == wire.ErrPreface { // there is nobody to tell: what was not written never leaves
+		c.failLocked(err)
+		return
+	}
+	c.session.Abort(err)
+	c.partLocked(err)
+}
+
+// contain makes a panic under the connection's lock the end of this connection,
+// in place of the process and all others; it is to be deferred. What the panic
+// says is not for the peer.
+func (c *Conn) contain(err **wire.Error) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	*err = &wire.Error{Class: wire.ErrInternal, Text: "this side failed and ends the connection"}
+	if c.config.Panicked != nil {
+		c.config.Panicked(p, debug.Stack())
+	}
+}
+
+// partLocked ends the session and leaves the socket to part.
+func (c *Conn) partLocked(cause error) {
+	if c.failing != nil {
+		return
+	}
+	if err := c.unpollLocked(); err != nil {
+		c.failLocked(err)
+		return
+	}
+	// All that was appended counts as sent: it is written ahead of the farewell,
+	// unless somebody has got stuck writing.
+	c.endLocked(cause, math.MaxUint64)
+	_ = c.socket.SetWriteDeadline(time.Now().Add(lingerTime))
+	_ = c.socket.SetReadDeadline(time.Unix(1, 0)) // whoever reads is to stop
+	c.parting = true
+	c.partIfFreeLocked()
+}
+
+// partIfFreeLocked has the socket parted from once nobody reads or writes.
+func (c *Conn) partIfFreeLocked() {
+	if c.parting && !c.parted && !c.flushing && !c.reading {
+		c.parted = true
+		go c.part()
+	}
+}
+
+// Bounds on what is read from a peer before the socket is closed.
+const (
+	lingerTime  = time.Second
+	lingerBytes = 1 << 20
+)
+
+// drainPatience is how long a peer may take to answer GOAWAY before it is left
+// with no call open.
+const drainPatience = 10 * time.Second
+
+// flushedLocked gives the role of writing back.
+func (c *Conn) flushedLocked() {
+	c.flushing = false
+	switch {
+	case c.parting:
+		c.partIfFreeLocked()
+	case c.failing != nil:
+		cause := c.failing
+		c.failing = nil
+		c.failLocked(cause)
+	}
+}
+
+// part tells the peer why the connection ends, half-closes, and reads for a
+// while.
+func (c *Conn) part() {
+	c.mu.Lock()
+	aligned := c.passed == c.session.Moved()
+	rest := c.session.Take()
+	socket := c.socket
+	c.mu.Unlock()
+	if c.secure != nil {
+		socket = c.secure.await(socket)
+	}
+	if aligned { // else the peer would read it as the rest of a frame
+		_, _ = socket.Write(rest)
+	}
+	if c.greeted {
+		linger(socket)
+	}
+	_ = socket.Close()
+	c.config.Handler.Closed(c, c.cause)
+}
+
+// linger half-closes a socket and throws away what still comes, for a bounded
+// time and number of bytes: unread input at a close can make TCP throw away what
+// was written last.
+func linger(socket net.Conn) {
+	if half, ok := socket.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
+		_ = socket.SetReadDeadline(time.Now().Add(lingerTime))
+		_, _ = io.CopyN(io.Discard, socket, lingerBytes)
+	}
+}
+
+// errDrained is the cause of an orderly end.
+var errDrained = errors.New("drained")
+
+// Drained reports whether err is the orderly end of a connection.
+func Drained(err error) bool { return errors.Is(err, errDrained) }
+
+// closeIfDrainedLocked closes once both sides said that they open no more
+// calls and none is open: it half-closes and waits a while for the peer to do
+// so too, since unread input at a close can make TCP throw away what was
+// written (section 11.5).
+func (c *Conn) closeIfDrainedLocked() {
+	if c.closed || c.failing != nil || c.closing {
+		return
+	}
+	if c.drainBy != 0 && c.session.Conclude() {
+		c.flushLocked()
+	}
+	if c.closed || c.failing != nil || c.closing || c.flushing || c.hasOutputLocked() {
+		return
+	}
+	if c.session.Spent() {
+		c.failLocked(errDrained)
+		return
+	}
+	if !c.session.Drained() {
+		return
+	}
+	if err := c.unpollLocked(); err != nil {
+		c.failLocked(err)
+		return
+	}
+	c.closing = true
+	half, ok := c.socket.(interface{ CloseWrite() error })
+	switch {
+	case c.secure != nil: // not under the lock: crypto/tls has locks of its own
+		c.flushing = true // nobody writes beside
+		go c.halfClose(c.secure.tls)
+	case !ok, c.raw != nil && half.CloseWrite() != nil:
+		c.failLocked(errDrained)
+		return
+	case c.raw == nil: // it writes, and may wait
+		go func() {
+			if half.CloseWrite() != nil {
+				c.Close(errDrained)
+			}
+		}()
+	}
+	c.lingerBy = clock() + int64(lingerTime)
+	c.armLocked(c.lingerBy)
+}
+
+// halfClose tells the peer by TLS that no more will come. It has the role of writing.
+func (c *Conn) halfClose(secure *tls.Conn) {
+	err := secure.CloseWrite()
+	c.mu.Lock()
+	if c.flushedLocked(); err != nil && !c.closed {
+		c.failLocked(errDrained)
+	}
+	c.flushLocked()
+	c.unlock()
+}

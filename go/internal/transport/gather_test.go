@@ -1,0 +1,175 @@
+package transport
+
+import (
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/trunkcall/trunkcall/go/internal/wire"
+)
+
+// countWrites counts the system calls that c writes with. Nothing may be going on.
+func (c *Conn) countWrites() (count func() int) {
+	n := 0
+	c.mu.Lock()
+	once := c.writeFD
+	c.writeFD = func(fd uintptr) bool { n++; return once(fd) }
+	c.mu.Unlock()
+	return func() int {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return n
+	}
+}
+
+func never(c *Config) { c.PollFrom = 1 << 30 }
+
+// Handlers that take their time have a goroutine each, but do not each write their answer.
+func TestAnswersOfHandlersThatYieldLeaveTogether(t *testing.T) {
+	const rounds, calls = 20, 200
+	p := newPair(t, func(w *Worker, st *Stream) {
+		runtime.Gosched()
+		echoBack(w, st)
+	}, never)
+	p.mustEcho(t, "first")
+	writes := p.callee.countWrites()
+	few := func() bool {
+		before := writes()
+		for range rounds {
+			p.below.pace.mean.Store(1e6)
+			done := make(chan wire.Code, calls)
+			for range calls {
+				go func() {
+					e, _ := p.call(t, soon(t), "yield")
+					done <- e.Code
+				}()
+			}
+			for range calls {
+				if code := receive(t, done, "answer"); code != wire.OK {
+					t.Fatal(code)
+				}
+			}
+		}
+		return writes()-before < rounds*calls/8
+	}
+	eventually(t, "fewer than an eighth as many writes as answers", few) // on a busy machine not at once
+}
+
+// leaveToNobody has it look as if somebody let others append, who does not run again.
+func (c *Conn) leaveToNobody() {
+	c.mu.Lock()
+	c.scheduled = true
+	c.mu.Unlock()
+}
+
+func (c *Conn) hasOutput() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.session.HasOutput()
+}
+
+func TestAnswersDoNotWaitForTheOneThatLetsOthersAppend(t *testing.T) {
+	for name, write := range map[string]func(p *pair){
+		"another handler ends": func(p *pair) {
+			began := clock()
+			for clock()-began <= staleGathered {
+				time.Sleep(time.Millisecond)
+			}
+			p.mustEcho(t, "another")
+		},
+		"the monitor sees it": func(p *pair) {
+			w := &Worker{pool: p.callee.config.Pool}
+			w.watchOver(p.callee)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPair(t, echoBack, never)
+			p.mustEcho(t, "first")
+			p.callee.leaveToNobody()
+			answered := make(chan string, 1)
+			go func() {
+				_, answer := p.call(t, soon(t), "waits")
+				answered <- answer
+			}()
+			// The monitor may have seen to it already, for another reason.
+			eventually(t, "the answer has been appended", func() bool { return p.callee.hasOutput() || len(answered) > 0 })
+			write(p)
+			if answer := receive(t, answered, "answer"); answer != "waits" {
+				t.Fatal(answer)
+			}
+		})
+	}
+}
+
+func TestProcessorsAreHeldWhereTimersAreLateOnAverage(t *testing.T) {
+	var l lateness
+	note := func(times int, late time.Duration) {
+		for range times {
+			l.note(int64(late), 3e6)
+		}
+	}
+	note(1, 50*time.Millisecond) // as when the machine stands still
+	note(100, 500*time.Microsecond)
+	if l.held.Load() {
+		t.Error("held, with timers that are half a millisecond late")
+	}
+	note(100, 5*time.Millisecond)
+	if !l.held.Load() {
+		t.Error("not held, with timers that are 5 ms late")
+	}
+	note(10, 0)
+	if !l.held.Load() {
+		t.Error("not held any more after a few rounds")
+	}
+	note(100, 0)
+	if l.held.Load() {
+		t.Error("held, with timers that are on time")
+	}
+}
+
+// Handlers that compute on every processor, for as long as they like, hold up nobody's answer.
+func TestAnswersDoNotWaitForHandlersThatCompute(t *testing.T) {
+	var leave atomic.Bool
+	entered := make(chan struct{}, runtime.GOMAXPROCS(0))
+	p := newPair(t, func(w *Worker, st *Stream) {
+		if string(st.inbox[0].Payload) == "compute" {
+			entered <- struct{}{}
+			for !leave.Load() {
+				w.Scratch = append(w.Scratch[:0], "computes"...)
+			}
+		}
+		echoBack(w, st)
+	}, never)
+	defer leave.Store(true)
+	p.mustEcho(t, "first")
+	computed := make(chan string, cap(entered))
+	for range cap(entered) {
+		go func() {
+			_, answer := p.call(t, soon(t), "compute")
+			computed <- answer
+		}()
+	}
+	for range cap(entered) {
+		receive(t, entered, "handler that computes")
+	}
+	short := make(chan string, 20)
+	for range cap(short) {
+		go func() {
+			_, answer := p.call(t, soon(t), "short")
+			short <- answer
+		}()
+	}
+	for range cap(short) {
+		if answer := receive(t, short, "answer while others compute"); answer != "short" {
+			t.Fatal(answer)
+		}
+	}
+	if len(computed) > 0 {
+		t.Error("they computed no longer")
+	}
+	leave.Store(true)
+	for range cap(entered) {
+		receive(t, computed, "answer of one that computed")
+	}
+}

@@ -1,0 +1,211 @@
+package transport
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"time"
+)
+
+// HandshakeTimeout is how long a peer may take until its protocol is known and
+// its TLS handshake done (spec/limits.md).
+const HandshakeTimeout = 10 * time.Second
+
+// ErrNothingSaid is what Listener.Refused is given, wrapped with more, for a connection that
+// was closed, or timed out, without a byte: as of those who only look whether the port is open.
+var ErrNothingSaid = errors.New("nothing was said")
+
+// Listener accepts connections and finds out by the first bytes what each
+// speaks.
+type Listener struct {
+	Socket net.Listener
+	// TLS, if set, is offered on the port, with NextProtos as it stands; cleartext is then refused unless
+	// AllowClear.
+	TLS        *tls.Config
+	AllowClear bool
+	// Proxied says that each connection begins with a header of the PROXY
+	// protocol, which says whose it is.
+	Proxied bool
+	// Limits, if set, counts the connections; whoever serves one tells it the end.
+	Limits *ConnLimits
+	// Patience is used in place of HandshakeTimeout unless it is 0.
+	Patience time.Duration
+	// Native is given each connection that speaks Trunkcall, with the bytes
+	// that were read already, and the time by which its preface must have come.
+	Native func(socket net.Conn, prefix []byte, by time.Time)
+	// HTTP2 and HTTP1 serve the connections of those protocols.
+	HTTP2, HTTP1 Protocol
+	// Refused is told of each connection that was closed for what it sent or
+	// did not send; it may be nil.
+	Refused func(remote net.Addr, err error)
+	// Accepting, if set, is told once that connections cannot be accepted and
+	// why, and with nil when they can again.
+	Accepting func(err error)
+
+	mu      sync.Mutex
+	opening map[net.Conn]bool // sockets whose protocol is not known yet; true: it is turned away
+	closed  bool
+	ended   context.Context // with closed; nil before Serve
+	end     context.CancelFunc
+	done    sync.WaitGroup
+}
+
+// Protocol is how the connections of another protocol are served.
+type Protocol struct {
+	// Serve is given each connection, with the bytes that were read already, and the
+	// time by which it must have begun; nil: the protocol is not served.
+	Serve func(socket net.Conn, prefix []byte, by time.Time)
+	// Decline tells a peer that it is not served because the port wants TLS, and
+	// closes the socket.
+	Decline func(socket net.Conn, text string)
+}
+
+// Listen opens a listening socket: HOST:PORT, unix:PATH or mem:NAME. A Unix
+// socket that nobody listens on any more is replaced.
+func Listen(where string) (net.Listener, error) {
+	if name, ok := strings.CutPrefix(where, "mem:"); ok {
+		return ListenMemory(name)
+	}
+	path, ok := strings.CutPrefix(where, "unix:")
+	if !ok {
+		return net.Listen("tcp", where)
+	}
+	l, err := net.Listen("unix", path)
+	if err == nil {
+		return l, nil
+	}
+	if probe, dialErr := net.Dial("unix", path); dialErr == nil {
+		_ = probe.Close()
+		return nil, err
+	}
+	if info, statErr := os.Lstat(path); statErr != nil || info.Mode()&os.ModeSocket == 0 {
+		return nil, err // not a socket: not ours to remove
+	}
+	if err := os.Remove(path); err != nil {
+		return nil, err
+	}
+	return net.Listen("unix", path)
+}
+
+// Serve accepts until Close or Drain.
+func (l *Listener) Serve() {
+	l.mu.Lock()
+	l.ended, l.end = context.WithCancel(context.Background())
+	if l.closed {
+		l.end()
+	}
+	l.mu.Unlock()
+	var pause time.Duration
+	for l.ended.Err() == nil {
+		socket, err := l.Socket.Accept()
+		if err != nil {
+			if errors.Is(err, net.ErrClosed) {
+				return
+			}
+			// Out of descriptors, or the peer was gone already: running calls
+			// go on, and accepting recovers.
+			if pause == 0 {
+				l.accepting(fmt.Errorf("accept: %w", err))
+			}
+			pause = min(max(2*pause, 5*time.Millisecond), time.Second)
+			l.rest(pause)
+			continue
+		}
+		if pause > 0 {
+			l.accepting(nil)
+			pause = 0
+		}
+		if by, open := l.track(socket); open {
+			go l.open(socket, by)
+		}
+	}
+}
+
+func (l *Listener) accepting(err error) {
+	if l.Accepting != nil {
+		l.Accepting(err)
+	}
+}
+
+// rest waits, but not beyond the listener's end.
+func (l *Listener) rest(pause time.Duration) {
+	t := time.NewTimer(pause)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-l.ended.Done():
+	}
+}
+
+// track has the socket dropped with the listener, and gives it its time.
+func (l *Listener) track(socket net.Conn) (by time.Time, open bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		_ = socket.Close()
+		return time.Time{}, false
+	}
+	by = time.Now().Add(l.patience())
+	_ = socket.SetDeadline(by)
+	if l.opening == nil {
+		l.opening = map[net.Conn]bool{}
+	}
+	l.opening[socket] = false
+	l.done.Add(1)
+	return by, true
+}
+
+// parts notes that a socket is turned away: the listener's end does not wait for it. It reports
+// whether there is no such end yet.
+func (l *Listener) parts(socket net.Conn) (goesOn bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.opening[socket] = true
+	return !l.closed
+}
+
+// forget is the end of track.
+func (l *Listener) forget(socket net.Conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.opening, socket)
+}
+
+// Close stops accepting and drops the connections whose protocol is not known
+// yet.
+func (l *Listener) Close() {
+	l.stop(func(socket net.Conn) { _ = socket.Close() })
+}
+
+// farewellTime is how long connections whose protocol is not known yet may take
+// while a listener drains.
+const farewellTime = 200 * time.Millisecond
+
+// Drain is Close for a server that loses no call: connections that have just
+// been accepted are still given to Native, which can tell them to go elsewhere.
+func (l *Listener) Drain() {
+	l.stop(func(socket net.Conn) { _ = socket.SetDeadline(time.Now().Add(farewellTime)) })
+}
+
+func (l *Listener) stop(opening func(socket net.Conn)) {
+	l.mu.Lock()
+	l.closed = true
+	if l.end != nil {
+		l.end()
+	}
+	for socket, turnedAway := range l.opening {
+		if turnedAway {
+			_ = socket.Close()
+		} else {
+			opening(socket)
+		}
+	}
+	l.mu.Unlock()
+	_ = l.Socket.Close()
+	l.done.Wait()
+}

@@ -1,0 +1,91 @@
+package transport
+
+import (
+	"context"
+	"time"
+)
+
+// Solo. While one caller makes one call after the other on a connection, it
+// reads its answers itself: handing them over from a reading goroutine would
+// cost it two switches and often the wake-up of a processor. Between two calls
+// nobody reads then; when no call follows soon, the monitor (monitor.go) sends
+// somebody.
+
+// soloGap is the longest time, in nanoseconds, between the end of a call and
+// the next for the two to count as one after the other.
+const soloGap = 500e3
+
+// takeReadingLocked gives the role of reading to the caller that has just
+// opened the only call, if nobody has it. It also finds out whether calls come
+// one after the other.
+func (c *Conn) takeReadingLocked() bool {
+	if c.raw == nil || c.polled != nil || c.session.OpenCalls() != 1 || c.session.OpenServed() != 0 {
+		c.solo = false
+		return false
+	}
+	c.solo = clock()-c.session.Now() < soloGap
+	if c.reading || c.helperPending || c.closed {
+		return false
+	}
+	c.reading = true
+	c.unread.left.Store(false)
+	return true
+}
+
+// leaveUnreadLocked reports whether nobody need read, because the next call is
+// likely to come soon and its caller will.
+func (c *Conn) leaveUnreadLocked() bool {
+	if !c.solo || c.crowdedLocked() || c.closed || c.session.OpenCalls() != 0 || c.session.OpenServed() != 0 {
+		return false
+	}
+	watchUnread(c)
+	return true
+}
+
+// readAnswer reads until the call has ended. It reports false when ctx ended
+// first.
+func (call *Call) readAnswer(ctx context.Context) bool {
+	c := call.conn
+	c.mu.Lock()
+	c.soloRound++
+	if ctx.Done() != nil {
+		round := c.soloRound
+		c.mu.Unlock()
+		stop := context.AfterFunc(ctx, func() { c.interrupt(round) })
+		defer stop()
+		c.mu.Lock()
+	}
+	for !call.woken && !c.closed && c.failing == nil && !c.interrupted {
+		c.readLocked()
+		c.passOnLocked()
+		if c.queueHead < len(c.queue) || c.hasOutputLocked() {
+			break // others' business, for a helper
+		}
+	}
+	call.reads = false
+	c.soloRound++
+	c.reading = false
+	if c.interrupted && !c.closed {
+		c.interrupted = false
+		_ = c.socket.SetReadDeadline(time.Time{})
+	}
+	c.partIfFreeLocked()
+	ended := call.woken
+	help := !c.closed && !(call.ended && c.leaveUnreadLocked()) && c.wantHelperLocked()
+	c.unlock()
+	if help {
+		c.config.Pool.run(c)
+	}
+	return ended || ctx.Err() == nil
+}
+
+// interrupt ends a caller's reading because its context has ended. It may come
+// late, when another caller reads already.
+func (c *Conn) interrupt(round uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.soloRound == round && !c.closed {
+		c.interrupted = true
+		_ = c.socket.SetReadDeadline(time.Unix(1, 0))
+	}
+}

@@ -1,0 +1,69 @@
+package web
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/trunkcall/trunkcall/go/internal/transport"
+	"github.com/trunkcall/trunkcall/go/internal/wire"
+)
+
+// fragile serves one method, in a way of its own.
+type fragile func(a *Answer)
+
+func (fragile) Lookup(method string) (Method, bool)    { return Method{Name: method}, true }
+func (f fragile) Accept(*Call) (Served, *wire.Refusal) { return f, nil }
+func (fragile) Refused(*Call, *wire.Refusal)           {}
+func (fragile) Whole() bool                            { return true }
+func (fragile) Pace() *transport.Pace                  { return nil }
+func (fragile) Compression() uint8                     { return 0 }
+func (fragile) Stopped(Stop)                           {}
+func (fragile) Dropped()                               {}
+func (f fragile) Serve(_ Exchange, a *Answer)          { f(a) }
+func (f fragile) asks(t *testing.T, told func(any), fields ...string) (a *httptest.ResponseRecorder, ended any) {
+	t.Helper()
+	a = httptest.NewRecorder()
+	r := httptest.NewRequestWithContext(withPeer(t.Context(), nowhere{}), "POST", "/a/b", strings.NewReader("{}"))
+	r.Header.Set("Content-Type", "application/json")
+	for i := 0; i < len(fields); i += 2 {
+		r.Header.Set(fields[i], fields[i+1])
+	}
+	over := make(chan any)
+	go func() {
+		defer func() { over <- recover() }()
+		(&HTTP{Server: f, Catalog: f, Panicked: func(p any, _ []byte) { told(p) }}).ServeHTTP(a, r)
+	}()
+	return a, <-over
+}
+
+// A panic beside a handler is told and aborts the request, also where the call has
+// a deadline and so runs on a goroutine that net/http knows nothing of.
+func TestAPanicBesideAHandlerAbortsItsRequestOnly(t *testing.T) {
+	for name, fields := range map[string][]string{"no deadline": nil, "deadline": {fieldTimeout, "60000"}} {
+		t.Run(name, func(t *testing.T) {
+			var told any
+			a, ended := fragile(func(*Answer) { panic("a secret") }).asks(t, func(p any) { told = p }, fields...)
+			if told != "a secret" || ended != http.ErrAbortHandler || a.Body.Len() > 0 {
+				t.Errorf("told %v, ended by %v, answered %q", told, ended, a.Body)
+			}
+		})
+	}
+}
+
+// What a Served says is answered although its handler has ended the goroutine.
+func TestAHandlerThatEndsItsGoroutineIsAnswered(t *testing.T) {
+	for name, fields := range map[string][]string{"no deadline": nil, "deadline": {fieldTimeout, "60000"}} {
+		t.Run(name, func(t *testing.T) {
+			a, _ := fragile(func(a *Answer) {
+				a.Ending = wire.Ending{Code: wire.Internal, Message: "the handler panicked", Delivery: wire.Executed}
+				runtime.Goexit()
+			}).asks(t, nil, fields...)
+			if a.Code != http.StatusInternalServerError || !strings.Contains(a.Body.String(), `"code":"internal"`) {
+				t.Errorf("%d %q", a.Code, a.Body)
+			}
+		})
+	}
+}

@@ -1,0 +1,278 @@
+package wire
+
+// The pool (section 9.8): a second window in each direction, which all streams of
+// the connection share. What this side may send of the peer's is poolRoom; what
+// the peer may send here, and what is owed, is pool.
+
+const (
+	// leastMeasured is what must have been charged to the pool since the last PING
+	// before another measures the path.
+	leastMeasured = 64 << 10
+	// measuresWithin is how late an ACK may be to measure anything.
+	measuresWithin = 10e9
+	// growth says how much more than what came in a round trip may come in one.
+	growth = 8
+	// idleShrinks is how long nothing is charged before the pool is halved.
+	idleShrinks = 60e9
+	// lainFor is how long bytes lie in a stream that consumes nothing before they are
+	// granted anew.
+	lainFor = 1e9
+	// maxAnew bounds the bytes that were granted anew and lie in streams.
+	maxAnew = 64 << 20
+	// wholePiece is what the longest piece costs: with that much a sender never waits.
+	wholePiece = MinPiece + frameCost
+)
+
+// Cost is what the frames of a message cost, for Session.Consumed.
+type Cost struct {
+	Window uint32 // of the window of its stream
+	Pool   uint32 // of the pool
+}
+
+func (c *Cost) add(more Cost) {
+	c.Window += more.Window
+	c.Pool += more.Pool
+}
+
+// pool is what a receiver knows of its pool: left, owed and charged make kept.
+type pool struct {
+	left    int64 // what the peer may spend
+	owed    int64 // due and not granted
+	charged int64 // what lies in streams
+	kept    int64
+	aim     int64 // what kept is to be: less after an idle time, until enough was withheld
+	anew    int64 // bytes that lie in streams and were granted all the same
+	credit  unsentCredit
+	known   bool  // a frame was charged, so that the peer knows what CREDIT of it is
+	idleAt  int64 // since when nothing is charged, later by the minutes that it was halved for
+	lookAt  int64 // when to look for what lies; 0: nothing is charged
+
+	// The measure: what is charged between a PING and its ACK.
+	since    int64   // charged since the last PING was sent
+	pinged   bool    // the last PING was not answered yet
+	word     uint32  // it carried
+	pingedAt int64   // when it was sent, if it measures; 0: it does not
+	rate     float64 // bytes in a nanosecond when the pool last grew; 0: it has not
+}
+
+func newPool(n uint32) pool { return pool{left: int64(n), kept: int64(n), aim: int64(n)} }
+
+// unsentCredit is where the last CREDIT of its kind stands while it is unsent.
+type unsentCredit struct {
+	end uint64 // how many outgoing bytes there were with it
+	at  int    // where in Session.out it ends
+}
+
+// charge takes what a frame costs from the pool, whatever becomes of the frame.
+func (s *Session) charge(cost uint32) *Error {
+	p := &s.pool
+	if p.left -= int64(cost); p.left < 0 {
+		return violation(ErrCredit, "DATA overspends the pool by %d bytes", -p.left)
+	}
+	if p.charged == 0 && p.lookAt == 0 {
+		p.lookAt = s.now + lainFor
+		s.wakeBy(p.lookAt)
+	}
+	s.shrinkPool()
+	p.idleAt = s.now
+	p.charged += int64(cost)
+	p.since += int64(cost)
+	if !p.known {
+		p.known = true
+		s.owePool(0)
+	}
+	return nil
+}
+
+// shrinkPool halves what is to be kept for each minute that has passed without a
+// charge.
+func (s *Session) shrinkPool() {
+	p := &s.pool
+	least := int64(s.options.Local.Pool)
+	for ; s.now-p.idleAt >= idleShrinks && p.aim > least; p.idleAt += idleShrinks {
+		p.aim = max(p.aim/2, least)
+		p.rate = 0 // the path may have changed
+	}
+}
+
+// makeWay enlarges the pool for a message that begins, so that it need not be found
+// out how much of it may be under way.
+func (s *Session) makeWay(total uint32) {
+	p := &s.pool
+	want := min(int64(total)+int64(total)/2, int64(s.options.MaxPool)) // less than a quarter is owed and unsent
+	s.shrinkPool()
+	if want > p.aim && p.kept > 0 {
+		p.idleAt = s.now // or the first charge would take this back
+		s.enlargePool(want)
+		s.owePool(0)
+	}
+}
+
+func (s *Session) enlargePool(want int64) {
+	p := &s.pool
+	p.owed += max(want-p.kept, 0)
+	p.kept, p.aim = max(p.kept, want), want
+}
+
+// discharge owes what n bytes that lie in a stream have cost, but for what was
+// granted anew already.
+func (s *Session) discharge(f *flow, n uint32) {
+	if n = min(n, f.charged); n == 0 {
+		return
+	}
+	f.charged -= n
+	f.moved = true
+	again := min(n, f.anew)
+	f.anew -= again
+	s.pool.anew -= int64(again)
+	s.owePool(int64(n - again))
+}
+
+// owePool owes n bytes that were charged, and grants what is owed once that is a
+// quarter of the pool.
+func (s *Session) owePool(n int64) {
+	p := &s.pool
+	p.charged -= n
+	p.owed += n
+	if p.kept > p.aim {
+		withheld := min(p.kept-p.aim, p.owed)
+		p.kept -= withheld
+		p.owed -= withheld
+	}
+	if p.known && p.owed > 0 && 4*p.owed >= p.kept {
+		s.grantPool()
+	}
+}
+
+// grantPool grants all that is owed.
+func (s *Session) grantPool() {
+	p := &s.pool
+	if !s.grant(&p.credit, 0, p.owed) {
+		return
+	}
+	p.left += p.owed
+	p.owed = 0
+	if p.since >= leastMeasured && !p.pinged && int64(s.options.MaxPool) > p.kept {
+		s.ping()
+		p.pingedAt = s.now
+	}
+}
+
+// ping appends a PING. It measures the path if pingedAt is set behind it.
+func (s *Session) ping() {
+	p := &s.pool
+	s.lastPing = s.now
+	p.word++
+	p.pinged, p.pingedAt, p.since = true, 0, 0
+	s.control(Header{Type: Ping, Word: p.word})
+}
+
+// pingAnswered takes the ACK of a PING. A pool that was nearly used up meanwhile is
+// enlarged, unless what came over the path was no more for its last growth.
+func (s *Session) pingAnswered(word uint32) {
+	p := &s.pool
+	if !p.pinged || word != p.word {
+		return
+	}
+	p.pinged = false
+	took := s.now - p.pingedAt
+	if p.pingedAt == 0 || took > measuresWithin || 3*p.since < 2*p.kept {
+		return
+	}
+	rate := float64(p.since) / float64(max(took, 1))
+	want := min(growth*p.since, int64(s.options.MaxPool))
+	if rate < 1.1*p.rate || want <= p.aim {
+		return
+	}
+	p.rate = rate
+	s.enlargePool(want)
+	if p.owed > 0 {
+		s.grantPool()
+	}
+}
+
+// lookAtPool grants anew what has lain in streams since it looked before, so that
+// those that stand still leave the pool to the others.
+func (s *Session) lookAtPool() {
+	p := &s.pool
+	p.lookAt = 0
+	if p.charged == 0 {
+		return
+	}
+	p.lookAt = s.now + lainFor
+	s.wakeBy(p.lookAt)
+	for i := range s.served {
+		s.grantAnew(s.served[i].stream)
+	}
+	for i := range s.calls {
+		s.grantAnew(s.calls[i].stream)
+	}
+}
+
+func (s *Session) grantAnew(st *Stream) {
+	if st == nil || st.flow == nil {
+		return
+	}
+	f := st.flow
+	if !f.moved && f.lain > f.anew && !s.aboveShare() && s.promised+s.held <= maxPromised/2 {
+		n := min(int64(f.lain-f.anew), maxAnew-s.pool.anew)
+		f.anew += uint32(n)
+		s.pool.anew += n
+		s.owePool(n)
+	}
+	f.lain, f.moved = f.charged, false
+}
+
+// spend takes what a DATA with a message costs: from the window of its stream, or
+// from the peer's pool, which flag says then. It reports whether either holds it.
+func (s *Session) spend(st *Stream, payload, body int) (flag Flags, ok bool) {
+	if cost := int64(payload + frameCost); cost <= st.sendWindow {
+		st.sendWindow -= cost
+		return 0, true
+	}
+	cost := int64(body + frameCost)
+	if cost > s.poolRoom {
+		return 0, false
+	}
+	s.poolRoom -= cost
+	return FlagPool, true
+}
+
+// receivePoolCredit takes CREDIT of the peer's pool. Those that wait for it are let
+// go on by fill.
+func (s *Session) receivePoolCredit(n uint32) *Error {
+	if s.poolRoom += int64(n); s.poolRoom > MaxWindow {
+		return violation(ErrCredit, "CREDIT raises the pool above 2^31-1")
+	}
+	return nil
+}
+
+// waitForPool has a stream whose message nothing holds wait for the pool. CREDIT of its
+// own lets it go on at any time.
+func (s *Session) waitForPool(st *Stream) {
+	if !st.has(streamInQueue) {
+		st.state |= streamInQueue
+		s.queue = append(s.queue, st)
+	}
+}
+
+// queueMoves reports whether the pool holds what the first in the queue has to send.
+func (s *Session) queueMoves() bool {
+	return len(s.queue) > 0 && s.queue[0].nextBody() <= s.poolRoom-frameCost
+}
+
+// nextBody is the body of the next frame of the message that waits.
+func (st *Stream) nextBody() int64 { return int64(min(len(st.flow.pending), MinPiece)) }
+
+// nextInQueue lets the first in the queue try.
+func (s *Session) nextInQueue() {
+	st := s.queue[0]
+	s.queue[0] = nil
+	if s.queue = s.queue[1:]; len(s.queue) == 0 {
+		s.queue = nil
+	}
+	st.state &^= streamInQueue
+	if st.Open() && st.flow.hasPending {
+		s.enter(st)
+	}
+}

@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""Fails when a Go package imports upward: wire <- transport <- the public package <- stubs, programs.
+
+ARCHITECTURE.md draws the layers. A package that is not in the table below fails too, so that each new one gets a place.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+MODULE = "github.com/trunkcall/trunkcall/go"
+PUBLIC = "."
+
+# The first folder of a package -> what it may import: folders of the module, and modules of others by the beginning
+# of their names. Packages of the standard library need no leave.
+MAY_IMPORT: dict[str, tuple[set[str], tuple[str, ...]]] = {
+    "internal/wire": (set(), ()),
+    "internal/transport": ({"internal/wire", "internal/transport"}, ("golang.org/x/net/", "github.com/coder/websocket", "google.golang.org/protobuf/encoding/protowire")),
+    PUBLIC: (
+        {"internal/wire", "internal/transport"},
+        ("google.golang.org/protobuf/", "github.com/go-json-experiment/json/", "github.com/tinylib/msgp/", "github.com/klauspost/compress/"),
+    ),
+    "capnp": ({PUBLIC, "capnp"}, ("capnproto.org/",)),
+    "grpcstub": ({PUBLIC}, ("google.golang.org/",)),
+    "gen": (set(), ("google.golang.org/", "github.com/planetscale/vtprotobuf/")),
+    "peer": ({PUBLIC, "grpcstub", "gen", "peer"}, ("google.golang.org/", "golang.org/x/sys/", "github.com/HdrHistogram/")),
+}
+# Their tests may also use internal packages (tools for tests) and other people's, but nothing that lies above.
+LOWER = {"internal/wire", "internal/transport"}
+
+
+def place(path: str) -> str | None:
+    """The first folder of a package of this module, the first two below internal; None for another's."""
+    if path == MODULE or path == MODULE + "_test":
+        return PUBLIC
+    if path.startswith(MODULE + "/"):
+        first, *rest = path.removeprefix(MODULE + "/").split("/")
+        layer = "/".join([first, *rest[:1]])
+        return layer if layer in MAY_IMPORT else first
+    return None
+
+
+def is_standard(path: str) -> bool:
+    return "." not in path.split("/")[0]
+
+
+def faults(package: dict) -> list[str]:
+    own = place(package["ImportPath"])
+    if own == "internal":
+        return []  # tools for tests, which nothing else may import
+    if own not in MAY_IMPORT:
+        return [f"{package['ImportPath']}: scripts/layers.py does not know this package's place"]
+    folders, others = MAY_IMPORT[own]
+    found = []
+    for path in package.get("Imports", []):
+        layer = place(path)
+        if layer is None and not is_standard(path) and not path.startswith(others):
+            found.append(f"{package['ImportPath']} imports {path}")
+        elif layer is not None and layer not in folders:
+            found.append(f"{package['ImportPath']} imports {path}")
+    for path in package.get("TestImports", []) + package.get("XTestImports", []):
+        layer = place(path)
+        if own in LOWER and layer not in {None, own, "internal", *folders}:
+            found.append(f"a test of {package['ImportPath']} imports {path}")
+    return found
+
+
+def main() -> int:
+    done = subprocess.run(
+        [os.environ.get("GO", "go"), "list", "-json=ImportPath,Imports,TestImports,XTestImports", "./..."],
+        cwd=ROOT / "go",
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    packages = json.loads("[" + done.stdout.replace("}\n{", "},{") + "]")
+    found = [fault for package in packages for fault in faults(package)]
+    print("\n".join(found) or f"{len(packages)} packages")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
