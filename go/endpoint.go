@@ -1,0 +1,135 @@
+package trunkcall
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+)
+
+// Endpoint is one instance of a service, as a resolver tells of it. It must not be
+// changed once it was handed over.
+type Endpoint struct {
+	// ID says which endpoint this is, from one set to the next; by default its addresses
+	// do. An endpoint whose addresses or server name change is another one.
+	ID string
+	// Addresses lead to the same instance: HOST:PORT, unix:PATH, mem:NAME, ws://… or
+	// wss://…. They are raced as RFC 8305 says.
+	Addresses []string
+	// ServerName is what its certificate is to show; by default the host of the
+	// address that is dialled.
+	ServerName string
+	// Weight is its part of the calls beside that of others, for balancers that
+	// look at it; 0 counts as 1.
+	Weight int
+	// Zone is where it runs, for balancers that look at it.
+	Zone string
+	// Attributes are for users' balancers and dialers.
+	Attributes map[string]string
+}
+
+// State is how a client stands with an endpoint.
+type State uint8
+
+// States of an endpoint.
+const (
+	StateIdle       State = iota // no connection, and none wanted so far
+	StateConnecting              // the first attempt, or the first since the last connection, is under way
+	StateReady                   // calls can be made
+	StateFailing                 // the last attempt failed; it is tried again by itself
+)
+
+// EndpointState is an endpoint as balancers and pickers see it. What its methods
+// tell changes with the calls made; they are safe for concurrent use.
+type EndpointState struct {
+	endpoint Endpoint
+	state    atomic.Uint32 // a State
+	calls    atomic.Int64
+	latency  atomic.Int64 // nanoseconds, moving; 0: no samples
+	failures atomic.Int64
+}
+
+// Endpoint is who it is.
+func (e *EndpointState) Endpoint() Endpoint { return e.endpoint }
+
+// State is how the client stands with it.
+func (e *EndpointState) State() State { return State(e.state.Load()) } //nolint:gosec // nothing else is stored
+
+// Calls is how many calls this client has open there.
+func (e *EndpointState) Calls() int { return int(e.calls.Load()) }
+
+// Latency is a moving mean of how long calls there took; 0 if none has ended yet.
+func (e *EndpointState) Latency() time.Duration { return time.Duration(e.latency.Load()) }
+
+// Failures is how many attempts to connect have failed in a row.
+func (e *EndpointState) Failures() int { return int(e.failures.Load()) }
+
+// Outcome is how a call that was picked for ended.
+type Outcome struct {
+	Status   Status
+	Duration time.Duration // from the pick to the end
+}
+
+// Pick is what a picker knows of the call that it chooses for. It is valid only
+// during the call of Pick.
+type Pick struct {
+	Context  context.Context //nolint:containedctx // of the call, for its values
+	Method   Method
+	Metadata Metadata
+	// Not is the endpoint of the attempt before, which is better avoided; nil for the first.
+	Not *EndpointState
+}
+
+// Picker chooses the endpoint of each call. It is called by many goroutines at
+// once and must not block.
+type Picker interface {
+	// Pick returns one of the endpoints that the balancer was given; nil: none will
+	// do for now. One that is not ready is connected first, while the call waits.
+	Pick(p *Pick) *EndpointState
+}
+
+// PickObserver is a picker that is told how the calls that it chose for have ended.
+type PickObserver interface {
+	Picker
+	Ended(e *EndpointState, o Outcome)
+}
+
+// Balancer makes the picker for a set of endpoints. Ours are First, RoundRobin,
+// LeastLoaded and Hash.
+type Balancer interface {
+	// Balance is called with each change of the set or of a state in it, one call at
+	// a time. The slice is the balancer's to keep, and is never changed.
+	Balance(endpoints []*EndpointState) Picker
+}
+
+// Lazy is a balancer that wants an endpoint connected only once it is picked.
+// Those of other balancers are connected, and kept so, before that.
+type Lazy interface {
+	Balancer
+	Lazy()
+}
+
+// Resolver turns a target into endpoints, and tells of each change.
+type Resolver interface {
+	// Resolve calls w.Set with the whole set, at once and whenever it changes, until ctx
+	// ends, and may return nil when no change will come. After an error or a panic it is
+	// called again, later each time, and the last good set stays.
+	Resolve(ctx context.Context, w *Watch) error
+}
+
+// Watch is what a resolver works for.
+type Watch struct {
+	target string
+	set    func([]Endpoint) error
+	failed chan struct{}
+}
+
+// Target is what follows the scheme.
+func (w *Watch) Target() string { return w.target }
+
+// Set exchanges the whole set. The error says what is wrong with it; the last good set
+// stays then. The slice is the client's from here on.
+func (w *Watch) Set(endpoints []Endpoint) error { return w.set(endpoints) }
+
+// Failed is received from after an endpoint could not be reached: a resolver that asks
+// now and then may ask again at once.
+func (w *Watch) Failed() <-chan struct{} { return w.failed }
