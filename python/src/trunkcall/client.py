@@ -18,7 +18,7 @@ from .codec import PROTOBUF, Codec
 from .compression import GZIP, Compressions, Packing
 from .connection import Connection, end_calls
 from .interceptor import Interceptor
-from .line import ClientEndpoint, Line
+from .line import ClientEnd, Line
 from .memory import check_memory
 from .options import (
     CLIENT_KEEPALIVE,
@@ -102,7 +102,7 @@ class Client(Caller, Registry):
             load,
         )
         self.lines = [Line(self) for _ in range(max(connections, 1))]
-        self.live: dict[ClientEndpoint, None] = {}  # every connection that is not gone
+        self.live: dict[ClientEnd, None] = {}  # every connection that is not gone
         self._tasks: set[asyncio.Task[Any]] = set()
         self._several = len(self.lines) > 1 and self.plain
         self._turn = 0
@@ -120,7 +120,7 @@ class Client(Caller, Registry):
     @property
     def connections(self) -> list[Connection]:
         """The connections that are up: those over which the server can call, and can be called."""
-        return [endpoint.caller for endpoint in self.live if not endpoint.young]
+        return [end.caller for end in self.live if not end.young]
 
     # Opening and closing.
 
@@ -146,7 +146,7 @@ class Client(Caller, Registry):
             connection = await line.open()
             if connection is None:
                 break
-            await asyncio.shield(cast(ClientEndpoint, connection.endpoint).greeted)
+            await asyncio.shield(cast(ClientEnd, connection.end).greeted)
             if line.connection is not None:
                 return
         if line.connection is None:
@@ -163,9 +163,9 @@ class Client(Caller, Registry):
         self.try_again()
         for task in list(self._tasks):
             task.cancel()
-        gone = [endpoint.gone for endpoint in self.live]
-        for endpoint in list(self.live):
-            end_calls(endpoint.connection, Code.CANCELLED, CLOSED)
+        gone = [end.gone for end in self.live]
+        for end in list(self.live):
+            end_calls(end.connection, Code.CANCELLED, CLOSED)
         pending = [*gone, *self._tasks]
         if pending:
             await asyncio.wait(pending)
@@ -232,7 +232,7 @@ class Client(Caller, Registry):
                     await self.change()
 
     def retire(self, connection: Carrier) -> None:
-        cast(ClientEndpoint, connection.endpoint).line.retire(connection)
+        cast(ClientEnd, connection.end).line.retire(connection)
 
     @property
     def elsewhere(self) -> bool:

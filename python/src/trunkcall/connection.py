@@ -8,7 +8,7 @@ from typing import Any
 from .caller import Caller, Calling, let_in
 from .opening import CallEvents
 from .servercall import resolve
-from .serving import Serving, ServingEndpoint
+from .serving import Serving, ServingEnd
 from .status import failure
 from .transport import Connection as Carrier
 from .transport import clock
@@ -115,7 +115,7 @@ class Connection(Caller):
         self.try_again()
 
 
-class End(ServingEndpoint):
+class End(ServingEnd):
     """One end of a connection: calls served and calls made."""
 
     def __init__(self, serving: Serving, calling: Calling, loop: asyncio.AbstractEventLoop) -> None:

@@ -20,7 +20,7 @@ LAST_PAUSE = 10.0
 STEADY = 5_000_000  # µs after which the end of a connection counts as no failure of the attempt that opened it
 
 
-class ClientEndpoint(End):
+class ClientEnd(End):
     """A client's end of one connection."""
 
     def __init__(self, line: Line) -> None:
@@ -121,11 +121,11 @@ class Line:
         client = self.client
         try:
             made, address = await dial(client.loop, self._in_turn(), self._make, client.tls, client.server_hostname)
-            endpoint = cast(ClientEndpoint, made.endpoint)
-            endpoint.address = address
+            end = cast(ClientEnd, made.end)
+            end.address = address
             if not made.lost and made.session.accepts_calls:
                 self._take(made)
-            elif endpoint.young or made.lost:
+            elif end.young or made.lost:
                 self.pass_over(address)
         except DialError as error:
             self.failed(f"cannot reach {error}")
@@ -152,7 +152,7 @@ class Line:
     def _make(self) -> Connection:
         client = self.client
         methods = client.serving.methods
-        return Connection(client.loop, ClientEndpoint(self), initiator=True, config=client.config, methods=methods)
+        return Connection(client.loop, ClientEnd(self), initiator=True, config=client.config, methods=methods)
 
     def failed(self, why: str) -> None:
         """Notes a failure and when the next attempt is due, at random within a time that doubles."""

@@ -35,7 +35,7 @@ from .wire import Load
 _CUT_OFF = 1.0  # seconds that peers have to hear that their calls were cut off
 
 
-class ServerEndpoint(End):
+class ServerEnd(End):
     """A server's end of one connection."""
 
     def __init__(self, server: Server) -> None:
@@ -120,7 +120,7 @@ class Server(Registry):
         )
         self._listeners: list[Listener] = []
         self._addresses: list[str] = []
-        self._connections: dict[ServerEndpoint, None] = {}
+        self._connections: dict[ServerEnd, None] = {}
         self._stopping = False
         self._closing = False
         self._stopped: asyncio.Future[None] | None = None
@@ -169,12 +169,12 @@ class Server(Registry):
     @property
     def connections(self) -> list[Connection]:
         """The connections that are up: those whose clients can be called."""
-        return [endpoint.caller for endpoint in self._connections if not endpoint.young]
+        return [end.caller for end in self._connections if not end.young]
 
     def _accept(self, since: int) -> Carrier:
         return Carrier(
             self.loop,
-            ServerEndpoint(self),
+            ServerEnd(self),
             initiator=False,
             config=self._config,
             methods=self.serving.methods,
@@ -185,17 +185,17 @@ class Server(Registry):
         level = {NOTHING_SAID: logging.DEBUG, WITHOUT_LIBRARY: logging.WARNING}.get(why, logging.INFO)
         self.logger.log(level, "connection of %s turned away: %s", remote or "a client", why)
 
-    def connected(self, endpoint: ServerEndpoint) -> None:
-        self._connections[endpoint] = None
-        self.logger.debug("connected: %s", endpoint.connection.remote)
+    def connected(self, end: ServerEnd) -> None:
+        self._connections[end] = None
+        self.logger.debug("connected: %s", end.connection.remote)
         if self._closing:  # accepted before, and nobody waits for it
-            endpoint.connection.abort("the server has been stopped")
+            end.connection.abort("the server has been stopped")
         elif self._stopping:
-            endpoint.drain()
+            end.drain()
 
-    def disconnected(self, endpoint: ServerEndpoint, why: str) -> None:
-        self._connections.pop(endpoint, None)
-        self.logger.debug("disconnected: %s: %s", endpoint.connection.remote, why)
+    def disconnected(self, end: ServerEnd, why: str) -> None:
+        self._connections.pop(end, None)
+        self.logger.debug("disconnected: %s: %s", end.connection.remote, why)
 
     # Stopping.
 
@@ -206,11 +206,11 @@ class Server(Registry):
         nothing was. Raises RuntimeError in a handler of the server."""
         self._begin_stop()
         began = self.loop.time()
-        for endpoint in list(self._connections):
-            endpoint.drain()
+        for end in list(self._connections):
+            end.drain()
         left = await self._gone(grace)
-        for endpoint in left:
-            endpoint.connection.grace_over()
+        for end in left:
+            end.connection.grace_over()
         if left:
             await self._gone(_CUT_OFF)
         elif accepted := self.serving.accepted():
@@ -225,8 +225,8 @@ class Server(Registry):
         when the handlers have. Raises RuntimeError in one of them."""
         self._begin_stop()
         self._closing = True
-        for endpoint in list(self._connections):
-            endpoint.connection.abort("the server has been stopped")
+        for end in list(self._connections):
+            end.connection.abort("the server has been stopped")
         await self._gone(None)
         await self.serving.end()
         await asyncio.sleep(0)  # for the transports' own last callbacks
@@ -238,12 +238,12 @@ class Server(Registry):
         loop = self.loop
         await asyncio.shield(self._stopped or loop.create_future())
 
-    async def _gone(self, seconds: float | None) -> list[ServerEndpoint]:
+    async def _gone(self, seconds: float | None) -> list[ServerEnd]:
         """Waits until all connections are gone, also those that come late; returns those that are not in time."""
         until = None if seconds is None else self.loop.time() + seconds
         while self._connections:
             left = None if until is None else max(until - self.loop.time(), 0.0)
-            _, waiting = await asyncio.wait([endpoint.gone for endpoint in self._connections], timeout=left)
+            _, waiting = await asyncio.wait([end.gone for end in self._connections], timeout=left)
             if waiting:
                 break
         return list(self._connections)

@@ -17,7 +17,7 @@ from .wire import Metadata as Entries
 
 if TYPE_CHECKING:
     from .connection import Connection
-    from .serving import ServingEndpoint
+    from .serving import ServingEnd
 
 CALL_OVER = "the call is over"
 
@@ -29,7 +29,7 @@ class ServerCall:
     `deadline` is in µs of the monotonic clock, 0: none."""
 
     __slots__ = (
-        "_endpoint",
+        "_end",
         "_header",
         "_header_sent",
         "_incoming",
@@ -45,9 +45,9 @@ class ServerCall:
         "task",
     )
 
-    def __init__(self, incoming: IncomingCall, endpoint: ServingEndpoint, method: Method[Any, Any]) -> None:
+    def __init__(self, incoming: IncomingCall, end: ServingEnd, method: Method[Any, Any]) -> None:
         self._incoming = incoming
-        self._endpoint = endpoint
+        self._end = end
         self.method = method
         self.task: asyncio.Task[None] | None = None  # that runs the handler
         self.begun = False
@@ -70,12 +70,12 @@ class ServerCall:
     @property
     def codec(self) -> Codec:
         """The codec of the call's messages."""
-        return self._endpoint.serving.codecs[self._incoming.codec]
+        return self._end.serving.codecs[self._incoming.codec]
 
     @property
     def connection(self) -> Connection:
         """The connection that the call came over: what calls its caller."""
-        return self._endpoint.caller
+        return self._end.caller
 
     @property
     def oneway(self) -> bool:
@@ -85,12 +85,12 @@ class ServerCall:
     @property
     def peer(self) -> str:
         """The caller's address."""
-        return self._endpoint.connection.remote
+        return self._end.connection.remote
 
     @property
     def tls(self) -> Any:
         """The connection's ssl.SSLObject (or the like of another loop), None in the clear."""
-        return self._endpoint.connection.tls
+        return self._end.connection.tls
 
     @property
     def deadline(self) -> int:
@@ -123,7 +123,7 @@ class ServerCall:
         """Adds to the header and sends it now. Raises StatusError for what cannot be sent."""
         self.set_header(metadata)
         self.flush_header()
-        self._endpoint.connection.schedule()
+        self._end.connection.schedule()
 
     def set_trailer(self, metadata: Metadata) -> None:
         """Adds to the metadata that goes with the end of the call."""
@@ -148,7 +148,7 @@ class ServerCall:
         self._header_sent = True
         try:
             if self.packs_large(data):
-                self._writable = self._endpoint.loop.create_future()  # others do not send meanwhile
+                self._writable = self._end.loop.create_future()  # others do not send meanwhile
                 try:
                     packed = await self.pack_large(data)
                 finally:
@@ -159,14 +159,14 @@ class ServerCall:
             at_once = incoming.send(*packed)
         except LimitError as error:
             raise StatusError(Code.RESOURCE_EXHAUSTED, str(error)) from None
-        self._endpoint.connection.schedule()
+        self._end.connection.schedule()
         if not at_once:
-            self._writable = self._endpoint.loop.create_future()
+            self._writable = self._end.loop.create_future()
             try:
                 await self._writable
             except asyncio.CancelledError:
                 incoming.withdraw()
-                self._endpoint.connection.schedule()
+                self._end.connection.schedule()
                 raise
             finally:
                 self._writable = None
@@ -182,13 +182,13 @@ class ServerCall:
                 raise failure(Code.CANCELLED, CALL_OVER, Delivery.UNKNOWN)
             if incoming.request_ended:
                 return None
-            self._readable = self._endpoint.loop.create_future()
+            self._readable = self._end.loop.create_future()
             try:
                 await self._readable
             finally:
                 self._readable = None
         if incoming.session.granter.due:
-            self._endpoint.connection.schedule()
+            self._end.connection.schedule()
         data, compression = taken
         try:
             if compression:
@@ -206,9 +206,9 @@ class ServerCall:
         incoming.compression = compression
         limit = incoming.session.own.max_message
         self._kept = (data, compression)
-        self._readable = self._endpoint.loop.create_future()  # others do not receive meanwhile
+        self._readable = self._end.loop.create_future()  # others do not receive meanwhile
         try:
-            async with self._endpoint.serving.packing.unpacked(compression, data, limit) as message:
+            async with self._end.serving.packing.unpacked(compression, data, limit) as message:
                 self._kept = None
                 return self.binding.decode_request(message)
         except Exception:
@@ -234,7 +234,7 @@ class ServerCall:
     async def run_in_executor(self, function: Callable[..., Any], *args: Any) -> Any:
         """Runs a function on a thread of the server's executor, in a copy of the context, and waits for it to return
         even when the handler is cancelled meanwhile."""
-        return await in_executor(self._endpoint.serving.executor, function, *args)
+        return await in_executor(self._end.serving.executor, function, *args)
 
     # For the server.
 
@@ -257,7 +257,7 @@ class ServerCall:
 
     def pack(self, data: bytes) -> tuple[bytes, int]:
         """An answer as it is sent, and its compression, 0: none. Raises LimitError."""
-        incoming, packing = self._incoming, self._endpoint.serving.packing
+        incoming, packing = self._incoming, self._end.serving.packing
         if not self._packs:
             return data, 0
         order = packing.answering(incoming.compression)
@@ -265,18 +265,18 @@ class ServerCall:
 
     @property
     def _packs(self) -> bool:
-        return bool(self._incoming.compression) or self._endpoint.serving.packs
+        return bool(self._incoming.compression) or self._end.serving.packs
 
     def packs_large(self, data: bytes) -> bool:
         """Whether an answer takes `pack_large`, lest it holds up the loop."""
         if not self._packs:
             return False
-        incoming, packing = self._incoming, self._endpoint.serving.packing
+        incoming, packing = self._incoming, self._end.serving.packing
         return packing.is_large(packing.answering(incoming.compression), incoming.session, data)
 
     async def pack_large(self, data: bytes) -> tuple[bytes, int]:
         """What `pack` gives, compressed on a thread."""
-        incoming, packing = self._incoming, self._endpoint.serving.packing
+        incoming, packing = self._incoming, self._end.serving.packing
         order = packing.answering(incoming.compression)
         return await packing.pack_large(self.method.wire_name, order, incoming.session, data)
 

@@ -24,7 +24,7 @@ from .method import Method as PublicMethod
 from .options import listed
 from .servercall import OnlyMessage, ServerCall
 from .status import StatusError
-from .transport import Endpoint, clock
+from .transport import ConnectionEvents, clock
 from .wire import OK, Code, IncomingCall, LimitError, Load, Method, Status
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ class Registry:
         return self.serving.load.running
 
 
-class ServingEndpoint(Endpoint):
+class ServingEnd(ConnectionEvents):
     """The calls that the other side of one connection makes."""
 
     def __init__(self, serving: Serving, loop: asyncio.AbstractEventLoop) -> None:

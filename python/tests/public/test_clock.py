@@ -39,7 +39,7 @@ class Clock(Case):
         sessions: list[Connection] = []
 
         async def answer(request: bytes, call: ServerCall) -> None:
-            connection = call._endpoint.connection
+            connection = call._end.connection
             await call.send(bytes(200_000))
             connection.session.now = clock() - QUIET
             sessions.append(connection)

@@ -179,8 +179,8 @@ class Cancellation(Case):
 
         server, client = await self.pair(ECHO.handler(serve))
         await self.runs_out(lambda timeout: client.call(ECHO, b"", timeout=timeout), begun.is_set)
-        (endpoint,) = server._connections  # pyright: ignore[reportPrivateUsage]
-        await eventually(lambda: endpoint.connection.session.callee.open == 0)
+        (end,) = server._connections  # pyright: ignore[reportPrivateUsage]
+        await eventually(lambda: end.connection.session.callee.open == 0)
         for _ in range(10):
             await asyncio.sleep(0)
         self.assertGreaterEqual(server.running, 1)
@@ -191,14 +191,14 @@ class Cancellation(Case):
         gate = Gate()
         server, client = await self.pair(ECHO.handler(gate), OTHER.handler(echo))
         await client.call(OTHER, b"")
-        endpoint = next(iter(server._connections))  # pyright: ignore[reportPrivateUsage]
-        start = endpoint.start
+        end = next(iter(server._connections))  # pyright: ignore[reportPrivateUsage]
+        start = end.start
 
         def start_and_stop(call: object) -> None:
             start(call)  # type: ignore[arg-type]
-            endpoint.stopped(call)  # type: ignore[arg-type]
+            end.stopped(call)  # type: ignore[arg-type]
 
-        endpoint.start = start_and_stop  # type: ignore[method-assign]
+        end.start = start_and_stop  # type: ignore[method-assign]
         await self.fails(client.call(ECHO, b""), Code.CANCELLED)
         self.assertEqual((gate.runs, server.running, len(server.serving.tasks)), (0, 0, 0))
 
@@ -263,9 +263,9 @@ class Connections(Case):
         client = self.client(address, keepalive=0.05, keepalive_timeout=0.05)
         task = asyncio.create_task(client.call(ECHO, b""))
         await gate.begun.wait()
-        for endpoint in server._connections:  # pyright: ignore[reportPrivateUsage]
-            endpoint.connection.transport.pause_reading()
-            endpoint.connection.session.granter.due.clear()
+        for end in server._connections:  # pyright: ignore[reportPrivateUsage]
+            end.connection.transport.pause_reading()
+            end.connection.session.granter.due.clear()
         # The least distance of PINGs is the peer's setting, 5 s: for the test it is none.
         for own in client.live:
             session = own.connection.session
@@ -282,7 +282,7 @@ class Connections(Case):
         await client.connect()
         await asyncio.gather(*(client.call(ECHO, b"x") for _ in range(1_000)))
         self.assertEqual(len(server.connections), 3)
-        used = [endpoint.connection.session.caller.fresh for endpoint in client.live]
+        used = [end.connection.session.caller.fresh for end in client.live]
         self.assertTrue(all(slots > 1 for slots in used), used)
 
 
@@ -299,8 +299,8 @@ class Repetition(Case):
 
         server, client = await self.pair(ECHO.handler(serve))
         await client.connect()
-        (endpoint,) = server._connections  # pyright: ignore[reportPrivateUsage]
-        start, left = endpoint.start, times
+        (end,) = server._connections  # pyright: ignore[reportPrivateUsage]
+        start, left = end.start, times
 
         def refuse_first(call: IncomingCall) -> None:
             nonlocal left
@@ -310,7 +310,7 @@ class Repetition(Case):
             else:
                 start(call)
 
-        endpoint.start = refuse_first  # type: ignore[method-assign]
+        end.start = refuse_first  # type: ignore[method-assign]
         return client, attempts
 
     async def test_a_refused_call_is_repeated_and_says_so(self) -> None:

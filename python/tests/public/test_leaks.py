@@ -37,10 +37,10 @@ class Leaks(Case):
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
         await eventually(lambda: server.running == 0 and not server.serving.tasks)
-        (endpoint,) = client.live
-        await eventually(lambda: endpoint.connection.session.caller.open == 0)
-        self.assertEqual(endpoint.connection.session.caller.abandoned, {})
-        self.assertEqual(endpoint.connection.session.share.promised, 0)
+        (end,) = client.live
+        await eventually(lambda: end.connection.session.caller.open == 0)
+        self.assertEqual(end.connection.session.caller.abandoned, {})
+        self.assertEqual(end.connection.session.share.promised, 0)
 
     async def test_streams_leave_nothing_behind(self) -> None:
         server, client = await self.pair()

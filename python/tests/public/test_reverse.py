@@ -346,8 +346,8 @@ class Ends(Joined):
     async def test_a_refused_call_is_repeated_only_where_that_may_help(self) -> None:
         _, client, connection = await self.joined()
         client.register(ECHO.handler(echo))
-        (endpoint,) = client.live
-        start, asked = endpoint.start, 0
+        (end,) = client.live
+        start, asked = end.start, 0
 
         def refuse_first(call: IncomingCall) -> None:
             nonlocal asked
@@ -357,7 +357,7 @@ class Ends(Joined):
             else:
                 start(call)
 
-        endpoint.start = refuse_first  # type: ignore[method-assign]
+        end.start = refuse_first  # type: ignore[method-assign]
         code = Code.UNAVAILABLE  # this connection has no other in its place
         await self.fails(connection.call(ECHO, b""), Code.UNAVAILABLE, Delivery.REFUSED)
         self.assertEqual(asked, 1)

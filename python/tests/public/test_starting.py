@@ -36,8 +36,8 @@ class Late(Case):
 
         _, client = await self.pair(ECHO.handler(run_in_task), OTHER.handler(run, inline=True), SLOW.handler(run))
         await client.connect()
-        (endpoint,) = client.live
-        session = endpoint.connection.session
+        (end,) = client.live
+        session = end.connection.session
         for method in (ECHO, OTHER, SLOW):
             for _ in range(30):
                 future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -46,7 +46,7 @@ class Late(Case):
                 assert out is not None
                 out.deadline = 0  # so that the server's clock decides
                 session.caller.earliest = 1 << 62
-                endpoint.connection.schedule()
+                end.connection.schedule()
                 async with asyncio.timeout(PATIENCE):
                     await future
                 assert out.status is not None
@@ -90,8 +90,8 @@ class Late(Case):
             await eventually(lambda: server.running == 3)
             given_up.cancel()
             await asyncio.gather(given_up, return_exceptions=True)
-            (endpoint,) = client.live
-            await eventually(lambda: endpoint.connection.session.caller.open == 1)
+            (end,) = client.live
+            await eventually(lambda: end.connection.session.caller.open == 1)
             go_on.set()
             await first
             await eventually(lambda: server.running == 0)

@@ -7,7 +7,7 @@ import unittest
 from typing import Any
 from unittest import mock
 
-from trunkcall.transport import Connection, Endpoint, clock
+from trunkcall.transport import Connection, ConnectionEvents, clock
 from trunkcall.transport.connection import HIGH_WATER, STALL, STALL_LOOK
 from trunkcall.wire import Config, Events, IncomingCall, Method, OutgoingCall, Session
 
@@ -80,7 +80,7 @@ class Backpressure(unittest.IsolatedAsyncioTestCase):
     async def asyncSetUp(self) -> None:
         self.transport, self.server = Stuck(), Server()
         loop = asyncio.get_running_loop()
-        self.connection = Connection(loop, Endpoint(), initiator=True, config=Config(keepalive=0))
+        self.connection = Connection(loop, ConnectionEvents(), initiator=True, config=Config(keepalive=0))
         self.transport.connection = self.connection
         self.connection.connection_made(self.transport)
         self.addCleanup(self.connection.connection_lost, None)

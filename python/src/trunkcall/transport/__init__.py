@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .connection import Connection, Endpoint, clock
+from .connection import Connection, ConnectionEvents, clock
 from .dialer import DialError, dial
 from .listener import Listener
 from .opening import NOTHING_SAID, WITHOUT_LIBRARY
@@ -15,8 +15,8 @@ __all__ = [
     "WITHOUT_LIBRARY",
     "Address",
     "Connection",
+    "ConnectionEvents",
     "DialError",
-    "Endpoint",
     "Listener",
     "client_tls",
     "clock",

@@ -48,7 +48,7 @@ def clock() -> int:
     return time.monotonic_ns() // 1_000
 
 
-class Endpoint(Events):
+class ConnectionEvents(Events):
     """What the layer above is told of one connection, beside the events of its session. `connection` is set when the
     connection is made."""
 
@@ -82,7 +82,7 @@ class Connection(asyncio.BufferedProtocol):
         "_timer_at",
         "_unsaid",
         "_wrote_eof",
-        "endpoint",
+        "end",
         "local",
         "lost",
         "remote",
@@ -98,7 +98,7 @@ class Connection(asyncio.BufferedProtocol):
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
-        endpoint: Endpoint,
+        end: ConnectionEvents,
         *,
         initiator: bool,
         config: Config,
@@ -108,9 +108,9 @@ class Connection(asyncio.BufferedProtocol):
         """`since`: when the handshake began, by `clock`; now if not given."""
         self._loop = loop
         self._input = _input_of(loop)
-        self.endpoint = endpoint
+        self.end = end
         now = clock() if since is None else since
-        self.session = Session(endpoint, initiator=initiator, now=now, config=config, methods=methods)
+        self.session = Session(end, initiator=initiator, now=now, config=config, methods=methods)
         self.scheduled = False
         self.lost = False
         self.why = ""  # the error that ended the session, if it was one
@@ -138,8 +138,8 @@ class Connection(asyncio.BufferedProtocol):
         raw: Any = made.get_extra_info("socket")
         if raw is not None and raw.family in (socket.AF_INET, socket.AF_INET6):
             raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.endpoint.connection = self
-        self.endpoint.connected()
+        self.end.connection = self
+        self.end.connected()
         self._flush()
 
     def get_buffer(self, sizehint: int) -> memoryview:
@@ -174,7 +174,7 @@ class Connection(asyncio.BufferedProtocol):
             if timer is not None:
                 timer.cancel()
         self._timer_at = NEVER
-        self.endpoint.disconnected(self.why or why)
+        self.end.disconnected(self.why or why)
 
     def pause_writing(self) -> None:
         self._full = True

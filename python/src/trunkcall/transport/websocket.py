@@ -92,7 +92,7 @@ class WebSocket(asyncio.Transport, asyncio.Protocol):
             self._closing = True
             self._arm()
             if why:
-                self._above.endpoint.failed("websocket", why)
+                self._above.end.failed("websocket", why)
             self._above.eof_received()
         self._send()
 
