@@ -403,7 +403,7 @@ func TestAWrappedSocketIsNotBypassed(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := &counter{Listener: l}
-	if err := s.Serve(seen); err != nil {
+	if err := s.Start(seen); err != nil {
 		t.Fatal(err)
 	}
 	c := dial(t, l.Addr().String())

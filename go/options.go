@@ -83,6 +83,7 @@ type serverOptions struct {
 	proxied    bool
 	most       int // connections
 	mostFrom   int // of one address
+	drainDelay time.Duration
 }
 
 type option func(*common)
@@ -271,6 +272,17 @@ func WithMaxConnectionsPerAddress(n int) ServerOption {
 	return serverOption(func(s *serverOptions) {
 		if s.mostFrom = n; n < 1 {
 			s.wrong("max connections per address is %d, least 1", n)
+		}
+	})
+}
+
+// WithDrainDelay has Stop wait for d before it turns anybody away, so that registries, load balancers
+// and their clients can forget the server first: it goes on accepting and serving, while
+// Server.Leaving is closed and gRPC's health service (package grpcstub) says NOT_SERVING. The default is 0.
+func WithDrainDelay(d time.Duration) ServerOption {
+	return serverOption(func(s *serverOptions) {
+		if s.drainDelay = d; d < 0 {
+			s.wrong("drain delay is %v, least 0", d)
 		}
 	})
 }

@@ -66,7 +66,7 @@ func TestOutOfDescriptors(t *testing.T) {
 		t.Fatal(err)
 	}
 	listener := &countingListener{Listener: socket}
-	if err := s.Serve(listener); err != nil {
+	if err := s.Start(listener); err != nil {
 		t.Fatal(err)
 	}
 	c := dial(t, socket.Addr().String())

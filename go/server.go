@@ -38,7 +38,10 @@ type Server struct {
 	listeners   []*transport.Listener
 	connections map[*Connection]struct{}
 	stopping    bool
-	leaving     chan struct{}  // closed with stopping
+	leaves      time.Time      // when the drain delay is over; zero before Stop
+	leaving     chan struct{}  // closed when Stop or Close begins
+	draining    chan struct{}  // closed with stopping
+	stopped     chan struct{}  // closed when Stop or Close has ended
 	done        sync.WaitGroup // one for each listener and connection
 }
 
@@ -47,6 +50,8 @@ func NewServer(options ...ServerOption) *Server {
 	s := &Server{
 		connections: map[*Connection]struct{}{},
 		leaving:     make(chan struct{}),
+		draining:    make(chan struct{}),
+		stopped:     make(chan struct{}),
 		pool:        &transport.Pool{},
 		http2Pool:   &http2.Pool{},
 	}
@@ -75,7 +80,8 @@ func NewServer(options ...ServerOption) *Server {
 var ErrServerStopped = errors.New("trunkcall: the server has been stopped")
 
 // Listen opens a listener on where, HOST:PORT (port 0 for any free one),
-// unix:PATH or mem:NAME, and serves it. It returns the listener's address.
+// unix:PATH or mem:NAME, and has it served in the background, as Start does. It returns the
+// listener's address.
 func (s *Server) Listen(where string) (net.Addr, error) {
 	if s.options.fault != nil {
 		return nil, s.options.fault
@@ -89,8 +95,7 @@ func (s *Server) Listen(where string) (net.Addr, error) {
 		s.options.listenFailed(&s.events, where, err)
 		return nil, err
 	}
-	if err := s.Serve(l); err != nil {
-		_ = l.Close()
+	if err := s.Start(l); err != nil {
 		return nil, err
 	}
 	return l.Addr(), nil
@@ -114,11 +119,50 @@ func (s *Server) turnedAway(remote net.Addr, err error) {
 	s.options.log(level, "connection turned away", "remote", remote, "error", err)
 }
 
-// Serve serves a listener in the background; the server closes it.
-func (s *Server) Serve(socket net.Listener) error {
-	if s.options.fault != nil {
-		return s.options.fault
+// Serve serves the listeners, and what Listen has opened, until the server is ended. It
+// returns ErrServerStopped when Stop or Close has come to its end, so that a program may end
+// then without losing a call; or why one of the listeners given here can accept no more, while
+// all else goes on. The server closes the listeners, also those that it cannot serve.
+func (s *Server) Serve(listeners ...net.Listener) error {
+	failed := make(chan error, len(listeners))
+	if err := s.start(listeners, failed); err != nil {
+		return err
 	}
+	select {
+	case <-s.stopped:
+		return ErrServerStopped
+	case err := <-failed:
+		return err
+	}
+}
+
+// Start is Serve in the background: it returns once the listeners are served.
+func (s *Server) Start(listeners ...net.Listener) error {
+	return s.start(listeners, make(chan error, len(listeners)))
+}
+
+// start serves listeners in the background. failed is told of those that fail for good.
+func (s *Server) start(listeners []net.Listener, failed chan<- error) error {
+	err := s.options.fault
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err == nil && s.stopping {
+		err = ErrServerStopped
+	}
+	if err != nil {
+		for _, socket := range listeners {
+			_ = socket.Close()
+		}
+		return err
+	}
+	for _, socket := range listeners {
+		s.startListener(socket, failed)
+	}
+	return nil
+}
+
+// startListener is called under the lock.
+func (s *Server) startListener(socket net.Listener, failed chan<- error) {
 	l := &transport.Listener{
 		Socket: socket, TLS: s.options.tls, AllowClear: s.options.allowClear,
 		Native: s.connected, Limits: &s.limits, Refused: s.turnedAway,
@@ -135,19 +179,16 @@ func (s *Server) Serve(socket net.Listener) error {
 	if socket.Addr().Network() == "mem" {
 		l.TLS = nil // nobody else can listen in
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.stopping {
-		return ErrServerStopped
-	}
 	s.listeners = append(s.listeners, l)
 	s.done.Add(1)
 	s.options.listening(&s.events, socket.Addr())
 	go func() {
 		defer s.done.Done()
-		l.Serve()
+		if err := l.Serve(); err != nil {
+			s.options.log(slog.LevelError, "a listener has failed", "address", socket.Addr(), "error", err)
+			failed <- fmt.Errorf("listener %v: %w", socket.Addr(), err)
+		}
 	}()
-	return nil
 }
 
 // Addrs returns the addresses that are listened on.
@@ -174,14 +215,17 @@ func (s *Server) Port() int {
 // Stop ends the server without losing a call: it stops listening, asks its
 // peers to open no more calls, waits until those that run are answered and the
 // one-way calls that were accepted are done, and closes. When ctx ends, or after 30 seconds if it has no deadline, what is
-// left is cut off as by Close, and the error says so.
+// left is cut off as by Close, and the error says so. With WithDrainDelay all that begins after the delay,
+// which counts in the deadline of ctx, but not in the 30 seconds.
 func (s *Server) Stop(ctx context.Context) error {
 	defer s.options.journal.flush()
+	defer s.ended()
 	if _, ok := ctx.Deadline(); !ok {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, DefaultDrainGrace)
+		ctx, cancel = context.WithTimeout(ctx, s.options.drainDelay+DefaultDrainGrace)
 		defer cancel()
 	}
+	s.leave(ctx)
 	for _, c := range s.beginStop((*transport.Listener).Drain) {
 		c.link.Drain("the server is stopping")
 	}
@@ -211,14 +255,56 @@ func (s *Server) Stop(ctx context.Context) error {
 	}
 }
 
-// Stopping returns a channel that is closed when Stop or Close begins: a handler
-// whose stream has no end of its own should end it then, since Stop waits for
-// it until the grace is over.
-func (s *Server) Stopping() <-chan struct{} { return s.leaving }
+// Leaving returns a channel that is closed when Stop or Close begins: who asks whether the server
+// is well is told no from then on, while it still serves for the delay of WithDrainDelay.
+func (s *Server) Leaving() <-chan struct{} { return s.leaving }
+
+// Stopping returns a channel that is closed when the server takes no more calls, which is when
+// Stop begins unless WithDrainDelay says otherwise: a handler whose stream has no end of its
+// own should end it then, since Stop waits for it until the grace is over.
+func (s *Server) Stopping() <-chan struct{} { return s.draining }
+
+// leave begins the end of the server, and waits for the drain delay.
+func (s *Server) leave(ctx context.Context) {
+	s.mu.Lock()
+	if s.leaves.IsZero() {
+		s.leaves = time.Now().Add(s.options.drainDelay)
+		s.leaveLocked()
+	}
+	delay := time.NewTimer(time.Until(s.leaves))
+	s.mu.Unlock()
+	defer delay.Stop()
+	select {
+	case <-delay.C:
+	case <-s.draining: // Close was called meanwhile
+	case <-ctx.Done():
+	}
+}
+
+// leaveLocked says once that the server is about to go.
+func (s *Server) leaveLocked() {
+	select {
+	case <-s.leaving:
+	default:
+		close(s.leaving)
+	}
+}
+
+// ended notes that Stop or Close is at its end.
+func (s *Server) ended() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-s.stopped:
+	default:
+		close(s.stopped)
+	}
+}
 
 // Close ends the server at once: running calls lose their connection and their
 // handlers' contexts are cancelled.
 func (s *Server) Close() {
+	defer s.ended()
 	for _, c := range s.beginStop((*transport.Listener).Close) {
 		c.link.Close(ErrServerStopped)
 	}
@@ -238,7 +324,8 @@ func (s *Server) beginStop(end func(*transport.Listener)) []*Connection {
 	s.mu.Lock()
 	if !s.stopping {
 		s.stopping = true
-		close(s.leaving)
+		s.leaveLocked()
+		close(s.draining)
 	}
 	listeners := s.listeners
 	s.listeners = nil

@@ -92,7 +92,7 @@ func TestEveryByteGoesThroughAUsersOwnConnection(t *testing.T) {
 	if err := s.Register(standard()...); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Serve(maskedListener{l}); err != nil {
+	if err := s.Start(maskedListener{l}); err != nil {
 		t.Fatal(err)
 	}
 	large := noise(1 << 20)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -147,6 +148,40 @@ func TestWatchingHealthEndsWhenTheServerIsStopped(t *testing.T) {
 		_, err := watch.Recv()
 		wants(t, err, codes.Unavailable)
 	}
+}
+
+// During the drain delay the server serves, and its health says that it soon will not.
+func TestHealthSaysNotServingDuringTheDrainDelay(t *testing.T) {
+	server := trunkcall.NewServer(trunkcall.WithDrainDelay(time.Hour))
+	state := health.NewServer()
+	stock, _ := overHTTPOf(t, server, func(s grpcstub.Services) { healthgrpc.RegisterHealthServer(s, state) })
+	client := healthgrpc.NewHealthClient(stock)
+	watch, err := client.Watch(soon(t), &healthgrpc.HealthCheckRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if answer, err := watch.Recv(); err != nil || answer.Status != healthgrpc.HealthCheckResponse_SERVING {
+		t.Fatal(answer, err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	stopped := make(chan error, 1)
+	go func() { stopped <- server.Stop(ctx) }()
+	if answer, err := watch.Recv(); err != nil || answer.Status != healthgrpc.HealthCheckResponse_NOT_SERVING {
+		t.Error("a watcher is not told at once:", answer, err)
+	}
+	state.SetServingStatus("", healthgrpc.HealthCheckResponse_SERVING)
+	if answer, err := client.Check(soon(t), &healthgrpc.HealthCheckRequest{}); err != nil || answer.Status != healthgrpc.HealthCheckResponse_NOT_SERVING {
+		t.Error(answer, err)
+	}
+	if all, err := client.List(soon(t), &healthgrpc.HealthListRequest{}); err != nil || all.Statuses[""].GetStatus() != healthgrpc.HealthCheckResponse_NOT_SERVING {
+		t.Error(all, err)
+	}
+	_, err = client.Check(soon(t), &healthgrpc.HealthCheckRequest{Service: "none"})
+	wants(t, err, codes.NotFound)
+	cancel()
+	_, err = watch.Recv()
+	wants(t, err, codes.Unavailable)
+	<-stopped
 }
 
 func TestStockReflectionListsAndDescribesWhatIsRegistered(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"google.golang.org/grpc"
-	healthgrpc "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -119,10 +118,12 @@ func (r registrar) RegisterService(desc *grpc.ServiceDesc, impl any) {
 				return fromGRPC(handle(impl, &serverStream{sc, s}), r.hidden)
 			},
 		}
-		if server, ok := r.Registry.(interface{ Stopping() <-chan struct{} }); ok && h.Method.Name == healthgrpc.Health_Watch_FullMethodName {
-			h.Stream = endedByStop(h.Stream, server.Stopping())
-		}
 		handlers = append(handlers, h)
+	}
+	if server, ok := r.Registry.(leaver); ok {
+		for i := range handlers {
+			untilItLeaves(&handlers[i], server)
+		}
 	}
 	if err := r.Register(handlers...); err != nil {
 		panic("grpcstub: " + err.Error())

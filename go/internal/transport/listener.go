@@ -92,8 +92,9 @@ func Listen(where string) (net.Listener, error) {
 	return net.Listen("unix", path)
 }
 
-// Serve accepts until Close or Drain.
-func (l *Listener) Serve() {
+// Serve accepts until Close or Drain, then it returns nil; or until somebody else has closed the
+// listening socket, which is its error.
+func (l *Listener) Serve() error {
 	l.mu.Lock()
 	l.ended, l.end = context.WithCancel(context.Background())
 	if l.closed {
@@ -104,8 +105,11 @@ func (l *Listener) Serve() {
 	for l.ended.Err() == nil {
 		socket, err := l.Socket.Accept()
 		if err != nil {
+			if errors.Is(err, net.ErrClosed) && !l.isClosed() {
+				return fmt.Errorf("accept: %w", err)
+			}
 			if errors.Is(err, net.ErrClosed) {
-				return
+				return nil
 			}
 			// Out of descriptors, or the peer was gone already: running calls
 			// go on, and accepting recovers.
@@ -124,6 +128,13 @@ func (l *Listener) Serve() {
 			go l.open(socket, by)
 		}
 	}
+	return nil
+}
+
+func (l *Listener) isClosed() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.closed
 }
 
 func (l *Listener) accepting(err error) {

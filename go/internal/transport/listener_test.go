@@ -38,7 +38,7 @@ func listening(t *testing.T, change ...func(*Listener)) (where string, native ch
 		f(l)
 	}
 	served := make(chan struct{})
-	go func() { l.Serve(); close(served) }()
+	go func() { _ = l.Serve(); close(served) }()
 	t.Cleanup(func() {
 		l.Close()
 		receive(t, served, "end of Serve")
@@ -146,7 +146,7 @@ func TestCloseDropsConnectionsThatHaveNotSaidAnything(t *testing.T) {
 	}
 	l := &Listener{Socket: socket}
 	served := make(chan struct{})
-	go func() { l.Serve(); close(served) }()
+	go func() { _ = l.Serve(); close(served) }()
 	s := connect(t, socket.Addr().String())
 	eventually(t, "the connection is known", func() bool {
 		l.mu.Lock()
@@ -203,7 +203,7 @@ func TestDrainStillTakesInWhoHasJustConnected(t *testing.T) {
 	native := make(chan net.Conn, 1)
 	l := &Listener{Socket: socket, Native: func(s net.Conn, _ []byte, _ time.Time) { native <- s }}
 	served := make(chan struct{})
-	go func() { l.Serve(); close(served) }()
+	go func() { _ = l.Serve(); close(served) }()
 	late, silent := connect(t, socket.Addr().String()), connect(t, socket.Addr().String())
 	eventually(t, "the connections are known", func() bool {
 		l.mu.Lock()

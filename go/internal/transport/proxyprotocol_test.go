@@ -82,7 +82,7 @@ func TestAPortBehindAProxyLooksAgainAfterItsHeader(t *testing.T) {
 	got, refused := make(chan net.Conn, 1), make(chan error, 1)
 	l := &Listener{Socket: socket, Proxied: true, Refused: func(_ net.Addr, err error) { refused <- err }}
 	l.HTTP1 = Protocol{Serve: func(socket net.Conn, _ []byte, _ time.Time) { got <- socket }}
-	go l.Serve()
+	go func() { _ = l.Serve() }()
 	defer l.Close()
 	dial := func(text string) net.Conn {
 		c, err := net.Dial("tcp", socket.Addr().String())
