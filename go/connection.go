@@ -27,6 +27,7 @@ type Connection struct {
 	began        time.Time
 	events       sequence // what observers are told
 	wasConnected atomic.Bool
+	retiring     *time.Timer // Retire, if a server's connections have a maximum age; else nil
 
 	// At a client only.
 	line  *line
@@ -47,6 +48,7 @@ type link interface {
 	Faults() (read, write error)
 	Gauges() transport.Gauges
 	Drain(text string)
+	Retire(text string) // Drain, of one connection while its server goes on
 	Shut(cause error)
 	CutOff(cause error)
 	Close(cause error)

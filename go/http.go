@@ -120,18 +120,16 @@ func (s *Server) http2Connected(socket net.Conn, prefix []byte, by time.Time) {
 	c := s.foreign(transport.ALPNHTTP2)
 	conn := http2.Prepare(socket, prefix, s.http2, c)
 	c.link = conn
+	s.addLocked(c)
 	c.connected()
 	conn.GreetBy(by)
 	conn.Start()
 }
 
-// foreign makes a connection that speaks another protocol. It is called under
-// the lock.
+// foreign makes a connection that speaks another protocol.
 func (s *Server) foreign(protocol string) *Connection {
 	c := &Connection{began: time.Now(), protocol: protocol}
 	c.route = route{s.calling, c}
-	s.connections[c] = struct{}{}
-	s.done.Add(1)
 	return c
 }
 
@@ -155,6 +153,7 @@ func (s *Server) http1Connected(socket net.Conn, prefix []byte, by time.Time) {
 	}
 	c := s.foreign(transport.ALPNHTTP1)
 	c.link, conn.Owner = conn, c
+	s.addLocked(c)
 	s.mu.Unlock()
 	s.http1.Serve(conn)
 }
@@ -173,6 +172,9 @@ func (s *Server) closed(c *Connection, err error, violated bool) {
 	s.mu.Lock()
 	delete(s.connections, c)
 	s.mu.Unlock()
+	if c.retiring != nil {
+		c.retiring.Stop()
+	}
 	s.limits.Leave(c.Remote())
 	if violated {
 		s.options.log(slog.LevelWarn, "connection ended", "remote", c.Remote(), "error", err)

@@ -84,6 +84,7 @@ type serverOptions struct {
 	most       int // connections
 	mostFrom   int // of one address
 	drainDelay time.Duration
+	maxAge     time.Duration // of connections; 0: any
 }
 
 type option func(*common)
@@ -272,6 +273,18 @@ func WithMaxConnectionsPerAddress(n int) ServerOption {
 	return serverOption(func(s *serverOptions) {
 		if s.mostFrom = n; n < 1 {
 			s.wrong("max connections per address is %d, least 1", n)
+		}
+	})
+}
+
+// WithMaxConnectionAge has a server drain each connection when it is as old as d, give or take a tenth, so that
+// clients connect anew: behind a load balancer that passes connections on, load spreads to new servers only so.
+// Calls that run are answered, however long that takes, and no call fails for it. Connections of HTTP/1.1 end with
+// the first answer after that. The default is 0: they live as long as both sides like.
+func WithMaxConnectionAge(d time.Duration) ServerOption {
+	return serverOption(func(s *serverOptions) {
+		if s.maxAge = d; d < 0 {
+			s.wrong("max connection age is %v, least 0", d)
 		}
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"math/rand/v2"
 	"net"
 	"slices"
 	"sync"
@@ -353,11 +354,24 @@ func (s *Server) connected(socket net.Conn, prefix []byte, by time.Time) {
 		return
 	}
 	c := newConnection(s.calling, transport.Prepare(s.config, socket, true, prefix))
-	s.connections[c] = struct{}{}
-	s.done.Add(1)
+	s.addLocked(c)
 	c.conn.GreetBy(by)
 	c.conn.Start()
 }
+
+// addLocked counts a connection that is about to begin.
+func (s *Server) addLocked(c *Connection) {
+	s.connections[c] = struct{}{}
+	s.done.Add(1)
+	if age := s.options.maxAge; age > 0 {
+		age += time.Duration((rand.Float64()*2 - 1) * ageJitter * float64(age)) //nolint:gosec // only to differ from the others
+		c.retiring = time.AfterFunc(age, func() { c.link.Retire("the connection has reached its maximum age") })
+	}
+}
+
+// ageJitter is by which part of the maximum age connections live longer or shorter, so that those which
+// began together do not end together.
+const ageJitter = 0.1
 
 // serverConnections is a Server as its connections see it.
 type serverConnections struct {

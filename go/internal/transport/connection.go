@@ -347,6 +347,9 @@ func (c *Conn) Drain(text string) {
 	c.unlock()
 }
 
+// Retire is Drain.
+func (c *Conn) Retire(text string) { c.Drain(text) }
+
 // Shut is Close after telling the peer, so that what it has still to read
 // arrives.
 func (c *Conn) Shut(reason error) {

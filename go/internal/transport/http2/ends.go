@@ -173,6 +173,9 @@ func (c *Conn) Drain(text string) {
 	c.settle()
 }
 
+// Retire is Drain.
+func (c *Conn) Retire(text string) { c.Drain(text) }
+
 func (c *Conn) drainLocked(text string) {
 	c.goingAway = 1
 	c.goAwayBy = transport.Clock() + int64(c.config.DrainAnswer)

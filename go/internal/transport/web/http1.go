@@ -183,6 +183,7 @@ type HTTP1Conn struct {
 	active   bool        // a request is being read or served
 	serving  bool        // its head was read
 	draining bool
+	retired  bool // the next answer is the last
 	cause    error
 }
 
@@ -351,11 +352,19 @@ func (c *HTTP1Conn) Drain(string) {
 	}
 }
 
+// Retire has the next answer say that the connection closes. Until then it stays, however idle:
+// a request may be on its way already.
+func (c *HTTP1Conn) Retire(string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.retired = true
+}
+
 // Closing reports whether answers should say that the connection closes.
 func (c *HTTP1Conn) Closing() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.draining || c.deaf.Load()
+	return c.draining || c.retired || c.deaf.Load()
 }
 
 // begin notes that a request is served. It reports whether the connection closes.
@@ -363,7 +372,7 @@ func (c *HTTP1Conn) begin() (closing bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.serving = true
-	return c.draining
+	return c.draining || c.retired
 }
 
 // Shut closes the connection: a request that is served loses its caller.
