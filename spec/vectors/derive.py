@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from derivation import codefirst, frames_bad, frames_good, metadata, preface, replay, schema, sessions, status
+from derivation import client, codefirst, frames_bad, frames_good, metadata, preface, replay, schema, sessions, status
 
 HERE = Path(__file__).parent
 
@@ -119,6 +119,17 @@ def values(check: bool) -> tuple[int, list[str]]:
     return total, found
 
 
+def clients(check: bool) -> tuple[int, list[str]]:
+    """The same for what clients compute, by the model in derivation/client_model.py and by hand."""
+    content = client.content()
+    wrong = schema.faults(content, rules_of("client.schema.json")) + client.faults(content)
+    found = [f"client.json: {fault}" for fault in wrong]
+    found += settle(HERE / "client.json", codefirst.rendered(content), check)
+    total = sum(len(entries) for entries in content.values() if isinstance(entries, list))
+    print(f"client.json: {total} entries")
+    return total, found
+
+
 def main(arguments: list[str]) -> int:
     check = arguments == ["--check"]
     if arguments and not check:
@@ -127,11 +138,13 @@ def main(arguments: list[str]) -> int:
     entries, found = vectors(check)
     mapped, more = values(check)
     found += more
+    chosen, more = clients(check)
+    found += more
     told, more = scripts(check)
     found += more
     for fault in found:
         print(fault, file=sys.stderr)
-    print(f"{entries + mapped} entries, {told} scripts, {len(found)} faults")
+    print(f"{entries + mapped + chosen} entries, {told} scripts, {len(found)} faults")
     return 1 if found else 0
 
 
