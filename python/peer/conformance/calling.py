@@ -76,17 +76,18 @@ class Outgoing:
             cancel()
 
     async def _unary(self, through: Any, result: Result) -> None:
-        answer = trunkcall.Answer()
         first = self._first()
         if self.method.kind is trunkcall.Kind.ONE_WAY:
             await through.send(self.method, first, **self._options())
             return
         try:
-            got = await through.call(self.method, first, answer=answer, **self._options())
-        finally:
-            result.header, result.trailer = answer.header, answer.trailer
-        if isinstance(got, pb.Answer):
-            self._take(got, result)
+            got = await through.unary(self.method, first, trunkcall.CallOptions(**self._options()))
+        except trunkcall.StatusError as error:
+            result.header, result.trailer = list(error.header), list(error.trailer)
+            raise
+        result.header, result.trailer = got.header, got.trailer
+        if isinstance(got.message, pb.Answer):
+            self._take(got.message, result)
 
     def _options(self) -> dict[str, Any]:
         return {"timeout": self.timeout, "metadata": self.metadata, "wait_for_ready": self.wait_for_ready}

@@ -1,109 +1,159 @@
-"""Making calls: what a Client and a Connection have in common."""
+"""Making calls, as users see it: a Caller has two methods, and everything else that makes calls uses those.
+
+A Client and a Connection are callers. A class of one's own that wraps another caller, routes between several, or
+answers by itself in a test, is one as well: it gets every call that is made through it, those of stubs included.
+"""
 
 from __future__ import annotations
 
-import asyncio
-from asyncio import get_running_loop
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar, cast, overload
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Generic, Self, TypeVar, overload
 
-from .clientstream import ClientStream
-from .codec import FIRST_NAMED, PROTOBUF, Codec
-from .compression import Compression, Compressions, Packing, in_order
-from .context import current, deadline_of
-from .interceptor import Answer, Call, Interceptor, chain
+from .codec import Codec
+from .compression import Compressions
 from .method import BidiMethod, ClientStreamMethod, Method, OneWayMethod, ServerStreamMethod, UnaryMethod
-from .options import listed
-from .repeating import Repeating
-from .status import Metadata, StatusError, failure, intercepted, pairs
-from .transport import Connection, clock
-from .unarycall import Attempt, Begun, invoke
-from .wire import Code, Delivery, LimitError, OutgoingCall
+from .status import Metadata, failure
+from .wire import Code, Delivery, Status
 
 Req = TypeVar("Req")
 Resp = TypeVar("Resp")
-Opener = Callable[[Connection], OutgoingCall | None]
+
+
+@dataclass(slots=True, frozen=True)
+class CallOptions:
+    """What a single call may say of itself; `dataclasses.replace` makes another of it."""
+
+    timeout: float | None = None
+    """Seconds. Within a handler the handler's own deadline counts as well."""
+
+    metadata: Metadata = ()
+    """Goes with the request: pairs of key and value."""
+
+    codec: Codec | None = None
+    """In place of the client's own: one of its `codecs`."""
+
+    compression: Compressions | None = None
+    """Of the requests, in place of the client's own; (): none."""
+
+    wait_for_ready: bool = False
+    """Whether the call waits for a connection until its deadline, instead of failing when none can be opened."""
+
+
+NO_OPTIONS = CallOptions()
 
 
 @dataclass(slots=True)
-class Calling:
-    """What the calls of one Client or Server have in common, those that it makes."""
+class Response(Generic[Resp]):
+    """The answer to a unary call: its message, and what came beside it."""
 
-    codec: Codec
-    codecs: dict[int, Codec]
-    interceptors: tuple[Interceptor, ...]
-    packing: Packing
-    waiting_limit: int  # calls that may wait for a slot, over all connections
-    repeating: Repeating
-    waiting: int = 0
-    ever_waited: int = 0  # the number of the last one that began to
+    message: Resp
+    """None for a one-way call."""
+
+    header: list[tuple[str, str | bytes]] = field(default_factory=list[tuple[str, "str | bytes"]])
+    """The metadata ahead of the message."""
+
+    trailer: list[tuple[str, str | bytes]] = field(default_factory=list[tuple[str, "str | bytes"]])
+    """The metadata behind it."""
+
+    peer: str = ""
+    """The address of the side that answered."""
+
+    server_time: float = 0.0
+    """Seconds from the arrival of the request to the answer, by the server's clock."""
 
 
-class Caller:
-    """What methods are called through: a Client, which takes whichever of its connections is there, or a Connection,
-    which is one. Belongs to one event loop and is used from that loop's thread only. Made by this package alone."""
+class ClientStream(ABC, Generic[Req, Resp]):
+    """A call of a streaming method at its caller. One task may send while another receives.
 
-    alone = False  # calls go over one connection, whose place no other takes
-    closed = False
+    It must be received to its end, cancelled, or used as a context manager, which cancels what has not ended. One that
+    is forgotten is cancelled when it is collected."""
 
-    def __init__(self, calling: Calling) -> None:
-        self.calling = calling
-        self.codec = calling.codec
-        self.interceptors = calling.interceptors
-        self.plain = not (calling.interceptors or calling.packing.order)  # nothing is done to calls but making them
-        self.waiting: dict[asyncio.Future[OutgoingCall | None], tuple[int, Opener]] = {}
-        self._bound: asyncio.AbstractEventLoop | None = None
-        self._quick: Connection | None = None  # for calls that nobody intercepts or compresses
-        self._several = False  # connections to pick one of
+    @abstractmethod
+    async def send(self, message: Req) -> bool:
+        """Sends a message, waiting while the peer is slow to consume. False: the call is over, `receive` tells how.
+        When it is cancelled while it waits, the message is not sent, unless a part of it was: then the rest follows.
+        Raises StatusError for a call that could not be opened, a message that cannot be sent."""
 
-    # What it takes a Client or a Connection to know.
+    @abstractmethod
+    async def half_close(self) -> None:
+        """Says that no more messages are sent. A second half-close does nothing."""
 
-    @property
-    def loop(self) -> asyncio.AbstractEventLoop:
-        """The loop that it belongs to. Raises RuntimeError in any other."""
-        raise NotImplementedError
+    @abstractmethod
+    async def receive(self) -> Resp | None:
+        """The next message; None when the call has ended well. Raises StatusError when it failed."""
 
-    @property
-    def target(self) -> str:
-        """What the calls go to: what a client was made for, the address of a connection's other end."""
-        raise NotImplementedError
+    @abstractmethod
+    async def status(self) -> Status:
+        """How the call ended; waits for its end. Messages that were not received may keep it from ending."""
 
-    @property
-    def secure(self) -> bool:
-        """Whether the calls go through TLS."""
-        raise NotImplementedError
-
-    def pick(self) -> Connection | None:
-        """A connection for the next call; None if there is none now."""
-        raise NotImplementedError
-
-    async def connected(self, wait_for_ready: bool) -> Connection:
-        """A connection, opened if need be. Raises StatusError: UNAVAILABLE, `not_sent`."""
-        raise NotImplementedError
-
-    def retire(self, connection: Connection) -> None:
-        """Has later calls use another connection, if there can be one: this one takes no more."""
-
-    async def change(self) -> None:
-        """Waits until its connections change, or it is closed."""
-        raise NotImplementedError
-
-    def check_open(self) -> None:
-        """Raises StatusError when no calls can be made any more, RuntimeError in another loop."""
-        raise NotImplementedError
+    @abstractmethod
+    def cancel(self) -> None:
+        """Ends the call with CANCELLED if it has not ended; messages that were not received are dropped."""
 
     @property
-    def elsewhere(self) -> bool:
-        """Whether a call that was turned away over one connection may be made over another."""
-        return False
+    @abstractmethod
+    def done(self) -> bool:
+        """Whether the call has ended."""
+
+    async def header(self) -> list[tuple[str, str | bytes]]:
+        """The metadata ahead of the answer, empty if there was none; waits until that is known."""
+        return []
 
     @property
-    def trouble(self) -> str:
-        """Why there is no connection, "" if there is one or nothing is known."""
+    def trailer(self) -> list[tuple[str, str | bytes]]:
+        """The metadata that came with the end of the call; empty before."""
+        return []
+
+    @property
+    def peer(self) -> str:
+        """The server's address; "" before the call was opened."""
         return ""
 
-    # Calls.
+    async def response(self) -> Resp:
+        """Half-closes and waits for the one response of a client-streaming method. Raises StatusError."""
+        await self.half_close()
+        message = await self.receive()
+        if message is None:
+            raise failure(Code.UNIMPLEMENTED, "there is no message where one is expected", Delivery.EXECUTED)
+        if await self.receive() is not None:
+            self.cancel()
+            raise failure(Code.UNIMPLEMENTED, "there are several messages where one is expected", Delivery.UNKNOWN)
+        return message
+
+    def __aiter__(self) -> AsyncIterator[Resp]:
+        return self
+
+    async def __anext__(self) -> Resp:
+        message = await self.receive()
+        if message is None:
+            raise StopAsyncIteration
+        return message
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.cancel()
+
+
+class Caller(ABC):
+    """What methods are called through. `unary` and `stream` are all that a class of one's own has to have: `call`,
+    `send` and `open` go through them, and so do stubs."""
+
+    @abstractmethod
+    async def unary(self, method: Method[Req, Resp], request: Req, options: CallOptions) -> Response[Resp]:
+        """Calls a unary method, or a one-way one, whose response has no message. Raises StatusError; TypeError for a
+        method that streams."""
+
+    @abstractmethod
+    def stream(self, method: Method[Req, Resp], request: Req | None, options: CallOptions) -> ClientStream[Req, Resp]:
+        """Opens a call of a streaming method; what goes wrong is told by the stream. `request` is that of a
+        server-streaming method. Raises TypeError for a method that does not stream."""
 
     async def call(
         self,
@@ -111,96 +161,17 @@ class Caller:
         request: Req,
         *,
         timeout: float | None = None,  # noqa: ASYNC109
-        metadata: Metadata | None = None,
+        metadata: Metadata = (),
         codec: Codec | None = None,
         compression: Compressions | None = None,
-        answer: Answer | None = None,
         wait_for_ready: bool = False,
     ) -> Resp:
-        """Calls a unary method. `timeout` is in seconds; within a handler the handler's own deadline counts as well.
-        `compression` stands for the client's own; (): none. `answer` is filled in with what came beside the response.
-        With `wait_for_ready` the call waits for a connection until its deadline instead of failing when none can be
-        opened.
+        """Calls a unary method and returns the message of its response; `unary` returns what came beside it as well.
+        The options are those of CallOptions; `timeout` is in seconds.
 
         Raises StatusError. A call that provably was not run is repeated once. Cancelling the task cancels the call."""
-        connection = self._quick
-        if connection is None and self._several:
-            connection = self.pick()
-        if (
-            connection is None
-            or metadata is not None
-            or codec is not None
-            or answer is not None
-            or compression is not None
-            or self.waiting
-        ):
-            order = self.order(compression)
-            made = self._call(method, request, timeout, metadata, codec, order, answer, wait_for_ready)
-            return cast(Resp, await made)
-        loop = get_running_loop()
-        if loop is not self._bound:
-            loop = self.loop
-        self.calling.repeating.calls += 1
-        binding = method.binding(self.codec)
-        try:
-            data = binding.encode_request(request)
-        except Exception as error:
-            raise unencodable(self.codec, error, method, request) from error
-        session = connection.session
-        deadline = 0
-        if timeout is not None or current.get() is not None:
-            deadline = deadline_of(timeout)
-            if deadline:
-                session.now = clock()
-        future: asyncio.Future[None] = loop.create_future()
-        try:
-            out = session.unary(method.wire_name, data, future, self.codec.number, deadline)
-        except LimitError as error:
-            raise failure(Code.RESOURCE_EXHAUSTED, str(error), Delivery.NOT_SENT) from None
-        if out is None:
-            return cast(Resp, await self._call(method, request, timeout, None, None, (), None, wait_for_ready))
-        if not connection.scheduled:
-            connection.schedule()
-        try:
-            await future
-        except asyncio.CancelledError:
-            connection.give_up(out)
-            raise
-        message = out.message
-        if message is not None and not out.compression:
-            try:
-                return cast(Resp, binding.decode_response(message))
-            except Exception as error:
-                raise undecodable(self.codec, error) from error
-        attempt = Attempt(self, method, data, self.codec, deadline, None, wait_for_ready)
-        attempt.adopt(out, connection, None)
-        return cast(Resp, await invoke(attempt))
-
-    def begin(self, method: Method[Any, Any], data: bytes, deadline: int) -> Begun | None:
-        """Opens a unary call in PROTOBUF without metadata, if nobody intercepts it and it can be opened now. For stubs;
-        `deadline` in µs of `clock`, 0: none. Raises StatusError."""
-        connection = self._quick
-        if connection is None and self._several:
-            connection = self.pick()
-        if connection is None or self.waiting or self.codec is not PROTOBUF:
-            return None
-        loop = get_running_loop()
-        if loop is not self._bound:
-            loop = self.loop
-        self.calling.repeating.calls += 1
-        session = connection.session
-        if deadline:
-            session.now = clock()
-        future: asyncio.Future[None] = loop.create_future()
-        try:
-            out = session.unary(method.wire_name, data, future, 1, deadline)
-        except LimitError as error:
-            raise failure(Code.RESOURCE_EXHAUSTED, str(error), Delivery.NOT_SENT) from None
-        if out is None:
-            return None
-        if not connection.scheduled:
-            connection.schedule()
-        return out, connection, future
+        options = CallOptions(timeout, metadata, codec, compression, wait_for_ready)
+        return (await self.unary(method, request, options)).message
 
     async def send(
         self,
@@ -208,7 +179,7 @@ class Caller:
         request: Req,
         *,
         timeout: float | None = None,  # noqa: ASYNC109
-        metadata: Metadata | None = None,
+        metadata: Metadata = (),
         codec: Codec | None = None,
         compression: Compressions | None = None,
         wait_for_ready: bool = False,
@@ -218,66 +189,7 @@ class Caller:
         there. A deadline goes along and ends the handler.
 
         Raises StatusError, whose `delivery` says whether the handler may run nevertheless."""
-        await self._call(method, request, timeout, metadata, codec, self.order(compression), None, wait_for_ready)
-
-    async def _call(
-        self,
-        method: Method[Any, Any],
-        request: Any,
-        timeout: float | None,  # noqa: ASYNC109
-        metadata: Metadata | None,
-        codec: Codec | None,
-        order: Sequence[Compression],
-        answer: Answer | None,
-        wait_for_ready: bool,
-    ) -> Any:
-        self.check_open()
-
-        went_on = False
-
-        async def last(call: Call) -> Any:
-            nonlocal went_on
-            went_on = True
-            self.calling.repeating.calls += 1
-            data = self.encode(method, call.request, codec)
-            deadline = deadline_of(call.timeout)
-            attempt = Attempt(self, method, data, codec or self.codec, deadline, call.metadata, wait_for_ready)
-            attempt.compress(order)
-            attempt.answer = call.answer
-            return await invoke(attempt)
-
-        call = Call(method, pairs(metadata), request, timeout, answer=answer or Answer())
-        if not self.interceptors:
-            return await last(call)
-        try:
-            return await chain(self.interceptors, last)(call)
-        except Exception as error:
-            said = intercepted(error, went_on)
-            if said is error:
-                raise
-            raise said from error
-
-    def order(self, compression: Compressions | None) -> Sequence[Compression]:
-        """What the requests of a call are compressed with, the preferred one first. Raises TypeError, ValueError."""
-        return self.calling.packing.order if compression is None else in_order(compression)
-
-    def check_codec(self, codec: Codec) -> None:
-        """Raises StatusError for a codec of a call that the other side was not told of."""
-        known = self.calling.codecs.get(codec.number)
-        if known is None or (codec.number >= FIRST_NAMED and known.name != codec.name):
-            text = f"codec {codec.number} ({codec.name}) is not known here, only {listed(self.calling.codecs.values())}"
-            raise failure(Code.UNIMPLEMENTED, f"{text}: give it to `codecs`", Delivery.NOT_SENT)
-
-    def encode(self, method: Method[Any, Any], request: Any, codec: Codec | None) -> bytes:
-        """A request as bytes. Raises StatusError."""
-        if codec is None:
-            codec = self.codec
-        else:
-            self.check_codec(codec)
-        try:
-            return method.binding(codec).encode_request(request)
-        except Exception as error:
-            raise unencodable(codec, error, method, request) from error
+        await self.unary(method, request, CallOptions(timeout, metadata, codec, compression, wait_for_ready))
 
     @overload
     def open(
@@ -286,7 +198,7 @@ class Caller:
         request: Req,
         *,
         timeout: float | None = None,
-        metadata: Metadata | None = None,
+        metadata: Metadata = (),
         codec: Codec | None = None,
         compression: Compressions | None = None,
         wait_for_ready: bool = False,
@@ -298,7 +210,7 @@ class Caller:
         method: ClientStreamMethod[Req, Resp] | BidiMethod[Req, Resp],
         *,
         timeout: float | None = None,
-        metadata: Metadata | None = None,
+        metadata: Metadata = (),
         codec: Codec | None = None,
         compression: Compressions | None = None,
         wait_for_ready: bool = False,
@@ -310,84 +222,23 @@ class Caller:
         request: Req | None = None,
         *,
         timeout: float | None = None,
-        metadata: Metadata | None = None,
+        metadata: Metadata = (),
         codec: Codec | None = None,
         compression: Compressions | None = None,
         wait_for_ready: bool = False,
     ) -> ClientStream[Req, Resp]:
         """Opens a call of a streaming method; what goes wrong is told by the stream. A server-streaming method takes
         its request here. The stream must be received to its end, cancelled, or used as a context manager."""
-        self.check_open()
-        stream = ClientStream[Req, Resp](self, method, codec or self.codec, self.order(compression))
-        call = Call(method, pairs(metadata), request, timeout)
-        stream.begin(self.interceptors, call, timeout, deadline_of(timeout), wait_for_ready)
-        return stream
-
-    # Slots.
-
-    async def slot(self, opener: Opener) -> OutgoingCall | None:
-        """Waits in turn until `opener` finds a slot; None when the connections have changed. Raises StatusError when
-        too many wait."""
-        calling = self.calling
-        if calling.waiting >= calling.waiting_limit:
-            text = f"waiting calls have reached their limit of {calling.waiting_limit}"
-            raise failure(Code.RESOURCE_EXHAUSTED, text, Delivery.NOT_SENT)
-        future: asyncio.Future[OutgoingCall | None] = self.loop.create_future()
-        calling.waiting += 1
-        calling.ever_waited += 1
-        self.waiting[future] = (calling.ever_waited, opener)
-        try:
-            return await future
-        finally:
-            calling.waiting -= 1
-            self.waiting.pop(future, None)
-            if not future.cancelled():
-                future.exception()  # seen, should the task be cancelled in this turn
-
-    def try_again(self) -> None:
-        """The connections have changed: those who wait for a slot look anew."""
-        while self.waiting:
-            future = next(iter(self.waiting))
-            del self.waiting[future]
-            if not future.done():
-                future.set_result(None)
-
-    @property
-    def first_in_line(self) -> int:
-        """The number of the one who has waited longest."""
-        number, _ = next(iter(self.waiting.values()))
-        return number
-
-    def let_in(self, connection: Connection) -> bool:
-        """Gives a slot to the one who has waited longest. False: there is none."""
-        future, (_, opener) = next(iter(self.waiting.items()))
-        if not future.done():
-            try:
-                opened = opener(connection)
-                if opened is None:
-                    return False
-                connection.schedule()
-                future.set_result(opened)
-            except Exception as error:
-                future.set_exception(error)
-        del self.waiting[future]
-        return True
+        return self.stream(method, request, CallOptions(timeout, metadata, codec, compression, wait_for_ready))
 
 
-def let_in(connection: Connection, callers: Iterable[Caller]) -> None:
-    """Slots are free on a connection: they go to those who wait for one there, in the order in which they came."""
-    while waiting := [caller for caller in callers if caller.waiting]:
-        if not min(waiting, key=lambda caller: caller.first_in_line).let_in(connection):
-            return
+def check_unary(method: Method[Any, Any]) -> None:
+    """Raises TypeError for a method that streams."""
+    if method.kind.streams:
+        raise TypeError(f"{method.name} is {method.kind.value}: it is called by `open` or `stream`")
 
 
-def unencodable(codec: Codec, error: Exception, method: Method[Any, Any], request: Any) -> StatusError:
-    text = f"the request is not a valid {codec.name} message: {error}"
-    if not isinstance(request, method.request):
-        text = f"the request of {method.name} is a {method.request.__name__}, not a {type(request).__name__}"
-    return failure(Code.INTERNAL, text, Delivery.NOT_SENT)
-
-
-def undecodable(codec: Codec, error: Exception) -> StatusError:
-    text = f"the response is not a valid {codec.name} message: {error}"
-    return failure(Code.INTERNAL, text, Delivery.EXECUTED)
+def check_stream(method: Method[Any, Any]) -> None:
+    """Raises TypeError for a method that does not stream."""
+    if not method.kind.streams:
+        raise TypeError(f"{method.name} is {method.kind.value}: it is called by `call`, `send` or `unary`")

@@ -13,7 +13,7 @@ from contextvars import Context
 from types import TracebackType
 from typing import Any, Self, cast
 
-from .caller import Caller, Calling
+from .calling import Calling, Calls
 from .codec import PROTOBUF, Codec
 from .compression import GZIP, Compressions, Packing
 from .connection import Connection, end_calls
@@ -40,7 +40,7 @@ CLOSED = "the client is closed"
 _STAY = 64  # calls made over one connection before another is looked at
 
 
-class Client(Caller, Registry):
+class Client(Calls, Registry):
     """Owns connections to one target and calls methods there. What is registered with it, its servers can call over
     those connections.
 
@@ -86,14 +86,14 @@ class Client(Caller, Registry):
         table = codec_table([*codecs, codec])
         packing = Packing(compression, decompression)
         super().__init__(Calling(codec, table, tuple(interceptors), packing, waiting_calls, Repeating(repeat)))
-        self.addresses = parse_target(target)
+        self._addresses = parse_target(target)
         self._target = target
-        self.tls = None if tls is None else prepared(tls)
-        self.server_hostname = server_hostname
-        self.logger = logger or logging.getLogger("trunkcall")
+        self._tls = None if tls is None else prepared(tls)
+        self._server_hostname = server_hostname
+        self._logger = logger or logging.getLogger("trunkcall")
         load = Load(max(running_handlers, 1), check_memory(memory))
-        self.serving = Serving(table, reverse_interceptors, packing, executor, self.logger, load)
-        self.config = session_config(
+        self._serving = Serving(table, reverse_interceptors, packing, executor, self._logger, load)
+        self._config = session_config(
             limits or Limits(),
             table,
             packing.accepted,
@@ -101,10 +101,10 @@ class Client(Caller, Registry):
             keepalive_timeout,
             load,
         )
-        self.lines = [Line(self) for _ in range(max(connections, 1))]
-        self.live: dict[ClientEnd, None] = {}  # every connection that is not gone
+        self._lines = [Line(self) for _ in range(max(connections, 1))]
+        self._live: dict[ClientEnd, None] = {}  # every connection that is not gone
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._several = len(self.lines) > 1 and self.plain
+        self._several = len(self._lines) > 1 and self._plain
         self._turn = 0
         self._uses = 0
         self._change: asyncio.Future[None] | None = None
@@ -115,17 +115,17 @@ class Client(Caller, Registry):
 
     @property
     def secure(self) -> bool:
-        return self.tls is not None or all(address.url.startswith("wss:") for address in self.addresses)
+        return self._tls is not None or all(address.url.startswith("wss:") for address in self._addresses)
 
     @property
     def connections(self) -> list[Connection]:
         """The connections that are up: those over which the server can call, and can be called."""
-        return [end.caller for end in self.live if not end.young]
+        return [end.caller for end in self._live if not end.young]
 
     # Opening and closing.
 
     @property
-    def loop(self) -> asyncio.AbstractEventLoop:
+    def _loop(self) -> asyncio.AbstractEventLoop:
         """The loop that the client belongs to. Raises RuntimeError in any other."""
         running = get_running_loop()
         if self._bound is None:
@@ -138,11 +138,11 @@ class Client(Caller, Registry):
     async def connect(self) -> None:
         """Opens all connections that are not open and waits for the server's first bytes. Raises StatusError:
         UNAVAILABLE, `not_sent`."""
-        self.check_open()
-        await asyncio.gather(*(self._connect(line) for line in self.lines))
+        self._check_open()
+        await asyncio.gather(*(self._connect(line) for line in self._lines))
 
     async def _connect(self, line: Line) -> None:
-        for _ in self.addresses:
+        for _ in self._addresses:
             connection = await line.open()
             if connection is None:
                 break
@@ -150,26 +150,26 @@ class Client(Caller, Registry):
             if line.connection is not None:
                 return
         if line.connection is None:
-            self.check_open()
+            self._check_open()
             raise failure(Code.UNAVAILABLE, line.last or "the connection was lost", Delivery.NOT_SENT)
 
     async def close(self) -> None:
         """Ends the client: calls that run end CANCELLED, connections are closed, handlers are cancelled. Returns when
         all are done. Raises RuntimeError in one of its handlers."""
-        _ = self.loop
-        self.serving.not_in_handler("client")
-        self.closed = True
-        self.lines_changed()
-        self.try_again()
+        _ = self._loop
+        self._serving.not_in_handler("client")
+        self._closed = True
+        self._lines_changed()
+        self._try_again()
         for task in list(self._tasks):
             task.cancel()
-        gone = [end.gone for end in self.live]
-        for end in list(self.live):
+        gone = [end.gone for end in self._live]
+        for end in list(self._live):
             end_calls(end.connection, Code.CANCELLED, CLOSED)
         pending = [*gone, *self._tasks]
         if pending:
             await asyncio.wait(pending)
-        await self.serving.end()
+        await self._serving.end()
         await asyncio.sleep(0)  # for the transports' own last callbacks
 
     async def __aenter__(self) -> Self:
@@ -180,24 +180,24 @@ class Client(Caller, Registry):
     ) -> None:
         await self.close()
 
-    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Runs work of the client's own, which `close` waits for, in an empty context: what it opens outlives the call
         that asked for it, whose variables and deadline are none of its business."""
-        task = self.loop.create_task(work, context=Context())
+        task = self._loop.create_task(work, context=Context())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
 
-    def check_open(self) -> None:
-        _ = self.loop
-        if self.closed:
+    def _check_open(self) -> None:
+        _ = self._loop
+        if self._closed:
             raise failure(Code.CANCELLED, CLOSED, Delivery.NOT_SENT)
 
     # Connections.
 
-    def pick(self) -> Carrier | None:
+    def _pick(self) -> Carrier | None:
         """See Caller; with several connections the less loaded of two."""
-        lines = self.lines
+        lines = self._lines
         if len(lines) == 1:
             return lines[0].connection
         self._uses += 1
@@ -213,45 +213,45 @@ class Client(Caller, Registry):
                 return other
         return connection
 
-    async def connected(self, wait_for_ready: bool) -> Carrier:
+    async def _connected(self, wait_for_ready: bool) -> Carrier:
         while True:
-            self.check_open()
-            connection = self.pick()
+            self._check_open()
+            connection = self._pick()
             if connection is not None:
                 return connection
-            line = self.lines[self._turn]
+            line = self._lines[self._turn]
             connection = await line.open()
             if connection is not None:
                 return connection
-            if self.closed:
+            if self._closed:
                 continue
             if not wait_for_ready:
                 raise failure(Code.UNAVAILABLE, line.last or "the connection was lost", Delivery.NOT_SENT)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(line.pause):
-                    await self.change()
+                    await self._changed()
 
-    def retire(self, connection: Carrier) -> None:
+    def _retire(self, connection: Carrier) -> None:
         cast(ClientEnd, connection.end).line.retire(connection)
 
     @property
-    def elsewhere(self) -> bool:
-        return len(self.lines) > 1
+    def _elsewhere(self) -> bool:
+        return len(self._lines) > 1
 
     @property
-    def trouble(self) -> str:
-        line = self.lines[0]
+    def _trouble(self) -> str:
+        line = self._lines[0]
         return "" if line.connection is not None else line.last
 
-    def lines_changed(self) -> None:
+    def _lines_changed(self) -> None:
         """A line has lost its connection or has a new one."""
-        alone = len(self.lines) == 1 and self.plain and not self.closed
-        self._quick = self.lines[0].connection if alone else None
+        alone = len(self._lines) == 1 and self._plain and not self._closed
+        self._quick = self._lines[0].connection if alone else None
         if self._change is not None:
             self._change.set_result(None)
             self._change = None
 
-    async def change(self) -> None:
+    async def _changed(self) -> None:
         if self._change is None:
-            self._change = self.loop.create_future()
+            self._change = self._loop.create_future()
         await asyncio.shield(self._change)

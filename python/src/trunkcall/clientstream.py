@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Sequence
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from .caller import ClientStream
 from .codec import Codec
 from .compression import Compression, Request, TooLong
 from .context import deadline_of
@@ -19,8 +19,9 @@ from .transport import Connection, clock
 from .wire import CANNOT_TAKE, GAVE_UP, OK, Code, Delivery, LimitError, Metadata, OutgoingCall, Session, Status
 
 if TYPE_CHECKING:
-    from .caller import Caller
+    from .calling import Calls
 
+CANCELLED = "cancelled by the caller"
 Req = TypeVar("Req")
 Resp = TypeVar("Resp")
 
@@ -30,7 +31,7 @@ class PlainStream(Opening):
 
     def __init__(
         self,
-        caller: Caller,
+        caller: Calls,
         method: Method[Any, Any],
         codec: Codec,
         order: Sequence[Compression],
@@ -40,14 +41,14 @@ class PlainStream(Opening):
     ) -> None:
         super().__init__(caller, deadline)
         self._order = order
-        self.loop = caller.loop
+        self.loop = caller._loop
         self._method = method
         self._codec = codec
         self._binding = method.binding(codec)
         self._metadata = Metadata(call.metadata) if call.metadata else None
         self._request: Request | None = None  # a first message that may be compressed
         if first is not None and order:
-            self._request = Request(caller.calling.packing, method.wire_name, order, first)
+            self._request = Request(caller._calling.packing, method.wire_name, order, first)
         self._first = first
         self._early: Metadata | None = None
         self._kept: tuple[bytes, int] | None = None  # an answer that was taken and not handed over
@@ -57,6 +58,7 @@ class PlainStream(Opening):
         self._closing = False  # the half-close follows it
         self._heard: asyncio.Future[None] | None = None  # the header, a message or the end
         self._over: asyncio.Future[None] | None = None
+        self.ends: Call | None = None  # has somebody told of the end
 
     def append(self, connection: Connection) -> OutgoingCall | None:
         kind, first, compression = self._method.kind, self._first, 0
@@ -86,6 +88,8 @@ class PlainStream(Opening):
     def set_result(self, result: None) -> None:
         for future in (self._readable, self._writable, self._heard, self._over):
             _resolve(future)
+        if self.ends is not None:
+            self.ends._end(self.out.status or OK)
 
     def header(self, metadata: Metadata) -> None:
         self._early = metadata
@@ -139,7 +143,7 @@ class PlainStream(Opening):
 
     async def _pack(self, message: bytes, session: Session) -> tuple[bytes, int]:
         """A message as it is sent; while a large one is compressed, nobody else sends. Raises LimitError."""
-        packing, method = self.caller.calling.packing, self._method.wire_name
+        packing, method = self.caller._calling.packing, self._method.wire_name
         if not packing.is_large(self._order, session, message):
             return packing.pack(method, self._order, session, message)
         self._writable = self.loop.create_future()
@@ -174,7 +178,7 @@ class PlainStream(Opening):
         while (taken := self._kept or out.take_message()) is None:
             if out.status is not None:
                 if out.status.code:
-                    raise StatusError.of(out.status, self.trailer)
+                    raise StatusError.of(out.status, self.trailer, self.header_now, self.connection.remote)
                 return None
             self._readable = self.loop.create_future()
             try:
@@ -197,7 +201,7 @@ class PlainStream(Opening):
         self._kept = (data, compression)
         self._readable = self.loop.create_future()  # others do not receive meanwhile
         try:
-            async with self.caller.calling.packing.unpacked(compression, data, limit) as message:
+            async with self.caller._calling.packing.unpacked(compression, data, limit) as message:
                 self._kept = None
                 return self._binding.decode_response(message)
         except Exception:
@@ -214,6 +218,10 @@ class PlainStream(Opening):
         if isinstance(error, TooLong):
             return failure(Code.RESOURCE_EXHAUSTED, f"the response {error}", delivery)
         return failure(Code.INTERNAL, f"the response is not a valid {self._codec.name} message: {error}", delivery)
+
+    @property
+    def header_now(self) -> list[tuple[str, str | bytes]]:
+        return self._early.entries if self._early is not None else []
 
     async def early(self) -> Metadata | None:
         """The metadata ahead of the answer; waits for it, the first message, or the end."""
@@ -237,14 +245,11 @@ class PlainStream(Opening):
         self.connection.give_up(self.out)
 
 
-class ClientStream(Generic[Req, Resp]):
-    """A call that is not unary. One task may send while another receives.
-
-    It must be received to its end, cancelled, or used as a context manager, which cancels what has not ended. One that
-    is forgotten is cancelled when it is collected."""
+class OpenedStream(ClientStream[Req, Resp]):
+    """A stream of a Client or a Connection: what interceptors made of a PlainStream."""
 
     def __init__(
-        self, caller: Caller, method: Method[Req, Resp], codec: Codec, order: Sequence[Compression] = ()
+        self, caller: Calls, method: Method[Req, Resp], codec: Codec, order: Sequence[Compression] = ()
     ) -> None:
         self._caller = caller
         self._method = method
@@ -260,7 +265,6 @@ class ClientStream(Generic[Req, Resp]):
         self,
         interceptors: Sequence[Interceptor],
         call: Call,
-        timeout: float | None,
         deadline: int,
         wait_for_ready: bool,
     ) -> None:
@@ -274,17 +278,17 @@ class ClientStream(Generic[Req, Resp]):
             except StatusError as error:
                 self._failure = error
                 return
-        last = self._last(timeout, deadline, wait_for_ready)
-        task = self._caller.loop.create_task(self._start(interceptors, call, last))
+        last = self._last(call.timeout, deadline, wait_for_ready)
+        task = self._caller._loop.create_task(self._start(interceptors, call, last))
         self._starting = None if task.done() else task  # an eager one may be
 
     def _make(self, call: Call, deadline: int) -> PlainStream:
-        self._caller.calling.repeating.calls += 1
+        self._caller._calling.repeating.calls += 1
         first = None
         if self._method.kind.takes_one:
-            first = self._caller.encode(self._method, call.request, self._codec)
+            first = self._caller._encode(self._method, call.request, self._codec)
         else:
-            self._caller.check_codec(self._codec)
+            self._caller._check_codec(self._codec)
         return PlainStream(self._caller, self._method, self._codec, self._order, call, deadline, first)
 
     def _last(self, timeout: float | None, deadline: int, wait_for_ready: bool) -> Next:
@@ -305,11 +309,21 @@ class ClientStream(Generic[Req, Resp]):
             self._inner = cast(MessageStream, await chain(interceptors, last)(call))
         except asyncio.CancelledError:
             delivery = Delivery.NOT_SENT if self._plain is None else Delivery.UNKNOWN
-            self._failed(failure(Code.CANCELLED, "cancelled by the caller", delivery))
+            self._failed(failure(Code.CANCELLED, CANCELLED, delivery))
         except Exception as error:
             self._failed(intercepted(error, self._went_on))
         finally:
             self._starting = None
+            self._has_ends_told(call)
+
+    def _has_ends_told(self, call: Call) -> None:
+        plain = self._plain
+        if isinstance(self._failure, StatusError):
+            call._end(self._failure.status)
+        elif plain is None or plain.out.status is not None:
+            call._end(plain.out.status or OK if plain is not None else OK)
+        else:
+            plain.ends = call
 
     def _failed(self, error: Exception) -> None:
         self._failure = error
@@ -326,48 +340,30 @@ class ClientStream(Generic[Req, Resp]):
         return self._inner
 
     async def send(self, message: Req) -> bool:
-        """Sends a message, waiting while the peer is slow to consume. False: the call is over, `receive` tells how.
-        When it is cancelled while it waits, the message is not sent, unless a part of it was: then the rest follows.
-        Raises StatusError for a call that could not be opened, a message that cannot be sent."""
         inner = self._inner
         if inner is None or self._starting is not None:
             inner = await self._opened()
         return await inner.send(message)
 
     async def half_close(self) -> None:
-        """Says that no more messages are sent. A second half-close does nothing."""
         with contextlib.suppress(StatusError):
             await self._opened()
         if self._plain is not None:
             self._plain.half_close()
 
     async def receive(self) -> Resp | None:
-        """The next message; None when the call has ended well. Raises StatusError when it failed."""
         inner = self._inner
         if inner is None or self._starting is not None:
             inner = await self._opened()
         return cast("Resp | None", await inner.receive())
 
-    async def response(self) -> Resp:
-        """Half-closes and waits for the one response of a client-streaming method. Raises StatusError."""
-        await self.half_close()
-        message = await self.receive()
-        if message is None:
-            raise failure(Code.UNIMPLEMENTED, "there is no message where one is expected", Delivery.EXECUTED)
-        if await self.receive() is not None:
-            self.cancel()
-            raise failure(Code.UNIMPLEMENTED, "there are several messages where one is expected", Delivery.UNKNOWN)
-        return message
-
     async def header(self) -> list[tuple[str, str | bytes]]:
-        """The metadata ahead of the answer, empty if there was none; waits until that is known."""
         with contextlib.suppress(StatusError):
             await self._opened()
         early = await self._plain.early() if self._plain is not None else None
         return early.entries if early is not None else []
 
     async def status(self) -> Status:
-        """How the call ended; waits for its end. Messages that were not received may keep it from ending."""
         try:
             await self._opened()
         except StatusError as error:
@@ -376,44 +372,23 @@ class ClientStream(Generic[Req, Resp]):
 
     @property
     def done(self) -> bool:
-        """Whether the call has ended."""
         if self._starting is not None:
             return False
         return self._plain is None or self._plain.out.status is not None
 
     @property
     def trailer(self) -> list[tuple[str, str | bytes]]:
-        """The metadata that came with the end of the call; empty before."""
         return self._plain.trailer if self._plain is not None else []
 
     @property
     def peer(self) -> str:
-        """The server's address; "" before the call was opened."""
         return self._plain.connection.remote if self._plain is not None else ""
 
     def cancel(self) -> None:
-        """Ends the call with CANCELLED if it has not ended; messages that were not received are dropped."""
         if self._starting is not None:
             self._starting.cancel()
         elif self._plain is not None:
             self._plain.cancel()
-
-    def __aiter__(self) -> AsyncIterator[Resp]:
-        return self
-
-    async def __anext__(self) -> Resp:
-        message = await self.receive()
-        if message is None:
-            raise StopAsyncIteration
-        return message
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.cancel()
 
     def __del__(self) -> None:
         plain: PlainStream | None = getattr(self, "_plain", None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from .caller import Caller, Calling, let_in
+from .calling import Calling, Calls, let_in
 from .opening import CallEvents
 from .servercall import resolve
 from .serving import Serving, ServingEnd
@@ -17,7 +17,7 @@ from .wire import Code, Delivery, IncomingCall, Metadata, OutgoingCall
 DISCONNECTED = "disconnected by this side"
 
 
-class Connection(Caller):
+class Connection(Calls):
     """One connection between a client and a server, at either end. Through it a server calls what its client serves
     (Client.register), and a client this server and no other: `call`, `open` and `send` are those of a Client.
 
@@ -25,18 +25,18 @@ class Connection(Caller):
     handlers that still run may call. What calls make of retries, waiting and deadlines is as with a Client. Handlers
     have it as `ServerCall.connection`; Server.connections and Client.connections list those that are up."""
 
-    alone = True
+    _alone = True
 
     def __init__(self, calling: Calling, end: End) -> None:
         super().__init__(calling)
         self._end = end
         self._carrier = end.connection
         self._bound = end.loop
-        if self.plain and not end.draining:
+        if self._plain and not end.draining:
             self._quick = self._carrier
 
     @property
-    def loop(self) -> asyncio.AbstractEventLoop:
+    def _loop(self) -> asyncio.AbstractEventLoop:
         if asyncio.get_running_loop() is not self._end.loop:
             raise RuntimeError(f"the connection to {self.remote} belongs to another event loop")
         return self._end.loop
@@ -83,36 +83,36 @@ class Connection(Caller):
 
     # For calls.
 
-    def check_open(self) -> None:
-        _ = self.loop
+    def _check_open(self) -> None:
+        _ = self._loop
 
-    def pick(self) -> Carrier | None:
+    def _pick(self) -> Carrier | None:
         session = self._carrier.session
         if not session.accepts_calls or (self._end.draining and not session.callee.open):
             return None
         return self._carrier
 
-    async def connected(self, wait_for_ready: bool) -> Carrier:
-        found = self.pick()
+    async def _connected(self, wait_for_ready: bool) -> Carrier:
+        found = self._pick()
         if found is None:
-            raise failure(Code.UNAVAILABLE, f"the connection to {self.remote}: {self.trouble}", Delivery.NOT_SENT)
+            raise failure(Code.UNAVAILABLE, f"the connection to {self.remote}: {self._trouble}", Delivery.NOT_SENT)
         return found
 
-    async def change(self) -> None:
+    async def _changed(self) -> None:
         if self._end.gone.done():
-            await self.loop.create_future()  # nothing changes any more: who looks again and again must not spin
+            await self._loop.create_future()  # nothing changes any more: who looks again and again must not spin
         await asyncio.shield(self._end.gone)
 
     @property
-    def trouble(self) -> str:
-        if self.pick() is not None:
+    def _trouble(self) -> str:
+        if self._pick() is not None:
             return ""
         return self._end.why or ("the other side has not greeted yet" if self._end.young else "it takes no more calls")
 
-    def drains(self) -> None:
+    def _drains(self) -> None:
         """From now on only handlers that are to finish may call."""
         self._quick = None
-        self.try_again()
+        self._try_again()
 
 
 class End(ServingEnd):
@@ -144,7 +144,7 @@ class End(ServingEnd):
         self.why = self.why or "this side drains"
         self.connection.drain()
         if self.own_caller is not None:
-            self.own_caller.drains()
+            self.own_caller._drains()
 
     # What the session tells.
 
@@ -162,11 +162,15 @@ class End(ServingEnd):
             call.user.header(metadata)
 
     def arrived(self, call: Any) -> None:
-        if isinstance(call, IncomingCall) or isinstance(call.user, CallEvents):
+        if isinstance(call, IncomingCall):
+            call.user._arrived()
+        elif isinstance(call.user, CallEvents):
             call.user.arrived()
 
     def writable(self, call: Any) -> None:
-        if isinstance(call, IncomingCall) or isinstance(call.user, CallEvents):
+        if isinstance(call, IncomingCall):
+            call.user._room()
+        elif isinstance(call.user, CallEvents):
             call.user.writable()
 
     def slot_free(self) -> None:
@@ -193,7 +197,7 @@ class End(ServingEnd):
     def tell_waiting(self) -> None:
         """Calls that wait for a slot of this connection go elsewhere, or fail."""
         if self.own_caller is not None:
-            self.own_caller.try_again()
+            self.own_caller._try_again()
 
 
 def end_calls(connection: Carrier, code: Code, text: str) -> None:

@@ -21,7 +21,7 @@ def current_call() -> ServerCall | None:
 def deadline_of(timeout: float | None) -> int:
     """When a call made now has to end, in µs of `clock`; 0: never. A handler's own deadline is forwarded."""
     parent = current.get()
-    inherited = parent.deadline if parent is not None else 0
+    inherited = parent._deadline if parent is not None else 0
     if timeout is None or timeout > 1e9:
         return inherited
     deadline = max(clock() + int(timeout * 1e6), 1) if timeout > 0 else 1

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from .caller import Response
 from .method import Method
+from .wire import Status
 
 if TYPE_CHECKING:
     from .servercall import ServerCall
+
+logger = logging.getLogger("trunkcall")
 
 
 class MessageStream(Protocol):
@@ -22,16 +27,6 @@ class MessageStream(Protocol):
     async def receive(self) -> Any | None:
         """The next message; None when the peer has sent all and, at the caller's end, the call succeeded."""
         ...
-
-
-@dataclass(slots=True)
-class Answer:
-    """What came with an answer beside its message. Give one to Client.call to have it filled in."""
-
-    header: list[tuple[str, str | bytes]] = field(default_factory=list[tuple[str, "str | bytes"]])
-    trailer: list[tuple[str, str | bytes]] = field(default_factory=list[tuple[str, "str | bytes"]])
-    peer: str = ""
-    server_time: float = 0.0  # seconds, by the server's clock
 
 
 @dataclass(slots=True)
@@ -51,11 +46,27 @@ class Call:
     stream: MessageStream | None = None
     """At the server, the messages of a call that is not unary; an interceptor may replace it by one that wraps it."""
 
-    answer: Answer = field(default_factory=Answer)
-    """At the client: filled in when the next step of a unary call returns or raises."""
+    response: Response[Any] = field(default_factory=lambda: Response[Any](None))
+    """At the client: what came beside the message of a unary call, filled in when the next step returns or raises."""
 
     server: ServerCall | None = None
     """At the server: the call as its handler sees it."""
+
+    _ends: list[Callable[[Status], None]] = field(default_factory=list[Callable[["Status"], None]], repr=False)
+
+    def on_end(self, function: Callable[[Status], None]) -> None:
+        """Has `function` called once when the call is over, with how it ended: also of a stream at the client, which
+        ends after its interceptors have returned, and of one that its user has dropped. It must not raise; what it
+        raises is logged."""
+        self._ends.append(function)
+
+    def _end(self, status: Status) -> None:
+        while self._ends:  # which others made of this one by dataclasses.replace share
+            function = self._ends.pop(0)
+            try:
+                function(status)
+            except Exception:
+                logger.exception("what was to be told of the end of a call of %s raised an exception", self.method.name)
 
 
 Next = Callable[[Call], Awaitable[Any]]
@@ -64,10 +75,10 @@ Next = Callable[[Call], Awaitable[Any]]
 Interceptor = Callable[[Call, Next], Awaitable[Any]]
 """Wraps calls of all kinds: `async def intercept(call, proceed): return await proceed(call)`.
 
-It returns what the next step returned or something in its place: of a unary call the response; of others at the client
-the MessageStream, as soon as the call was opened, and at the server None, when the handler is done. It may answer
-without `proceed` (a cache), or call it more than once (a retry, at the client). The first in the list is the
-outermost."""
+It returns what the next step returned or something in its place: of a unary call the message of the response; of others
+at the client the MessageStream, as soon as the call was opened, and at the server None, when the handler is done.
+`Call.on_end` tells of the end of all of them. It may answer without `proceed` (a cache), or call it more than once (a
+retry, at the client). The first in the list is the outermost."""
 
 
 def chain(interceptors: Sequence[Interceptor], last: Next) -> Next:

@@ -7,7 +7,7 @@ import random
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
-from .caller import let_in
+from .calling import let_in
 from .connection import End
 from .servercall import resolve
 from .transport import Address, Connection, DialError, clock, dial
@@ -25,15 +25,15 @@ class ClientEnd(End):
 
     def __init__(self, line: Line) -> None:
         client = line.client
-        super().__init__(client.serving, client.calling, client.loop)
+        super().__init__(client._serving, client._calling, client._loop)
         self.line = line
         self.began = clock()
-        self.greeted: asyncio.Future[None] = client.loop.create_future()
+        self.greeted: asyncio.Future[None] = client._loop.create_future()
         self.address: Address | None = None  # that was dialled
         self.leaving = False  # it drains or is replaced: no failure when it ends
 
     def connected(self) -> None:
-        self.line.client.live[self] = None
+        self.line.client._live[self] = None
 
     def opened(self) -> None:
         resolve(self.greeted)
@@ -41,9 +41,9 @@ class ClientEnd(End):
 
     def slot_free(self) -> None:
         client, own = self.line.client, self.own_caller
-        if own is not None and own.waiting:
+        if own is not None and own._waiting:
             let_in(self.connection, (client, own))
-        elif client.waiting:
+        elif client._waiting:
             let_in(self.connection, (client,))
 
     def leave(self) -> None:
@@ -54,7 +54,7 @@ class ClientEnd(End):
     def goes_away(self, reason: int, text: str) -> None:
         if reason:
             self.line.failed(f"cannot reach {self.connection.remote}: the peer ended the connection: {text}")
-        self.line.client.logger.info("server %s goes away: %s (reason %d)", self.connection.remote, text, reason)
+        self.line.client._logger.info("server %s goes away: %s (reason %d)", self.connection.remote, text, reason)
         self.leaving = True
         super().goes_away(reason, text)
         self.line.retire(self.connection)
@@ -72,7 +72,7 @@ class ClientEnd(End):
         remote = self.connection.remote
         if self.young and not self.connection.why:
             why = f"{why} before a greeting: it may not be a Trunkcall server"
-        if client.closed or self.leaving:
+        if client._closed or self.leaving:
             pass
         elif clock() - self.began >= STEADY:
             line.failures = 0
@@ -80,8 +80,8 @@ class ClientEnd(End):
             line.failed(f"cannot reach {remote}: {why}" if self.young else f"the connection to {remote} ended: {why}")
             if self.young and self.address is not None:
                 line.pass_over(self.address)
-        client.logger.debug("disconnected from %s: %s", remote, why)
-        del client.live[self]
+        client._logger.debug("disconnected from %s: %s", remote, why)
+        del client._live[self]
         line.retire(self.connection)
         resolve(self.greeted)
         super().disconnected(why)
@@ -108,7 +108,7 @@ class Line:
         if self._attempt is None:
             if clock() < self._next_try:
                 return None
-            attempt = self.client.spawn(self._dial())
+            attempt = self.client._spawn(self._dial())
             self._attempt = None if attempt.done() else attempt  # an eager one may be
         else:
             attempt = self._attempt
@@ -120,7 +120,7 @@ class Line:
     async def _dial(self) -> None:
         client = self.client
         try:
-            made, address = await dial(client.loop, self._in_turn(), self._make, client.tls, client.server_hostname)
+            made, address = await dial(client._loop, self._in_turn(), self._make, client._tls, client._server_hostname)
             end = cast(ClientEnd, made.end)
             end.address = address
             if not made.lost and made.session.accepts_calls:
@@ -133,26 +133,26 @@ class Line:
             self._attempt = None
 
     def _in_turn(self) -> Sequence[Address]:
-        addresses = self.client.addresses
+        addresses = self.client._addresses
         return (*addresses[self._first :], *addresses[: self._first])
 
     def pass_over(self, address: Address) -> None:
         """Has the next attempt begin behind an address that ended a connection without a greeting, and at once unless
         it was the last in the list."""
-        addresses = self.client.addresses
+        addresses = self.client._addresses
         self._first = (addresses.index(address) + 1) % len(addresses)
         if self._first:
             self._next_try = 0
 
     def _take(self, made: Connection) -> None:
         self.connection = made
-        self.client.logger.debug("connected to %s", made.remote)
-        self.client.lines_changed()
+        self.client._logger.debug("connected to %s", made.remote)
+        self.client._lines_changed()
 
     def _make(self) -> Connection:
         client = self.client
-        methods = client.serving.methods
-        return Connection(client.loop, ClientEnd(self), initiator=True, config=client.config, methods=methods)
+        methods = client._serving.methods
+        return Connection(client._loop, ClientEnd(self), initiator=True, config=client._config, methods=methods)
 
     def failed(self, why: str) -> None:
         """Notes a failure and when the next attempt is due, at random within a time that doubles."""
@@ -160,7 +160,7 @@ class Line:
         self.failures += 1
         bound = min(FIRST_PAUSE * 2 ** min(self.failures - 1, 10), LAST_PAUSE)
         self._next_try = clock() + int(random.uniform(0, bound) * 1e6)
-        self.client.logger.info("no connection: %s", self.last)
+        self.client._logger.info("no connection: %s", self.last)
 
     @property
     def pause(self) -> float:
@@ -172,19 +172,19 @@ class Line:
         if self.connection is not connection:
             return
         self.connection = None
-        self.client.lines_changed()
-        self.client.try_again()
+        self.client._lines_changed()
+        self.client._try_again()
         self.reopen()
 
     def reopen(self) -> None:
         """Tries in the background until there is a connection again."""
-        if self._reopening is None and not self.client.closed:
-            task = self.client.spawn(self._reopen())
+        if self._reopening is None and not self.client._closed:
+            task = self.client._spawn(self._reopen())
             self._reopening = None if task.done() else task
 
     async def _reopen(self) -> None:
         try:
-            while not self.client.closed and await self.open() is None:  # noqa: ASYNC110
+            while not self.client._closed and await self.open() is None:  # noqa: ASYNC110
                 await asyncio.sleep(self.pause)
         finally:
             self._reopening = None

@@ -10,7 +10,7 @@ from .transport import Connection, clock
 from .wire import Code, Delivery, LimitError, Metadata, OutgoingCall
 
 if TYPE_CHECKING:
-    from .caller import Caller
+    from .calling import Calls
 
 
 class CallEvents:
@@ -40,7 +40,7 @@ class Opening(CallEvents):
     out: OutgoingCall
     connection: Connection
 
-    def __init__(self, caller: Caller, deadline: int) -> None:
+    def __init__(self, caller: Calls, deadline: int) -> None:
         self.caller = caller
         self.deadline = deadline
 
@@ -58,7 +58,7 @@ class Opening(CallEvents):
     def open_now(self) -> bool:
         """Opens the call if that can be done without waiting. Raises StatusError."""
         caller = self.caller
-        connection = None if caller.waiting or caller.closed else caller.pick()
+        connection = None if caller._waiting or caller._closed else caller._pick()
         return connection is not None and self.ready(connection) and self._try(connection) is not None
 
     async def open(self, wait_for_ready: bool) -> None:
@@ -76,24 +76,24 @@ class Opening(CallEvents):
         except TimeoutError:
             if self.opened:
                 return
-            why = self.caller.trouble
+            why = self.caller._trouble
             text = f"the deadline passed before the call was sent{why and f': {why}'}"
             raise failure(Code.DEADLINE_EXCEEDED, text, Delivery.NOT_SENT) from None
 
     async def _open(self, wait_for_ready: bool) -> None:
         caller = self.caller
         while True:
-            connection = await caller.connected(wait_for_ready)
+            connection = await caller._connected(wait_for_ready)
             if not self.ready(connection):
                 await self.prepare(connection)
                 continue
-            if not caller.waiting and self._try(connection) is not None:
+            if not caller._waiting and self._try(connection) is not None:
                 return
             if not connection.session.accepts_calls:
-                caller.retire(connection)
+                caller._retire(connection)
                 continue
             try:
-                if await caller.slot(self._open_on) is not None:
+                if await caller._slot(self._open_on) is not None:
                     return
             except LimitError as error:
                 raise failure(Code.RESOURCE_EXHAUSTED, str(error), Delivery.NOT_SENT) from None

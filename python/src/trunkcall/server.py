@@ -10,7 +10,7 @@ from concurrent.futures import Executor
 from types import TracebackType
 from typing import Self
 
-from .caller import Calling
+from .calling import Calling
 from .codec import PROTOBUF, Codec
 from .compression import GZIP, Compressions, Packing
 from .connection import Connection, End
@@ -39,23 +39,23 @@ class ServerEnd(End):
     """A server's end of one connection."""
 
     def __init__(self, server: Server) -> None:
-        super().__init__(server.serving, server.calling, server.loop)
+        super().__init__(server._serving, server._calling, server._loop)
         self.server = server
 
     def connected(self) -> None:
-        self.server.connected(self)
+        self.server._connected(self)
 
     def disconnected(self, why: str) -> None:
-        self.server.disconnected(self, why)
+        self.server._disconnected(self, why)
         super().disconnected(why)
 
     def failed(self, kind: str, text: str) -> None:
         super().failed(kind, text)
-        self.server.logger.info("connection of %s ended: %s", self.connection.remote, text)
+        self.server._logger.info("connection of %s ended: %s", self.connection.remote, text)
 
     def goes_away(self, reason: int, text: str) -> None:
         if reason:
-            self.server.logger.info("peer %s ends the connection: %s", self.connection.remote, text)
+            self.server._logger.info("peer %s ends the connection: %s", self.connection.remote, text)
         super().goes_away(reason, text)
 
 
@@ -104,12 +104,12 @@ class Server(Registry):
         self._origins = None if native_only else tuple(origins)
         self._tls = None if tls is None else prepared(tls, *([] if native_only else [ALPN_HTTP1]))
         self._allow_cleartext = allow_cleartext
-        self.logger = logger or logging.getLogger("trunkcall")
+        self._logger = logger or logging.getLogger("trunkcall")
         table = codec_table([*codecs, codec])
         load = Load(max(running_handlers, 1), check_memory(memory))
         packing = Packing(compression, decompression)
-        self.serving = Serving(table, interceptors, packing, executor, self.logger, load)
-        self.calling = Calling(codec, table, tuple(reverse_interceptors), packing, waiting_calls, Repeating(repeat))
+        self._serving = Serving(table, interceptors, packing, executor, self._logger, load)
+        self._calling = Calling(codec, table, tuple(reverse_interceptors), packing, waiting_calls, Repeating(repeat))
         self._config = session_config(
             limits or Limits(),
             table,
@@ -124,16 +124,16 @@ class Server(Registry):
         self._stopping = False
         self._closing = False
         self._stopped: asyncio.Future[None] | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._bound: asyncio.AbstractEventLoop | None = None
 
     @property
-    def loop(self) -> asyncio.AbstractEventLoop:
+    def _loop(self) -> asyncio.AbstractEventLoop:
         """The loop that the server belongs to. Raises RuntimeError in any other."""
         running = asyncio.get_running_loop()
-        if self._loop is None:
-            self._loop = running
+        if self._bound is None:
+            self._bound = running
             self._stopped = running.create_future()
-        elif running is not self._loop:
+        elif running is not self._bound:
             raise RuntimeError("this server belongs to another event loop")
         return running
 
@@ -142,18 +142,18 @@ class Server(Registry):
     async def listen(self, where: str) -> str:
         """Listens on HOST:PORT, port 0 for any free one, or unix:PATH, and returns the address in the same form. Raises
         OSError, ValueError; RuntimeError once the server was stopped."""
-        loop = self.loop
+        loop = self._loop
         if self._stopping:
             raise RuntimeError("the server has been stopped")
         listener = Listener(loop, self._accept, self._turned_away, self._tls, self._allow_cleartext, self._origins)
         try:
             await listener.start(where)
         except OSError as error:
-            self.logger.error("cannot listen on %s: %s", where, error)
+            self._logger.error("cannot listen on %s: %s", where, error)
             raise
         self._listeners.append(listener)
         self._addresses.append(str(listener.address))
-        self.logger.info("listening on %s", listener.address)
+        self._logger.info("listening on %s", listener.address)
         return str(listener.address)
 
     @property
@@ -173,29 +173,29 @@ class Server(Registry):
 
     def _accept(self, since: int) -> Carrier:
         return Carrier(
-            self.loop,
+            self._loop,
             ServerEnd(self),
             initiator=False,
             config=self._config,
-            methods=self.serving.methods,
+            methods=self._serving.methods,
             since=since,
         )
 
     def _turned_away(self, remote: str, why: str) -> None:
         level = {NOTHING_SAID: logging.DEBUG, WITHOUT_LIBRARY: logging.WARNING}.get(why, logging.INFO)
-        self.logger.log(level, "connection of %s turned away: %s", remote or "a client", why)
+        self._logger.log(level, "connection of %s turned away: %s", remote or "a client", why)
 
-    def connected(self, end: ServerEnd) -> None:
+    def _connected(self, end: ServerEnd) -> None:
         self._connections[end] = None
-        self.logger.debug("connected: %s", end.connection.remote)
+        self._logger.debug("connected: %s", end.connection.remote)
         if self._closing:  # accepted before, and nobody waits for it
             end.connection.abort("the server has been stopped")
         elif self._stopping:
             end.drain()
 
-    def disconnected(self, end: ServerEnd, why: str) -> None:
+    def _disconnected(self, end: ServerEnd, why: str) -> None:
         self._connections.pop(end, None)
-        self.logger.debug("disconnected: %s: %s", end.connection.remote, why)
+        self._logger.debug("disconnected: %s: %s", end.connection.remote, why)
 
     # Stopping.
 
@@ -205,7 +205,7 @@ class Server(Registry):
         call their callers meanwhile. What is left after `grace` seconds, None: never, is cut off. Returns whether
         nothing was. Raises RuntimeError in a handler of the server."""
         self._begin_stop()
-        began = self.loop.time()
+        began = self._loop.time()
         for end in list(self._connections):
             end.drain()
         left = await self._gone(grace)
@@ -213,10 +213,10 @@ class Server(Registry):
             end.connection.grace_over()
         if left:
             await self._gone(_CUT_OFF)
-        elif accepted := self.serving.accepted():
-            rest = None if grace is None else max(grace - (self.loop.time() - began), 0.0)
+        elif accepted := self._serving.accepted():
+            rest = None if grace is None else max(grace - (self._loop.time() - began), 0.0)
             await asyncio.wait(accepted, timeout=rest)
-        all_done = not left and not self.serving.accepted()
+        all_done = not left and not self._serving.accepted()
         await self.close()
         return all_done
 
@@ -228,29 +228,29 @@ class Server(Registry):
         for end in list(self._connections):
             end.connection.abort("the server has been stopped")
         await self._gone(None)
-        await self.serving.end()
+        await self._serving.end()
         await asyncio.sleep(0)  # for the transports' own last callbacks
         if self._stopped is not None and not self._stopped.done():
             self._stopped.set_result(None)
 
     async def wait(self) -> None:
         """Waits until the server has been stopped."""
-        loop = self.loop
+        loop = self._loop
         await asyncio.shield(self._stopped or loop.create_future())
 
     async def _gone(self, seconds: float | None) -> list[ServerEnd]:
         """Waits until all connections are gone, also those that come late; returns those that are not in time."""
-        until = None if seconds is None else self.loop.time() + seconds
+        until = None if seconds is None else self._loop.time() + seconds
         while self._connections:
-            left = None if until is None else max(until - self.loop.time(), 0.0)
+            left = None if until is None else max(until - self._loop.time(), 0.0)
             _, waiting = await asyncio.wait([end.gone for end in self._connections], timeout=left)
             if waiting:
                 break
         return list(self._connections)
 
     def _begin_stop(self) -> None:
-        _ = self.loop
-        self.serving.not_in_handler("server")
+        _ = self._loop
+        self._serving.not_in_handler("server")
         self._stopping = True
         for listener in self._listeners:
             listener.close()

@@ -24,36 +24,34 @@ CALL_OVER = "the call is over"
 
 class ServerCall:
     """One call at the side that serves it: a server, or a client that its server calls. Used on that side's event loop,
-    until the handler has returned; handlers in the executor may read what stands here, and set metadata.
-
-    `deadline` is in µs of the monotonic clock, 0: none."""
+    until the handler has returned; handlers in the executor may read what stands here, and set metadata."""
 
     __slots__ = (
+        "_begun",
         "_end",
+        "_entered",
         "_header",
         "_header_sent",
         "_incoming",
         "_kept",
+        "_left",
         "_readable",
+        "_stopped",
+        "_task",
         "_trailer",
         "_writable",
-        "begun",
-        "entered",
-        "left",
         "method",
-        "stopped",
-        "task",
     )
 
     def __init__(self, incoming: IncomingCall, end: ServingEnd, method: Method[Any, Any]) -> None:
         self._incoming = incoming
         self._end = end
         self.method = method
-        self.task: asyncio.Task[None] | None = None  # that runs the handler
-        self.begun = False
-        self.stopped = False
-        self.entered = False  # behind interceptors: the handler was called
-        self.left = False  # and is done
+        self._task: asyncio.Task[None] | None = None  # that runs the handler
+        self._begun = False
+        self._stopped = False
+        self._entered = False  # behind interceptors: the handler was called
+        self._left = False  # and is done
         self._header: list[tuple[str, str | bytes]] | None = None
         self._trailer: list[tuple[str, str | bytes]] | None = None
         self._header_sent = False
@@ -93,7 +91,8 @@ class ServerCall:
         return self._end.connection.tls
 
     @property
-    def deadline(self) -> int:
+    def _deadline(self) -> int:
+        """In µs of the sessions' clock, 0: none."""
         return self._incoming.deadline
 
     def time_remaining(self) -> float | None:
@@ -122,7 +121,7 @@ class ServerCall:
     async def send_header(self, metadata: Metadata = ()) -> None:
         """Adds to the header and sends it now. Raises StatusError for what cannot be sent."""
         self.set_header(metadata)
-        self.flush_header()
+        self._flush_header()
         self._end.connection.schedule()
 
     def set_trailer(self, metadata: Metadata) -> None:
@@ -144,17 +143,17 @@ class ServerCall:
         if incoming.over:
             return False
         if self._header and not self._header_sent:
-            self.flush_header()
+            self._flush_header()
         self._header_sent = True
         try:
-            if self.packs_large(data):
+            if self._packs_large(data):
                 self._writable = self._end.loop.create_future()  # others do not send meanwhile
                 try:
-                    packed = await self.pack_large(data)
+                    packed = await self._pack_large(data)
                 finally:
                     self._writable = None
             else:
-                packed = self.pack(data)
+                packed = self._pack(data)
             incoming.session.now = clock()
             at_once = incoming.send(*packed)
         except LimitError as error:
@@ -193,7 +192,7 @@ class ServerCall:
         try:
             if compression:
                 return await self._unpack(data, compression)
-            return self.binding.decode_request(data)
+            return self._binding.decode_request(data)
         except TooLong as error:
             raise StatusError(Code.RESOURCE_EXHAUSTED, f"the request {error}") from None
         except Exception as error:
@@ -210,7 +209,7 @@ class ServerCall:
         try:
             async with self._end.serving.packing.unpacked(compression, data, limit) as message:
                 self._kept = None
-                return self.binding.decode_request(message)
+                return self._binding.decode_request(message)
         except Exception:
             self._kept = None
             raise
@@ -218,7 +217,7 @@ class ServerCall:
             self._readable = None
 
     @property
-    def binding(self) -> Binding:
+    def _binding(self) -> Binding:
         """The method's functions for the codec of the call."""
         return self.method.binding(self.codec)
 
@@ -238,7 +237,7 @@ class ServerCall:
 
     # For the server.
 
-    def flush_header(self) -> None:
+    def _flush_header(self) -> None:
         """Sends the header if there is one and it was not sent. Raises StatusError."""
         if self._header and not self._header_sent:
             self._header_sent = True
@@ -251,11 +250,11 @@ class ServerCall:
         self._header_sent = True
 
     @property
-    def is_plain(self) -> bool:
+    def _is_plain(self) -> bool:
         """Whether nothing goes with the answer but its message, as it is unless compressing it is the rule here."""
         return self._trailer is None and not self._incoming.compression and (self._header is None or self._header_sent)
 
-    def pack(self, data: bytes) -> tuple[bytes, int]:
+    def _pack(self, data: bytes) -> tuple[bytes, int]:
         """An answer as it is sent, and its compression, 0: none. Raises LimitError."""
         incoming, packing = self._incoming, self._end.serving.packing
         if not self._packs:
@@ -267,39 +266,39 @@ class ServerCall:
     def _packs(self) -> bool:
         return bool(self._incoming.compression) or self._end.serving.packs
 
-    def packs_large(self, data: bytes) -> bool:
+    def _packs_large(self, data: bytes) -> bool:
         """Whether an answer takes `pack_large`, lest it holds up the loop."""
         if not self._packs:
             return False
         incoming, packing = self._incoming, self._end.serving.packing
         return packing.is_large(packing.answering(incoming.compression), incoming.session, data)
 
-    async def pack_large(self, data: bytes) -> tuple[bytes, int]:
+    async def _pack_large(self, data: bytes) -> tuple[bytes, int]:
         """What `pack` gives, compressed on a thread."""
         incoming, packing = self._incoming, self._end.serving.packing
         order = packing.answering(incoming.compression)
         return await packing.pack_large(self.method.wire_name, order, incoming.session, data)
 
     @property
-    def trailers(self) -> Entries | None:
+    def _trailers(self) -> Entries | None:
         return Entries(self._trailer) if self._trailer else None
 
     @property
-    def refusal_metadata(self) -> Entries | None:
+    def _refusal_metadata(self) -> Entries | None:
         """The trailers of a refused call and its header, which, sent ahead, would say that the call has begun."""
         header = self._header if self._header and not self._header_sent else ()
         return Entries([*(self._trailer or ()), *header]) if self._trailer or header else None
 
-    def stop(self, why: str | None = None) -> None:
+    def _stop(self, why: str | None = None) -> None:
         """Cancels the handler. A task that has not begun would not run at all: it looks at `stopped`."""
-        self.stopped = True
-        if self.begun and self.task is not None:
-            self.task.cancel(why)
+        self._stopped = True
+        if self._begun and self._task is not None:
+            self._task.cancel(why)
 
-    def arrived(self) -> None:
+    def _arrived(self) -> None:
         resolve(self._readable)
 
-    def writable(self) -> None:
+    def _room(self) -> None:
         resolve(self._writable)
 
 

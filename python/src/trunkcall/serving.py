@@ -85,7 +85,7 @@ class Serving:
     async def end(self) -> None:
         """Waits for the handlers that are left. Connections have cancelled their own; one-way calls know of none."""
         for call in self.one_ways:
-            call.stop()
+            call._stop()
         if self.tasks:
             await asyncio.wait(list(self.tasks))
 
@@ -93,18 +93,18 @@ class Serving:
 class Registry:
     """What serves methods: a Server, a Client."""
 
-    serving: Serving
+    _serving: Serving
 
     def register(self, *handlers: Handler) -> None:
         """Serves methods to the other side: a server to its clients, a client to its servers over its own connections;
         also on connections that are open. Raises ValueError for a method that is served already, TypeError for what is
         no Handler."""
-        self.serving.register(handlers)
+        self._serving.register(handlers)
 
     @property
     def methods(self) -> list[PublicMethod[Any, Any]]:
         """The methods that are served, by name."""
-        served = self.serving.methods.values()
+        served = self._serving.methods.values()
         return sorted((method.target.method for method in served), key=lambda method: method.name)
 
     @property
@@ -115,7 +115,7 @@ class Registry:
     @property
     def running(self) -> int:
         """The number of handlers that run, those included whose call was ended already."""
-        return self.serving.load.running
+        return self._serving.load.running
 
 
 class ServingEnd(ConnectionEvents):
@@ -158,12 +158,12 @@ class ServingEnd(ConnectionEvents):
                 self._run_inline(served, server_call, call, request)
             return
         work = self._serve(served, server_call, call, request)
-        server_call.task = task = self.loop.create_task(work)
+        server_call._task = task = self.loop.create_task(work)
         if task.done():  # an eager one
             return
         self.serving.tasks.add(task)
-        if server_call.stopped:  # while its first step ran
-            server_call.stop()
+        if server_call._stopped:  # while its first step ran
+            server_call._stop()
 
     def _undecodable(self, call: IncomingCall, error: Exception) -> tuple[Code, str]:
         if isinstance(error, TooLong):
@@ -182,7 +182,7 @@ class ServingEnd(ConnectionEvents):
         """The handler of a one-way call will run: its message was read, and interceptors have let it through."""
         incoming.accept()
         self.connection.schedule()
-        task = call.task or asyncio.current_task()
+        task = call._task or asyncio.current_task()
         if task is not None:
             self._watch(incoming.deadline, call, task)
 
@@ -192,25 +192,25 @@ class ServingEnd(ConnectionEvents):
         one_ways[call] = task
         task.add_done_callback(lambda _: one_ways.pop(call))
         if deadline:
-            timer = self.loop.call_later(max(deadline - clock(), 0) / 1e6, call.stop, OUT_OF_TIME)
+            timer = self.loop.call_later(max(deadline - clock(), 0) / 1e6, call._stop, OUT_OF_TIME)
             task.add_done_callback(lambda _: timer.cancel())
 
     def stopped(self, call: IncomingCall) -> None:
         server_call: ServerCall = call.user
-        server_call.arrived()
-        server_call.writable()
-        server_call.stop()
+        server_call._arrived()
+        server_call._room()
+        server_call._stop()
 
     def half_closed(self, call: IncomingCall) -> None:
-        call.user.arrived()
+        call.user._arrived()
 
     def fail(self, incoming: IncomingCall, code: Code, text: str) -> None:
         """Ends a call whose handler still runs, though its interceptors are done; the handler is not cancelled."""
         call: ServerCall = incoming.user
-        task, call.task = call.task, None
+        task, call._task = call._task, None
         self.connection.session.now = clock()
         incoming.fail(code, text)
-        call.task = task
+        call._task = task
         self.connection.schedule()
 
     def _run_inline(self, served: Served, call: ServerCall, incoming: IncomingCall, request: Any) -> None:
@@ -221,12 +221,12 @@ class ServingEnd(ConnectionEvents):
                 data = served.bindings[incoming.codec].encode_response(response)
             except Exception as error:
                 raise self._unencodable(call, response) from error
-            if call.is_plain and not self.serving.packs:
+            if call._is_plain and not self.serving.packs:
                 incoming.finish(data)
-            elif call.packs_large(data):
-                call.task = self.loop.create_task(self._finish_large(call, incoming, data))
-                self.serving.tasks.add(call.task)
-                call.task.add_done_callback(self.serving.tasks.discard)
+            elif call._packs_large(data):
+                call._task = self.loop.create_task(self._finish_large(call, incoming, data))
+                self.serving.tasks.add(call._task)
+                call._task.add_done_callback(self.serving.tasks.discard)
             else:
                 self._finish(call, incoming, data, OK)
         except asyncio.CancelledError as error:
@@ -242,9 +242,9 @@ class ServingEnd(ConnectionEvents):
     async def _serve(self, served: Served, call: ServerCall, incoming: IncomingCall, request: Any) -> None:
         current.set(call)
         connection = self.connection
-        call.begun = True
+        call._begun = True
         try:
-            if call.stopped:  # before this task ran for the first time: cancelled then, it would not run at all
+            if call._stopped:  # before this task ran for the first time: cancelled then, it would not run at all
                 raise asyncio.CancelledError
             if request is LARGE_REQUEST:
                 request = await self._unpacked(served, incoming)
@@ -265,10 +265,10 @@ class ServingEnd(ConnectionEvents):
                     raise self._unencodable(call, response) from error
             session = connection.session
             session.now = clock()
-            if data is not None and call.is_plain and not self.serving.packs:
+            if data is not None and call._is_plain and not self.serving.packs:
                 incoming.finish(data)
-            elif data is not None and call.packs_large(data):
-                self._finish(call, incoming, data, OK, await call.pack_large(data))
+            elif data is not None and call._packs_large(data):
+                self._finish(call, incoming, data, OK, await call._pack_large(data))
             else:
                 self._finish(call, incoming, data, OK)
         except asyncio.CancelledError as error:
@@ -283,8 +283,8 @@ class ServingEnd(ConnectionEvents):
             self._finish(call, incoming, None, Status(Code.INTERNAL, THREW))
             raise
         finally:
-            if call.task is not None:
-                self.serving.tasks.discard(call.task)
+            if call._task is not None:
+                self.serving.tasks.discard(call._task)
             if not connection.scheduled:
                 connection.schedule()
 
@@ -300,31 +300,38 @@ class ServingEnd(ConnectionEvents):
 
     async def _intercepted(self, served: Served, call: ServerCall, incoming: IncomingCall, request: Any) -> Any:
         async def last(seen: Call) -> Any:
-            call.entered = True
+            call._entered = True
             if call.oneway and not incoming.over:
                 self._accept(call, incoming)
             try:
                 return await served.run(seen.request, seen.stream or call, call)
             finally:
-                call.left = True
+                call._left = True
 
         stream = None
         if served.method.kind.streams:
             stream = OnlyMessage(request) if call.oneway else call
         seen = Call(served.method, call.metadata, request, call.time_remaining(), stream, server=call)
-        return await chain(self.serving.interceptors, last)(seen)
+        status = OK
+        try:
+            return await chain(self.serving.interceptors, last)(seen)
+        except BaseException as error:
+            status = _ended_by(error)
+            raise
+        finally:
+            seen._end(status)
 
     def _failed(self, call: ServerCall, incoming: IncomingCall, status: Status) -> None:
         """Says that a call failed, and what became of its handler: with interceptors it may not have begun, or run on
         (status.md 2)."""
-        if not self.serving.interceptors or call.left:
+        if not self.serving.interceptors or call._left:
             self._finish(call, incoming, None, status)
-        elif call.entered:
+        elif call._entered:
             self.fail(incoming, status.code, status.message)
             incoming.finish(None, status)
         else:
             self.connection.session.now = clock()
-            for metadata in (call.refusal_metadata, call.trailers, None):
+            for metadata in (call._refusal_metadata, call._trailers, None):
                 try:
                     incoming.refuse(status, metadata)
                     break
@@ -333,9 +340,9 @@ class ServingEnd(ConnectionEvents):
 
     async def _finish_large(self, call: ServerCall, incoming: IncomingCall, data: bytes) -> None:
         """Ends a call whose handler had no task, with an answer that is compressed on a thread."""
-        call.begun = True
+        call._begun = True
         try:
-            self._finish(call, incoming, data, OK, await call.pack_large(data))
+            self._finish(call, incoming, data, OK, await call._pack_large(data))
         except asyncio.CancelledError as error:
             self._finish(call, incoming, None, _cancelled(error))
         self.connection.schedule()
@@ -355,11 +362,11 @@ class ServingEnd(ConnectionEvents):
             words = (call.method.name, call.peer, status.code.name, status.message)
             self.serving.logger.warning("one-way call of %s from %s failed: %s: %s", *words)
         try:
-            call.flush_header()
+            call._flush_header()
             compression = 0
             if data is not None:
-                data, compression = packed or call.pack(data)
-            incoming.finish(data, status, compression=compression, metadata=call.trailers)
+                data, compression = packed or call._pack(data)
+            incoming.finish(data, status, compression=compression, metadata=call._trailers)
         except StatusError as error:
             incoming.finish(None, error.status)
         except LimitError as error:
@@ -400,6 +407,19 @@ class ServingEnd(ConnectionEvents):
 def _is_late(call: IncomingCall) -> bool:
     """Whether a call must not start any more."""
     return bool(call.deadline) and call.deadline <= clock()
+
+
+def _ended_by(error: BaseException) -> Status:
+    """What interceptors are told of the end of a call, of which its caller may be told less."""
+    match error:
+        case StatusError():
+            return error.status
+        case asyncio.CancelledError():
+            return _cancelled(error)
+        case TimeoutError():
+            return Status(Code.DEADLINE_EXCEEDED, RAN_OUT)
+        case _:
+            return Status(Code.UNKNOWN, str(error) or type(error).__name__)
 
 
 def _cancelled(error: asyncio.CancelledError) -> Status:

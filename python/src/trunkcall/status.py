@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
+from math import ceil
+from typing import TypeVar
 
 from google.protobuf.any_pb2 import Any as AnyMessage
-from google.protobuf.message import Message
+from google.protobuf.message import DecodeError, Message
 
 from .wire import Code, Delivery, Status, local_status
+
+M = TypeVar("M", bound=Message)
 
 Metadata = Sequence[tuple[str, str | bytes]]
 """What travels beside a call's messages: pairs in order, keys in lower case. Values of keys that end in "-bin" are
@@ -22,6 +26,8 @@ def pairs(metadata: Metadata | None) -> list[tuple[str, str | bytes]]:
     return list(metadata or ())
 
 
+_LONGEST = 0xFFFFFFFF  # ms that a refusal can tell
+
 _SAID = {
     Delivery.EXECUTED: "",
     Delivery.UNKNOWN: " (delivery unknown)",
@@ -33,9 +39,10 @@ _SAID = {
 class StatusError(Exception):
     """A call that failed. Handlers raise it to choose the code, the message and the details that the caller sees.
 
-    `details` are messages, or Any. `trailer` is the metadata that came with the failure, or that goes with it.
-    `retry_after`, in ms, counts where a server's interceptor raises it instead of going on: the call is then refused,
-    and may be made again that much later (0: never)."""
+    `details` are messages of Protobuf; `detail` finds one by its type. `trailer` is the metadata that came with the
+    failure, or that goes with it; at the caller `header` is what came ahead of it and `peer` the address of the side
+    that answered. `retry_after`, in seconds, counts where a server's admission or interceptor raises it instead of
+    going on: the call is then refused, and may be made again that much later (0: never)."""
 
     def __init__(
         self,
@@ -43,18 +50,23 @@ class StatusError(Exception):
         message: str = "",
         details: Iterable[Message] = (),
         trailer: Metadata = (),
-        retry_after: int = 0,
+        retry_after: float = 0.0,
     ) -> None:
-        self.status = Status(Code(code), message, tuple(packed(detail) for detail in details), retry_after=retry_after)
+        pause = ceil(max(0.0, min(retry_after * 1_000, _LONGEST)))
+        self.status = Status(Code(code), message, tuple(packed(one) for one in details), retry_after_ms=pause)
         self.trailer: Metadata = trailer
+        self.header: Metadata = ()
+        self.peer = ""
         super().__init__(code, message)
 
     @classmethod
-    def of(cls, status: Status, trailer: Metadata = ()) -> StatusError:
+    def of(cls, status: Status, trailer: Metadata = (), header: Metadata = (), peer: str = "") -> StatusError:
         """The error for a status that is not OK."""
         error = cls.__new__(cls)
         error.status = status
         error.trailer = trailer
+        error.header = header
+        error.peer = peer
         Exception.__init__(error, status.code, status.message)
         return error
 
@@ -70,6 +82,18 @@ class StatusError(Exception):
     def details(self) -> tuple[AnyMessage, ...]:
         return tuple(AnyMessage(type_url=url, value=value) for url, value in self.status.details)
 
+    def detail(self, kind: type[M]) -> M | None:
+        """The first detail of a type of messages, `error.detail(BadRequest)`; None if there is none, or what is there
+        is no such message."""
+        wanted = kind.DESCRIPTOR.full_name
+        for url, value in self.status.details:
+            if url.rpartition("/")[2] == wanted:
+                try:
+                    return kind.FromString(value)
+                except DecodeError:
+                    return None
+        return None
+
     @property
     def delivery(self) -> Delivery:
         """Whether the handler ran. Only `not_sent` and `refused` are safe to repeat blindly (spec/status.md 2)."""
@@ -81,15 +105,15 @@ class StatusError(Exception):
         return self.status.local
 
     @property
-    def retry_after(self) -> int:
-        """Of a refusal: after how many milliseconds the same server may be asked again; 0: never."""
+    def retry_after(self) -> float:
+        """Of a refusal: after how many seconds the same server may be asked again; 0: never."""
         return self.status.retry_after
 
     def __str__(self) -> str:
         return f"{self.code.name}: {self.message}{_SAID[self.delivery]}"
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (StatusError.of, (self.status, tuple(self.trailer)))
+        return (StatusError.of, (self.status, tuple(self.trailer), tuple(self.header), self.peer))
 
 
 def packed(detail: Message) -> tuple[str, bytes]:

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from .caller import Response
 from .codec import Codec
 from .compression import Compression, Request, TooLong
-from .interceptor import Answer
 from .method import Kind, Method
 from .opening import Opening
 from .status import StatusError, failure
@@ -16,7 +16,7 @@ from .transport import Connection, clock
 from .wire import Code, Delivery, LimitError, Metadata, OutgoingCall
 
 if TYPE_CHECKING:
-    from .caller import Caller
+    from .calling import Calls
 
 _PASSING = (Code.UNAVAILABLE, Code.RESOURCE_EXHAUSTED)  # refusals that another attempt may escape
 LONGEST_PAUSE = 1_000_000  # µs that a refused call waits before it is repeated
@@ -36,7 +36,7 @@ class Attempt(Opening):
 
     def __init__(
         self,
-        caller: Caller,
+        caller: Calls,
         method: Method[Any, Any],
         data: bytes,
         codec: Codec,
@@ -51,8 +51,8 @@ class Attempt(Opening):
         self.codec = codec
         self.metadata = metadata or []
         self.wait_for_ready = wait_for_ready
-        self.compress(caller.calling.packing.order)
-        self.answer: Answer | None = None
+        self.compress(caller._calling.packing.order)
+        self.response: Response[Any] | None = None  # to be filled in
         self._number = 1
         self._future: asyncio.Future[None] | None = None
 
@@ -90,7 +90,7 @@ class Attempt(Opening):
 
     def compress(self, order: Sequence[Compression]) -> None:
         """What the request is compressed with, the preferred one first."""
-        packing = self.caller.calling.packing
+        packing = self.caller._calling.packing
         self._request = Request(packing, self.method.wire_name, order, self.data) if order else None
 
     def ready(self, connection: Connection) -> bool:
@@ -106,7 +106,7 @@ class Attempt(Opening):
 
     def begin_now(self) -> bool:
         """Opens the call if that can be done without waiting; `invoke` goes on with it. Raises StatusError."""
-        self._future = self.caller.loop.create_future()
+        self._future = self.caller._loop.create_future()
         return self.open_now()
 
     @property
@@ -130,7 +130,7 @@ class Attempt(Opening):
 
     async def run(self) -> None:
         """Opens the call and waits for its end. Raises StatusError if it could not be opened."""
-        self._future = self.caller.loop.create_future()
+        self._future = self.caller._loop.create_future()
         await self.open(self.wait_for_ready)
         await self.wait()
 
@@ -139,24 +139,24 @@ class Attempt(Opening):
         status = self.out.status
         if status is None or not status.code:
             return False
-        if status.delivery is Delivery.REFUSED and status.retry_after and status.code in _PASSING:
-            wait = status.retry_after * 1_000
+        if status.delivery is Delivery.REFUSED and status.retry_after_ms and status.code in _PASSING:
+            wait = status.retry_after_ms * 1_000
         elif status.delivery is Delivery.NOT_SENT and status.code is Code.UNAVAILABLE:
             wait = 0
         else:
             return False
-        if status.code is Code.UNAVAILABLE and self.caller.alone:
+        if status.code is Code.UNAVAILABLE and self.caller._alone:
             return False
-        if status.code is Code.UNAVAILABLE and self.caller.elsewhere:
+        if status.code is Code.UNAVAILABLE and self.caller._elsewhere:
             wait = 0
-        if wait > LONGEST_PAUSE or (self.deadline and self.deadline - clock() <= wait) or self.caller.closed:
+        if wait > LONGEST_PAUSE or (self.deadline and self.deadline - clock() <= wait) or self.caller._closed:
             return False
-        if not self.caller.calling.repeating.take(clock()):
+        if not self.caller._calling.repeating.take(clock()):
             return False
         self._number = 2
         if wait:
             await asyncio.sleep(wait / 1e6)
-        return not self.caller.closed
+        return not self.caller._closed
 
     async def result(self) -> Any:
         """The response. Raises StatusError."""
@@ -165,10 +165,10 @@ class Attempt(Opening):
         if status is None:
             raise failure(Code.INTERNAL, "the call has not ended", Delivery.UNKNOWN)
         trailer = out.metadata.entries if out.metadata is not None else []
-        if self.answer is not None:
-            self._fill(self.answer, trailer)
+        if self.response is not None:
+            self._fill(self.response, trailer)
         if status.code:
-            raise StatusError.of(status, trailer)
+            raise StatusError.of(status, trailer, self._header, self.connection.remote)
         if self.oneway:
             return None
         message, compression = out.take_message() or (b"", 0)
@@ -177,7 +177,7 @@ class Attempt(Opening):
             if not compression:
                 return decode(message)
             limit = out.session.own.max_message
-            async with self.caller.calling.packing.unpacked(compression, message, limit) as unpacked:
+            async with self.caller._calling.packing.unpacked(compression, message, limit) as unpacked:
                 return decode(unpacked)
         except TooLong as error:
             raise failure(Code.RESOURCE_EXHAUSTED, f"the response {error}", Delivery.EXECUTED) from None
@@ -185,12 +185,16 @@ class Attempt(Opening):
             text = f"the response is not a valid {self.codec.name} message: {error}"
             raise failure(Code.INTERNAL, text, Delivery.EXECUTED) from error
 
-    def _fill(self, answer: Answer, trailer: list[tuple[str, str | bytes]]) -> None:
+    @property
+    def _header(self) -> list[tuple[str, str | bytes]]:
         early = early_metadata(self.out)
-        answer.header = early.entries if early is not None else []
-        answer.trailer = trailer
-        answer.peer = self.connection.remote
-        answer.server_time = getattr(self.out, "server_time", 0) / 1e6
+        return early.entries if early is not None else []
+
+    def _fill(self, response: Response[Any], trailer: list[tuple[str, str | bytes]]) -> None:
+        response.header = self._header
+        response.trailer = trailer
+        response.peer = self.connection.remote
+        response.server_time = getattr(self.out, "server_time", 0) / 1e6
 
 
 async def invoke(attempt: Attempt) -> Any:

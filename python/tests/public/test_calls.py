@@ -13,7 +13,7 @@ from google.protobuf.wrappers_pb2 import StringValue
 from example.v1.user_pb2 import GetUserRequest, GetUserResponse
 from trunkcall import (
     PROTOBUF,
-    Answer,
+    CallOptions,
     Code,
     Delivery,
     Kind,
@@ -220,8 +220,8 @@ class MetadataBothWays(Case):
             return dict(call.metadata)["who"].encode()  # type: ignore[union-attr]
 
         _, client = await self.pair(ECHO.handler(serve))
-        answer = Answer()
-        self.assertEqual(await client.call(ECHO, b"", metadata=[("who", "ada")], answer=answer), b"ada")
+        answer = await client.unary(ECHO, b"", CallOptions(metadata=[("who", "ada")]))
+        self.assertEqual(answer.message, b"ada")
         self.assertEqual(answer.header, [("first", "1")])
         self.assertEqual(answer.trailer, [("last-bin", b"\0\xff")])
         self.assertTrue(answer.peer.startswith("127.0.0.1:"))

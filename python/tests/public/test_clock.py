@@ -24,7 +24,7 @@ class Clock(Case):
 
         _, client = await self.pair(TWICE.handler(read_nothing), limits=Limits(pool=0))
         await client.connect()
-        connection = next(iter(client.live)).connection
+        connection = next(iter(client._live)).connection
         async with client.open(TWICE) as stream:
             await stream.send(bytes(200_000))
             connection.session.now = clock() - QUIET
@@ -63,7 +63,7 @@ class Clock(Case):
 
         _, client = await self.pair(TWICE.handler(read_nothing), limits=Limits(pool=0))
         await client.connect()
-        session = next(iter(client.live)).connection.session
+        session = next(iter(client._live)).connection.session
         stream = client.open(TWICE)
         session.now = clock() - QUIET
         stream.cancel()

@@ -19,25 +19,25 @@ class AtTheServer(Case):
     async def test_what_an_interceptor_rejects_was_refused_with_all_that_it_says(self) -> None:
         async def check(call: Call, proceed: Next) -> Any:
             raise StatusError(
-                Code.PERMISSION_DENIED, "not you", [StringValue(value="why")], [("who", "me")], retry_after=70_000
+                Code.PERMISSION_DENIED, "not you", [StringValue(value="why")], [("who", "me")], retry_after=70.0
             )
 
         server, client = await self.pair(interceptors=[check])
         for work in (client.call(ECHO, b""), all_of(client.open(COUNT, b"1"))):
             error = await self.fails(work, Code.PERMISSION_DENIED, Delivery.REFUSED)
-            self.assertEqual((error.message, error.retry_after, error.local), ("not you", 70_000, False))
+            self.assertEqual((error.message, error.retry_after, error.local), ("not you", 70.0, False))
             self.assertEqual((len(error.details), list(error.trailer)), (1, [("who", "me")]))
         self.assertEqual(server.running, 0)
 
     async def test_a_time_to_come_back_that_cannot_be_told_is_the_nearest_that_can(self) -> None:
-        longest = (1 << 32) - 1
+        longest = ((1 << 32) - 1) / 1_000
         given: list[Any] = []
 
         async def check(call: Call, proceed: Next) -> Any:
             raise StatusError(Code.UNAVAILABLE, "later", retry_after=given[-1])
 
         _, client = await self.pair(interceptors=[check])
-        for wait, told in ((-1, 0), (2_000.5, 2_001), (1 << 40, longest), (float("inf"), longest)):
+        for wait, told in ((-1, 0), (2.0005, 2.001), (1 << 40, longest), (float("inf"), longest)):
             given.append(wait)
             error = await self.fails(client.call(ECHO, b"", timeout=PATIENCE), Code.UNAVAILABLE, Delivery.REFUSED)
             self.assertEqual(error.retry_after, told)
@@ -46,7 +46,7 @@ class AtTheServer(Case):
         async def check(call: Call, proceed: Next) -> Any:
             assert call.server is not None
             call.server.set_header([("left", "0")])
-            raise StatusError(Code.RESOURCE_EXHAUSTED, "quota", trailer=[("who", "me")], retry_after=70_000)
+            raise StatusError(Code.RESOURCE_EXHAUSTED, "quota", trailer=[("who", "me")], retry_after=70.0)
 
         _, client = await self.pair(interceptors=[check])
         for work in (client.call(ECHO, b""), all_of(client.open(COUNT, b"1"))):
@@ -154,7 +154,7 @@ class Repetition(Case):
         async def refuse(call: Call, proceed: Next) -> Any:
             assert call.server is not None
             attempts.append(call.server.attempt)
-            raise StatusError(code[0], "not now", retry_after=1)
+            raise StatusError(code[0], "not now", retry_after=0.001)
 
         code = [options.pop("code", Code.RESOURCE_EXHAUSTED)]
         _, address = await self.serve(interceptors=[refuse])
@@ -179,7 +179,7 @@ class Repetition(Case):
     async def test_ends_with_the_budget(self) -> None:
         seen, client = await self.refusing()
         for _ in range(LEAST):  # of earlier calls
-            self.assertTrue(client.calling.repeating.take(clock()))
+            self.assertTrue(client._calling.repeating.take(clock()))
         await self.fails(client.call(ECHO, b""), Code.RESOURCE_EXHAUSTED, Delivery.REFUSED)
         self.assertEqual(seen, [1])
 

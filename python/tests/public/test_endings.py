@@ -200,7 +200,7 @@ class Cancellation(Case):
 
         end.start = start_and_stop  # type: ignore[method-assign]
         await self.fails(client.call(ECHO, b""), Code.CANCELLED)
-        self.assertEqual((gate.runs, server.running, len(server.serving.tasks)), (0, 0, 0))
+        self.assertEqual((gate.runs, server.running, len(server._serving.tasks)), (0, 0, 0))
 
 
 class Connections(Case):
@@ -241,7 +241,7 @@ class Connections(Case):
         client = self.client(address)
         await client.call(ECHO, b"1")
         await server.close()
-        await eventually(lambda: client.pick() is None)
+        await eventually(lambda: client._pick() is None)
         await self.serve(where=address)
         self.assertEqual(await client.call(ECHO, b"2", wait_for_ready=True, timeout=20), b"2")
 
@@ -267,7 +267,7 @@ class Connections(Case):
             end.connection.transport.pause_reading()
             end.connection.session.granter.due.clear()
         # The least distance of PINGs is the peer's setting, 5 s: for the test it is none.
-        for own in client.live:
+        for own in client._live:
             session = own.connection.session
             session.lifecycle.ping_at = clock() - 10_000_000
             session.tick(clock() + 60_000)
@@ -282,7 +282,7 @@ class Connections(Case):
         await client.connect()
         await asyncio.gather(*(client.call(ECHO, b"x") for _ in range(1_000)))
         self.assertEqual(len(server.connections), 3)
-        used = [end.connection.session.caller.fresh for end in client.live]
+        used = [end.connection.session.caller.fresh for end in client._live]
         self.assertTrue(all(slots > 1 for slots in used), used)
 
 
@@ -306,7 +306,7 @@ class Repetition(Case):
             nonlocal left
             left -= 1
             if left >= 0:
-                call.refuse(Status(code, "not now", retry_after=retry_after))
+                call.refuse(Status(code, "not now", retry_after_ms=retry_after))
             else:
                 start(call)
 
@@ -366,7 +366,7 @@ class LimitsOfCalls(Case):
         first = asyncio.create_task(client.call(ECHO, b"1"))
         await gate.begun.wait()
         second = asyncio.create_task(client.call(ECHO, b"2"))
-        await eventually(lambda: len(client.waiting) == 1)
+        await eventually(lambda: len(client._waiting) == 1)
         error = await self.fails(client.call(ECHO, b"3"), Code.RESOURCE_EXHAUSTED, Delivery.NOT_SENT)
         self.assertIn("limit of 1", error.message)
         gate.open.set()
@@ -381,7 +381,7 @@ class LimitsOfCalls(Case):
         await self.fails(client.call(ECHO, b"2", timeout=0.05), Code.DEADLINE_EXCEEDED, Delivery.NOT_SENT)
         gate.open.set()
         await first
-        self.assertEqual((len(client.waiting), gate.runs), (0, 1))
+        self.assertEqual((len(client._waiting), gate.runs), (0, 1))
 
     async def test_calls_above_the_running_handlers_are_refused_then_repeated_once(self) -> None:
         gate = Gate()

@@ -106,7 +106,7 @@ class Interceptors(Case):
 
         async def look(call: Call, proceed: Next) -> Any:
             answer = await proceed(call)
-            seen.append(call.answer.peer)
+            seen.append(call.response.peer)
             return answer
 
         _, address = await self.serve()

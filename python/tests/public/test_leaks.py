@@ -36,8 +36,8 @@ class Leaks(Case):
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-        await eventually(lambda: server.running == 0 and not server.serving.tasks)
-        (end,) = client.live
+        await eventually(lambda: server.running == 0 and not server._serving.tasks)
+        (end,) = client._live
         await eventually(lambda: end.connection.session.caller.open == 0)
         self.assertEqual(end.connection.session.caller.abandoned, {})
         self.assertEqual(end.connection.session.share.promised, 0)

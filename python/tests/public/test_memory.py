@@ -55,7 +55,7 @@ class UsedUp(Case):
             stream = client.open(TWICE)
             sending = asyncio.create_task(stream.send(bytes(8 * MIB)))
             await eventually(lambda stream=stream: bool(stream._plain))  # type: ignore[misc]
-            session = next(iter(client.live)).connection.session
+            session = next(iter(client._live)).connection.session
             await eventually(lambda session=session: session.output.taken > 100_000)  # type: ignore[misc]
             sending.cancel()
         other = self.client(address)
@@ -69,7 +69,7 @@ class UsedUp(Case):
             stream = greedy.open(TWICE)
             await stream.send(bytes(MIB))
             streams.append(stream)
-        await eventually(lambda: server.serving.load.budget.used > 2 * MIB)
+        await eventually(lambda: server._serving.load.budget.used > 2 * MIB)
         other = self.client(address)
         self.assertEqual(await other.call(ECHO, bytes(2 * MIB), timeout=PATIENCE), bytes(2 * MIB))
         async with asyncio.timeout(PATIENCE):
@@ -78,7 +78,7 @@ class UsedUp(Case):
         self.assertFalse(streams[2].done)
         for stream in streams:
             stream.cancel()
-        await eventually(lambda: server.serving.load.budget.used == 0)
+        await eventually(lambda: server._serving.load.budget.used == 0)
 
     async def test_answers_that_are_not_read_count(self) -> None:
         async def big(requests: AsyncIterator[bytes], call: ServerCall) -> bytes:
@@ -87,10 +87,10 @@ class UsedUp(Case):
         server, address = await self.serve(JOIN.handler(big), ECHO.handler(echo), memory=8 * MIB)
         client = self.client(address, limits=Limits(pool=0))
         await client.connect()
-        connection = next(iter(client.live)).connection
+        connection = next(iter(client._live)).connection
         connection.transport.pause_reading()
         streams = [client.open(JOIN) for _ in range(20)]
-        budget = server.serving.load.budget
+        budget = server._serving.load.budget
         await eventually(lambda: budget.used > 4 * MIB)
         other = self.client(address)
         for _ in range(20):

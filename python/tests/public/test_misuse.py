@@ -61,7 +61,7 @@ class Messages(Case):
 
         for handler in (GET_USER.handler(serve), GET_USER.handler(inline, inline=True)):
             _, client = await self.pair(handler)
-            client.codec = PROTOBUF
+            client._codec = PROTOBUF
             for _ in range(2):  # the first goes the long way
                 wrong: Any = {"user_id": 7}
                 error = await self.fails(client.call(GET_USER, wrong), Code.INTERNAL, Delivery.NOT_SENT)
@@ -103,7 +103,7 @@ class Pairs(Case):
         wrong: Any = [(1, 2, 3)]
         waiting = asyncio.create_task(client.call(OTHER, b"", metadata=wrong))
         behind = asyncio.create_task(client.call(OTHER, b"y"))
-        await eventually(lambda: len(client.waiting) == 2)
+        await eventually(lambda: len(client._waiting) == 2)
         gate.open.set()
         await self.fails(waiting, Code.INVALID_ARGUMENT, Delivery.NOT_SENT)
         self.assertEqual((await running, await behind), (b"x", b"y"))

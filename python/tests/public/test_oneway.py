@@ -168,7 +168,7 @@ class OneWay(Case):
                 else:
                     self.assertFalse(await server.stop(0.05))
             self.assertTrue(gate.cancelled.is_set())
-            self.assertEqual((server.running, len(server.serving.tasks)), (0, 0))
+            self.assertEqual((server.running, len(server._serving.tasks)), (0, 0))
 
     async def test_a_server_sends_one_to_its_client(self) -> None:
         server, client = await self.pair(codec=RAW)

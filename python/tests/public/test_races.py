@@ -27,7 +27,7 @@ class WaitingForASlot(Case):
         first = asyncio.create_task(client.call(ECHO, b""))
         await gate.begun.wait()
         second = asyncio.create_task(client.call(OTHER, b"2", timeout=HOUR))
-        await eventually(lambda: bool(client.waiting))
+        await eventually(lambda: bool(client._waiting))
         loop = asyncio.get_running_loop()
         time, loop.slow_callback_duration = loop.time, HOUR * 10
         write = Connection._write
@@ -50,8 +50,8 @@ class WaitingForASlot(Case):
         running = asyncio.create_task(client.call(ECHO, b""))
         await first.begun.wait()
         waiting = asyncio.create_task(client.call(OTHER, b""))
-        await eventually(lambda: bool(client.waiting))
-        let_in = client.let_in
+        await eventually(lambda: bool(client._waiting))
+        let_in = client._let_in
 
         def let_in_and_cancel(connection: Connection) -> bool:
             try:
@@ -59,22 +59,22 @@ class WaitingForASlot(Case):
             finally:
                 waiting.cancel()
 
-        with mock.patch.object(client, "let_in", let_in_and_cancel):
+        with mock.patch.object(client, "_let_in", let_in_and_cancel):
             first.open.set()
             await running
             with self.assertRaises(asyncio.CancelledError):
                 await waiting
-        session = client.lines[0].connection.session  # type: ignore[union-attr]
+        session = client._lines[0].connection.session  # type: ignore[union-attr]
         await eventually(lambda: session.caller.open == 0)  # for which CANCEL must have left
 
 
 class Closing(Case):
     async def test_a_call_that_waits_for_a_connection_ends_with_its_client(self) -> None:
         client = self.client("127.0.0.1:1")
-        client.lines[0].failures = 100
+        client._lines[0].failures = 100
         with mock.patch("trunkcall.line.random.uniform", lambda low, high: high):
             waiting = asyncio.create_task(client.call(ECHO, b"", wait_for_ready=True))
-            await eventually(lambda: bool(client.lines[0].last))
+            await eventually(lambda: bool(client._lines[0].last))
         await client.close()
         async with asyncio.timeout(5):
             await self.fails(waiting, Code.CANCELLED, Delivery.NOT_SENT)
@@ -84,7 +84,7 @@ class Closing(Case):
             client = self.client(address, tls=client_tls())
             waiting = [asyncio.create_task(client.call(ECHO, b"")), asyncio.create_task(client.connect())]
             stream = client.open(TWICE)
-            await eventually(lambda: client.lines[0]._attempt is not None)
+            await eventually(lambda: client._lines[0]._attempt is not None)
             await asyncio.sleep(0)
             await client.close()
             for call in (*waiting, stream.receive()):

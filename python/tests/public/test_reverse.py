@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 from trunkcall import (
     RAW,
-    Answer,
     Call,
     Caller,
+    CallOptions,
     Client,
     Code,
     Connection,
@@ -104,9 +104,9 @@ class Reverse(Joined):
             return b"found"
 
         client.register(ECHO.handler(serve))
-        answer = Answer()
         who = [("who", "server")]
-        self.assertEqual(await connection.call(ECHO, b"", metadata=who, answer=answer, timeout=60), b"found")
+        answer = await connection.unary(ECHO, b"", CallOptions(60, who))
+        self.assertEqual(answer.message, b"found")
         self.assertEqual((answer.header, answer.trailer), ([("seen", "server")], [("by", "client")]))
         self.assertEqual(answer.peer, connection.remote)
         error = await self.fails(connection.call(ECHO, b"x", metadata=who), Code.NOT_FOUND)
@@ -142,7 +142,7 @@ class Reverse(Joined):
         await eventually(lambda: bool(server.connections))
         (connection,) = server.connections
         calls = [asyncio.create_task(connection.call(ECHO, b"%d" % number)) for number in range(5)]
-        await eventually(lambda: len(connection.waiting) == 3)
+        await eventually(lambda: len(connection._waiting) == 3)
         error = await self.fails(connection.call(ECHO, b""), Code.RESOURCE_EXHAUSTED, Delivery.NOT_SENT)
         self.assertIn("3", error.message)
         await eventually(lambda: gate.runs == 2)
@@ -182,11 +182,11 @@ class Reverse(Joined):
         for number, caller in enumerate((client, client, own, client, own, own)):
             tasks.append(asyncio.create_task(make(f"{number}", caller)))
             await asyncio.sleep(0)
-        await eventually(lambda: len(client.waiting) + len(own.waiting) == 5)
+        await eventually(lambda: len(client._waiting) + len(own._waiting) == 5)
         gate.open.set()
         await asyncio.gather(*tasks)
         self.assertEqual(order, ["0", "1", "2", "3", "4", "5"])
-        self.assertEqual(client.calling.waiting, 0)
+        self.assertEqual(client._calling.waiting, 0)
 
     async def test_interceptors_of_the_other_way_wrap_it_and_nothing_else(self) -> None:
         seen: list[str] = []
@@ -228,7 +228,7 @@ class Ends(Joined):
         running = asyncio.create_task(client.call(BACK, b"x"))
         await gate.begun.wait()
         stopping = asyncio.create_task(server.stop())
-        await eventually(lambda: client.pick() is None)  # the farewell has come
+        await eventually(lambda: client._pick() is None)  # the farewell has come
         gate.open.set()
         self.assertEqual(await running, b"x")
         self.assertTrue(await stopping)
@@ -244,7 +244,7 @@ class Ends(Joined):
         await eventually(lambda: connection.error is not None)
         error = await self.fails(connection.call(OTHER, b""), Code.UNAVAILABLE, Delivery.NOT_SENT)
         self.assertIn("drains", error.message)
-        await eventually(lambda: client.pick() is None)
+        await eventually(lambda: client._pick() is None)
         self.assertFalse(stopping.done())
         gate.open.set()
         self.assertEqual(await running, b"x")
@@ -288,12 +288,12 @@ class Ends(Joined):
 
     async def test_a_connection_changes_once(self) -> None:
         _, _, connection = await self.joined()
-        changing = asyncio.create_task(connection.change())
+        changing = asyncio.create_task(connection._changed())
         await asyncio.sleep(0)
         self.assertFalse(changing.done())
         connection.disconnect()
         await changing
-        again = asyncio.create_task(connection.change())
+        again = asyncio.create_task(connection._changed())
         await asyncio.sleep(0)
         self.assertFalse(again.done())  # else who waits for another state in a loop would hold up everything
         again.cancel()
@@ -307,7 +307,7 @@ class Ends(Joined):
         await eventually(lambda: bool(server.connections))
         (connection,) = server.connections
         calls = [asyncio.create_task(connection.call(ECHO, b"")) for _ in range(3)]
-        await eventually(lambda: len(connection.waiting) == 2)
+        await eventually(lambda: len(connection._waiting) == 2)
         await client.close()
         for call, delivery in zip(calls, (Delivery.UNKNOWN, Delivery.NOT_SENT, Delivery.NOT_SENT), strict=True):
             await self.fails(call, Code.UNAVAILABLE, delivery)
@@ -319,7 +319,7 @@ class Ends(Joined):
             own.disconnect()
             self.assertEqual(own.error, "disconnected by this side")
             self.assertEqual(await client.call(ECHO, b"%d" % number), b"%d" % number)
-            self.assertEqual(client.lines[0].failures, 0)
+            self.assertEqual(client._lines[0].failures, 0)
             await self.fails(own.call(ECHO, b""), Code.UNAVAILABLE, Delivery.NOT_SENT)
 
     async def test_a_client_whose_server_disconnects_comes_back(self) -> None:
@@ -328,7 +328,7 @@ class Ends(Joined):
         connection.disconnect()
         await eventually(lambda: own.error is not None)
         self.assertEqual(await client.call(ECHO, b"x", timeout=PATIENCE), b"x")
-        self.assertEqual(client.lines[0].failures, 0)
+        self.assertEqual(client._lines[0].failures, 0)
         await eventually(lambda: len(server.connections) == 1)
         self.assertIsNot(server.connections[0], connection)
 
@@ -346,14 +346,14 @@ class Ends(Joined):
     async def test_a_refused_call_is_repeated_only_where_that_may_help(self) -> None:
         _, client, connection = await self.joined()
         client.register(ECHO.handler(echo))
-        (end,) = client.live
+        (end,) = client._live
         start, asked = end.start, 0
 
         def refuse_first(call: IncomingCall) -> None:
             nonlocal asked
             asked += 1
             if asked == 1:
-                call.refuse(Status(code, "not now", retry_after=1))
+                call.refuse(Status(code, "not now", retry_after_ms=1))
             else:
                 start(call)
 

@@ -5,12 +5,18 @@ from __future__ import annotations
 import asyncio
 import unittest
 from collections.abc import AsyncIterator
+from typing import Any
 
 from trunkcall import Limits, ServerCall
 
 from .kit import COUNT, JOIN, PATIENCE, TWICE, Case, all_of, eventually
 
 QUARTER = bytes(65_520)  # costs a quarter of a window
+
+
+def blocked(stream: Any) -> bool:
+    """Whether a message of a stream waits for credit."""
+    return bool(stream._plain and stream._plain.out.sending.blocked)
 
 
 class Cancelled(Case):
@@ -26,7 +32,7 @@ class Cancelled(Case):
         for _ in range(4):
             await stream.send(QUARTER)
         waiting = asyncio.create_task(stream.send(b"never"))
-        await eventually(lambda: bool(stream._plain and stream._plain.out.sending.blocked))  # type: ignore[union-attr]
+        await eventually(lambda: blocked(stream))
         waiting.cancel()
         with self.assertRaises(asyncio.CancelledError):
             await waiting
@@ -47,7 +53,7 @@ class Cancelled(Case):
         _, client = await self.pair(JOIN.handler(read), limits=Limits(pool=0))
         stream = client.open(JOIN)
         waiting = asyncio.create_task(stream.send(bytes(40_000_000)))
-        await eventually(lambda: bool(stream._plain and stream._plain.out.sending.blocked))  # type: ignore[union-attr]
+        await eventually(lambda: blocked(stream))
         waiting.cancel()
         with self.assertRaises(asyncio.CancelledError):
             await waiting
@@ -90,7 +96,7 @@ class Cancelled(Case):
         for _ in range(4):
             await stream.send(QUARTER)
         waiting = asyncio.create_task(stream.send(b"never"))
-        await eventually(lambda: bool(stream._plain and stream._plain.out.sending.blocked))  # type: ignore[union-attr]
+        await eventually(lambda: blocked(stream))
         await stream.half_close()
         waiting.cancel()
         await asyncio.gather(waiting, return_exceptions=True)

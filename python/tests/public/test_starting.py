@@ -36,7 +36,7 @@ class Late(Case):
 
         _, client = await self.pair(ECHO.handler(run_in_task), OTHER.handler(run, inline=True), SLOW.handler(run))
         await client.connect()
-        (end,) = client.live
+        (end,) = client._live
         session = end.connection.session
         for method in (ECHO, OTHER, SLOW):
             for _ in range(30):
@@ -90,7 +90,7 @@ class Late(Case):
             await eventually(lambda: server.running == 3)
             given_up.cancel()
             await asyncio.gather(given_up, return_exceptions=True)
-            (end,) = client.live
+            (end,) = client._live
             await eventually(lambda: end.connection.session.caller.open == 1)
             go_on.set()
             await first
@@ -193,11 +193,11 @@ class Eager(Case):
                 stream = client.open(COUNT, b"")
                 self.assertEqual(await all_of(stream), [])
                 self.assertTrue(stream.done)
-        self.assertEqual(server.serving.tasks, set())
+        self.assertEqual(server._serving.tasks, set())
         self.assertEqual(server.running, 0)
 
     async def test_a_target_that_fails_at_once_is_tried_again(self) -> None:
-        line = self.client("unix:/nowhere/at/all").lines[0]
+        line = self.client("unix:/nowhere/at/all")._lines[0]
         for tries in range(2):
             line._next_try = 0
             with eager_tasks():

@@ -82,7 +82,7 @@ class Transports(Case):
         host, port = listening.sockets[0].getsockname()[:2]
         client = self.client(f"{host}:{port}")
         tasks = [asyncio.create_task(client.call(ECHO, bytes(size))) for _ in range(calls)]
-        await eventually(lambda: any(one.connection.session.caller.open == calls for one in client.live))
+        await eventually(lambda: any(one.connection.session.caller.open == calls for one in client._live))
         go_on.set()
         async with asyncio.timeout(10):
             await read.wait()
@@ -94,7 +94,7 @@ class Transports(Case):
         _, address = await self.serve()
         client = self.client(address)
         await client.connect()
-        connection = client.lines[0].connection
+        connection = client._lines[0].connection
         assert connection is not None
         with mock.patch.object(Session, "tick") as tick:
             connection._timer_at = clock() - 30_000_000
@@ -149,7 +149,7 @@ class Transports(Case):
         task = asyncio.create_task(client.call(ECHO, b"x"))
         await gate.begun.wait()
         stopping = asyncio.create_task(server.stop(10))
-        await eventually(lambda: client.pick() is None)
+        await eventually(lambda: client._pick() is None)
         gate.open.set()
         self.assertEqual(await task, b"x")
         self.assertTrue(await stopping)
@@ -176,7 +176,7 @@ class Transports(Case):
         error = await self.fails(client.call(ECHO, b""), Code.UNAVAILABLE, Delivery.REFUSED)
         self.assertIn("TLS", error.message)
         self.assertEqual(error.retry_after, 0)
-        self.assertGreater(client.lines[0].failures, 0)  # so that the next attempt waits
+        self.assertGreater(client._lines[0].failures, 0)  # so that the next attempt waits
 
     async def test_cleartext_beside_tls_where_it_is_allowed(self) -> None:
         _, address = await self.serve(tls=self.server_tls(), allow_cleartext=True)

@@ -116,7 +116,7 @@ class Accepting(Case):
         self.server = Server()
         self.server.register(ECHO.handler(echo))
         self.addAsyncCleanup(self.server.close)
-        _ = self.server.loop
+        _ = self.server._loop
         self.listener = Listener(
             asyncio.get_running_loop(), self.server._accept, lambda _, why: self.reasons.append(why), origins=()
         )
@@ -241,11 +241,11 @@ class Splitting(Accepting):
         chance = random.Random(5)
         message = chance.randbytes(700_000)
         client = self.client("ws://in.memory/")
-        asking = Asking(client.loop, client.addresses[0].url)
+        asking = Asking(client._loop, client._addresses[0].url)
         below = Below()
         below.protocol = asking
         asking.connection_made(below)
-        made = client.lines[0]._make()
+        made = client._lines[0]._make()
         opened = asyncio.create_task(asking.opened(made))
         other = self.connect()
 
@@ -260,7 +260,7 @@ class Splitting(Accepting):
 
         async def work() -> bytes:
             await opened
-            client.lines[0]._take(made)
+            client._lines[0]._take(made)
             return await client.call(ECHO, message, timeout=20)
 
         task = asyncio.create_task(work())

@@ -104,7 +104,7 @@ class Sockets(Case):
             await client.connect()
             tasks = [client.call(ECHO, str(n).encode(), timeout=PATIENCE) for n in range(20)]
             self.assertEqual(len(await asyncio.gather(*tasks)), 20)
-        connections = [client.lines[0].connection for client in clients]
+        connections = [client._lines[0].connection for client in clients]
         protocols = [one.tls.selected_alpn_protocol() for one in connections if one is not None and one.tls is not None]
         self.assertEqual(protocols, ["http/1.1", "trunk"])
 
@@ -130,7 +130,7 @@ class Sockets(Case):
             task = asyncio.create_task(client.call(ECHO, b"x"))
             await gate.begun.wait()
             stopping = asyncio.create_task(server.stop(PATIENCE))
-            await eventually(lambda client=client: client.pick() is None)  # type: ignore[misc]
+            await eventually(lambda client=client: client._pick() is None)  # type: ignore[misc]
             gate.open.set()
             self.assertEqual(await task, b"x")
             self.assertTrue(await stopping)

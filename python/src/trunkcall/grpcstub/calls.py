@@ -12,11 +12,10 @@ import grpc
 import grpc.aio
 
 from trunkcall import Code, Status
-from trunkcall.caller import Caller, undecodable
-from trunkcall.clientstream import ClientStream
+from trunkcall.caller import Caller, CallOptions, Response
+from trunkcall.calling import Calls, undecodable
 from trunkcall.codec import PROTOBUF
 from trunkcall.context import deadline_of
-from trunkcall.interceptor import Answer
 from trunkcall.method import Method
 from trunkcall.status import StatusError
 from trunkcall.unarycall import Attempt, Begun, early_metadata, invoke
@@ -68,7 +67,8 @@ class _CallOf:
             callback(self)
 
     async def wait_for_connection(self) -> None:
-        await self._caller.connected(wait_for_ready=True)
+        if isinstance(self._caller, Calls):
+            await self._caller._connected(wait_for_ready=True)
 
 
 class UnaryUnaryCall(_CallOf, grpc.aio.UnaryUnaryCall[Any, Any]):
@@ -84,7 +84,7 @@ class UnaryUnaryCall(_CallOf, grpc.aio.UnaryUnaryCall[Any, Any]):
     _trailer: Iterable[tuple[str, str | bytes]] = ()
     _response: Any = None
     _error: BaseException | None = None
-    _kept_answer: Answer | None = None
+    _kept_answer: Response[Any] | None = None
 
     def __init__(
         self,
@@ -98,42 +98,41 @@ class UnaryUnaryCall(_CallOf, grpc.aio.UnaryUnaryCall[Any, Any]):
         super().__init__(caller, timeout)
         self._method = method
         self._wait_for_ready = wait_for_ready
-        if caller.interceptors:
-            self._intercepted = (request, timeout, metadata)
+        if not isinstance(caller, Calls) or not caller._direct:
+            self._around = (request, timeout, metadata)
             self._watch()
             return
         try:
-            self._begin(request, deadline_of(timeout), metadata)
+            self._begin(caller, request, deadline_of(timeout), metadata)
         except StatusError as error:
             self._fail(error)
             self._end()
 
-    def _begin(self, request: Any, deadline: int, metadata: Entries) -> None:
-        caller = self._caller
-        data = caller.encode(self._method, request, PROTOBUF)
+    def _begin(self, caller: Calls, request: Any, deadline: int, metadata: Entries) -> None:
+        data = caller._encode(self._method, request, PROTOBUF)
         if not metadata:
-            self._begun = caller.begin(self._method, data, deadline)
+            self._begun = caller._begin(self._method, data, deadline)
             if self._begun is not None:
                 self._data, self._deadline = data, deadline
                 return
-        self._attempt = attempt = self._attempt_of(data, deadline, metadata)
+        self._attempt = attempt = self._attempt_of(caller, data, deadline, metadata)
         if not attempt.begin_now():
             self._watch()
 
-    def _attempt_of(self, data: bytes, deadline: int, metadata: Entries) -> Attempt:
-        attempt = Attempt(self._caller, self._method, data, PROTOBUF, deadline, metadata, self._wait_for_ready)
-        attempt.answer = self._answer
+    def _attempt_of(self, caller: Calls, data: bytes, deadline: int, metadata: Entries) -> Attempt:
+        attempt = Attempt(caller, self._method, data, PROTOBUF, deadline, metadata, self._wait_for_ready)
+        attempt.response = self._answer
         return attempt
 
     @property
-    def _answer(self) -> Answer:
+    def _answer(self) -> Response[Any]:
         if self._kept_answer is None:
-            self._kept_answer = Answer()
+            self._kept_answer = Response(None)
         return self._kept_answer
 
     def _watch(self) -> None:
         if not self._awaited and self._task is None and not self._over:
-            self._task = self._caller.loop.create_task(self._run())
+            self._task = asyncio.get_running_loop().create_task(self._run())
 
     def __await__(self) -> Generator[Any, None, Any]:
         begun = self._begun
@@ -187,21 +186,17 @@ class UnaryUnaryCall(_CallOf, grpc.aio.UnaryUnaryCall[Any, Any]):
 
     def _work(self) -> Coroutine[Any, Any, Any]:
         attempt = self._attempt
-        if self._begun is not None:
-            attempt = self._attempt_of(self._data, self._deadline, [])
+        if self._begun is not None and isinstance(self._caller, Calls):
+            attempt = self._attempt_of(self._caller, self._data, self._deadline, [])
             attempt.adopt(*self._begun)
-        if attempt is not None:
-            return invoke(attempt)
-        request, timeout, metadata = self._intercepted
-        return self._caller.call(
-            self._method,  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
-            request,
-            timeout=timeout,
-            metadata=metadata,
-            codec=PROTOBUF,
-            answer=self._answer,
-            wait_for_ready=self._wait_for_ready,
-        )
+        return invoke(attempt) if attempt is not None else self._call()
+
+    async def _call(self) -> Any:
+        """Makes the call by the caller's own `unary`."""
+        request, timeout, metadata = self._around
+        options = CallOptions(timeout, metadata, PROTOBUF, None, self._wait_for_ready)
+        self._kept_answer = answer = await self._caller.unary(self._method, request, options)
+        return answer.message
 
     def _end(self) -> None:
         super()._end()
@@ -220,7 +215,8 @@ class UnaryUnaryCall(_CallOf, grpc.aio.UnaryUnaryCall[Any, Any]):
             return
         self._status = error.status
         self._trailer = list(error.trailer)
-        self._error = CallError(error, self._answer.header)
+        self._error = CallError(error, error.header)
+        self._answer.header = list(error.header)
         self._error.__cause__ = error
 
     async def _result(self) -> Any:
@@ -262,7 +258,7 @@ class UnaryUnaryCall(_CallOf, grpc.aio.UnaryUnaryCall[Any, Any]):
         if not self._over:
             self._watch()
             if self._finished is None:
-                self._finished = self._caller.loop.create_future()
+                self._finished = asyncio.get_running_loop().create_future()
             await asyncio.shield(self._finished)
 
     async def initial_metadata(self) -> grpc.aio.Metadata:
@@ -299,15 +295,13 @@ class _StreamCall(_CallOf):
         wait_for_ready: bool,
     ) -> None:
         super().__init__(caller, timeout)
-        open_stream: Callable[..., ClientStream[Any, Any]] = caller.open
-        options = {"timeout": timeout, "metadata": metadata, "codec": PROTOBUF, "wait_for_ready": wait_for_ready}
-        one = (requests,) if method.kind.takes_one else ()
-        self._stream = open_stream(method, *one, **options)
+        options = CallOptions(timeout, metadata, PROTOBUF, None, wait_for_ready)
+        self._stream = caller.stream(method, requests if method.kind.takes_one else None, options)
         self._feeding: asyncio.Task[None] | None = None
         self._watching: asyncio.Task[None] | None = None
         self._style = ""  # how requests are given, or responses taken: not both ways in one call
         if not method.kind.takes_one and requests is not None:
-            self._feeding = caller.loop.create_task(self._feed(requests))
+            self._feeding = asyncio.get_running_loop().create_task(self._feed(requests))
 
     async def _feed(self, requests: Any) -> None:
         try:
@@ -345,7 +339,7 @@ class _StreamCall(_CallOf):
 
     def _watch(self) -> None:
         if self._watching is None:
-            self._watching = self._caller.loop.create_task(self._notice())
+            self._watching = asyncio.get_running_loop().create_task(self._notice())
 
     async def _notice(self) -> None:
         await self._stream.status()
@@ -436,7 +430,7 @@ class StreamUnaryCall(_StreamCall, grpc.aio.StreamUnaryCall[Any, Any]):
 
     async def _result(self) -> Any:
         if self._answer is None:
-            self._answer = self._caller.loop.create_task(self._take())
+            self._answer = asyncio.get_running_loop().create_task(self._take())
         try:
             error, response = await asyncio.shield(self._answer)
         except asyncio.CancelledError:

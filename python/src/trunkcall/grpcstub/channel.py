@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any, Self
 
@@ -9,6 +10,7 @@ import grpc
 import grpc.aio
 
 from trunkcall.caller import Caller
+from trunkcall.calling import Calls
 from trunkcall.client import Client
 from trunkcall.method import BidiMethod, Binding, ClientStreamMethod, Method, ServerStreamMethod, UnaryMethod
 
@@ -23,10 +25,10 @@ def _same(message: Any) -> Any:
 
 
 class Channel(grpc.aio.Channel):
-    """A Trunkcall client, or one connection at either end, as a grpc.aio.Channel: stubs on `call.connection` call the
-    servicers of a handler's caller. Calls begin when the stub's method is called, as grpc.aio's do. Metadata,
-    deadlines, cancellation and errors are those of grpc.aio; `credentials` of a call raise ValueError, and its
-    `compression` is ignored: messages are compressed as the client has it.
+    """A Trunkcall caller as a grpc.aio.Channel: a client, a caller of one's own, or one connection at either end, so
+    that stubs on `call.connection` call the servicers of a handler's caller. Calls begin when the stub's method is
+    called, as grpc.aio's do. Metadata, deadlines, cancellation and errors are those of grpc.aio; `credentials` of a
+    call raise ValueError, and its `compression` is ignored: messages are compressed as the client has it.
 
     The channel does not own the client: `close` leaves it open."""
 
@@ -49,25 +51,32 @@ class Channel(grpc.aio.Channel):
         """Does nothing: the client is closed by the one who made it."""
 
     def get_state(self, try_to_connect: bool = False) -> grpc.ChannelConnectivity:
+        """READY for a caller that is neither a client nor a connection: nobody knows better."""
         caller = self._caller
-        if caller.closed:
+        if not isinstance(caller, Calls):
+            return grpc.ChannelConnectivity.READY
+        if caller._closed:
             return grpc.ChannelConnectivity.SHUTDOWN
-        if caller.pick() is not None:
+        if caller._pick() is not None:
             return grpc.ChannelConnectivity.READY
         if not isinstance(caller, Client):
             return grpc.ChannelConnectivity.SHUTDOWN
         if try_to_connect:
-            for line in caller.lines:
+            for line in caller._lines:
                 line.reopen()
-        failing = any(line.failures for line in caller.lines)
+        failing = any(line.failures for line in caller._lines)
         return grpc.ChannelConnectivity.TRANSIENT_FAILURE if failing else grpc.ChannelConnectivity.IDLE
 
     async def wait_for_state_change(self, last_observed_state: grpc.ChannelConnectivity) -> None:
         while self.get_state() is last_observed_state:
-            await self._caller.change()
+            if not isinstance(self._caller, Calls):
+                await asyncio.get_running_loop().create_future()  # it never changes
+            else:
+                await self._caller._changed()
 
     async def channel_ready(self) -> None:
-        await self._caller.connected(wait_for_ready=True)
+        if isinstance(self._caller, Calls):
+            await self._caller._connected(wait_for_ready=True)
 
     async def __aenter__(self) -> Self:
         return self

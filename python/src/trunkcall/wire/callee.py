@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import ceil
 from typing import TYPE_CHECKING
 
 from .body import Body, read_body
@@ -374,7 +373,7 @@ class Callee:
         room = self.session.peer.max_frame_body - len(meta)
         body, stripped = payload(status.message, status.details, room)
         flags = flag | (META if meta else 0) | (STRIPPED if stripped or status.stripped else 0)
-        self._append_result(call, status.code, flags, meta, body, status.retry_after)
+        self._append_result(call, status.code, flags, meta, body, status.retry_after_ms)
 
     def accept(self, call: IncomingCall) -> None:
         """Answers a one-way call that will run (protocol.md 7.5)."""
@@ -422,8 +421,7 @@ class Callee:
         self, call: IncomingCall, low: int, flags: int, meta: bytes, body: bytes, retry_after: int = 0
     ) -> None:
         session = self.session
-        # An interceptor may have given any number.
-        w3 = ceil(max(0, min(retry_after, LONGEST))) if flags & REFUSED else min(session.now - call.began, LONGEST)
+        w3 = retry_after if flags & REFUSED else min(session.now - call.began, LONGEST)
         buffer = session.output.buffer
         buffer += HEADER.pack(RESULT << 24 | len(meta) + len(body), call.id, low | flags << 16, w3)
         buffer += meta

@@ -1,0 +1,341 @@
+"""Making calls: what a Client and a Connection have in common."""
+
+from __future__ import annotations
+
+import asyncio
+from asyncio import get_running_loop
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast
+
+from .caller import NO_OPTIONS, Caller, CallOptions, ClientStream, Response, check_stream, check_unary
+from .clientstream import CANCELLED, OpenedStream
+from .codec import FIRST_NAMED, PROTOBUF, Codec
+from .compression import Compression, Compressions, Packing, in_order
+from .context import current, deadline_of
+from .interceptor import Call, Interceptor, chain
+from .method import Kind, Method, UnaryMethod
+from .options import listed
+from .repeating import Repeating
+from .status import Metadata, StatusError, failure, intercepted, pairs
+from .transport import Connection, clock
+from .unarycall import Attempt, Begun, invoke
+from .wire import OK, Code, Delivery, LimitError, OutgoingCall, local_status
+
+Req = TypeVar("Req")
+Resp = TypeVar("Resp")
+Opener = Callable[[Connection], OutgoingCall | None]
+UNARY = Kind.UNARY
+
+
+@dataclass(slots=True)
+class Calling:
+    """What the calls of one Client or Server have in common, those that it makes."""
+
+    codec: Codec
+    codecs: dict[int, Codec]
+    interceptors: tuple[Interceptor, ...]
+    packing: Packing
+    waiting_limit: int  # calls that may wait for a slot, over all connections
+    repeating: Repeating
+    waiting: int = 0
+    ever_waited: int = 0  # the number of the last one that began to
+
+
+class Calls(Caller):
+    """The calls of a Client, which takes whichever of its connections is there, or of a Connection, which is one.
+    Belongs to one event loop and is used from that loop's thread only. Made by this package alone."""
+
+    _alone = False  # calls go over one connection, whose place no other takes
+    _closed = False
+
+    def __init__(self, calling: Calling) -> None:
+        self._calling = calling
+        self._codec = calling.codec
+        self._interceptors = calling.interceptors
+        # Whether nobody comes between a call and its making: no interceptor, no class that is derived of this one.
+        self._direct = not calling.interceptors and type(self).unary is Calls.unary
+        self._plain = self._direct and not calling.packing.order
+        self._waiting: dict[asyncio.Future[OutgoingCall | None], tuple[int, Opener]] = {}
+        self._bound: asyncio.AbstractEventLoop | None = None
+        self._quick: Connection | None = None  # for calls that nobody intercepts or compresses
+        self._several = False  # connections to pick one of
+
+    # What it takes a Client or a Connection to know.
+
+    @property
+    def _loop(self) -> asyncio.AbstractEventLoop:
+        """The loop that it belongs to. Raises RuntimeError in any other."""
+        raise NotImplementedError
+
+    @property
+    def target(self) -> str:
+        """What the calls go to: what a client was made for, the address of a connection's other end."""
+        raise NotImplementedError
+
+    @property
+    def secure(self) -> bool:
+        """Whether the calls go through TLS."""
+        raise NotImplementedError
+
+    def _pick(self) -> Connection | None:
+        """A connection for the next call; None if there is none now."""
+        raise NotImplementedError
+
+    async def _connected(self, wait_for_ready: bool) -> Connection:
+        """A connection, opened if need be. Raises StatusError: UNAVAILABLE, `not_sent`."""
+        raise NotImplementedError
+
+    def _retire(self, connection: Connection) -> None:
+        """Has later calls use another connection, if there can be one: this one takes no more."""
+
+    async def _changed(self) -> None:
+        """Waits until its connections change, or it is closed."""
+        raise NotImplementedError
+
+    def _check_open(self) -> None:
+        """Raises StatusError when no calls can be made any more, RuntimeError in another loop."""
+        raise NotImplementedError
+
+    @property
+    def _elsewhere(self) -> bool:
+        """Whether a call that was turned away over one connection may be made over another."""
+        return False
+
+    @property
+    def _trouble(self) -> str:
+        """Why there is no connection, "" if there is one or nothing is known."""
+        return ""
+
+    # Calls.
+
+    async def call(
+        self,
+        method: UnaryMethod[Req, Resp],
+        request: Req,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109
+        metadata: Metadata = (),
+        codec: Codec | None = None,
+        compression: Compressions | None = None,
+        wait_for_ready: bool = False,
+    ) -> Resp:
+        """See Caller.call. What is plain goes this quick way; everything else by `unary`."""
+        connection = self._quick
+        if connection is None and self._several:
+            connection = self._pick()
+        if (
+            connection is None
+            or metadata
+            or codec is not None
+            or compression is not None
+            or self._waiting
+            or method.kind is not UNARY
+        ):
+            options = CallOptions(timeout, metadata, codec, compression, wait_for_ready)
+            return (await self.unary(method, request, options)).message
+        loop = get_running_loop()
+        if loop is not self._bound:
+            loop = self._loop
+        self._calling.repeating.calls += 1
+        binding = method.binding(self._codec)
+        try:
+            data = binding.encode_request(request)
+        except Exception as error:
+            raise unencodable(self._codec, error, method, request) from error
+        session = connection.session
+        deadline = 0
+        if timeout is not None or current.get() is not None:
+            deadline = deadline_of(timeout)
+            if deadline:
+                session.now = clock()
+        future: asyncio.Future[None] = loop.create_future()
+        try:
+            out = session.unary(method.wire_name, data, future, self._codec.number, deadline)
+        except LimitError as error:
+            raise failure(Code.RESOURCE_EXHAUSTED, str(error), Delivery.NOT_SENT) from None
+        if out is None:
+            return (await self.unary(method, request, CallOptions(timeout, wait_for_ready=wait_for_ready))).message
+        if not connection.scheduled:
+            connection.schedule()
+        try:
+            await future
+        except asyncio.CancelledError:
+            connection.give_up(out)
+            raise
+        message = out.message
+        if message is not None and not out.compression:
+            try:
+                return cast(Resp, binding.decode_response(message))
+            except Exception as error:
+                raise undecodable(self._codec, error) from error
+        attempt = Attempt(self, method, data, self._codec, deadline, None, wait_for_ready)
+        attempt.adopt(out, connection, None)
+        return cast(Resp, await invoke(attempt))
+
+    async def unary(self, method: Method[Req, Resp], request: Req, options: CallOptions = NO_OPTIONS) -> Response[Resp]:
+        check_unary(method)
+        self._check_open()
+        order = self._order(options.compression)
+        went_on = False
+
+        async def last(call: Call) -> Any:
+            nonlocal went_on
+            went_on = True
+            self._calling.repeating.calls += 1
+            codec = options.codec
+            data = self._encode(method, call.request, codec)
+            deadline = deadline_of(call.timeout)
+            attempt = Attempt(self, method, data, codec or self._codec, deadline, call.metadata, options.wait_for_ready)
+            attempt.compress(order)
+            attempt.response = call.response
+            return await invoke(attempt)
+
+        call = Call(method, pairs(options.metadata), request, options.timeout)
+        if not self._interceptors:
+            call.response.message = await last(call)
+            return call.response
+        status = OK
+        try:
+            call.response.message = await chain(self._interceptors, last)(call)
+            return call.response
+        except Exception as error:
+            said = intercepted(error, went_on)
+            status = said.status
+            if said is error:
+                raise
+            raise said from error
+        except asyncio.CancelledError:
+            status = local_status(Code.CANCELLED, CANCELLED, Delivery.UNKNOWN if went_on else Delivery.NOT_SENT)
+            raise
+        finally:
+            call._end(status)
+
+    def stream(
+        self, method: Method[Req, Resp], request: Req | None = None, options: CallOptions = NO_OPTIONS
+    ) -> ClientStream[Req, Resp]:
+        check_stream(method)
+        self._check_open()
+        codec = options.codec or self._codec
+        stream = OpenedStream[Req, Resp](self, method, codec, self._order(options.compression))
+        call = Call(method, pairs(options.metadata), request, options.timeout)
+        stream.begin(self._interceptors, call, deadline_of(options.timeout), options.wait_for_ready)
+        return stream
+
+    def _begin(self, method: Method[Any, Any], data: bytes, deadline: int) -> Begun | None:
+        """Opens a unary call in PROTOBUF without metadata, if nobody intercepts it and it can be opened now. For stubs;
+        `deadline` in µs of `clock`, 0: none. Raises StatusError."""
+        connection = self._quick
+        if connection is None and self._several:
+            connection = self._pick()
+        if connection is None or self._waiting or self._codec is not PROTOBUF:
+            return None
+        loop = get_running_loop()
+        if loop is not self._bound:
+            loop = self._loop
+        self._calling.repeating.calls += 1
+        session = connection.session
+        if deadline:
+            session.now = clock()
+        future: asyncio.Future[None] = loop.create_future()
+        try:
+            out = session.unary(method.wire_name, data, future, 1, deadline)
+        except LimitError as error:
+            raise failure(Code.RESOURCE_EXHAUSTED, str(error), Delivery.NOT_SENT) from None
+        if out is None:
+            return None
+        if not connection.scheduled:
+            connection.schedule()
+        return out, connection, future
+
+    def _order(self, compression: Compressions | None) -> Sequence[Compression]:
+        """What the requests of a call are compressed with, the preferred one first. Raises TypeError, ValueError."""
+        return self._calling.packing.order if compression is None else in_order(compression)
+
+    def _check_codec(self, codec: Codec) -> None:
+        """Raises StatusError for a codec of a call that the other side was not told of."""
+        known = self._calling.codecs.get(codec.number)
+        if known is None or (codec.number >= FIRST_NAMED and known.name != codec.name):
+            only = listed(self._calling.codecs.values())
+            text = f"codec {codec.number} ({codec.name}) is not known here, only {only}"
+            raise failure(Code.UNIMPLEMENTED, f"{text}: give it to `codecs`", Delivery.NOT_SENT)
+
+    def _encode(self, method: Method[Any, Any], request: Any, codec: Codec | None) -> bytes:
+        """A request as bytes. Raises StatusError."""
+        if codec is None:
+            codec = self._codec
+        else:
+            self._check_codec(codec)
+        try:
+            return method.binding(codec).encode_request(request)
+        except Exception as error:
+            raise unencodable(codec, error, method, request) from error
+
+    # Slots.
+
+    async def _slot(self, opener: Opener) -> OutgoingCall | None:
+        """Waits in turn until `opener` finds a slot; None when the connections have changed. Raises StatusError when
+        too many wait."""
+        calling = self._calling
+        if calling.waiting >= calling.waiting_limit:
+            text = f"waiting calls have reached their limit of {calling.waiting_limit}"
+            raise failure(Code.RESOURCE_EXHAUSTED, text, Delivery.NOT_SENT)
+        future: asyncio.Future[OutgoingCall | None] = self._loop.create_future()
+        calling.waiting += 1
+        calling.ever_waited += 1
+        self._waiting[future] = (calling.ever_waited, opener)
+        try:
+            return await future
+        finally:
+            calling.waiting -= 1
+            self._waiting.pop(future, None)
+            if not future.cancelled():
+                future.exception()  # seen, should the task be cancelled in this turn
+
+    def _try_again(self) -> None:
+        """The connections have changed: those who wait for a slot look anew."""
+        while self._waiting:
+            future = next(iter(self._waiting))
+            del self._waiting[future]
+            if not future.done():
+                future.set_result(None)
+
+    @property
+    def _first_in_line(self) -> int:
+        """The number of the one who has waited longest."""
+        number, _ = next(iter(self._waiting.values()))
+        return number
+
+    def _let_in(self, connection: Connection) -> bool:
+        """Gives a slot to the one who has waited longest. False: there is none."""
+        future, (_, opener) = next(iter(self._waiting.items()))
+        if not future.done():
+            try:
+                opened = opener(connection)
+                if opened is None:
+                    return False
+                connection.schedule()
+                future.set_result(opened)
+            except Exception as error:
+                future.set_exception(error)
+        del self._waiting[future]
+        return True
+
+
+def let_in(connection: Connection, callers: Iterable[Calls]) -> None:
+    """Slots are free on a connection: they go to those who wait for one there, in the order in which they came."""
+    while waiting := [caller for caller in callers if caller._waiting]:
+        if not min(waiting, key=lambda caller: caller._first_in_line)._let_in(connection):
+            return
+
+
+def unencodable(codec: Codec, error: Exception, method: Method[Any, Any], request: Any) -> StatusError:
+    text = f"the request is not a valid {codec.name} message: {error}"
+    if not isinstance(request, method.request):
+        text = f"the request of {method.name} is a {method.request.__name__}, not a {type(request).__name__}"
+    return failure(Code.INTERNAL, text, Delivery.NOT_SENT)
+
+
+def undecodable(codec: Codec, error: Exception) -> StatusError:
+    text = f"the response is not a valid {codec.name} message: {error}"
+    return failure(Code.INTERNAL, text, Delivery.EXECUTED)
