@@ -34,7 +34,7 @@ type asyncCall struct {
 	call     *transport.Call
 	route    *route
 	ctx      context.Context
-	target   *target
+	method   *Method
 	request  any
 	response any
 	metadata Metadata
@@ -59,7 +59,7 @@ type asyncCall struct {
 
 // launch makes a call and returns; out is told how it ended. The request must
 // not be changed until then.
-func (c *route) launch(ctx context.Context, t *target, request, response any, o *callOptions, out sink) {
+func (c *route) launch(ctx context.Context, t *Method, request, response any, o *callOptions, out sink) {
 	if len(c.interceptors) > 0 {
 		c.pool.Do(&interceptedCall{c, ctx, t, request, response, o, out})
 		return
@@ -70,7 +70,7 @@ func (c *route) launch(ctx context.Context, t *target, request, response any, o 
 		a.call = transport.NewAsyncCall(a)
 		a.turn.Task = a
 	}
-	a.route, a.ctx, a.target, a.request, a.response, a.options, a.sink = c, ctx, t, request, response, o, out
+	a.route, a.ctx, a.method, a.request, a.response, a.options, a.sink = c, ctx, t, request, response, o, out
 	a.metadata = outgoing(ctx)
 	if a.uses++; a.uses%countedTogether == 0 {
 		c.repeats.made(thisSecond(), countedTogether)
@@ -96,7 +96,7 @@ func (a *asyncCall) Run() {
 			if a.state == asyncOpen {
 				delivery = Executed // its answer is being decoded
 			}
-			a.failure, a.reused = a.route.broken(a.target, recover(), delivery), false
+			a.failure, a.reused = broken(a.route.options.journal, a.method, recover(), delivery), false
 			a.finish()
 		}
 	}()
@@ -122,7 +122,7 @@ func (a *asyncCall) step() (over bool) {
 			return false
 		}
 	case asyncOpen:
-		again, err := a.route.conclude(a.ctx, a.call, a.target, a.codec, a.response, a.options)
+		again, err := a.route.conclude(a.ctx, a.call, a.method, a.codec, a.response, a.options)
 		if again && a.repeat() {
 			return false
 		}
@@ -189,18 +189,18 @@ func (a *asyncCall) open() (err error) {
 
 // prepare encodes the call.
 func (a *asyncCall) prepare() (*wire.Outgoing, error) {
-	if err := checkName(&a.target.wire); err != nil {
+	if err := checkName(a.method.wire()); err != nil {
 		return nil, err
 	}
 	if err := a.ctx.Err(); err != nil {
 		return nil, notSent(err)
 	}
-	codec, err := a.route.encode(a.call, a.target, a.request, a.options)
+	codec, err := a.route.encode(a.call, a.method, a.request, a.options)
 	if err != nil {
 		return nil, err
 	}
 	a.codec = codec
-	out := outgoingOf(a.target, codec, a.metadata, a.own, a.call.Buf)
+	out := outgoingOf(a.method, codec, a.metadata, a.own, a.call.Buf)
 	return &out, nil
 }
 
@@ -343,7 +343,7 @@ func (a *asyncCall) expired() {
 			return // it has ended
 		}
 		a.reused = false
-		_, a.failure = a.route.conclude(a.ctx, a.call, a.target, a.codec, a.response, a.options)
+		_, a.failure = a.route.conclude(a.ctx, a.call, a.method, a.codec, a.response, a.options)
 	case asyncQueued:
 		if !a.queue.Leave(&a.turn) {
 			a.mu.Unlock()
@@ -368,21 +368,21 @@ func (a *asyncCall) finish() {
 		a.reused = false // ctx has ended just now
 	}
 	a.call.Reset()
-	a.route, a.ctx, a.target, a.request, a.response, a.metadata, a.options, a.sink = nil, nil, nil, nil, nil, nil, nil, nil
+	a.route, a.ctx, a.method, a.request, a.response, a.metadata, a.options, a.sink = nil, nil, nil, nil, nil, nil, nil, nil
 	a.own, a.failure, a.stop, a.codec, a.attempt = nil, nil, nil, nil, nil
 	reused := a.reused
 	a.mu.Unlock()
 	if reused {
 		c.asyncs.Put(a)
 	}
-	c.tell(out, response, err)
+	tell(c.options.journal, out, response, err)
 }
 
 // tell hands an outcome over; what a callback panics with is logged.
-func (c *route) tell(out sink, response any, err error) {
+func tell(log *journal, out sink, response any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			c.options.journal.panicked("callback panicked", p)
+			log.panicked("callback panicked", p)
 		}
 	}()
 	out.done(response, err)
@@ -390,8 +390,8 @@ func (c *route) tell(out sink, response any, err error) {
 
 // broken is the status of a call whose interceptor or codec panicked with p, or ended
 // its goroutine.
-func (c *route) broken(t *target, p any, delivery Delivery) error {
-	c.options.journal.panicked("asynchronous call panicked", p, "method", t.Name)
+func broken(log *journal, t *Method, p any, delivery Delivery) error {
+	log.panicked("asynchronous call panicked", p, "method", t.Name)
 	return local(Errorf(Internal, "an interceptor or a codec of the caller's panicked"), delivery)
 }
 
@@ -400,7 +400,7 @@ func (c *route) broken(t *target, p any, delivery Delivery) error {
 type interceptedCall struct {
 	route             *route
 	ctx               context.Context
-	target            *target
+	method            *Method
 	request, response any
 	options           *callOptions
 	sink              sink
@@ -411,10 +411,10 @@ func (i *interceptedCall) Run() {
 	judged := false
 	defer func() {
 		if !judged {
-			i.route.tell(i.sink, i.response, i.route.broken(i.target, recover(), DeliveryUnknown))
+			tell(i.route.options.journal, i.sink, i.response, broken(i.route.options.journal, i.method, recover(), DeliveryUnknown))
 		}
 	}()
-	err := i.route.invoke(i.ctx, i.target, i.request, i.response, i.options)
+	err := i.route.invoke(i.ctx, i.method, i.request, i.response, i.options)
 	judged = true
-	i.route.tell(i.sink, i.response, err)
+	tell(i.route.options.journal, i.sink, i.response, err)
 }

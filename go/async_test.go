@@ -70,7 +70,7 @@ func TestFuturesAndCallbacksBringTheAnswer(t *testing.T) {
 				echo.CallFunc(soon(t), caller, text("x"), o.of(i))
 			}
 			response := &payload{}
-			caller.InvokeFunc(soon(t), "test.Service/Echo", text("untyped"), response, func(err error) { o.of(500)(response, err) })
+			trunkcall.InvokeFunc(soon(t), caller, unary("test.Service/Echo"), text("untyped"), response, func(err error) { o.of(500)(response, err) })
 			for _, err := range o.wait() {
 				if err != nil {
 					t.Fatal(err)
@@ -414,11 +414,11 @@ func TestAsynchronousCallsTakeOptionsAndInterceptors(t *testing.T) {
 			wrapped.Add(1)
 			return next(ctx, call)
 		})}} {
-		var header, trailer trunkcall.Metadata
+		var reply trunkcall.Reply
 		c := dial(t, target, options...)
-		_, err := echo.Start(soon(t), c, text("x"), trunkcall.Header(&header), trunkcall.Trailer(&trailer)).Result()
-		if err != nil || header.Get("h") != "1" || trailer.Get("t") != "2" {
-			t.Fatal(err, header, trailer)
+		_, err := echo.Start(soon(t), c, text("x"), trunkcall.ReplyTo(&reply)).Result()
+		if err != nil || reply.Header.Get("h") != "1" || reply.Trailer.Get("t") != "2" {
+			t.Fatal(err, reply)
 		}
 	}
 	if wrapped.Load() != 1 {

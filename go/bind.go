@@ -89,19 +89,21 @@ func Bind(c Caller, service string, functions any) error {
 
 var callOptionsType = reflect.TypeFor[[]CallOption]()
 
-// codecOfValues stands for the caller's codec if it can carry arguments, else for
-// MessagePack.
-var codecOfValues Codec = valuesCodec{MessagePack}
+// codecOfValues is the caller's codec if that can carry arguments, else MessagePack.
+var codecOfValues = DefaultCodec(func(callers Codec) Codec {
+	if carriesValues(callers) {
+		return callers
+	}
+	return MessagePack
+})
 
-type valuesCodec struct{ Codec }
-
-var optionsOfValues = callOptions{codec: codecOfValues}
+var onlyCodecOfValues = []CallOption{JoinOptions(codecOfValues)}
 
 // bound is a function that calls.
 type bound struct {
 	*signature
 	caller      Caller
-	target      *target
+	method      *Method
 	withOptions bool
 }
 
@@ -114,7 +116,7 @@ func bind(c Caller, name string, function reflect.Value) error {
 	if err := nameFault(name); err != nil {
 		return err
 	}
-	b := &bound{caller: c, target: unaryTarget(name)}
+	b := &bound{caller: c, method: NewMethod(name, KindUnary)}
 	call, parameters, results, err := b.form(t)
 	if err == nil {
 		b.signature, err = newSignature(name, parameters, results)
@@ -153,7 +155,7 @@ func (b *bound) form(t reflect.Type) (
 	default:
 		return b.call, parameters, results, nil
 	}
-	return nil, nil, nil, fmt.Errorf("%s: %w", b.target.Name, err)
+	return nil, nil, nil, fmt.Errorf("%s: %w", b.method.Name, err)
 }
 
 func endsInError(types []reflect.Type) bool {
@@ -165,24 +167,20 @@ func (b *bound) call(in []reflect.Value) []reflect.Value {
 	in, options := b.options(in)
 	ctx, arguments := b.take(in)
 	out, results := b.place()
-	return b.answered(out, b.caller.invoke(ctx, b.target, arguments, results, options))
+	return b.answered(out, invoke(ctx, b.caller, b.method, arguments, results, options))
 }
 
 // options returns those of a call, and what else it was called with.
-func (b *bound) options(in []reflect.Value) ([]reflect.Value, *callOptions) {
+func (b *bound) options(in []reflect.Value) ([]reflect.Value, []CallOption) {
 	if !b.withOptions {
-		return in, &optionsOfValues
+		return in, onlyCodecOfValues
 	}
 	last := len(in) - 1
 	given, _ := reflect.TypeAssert[[]CallOption](in[last])
 	if len(given) == 0 {
-		return in[:last], &optionsOfValues
+		return in[:last], onlyCodecOfValues
 	}
-	options := gather(given)
-	if options.codec == nil {
-		options.codec = codecOfValues
-	}
-	return in[:last], options
+	return in[:last], append([]CallOption{codecOfValues}, given...)
 }
 
 // take returns the context and the arguments of a call.

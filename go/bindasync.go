@@ -93,7 +93,7 @@ func (b *bound) callForFuture(like anyFutureFunc) func([]reflect.Value) []reflec
 		out, results := b.place()
 		f := reflect.New(future)
 		begun, _ := reflect.TypeAssert[anyFutureFunc](f)
-		b.caller.launch(ctx, b.target, arguments, results, options, begun.begin(b, out))
+		launch(ctx, b.caller, b.method, arguments, results, options, begun.begin(b, out))
 		return []reflect.Value{f}
 	}
 }
@@ -104,7 +104,7 @@ func (b *bound) callBack(in []reflect.Value) []reflect.Value {
 	last := len(in) - 1
 	ctx, arguments := b.take(in[:last])
 	out, results := b.place()
-	b.caller.launch(ctx, b.target, arguments, results, options, &reflectedCallback{b, out, in[last]})
+	launch(ctx, b.caller, b.method, arguments, results, options, &reflectedCallback{b, out, in[last]})
 	return nil
 }
 

@@ -109,9 +109,9 @@ func TestAsynchronousFunctionsHaveEveryShape(t *testing.T) {
 		if sum := receive(t, sums, "sum"); sum != "9 <nil>" {
 			t.Errorf("the sum is %s", sum)
 		}
-		var by trunkcall.Peer
-		if err := calc.Get(soon(t), "x", trunkcall.ServedBy(&by)).Result(); err != nil || by.Remote == nil {
-			t.Errorf("an option of the call was lost: %v, %v", by, err)
+		var reply trunkcall.Reply
+		if err := calc.Get(soon(t), "x", trunkcall.ReplyTo(&reply)).Result(); err != nil || reply.Peer.Remote == nil {
+			t.Errorf("an option of the call was lost: %v, %v", reply, err)
 		}
 		errs := make(chan error, 1)
 		calc.GetThen("x", func(err error) { errs <- err }, trunkcall.CallCodec(trunkcall.Protobuf))
@@ -299,19 +299,19 @@ func TestAMethodOfWhichOnlyTheNameIsKnownIsCalledAsynchronously(t *testing.T) {
 	errs := make(chan error, 1)
 	for _, codec := range []trunkcall.Codec{trunkcall.MessagePack, trunkcall.JSON} {
 		var answer []int64
-		c.InvokeFunc(soon(t), div, []any{7, 2}, &answer, func(err error) { errs <- err }, trunkcall.CallCodec(codec))
+		trunkcall.InvokeFunc(soon(t), c, unary(div), []any{7, 2}, &answer, func(err error) { errs <- err }, trunkcall.CallCodec(codec))
 		if err := receive(t, errs, "callback"); err != nil || fmt.Sprint(answer) != "[3 1]" {
 			t.Errorf("%s: 7 / 2 is %v, %v", codec.Name(), answer, err)
 		}
 		var unknown any
-		c.InvokeFunc(soon(t), div, []any{7, "two"}, &unknown, func(err error) { errs <- err }, trunkcall.CallCodec(codec))
+		trunkcall.InvokeFunc(soon(t), c, unary(div), []any{7, "two"}, &unknown, func(err error) { errs <- err }, trunkcall.CallCodec(codec))
 		s := wants(t, receive(t, errs, "callback"), trunkcall.InvalidArgument, trunkcall.Refused)
 		wantsText(t, s.Message, "parameter 2 of /calc/div: want a whole number", "got text")
 		if unknown != nil {
 			t.Errorf("an answer of %v beside the error", unknown)
 		}
 	}
-	c.InvokeFunc(soon(t), div, text("7"), text(""), func(err error) { errs <- err })
+	trunkcall.InvokeFunc(soon(t), c, unary(div), text("7"), text(""), func(err error) { errs <- err })
 	s := wants(t, receive(t, errs, "callback"), trunkcall.Unimplemented, trunkcall.Refused)
 	wantsText(t, s.Message, "protobuf", "/calc/div", "msgpack", "json")
 }

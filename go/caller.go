@@ -5,31 +5,22 @@ import (
 	"sync/atomic"
 )
 
-// Caller is what methods are called through: a Client, which takes whichever of
-// its connections is there, or a Connection, which is one. It is safe for
-// concurrent use. Only this package can implement it.
+// Caller is what methods are called through: a Client, which takes whichever of its
+// connections is there, a Connection, which is one, or anything else with these two
+// methods: one that wraps another, chooses among several, or answers itself in a test.
+// Typed methods, stubs, code-first functions and asynchronous calls are functions over
+// it. It is safe for concurrent use.
+//
+// A struct that embeds a Client or a Connection and has a method of its own in the place
+// of one of these is asked for every call that is made through it.
 type Caller interface {
-	// Invoke calls a unary method by its name and fills in response. The error
-	// is a StatusError.
-	Invoke(ctx context.Context, method string, request, response any, options ...CallOption) error
-	// NewStream opens a call of a streaming method by its name. The call must be
-	// received to its end, or ctx cancelled.
-	NewStream(ctx context.Context, method string, kind Kind, options ...CallOption) (Stream, error)
-	// Send calls a one-way method by its name. It returns when the other side has
-	// accepted the call; the error is a StatusError.
-	Send(ctx context.Context, method string, request any, options ...CallOption) error
-	// InvokeFunc is Invoke that does not wait: done is called once, on another
-	// goroutine, when response is filled in or the call has failed.
-	InvokeFunc(ctx context.Context, method string, request, response any, done func(error), options ...CallOption)
-	// Target is what the calls go to: that of a client, or the address of a
-	// connection's other end.
-	Target() string
-	// Secure reports whether the calls go through TLS.
-	Secure() bool
-
-	invoke(ctx context.Context, t *target, request, response any, o *callOptions) error
-	open(ctx context.Context, t *target, o *callOptions) (Stream, *ClientStreamCall, error)
-	launch(ctx context.Context, t *target, request, response any, o *callOptions, out sink)
+	// Invoke calls a unary or one-way method, waits for its end, and fills in response,
+	// which is nil for a one-way method. An error that is no StatusError and wraps none counts as
+	// UNKNOWN, with an unknown delivery; one of a deadline or cancellation keeps its code.
+	Invoke(ctx context.Context, method *Method, request, response any, options ...CallOption) error
+	// NewStream opens a call of a streaming method. The call must be received to its end,
+	// or closed, or ctx cancelled. A stream may have more than the methods of Stream: see there.
+	NewStream(ctx context.Context, method *Method, options ...CallOption) (Stream, error)
 }
 
 var (
@@ -44,26 +35,66 @@ type route struct {
 	via *Connection // nil: whichever
 }
 
-// Invoke calls a unary method by its name and fills in response. Typed methods
-// (Unary) do the same. The error is a StatusError.
-func (c *route) Invoke(ctx context.Context, method string, request, response any, options ...CallOption) error {
-	return c.invoke(ctx, unaryTarget(method), request, response, gather(options))
+// routeOf is the way of the calls of a Client or Connection, nil for any other Caller: one that
+// embeds those may do otherwise.
+func routeOf(c Caller) *route {
+	switch c := c.(type) {
+	case *Client:
+		return &c.route
+	case *Connection:
+		return &c.route
+	}
+	return nil
 }
 
-func (c *route) invoke(ctx context.Context, t *target, request, response any, o *callOptions) error {
-	if len(c.interceptors) == 0 {
-		return c.unary(ctx, t, request, response, outgoing(ctx), o)
+// invoke makes a unary or one-way call through a Caller, for a response that was just made.
+func invoke(ctx context.Context, c Caller, m *Method, request, response any, options []CallOption) error {
+	if r := routeOf(c); r != nil {
+		return r.invoke(ctx, m, request, response, gatherFresh(options))
 	}
-	call := &Call{Method: t.Method, Metadata: outgoing(ctx), Request: request, Response: response}
+	return foreign(c.Invoke(ctx, m, request, response, options...))
+}
+
+// foreign is the error of a call that a Caller of the user's has made.
+func foreign(err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, ours := statusWithin(err); !ours {
+		return local(err, DeliveryUnknown)
+	}
+	return err
+}
+
+// Invoke calls a unary or one-way method, waits for its end, and fills in response, which is
+// nil for a one-way method. Typed methods (Unary, OneWay) do the same. The error is a
+// StatusError.
+func (c *route) Invoke(ctx context.Context, method *Method, request, response any, options ...CallOption) error {
+	if err := method.callable(false); err != nil {
+		return err
+	}
+	return c.invoke(ctx, method, request, response, gather(options))
+}
+
+func (c *route) invoke(ctx context.Context, m *Method, request, response any, o *callOptions) error {
+	if len(c.interceptors) == 0 {
+		return c.unary(ctx, m, request, response, outgoing(ctx), o)
+	}
+	call := &Call{Method: *m, Metadata: outgoing(ctx), Request: request, Response: response}
 	var wentOn atomic.Bool
 	before := call.Metadata
 	err := chain(c.interceptors, func(ctx context.Context, call *Call) error {
 		wentOn.Store(true)
+		var reply Reply
 		within := *o
-		within.header, within.trailer, within.peer = &call.Header, &call.Trailer, &call.Peer
-		return c.unary(ctx, t, call.Request, call.Response, withAdded(call.Metadata, before, ctx), &within)
+		within.reply = &reply
+		err := c.unary(ctx, m, call.Request, call.Response, withAdded(call.Metadata, before, ctx), &within)
+		call.Header, call.Trailer, call.Peer = reply.Header, reply.Trailer, reply.Peer
+		return err
 	})(ctx, call)
-	o.store(call.Header, call.Trailer, call.Peer)
+	if o.reply != nil {
+		*o.reply = Reply{call.Header, call.Trailer, call.Peer}
+	}
 	return intercepted(err, wentOn.Load())
 }
 
@@ -79,12 +110,4 @@ func intercepted(err error, wentOn bool) error {
 		return local(err, DeliveryUnknown)
 	}
 	return StatusOf(err).Err()
-}
-
-// NewStream opens a call of a streaming method by its name. Typed methods
-// (ServerStream, ClientStream, Bidi) do the same. The call must be received to
-// its end, or ctx cancelled.
-func (c *route) NewStream(ctx context.Context, method string, kind Kind, options ...CallOption) (Stream, error) {
-	s, _, err := c.open(ctx, newTarget(method, kind), gather(options))
-	return s, err
 }

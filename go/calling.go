@@ -48,7 +48,7 @@ const stay = 256
 
 // unary makes one unary call. A call that provably was not run is repeated
 // once, over another connection if there is one.
-func (c *route) unary(ctx context.Context, t *target, request, response any, m Metadata, o *callOptions) error {
+func (c *route) unary(ctx context.Context, t *Method, request, response any, m Metadata, o *callOptions) error {
 	call := c.calls.Get().(*unaryCall) //nolint:forcetypeassert // the pool holds nothing else
 	if call.uses++; call.uses%countedTogether == 0 {
 		c.repeats.made(thisSecond(), countedTogether)
@@ -70,7 +70,7 @@ func (c *route) unary(ctx context.Context, t *target, request, response any, m M
 }
 
 func (c *route) attempt(
-	ctx context.Context, call *unaryCall, t *target, request, response any, m Metadata, o *callOptions, own *wire.Own,
+	ctx context.Context, call *unaryCall, t *Method, request, response any, m Metadata, o *callOptions, own *wire.Own,
 ) (again bool, err error) {
 	codec, err := c.encode(call.Call, t, request, o)
 	if err != nil {
@@ -88,7 +88,7 @@ func (c *route) attempt(
 }
 
 // encode puts the request into the call's buffer.
-func (c *route) encode(call *transport.Call, t *target, request any, o *callOptions) (Codec, error) {
+func (c *route) encode(call *transport.Call, t *Method, request any, o *callOptions) (Codec, error) {
 	codec, err := c.options.codecOf(o)
 	if err != nil {
 		return nil, err
@@ -104,9 +104,9 @@ func (c *route) encode(call *transport.Call, t *target, request any, o *callOpti
 	return codec, nil
 }
 
-func outgoingOf(t *target, codec Codec, m Metadata, own *wire.Own, payload []byte) wire.Outgoing {
+func outgoingOf(t *Method, codec Codec, m Metadata, own *wire.Own, payload []byte) wire.Outgoing {
 	return wire.Outgoing{
-		Method: t.wire, Codec: codec.Number(), Metadata: m, Own: own,
+		Method: t.wire(), Codec: codec.Number(), Metadata: m, Own: own,
 		Payload: payload, HasMessage: true, End: true, OneWay: t.Kind == KindOneWay,
 	}
 }
@@ -114,28 +114,28 @@ func outgoingOf(t *target, codec Codec, m Metadata, own *wire.Own, payload []byt
 // conclude fills in the response of a call that has ended, or says whether it is to be
 // made again and how it failed.
 func (c *route) conclude(
-	ctx context.Context, call *transport.Call, t *target, codec Codec, response any, o *callOptions,
+	ctx context.Context, call *transport.Call, t *Method, codec Codec, response any, o *callOptions,
 ) (again bool, err error) {
 	e := &call.Ending
-	if o != &noOptions {
-		o.store(call.Header, e.Metadata, peerOf(call.Conn()))
+	if o.reply != nil {
+		*o.reply = Reply{call.Header, e.Metadata, peerOf(call.Conn())}
 	}
 	if e.Code != OK {
-		return repeatable(e), c.failure(ctx, e)
+		return repeatable(e), c.failure(ctx, call, e)
 	}
 	if t.Kind == KindOneWay {
 		return false, nil
 	}
-	if t.makes && len(c.interceptors) == 0 { // they may have put something else in its place
+	if o.fresh && len(c.interceptors) == 0 { // they may have put something else in its place
 		codec = forNew(codec)
 	}
 	return false, c.options.takeAnswer(call, codec, response, o)
 }
 
 // failure is the error of a call that has ended so.
-func (c *calling) failure(ctx context.Context, e *wire.Ending) error {
+func (c *calling) failure(ctx context.Context, call *transport.Call, e *wire.Ending) error {
 	s := statusOfEnding(e)
-	s.cause = c.causeOf(ctx, e)
+	s.Header, s.Peer, s.cause = call.Header, peerOf(call.Conn()), c.causeOf(ctx, e)
 	return s.Err()
 }
 
@@ -192,7 +192,7 @@ func giveUp(ctx context.Context) (reason uint32, e *wire.Ending) {
 
 // start opens a call on some connection. Whatever fails here was not sent.
 func (c *route) start(ctx context.Context, call *transport.Call, line uint32, out *wire.Outgoing, o *callOptions) error {
-	if err := checkName(&out.Method); err != nil {
+	if err := checkName(out.Method); err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
@@ -273,7 +273,7 @@ func (c *route) fit(conn *Connection, out *wire.Outgoing, plain []byte) error {
 }
 
 // checkName refuses what is no name of a method.
-func checkName(m *wire.Method) error {
+func checkName(m wire.Method) error {
 	if m.Index >= 0 {
 		return nil // looked at when it was put into the table
 	}

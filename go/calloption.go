@@ -4,31 +4,29 @@ package trunkcall
 type CallOption interface{ applyCall(*callOptions) }
 
 type callOptions struct {
-	header, trailer *Metadata
-	peer            *Peer
-	codec           Codec
-	send            preference
-	waitForReady    bool
-	maxReceive      int
+	reply        *Reply // where what comes beside the response of a unary call is to go
+	fresh        bool   // the response was just made: there is nothing in it
+	codec        Codec
+	choose       func(Codec) Codec // the codec, of the client's, if no option says it
+	send         preference
+	waitForReady bool
+	maxReceive   int
 }
 
 type callOption func(*callOptions)
 
 func (f callOption) applyCall(o *callOptions) { f(o) }
 
-// Header has the metadata that came ahead of a unary call's answer stored.
-func Header(m *Metadata) CallOption { return callOption(func(o *callOptions) { o.header = m }) }
-
-// Trailer has the metadata that came with the end of a unary call stored.
-func Trailer(m *Metadata) CallOption { return callOption(func(o *callOptions) { o.trailer = m }) }
-
-// ServedBy has the other end of a unary call stored.
-func ServedBy(p *Peer) CallOption { return callOption(func(o *callOptions) { o.peer = p }) }
-
 // CallCodec has the call use another codec than the client's. One with a number
 // of 8 to 15 has to be among the client's codecs (WithCodecs), which the server was
 // told of.
 func CallCodec(codec Codec) CallOption { return callOption(func(o *callOptions) { o.codec = codec }) }
+
+// DefaultCodec has the call use the codec that choose returns for the client's own, unless
+// CallCodec names another: for messages that not every codec can carry.
+func DefaultCodec(choose func(of Codec) Codec) CallOption {
+	return callOption(func(o *callOptions) { o.choose = choose })
+}
 
 // WaitForReady has the call wait for a connection until its context ends,
 // instead of failing when none can be opened.
@@ -39,11 +37,37 @@ func MaxReceive(bytes int) CallOption {
 	return callOption(func(o *callOptions) { o.maxReceive = bytes })
 }
 
+// JoinOptions makes one option of several, to be kept: a call with that one alone need
+// not look at each, and allocates nothing for them.
+func JoinOptions(options ...CallOption) CallOption {
+	j := &joined{all: options}
+	j.applyCall(&j.options)
+	j.fresh = j.options
+	j.fresh.fresh = true
+	return j
+}
+
+type joined struct {
+	all            []CallOption
+	options, fresh callOptions
+}
+
+func (j *joined) applyCall(o *callOptions) {
+	for _, option := range j.all {
+		option.applyCall(o)
+	}
+}
+
 var noOptions callOptions
 
 func gather(options []CallOption) *callOptions {
-	if len(options) == 0 {
+	switch len(options) {
+	case 0:
 		return &noOptions
+	case 1:
+		if j, ok := options[0].(*joined); ok {
+			return &j.options
+		}
 	}
 	o := &callOptions{}
 	for _, option := range options {
@@ -52,14 +76,19 @@ func gather(options []CallOption) *callOptions {
 	return o
 }
 
-func (o *callOptions) store(header, trailer Metadata, p Peer) {
-	if o.header != nil {
-		*o.header = header
+var noOptionsFresh = callOptions{fresh: true}
+
+// gatherFresh is gather for a call whose response was just made.
+func gatherFresh(options []CallOption) *callOptions {
+	switch len(options) {
+	case 0:
+		return &noOptionsFresh
+	case 1:
+		if j, ok := options[0].(*joined); ok {
+			return &j.fresh
+		}
 	}
-	if o.trailer != nil {
-		*o.trailer = trailer
-	}
-	if o.peer != nil {
-		*o.peer = p
-	}
+	o := gather(options)
+	o.fresh = true
+	return o
 }

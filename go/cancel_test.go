@@ -151,7 +151,7 @@ func TestAFloodOfCancelledCallsStaysUnderTheLimit(t *testing.T) {
 	c := dial(t, target)
 	for range 3000 {
 		ctx, cancel := context.WithCancel(context.Background())
-		stream, err := c.NewStream(ctx, "/test.Service/Block", trunkcall.KindServerStream)
+		stream, err := trunkcall.OpenStream(ctx, c, trunkcall.NewMethod("/test.Service/Block", trunkcall.KindServerStream))
 		if err != nil {
 			t.Fatal(err)
 		}

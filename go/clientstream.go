@@ -12,7 +12,7 @@ import (
 
 // open opens a call. It returns the stream as the interceptors have left it, and the
 // caller's end under it, nil if they did not go on.
-func (c *route) open(ctx context.Context, t *target, o *callOptions) (Stream, *ClientStreamCall, error) {
+func (c *route) open(ctx context.Context, t *Method, o *callOptions) (Stream, *clientStream, error) {
 	if len(c.interceptors) == 0 {
 		s, err := c.openStream(ctx, outgoing(ctx), t, o)
 		if err != nil {
@@ -20,9 +20,9 @@ func (c *route) open(ctx context.Context, t *target, o *callOptions) (Stream, *C
 		}
 		return s, s, nil
 	}
-	call := &Call{Method: t.Method, Metadata: outgoing(ctx)}
+	call := &Call{Method: *t, Metadata: outgoing(ctx)}
 	var wentOn atomic.Bool
-	var end atomic.Pointer[ClientStreamCall]
+	var end atomic.Pointer[clientStream]
 	before := call.Metadata
 	err := chain(c.interceptors, func(ctx context.Context, call *Call) error {
 		wentOn.Store(true)
@@ -46,8 +46,8 @@ func (c *route) open(ctx context.Context, t *target, o *callOptions) (Stream, *C
 	return call.Stream, end.Load(), nil
 }
 
-// ClientStreamCall is a Stream at the caller's end, with the answer's metadata.
-type ClientStreamCall struct {
+// clientStream is the StreamCall of a Client or Connection.
+type clientStream struct {
 	ctx     context.Context
 	calling *calling
 	method  string
@@ -63,18 +63,18 @@ type ClientStreamCall struct {
 	sizeHint atomic.Int64 // of the next message to send: the last one's
 }
 
-func (c *route) openStream(ctx context.Context, m Metadata, t *target, o *callOptions) (*ClientStreamCall, error) {
+func (c *route) openStream(ctx context.Context, m Metadata, t *Method, o *callOptions) (*clientStream, error) {
 	codec, err := c.options.codecOf(o)
 	if err != nil {
 		return nil, err
 	}
-	s := &ClientStreamCall{
+	s := &clientStream{
 		ctx: ctx, calling: c.calling, method: t.Name, call: transport.NewCall(false), codec: codec, order: c.options.order(o), limit: o,
 	}
 	if t.Kind == KindClientStream {
 		s.call.ExpectOne()
 	}
-	out := wire.Outgoing{Method: t.wire, Codec: s.codec.Number(), Metadata: m}
+	out := wire.Outgoing{Method: t.wire(), Codec: s.codec.Number(), Metadata: m}
 	c.repeats.made(thisSecond(), 1)
 	if err := c.start(ctx, s.call, c.next.Add(1), &out, o); err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func (c *route) openStream(ctx context.Context, m Metadata, t *target, o *callOp
 
 // Send sends a message; see Stream. A message that cannot be sent at all, for
 // its size or because it does not encode, ends the call.
-func (s *ClientStreamCall) Send(message any) error {
+func (s *clientStream) Send(message any) error {
 	if s.ctx.Err() != nil {
 		s.giveUp()
 		return io.EOF
@@ -124,7 +124,7 @@ func (s *ClientStreamCall) Send(message any) error {
 }
 
 // CloseSend says that no more messages will be sent.
-func (s *ClientStreamCall) CloseSend() error {
+func (s *clientStream) CloseSend() error {
 	if s.ctx.Err() != nil {
 		s.giveUp()
 	}
@@ -133,7 +133,7 @@ func (s *ClientStreamCall) CloseSend() error {
 }
 
 // Receive receives the next message; see Stream.
-func (s *ClientStreamCall) Receive(message any) error {
+func (s *clientStream) Receive(message any) error {
 	switch {
 	case s.late != nil:
 		return s.late
@@ -158,27 +158,27 @@ func (s *ClientStreamCall) Receive(message any) error {
 }
 
 // giveUp ends the call because its context has ended.
-func (s *ClientStreamCall) giveUp() {
+func (s *clientStream) giveUp() {
 	reason, ending := giveUp(s.ctx)
 	s.call.GiveUp(reason, ending)
 }
 
 // cancelled is the error of a call whose context ended before its end was received,
 // whatever came of it: what has arrived meanwhile is not handed out.
-func (s *ClientStreamCall) cancelled() error {
+func (s *clientStream) cancelled() error {
 	s.giveUp()
 	if err := s.finished(); !errors.Is(err, io.EOF) {
 		return err
 	}
 	_, ending := giveUp(s.ctx)
 	ending.Delivery = Executed
-	return s.calling.failure(s.ctx, ending)
+	return s.calling.failure(s.ctx, s.call, ending)
 }
 
 // Close ends the call, with CANCEL, if it has not ended; Receive then says CANCELED.
 // It may be called at any time and from any goroutine, and always returns nil. Whoever
 // does not receive a call to its end closes it, or ends its context.
-func (s *ClientStreamCall) Close() error {
+func (s *clientStream) Close() error {
 	s.closed.Store(true)
 	if s.stop != nil {
 		s.stop()
@@ -189,9 +189,9 @@ func (s *ClientStreamCall) Close() error {
 
 // Abandon ends the call, with CANCEL, because its answer cannot be used. It returns the
 // error, with its delivery unknown, and does nothing to a call that is over.
-func (s *ClientStreamCall) Abandon(err error) error { return s.abandon(err, wire.CancelUnusable) }
+func (s *clientStream) Abandon(err error) error { return s.abandon(err, wire.CancelUnusable) }
 
-func (s *ClientStreamCall) abandon(err error, reason uint32) error {
+func (s *clientStream) abandon(err error, reason uint32) error {
 	err = local(err, DeliveryUnknown)
 	if s.stop != nil {
 		s.stop()
@@ -202,43 +202,24 @@ func (s *ClientStreamCall) abandon(err error, reason uint32) error {
 }
 
 // finished is io.EOF when the call succeeded, else its StatusError.
-func (s *ClientStreamCall) finished() error {
+func (s *clientStream) finished() error {
 	if s.stop != nil {
 		s.stop()
 	}
 	s.told = true
 	e := s.call.Result()
-	s.limit.store(s.call.Header, e.Metadata, peerOf(s.call.Conn()))
 	if e.Code == OK {
 		return io.EOF
 	}
-	return s.calling.failure(s.ctx, e)
+	return s.calling.failure(s.ctx, s.call, e)
 }
 
 // Header waits for the metadata that comes ahead of the answer.
-func (s *ClientStreamCall) Header() Metadata { return s.call.AwaitHeader() }
+func (s *clientStream) Header() Metadata { return s.call.AwaitHeader() }
 
 // Trailer is the metadata that came with the end of the call, once Receive has
 // returned that end.
-func (s *ClientStreamCall) Trailer() Metadata { return s.call.Result().Metadata }
+func (s *clientStream) Trailer() Metadata { return s.call.Result().Metadata }
 
 // Peer is the server's end.
-func (s *ClientStreamCall) Peer() Peer { return peerOf(s.call.Conn()) }
-
-// Context is the one that the call was opened with.
-func (s *ClientStreamCall) Context() context.Context { return s.ctx }
-
-// AsClientStream finds the caller's end under what interceptors wrapped around
-// it. A wrapper takes part by a method Unwrap() Stream.
-func AsClientStream(s Stream) (*ClientStreamCall, error) {
-	for {
-		switch v := s.(type) {
-		case *ClientStreamCall:
-			return v, nil
-		case interface{ Unwrap() Stream }:
-			s = v.Unwrap()
-		default:
-			return nil, local(Errorf(Internal, "an interceptor's stream has no method Unwrap"), DeliveryUnknown)
-		}
-	}
-}
+func (s *clientStream) Peer() Peer { return peerOf(s.call.Conn()) }

@@ -121,7 +121,7 @@ func (t *codecTable) named(number uint8, name string) (Codec, *wire.Refusal) {
 
 // codecOf returns the codec of one call, or why it cannot be used.
 func (c *common) codecOf(o *callOptions) (Codec, error) {
-	if o.codec == nil && c.codec != nil && !o.send.said {
+	if o.codec == nil && o.choose == nil && c.codec != nil && !o.send.said {
 		return c.codec, nil
 	}
 	return c.chosen(o)
@@ -134,24 +134,22 @@ func (c *common) chosen(o *callOptions) (Codec, error) {
 	if err := o.send.check(); err != nil {
 		return nil, notSent(Errorf(InvalidArgument, "%v", err))
 	}
-	if o.codec == nil {
+	codec := o.codec
+	switch {
+	case codec == nil && o.choose == nil:
 		return c.codec, nil
+	case codec == nil:
+		codec = o.choose(c.codec)
 	}
-	if o.codec == codecOfValues {
-		if carriesValues(c.codec) {
-			return c.codec, nil
-		}
-		return MessagePack, nil
-	}
-	if err := checkCodec(o.codec); err != nil {
+	if err := checkCodec(codec); err != nil {
 		return nil, notSent(Errorf(InvalidArgument, "%v", err))
 	}
-	n := o.codec.Number()
-	if known := c.codecs[n]; n >= firstNamedCodec && (known == nil || known.Name() != o.codec.Name()) {
+	n := codec.Number()
+	if known := c.codecs[n]; n >= firstNamedCodec && (known == nil || known.Name() != codec.Name()) {
 		return nil, notSent(Errorf(Unimplemented,
-			"the codec %d (%s) was not announced to the server, only %v: give it to WithCodecs", n, o.codec.Name(), &c.codecs))
+			"the codec %d (%s) was not announced to the server, only %v: give it to WithCodecs", n, codec.Name(), &c.codecs))
 	}
-	return o.codec, nil
+	return codec, nil
 }
 
 // unknownToPeer is the failure of a call in one's own codec on a connection

@@ -130,15 +130,15 @@ func TestRawMessagesAreBytes(t *testing.T) {
 			t.Fatalf("%d bytes: %v", len(want), err)
 		}
 		var again []byte
-		if err := c.Invoke(soon(t), "/test.Service/Bytes", in, &again); err != nil || string(again) != want {
+		if err := c.Invoke(soon(t), unary("/test.Service/Bytes"), in, &again); err != nil || string(again) != want {
 			t.Fatalf("%d bytes by name: %v", len(want), err)
 		}
 	}
 	for _, message := range []any{text("x"), "x", (*[]byte)(nil), nil} {
-		err := c.Invoke(soon(t), "/test.Service/Bytes", message, &[]byte{})
+		err := c.Invoke(soon(t), unary("/test.Service/Bytes"), message, &[]byte{})
 		wantsText(t, wants(t, err, trunkcall.Unimplemented, trunkcall.NotSent).Message, "[]byte")
 	}
-	err := c.Invoke(soon(t), "/test.Service/Bytes", []byte("x"), new(string))
+	err := c.Invoke(soon(t), unary("/test.Service/Bytes"), []byte("x"), new(string))
 	wantsText(t, wants(t, err, trunkcall.Internal, trunkcall.Executed).Message, "*[]byte", "*string")
 }
 
@@ -159,9 +159,9 @@ func TestACodecThatIsNotForTheMessagesOfAMethodIsUnimplemented(t *testing.T) {
 	type form struct{ Name string }
 	forms := trunkcall.Unary[form, form]("/test.Service/Form")
 	_, c := join(t, forms.Handler(func(_ context.Context, in *form) (*form, error) { return in, nil }))
-	err := c.Invoke(soon(t), "/test.Service/Echo", "text", new(any), trunkcall.CallCodec(trunkcall.MessagePack))
+	err := c.Invoke(soon(t), unary("/test.Service/Echo"), "text", new(any), trunkcall.CallCodec(trunkcall.MessagePack))
 	wantsText(t, wants(t, err, trunkcall.Unimplemented, trunkcall.Refused).Message, "msgpack cannot carry the messages of this method")
-	err = c.Invoke(soon(t), "/test.Service/Form", text("x"), text(""))
+	err = c.Invoke(soon(t), unary("/test.Service/Form"), text("x"), text(""))
 	wantsText(t, wants(t, err, trunkcall.Unimplemented, trunkcall.Refused).Message, "protobuf cannot carry the messages of this method")
 	_, err = forms.Call(soon(t), c, &form{"x"})
 	wantsText(t, wants(t, err, trunkcall.Unimplemented, trunkcall.NotSent).Message, "protobuf cannot carry the messages of this method", "form")

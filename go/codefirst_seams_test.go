@@ -85,7 +85,7 @@ func TestGosTypesAndErrorsStayInside(t *testing.T) {
 		if name == "test/any" || name == "test/text" {
 			request = []any{}
 		}
-		err := c.Invoke(soon(t), name, request, new(any), trunkcall.CallCodec(trunkcall.MessagePack))
+		err := c.Invoke(soon(t), unary(name), request, new(any), trunkcall.CallCodec(trunkcall.MessagePack))
 		if status := trunkcall.StatusOf(err); status.Message != want {
 			t.Errorf("%s ends with %v, want %q", name, status, want)
 		}
@@ -158,7 +158,7 @@ func TestStructsAreMessagesInBothCodecs(t *testing.T) {
 		if err != nil || !reflect.DeepEqual(got.Answer, []string{"a", "b"}) {
 			t.Errorf("%s: %v, %v", codec.Name(), got, err)
 		}
-		err = c.Invoke(soon(t), "/test.Oracle/Ask", map[string]any{"text": 7}, &reply{})
+		err = c.Invoke(soon(t), unary("/test.Oracle/Ask"), map[string]any{"text": 7}, &reply{})
 		s := wants(t, err, trunkcall.InvalidArgument, trunkcall.Refused)
 		wantsText(t, s.Message, codec.Name(), "at .text: want text, got")
 	}

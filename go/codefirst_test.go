@@ -117,9 +117,9 @@ func TestAStructOfFunctionsIsBound(t *testing.T) {
 	if sum, err := calc.Sum(); sum != 0 || err != nil {
 		t.Errorf("the sum of nothing is %d, %v", sum, err)
 	}
-	var by trunkcall.Peer
-	if err := calc.Fetch(soon(t), "x", trunkcall.ServedBy(&by)); err != nil || by.Remote == nil {
-		t.Errorf("an option of the call was lost: %v, %v", by, err)
+	var reply trunkcall.Reply
+	if err := calc.Fetch(soon(t), "x", trunkcall.ReplyTo(&reply)); err != nil || reply.Peer.Remote == nil {
+		t.Errorf("an option of the call was lost: %v, %v", reply, err)
 	}
 	if calc.Skipped != nil || calc.private != nil {
 		t.Error("fields were bound that must not be")
@@ -235,13 +235,13 @@ func TestABadRequestNamesTheParameterAndIsRefused(t *testing.T) {
 		{[]any{7, uint64(1 << 63)}, "parameter 2 of /calc/div: want a whole number from -9223372036854775808 to 9223372036854775807, got a number out of range"},
 	} {
 		var answer any
-		err := c.Invoke(soon(t), div, test.request, &answer, trunkcall.CallCodec(trunkcall.MessagePack))
+		err := c.Invoke(soon(t), unary(div), test.request, &answer, trunkcall.CallCodec(trunkcall.MessagePack))
 		s := wants(t, err, trunkcall.InvalidArgument, trunkcall.Refused)
 		if s.Message != test.says {
 			t.Errorf("the message is %q, want %q", s.Message, test.says)
 		}
 	}
-	err := c.Invoke(soon(t), "calc/order", []any{map[string]any{"items": []any{map[string]any{}, map[string]any{"count": 256}}}}, new(any),
+	err := c.Invoke(soon(t), unary("calc/order"), []any{map[string]any{"items": []any{map[string]any{}, map[string]any{"count": 256}}}}, new(any),
 		trunkcall.CallCodec(trunkcall.JSON))
 	s := wants(t, err, trunkcall.InvalidArgument, trunkcall.Refused)
 	if want := "parameter 1 of /calc/order, at .items[1].count: want a whole number from 0 to 255, got a number out of range"; s.Message != want {
@@ -255,7 +255,7 @@ func TestACodecThatCannotCarryArgumentsNamesThoseThatCan(t *testing.T) {
 	_, _, err := function(soon(t), 7, 2, trunkcall.CallCodec(trunkcall.Protobuf))
 	s := wants(t, err, trunkcall.Unimplemented, trunkcall.NotSent)
 	wantsText(t, s.Message, "protobuf", "/calc/div", "msgpack", "json")
-	err = c.Invoke(soon(t), div, text("7"), text(""))
+	err = c.Invoke(soon(t), unary(div), text("7"), text(""))
 	s = wants(t, err, trunkcall.Unimplemented, trunkcall.Refused)
 	wantsText(t, s.Message, "protobuf", "/calc/div", "msgpack", "json")
 	if q, _, err := function(soon(t), 7, 2, trunkcall.CallCodec(trunkcall.JSON)); q != 3 || err != nil {

@@ -17,9 +17,9 @@ import (
 
 func TestAMethodThatNobodyServesIsRefused(t *testing.T) {
 	_, c := join(t)
-	err := c.Invoke(soon(t), "/test.Service/Nothing", text(""), &payload{})
+	err := c.Invoke(soon(t), unary("/test.Service/Nothing"), text(""), &payload{})
 	wantsText(t, wants(t, err, trunkcall.Unimplemented, trunkcall.Refused).Message, "/test.Service/Nothing")
-	s, err := c.NewStream(soon(t), "/test.Service/Nothing", trunkcall.KindBidiStream)
+	s, err := trunkcall.OpenStream(soon(t), c, trunkcall.NewMethod("/test.Service/Nothing", trunkcall.KindBidiStream))
 	if err != nil {
 		t.Fatal(err)
 	}

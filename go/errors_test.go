@@ -145,14 +145,14 @@ func TestAMalformedTargetIsNeverWaitedFor(t *testing.T) {
 func TestAStreamingMethodCalledAsUnaryIsTold(t *testing.T) {
 	_, c := join(t)
 	for _, in := range []string{"", "ab"} { // so many answers
-		err := c.Invoke(soon(t), "/test.Service/Produce", text(in), &payload{})
+		err := c.Invoke(soon(t), unary("/test.Service/Produce"), text(in), &payload{})
 		s := trunkcall.StatusOf(err)
 		wantsText(t, s.Message, "where one is expected", "different kinds", "streaming")
 		if s.Code != trunkcall.Unimplemented {
 			t.Error(err)
 		}
 	}
-	s, err := c.NewStream(soon(t), "/test.Service/Echo", trunkcall.KindBidiStream)
+	s, err := trunkcall.OpenStream(soon(t), c, trunkcall.NewMethod("/test.Service/Echo", trunkcall.KindBidiStream))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,10 +206,11 @@ func TestAHandlerSeesTheCallersCertificate(t *testing.T) {
 			got = trunkcall.CallFromContext(ctx).Peer().TLS.PeerCertificates
 			return in, nil
 		}))
-		var peer trunkcall.Peer
-		if _, err := block.Call(soon(t), dial(t, target, p.client...), text(""), trunkcall.ServedBy(&peer)); err != nil {
+		out, err := block.Do(soon(t), dial(t, target, p.client...), text(""))
+		if err != nil {
 			t.Fatal(err)
 		}
+		peer := out.Peer
 		if len(got) != 1 || got[0].Subject.CommonName != "test" || peer.TLS == nil || peer.TLS.NegotiatedProtocol != "trunk" {
 			t.Fatalf("certificates %v, peer %v", got, peer)
 		}

@@ -305,7 +305,7 @@ func TestAnswersThatNobodyWantsAreNotKept(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	for range 20 {
-		all.Go(func() { _ = c.Invoke(ctx, "/test.Service/Large", text(""), &payload{}) })
+		all.Go(func() { _ = c.Invoke(ctx, unary("/test.Service/Large"), text(""), &payload{}) })
 	}
 	for range 20 {
 		g.await(t)

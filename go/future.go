@@ -14,11 +14,12 @@ type Future[Resp any] struct {
 // connection or a slot: for that it counts among the waiting calls
 // (WithWaitingCalls). The request must not be changed until the call has ended.
 //
-// The call has a goroutine of its own only where there are interceptors. What
-// these or a codec panic with there is logged, and the call fails with INTERNAL.
+// The call has a goroutine of its own only where there are interceptors, or where the
+// Caller is none of ours. What these or a codec panic with there is logged, and the call
+// fails with INTERNAL.
 func (m UnaryMethod[Req, Resp]) Start(ctx context.Context, c Caller, request *Req, options ...CallOption) *Future[Resp] {
 	f := &Future[Resp]{ended: make(chan struct{})}
-	c.launch(ctx, m.target, request, new(Resp), gather(options), f)
+	launch(ctx, c, m.method, request, new(Resp), options, f)
 	return f
 }
 
@@ -28,14 +29,51 @@ func (m UnaryMethod[Req, Resp]) Start(ctx context.Context, c Caller, request *Re
 func (m UnaryMethod[Req, Resp]) CallFunc(
 	ctx context.Context, c Caller, request *Req, done func(*Resp, error), options ...CallOption,
 ) {
-	c.launch(ctx, m.target, request, new(Resp), gather(options), callback[Resp](done))
+	launch(ctx, c, m.method, request, new(Resp), options, callback[Resp](done))
 }
 
-// InvokeFunc calls a unary method by its name, returns at once, and has done
-// called once when response is filled in or the call has failed, as CallFunc
-// does.
-func (c *route) InvokeFunc(ctx context.Context, method string, request, response any, done func(error), options ...CallOption) {
-	c.launch(ctx, unaryTarget(method), request, response, gather(options), untypedCallback(done))
+// InvokeFunc calls a unary method through any Caller, returns at once, and has done
+// called once when response is filled in or the call has failed, as CallFunc does.
+func InvokeFunc(
+	ctx context.Context, c Caller, method *Method, request, response any, done func(error), options ...CallOption,
+) {
+	out := untypedCallback(done)
+	if err := method.callable(false); err != nil {
+		go tell(&unlogged, out, nil, err)
+	} else if r := routeOf(c); r != nil {
+		r.launch(ctx, method, request, response, gather(options), out)
+	} else {
+		launchForeign(ctx, c, method, request, response, options, out)
+	}
+}
+
+// launch makes a call through a Caller and returns; out is told how it ended. The
+// response was just made.
+func launch(ctx context.Context, c Caller, m *Method, request, response any, options []CallOption, out sink) {
+	if r := routeOf(c); r != nil {
+		r.launch(ctx, m, request, response, gatherFresh(options), out)
+		return
+	}
+	launchForeign(ctx, c, m, request, response, options, out)
+}
+
+// unlogged is for what happens in the calls of Callers of the user's, which have no
+// logger.
+var unlogged journal
+
+// launchForeign is launch through a Caller of the user's: the call waits on a goroutine.
+func launchForeign(ctx context.Context, c Caller, m *Method, request, response any, options []CallOption, out sink) {
+	go func() {
+		judged := false
+		defer func() {
+			if !judged {
+				tell(&unlogged, out, response, broken(&unlogged, m, recover(), DeliveryUnknown))
+			}
+		}()
+		err := foreign(c.Invoke(ctx, m, request, response, options...))
+		judged = true
+		tell(&unlogged, out, response, err)
+	}()
 }
 
 func (f *Future[Resp]) done(response any, err error) {

@@ -253,10 +253,10 @@ func TestInvokeByNameWorksWithAndWithoutTheSlash(t *testing.T) {
 	_, c := join(t)
 	for _, name := range []string{"/test.Service/Echo", "test.Service/Echo"} {
 		out := &payload{}
-		if err := c.Invoke(soon(t), name, text("x"), out); err != nil || string(out.Data) != "x" {
+		if err := c.Invoke(soon(t), unary(name), text("x"), out); err != nil || string(out.Data) != "x" {
 			t.Fatal(name, out, err)
 		}
-		s, err := c.NewStream(soon(t), "test.Service/Chat", trunkcall.KindBidiStream)
+		s, err := trunkcall.OpenStream(soon(t), c, trunkcall.NewMethod("test.Service/Chat", trunkcall.KindBidiStream))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -276,7 +276,7 @@ func TestMoreNamesThanTheTableHoldsCanBeCalled(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		err := c.Invoke(soon(t), name, text("x"), &payload{})
+		err := c.Invoke(soon(t), unary(name), text("x"), &payload{})
 		if i%1000 == 999 && err != nil {
 			t.Fatal(name, err)
 		}

@@ -225,6 +225,8 @@ func begins[T any](t testing.TB, ctx context.Context, entered <-chan T, running 
 	return len(entered) > 0
 }
 
+func unary(name string) *trunkcall.Method { return trunkcall.NewMethod(name, trunkcall.KindUnary) }
+
 // calls makes a call that may fail.
 func calls(c trunkcall.Caller) func(context.Context) {
 	return func(ctx context.Context) { _, _ = echo.Call(ctx, c, text("")) }

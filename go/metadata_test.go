@@ -75,23 +75,25 @@ func TestMetadataThatCannotGoWithAnAnswerFailsTheCallByTheRuleThatItBreaks(t *te
 func TestMetadataGoesBothWaysUnchanged(t *testing.T) {
 	everywhere(t, func(t *testing.T, _ *trunkcall.Server, c *trunkcall.Client) {
 		ctx := trunkcall.WithMetadata(soon(t), variedMetadata)
-		var header, trailer trunkcall.Metadata
-		var peer trunkcall.Peer
-		options := []trunkcall.CallOption{trunkcall.Header(&header), trunkcall.Trailer(&trailer), trunkcall.ServedBy(&peer)}
-		if _, err := block.Call(ctx, c, text(""), options...); err != nil {
+		out, err := block.Do(ctx, c, text(""))
+		if err != nil {
 			t.Fatal(err)
 		}
-		equalMetadata(t, "header", header, variedMetadata)
-		equalMetadata(t, "trailer", trailer, variedMetadata)
-		if peer.Remote == nil || peer.Local == nil {
-			t.Fatalf("peer %v", peer)
+		equalMetadata(t, "header", out.Header, variedMetadata)
+		equalMetadata(t, "trailer", out.Trailer, variedMetadata)
+		if out.Peer.Remote == nil || out.Peer.Local == nil {
+			t.Fatalf("peer %v", out.Peer)
 		}
-		header, trailer = nil, nil
-		_, err := block.Call(ctx, c, text("fail"), options...)
+		var reply trunkcall.Reply
+		_, err = block.Call(ctx, c, text("fail"), trunkcall.ReplyTo(&reply))
 		s := wants(t, err, trunkcall.NotFound, trunkcall.Executed)
-		equalMetadata(t, "header of a failure", header, variedMetadata)
-		equalMetadata(t, "trailer of a failure", trailer, variedMetadata)
-		equalMetadata(t, "trailer in the status", s.Trailer, variedMetadata)
+		equalMetadata(t, "header beside a failure", reply.Header, variedMetadata)
+		equalMetadata(t, "trailer beside a failure", reply.Trailer, variedMetadata)
+		equalMetadata(t, "header of a failure", s.Header, variedMetadata)
+		equalMetadata(t, "trailer of a failure", s.Trailer, variedMetadata)
+		if s.Peer.Remote == nil || s.Peer.Remote != reply.Peer.Remote {
+			t.Fatalf("peer %v and %v", s.Peer, reply.Peer)
+		}
 	}, mirror(t))
 }
 
@@ -105,23 +107,25 @@ func TestMetadataOfContextsAddsUp(t *testing.T) {
 		inner: {{Key: "a", Value: "1"}, {Key: "b", Value: "2"}},
 		other: {{Key: "a", Value: "1"}, {Key: "c", Value: "3"}},
 	} {
-		var header trunkcall.Metadata
-		if _, err := block.Call(ctx, c, text(""), trunkcall.Header(&header)); err != nil {
+		out, err := block.Do(ctx, c, text(""))
+		if err != nil {
 			t.Fatal(err)
 		}
-		equalMetadata(t, "header", header, want)
+		equalMetadata(t, "header", out.Header, want)
 	}
 }
 
 func TestAHandlersMetadataIsNotSentOnByItself(t *testing.T) {
 	var behind *trunkcall.Client
 	_, c := join(t, block.Handler(func(ctx context.Context, in *payload) (*payload, error) {
-		var header trunkcall.Metadata
-		_, err := collectMetadata.Call(ctx, behind, in, trunkcall.Header(&header))
-		if len(header) != 0 {
-			t.Errorf("%q went on to the next call", header)
+		out, err := collectMetadata.Do(ctx, behind, in)
+		if err != nil {
+			return nil, err
 		}
-		return in, err
+		if len(out.Header) != 0 {
+			t.Errorf("%q went on to the next call", out.Header)
+		}
+		return in, nil
 	}), collectMetadata.Handler(func(ctx context.Context, in *payload) (*payload, error) {
 		call := trunkcall.CallFromContext(ctx)
 		return in, call.SetHeader(call.Metadata)
@@ -151,15 +155,11 @@ func TestMetadataOfStreams(t *testing.T) {
 		_ = call.SetTrailer(call.Metadata)
 		return s.Send(text("x"))
 	}))
-	s, err := c.NewStream(trunkcall.WithMetadata(soon(t), sent), "/test.Service/MetadataStream", trunkcall.KindBidiStream)
+	s, err := trunkcall.OpenStream(trunkcall.WithMetadata(soon(t), sent), c, trunkcall.NewMethod("/test.Service/MetadataStream", trunkcall.KindBidiStream))
 	if err != nil {
 		t.Fatal(err)
 	}
-	end, err := trunkcall.AsClientStream(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	equalMetadata(t, "header", end.Header(), sent)
+	equalMetadata(t, "header", s.Header(), sent)
 	close(proceed)
 	out := &payload{}
 	if err := s.Receive(out); err != nil {
@@ -168,8 +168,8 @@ func TestMetadataOfStreams(t *testing.T) {
 	if err := s.Receive(out); !errors.Is(err, io.EOF) {
 		t.Fatal(err)
 	}
-	equalMetadata(t, "trailer", end.Trailer(), sent)
-	equalMetadata(t, "header again", end.Header(), sent)
+	equalMetadata(t, "trailer", s.Trailer(), sent)
+	equalMetadata(t, "header again", s.Header(), sent)
 }
 
 func TestHeaderIsKnownToBeAbsentOnceTheCallEnds(t *testing.T) {
@@ -179,13 +179,12 @@ func TestHeaderIsKnownToBeAbsentOnceTheCallEnds(t *testing.T) {
 		<-g.leave
 		return trunkcall.Errorf(trunkcall.Aborted, "no header")
 	}))
-	s, err := c.NewStream(soon(t), "/test.Service/NoHeader", trunkcall.KindBidiStream)
+	s, err := trunkcall.OpenStream(soon(t), c, trunkcall.NewMethod("/test.Service/NoHeader", trunkcall.KindBidiStream))
 	if err != nil {
 		t.Fatal(err)
 	}
-	end, _ := trunkcall.AsClientStream(s)
 	got := make(chan trunkcall.Metadata)
-	go func() { got <- end.Header() }()
+	go func() { got <- s.Header() }()
 	g.open()
 	if m := receive(t, got, "answer of Header"); len(m) != 0 {
 		t.Fatal(m)
@@ -220,11 +219,11 @@ func TestMetadataThatThePeerWouldNotTakeIsNotSent(t *testing.T) {
 		})
 	}
 	largest := trunkcall.Metadata{{Key: "k", Value: strings.Repeat("v", 16<<10-6)}}
-	var header trunkcall.Metadata
-	if _, err := block.Call(trunkcall.WithMetadata(soon(t), largest), c, text(""), trunkcall.Header(&header)); err != nil {
+	out, err := block.Do(trunkcall.WithMetadata(soon(t), largest), c, text(""))
+	if err != nil {
 		t.Fatal(err)
 	}
-	equalMetadata(t, "header", header, largest)
+	equalMetadata(t, "header", out.Header, largest)
 }
 
 func TestAHandlersMetadataIsCheckedBeforeItIsSent(t *testing.T) {
@@ -239,8 +238,8 @@ func TestAHandlersMetadataIsCheckedBeforeItIsSent(t *testing.T) {
 		}
 		return in, call.SetTrailer(trunkcall.Metadata{{Key: "good", Value: "v"}})
 	}))
-	var trailer trunkcall.Metadata
-	if _, err := block.Call(soon(t), c, text(""), trunkcall.Trailer(&trailer)); err != nil || trailer.Get("good") != "v" {
-		t.Fatal(trailer, err)
+	out, err := block.Do(soon(t), c, text(""))
+	if err != nil || out.Trailer.Get("good") != "v" {
+		t.Fatal(out, err)
 	}
 }

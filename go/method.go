@@ -10,19 +10,20 @@ import (
 
 // UnaryMethod is a method of one request and one response, for both ends. Make
 // one with Unary and keep it; it is safe for concurrent use.
-type UnaryMethod[Req, Resp any] struct{ target *target }
+type UnaryMethod[Req, Resp any] struct{ method *Method }
 
 // Unary describes a unary method by its name, "/package.Service/Method".
 func Unary[Req, Resp any](name string) UnaryMethod[Req, Resp] {
-	t := *unaryTarget(name)
-	t.makes = true
-	return UnaryMethod[Req, Resp]{&t}
+	return UnaryMethod[Req, Resp]{NewMethod(name, KindUnary)}
 }
+
+// Method is the method without its messages, for a Caller.
+func (m UnaryMethod[Req, Resp]) Method() *Method { return m.method }
 
 // Call calls the method and waits for its answer. The error is a StatusError.
 func (m UnaryMethod[Req, Resp]) Call(ctx context.Context, c Caller, request *Req, options ...CallOption) (*Resp, error) {
 	response := new(Resp)
-	if err := c.invoke(ctx, m.target, request, response, gather(options)); err != nil {
+	if err := invoke(ctx, c, m.method, request, response, options); err != nil {
 		return nil, err
 	}
 	return response, nil
@@ -31,9 +32,9 @@ func (m UnaryMethod[Req, Resp]) Call(ctx context.Context, c Caller, request *Req
 // Handler makes serve the method's handler, for Server.Register. It panics if
 // serve is nil, here and for the other kinds of methods.
 func (m UnaryMethod[Req, Resp]) Handler(serve func(context.Context, *Req) (*Resp, error)) Handler {
-	m.target.needHandler(serve == nil)
+	m.method.needHandler(serve == nil)
 	return Handler{
-		Method:   m.target.Method,
+		Method:   *m.method,
 		messages: messagesOf[Req, Resp](),
 		Unary: func(ctx context.Context, in *ServerCall) (any, error) {
 			request := new(Req)
@@ -63,9 +64,9 @@ func intercept[Req any](ctx context.Context, in *ServerCall, request *Req, serve
 
 // needHandler tells of a missing handler where it is missing: called later, it
 // would only be seen as a panic of the handler.
-func (t *target) needHandler(isNil bool) {
+func (m *Method) needHandler(isNil bool) {
 	if isNil {
-		panic("trunkcall: the handler of " + t.Name + " is nil")
+		panic("trunkcall: the handler of " + m.Name + " is nil")
 	}
 }
 
@@ -79,22 +80,25 @@ func respond[Resp any](response *Resp, err error) (any, error) {
 var errNoResponse = Errorf(Internal, "the handler returned neither a response nor an error")
 
 // ServerStreamMethod is a method of one request and many responses.
-type ServerStreamMethod[Req, Resp any] struct{ target *target }
+type ServerStreamMethod[Req, Resp any] struct{ method *Method }
 
 // ServerStream describes a server-streaming method.
 func ServerStream[Req, Resp any](name string) ServerStreamMethod[Req, Resp] {
-	return ServerStreamMethod[Req, Resp]{newTarget(name, KindServerStream)}
+	return ServerStreamMethod[Req, Resp]{NewMethod(name, KindServerStream)}
 }
+
+// Method is the method without its messages, for a Caller.
+func (m ServerStreamMethod[Req, Resp]) Method() *Method { return m.method }
 
 // Call sends the request; the responses are received from what it returns.
 // The call must be received to its end, or closed, or its context cancelled.
 func (m ServerStreamMethod[Req, Resp]) Call(ctx context.Context, c Caller, request *Req, options ...CallOption) (*Receiver[Resp], error) {
-	s, err := openTyped(ctx, c, m.target, options)
+	s, err := OpenStream(ctx, c, m.method, options...)
 	if err != nil {
 		return nil, err
 	}
 	if err := sendOnly(s, request); err != nil {
-		closeStream(s)
+		_ = s.Close()
 		return nil, err
 	}
 	return &Receiver[Resp]{s}, nil
@@ -102,9 +106,9 @@ func (m ServerStreamMethod[Req, Resp]) Call(ctx context.Context, c Caller, reque
 
 // Handler makes serve the method's handler.
 func (m ServerStreamMethod[Req, Resp]) Handler(serve func(context.Context, *Req, *Sender[Resp]) error) Handler {
-	m.target.needHandler(serve == nil)
+	m.method.needHandler(serve == nil)
 	return Handler{
-		Method:   m.target.Method,
+		Method:   *m.method,
 		messages: messagesOf[Req, Resp](),
 		Stream: func(ctx context.Context, s Stream) error {
 			request := new(Req)
@@ -117,16 +121,19 @@ func (m ServerStreamMethod[Req, Resp]) Handler(serve func(context.Context, *Req,
 }
 
 // ClientStreamMethod is a method of many requests and one response.
-type ClientStreamMethod[Req, Resp any] struct{ target *target }
+type ClientStreamMethod[Req, Resp any] struct{ method *Method }
 
 // ClientStream describes a client-streaming method.
 func ClientStream[Req, Resp any](name string) ClientStreamMethod[Req, Resp] {
-	return ClientStreamMethod[Req, Resp]{newTarget(name, KindClientStream)}
+	return ClientStreamMethod[Req, Resp]{NewMethod(name, KindClientStream)}
 }
+
+// Method is the method without its messages, for a Caller.
+func (m ClientStreamMethod[Req, Resp]) Method() *Method { return m.method }
 
 // Open begins a call.
 func (m ClientStreamMethod[Req, Resp]) Open(ctx context.Context, c Caller, options ...CallOption) (*RequestStream[Req, Resp], error) {
-	s, err := openTyped(ctx, c, m.target, options)
+	s, err := OpenStream(ctx, c, m.method, options...)
 	if err != nil {
 		return nil, err
 	}
@@ -135,9 +142,9 @@ func (m ClientStreamMethod[Req, Resp]) Open(ctx context.Context, c Caller, optio
 
 // Handler makes serve the method's handler.
 func (m ClientStreamMethod[Req, Resp]) Handler(serve func(context.Context, *Receiver[Req]) (*Resp, error)) Handler {
-	m.target.needHandler(serve == nil)
+	m.method.needHandler(serve == nil)
 	return Handler{
-		Method:   m.target.Method,
+		Method:   *m.method,
 		messages: messagesOf[Req, Resp](),
 		Stream: func(ctx context.Context, s Stream) error {
 			response, err := serve(ctx, &Receiver[Req]{s})
@@ -153,17 +160,20 @@ func (m ClientStreamMethod[Req, Resp]) Handler(serve func(context.Context, *Rece
 }
 
 // BidiMethod is a method of many messages both ways.
-type BidiMethod[Req, Resp any] struct{ target *target }
+type BidiMethod[Req, Resp any] struct{ method *Method }
 
 // Bidi describes a bidirectional method.
 func Bidi[Req, Resp any](name string) BidiMethod[Req, Resp] {
-	return BidiMethod[Req, Resp]{newTarget(name, KindBidiStream)}
+	return BidiMethod[Req, Resp]{NewMethod(name, KindBidiStream)}
 }
+
+// Method is the method without its messages, for a Caller.
+func (m BidiMethod[Req, Resp]) Method() *Method { return m.method }
 
 // Open begins a call. It must be received to its end, or closed, or its context
 // cancelled.
 func (m BidiMethod[Req, Resp]) Open(ctx context.Context, c Caller, options ...CallOption) (*BidiStream[Req, Resp], error) {
-	s, err := openTyped(ctx, c, m.target, options)
+	s, err := OpenStream(ctx, c, m.method, options...)
 	if err != nil {
 		return nil, err
 	}
@@ -172,9 +182,9 @@ func (m BidiMethod[Req, Resp]) Open(ctx context.Context, c Caller, options ...Ca
 
 // Handler makes serve the method's handler.
 func (m BidiMethod[Req, Resp]) Handler(serve func(context.Context, *BidiStream[Resp, Req]) error) Handler {
-	m.target.needHandler(serve == nil)
+	m.method.needHandler(serve == nil)
 	return Handler{
-		Method:   m.target.Method,
+		Method:   *m.method,
 		messages: messagesOf[Req, Resp](),
 		Stream: func(ctx context.Context, s Stream) error {
 			return serve(ctx, &BidiStream[Resp, Req]{Sender[Resp]{s}, Receiver[Req]{s}})
@@ -253,7 +263,7 @@ func receiveOnly[T any](s Stream, message *T) error {
 	switch err := s.Receive(new(T)); {
 	case err == nil:
 		fault := Errorf(Unimplemented, "the other side sent "+wire.SeveralMessages)
-		if call, err := AsClientStream(s); err == nil {
+		if call, ok := s.(StreamCall); ok {
 			return call.Abandon(fault)
 		}
 		return fault

@@ -33,7 +33,7 @@ func TestANameWithoutAServiceOrMethodIsRefused(t *testing.T) {
 		_, asynchronous := m.Start(soon(t), c, text("")).Result()
 		_, stream := trunkcall.Bidi[payload, payload](name).Open(soon(t), c)
 		oneWay := trunkcall.OneWay[payload](name).Send(soon(t), c, text(""))
-		for _, err := range []error{unary, asynchronous, stream, oneWay, c.Send(soon(t), name, text(""))} {
+		for _, err := range []error{unary, asynchronous, stream, oneWay, c.Invoke(soon(t), trunkcall.NewMethod(name, trunkcall.KindUnary), text(""), &payload{})} {
 			wantsText(t, wants(t, err, trunkcall.InvalidArgument, trunkcall.NotSent).Message, "want /package.Service/Method")
 		}
 	}

@@ -13,11 +13,11 @@ import (
 // OneWayMethod is a method of one request and no response (protocol.md 7.5):
 // its caller learns that the call was accepted, and will be run, or was not. What
 // comes of it is between the handler and its server's log.
-type OneWayMethod[Req any] struct{ target *target }
+type OneWayMethod[Req any] struct{ method *Method }
 
 // OneWay describes a one-way method by its name, "/package.Service/Method".
 func OneWay[Req any](name string) OneWayMethod[Req] {
-	return OneWayMethod[Req]{newTarget(name, KindOneWay)}
+	return OneWayMethod[Req]{NewMethod(name, KindOneWay)}
 }
 
 // Send makes the call and waits until the other side has accepted it: then the
@@ -25,22 +25,20 @@ func OneWay[Req any](name string) OneWayMethod[Req] {
 // StatusError, whose Delivery says whether the handler may run nevertheless. A
 // deadline of ctx goes along and ends the handler's context.
 func (m OneWayMethod[Req]) Send(ctx context.Context, c Caller, request *Req, options ...CallOption) error {
-	return c.invoke(ctx, m.target, request, nil, gather(options))
+	return invoke(ctx, c, m.method, request, nil, options)
 }
 
-// Send calls a one-way method by its name. Typed methods (OneWay) do the same.
-func (c *route) Send(ctx context.Context, method string, request any, options ...CallOption) error {
-	return c.invoke(ctx, newTarget(method, KindOneWay), request, nil, gather(options))
-}
+// Method is the method without its message, for a Caller.
+func (m OneWayMethod[Req]) Method() *Method { return m.method }
 
 // Handler makes serve the method's handler. The error that it returns is logged
 // and counted, and goes nowhere else. Its context ends with the deadline of the
 // call, if it has one, but neither with the connection nor because the caller
 // gave up; and when the server is closed, or stopped and the grace is over.
 func (m OneWayMethod[Req]) Handler(serve func(context.Context, *Req) error) Handler {
-	m.target.needHandler(serve == nil)
+	m.method.needHandler(serve == nil)
 	return Handler{
-		Method:   m.target.Method,
+		Method:   *m.method,
 		messages: messages{request: messageName[Req]()},
 		Unary: func(ctx context.Context, in *ServerCall) (any, error) {
 			request := new(Req)

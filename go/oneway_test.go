@@ -41,7 +41,7 @@ func TestSendReturnsOnceTheCallIsAccepted(t *testing.T) {
 			}
 			receive(t, n.entered, "handler") // still at it, and Send has returned
 		}
-		if err := c.Send(soon(t), "test.Service/Notify", text("by name")); err != nil {
+		if err := c.Invoke(soon(t), trunkcall.NewMethod("test.Service/Notify", trunkcall.KindOneWay), text("by name"), nil); err != nil {
 			t.Fatal(err)
 		}
 		receive(t, n.entered, "handler")
@@ -69,7 +69,7 @@ func TestAOneWayCallThatIsNotAcceptedSaysSo(t *testing.T) {
 	n := newNotified()
 	_, target := serve(t, serverOptions{trunkcall.WithRunningHandlers(1)}, notify.Handler(n.serve))
 	c := dial(t, target)
-	wants(t, c.Send(soon(t), "/test.Service/None", text("")), trunkcall.Unimplemented, trunkcall.Refused)
+	wants(t, c.Invoke(soon(t), trunkcall.NewMethod("/test.Service/None", trunkcall.KindOneWay), text(""), nil), trunkcall.Unimplemented, trunkcall.Refused)
 	if err := notify.Send(soon(t), c, text("")); err != nil {
 		t.Fatal(err)
 	}

@@ -159,14 +159,14 @@ func TestARejectionWithAHeaderProvesAllTheSameThatTheHandlerDidNotRun(t *testing
 		call.Trailer.Add("why", "quota")
 		return trunkcall.Status{Code: trunkcall.ResourceExhausted, RetryAfter: time.Hour}.Err()
 	}}).option()}, standard()...)
-	var header, trailer trunkcall.Metadata
 	c := dial(t, target)
-	_, err := echo.Call(soon(t), c, text("x"), trunkcall.Header(&header), trunkcall.Trailer(&trailer))
-	if s := wants(t, err, trunkcall.ResourceExhausted, trunkcall.Refused); s.RetryAfter != time.Hour {
+	_, err := echo.Call(soon(t), c, text("x"))
+	s := wants(t, err, trunkcall.ResourceExhausted, trunkcall.Refused)
+	if s.RetryAfter != time.Hour {
 		t.Errorf("come back after %v", s.RetryAfter)
 	}
-	if len(header) != 0 || trailer.Get("left") != "0" || trailer.Get("why") != "quota" {
-		t.Errorf("header %v, trailer %v", header, trailer)
+	if len(s.Header) != 0 || s.Trailer.Get("left") != "0" || s.Trailer.Get("why") != "quota" {
+		t.Errorf("header %v, trailer %v", s.Header, s.Trailer)
 	}
 	for _, kind := range []string{"server-streaming", "client-streaming", "bidi"} {
 		wants(t, endOf(t, c, kind), trunkcall.ResourceExhausted, trunkcall.Refused)
@@ -193,9 +193,9 @@ func TestAnInterceptorThatDoesNotWaitLeavesTheDeliveryUnknown(t *testing.T) {
 func undecodable(t *testing.T, c trunkcall.Caller, name string, kind trunkcall.Kind) error {
 	t.Helper()
 	if kind == trunkcall.KindUnary {
-		return c.Invoke(soon(t), name, []any{1}, new(any), trunkcall.CallCodec(trunkcall.JSON))
+		return c.Invoke(soon(t), unary(name), []any{1}, new(any), trunkcall.CallCodec(trunkcall.JSON))
 	}
-	s, err := c.NewStream(soon(t), name, kind, trunkcall.CallCodec(trunkcall.JSON))
+	s, err := trunkcall.OpenStream(soon(t), c, trunkcall.NewMethod(name, kind), trunkcall.CallCodec(trunkcall.JSON))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,7 +254,7 @@ func TestAnInterceptorThatRejectsAOneWayCallRefusesIt(t *testing.T) {
 func TestAOneWayCallThatDoesNotDecodeIsRefused(t *testing.T) {
 	n := newNotified()
 	s, target := serve(t, nil, notify.Handler(n.serve))
-	err := dial(t, target).Send(soon(t), "/test.Service/Notify", []any{1}, trunkcall.CallCodec(trunkcall.JSON))
+	err := dial(t, target).Invoke(soon(t), notify.Method(), []any{1}, nil, trunkcall.CallCodec(trunkcall.JSON))
 	wants(t, err, trunkcall.InvalidArgument, trunkcall.Refused)
 	eventually(t, "the call is over", func() bool { return s.Running() == 0 })
 }

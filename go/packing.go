@@ -49,7 +49,7 @@ func packWith(one Compression, e *economy, message []byte) (*transport.Buffer, u
 
 // packBuffer compresses a message that a stream sends, and gives its buffer back
 // if it returns another.
-func (s *ClientStreamCall) packBuffer(message *transport.Buffer) (*transport.Buffer, uint8) {
+func (s *clientStream) packBuffer(message *transport.Buffer) (*transport.Buffer, uint8) {
 	packed, number := s.calling.options.compressions.pack(s.method, s.order, s.call.Conn().Accepts(), message.B)
 	return instead(message, packed, number)
 }

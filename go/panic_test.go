@@ -205,9 +205,9 @@ func TestMessagesThatDoNotEncodeOrDecode(t *testing.T) {
 
 func TestAMessageOfAnotherTypeIsAnError(t *testing.T) {
 	_, c := join(t)
-	err := c.Invoke(soon(t), "/test.Service/Echo", "a string", &payload{})
+	err := c.Invoke(soon(t), unary("/test.Service/Echo"), "a string", &payload{})
 	wants(t, err, trunkcall.Unimplemented, trunkcall.NotSent)
-	err = c.Invoke(soon(t), "/test.Service/Echo", text("x"), new(int))
+	err = c.Invoke(soon(t), unary("/test.Service/Echo"), text("x"), new(int))
 	wants(t, err, trunkcall.Internal, trunkcall.Executed)
 }
 

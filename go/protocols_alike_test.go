@@ -49,12 +49,8 @@ func codeOf(c trunkcall.Code) string {
 	return strings.ToLower(c.String())
 }
 
-func openStream(ctx context.Context, c *trunkcall.Client, method string, kind trunkcall.Kind) (*trunkcall.ClientStreamCall, error) {
-	s, err := c.NewStream(ctx, method, kind)
-	if err != nil {
-		return nil, err
-	}
-	return trunkcall.AsClientStream(s)
+func openStream(ctx context.Context, c *trunkcall.Client, method string, kind trunkcall.Kind) (trunkcall.StreamCall, error) {
+	return trunkcall.OpenStream(ctx, c, trunkcall.NewMethod(method, kind))
 }
 
 func natively(c *trunkcall.Client, kind trunkcall.Kind) caller {
@@ -64,7 +60,9 @@ func natively(c *trunkcall.Client, kind trunkcall.Kind) caller {
 		var header, trailer trunkcall.Metadata
 		m, err := &payload{}, error(nil)
 		if kind == trunkcall.KindUnary {
-			err = c.Invoke(ctx, s.method, text(s.data), m, trunkcall.Header(&header), trunkcall.Trailer(&trailer))
+			var reply trunkcall.Reply
+			reply, err = trunkcall.Do(ctx, c, unary(s.method), text(s.data), m)
+			header, trailer = reply.Header, reply.Trailer
 			out.data = string(m.Data)
 		} else if stream, fault := openStream(ctx, c, s.method, kind); fault == nil {
 			_ = stream.Send(text(s.data))

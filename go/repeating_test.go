@@ -48,7 +48,7 @@ func TestStreamsCountAmongTheCallsOfTheBudget(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		for range 2000 {
-			if _, err := c.NewStream(ctx, "/a.b/C", KindBidiStream); err == nil {
+			if _, err := c.NewStream(ctx, NewMethod("/a.b/C", KindBidiStream)); err == nil {
 				t.Fatal("a stream was opened")
 			}
 		}

@@ -47,7 +47,7 @@ func TestAMessageUsedAgainHoldsWhatCameLast(t *testing.T) {
 		}
 		_ = stream.CloseSend()
 		out := &payload{Data: []byte("what was there")}
-		if err := c.Invoke(soon(t), "/test.Service/Echo", &payload{}, out); err != nil || len(out.Data) != 0 {
+		if err := c.Invoke(soon(t), unary("/test.Service/Echo"), &payload{}, out); err != nil || len(out.Data) != 0 {
 			t.Fatalf("%s: %q, %v", codec.Name(), out.Data, err)
 		}
 	}

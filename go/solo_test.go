@@ -311,7 +311,7 @@ func TestALoneCallerWithTwoAnswersHoldsNobodyUp(t *testing.T) {
 	for range 10 {
 		warm(t, c)
 		ended := make(chan error, 1)
-		go func() { ended <- c.Invoke(soon(t), "/test.Service/Two", text("x"), &payload{}) }()
+		go func() { ended <- c.Invoke(soon(t), unary("/test.Service/Two"), text("x"), &payload{}) }()
 		wants(t, receive(t, ended, "end of the call"), trunkcall.Unimplemented, trunkcall.DeliveryUnknown)
 		mustEchoQuickly(t, c)
 	}

@@ -65,9 +65,11 @@ type Status struct {
 	// Local says that the caller's side made the status up: the server did not send
 	// it.
 	Local bool
-	// Trailer is the metadata that came with the failure. A handler adds to it by
-	// ServerCall.SetTrailer.
-	Trailer Metadata
+	// Header and Trailer are, at the caller's end, the metadata that came ahead of the
+	// failure and with it, and Peer is who sent it. What a handler returns in them goes
+	// nowhere: it has ServerCall.SetHeader and SetTrailer.
+	Header, Trailer Metadata
+	Peer            Peer
 
 	cause error
 }

@@ -34,7 +34,7 @@ func failUnary(t *testing.T, c *trunkcall.Client) error {
 
 func failStream(t *testing.T, c *trunkcall.Client) error {
 	t.Helper()
-	s, err := c.NewStream(soon(t), "/test.Service/FailStream", trunkcall.KindBidiStream)
+	s, err := trunkcall.OpenStream(soon(t), c, trunkcall.NewMethod("/test.Service/FailStream", trunkcall.KindBidiStream))
 	if err != nil {
 		t.Fatal(err)
 	}

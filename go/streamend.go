@@ -1,7 +1,6 @@
 package trunkcall
 
 import (
-	"context"
 	"errors"
 	"io"
 	"iter"
@@ -61,11 +60,6 @@ func under[T any](s Stream) (found T, ok bool) {
 		if found, ok = s.(T); ok {
 			return found, true
 		}
-		if o, ok := s.(overEnd); ok {
-			if found, ok = under[T](o.Stream); ok {
-				return found, true
-			}
-		}
 		wrapper, wraps := s.(interface{ Unwrap() Stream })
 		if !wraps {
 			return found, false
@@ -73,27 +67,6 @@ func under[T any](s Stream) (found T, ok bool) {
 		s = wrapper.Unwrap()
 	}
 }
-
-// openTyped opens the call of a typed stream, which can be closed whatever interceptors
-// have wrapped around it.
-func openTyped(ctx context.Context, c Caller, t *target, options []CallOption) (Stream, error) {
-	s, end, err := c.open(ctx, t, gather(options))
-	if err != nil {
-		return nil, err
-	}
-	if _, ok := under[io.Closer](s); !ok && end != nil {
-		s = overEnd{s, end}
-	}
-	return s, nil
-}
-
-// overEnd is a stream that was wrapped without a method Unwrap.
-type overEnd struct {
-	Stream
-	end *ClientStreamCall
-}
-
-func (o overEnd) Unwrap() Stream { return o.end }
 
 func closeStream(s Stream) {
 	if c, ok := under[io.Closer](s); ok {

@@ -65,12 +65,6 @@ func (k Kind) String() string {
 	return [...]string{"unary", "client-streaming", "server-streaming", "bidi-streaming", "one-way", "unknown"}[min(k, KindOneWay+1)]
 }
 
-// Method is a name that can be called and the kind of call it takes.
-type Method struct {
-	Name string // canonical: "/package.Service/Method"
-	Kind Kind
-}
-
 // CanonicalName puts a method name into the form used on the wire, with a
 // leading slash.
 func CanonicalName(name string) string {
@@ -111,6 +105,9 @@ type Metadata = wire.Metadata
 
 // Stream carries the messages of a call that is not unary. One goroutine may
 // send while another receives.
+//
+// What wraps a stream has a method Unwrap() Stream, so that what is under it is found: at the
+// caller's end Header() Metadata, Trailer() Metadata, Peer() Peer and Close() error (StreamCall).
 type Stream interface {
 	// Send sends a message, waiting while the peer is slow to consume. It
 	// returns io.EOF once the call is over; Receive then tells how it ended.

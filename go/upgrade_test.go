@@ -66,12 +66,12 @@ func TestStrictJSONRefusesUnknownFieldsOfCodeFirstRequests(t *testing.T) {
 			c := dial(t, target)
 			larger := []any{map[string]any{"x": 1, "y": 2, "z": 3}}
 			call := func(codec trunkcall.Codec) error {
-				return c.Invoke(soon(t), "points/sum", larger, new(int), trunkcall.CallCodec(codec))
+				return c.Invoke(soon(t), unary("points/sum"), larger, new(int), trunkcall.CallCodec(codec))
 			}
 			if err := call(trunkcall.MessagePack); err != nil {
 				t.Error(err)
 			}
-			if err := c.Invoke(soon(t), "/test.Service/Echo", map[string]any{"z": 3}, new(any), trunkcall.CallCodec(trunkcall.JSON)); err != nil {
+			if err := c.Invoke(soon(t), unary("/test.Service/Echo"), map[string]any{"z": 3}, new(any), trunkcall.CallCodec(trunkcall.JSON)); err != nil {
 				t.Errorf("Protobuf's JSON: %v", err)
 			}
 			err := call(trunkcall.JSON)

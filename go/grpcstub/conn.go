@@ -17,8 +17,11 @@ import (
 	"github.com/trunkcall/trunkcall/go"
 )
 
-// Conn returns a client, or a connection that a server has to its client, as
-// what generated clients are made from. It is safe for concurrent use.
+// Conn returns a Caller, such as a client, or a connection that a server has to its
+// client, as what generated clients are made from. It is safe for concurrent use.
+//
+// Per-call credentials ask a Caller for its methods Target() string and Secure() bool, as
+// Client and Connection have them. One without the latter counts as without TLS.
 func Conn(caller trunkcall.Caller, options ...ConnOption) grpc.ClientConnInterface {
 	if len(options) == 0 {
 		return conn{caller}
@@ -30,26 +33,28 @@ func Conn(caller trunkcall.Caller, options ...ConnOption) grpc.ClientConnInterfa
 	return c
 }
 
-type conn struct{ client trunkcall.Caller }
+type conn struct{ caller trunkcall.Caller }
 
 // Invoke makes a unary call; generated code calls it.
 func (c conn) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
 	ctx = withOutgoing(ctx)
+	called := trunkcall.NewMethod(method, trunkcall.KindUnary)
 	if !matter(opts) {
-		if err := c.client.Invoke(ctx, method, args, reply); err != nil {
+		if err := c.caller.Invoke(ctx, called, args, reply); err != nil {
 			return toGRPC(err)
 		}
 		return nil
 	}
 	o, err := translate(opts)
 	if err == nil {
-		if ctx, err = o.authorize(ctx, c.client, method); err == nil {
+		if ctx, err = o.authorize(ctx, c.caller, called.Name); err == nil {
 			err = o.checkSend(args)
 		}
 	}
 	if err == nil {
-		err = c.client.Invoke(ctx, method, args, reply, o.options()...)
-		o.store()
+		var got trunkcall.Reply
+		got, err = trunkcall.Do(ctx, c.caller, called, args, reply, o.options()...)
+		o.store(got.Header, got.Trailer, got.Peer)
 	}
 	return o.finish(toGRPC(err))
 }
@@ -84,9 +89,7 @@ type callOptions struct {
 	compression         trunkcall.CallOption
 	onFinish            []func(error)
 
-	header, trailer trunkcall.Metadata
-	peer            trunkcall.Peer
-	once            sync.Once
+	once sync.Once
 }
 
 func translate(opts []grpc.CallOption) (*callOptions, error) {
@@ -142,10 +145,7 @@ func notSent(code trunkcall.Code, format string, args ...any) error {
 }
 
 func (o *callOptions) options() []trunkcall.CallOption {
-	all := []trunkcall.CallOption{
-		trunkcall.Header(&o.header), trunkcall.Trailer(&o.trailer), trunkcall.ServedBy(&o.peer),
-		trunkcall.MaxReceive(o.maxReceive),
-	}
+	all := []trunkcall.CallOption{trunkcall.MaxReceive(o.maxReceive)}
 	if o.waitForReady {
 		all = append(all, trunkcall.WaitForReady())
 	}
@@ -156,14 +156,17 @@ func (o *callOptions) options() []trunkcall.CallOption {
 }
 
 // authorize adds the metadata of per-call credentials.
-func (o *callOptions) authorize(ctx context.Context, client trunkcall.Caller, method string) (context.Context, error) {
+func (o *callOptions) authorize(ctx context.Context, caller trunkcall.Caller, method string) (context.Context, error) {
 	for _, c := range o.credentials {
-		if c.RequireTransportSecurity() && !client.Secure() {
+		if by, knows := caller.(interface{ Secure() bool }); c.RequireTransportSecurity() && !(knows && by.Secure()) {
 			return ctx, notSent(trunkcall.Unauthenticated, "per-call credentials that require TLS on a client without it")
 		}
-		service := trunkcall.CanonicalName(method)
-		service = service[:strings.LastIndexByte(service, '/')]
-		add, err := c.GetRequestMetadata(ctx, "https://"+client.Target()+service)
+		target := ""
+		if by, knows := caller.(interface{ Target() string }); knows {
+			target = by.Target()
+		}
+		service := method[:strings.LastIndexByte(method, '/')]
+		add, err := c.GetRequestMetadata(ctx, "https://"+target+service)
 		if err != nil {
 			return ctx, notSent(trunkcall.Unauthenticated, "per-call credentials: %v", err)
 		}
@@ -184,15 +187,15 @@ func (o *callOptions) checkSend(message any) error {
 }
 
 // store hands over what the answer brought.
-func (o *callOptions) store() {
+func (o *callOptions) store(header, trailer trunkcall.Metadata, peer trunkcall.Peer) {
 	for _, to := range o.headerTo {
-		*to = toMD(o.header)
+		*to = toMD(header)
 	}
 	for _, to := range o.trailerTo {
-		*to = toMD(o.trailer)
+		*to = toMD(trailer)
 	}
 	for _, to := range o.peers {
-		*to.PeerAddr = *toPeer(o.peer)
+		*to.PeerAddr = *toPeer(peer)
 	}
 }
 
@@ -208,25 +211,21 @@ func (o *callOptions) finish(err error) error {
 
 // NewStream opens a streaming call; generated code calls it.
 func (c conn) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	called := trunkcall.NewMethod(method, kindOf(desc))
 	o, err := translate(opts)
 	if err == nil {
-		ctx, err = o.authorize(withOutgoing(ctx), c.client, method)
+		ctx, err = o.authorize(withOutgoing(ctx), c.caller, called.Name)
 	}
 	if err != nil {
 		return nil, o.finish(toGRPC(err))
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	s, err := c.client.NewStream(ctx, method, kindOf(desc), o.options()...)
+	s, err := trunkcall.OpenStream(ctx, c.caller, called, o.options()...)
 	if err != nil {
 		cancel()
 		return nil, o.finish(toGRPC(err))
 	}
-	end, err := trunkcall.AsClientStream(s)
-	if err != nil {
-		cancel() // a call that nobody can use would keep its slot
-		return nil, o.finish(toGRPC(err))
-	}
-	return &clientStream{ctx: ctx, cancel: cancel, stream: s, end: end, single: !desc.ServerStreams, options: o}, nil
+	return &clientStream{ctx: ctx, cancel: cancel, stream: s, single: !desc.ServerStreams, options: o}, nil
 }
 
 func kindOf(desc *grpc.StreamDesc) trunkcall.Kind {
@@ -244,23 +243,22 @@ func kindOf(desc *grpc.StreamDesc) trunkcall.Kind {
 type clientStream struct {
 	ctx     context.Context
 	cancel  context.CancelFunc // once the call is over
-	stream  trunkcall.Stream
-	end     *trunkcall.ClientStreamCall
+	stream  trunkcall.StreamCall
 	single  bool // one answer is expected
 	options *callOptions
 }
 
 func (s *clientStream) Context() context.Context { return s.ctx }
 
-func (s *clientStream) Header() (metadata.MD, error) { return toMD(s.end.Header()), nil }
+func (s *clientStream) Header() (metadata.MD, error) { return toMD(s.stream.Header()), nil }
 
-func (s *clientStream) Trailer() metadata.MD { return toMD(s.end.Trailer()) }
+func (s *clientStream) Trailer() metadata.MD { return toMD(s.stream.Trailer()) }
 
 func (s *clientStream) CloseSend() error { return toGRPC(s.stream.CloseSend()) }
 
 func (s *clientStream) SendMsg(m any) error {
 	if err := s.options.checkSend(m); err != nil {
-		return toGRPC(s.end.Abandon(err))
+		return toGRPC(s.stream.Abandon(err))
 	}
 	return toGRPC(s.stream.Send(m))
 }
@@ -275,7 +273,7 @@ func (s *clientStream) RecvMsg(m any) error {
 		}
 		switch err = s.stream.Receive(reflect.New(reflect.TypeOf(m).Elem()).Interface()); {
 		case err == nil:
-			err = s.end.Abandon(trunkcall.Errorf(trunkcall.Unimplemented, "the server answered with several messages where one is expected"))
+			err = s.stream.Abandon(trunkcall.Errorf(trunkcall.Unimplemented, "the server answered with several messages where one is expected"))
 		case errors.Is(err, io.EOF):
 			err = nil
 		}
@@ -284,15 +282,15 @@ func (s *clientStream) RecvMsg(m any) error {
 			Code: trunkcall.Unimplemented, Message: "the server answered without a message", Delivery: trunkcall.Executed, Local: true,
 		}.Err()
 	}
-	s.options.store()
+	if err != nil || s.single {
+		s.cancel() // it is over, or no good
+		s.options.store(s.stream.Header(), s.stream.Trailer(), s.stream.Peer())
+	}
 	err = toGRPC(err)
 	finished := err
 	if atEnd(err) {
 		finished = nil
 	}
 	_ = s.options.finish(finished)
-	if err != nil || s.single {
-		s.cancel()
-	}
 	return err
 }

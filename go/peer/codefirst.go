@@ -77,7 +77,7 @@ func parseCodeFirst(method, arguments, codec string) (*codeFirstCall, error) {
 
 func (c *codeFirstCall) invoke(ctx context.Context, client *trunkcall.Client, show func(json.RawMessage) error) error {
 	var answer any
-	if err := client.Invoke(ctx, c.method, c.arguments, &answer, trunkcall.CallCodec(c.codec)); err != nil {
+	if err := client.Invoke(ctx, trunkcall.NewMethod(c.method, trunkcall.KindUnary), c.arguments, &answer, trunkcall.CallCodec(c.codec)); err != nil {
 		return err
 	}
 	line, err := trunkcall.JSON.Append(nil, answer)

@@ -136,14 +136,14 @@ func (m *method) invoke(
 ) error {
 	if m.Kind == trunkcall.KindUnary {
 		response := m.response.New().Interface()
-		if err := client.Invoke(ctx, m.Name, requests[0], response); err != nil {
+		if err := client.Invoke(ctx, &m.Method, requests[0], response); err != nil {
 			return err
 		}
 		return take(response)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream, err := client.NewStream(ctx, m.Name, m.Kind)
+	stream, err := client.NewStream(ctx, &m.Method)
 	if err != nil {
 		return err
 	}

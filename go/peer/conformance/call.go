@@ -40,7 +40,7 @@ func (c *call) make(ctx context.Context) *result {
 	case trunkcall.KindUnary:
 		err = c.unary(ctx, r)
 	case trunkcall.KindOneWay:
-		err = c.through.Send(ctx, c.name, c.first(), c.with(r)...)
+		err = c.do(ctx, r, c.first(), nil, c.options...)
 	default:
 		err = c.stream(ctx, r)
 	}
@@ -56,14 +56,16 @@ func (c *call) first() any {
 	return c.requests[0]
 }
 
-// with is the options of a call whose metadata goes to r.
-func (c *call) with(r *result) []trunkcall.CallOption {
-	return append([]trunkcall.CallOption{trunkcall.Header(&r.header), trunkcall.Trailer(&r.trailer)}, c.options...)
+// do makes a call that is no stream, whose metadata goes to r.
+func (c *call) do(ctx context.Context, r *result, request, response any, options ...trunkcall.CallOption) error {
+	reply, err := trunkcall.Do(ctx, c.through, trunkcall.NewMethod(c.name, c.kind), request, response, options...)
+	r.header, r.trailer = reply.Header, reply.Trailer
+	return err
 }
 
 func (c *call) unary(ctx context.Context, r *result) error {
 	var got answer
-	err := c.through.Invoke(ctx, c.name, c.first(), &got, c.with(r)...)
+	err := c.do(ctx, r, c.first(), &got, c.options...)
 	if err == nil {
 		c.take(r, &got)
 	}
@@ -83,7 +85,7 @@ func (c *call) take(r *result, got *answer) {
 func (c *call) stream(ctx context.Context, r *result) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	s, err := c.through.NewStream(ctx, c.name, c.kind, c.options...)
+	s, err := trunkcall.OpenStream(ctx, c.through, trunkcall.NewMethod(c.name, c.kind), c.options...)
 	if err != nil {
 		return err
 	}
@@ -96,9 +98,7 @@ func (c *call) stream(ctx context.Context, r *result) error {
 	if unsent != nil {
 		err = unsent
 	}
-	if end, wrong := trunkcall.AsClientStream(s); wrong == nil {
-		r.header, r.trailer = end.Header(), end.Trailer()
-	}
+	r.header, r.trailer = s.Header(), s.Trailer()
 	return err
 }
 

@@ -215,10 +215,7 @@ func codeFirst(ctx context.Context, made *call, arguments json.RawMessage) *resu
 		return r
 	}
 	var got any
-	options := []trunkcall.CallOption{
-		trunkcall.CallCodec(trunkcall.MessagePack), trunkcall.Header(&r.header), trunkcall.Trailer(&r.trailer),
-	}
-	if err := made.through.Invoke(ctx, made.name, values, &got, options...); err != nil {
+	if err := made.do(ctx, r, values, &got, trunkcall.CallCodec(trunkcall.MessagePack)); err != nil {
 		r.status = trunkcall.StatusOf(err)
 		return r
 	}
