@@ -2,6 +2,7 @@ package trunkcall
 
 import (
 	"context"
+	"strings"
 	"sync/atomic"
 	"time"
 )
@@ -44,8 +45,21 @@ type EndpointState struct {
 	endpoint Endpoint
 	state    atomic.Uint32 // a State
 	calls    atomic.Int64
-	latency  atomic.Int64 // nanoseconds, moving; 0: no samples
+	latency  movingLatency
 	failures atomic.Int64
+
+	identity string
+}
+
+// identity is what an endpoint is recognised by, from one set to the next (client.md 7.2).
+func (e *Endpoint) identity() string {
+	switch {
+	case e.ID != "":
+		return e.ID
+	case e.ServerName != "":
+		return strings.Join(e.Addresses, ",") + "#" + e.ServerName
+	}
+	return strings.Join(e.Addresses, ",")
 }
 
 // Endpoint is who it is.
@@ -57,8 +71,11 @@ func (e *EndpointState) State() State { return State(e.state.Load()) } //nolint:
 // Calls is how many calls this client has open there.
 func (e *EndpointState) Calls() int { return int(e.calls.Load()) }
 
-// Latency is a moving mean of how long calls there took; 0 if none has ended yet.
-func (e *EndpointState) Latency() time.Duration { return time.Duration(e.latency.Load()) }
+// Latency is a moving mean of how long unary calls there took; 0 if none has ended of late.
+func (e *EndpointState) Latency() time.Duration {
+	mean, _ := e.latency.at(time.Since(began))
+	return time.Duration(mean)
+}
 
 // Failures is how many attempts to connect have failed in a row.
 func (e *EndpointState) Failures() int { return int(e.failures.Load()) }
