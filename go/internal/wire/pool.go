@@ -10,8 +10,13 @@ const (
 	leastMeasured = 64 << 10
 	// measuresWithin is how late an ACK may be to measure anything.
 	measuresWithin = 10e9
-	// growth says how much more than what came in a round trip may come in one.
+	// leastTime is over how long a rate is taken at least: in less, what a socket has
+	// gathered is read as fast as memory is.
+	leastTime = 1e6
+	// growth says how much more than what the path was seen to hold the pool holds.
 	growth = 8
+	// forgets is how long what was learned of the path holds.
+	forgets = 600e9
 	// idleShrinks is how long nothing is charged before the pool is halved.
 	idleShrinks = 60e9
 	// lainFor is how long bytes lie in a stream that consumes nothing before they are
@@ -40,19 +45,23 @@ type pool struct {
 	owed    int64 // due and not granted
 	charged int64 // what lies in streams
 	kept    int64
-	aim     int64 // what kept is to be: less after an idle time, until enough was withheld
+	aim     int64 // what kept is to be: less, when that has fallen, until enough was withheld
 	anew    int64 // bytes that lie in streams and were granted all the same
 	credit  unsentCredit
 	known   bool  // a frame was charged, so that the peer knows what CREDIT of it is
 	idleAt  int64 // since when nothing is charged, later by the minutes that it was halved for
 	lookAt  int64 // when to look for what lies; 0: nothing is charged
 
+	// What aim comes from: of the path, and of the longest message.
+	measured, announced int64
+
 	// The measure: what is charged between a PING and its ACK.
-	since    int64   // charged since the last PING was sent
-	pinged   bool    // the last PING was not answered yet
-	word     uint32  // it carried
-	pingedAt int64   // when it was sent, if it measures; 0: it does not
-	rate     float64 // bytes in a nanosecond when the pool last grew; 0: it has not
+	since    int64  // charged since the last PING was sent
+	pinged   bool   // the last PING was not answered yet
+	word     uint32 // it carried
+	pingedAt int64  // when it was sent
+	shortest int64  // that an ACK has taken
+	forgetAt int64  // when measured and shortest are to be learned anew
 }
 
 func newPool(n uint32) pool { return pool{left: int64(n), kept: int64(n), aim: int64(n)} }
@@ -88,10 +97,10 @@ func (s *Session) charge(cost uint32) *Error {
 // charge.
 func (s *Session) shrinkPool() {
 	p := &s.pool
-	least := int64(s.options.Local.Pool)
-	for ; s.now-p.idleAt >= idleShrinks && p.aim > least; p.idleAt += idleShrinks {
-		p.aim = max(p.aim/2, least)
-		p.rate = 0 // the path may have changed
+	for ; s.now-p.idleAt >= idleShrinks && p.aim > int64(s.options.Local.Pool); p.idleAt += idleShrinks {
+		p.measured /= 2
+		p.announced /= 2
+		s.resizePool()
 	}
 }
 
@@ -99,19 +108,24 @@ func (s *Session) shrinkPool() {
 // out how much of it may be under way.
 func (s *Session) makeWay(total uint32) {
 	p := &s.pool
-	want := min(int64(total)+int64(total)/2, int64(s.options.MaxPool)) // less than a quarter is owed and unsent
+	want := int64(total) + int64(total)/2 // less than a quarter is owed and unsent
 	s.shrinkPool()
 	if want > p.aim && p.kept > 0 {
 		p.idleAt = s.now // or the first charge would take this back
-		s.enlargePool(want)
-		s.owePool(0)
+		p.announced = min(want, int64(s.options.MaxPool))
+		s.resizePool()
 	}
 }
 
-func (s *Session) enlargePool(want int64) {
+// resizePool has the pool become what it is to be: larger at once, smaller by and by.
+func (s *Session) resizePool() {
 	p := &s.pool
-	p.owed += max(want-p.kept, 0)
-	p.kept, p.aim = max(p.kept, want), want
+	p.aim = max(p.measured, p.announced, int64(s.options.Local.Pool))
+	if p.aim > p.kept {
+		p.owed += p.aim - p.kept
+		p.kept = p.aim
+		s.owePool(0)
+	}
 }
 
 // discharge owes what n bytes that lie in a stream have cost, but for what was
@@ -152,43 +166,46 @@ func (s *Session) grantPool() {
 	}
 	p.left += p.owed
 	p.owed = 0
-	if p.since >= leastMeasured && !p.pinged && int64(s.options.MaxPool) > p.kept {
+	if p.since >= leastMeasured && !p.pinged && s.options.MaxPool > s.options.Local.Pool {
 		s.ping()
-		p.pingedAt = s.now
 	}
 }
 
-// ping appends a PING. It measures the path if pingedAt is set behind it.
+// ping appends a PING, which measures the path.
 func (s *Session) ping() {
 	p := &s.pool
 	s.lastPing = s.now
 	p.word++
-	p.pinged, p.pingedAt, p.since = true, 0, 0
+	p.pinged, p.pingedAt, p.since = true, s.now, 0
 	s.control(Header{Type: Ping, Word: p.word})
 }
 
-// pingAnswered takes the ACK of a PING. A pool that was nearly used up meanwhile is
-// enlarged, unless what came over the path was no more for its last growth.
+// pingAnswered takes the ACK of a PING, and reckons what the path holds: what comes
+// over it while the pool is nearly used up, in the shortest time there and back. Most
+// of a longer one is a queue, which a larger pool makes longer still.
 func (s *Session) pingAnswered(word uint32) {
 	p := &s.pool
 	if !p.pinged || word != p.word {
 		return
 	}
 	p.pinged = false
-	took := s.now - p.pingedAt
-	if p.pingedAt == 0 || took > measuresWithin || 3*p.since < 2*p.kept {
+	took := max(s.now-p.pingedAt, 1)
+	if took > measuresWithin {
 		return
 	}
-	rate := float64(p.since) / float64(max(took, 1))
-	want := min(growth*p.since, int64(s.options.MaxPool))
-	if rate < 1.1*p.rate || want <= p.aim {
-		return
+	if s.now >= p.forgetAt {
+		p.measured, p.shortest, p.forgetAt = 0, took, s.now+forgets
+		s.resizePool() // how long the path is now is seen once no queue is left
 	}
-	p.rate = rate
-	s.enlargePool(want)
-	if p.owed > 0 {
-		s.grantPool()
+	if took < p.shortest {
+		p.measured = p.measured * took / p.shortest
+		p.shortest = took
 	}
+	if p.kept <= p.aim && 3*p.since >= 2*p.kept {
+		holds := float64(p.since) * float64(p.shortest) / float64(max(took, leastTime))
+		p.measured = max(p.measured, min(int64(growth*holds), int64(s.options.MaxPool)))
+	}
+	s.resizePool()
 }
 
 // lookAtPool grants anew what has lain in streams since it looked before, so that

@@ -1,6 +1,9 @@
 package wire
 
-import "testing"
+import (
+	"cmp"
+	"testing"
+)
 
 // A measured pool: what is charged between a PING and its ACK.
 
@@ -34,12 +37,13 @@ func measured(t *testing.T) *side {
 }
 
 // path is a sender that spends all that it is granted, at the other end of a way of
-// 50 ms there and back.
+// 50 ms there and back, or of another time.
 type path struct {
 	*side
-	perPiece int64     // nanoseconds that a piece takes
-	out      []written // by the receiver, on its way to the sender
-	room     int64
+	thereAndBack int64
+	perPiece     int64     // nanoseconds that a piece takes
+	out          []written // by the receiver, on its way to the sender
+	room         int64
 }
 
 type written struct {
@@ -56,10 +60,10 @@ func (p *path) note() {
 // trip is one round trip: what was granted arrives.
 func (p *path) trip() {
 	p.t.Helper()
-	sent := p.out
+	sent, way := p.out, cmp.Or(p.thereAndBack, 50e6)
 	p.out = nil
-	for _, h := range append(sent, written{Header{Type: Credit}, p.now - 50e6}) { // and once more, for what is left
-		p.now = max(p.now, h.at+50e6)
+	for _, h := range append(sent, written{Header{Type: Credit}, p.now - way}) { // and once more, for what is left
+		p.now = max(p.now, h.at+way)
 		if h.Type == Ping {
 			p.must(p.ack(h.Word))
 			p.note()
@@ -103,6 +107,100 @@ func TestThePoolGrowsToWhatThePathHolds(t *testing.T) {
 	}
 }
 
+// quietPing has a PING answered while nothing else is under way.
+func (s *side) quietPing(took int64) {
+	s.t.Helper()
+	s.ping()
+	s.headers()
+	s.now += took
+	s.must(s.ack(s.pool.word))
+}
+
+const shortWay = 100e3 // there and back, on one machine
+
+func TestAShortPathUnderLoadIsNoLongOne(t *testing.T) {
+	s := measured(t)
+	s.quietPing(shortWay)
+	p := &path{side: s, thereAndBack: shortWay, perPiece: 60e3, room: 1 << 20} // 1 GB/s
+	for range 100 {
+		p.trip()
+	}
+	if s.pool.kept != 1<<20 {
+		t.Errorf("%d bytes are kept", s.pool.kept)
+	}
+}
+
+func TestAPathThatWasThoughtLongGivesBack(t *testing.T) {
+	s := measured(t)
+	p := &path{side: s, thereAndBack: shortWay, perPiece: 60e3, room: 1 << 20}
+	for range 10 { // each ACK comes behind what fills the pool
+		p.trip()
+	}
+	if s.pool.kept <= 1<<20 {
+		t.Fatalf("%d bytes are kept", s.pool.kept)
+	}
+	for s.pool.pinged {
+		p.trip()
+	}
+	s.quietPing(shortWay)
+	for range 20 {
+		p.trip()
+	}
+	if s.pool.kept != 1<<20 {
+		t.Errorf("%d bytes are kept", s.pool.kept)
+	}
+}
+
+func TestAQueueIsNotWhatThePathHolds(t *testing.T) {
+	s := measured(t)
+	s.quietPing(50e6)
+	s.fillPool()
+	s.now += 200e6
+	s.fillPool()
+	s.must(s.ack(s.pool.word))
+	if kept := s.pool.kept; kept <= 1<<20 || kept > growth*(2<<20)/4 { // less than 2 MiB have come
+		t.Errorf("%d bytes are kept", kept)
+	}
+}
+
+func TestWhatASocketHasGatheredIsNoRate(t *testing.T) {
+	s := measured(t)
+	s.quietPing(20e3)
+	s.fillPool()
+	s.now += 20e3
+	s.fillPool()
+	s.must(s.ack(s.pool.word))
+	if s.pool.kept != 1<<20 {
+		t.Errorf("%d bytes are kept", s.pool.kept)
+	}
+}
+
+func TestAPathThatBecomesLongerIsFoundOut(t *testing.T) {
+	s := measured(t)
+	p := &path{side: s, thereAndBack: 1e6, perPiece: 100e3, room: 1 << 20}
+	for range 20 {
+		p.trip()
+	}
+	p.thereAndBack = 200e6
+	for range 20 {
+		p.trip()
+	}
+	before := s.pool.kept
+	if before > 10<<20 {
+		t.Fatalf("%d bytes are kept", before)
+	}
+	least := before
+	for until := s.now + 12*60*second; s.now < until; s.now += 50 * second {
+		for range 8 {
+			p.trip()
+			least = min(least, s.pool.kept)
+		}
+	}
+	if s.pool.kept != mostPool || least != 1<<20 {
+		t.Errorf("%d bytes were kept, %d to measure anew, then %d", before, least, s.pool.kept)
+	}
+}
+
 func TestAPoolThatIsNotUsedUpStays(t *testing.T) {
 	s := measured(t)
 	for range 10 {
@@ -134,7 +232,7 @@ func TestOnlyTheAckOfThePingMeasures(t *testing.T) {
 		"too late":     {func(w uint32) uint32 { return w }, 10e9 + 1, false},
 		"guessed":      {func(w uint32) uint32 { return w + 1 }, 50e6, false},
 		"one before":   {func(w uint32) uint32 { return w - 1 }, 50e6, false},
-		"without time": {func(w uint32) uint32 { return w }, 0, true},
+		"without time": {func(w uint32) uint32 { return w }, 0, false}, // such a path holds nothing
 	} {
 		s := measured(t)
 		ping := s.fillPool()

@@ -18,11 +18,20 @@ STEP_BYTES = MIB // 8  # that the line takes in a step
 
 
 class Far(Events):
-    """A client that sends to a server over a long path: what is carried arrives half a round trip later."""
+    """A client that sends to a server over a path, a long one as a rule: what is carried arrives half a round trip
+    later."""
 
-    def __init__(self, most: int = 32 * MIB, load: Load | None = None) -> None:
+    def __init__(
+        self,
+        most: int = 32 * MIB,
+        load: Load | None = None,
+        there_and_back: int = ROUND_TRIP,
+        step_bytes: int = STEP_BYTES,
+    ) -> None:
         self.started: list[IncomingCall] = []
         self.now = 0
+        self.there_and_back = there_and_back
+        self.step_bytes = step_bytes
         self.consumes = True
         config = Config(Settings(pool=MIB), max_pool=most, keepalive=0, load=load or Load())
         methods = {BOTH: Method(BOTH, takes_one=False)}
@@ -45,12 +54,12 @@ class Far(Events):
         """Sends what the line takes in a step; it arrives half a round trip later."""
         source.now = self.now
         waiting = self.waiting[source]
-        while len(waiting) < STEP_BYTES and (part := source.take()):
+        while len(waiting) < self.step_bytes and (part := source.take()):
             waiting += part
-        data = bytes(waiting[:STEP_BYTES])
-        del waiting[:STEP_BYTES]
+        data = bytes(waiting[: self.step_bytes])
+        del waiting[: self.step_bytes]
         source.wrote(len(data))
-        way.append((self.now + ROUND_TRIP // 2, data))
+        way.append((self.now + self.there_and_back // 2, data))
 
     def arrive(self, target: Session, way: deque[tuple[int, bytes]]) -> None:
         while way and way[0][0] <= self.now:
@@ -60,7 +69,7 @@ class Far(Events):
 
     def round_trip(self) -> None:
         for _ in range(STEPS):
-            self.now += ROUND_TRIP // STEPS
+            self.now += self.there_and_back // STEPS
             self.arrive(self.server, self.up)
             self.arrive(self.client, self.down)
             self.pass_on(self.client, self.up)
@@ -94,6 +103,43 @@ class Size(unittest.TestCase):
         far = Far(most=8 * MIB)
         push(far, far.open(), 4)
         self.assertEqual(far.server.pool.kept, 8 * MIB)
+
+    def test_a_short_path_under_load_is_no_long_one(self) -> None:
+        far = Far(there_and_back=100, step_bytes=1_000)  # 1 GB/s
+        call = far.open()
+        far.server.pool.ping()
+        far.round_trip()
+        far.round_trip()
+        push(far, call, 200)
+        self.assertEqual(far.server.pool.kept, MIB)
+
+    def test_a_path_that_was_thought_long_gives_back(self) -> None:
+        far = Far(there_and_back=100, step_bytes=1_000)
+        call = far.open()
+        push(far, call, 100)  # each ACK comes behind what fills the pool
+        self.assertGreater(far.server.pool.kept, 2 * MIB)
+        assert call.sending is not None
+        while call.sending.outbox:
+            far.round_trip()
+        for _ in range(20):
+            far.round_trip()
+        far.server.pool.ping()
+        far.round_trip()
+        far.round_trip()
+        push(far, call, 100)
+        self.assertEqual(far.server.pool.kept, MIB)
+
+    def test_a_path_that_becomes_longer_is_found_out(self) -> None:
+        far = Far(there_and_back=1_000, step_bytes=10_000)
+        call = far.open()
+        push(far, call, 20)
+        far.there_and_back, far.step_bytes = 200_000, STEP_BYTES
+        push(far, call, 10)
+        self.assertLess(far.server.pool.kept, 12 * MIB)
+        for _ in range(15):
+            far.now += 50_000_000
+            push(far, call, 8)
+        self.assertEqual(far.server.pool.kept, 32 * MIB)
 
     def test_a_new_stream_has_at_once_what_was_learned(self) -> None:
         far = Far(most=8 * MIB)

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
 LEAST_MEASURED = 64 << 10  # bytes charged since the last PING before another measures the path
 MEASURES_WITHIN = 10_000_000  # µs: a later ACK measures nothing
-GROWTH = 8  # times as much as came in a round trip may come in one
+LEAST_TIME = 1_000  # µs over which a rate is taken at least: in less, what a socket has gathered is read
+GROWTH = 8  # times as much as the path was seen to hold the pool holds
+FORGETS = 600_000_000  # µs for which what was learned of the path holds
 IDLE_SHRINKS = 60_000_000  # µs without a charge before the pool is halved
 LAIN = 1_000_000  # µs for which bytes lie in a stream that consumes nothing before they are granted anew
 MOST_ANEW = 64 << 20  # bytes that were granted anew and lie in streams
@@ -26,14 +28,17 @@ class Pool:
     __slots__ = (
         "_aim",
         "_anew",
+        "_announced",
         "_asked",
         "_credit_end",
+        "_forget_at",
         "_idle_at",
         "_known",
         "_least",
+        "_measured",
         "_most",
         "_pinged_at",
-        "_rate",
+        "_shortest",
         "_since",
         "_word",
         "charged",
@@ -60,12 +65,15 @@ class Pool:
         self._known = False  # a frame was charged: the peer knows what CREDIT of it is
         self._credit_end = 0  # where in the output the last CREDIT ended
         self._idle_at = 0  # since when nothing is charged, later by the minutes that it was halved for
+        # What _aim comes from: of the path, and of the longest message.
+        self._measured = self._announced = 0
         # The measure: what is charged between a PING and its ACK.
         self._since = 0  # charged since the last PING
         self._asked = False  # the last PING was not answered yet
         self._word = 0  # it carried
-        self._pinged_at = -1  # when it was sent, if it measures
-        self._rate = 0.0  # bytes in a µs when the pool last grew; 0: it has not
+        self._pinged_at = 0  # when it was sent
+        self._shortest = 0  # that an ACK has taken
+        self._forget_at = 0  # when _measured and _shortest are to be learned anew
 
     # Charging and owing.
 
@@ -90,8 +98,9 @@ class Pool:
     def _shrink(self, now: int) -> None:
         """Halves what is to be kept for each minute that has passed without a charge."""
         while now - self._idle_at >= IDLE_SHRINKS and self._aim > self._least:
-            self._aim = max(self._aim // 2, self._least)
-            self._rate = 0.0  # the path may have changed
+            self._measured //= 2
+            self._announced //= 2
+            self._resize()
             self._idle_at += IDLE_SHRINKS
 
     def settle(self) -> None:
@@ -131,9 +140,8 @@ class Pool:
         output.buffer += control(CREDIT, 0, 0, self.owed)
         self.left += self.owed
         self.owed = 0
-        if self._since >= LEAST_MEASURED and not self._asked and self.kept < self._most:
+        if self._since >= LEAST_MEASURED and not self._asked and self._most > self._least:
             self.ping()
-            self._pinged_at = session.now
             session.lifecycle.ping_at = session.now
         self._credit_end = output.position
 
@@ -142,38 +150,47 @@ class Pool:
     def make_way(self, total: int) -> None:
         """Enlarges the pool for a message that begins: how much of it may be under way need not be found out. Less
         than a quarter of the pool is owed and unsent."""
-        want = min(total + total // 2, self._most)
+        want = total + total // 2
         self._shrink(self.session.now)
         if want > self._aim and self.kept:
             self._idle_at = self.session.now  # or the first charge would take this back
-            self._enlarge(want)
+            self._announced = min(want, self._most)
+            self._resize()
 
-    def _enlarge(self, want: int) -> None:
-        self.owed += max(want - self.kept, 0)
-        self.kept = max(self.kept, want)
-        self._aim = want
-        self.due = self._known and self.owed > 0
+    def _resize(self) -> None:
+        """Has the pool become what it is to be: larger at once, smaller by and by."""
+        self._aim = max(self._measured, self._announced, self._least)
+        if self._aim > self.kept:
+            self.owed += self._aim - self.kept
+            self.kept = self._aim
+            self.owe(0)
 
     def ping(self) -> None:
-        """Appends a PING. One that does not measure takes the place of one that does."""
+        """Appends a PING, which measures the path."""
         self._word = (self._word + 1) & 0xFFFFFFFF
-        self._asked, self._pinged_at, self._since = True, -1, 0
+        self._asked, self._pinged_at, self._since = True, self.session.now, 0
         self.session.output.buffer += control(PING, 0, 0, self._word)
 
     def answered(self, word: int) -> None:
-        """The ACK of a PING. A pool that was nearly used up meanwhile grows, unless no more came than at its last
-        growth in the same time."""
+        """The ACK of a PING: reckons what the path holds. That is what comes over it while the pool is nearly used up,
+        in the shortest time there and back: most of a longer one is a queue, which a larger pool makes longer still."""
+        now = self.session.now
+        took = max(now - self._pinged_at, 1)
         if not self._asked or word != self._word:
             return
         self._asked = False
-        took = self.session.now - self._pinged_at
-        if self._pinged_at < 0 or took > MEASURES_WITHIN or 3 * self._since < 2 * self.kept:
+        if took > MEASURES_WITHIN:
             return
-        rate = self._since / max(took, 1)
-        want = min(GROWTH * self._since, self._most)
-        if rate >= 1.1 * self._rate and want > self._aim:
-            self._rate = rate
-            self._enlarge(want)
+        if now >= self._forget_at:
+            self._measured, self._shortest, self._forget_at = 0, took, now + FORGETS
+            self._resize()  # how long the path is now is seen once no queue is left
+        if took < self._shortest:
+            self._measured = self._measured * took // self._shortest
+            self._shortest = took
+        if self.kept <= self._aim and 3 * self._since >= 2 * self.kept:
+            holds = self._since * self._shortest // max(took, LEAST_TIME)
+            self._measured = max(self._measured, min(GROWTH * holds, self._most))
+        self._resize()
 
     # Streams that stand still.
 
