@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/trunkcall/trunkcall/go/internal/transport"
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
@@ -16,7 +17,7 @@ import (
 type calling struct {
 	options      *common
 	interceptors []Interceptor
-	pool         *transport.Pool
+	pool         *roles.Pool
 	lines        []*line // a client's; a server has none
 	next         atomic.Uint32
 	waiting      atomic.Int64
@@ -26,7 +27,7 @@ type calling struct {
 	done         context.Context // ends with the client
 }
 
-func newCalling(done context.Context, options *common, interceptors []Interceptor, pool *transport.Pool) *calling {
+func newCalling(done context.Context, options *common, interceptors []Interceptor, pool *roles.Pool) *calling {
 	c := &calling{options: options, interceptors: interceptors, pool: pool, done: done}
 	c.calls.New = func() any { return &unaryCall{Call: transport.NewCall(true), line: c.next.Add(1)} }
 	return c

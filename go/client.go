@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/trunkcall/trunkcall/go/internal/transport"
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 )
 
 // Client owns connections to one target and calls methods there. Its methods
@@ -21,7 +22,7 @@ type Client struct {
 	target  string
 	options clientOptions
 	config  *transport.Config
-	pool    *transport.Pool
+	pool    *roles.Pool
 	events  sequence // what observers are told of failed attempts to connect
 
 	close  context.CancelFunc
@@ -50,7 +51,7 @@ var ErrClientClosed = errors.New("the client is closed")
 // mem:NAME, or several of them separated by commas, tried in turn. Connections
 // are opened with the first calls, or by Connect.
 func NewClient(target string, options ...ClientOption) *Client {
-	c := &Client{target: target, pool: &transport.Pool{}, live: map[*Connection]struct{}{}}
+	c := &Client{target: target, pool: &roles.Pool{}, live: map[*Connection]struct{}{}}
 	c.options = clientOptions{connections: 1, common: defaults(DefaultKeepaliveInterval)}
 	for i, o := range options {
 		if o == nil {

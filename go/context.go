@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/trunkcall/trunkcall/go/internal/transport"
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 )
 
 var noContext = context.Background()
@@ -76,7 +76,7 @@ func (c *handlerContext) Deadline() (time.Time, bool) {
 	if c.deadline == 0 {
 		return time.Time{}, false
 	}
-	return transport.TimeOf(c.deadline), true
+	return roles.TimeOf(c.deadline), true
 }
 
 func (c *handlerContext) Done() <-chan struct{} {

@@ -59,7 +59,7 @@ func (s *Server) http2Config(other http.Handler) *http2.Config {
 			},
 			Other: web.OverHTTP2(other), OnClosed: s.http2Closed,
 		},
-		Pool: s.http2Pool, Budget: s.config.Budget, NoPollers: s.options.unpolled,
+		Pool: s.pool, Budget: s.config.Budget, NoPollers: s.options.unpolled,
 		Streams: local.Calls, Window: local.Window, ConnWindow: max(http2.DefaultConnWindow, local.Window),
 		MostWindow:  max(min(s.config.MaxPool, mostHTTP2Window), local.Window),
 		HeaderBytes: uint32(s.headerBytes()),

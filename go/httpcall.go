@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/trunkcall/trunkcall/go/internal/transport"
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 	"github.com/trunkcall/trunkcall/go/internal/transport/web"
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
@@ -76,7 +77,7 @@ func (d *httpCall) connection() *Connection {
 func (d *httpCall) Whole() bool { return d.handler.wholeFirst() }
 
 // Pace is the method's.
-func (d *httpCall) Pace() *transport.Pace { return d.handler.measured }
+func (d *httpCall) Pace() *roles.Pace { return d.handler.measured }
 
 // Compression is the number of the one that answers may be in.
 func (d *httpCall) Compression() uint8 {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/trunkcall/trunkcall/go/internal/transport"
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
@@ -47,7 +48,7 @@ type line struct {
 // attempt is a dial that several calls may wait for.
 type attempt struct {
 	done chan struct{}
-	then []transport.Task // run afterwards
+	then []roles.Task // run afterwards
 	conn *Connection
 	err  error
 }
@@ -69,7 +70,7 @@ func (l *line) connection(ctx context.Context) (*Connection, error) {
 
 // attend returns the current connection, or the attempt to open one that is under
 // way, or why there is none; then is run when the attempt has ended.
-func (l *line) attend(then transport.Task) (*Connection, *attempt, error) {
+func (l *line) attend(then roles.Task) (*Connection, *attempt, error) {
 	if conn := l.current.Load(); conn != nil {
 		return conn, nil, nil
 	}

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/trunkcall/trunkcall/go/internal/transport"
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 )
 
 // OneWayMethod is a method of one request and no response (protocol.md 7.5):
@@ -112,7 +112,7 @@ func (c *ServerCall) watchOneWay() (stop func() bool) {
 
 // finishOneWay notes how the handler of a one-way call ended; the caller is not
 // told.
-func (s *serving) finishOneWay(w *transport.Worker, c *ServerCall, stop func() bool) {
+func (s *serving) finishOneWay(w *roles.Worker, c *ServerCall, stop func() bool) {
 	if stop != nil {
 		stop()
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/trunkcall/trunkcall/go/internal/transport"
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 	"github.com/trunkcall/trunkcall/go/internal/transport/web"
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
@@ -318,7 +319,7 @@ func defaults(keepalive time.Duration) common {
 	}
 }
 
-func (c *common) transport(handler transport.Handler, pool *transport.Pool) *transport.Config {
+func (c *common) transport(handler transport.Handler, pool *roles.Pool) *transport.Config {
 	local := c.local
 	local.KeepaliveInterval = uint32(min(c.keepaliveInterval.Milliseconds(), 1<<32-1))
 	local.Codecs, local.Compressions = c.codecs.names(), c.compressions.set()

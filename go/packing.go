@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/trunkcall/trunkcall/go/internal/transport"
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
@@ -257,7 +258,7 @@ func (c *ServerCall) packBuffer(message *transport.Buffer) (*transport.Buffer, u
 }
 
 // packAnswer compresses the answer of a unary call, which stands in w.Scratch.
-func (c *ServerCall) packAnswer(w *transport.Worker) {
+func (c *ServerCall) packAnswer(w *roles.Worker) {
 	packed, number := c.pack(w.Scratch)
 	if packed == nil {
 		return

@@ -14,6 +14,7 @@ import (
 
 	"github.com/trunkcall/trunkcall/go/internal/transport"
 	"github.com/trunkcall/trunkcall/go/internal/transport/http2"
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 	"github.com/trunkcall/trunkcall/go/internal/transport/web"
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
@@ -26,11 +27,10 @@ type Server struct {
 
 	options serverOptions
 	config  *transport.Config
-	pool    *transport.Pool
+	pool    *roles.Pool
 
-	http2     *http2.Config
-	http2Pool *http2.Pool
-	http1     *web.HTTP1
+	http2 *http2.Config
+	http1 *web.HTTP1
 
 	limits transport.ConnLimits
 	events sequence // what observers are told of listeners
@@ -53,8 +53,7 @@ func NewServer(options ...ServerOption) *Server {
 		leaving:     make(chan struct{}),
 		draining:    make(chan struct{}),
 		stopped:     make(chan struct{}),
-		pool:        &transport.Pool{},
-		http2Pool:   &http2.Pool{},
+		pool:        &roles.Pool{},
 	}
 	s.options = serverOptions{common: defaults(DefaultServerKeepaliveInterval), mostFrom: DefaultConnectionsPerAddress}
 	for i, o := range options {
@@ -317,7 +316,6 @@ func (s *Server) Close() {
 
 func (s *Server) closePools() {
 	s.pool.Close()
-	s.http2Pool.Close()
 	s.http1.Close()
 }
 

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/trunkcall/trunkcall/go/internal/transport"
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
@@ -217,7 +218,7 @@ func (c *ServerCall) adopt(call *Call) error {
 }
 
 // Serve runs the handler of a call on a worker.
-func (s acceptor) Serve(w *transport.Worker, st *transport.Stream) {
+func (s acceptor) Serve(w *roles.Worker, st *transport.Stream) {
 	c := st.Owner.(*ServerCall) //nolint:forcetypeassert // Accept sets nothing else
 	if s.options.unshared {
 		alone(func() { s.run(w, st, c) })
@@ -237,7 +238,7 @@ func alone(f func()) {
 }
 
 // run runs the handler on the goroutine that it is called on.
-func (s acceptor) run(w *transport.Worker, st *transport.Stream, c *ServerCall) {
+func (s acceptor) run(w *roles.Worker, st *transport.Stream, c *ServerCall) {
 	withoutLabels()
 	if st.OneWay() {
 		stop := c.watchOneWay()
@@ -298,7 +299,7 @@ func (c *ServerCall) serveStream() error {
 }
 
 // finish says how the call ended.
-func (c *ServerCall) finish(w *transport.Worker, response any, err error) {
+func (c *ServerCall) finish(w *roles.Worker, response any, err error) {
 	refused := err != nil && c.delivery(err) == Refused
 	c.mu.Lock()
 	if refused {

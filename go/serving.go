@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/trunkcall/trunkcall/go/internal/transport"
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
@@ -30,10 +31,10 @@ type Handler struct {
 	// HTTP may call it by GET, and what is between may keep the answer.
 	NoSideEffects bool
 
-	codeFirst bool            // its request is a list of arguments
-	messages  messages        // its Protobuf messages
-	pace      *transport.Pace // nil if Inline
-	measured  *transport.Pace // pace for those who do not run handlers inline
+	codeFirst bool        // its request is a list of arguments
+	messages  messages    // its Protobuf messages
+	pace      *roles.Pace // roles.Inline if Inline
+	measured  *roles.Pace // pace for those who do not run handlers inline
 }
 
 // serving is what the calls have in common that a Server, or a Client for its
@@ -80,9 +81,9 @@ func (s *serving) Register(handlers ...Handler) error {
 		if err := h.checkDescribed(); err != nil {
 			return err
 		}
-		h.measured = &transport.Pace{}
-		if !h.Inline || h.Unary == nil {
-			h.pace = h.measured
+		h.measured = &roles.Pace{}
+		if h.pace = h.measured; h.Inline && h.Unary != nil {
+			h.pace = roles.Inline
 		}
 		s.handlers[name] = &h
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
@@ -25,7 +26,7 @@ type Call struct {
 	keeps    bool          // the session took Buf for a message that had to wait
 	reads    bool          // unary: the caller itself reads the connection
 	wake     chan struct{} // unary: the call ended
-	task     Task          // unary: run then, by the connection's pool; nobody waits
+	task     roles.Task    // unary: run then, by the connection's pool; nobody waits
 	woken    bool          // unary: wake was or is about to be sent to
 	next     *Call         // unary: whose caller is to be woken after this one's
 	header   chan struct{} // closed when Header is known, nil unless somebody waits for that
@@ -74,7 +75,7 @@ func NewCall(unary bool) *Call {
 
 // NewAsyncCall returns a unary call that nobody waits for: once it has ended,
 // task is run by the connection's pool, once.
-func NewAsyncCall(task Task) *Call {
+func NewAsyncCall(task roles.Task) *Call {
 	call := &Call{unary: true, task: task}
 	call.Stream.Stream.Owner = call
 	call.ExpectOne()
@@ -129,14 +130,14 @@ func (c *Conn) Open(call *Call, out *wire.Outgoing, promised bool) error {
 		return nil
 	}
 	if !call.unary {
-		c.solo = false
-		help = c.wantReaderLocked()
+		c.roles.Solo = false
+		help = c.roles.WantReaderLocked()
 	} else if call.reads = c.takeReadingLocked(); !call.reads && c.session.OpenServed() > 0 {
-		help = c.wantReaderLocked() // a handler may be calling that nobody reads beside
+		help = c.roles.WantReaderLocked() // a handler may be calling that nobody reads beside
 	}
-	c.settle()
+	c.roles.Settle()
 	if help {
-		c.config.Pool.run(c)
+		c.roles.Help()
 	}
 	return nil
 }
@@ -149,15 +150,15 @@ func (call *Call) Keeps() bool { return call.keeps }
 // likely to open more at once, so what has gathered is written by another, unless
 // it is the only one. It releases the lock.
 func (c *Conn) openedAsync() {
-	c.solo = false
-	help := c.wantReaderLocked()
+	c.roles.Solo = false
+	help := c.roles.WantReaderLocked()
 	if c.session.OpenCalls() > 1 {
-		c.leave()
+		c.roles.Leave()
 	} else {
-		c.settle()
+		c.roles.Settle()
 	}
 	if help {
-		c.config.Pool.run(c)
+		c.roles.Help()
 	}
 }
 
@@ -170,11 +171,11 @@ func (call *Call) Cut(reason uint32, ending *wire.Ending) bool {
 		c.unlock()
 		return false
 	}
-	c.session.Advance(clock())
+	c.session.Advance(roles.Clock())
 	c.session.Cancel(&call.Stream.Stream, reason)
 	call.woken = true
 	call.end(ending)
-	c.settle()
+	c.roles.Settle()
 	return true
 }
 
@@ -187,12 +188,12 @@ func (call *Call) Wait(ctx context.Context) bool {
 	}
 	if done == nil {
 		<-call.wake
-		call.conn.resumed()
+		call.conn.roles.Resumed()
 		return true
 	}
 	select {
 	case <-call.wake:
-		call.conn.resumed()
+		call.conn.roles.Resumed()
 		return true
 	case <-done:
 		return false
@@ -209,20 +210,20 @@ func (call *Call) GiveUp(reason uint32, ending *wire.Ending) {
 		c.unlock()
 		if call.unary {
 			<-call.wake // sent, or about to be
-			c.resumed()
+			c.roles.Resumed()
 		}
 		return
 	}
-	c.session.Advance(clock())
+	c.session.Advance(roles.Clock())
 	c.session.Cancel(&call.Stream.Stream, reason)
 	call.end(ending)
 	call.wakeReceiver()
 	call.wakeSender()
 	woken := call.woken
-	c.settle()
+	c.roles.Settle()
 	if woken {
 		<-call.wake // so that the next use does not find it
-		c.resumed()
+		c.roles.Resumed()
 	}
 }
 
@@ -252,7 +253,7 @@ func (call *Call) AwaitHeader() wire.Metadata {
 			call.header = make(chan struct{})
 		}
 		known := call.header
-		c.settle()
+		c.roles.Settle()
 		<-known
 		c.mu.Lock()
 	}

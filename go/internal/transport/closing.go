@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
@@ -26,7 +27,7 @@ func (c *Conn) failLocked(cause error) {
 		return
 	}
 	c.closeSocketLocked()
-	if c.flushing {
+	if c.roles.Flushing {
 		c.failing = cause
 		return
 	}
@@ -49,9 +50,7 @@ func (c *Conn) endLocked(cause error, passed uint64) {
 		c.timer.Stop()
 	}
 	c.session.Close(passed, c.lostText(cause))
-	c.readingOn = false         // what is read now is for nobody
-	for c.nextLocked() != nil { // all were ended just now, so each is dropped and none returned
-	}
+	c.roles.EmptyLocked()
 }
 
 // shed lets go of the calls that were held for longest, since the connection holds
@@ -63,11 +62,11 @@ func (c *Conn) shed() {
 	if c.closed {
 		return
 	}
-	c.session.Advance(clock())
+	c.session.Advance(roles.Clock())
 	if !c.session.Shed() {
 		c.violateLocked(&wire.Error{Class: wire.ErrFlood, Text: "too much output is unread: " + c.config.Budget.Full()})
 	} else {
-		c.flushLocked()
+		c.roles.FlushLocked()
 	}
 	c.session.Relieved()
 }
@@ -141,7 +140,7 @@ func (c *Conn) partLocked(cause error) {
 
 // partIfFreeLocked has the socket parted from once nobody reads or writes.
 func (c *Conn) partIfFreeLocked() {
-	if c.parting && !c.parted && !c.flushing && !c.reading {
+	if c.parting && !c.parted && !c.roles.Flushing && !c.roles.Reading {
 		c.parted = true
 		go c.part()
 	}
@@ -159,7 +158,7 @@ const drainPatience = 10 * time.Second
 
 // flushedLocked gives the role of writing back.
 func (c *Conn) flushedLocked() {
-	c.flushing = false
+	c.roles.Flushing = false
 	switch {
 	case c.parting:
 		c.partIfFreeLocked()
@@ -216,9 +215,9 @@ func (c *Conn) closeIfDrainedLocked() {
 		return
 	}
 	if c.drainBy != 0 && c.session.Conclude() {
-		c.flushLocked()
+		c.roles.FlushLocked()
 	}
-	if c.closed || c.failing != nil || c.closing || c.flushing || c.hasOutputLocked() {
+	if c.closed || c.failing != nil || c.closing || c.roles.Flushing || c.hasOutputLocked() {
 		return
 	}
 	if c.session.Spent() {
@@ -236,7 +235,7 @@ func (c *Conn) closeIfDrainedLocked() {
 	half, ok := c.socket.(interface{ CloseWrite() error })
 	switch {
 	case c.secure != nil: // not under the lock: crypto/tls has locks of its own
-		c.flushing = true // nobody writes beside
+		c.roles.Flushing = true // nobody writes beside
 		go c.halfClose(c.secure.tls)
 	case !ok, c.raw != nil && half.CloseWrite() != nil:
 		c.failLocked(errDrained)
@@ -248,7 +247,7 @@ func (c *Conn) closeIfDrainedLocked() {
 			}
 		}()
 	}
-	c.lingerBy = clock() + int64(lingerTime)
+	c.lingerBy = roles.Clock() + int64(lingerTime)
 	c.armLocked(c.lingerBy)
 }
 
@@ -259,6 +258,6 @@ func (c *Conn) halfClose(secure *tls.Conn) {
 	if c.flushedLocked(); err != nil && !c.closed {
 		c.failLocked(errDrained)
 	}
-	c.flushLocked()
+	c.roles.FlushLocked()
 	c.unlock()
 }

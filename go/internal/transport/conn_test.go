@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
@@ -36,7 +37,7 @@ func TestCallsAreAnsweredOneByOneAndTogether(t *testing.T) {
 // the connection gets another goroutine and the next call its answer.
 func TestAWatchedHandlerThatBlocksIsRelieved(t *testing.T) {
 	leave, entered := make(chan struct{}), make(chan struct{}, 10)
-	p := newPair(t, func(w *Worker, st *Stream) {
+	p := newPair(t, func(w *roles.Worker, st *Stream) {
 		if m := string(st.inbox[0].Payload); m == "block" {
 			entered <- struct{}{}
 			<-leave
@@ -45,7 +46,7 @@ func TestAWatchedHandlerThatBlocksIsRelieved(t *testing.T) {
 	})
 	for range 20 {
 		p.mustEcho(t, "quick")
-		p.below.pace.mean.Store(1000) // whatever this machine took for it
+		quicken(p.below.pace) // whatever this machine took for it
 		ended := make(chan string, 1)
 		go func() {
 			_, answer := p.call(t, soon(t), "block")
@@ -65,12 +66,12 @@ func TestAWatchedHandlerThatBlocksIsRelieved(t *testing.T) {
 func TestAWatchedHandlerIsToldOfTheEnd(t *testing.T) {
 	entered := make(chan *Stream, 1)
 	leave := make(chan struct{})
-	p := newPair(t, func(w *Worker, st *Stream) {
+	p := newPair(t, func(w *roles.Worker, st *Stream) {
 		entered <- st
 		<-leave
 		echoBack(w, st)
 	})
-	p.below.pace.mean.Store(1000)
+	quicken(p.below.pace)
 	ended := make(chan wire.Ending, 1)
 	go func() {
 		e, _ := p.call(t, soon(t), "x")
@@ -88,44 +89,12 @@ func TestAWatchedHandlerIsToldOfTheEnd(t *testing.T) {
 	}
 }
 
-func TestPaceIsTheAverage(t *testing.T) {
-	p := &Pace{}
-	settled := func(every int, took int64) bool {
-		for i := range 10 * paceWeight {
-			if p.note(1000); i%every == every-1 {
-				p.note(took)
-			}
-		}
-		return p.quick()
-	}
-	if p.note(1000); p.quick() {
-		t.Fatal("quick from the start")
-	}
-	if !settled(1, 1000) {
-		t.Fatal("quick handlers do not count as quick")
-	}
-	if !settled(10*paceWeight, 1e6) {
-		t.Fatal("one that was held up counts too much")
-	}
-	if settled(100, 2e6) {
-		t.Fatal("a method with one slow handler in a hundred counts as quick")
-	}
-	if !settled(1, 1000) {
-		t.Fatal("never forgiven")
-	}
-	var none *Pace
-	none.note(1)
-	if none.quick() {
-		t.Fatal("a method without a pace is quick")
-	}
-}
-
 // While a caller that was woken does not run yet, others leave their frames to
 // it: it may bring more. If it brings none, it writes them all the same.
 func TestFramesThatWereLeftToAWokenCallerAreWritten(t *testing.T) {
 	p := newPair(t, echoBack)
 	p.mustEcho(t, "before")
-	p.caller.resuming.Add(1)
+	p.caller.roles.Woken(1)
 	var all sync.WaitGroup
 	for _, text := range []string{"one", "two"} {
 		all.Go(func() { p.mustEcho(t, text) })
@@ -133,11 +102,12 @@ func TestFramesThatWereLeftToAWokenCallerAreWritten(t *testing.T) {
 	eventually(t, "both are left", func() bool {
 		p.caller.mu.Lock()
 		defer p.caller.mu.Unlock()
-		return p.caller.left.Load() && p.caller.session.OpenCalls() == 2
+		_, left := p.caller.roles.Resuming()
+		return left && p.caller.session.OpenCalls() == 2
 	})
-	p.caller.resumed()
+	p.caller.roles.Resumed()
 	all.Wait()
-	if n := p.caller.resuming.Load(); n != 0 {
+	if n, _ := p.caller.roles.Resuming(); n != 0 {
 		t.Fatalf("%d callers are thought to be on their way", n)
 	}
 }
@@ -173,26 +143,14 @@ func TestCallersThatDoNotComeBackLeaveNobodyWaiting(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if n := p.caller.resuming.Load(); n != 0 {
+	if n, _ := p.caller.roles.Resuming(); n != 0 {
 		t.Fatalf("%d callers are thought to be on their way", n)
-	}
-}
-
-// The monitor leaves when nothing is to be watched and is called again.
-func TestTheMonitorComesAndGoes(t *testing.T) {
-	p := newPair(t, echoBack)
-	for range 3 {
-		p.below.pace.mean.Store(1000)
-		for range 50 {
-			p.mustEcho(t, "x")
-		}
-		eventually(t, "the monitor leaves", func() bool { return !monitor.on.Load() })
 	}
 }
 
 func TestACallWhoseContextEndsWhileItReads(t *testing.T) {
 	leave := make(chan struct{})
-	p := newPair(t, func(w *Worker, st *Stream) {
+	p := newPair(t, func(w *roles.Worker, st *Stream) {
 		if string(st.inbox[0].Payload) == "block" {
 			<-leave
 		}
@@ -217,16 +175,16 @@ func TestACallWhoseContextEndsWhileItReads(t *testing.T) {
 }
 
 func TestDrainAnswersWhatRunsAndThenCloses(t *testing.T) {
-	for name, joined := range map[string]func(*testing.T, func(*Worker, *Stream)) *pair{
-		"TCP": func(t *testing.T, serve func(*Worker, *Stream)) *pair { return newPair(t, serve) },
-		"memory": func(t *testing.T, serve func(*Worker, *Stream)) *pair {
+	for name, joined := range map[string]func(*testing.T, func(*roles.Worker, *Stream)) *pair{
+		"TCP": func(t *testing.T, serve func(*roles.Worker, *Stream)) *pair { return newPair(t, serve) },
+		"memory": func(t *testing.T, serve func(*roles.Worker, *Stream)) *pair {
 			near, far := MemoryPair("drain")
 			return join(t, near, far, serve)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			entered, leave := make(chan struct{}, 1), make(chan struct{})
-			p := joined(t, func(w *Worker, st *Stream) {
+			p := joined(t, func(w *roles.Worker, st *Stream) {
 				entered <- struct{}{}
 				<-leave
 				echoBack(w, st)
@@ -261,7 +219,7 @@ func TestDrainAnswersWhatRunsAndThenCloses(t *testing.T) {
 func TestShutTellsThePeerAndEndsTheCalls(t *testing.T) {
 	entered := make(chan struct{}, 1)
 	leave := make(chan struct{})
-	p := newPair(t, func(w *Worker, st *Stream) { entered <- struct{}{}; <-leave; echoBack(w, st) })
+	p := newPair(t, func(w *roles.Worker, st *Stream) { entered <- struct{}{}; <-leave; echoBack(w, st) })
 	defer close(leave)
 	ended := make(chan wire.Ending, 1)
 	go func() {
@@ -289,7 +247,7 @@ func TestEveryAcceptedCallIsServedOrDropped(t *testing.T) {
 	for range 20 {
 		var served atomic.Int32
 		entered, leave := make(chan struct{}, 100), make(chan struct{})
-		p := newPair(t, func(w *Worker, st *Stream) {
+		p := newPair(t, func(w *roles.Worker, st *Stream) {
 			served.Add(1)
 			entered <- struct{}{}
 			<-leave
@@ -328,7 +286,7 @@ func TestWhatAClosedSocketDidNotTakeIsNotSent(t *testing.T) {
 	c.closeSocketLocked()
 	c.session.Open(&call.Stream.Stream, &wire.Outgoing{Method: echoMethod, Payload: []byte("x"), HasMessage: true, End: true})
 	call.conn = c
-	c.flushLocked()
+	c.roles.FlushLocked()
 	c.unlock()
 	if !call.Wait(soon(t)) || call.Ending.Delivery != wire.NotSent {
 		t.Fatalf("%+v", call.Ending)
@@ -339,7 +297,7 @@ func TestWhatAClosedSocketDidNotTakeIsNotSent(t *testing.T) {
 // for its credit: both have a time by which they must have got on.
 func TestWhatTheSessionWaitsForIsTimed(t *testing.T) {
 	leave := make(chan struct{})
-	p := newPair(t, func(w *Worker, st *Stream) {
+	p := newPair(t, func(w *roles.Worker, st *Stream) {
 		<-leave
 		echoBack(w, st)
 	})
@@ -390,7 +348,7 @@ func leavesTime(t *testing.T) bool {
 	near, far := sockets(t)
 	defer far.Close()
 	u := newUpper(nil)
-	pool := &Pool{}
+	pool := &roles.Pool{}
 	defer pool.Close()
 	c := NewConn(u.config(pool, func(c *Config) {
 		c.KeepaliveInterval, c.KeepaliveTimeout = time.Hour, 200*time.Millisecond
@@ -406,19 +364,19 @@ func leavesTime(t *testing.T) bool {
 		if c.timer != nil {
 			c.timer.Stop()
 		}
-		c.timerAt = clock() - late
+		c.timerAt = roles.Clock() - late
 		c.mu.Unlock()
 		c.tick()
 	}
 	c.mu.Lock()
-	c.session.Heard(clock() - int64(2*time.Hour)) // a PING is due
+	c.session.Heard(roles.Clock() - int64(2*time.Hour)) // a PING is due
 	c.mu.Unlock()
 	tick(0)
 	c.mu.Lock()
 	c.timer.Stop() // the process stands still
 	due := c.timerAt
 	c.mu.Unlock()
-	eventually(t, "the answer is overdue", func() bool { return clock() > due })
+	eventually(t, "the answer is overdue", func() bool { return roles.Clock() > due })
 	tick(int64(time.Second))
 	kept := c.Err() == nil
 	if err := receive(t, u.closed, "end"); err == nil { // soon after, since there was no answer

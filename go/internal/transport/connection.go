@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
@@ -20,7 +21,7 @@ type Handler interface {
 	// only what is at fault with it matters: no stream is wanted.
 	Accept(c *Conn, in *wire.Incoming) (*Stream, *wire.Refusal)
 	// Serve runs an accepted call and says how it ended, in w.Ending.
-	Serve(w *Worker, st *Stream)
+	Serve(w *roles.Worker, st *Stream)
 	// Dropped says that an accepted call ended before Serve could start.
 	Dropped(st *Stream)
 	// Stopped tells that the call ended without its handler, under the lock.
@@ -40,7 +41,7 @@ type Handler interface {
 // Config is what connections of one client or server have in common.
 type Config struct {
 	Handler           Handler
-	Pool              *Pool
+	Pool              *roles.Pool
 	Local             wire.Settings
 	Codecs            string        // that the handler knows, for people
 	KeepaliveInterval time.Duration // without input before a PING; 0: none
@@ -80,17 +81,15 @@ type Conn struct {
 
 	readFault, writeFault error // of the socket, when that is why
 
+	roles roles.Roles // who reads, who writes, who runs what was read
+
 	// Reading.
-	reading     bool    // some goroutine reads
-	readingOn   bool    // it reads more before any call that it has read may start
 	in          *Buffer // input not parsed yet, nil when there is none
 	placed      *placed // a frame whose body goes straight to its message, nil until there is one
 	inStart     int
 	inEnd       int
-	solo        bool   // calls come one after the other (solo.go)
-	soloRound   uint64 // changes whenever a caller begins or ends to read
-	interrupted bool   // a caller that reads is to stop
-	unread      unread
+	soloRound   uint64  // changes whenever a caller begins or ends to read
+	interrupted bool    // a caller that reads is to stop
 	bulk        bool    // the last read filled its buffer
 	polled      *polled // a poller waits for input (poll.go)
 	keepsSocket bool    // it is not to be left to one
@@ -101,12 +100,8 @@ type Conn struct {
 	readErr     error
 
 	// Writing.
-	flushing  bool         // some goroutine writes
 	wroteAt   atomic.Int64 // when it last could, while it may have to wait; else 0
-	scheduled bool         // some goroutine is about to
-	left      atomic.Bool  // it is whichever woken caller comes first (flush.go); changes under the lock
 	gathered  *Buffer      // holds the session's outgoing bytes
-	since     int64        // when the first answer among them was appended
 	passed    uint64       // outgoing bytes that may have reached the peer
 	writing   outgoing     // what is being written
 	spent     []*Buffer    // messages whose last piece was appended
@@ -116,15 +111,10 @@ type Conn struct {
 	wroteAll  bool
 	wroteErr  error
 
-	// Running calls.
-	helperPending bool
-	queue         []*Stream // accepted, not started
-	queueHead     int
-	wake          wakeful      // calls that ended, their callers not woken yet
-	resuming      atomic.Int32 // callers that were woken and do not run yet
-	slots         *SlotQueue   // callers that wait for a slot, here or on others that share it
-	granted       int          // slots that were promised to some of them
-	letGo         bool         // they were let go, because no more calls are taken
+	wake    wakeful    // calls that ended, their callers not woken yet
+	slots   *SlotQueue // callers that wait for a slot, here or on others that share it
+	granted int        // slots that were promised to some of them
+	letGo   bool       // they were let go, because no more calls are taken
 
 	accepts atomic.Uint32 // the compressions that the peer lists: bit n says number n
 
@@ -141,11 +131,6 @@ type Conn struct {
 	parting  bool          // a violation ended the session, the peer is to be told
 	parted   bool          // some goroutine does that
 }
-
-// clock is the time that sessions are given.
-var clockBase = time.Now()
-
-func clock() int64 { return int64(time.Since(clockBase)) }
 
 // NewConn begins a session on socket, of which prefix was read already. It
 // starts to read at once.
@@ -170,9 +155,10 @@ func Prepare(config *Config, socket net.Conn, acceptor bool, prefix []byte) *Con
 	if s := takeTLSSocket(socket); s != nil {
 		c.secure, c.socket = s, s.Conn
 	}
+	c.roles.Init((*roleConn)(c), &c.mu, config.Pool)
 	c.takeRaw()
 	openConns.Add(1)
-	now := clock()
+	now := roles.Clock()
 	c.session = wire.NewSession((*events)(c), wire.Options{
 		Acceptor:          acceptor,
 		Local:             config.Local,
@@ -196,18 +182,17 @@ func Prepare(config *Config, socket net.Conn, acceptor bool, prefix []byte) *Con
 }
 
 // GreetBy sets when the peer's preface must have come, before Start.
-func (c *Conn) GreetBy(by time.Time) { c.session.GreetBy(int64(by.Sub(clockBase))) }
+func (c *Conn) GreetBy(by time.Time) { c.session.GreetBy(roles.Clock() + int64(time.Until(by))) }
 
 // Start begins to read and to watch the time, once.
 func (c *Conn) Start() {
 	c.mu.Lock()
 	c.armLocked(c.session.NextDeadline())
 	if interval := c.config.KeepaliveInterval; interval > 0 {
-		c.armLocked(clock() + int64(interval))
+		c.armLocked(roles.Clock() + int64(interval))
 	}
-	c.helperPending = true
+	c.roles.StartLocked()
 	c.mu.Unlock()
-	c.config.Pool.run(c)
 }
 
 // takeRaw has the socket's own system calls used, if that can be done.
@@ -337,11 +322,11 @@ func (c *Conn) Err() error {
 func (c *Conn) Drain(text string) {
 	c.mu.Lock()
 	if !c.closed {
-		c.session.Advance(clock())
+		c.session.Advance(roles.Clock())
 		c.session.Drain(text)
-		c.drainBy = clock() + int64(drainPatience)
+		c.drainBy = roles.Clock() + int64(drainPatience)
 		c.armLocked(c.drainBy)
-		c.flushLocked()
+		c.roles.FlushLocked()
 		c.closeIfDrainedLocked()
 	}
 	c.unlock()
@@ -355,7 +340,7 @@ func (c *Conn) Retire(text string) { c.Drain(text) }
 func (c *Conn) Shut(reason error) {
 	c.mu.Lock()
 	if !c.closed {
-		c.session.Advance(clock())
+		c.session.Advance(roles.Clock())
 		c.session.CancelAll(reason.Error())
 		c.session.GoAway(0, reason.Error())
 		c.partLocked(reason)
@@ -368,7 +353,7 @@ func (c *Conn) Shut(reason error) {
 func (c *Conn) CutOff(reason error) {
 	c.mu.Lock()
 	if !c.closed {
-		c.session.Advance(clock())
+		c.session.Advance(roles.Clock())
 		c.session.CutAll(reason.Error())
 		c.session.CancelAll(reason.Error())
 		c.session.GoAway(0, reason.Error())
@@ -392,7 +377,7 @@ func (c *Conn) unlock() {
 	wake := c.wake
 	if wake.count > 0 {
 		c.wake = wakeful{}
-		c.resuming.Add(wake.count)
+		c.roles.Woken(wake.count)
 	}
 	c.mu.Unlock()
 	wake.wakeAll()
@@ -413,7 +398,7 @@ func (c *Conn) armLocked(at int64) {
 		return
 	}
 	c.timerAt = at
-	wait := time.Duration(max(at-clock(), 0))
+	wait := time.Duration(max(at-roles.Clock(), 0))
 	if c.timer == nil {
 		c.timer = time.AfterFunc(wait, c.tick)
 	} else {
@@ -431,7 +416,7 @@ func (c *Conn) tick() {
 	if c.closed {
 		return
 	}
-	now := clock()
+	now := roles.Clock()
 	if c.timerAt != 0 && now-c.timerAt > suspended {
 		c.session.Delayed(now)
 	}
@@ -450,7 +435,7 @@ func (c *Conn) tick() {
 	}
 	c.armLocked(next)
 	c.armLocked(c.lingerBy)
-	c.flushLocked()
+	c.roles.FlushLocked()
 	c.closeIfDrainedLocked()
 	if c.drainBy != 0 && now >= c.drainBy && !c.closed {
 		if c.session.OpenServed() == 0 && c.session.OpenCalls() == 0 {
@@ -466,7 +451,3 @@ func (c *Conn) tickLocked(now int64) (next int64, err *wire.Error) {
 	defer c.contain(&err)
 	return c.session.Tick(now)
 }
-
-// TimeOf turns a session's time into one of package time, with its monotonic
-// reading.
-func TimeOf(sessionTime int64) time.Time { return clockBase.Add(time.Duration(sessionTime)) }

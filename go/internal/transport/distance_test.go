@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
@@ -65,7 +66,7 @@ func TestOverADistanceMoreThanAWindowIsOnItsWay(t *testing.T) {
 	for name, pool := range map[string]uint32{"without a pool": 0, "with a pool": 1 << 20} {
 		t.Run(name, func(t *testing.T) {
 			near, far, most := distant(t, 20*time.Millisecond)
-			p := join(t, near, far, func(w *Worker, st *Stream) {
+			p := join(t, near, far, func(w *roles.Worker, st *Stream) {
 				m, _ := st.TakeFirst()
 				m.Free()
 				w.Ending.HasMessage = true

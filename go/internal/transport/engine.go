@@ -30,10 +30,6 @@ func RawOf(socket net.Conn) syscall.RawConn {
 	return raw
 }
 
-// Clock is the time that connections reckon with: nanoseconds on a monotonic
-// scale. TimeOf turns it into a time of day.
-func Clock() int64 { return clock() }
-
 // LingerTime is how long a peer gets to read a farewell. Linger gives it that: it
 // half-closes the socket and throws away a bounded amount of what still comes.
 const LingerTime = lingerTime
@@ -49,10 +45,3 @@ func TryRead(fd uintptr, b []byte) (int, error) { return tryRead(fd, nil, b) }
 // TryWrite makes one attempt to write, inside syscall.RawConn.Write: it never
 // waits. It returns 0 and no error when the socket takes nothing.
 func TryWrite(fd uintptr, b []byte) (int, error) { return tryWrite(fd, b, nil) }
-
-// Quick reports whether handlers of this method have been quick on average. A
-// nil Pace is not.
-func (p *Pace) Quick() bool { return p.quick() }
-
-// Note takes into account that a handler took so many nanoseconds.
-func (p *Pace) Note(took int64) { p.note(took) }

@@ -29,7 +29,7 @@ func (e *events) Accept(in *wire.Incoming) (*wire.Stream, *wire.Refusal) {
 		st.push(in.Payload, in.Compression, in.Cost, false)
 	}
 	if !st.Whole || in.End {
-		c.queue = append(c.queue, st)
+		c.roles.EnqueueLocked((*roleCall)(st))
 	}
 	return &st.Stream, nil
 }
@@ -48,7 +48,7 @@ func (e *events) HalfClosed(s *wire.Stream) {
 	st.halfClosed = true
 	if st.Whole {
 		c := (*Conn)(e)
-		c.queue = append(c.queue, st)
+		c.roles.EnqueueLocked((*roleCall)(st))
 	}
 	st.wakeReceiver()
 }

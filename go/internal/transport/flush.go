@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"time"
+
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 )
 
 // Writing. Whoever appended frames sees to it that they are written, in one
@@ -11,15 +13,8 @@ import (
 // one of many lets the others append first. Nobody waits for a peer that does
 // not read: what the socket does not take goes to a goroutine of its own.
 
+// fullFlush is how many bytes a single write is given of what is not known to pass at once.
 const (
-	// flushRounds is how often one goroutine writes what others appended
-	// meanwhile before it hands over, so that no caller works for all others
-	// for long.
-	flushRounds = 3
-	// staleFlush is how long answers may wait, in nanoseconds, for a goroutine
-	// that runs one handler after the other.
-	staleFlush = 100e3
-	// fullFlush is how many bytes are worth a system call of their own.
 	fullFlush = 64 << 10
 	// flushRetry is how soon a write is tried again that cannot be waited for.
 	flushRetry = 5 * time.Millisecond
@@ -91,32 +86,30 @@ func (c *Conn) takeLocked() {
 // hasOutputLocked reports whether there is something to write.
 func (c *Conn) hasOutputLocked() bool { return c.session.HasOutput() || c.secure.hasOutput() }
 
-// flushLocked writes what gathered, unless somebody else does. It holds the
-// lock on entry and on return, not in between.
-func (c *Conn) flushLocked() {
-	if c.flushing {
+// tryWriteLocked writes what there is as far as the socket takes it at once
+// (roles.Conn.WriteLocked).
+func (c *Conn) tryWriteLocked() bool {
+	if c.raw == nil {
+		c.writeOnLocked()
+		return false
+	}
+	c.takeLocked()
+	if c.writing.empty() && !c.secure.unwritten() {
+		return false // what there is waits for credit
+	}
+	c.roles.Flushing = true
+	return c.writeLocked()
+}
+
+// writeOnLocked has another goroutine write what there is.
+func (c *Conn) writeOnLocked() {
+	if c.polled != nil {
+		c.roles.Scheduled = true
+		go c.flushOn()
 		return
 	}
-	for round := 0; c.hasOutputLocked() && !c.closed && c.failing == nil; round++ {
-		if c.raw == nil || round == flushRounds {
-			if c.polled != nil {
-				c.scheduled = true
-				go c.flushOn()
-				return
-			}
-			c.flushing = true
-			go c.flushBlocking()
-			return
-		}
-		c.takeLocked()
-		if c.writing.empty() && !c.secure.unwritten() {
-			return // what there is waits for credit
-		}
-		c.flushing = true
-		if !c.writeLocked() {
-			return
-		}
-	}
+	c.roles.Flushing = true
+	go c.flushBlocking()
 }
 
 // writeLocked writes what was taken as far as the socket takes it at once, with
@@ -144,7 +137,7 @@ func (c *Conn) writeLocked() (all bool) {
 			go c.flushBlocking()
 		} else {
 			if c.wroteSome || c.wroteAt.Load() == 0 {
-				c.wroteAt.Store(clock())
+				c.wroteAt.Store(roles.Clock())
 				c.armLocked(c.wroteAt.Load() + c.stall())
 			}
 			time.AfterFunc(flushRetry, c.flushAgain)
@@ -179,7 +172,7 @@ func (c *Conn) flushAgain() {
 		c.flushedLocked()
 	case c.writeLocked():
 		c.wroteAt.Store(0)
-		c.flushLocked()
+		c.roles.FlushLocked()
 		c.closeIfDrainedLocked()
 	}
 	c.unlock()
@@ -188,8 +181,8 @@ func (c *Conn) flushAgain() {
 // flushOn writes what more has gathered.
 func (c *Conn) flushOn() {
 	c.mu.Lock()
-	c.scheduled = false
-	c.flushLocked()
+	c.roles.Scheduled = false
+	c.roles.FlushLocked()
 	c.closeIfDrainedLocked()
 	c.unlock()
 }
@@ -209,7 +202,7 @@ func (c *Conn) writeOnce(fd uintptr) bool {
 }
 
 // flushBlocking writes until nothing is left, in a goroutine of its own that
-// may wait for the peer. c.flushing is set; c.writing may hold what a first
+// may wait for the peer. c.roles.Flushing is set; c.writing may hold what a first
 // attempt has left over.
 func (c *Conn) flushBlocking() {
 	c.mu.Lock()
@@ -223,7 +216,7 @@ func (c *Conn) flushBlocking() {
 		if c.raw == nil {
 			c.passed += uint64(o.size()) // how far it gets cannot be known
 		}
-		c.wroteAt.Store(clock())
+		c.wroteAt.Store(roles.Clock())
 		c.armLocked(c.wroteAt.Load() + c.stall())
 		c.mu.Unlock()
 		n, err := c.write(o)
@@ -233,7 +226,7 @@ func (c *Conn) flushBlocking() {
 			c.passed += uint64(n)
 		}
 		if err != nil {
-			c.flushing = false // c.passed is exact again
+			c.roles.Flushing = false // c.passed is exact again
 			c.writeFailedLocked(err)
 			break
 		}
@@ -253,7 +246,7 @@ func (c *Conn) write(o *outgoing) (n int, err error) {
 			wrote, err = c.socket.Write(o.first[:min(len(o.first), fullFlush)])
 			o.first = o.first[wrote:]
 			n += wrote
-			c.wroteAt.Store(clock())
+			c.wroteAt.Store(roles.Clock())
 		}
 		return n, err
 	}
@@ -265,7 +258,7 @@ func (c *Conn) write(o *outgoing) (n int, err error) {
 			if wrote == 0 {
 				return err != nil // else it is to be called when the socket takes more
 			}
-			c.wroteAt.Store(clock())
+			c.wroteAt.Store(roles.Clock())
 		}
 		return true
 	})

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
@@ -28,7 +29,7 @@ func never(c *Config) { c.PollFrom = 1 << 30 }
 // Handlers that take their time have a goroutine each, but do not each write their answer.
 func TestAnswersOfHandlersThatYieldLeaveTogether(t *testing.T) {
 	const rounds, calls = 20, 200
-	p := newPair(t, func(w *Worker, st *Stream) {
+	p := newPair(t, func(w *roles.Worker, st *Stream) {
 		runtime.Gosched()
 		echoBack(w, st)
 	}, never)
@@ -37,7 +38,7 @@ func TestAnswersOfHandlersThatYieldLeaveTogether(t *testing.T) {
 	few := func() bool {
 		before := writes()
 		for range rounds {
-			p.below.pace.mean.Store(1e6)
+			slowDown(p.below.pace)
 			done := make(chan wire.Code, calls)
 			for range calls {
 				go func() {
@@ -59,7 +60,7 @@ func TestAnswersOfHandlersThatYieldLeaveTogether(t *testing.T) {
 // leaveToNobody has it look as if somebody let others append, who does not run again.
 func (c *Conn) leaveToNobody() {
 	c.mu.Lock()
-	c.scheduled = true
+	c.roles.Scheduled = true
 	c.mu.Unlock()
 }
 
@@ -70,61 +71,22 @@ func (c *Conn) hasOutput() bool {
 }
 
 func TestAnswersDoNotWaitForTheOneThatLetsOthersAppend(t *testing.T) {
-	for name, write := range map[string]func(p *pair){
-		"another handler ends": func(p *pair) {
-			began := clock()
-			for clock()-began <= staleGathered {
-				time.Sleep(time.Millisecond)
-			}
-			p.mustEcho(t, "another")
-		},
-		"the monitor sees it": func(p *pair) {
-			w := &Worker{pool: p.callee.config.Pool}
-			w.watchOver(p.callee)
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			p := newPair(t, echoBack, never)
-			p.mustEcho(t, "first")
-			p.callee.leaveToNobody()
-			answered := make(chan string, 1)
-			go func() {
-				_, answer := p.call(t, soon(t), "waits")
-				answered <- answer
-			}()
-			// The monitor may have seen to it already, for another reason.
-			eventually(t, "the answer has been appended", func() bool { return p.callee.hasOutput() || len(answered) > 0 })
-			write(p)
-			if answer := receive(t, answered, "answer"); answer != "waits" {
-				t.Fatal(answer)
-			}
-		})
+	p := newPair(t, echoBack, never)
+	p.mustEcho(t, "first")
+	p.callee.leaveToNobody()
+	answered := make(chan string, 1)
+	go func() {
+		_, answer := p.call(t, soon(t), "waits")
+		answered <- answer
+	}()
+	// The monitor may have seen to it already, for another reason.
+	eventually(t, "the answer has been appended", func() bool { return p.callee.hasOutput() || len(answered) > 0 })
+	for began := roles.Clock(); roles.Clock()-began <= roles.StaleGathered; {
+		time.Sleep(time.Millisecond)
 	}
-}
-
-func TestProcessorsAreHeldWhereTimersAreLateOnAverage(t *testing.T) {
-	var l lateness
-	note := func(times int, late time.Duration) {
-		for range times {
-			l.note(int64(late), 3e6)
-		}
-	}
-	note(1, 50*time.Millisecond) // as when the machine stands still
-	note(100, 500*time.Microsecond)
-	if l.held.Load() {
-		t.Error("held, with timers that are half a millisecond late")
-	}
-	note(100, 5*time.Millisecond)
-	if !l.held.Load() {
-		t.Error("not held, with timers that are 5 ms late")
-	}
-	note(10, 0)
-	if !l.held.Load() {
-		t.Error("not held any more after a few rounds")
-	}
-	note(100, 0)
-	if l.held.Load() {
-		t.Error("held, with timers that are on time")
+	p.mustEcho(t, "another")
+	if answer := receive(t, answered, "answer"); answer != "waits" {
+		t.Fatal(answer)
 	}
 }
 
@@ -132,7 +94,7 @@ func TestProcessorsAreHeldWhereTimersAreLateOnAverage(t *testing.T) {
 func TestAnswersDoNotWaitForHandlersThatCompute(t *testing.T) {
 	var leave atomic.Bool
 	entered := make(chan struct{}, runtime.GOMAXPROCS(0))
-	p := newPair(t, func(w *Worker, st *Stream) {
+	p := newPair(t, func(w *roles.Worker, st *Stream) {
 		if string(st.inbox[0].Payload) == "compute" {
 			entered <- struct{}{}
 			for !leave.Load() {

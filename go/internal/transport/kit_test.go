@@ -17,6 +17,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
@@ -34,8 +35,19 @@ func TestMain(m *testing.M) {
 	if os.Getenv("TRUNKCALL_TEST_POLL") == "always" {
 		testPollFrom = -1
 	}
-	heldAbove = 1e18 // whatever else the machine has to do
+	roles.HeldAbove = 1e18 // whatever else the machine has to do
 	goleak.VerifyTestMain(m)
+}
+
+// quicken has a method count as quick, slowDown as one that takes its time, whatever its
+// handlers took on this machine.
+func quicken(p *roles.Pace)  { noteOften(p, 1000) }
+func slowDown(p *roles.Pace) { noteOften(p, 1e6) }
+
+func noteOften(p *roles.Pace, took int64) {
+	for range 5000 {
+		p.Note(took)
+	}
 }
 
 const long = 2 * time.Minute // on a machine that has much else to do
@@ -68,9 +80,9 @@ func soon(t testing.TB) context.Context {
 
 // upper is a layer above. serve runs each call and says how it ended.
 type upper struct {
-	serve func(w *Worker, st *Stream)
+	serve func(w *roles.Worker, st *Stream)
 	whole bool
-	pace  *Pace
+	pace  *roles.Pace
 
 	accepted atomic.Int32
 
@@ -81,9 +93,9 @@ type upper struct {
 	away    chan string
 }
 
-func newUpper(serve func(w *Worker, st *Stream)) *upper {
+func newUpper(serve func(w *roles.Worker, st *Stream)) *upper {
 	return &upper{
-		serve: serve, whole: true, pace: &Pace{}, ready: make(chan struct{}, 10), closed: make(chan error, 10),
+		serve: serve, whole: true, pace: &roles.Pace{}, ready: make(chan struct{}, 10), closed: make(chan error, 10),
 		dropped: make(chan struct{}, 100), stopped: make(chan wire.Code, 100), away: make(chan string, 10),
 	}
 }
@@ -98,14 +110,14 @@ func (u *upper) Accept(*Conn, *wire.Incoming) (*Stream, *wire.Refusal) {
 	return st, nil
 }
 
-func (u *upper) Serve(w *Worker, st *Stream)                              { u.serve(w, st) }
+func (u *upper) Serve(w *roles.Worker, st *Stream)                        { u.serve(w, st) }
 func (u *upper) Dropped(*Stream)                                          { u.dropped <- struct{}{} }
 func (u *upper) Stopped(_ *Stream, code wire.Code)                        { u.stopped <- code }
 func (u *upper) Unserved(*Conn, *Stream, string, bool, wire.Code, string) {}
 func (u *upper) Ready(*Conn, *wire.Preface)                               { u.ready <- struct{}{} }
 func (u *upper) GoesAway(_ *Conn, _ uint32, text string)                  { u.away <- text }
 func (u *upper) Closed(_ *Conn, err error)                                { u.closed <- err }
-func (u *upper) config(pool *Pool, change ...func(*Config)) *Config {
+func (u *upper) config(pool *roles.Pool, change ...func(*Config)) *Config {
 	c := &Config{Handler: u, Pool: pool, Local: wire.DefaultSettings(), MaxPool: 32 << 20, PollFrom: testPollFrom}
 	for _, f := range change {
 		f(c)
@@ -114,7 +126,7 @@ func (u *upper) config(pool *Pool, change ...func(*Config)) *Config {
 }
 
 // echoBack answers a whole call with its request.
-func echoBack(w *Worker, st *Stream) {
+func echoBack(w *roles.Worker, st *Stream) {
 	m, _ := st.TakeFirst()
 	w.Scratch = append(w.Scratch[:0], m.Payload...)
 	m.Free()
@@ -144,7 +156,7 @@ func sockets(t testing.TB) (near, far net.Conn) {
 	return near, far
 }
 
-func newPair(t testing.TB, serve func(w *Worker, st *Stream), change ...func(*Config)) *pair {
+func newPair(t testing.TB, serve func(w *roles.Worker, st *Stream), change ...func(*Config)) *pair {
 	t.Helper()
 	if testTLS {
 		return newTLSPair(t, serve, change...)
@@ -153,10 +165,10 @@ func newPair(t testing.TB, serve func(w *Worker, st *Stream), change ...func(*Co
 	return join(t, near, far, serve, change...)
 }
 
-func join(t testing.TB, near, far net.Conn, serve func(w *Worker, st *Stream), change ...func(*Config)) *pair {
+func join(t testing.TB, near, far net.Conn, serve func(w *roles.Worker, st *Stream), change ...func(*Config)) *pair {
 	t.Helper()
 	p := &pair{above: newUpper(nil), below: newUpper(serve)}
-	pools := [2]*Pool{{}, {}}
+	pools := [2]*roles.Pool{{}, {}}
 	p.callee = NewConn(p.below.config(pools[1], change...), far, true, nil, nil)
 	p.caller = NewConn(p.above.config(pools[0], change...), near, false, nil, nil)
 	t.Cleanup(func() {
@@ -228,7 +240,7 @@ func withTLS(t testing.TB, near, far net.Conn) (a, b *tls.Conn) {
 	return handshake(t, near, far, &tls.Config{InsecureSkipVerify: true}, &tls.Config{})
 }
 
-func newTLSPair(t testing.TB, serve func(w *Worker, st *Stream), change ...func(*Config)) *pair {
+func newTLSPair(t testing.TB, serve func(w *roles.Worker, st *Stream), change ...func(*Config)) *pair {
 	t.Helper()
 	near, far := sockets(t)
 	a, b := withTLS(t, near, far)

@@ -4,6 +4,8 @@ import (
 	"net"
 	"os"
 	"sync/atomic"
+
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 )
 
 // Polling. A goroutine of its own for each connection, parked in package net, costs a stack that is cold when input
@@ -37,11 +39,11 @@ type polled struct {
 
 // awaitedLocked reports whether a poller sees to the input that comes next. Who reads sees
 // himself to what TLS holds, and alone may look at that.
-func (c *Conn) awaitedLocked() bool { return c.polled != nil && (c.reading || !c.secure.holds()) }
+func (c *Conn) awaitedLocked() bool { return c.polled != nil && (c.roles.Reading || !c.secure.holds()) }
 
 // pollLocked leaves a connection that nobody reads or writes to a poller, if that is worth it.
 func (c *Conn) pollLocked() bool {
-	if c.polled != nil || !c.crowdedLocked() || c.prefixed || c.secure.holds() || c.flushing || c.closing || c.closed {
+	if c.polled != nil || !c.crowdedLocked() || c.prefixed || c.secure.holds() || c.roles.Flushing || c.closing || c.closed {
 		return false
 	}
 	var p *polled
@@ -51,9 +53,19 @@ func (c *Conn) pollLocked() bool {
 		return false
 	}
 	c.polled = p
-	c.unread.left.Store(false)
+	c.roles.Read()
 	_ = c.socket.Close() // the copy stays open; the addresses stay known
 	return true
+}
+
+// servePolled serves a connection that has become readable, on a poller's goroutine.
+func (c *Conn) servePolled(w *roles.Worker) {
+	c.mu.Lock()
+	if c.polled == nil || c.roles.Reading || c.closed || c.failing != nil {
+		c.unlock()
+		return
+	}
+	c.roles.ServePolledLocked(w)
 }
 
 // useLocked keeps the descriptor open until doneLocked; p may be nil.
@@ -99,8 +111,8 @@ func (c *Conn) unpollLocked() error {
 	p.dropLocked()
 	c.socket = socket
 	c.takeRaw()
-	if c.wantHelperLocked() {
-		go c.config.Pool.run(c)
+	if c.roles.WantHelperLocked() {
+		c.roles.Help()
 	}
 	return nil
 }
@@ -121,7 +133,7 @@ func ownSocket(fd int) (net.Conn, error) {
 // that, as TLS has, on a goroutine of its own.
 func (c *Conn) closeSocketLocked() {
 	p, s := c.polled, c.secure
-	speaks := s != nil && !c.flushing && !c.parting && c.shut == nil // not in the middle of a record
+	speaks := s != nil && !c.roles.Flushing && !c.parting && c.shut == nil // not in the middle of a record
 	if p != nil {
 		c.polled = nil
 		if speaks {

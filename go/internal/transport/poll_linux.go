@@ -7,6 +7,8 @@ import (
 	"syscall"
 	"time"
 	"unsafe"
+
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 )
 
 const canPoll = true
@@ -128,8 +130,8 @@ func (p *poller) forget(fd int) {
 
 // loop serves what has become readable until it is another's turn or there are no more sockets.
 func (p *poller) loop(turn int) {
-	w := &Worker{poller: p}
-	defer w.bequeath()
+	w := roles.NewPollerWorker(p)
+	defer w.Bequeath()
 	var events [pollBatch]syscall.EpollEvent
 	var ready [pollBatch]*Conn
 	var woken []*Parked
@@ -168,14 +170,14 @@ func (p *poller) loop(turn int) {
 			if c == nil {
 				continue
 			}
-			w.servePolled(c)
+			c.servePolled(w)
 			if !p.mine(turn) {
 				return // what is left of the batch is still readable for the other
 			}
 		}
 		if served += n; served >= pollBatch {
 			served = 0
-			if !ProcessorsHeld() {
+			if !roles.ProcessorsHeld() {
 				runtime.Gosched() // for those who were woken
 			}
 		}
@@ -204,8 +206,8 @@ func (p *poller) mine(turn int) bool {
 	return p.turn == turn
 }
 
-// replace has another goroutine go on, because the present one is held up or has ended.
-func (p *poller) replace() {
+// Replace has another goroutine go on, because the present one is held up or has ended.
+func (p *poller) Replace() {
 	p.mu.Lock()
 	p.turn++
 	p.running = true

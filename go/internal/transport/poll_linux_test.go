@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
@@ -33,7 +34,7 @@ func useUpDescriptors(t *testing.T) {
 // on as the socket takes it, and no call is lost.
 func TestAPolledConnectionOutlivesTheLackOfDescriptors(t *testing.T) {
 	hold := make(chan struct{})
-	p := newPair(t, func(w *Worker, st *Stream) {
+	p := newPair(t, func(w *roles.Worker, st *Stream) {
 		<-hold
 		echoBack(w, st)
 	}, pollAlways)
@@ -59,7 +60,7 @@ func TestAPolledConnectionOutlivesTheLackOfDescriptors(t *testing.T) {
 	stuck := func() bool {
 		p.caller.mu.Lock()
 		defer p.caller.mu.Unlock()
-		return p.caller.flushing && p.caller.passed < p.caller.session.Moved() && p.caller.session.OpenCalls() == cap(done)
+		return p.caller.roles.Flushing && p.caller.passed < p.caller.session.Moved() && p.caller.session.OpenCalls() == cap(done)
 	}
 	eventually(t, "the socket is full", stuck)
 	close(stall)
@@ -101,9 +102,9 @@ func TestAPolledConnectionIsGivenBackWhileItIsRead(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			w := &Worker{}
+			w := roles.NewPollerWorker(nobody{})
 			for c.isPolled() {
-				w.servePolled(c) // an event that came late: there is nothing to read
+				c.servePolled(w) // an event that came late: there is nothing to read
 			}
 		}()
 		p.mustEcho(t, "before")
@@ -117,3 +118,8 @@ func TestAPolledConnectionIsGivenBackWhileItIsRead(t *testing.T) {
 		p.mustEcho(t, "after")
 	}
 }
+
+// nobody is a poller that nothing holds up.
+type nobody struct{}
+
+func (nobody) Replace() {}

@@ -15,8 +15,6 @@ func park(*Parked) bool { return false }
 
 func (p *poller) remove(int) {}
 
-func (p *poller) replace() {}
-
 func copyDescriptor(int) (int, error) { return -1, errors.ErrUnsupported }
 
 func closeDescriptor(int) {}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
@@ -59,7 +60,7 @@ func TestWhereNoneIsToBePolledNoneIs(t *testing.T) {
 func TestAHandlerThatHoldsUpItsPollerHoldsUpNoOtherConnection(t *testing.T) {
 	leave := make(chan struct{})
 	entered := make(chan struct{}, 100)
-	serve := func(w *Worker, st *Stream) {
+	serve := func(w *roles.Worker, st *Stream) {
 		if string(st.inbox[0].Payload) == "block" {
 			entered <- struct{}{}
 			<-leave
@@ -70,7 +71,7 @@ func TestAHandlerThatHoldsUpItsPollerHoldsUpNoOtherConnection(t *testing.T) {
 	for i := range pairs {
 		pairs[i] = newPair(t, serve, pollAlways)
 		pairs[i].awaitPolled(t)
-		pairs[i].below.pace.mean.Store(1000)
+		quicken(pairs[i].below.pace)
 	}
 	blocked := pairs[:len(pairs)/2]
 	answered := make(chan string, len(blocked))
@@ -101,7 +102,7 @@ func TestAHandlerThatHoldsUpItsPollerHoldsUpNoOtherConnection(t *testing.T) {
 func TestAnInlineHandlerThatBlocksHoldsUpNoOtherConnection(t *testing.T) {
 	leave := make(chan struct{})
 	entered := make(chan struct{}, 1)
-	serve := func(w *Worker, st *Stream) {
+	serve := func(w *roles.Worker, st *Stream) {
 		if string(st.inbox[0].Payload) == "block" {
 			entered <- struct{}{}
 			<-leave
@@ -112,7 +113,7 @@ func TestAnInlineHandlerThatBlocksHoldsUpNoOtherConnection(t *testing.T) {
 	for i := range pairs {
 		pairs[i] = newPair(t, serve, pollAlways)
 		pairs[i].awaitPolled(t)
-		pairs[i].below.pace = nil
+		pairs[i].below.pace = roles.Inline
 	}
 	answered := make(chan string, 1)
 	go func() {
@@ -130,7 +131,7 @@ func TestAnInlineHandlerThatBlocksHoldsUpNoOtherConnection(t *testing.T) {
 }
 
 func TestAHandlerThatEndsThePollersGoroutineHarmsOnlyItsCall(t *testing.T) {
-	p := newPair(t, func(w *Worker, st *Stream) {
+	p := newPair(t, func(w *roles.Worker, st *Stream) {
 		if string(st.inbox[0].Payload) == "exit" {
 			w.Ending.Code, w.Ending.Delivery = wire.Internal, wire.Executed
 			runtime.Goexit()
@@ -139,7 +140,7 @@ func TestAHandlerThatEndsThePollersGoroutineHarmsOnlyItsCall(t *testing.T) {
 	}, pollAlways)
 	p.awaitPolled(t)
 	for range 3 {
-		p.below.pace.mean.Store(1000)
+		quicken(p.below.pace)
 		if e, _ := p.call(t, soon(t), "exit"); e.Code != wire.Internal {
 			t.Fatal(e)
 		}
@@ -151,7 +152,7 @@ func TestAHandlerThatEndsThePollersGoroutineHarmsOnlyItsCall(t *testing.T) {
 // again.
 func TestAPolledConnectionThatMustWaitForItsPeerGetsItsSocketBack(t *testing.T) {
 	hold := make(chan struct{})
-	p := newPair(t, func(w *Worker, st *Stream) {
+	p := newPair(t, func(w *roles.Worker, st *Stream) {
 		<-hold
 		echoBack(w, st)
 	}, pollAlways)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
@@ -19,19 +20,19 @@ const (
 )
 
 // readLocked waits for input and takes it in. It holds the lock on entry and
-// on return, not in between; c.reading is the caller's to set.
+// on return, not in between.
 func (c *Conn) readLocked() {
 	for total, piled := 0, false; !c.closed; {
 		if !c.prefixed {
 			p := c.polled
 			p.useLocked()
 			again := total > 0
-			c.readingOn = again
+			c.roles.ReadingOn = again
 			c.spinsLocked()
 			c.mu.Unlock()
 			more, err := c.fill(p, again)
 			c.mu.Lock()
-			c.readingOn = false
+			c.roles.ReadingOn = false
 			p.doneLocked()
 			if err != nil {
 				if c.interrupted && errors.Is(err, os.ErrDeadlineExceeded) {
@@ -52,13 +53,13 @@ func (c *Conn) readLocked() {
 		} else {
 			total += c.inEnd - c.inStart
 		}
-		if err := c.parseLocked(clock()); err != nil {
+		if err := c.parseLocked(roles.Clock()); err != nil {
 			c.violateLocked(err)
 			return
 		}
 		// Where input has piled up, as while the process stood still, a CANCEL may
 		// lie behind it: all is read before anything is started, be it by another
-		// goroutine that has just finished a handler (readyLocked).
+		// goroutine that has just finished a handler (roles.ReadyLocked).
 		if piled = piled || full; !piled || total >= readAhead {
 			break
 		}

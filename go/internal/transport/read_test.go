@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/trunkcall/trunkcall/go/internal/rawframe"
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
@@ -62,7 +63,7 @@ func TestNoCallStartsWhileTheReaderReadsOn(t *testing.T) {
 	begin := sync.OnceFunc(func() { close(reading) })
 
 	entered, started := make(chan struct{}, 1), make(chan struct{}, 100)
-	u := &stepped{upper: newUpper(func(w *Worker, st *Stream) {
+	u := &stepped{upper: newUpper(func(w *roles.Worker, st *Stream) {
 		if string(st.inbox[0].Payload) == "block" {
 			entered <- struct{}{}
 			<-leave
@@ -79,7 +80,7 @@ func TestNoCallStartsWhileTheReaderReadsOn(t *testing.T) {
 		begin()
 		<-goOn
 	}
-	pool := &Pool{}
+	pool := &roles.Pool{}
 	config := u.config(pool, func(c *Config) { c.PollFrom = 1 << 20 }) // pollers read without readFD
 	config.Handler = u
 	near, far := joined(t)
@@ -109,9 +110,7 @@ func TestNoCallStartsWhileTheReaderReadsOn(t *testing.T) {
 	receive(t, reading, "further read")
 	open()
 	eventually(t, "the goroutine of the handler is free, or at work again", func() bool {
-		pool.workers.mu.Lock()
-		defer pool.workers.mu.Unlock()
-		return len(pool.workers.idle) > 0 || len(started) > 0
+		return pool.Idle() > 0 || len(started) > 0
 	})
 	release()
 	for range calls {

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 )
 
 // SlotQueue is the calls that wait for a call slot, in order, on whichever of the
@@ -22,7 +24,7 @@ type Turn struct {
 	Only *Conn
 	// Task is run when the turn has come, by the connection's pool. Without one, Come
 	// is to be waited for.
-	Task Task
+	Task roles.Task
 	// Conn is then where a slot is promised, for an Open at once; nil if it is only
 	// worth trying again.
 	Conn *Conn

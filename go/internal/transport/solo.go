@@ -3,12 +3,14 @@ package transport
 import (
 	"context"
 	"time"
+
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 )
 
 // Solo. While one caller makes one call after the other on a connection, it
 // reads its answers itself: handing them over from a reading goroutine would
 // cost it two switches and often the wake-up of a processor. Between two calls
-// nobody reads then; when no call follows soon, the monitor (monitor.go) sends
+// nobody reads then; when no call follows soon, the monitor (package roles) sends
 // somebody.
 
 // soloGap is the longest time, in nanoseconds, between the end of a call and
@@ -20,25 +22,20 @@ const soloGap = 500e3
 // one after the other.
 func (c *Conn) takeReadingLocked() bool {
 	if c.raw == nil || c.polled != nil || c.session.OpenCalls() != 1 || c.session.OpenServed() != 0 {
-		c.solo = false
+		c.roles.Solo = false
 		return false
 	}
-	c.solo = clock()-c.session.Now() < soloGap
-	if c.reading || c.helperPending || c.closed {
-		return false
-	}
-	c.reading = true
-	c.unread.left.Store(false)
-	return true
+	c.roles.Solo = roles.Clock()-c.session.Now() < soloGap
+	return !c.closed && c.roles.TakeReadingLocked()
 }
 
 // leaveUnreadLocked reports whether nobody need read, because the next call is
 // likely to come soon and its caller will.
 func (c *Conn) leaveUnreadLocked() bool {
-	if !c.solo || c.crowdedLocked() || c.closed || c.session.OpenCalls() != 0 || c.session.OpenServed() != 0 {
+	if !c.roles.Solo || c.crowdedLocked() || c.closed || c.session.OpenCalls() != 0 || c.session.OpenServed() != 0 {
 		return false
 	}
-	watchUnread(c)
+	c.roles.LeaveUnread()
 	return true
 }
 
@@ -58,23 +55,23 @@ func (call *Call) readAnswer(ctx context.Context) bool {
 	for !call.woken && !c.closed && c.failing == nil && !c.interrupted {
 		c.readLocked()
 		c.passOnLocked()
-		if c.queueHead < len(c.queue) || c.hasOutputLocked() {
+		if c.roles.ReadyLocked() || c.hasOutputLocked() {
 			break // others' business, for a helper
 		}
 	}
 	call.reads = false
 	c.soloRound++
-	c.reading = false
+	c.roles.Reading = false
 	if c.interrupted && !c.closed {
 		c.interrupted = false
 		_ = c.socket.SetReadDeadline(time.Time{})
 	}
 	c.partIfFreeLocked()
 	ended := call.woken
-	help := !c.closed && !(call.ended && c.leaveUnreadLocked()) && c.wantHelperLocked()
+	help := !c.closed && !(call.ended && c.leaveUnreadLocked()) && c.roles.WantHelperLocked()
 	c.unlock()
 	if help {
-		c.config.Pool.run(c)
+		c.roles.Help()
 	}
 	return ended || ctx.Err() == nil
 }

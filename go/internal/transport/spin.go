@@ -3,6 +3,8 @@ package transport
 import (
 	"runtime"
 	"sync/atomic"
+
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 )
 
 // Spinning. Where one call follows the other, the next input often comes sooner than
@@ -49,7 +51,7 @@ func (c *Conn) spinsLocked() {
 	s := &c.spin
 	others := inputs.Load() - s.inputs
 	s.inputs += others
-	s.wanted = !c.config.NoSpinning && s.lone(c.session.OpenCalls(), c.session.OpenServed(), c.solo) && others <= 1 && !c.crowdedLocked()
+	s.wanted = !c.config.NoSpinning && s.lone(c.session.OpenCalls(), c.session.OpenServed(), c.roles.Solo) && others <= 1 && !c.crowdedLocked()
 	s.calls = 0
 }
 
@@ -61,13 +63,13 @@ func (s *spin) lone(open, served int, solo bool) bool {
 
 // read is tryRead, repeatedly for a while.
 func (s *spin) read(from *tlsSocket, fd uintptr, first, b []byte) (n int, err error) {
-	began := clock()
+	began := roles.Clock()
 	if s.skip > 0 || began-s.waited > spinsBetweenWaits {
 		s.skip -= min(s.skip, 1)
 		s.waited = began
 		return 0, nil
 	}
-	for now := began; now-began < spinFor && inputs.Load() == s.inputs; now = clock() {
+	for now := began; now-began < spinFor && inputs.Load() == s.inputs; now = roles.Clock() {
 		runtime.Gosched() // others come first
 		if n, err = from.tryRead(fd, first, b); n > 0 || err != nil {
 			s.found(now - began)

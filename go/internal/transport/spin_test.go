@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 )
 
 // spinning has those who spin do it for as long as a test may take, or not at all.
@@ -34,7 +36,7 @@ func socketPair(t *testing.T) (near, far int) {
 func TestASpinFindsWhatComes(t *testing.T) {
 	spinning(t, time.Minute)
 	near, far := socketPair(t)
-	s := spin{inputs: inputs.Load(), waited: clock(), pause: 4}
+	s := spin{inputs: inputs.Load(), waited: roles.Clock(), pause: 4}
 	go syscall.Write(far, []byte("came"))
 	b := make([]byte, 10)
 	if n, err := s.read(nil, uintptr(near), nil, b); n != 4 || err != nil || s.pause != 2 || s.skip != 0 {
@@ -45,7 +47,7 @@ func TestASpinFindsWhatComes(t *testing.T) {
 func TestASpinEndsForOthers(t *testing.T) {
 	spinning(t, time.Minute)
 	near, _ := socketPair(t)
-	s := spin{inputs: inputs.Load(), waited: clock()}
+	s := spin{inputs: inputs.Load(), waited: roles.Clock()}
 	go NoteInput()
 	began := time.Now()
 	if n, err := s.read(nil, uintptr(near), nil, make([]byte, 10)); n != 0 || err != nil || s.pause != 1 {
@@ -62,7 +64,7 @@ func TestSpinsInVainBecomeRare(t *testing.T) {
 	s := spin{inputs: inputs.Load()}
 	tried := 0
 	for range 10_000 {
-		s.waited = clock()
+		s.waited = roles.Clock()
 		if s.skip == 0 {
 			tried++
 		}
@@ -102,12 +104,12 @@ func TestWhoSpinsWaitsOnceInAWhile(t *testing.T) {
 	if _, err := syscall.Write(far, []byte("here")); err != nil {
 		t.Fatal(err)
 	}
-	s := spin{inputs: inputs.Load(), waited: clock() - 2*spinsBetweenWaits}
+	s := spin{inputs: inputs.Load(), waited: roles.Clock() - 2*spinsBetweenWaits}
 	b := make([]byte, 10)
 	if n, err := s.read(nil, uintptr(near), nil, b); n != 0 || err != nil || s.pause != 0 {
 		t.Fatalf("%d bytes, %v, pause %d", n, err, s.pause)
 	}
-	s.waited = clock() + int64(time.Hour) // be the machine ever so slow
+	s.waited = roles.Clock() + int64(time.Hour) // be the machine ever so slow
 	if n, err := s.read(nil, uintptr(near), nil, b); n != 4 || err != nil {
 		t.Fatalf("%d bytes, %v", n, err)
 	}
@@ -164,12 +166,12 @@ func TestALoneCallersServerSpins(t *testing.T) {
 // spinsAfter reports whether a server spins after it was sent what a client sends with one call.
 func spinsAfter(t *testing.T, sent []byte) (spins bool) {
 	near, far := sockets(t) // whose other end is nobody's who counts
-	pool := &Pool{}
+	pool := &roles.Pool{}
 	defer pool.Close()
 	below := newUpper(echoBack)
 	c := NewConn(below.config(pool, func(c *Config) { c.PollFrom = 1 << 30 }), far, true, nil, nil)
 	c.mu.Lock()
-	c.spin.waited = clock() + int64(time.Hour)
+	c.spin.waited = roles.Clock() + int64(time.Hour)
 	c.mu.Unlock()
 	if _, err := near.Write(sent); err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
@@ -34,7 +35,7 @@ func TestAPeerThatDoesNotReadIsLeft(t *testing.T) {
 				a, _ := withTLS(t, near, far)
 				wrap = func(net.Conn) net.Conn { return a }
 			}
-			u, pool := newUpper(nil), &Pool{}
+			u, pool := newUpper(nil), &roles.Pool{}
 			defer pool.Close()
 			c := NewConn(u.config(pool, func(c *Config) { c.Stall = 50 * time.Millisecond }), wrap(near), false, nil, nil)
 			defer c.Close(net.ErrClosed)
@@ -73,7 +74,7 @@ func (s *stubborn) Close() error {
 func TestClosingASocketHoldsUpNobody(t *testing.T) {
 	near, far := sockets(t)
 	defer far.Close()
-	u, pool := newUpper(nil), &Pool{}
+	u, pool := newUpper(nil), &roles.Pool{}
 	defer pool.Close()
 	socket := &stubborn{near, make(chan struct{})}
 	c := NewConn(u.config(pool), socket, false, nil, nil)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
@@ -32,10 +33,9 @@ type Stream struct {
 
 	// Owner is the object of the layer above that embeds the stream.
 	Owner any
-	// Pace is that of the method called, nil if its handlers are to run on the
-	// goroutine that reads, whatever else waits meanwhile. Handler.Accept sets
-	// it.
-	Pace *Pace
+	// Pace is that of the method called; nil if nothing is known of it.
+	// Handler.Accept sets it.
+	Pace *roles.Pace
 	// Whole says that the handler is to start only once the caller has sent
 	// all it has to send. Handler.Accept sets it.
 	Whole bool
@@ -95,7 +95,7 @@ func (st *Stream) AcceptOneWay() bool {
 		return false
 	}
 	c.session.Finish(&st.Stream, &wire.Ending{})
-	c.leave()
+	c.roles.Leave()
 	return true
 }
 
@@ -220,7 +220,7 @@ func (st *Stream) refill() error {
 		*m = Message{}
 	}
 	if s.batchHead < len(s.batch) {
-		c.leave()
+		c.roles.Leave()
 		return nil
 	}
 	for len(st.inbox) == 0 {
@@ -237,23 +237,8 @@ func (st *Stream) refill() error {
 	s.batch, st.inbox = st.inbox, s.batch[:0]
 	s.batchShared, s.shared = s.shared, freeAll(s.batchShared)
 	s.batchHead = 0
-	c.leave()
+	c.roles.Leave()
 	return nil
-}
-
-// leave releases the lock when more is likely to be appended by the same
-// goroutine at once: what there is gets written when it waits, when enough has
-// gathered, or by a helper, whichever comes first.
-func (c *Conn) leave() {
-	if c.session.Unsent() > fullFlush {
-		c.settle()
-		return
-	}
-	help := c.hasOutputLocked() && !c.flushing && !c.scheduled && c.wantHelperLocked()
-	c.unlock()
-	if help {
-		c.config.Pool.run(c)
-	}
 }
 
 // waitLocked writes what this goroutine may have left to be written, then
@@ -265,7 +250,7 @@ func (st *Stream) waitLocked(waiting *bool, wake *chan struct{}) {
 	}
 	*waiting = true
 	ch := *wake
-	c.settle()
+	c.roles.Settle()
 	<-ch
 	c.mu.Lock()
 }
@@ -306,10 +291,10 @@ func (st *Stream) Send(buffer *Buffer, compression uint8, end bool) error {
 	}
 	if !c.session.Send(&st.Stream, buffer.B, compression, end) {
 		s.queued = buffer
-		c.settle()
+		c.roles.Settle()
 		return nil
 	}
-	c.leave()
+	c.roles.Leave()
 	buffer.Free()
 	return nil
 }
@@ -322,7 +307,7 @@ func (st *Stream) SendMetadata(m wire.Metadata) {
 	if !st.over() {
 		c.session.SendMetadata(&st.Stream, m)
 	}
-	c.settle()
+	c.roles.Settle()
 }
 
 // CloseSend says that the caller sends no more messages.
@@ -333,5 +318,5 @@ func (st *Stream) CloseSend() {
 	if !c.closed {
 		c.session.CloseSend(&st.Stream)
 	}
-	c.settle()
+	c.roles.Settle()
 }

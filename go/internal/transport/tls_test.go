@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/trunkcall/trunkcall/go/internal/rawframe"
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
@@ -60,7 +61,7 @@ func TestTLSConnectionsAreReadAndWrittenInPlace(t *testing.T) {
 		p.mustEcho(t, "alone")
 	}
 	p.caller.mu.Lock()
-	solo := p.caller.solo
+	solo := p.caller.roles.Solo
 	p.caller.mu.Unlock()
 	if p.caller.raw == nil || p.callee.raw == nil || !solo {
 		t.Fatal("somebody else reads and writes")
@@ -99,7 +100,7 @@ func TestNothingIsLeftBehindInTLS(t *testing.T) {
 		}
 		sealed = append(sealed, client.seal(recordAlert, []byte{1, 0})...) // close_notify; the socket stays open
 		go client.Conn.Write(sealed)
-		u, pool := newUpper(echoBack), &Pool{}
+		u, pool := newUpper(echoBack), &roles.Pool{}
 		defer pool.Close()
 		u.dropped, u.stopped = make(chan struct{}, calls), make(chan wire.Code, calls)
 		c := NewConn(u.config(pool, change), server, true, nil, nil)
@@ -118,7 +119,7 @@ func TestNothingIsLeftBehindInTLS(t *testing.T) {
 func TestWhatTLSHasReadAheadIsTakenIn(t *testing.T) {
 	fewAndMany(t, func(t *testing.T, change func(*Config)) {
 		client, server := handRecords(t)
-		u, pool := newUpper(echoBack), &Pool{}
+		u, pool := newUpper(echoBack), &roles.Pool{}
 		defer pool.Close()
 		input := append(rawframe.Preface(), rawframe.Define(1, echoMethod.Name)...)
 		_, _ = client.Write(append(input, rawframe.Call(1, 1, 1, []byte("at once"))...))
@@ -136,7 +137,7 @@ func TestWhatTLSHasReadAheadIsTakenIn(t *testing.T) {
 func greeted(t *testing.T, change func(*Config)) (client *records, u *upper) {
 	t.Helper()
 	client, server := handRecords(t)
-	u, pool := newUpper(echoBack), &Pool{}
+	u, pool := newUpper(echoBack), &roles.Pool{}
 	c := NewConn(u.config(pool, change), server, true, nil, nil)
 	t.Cleanup(func() {
 		c.Close(net.ErrClosed)
@@ -210,7 +211,7 @@ func TestTheEndIsSaidInTLS(t *testing.T) {
 		} {
 			t.Run(name, func(t *testing.T) {
 				client, server := handRecords(t)
-				u, pool := newUpper(echoBack), &Pool{}
+				u, pool := newUpper(echoBack), &roles.Pool{}
 				defer pool.Close()
 				c := NewConn(u.config(pool, change), server, true, nil, nil)
 				_, _ = client.Write(rawframe.Preface())
@@ -218,7 +219,7 @@ func TestTheEndIsSaidInTLS(t *testing.T) {
 				eventually(t, "all that the preface called for is written", func() bool {
 					c.mu.Lock() // who closes in the middle of a record cannot say so
 					defer c.mu.Unlock()
-					return !c.flushing && !c.hasOutputLocked()
+					return !c.roles.Flushing && !c.hasOutputLocked()
 				})
 				end(c)
 				if _, err := io.Copy(io.Discard, onlyReader{client}); !errors.Is(err, errCloseNotify) {
@@ -285,7 +286,7 @@ func TestTLSOverAConnectionOfAUsersGoesThroughIt(t *testing.T) {
 func TestATLSPeerThatReadsSlowlyGetsAll(t *testing.T) {
 	fewAndMany(t, func(t *testing.T, change func(*Config)) {
 		hold := make(chan struct{})
-		p := newTLSPair(t, func(w *Worker, st *Stream) {
+		p := newTLSPair(t, func(w *roles.Worker, st *Stream) {
 			<-hold
 			echoBack(w, st)
 		}, change)

@@ -17,6 +17,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
@@ -174,12 +175,12 @@ func (r *replay) Accept(_ *Conn, in *wire.Incoming) (*Stream, *wire.Refusal) {
 	if !known {
 		return nil, &wire.Refusal{Code: wire.Unimplemented}
 	}
-	st := &Stream{Whole: kind == "unary" || kind == "server_streaming", Pace: &Pace{}}
+	st := &Stream{Whole: kind == "unary" || kind == "server_streaming", Pace: &roles.Pace{}}
 	st.Init(in.Method.Name, false)
 	return st, nil
 }
 
-func (r *replay) Serve(w *Worker, st *Stream) {
+func (r *replay) Serve(w *roles.Worker, st *Stream) {
 	label := labelOf(st.ID())
 	returns := make(chan wire.Code)
 	r.mu.Lock()
@@ -225,7 +226,7 @@ func replayScript(t *testing.T, s *script, bytewise bool) {
 		t: t, script: s, bytewise: bytewise, socket: &notedSocket{Conn: near}, peer: far,
 		calls: map[string]*Call{}, handlers: map[string]chan wire.Code{},
 	}
-	pool := &Pool{}
+	pool := &roles.Pool{}
 	config := &Config{Handler: r, Pool: pool, Local: wire.DefaultSettings()}
 	r.conn = NewConn(config, r.socket, s.Role == "acceptor", nil, nil)
 	synctest.Wait()

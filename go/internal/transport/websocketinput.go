@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 )
 
 // WebSocketFault is why this side has closed a WebSocket: what its peer did against RFC
@@ -41,7 +43,7 @@ type WebSocketInput struct {
 
 func (i *WebSocketInput) begin(flooded func()) {
 	i.mu.Lock()
-	i.left, i.since, i.flooded = uselessAtOnce, clock(), flooded
+	i.left, i.since, i.flooded = uselessAtOnce, roles.Clock(), flooded
 	i.mu.Unlock()
 }
 
@@ -70,7 +72,7 @@ func (i *WebSocketInput) mayRead() bool {
 	if i.left >= 0 || i.flooded == nil {
 		return true
 	}
-	now := clock()
+	now := roles.Clock()
 	earned := (now - i.since) * uselessPerSecond / int64(time.Second)
 	i.since = now
 	i.left += min(earned, uselessAtOnce)

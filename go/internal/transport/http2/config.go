@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"time"
 
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
@@ -17,7 +18,7 @@ type Handler interface {
 	Accept(c *Conn, r *Request) (*Stream, *Answer)
 	// Serve runs an accepted request. The answer must be complete when it returns
 	// (Stream.Finish); else the stream is reset.
-	Serve(w *Worker, s *Stream)
+	Serve(w *roles.Worker, s *Stream)
 	// Dropped says, under the lock, that an accepted request ended before Serve could start.
 	Dropped(s *Stream)
 	// Stopped says, under the lock, that a request ended without its handler, and
@@ -32,7 +33,7 @@ type Handler interface {
 // for the defaults of spec/limits.md.
 type Config struct {
 	Handler Handler
-	Pool    *Pool
+	Pool    *roles.Pool
 	Budget  *wire.Budget // what all connections may hold together; nil: no bound
 
 	Streams     uint32 // requests at once, handlers of reset ones included

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 
 	"github.com/trunkcall/trunkcall/go/internal/transport"
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
@@ -32,11 +33,7 @@ type Conn struct {
 
 	readFault, writeFault error // of the socket, when that is why
 
-	// Roles, each held by one goroutine at a time.
-	reading       bool
-	flushing      bool
-	scheduled     bool // somebody is about to flush
-	helperPending bool // a goroutine of the pool was called and has not arrived
+	roles roles.Roles // who reads, who writes, who runs what was read
 
 	// Reading.
 	in           []byte
@@ -75,9 +72,7 @@ type Conn struct {
 	streams    map[uint32]*Stream
 	lastID     uint32 // the highest that the peer has opened
 	lingering  int    // handlers that run though their streams are gone
-	queue      []*Stream
-	queueHead  int
-	quietSince int64 // when the last stream ended
+	quietSince int64  // when the last stream ended
 
 	// Writing.
 	out        []byte
@@ -88,8 +83,7 @@ type Conn struct {
 	writeFD    func(fd uintptr) bool
 	wroteN     int
 	wroteErr   error
-	since      int64 // when the first answer in out was appended
-	answersOut int   // control frames in out that the peer has us send
+	answersOut int // control frames in out that the peer has us send
 	sendWindow int64
 	sending    []*Stream // that have something to send, in turn
 	peer       peerSettings
@@ -141,6 +135,7 @@ func Prepare(socket net.Conn, prefix []byte, config *Config, owner any) *Conn {
 		sendWindow: initialWindow,
 		peer:       peerSettings{window: initialWindow, frame: maxFrame},
 	}
+	c.roles.Init((*roleConn)(c), &c.mu, config.Pool)
 	c.spare.left = config.Spare
 	c.share.Budget = config.Budget
 	c.share.Shed = func() { go c.shed() }
@@ -162,7 +157,7 @@ func Prepare(socket net.Conn, prefix []byte, config *Config, owner any) *Conn {
 func (c *Conn) Start() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	config, now := c.config, transport.Clock()
+	config, now := c.config, roles.Clock()
 	c.lastRead, c.quietSince, c.spare.since = now, now, now
 	// At once: clients may wait for it before their first request.
 	_ = c.framer.WriteSettings(
@@ -177,12 +172,11 @@ func (c *Conn) Start() {
 		c.greetBy = now + int64(config.Handshake)
 	}
 	c.armLocked(c.greetBy)
-	c.helperPending = true
-	config.Pool.run(c)
+	c.roles.StartLocked()
 }
 
 // GreetBy sets when the peer's preface must have come, before Start.
-func (c *Conn) GreetBy(by time.Time) { c.greetBy = transport.Clock() + int64(time.Until(by)) }
+func (c *Conn) GreetBy(by time.Time) { c.greetBy = roles.Clock() + int64(time.Until(by)) }
 
 // Remote is the peer's address.
 func (c *Conn) Remote() net.Addr { return c.remote }
@@ -228,7 +222,7 @@ func (c *Conn) armLocked(at int64) {
 		return
 	}
 	c.timerAt = at
-	wait := max(time.Duration(at-transport.Clock()), minTick)
+	wait := max(time.Duration(at-roles.Clock()), minTick)
 	if c.timer == nil {
 		c.timer = time.AfterFunc(wait, c.tick)
 	} else {

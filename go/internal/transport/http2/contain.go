@@ -5,6 +5,8 @@ import (
 	"runtime/debug"
 
 	h2 "golang.org/x/net/http2"
+
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 )
 
 // A panic of this package's, or of what the layer above does besides running
@@ -39,7 +41,7 @@ func (c *Conn) dueLocked(due func(now int64) int64, now int64) (next int64) {
 
 // run has a request's handler run, without the lock. After a panic its stream is
 // reset as one that was not answered.
-func (w *Worker) run(s *Stream) {
+func (s *Stream) run(w *roles.Worker) {
 	defer func() {
 		if p := recover(); p != nil { // nil where the handler ends its goroutine
 			s.conn.panicked(p)

@@ -7,6 +7,7 @@ import (
 
 	h2 "golang.org/x/net/http2"
 
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
@@ -20,7 +21,7 @@ func (s shaky) Accept(c *Conn, r *Request) (*Stream, *Answer) {
 	return s.hello.Accept(c, r)
 }
 
-func (s shaky) Serve(w *Worker, stream *Stream) {
+func (s shaky) Serve(w *roles.Worker, stream *Stream) {
 	if stream.Owner.(*helloCall).path == "/serve" {
 		panic("a secret")
 	}

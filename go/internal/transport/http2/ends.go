@@ -10,6 +10,7 @@ import (
 	h2 "golang.org/x/net/http2"
 
 	"github.com/trunkcall/trunkcall/go/internal/transport"
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
@@ -61,8 +62,7 @@ func (c *Conn) endLocked(cause error) {
 		}
 		c.goneLocked(s)
 	}
-	for c.nextLocked() != nil { // all have ended, so each is dropped and none returned
-	}
+	c.roles.EmptyLocked()
 	clear(c.sending)
 	c.sending = nil
 	c.share.GiveBack(0)
@@ -100,7 +100,7 @@ func (c *Conn) leaveLocked() {
 
 // partIfFreeLocked has the socket parted from once nobody reads or writes.
 func (c *Conn) partIfFreeLocked() {
-	if c.parting && !c.parted && !c.flushing && !c.reading {
+	if c.parting && !c.parted && !c.roles.Flushing && !c.roles.Reading {
 		c.parted = true
 		go c.part()
 	}
@@ -170,7 +170,7 @@ func (c *Conn) Drain(text string) {
 		return
 	}
 	c.drainLocked(text)
-	c.settle()
+	c.roles.Settle()
 }
 
 // Retire is Drain.
@@ -178,7 +178,7 @@ func (c *Conn) Retire(text string) { c.Drain(text) }
 
 func (c *Conn) drainLocked(text string) {
 	c.goingAway = 1
-	c.goAwayBy = transport.Clock() + int64(c.config.DrainAnswer)
+	c.goAwayBy = roles.Clock() + int64(c.config.DrainAnswer)
 	_ = c.framer.WriteGoAway(maxStreamID, h2.ErrCodeNo, []byte(text))
 	_ = c.framer.WritePing(false, drainPing)
 	c.armLocked(c.goAwayBy)
@@ -193,7 +193,7 @@ func (c *Conn) goAwayFinallyLocked() {
 // closeIfDrainedLocked closes a draining connection once all was answered and
 // written.
 func (c *Conn) closeIfDrainedLocked() {
-	if c.goingAway != 2 || c.closed || len(c.streams) > 0 || c.lingering > 0 || len(c.out) > 0 || c.flushing || c.scheduled {
+	if c.goingAway != 2 || c.closed || len(c.streams) > 0 || c.lingering > 0 || len(c.out) > 0 || c.roles.Flushing || c.roles.Scheduled {
 		return
 	}
 	c.endLocked(errDrained)
@@ -215,7 +215,7 @@ func (c *Conn) tick() {
 		c.mu.Unlock()
 		return
 	}
-	now := transport.Clock()
+	now := roles.Clock()
 	next := int64(math.MaxInt64)
 	for _, due := range [...]func(now int64) int64{
 		c.checkBeginningLocked, c.checkKeepaliveLocked, c.checkWritingLocked, c.checkEndLocked, c.checkStreamsLocked, c.checkLateLocked,
@@ -232,7 +232,7 @@ func (c *Conn) tick() {
 	if next != math.MaxInt64 {
 		c.armLocked(max(next, now+int64(minTick)))
 	}
-	c.settle()
+	c.roles.Settle()
 }
 
 // checkBeginningLocked looks at what must be whole in time: the preface, header blocks
@@ -279,7 +279,7 @@ func (c *Conn) checkKeepaliveLocked(now int64) (next int64) {
 func (c *Conn) checkWritingLocked(now int64) (next int64) {
 	stall := int64(c.config.Stall)
 	switch {
-	case !c.flushing || c.wroteAt == 0:
+	case !c.roles.Flushing || c.wroteAt == 0:
 		return 0
 	case now-c.wroteAt >= stall:
 		c.failLocked(errStalled)
@@ -350,7 +350,7 @@ func (c *Conn) passedByLocked(s *Stream) int64 {
 	case b.underWay.Began():
 		return b.underWay.By(c.config.Stall)
 	case b.readBy != 0 && !s.receiver.waiting: // it may be that all is there
-		return max(b.readBy, transport.Clock()+int64(time.Second))
+		return max(b.readBy, roles.Clock()+int64(time.Second))
 	}
 	return b.readBy
 }

@@ -1,9 +1,8 @@
 package http2
 
 import (
-	"runtime"
-
 	"github.com/trunkcall/trunkcall/go/internal/transport"
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 )
 
 // Writing. Frames gather in c.out; one goroutine at a time writes all that
@@ -11,10 +10,9 @@ import (
 // take goes to a goroutine of its own.
 
 const (
-	// flushRounds is how often one goroutine writes what others appended
-	// meanwhile before it hands over.
-	flushRounds = 3
-	outSize     = 16 << 10
+	outSize = 16 << 10
+	// maxPiece is how many bytes a single write that may wait is given.
+	maxPiece = 64 << 10
 )
 
 // output is a Conn as what its framer writes to.
@@ -28,26 +26,6 @@ func (o *output) Write(b []byte) (int, error) {
 	}
 	c.out = append(c.out, b...)
 	return len(b), nil
-}
-
-// settle is called with the lock held after a goroutine that does not serve the
-// connection appended something; it releases the lock. Others that can run
-// append first.
-func (c *Conn) settle() {
-	if c.flushing || c.scheduled || c.closed || len(c.out) == 0 {
-		c.mu.Unlock()
-		return
-	}
-	if len(c.streams) > 1 && len(c.out) < fullFlush && !transport.ProcessorsHeld() {
-		c.scheduled = true
-		c.mu.Unlock()
-		runtime.Gosched()
-		c.mu.Lock()
-		c.scheduled = false
-	}
-	c.flushLocked()
-	c.closeIfDrainedLocked()
-	c.mu.Unlock()
 }
 
 // takeLocked takes what gathered to write it.
@@ -69,38 +47,41 @@ func (c *Conn) wroteAllLocked() {
 	c.giveBackLocked()
 }
 
-// flushLocked writes what gathered, unless somebody else does. It holds the lock
-// on entry and on return, not in between.
-func (c *Conn) flushLocked() {
-	if c.flushing {
-		return
+// writeLocked writes what gathered as far as the socket takes it at once
+// (roles.Conn.WriteLocked).
+func (c *Conn) writeLocked() bool {
+	if c.raw == nil {
+		c.writeOnLocked()
+		return false
 	}
-	for round := 0; len(c.out) > 0 && !c.closed; round++ {
-		c.flushing = true
-		if c.raw == nil || round == flushRounds {
-			go c.flushBlocking()
-			return
-		}
-		c.takeLocked()
-		c.mu.Unlock()
-		c.wroteN, c.wroteErr = 0, nil // a socket that is closed does not call writeOnce
-		err := c.raw.Write(c.writeFD)
-		c.mu.Lock()
-		if err == nil {
-			err = c.wroteErr
-		}
-		if err == nil && c.wroteN < len(c.writing) {
-			c.writing = c.writing[c.wroteN:]
-			go c.flushBlocking()
-			return
-		}
-		c.wroteAllLocked()
-		c.flushing = false
-		if err != nil {
-			c.writeFailedLocked(err)
-		}
-		c.partIfFreeLocked()
+	c.roles.Flushing = true
+	c.takeLocked()
+	c.mu.Unlock()
+	c.wroteN, c.wroteErr = 0, nil // a socket that is closed does not call writeOnce
+	err := c.raw.Write(c.writeFD)
+	c.mu.Lock()
+	if err == nil {
+		err = c.wroteErr
 	}
+	if err == nil && c.wroteN < len(c.writing) {
+		c.writing = c.writing[c.wroteN:]
+		go c.flushBlocking()
+		return false
+	}
+	c.wroteAllLocked()
+	c.roles.Flushing = false
+	if err != nil {
+		c.writeFailedLocked(err)
+	}
+	c.closeIfDrainedLocked()
+	c.partIfFreeLocked()
+	return err == nil
+}
+
+// writeOnLocked has another goroutine write what gathered.
+func (c *Conn) writeOnLocked() {
+	c.roles.Flushing = true
+	go c.flushBlocking()
 }
 
 // writeOnce is the body of RawConn.Write: one attempt that never waits.
@@ -117,11 +98,11 @@ func (c *Conn) writeFailedLocked(err error) {
 }
 
 // flushBlocking writes until nothing is left, in a goroutine of its own that may
-// wait for the peer. c.flushing is set; c.writing may hold what a first attempt
+// wait for the peer. c.roles.Flushing is set; c.writing may hold what a first attempt
 // has left over.
 func (c *Conn) flushBlocking() {
 	c.mu.Lock()
-	c.wroteAt = transport.Clock()
+	c.wroteAt = roles.Clock()
 	c.armLocked(c.wroteAt + int64(c.config.Stall))
 	for !c.closed || c.parting && len(c.writing) > 0 {
 		if len(c.writing) == 0 {
@@ -129,11 +110,11 @@ func (c *Conn) flushBlocking() {
 				break
 			}
 		}
-		piece := c.writing[:min(len(c.writing), fullFlush)]
+		piece := c.writing[:min(len(c.writing), maxPiece)]
 		c.mu.Unlock()
 		n, err := c.socket.Write(piece)
 		c.mu.Lock()
-		c.wroteAt = transport.Clock()
+		c.wroteAt = roles.Clock()
 		c.writing = c.writing[n:]
 		if err != nil {
 			c.writeFailedLocked(err)
@@ -144,7 +125,7 @@ func (c *Conn) flushBlocking() {
 		}
 	}
 	c.wroteAllLocked()
-	c.flushing = false
+	c.roles.Flushing = false
 	c.closeIfDrainedLocked()
 	c.partIfFreeLocked()
 	c.mu.Unlock()

@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"strconv"
 	"testing"
+
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 )
 
 // TestH2spec runs the public test suite for HTTP/2 (github.com/summerwind/h2spec) against
@@ -20,7 +22,7 @@ func TestH2spec(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pool, handler := &Pool{}, &hello{closed: make(chan error, 1000)}
+	pool, handler := &roles.Pool{}, &hello{closed: make(chan error, 1000)}
 	config := Config{Handler: handler, Pool: pool}.Complete()
 	served := make(chan int)
 	go func() {

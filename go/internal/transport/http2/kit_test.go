@@ -11,7 +11,7 @@ import (
 	h2 "golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 
-	"github.com/trunkcall/trunkcall/go/internal/transport"
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
@@ -24,7 +24,7 @@ const long = 2 * time.Minute
 // /held wait until they are stopped and take nothing, and those to /piece for one piece. The bodies of /framed, /held and
 // /message are messages. Those to /upload and /message may be large.
 type hello struct {
-	pace   transport.Pace
+	pace   roles.Pace
 	closed chan error
 }
 
@@ -59,7 +59,7 @@ func (h *hello) Accept(_ *Conn, r *Request) (*Stream, *Answer) {
 	return &x.stream, nil
 }
 
-func (h *hello) Serve(_ *Worker, s *Stream) {
+func (h *hello) Serve(_ *roles.Worker, s *Stream) {
 	x := s.Owner.(*helloCall)
 	if x.path == "/piece" {
 		s.conn.mu.Lock()
@@ -124,7 +124,7 @@ func connect(t *testing.T, config Config, before ...func(*Conn)) *peer {
 	p := &peer{t: t, conn: client, frames: h2.NewFramer(client, client), hello: &hello{closed: make(chan error, 1)}}
 	p.enc = hpack.NewEncoder(&p.block)
 	p.frames.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
-	pool := &Pool{}
+	pool := &roles.Pool{}
 	config.Handler, config.Pool = p.hello, pool
 	p.server = Prepare(socket, nil, &config, nil)
 	for _, f := range before {

@@ -6,7 +6,7 @@ import (
 
 	h2 "golang.org/x/net/http2"
 
-	"github.com/trunkcall/trunkcall/go/internal/transport"
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 )
 
 // late is a stream whose answer is complete while its request goes on. The peer is
@@ -34,7 +34,7 @@ func (c *Conn) lateLocked(s *Stream) {
 		c.resetLateLocked(0)
 	}
 	c.recentlyShut.add(s.id)
-	until := transport.Clock() + int64(lateFor)
+	until := roles.Clock() + int64(lateFor)
 	c.late = append(c.late, late{s.id, until, s.body.window})
 	c.armLocked(until)
 }

@@ -48,7 +48,7 @@ func (c *Conn) shed() {
 		c.letGoLocked(longest)
 	}
 	c.share.Relieved()
-	c.settle()
+	c.roles.Settle()
 }
 
 // letGoLocked ends a request for want of room, and gives back what it held.

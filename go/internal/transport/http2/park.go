@@ -22,10 +22,10 @@ func (c *Conn) parkLocked() bool {
 func (c *Conn) unpark() {
 	c.mu.Lock()
 	c.unparkLocked()
-	help := c.wantHelperLocked()
+	help := !c.closed && c.roles.WantHelperLocked()
 	c.mu.Unlock()
 	if help {
-		c.config.Pool.run(c)
+		c.roles.Help()
 	}
 }
 

@@ -31,7 +31,7 @@ func (p *peer) untilParked() {
 			return ok && ping.IsAck()
 		})
 		c.mu.Lock()
-		parked = c.parked != nil && !c.reading && !c.helperPending
+		parked = c.parked != nil && !c.roles.Reading && !c.roles.HelperPending
 		c.mu.Unlock()
 	}
 }

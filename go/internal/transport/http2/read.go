@@ -9,6 +9,7 @@ import (
 	h2 "golang.org/x/net/http2"
 
 	"github.com/trunkcall/trunkcall/go/internal/transport"
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 )
 
 // Reading. An idle connection holds no buffer where the socket can say that it
@@ -54,7 +55,7 @@ func (c *Conn) readLocked() {
 	if c.closed {
 		return
 	}
-	c.lastRead = transport.Clock()
+	c.lastRead = roles.Clock()
 	transport.NoteInput()
 	c.pingSent = 0
 	c.bulk = c.end == len(c.in)

@@ -2,6 +2,7 @@ package http2
 
 import (
 	"github.com/trunkcall/trunkcall/go/internal/transport"
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 )
 
 // Sending. What fits the windows and the buffer is appended to the connection's
@@ -21,7 +22,7 @@ func (s *Stream) SendHeader(head *Block, fields []Field) error {
 		return ErrGone
 	}
 	c.headerLocked(s, head, fields)
-	c.settle()
+	c.roles.Settle()
 	return nil
 }
 
@@ -57,7 +58,7 @@ func (s *Stream) SendAfter(head *Block, fields []Field, piece *transport.Buffer)
 	}
 	if !c.affordsLocked(s, cap(piece.B)) {
 		c.stopForLocked(s, c.noRoom())
-		c.settle()
+		c.roles.Settle()
 		piece.Free()
 		return ErrGone
 	}
@@ -70,7 +71,7 @@ func (s *Stream) SendAfter(head *Block, fields []Field, piece *transport.Buffer)
 		s.restBuffer = piece
 		c.beginTurnsLocked(s)
 	}
-	c.settle()
+	c.roles.Settle()
 	return nil
 }
 
@@ -82,7 +83,7 @@ func (s *Stream) Finish(a *Answer) (kept bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.out) == 0 {
-		c.since = transport.Clock()
+		c.roles.AnsweringLocked(roles.Clock())
 	}
 	return c.finishLocked(s, a)
 }
@@ -171,7 +172,7 @@ func (c *Conn) writeDataLocked(s *Stream, data []byte, end bool) {
 
 // beginTurnsLocked lets a stream send what has no place yet.
 func (c *Conn) beginTurnsLocked(s *Stream) {
-	s.underWay.Begin(transport.Clock())
+	s.underWay.Begin(roles.Clock())
 	c.armLocked(s.underWay.By(c.config.Stall))
 	c.wantSendLocked(s)
 	c.fillLocked()

@@ -7,7 +7,7 @@ import (
 
 	h2 "golang.org/x/net/http2"
 
-	"github.com/trunkcall/trunkcall/go/internal/transport"
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 )
 
 // drips does something little again and again, and gives up, and the connection with it, after
@@ -101,7 +101,7 @@ func TestAMessageHasToBeWholeInTimeHoweverItComes(t *testing.T) {
 // later has the connection look at its streams as it would so much later.
 func (p *peer) later(by time.Duration) {
 	p.server.mu.Lock()
-	p.server.checkStreamsLocked(transport.Clock() + int64(by))
+	p.server.checkStreamsLocked(roles.Clock() + int64(by))
 	p.server.mu.Unlock()
 }
 
@@ -141,7 +141,7 @@ func TestTimeWithoutCreditDoesNotCount(t *testing.T) {
 	p.server.mu.Lock()
 	s := p.server.streams[1]
 	s.conn.takeMessageLocked(s)
-	s.conn.settle()
+	s.conn.roles.Settle()
 	p.later(59 * time.Second)
 	p.await("it goes on", func() bool { return p.server.streams[1] != nil && !p.server.streams[1].stopped })
 	p.later(61 * time.Second)

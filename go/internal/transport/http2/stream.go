@@ -7,6 +7,7 @@ import (
 	h2 "golang.org/x/net/http2"
 
 	"github.com/trunkcall/trunkcall/go/internal/transport"
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
@@ -24,8 +25,8 @@ type Stream struct {
 	// body, if Whole: that is then one message, if it is not empty.
 	MaxMessage uint32
 	// Pace is that of the method called; nil if nothing is known of it.
-	Pace *transport.Pace
-	// Deadline is when the request is stopped, as transport.Clock has it; 0: never.
+	Pace *roles.Pace
+	// Deadline is when the request is stopped, as roles.Clock has it; 0: never.
 	Deadline int64
 
 	conn *Conn
@@ -202,6 +203,12 @@ func (c *Conn) requestEndedLocked(s *Stream) error {
 	return nil
 }
 
+// enqueueLocked has a request run.
+func (c *Conn) enqueueLocked(s *Stream) {
+	s.queued = true
+	c.roles.EnqueueLocked((*roleCall)(s))
+}
+
 // stopLocked ends a request without its handler, with an answer if one can
 // still be given.
 func (c *Conn) stopLocked(s *Stream, code wire.Code, text string) {
@@ -282,11 +289,11 @@ func (s *Stream) Reset(code h2.ErrCode) {
 	c := s.conn
 	c.mu.Lock()
 	c.resetLocked(s, code)
-	c.settle()
+	c.roles.Settle()
 }
 
 // SetReadDeadline has the request stopped if somebody waits in Receive at that time, as
-// transport.Clock has it; 0: never. It is for bodies that are not Framed.
+// roles.Clock has it; 0: never. It is for bodies that are not Framed.
 func (s *Stream) SetReadDeadline(by int64) {
 	c := s.conn
 	c.mu.Lock()
@@ -301,7 +308,7 @@ func (s *Stream) SetReadDeadline(by int64) {
 func (s *Stream) Receive() (Message, error) {
 	c := s.conn
 	c.mu.Lock()
-	defer c.settle() // what is taken may return credit
+	defer c.roles.Settle() // what is taken may return credit
 	for {
 		b := &s.body
 		switch {
@@ -317,7 +324,7 @@ func (s *Stream) Receive() (Message, error) {
 			return Message{}, io.EOF
 		case s.expects:
 			c.continueLocked(s)
-			c.flushLocked()
+			c.roles.FlushLocked()
 			continue
 		case s.receiver.waiting:
 			return Message{}, transport.ErrReceiving

@@ -5,7 +5,7 @@ import (
 
 	h2 "golang.org/x/net/http2"
 
-	"github.com/trunkcall/trunkcall/go/internal/transport"
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 )
 
 // Windows that learn the path, as the pool of native connections does (protocol.md
@@ -74,7 +74,7 @@ func (c *Conn) measureLocked() {
 		return
 	}
 	p.round++
-	p.pinged, p.pingedAt, p.since, p.filled = true, transport.Clock(), 0, 0
+	p.pinged, p.pingedAt, p.since, p.filled = true, roles.Clock(), 0, 0
 	_ = c.framer.WritePing(false, p.word())
 }
 
@@ -272,7 +272,7 @@ func (c *Conn) returnCreditLocked(s *Stream) {
 	b.owed = 0
 	c.measureLocked()
 	if b.starved != 0 && b.window >= c.leastWindow() {
-		b.underWay.Wait(transport.Clock() - b.starved)
+		b.underWay.Wait(roles.Clock() - b.starved)
 		b.starved = 0
 		c.armLocked(b.underWay.By(c.config.Stall))
 	}

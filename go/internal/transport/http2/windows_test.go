@@ -7,7 +7,7 @@ import (
 
 	h2 "golang.org/x/net/http2"
 
-	"github.com/trunkcall/trunkcall/go/internal/transport"
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
@@ -93,7 +93,7 @@ func (s *sender) answers(took time.Duration) {
 			}
 		}
 		s.server.mu.Lock()
-		s.server.path.pingedAt = transport.Clock() - int64(took)
+		s.server.path.pingedAt = roles.Clock() - int64(took)
 		s.server.mu.Unlock()
 		s.frames.WritePing(true, ping.word)
 	}

@@ -3,8 +3,8 @@ package web
 import (
 	"math"
 
-	"github.com/trunkcall/trunkcall/go/internal/transport"
 	"github.com/trunkcall/trunkcall/go/internal/transport/http2"
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
@@ -158,7 +158,7 @@ func (x *grpcCall) check(r *http2.Request) *wire.Refusal {
 		if !ok {
 			return &wire.Refusal{Code: wire.InvalidArgument, Message: "malformed grpc-timeout"}
 		}
-		if now := transport.Clock(); left < math.MaxInt64-now {
+		if now := roles.Clock(); left < math.MaxInt64-now {
 			x.call.Deadline = now + left
 		}
 	}

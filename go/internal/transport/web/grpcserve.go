@@ -8,11 +8,12 @@ import (
 
 	"github.com/trunkcall/trunkcall/go/internal/transport"
 	"github.com/trunkcall/trunkcall/go/internal/transport/http2"
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
 // Serve runs the call on a worker.
-func (x *grpcCall) Serve(w *http2.Worker) {
+func (x *grpcCall) Serve(w *roles.Worker) {
 	a, ok := w.Local.(*Answer)
 	if !ok {
 		a = &Answer{}

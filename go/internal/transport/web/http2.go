@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/trunkcall/trunkcall/go/internal/transport/http2"
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
@@ -20,7 +21,7 @@ type HTTP2 struct {
 
 // Exchanging is what owns a stream: a call at one of the protocols.
 type Exchanging interface {
-	Serve(w *http2.Worker)
+	Serve(w *roles.Worker)
 	Stopped(why *wire.Refusal) *http2.Answer
 	Dropped()
 }
@@ -47,7 +48,7 @@ func (h *HTTP2) Accept(c *http2.Conn, r *http2.Request) (*http2.Stream, *http2.A
 }
 
 // Serve runs a call.
-func (h *HTTP2) Serve(w *http2.Worker, s *http2.Stream) { exchanging(s).Serve(w) }
+func (h *HTTP2) Serve(w *roles.Worker, s *http2.Stream) { exchanging(s).Serve(w) }
 
 // Dropped passes it on.
 func (h *HTTP2) Dropped(s *http2.Stream) { exchanging(s).Dropped() }

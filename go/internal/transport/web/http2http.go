@@ -16,6 +16,7 @@ import (
 
 	"github.com/trunkcall/trunkcall/go/internal/transport"
 	"github.com/trunkcall/trunkcall/go/internal/transport/http2"
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
@@ -105,7 +106,7 @@ func (p http2Peer) Interrupt(reading bool) {
 }
 
 // Serve runs the handler.
-func (x *http2Request) Serve(*http2.Worker) {
+func (x *http2Request) Serve(*roles.Worker) {
 	defer x.cancel(nil)
 	x.handler.ServeHTTP(x, x.request)
 	x.WriteHeader(http.StatusOK)
@@ -208,7 +209,7 @@ func (x *http2Request) FlushError() error {
 func (x *http2Request) SetReadDeadline(at time.Time) error {
 	by := int64(0)
 	if !at.IsZero() {
-		by = transport.Clock() + int64(time.Until(at))
+		by = roles.Clock() + int64(time.Until(at))
 	}
 	x.stream.SetReadDeadline(by)
 	return nil

@@ -16,6 +16,7 @@ import (
 	"testing/iotest"
 
 	"github.com/trunkcall/trunkcall/go/internal/transport"
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
@@ -60,11 +61,11 @@ type repeated struct {
 	call   *Call
 }
 
-func (r *repeated) Whole() bool           { return r.call.Method == "/unary" }
-func (r *repeated) Pace() *transport.Pace { return nil }
-func (r *repeated) Compression() uint8    { return 0 }
-func (r *repeated) Stopped(Stop)          {}
-func (r *repeated) Dropped()              { r.server.open.Add(-1) }
+func (r *repeated) Whole() bool        { return r.call.Method == "/unary" }
+func (r *repeated) Pace() *roles.Pace  { return nil }
+func (r *repeated) Compression() uint8 { return 0 }
+func (r *repeated) Stopped(Stop)       {}
+func (r *repeated) Dropped()           { r.server.open.Add(-1) }
 func (r *repeated) Serve(x Exchange, a *Answer) {
 	r.server.open.Add(-1)
 	for {

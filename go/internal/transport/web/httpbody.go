@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/trunkcall/trunkcall/go/internal/transport"
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
@@ -22,7 +23,7 @@ type httpBody struct {
 	control *http.ResponseController
 	prefix  [Headroom]byte
 	over    atomic.Bool  // nothing more comes
-	by      atomic.Int64 // when what is being read must have come, as transport.Clock has it; 0: nothing is
+	by      atomic.Int64 // when what is being read must have come, as roles.Clock has it; 0: nothing is
 
 	underWay transport.UnderWay // the message that is being read, or all of a body that is read before its handler starts
 }
@@ -48,7 +49,7 @@ func (b *httpBody) begin(x *httpCall) {
 func (b *httpBody) Read(p []byte) (int, error) {
 	by := b.underWay.By(b.call.protocol.stall())
 	b.by.Store(by)
-	_ = b.control.SetReadDeadline(transport.TimeOf(by))
+	_ = b.control.SetReadDeadline(roles.TimeOf(by))
 	n, err := b.source.Read(p)
 	b.underWay.Pass(n)
 	if err == nil {
@@ -60,7 +61,7 @@ func (b *httpBody) Read(p []byte) (int, error) {
 			_ = b.control.SetReadDeadline(time.Time{})
 		} else {
 			switch {
-			case errors.Is(err, os.ErrDeadlineExceeded) && transport.Clock() >= by:
+			case errors.Is(err, os.ErrDeadlineExceeded) && roles.Clock() >= by:
 				err = &Fault{wire.ResourceExhausted, transport.LateText(b.call.protocol.stall())}
 			case malformed(b.call.r, err):
 				err = &Fault{wire.InvalidArgument, "the request is malformed: " + err.Error()}
@@ -115,7 +116,7 @@ func (x *httpCall) readFirst() *wire.Refusal {
 	if !x.served.Whole() {
 		return nil
 	}
-	x.body.underWay.Begin(transport.Clock())
+	x.body.underWay.Begin(roles.Clock())
 	m, flags, err := x.body.only()
 	var fault *Fault
 	switch {
@@ -192,7 +193,7 @@ func (b *httpBody) message() (m *transport.Buffer, flags byte, err error) {
 		return nil, 0, err
 	}
 	if begins {
-		b.underWay.Begin(transport.Clock())
+		b.underWay.Begin(roles.Clock())
 		defer b.underWay.End()
 	}
 	if _, err := io.ReadFull(b, b.prefix[1:]); err != nil {

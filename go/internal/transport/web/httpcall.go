@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/trunkcall/trunkcall/go/internal/transport"
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
@@ -108,7 +109,7 @@ func (x *httpCall) serve(m Method, codec string) {
 			x.endStopped(false)
 		}
 	} else {
-		x.runUntil(time.Duration(x.call.Deadline - transport.Clock()))
+		x.runUntil(time.Duration(x.call.Deadline - roles.Clock()))
 	}
 	if x.wasLost() && r.ProtoMajor == 1 {
 		// A caller that still listens must not take what it got for all: over TLS some say that they go, and read on.
@@ -140,7 +141,7 @@ func (x *httpCall) run() {
 		x.dropped(refusal)
 		return
 	}
-	if x.call.Deadline != 0 && transport.Clock() >= x.call.Deadline {
+	if x.call.Deadline != 0 && roles.Clock() >= x.call.Deadline {
 		x.stop(deadlinePassed, false) // the timer may be late
 	}
 	x.mu.Lock()
@@ -238,7 +239,7 @@ func (x *httpCall) interrupted() {
 		if x.stop(cut.why, false) && x.r.ProtoMajor == 1 { // HTTP/2 has answered
 			x.endStopped(true) // its handler may run on
 		}
-	case by != 0 && transport.Clock() >= by: // net/http takes that for the caller's going
+	case by != 0 && roles.Clock() >= by: // net/http takes that for the caller's going
 		x.stop(wire.Refusal{Code: wire.ResourceExhausted, Message: transport.LateText(x.protocol.stall())}, false)
 	default:
 		x.stop(wire.Refusal{Code: wire.Canceled, Message: "the caller has gone"}, true)

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/trunkcall/trunkcall/go/internal/transport"
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
@@ -86,10 +87,10 @@ func (x *httpCall) writeLocked(piece []byte) error {
 		return err
 	}
 	var underWay transport.UnderWay
-	underWay.Begin(transport.Clock())
+	underWay.Begin(roles.Clock())
 	for {
 		n := min(len(piece), writeAtOnce)
-		_ = x.body.control.SetWriteDeadline(transport.TimeOf(underWay.By(x.protocol.stall())))
+		_ = x.body.control.SetWriteDeadline(roles.TimeOf(underWay.By(x.protocol.stall())))
 		if _, err := x.w.Write(piece[:n]); err != nil {
 			return err
 		}

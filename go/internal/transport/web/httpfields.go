@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
-	"github.com/trunkcall/trunkcall/go/internal/transport"
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
@@ -145,7 +145,7 @@ func (x *httpCall) setTimeout(field, value string, parse func(string) (int64, bo
 	if !ok {
 		return &wire.Refusal{Code: wire.InvalidArgument, Message: "malformed " + strings.ToLower(field)}
 	}
-	if now := transport.Clock(); left < maxClock-now {
+	if now := roles.Clock(); left < maxClock-now {
 		x.call.Deadline = now + left
 	}
 	return nil

@@ -8,8 +8,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
-	"github.com/trunkcall/trunkcall/go/internal/transport"
 	"github.com/trunkcall/trunkcall/go/internal/transport/http2"
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 	"github.com/trunkcall/trunkcall/go/internal/transport/web"
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
@@ -41,7 +41,7 @@ type served struct {
 }
 
 func (s *served) Whole() bool                         { return !s.streams }
-func (s *served) Pace() *transport.Pace               { return nil }
+func (s *served) Pace() *roles.Pace                   { return nil }
 func (s *served) Compression() uint8                  { return s.call.Compression }
 func (s *served) Stopped(how web.Stop)                { s.stopped <- how.Code }
 func (s *served) Dropped()                            {}
@@ -54,7 +54,7 @@ func serve(t *testing.T, s server, options ...grpc.DialOption) *grpc.ClientConn 
 	if err != nil {
 		t.Fatal(err)
 	}
-	pool := &http2.Pool{}
+	pool := &roles.Pool{}
 	over := make(chan struct{}, 100)
 	config := &http2.Config{Pool: pool, Handler: &web.HTTP2{
 		GRPC: &web.GRPC{Server: s, Compressions: 1 << wire.Gzip}, OnClosed: func(*http2.Conn, error) { over <- struct{}{} },

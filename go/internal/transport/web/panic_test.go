@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/trunkcall/trunkcall/go/internal/transport"
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
@@ -18,7 +18,7 @@ func (fragile) Lookup(method string) (Method, bool)    { return Method{Name: met
 func (f fragile) Accept(*Call) (Served, *wire.Refusal) { return f, nil }
 func (fragile) Refused(*Call, *wire.Refusal)           {}
 func (fragile) Whole() bool                            { return true }
-func (fragile) Pace() *transport.Pace                  { return nil }
+func (fragile) Pace() *roles.Pace                      { return nil }
 func (fragile) Compression() uint8                     { return 0 }
 func (fragile) Stopped(Stop)                           {}
 func (fragile) Dropped()                               {}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/trunkcall/trunkcall/go/internal/transport/http2"
+
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 )
 
 // opensHTTP1 returns a connection to a server over HTTP/1.1 that has these methods.
@@ -86,7 +88,7 @@ func opensHTTP2(t *testing.T, protocol *HTTP) (url string, client *http.Client) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	closed, served, pool := make(chan struct{}, 10), make(chan int), &http2.Pool{}
+	closed, served, pool := make(chan struct{}, 10), make(chan int), &roles.Pool{}
 	config := &http2.Config{Pool: pool, KeepaliveInterval: -1, Handler: &HTTP2{
 		Other: OverHTTP2(protocol), OnClosed: func(*http2.Conn, error) { closed <- struct{}{} },
 	}}

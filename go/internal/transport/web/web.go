@@ -10,6 +10,7 @@ import (
 	"net"
 
 	"github.com/trunkcall/trunkcall/go/internal/transport"
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
@@ -29,7 +30,7 @@ type Call struct {
 	Metadata    wire.Metadata
 	// Authority is the host, and perhaps port, that the caller asked for.
 	Authority string
-	// Deadline is when the call ends, as transport.Clock has it; 0: never.
+	// Deadline is when the call ends, as roles.Clock has it; 0: never.
 	Deadline int64
 	// Protocol names the protocol, for logs: "grpc".
 	Protocol string
@@ -66,7 +67,7 @@ type Served interface {
 	// is called only once that is there.
 	Whole() bool
 	// Pace is that of the method, nil if nothing is known of it.
-	Pace() *transport.Pace
+	Pace() *roles.Pace
 	// Compression is the number of the one that answers may be in, 0 for none. It
 	// is one that the call accepts.
 	Compression() uint8

@@ -1,4 +1,4 @@
-package transport
+package roles
 
 import "sync/atomic"
 
@@ -8,9 +8,9 @@ import "sync/atomic"
 // that long. Timers wait too, and so the monitor finds out by how late it wakes up. Many
 // goroutines that each run for some microseconds do not hold up timers.
 
-// heldAbove is by how many nanoseconds he is late on average when processors are held, and
-// half of it when they are not any more.
-var heldAbove = 4e6
+// HeldAbove is by how many nanoseconds the monitor is late on average when processors are
+// held, and half of it when they are not any more. Tests raise it.
+var HeldAbove = 4e6
 
 // lateWeight says that a round counts for one in so many.
 const lateWeight = 32

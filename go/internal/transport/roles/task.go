@@ -1,4 +1,4 @@
-package transport
+package roles
 
 import "sync"
 
@@ -21,9 +21,6 @@ type tasks struct {
 	pace    Pace
 }
 
-// forTasks is what a goroutine is given to serve when it is the queue of tasks.
-var forTasks = &Conn{}
-
 // Do has t run soon. Tasks begin in the order in which they came. It never waits,
 // so locks may be held.
 func (p *Pool) Do(t Task) {
@@ -35,7 +32,7 @@ func (p *Pool) Do(t Task) {
 	}
 	p.tasks.mu.Unlock()
 	if call {
-		p.run(forTasks)
+		p.run(&p.tasks)
 	}
 }
 
@@ -52,10 +49,9 @@ func (q *tasks) nextLocked() Task {
 	return t
 }
 
-// doTasks runs tasks until there are none.
-func (w *Worker) doTasks() {
+// serve runs tasks until there are none.
+func (q *tasks) serve(w *Worker) {
 	p := w.pool
-	q := &p.tasks
 	q.mu.Lock()
 	q.coming = false
 	for {
@@ -63,9 +59,9 @@ func (w *Worker) doTasks() {
 		if t == nil {
 			break
 		}
-		if q.drainer == nil && q.pace.quick() {
+		if q.drainer == nil && q.pace.Quick() {
 			q.drainer = w
-		} else if q.drainer == w && !q.pace.quick() {
+		} else if q.drainer == w && !q.pace.Quick() {
 			q.drainer = nil
 		}
 		watched := q.drainer == w
@@ -75,12 +71,12 @@ func (w *Worker) doTasks() {
 		if watched {
 			w.watchTasks()
 		} else if help {
-			p.run(forTasks)
+			p.run(&p.tasks)
 		}
-		began := clock()
+		began := Clock()
 		t.Run()
 		w.watchOff()
-		q.pace.note(clock() - began)
+		q.pace.Note(Clock() - began)
 		q.mu.Lock()
 	}
 	if q.drainer == w {
@@ -101,6 +97,6 @@ func (p *Pool) relieve(w *Worker) {
 	}
 	p.tasks.mu.Unlock()
 	if call {
-		p.run(forTasks)
+		p.run(&p.tasks)
 	}
 }
