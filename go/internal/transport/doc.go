@@ -8,14 +8,11 @@
 //	poller     reads the idle ones, where there are many  (poll.go)
 //	Stream     one call, with waiting                     (stream.go)
 //	Call       the caller's end of one call               (call.go)
-//	Pool       the goroutines that read and run handlers  (pool.go)
+//	roles      who reads, writes and runs handlers        (roles/, roles.go)
 //
 // # Who owns what
 //
 // Each Conn has one lock, Conn.mu, that guards its session, every Stream on it
-// and its dispatch queue. Nothing blocks while holding it. Three roles of a
-// connection are each held by at most one goroutine at a time: reading (flag
-// reading), writing (flag flushing) and the promise to come and look (flag
-// helperPending). See ARCHITECTURE.md for why a goroutine that reads also runs
-// the calls that it read.
+// and its Roles, with the queue of calls. Nothing blocks while holding it. See
+// package roles for who reads, writes and runs calls.
 package transport

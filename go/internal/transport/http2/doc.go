@@ -5,10 +5,8 @@
 // use.
 //
 // Frames are read, checked and written by golang.org/x/net/http2.Framer, header
-// blocks by golang.org/x/net/http2/hpack. The states of streams, flow control,
-// limits, and who runs what are this package's own, and like those of the
-// native protocol (package transport): all of a connection's state is under one
-// lock, which is never held while something waits; the goroutine that reads
-// runs the handlers of what it read; output gathers in one buffer, which one
-// goroutine at a time writes.
+// blocks by golang.org/x/net/http2/hpack. The states of streams, flow control
+// and limits are this package's own. All of a connection's state is under one
+// lock, which is never held while something waits; who reads, writes and runs
+// handlers is package roles', as on native connections.
 package http2
