@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 from .calling import Calling, Calls, let_in
+from .gauges import ConnectionGauges, connection_gauges
 from .opening import CallEvents
 from .servercall import resolve
 from .serving import Serving, ServingEnd
@@ -68,6 +69,10 @@ class Connection(Calls):
     def error(self) -> str | None:
         """Why the connection is over, or is ending; None while it is not."""
         return self._end.why
+
+    def gauges(self) -> ConnectionGauges:
+        """What the connection has at the moment."""
+        return connection_gauges(self._carrier, len(self._waiting), self.error or "")
 
     def disconnect(self) -> None:
         """Ends the connection at once: calls that are open on it fail, with an unknown delivery, and handlers are
@@ -138,10 +143,10 @@ class End(ServingEnd):
         """This side ends the connection."""
         self.why = self.why or DISCONNECTED
 
-    def drain(self) -> None:
+    def drain(self, why: str = "this side drains") -> None:
         """Asks the other side to open no more calls; closes when all are done."""
         self.draining = True
-        self.why = self.why or "this side drains"
+        self.why = self.why or why
         self.connection.drain()
         if self.own_caller is not None:
             self.own_caller._drains()

@@ -53,6 +53,20 @@ def _check(name: str, value: int, least: int, greatest: int) -> None:
         raise ValueError(f"{name} of {value:,}: {least:,} to {greatest:,}")
 
 
+def check_least(least: float = 0, **options: float | None) -> None:
+    """Raises ValueError for an option below what it has to be at least; None is not given."""
+    for name, value in options.items():
+        if value is not None and not value >= least:
+            raise ValueError(f"{name} of {value:,}: at least {least:,}")
+
+
+def check_callable(name: str, *given: object) -> None:
+    """Raises TypeError for what was given to an option and cannot be called; None is not given."""
+    for one in given:
+        if one is not None and not callable(one):
+            raise TypeError(f"{name}: {one!r} cannot be called")
+
+
 def session_config(
     limits: Limits,
     codecs: dict[int, Codec],

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
+import random
 import ssl
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
 from types import TracebackType
 from typing import Self
 
+from .admission import Admit
 from .calling import Calling
 from .codec import PROTOBUF, Codec
 from .compression import GZIP, Compressions, Packing
 from .connection import Connection, End
+from .gauges import Gauges, gauges_of
 from .interceptor import Interceptor
 from .memory import check_memory
+from .observer import Observer, Told
 from .options import (
     DRAIN_GRACE,
     KEEPALIVE_TIMEOUT,
@@ -23,6 +28,8 @@ from .options import (
     SERVER_KEEPALIVE,
     WAITING_CALLS,
     Limits,
+    check_callable,
+    check_least,
     codec_table,
     session_config,
 )
@@ -32,6 +39,7 @@ from .transport import ALPN_HTTP1, NOTHING_SAID, WITHOUT_LIBRARY, Listener, prep
 from .transport import Connection as Carrier
 from .wire import Load
 
+_AGE_JITTER = 0.1  # by which part connections live longer or shorter, so that they do not all end together
 _CUT_OFF = 1.0  # seconds that peers have to hear that their calls were cut off
 
 
@@ -41,13 +49,26 @@ class ServerEnd(End):
     def __init__(self, server: Server) -> None:
         super().__init__(server._serving, server._calling, server._loop)
         self.server = server
+        self._aged: asyncio.TimerHandle | None = None
 
     def connected(self) -> None:
         self.server._connected(self)
+        age = self.server._max_age
+        if age is not None:
+            age *= random.uniform(1 - _AGE_JITTER, 1 + _AGE_JITTER)
+            self._aged = self.loop.call_later(age, self.drain, "the connection has reached its maximum age")
+
+    def opened(self) -> None:
+        super().opened()
+        self.server._told.tell("connected", self.caller)
 
     def disconnected(self, why: str) -> None:
+        if self._aged is not None:
+            self._aged.cancel()
         self.server._disconnected(self, why)
         super().disconnected(why)
+        if not self.young:
+            self.server._told.ended(self.caller, self.connection.fault, self.why or why)
 
     def failed(self, kind: str, text: str) -> None:
         super().failed(kind, text)
@@ -80,6 +101,10 @@ class Server(Registry):
         waiting_calls: int = WAITING_CALLS,
         keepalive: float = SERVER_KEEPALIVE,
         keepalive_timeout: float = KEEPALIVE_TIMEOUT,
+        max_connection_age: float | None = None,
+        drain_delay: float = 0.0,
+        admission: Admit | None = None,
+        observer: Observer | None = None,
         codec: Codec = PROTOBUF,
         codecs: Iterable[Codec] = (),
         compression: Compressions | None = None,
@@ -98,7 +123,11 @@ class Server(Registry):
         others, with the first that the client accepts, and the server's own calls; with () none are. `decompression` is
         what is accepted, (): nothing. `executor` runs handlers that are plain functions, by default the loop's. After
         `keepalive` seconds without input a client is asked for a sign of life, 0: never; it is given up
-        `keepalive_timeout` seconds later. Raises ValueError, TypeError."""
+        `keepalive_timeout` seconds later. `admission` is asked about each call before anything is done for it.
+        `observer` is told of listeners and connections. A connection that is `max_connection_age` seconds old, a tenth
+        more or less, is drained, so that load spreads to new servers behind a load balancer. `stop` serves on for
+        `drain_delay` seconds before it begins, so that registries can forget the server first. Raises ValueError,
+        TypeError."""
         if isinstance(origins, str):
             raise TypeError("origins are several: a list, not a text")
         self._origins = None if native_only else tuple(origins)
@@ -106,9 +135,17 @@ class Server(Registry):
         self._allow_cleartext = allow_cleartext
         self._logger = logger or logging.getLogger("trunkcall")
         table = codec_table([*codecs, codec])
-        load = Load(max(running_handlers, 1), check_memory(memory))
+        check_least(1, running_handlers=running_handlers)
+        check_least(0, waiting_calls=waiting_calls, drain_delay=drain_delay, max_connection_age=max_connection_age)
+        check_callable("interceptors", *interceptors)
+        check_callable("reverse_interceptors", *reverse_interceptors)
+        check_callable("admission", admission)
+        self._told = Told(observer)
+        self._max_age = max_connection_age
+        self._drain_delay = drain_delay
+        load = Load(running_handlers, check_memory(memory))
         packing = Packing(compression, decompression)
-        self._serving = Serving(table, interceptors, packing, executor, self._logger, load)
+        self._serving = Serving(table, interceptors, packing, executor, self._logger, load, admission)
         self._calling = Calling(codec, table, tuple(reverse_interceptors), packing, waiting_calls, Repeating(repeat))
         self._config = session_config(
             limits or Limits(),
@@ -121,9 +158,12 @@ class Server(Registry):
         self._listeners: list[Listener] = []
         self._addresses: list[str] = []
         self._connections: dict[ServerEnd, None] = {}
-        self._stopping = False
+        self._leaving = asyncio.Event()
+        self._stopping = asyncio.Event()
         self._closing = False
+        self._turned_away_count = 0
         self._stopped: asyncio.Future[None] | None = None
+        self._leaves = 0.0  # when the drain delay is over, by the loop's clock
         self._bound: asyncio.AbstractEventLoop | None = None
 
     @property
@@ -143,18 +183,46 @@ class Server(Registry):
         """Listens on HOST:PORT, port 0 for any free one, or unix:PATH, and returns the address in the same form. Raises
         OSError, ValueError; RuntimeError once the server was stopped."""
         loop = self._loop
-        if self._stopping:
+        if self._stopping.is_set():
             raise RuntimeError("the server has been stopped")
         listener = Listener(loop, self._accept, self._turned_away, self._tls, self._allow_cleartext, self._origins)
         try:
             await listener.start(where)
         except OSError as error:
             self._logger.error("cannot listen on %s: %s", where, error)
+            self._told.tell("listen_failed", where, error)
             raise
         self._listeners.append(listener)
         self._addresses.append(str(listener.address))
         self._logger.info("listening on %s", listener.address)
+        self._told.tell("listening", str(listener.address))
         return str(listener.address)
+
+    async def serve(self, *where: str) -> None:
+        """Listens on each of `where`, as `listen` does, and serves until the server has been stopped: it returns when
+        `stop` or `close` has come to its end, so that a program may end then without losing a call. Raises as
+        `listen`."""
+        loop = self._loop
+        for one in where:
+            await self.listen(one)
+        await asyncio.shield(self._stopped or loop.create_future())
+
+    @property
+    def leaving(self) -> asyncio.Event:
+        """Set when `stop` or `close` begins: who asks whether the server is well is told no from then on, while it
+        still serves for the drain delay. To be looked at and waited for only."""
+        return self._leaving
+
+    @property
+    def stopping(self) -> asyncio.Event:
+        """Set when the server takes no more calls, which is when `stop` begins unless there is a drain delay: a handler
+        whose stream has no end of its own should end it then. To be looked at and waited for only."""
+        return self._stopping
+
+    def gauges(self) -> Gauges:
+        """What the server has at the moment."""
+        carriers = [end.connection for end in self._connections]
+        return gauges_of(carriers, self._serving, self._calling, turned_away=self._turned_away_count)
 
     @property
     def addresses(self) -> list[str]:
@@ -182,6 +250,7 @@ class Server(Registry):
         )
 
     def _turned_away(self, remote: str, why: str) -> None:
+        self._turned_away_count += 1
         level = {NOTHING_SAID: logging.DEBUG, WITHOUT_LIBRARY: logging.WARNING}.get(why, logging.INFO)
         self._logger.log(level, "connection of %s turned away: %s", remote or "a client", why)
 
@@ -190,7 +259,7 @@ class Server(Registry):
         self._logger.debug("connected: %s", end.connection.remote)
         if self._closing:  # accepted before, and nobody waits for it
             end.connection.abort("the server has been stopped")
-        elif self._stopping:
+        elif self._stopping.is_set():
             end.drain()
 
     def _disconnected(self, end: ServerEnd, why: str) -> None:
@@ -202,8 +271,10 @@ class Server(Registry):
     async def stop(self, grace: float | None = DRAIN_GRACE) -> bool:
         """Ends the server without losing a call: stops listening, asks its peers to open no more calls, waits until
         those that run are answered and the one-way calls that were accepted are done, and closes. Handlers may still
-        call their callers meanwhile. What is left after `grace` seconds, None: never, is cut off. Returns whether
-        nothing was. Raises RuntimeError in a handler of the server."""
+        call their callers meanwhile. With `drain_delay` all that begins after the delay, and so does `grace`. What is
+        left after `grace` seconds, None: never, is cut off. Returns whether nothing was. Raises RuntimeError in a
+        handler of the server."""
+        await self._leave()
         self._begin_stop()
         began = self._loop.time()
         for end in list(self._connections):
@@ -233,10 +304,17 @@ class Server(Registry):
         if self._stopped is not None and not self._stopped.done():
             self._stopped.set_result(None)
 
-    async def wait(self) -> None:
-        """Waits until the server has been stopped."""
+    async def _leave(self) -> None:
+        """Says that the server is about to go, and waits for the drain delay, unless `close` is called meanwhile."""
         loop = self._loop
-        await asyncio.shield(self._stopped or loop.create_future())
+        self._serving.not_in_handler("server")
+        if not self._leaving.is_set():
+            self._leaving.set()
+            self._leaves = loop.time() + self._drain_delay
+        if self._leaves > loop.time():
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout_at(self._leaves):
+                    await self._stopping.wait()
 
     async def _gone(self, seconds: float | None) -> list[ServerEnd]:
         """Waits until all connections are gone, also those that come late; returns those that are not in time."""
@@ -251,7 +329,8 @@ class Server(Registry):
     def _begin_stop(self) -> None:
         _ = self._loop
         self._serving.not_in_handler("server")
-        self._stopping = True
+        self._leaving.set()
+        self._stopping.set()
         for listener in self._listeners:
             listener.close()
         self._listeners = []

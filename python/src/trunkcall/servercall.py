@@ -35,7 +35,9 @@ class ServerCall:
         "_incoming",
         "_kept",
         "_left",
+        "_principal",
         "_readable",
+        "_release",
         "_stopped",
         "_task",
         "_trailer",
@@ -48,6 +50,8 @@ class ServerCall:
         self._end = end
         self.method = method
         self._task: asyncio.Task[None] | None = None  # that runs the handler
+        self._principal: Any = None
+        self._release: Callable[[], None] | None = None  # for admission
         self._begun = False
         self._stopped = False
         self._entered = False  # behind interceptors: the handler was called
@@ -69,6 +73,11 @@ class ServerCall:
     def codec(self) -> Codec:
         """The codec of the call's messages."""
         return self._end.serving.codecs[self._incoming.codec]
+
+    @property
+    def principal(self) -> Any:
+        """Who calls, as the server's admission says; None if it says nothing."""
+        return self._principal
 
     @property
     def connection(self) -> Connection:

@@ -7,19 +7,21 @@ context variables are its own as well.
 from __future__ import annotations
 
 import asyncio
+import inspect
 import logging
 import secrets
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any
 
 from .adapt import Served
+from .admission import Admission, Admit, Arrival, Rejected
 from .codec import Codec
 from .compression import Packing, TooLong
 from .context import current
 from .executing import NotStarted
 from .interceptor import Call, Interceptor, chain
-from .method import Handler
+from .method import Binding, Handler
 from .method import Method as PublicMethod
 from .options import listed
 from .servercall import OnlyMessage, ServerCall
@@ -30,6 +32,8 @@ from .wire import OK, Code, IncomingCall, LimitError, Load, Method, Status
 if TYPE_CHECKING:
     from .connection import Connection
 
+PROTOCOL = "trunk"
+UNDECODED: Any = object()  # stands for a request that admission comes before
 LARGE_REQUEST: Any = object()  # stands for a request that is decompressed on a thread
 THREW = "the handler panicked"
 RAN_OUT = "the handler ran out of time"
@@ -51,6 +55,7 @@ class Serving:
         executor: Executor | None,
         logger: logging.Logger,
         load: Load,
+        admission: Admit | None = None,
     ) -> None:
         self.codecs = codecs
         self.interceptors = tuple(interceptors)
@@ -59,6 +64,8 @@ class Serving:
         self.executor = executor
         self.logger = logger
         self.load = load
+        self.admission = admission
+        self.one_way_failures = 0
         self.methods: dict[bytes, Method] = {}  # as sessions look them up
         self.tasks: set[asyncio.Task[None]] = set()  # of handlers
         self.one_ways: dict[ServerCall, asyncio.Task[None]] = {}  # those of them that no connection knows of any more
@@ -139,31 +146,59 @@ class ServingEnd(ConnectionEvents):
             text = f"the messages of this method are not {codecs[call.codec].name}, only {only}"
             self._turn_away(call, Code.UNIMPLEMENTED, text)
             return
-        message = call.message
-        request: Any = None
-        if message is not None:
-            try:
-                if call.compression:
-                    limit = call.session.own.max_message
-                    message = self.serving.packing.unpack_small(call.compression, message, limit)
-                request = binding.decode_request(message) if message is not None else LARGE_REQUEST
-            except Exception as error:
-                self._turn_away(call, *self._undecodable(call, error))
-                return
-        server_call = call.user = ServerCall(call, self, served.method)
+        if self.serving.admission is not None:
+            self._begin(served, call, UNDECODED)
+            return
+        try:
+            request = self._decoded(binding, call)
+        except Undecodable as error:
+            self._turn_away(call, *error.args)
+            return
         if served.inline and not self.serving.interceptors and request is not LARGE_REQUEST:
+            server_call = call.user = ServerCall(call, self, served.method)
             if _is_late(call):
                 self._refuse_late(call)
             else:
                 self._run_inline(served, server_call, call, request)
             return
-        work = self._serve(served, server_call, call, request)
-        server_call._task = task = self.loop.create_task(work)
+        self._begin(served, call, request)
+
+    def _begin(self, served: Served, call: IncomingCall, request: Any) -> None:
+        """Serves a call in a task of its own."""
+        server_call = call.user = ServerCall(call, self, served.method)
+        server_call._task = task = self.loop.create_task(self._serve(served, server_call, call, request))
         if task.done():  # an eager one
             return
         self.serving.tasks.add(task)
         if server_call._stopped:  # while its first step ran
             server_call._stop()
+
+    def _decoded(self, binding: Binding, call: IncomingCall) -> Any:
+        """The request of a method that takes one; LARGE_REQUEST if that takes a thread. Raises Undecodable."""
+        message = call.message
+        if message is None:
+            return None
+        try:
+            if call.compression:
+                limit = call.session.own.max_message
+                message = self.serving.packing.unpack_small(call.compression, message, limit)
+            return binding.decode_request(message) if message is not None else LARGE_REQUEST
+        except Exception as error:
+            raise Undecodable(*self._undecodable(call, error)) from error
+
+    async def _admit(self, admit: Admit, call: ServerCall, incoming: IncomingCall) -> None:
+        """Asks whether a call may run. Raises Rejected."""
+        arrival = Arrival(call.method, call.metadata, call.peer, PROTOCOL, call.time_remaining(), call.tls)
+        try:
+            said = admit(arrival)
+            admitted = await said if inspect.isawaitable(said) else said
+            if admitted is None:
+                return
+            if not isinstance(admitted, Admission):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise TypeError(f"admission returns an Admission or None, not {admitted!r}")
+        except Exception as error:
+            raise Rejected(self._status(call, error, "admission")) from error
+        call._principal, call._release = admitted.principal, admitted.release
 
     def _undecodable(self, call: IncomingCall, error: Exception) -> tuple[Code, str]:
         if isinstance(error, TooLong):
@@ -246,6 +281,10 @@ class ServingEnd(ConnectionEvents):
         try:
             if call._stopped:  # before this task ran for the first time: cancelled then, it would not run at all
                 raise asyncio.CancelledError
+            if request is UNDECODED:
+                if self.serving.admission is not None:
+                    await self._admit(self.serving.admission, call, incoming)
+                request = self._decoded(served.bindings[incoming.codec], incoming)
             if request is LARGE_REQUEST:
                 request = await self._unpacked(served, incoming)
             if _is_late(incoming):
@@ -277,6 +316,8 @@ class ServingEnd(ConnectionEvents):
             self._refuse_late(incoming)
         except Undecodable as error:
             self._turn_away(incoming, *error.args)
+        except Rejected as error:
+            self._reject(call, incoming, error.args[0])
         except Exception as error:
             self._failed(call, incoming, self._status(call, error))
         except BaseException:
@@ -285,6 +326,8 @@ class ServingEnd(ConnectionEvents):
         finally:
             if call._task is not None:
                 self.serving.tasks.discard(call._task)
+            if call._release is not None:
+                self._released(call, call._release)
             if not connection.scheduled:
                 connection.schedule()
 
@@ -330,13 +373,23 @@ class ServingEnd(ConnectionEvents):
             self.fail(incoming, status.code, status.message)
             incoming.finish(None, status)
         else:
-            self.connection.session.now = clock()
-            for metadata in (call._refusal_metadata, call._trailers, None):
-                try:
-                    incoming.refuse(status, metadata)
-                    break
-                except (LimitError, ValueError):  # it cannot be sent
-                    continue
+            self._reject(call, incoming, status)
+
+    def _reject(self, call: ServerCall, incoming: IncomingCall, status: Status) -> None:
+        """Refuses a call whose handler has not begun, with all that was said of it."""
+        self.connection.session.now = clock()
+        for metadata in (call._refusal_metadata, call._trailers, None):
+            try:
+                incoming.refuse(status, metadata)
+                break
+            except (LimitError, ValueError):  # it cannot be sent
+                continue
+
+    def _released(self, call: ServerCall, release: Callable[[], None]) -> None:
+        try:
+            release()
+        except Exception as error:
+            self.serving.logger.error("the release of a call of %s failed", call.method.name, exc_info=error)
 
     async def _finish_large(self, call: ServerCall, incoming: IncomingCall, data: bytes) -> None:
         """Ends a call whose handler had no task, with an answer that is compressed on a thread."""
@@ -360,6 +413,7 @@ class ServingEnd(ConnectionEvents):
         self.connection.session.now = clock()
         if incoming.oneway and status.code:
             words = (call.method.name, call.peer, status.code.name, status.message)
+            self.serving.one_way_failures += 1
             self.serving.logger.warning("one-way call of %s from %s failed: %s: %s", *words)
         try:
             call._flush_header()
@@ -388,8 +442,9 @@ class ServingEnd(ConnectionEvents):
             return StatusError(Code.INTERNAL, f"codec {call.codec.name} cannot carry the messages of this method")
         return StatusError(Code.INTERNAL, f"the answer is not a valid {call.codec.name} message")
 
-    def _status(self, call: ServerCall, error: Exception) -> Status:
-        """What a handler's exception makes of its call (status.md 1): the text of others stays here."""
+    def _status(self, call: ServerCall, error: Exception, what: str = "handler") -> Status:
+        """What the exception of a handler, or of admission, makes of a call (status.md 1): the text of others stays
+        here."""
         if isinstance(error, StatusError) and error.code:
             if error.trailer:
                 call.set_trailer(error.trailer)
@@ -397,11 +452,11 @@ class ServingEnd(ConnectionEvents):
         if isinstance(error, LimitError):
             return Status(Code.RESOURCE_EXHAUSTED, str(error))
         if type(error) is TimeoutError:
-            return Status(Code.DEADLINE_EXCEEDED, RAN_OUT)
+            return Status(Code.DEADLINE_EXCEEDED, RAN_OUT if what == "handler" else f"the {what} ran out of time")
         code = Code.DEADLINE_EXCEEDED if isinstance(error, TimeoutError) else Code.UNKNOWN
         found = secrets.token_hex(8)
-        self.serving.logger.error("handler of %s failed: error %s", call.method.name, found, exc_info=error)
-        return Status(code, f"the handler failed (error {found} in the log of the server)")
+        self.serving.logger.error("%s of %s failed: error %s", what, call.method.name, found, exc_info=error)
+        return Status(code, f"the {what} failed (error {found} in the log of the server)")
 
 
 def _is_late(call: IncomingCall) -> bool:

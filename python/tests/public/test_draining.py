@@ -88,7 +88,7 @@ class Draining(Case):
 
     async def test_a_stopped_server_listens_no_more(self) -> None:
         server, _ = await self.pair()
-        waiting = asyncio.create_task(server.wait())
+        waiting = asyncio.create_task(server.serve())
         await server.stop()
         await waiting
         with self.assertRaises(RuntimeError):

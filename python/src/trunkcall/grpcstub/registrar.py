@@ -98,7 +98,7 @@ class Server(grpc.aio.Server):
         try:
             async with asyncio.timeout(timeout):
                 if isinstance(self._server, NativeServer):
-                    await self._server.wait()
+                    await self._server.serve()
         except TimeoutError:
             return False
         return True

@@ -82,7 +82,9 @@ class Connection(asyncio.BufferedProtocol):
         "_timer_at",
         "_unsaid",
         "_wrote_eof",
+        "began",
         "end",
+        "fault",
         "local",
         "lost",
         "remote",
@@ -111,8 +113,10 @@ class Connection(asyncio.BufferedProtocol):
         self.end = end
         now = clock() if since is None else since
         self.session = Session(end, initiator=initiator, now=now, config=config, methods=methods)
+        self.began = now
         self.scheduled = False
         self.lost = False
+        self.fault: Exception | None = None  # of the socket, by which it was lost
         self.why = ""  # the error that ended the session, if it was one
         self.remote = self.local = ""
         self.tls: ssl.SSLObject | None = None
@@ -168,6 +172,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.lost = True
+        self.fault = exc
         why = str(exc) if exc is not None else "closed"
         self.session.lost(clock(), self.why or f"the connection was lost: {why}" if exc else self.why or why)
         for timer in (self._timer, self._close_timer):

@@ -37,10 +37,12 @@ class Load:
 
     Not thread-safe: sessions on several threads need one each, or a lock around their calls."""
 
-    __slots__ = ("budget", "running", "running_limit")
+    __slots__ = ("budget", "cut_off", "refused", "running", "running_limit")
 
     def __init__(self, running_limit: int = 16_384, memory: int = MEMORY) -> None:
         self.running = 0
+        self.refused = 0  # calls, ever
+        self.cut_off = 0
         self.running_limit = running_limit
         self.budget = Budget(memory)
 

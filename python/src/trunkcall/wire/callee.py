@@ -246,6 +246,7 @@ class Callee:
             self.stop(call, Code.CANCELLED, "cancelled by the caller", 0)
 
     def _refuse_untracked(self, word: int, text: str) -> None:
+        self.session.load.refused += 1
         body, _ = payload(text, (), self.session.peer.max_frame_body)
         w2 = REFUSED << 16 | Code.RESOURCE_EXHAUSTED
         if not self.session.output.owe(control(RESULT, word, w2, RETRY, body)):
@@ -421,6 +422,10 @@ class Callee:
         self, call: IncomingCall, low: int, flags: int, meta: bytes, body: bytes, retry_after: int = 0
     ) -> None:
         session = self.session
+        if flags & REFUSED:
+            session.load.refused += 1
+        elif flags & CUT:
+            session.load.cut_off += 1
         w3 = retry_after if flags & REFUSED else min(session.now - call.began, LONGEST)
         buffer = session.output.buffer
         buffer += HEADER.pack(RESULT << 24 | len(meta) + len(body), call.id, low | flags << 16, w3)

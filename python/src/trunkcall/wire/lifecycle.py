@@ -40,6 +40,7 @@ class Lifecycle:
         "ping_at",
         "pinged",
         "received_at",
+        "round_trip",
         "sent_ack",
         "session",
         "state",
@@ -55,6 +56,7 @@ class Lifecycle:
         self.received_at = session.now
         self.ping_at = -NEVER  # when the last PING was sent
         self.pinged = False  # nothing came since
+        self.round_trip = 0  # what the last PING took
         self.must_ask = False  # drain was called before a GOAWAY could be sent
         self.asked = False  # own GOAWAY(0) appended
         self.calling = False  # and its ACK comes when no call is open
@@ -70,7 +72,10 @@ class Lifecycle:
 
     def on_ping(self, w2: int, w3: int) -> None:
         if w2 >> 16 & ACK:
-            self.session.pool.answered(w3)
+            pool = self.session.pool
+            if pool._asked and w3 == pool._word:
+                self.round_trip = self.session.now - (pool._pinged_at if pool._pinged_at >= 0 else self.ping_at)
+            pool.answered(w3)
         elif not self.session.output.owe(control(PING, 0, ACK << 16, w3)):
             raise ConnectionFault("flood", "too many refusals and PING ACKs are unsent")
 

@@ -1,0 +1,132 @@
+"""Gauges: what a server, a client or a connection has at the moment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .transport import Connection as Carrier
+from .transport import clock
+
+if TYPE_CHECKING:
+    from .calling import Calling
+    from .serving import Serving
+
+
+@dataclass(slots=True, frozen=True)
+class Gauges:
+    """What a Server or a Client has at the moment, and counts since it was made."""
+
+    connections: int
+    """Connections that are up, those included that end."""
+
+    calls_made: int
+    """Open calls of this side."""
+
+    calls_served: int
+    """Open calls of the other sides. A handler that outlives its call is not among them."""
+
+    running_handlers: int
+    """Handlers that run, those included whose call was ended already."""
+
+    one_way_handlers: int
+    """Those of them that serve one-way calls, whose callers have been answered."""
+
+    waiting_calls: int
+    """Calls of this side that have found no free slot."""
+
+    unsent_bytes: int
+    """Bytes that wait to be written."""
+
+    held_bytes: int
+    """Bytes held for the other sides, which count against `memory`: of messages that have not arrived whole or were not
+    consumed, of answers that wait, and unsent_bytes."""
+
+    pool_bytes: int
+    """Bytes granted to the other sides as pools of their connections."""
+
+    pool_held_bytes: int
+    """Those of them that lie in messages that were not consumed."""
+
+    refused: int
+    """Calls that were never started; their callers were told."""
+
+    cut_off: int
+    """Calls that were ended without their handler; their callers were told."""
+
+    one_way_failures: int
+    """One-way calls whose handler failed, of which nobody was told."""
+
+    turned_away: int
+    """Connections that a server closed for what they began with."""
+
+    connect_failures: int
+    """A client's attempts to connect that failed."""
+
+
+@dataclass(slots=True, frozen=True)
+class ConnectionGauges:
+    """What a Connection has at the moment. Times are in seconds."""
+
+    state: str
+    """"open"; "draining": it takes no more calls; "closed"."""
+
+    age: float
+    """Since it was opened."""
+
+    round_trip: float
+    """What its last PING took; 0 before one was answered."""
+
+    calls_made: int
+    calls_served: int
+    waiting_calls: int
+    """Calls that wait for a slot of this connection and no other."""
+
+    unsent_bytes: int
+    held_bytes: int
+    pool_bytes: int
+    """Granted to the other side beyond its windows."""
+
+    error: str
+    """Why it is over, or is ending; "" while it is not."""
+
+
+def gauges_of(
+    carriers: Iterable[Carrier], serving: Serving, calling: Calling, turned_away: int = 0, connect_failures: int = 0
+) -> Gauges:
+    sessions = [carrier.session for carrier in carriers]
+    unsent = sum(session.output.unsent for session in sessions)
+    return Gauges(
+        connections=len(sessions),
+        calls_made=sum(session.caller.open for session in sessions),
+        calls_served=sum(session.callee.open for session in sessions),
+        running_handlers=serving.load.running,
+        one_way_handlers=len(serving.accepted()),
+        waiting_calls=calling.waiting,
+        unsent_bytes=unsent,
+        held_bytes=unsent + sum(session.share.held for session in sessions),
+        pool_bytes=sum(session.pool.kept for session in sessions),
+        pool_held_bytes=sum(session.pool.charged for session in sessions),
+        refused=serving.load.refused,
+        cut_off=serving.load.cut_off,
+        one_way_failures=serving.one_way_failures,
+        turned_away=turned_away,
+        connect_failures=connect_failures,
+    )
+
+
+def connection_gauges(carrier: Carrier, waiting: int, error: str) -> ConnectionGauges:
+    session = carrier.session
+    return ConnectionGauges(
+        state="closed" if carrier.lost else "open" if session.accepts_calls else "draining",
+        age=(clock() - carrier.began) / 1e6,
+        round_trip=session.lifecycle.round_trip / 1e6,
+        calls_made=session.caller.open,
+        calls_served=session.callee.open,
+        waiting_calls=waiting,
+        unsent_bytes=session.output.unsent,
+        held_bytes=session.output.unsent + session.share.held,
+        pool_bytes=session.pool.kept,
+        error=error,
+    )
