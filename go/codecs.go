@@ -116,7 +116,7 @@ func (t *codecTable) named(number uint8, name string) (Codec, *wire.Refusal) {
 			return codec, nil
 		}
 	}
-	return nil, &wire.Refusal{Code: Unimplemented, Message: fmt.Sprintf("codec %q is not known here, only %v", name, t)}
+	return nil, &wire.Refusal{Code: Unimplemented, Codec: true, Message: fmt.Sprintf("codec %q is not known here, only %v", name, t)}
 }
 
 // codecOf returns the codec of one call, or why it cannot be used.

@@ -35,15 +35,15 @@ func (s httpMethods) open(call *web.Call) (*httpCall, *wire.Refusal) {
 		return nil, refusal
 	}
 	codec = s.strict(h, codec)
-	if refusal := s.admit(); refusal != nil {
-		return nil, refusal
-	}
 	d := &httpCall{call: call}
 	c := &d.ServerCall
 	c.serving, c.handler, c.codec, c.Metadata, c.http = s.serving, h, codec, call.Metadata, d
 	c.context.call = c
 	c.context.deadline = call.Deadline
 	d.packing = s.options.compressions.answers(call)
+	if refusal := s.enter(c, nil); refusal != nil {
+		return nil, refusal
+	}
 	return d, nil
 }
 
@@ -95,7 +95,7 @@ func (d *httpCall) packsWith() Compression {
 }
 
 // Dropped gives back the place of a call whose handler did not start.
-func (d *httpCall) Dropped() { d.serving.running.Add(-1) }
+func (d *httpCall) Dropped() { d.leave() }
 
 // Stopped ends the handler's context.
 func (d *httpCall) Stopped(how web.Stop) {
@@ -119,7 +119,7 @@ func (d *httpCall) run(a *web.Answer) {
 	withoutLabels()
 	returned := false
 	defer func() {
-		d.serving.running.Add(-1)
+		d.leave()
 		if p := recover(); !returned { // p is nil when the handler ended its goroutine
 			d.panicked(&a.Ending, p)
 		}

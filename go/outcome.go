@@ -74,9 +74,17 @@ func (c *ServerCall) failed(e *wire.Ending, err error) {
 		s = c.foreign(err)
 	}
 	e.Code, e.Message, e.Details = s.Code, s.Message, s.Details
-	if e.Delivery = c.delivery(err); e.Delivery == Refused && s.RetryAfter > 0 {
-		e.RetryAfter = uint32(min((s.RetryAfter-1)/time.Millisecond+1, 1<<32-1))
+	if e.Delivery = c.delivery(err); e.Delivery == Refused {
+		e.RetryAfter = retryMilliseconds(s.RetryAfter)
 	}
+}
+
+// retryMilliseconds is a time to come back as it goes over the wire; 0: none.
+func retryMilliseconds(after time.Duration) uint32 {
+	if after <= 0 {
+		return 0
+	}
+	return uint32(min((after-1)/time.Millisecond+1, 1<<32-1))
 }
 
 // foreign is what a caller is told of an error that is no Status. What that says is
@@ -94,8 +102,10 @@ func (c *ServerCall) foreign(err error) Status {
 }
 
 // untold tells a caller that the log has more about a handler's end.
-func (c *ServerCall) untold(how, id string) string {
-	return "the handler " + how + " (error " + id + " in the log of the " + c.serving.side + ")"
+func (c *ServerCall) untold(how, id string) string { return c.serving.untold("handler "+how, id) }
+
+func (s *serving) untold(what, id string) string {
+	return "the " + what + " (error " + id + " in the log of the " + s.side + ")"
 }
 
 // newErrorID returns what a message and the log have in common.

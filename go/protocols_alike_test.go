@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -191,7 +192,7 @@ func TestAllProtocolsBehaveAlike(t *testing.T) {
 	g := newGate(t)
 	behave := func(ctx context.Context, in *payload) (*payload, error) {
 		call := trunkcall.CallFromContext(ctx)
-		_ = call.SetHeader(trunkcall.Metadata{{Key: "h", Value: "of " + call.Metadata.Get("k")}})
+		_ = call.SetHeader(trunkcall.Metadata{{Key: "h", Value: "of " + trunkcall.PrincipalFromContext(ctx).(string)}})
 		_ = call.SetTrailer(trunkcall.Metadata{{Key: "t", Value: "trailer"}})
 		switch string(in.Data) {
 		case "fail":
@@ -215,8 +216,16 @@ func TestAllProtocolsBehaveAlike(t *testing.T) {
 			return out.Send(m)
 		}),
 	}
+	var admitted atomic.Int64
+	admission := trunkcall.WithAdmission(func(call *trunkcall.Arrival) (trunkcall.Admission, error) {
+		if who := call.Metadata.Get("k"); who != "stranger" {
+			admitted.Add(1)
+			return trunkcall.Admission{Principal: who, Release: func() { admitted.Add(-1) }}, nil
+		}
+		return trunkcall.Admission{}, trunkcall.Errorf(trunkcall.Unauthenticated, "who calls %s, größer %% als?", call.Method.Name)
+	})
 	s, target := serve(t, serverOptions{
-		trunkcall.WithRunningHandlers(2), trunkcall.WithLimits(trunkcall.Limits{MessageBytes: 1000}),
+		admission, trunkcall.WithRunningHandlers(2), trunkcall.WithLimits(trunkcall.Limits{MessageBytes: 1000}),
 		trunkcall.WithInterceptors(func(ctx context.Context, call *trunkcall.Call, next trunkcall.Next) error {
 			if call.Metadata.Get("k") == "forbidden" {
 				return trunkcall.Errorf(trunkcall.PermissionDenied, "not you")
@@ -276,6 +285,9 @@ func TestAllProtocolsBehaveAlike(t *testing.T) {
 	t.Run("interceptor", func(t *testing.T) {
 		check(t, said{data: "x", k: "forbidden"}, ending{code: "permission_denied", delivery: "refused"}, "not you")
 	})
+	t.Run("admission", func(t *testing.T) {
+		check(t, said{data: "x", k: "stranger"}, ending{code: "unauthenticated", delivery: "refused"}, "who calls /test.Service/", ", größer % als?")
+	})
 	t.Run("panic", func(t *testing.T) {
 		check(t, said{data: "panic", k: "v"}, ending{code: "internal"}, "the handler panicked")
 	})
@@ -301,4 +313,5 @@ func TestAllProtocolsBehaveAlike(t *testing.T) {
 		g.open()
 		idle()
 	})
+	eventually(t, "all that was admitted is released", func() bool { return admitted.Load() == 0 })
 }

@@ -70,6 +70,7 @@ func NewServer(options ...ServerOption) *Server {
 		s.options.tls.NextProtos = s.options.protocols()
 	}
 	s.serving.begin("server", &s.options.common, s.options.interceptors)
+	s.admission = s.options.admit
 	s.calling = newCalling(noContext, &s.options.common, s.options.reverse, s.pool)
 	s.config = s.options.transport(serverConnections{acceptor{&s.serving}, s}, s.pool)
 	s.openHTTP()

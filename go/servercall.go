@@ -30,7 +30,8 @@ type ServerCall struct {
 
 	http *httpCall // the call that this is part of, if it came over HTTP
 
-	fault *statusError // why the request could not be decoded, so that the handler did not begin
+	admission *Admission   // nil without
+	fault     *statusError // why the request could not be decoded, so that the handler did not begin
 
 	sizeHint atomic.Uint32 // of the next message that a streaming handler sends: the last one's
 	asked    atomic.Uint32 // the compression that the last compressed request was sent with
@@ -246,7 +247,7 @@ func (s acceptor) run(w *roles.Worker, st *transport.Stream, c *ServerCall) {
 	}
 	returned := false
 	defer func() {
-		s.running.Add(-1)
+		c.leave()
 		if p := recover(); !returned { // p is nil when the handler ended its goroutine
 			c.panicked(&w.Ending, p)
 		}

@@ -44,6 +44,7 @@ type serving struct {
 	side         string // "server" or "client", for what callers are told
 	interceptors []Interceptor
 	running      atomic.Int64 // handlers, and calls accepted to become one
+	admission    func(*Arrival) (Admission, error) // nil: all calls are admitted
 	oneWays      oneWays
 	counters     counters
 
@@ -172,9 +173,9 @@ func (h *Handler) wholeFirst() bool { return h.Unary != nil || h.Method.Kind == 
 type acceptor struct{ *serving }
 
 // Accept decides about a call: it is refused, and provably not run, when
-// nobody serves it, when its codec is not known, or when too
-// many handlers run.
-func (s acceptor) Accept(_ *transport.Conn, in *wire.Incoming) (*transport.Stream, *wire.Refusal) {
+// nobody serves it, when its codec is not known, when too
+// many handlers run, or when it is not admitted.
+func (s acceptor) Accept(conn *transport.Conn, in *wire.Incoming) (*transport.Stream, *wire.Refusal) {
 	h := s.find(in.Method)
 	if h == nil {
 		return nil, s.notServed(in.Method.Name)
@@ -187,15 +188,15 @@ func (s acceptor) Accept(_ *transport.Conn, in *wire.Incoming) (*transport.Strea
 	if in.Refused {
 		return nil, nil // for a reason that counts less than those above
 	}
-	if refusal := s.admit(); refusal != nil {
-		return nil, refusal
-	}
 	call := &ServerCall{serving: s.serving, handler: h, codec: codec, Metadata: in.Metadata}
 	call.stream.Init(call, h.Unary != nil)
 	call.stream.Whole = h.wholeFirst()
 	call.stream.Pace = h.pace
 	call.context.call = call
 	call.context.deadline = in.Deadline
+	if refusal := s.enter(call, conn); refusal != nil {
+		return nil, refusal
+	}
 	if in.OneWay {
 		s.oneWays.add(call)
 	}
@@ -204,9 +205,10 @@ func (s acceptor) Accept(_ *transport.Conn, in *wire.Incoming) (*transport.Strea
 
 // Dropped gives back the place of a call that ended before its handler started.
 func (s acceptor) Dropped(st *transport.Stream) {
-	s.running.Add(-1)
+	c := st.Owner.(*ServerCall) //nolint:forcetypeassert // Accept sets nothing else
+	c.leave()
 	if st.OneWay() {
-		s.oneWays.remove(st.Owner.(*ServerCall)) //nolint:forcetypeassert // Accept sets nothing else
+		s.oneWays.remove(c)
 	}
 }
 

@@ -36,7 +36,9 @@ type Incoming struct {
 type Refusal struct {
 	Code       Code
 	Message    string
+	Details    []Detail
 	RetryAfter uint32
+	Codec      bool // what is at fault is the codec
 }
 
 // Ending is how a call ended, as the callee says it or the caller learns it.

@@ -360,7 +360,7 @@ func (s *Session) refuse(id StreamID, binding *Binding, r *Refusal) {
 	}
 	s.events.Unserved(nil, method, true, r.Code, r.Message)
 	st := Stream{id: id, state: streamOpen}
-	s.result(&st, &Ending{Code: r.Code, Message: r.Message, Delivery: Refused, RetryAfter: r.RetryAfter})
+	s.result(&st, &Ending{Code: r.Code, Message: r.Message, Details: r.Details, Delivery: Refused, RetryAfter: r.RetryAfter})
 }
 
 // detach takes a served call out of its slot.

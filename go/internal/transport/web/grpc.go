@@ -174,7 +174,7 @@ func (x *grpcCall) check(r *http2.Request) *wire.Refusal {
 
 // refuse answers a call that does not run.
 func (x *grpcCall) refuse(r *wire.Refusal) *http2.Answer {
-	e := &wire.Ending{Code: r.Code, Message: r.Message, Delivery: wire.Refused, RetryAfter: r.RetryAfter}
+	e := &wire.Ending{Code: r.Code, Message: r.Message, Details: r.Details, Delivery: wire.Refused, RetryAfter: r.RetryAfter}
 	a := x.failure(e)
 	if x.encoding != "" && x.call.Compression == 0 {
 		a.HeadFields = append(a.HeadFields, http2.Field{Name: "grpc-accept-encoding", Value: x.protocol.accepted()})

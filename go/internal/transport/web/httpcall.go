@@ -88,7 +88,7 @@ func (x *httpCall) serve(m Method, codec string) {
 	}
 	served, refusal := h.Server.Accept(&x.call)
 	if refusal != nil {
-		if known := m.Name != ""; known && refusal.Code == wire.Unimplemented && x.spoken < grpcWeb {
+		if known := m.Name != ""; known && refusal.Codec && x.spoken < grpcWeb {
 			acceptPost(w, &m)
 			refusePlainly(w, http.StatusUnsupportedMediaType, refusal.Message) // the codec is not known
 		} else {
@@ -348,7 +348,7 @@ func (x *httpCall) endUnanswered() {
 }
 
 func refused(why *wire.Refusal) *wire.Ending {
-	return &wire.Ending{Code: why.Code, Message: why.Message, Delivery: wire.Refused, RetryAfter: why.RetryAfter}
+	return &wire.Ending{Code: why.Code, Message: why.Message, Details: why.Details, Delivery: wire.Refused, RetryAfter: why.RetryAfter}
 }
 
 // finish writes the answer of the handler.

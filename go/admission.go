@@ -1,0 +1,140 @@
+package trunkcall
+
+import (
+	"context"
+	"time"
+
+	"github.com/trunkcall/trunkcall/go/internal/transport"
+	"github.com/trunkcall/trunkcall/go/internal/wire"
+)
+
+// Arrival is a call that has come to a server, before anything is done for it.
+type Arrival struct {
+	Method Method
+	// Metadata is the request's; it must not be changed.
+	Metadata Metadata
+	Peer     Peer
+	// Protocol is how it came: "trunk", "grpc", "grpc-web", "connect", or the name of a Protocol
+	// of the user's.
+	Protocol string
+	// Authority is the host that a caller by HTTP asked for, with its port if that was said.
+	Authority string
+	// Deadline is when the call ends, zero if it has none.
+	Deadline time.Time
+}
+
+// Admission is what comes of a call that is admitted.
+type Admission struct {
+	// Principal is who calls, for handlers and interceptors: ServerCall.Principal,
+	// PrincipalFromContext.
+	Principal any
+	// Release, if set, is called once when the call is over at the server: its handler has
+	// returned, or will not run. It must not wait.
+	Release func()
+}
+
+// WithAdmission has a server ask admit about each call, whichever protocol it came by, before the call's messages are
+// decompressed or decoded, before those of a stream are awaited, and before a one-way call is accepted. It is
+// where callers are identified, and where rates and numbers of calls are limited. A call that it returns an error for is
+// refused: its caller is told the error's Status, with its RetryAfter, and that the handler did not run; of
+// an error that is no status it is told UNKNOWN and an id, as of a handler's. Calls that nothing serves, and those beyond the server's own
+// limits, are refused without it.
+//
+// It is called by many goroutines at once, by those that read: until it returns, all calls of the
+// connection stand still. So it must not wait, for the network least of all; and it must not use the connection. What
+// has to ask elsewhere belongs into an interceptor, or keeps what it has learnt.
+func WithAdmission(admit func(call *Arrival) (Admission, error)) ServerOption {
+	return serverOption(func(s *serverOptions) {
+		switch {
+		case admit == nil:
+			s.wrong("the function of WithAdmission is nil")
+		case s.admit != nil:
+			s.wrong("WithAdmission is given twice")
+		}
+		s.admit = admit
+	})
+}
+
+// Principal is who calls, as the server's admission has found out; nil without (WithAdmission).
+func (c *ServerCall) Principal() any {
+	if c.admission == nil {
+		return nil
+	}
+	return c.admission.Principal
+}
+
+// PrincipalFromContext is ServerCall.Principal, by the context of a handler or of an interceptor
+// at the server. It is nil for any other.
+func PrincipalFromContext(ctx context.Context) any {
+	if c := CallFromContext(ctx); c != nil {
+		return c.Principal()
+	}
+	return nil
+}
+
+// enter gives a call the place of a handler, and asks the admission if there is one. conn is what
+// the call came over if that is a native one: its stream does not know it yet.
+func (s *serving) enter(c *ServerCall, conn *transport.Conn) *wire.Refusal {
+	if refusal := s.admit(); refusal != nil {
+		return refusal
+	}
+	if s.admission == nil {
+		return nil
+	}
+	refusal := c.ask(conn)
+	if refusal != nil {
+		s.running.Add(-1)
+	}
+	return refusal
+}
+
+// leave is the end of enter.
+func (c *ServerCall) leave() {
+	c.serving.running.Add(-1)
+	if c.admission == nil || c.admission.Release == nil {
+		return
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			c.serving.options.journal.panicked("admission panicked", p, "method", c.handler.Method.Name)
+		}
+	}()
+	c.admission.Release()
+}
+
+// ask asks the admission about a call.
+func (c *ServerCall) ask(conn *transport.Conn) (refusal *wire.Refusal) {
+	returned := false
+	defer func() {
+		if p := recover(); !returned { // p is nil when it ended its goroutine
+			id := newErrorID()
+			c.serving.options.journal.panicked("admission panicked", p, "method", c.handler.Method.Name, "id", id)
+			refusal = &wire.Refusal{Code: Internal, Message: c.serving.untold("admission panicked", id)}
+		}
+	}()
+	admission, err := c.serving.admission(c.arrival(conn))
+	if returned = true; err == nil {
+		c.admission = &admission
+		return nil
+	}
+	s, ours := statusWithin(err)
+	if !ours {
+		id := newErrorID()
+		c.serving.options.journal.failed("admission failed", "method", c.handler.Method.Name, "id", id, "error", err)
+		s = Status{Code: codeOf(err), Message: c.serving.untold("admission failed", id)}
+	}
+	return &wire.Refusal{Code: s.Code, Message: s.Message, Details: s.Details, RetryAfter: retryMilliseconds(s.RetryAfter)}
+}
+
+func (c *ServerCall) arrival(conn *transport.Conn) *Arrival {
+	a := &Arrival{Method: c.handler.Method, Metadata: c.Metadata, Protocol: transport.ALPN, Authority: c.Authority()}
+	if c.http == nil {
+		a.Peer = peerOf(conn)
+	} else {
+		a.Peer, a.Protocol = c.Peer(), c.http.call.Protocol
+	}
+	if c.context.deadline != 0 {
+		a.Deadline = transport.TimeOf(c.context.deadline)
+	}
+	return a
+}
