@@ -207,7 +207,7 @@ func TestWhatIsRefusedAnywayIsNotAskedFor(t *testing.T) {
 	receive(t, g.asked, "the first call")
 	_, err := echo.Call(as(soon(t), "ada"), c, text("x"))
 	wants(t, err, trunkcall.ResourceExhausted, trunkcall.Refused)
-	wants(t, c.Invoke(as(soon(t), "ada"), "/test.Service/None", text("x"), text("")), trunkcall.Unimplemented, trunkcall.Refused)
+	wants(t, c.Invoke(as(soon(t), "ada"), unary("/test.Service/None"), text("x"), text("")), trunkcall.Unimplemented, trunkcall.Refused)
 	if len(g.asked) != 0 {
 		t.Errorf("asked about %+v", <-g.asked)
 	}

@@ -43,7 +43,7 @@ type serving struct {
 	options      *common
 	side         string // "server" or "client", for what callers are told
 	interceptors []Interceptor
-	running      atomic.Int64 // handlers, and calls accepted to become one
+	running      atomic.Int64                      // handlers, and calls accepted to become one
 	admission    func(*Arrival) (Admission, error) // nil: all calls are admitted
 	oneWays      oneWays
 	counters     counters
