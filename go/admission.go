@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/trunkcall/trunkcall/go/internal/transport"
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
@@ -134,7 +135,7 @@ func (c *ServerCall) arrival(conn *transport.Conn) *Arrival {
 		a.Peer, a.Protocol = c.Peer(), c.http.call.Protocol
 	}
 	if c.context.deadline != 0 {
-		a.Deadline = transport.TimeOf(c.context.deadline)
+		a.Deadline = roles.TimeOf(c.context.deadline)
 	}
 	return a
 }
