@@ -27,7 +27,7 @@ class CallOptions:
     """What a single call may say of itself; `dataclasses.replace` makes another of it."""
 
     timeout: float | None = None
-    """Seconds. Within a handler the handler's own deadline counts as well."""
+    """Seconds; None: as its policy says, math.inf: none. Within a handler the handler's own deadline counts as well."""
 
     metadata: Metadata = ()
     """Goes with the request: pairs of key and value."""
@@ -38,8 +38,9 @@ class CallOptions:
     compression: Compressions | None = None
     """Of the requests, in place of the client's own; (): none."""
 
-    wait_for_ready: bool = False
-    """Whether the call waits for a connection until its deadline, instead of failing when none can be opened."""
+    wait_for_ready: bool | None = None
+    """Whether the call waits for a connection until its deadline, instead of failing when none can be opened; None: as
+    its policy says, else it fails."""
 
 
 NO_OPTIONS = CallOptions()
@@ -164,7 +165,7 @@ class Caller(ABC):
         metadata: Metadata = (),
         codec: Codec | None = None,
         compression: Compressions | None = None,
-        wait_for_ready: bool = False,
+        wait_for_ready: bool | None = None,
     ) -> Resp:
         """Calls a unary method and returns the message of its response; `unary` returns what came beside it as well.
         The options are those of CallOptions; `timeout` is in seconds.
@@ -182,7 +183,7 @@ class Caller(ABC):
         metadata: Metadata = (),
         codec: Codec | None = None,
         compression: Compressions | None = None,
-        wait_for_ready: bool = False,
+        wait_for_ready: bool | None = None,
     ) -> None:
         """Calls a one-way method and waits until the other side has accepted the call: then its handler runs, whatever
         becomes of this side and the connection (protocol.md 7.5). What comes of it is between the handler and the log
@@ -201,7 +202,7 @@ class Caller(ABC):
         metadata: Metadata = (),
         codec: Codec | None = None,
         compression: Compressions | None = None,
-        wait_for_ready: bool = False,
+        wait_for_ready: bool | None = None,
     ) -> ClientStream[Req, Resp]: ...
 
     @overload
@@ -213,7 +214,7 @@ class Caller(ABC):
         metadata: Metadata = (),
         codec: Codec | None = None,
         compression: Compressions | None = None,
-        wait_for_ready: bool = False,
+        wait_for_ready: bool | None = None,
     ) -> ClientStream[Req, Resp]: ...
 
     def open(
@@ -225,7 +226,7 @@ class Caller(ABC):
         metadata: Metadata = (),
         codec: Codec | None = None,
         compression: Compressions | None = None,
-        wait_for_ready: bool = False,
+        wait_for_ready: bool | None = None,
     ) -> ClientStream[Req, Resp]:
         """Opens a call of a streaming method; what goes wrong is told by the stream. A server-streaming method takes
         its request here. The stream must be received to its end, cancelled, or used as a context manager."""

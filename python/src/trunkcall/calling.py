@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from asyncio import get_running_loop
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from .attempt import AttemptObserver
 from .caller import NO_OPTIONS, Caller, CallOptions, ClientStream, Response, check_stream, check_unary
 from .clientstream import CANCELLED, OpenedStream
 from .codec import FIRST_NAMED, PROTOBUF, Codec
@@ -16,15 +17,20 @@ from .context import current, deadline_of
 from .interceptor import Call, Interceptor, chain
 from .method import Kind, Method, UnaryMethod
 from .options import listed
+from .policy import NO_POLICIES, Policies
 from .repeating import Repeating
+from .slots import Slots
 from .status import Metadata, StatusError, failure, intercepted, pairs
 from .transport import Connection, clock
 from .unarycall import Attempt, Begun, invoke
-from .wire import OK, Code, Delivery, LimitError, OutgoingCall, local_status
+from .wire import OK, Code, Delivery, LimitError, local_status
+
+if TYPE_CHECKING:
+    from .endpoints import ClientEndpoint
+    from .opening import Opening
 
 Req = TypeVar("Req")
 Resp = TypeVar("Resp")
-Opener = Callable[[Connection], OutgoingCall | None]
 UNARY = Kind.UNARY
 
 
@@ -38,6 +44,8 @@ class Calling:
     packing: Packing
     waiting_limit: int  # calls that may wait for a slot, over all connections
     repeating: Repeating
+    attempts: AttemptObserver | None = None
+    policies: Policies = NO_POLICIES
     waiting: int = 0
     ever_waited: int = 0  # the number of the last one that began to
 
@@ -55,8 +63,11 @@ class Calls(Caller):
         self._interceptors = calling.interceptors
         # Whether nobody comes between a call and its making: no interceptor, no class that is derived of this one.
         self._direct = not calling.interceptors and type(self).unary is Calls.unary
-        self._plain = self._direct and not calling.packing.order
-        self._waiting: dict[asyncio.Future[OutgoingCall | None], tuple[int, Opener]] = {}
+        self._plain = self._direct and not calling.packing.order and calling.attempts is None and calling.policies.quick
+        self._slots = Slots(calling)
+        self._waiting = self._slots.waiting  # those who wait for a slot of `_quick`
+        self._policies = calling.policies
+        self._timeout = calling.policies.timeout  # of unary calls that say none
         self._bound: asyncio.AbstractEventLoop | None = None
         self._quick: Connection | None = None  # for calls that nobody intercepts or compresses
         self._several = False  # connections to pick one of
@@ -78,13 +89,25 @@ class Calls(Caller):
         """Whether the calls go through TLS."""
         raise NotImplementedError
 
-    def _pick(self) -> Connection | None:
-        """A connection for the next call; None if there is none now."""
+    def _next(self) -> Connection | None:
+        """A connection for the next call, where several are to take turns; None if there is none now."""
+        return None
+
+    def _pick(self, opening: Opening) -> Connection | None:
+        """A connection for a call; None if there is none now. Raises StatusError: `not_sent`."""
         raise NotImplementedError
 
-    async def _connected(self, wait_for_ready: bool) -> Connection:
-        """A connection, opened if need be. Raises StatusError: UNAVAILABLE, `not_sent`."""
+    async def _connected(self, opening: Opening, wait_for_ready: bool) -> Connection:
+        """A connection for a call, opened if need be. Raises StatusError: UNAVAILABLE, `not_sent`."""
         raise NotImplementedError
+
+    def _queue(self, connection: Connection) -> Slots:
+        """Where calls wait for a slot of a connection."""
+        return self._slots
+
+    def _endpoint_of(self, connection: Connection) -> ClientEndpoint | None:
+        """The endpoint that a connection leads to, of a client's."""
+        return None
 
     def _retire(self, connection: Connection) -> None:
         """Has later calls use another connection, if there can be one: this one takes no more."""
@@ -98,9 +121,23 @@ class Calls(Caller):
         raise NotImplementedError
 
     @property
+    def _ready(self) -> bool:
+        """Whether calls can be made now."""
+        raise NotImplementedError
+
+    async def _become_ready(self) -> None:
+        """Waits until calls can be made. Raises StatusError when none ever can."""
+        raise NotImplementedError
+
+    @property
     def _elsewhere(self) -> bool:
         """Whether a call that was turned away over one connection may be made over another."""
         return False
+
+    @property
+    def _waits_for(self) -> str:
+        """What a call without a connection waits for, for people."""
+        return "a connection"
 
     @property
     def _trouble(self) -> str:
@@ -118,12 +155,12 @@ class Calls(Caller):
         metadata: Metadata = (),
         codec: Codec | None = None,
         compression: Compressions | None = None,
-        wait_for_ready: bool = False,
+        wait_for_ready: bool | None = None,
     ) -> Resp:
         """See Caller.call. What is plain goes this quick way; everything else by `unary`."""
         connection = self._quick
         if connection is None and self._several:
-            connection = self._pick()
+            connection = self._next()
         if (
             connection is None
             or metadata
@@ -145,6 +182,8 @@ class Calls(Caller):
             raise unencodable(self._codec, error, method, request) from error
         session = connection.session
         deadline = 0
+        if timeout is None:
+            timeout = self._timeout
         if timeout is not None or current.get() is not None:
             deadline = deadline_of(timeout)
             if deadline:
@@ -169,7 +208,7 @@ class Calls(Caller):
                 return cast(Resp, binding.decode_response(message))
             except Exception as error:
                 raise undecodable(self._codec, error) from error
-        attempt = Attempt(self, method, data, self._codec, deadline, None, wait_for_ready)
+        attempt = Attempt(self, method, data, self._codec, deadline, None, bool(wait_for_ready))
         attempt.adopt(out, connection, None)
         return cast(Resp, await invoke(attempt))
 
@@ -177,6 +216,9 @@ class Calls(Caller):
         check_unary(method)
         self._check_open()
         order = self._order(options.compression)
+        policy = self._policies.of(method.name)
+        wait_for_ready = bool(policy.wait_for_ready if options.wait_for_ready is None else options.wait_for_ready)
+        timeout = policy.timeout if options.timeout is None else options.timeout
         went_on = False
 
         async def last(call: Call) -> Any:
@@ -186,12 +228,12 @@ class Calls(Caller):
             codec = options.codec
             data = self._encode(method, call.request, codec)
             deadline = deadline_of(call.timeout)
-            attempt = Attempt(self, method, data, codec or self._codec, deadline, call.metadata, options.wait_for_ready)
+            attempt = Attempt(self, method, data, codec or self._codec, deadline, call.metadata, wait_for_ready)
             attempt.compress(order)
             attempt.response = call.response
             return await invoke(attempt)
 
-        call = Call(method, pairs(options.metadata), request, options.timeout)
+        call = Call(method, pairs(options.metadata), request, timeout)
         if not self._interceptors:
             call.response.message = await last(call)
             return call.response
@@ -218,8 +260,11 @@ class Calls(Caller):
         self._check_open()
         codec = options.codec or self._codec
         stream = OpenedStream[Req, Resp](self, method, codec, self._order(options.compression))
-        call = Call(method, pairs(options.metadata), request, options.timeout)
-        stream.begin(self._interceptors, call, deadline_of(options.timeout), options.wait_for_ready)
+        policy = self._policies.of(method.name)
+        timeout = self._policies.of_stream(method.name) if options.timeout is None else options.timeout
+        wait_for_ready = bool(policy.wait_for_ready if options.wait_for_ready is None else options.wait_for_ready)
+        call = Call(method, pairs(options.metadata), request, timeout)
+        stream.begin(self._interceptors, call, deadline_of(timeout), wait_for_ready)
         return stream
 
     def _begin(self, method: Method[Any, Any], data: bytes, deadline: int) -> Begun | None:
@@ -227,7 +272,7 @@ class Calls(Caller):
         `deadline` in µs of `clock`, 0: none. Raises StatusError."""
         connection = self._quick
         if connection is None and self._several:
-            connection = self._pick()
+            connection = self._next()
         if connection is None or self._waiting or self._codec is not PROTOBUF:
             return None
         loop = get_running_loop()
@@ -270,63 +315,6 @@ class Calls(Caller):
             return method.binding(codec).encode_request(request)
         except Exception as error:
             raise unencodable(codec, error, method, request) from error
-
-    # Slots.
-
-    async def _slot(self, opener: Opener) -> OutgoingCall | None:
-        """Waits in turn until `opener` finds a slot; None when the connections have changed. Raises StatusError when
-        too many wait."""
-        calling = self._calling
-        if calling.waiting >= calling.waiting_limit:
-            text = f"waiting calls have reached their limit of {calling.waiting_limit}"
-            raise failure(Code.RESOURCE_EXHAUSTED, text, Delivery.NOT_SENT)
-        future: asyncio.Future[OutgoingCall | None] = self._loop.create_future()
-        calling.waiting += 1
-        calling.ever_waited += 1
-        self._waiting[future] = (calling.ever_waited, opener)
-        try:
-            return await future
-        finally:
-            calling.waiting -= 1
-            self._waiting.pop(future, None)
-            if not future.cancelled():
-                future.exception()  # seen, should the task be cancelled in this turn
-
-    def _try_again(self) -> None:
-        """The connections have changed: those who wait for a slot look anew."""
-        while self._waiting:
-            future = next(iter(self._waiting))
-            del self._waiting[future]
-            if not future.done():
-                future.set_result(None)
-
-    @property
-    def _first_in_line(self) -> int:
-        """The number of the one who has waited longest."""
-        number, _ = next(iter(self._waiting.values()))
-        return number
-
-    def _let_in(self, connection: Connection) -> bool:
-        """Gives a slot to the one who has waited longest. False: there is none."""
-        future, (_, opener) = next(iter(self._waiting.items()))
-        if not future.done():
-            try:
-                opened = opener(connection)
-                if opened is None:
-                    return False
-                connection.schedule()
-                future.set_result(opened)
-            except Exception as error:
-                future.set_exception(error)
-        del self._waiting[future]
-        return True
-
-
-def let_in(connection: Connection, callers: Iterable[Calls]) -> None:
-    """Slots are free on a connection: they go to those who wait for one there, in the order in which they came."""
-    while waiting := [caller for caller in callers if caller._waiting]:
-        if not min(waiting, key=lambda caller: caller._first_in_line)._let_in(connection):
-            return
 
 
 def unencodable(codec: Codec, error: Exception, method: Method[Any, Any], request: Any) -> StatusError:

@@ -3,46 +3,64 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
+import socket
 import ssl
 from asyncio import get_running_loop
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextvars import Context
 from types import TracebackType
-from typing import Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
+from .attempt import AttemptObserver
+from .balancer import Balancer, round_robin
 from .calling import Calling, Calls
 from .codec import PROTOBUF, Codec
 from .compression import GZIP, Compressions, Packing
+from .connecting import ClientEnd
 from .connection import Connection, end_calls
+from .endpoint import Endpoint, State
+from .endpoints import ClientEndpoint, Endpoints
+from .gauges import EndpointGauges, Gauges, gauges_of
 from .interceptor import Interceptor
-from .line import ClientEnd, Line
 from .memory import check_memory
+from .observer import Observer, Told
 from .options import (
     CLIENT_KEEPALIVE,
     KEEPALIVE_TIMEOUT,
     RUNNING_HANDLERS,
     WAITING_CALLS,
     Limits,
+    check_callable,
+    check_least,
     codec_table,
     session_config,
 )
+from .policy import Policies, Policy
 from .repeating import Repeating
+from .resolver import Resolver, Target
 from .serving import Registry, Serving
+from .slots import Slots
 from .status import failure
 from .transport import Connection as Carrier
-from .transport import parse_target, prepared
+from .transport import OpenSocket, TLSFiles, TLSSource
 from .wire import Code, Delivery, Load
 
+if TYPE_CHECKING:
+    from .opening import Opening
+
 CLOSED = "the client is closed"
-_STAY = 64  # calls made over one connection before another is looked at
+MOST_ENDPOINTS = 20
+
+# Opens the byte stream to an address of an endpoint in place of the system: returns a connected socket. TLS and
+# WebSockets lie above it. What is no socket of the system's is joined to one end of a socket.socketpair.
+Dialer = Callable[[str, Endpoint], Awaitable[socket.socket]]
 
 
 class Client(Calls, Registry):
-    """Owns connections to one target and calls methods there. What is registered with it, its servers can call over
-    those connections.
+    """Owns the connections to the endpoints of one target and calls methods there. What is registered with it, its
+    servers can call over those connections.
 
     Belongs to the event loop that runs when it is first used, and must be used from that loop's thread only."""
 
@@ -50,12 +68,21 @@ class Client(Calls, Registry):
         self,
         target: str,
         *,
+        resolvers: Mapping[str, Resolver] | None = None,
+        balancer: Balancer | None = None,
+        dialer: Dialer | None = None,
         connections: int = 1,
+        most_endpoints: int = MOST_ENDPOINTS,
+        idle_timeout: float = 0,
+        policies: Iterable[Policy] = (),
+        timeout: float | None = None,
+        attempt_observer: AttemptObserver | None = None,
+        observer: Observer | None = None,
         codec: Codec = PROTOBUF,
         codecs: Iterable[Codec] = (),
         compression: Compressions | None = None,
         decompression: Compressions = GZIP,
-        tls: ssl.SSLContext | None = None,
+        tls: ssl.SSLContext | TLSFiles | None = None,
         server_hostname: str | None = None,
         interceptors: Sequence[Interceptor] = (),
         reverse_interceptors: Sequence[Interceptor] = (),
@@ -70,28 +97,57 @@ class Client(Calls, Registry):
         logger: logging.Logger | None = None,
     ) -> None:
         """`target` is HOST:PORT, unix:PATH, ws://HOST:PORT/PATH or wss://HOST:PORT/PATH, or several with commas between
-        them, tried in turn. Connections are opened with the first calls, or by `connect`.
+        them, each an endpoint; dns:HOST:PORT, each address of the name an endpoint; or SCHEME:REST, which the one of
+        `resolvers` for that scheme turns into endpoints. `balancer` chooses among them, unless said `round_robin()`.
+        Connections are opened with the first calls, or by `connect`: `connections` to each endpoint, of which at most
+        `most_endpoints` are used at a time (0: all). `dialer` opens the sockets. Connections without calls are closed
+        after `idle_timeout` seconds, 0: never.
+
+        `policies` say what holds for the calls of a method, `timeout` is a default for unary calls, in seconds.
+        `attempt_observer` is told of each attempt to make a call, `observer` of connections.
 
         `codec` is that of the calls that name no other, `codecs` are those that they may name. Messages are sent with
         the first of `compression` that the server accepts; unless said, requests are sent plain. `decompression` is
-        what is accepted, (): nothing. `tls` is used as it is
-        but for its ALPN, which is set; `server_hostname` is the name that the server's certificate must show, if not
-        the target's. `interceptors` wrap the calls that the client makes, `reverse_interceptors` those that it serves;
+        what is accepted, (): nothing. `tls` is a context, of which only the ALPN is set, or what `tls_files` makes,
+        whose files are read again when they change; `server_hostname` is the name that the servers' certificates must
+        show, if neither the endpoint says one nor it is the target's.
+
+        `interceptors` wrap the calls that the client makes, `reverse_interceptors` those that it serves;
         `running_handlers` bounds how many of those run at once, `memory` the bytes held for its servers, by default a
         quarter of what the process may have and at most 1 GiB, `executor` runs them if they are plain functions, by
         default the loop's. `waiting_calls` bounds how many calls wait for a free slot. A unary call that provably was
         not run is made once more, with `repeat` (spec/client.md). After `keepalive` seconds
         without input the server is asked for a sign of life, 0: never; it is given up `keepalive_timeout` seconds
         later. Raises ValueError, TypeError; ImportError for a WebSocket without its library."""
+        check_least(1, running_handlers=running_handlers, connections=connections)
+        check_least(0, waiting_calls=waiting_calls, most_endpoints=most_endpoints, idle_timeout=idle_timeout)
+        check_callable("interceptors", *interceptors)
+        check_callable("reverse_interceptors", *reverse_interceptors)
+        check_callable("dialer", dialer)
+        if balancer is not None and not callable(getattr(balancer, "balance", None)):
+            raise TypeError(f"the balancer has no method `balance`: {balancer!r}")
         table = codec_table([*codecs, codec])
         packing = Packing(compression, decompression)
-        super().__init__(Calling(codec, table, tuple(interceptors), packing, waiting_calls, Repeating(repeat)))
-        self._addresses = parse_target(target)
-        self._target = target
-        self._tls = None if tls is None else prepared(tls)
-        self._server_hostname = server_hostname
+        super().__init__(
+            Calling(
+                codec,
+                table,
+                tuple(interceptors),
+                packing,
+                waiting_calls,
+                Repeating(repeat),
+                attempt_observer,
+                Policies(policies, timeout),
+            )
+        )
+        self._target = Target(target, resolvers or {})
         self._logger = logger or logging.getLogger("trunkcall")
-        load = Load(max(running_handlers, 1), check_memory(memory))
+        self._tls = TLSSource(tls, TLSFiles.for_clients, self._logger)
+        self._server_hostname = server_hostname
+        self._dialer = dialer
+        self._per_endpoint = connections
+        self._idle_timeout = idle_timeout
+        load = Load(running_handlers, check_memory(memory))
         self._serving = Serving(table, reverse_interceptors, packing, executor, self._logger, load)
         self._config = session_config(
             limits or Limits(),
@@ -101,26 +157,43 @@ class Client(Calls, Registry):
             keepalive_timeout,
             load,
         )
-        self._lines = [Line(self) for _ in range(max(connections, 1))]
         self._live: dict[ClientEnd, None] = {}  # every connection that is not gone
+        self._told = Told(observer)
+        self._connect_failures = 0
+        self._reached = False  # a server was, once
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._several = len(self._lines) > 1 and self._plain
-        self._turn = 0
-        self._uses = 0
         self._change: asyncio.Future[None] | None = None
+        self._single: ClientEndpoint | None = None  # the only endpoint, while no picker has to be asked
+        self._endpoints = Endpoints(self, self._target, balancer or round_robin(), most_endpoints)
+        if self._target.known:
+            self._endpoints.apply(self._target.known)
 
     @property
     def target(self) -> str:
-        return self._target
+        return self._target.text
 
     @property
     def secure(self) -> bool:
-        return self._tls is not None or all(address.url.startswith("wss:") for address in self._addresses)
+        if self._tls:
+            return True
+        addresses = [address for _, known in self._target.known for address in known]
+        addresses = addresses or [address for one in self._endpoints.order for address in one.addresses]
+        return bool(addresses) and all(address.url.startswith("wss:") for address in addresses)
 
     @property
     def connections(self) -> list[Connection]:
         """The connections that are up: those over which the server can call, and can be called."""
         return [end.caller for end in self._live if not end.young]
+
+    @property
+    def endpoints(self) -> list[EndpointGauges]:
+        """How the client stands with each endpoint that it uses."""
+        return [one.gauges() for one in self._endpoints.order]
+
+    def gauges(self) -> Gauges:
+        """What the client has at the moment."""
+        carriers = [end.connection for end in self._live]
+        return gauges_of(carriers, self._serving, self._calling, connect_failures=self._connect_failures)
 
     # Opening and closing.
 
@@ -136,22 +209,27 @@ class Client(Calls, Registry):
         return running
 
     async def connect(self) -> None:
-        """Opens all connections that are not open and waits for the server's first bytes. Raises StatusError:
-        UNAVAILABLE, `not_sent`."""
+        """Opens the connections that are not open, of a lazy balancer to the first endpoint that will do, and waits
+        until a server has greeted and no attempt is under way. Raises StatusError: UNAVAILABLE, `not_sent`, if no
+        endpoint is ready then."""
         self._check_open()
-        await asyncio.gather(*(self._connect(line) for line in self._lines))
-
-    async def _connect(self, line: Line) -> None:
-        for _ in self._addresses:
-            connection = await line.open()
-            if connection is None:
-                break
-            await asyncio.shield(cast(ClientEnd, connection.end).greeted)
-            if line.connection is not None:
-                return
-        if line.connection is None:
+        endpoints = self._endpoints
+        endpoints.wake()
+        while True:
             self._check_open()
-            raise failure(Code.UNAVAILABLE, line.last or "the connection was lost", Delivery.NOT_SENT)
+            if endpoints.lazy and not any(one.trying for one in endpoints.order):
+                self._want_first()
+            up = [one for one in endpoints.order if one.state is State.READY]
+            if not endpoints.hopeful:
+                young = [end for one in up for end in one.live if end.young and not end.connection.lost]
+                if not young:
+                    break
+                await asyncio.shield(young[0].greeted)
+                await asyncio.sleep(0)
+                continue
+            await self._changed()
+        if not up:
+            raise failure(Code.UNAVAILABLE, endpoints.trouble or "the connection was lost", Delivery.NOT_SENT)
 
     async def close(self) -> None:
         """Ends the client: calls that run end CANCELLED, connections are closed, handlers are cancelled. Returns when
@@ -159,8 +237,8 @@ class Client(Calls, Registry):
         _ = self._loop
         self._serving.not_in_handler("client")
         self._closed = True
-        self._lines_changed()
-        self._try_again()
+        self._endpoints.stop()
+        self._changes()
         for task in list(self._tasks):
             task.cancel()
         gone = [end.gone for end in self._live]
@@ -195,58 +273,75 @@ class Client(Calls, Registry):
 
     # Connections.
 
-    def _pick(self) -> Carrier | None:
-        """See Caller; with several connections the less loaded of two."""
-        lines = self._lines
-        if len(lines) == 1:
-            return lines[0].connection
-        self._uses += 1
-        connection = lines[self._turn].connection
-        if connection is not None and self._uses % _STAY:
-            return connection
-        for _ in lines:
-            self._turn = (self._turn + 1) % len(lines)
-            other = lines[self._turn].connection
-            if other is None:
-                lines[self._turn].reopen()
-            elif connection is None or other.session.caller.open <= connection.session.caller.open:
-                return other
-        return connection
+    def _open_socket(self, endpoint: Endpoint) -> OpenSocket | None:
+        dialer = self._dialer
+        return None if dialer is None else lambda address: dialer(address, endpoint)
 
-    async def _connected(self, wait_for_ready: bool) -> Carrier:
+    def _next(self) -> Carrier | None:
+        return self._single.connection() if self._single is not None else None
+
+    def _pick(self, opening: Opening) -> Carrier | None:
+        return self._endpoints.pick(opening)
+
+    async def _connected(self, opening: Opening, wait_for_ready: bool) -> Carrier:
+        endpoints = self._endpoints
         while True:
             self._check_open()
-            connection = self._pick()
+            connection = endpoints.pick(opening)
             if connection is not None:
                 return connection
-            line = self._lines[self._turn]
-            connection = await line.open()
-            if connection is not None:
-                return connection
-            if self._closed:
-                continue
-            if not wait_for_ready:
-                raise failure(Code.UNAVAILABLE, line.last or "the connection was lost", Delivery.NOT_SENT)
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(line.pause):
-                    await self._changed()
+            if not wait_for_ready and not endpoints.hopeful:
+                raise failure(Code.UNAVAILABLE, endpoints.trouble or "the connection was lost", Delivery.NOT_SENT)
+            await self._changed()
 
     def _retire(self, connection: Carrier) -> None:
-        cast(ClientEnd, connection.end).line.retire(connection)
+        cast(ClientEnd, connection.end).connector.retire(connection)
+
+    def _queue(self, connection: Carrier) -> Slots:
+        return cast(ClientEnd, connection.end).endpoint.slots
+
+    def _endpoint_of(self, connection: Carrier) -> ClientEndpoint | None:
+        return cast(ClientEnd, connection.end).endpoint
+
+    @property
+    def _ready(self) -> bool:
+        return any(one.connection() is not None for one in self._endpoints.order)
+
+    async def _become_ready(self) -> None:
+        self._endpoints.wake()
+        while not self._ready:
+            self._check_open()
+            if self._endpoints.lazy and not self._endpoints.hopeful:
+                self._want_first()
+            await self._changed()
+
+    def _want_first(self) -> None:
+        """Has the first endpoint connected that is not failing, as a lazy balancer may want it."""
+        for one in self._endpoints.order:
+            if one.state is not State.FAILING:
+                one.want()
+                break
 
     @property
     def _elsewhere(self) -> bool:
-        return len(self._lines) > 1
+        return self._per_endpoint > 1 or len(self._endpoints.order) > 1
+
+    @property
+    def _waits_for(self) -> str:
+        return "an endpoint that is ready" if self._endpoints.order else "the resolver"
 
     @property
     def _trouble(self) -> str:
-        line = self._lines[0]
-        return "" if line.connection is not None else line.last
+        return self._endpoints.trouble
 
-    def _lines_changed(self) -> None:
-        """A line has lost its connection or has a new one."""
-        alone = len(self._lines) == 1 and self._plain and not self._closed
-        self._quick = self._lines[0].connection if alone else None
+    def _changes(self) -> None:
+        """Endpoints or their connections have changed: calls that wait look anew."""
+        single = None if self._closed or not self._plain else self._endpoints.single()
+        self._single = single
+        self._several = single is not None and self._per_endpoint > 1
+        self._quick = single.connection() if single is not None and not self._several else None
+        if single is not None:
+            self._waiting = single.slots.waiting
         if self._change is not None:
             self._change.set_result(None)
             self._change = None

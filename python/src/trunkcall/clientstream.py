@@ -39,10 +39,9 @@ class PlainStream(Opening):
         deadline: int,
         first: bytes | None,
     ) -> None:
-        super().__init__(caller, deadline)
+        super().__init__(caller, method, call.metadata, deadline)
         self._order = order
         self.loop = caller._loop
-        self._method = method
         self._codec = codec
         self._binding = method.binding(codec)
         self._metadata = Metadata(call.metadata) if call.metadata else None
@@ -50,6 +49,7 @@ class PlainStream(Opening):
         if first is not None and order:
             self._request = Request(caller._calling.packing, method.wire_name, order, first)
         self._first = first
+        self._sent = 0  # bytes of it
         self._early: Metadata | None = None
         self._kept: tuple[bytes, int] | None = None  # an answer that was taken and not handed over
         self._readable: asyncio.Future[None] | None = None
@@ -61,11 +61,12 @@ class PlainStream(Opening):
         self.ends: Call | None = None  # has somebody told of the end
 
     def append(self, connection: Connection) -> OutgoingCall | None:
-        kind, first, compression = self._method.kind, self._first, 0
+        kind, first, compression = self.method.kind, self._first, 0
         if self._request is not None:
             first, compression = self._request.take(connection.session)
+        self._sent = len(first or b"")
         return connection.session.open(
-            self._method.wire_name,
+            self.method.wire_name,
             first,
             self,
             codec=self._codec.number,
@@ -86,16 +87,26 @@ class PlainStream(Opening):
     # CallEvents.
 
     def set_result(self, result: None) -> None:
+        if self.opened and self.out.status is not None:
+            if self.told is not None:
+                self.told.received += len(self.out.message or b"")
+            self.finish(self.out.status)
         for future in (self._readable, self._writable, self._heard, self._over):
             _resolve(future)
         if self.ends is not None:
             self.ends._end(self.out.status or OK)
+
+    def sent(self) -> int:
+        return self._sent
 
     def header(self, metadata: Metadata) -> None:
         self._early = metadata
         _resolve(self._heard)
 
     def arrived(self) -> None:
+        if self.told is not None and self.out.receiving is not None:
+            message, *_ = self.out.receiving.inbox[-1]
+            self.told.received += len(message)
         _resolve(self._heard)
         _resolve(self._readable)
 
@@ -122,6 +133,8 @@ class PlainStream(Opening):
                 data, compression = await self._pack(data, session)
             session.now = clock()
             at_once = self.out.send(data, compression)
+            if self.told is not None:
+                self.told.sent += len(data)
         except LimitError as error:
             raise self._unsendable(Code.RESOURCE_EXHAUSTED, str(error)) from None
         finally:
@@ -143,7 +156,7 @@ class PlainStream(Opening):
 
     async def _pack(self, message: bytes, session: Session) -> tuple[bytes, int]:
         """A message as it is sent; while a large one is compressed, nobody else sends. Raises LimitError."""
-        packing, method = self.caller._calling.packing, self._method.wire_name
+        packing, method = self.caller._calling.packing, self.method.wire_name
         if not packing.is_large(self._order, session, message):
             return packing.pack(method, self._order, session, message)
         self._writable = self.loop.create_future()

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from .calling import Calling, Calls, let_in
+from .calling import Calling, Calls
 from .gauges import ConnectionGauges, connection_gauges
-from .opening import CallEvents
+from .opening import CallEvents, Opening
 from .servercall import resolve
 from .serving import Serving, ServingEnd
+from .slots import let_in
 from .status import failure
 from .transport import Connection as Carrier
 from .transport import clock
 from .wire import Code, Delivery, IncomingCall, Metadata, OutgoingCall
+
+if TYPE_CHECKING:
+    from .endpoints import ClientEndpoint
 
 DISCONNECTED = "disconnected by this side"
 
@@ -91,33 +95,40 @@ class Connection(Calls):
     def _check_open(self) -> None:
         _ = self._loop
 
-    def _pick(self) -> Carrier | None:
+    @property
+    def _ready(self) -> bool:
         session = self._carrier.session
-        if not session.accepts_calls or (self._end.draining and not session.callee.open):
-            return None
-        return self._carrier
+        return session.accepts_calls and not (self._end.draining and not session.callee.open)
 
-    async def _connected(self, wait_for_ready: bool) -> Carrier:
-        found = self._pick()
-        if found is None:
+    def _pick(self, opening: Opening) -> Carrier | None:
+        return self._carrier if self._ready else None
+
+    async def _become_ready(self) -> None:
+        if not self._ready:
             raise failure(Code.UNAVAILABLE, f"the connection to {self.remote}: {self._trouble}", Delivery.NOT_SENT)
-        return found
+
+    async def _connected(self, opening: Opening, wait_for_ready: bool) -> Carrier:
+        await self._become_ready()
+        return self._carrier
 
     async def _changed(self) -> None:
         if self._end.gone.done():
             await self._loop.create_future()  # nothing changes any more: who looks again and again must not spin
         await asyncio.shield(self._end.gone)
 
+    def _endpoint_of(self, connection: Carrier) -> ClientEndpoint | None:
+        return self._end.leads_to()
+
     @property
     def _trouble(self) -> str:
-        if self._pick() is not None:
+        if self._ready:
             return ""
         return self._end.why or ("the other side has not greeted yet" if self._end.young else "it takes no more calls")
 
     def _drains(self) -> None:
         """From now on only handlers that are to finish may call."""
         self._quick = None
-        self._try_again()
+        self._slots.try_again()
 
 
 class End(ServingEnd):
@@ -138,6 +149,10 @@ class End(ServingEnd):
         if made is None:
             made = self.own_caller = Connection(self.calling, self)
         return made
+
+    def leads_to(self) -> ClientEndpoint | None:
+        """The endpoint, at a client."""
+        return None
 
     def leave(self) -> None:
         """This side ends the connection."""
@@ -181,7 +196,7 @@ class End(ServingEnd):
     def slot_free(self) -> None:
         """Slots are free: calls that wait for one get them."""
         if self.own_caller is not None:
-            let_in(self.connection, (self.own_caller,))
+            let_in(self.connection, (self.own_caller._slots,))
 
     def goes_away(self, reason: int, text: str) -> None:
         self.why = self.why or f"the peer goes away: {text}"
@@ -202,7 +217,7 @@ class End(ServingEnd):
     def tell_waiting(self) -> None:
         """Calls that wait for a slot of this connection go elsewhere, or fail."""
         if self.own_caller is not None:
-            self.own_caller._try_again()
+            self.own_caller._slots.try_again()
 
 
 def end_calls(connection: Carrier, code: Code, text: str) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from .endpoint import Endpoint, State
 from .transport import Connection as Carrier
 from .transport import clock
 
@@ -90,6 +91,33 @@ class ConnectionGauges:
 
     error: str
     """Why it is over, or is ending; "" while it is not."""
+
+
+@dataclass(slots=True, frozen=True)
+class EndpointGauges:
+    """How a Client stands with an endpoint. Times are in seconds."""
+
+    endpoint: Endpoint
+
+    state: State
+
+    connections: tuple[ConnectionGauges, ...]
+    """Those that are there, with those that end."""
+
+    calls: int
+    """Open calls of this side."""
+
+    latency: float | None
+    """A moving mean of how long calls took that were picked for it; None if there is none of late."""
+
+    failures: int
+    """Attempts to connect in a row that have failed."""
+
+    error: str
+    """Why the last of them did; "" if none has."""
+
+    next_attempt: float | None
+    """Until the next attempt; 0 while one is under way, None if none is needed or wanted."""
 
 
 def gauges_of(

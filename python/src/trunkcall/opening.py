@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+import logging
+from typing import TYPE_CHECKING, Any
 
+from .attempt import AttemptObserver, CallAttempt
 from .status import failure
 from .transport import Connection, clock
-from .wire import Code, Delivery, LimitError, Metadata, OutgoingCall
+from .wire import Code, Delivery, LimitError, Metadata, OutgoingCall, Status, local_status
 
 if TYPE_CHECKING:
     from .calling import Calls
+    from .endpoints import ClientEndpoint, Picked
+    from .method import Method
+
+_log = logging.getLogger("trunkcall")
+NOT_TAKEN = local_status(Code.UNAVAILABLE, "the call did not go there", Delivery.NOT_SENT)
 
 
 class CallEvents:
@@ -37,11 +44,21 @@ class Opening(CallEvents):
     """A call that is to be opened. `out` and `connection` are set once it is. Times are µs of the sessions' clock."""
 
     opened = False  # whether this attempt was appended to a session
+    number = 1  # of the attempt
+    avoid: ClientEndpoint | None = None  # where the attempt before went
+    picked: Picked | None = None  # what a picker has chosen, until the attempt has ended
     out: OutgoingCall
     connection: Connection
+    told: CallAttempt | None = None  # what an observer was told of, until the attempt has ended
+    _began = 0  # when the attempt was wanted
+    _waits_for = ""
 
-    def __init__(self, caller: Calls, deadline: int) -> None:
+    def __init__(
+        self, caller: Calls, method: Method[Any, Any], metadata: list[tuple[str, str | bytes]], deadline: int
+    ) -> None:
         self.caller = caller
+        self.method = method
+        self.metadata = metadata
         self.deadline = deadline
 
     def append(self, connection: Connection) -> OutgoingCall | None:
@@ -58,14 +75,22 @@ class Opening(CallEvents):
     def open_now(self) -> bool:
         """Opens the call if that can be done without waiting. Raises StatusError."""
         caller = self.caller
-        connection = None if caller._waiting or caller._closed else caller._pick()
-        return connection is not None and self.ready(connection) and self._try(connection) is not None
+        self._began = clock()
+        try:
+            connection = None if caller._closed else caller._pick(self)
+            if connection is not None and self.ready(connection) and not caller._queue(connection).waiting:
+                return self._try(connection) is not None
+            return False
+        finally:
+            if not self.opened:
+                self.unpick()
 
     async def open(self, wait_for_ready: bool) -> None:
         """Opens the call. Raises StatusError: whatever goes wrong here was not sent. The end of its time, or of its
         task, may fall into the turn of the loop in which it was opened: then it was, and ends as open calls do."""
         self.opened = False
-        left = (self.deadline - clock()) / 1e6 if self.deadline else None
+        self._began = clock()
+        left = (self.deadline - self._began) / 1e6 if self.deadline else None
         try:
             async with asyncio.timeout(left):
                 await self._open(wait_for_ready)
@@ -77,23 +102,28 @@ class Opening(CallEvents):
             if self.opened:
                 return
             why = self.caller._trouble
-            text = f"the deadline passed before the call was sent{why and f': {why}'}"
-            raise failure(Code.DEADLINE_EXCEEDED, text, Delivery.NOT_SENT) from None
+            text = f"the deadline passed before the call was sent, while it waited for {self._waits_for}"
+            raise failure(Code.DEADLINE_EXCEEDED, f"{text}{why and f': {why}'}", Delivery.NOT_SENT) from None
+        finally:
+            if not self.opened:
+                self.unpick()
 
     async def _open(self, wait_for_ready: bool) -> None:
         caller = self.caller
         while True:
-            connection = await caller._connected(wait_for_ready)
+            self._waits_for = caller._waits_for
+            connection = await caller._connected(self, wait_for_ready)
             if not self.ready(connection):
                 await self.prepare(connection)
-                continue
-            if not caller._waiting and self._try(connection) is not None:
-                return
             if not connection.session.accepts_calls:
                 caller._retire(connection)
                 continue
+            queue = caller._queue(connection)
+            if not queue.waiting and self._try(connection) is not None:
+                return
+            self._waits_for = "a slot"
             try:
-                if await caller._slot(self._open_on) is not None:
+                if await queue.wait(self._open_on) is not None:
                     return
             except LimitError as error:
                 raise failure(Code.RESOURCE_EXHAUSTED, str(error), Delivery.NOT_SENT) from None
@@ -116,4 +146,46 @@ class Opening(CallEvents):
         opened = self.append(connection)
         if opened is not None:
             self.out, self.connection, self.opened = opened, connection, True
+            observer = self.caller._calling.attempts
+            if observer is not None:
+                self._tell(observer)
+            if opened.status is not None:
+                self.finish(opened.status)
         return opened
+
+    # Those who want to know.
+
+    def _tell(self, observer: AttemptObserver) -> None:
+        connection = self.connection
+        endpoint = self.caller._endpoint_of(connection)
+        queued = (connection.session.now - self._began) / 1e6
+        known = endpoint.endpoint if endpoint is not None else None
+        self.told = CallAttempt(self.method, self.number, known, connection.remote, queued, self.sent())
+        try:
+            observer.attempt_began(self.told)
+        except Exception:
+            _log.exception("an attempt observer failed")
+
+    def sent(self) -> int:
+        """Bytes of the message that goes with the CALL."""
+        return 0
+
+    def finish(self, status: Status) -> None:
+        """The attempt has ended. Nothing happens when it has before."""
+        picked, self.picked = self.picked, None
+        if picked is not None:
+            picked.ended(self, status)
+        told, self.told = self.told, None
+        observer = self.caller._calling.attempts
+        if told is not None and observer is not None:
+            told.status = status
+            try:
+                observer.attempt_ended(told)
+            except Exception:
+                _log.exception("an attempt observer failed")
+
+    def unpick(self) -> None:
+        """Nothing came of what was picked."""
+        picked, self.picked = self.picked, None
+        if picked is not None:
+            picked.ended(self, NOT_TAKEN)

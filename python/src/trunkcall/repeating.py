@@ -23,9 +23,10 @@ class Repeating:
         self._repeated: deque[int] = deque()  # when, µs; the last SPAN of them
         self._asked: deque[tuple[int, int]] = deque()  # when, and `calls` then: one for each second of the last SPAN
 
-    def take(self, now: int) -> bool:
-        """Whether a call may be repeated now, in µs of a clock that does not jump; if so, it counts."""
-        if not self.allowed:
+    def take(self, now: int, allowed: bool | None = None) -> bool:
+        """Whether a call may be repeated now, in µs of a clock that does not jump; if so, it counts. `allowed` is what
+        its policy says."""
+        if not (self.allowed if allowed is None else allowed):
             return False
         repeated = self._repeated
         while repeated and repeated[0] <= now - SPAN:

@@ -35,7 +35,7 @@ from .options import (
 )
 from .repeating import Repeating
 from .serving import Registry, Serving
-from .transport import ALPN_HTTP1, NOTHING_SAID, WITHOUT_LIBRARY, Listener, prepared
+from .transport import ALPN_HTTP1, NOTHING_SAID, WITHOUT_LIBRARY, Listener, TLSFiles, TLSSource
 from .transport import Connection as Carrier
 from .wire import Load
 
@@ -88,7 +88,7 @@ class Server(Registry):
     def __init__(
         self,
         *,
-        tls: ssl.SSLContext | None = None,
+        tls: ssl.SSLContext | TLSFiles | None = None,
         allow_cleartext: bool = False,
         origins: Sequence[str] = (),
         native_only: bool = False,
@@ -131,9 +131,9 @@ class Server(Registry):
         if isinstance(origins, str):
             raise TypeError("origins are several: a list, not a text")
         self._origins = None if native_only else tuple(origins)
-        self._tls = None if tls is None else prepared(tls, *([] if native_only else [ALPN_HTTP1]))
         self._allow_cleartext = allow_cleartext
         self._logger = logger or logging.getLogger("trunkcall")
+        self._tls = TLSSource(tls, TLSFiles.for_servers, self._logger, *([] if native_only else [ALPN_HTTP1]))
         table = codec_table([*codecs, codec])
         check_least(1, running_handlers=running_handlers)
         check_least(0, waiting_calls=waiting_calls, drain_delay=drain_delay, max_connection_age=max_connection_age)

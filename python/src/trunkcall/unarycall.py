@@ -44,39 +44,45 @@ class Attempt(Opening):
         metadata: list[tuple[str, str | bytes]] | None,
         wait_for_ready: bool,
     ) -> None:
-        super().__init__(caller, deadline)
-        self.method = method
+        super().__init__(caller, method, metadata or [], deadline)
         self.oneway = method.kind is Kind.ONE_WAY
         self.data = data
         self.codec = codec
-        self.metadata = metadata or []
         self.wait_for_ready = wait_for_ready
         self.compress(caller._calling.packing.order)
         self.response: Response[Any] | None = None  # to be filled in
-        self._number = 1
+        self._sent = 0
         self._future: asyncio.Future[None] | None = None
 
     # CallEvents.
 
-    def done(self) -> bool:
-        return self._future is None or self._future.done()
-
     def set_result(self, result: None) -> None:
-        if self._future is not None:
+        if self.opened and self.out.status is not None:
+            self._count()
+            self.finish(self.out.status)
+        if self._future is not None and not self._future.done():
             self._future.set_result(None)
+
+    def _count(self) -> None:
+        if self.told is not None and self.out.message is not None:
+            self.told.received = len(self.out.message)
+
+    def sent(self) -> int:
+        return self._sent
 
     # Making it.
 
     def append(self, connection: Connection) -> OutgoingCall | None:
-        if self._number > 1:
+        if self.number > 1:
             try:
-                return self._append(connection, Metadata(self.metadata, attempt=self._number))
+                return self._append(connection, Metadata(self.metadata, attempt=self.number))
             except LimitError:
                 pass  # there is room for the user's own metadata only
         return self._append(connection, Metadata(self.metadata) if self.metadata else None)
 
     def _append(self, connection: Connection, metadata: Metadata | None) -> OutgoingCall | None:
         data, compression = self._request.take(connection.session) if self._request else (self.data, 0)
+        self._sent = len(data)
         return connection.session.open(
             self.method.wire_name,
             data,
@@ -149,11 +155,13 @@ class Attempt(Opening):
             return False
         if status.code is Code.UNAVAILABLE and self.caller._elsewhere:
             wait = 0
+        allowed = self.caller._policies.of(self.method.name).repeat
         if wait > LONGEST_PAUSE or (self.deadline and self.deadline - clock() <= wait) or self.caller._closed:
             return False
-        if not self.caller._calling.repeating.take(clock()):
+        if not self.caller._calling.repeating.take(clock(), allowed):
             return False
-        self._number = 2
+        self.number = 2
+        self.avoid = self.caller._endpoint_of(self.connection)
         if wait:
             await asyncio.sleep(wait / 1e6)
         return not self.caller._closed

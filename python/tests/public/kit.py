@@ -23,12 +23,19 @@ from trunkcall import (
     server_stream,
     unary,
 )
+from trunkcall.connecting import Connector
 
 ECHO = unary("/test.Service/Echo", bytes, bytes)
 OTHER = unary("/test.Service/Other", bytes, bytes)
 COUNT = server_stream("/test.Service/Count", bytes, bytes)
 JOIN = client_stream("/test.Service/Join", bytes, bytes)
 TWICE = bidi_stream("/test.Service/Twice", bytes, bytes)
+
+
+def connector(client: Client) -> Connector:
+    """The first connector of a client with one endpoint."""
+    return client._endpoints.order[0].connectors[0]
+
 
 PATIENCE = 60.0  # seconds after which a test that waits has failed, be the machine ever so busy
 

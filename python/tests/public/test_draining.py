@@ -6,6 +6,7 @@ import asyncio
 import unittest
 from collections.abc import AsyncIterator
 
+import trunkcall
 from trunkcall import Code, Delivery, ServerCall
 
 from .kit import COUNT, ECHO, OTHER, Case, Gate, echo, eventually
@@ -18,7 +19,7 @@ class Draining(Case):
         task = asyncio.create_task(client.call(ECHO, b"x"))
         await gate.begun.wait()
         stopping = asyncio.create_task(server.stop(10))
-        await eventually(lambda: client._pick() is None)
+        await eventually(lambda: not client._ready)
         gate.open.set()
         self.assertEqual(await task, b"x")
         self.assertTrue(await stopping)
@@ -27,11 +28,11 @@ class Draining(Case):
         gate = Gate()
         first, a = await self.serve(ECHO.handler(gate), OTHER.handler(echo))
         _, b = await self.serve(OTHER.handler(echo))
-        client = self.client(f"{a},{b}")
+        client = self.client(f"{a},{b}", balancer=trunkcall.first())
         task = asyncio.create_task(client.call(ECHO, b"x"))
         await gate.begun.wait()
         stopping = asyncio.create_task(first.stop(10))
-        await eventually(lambda: client._pick() is None)
+        await eventually(lambda: not client._ready)
         self.assertEqual(await client.call(OTHER, b"y", wait_for_ready=True, timeout=10), b"y")
         self.assertFalse(task.done())
         gate.open.set()

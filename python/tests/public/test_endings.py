@@ -241,7 +241,7 @@ class Connections(Case):
         client = self.client(address)
         await client.call(ECHO, b"1")
         await server.close()
-        await eventually(lambda: client._pick() is None)
+        await eventually(lambda: not client._ready)
         await self.serve(where=address)
         self.assertEqual(await client.call(ECHO, b"2", wait_for_ready=True, timeout=20), b"2")
 

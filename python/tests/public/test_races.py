@@ -14,7 +14,7 @@ from unittest import mock
 from trunkcall import Code, Delivery, Limits, ServerCall, client_tls
 from trunkcall.transport import Connection
 
-from .kit import ECHO, OTHER, PATIENCE, TWICE, Case, Gate, black_hole, echo, eventually
+from .kit import ECHO, OTHER, PATIENCE, TWICE, Case, Gate, black_hole, connector, echo, eventually
 
 HOUR = 3_600.0
 
@@ -51,7 +51,8 @@ class WaitingForASlot(Case):
         await first.begun.wait()
         waiting = asyncio.create_task(client.call(OTHER, b""))
         await eventually(lambda: bool(client._waiting))
-        let_in = client._let_in
+        slots = client._endpoints.order[0].slots
+        let_in = slots.let_in
 
         def let_in_and_cancel(connection: Connection) -> bool:
             try:
@@ -59,22 +60,22 @@ class WaitingForASlot(Case):
             finally:
                 waiting.cancel()
 
-        with mock.patch.object(client, "_let_in", let_in_and_cancel):
+        with mock.patch.object(slots, "let_in", let_in_and_cancel):
             first.open.set()
             await running
             with self.assertRaises(asyncio.CancelledError):
                 await waiting
-        session = client._lines[0].connection.session  # type: ignore[union-attr]
+        session = connector(client).connection.session  # type: ignore[union-attr]
         await eventually(lambda: session.caller.open == 0)  # for which CANCEL must have left
 
 
 class Closing(Case):
     async def test_a_call_that_waits_for_a_connection_ends_with_its_client(self) -> None:
         client = self.client("127.0.0.1:1")
-        client._lines[0].failures = 100
-        with mock.patch("trunkcall.line.random.uniform", lambda low, high: high):
+        connector(client).failures = 100
+        with mock.patch("trunkcall.connecting.random.uniform", lambda low, high: high):
             waiting = asyncio.create_task(client.call(ECHO, b"", wait_for_ready=True))
-            await eventually(lambda: bool(client._lines[0].last))
+            await eventually(lambda: bool(connector(client).last))
         await client.close()
         async with asyncio.timeout(5):
             await self.fails(waiting, Code.CANCELLED, Delivery.NOT_SENT)
@@ -84,7 +85,7 @@ class Closing(Case):
             client = self.client(address, tls=client_tls())
             waiting = [asyncio.create_task(client.call(ECHO, b"")), asyncio.create_task(client.connect())]
             stream = client.open(TWICE)
-            await eventually(lambda: client._lines[0]._attempt is not None)
+            await eventually(lambda: connector(client).attempt is not None)
             await asyncio.sleep(0)
             await client.close()
             for call in (*waiting, stream.receive()):

@@ -24,7 +24,7 @@ from trunkcall import (
 )
 from trunkcall.wire import IncomingCall
 
-from .kit import COUNT, ECHO, HANDLERS, JOIN, OTHER, PATIENCE, TWICE, Case, Gate, all_of, echo, eventually
+from .kit import COUNT, ECHO, HANDLERS, JOIN, OTHER, PATIENCE, TWICE, Case, Gate, all_of, connector, echo, eventually
 
 BACK = unary("/test.Service/Back", bytes, bytes)
 NEST = unary("/test.Service/Nest", bytes, bytes)
@@ -228,7 +228,7 @@ class Ends(Joined):
         running = asyncio.create_task(client.call(BACK, b"x"))
         await gate.begun.wait()
         stopping = asyncio.create_task(server.stop())
-        await eventually(lambda: client._pick() is None)  # the farewell has come
+        await eventually(lambda: not client._ready)  # the farewell has come
         gate.open.set()
         self.assertEqual(await running, b"x")
         self.assertTrue(await stopping)
@@ -244,7 +244,7 @@ class Ends(Joined):
         await eventually(lambda: connection.error is not None)
         error = await self.fails(connection.call(OTHER, b""), Code.UNAVAILABLE, Delivery.NOT_SENT)
         self.assertIn("drains", error.message)
-        await eventually(lambda: client._pick() is None)
+        await eventually(lambda: not client._ready)
         self.assertFalse(stopping.done())
         gate.open.set()
         self.assertEqual(await running, b"x")
@@ -319,7 +319,7 @@ class Ends(Joined):
             own.disconnect()
             self.assertEqual(own.error, "disconnected by this side")
             self.assertEqual(await client.call(ECHO, b"%d" % number), b"%d" % number)
-            self.assertEqual(client._lines[0].failures, 0)
+            self.assertEqual(connector(client).failures, 0)
             await self.fails(own.call(ECHO, b""), Code.UNAVAILABLE, Delivery.NOT_SENT)
 
     async def test_a_client_whose_server_disconnects_comes_back(self) -> None:
@@ -328,7 +328,7 @@ class Ends(Joined):
         connection.disconnect()
         await eventually(lambda: own.error is not None)
         self.assertEqual(await client.call(ECHO, b"x", timeout=PATIENCE), b"x")
-        self.assertEqual(client._lines[0].failures, 0)
+        self.assertEqual(connector(client).failures, 0)
         await eventually(lambda: len(server.connections) == 1)
         self.assertIsNot(server.connections[0], connection)
 

@@ -17,7 +17,7 @@ from typing import Any
 from trunkcall import RAW, Code, Delivery, ServerCall, current_call, server_stream, unary
 from trunkcall.transport import clock
 
-from .kit import COUNT, ECHO, OTHER, PATIENCE, Case, all_of, echo, eventually
+from .kit import COUNT, ECHO, OTHER, PATIENCE, Case, all_of, connector, echo, eventually
 
 SLOW = unary("/test.Service/Slow", bytes, bytes)
 LIST = server_stream("/test.Service/List", bytes, bytes)
@@ -197,13 +197,11 @@ class Eager(Case):
         self.assertEqual(server.running, 0)
 
     async def test_a_target_that_fails_at_once_is_tried_again(self) -> None:
-        line = self.client("unix:/nowhere/at/all")._lines[0]
-        for tries in range(2):
-            line._next_try = 0
-            with eager_tasks():
-                async with asyncio.timeout(PATIENCE):
-                    self.assertIsNone(await line.open())
-            self.assertEqual(line.failures, tries + 1)
+        tried = connector(self.client("unix:/nowhere/at/all"))
+        with eager_tasks():
+            tried.want()
+        self.assertEqual(tried.failures, 1)
+        await eventually(lambda: tried.failures == 3)
 
 
 async def no_answers(request: bytes, call: ServerCall) -> AsyncIterator[bytes]:

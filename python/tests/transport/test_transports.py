@@ -14,9 +14,9 @@ from unittest import mock
 import uvloop
 
 from tests.peer.certificates import Authority
-from tests.public.kit import COUNT, ECHO, JOIN, Case, Gate, all_of, eventually
+from tests.public.kit import COUNT, ECHO, JOIN, Case, Gate, all_of, connector, eventually
 from trunkcall import Code, Delivery, client_tls, server_tls
-from trunkcall.transport import clock, parse_address, parse_target
+from trunkcall.transport import clock, parse_address, parse_place
 from trunkcall.wire import PREFACE_SIZE, Session, not_served
 
 
@@ -24,7 +24,7 @@ class Addresses(unittest.TestCase):
     def test_what_is_understood(self) -> None:
         for text in ("127.0.0.1:80", "[::1]:80", "unix:/run/x", "example.com:0"):
             self.assertEqual(str(parse_address(text)), text)
-        self.assertEqual([str(part) for part in parse_target("a:1, unix:b")], ["a:1", "unix:b"])
+        self.assertEqual([str(parse_place(part)) for part in ("a:1", "unix:b")], ["a:1", "unix:b"])
 
     def test_what_is_not(self) -> None:
         for text in ("", "host", "host:", "host:x", "::1:80", "host:65536", "unix:", "host:-1"):
@@ -94,7 +94,7 @@ class Transports(Case):
         _, address = await self.serve()
         client = self.client(address)
         await client.connect()
-        connection = client._lines[0].connection
+        connection = connector(client).connection
         assert connection is not None
         with mock.patch.object(Session, "tick") as tick:
             connection._timer_at = clock() - 30_000_000
@@ -149,7 +149,7 @@ class Transports(Case):
         task = asyncio.create_task(client.call(ECHO, b"x"))
         await gate.begun.wait()
         stopping = asyncio.create_task(server.stop(10))
-        await eventually(lambda: client._pick() is None)
+        await eventually(lambda: not client._ready)
         gate.open.set()
         self.assertEqual(await task, b"x")
         self.assertTrue(await stopping)
@@ -176,7 +176,7 @@ class Transports(Case):
         error = await self.fails(client.call(ECHO, b""), Code.UNAVAILABLE, Delivery.REFUSED)
         self.assertIn("TLS", error.message)
         self.assertEqual(error.retry_after, 0)
-        self.assertGreater(client._lines[0].failures, 0)  # so that the next attempt waits
+        self.assertGreater(connector(client).failures, 0)  # so that the next attempt waits
 
     async def test_cleartext_beside_tls_where_it_is_allowed(self) -> None:
         _, address = await self.serve(tls=self.server_tls(), allow_cleartext=True)

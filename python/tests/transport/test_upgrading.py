@@ -13,8 +13,9 @@ from websockets.frames import Frame, Opcode
 from websockets.protocol import OPEN
 from websockets.uri import parse_uri
 
-from tests.public.kit import ECHO, Case, echo, eventually
+from tests.public.kit import ECHO, Case, connector, echo, eventually
 from trunkcall import Server
+from trunkcall.connecting import ClientEnd
 from trunkcall.transport import Connection, Listener, clock, opening, upgrading
 from trunkcall.transport.opening import Opening
 from trunkcall.transport.websocket import FRAME, Asking, WebSocket
@@ -241,11 +242,11 @@ class Splitting(Accepting):
         chance = random.Random(5)
         message = chance.randbytes(700_000)
         client = self.client("ws://in.memory/")
-        asking = Asking(client._loop, client._addresses[0].url)
+        asking = Asking(client._loop, client._target.known[0][1][0].url)
         below = Below()
         below.protocol = asking
         asking.connection_made(below)
-        made = client._lines[0]._make()
+        made = connector(client)._make()
         opened = asyncio.create_task(asking.opened(made))
         other = self.connect()
 
@@ -260,7 +261,8 @@ class Splitting(Accepting):
 
         async def work() -> bytes:
             await opened
-            client._lines[0]._take(made)
+            connector(client)._take(cast(ClientEnd, made.end))
+            connector(client).endpoint.tried()
             return await client.call(ECHO, message, timeout=20)
 
         task = asyncio.create_task(work())

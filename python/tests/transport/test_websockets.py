@@ -20,9 +20,9 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.typing import Subprotocol
 
 from tests.peer.certificates import Authority
-from tests.public.kit import COUNT, ECHO, JOIN, PATIENCE, Case, Gate, all_of, echo, eventually
+from tests.public.kit import COUNT, ECHO, JOIN, PATIENCE, Case, Gate, all_of, connector, echo, eventually
 from trunkcall import Client, Code, Delivery, Server, client_tls, server_tls
-from trunkcall.transport import parse_target
+from trunkcall.transport import parse_place
 from trunkcall.wire import MAGIC, not_served
 
 TRUNK = [Subprotocol("trunk")]
@@ -35,9 +35,9 @@ class Targets(unittest.TestCase):
             ("wss://example.com/a/b?c=d", "example.com", 443),
             ("ws://[::1]:8080/", "::1", 8080),
         ):
-            (address,) = parse_target(text)
+            address = parse_place(text)
             self.assertEqual((address.host, address.port, address.url, str(address)), (host, port, text, text))
-        self.assertEqual([bool(part.url) for part in parse_target("a:1, ws://b:2/, unix:c")], [False, True, False])
+        self.assertEqual([bool(parse_place(part).url) for part in ("a:1", "ws://b:2/", "unix:c")], [False, True, False])
 
     def test_what_is_not(self) -> None:
         for text in (
@@ -51,7 +51,7 @@ class Targets(unittest.TestCase):
             "http://a:1",
         ):
             with self.assertRaises(ValueError, msg=text):
-                parse_target(text)
+                parse_place(text)
 
 
 class Sockets(Case):
@@ -104,7 +104,7 @@ class Sockets(Case):
             await client.connect()
             tasks = [client.call(ECHO, str(n).encode(), timeout=PATIENCE) for n in range(20)]
             self.assertEqual(len(await asyncio.gather(*tasks)), 20)
-        connections = [client._lines[0].connection for client in clients]
+        connections = [connector(client).connection for client in clients]
         protocols = [one.tls.selected_alpn_protocol() for one in connections if one is not None and one.tls is not None]
         self.assertEqual(protocols, ["http/1.1", "trunk"])
 
@@ -130,7 +130,7 @@ class Sockets(Case):
             task = asyncio.create_task(client.call(ECHO, b"x"))
             await gate.begun.wait()
             stopping = asyncio.create_task(server.stop(PATIENCE))
-            await eventually(lambda client=client: client._pick() is None)  # type: ignore[misc]
+            await eventually(lambda client=client: not client._ready)  # type: ignore[misc]
             gate.open.set()
             self.assertEqual(await task, b"x")
             self.assertTrue(await stopping)

@@ -68,7 +68,7 @@ class _CallOf:
 
     async def wait_for_connection(self) -> None:
         if isinstance(self._caller, Calls):
-            await self._caller._connected(wait_for_ready=True)
+            await self._caller._become_ready()
 
 
 class UnaryUnaryCall(_CallOf, grpc.aio.UnaryUnaryCall[Any, Any]):

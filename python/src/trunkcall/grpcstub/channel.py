@@ -12,6 +12,7 @@ import grpc.aio
 from trunkcall.caller import Caller
 from trunkcall.calling import Calls
 from trunkcall.client import Client
+from trunkcall.endpoint import State
 from trunkcall.method import BidiMethod, Binding, ClientStreamMethod, Method, ServerStreamMethod, UnaryMethod
 
 from .calls import StreamStreamCall, StreamUnaryCall, UnaryStreamCall, UnaryUnaryCall
@@ -57,14 +58,16 @@ class Channel(grpc.aio.Channel):
             return grpc.ChannelConnectivity.READY
         if caller._closed:
             return grpc.ChannelConnectivity.SHUTDOWN
-        if caller._pick() is not None:
+        if caller._ready:
             return grpc.ChannelConnectivity.READY
         if not isinstance(caller, Client):
             return grpc.ChannelConnectivity.SHUTDOWN
         if try_to_connect:
-            for line in caller._lines:
-                line.reopen()
-        failing = any(line.failures for line in caller._lines)
+            caller._endpoints.wake()
+        states = {one.state for one in caller._endpoints.order}
+        if State.CONNECTING in states:
+            return grpc.ChannelConnectivity.CONNECTING
+        failing = State.FAILING in states
         return grpc.ChannelConnectivity.TRANSIENT_FAILURE if failing else grpc.ChannelConnectivity.IDLE
 
     async def wait_for_state_change(self, last_observed_state: grpc.ChannelConnectivity) -> None:
@@ -76,7 +79,7 @@ class Channel(grpc.aio.Channel):
 
     async def channel_ready(self) -> None:
         if isinstance(self._caller, Calls):
-            await self._caller._connected(wait_for_ready=True)
+            await self._caller._become_ready()
 
     async def __aenter__(self) -> Self:
         return self

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from .connection import Connection, ConnectionEvents, clock
-from .dialer import DialError, dial
+from .dialer import DialError, Dialing, OpenSocket, TurnedAway, dial
 from .listener import Listener
 from .opening import NOTHING_SAID, WITHOUT_LIBRARY
-from .target import Address, parse_address, parse_target
-from .tls import ALPN_HTTP1, client_tls, prepared, server_tls
+from .target import Address, parse_address, parse_place
+from .tls import ALPN_HTTP1, TLSFiles, TLSSource, client_tls, server_tls, tls_files
 
 __all__ = [
     "ALPN_HTTP1",
@@ -17,12 +17,17 @@ __all__ = [
     "Connection",
     "ConnectionEvents",
     "DialError",
+    "Dialing",
     "Listener",
+    "OpenSocket",
+    "TLSFiles",
+    "TLSSource",
+    "TurnedAway",
     "client_tls",
     "clock",
     "dial",
     "parse_address",
-    "parse_target",
-    "prepared",
+    "parse_place",
     "server_tls",
+    "tls_files",
 ]

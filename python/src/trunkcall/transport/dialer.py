@@ -1,4 +1,4 @@
-"""Opening connections: the addresses of a target, tried in turn (limits.md 3)."""
+"""Opening connections: the addresses of an endpoint, raced as RFC 8305 says (client.md 9.3 to 9.5)."""
 
 from __future__ import annotations
 
@@ -7,134 +7,266 @@ import contextlib
 import os
 import socket
 import ssl
-import time
-from collections.abc import AsyncGenerator, Callable, Sequence
-from dataclasses import replace
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, zip_longest
+from typing import Any, TypeVar
 
 from .connection import Connection
 from .target import Address
-from .tls import HTTP1, usual_tls
+from .tls import ALPN, HTTP1, usual_tls
 
 DIAL_TIMEOUT = 10.0  # seconds, in all
 ADDRESS_TIMEOUT = 3.0  # seconds, for each of several
+STAGGER = 0.25  # seconds from the try of one address to that of the next
+
+T = TypeVar("T")
+
+# Opens the byte stream to an address as the endpoint has it, in place of the system: returns a connected socket.
+OpenSocket = Callable[[str], Awaitable[socket.socket]]
 
 
 class DialError(OSError):
     """No address could be reached. The text names each and what was wrong with it."""
 
 
-async def dial(
-    loop: asyncio.AbstractEventLoop,
-    addresses: Sequence[Address],
-    connection: Callable[[], Connection],
-    tls: ssl.SSLContext | None = None,
-    server_hostname: str | None = None,
-) -> tuple[Connection, Address]:
-    """Connects to the first address that can be reached, with the handshakes of TLS and of a WebSocket if it is to have
-    them, and says which it was. A name stands for all addresses that it has. Of several, those that refuse are tried
-    once more when the others have failed. Raises DialError."""
-    until = time.monotonic() + DIAL_TIMEOUT
-    faults: dict[str, str] = {}
-    refused: list[tuple[Address, Address, str]] = []
+class TurnedAway(ConnectionError):
+    """A server took the connection and ended it, or takes no calls."""
 
-    async def attempt(place: Address, address: Address, where: str, alone: bool) -> Connection | None:
-        secure = tls is not None or address.url.startswith("wss:")
-        name = (server_hostname or address.host or "localhost") if secure else None
-        left = until - time.monotonic()
+
+@dataclass(slots=True)
+class Dialing:
+    """How the addresses of one endpoint are dialled."""
+
+    addresses: Sequence[Address]
+    make: Callable[[], Connection]
+    tls: ssl.SSLContext | None = None
+    server_name: str = ""  # that its certificate must show, by default the address's host
+    open_socket: OpenSocket | None = None
+    # Waits until the server has greeted. Raises TurnedAway. Of one address None has the connection used before.
+    greeting: Callable[[Connection], Awaitable[None]] | None = None
+    alone: bool = True  # there is no other endpoint to try
+
+
+async def dial(loop: asyncio.AbstractEventLoop, dialing: Dialing) -> Connection:
+    """Connects to the address that can be reached first, with the handshakes of TLS and of a WebSocket if it is to have
+    them. A name stands for all addresses that it has, unless the user opens sockets. Raises DialError."""
+    race = _Race(loop, dialing)
+    try:
+        async with asyncio.timeout(DIAL_TIMEOUT):
+            await race.look_up()
+            made = await race.run(race.places)
+            if made is None:
+                made = await race.run(race.restarting)
+    except TimeoutError:
+        for one in race.places or dialing.addresses:
+            race.faults.setdefault(str(one), f"no answer in {DIAL_TIMEOUT:.1f} s")
+        made = None
+    if made is None:
+        raise DialError("; ".join(f"{where}: {fault}" for where, fault in race.faults.items()))
+    return made
+
+
+class _Race:
+    """The attempts at the addresses of one endpoint."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, dialing: Dialing) -> None:
+        self.loop = loop
+        self.dialing = dialing
+        self.places: list[_Place] = []
+        self.faults: dict[str, str] = {}
+        self._refused: set[_Place] = set()
+
+    @property
+    def restarting(self) -> list[_Place]:
+        """Those but the last that refused, or turned the client away: servers restart in turn, and one that was down
+        may be back by the time that another is."""
+        return [one for one in self.places[:-1] if one in self._refused]
+
+    async def look_up(self) -> None:
+        """Finds the places that the addresses stand for, all at once."""
+        addresses = self.dialing.addresses
+        if self.dialing.open_socket is not None:
+            found: list[list[_Place]] = [[_Place(one, str(one))] for one in addresses]
+        elif len(addresses) == 1:
+            found = [await self._resolved(addresses[0])]
+        else:
+            found = await asyncio.gather(*(self._resolved(one) for one in addresses))
+        self.places = interleaved(dict.fromkeys(chain.from_iterable(found)))
+
+    async def _resolved(self, address: Address) -> list[_Place]:
+        if address.path:
+            return [_Place(address, str(address))]
         try:
-            async with _limit(left if alone else min(left, ADDRESS_TIMEOUT)):
-                return await _connect(loop, place, connection, tls, name)
+            found = await self.loop.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
         except _FAILURES as error:
-            faults[where] = _describe(error, secure)
-            if isinstance(error, ConnectionRefusedError | FileNotFoundError):
-                refused.append((place, address, where))
+            self.faults[str(address)] = _described(error, False)
+            return []
+        hosts = dict.fromkeys(str(name[0]) for *_, name in found)
+        if len(hosts) == 1:
+            return [_Place(replace(address, host=host), str(address), address.host) for host in hosts]
+        return [_Place(replace(address, host=host), f"{address} ({host})", address.host) for host in hosts]
+
+    async def run(self, places: Sequence[_Place]) -> Connection | None:
+        """Tries places, the next one when the one before has failed or takes its time; the first that is connected wins
+        and the others are closed. None: all have failed."""
+        if len(places) == 1:
+            return await self._attempt(places[0])
+        waiting = deque(places)
+        running: list[asyncio.Task[Connection | None]] = []
+        won: Connection | None = None
+        try:
+            while waiting or any(not task.done() for task in running):
+                if waiting:
+                    running.append(self.loop.create_task(self._attempt(waiting.popleft())))
+                won = await self._first(running, bool(waiting))
+                if won is not None:
+                    return won
+            return None
+        finally:
+            for task in running:
+                task.cancel()
+            for made in await asyncio.gather(*running, return_exceptions=True):
+                if isinstance(made, Connection) and made is not won:
+                    made.abort("another address was quicker")
+
+    async def _first(self, running: Sequence[asyncio.Task[Connection | None]], more: bool) -> Connection | None:
+        """The first that is connected; None when it is time for the next one, or all have failed."""
+        until = self.loop.time() + STAGGER if more else None
+        while True:
+            for task in running:
+                if task.done() and (made := task.result()) is not None:
+                    return made
+            pending = [task for task in running if not task.done()]
+            left = None if until is None else until - self.loop.time()
+            if not pending or (left is not None and (left <= 0 or running[-1].done())):
+                return None
+            await asyncio.wait(pending, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+
+    async def _attempt(self, place: _Place) -> Connection | None:
+        alone = self.dialing.alone and len(self.places) == 1
+        secure = self.dialing.tls is not None or place.address.url.startswith("wss:")
+        try:
+            return await limited(self._connected(place, secure), DIAL_TIMEOUT if alone else ADDRESS_TIMEOUT)
+        except _FAILURES as error:
+            self.faults[place.where] = _described(error, secure)
+            if isinstance(error, ConnectionRefusedError | ConnectionResetError | FileNotFoundError | TurnedAway):
+                self._refused.add(place)
             return None
 
-    for address in addresses:
+    async def _connected(self, place: _Place, secure: bool) -> Connection:
+        made: Connection | None = None
         try:
-            found = await _resolve(loop, address, until)
-        except _FAILURES as error:
-            faults[str(address)] = _describe(error, False)
-            continue
-        for place in found:
-            where = str(address) if len(found) == 1 else f"{address} ({place.host})"
-            made = await attempt(place, address, where, len(addresses) == len(found) == 1)
+            made = await self._opened(place, secure)
+            if self.dialing.greeting is not None:
+                await self.dialing.greeting(made)
+            return made
+        except BaseException:
             if made is not None:
-                return made, address
-    # Servers are restarted in turn: one that was down may be back by the time that another is.
-    last = next(reversed(faults), None)
-    for place, address, where in [one for one in refused if one[2] != last]:
-        made = await attempt(place, address, where, False)
-        if made is not None:
-            return made, address
-    raise DialError("; ".join(f"{where}: {fault}" for where, fault in faults.items()))
+                made.abort("it was given up")
+            raise
+
+    async def _opened(self, place: _Place, secure: bool) -> Connection:
+        address, dialing = place.address, self.dialing
+        name = (dialing.server_name or place.name or address.host or "localhost") if secure else None
+        to: dict[str, Any] = {"server_hostname": name}
+        if dialing.open_socket is not None:
+            to["sock"] = await opened_by_user(dialing.open_socket, str(address))
+        elif not address.path:
+            to.update(host=address.host, port=address.port)
+        if address.url:
+            return await self._websocket(address, to)
+        if address.path and "sock" not in to:
+            _, made = await self.loop.create_unix_connection(dialing.make, address.path, ssl=dialing.tls, **to)
+        else:
+            _, made = await self.loop.create_connection(dialing.make, ssl=dialing.tls, **to)
+        return made
+
+    async def _websocket(self, address: Address, to: dict[str, Any]) -> Connection:
+        from .websocket import Asking  # nobody pays for the library who has no such target
+
+        tls, secure = self.dialing.tls, None
+        if address.url.startswith("wss:"):
+            secure = HTTP1(tls or usual_tls())
+        elif tls is not None:
+            raise ConnectionError("ws:// is cleartext, and TLS is configured: use wss://")
+        _, asking = await self.loop.create_connection(lambda: Asking(self.loop, address.url), ssl=secure, **to)
+        made = self.dialing.make()
+        await asking.opened(made)
+        return made
 
 
-_FAILURES = (OSError, ssl.SSLError, ssl.CertificateError, UnicodeError)
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where one attempt goes."""
+
+    address: Address
+    where: str  # for people
+    name: str = ""  # the host that was looked up
+
+    def __str__(self) -> str:
+        return self.where
 
 
-@contextlib.asynccontextmanager
-async def _limit(seconds: float) -> AsyncGenerator[None]:
-    if seconds <= 0:
-        raise TimeoutError(f"not tried, {DIAL_TIMEOUT:g} s are over")
+_FAILURES = (OSError, ssl.SSLError, ssl.CertificateError, ValueError)  # UnicodeError is a ValueError
+
+
+def interleaved(places: Iterable[_Place]) -> list[_Place]:
+    """The first stays first; then addresses of IPv6 and others take turns."""
+    found = list(places)
+    six = [one for one in found if ":" in one.address.host]
+    others = [one for one in found if ":" not in one.address.host]
+    kinds = (six, others) if found and found[0] in six else (others, six)
+    return [one for pair in zip_longest(*kinds) for one in pair if one is not None]
+
+
+async def limited(work: Awaitable[T], seconds: float) -> T:
+    """Raises TimeoutError with a text."""
     try:
         async with asyncio.timeout(seconds):
-            yield
+            return await work
     except TimeoutError as error:
         raise TimeoutError(str(error) or f"no answer in {seconds:.1f} s") from error
 
 
-async def _resolve(loop: asyncio.AbstractEventLoop, address: Address, until: float) -> list[Address]:
-    """The places that an address stands for. Raises OSError."""
-    if address.path:
-        return [address]
-    async with _limit(until - time.monotonic()):
-        found = await loop.getaddrinfo(address.host or None, address.port, type=socket.SOCK_STREAM)
-    hosts = dict.fromkeys(str(name[0]) for *_, name in found)
-    return [replace(address, host=host) for host in hosts]
+async def opened_by_user(open_socket: OpenSocket, address: str) -> socket.socket:
+    """The socket that a user's dialer opens. One that is not waited for any more is closed when it comes. Raises
+    OSError."""
+
+    async def work() -> socket.socket:
+        opened = await open_socket(address)
+        if not isinstance(opened, socket.socket):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ConnectionError(f"the dialer returned {opened!r}, not a connected socket")
+        opened.setblocking(False)
+        return opened
+
+    task = asyncio.ensure_future(work())
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        if task.cancelled():
+            raise ConnectionError("the dialer was cancelled") from None
+        task.cancel()
+        task.add_done_callback(_close_result)
+        raise
+    except _FAILURES:
+        raise
+    except Exception as error:
+        raise ConnectionError(f"the dialer failed: {error or type(error).__name__}") from error
 
 
-async def _connect(
-    loop: asyncio.AbstractEventLoop,
-    place: Address,
-    connection: Callable[[], Connection],
-    tls: ssl.SSLContext | None,
-    name: str | None,
-) -> Connection:
-    if place.url:
-        return await _open_websocket(loop, place, connection, tls, name)
-    if place.path:
-        _, made = await loop.create_unix_connection(connection, place.path, ssl=tls, server_hostname=name)
-    else:
-        _, made = await loop.create_connection(connection, place.host, place.port, ssl=tls, server_hostname=name)
-    return made
+def _close_result(task: asyncio.Task[socket.socket]) -> None:
+    if not task.cancelled() and task.exception() is None:
+        with contextlib.suppress(OSError):
+            task.result().close()
 
 
-async def _open_websocket(
-    loop: asyncio.AbstractEventLoop,
-    place: Address,
-    connection: Callable[[], Connection],
-    tls: ssl.SSLContext | None,
-    name: str | None,
-) -> Connection:
-    from .websocket import Asking  # nobody pays for the library who has no such target
-
-    secure = None
-    if place.url.startswith("wss:"):
-        secure = HTTP1(tls or usual_tls())
-    elif tls is not None:
-        raise ConnectionError("ws:// is cleartext, and TLS is configured: use wss://")
-    _, asking = await loop.create_connection(
-        lambda: Asking(loop, place.url), place.host, place.port, ssl=secure, server_hostname=name
-    )
-    made = connection()
-    await asking.opened(made)
-    return made
-
-
-def _describe(error: Exception, secure: bool) -> str:
+def _described(error: Exception, secure: bool) -> str:
     if secure and isinstance(error, ConnectionResetError) and not error.errno:
         return "closed during the TLS handshake: it may not speak TLS, or asks for a client's certificate"
+    if isinstance(error, ssl.SSLError) and "APPLICATION_PROTOCOL" in (error.reason or ""):
+        return f"TLS does not negotiate {ALPN} here: behind a proxy that ends TLS, use a WebSocket, wss://"
     if isinstance(error, OSError) and error.errno and not isinstance(error, ssl.SSLError | socket.gaierror):
         return os.strerror(error.errno)
     if isinstance(error, socket.gaierror) and error.strerror:

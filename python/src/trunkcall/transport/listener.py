@@ -22,6 +22,7 @@ from .answer import Answering, answer
 from .connection import Connection, clock
 from .opening import HANDSHAKE, NOTHING_SAID, Opening, begins_http
 from .target import Address, parse_address, spelled
+from .tls import TLSSource
 
 if TYPE_CHECKING:
     from .upgrading import Upgrading
@@ -73,7 +74,7 @@ class Listener:
         loop: asyncio.AbstractEventLoop,
         accept: Accept,
         turned_away: TurnedAway,
-        tls: ssl.SSLContext | None = None,
+        tls: TLSSource | None = None,
         allow_cleartext: bool = False,
         origins: Sequence[str] | None = None,
     ) -> None:
@@ -85,7 +86,7 @@ class Listener:
         self.opening: dict[Opening, None] = {}  # that have said nothing yet
         self.upgrading: dict[Upgrading, None] = {}  # whose request is not whole
         self.closed = False
-        self._tls = tls
+        self._tls = tls or None
         self._allow_cleartext = allow_cleartext
         self._servers: list[asyncio.AbstractServer] = []
         self._sockets: list[socket.socket] = []
@@ -224,9 +225,12 @@ class Listener:
         remote = _remote(accepted)
         left = HANDSHAKE - (clock() - since) / 1e6
         try:
-            if first == _TLS_RECORD:
+            if first == _TLS_RECORD and self._tls is not None:
                 await self.loop.connect_accepted_socket(
-                    lambda: Opening(self, since), accepted, ssl=self._tls, ssl_handshake_timeout=max(left, 0.1)
+                    lambda: Opening(self, since),
+                    accepted,
+                    ssl=self._tls.context(),
+                    ssl_handshake_timeout=max(left, 0.1),
                 )
             elif self._allow_cleartext:
                 await self.loop.connect_accepted_socket(lambda: Opening(self, since), accepted)

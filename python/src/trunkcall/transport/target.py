@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 from urllib.parse import urlsplit
+
+_HOST_PORT = re.compile(r"(?:\[(?P<six>[^\[\]]*:[^\[\]]*)\]|(?P<host>[^:\[\]/]*)):(?P<port>[0-9]{1,5})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,27 +36,30 @@ def parse_address(text: str) -> Address:
         if not path:
             raise ValueError("unix: without a path")
         return Address(path=path)
-    host, colon, port = text.rpartition(":")
     if "://" in text:
         raise ValueError(f"{text!r} is a URL, not HOST:PORT, unix:PATH or, to dial, ws://HOST:PORT/PATH")
-    if not colon or not port.isdecimal() or int(port) > 65_535:
-        raise ValueError(f"{text!r} is not HOST:PORT or unix:PATH")
-    if host.startswith("[") and host.endswith("]"):
-        host = host[1:-1]
-    elif ":" in host:
-        raise ValueError(f"{text!r}: an IPv6 address stands in brackets")
-    return Address(host, int(port))
+    found = _HOST_PORT.fullmatch(text)
+    if found is None or int(found["port"]) > 65_535:
+        why = ": an IPv6 address stands in brackets" if text.count(":") > 1 and "[" not in text else ""
+        raise ValueError(f"{text!r} is not HOST:PORT or unix:PATH{why}")
+    return Address(found["six"] or found["host"] or "", int(found["port"]))
 
 
-def parse_target(text: str) -> tuple[Address, ...]:
-    """Reads one address to dial, or several with commas between them; ws://HOST:PORT/PATH and wss://HOST:PORT/PATH are
-    WebSockets. Raises as `parse_address`, and ImportError for a WebSocket without the library for it."""
-    return tuple(_parse_place(part.strip()) for part in _text(text).split(","))
+def parse_place(text: str) -> Address:
+    """Reads an address to dial: as `parse_address` does, without a host on this machine, or ws://HOST:PORT/PATH or
+    wss://HOST:PORT/PATH (client.md 6.2). Raises as that, and ImportError for a WebSocket without the library for it."""
+    text = _text(text).strip()
+    if text.startswith(("ws://", "wss://")):
+        return _parse_url(text)
+    if text.startswith("mem:"):
+        raise ValueError(f"{text!r}: connections in memory are not offered in Python")
+    place = parse_address(text)
+    if not place.path and not place.port:
+        raise ValueError(f"{text!r}: port 0 cannot be dialled")
+    return place if place.path or place.host else Address("localhost", place.port)
 
 
-def _parse_place(text: str) -> Address:
-    if not text.startswith(("ws://", "wss://")):
-        return parse_address(text)
+def _parse_url(text: str) -> Address:
     wanted = f"target {text!r}: want ws://HOST:PORT/PATH"
     try:
         url = urlsplit(text)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import functools
+import logging
+import os
 import ssl
 import threading
+from collections.abc import Callable
 from os import PathLike
 from typing import Any, Self
 
@@ -36,11 +39,95 @@ def prepared(context: ssl.SSLContext, *more: str) -> ssl.SSLContext:
     """The same context, with the protocol's ALPN set, `more` behind it, and versions before 1.2 refused. Raises
     TypeError."""
     if not isinstance(context, ssl.SSLContext):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise TypeError(f"tls is an ssl.SSLContext, as client_tls and server_tls make, not {context!r}")
+        raise TypeError(f"tls is an ssl.SSLContext, or made by client_tls, server_tls or tls_files, not {context!r}")
     context.set_alpn_protocols([ALPN, *more])
     if context.minimum_version < ssl.TLSVersion.TLSv1_2:
         context.minimum_version = ssl.TLSVersion.TLSv1_2
     return context
+
+
+class TLSFiles:
+    """Certificates and authorities in files, which are read again when they change: a connection that begins after that
+    uses what is there then. Connections that are open stay. One object serves clients and servers."""
+
+    def __init__(
+        self, *, ca: FilePath | None = None, cert: FilePath | None = None, key: FilePath | None = None
+    ) -> None:
+        """`ca` names a file of the authorities to trust: for a client by default the system's; a server that has one
+        asks every client for a certificate of it. `cert` and `key` are its own, which a client needs where the server
+        asks for it, and a server always. Raises OSError, ssl.SSLError; ValueError for a key without a certificate."""
+        if key is not None and cert is None:
+            raise ValueError("TLS files: there is a key and no certificate")
+        self.ca, self.cert, self.key = ca, cert, key
+        client_tls(ca, cert, key)  # raises now, rather than with the first connection
+
+    def for_clients(self) -> ssl.SSLContext:
+        """Raises OSError, ssl.SSLError."""
+        return client_tls(self.ca, self.cert, self.key)
+
+    def for_servers(self) -> ssl.SSLContext:
+        """Raises OSError, ssl.SSLError; ValueError without a certificate."""
+        if self.cert is None:
+            raise ValueError("TLS files of a server: there is no certificate")
+        return server_tls(self.cert, self.key, self.ca)
+
+    def seen(self) -> tuple[object, ...]:
+        """What changes when one of the files does. Raises OSError."""
+        found: list[object] = []
+        for path in (self.ca, self.cert, self.key):
+            if path is not None:
+                status = os.stat(path)
+                found += [status.st_mtime_ns, status.st_size, status.st_ino]
+        return tuple(found)
+
+
+def tls_files(*, ca: FilePath | None = None, cert: FilePath | None = None, key: FilePath | None = None) -> TLSFiles:
+    """TLS from files that may be exchanged while the program runs, for `tls` of a client or a server. See TLSFiles."""
+    return TLSFiles(ca=ca, cert=cert, key=key)
+
+
+class TLSSource:
+    """The TLS of a client or a server: the context for its next connection."""
+
+    def __init__(
+        self,
+        given: ssl.SSLContext | TLSFiles | None,
+        make: Callable[[TLSFiles], ssl.SSLContext],
+        logger: logging.Logger,
+        *more: str,
+    ) -> None:
+        """`make` is TLSFiles.for_clients or for_servers, `more` are protocols of ALPN behind ours. Raises TypeError,
+        OSError, ssl.SSLError, ValueError."""
+        self._files = given if isinstance(given, TLSFiles) else None
+        self._make = make
+        self._log = logger
+        self._more = more
+        self._seen: tuple[object, ...] = ()
+        self._fault = ""
+        if self._files is not None:
+            self._seen = self._files.seen()
+            self._context: ssl.SSLContext | None = prepared(make(self._files), *more)
+        else:
+            self._context = None if given is None else prepared(given, *more)  # type: ignore[arg-type]
+
+    def __bool__(self) -> bool:
+        return self._context is not None
+
+    def context(self) -> ssl.SSLContext | None:
+        """The context, read again if a file has changed. While what is there cannot be used, the last one stays."""
+        files = self._files
+        if files is not None:
+            try:
+                seen = files.seen()
+                if seen != self._seen:
+                    self._context = prepared(self._make(files), *self._more)
+                    self._seen, self._fault = seen, ""
+                    self._log.info("TLS: the files have changed and were read again")
+            except (OSError, ssl.SSLError, ValueError) as error:
+                if str(error) != self._fault:
+                    self._fault = str(error)
+                    self._log.warning("TLS: files that have changed cannot be used, the last ones stay: %s", error)
+        return self._context
 
 
 @functools.cache

@@ -1,0 +1,50 @@
+"""What becomes of each attempt to make a call, for those who count and trace (metrics, access logs)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from .endpoint import Endpoint
+
+if TYPE_CHECKING:
+    from .method import Method
+    from .wire import Status
+
+
+@dataclass(slots=True, eq=False)
+class CallAttempt:
+    """One attempt to make a call: it was given to a connection. The same object is told of at its begin and its end,
+    and may be a key of what an observer keeps meanwhile."""
+
+    method: Method[Any, Any]
+
+    number: int
+    """1, or 2 where the client makes a call once more that provably was not run."""
+
+    endpoint: Endpoint | None
+    """Where it goes; None for the calls of a server to its clients."""
+
+    peer: str
+    """The address of the other end."""
+
+    queued: float
+    """Seconds from when the attempt was wanted until it was given to a connection."""
+
+    sent: int = 0
+    """Bytes of messages, as compressed for the wire."""
+
+    received: int = 0
+    """Likewise, of those that were taken."""
+
+    status: Status | None = None
+    """How it ended, with its delivery; None before."""
+
+
+class AttemptObserver(Protocol):
+    """Is told of each attempt. Must not wait; what it raises is logged. An attempt whose stream nobody wants any more
+    ends as well: with the stream's cancellation, or when the stream is collected."""
+
+    def attempt_began(self, attempt: CallAttempt, /) -> None: ...
+
+    def attempt_ended(self, attempt: CallAttempt, /) -> None: ...

@@ -1,0 +1,273 @@
+"""Balancers: which endpoint a call goes to (client.md 10). Ours are `first`, `round_robin`, `least_loaded` and
+`hash_by`; users' own need the few lines of `Balancer` and `Picker`."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from .endpoint import EndpointState, State
+from .rendezvous import hashed, mixed
+
+if TYPE_CHECKING:
+    from .method import Method
+    from .wire import Status
+
+KEPT = 64  # calls in a row for which least_loaded may keep an endpoint
+ALLOWANCE = 1.25  # while its load is at most so many times the other's
+_COMING = (State.IDLE, State.CONNECTING)
+
+Draw = Callable[[], int]  # a random number of 64 bits
+
+
+@dataclass(slots=True)
+class Pick:
+    """What a picker knows of the call that it chooses for."""
+
+    method: Method[Any, Any]
+    metadata: Sequence[tuple[str, str | bytes]] = ()
+    avoid: EndpointState | None = None  # the endpoint of the attempt before, None for the first
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a pick."""
+
+    status: Status
+    duration: float  # seconds, from the pick to the end
+
+
+class Picker(Protocol):
+    """Chooses the endpoint of each call. Must not wait."""
+
+    def pick(self, call: Pick, /) -> EndpointState | None:
+        """One of the endpoints that the balancer was given; None: none will do for now. For one that is not ready the
+        call waits, and is picked anew when there is a new picker."""
+        ...
+
+
+@runtime_checkable
+class PickObserver(Protocol):
+    """A picker that also wants to know what became of the endpoints that it chose."""
+
+    def pick(self, call: Pick, /) -> EndpointState | None: ...
+
+    def ended(self, endpoint: EndpointState, outcome: Outcome, /) -> None:
+        """Told once for each endpoint that `pick` returned. If the call did not go there, because the endpoint was not
+        ready or the call ended before, the status is a local one, `not_sent`."""
+        ...
+
+
+class Balancer(Protocol):
+    """Makes the picker for a set of endpoints. One with a true attribute `lazy` has an endpoint connected once it is
+    picked, and is given the whole set; for others all endpoints are connected, and kept so."""
+
+    def balance(self, endpoints: Sequence[EndpointState], /) -> Picker:
+        """Called with each change of the set or of a state in it. The sequence is never changed."""
+        ...
+
+
+def random_word() -> int:
+    return random.getrandbits(64)
+
+
+def first() -> Balancer:
+    """The first endpoint in order that is not failing. It alone is connected, and others when it fails."""
+    return _First()
+
+
+def round_robin(*, draw: Draw = random_word) -> Balancer:
+    """The endpoints that are ready take turns, as often as their weights say. It is what a client does unless it is
+    given another. `draw` is for tests: random numbers of 64 bits."""
+    return _RoundRobin(draw)
+
+
+def least_loaded(*, draw: Draw = random_word) -> Balancer:
+    """Of two endpoints drawn at random that with the lesser load: its calls in flight, times its moving latency."""
+    return _LeastLoaded(draw)
+
+
+def hash_by(key: str | Callable[[Pick], str], *, draw: Draw = random_word) -> Balancer:
+    """Calls with the same key go to the same endpoint as long as it is there, and to the next in rank while it fails.
+    `key` is the name of a metadata entry, or a function; calls without one are spread. Raises TypeError."""
+    if not isinstance(key, str) and not callable(key):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"hash_by takes the name of a metadata entry or a function, not {key!r}")
+    return _Hash(_entry(key) if isinstance(key, str) else key, draw)
+
+
+def index(number: int, n: int) -> int:
+    """A random number of 64 bits as an index below n."""
+    return number * n >> 64
+
+
+class _First:
+    lazy = True
+
+    def balance(self, endpoints: Sequence[EndpointState]) -> Picker:
+        return _Ranked([one for one in endpoints if one.state is not State.FAILING])
+
+
+class _Ranked:
+    """The first, unless it is to be avoided and there is another."""
+
+    def __init__(self, endpoints: Sequence[EndpointState]) -> None:
+        self._endpoints = endpoints
+
+    def pick(self, call: Pick) -> EndpointState | None:
+        endpoints = self._endpoints
+        if not endpoints:
+            return None
+        return endpoints[1] if endpoints[0] is call.avoid and len(endpoints) > 1 else endpoints[0]
+
+
+class _Hash:
+    lazy = True
+
+    def __init__(self, key: Callable[[Pick], str], draw: Draw) -> None:
+        self._key = key
+        self._draw = draw
+
+    def balance(self, endpoints: Sequence[EndpointState]) -> Picker:
+        return _HashPicker([one for one in endpoints if one.state is not State.FAILING], self._key, self._draw)
+
+
+def _entry(name: str) -> Callable[[Pick], str]:
+    def key(call: Pick) -> str:
+        found = next((value for entry, value in call.metadata if entry == name), "")
+        return found if isinstance(found, str) else found.decode("utf-8", "backslashreplace")
+
+    return key
+
+
+class _HashPicker:
+    def __init__(self, endpoints: Sequence[EndpointState], key: Callable[[Pick], str], draw: Draw) -> None:
+        # By their names, so that of equal scores the first has the name that comes first.
+        self._endpoints = sorted(
+            (one.endpoint.identity.encode(), _hash_of(one), at, one) for at, one in enumerate(endpoints)
+        )
+        self._key = key
+        self._draw = draw
+
+    def pick(self, call: Pick) -> EndpointState | None:
+        endpoints = self._endpoints
+        if not endpoints:
+            return None
+        key = self._key(call)
+        value = hashed(key.encode()) if key else self._draw()
+        best, found = -1, endpoints[0][3]
+        for _, own, _, one in endpoints:
+            if one is call.avoid and len(endpoints) > 1:
+                continue
+            score = mixed(value ^ own)
+            if score > best:
+                best, found = score, one
+        return found
+
+
+def _hash_of(one: EndpointState) -> int:
+    """The hash of an endpoint's identity, which is computed once."""
+    if one._hash is None:
+        one._hash = hashed(one.endpoint.identity.encode())
+    return one._hash
+
+
+class _RoundRobin:
+    def __init__(self, draw: Draw) -> None:
+        self._draw = draw
+        self._turns: _Turns | None = None
+
+    def balance(self, endpoints: Sequence[EndpointState]) -> Picker:
+        if self._turns is None:
+            self._turns = _Turns(self._draw())
+        return _Eager(endpoints, self._turns)
+
+
+class _Group:
+    """Chooses among candidates that are in the same state."""
+
+    def choose(self, among: Sequence[EndpointState], avoid: EndpointState | None) -> EndpointState:
+        """One of several, but not `avoid`, if it is one of them."""
+        raise NotImplementedError
+
+
+class _Eager:
+    """Candidates of balancers that are not lazy (client.md 10.2)."""
+
+    def __init__(self, endpoints: Sequence[EndpointState], group: _Group) -> None:
+        ready = [one for one in endpoints if one.state is State.READY]
+        coming = [one for one in endpoints if one.state in _COMING]
+        self._groups = [one for one in (ready, coming) if one]
+        self._group = group
+
+    def pick(self, call: Pick) -> EndpointState | None:
+        avoid = call.avoid
+        for among in self._groups:
+            if among[0] is not avoid or len(among) > 1:
+                return self._group.choose(among, avoid)
+        return avoid if self._groups else None
+
+
+class _Turns(_Group):
+    """Turns by weight (client.md 10.6)."""
+
+    def __init__(self, counter: int) -> None:
+        self._counter = counter
+
+    def choose(self, among: Sequence[EndpointState], avoid: EndpointState | None) -> EndpointState:
+        n = len(among)
+        weights = [one.endpoint.weight or 1 for one in among]
+        most = max(weights)
+        while True:
+            turn, at = divmod(self._counter, n)
+            self._counter = self._counter + 1 & 0xFFFFFFFF_FFFFFFFF
+            if (weights[at] * (turn % most) + at * (most // 2)) % most >= most - weights[at]:
+                return among[at] if among[at] is not avoid else among[(at + 1) % n]
+
+
+class _LeastLoaded:
+    def __init__(self, draw: Draw) -> None:
+        self._draw = draw
+
+    def balance(self, endpoints: Sequence[EndpointState]) -> Picker:
+        return _Eager(endpoints, _Less(self._draw))
+
+
+class _Less(_Group):
+    """The less loaded of two (client.md 10.8)."""
+
+    def __init__(self, draw: Draw) -> None:
+        self._draw = draw
+        self._kept: EndpointState | None = None
+        self._row = 0  # how often it was picked in a row
+
+    def choose(self, among: Sequence[EndpointState], avoid: EndpointState | None) -> EndpointState:
+        if avoid in among:
+            among = [one for one in among if one is not avoid]
+        n = len(among)
+        if n == 1:
+            self._keep(among[0], self._kept is among[0])
+            return among[0]
+        kept = self._kept if self._row < KEPT else None
+        a = among.index(kept) if kept is not None and kept in among else -1
+        stays = a >= 0
+        if not stays:
+            a = index(self._draw(), n)
+        b = index(self._draw(), n - 1)
+        one, other = among[a], among[b + (b >= a)]
+        if _load(one, among) > _load(other, among) * (ALLOWANCE if stays else 1):
+            one, stays = other, False
+        self._keep(one, stays)
+        return one
+
+    def _keep(self, one: EndpointState, again: bool) -> None:
+        self._kept, self._row = one, self._row + 1 if again else 1
+
+
+def _load(one: EndpointState, among: Sequence[EndpointState]) -> float:
+    latency = one.latency
+    if latency is None:
+        known = [moving for other in among if (moving := other.latency) is not None]
+        latency = sum(known) / len(known) if known else 1e-9
+    return (one.calls + 1) * latency

@@ -1,0 +1,255 @@
+"""A client's connections to one endpoint: opening them, trying again, and what becomes of them (client.md 9)."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from typing import TYPE_CHECKING, cast
+
+from .connection import End
+from .servercall import resolve
+from .slots import let_in
+from .transport import Connection, DialError, Dialing, TurnedAway, clock, dial
+
+if TYPE_CHECKING:
+    from .endpoints import ClientEndpoint
+
+FIRST_PAUSE = 0.1  # seconds; before the nth attempt up to twice as many as before the last (limits.md 3)
+LAST_PAUSE = 10.0
+STEADY = 5_000_000  # µs after which the end of a connection counts as no failure of the attempt that opened it
+_PROXY = ": TLS has negotiated no protocol; behind a proxy that ends TLS, use wss:"
+
+
+class ClientEnd(End):
+    """A client's end of one connection."""
+
+    def __init__(self, connector: Connector) -> None:
+        self.client = client = connector.endpoint.client
+        super().__init__(client._serving, client._calling, client._loop)
+        self.connector = connector
+        self.endpoint = connector.endpoint
+        self.began = clock()
+        self.greeted: asyncio.Future[None] = client._loop.create_future()  # or gone
+        self.taken = False  # calls use it, or did
+        self.leaving = False  # it drains or is replaced: no failure when it ends
+        self.fault = ""  # why the server turned the client away
+
+    def connected(self) -> None:
+        self.client._live[self] = None
+        self.endpoint.live[self] = None
+
+    def opened(self) -> None:
+        resolve(self.greeted)
+        super().opened()
+        if self.taken:
+            self.client._told.tell("connected", self.caller)
+
+    def leads_to(self) -> ClientEndpoint:
+        return self.endpoint
+
+    async def greeting(self) -> None:
+        """Waits until the server has greeted. Raises TurnedAway."""
+        await asyncio.shield(self.greeted)
+        if not self.usable:
+            raise TurnedAway(self.fault or "it takes no calls")
+
+    @property
+    def usable(self) -> bool:
+        return not self.connection.lost and self.connection.session.accepts_calls
+
+    def slot_free(self) -> None:
+        own, slots = self.own_caller, self.endpoint.slots
+        if own is not None and own._waiting:
+            let_in(self.connection, (slots, own._slots))
+        elif slots.waiting:
+            let_in(self.connection, (slots,))
+
+    def leave(self) -> None:
+        super().leave()
+        self.leaving = True
+        self.connector.retire(self.connection)
+
+    def goes_away(self, reason: int, text: str) -> None:
+        if reason:
+            self.fault = f"the peer ended the connection: {text}"
+            if self.taken:
+                self.connector.failed(f"cannot reach {self.connection.remote}: {self.fault}")
+        self.client._logger.info("server %s goes away: %s (reason %d)", self.connection.remote, text, reason)
+        self.leaving = True
+        super().goes_away(reason, text)
+        self.connector.retire(self.connection)
+
+    def overdue(self) -> None:
+        self.leaving = True
+        super().overdue()
+        self.connector.retire(self.connection)
+
+    def failed(self, kind: str, text: str) -> None:
+        super().failed(kind, text if kind != "preface" or not self.young else f"this is not a Trunkcall server: {text}")
+        self.fault = self.fault or self.connection.why
+        resolve(self.greeted)
+
+    def disconnected(self, why: str) -> None:
+        remote, client = self.connection.remote, self.client
+        if self.young:
+            if not self.connection.why:
+                why = f"{why} before a greeting: it may not be a Trunkcall server"
+            if self.connection.tls is not None and self.connection.tls.selected_alpn_protocol() is None:
+                why += _PROXY
+        self.fault = self.fault or why
+        if self.taken and not client._closed and not self.leaving:
+            if clock() - self.began >= STEADY:
+                self.connector.lost()
+            elif self.young:
+                self.connector.failed(f"cannot reach {remote}: {why}")
+            else:
+                self.connector.failed(f"the connection to {remote} ended: {why}")
+        client._logger.debug("disconnected from %s: %s", remote, why)
+        if self.taken and not self.young:
+            client._told.ended(self.caller, self.connection.fault, self.why or why)
+        del client._live[self]
+        del self.endpoint.live[self]
+        self.connector.retire(self.connection)
+        resolve(self.greeted)
+        super().disconnected(why)
+
+
+class Connector:
+    """Keeps one connection to an endpoint. Used on the client's loop only."""
+
+    def __init__(self, endpoint: ClientEndpoint) -> None:
+        self.endpoint = endpoint
+        self.connection: Connection | None = None  # that new calls may use
+        self.failures = 0  # attempts in a row that failed
+        self.last = ""  # why the last one did
+        self.due = 0  # µs: the next attempt not before
+        self.attempt: asyncio.Task[None] | None = None
+        self.timer: asyncio.TimerHandle | None = None  # until the next attempt
+
+    @property
+    def trying(self) -> bool:
+        """Whether an attempt is under way, or as good as that: after a connection that has lasted."""
+        return self.attempt is not None or (self.timer is not None and not self.failures)
+
+    @property
+    def next_attempt(self) -> float | None:
+        """Seconds until the next attempt, 0 while one is under way; None if none is to come."""
+        if self.attempt is not None:
+            return 0.0
+        return None if self.timer is None else max((self.due - clock()) / 1e6, 0.0)
+
+    def want(self) -> None:
+        """Has a connection opened, at once or when it is time to try again, if there is none."""
+        endpoint = self.endpoint
+        if self.connection is not None or self.attempt is not None or self.timer is not None:
+            return
+        if endpoint.left or endpoint.client._closed:
+            return
+        pause = (self.due - clock()) / 1e6
+        if pause > 0:
+            self.timer = endpoint.client._loop.call_later(pause, self._begin)
+        else:
+            self._begin()
+        endpoint.changed()
+
+    def _begin(self) -> None:
+        self.timer = None
+        attempt = self.endpoint.client._spawn(self._dial())
+        self.attempt = None if attempt.done() else attempt  # an eager one may be
+
+    async def _dial(self) -> None:
+        client, endpoint = self.endpoint.client, self.endpoint
+        alone = client._endpoints.alone
+        several = len(endpoint.addresses) > 1 or not alone or client._reached
+        try:
+            made = await dial(
+                client._loop,
+                Dialing(
+                    endpoint.addresses,
+                    self._make,
+                    client._tls.context(),
+                    endpoint.endpoint.server_name or client._server_hostname or "",
+                    client._open_socket(endpoint.endpoint),
+                    _greeting if several else None,
+                    alone,
+                ),
+            )
+            end = cast(ClientEnd, made.end)
+            if end.usable:
+                self._take(end)
+            else:
+                self.failed(f"cannot reach {made.remote}: {end.fault or 'it takes no calls'}")
+        except DialError as error:
+            self.failed(f"cannot reach {error}")
+        except Exception as error:
+            client._logger.exception("connecting to %s failed in an unforeseen way", endpoint.endpoint)
+            self.failed(f"cannot reach {endpoint.endpoint}: {error or type(error).__name__}")
+        finally:
+            self.attempt = None
+            endpoint.tried()
+        self.want()
+
+    def _make(self) -> Connection:
+        client = self.endpoint.client
+        methods = client._serving.methods
+        return Connection(client._loop, ClientEnd(self), initiator=True, config=client._config, methods=methods)
+
+    def _take(self, end: ClientEnd) -> None:
+        client = self.endpoint.client
+        self.connection = end.connection
+        end.taken = client._reached = True
+        client._logger.debug("connected to %s", end.connection.remote)
+        if not end.young:
+            client._told.tell("connected", end.caller)
+
+    def failed(self, why: str) -> None:
+        """Notes a failure and when the next attempt is due, at random within a time that doubles."""
+        self.last = why
+        self.failures += 1
+        bound = min(FIRST_PAUSE * 2 ** min(self.failures - 1, 10), LAST_PAUSE)
+        self.due = clock() + int(random.uniform(0, bound) * 1e6)
+        self.endpoint.failed(why)
+
+    def lost(self) -> None:
+        """A connection that had lasted is gone."""
+        self.failures = 0
+        self.due = clock() + int(random.uniform(0, FIRST_PAUSE) * 1e6)
+
+    def retire(self, connection: Connection) -> None:
+        """Has later calls use another connection, which is opened unless the balancer is lazy."""
+        if self.connection is not connection:
+            return
+        self.connection = None
+        self.endpoint.retired()
+        if not self.endpoint.client._endpoints.lazy or self.failures:
+            self.want()
+        self.endpoint.changed()
+
+    def rest(self) -> None:
+        """Closes a connection that nobody uses; another is opened when somebody wants it."""
+        if self.connection is not None:
+            self._drain(self.connection)
+            self.endpoint.changed()
+
+    def leave(self) -> None:
+        """The endpoint has left: what runs goes on, and nothing new begins."""
+        if self.attempt is not None:
+            self.attempt.cancel()
+        self.stop()
+        if self.connection is not None:
+            self._drain(self.connection)
+
+    def _drain(self, connection: Connection) -> None:
+        self.connection = None
+        end = cast(ClientEnd, connection.end)
+        end.leaving = True
+        end.drain()
+
+    def stop(self) -> None:
+        if self.timer is not None:
+            self.timer.cancel()
+            self.timer = None
+
+
+async def _greeting(made: Connection) -> None:
+    await cast(ClientEnd, made.end).greeting()

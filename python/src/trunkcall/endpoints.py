@@ -1,0 +1,357 @@
+"""The endpoints of a client: the set that there is, how each stands, and where a call goes (client.md 7 to 10)."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from .balancer import Balancer, Outcome, Pick, Picker, PickObserver
+from .connecting import ClientEnd, Connector
+from .endpoint import Endpoint, EndpointState, State
+from .gauges import EndpointGauges
+from .latency import MovingLatency
+from .rendezvous import ranked
+from .resolver import Resolved, Resolving, Target
+from .slots import Slots
+from .status import failure
+from .transport import Address, Connection
+from .wire import Code, Delivery, Status
+
+if TYPE_CHECKING:
+    from .client import Client
+    from .opening import Opening
+
+_STAY = 64  # calls made over one connection of an endpoint before another is looked at
+_NAMED = 8  # endpoints that an error names
+
+
+class ClientEndpoint(EndpointState):
+    """An endpoint of a client, with its connections."""
+
+    def __init__(self, client: Client, endpoint: Endpoint, addresses: tuple[Address, ...]) -> None:
+        super().__init__(endpoint)
+        self.client = client
+        self.addresses = addresses
+        self.slots = Slots(client._calling)
+        self.live: dict[ClientEnd, None] = {}  # every connection that is not gone
+        self.left = False  # it is in the set no more
+        self.last = ""  # why the last attempt failed
+        self.latencies = MovingLatency()
+        self.connectors = [Connector(self) for _ in range(client._per_endpoint)]
+        self._turn = 0
+        self._uses = 0
+
+    @property
+    def calls(self) -> int:
+        return sum(end.connection.session.caller.open for end in self.live)
+
+    @property
+    def latency(self) -> float | None:
+        moving = self.latencies.at(time.monotonic_ns())
+        return None if moving is None else int(moving) / 1e9
+
+    @property
+    def failures(self) -> int:
+        return max(one.failures for one in self.connectors)
+
+    @property
+    def trying(self) -> bool:
+        """Whether an attempt to connect is under way."""
+        return any(one.trying for one in self.connectors)
+
+    def gauges(self) -> EndpointGauges:
+        due = [wait for one in self.connectors if (wait := one.next_attempt) is not None]
+        return EndpointGauges(
+            endpoint=self.endpoint,
+            state=self.state,
+            connections=tuple(end.caller.gauges() for end in self.live),
+            calls=self.calls,
+            latency=self.latency,
+            failures=self.failures,
+            error=self.last,
+            next_attempt=min(due, default=None),
+        )
+
+    def exchange(self, endpoint: Endpoint) -> None:
+        """Takes another description of the same endpoint."""
+        self._endpoint = endpoint
+
+    def want(self) -> None:
+        """Has its connections opened."""
+        for one in self.connectors:
+            one.want()
+
+    def connection(self) -> Connection | None:
+        """A connection for the next call, if there is one: of several the less loaded of two, now and then."""
+        connectors = self.connectors
+        if len(connectors) == 1:
+            return connectors[0].connection
+        self._uses += 1
+        found = connectors[self._turn].connection
+        if found is not None and self._uses % _STAY:
+            return found
+        for _ in connectors:
+            self._turn = (self._turn + 1) % len(connectors)
+            other = connectors[self._turn].connection
+            if other is None:
+                connectors[self._turn].want()
+            elif found is None or other.session.caller.open <= found.session.caller.open:
+                return other
+        return found
+
+    # What its connectors tell.
+
+    def failed(self, why: str) -> None:
+        self.last = why
+        client = self.client
+        client._logger.info("no connection: %s", why)
+        client._connect_failures += 1
+        client._told.tell("connect_failed", str(self.endpoint), why)
+        client._endpoints.endpoint_failed()
+
+    def tried(self) -> None:
+        """An attempt has ended."""
+        self._update()
+        self.client._endpoints.changed()
+
+    def changed(self) -> None:
+        """What its state follows from has changed."""
+        if self._update():
+            self.client._endpoints.changed()
+
+    def retired(self) -> None:
+        """A connection takes no more calls: those who wait for a slot look anew."""
+        self.client._endpoints.changed()
+        self.slots.try_again()
+
+    def _update(self) -> bool:
+        connectors = self.connectors
+        if any(one.connection is not None for one in connectors):
+            state = State.READY
+        elif any(one.failures for one in connectors):
+            state = State.FAILING
+        elif any(one.attempt is not None or one.timer is not None for one in connectors):
+            state = State.CONNECTING
+        else:
+            state = State.IDLE
+        changed = state is not self._state
+        self._state = state
+        return changed
+
+    def leave(self) -> None:
+        """It has left the set: no new calls, those that run end, then its connections close."""
+        self.left = True
+        for one in self.connectors:
+            one.leave()
+        self._update()
+        self.slots.try_again()
+
+
+class Picked:
+    """A pick, until its call has ended."""
+
+    __slots__ = ("_at", "_observer", "endpoint")
+
+    def __init__(self, endpoint: ClientEndpoint, observer: PickObserver | None) -> None:
+        self.endpoint = endpoint
+        self._observer = observer
+        self._at = time.monotonic_ns()
+
+    def ended(self, opening: Opening, status: Status) -> None:
+        now = time.monotonic_ns()
+        self.endpoint.latencies.ended(opening.method.kind, status, now - self._at, now)
+        if self._observer is not None:
+            try:
+                self._observer.ended(self.endpoint, Outcome(status, (now - self._at) / 1e9))
+            except Exception:
+                self.endpoint.client._logger.exception("a picker failed when it was told of the end of a call")
+
+
+class Endpoints:
+    """All endpoints of a client. Used on the client's loop only."""
+
+    def __init__(self, client: Client, target: Target, balancer: Balancer, most: int) -> None:
+        """`most` is how many are used at a time, 0: all."""
+        self.order: tuple[ClientEndpoint, ...] = ()
+        self.lazy = bool(getattr(balancer, "lazy", False))
+        self.id = random.getrandbits(64)
+        self._client = client
+        self._target = target
+        self._balancer = balancer
+        self._most = most
+        self._resolving: Resolving | None = None
+        self._known: dict[str, ClientEndpoint] = {}
+        self._picker: Picker | None = None
+        self._observer: PickObserver | None = None  # the picker, if it wants to know how calls end
+        self._fault = ""  # what is wrong with the balancer
+        self._stale = False  # the picker is of another set, or of other states
+        self._awake = False  # somebody has wanted connections
+
+    @property
+    def alone(self) -> bool:
+        """Whether the set has a single endpoint."""
+        return len(self.order) == 1
+
+    # The set.
+
+    def wake(self) -> None:
+        """Begins to resolve and to connect, if that has not begun."""
+        if self._awake:
+            return
+        self._awake = True
+        if self._target.resolver is not None and self._resolving is None:
+            self._resolving = Resolving(self._target, self.apply, self._client._changes, self._client._logger)
+            self._client._spawn(self._resolving.run())
+        self._connect()
+
+    def rest(self) -> None:
+        """Some are idle now: the next call has them connected again."""
+        self._awake = False
+
+    def _connect(self) -> None:
+        if self._awake and not self.lazy:
+            for one in self.order:
+                one.want()
+
+    def apply(self, found: Sequence[Resolved]) -> None:
+        """Exchanges the set: new ones first, then those that are in it no more are drained."""
+        if self._client._closed:
+            return
+        known: dict[str, ClientEndpoint] = {}
+        for endpoint, addresses in self._part(found):
+            identity = endpoint.identity
+            old = self._known.get(identity)
+            if old is not None and _same(old.endpoint, endpoint):
+                old.exchange(endpoint)
+                known[identity] = old
+            else:
+                known[identity] = ClientEndpoint(self._client, endpoint, addresses)
+        left = [old for identity, old in self._known.items() if known.get(identity) is not old]
+        self._known, self.order = known, tuple(known.values())
+        self._connect()
+        for one in left:
+            one.leave()
+        self.changed()
+
+    def _part(self, found: Sequence[Resolved]) -> Sequence[Resolved]:
+        """Those of a set that this client uses, in its order."""
+        if self.lazy or not self._most or len(found) <= self._most:
+            return found
+        chosen = ranked(self.id, [endpoint.identity for endpoint, _ in found])[: self._most]
+        return [found[at] for at in sorted(chosen)]
+
+    def endpoint_failed(self) -> None:
+        if self._resolving is not None:
+            self._resolving.endpoint_failed()
+
+    def changed(self) -> None:
+        """The set or a state in it has changed."""
+        self._stale = True
+        self._client._changes()
+
+    def stop(self) -> None:
+        """The client is closed."""
+        if self._resolving is not None:
+            self._resolving.stop()
+        for one in self.order:
+            for connector in one.connectors:
+                connector.stop()
+            one.slots.try_again()
+
+    # Picking.
+
+    def single(self) -> ClientEndpoint | None:
+        """The one endpoint that there is, if it is ready and no picker has to be asked."""
+        if not self.alone or self.order[0].state is not State.READY:
+            return None
+        if self._stale:
+            self._balance()
+        return self.order[0] if self._observer is None and self._awake and not self._fault else None
+
+    def pick(self, opening: Opening) -> Connection | None:
+        """A connection for a call; None if there is none now. Raises StatusError: INTERNAL, `not_sent`."""
+        opening.unpick()
+        self.wake()
+        if not self.order:
+            return None
+        if (single := self.single()) is not None:
+            return single.connection()
+        if self._stale:
+            self._balance()
+        found = self._ask(opening)
+        if found is None:
+            return None
+        opening.picked = Picked(found, self._observer)
+        connection = found.connection()
+        if connection is None:
+            opening.unpick()
+            found.want()
+        return connection
+
+    def _ask(self, opening: Opening) -> ClientEndpoint | None:
+        picker = self._picker
+        if picker is None:
+            raise self._failure(self._fault)
+        try:
+            found = picker.pick(Pick(opening.method, opening.metadata, opening.avoid))
+        except Exception as error:
+            raise self._failure(f"the picker failed: {error!r}", log=True) from error
+        if found is None:
+            return None
+        if not isinstance(found, ClientEndpoint) or found.client is not self._client:
+            raise self._failure(f"the picker chose {found!r}, which it was not given", log=True)
+        if found.left:
+            raise self._failure(f"the picker chose {found.endpoint}, which has left", log=True)
+        return found
+
+    def _balance(self) -> None:
+        self._stale = False
+        try:
+            picker = self._balancer.balance(self.order)
+            if not callable(getattr(picker, "pick", None)):
+                raise TypeError(f"{picker!r} is no picker")
+        except Exception as error:
+            self._fault = f"it failed: {error!r}"
+            self._client._logger.error("%s", self._named(self._fault), exc_info=error)
+            return
+        self._picker, self._fault = picker, ""
+        self._observer = picker if isinstance(picker, PickObserver) else None
+
+    def _named(self, fault: str) -> str:
+        named = getattr(self._balancer, "name", None)
+        return f"balancer {named if isinstance(named, str) else type(self._balancer).__name__}: {fault}"
+
+    def _failure(self, fault: str, *, log: bool = False) -> Exception:
+        if log:
+            self._client._logger.error("%s", self._named(fault))
+        return failure(Code.INTERNAL, self._named(fault), Delivery.NOT_SENT)
+
+    # Why there is no connection.
+
+    @property
+    def hopeful(self) -> bool:
+        """Whether something is under way that may end well."""
+        if not self.order:
+            return self._resolving is not None and not self._resolving.reason
+        return any(one.trying for one in self.order)
+
+    @property
+    def trouble(self) -> str:
+        """Why no endpoint is ready, "" if nothing is known or one is."""
+        if not self.order:
+            return self._resolving.reason if self._resolving is not None else ""
+        if any(one.state is State.READY for one in self.order):
+            return ""
+        if self.alone:
+            return self.order[0].last
+        known = [one for one in self.order if one.last]
+        said = [f"{one.endpoint}: {one.last}" for one in known[:_NAMED]]
+        more = len(self.order) - len(said)
+        return "; ".join([*said, *([f"and {more} more"] if said and more else [])])
+
+
+def _same(one: Endpoint, other: Endpoint) -> bool:
+    """Whether two descriptions with one identity are of the same endpoint."""
+    return one.addresses == other.addresses and one.server_name == other.server_name

@@ -1,0 +1,246 @@
+"""Resolvers: which endpoints a target stands for, now and later."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import re
+import socket
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, cast
+
+from .endpoint import Endpoint
+from .transport import Address, parse_address, parse_place
+
+MOST = 100_000  # endpoints of a set
+SETTLING = 0.01  # seconds between two sets that are applied
+FIRST_PAUSE, LAST_PAUSE = 0.1, 10.0  # seconds until a resolver that failed is called again (limits.md 3)
+DNS_INTERVAL = 30.0  # seconds, and up to a fifth more or less
+DNS_PAUSE = 5.0  # seconds between two questions at least, when endpoints fail
+_OURS = ("dns", "unix", "mem", "ws", "wss")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*")
+
+# An endpoint with its addresses as they are dialled.
+Resolved = tuple[Endpoint, tuple[Address, ...]]
+
+
+class InvalidSet(ValueError):
+    """A set of endpoints that is not applied. The text says what is wrong with it."""
+
+
+class Watch:
+    """What a resolver works for. Used on the client's loop only."""
+
+    def __init__(self, target: str, apply: Callable[[Sequence[Endpoint]], None]) -> None:
+        self._target = target
+        self._apply = apply
+        self._failed = asyncio.Event()
+
+    @property
+    def target(self) -> str:
+        """What follows the scheme in the client's target."""
+        return self._target
+
+    def set(self, endpoints: Sequence[Endpoint]) -> None:
+        """Exchanges the whole set. Raises InvalidSet for one that is empty or wrong: the last good set stays then."""
+        self._apply(endpoints)
+
+    async def failed(self) -> None:
+        """Waits until an endpoint could not be reached, which may have been since the last wait: a resolver that asks
+        now and then may ask again at once."""
+        await self._failed.wait()
+        self._failed.clear()
+
+    def tell_failed(self) -> None:
+        self._failed.set()
+
+
+# An asynchronous function that calls `watch.set` with the whole set, at once and whenever it changes, until it is
+# cancelled. It may return when no change will come. After an exception it is called again, later each time.
+Resolver = Callable[[Watch], Awaitable[None]]
+
+
+async def dns(watch: Watch) -> None:
+    """The addresses of a name, each an endpoint: dns:HOST:PORT. Asks again now and then, and when one has failed."""
+    place = _dns_place(watch.target)
+    loop = asyncio.get_running_loop()
+    while True:
+        found = await loop.getaddrinfo(place.host, place.port, type=socket.SOCK_STREAM)
+        hosts = sorted({str(name[0]) for *_, name in found})
+        watch.set([Endpoint(str(Address(host, place.port)), server_name=place.host) for host in hosts])
+        asked = loop.time()
+        try:
+            async with asyncio.timeout(random.uniform(0.8, 1.2) * DNS_INTERVAL):
+                await watch.failed()
+        except TimeoutError:
+            continue
+        await asyncio.sleep(max(asked + DNS_PAUSE - loop.time(), 0))
+
+
+def _dns_place(text: str) -> Address:
+    try:
+        place = parse_address(text)
+    except ValueError as error:
+        raise ValueError(f"target dns:{text}: {error}") from None
+    if not place.host or place.path:
+        raise ValueError(f"target dns:{text}: want dns:HOST:PORT")
+    return place
+
+
+class Target:
+    """What the user of a client has named: endpoints that are known, or a resolver that finds them."""
+
+    def __init__(self, text: str, resolvers: Mapping[str, Resolver]) -> None:
+        """Raises ValueError, TypeError; ImportError for a WebSocket without its library."""
+        check_resolvers(resolvers)
+        if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"a target is HOST:PORT, unix:PATH, dns:HOST:PORT or the like, not a {type(text).__name__}")
+        self.text = text
+        self.scheme, self.rest = _scheme_of(text, resolvers)
+        self.resolver: Resolver | None = None
+        self.known: list[Resolved] = []
+        if not self.scheme:
+            self.known = check_endpoints([Endpoint(part.strip()) for part in text.split(",")], "target ")
+        elif self.scheme in resolvers:
+            self.resolver = resolvers[self.scheme]
+        else:
+            _dns_place(self.rest)
+            self.resolver = dns
+
+
+def check_resolvers(resolvers: Mapping[str, Resolver]) -> None:
+    """Raises ValueError, TypeError."""
+    for scheme, resolver in resolvers.items():
+        if not _SCHEME.fullmatch(scheme) or scheme in _OURS:
+            raise ValueError(f"resolver for scheme {scheme!r}: not a name of letters and digits, or one of ours")
+        if not callable(resolver):
+            raise TypeError(f"the resolver for {scheme}: is an asynchronous function, not {resolver!r}")
+
+
+def _scheme_of(text: str, resolvers: Mapping[str, Resolver]) -> tuple[str, str]:
+    """The scheme of a target that is to be resolved and what follows it; "" for addresses."""
+    scheme, colon, rest = text.strip().partition(":")
+    if colon and scheme in resolvers:
+        return scheme, rest
+    if colon and scheme == "dns" and not rest.split(",")[0].isdecimal():
+        return scheme, rest
+    if colon and _SCHEME.fullmatch(scheme) and scheme not in _OURS and not re.match(r"//|\d+\s*(,|$)", rest):
+        known = ", ".join(["dns", *resolvers])
+        raise ValueError(f"target {text!r}: there is no resolver for {scheme}:, only for {known}")
+    return "", text
+
+
+def check_endpoints(endpoints: Sequence[Endpoint], where: str = "") -> list[Resolved]:
+    """The endpoints of a set, each once, with their addresses. Raises InvalidSet, ImportError."""
+    if not endpoints:
+        raise InvalidSet("the set of endpoints is empty")
+    if len(endpoints) > MOST:
+        raise InvalidSet(f"a set of {len(endpoints):,} endpoints, of at most {MOST:,}")
+    found: dict[str, Resolved] = {}
+    for endpoint in endpoints:
+        if not isinstance(endpoint, Endpoint):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidSet(f"{endpoint!r} is no Endpoint")
+        identity = endpoint.identity
+        if identity in found:
+            continue
+        weight: Any = endpoint.weight
+        if not isinstance(weight, int) or not 0 <= weight <= 1_000_000:
+            raise InvalidSet(f"endpoint {endpoint} has a weight of {weight!r}: 0 to 1,000,000")
+        if not endpoint.addresses:
+            raise InvalidSet(f"endpoint {endpoint.id!r} has no address")
+        try:
+            found[identity] = endpoint, tuple(parse_place(address) for address in endpoint.addresses)
+        except (ValueError, TypeError) as error:
+            raise InvalidSet(f"{where or f'endpoint {endpoint}: '}{error}") from None
+    return list(found.values())
+
+
+def _listed(endpoints: Any) -> list[Endpoint]:
+    if not isinstance(endpoints, list | tuple):
+        raise InvalidSet(f"a set of endpoints is a list of them, not {endpoints!r}")
+    return list(cast("Sequence[Endpoint]", endpoints))
+
+
+class Resolving:
+    """Has a resolver work for a client: calls it again when it fails, and keeps what it tells in order."""
+
+    def __init__(
+        self, target: Target, apply: Callable[[list[Resolved]], None], failed: Callable[[], None], log: logging.Logger
+    ) -> None:
+        """`failed` is called when there is a new reason why there is no set."""
+        self.reason = ""  # what the last failure was, as long as no good set came after it
+        self.resolved = False  # there is a good set
+        self._target = target
+        self._apply = apply
+        self._failed = failed
+        self._log = log
+        self._watch = Watch(target.rest, self._set)
+        self._last: list[Endpoint] = []
+        self._pending: list[Resolved] | None = None
+        self._settled: asyncio.TimerHandle | None = None  # until then sets are kept back
+
+    async def run(self) -> None:
+        """Until it is cancelled, or the resolver has returned."""
+        resolver = self._target.resolver
+        assert resolver is not None
+        failures = 0
+        while True:
+            before = self._last
+            try:
+                await resolver(self._watch)
+                if self.resolved:
+                    return
+                self._note("it returned without a set")
+            except asyncio.CancelledError:
+                task = asyncio.current_task()
+                if task is not None and task.cancelling():
+                    raise
+                self._note("it was cancelled")
+            except InvalidSet:
+                pass  # noted when it was told
+            except Exception as error:
+                self._note(str(error) or type(error).__name__)
+            failures = 1 if self._last is not before else failures + 1
+            bound = min(FIRST_PAUSE * 2 ** min(failures - 1, 10), LAST_PAUSE)
+            await asyncio.sleep(random.uniform(0, bound))
+
+    def stop(self) -> None:
+        """The client is closed."""
+        if self._settled is not None:
+            self._settled.cancel()
+        self._pending = None
+
+    def endpoint_failed(self) -> None:
+        self._watch.tell_failed()
+
+    def _note(self, why: str) -> None:
+        self.reason = f"resolver {self._target.scheme}: {why}"
+        kept = "; the last good set stays" if self.resolved else ""
+        self._log.warning("target %s: %s%s", self._target.text, self.reason, kept)
+        self._failed()
+
+    def _set(self, endpoints: Sequence[Endpoint]) -> None:
+        try:
+            given = _listed(endpoints)
+            if self.resolved and given == self._last:
+                return
+            found = check_endpoints(given)
+        except InvalidSet as error:
+            self._note(str(error))
+            raise
+        if len(found) < len(given):
+            self._log.warning("target %s: endpoints stand twice in a set; the first counts", self._target.text)
+        self.resolved, self.reason, self._last = True, "", given
+        if self._settled is None:
+            self._apply(found)
+            self._settled = asyncio.get_running_loop().call_later(SETTLING, self._settle)
+        else:
+            self._pending = found
+
+    def _settle(self) -> None:
+        self._settled = None
+        found, self._pending = self._pending, None
+        if found is not None:
+            self._apply(found)
+            self._settled = asyncio.get_running_loop().call_later(SETTLING, self._settle)
