@@ -55,6 +55,12 @@ func invoke(ctx context.Context, c Caller, m *Method, request, response any, opt
 	return foreign(c.Invoke(ctx, m, request, response, options...))
 }
 
+// Invoke calls a unary or one-way method through any Caller and fills in response. The error is a
+// StatusError.
+func Invoke(ctx context.Context, c Caller, method *Method, request, response any, options ...CallOption) error {
+	return foreign(c.Invoke(ctx, method, request, response, options...))
+}
+
 // foreign is the error of a call that a Caller of the user's has made.
 func foreign(err error) error {
 	if err == nil {

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/trunkcall/trunkcall/go"
+	"github.com/trunkcall/trunkcall/go/codefirst"
 	"github.com/trunkcall/trunkcall/go/grpcstub"
 )
 
@@ -29,7 +30,7 @@ func serveNamed(t *testing.T, name string, told chan<- string) string {
 			return text(name), nil
 		}),
 		chat.Handler(func(_ context.Context, s *trunkcall.BidiStream[payload, payload]) error { return s.Send(text(name)) }))
-	if err := s.RegisterFunc("where/am", func() string { return name }); err != nil {
+	if err := codefirst.RegisterFunc(s, "where/am", func() string { return name }); err != nil {
 		t.Fatal(err)
 	}
 	return target
@@ -113,15 +114,15 @@ func everyKind(told <-chan string) map[string]func(t *testing.T, c trunkcall.Cal
 			return of(s.Receive())
 		},
 		"code-first": func(t *testing.T, c trunkcall.Caller) (string, error) {
-			return trunkcall.Func[func(context.Context) (string, error)](c, "where/am")(soon(t))
+			return codefirst.Func[func(context.Context) (string, error)](c, "where/am")(soon(t))
 		},
 		"code-first future": func(t *testing.T, c trunkcall.Caller) (string, error) {
-			f := trunkcall.Func[func(context.Context) *trunkcall.FutureFunc[func() (string, error)]](c, "where/am")
+			f := codefirst.Func[func(context.Context) *codefirst.Future[func() (string, error)]](c, "where/am")
 			return f(soon(t)).Result()
 		},
 		"code-first callback": func(t *testing.T, c trunkcall.Caller) (string, error) {
 			done := make(chan outcome, 1)
-			trunkcall.Func[func(context.Context, func(string, error))](c, "where/am")(soon(t), func(by string, err error) { done <- outcome{by, err} })
+			codefirst.Func[func(context.Context, func(string, error))](c, "where/am")(soon(t), func(by string, err error) { done <- outcome{by, err} })
 			got := receive(t, done, "callback")
 			return got.by, got.err
 		},

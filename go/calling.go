@@ -96,9 +96,6 @@ func (c *route) encode(call *transport.Call, t *Method, request any, o *callOpti
 	}
 	buf, err := codec.Append(call.Buf[:0], request)
 	if err != nil {
-		if _, tuple := request.(*Arguments); tuple && !carriesValues(codec) {
-			return nil, notSent(cannotCarry(codec, t.Name))
-		}
 		return nil, notSent(uncarried(Internal, "request", codec, err))
 	}
 	call.Buf = buf

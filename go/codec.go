@@ -2,7 +2,6 @@ package trunkcall
 
 import (
 	"errors"
-	"fmt"
 
 	"google.golang.org/protobuf/proto"
 )
@@ -29,6 +28,24 @@ type Codec interface {
 // the type it was given. Its text may name the type: a server writes it to its own
 // log, and tells its caller only that the codec does not fit the method.
 var ErrMessageType = errors.New("the message is of a wrong type")
+
+// ErrLimit is what the error of a codec wraps that stops at a limit, such as how deep values
+// may nest: the call ends RESOURCE_EXHAUSTED.
+var ErrLimit = errors.New("a limit was crossed")
+
+// uncarried is the error for a message that a codec could not write or read:
+// its own, or else one of this code and beginning.
+func uncarried(code Code, what string, codec Codec, err error) error {
+	switch s, ours := statusWithin(err); {
+	case ours:
+		return Status{Code: s.Code, Message: s.Message, cause: s.cause}.Err()
+	case what == "request" && errors.Is(err, ErrMessageType):
+		return Errorf(Unimplemented, "codec %s cannot carry the messages of this method: %v", codec.Name(), err)
+	case errors.Is(err, ErrLimit):
+		code = ResourceExhausted
+	}
+	return Errorf(code, "the %s is not a valid %s message: %v", what, codec.Name(), err)
+}
 
 // Protobuf is the default codec. Messages with the methods that
 // protoc-gen-go-vtproto generates are encoded and decoded by those, all others
@@ -102,18 +119,16 @@ type protobufStock struct{}
 func (protobufStock) Name() string  { return "protobuf" }
 func (protobufStock) Number() uint8 { return 1 }
 
-func (protobufStock) Append(dst []byte, message any) ([]byte, error) {
-	m, ok := message.(proto.Message)
-	if !ok {
-		return nil, fmt.Errorf("%w: %T is not a Protobuf message", ErrMessageType, message)
+func (c protobufStock) Append(dst []byte, message any) ([]byte, error) {
+	if m, ok := message.(proto.Message); ok {
+		return proto.MarshalOptions{}.MarshalAppend(dst, m)
 	}
-	return proto.MarshalOptions{}.MarshalAppend(dst, m)
+	return appendSelf(c, dst, message, "a Protobuf message")
 }
 
-func (protobufStock) Decode(data []byte, message any) error {
-	m, ok := message.(proto.Message)
-	if !ok {
-		return fmt.Errorf("%w: %T is not a Protobuf message", ErrMessageType, message)
+func (c protobufStock) Decode(data []byte, message any) error {
+	if m, ok := message.(proto.Message); ok {
+		return proto.UnmarshalOptions{}.Unmarshal(data, m)
 	}
-	return proto.UnmarshalOptions{}.Unmarshal(data, m)
+	return decodeSelf(c, data, message, "a Protobuf message")
 }

@@ -15,8 +15,8 @@ import (
 var builtinCodecs = []Codec{
 	Protobuf,
 	Raw,
-	JSON,
-	MessagePack,
+	ProtoJSON,
+	messagePack{},
 }
 
 // What codec numbers mean (spec/protocol.md, section 3.8).

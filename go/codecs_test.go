@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/trunkcall/trunkcall/go"
+	"github.com/trunkcall/trunkcall/go/codefirst"
 	"github.com/trunkcall/trunkcall/go/internal/rawframe"
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
@@ -104,7 +105,7 @@ func TestCodecsThatCannotBeAreTold(t *testing.T) {
 	}
 	none := trunkcall.NewClient("mem:none", trunkcall.WithCodec(nil))
 	defer none.Close()
-	for _, options := range [][]trunkcall.CallOption{nil, {trunkcall.CallCodec(trunkcall.JSON)}} {
+	for _, options := range [][]trunkcall.CallOption{nil, {trunkcall.CallCodec(trunkcall.ProtoJSON)}} {
 		_, err := echo.Call(soon(t), none, text("x"), options...)
 		wantsText(t, wants(t, err, trunkcall.FailedPrecondition, trunkcall.NotSent).Message, "nil")
 		_, err = echo.Start(soon(t), none, text("x"), options...).Result()
@@ -159,13 +160,16 @@ func TestACodecThatIsNotForTheMessagesOfAMethodIsUnimplemented(t *testing.T) {
 	type form struct{ Name string }
 	forms := trunkcall.Unary[form, form]("/test.Service/Form")
 	_, c := join(t, forms.Handler(func(_ context.Context, in *form) (*form, error) { return in, nil }))
-	err := c.Invoke(soon(t), unary("/test.Service/Echo"), "text", new(any), trunkcall.CallCodec(trunkcall.MessagePack))
+	err := c.Invoke(soon(t), unary("/test.Service/Echo"), "text", new(any), trunkcall.CallCodec(codefirst.MessagePack))
 	wantsText(t, wants(t, err, trunkcall.Unimplemented, trunkcall.Refused).Message, "msgpack cannot carry the messages of this method")
 	err = c.Invoke(soon(t), unary("/test.Service/Form"), text("x"), text(""))
 	wantsText(t, wants(t, err, trunkcall.Unimplemented, trunkcall.Refused).Message, "protobuf cannot carry the messages of this method")
 	_, err = forms.Call(soon(t), c, &form{"x"})
 	wantsText(t, wants(t, err, trunkcall.Unimplemented, trunkcall.NotSent).Message, "protobuf cannot carry the messages of this method", "form")
-	if out, err := forms.Call(soon(t), c, &form{"x"}, trunkcall.CallCodec(trunkcall.JSON)); err != nil || out.Name != "x" {
+	_, err = forms.Call(soon(t), c, &form{"x"}, trunkcall.CallCodec(codefirst.JSON))
+	wantsText(t, wants(t, err, trunkcall.Unimplemented, trunkcall.Refused).Message, "json cannot carry the messages of this method")
+	_, target := serve(t, serverOptions{trunkcall.WithCodecs(codefirst.JSON)}, forms.Handler(func(_ context.Context, in *form) (*form, error) { return in, nil }))
+	if out, err := forms.Call(soon(t), dial(t, target), &form{"x"}, trunkcall.CallCodec(codefirst.JSON)); err != nil || out.Name != "x" {
 		t.Errorf("%v, %v", out, err)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/trunkcall/trunkcall/go"
+	"github.com/trunkcall/trunkcall/go/codefirst"
 	"github.com/trunkcall/trunkcall/go/internal/rawframe"
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
@@ -285,7 +286,7 @@ func TestEveryWayOfCallingIsCompressed(t *testing.T) {
 	post := trunkcall.OneWay[payload]("/test.Service/Post")
 	for _, size := range []int{2 << 10, 70_000, 3 << 20} {
 		posted := make(chan *payload, 1)
-		same, err := trunkcall.FuncHandler("code/same", func(s string) string { return s })
+		same, err := codefirst.FuncHandler("code/same", func(s string) string { return s })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -308,7 +309,7 @@ func TestEveryWayOfCallingIsCompressed(t *testing.T) {
 			if out, err := echo.Start(soon(t), caller, in).Result(); err != nil || !bytes.Equal(out.Data, in.Data) {
 				t.Errorf("asynchronous: %d bytes, %v", len(out.GetData()), err)
 			}
-			call := trunkcall.Func[func(context.Context, string) (string, error)](caller, "code/same")
+			call := codefirst.Func[func(context.Context, string) (string, error)](caller, "code/same")
 			if out, err := call(soon(t), string(in.Data)); err != nil || out != string(in.Data) {
 				t.Errorf("code-first: %d bytes, %v", len(out), err)
 			}

@@ -216,7 +216,9 @@ func (s httpMethods) Lookup(method string) (m web.Method, ok bool) {
 // known beforehand, bit n standing for number n.
 func (s httpMethods) lacks(h *Handler) (set uint16) {
 	for n, codec := range s.options.codecs {
-		if codec != nil && (h.codeFirst && !carriesValues(codec) || h.messages != (messages{}) && codec == MessagePack) {
+		switch {
+		case codec == nil:
+		case h.Carries != nil && !h.Carries(codec), h.messages != (messages{}) && n == int(messagePack{}.Number()):
 			set |= 1 << n
 		}
 	}

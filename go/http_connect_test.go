@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/trunkcall/trunkcall/go"
+	"github.com/trunkcall/trunkcall/go/codefirst"
 )
 
 // Calls of plain HTTP and of Connect, over HTTP/1.1 and HTTP/2.
@@ -102,11 +103,21 @@ func (a replied) wants(t testing.TB, body string) {
 	}
 }
 
+// calculator is served as it is.
+type calculator struct{}
+
+func (calculator) Div(_ context.Context, a, b int64) (quotient, remainder int64, err error) {
+	if b == 0 {
+		return 0, 0, trunkcall.Errorf(trunkcall.InvalidArgument, "division by zero")
+	}
+	return a / b, a % b, nil
+}
+
 // serveCalculator serves the usual methods, and /calc/div.
 func serveCalculator(t testing.TB, options serverOptions, more ...trunkcall.Handler) (s *trunkcall.Server, url string) {
 	t.Helper()
 	s, target := serve(t, options, append(standard(), more...)...)
-	if err := s.RegisterService("calc", calculator{}); err != nil {
+	if err := codefirst.RegisterService(s, "calc", calculator{}, codefirst.Methods("Div")); err != nil {
 		t.Fatal(err)
 	}
 	return s, "http://" + target

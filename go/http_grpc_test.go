@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/trunkcall/trunkcall/go"
+	"github.com/trunkcall/trunkcall/go/codefirst"
 )
 
 // What spec/http.md 3 maps to what, seen by stock gRPC clients.
@@ -306,7 +307,7 @@ func (bytesCodec) Unmarshal(data []byte, v any) error {
 
 func TestCodecsOverGRPC(t *testing.T) {
 	s, c := joinStock(t, serverOptions{trunkcall.WithCodecs(named(9, "mine"))})
-	if err := s.RegisterFunc("/calc/div", func(a, b int) (int, int) { return a / b, a % b }); err != nil {
+	if err := codefirst.RegisterFunc(s, "/calc/div", func(a, b int) (int, int) { return a / b, a % b }); err != nil {
 		t.Fatal(err)
 	}
 	ask := func(codec, method, request string) (string, error) {

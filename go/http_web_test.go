@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/trunkcall/trunkcall/go"
+	"github.com/trunkcall/trunkcall/go/codefirst"
 )
 
 // Streams of Connect, gRPC-Web, calls by GET, and what browsers ask.
@@ -181,7 +182,7 @@ func safeEcho() trunkcall.Handler {
 
 func TestMethodsWithoutSideEffectsAreCalledByGET(t *testing.T) {
 	s, where := serveCalculator(t, nil, safeEcho())
-	handlers, err := trunkcall.ServiceHandlers("safe", calculator{}, trunkcall.WithoutSideEffects("Div"))
+	handlers, err := codefirst.ServiceHandlers("safe", calculator{}, codefirst.Methods("Div"), codefirst.WithoutSideEffects("Div"))
 	if err == nil {
 		err = s.Register(handlers...)
 	}

@@ -34,7 +34,6 @@ func (s httpMethods) open(call *web.Call) (*httpCall, *wire.Refusal) {
 	if refusal != nil {
 		return nil, refusal
 	}
-	codec = s.strict(h, codec)
 	d := &httpCall{call: call}
 	c := &d.ServerCall
 	c.serving, c.handler, c.codec, c.Metadata, c.http = s.serving, h, codec, call.Metadata, d

@@ -1,187 +1,76 @@
 package trunkcall
 
 import (
-	"bytes"
-	"encoding/base64"
-	"math"
-	"strconv"
-	"sync"
-	"time"
+	"fmt"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 )
 
-// JSON is a codec for people, browsers and command lines. It carries the same
-// values as MessagePack does, in the forms of spec/code-first.md, and Protobuf
-// messages in Protobuf's own JSON form. What is decoded into must be a pointer.
-var JSON Codec = jsonCodec{}
+// ProtoJSON is the codec of Protobuf messages in Protobuf's own JSON form, for people,
+// browsers and command lines. Unknown fields are ignored. Other values as JSON are what
+// package codefirst is for.
+var ProtoJSON Codec = protoJSON{}
 
-// jsonCodec refuses fields that nobody knows if it is strict.
-type jsonCodec struct{ strict bool }
+type protoJSON struct{}
 
-func (jsonCodec) Name() string  { return "json" }
-func (jsonCodec) Number() uint8 { return 2 }
+func (protoJSON) Name() string  { return "json" }
+func (protoJSON) Number() uint8 { return 2 }
 
-func (jsonCodec) Append(dst []byte, message any) ([]byte, error) {
+func (c protoJSON) Append(dst []byte, message any) ([]byte, error) {
 	if m, ok := message.(proto.Message); ok {
 		return protojson.MarshalOptions{}.MarshalAppend(dst, m)
 	}
-	w := jsonWriters.Get().(*jsonWriter) //nolint:forcetypeassert // the pool holds nothing else
-	w.out, w.depth, w.inKey = dst, 0, false
-	err := writeMessage(w, message)
-	out := w.out
-	w.out = nil
-	jsonWriters.Put(w)
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
+	return appendSelf(c, dst, message, "a Protobuf message")
 }
 
-func (c jsonCodec) Decode(data []byte, message any) error {
+func (c protoJSON) Decode(data []byte, message any) error {
 	if m, ok := message.(proto.Message); ok {
 		return protojson.UnmarshalOptions{DiscardUnknown: true}.Unmarshal(data, m)
 	}
-	r := jsonReaders.Get().(*jsonReader) //nolint:forcetypeassert // the pool holds nothing else
-	r.begin(data)
-	r.strict = c.strict
-	err := readMessage(r, message)
-	r.in = bytes.Buffer{}
-	jsonReaders.Put(r)
-	return err
+	return decodeSelf(c, data, message, "a Protobuf message")
 }
 
-var (
-	jsonWriters = sync.Pool{New: func() any { return &jsonWriter{} }}
-	jsonReaders = sync.Pool{New: func() any { return &jsonReader{} }}
-)
-
-// jsonWriter writes JSON.
-type jsonWriter struct {
-	out   []byte
-	depth int
-	inKey bool // what is written is a key, which is text always
+// Encodable is a message that encodes itself, in the codecs that it can: the arguments of
+// a code-first method are such. Protobuf, ProtoJSON, Raw and MessagePack's number leave to it what is none
+// of their own messages. The methods are as those of Codec; what a message cannot be encoded in it
+// refuses with an error that wraps ErrMessageType, or with a Status.
+type Encodable interface {
+	AppendIn(codec Codec, dst []byte) ([]byte, error)
+	DecodeIn(codec Codec, data []byte) error
 }
 
-func (w *jsonWriter) null() { w.out = append(w.out, "null"...) }
-
-func (w *jsonWriter) boolean(b bool) { w.out = strconv.AppendBool(w.out, b) }
-
-func (w *jsonWriter) integer(i int64) {
-	quoted := w.inKey || i > maxSafe || i < -maxSafe
-	w.quote(quoted)
-	w.out = strconv.AppendInt(w.out, i, 10)
-	w.quote(quoted)
-}
-
-func (w *jsonWriter) unsigned(u uint64) {
-	quoted := w.inKey || u > maxSafe
-	w.quote(quoted)
-	w.out = strconv.AppendUint(w.out, u, 10)
-	w.quote(quoted)
-}
-
-func (w *jsonWriter) quote(quoted bool) {
-	if quoted {
-		w.out = append(w.out, '"')
+func appendSelf(codec Codec, dst []byte, message any, want string) ([]byte, error) {
+	if m, ok := message.(Encodable); ok {
+		return m.AppendIn(codec, dst)
 	}
+	return nil, wrongType(message, want)
 }
 
-func (w *jsonWriter) float(f float64, bits int) {
-	switch {
-	case math.IsNaN(f):
-		w.out = append(w.out, `"NaN"`...)
-	case math.IsInf(f, 1):
-		w.out = append(w.out, `"Infinity"`...)
-	case math.IsInf(f, -1):
-		w.out = append(w.out, `"-Infinity"`...)
-	default:
-		w.out = jsontext.AppendFloat(w.out, f, bits)
+func decodeSelf(codec Codec, data []byte, message any, want string) error {
+	if m, ok := message.(Encodable); ok {
+		return m.DecodeIn(codec, data)
 	}
+	return wrongType(message, want)
 }
 
-func (w *jsonWriter) text(s string) error {
-	out, err := jsontext.AppendQuote(w.out, s)
-	if err != nil {
-		return errNotUTF8
-	}
-	w.out = out
-	return nil
+func wrongType(message any, want string) error {
+	return fmt.Errorf("%w: %T is not %s", ErrMessageType, message, want)
 }
 
-func (w *jsonWriter) bytes(b []byte) {
-	w.out = append(w.out, '"')
-	w.out = base64.StdEncoding.AppendEncode(w.out, b)
-	w.out = append(w.out, '"')
+// messagePack is codec 3 where package codefirst has not taken its place: it carries messages
+// that encode themselves.
+type messagePack struct{}
+
+const aValue = "a message that encodes itself; for values of Go give WithCodecs those of package codefirst"
+
+func (messagePack) Name() string  { return "msgpack" }
+func (messagePack) Number() uint8 { return 3 }
+
+func (c messagePack) Append(dst []byte, message any) ([]byte, error) {
+	return appendSelf(c, dst, message, aValue)
 }
 
-func (w *jsonWriter) time(t time.Time) error {
-	if err := checkTime(t); err != nil {
-		return err
-	}
-	w.out = append(w.out, '"')
-	w.out = t.UTC().AppendFormat(w.out, time.RFC3339Nano)
-	w.out = append(w.out, '"')
-	return nil
-}
-
-func (w *jsonWriter) duration(d time.Duration) {
-	w.out = append(w.out, '"')
-	nanoseconds := uint64(d)
-	if d < 0 {
-		w.out = append(w.out, '-')
-		nanoseconds = -nanoseconds
-	}
-	w.out = strconv.AppendUint(w.out, nanoseconds/1e9, 10)
-	if fraction := nanoseconds % 1e9; fraction != 0 {
-		point := len(w.out)
-		w.out = strconv.AppendUint(w.out, 1e9+fraction, 10)
-		w.out[point] = '.' // in the place of the leading 1
-		w.out = bytes.TrimRight(w.out, "0")
-	}
-	w.out = append(w.out, 's', '"')
-}
-
-func (w *jsonWriter) open(bracket byte) error {
-	w.out = append(w.out, bracket)
-	if w.depth++; w.depth > MaxNesting {
-		return errNesting
-	}
-	return nil
-}
-
-func (w *jsonWriter) beginArray(int) error { return w.open('[') }
-func (w *jsonWriter) beginMap(int) error   { return w.open('{') }
-
-func (w *jsonWriter) endArray() {
-	w.out = append(w.out, ']')
-	w.depth--
-}
-
-func (w *jsonWriter) endMap() {
-	w.out = append(w.out, '}')
-	w.depth--
-}
-
-// separate puts a comma before what is not the first.
-func (w *jsonWriter) separate() {
-	if last := w.out[len(w.out)-1]; last != '[' && last != '{' {
-		w.out = append(w.out, ',')
-	}
-}
-
-func (w *jsonWriter) key() {
-	w.separate()
-	w.inKey = true
-}
-
-func (w *jsonWriter) element() {
-	if w.inKey {
-		w.inKey = false
-		w.out = append(w.out, ':')
-		return
-	}
-	w.separate()
+func (c messagePack) Decode(data []byte, message any) error {
+	return decodeSelf(c, data, message, aValue)
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/trunkcall/trunkcall/go"
+	"github.com/trunkcall/trunkcall/go/codefirst"
 	"github.com/trunkcall/trunkcall/go/internal/rawframe"
 )
 
@@ -22,7 +23,7 @@ func TestANameWithoutAServiceOrMethodIsRefused(t *testing.T) {
 	for _, name := range []string{"", "/", "div", "/div", "//div", "div/", "/test.Service/", strings.Repeat("s", 1020) + "/div"} {
 		m := trunkcall.Unary[payload, payload](name)
 		for how, err := range map[string]error{
-			"RegisterFunc": s.RegisterFunc(name, func() {}),
+			"RegisterFunc": codefirst.RegisterFunc(s, name, func() {}),
 			"Register":     s.Register(m.Handler(serveEcho)),
 		} {
 			if err == nil || !strings.Contains(err.Error(), "want /package.Service/Method") {
@@ -37,7 +38,7 @@ func TestANameWithoutAServiceOrMethodIsRefused(t *testing.T) {
 			wantsText(t, wants(t, err, trunkcall.InvalidArgument, trunkcall.NotSent).Message, "want /package.Service/Method")
 		}
 	}
-	if err := s.RegisterFunc("s/d", func() {}); err != nil {
+	if err := codefirst.RegisterFunc(s, "s/d", func() {}); err != nil {
 		t.Error(err)
 	}
 }
@@ -214,7 +215,7 @@ func TestHowASocketEndedCanBeTold(t *testing.T) {
 func TestAFunctionWithoutAServiceIsRefusedAtBothEnds(t *testing.T) {
 	s, c := join(t)
 	for _, name := range []string{"div", "/div", ""} {
-		err := s.RegisterFunc(name, func(a, b int) int { return a / b })
+		err := codefirst.RegisterFunc(s, name, func(a, b int) int { return a / b })
 		if err == nil {
 			t.Fatalf("%q is served", name)
 		}
@@ -224,7 +225,7 @@ func TestAFunctionWithoutAServiceIsRefusedAtBothEnds(t *testing.T) {
 				said, _ := recover().(string)
 				wantsText(t, said, "want /package.Service/Method")
 			}()
-			trunkcall.Func[func(a, b int) (int, error)](c, name)
+			codefirst.Func[func(a, b int) (int, error)](c, name)
 		}()
 		_, err = trunkcall.Unary[payload, payload](name).Call(soon(t), c, text(""))
 		wantsText(t, wants(t, err, trunkcall.InvalidArgument, trunkcall.NotSent).Message, "want /package.Service/Method")

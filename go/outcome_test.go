@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/trunkcall/trunkcall/go"
+	"github.com/trunkcall/trunkcall/go/codefirst"
 	"github.com/trunkcall/trunkcall/go/internal/rawframe"
 )
 
@@ -193,9 +194,9 @@ func TestAnInterceptorThatDoesNotWaitLeavesTheDeliveryUnknown(t *testing.T) {
 func undecodable(t *testing.T, c trunkcall.Caller, name string, kind trunkcall.Kind) error {
 	t.Helper()
 	if kind == trunkcall.KindUnary {
-		return c.Invoke(soon(t), unary(name), []any{1}, new(any), trunkcall.CallCodec(trunkcall.JSON))
+		return c.Invoke(soon(t), unary(name), []any{1}, new(any), trunkcall.CallCodec(codefirst.JSON))
 	}
-	s, err := trunkcall.OpenStream(soon(t), c, trunkcall.NewMethod(name, kind), trunkcall.CallCodec(trunkcall.JSON))
+	s, err := trunkcall.OpenStream(soon(t), c, trunkcall.NewMethod(name, kind), trunkcall.CallCodec(codefirst.JSON))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,7 +255,7 @@ func TestAnInterceptorThatRejectsAOneWayCallRefusesIt(t *testing.T) {
 func TestAOneWayCallThatDoesNotDecodeIsRefused(t *testing.T) {
 	n := newNotified()
 	s, target := serve(t, nil, notify.Handler(n.serve))
-	err := dial(t, target).Invoke(soon(t), notify.Method(), []any{1}, nil, trunkcall.CallCodec(trunkcall.JSON))
+	err := dial(t, target).Invoke(soon(t), notify.Method(), []any{1}, nil, trunkcall.CallCodec(codefirst.JSON))
 	wants(t, err, trunkcall.InvalidArgument, trunkcall.Refused)
 	eventually(t, "the call is over", func() bool { return s.Running() == 0 })
 }

@@ -1,7 +1,5 @@
 package trunkcall
 
-import "fmt"
-
 // Raw is the codec of messages that are bytes already (codec 0,
 // spec/protocol.md 3.8). A message is sent as a []byte or *[]byte and received
 // into a *[]byte, so that Unary[[]byte, []byte] describes a method of it.
@@ -17,7 +15,7 @@ type raw struct{}
 func (raw) Name() string  { return "raw" }
 func (raw) Number() uint8 { return 0 }
 
-func (raw) Append(dst []byte, message any) ([]byte, error) {
+func (c raw) Append(dst []byte, message any) ([]byte, error) {
 	switch m := message.(type) {
 	case []byte:
 		return append(dst, m...), nil
@@ -26,13 +24,13 @@ func (raw) Append(dst []byte, message any) ([]byte, error) {
 			return append(dst, *m...), nil
 		}
 	}
-	return nil, fmt.Errorf("%w: a raw message is a []byte or a *[]byte that is not nil, not a %T", ErrMessageType, message)
+	return appendSelf(c, dst, message, "a []byte or a *[]byte that is not nil")
 }
 
-func (raw) Decode(data []byte, message any) error {
+func (c raw) Decode(data []byte, message any) error {
 	m, ok := message.(*[]byte)
 	if !ok || m == nil {
-		return fmt.Errorf("%w: a raw message is received into a *[]byte that is not nil, not into a %T", ErrMessageType, message)
+		return decodeSelf(c, data, message, "a *[]byte that is not nil")
 	}
 	*m = append((*m)[:0], data...)
 	return nil

@@ -30,10 +30,7 @@ func (m UnaryMethod[Req, Resp]) Do(ctx context.Context, c Caller, request *Req, 
 // StatusError.
 func Do(ctx context.Context, c Caller, method *Method, request, response any, options ...CallOption) (Reply, error) {
 	var reply Reply
-	if err := method.callable(false); err != nil {
-		return reply, err
-	}
-	err := foreign(c.Invoke(ctx, method, request, response, withReply(options, &reply)...))
+	err := Invoke(ctx, c, method, request, response, withReply(options, &reply)...)
 	return reply, err
 }
 

@@ -25,7 +25,7 @@ func TestAMessageUsedAgainHoldsWhatCameLast(t *testing.T) {
 		}
 	})
 	_, target := serve(t, nil, append(standard(), server)...)
-	for _, codec := range []trunkcall.Codec{trunkcall.Protobuf, trunkcall.ProtobufStock, trunkcall.JSON} {
+	for _, codec := range []trunkcall.Codec{trunkcall.Protobuf, trunkcall.ProtobufStock, trunkcall.ProtoJSON} {
 		c := dial(t, target, trunkcall.WithCodec(codec))
 		stream, err := users.Open(soon(t), c)
 		if err != nil {

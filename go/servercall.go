@@ -51,6 +51,10 @@ func (c *ServerCall) Method() Method { return c.handler.Method }
 // Codec is the codec of the call's messages.
 func (c *ServerCall) Codec() Codec { return c.codec }
 
+// StrictJSON reports whether requests in JSON with fields that are not known are to be
+// refused (WithStrictJSON).
+func (c *ServerCall) StrictJSON() bool { return c.serving.options.strictJSON }
+
 // Peer is the caller's end.
 func (c *ServerCall) Peer() Peer {
 	if c.http != nil {
@@ -359,11 +363,9 @@ func (c *ServerCall) wrongRequest(request any) error {
 // uncarried is the error for a message that the codec could not write or read. What
 // that tells of types of this side's is not for its caller.
 func (c *ServerCall) uncarried(code Code, what string, err error) error {
-	var v *valueError
-	wrongType := errors.Is(err, ErrMessageType)
-	if _, said := statusWithin(err); !said && (wrongType || errors.As(err, &v) && v.private) {
+	if _, said := statusWithin(err); !said && errors.Is(err, ErrMessageType) {
 		code := Internal
-		if what == "request" && (wrongType || v.code == Internal) {
+		if what == "request" {
 			code = Unimplemented // whoever calls in another codec may fare better
 		}
 		return Status{Code: code, Message: "codec " + c.codec.Name() + " cannot carry the messages of this method", cause: err}.Err()

@@ -30,11 +30,13 @@ type Handler struct {
 	// NoSideEffects says that a unary handler changes nothing, so that clients of
 	// HTTP may call it by GET, and what is between may keep the answer.
 	NoSideEffects bool
+	// Carries reports whether a codec can carry the method's messages, for what clients of HTTP
+	// are told of a method that they call in another; nil: that is not known beforehand.
+	Carries func(codec Codec) bool
 
-	codeFirst bool        // its request is a list of arguments
-	messages  messages    // its Protobuf messages
-	pace      *roles.Pace // roles.Inline if Inline
-	measured  *roles.Pace // pace for those who do not run handlers inline
+	messages messages    // its Protobuf messages
+	pace     *roles.Pace // roles.Inline if Inline
+	measured *roles.Pace // pace for those who do not run handlers inline
 }
 
 // serving is what the calls have in common that a Server, or a Client for its
@@ -157,14 +159,6 @@ func (s *serving) notServed(name string) *wire.Refusal {
 	return &wire.Refusal{Code: Unimplemented, Message: fmt.Sprintf("method %s is not served by this %s", name, s.side)}
 }
 
-// strict is the codec for the requests of a method.
-func (s *serving) strict(h *Handler, codec Codec) Codec {
-	if s.options.strictJSON && h.codeFirst && codec == JSON {
-		return jsonCodec{strict: true}
-	}
-	return codec
-}
-
 // wholeFirst reports whether the method takes exactly one request.
 func (h *Handler) wholeFirst() bool { return h.Unary != nil || h.Method.Kind == KindServerStream }
 
@@ -184,7 +178,6 @@ func (s acceptor) Accept(conn *transport.Conn, in *wire.Incoming) (*transport.St
 	if refusal != nil {
 		return nil, refusal
 	}
-	codec = s.strict(h, codec)
 	if in.Refused {
 		return nil, nil // for a reason that counts less than those above
 	}

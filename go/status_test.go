@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/trunkcall/trunkcall/go"
+	"github.com/trunkcall/trunkcall/go/codefirst"
 )
 
 // failing answers with whatever the test wants at the time.
@@ -228,7 +229,7 @@ func TestAResultThatIsAStatusIsNotServed(t *testing.T) {
 	for _, function := range []any{
 		func(int) trunkcall.Status { return trunkcall.Status{} }, func(int) *trunkcall.Status { return nil },
 	} {
-		err := s.RegisterFunc("test/check", function)
+		err := codefirst.RegisterFunc(s, "test/check", function)
 		if err == nil {
 			t.Fatal("a failure would be served as a result")
 		}

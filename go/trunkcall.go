@@ -75,6 +75,9 @@ func CanonicalName(name string) string {
 	return "/" + name
 }
 
+// CheckMethodName tells what is wrong with the name of a method, nil if nothing is.
+func CheckMethodName(name string) error { return nameFault(CanonicalName(name)) }
+
 // nameFault says what is wrong with the canonical name of a method, nil if nothing
 // is (protocol.md 8).
 func nameFault(name string) error {

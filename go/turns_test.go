@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/trunkcall/trunkcall/go"
+	"github.com/trunkcall/trunkcall/go/codefirst"
 )
 
 // gathering has those who come first wait for each other, then each of them call.
@@ -145,13 +146,13 @@ func TestMessagesWithMethodsOfOnesOwnMayMakeCalls(t *testing.T) {
 	server, target := serve(t, nil, append(standard(), message.Handler(func(context.Context, *callingMessage) (*payload, error) {
 		return &payload{}, nil
 	}))...)
-	if err := server.RegisterFunc("test/calling", func(callingText) {}); err != nil {
+	if err := codefirst.RegisterFunc(server, "test/calling", func(callingText) {}); err != nil {
 		t.Fatal(err)
 	}
 	c := dial(t, target, trunkcall.WithCompression(trunkcall.Gzip))
 	words := string(wordy(10_000).Data)
 	inText := func(codec trunkcall.Codec) func(context.Context) error {
-		call := trunkcall.Func[func(context.Context, callingText) error](dial(t, target, trunkcall.WithCompression(trunkcall.Gzip), trunkcall.WithCodec(codec)), "test/calling")
+		call := codefirst.Func[func(context.Context, callingText) error](dial(t, target, trunkcall.WithCompression(trunkcall.Gzip), trunkcall.WithCodec(codec)), "test/calling")
 		return func(ctx context.Context) error { return call(ctx, callingText{words}) }
 	}
 	for name, call := range map[string]func(context.Context) error{
@@ -159,8 +160,8 @@ func TestMessagesWithMethodsOfOnesOwnMayMakeCalls(t *testing.T) {
 			_, err := message.Call(ctx, c, &callingMessage{payload{Data: []byte(words)}})
 			return err
 		},
-		"JSON":        inText(trunkcall.JSON),
-		"MessagePack": inText(trunkcall.MessagePack),
+		"JSON":        inText(codefirst.JSON),
+		"MessagePack": inText(codefirst.MessagePack),
 	} {
 		t.Run(name, func(t *testing.T) {
 			meeting.Store(newGathering(t))

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/trunkcall/trunkcall/go"
+	"github.com/trunkcall/trunkcall/go/codefirst"
 	examplev1 "github.com/trunkcall/trunkcall/go/gen/example/v1"
 )
 
@@ -20,7 +21,7 @@ func TestWhatIsNotKnownIsIgnoredInEveryCodec(t *testing.T) {
 		X, Y int32
 		Z    []string
 	}
-	for _, codec := range []trunkcall.Codec{trunkcall.JSON, trunkcall.MessagePack} {
+	for _, codec := range []trunkcall.Codec{codefirst.JSON, codefirst.MessagePack} {
 		data, err := codec.Append(nil, large{7, 8, []string{"z"}})
 		if err != nil {
 			t.Fatal(err)
@@ -31,7 +32,7 @@ func TestWhatIsNotKnownIsIgnoredInEveryCodec(t *testing.T) {
 		}
 	}
 	user := &examplev1.GetUserRequest{}
-	if err := trunkcall.JSON.Decode([]byte(`{"userId": "7", "since": {"nanos": 1}}`), user); err != nil || user.UserId != 7 {
+	if err := codefirst.JSON.Decode([]byte(`{"userId": "7", "since": {"nanos": 1}}`), user); err != nil || user.UserId != 7 {
 		t.Errorf("Protobuf's JSON: %v, %v", user, err)
 	}
 	// Of these two the first field is a whole number alike; field 9 is nobody's.
@@ -60,7 +61,7 @@ func TestStrictJSONRefusesUnknownFieldsOfCodeFirstRequests(t *testing.T) {
 	}{"by default": {}, "strict": {serverOptions{trunkcall.WithStrictJSON()}, true}} {
 		t.Run(name, func(t *testing.T) {
 			s, target := serve(t, tried.options, standard()...)
-			if err := s.RegisterFunc("points/sum", sum); err != nil {
+			if err := codefirst.RegisterFunc(s, "points/sum", sum); err != nil {
 				t.Fatal(err)
 			}
 			c := dial(t, target)
@@ -68,13 +69,13 @@ func TestStrictJSONRefusesUnknownFieldsOfCodeFirstRequests(t *testing.T) {
 			call := func(codec trunkcall.Codec) error {
 				return c.Invoke(soon(t), unary("points/sum"), larger, new(int), trunkcall.CallCodec(codec))
 			}
-			if err := call(trunkcall.MessagePack); err != nil {
+			if err := call(codefirst.MessagePack); err != nil {
 				t.Error(err)
 			}
-			if err := c.Invoke(soon(t), unary("/test.Service/Echo"), map[string]any{"z": 3}, new(any), trunkcall.CallCodec(trunkcall.JSON)); err != nil {
+			if err := c.Invoke(soon(t), unary("/test.Service/Echo"), map[string]any{"z": 3}, new(any), trunkcall.CallCodec(codefirst.JSON)); err != nil {
 				t.Errorf("Protobuf's JSON: %v", err)
 			}
-			err := call(trunkcall.JSON)
+			err := call(codefirst.JSON)
 			web := posts(t, &http.Client{}, "http://"+target+"/points/sum", "application/json", `[{"x":1,"y":2,"z":3}]`)
 			if !tried.strict {
 				if err != nil || web.status != http.StatusOK {

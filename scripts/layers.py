@@ -23,12 +23,13 @@ MAY_IMPORT: dict[str, tuple[set[str], tuple[str, ...]]] = {
     "internal/transport": ({"internal/wire", "internal/transport"}, ("golang.org/x/net/", "github.com/coder/websocket", "google.golang.org/protobuf/encoding/protowire")),
     PUBLIC: (
         {"internal/wire", "internal/transport"},
-        ("google.golang.org/protobuf/", "github.com/go-json-experiment/json/", "github.com/tinylib/msgp/", "github.com/klauspost/compress/"),
+        ("google.golang.org/protobuf/", "github.com/klauspost/compress/"),
     ),
+    "codefirst": ({PUBLIC}, ("google.golang.org/protobuf/", "github.com/go-json-experiment/json/", "github.com/tinylib/msgp/")),
     "capnp": ({PUBLIC, "capnp"}, ("capnproto.org/",)),
     "grpcstub": ({PUBLIC}, ("google.golang.org/",)),
     "gen": (set(), ("google.golang.org/", "github.com/planetscale/vtprotobuf/")),
-    "peer": ({PUBLIC, "grpcstub", "gen", "peer"}, ("google.golang.org/", "golang.org/x/sys/", "github.com/HdrHistogram/")),
+    "peer": ({PUBLIC, "codefirst", "grpcstub", "gen", "peer"}, ("google.golang.org/", "golang.org/x/sys/", "github.com/HdrHistogram/")),
 }
 # Their tests may also use internal packages (tools for tests) and other people's, but nothing that lies above.
 LOWER = {"internal/wire", "internal/transport"}

@@ -67,10 +67,13 @@ func (codec) Number() uint8 { return 4 }
 // nothing is a message whose root is null: all fields have their defaults.
 var nothing = []byte{0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
-func (codec) Append(dst []byte, message any) ([]byte, error) {
+func (c codec) Append(dst []byte, message any) ([]byte, error) {
 	s := structOf(message)
 	switch {
 	case s == nil:
+		if m, ok := message.(trunkcall.Encodable); ok {
+			return m.AppendIn(c, dst)
+		}
 		return nil, wrongType(message)
 	case !s.IsValid():
 		return append(dst, nothing...), nil
@@ -108,6 +111,9 @@ func (a *appender) Write(p []byte) (int, error) {
 func (c codec) Decode(data []byte, message any) error {
 	s := structOf(message)
 	if s == nil {
+		if m, ok := message.(trunkcall.Encodable); ok {
+			return m.DecodeIn(c, data)
+		}
 		return wrongType(message)
 	}
 	if len(data) < 8 {

@@ -40,7 +40,7 @@ func (c conn) Invoke(ctx context.Context, method string, args, reply any, opts .
 	ctx = withOutgoing(ctx)
 	called := trunkcall.NewMethod(method, trunkcall.KindUnary)
 	if !matter(opts) {
-		if err := c.caller.Invoke(ctx, called, args, reply); err != nil {
+		if err := trunkcall.Invoke(ctx, c.caller, called, args, reply); err != nil {
 			return toGRPC(err)
 		}
 		return nil

@@ -20,6 +20,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/trunkcall/trunkcall/go"
+	"github.com/trunkcall/trunkcall/go/codefirst"
 	examplev1 "github.com/trunkcall/trunkcall/go/gen/example/v1"
 	"github.com/trunkcall/trunkcall/go/grpcstub"
 	"github.com/trunkcall/trunkcall/go/peer/services"
@@ -187,7 +188,7 @@ func TestHealthSaysNotServingDuringTheDrainDelay(t *testing.T) {
 func TestStockReflectionListsAndDescribesWhatIsRegistered(t *testing.T) {
 	client := overHTTP(t, func(s grpcstub.Services) {
 		reflection.Register(s)
-		codeFirst, err := trunkcall.FuncHandler("calc/negate", func(n int) int { return -n })
+		codeFirst, err := codefirst.FuncHandler("calc/negate", func(n int) int { return -n })
 		if err != nil {
 			t.Fatal(err)
 		}

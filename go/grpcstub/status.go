@@ -38,11 +38,7 @@ func toGRPC(err error) error {
 	if err == nil || atEnd(err) {
 		return err
 	}
-	s := trunkcall.StatusOf(err)
-	if !ours(err) {
-		s.Local = true // a Caller of the user's says so
-	}
-	return &callError{s.Err()}
+	return &callError{trunkcall.StatusOf(err).Err()}
 }
 
 // atEnd reports whether an error says that there are no more messages, and not that a

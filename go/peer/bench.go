@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/trunkcall/trunkcall/go"
+	"github.com/trunkcall/trunkcall/go/codefirst"
 	"github.com/trunkcall/trunkcall/go/peer/benchmsg"
 	"github.com/trunkcall/trunkcall/go/peer/load"
 )
@@ -74,7 +75,7 @@ func (p program) parseBench(args []string) (*benchOptions, *workload, error) {
 		if options.Clients > 0 {
 			return nil, nil, usagef("--clients does not go with --mix, --ledger, --timeout and --cancel-share")
 		}
-		if options.Codec == codecRaw || options.Codec == trunkcall.MessagePack.Name() {
+		if options.Codec == codecRaw || options.Codec == codefirst.MessagePack.Name() {
 			return nil, nil, usagef("--codec %s does not go with --mix, --ledger, --timeout and --cancel-share", options.Codec)
 		}
 		options.options, err = clientOptions(options.Codec, options.Compression)
@@ -110,7 +111,7 @@ func (o *benchOptions) workload(codecGiven bool) (*workload, error) {
 	switch {
 	case !slices.Contains(benchMethods, short):
 		return nil, usagef("--method %s: bench drives %s only", o.Method, strings.Join(benchMethods, ", "))
-	case !codeFirst && o.Codec == trunkcall.MessagePack.Name():
+	case !codeFirst && o.Codec == codefirst.MessagePack.Name():
 		return nil, usagef("--codec %s goes with the code-first methods %s; --method %s has Protobuf messages",
 			o.Codec, strings.Join(codeFirstBenchMethods, " and "), short)
 	case work.raw && short != "Echo" && short != "EchoStream":

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/trunkcall/trunkcall/go"
+	"github.com/trunkcall/trunkcall/go/codefirst"
 	"github.com/trunkcall/trunkcall/go/peer/load"
 	"google.golang.org/protobuf/proto"
 )
@@ -67,7 +68,7 @@ func (p program) parseCall(args []string) (*callOptions, error) {
 	o.identity.flags(fs)
 	names := clientCodecNames()
 	names = slices.DeleteFunc(names, func(name string) bool { // which have no Protobuf messages
-		return name == codecRaw || name == trunkcall.MessagePack.Name()
+		return name == codecRaw || name == codefirst.MessagePack.Name()
 	})
 	codec := fs.String("codec", "", "`name` of the codec: "+choice(names)+"; of a code-first call msgpack or json; the first of them unless given")
 	compression := fs.String("compression", "", "`name` of the compression of requests: "+choice(compressionNames())+"; none unless given")

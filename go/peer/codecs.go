@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/trunkcall/trunkcall/go"
+	"github.com/trunkcall/trunkcall/go/codefirst"
 	"github.com/trunkcall/trunkcall/go/peer/load"
 )
 
@@ -14,8 +15,8 @@ var clientCodecs = []struct {
 }{
 	{load.CodecFast, trunkcall.Protobuf},
 	{load.CodecStock, trunkcall.ProtobufStock},
-	{trunkcall.JSON.Name(), trunkcall.JSON},
-	{trunkcall.MessagePack.Name(), trunkcall.MessagePack},
+	{codefirst.JSON.Name(), codefirst.JSON},
+	{codefirst.MessagePack.Name(), codefirst.MessagePack},
 	{codecRaw, trunkcall.Raw},
 }
 

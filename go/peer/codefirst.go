@@ -6,23 +6,19 @@ import (
 	"strings"
 
 	"github.com/trunkcall/trunkcall/go"
+	"github.com/trunkcall/trunkcall/go/codefirst"
 	"github.com/trunkcall/trunkcall/go/peer/services"
 )
 
-// codeFirst are the services without a .proto file that serve has, by name.
-var codeFirst = map[string]any{"calc": services.Calc{}, "hello": services.Hello{}}
-
-// codeFirstHandlers are those of all of them, in the order of their names.
+// codeFirstHandlers are those of the services without a .proto file that serve has, in the
+// order of their names.
 func codeFirstHandlers() ([]trunkcall.Handler, error) {
-	var all []trunkcall.Handler
-	for _, name := range []string{"calc", "hello"} {
-		handlers, err := trunkcall.ServiceHandlers(name, codeFirst[name])
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, handlers...)
+	calc, err := codefirst.ServiceHandlers("calc", services.Calc{}, codefirst.Methods("Div"))
+	if err != nil {
+		return nil, err
 	}
-	return all, nil
+	hello, err := codefirst.ServiceHandlers("hello", services.Hello{}, codefirst.Methods("Say"))
+	return append(calc, hello...), err
 }
 
 func registerCodeFirst(server *trunkcall.Server) error {
@@ -35,7 +31,7 @@ func registerCodeFirst(server *trunkcall.Server) error {
 
 // codeFirstCodecs are what --codec names for code-first calls, the default
 // first.
-var codeFirstCodecs = []trunkcall.Codec{trunkcall.MessagePack, trunkcall.JSON}
+var codeFirstCodecs = []trunkcall.Codec{codefirst.MessagePack, codefirst.JSON}
 
 func codeFirstCodec(name string) (trunkcall.Codec, error) {
 	var names []string
@@ -69,7 +65,7 @@ func parseCodeFirst(method, arguments, codec string) (*codeFirstCall, error) {
 	if c.codec, err = codeFirstCodec(codec); err != nil {
 		return nil, err
 	}
-	if err := trunkcall.JSON.Decode([]byte(arguments), &c.arguments); err != nil {
+	if err := codefirst.JSON.Decode([]byte(arguments), &c.arguments); err != nil {
 		return nil, unsendable(trunkcall.InvalidArgument, "the arguments are no JSON array: %v", err)
 	}
 	return c, nil
@@ -80,7 +76,7 @@ func (c *codeFirstCall) invoke(ctx context.Context, client *trunkcall.Client, sh
 	if err := client.Invoke(ctx, trunkcall.NewMethod(c.method, trunkcall.KindUnary), c.arguments, &answer, trunkcall.CallCodec(c.codec)); err != nil {
 		return err
 	}
-	line, err := trunkcall.JSON.Append(nil, answer)
+	line, err := codefirst.JSON.Append(nil, answer)
 	if err != nil {
 		return outputError{err}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/trunkcall/trunkcall/go"
+	"github.com/trunkcall/trunkcall/go/codefirst"
 	"github.com/trunkcall/trunkcall/go/peer/load"
 )
 
@@ -18,12 +19,12 @@ func isCodeFirstBench(method string) bool {
 
 // newDiv calls calc/div and checks each answer.
 func newDiv(client *trunkcall.Client) load.Call {
-	div := trunkcall.Func[func(a, b int64) (int64, int64, error)](client, "calc/div")
+	div := codefirst.Func[func(a, b int64) (int64, int64, error)](client, "calc/div")
 	return func() error { return checkDiv(div(7, 2)) }
 }
 
 func newAsyncDiv(client *trunkcall.Client) load.AsyncCall {
-	div := trunkcall.Func[func(a, b int64, done func(int64, int64, error))](client, "calc/div")
+	div := codefirst.Func[func(a, b int64, done func(int64, int64, error))](client, "calc/div")
 	return func(ended func(error)) {
 		div(7, 2, func(quotient, remainder int64, err error) { ended(checkDiv(quotient, remainder, err)) })
 	}
@@ -38,12 +39,12 @@ func checkDiv(quotient, remainder int64, err error) error {
 
 // newHello calls hello/say and checks each answer.
 func newHello(client *trunkcall.Client) load.Call {
-	say := trunkcall.Func[func(string, int, int, float64) (string, int, int, float64, error)](client, "hello/say")
+	say := codefirst.Func[func(string, int, int, float64) (string, int, int, float64, error)](client, "hello/say")
 	return func() error { return checkHello(say("hello", 1, 2, 0.5)) }
 }
 
 func newAsyncHello(client *trunkcall.Client) load.AsyncCall {
-	say := trunkcall.Func[func(string, int, int, float64, func(string, int, int, float64, error))](client, "hello/say")
+	say := codefirst.Func[func(string, int, int, float64, func(string, int, int, float64, error))](client, "hello/say")
 	return func(ended func(error)) {
 		say("hello", 1, 2, 0.5, func(text string, a, b int, x float64, err error) { ended(checkHello(text, a, b, x, err)) })
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/trunkcall/trunkcall/go"
+	"github.com/trunkcall/trunkcall/go/codefirst"
 )
 
 // hello is what is served. Its methods may take a context first and return an error last; everything else goes over the
@@ -38,7 +39,7 @@ func (hello) Div(a, b int) (quotient, remainder int, err error) {
 // function says: one method may have one of each.
 type greeter struct {
 	Say      func(ctx context.Context, text string, count, step int, pitch float64) (string, int, int, float64, error)
-	StartSay func(ctx context.Context, text string, count, step int, pitch float64) *trunkcall.FutureFunc[said]                  `trunkcall:"say"`
+	StartSay func(ctx context.Context, text string, count, step int, pitch float64) *codefirst.Future[said]                      `trunkcall:"say"`
 	SayThen  func(ctx context.Context, text string, count, step int, pitch float64, done func(string, int, int, float64, error)) `trunkcall:"say"`
 	Dawdle   func(ctx context.Context) error
 }
@@ -51,7 +52,7 @@ func main() {
 	server := trunkcall.NewServer(trunkcall.WithObserver(trunkcall.Observer{
 		Listening: func(net.Addr) { fmt.Println("server: listening"); close(listening) },
 	}))
-	if err := server.RegisterService("hello", hello{}); err != nil {
+	if err := codefirst.RegisterService(server, "hello", hello{}, codefirst.Methods("Say", "Dawdle", "Div")); err != nil {
 		log.Fatal(err)
 	}
 	address, err := server.Listen("127.0.0.1:0") // any free port
@@ -76,13 +77,13 @@ func call(client *trunkcall.Client) {
 
 	// A struct of functions …
 	var g greeter
-	if err := trunkcall.Bind(client, "hello", &g); err != nil {
+	if err := codefirst.Bind(client, "hello", &g); err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(g.Say(ctx, "hello", 1, 2, 0.5))
 
 	// … or one function.
-	div := trunkcall.Func[func(a, b int) (int, int, error)](client, "hello/div")
+	div := codefirst.Func[func(a, b int) (int, int, error)](client, "hello/div")
 	fmt.Println(div(7, 2))
 	_, _, err := div(7, 0)
 	fmt.Println(err)

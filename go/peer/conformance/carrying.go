@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/trunkcall/trunkcall/go"
+	"github.com/trunkcall/trunkcall/go/codefirst"
 	conformancev1 "github.com/trunkcall/trunkcall/go/gen/conformance/v1"
 )
 
@@ -211,14 +212,14 @@ func (c *carrying) look(one *carried, got *result) {
 func codeFirst(ctx context.Context, made *call, arguments json.RawMessage) *result {
 	r := &result{}
 	var values []any
-	if r.broken = trunkcall.JSON.Decode(arguments, &values); r.broken != nil {
+	if r.broken = codefirst.JSON.Decode(arguments, &values); r.broken != nil {
 		return r
 	}
 	var got any
-	if err := made.do(ctx, r, values, &got, trunkcall.CallCodec(trunkcall.MessagePack)); err != nil {
+	if err := made.do(ctx, r, values, &got, trunkcall.CallCodec(codefirst.MessagePack)); err != nil {
 		r.status = trunkcall.StatusOf(err)
 		return r
 	}
-	r.results, r.broken = trunkcall.JSON.Append(nil, got)
+	r.results, r.broken = codefirst.JSON.Append(nil, got)
 	return r
 }

@@ -109,8 +109,8 @@ func (c *Client) client(one *caseLine) (*trunkcall.Client, error) {
 
 func (c *Client) options(one *caseLine) (options []trunkcall.ClientOption, err error) {
 	codec := trunkcall.Protobuf
-	if one.Client.Codec == trunkcall.JSON.Name() {
-		codec = trunkcall.JSON
+	if one.Client.Codec == trunkcall.ProtoJSON.Name() {
+		codec = trunkcall.ProtoJSON
 	} else if one.Client.Codec != "" {
 		return nil, fmt.Errorf("codec %s: %w", one.Client.Codec, errNoCodec)
 	}

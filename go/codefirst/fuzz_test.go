@@ -1,4 +1,4 @@
-package trunkcall
+package codefirst
 
 import (
 	"bytes"
@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/trunkcall/trunkcall/go"
 )
 
 // fuzzed is a record with a field of each kind.
@@ -54,7 +56,7 @@ func TestArgumentsThatEndTooSoonAreNotMore(t *testing.T) {
 	}
 }
 
-func fuzzArguments(f *testing.F, codec Codec) {
+func fuzzArguments(f *testing.F, codec trunkcall.Codec) {
 	s := fuzzSignature(f)
 	v := loadCodeFirst(f)
 	for _, cases := range [][]valueVector{v.Read, v.Refused} {
@@ -74,7 +76,7 @@ func fuzzArguments(f *testing.F, codec Codec) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		a := s.newArguments()
 		if err := codec.Decode(data, a); err != nil {
-			if code := StatusOf(err).Code; code != InvalidArgument && code != ResourceExhausted {
+			if code := trunkcall.StatusOf(err).Code; code != trunkcall.InvalidArgument && code != trunkcall.ResourceExhausted {
 				t.Fatalf("%x fails with %v", data, err)
 			}
 			return
@@ -140,7 +142,7 @@ func decoding(data []byte, s *signature) (allocated uint64, err error) {
 
 func TestGarbageAtEveryOffsetIsAnError(t *testing.T) {
 	s := fuzzSignature(t)
-	for _, codec := range []Codec{MessagePack, JSON} {
+	for _, codec := range []trunkcall.Codec{MessagePack, JSON} {
 		a := s.newArguments()
 		if err := a.Set(0, fuzzed{Text: "é", List: []fuzzed{{}}, Any: []any{"x", 1}, Next: &fuzzed{}}); err != nil {
 			t.Fatal(err)
@@ -170,7 +172,7 @@ func BenchmarkArguments(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for _, codec := range []Codec{MessagePack, JSON} {
+	for _, codec := range []trunkcall.Codec{MessagePack, JSON} {
 		a := s.newArguments()
 		for i, v := range []any{"hello", 1, 2, 3.5} {
 			if err := a.Set(i, v); err != nil {

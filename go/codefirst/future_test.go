@@ -1,4 +1,4 @@
-package trunkcall_test
+package codefirst_test
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/trunkcall/trunkcall/go"
+	"github.com/trunkcall/trunkcall/go/codefirst"
 )
 
 // Code-first calls that nobody waits for.
@@ -19,7 +20,7 @@ type division struct {
 }
 
 type (
-	startsDividing  = func(ctx context.Context, a, b int64) *trunkcall.FutureFunc[func() (int64, int64, error)]
+	startsDividing  = func(ctx context.Context, a, b int64) *codefirst.Future[func() (int64, int64, error)]
 	dividesAndCalls = func(ctx context.Context, a, b int64, done func(quotient, remainder int64, err error))
 )
 
@@ -43,7 +44,7 @@ func dividesAnyhow(t testing.TB, c trunkcall.Caller) map[string]func(ctx context
 		Start    startsDividing  `trunkcall:"div"`
 		Callback dividesAndCalls `trunkcall:"div"`
 	}
-	if err := trunkcall.Bind(c, "calc", &calc); err != nil {
+	if err := codefirst.Bind(c, "calc", &calc); err != nil {
 		t.Fatal(err)
 	}
 	return map[string]func(ctx context.Context, a, b int64) division{
@@ -66,7 +67,7 @@ func dividesAnyhow(t testing.TB, c trunkcall.Caller) map[string]func(ctx context
 
 func TestFuturesAndCallbacksBringSeveralResults(t *testing.T) {
 	pass := func(ctx context.Context, call *trunkcall.Call, next trunkcall.Next) error { return next(ctx, call) }
-	for _, options := range []clientOptions{nil, {trunkcall.WithCodec(trunkcall.JSON)}, {trunkcall.WithInterceptors(pass)}} {
+	for _, options := range []clientOptions{nil, {trunkcall.WithCodec(codefirst.JSON)}, {trunkcall.WithInterceptors(pass)}} {
 		for way, divide := range dividesAnyhow(t, calculate(t, options...)) {
 			if d := divide(soon(t), -7, 2); d != (division{-3, -1, nil}) {
 				t.Errorf("%s: -7 / 2 is %v", way, d)
@@ -84,21 +85,23 @@ func TestFuturesAndCallbacksBringSeveralResults(t *testing.T) {
 // Without a context, with a list at the end, with options, with one result and
 // with none.
 func TestAsynchronousFunctionsHaveEveryShape(t *testing.T) {
-	handlers, err := trunkcall.ServiceHandlers("calc", calculator{})
+	handlers, err := codefirst.ServiceHandlers("calc", calculator{}, everyMethod(calculator{}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	s, target := serve(t, nil, handlers...)
 	c := dial(t, target)
-	register(t, c, handlers...)
-	for _, caller := range []trunkcall.Caller{c, connected(t, s, c)} {
+	if err := c.Register(handlers...); err != nil {
+		t.Fatal(err)
+	}
+	for _, caller := range []trunkcall.Caller{c, connected(t, s)} {
 		var calc struct {
-			Sum     func(terms ...int) *trunkcall.FutureFunc[func() (int, error)]
-			SumTo   func(terms []int, done func(int, error))                                                                     `trunkcall:"sum"`
-			Get     func(ctx context.Context, where string, options ...trunkcall.CallOption) *trunkcall.FutureFunc[func() error] `trunkcall:"httpGet"`
-			GetThen func(where string, done func(error), options ...trunkcall.CallOption)                                        `trunkcall:"httpGet"`
+			Sum     func(terms ...int) *codefirst.Future[func() (int, error)]
+			SumTo   func(terms []int, done func(int, error))                                                                 `trunkcall:"sum"`
+			Get     func(ctx context.Context, where string, options ...trunkcall.CallOption) *codefirst.Future[func() error] `trunkcall:"httpGet"`
+			GetThen func(where string, done func(error), options ...trunkcall.CallOption)                                    `trunkcall:"httpGet"`
 		}
-		if err := trunkcall.Bind(caller, "calc", &calc); err != nil {
+		if err := codefirst.Bind(caller, "calc", &calc); err != nil {
 			t.Fatal(err)
 		}
 		if sum, err := calc.Sum(1, 2, 3).Result(); sum != 6 || err != nil {
@@ -120,8 +123,8 @@ func TestAsynchronousFunctionsHaveEveryShape(t *testing.T) {
 }
 
 func TestManyCallsAreUnderWayAtOnce(t *testing.T) {
-	divide := trunkcall.Func[startsDividing](calculate(t), div)
-	var futures [500]*trunkcall.FutureFunc[func() (int64, int64, error)]
+	divide := codefirst.Func[startsDividing](calculate(t), div)
+	var futures [500]*codefirst.Future[func() (int64, int64, error)]
 	for i := range futures {
 		futures[i] = divide(soon(t), int64(i), 7)
 	}
@@ -133,7 +136,7 @@ func TestManyCallsAreUnderWayAtOnce(t *testing.T) {
 }
 
 func TestAnAsynchronousAnswerThatIsNotAsDeclaredIsInternal(t *testing.T) {
-	q, _, err := trunkcall.Func[func(a, b int64) *trunkcall.FutureFunc[func() (int64, string, error)]](calculate(t), div)(7, 2).Result()
+	q, _, err := codefirst.Func[func(a, b int64) *codefirst.Future[func() (int64, string, error)]](calculate(t), div)(7, 2).Result()
 	wantsText(t, wants(t, err, trunkcall.Internal, trunkcall.Executed).Message, "result 2 of /calc/div: want text")
 	if q != 0 {
 		t.Errorf("a result of %d beside the error", q)
@@ -143,10 +146,10 @@ func TestAnAsynchronousAnswerThatIsNotAsDeclaredIsInternal(t *testing.T) {
 func TestAsynchronousArgumentsOfAWrongTypeAreNamed(t *testing.T) {
 	c := calculate(t)
 	errs := make(chan error, 1)
-	trunkcall.Func[func(a int64, b string, done func(error))](c, div)(7, "two", func(err error) { errs <- err })
+	codefirst.Func[func(a int64, b string, done func(error))](c, div)(7, "two", func(err error) { errs <- err })
 	s := wants(t, receive(t, errs, "callback"), trunkcall.InvalidArgument, trunkcall.Refused)
 	wantsText(t, s.Message, "parameter 2 of /calc/div: want a whole number", "got text")
-	err := trunkcall.Func[func(string) *trunkcall.FutureFunc[func() error]](c, "calc/httpGet")("\xff").Result()
+	err := codefirst.Func[func(string) *codefirst.Future[func() error]](c, "calc/httpGet")("\xff").Result()
 	s = wants(t, err, trunkcall.InvalidArgument, trunkcall.NotSent)
 	wantsText(t, s.Message, "parameter 1 of /calc/httpGet", "UTF-8")
 }
@@ -154,15 +157,15 @@ func TestAsynchronousArgumentsOfAWrongTypeAreNamed(t *testing.T) {
 func TestAnAsynchronousFunctionEndsWithItsContext(t *testing.T) {
 	s, target := serve(t, nil)
 	calc := calculator{blocked: make(chan context.Context, 2)}
-	if err := s.RegisterService("calc", calc); err != nil {
+	if err := codefirst.RegisterService(s, "calc", calc, everyMethod(calc)); err != nil {
 		t.Fatal(err)
 	}
 	c := dial(t, target)
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
 	defer cancel()
-	future := trunkcall.Func[func(context.Context) *trunkcall.FutureFunc[func() error]](c, "calc/block")(ctx)
+	future := codefirst.Func[func(context.Context) *codefirst.Future[func() error]](c, "calc/block")(ctx)
 	errs := make(chan error, 1)
-	trunkcall.Func[func(context.Context, func(error))](c, "calc/block")(ctx, func(err error) { errs <- err })
+	codefirst.Func[func(context.Context, func(error))](c, "calc/block")(ctx, func(err error) { errs <- err })
 	for _, err := range []error{future.Result(), receive(t, errs, "callback")} {
 		if !errors.Is(err, context.DeadlineExceeded) || trunkcall.StatusOf(err).Code != trunkcall.DeadlineExceeded {
 			t.Errorf("the call ended with %v", err)
@@ -177,10 +180,10 @@ func TestAnAsynchronousFunctionEndsWithItsContext(t *testing.T) {
 func TestWaitForAFutureFuncGivesUpWaitingNotTheCall(t *testing.T) {
 	s, target := serve(t, nil)
 	entered, leave := make(chan struct{}, 1), make(chan struct{})
-	if err := s.RegisterFunc("test/block", func() int { entered <- struct{}{}; <-leave; return 7 }); err != nil {
+	if err := codefirst.RegisterFunc(s, "test/block", func() int { entered <- struct{}{}; <-leave; return 7 }); err != nil {
 		t.Fatal(err)
 	}
-	f := trunkcall.Func[func() *trunkcall.FutureFunc[func() (int, error)]](dial(t, target), "test/block")()
+	f := codefirst.Func[func() *codefirst.Future[func() (int, error)]](dial(t, target), "test/block")()
 	receive(t, entered, "handler to start")
 	ctx, cancel := context.WithCancel(soon(t))
 	cancel()
@@ -199,11 +202,11 @@ func TestWaitForAFutureFuncGivesUpWaitingNotTheCall(t *testing.T) {
 func TestAClosedClientEndsAsynchronousFunctions(t *testing.T) {
 	s, target := serve(t, nil)
 	calc := calculator{blocked: make(chan context.Context, 1)}
-	if err := s.RegisterService("calc", calc); err != nil {
+	if err := codefirst.RegisterService(s, "calc", calc, everyMethod(calc)); err != nil {
 		t.Fatal(err)
 	}
 	c := dial(t, target)
-	open := trunkcall.Func[func() *trunkcall.FutureFunc[func() error]](c, "calc/block")()
+	open := codefirst.Func[func() *codefirst.Future[func() error]](c, "calc/block")()
 	receive(t, calc.blocked, "handler to start")
 	c.Close()
 	if err := open.Result(); err == nil {
@@ -218,7 +221,7 @@ func TestAClosedClientEndsAsynchronousFunctions(t *testing.T) {
 func TestAReflectedCallbackThatPanicsIsAlone(t *testing.T) {
 	var log logged
 	c := calculate(t, log.option())
-	divide := trunkcall.Func[dividesAndCalls](c, div)
+	divide := codefirst.Func[dividesAndCalls](c, div)
 	divide(soon(t), 7, 2, func(int64, int64, error) { panic("in a code-first callback") })
 	eventually(t, "the panic is logged", func() bool { return log.has("in a code-first callback") })
 	done, ended := intoChannel(t)
@@ -230,7 +233,7 @@ func TestAReflectedCallbackThatPanicsIsAlone(t *testing.T) {
 
 // embedding is no future, though it has a future's methods.
 type embedding struct {
-	*trunkcall.FutureFunc[func() error]
+	*codefirst.Future[func() error]
 }
 
 func TestAFunctionThatCannotCallAsynchronouslyIsToldAtOnce(t *testing.T) {
@@ -259,24 +262,24 @@ func TestAFunctionThatCannotCallAsynchronouslyIsToldAtOnce(t *testing.T) {
 			F func(done func(error), a int64) error
 		}{}, []string{"field F: parameter 1 of /calc/f", "func(error)"}},
 		{&struct {
-			F func() *trunkcall.FutureFunc[int]
+			F func() *codefirst.Future[int]
 		}{}, []string{"field F: /calc/f", "future", "error last"}},
 		{&struct {
-			F func() *trunkcall.FutureFunc[func() int]
+			F func() *codefirst.Future[func() int]
 		}{}, []string{"field F: /calc/f", "future", "error last"}},
 		{&struct {
-			F func() *trunkcall.FutureFunc[func(int) error]
+			F func() *codefirst.Future[func(int) error]
 		}{}, []string{"field F: /calc/f", "future", "takes nothing"}},
 		{&struct {
-			F func() (*trunkcall.FutureFunc[func() error], error)
+			F func() (*codefirst.Future[func() error], error)
 		}{}, []string{"field F: /calc/f", "future alone"}},
 		{&struct {
-			F func() trunkcall.FutureFunc[func() error]
-		}{}, []string{"field F: /calc/f", "a *FutureFunc alone"}},
-		{&struct{ F func() *embedding }{}, []string{"field F: /calc/f", "a *FutureFunc alone"}},
+			F func() codefirst.Future[func() error]
+		}{}, []string{"field F: /calc/f", "a *Future alone"}},
+		{&struct{ F func() *embedding }{}, []string{"field F: /calc/f", "a *Future alone"}},
 		{&struct {
 			F func() *trunkcall.Future[int]
-		}{}, []string{"field F: /calc/f", "a *FutureFunc alone"}},
+		}{}, []string{"field F: /calc/f", "a *Future alone"}},
 		{&struct {
 			F func(options []trunkcall.CallOption) error
 		}{}, []string{"field F: parameter 1 of /calc/f", "CallOption"}},
@@ -285,7 +288,7 @@ func TestAFunctionThatCannotCallAsynchronouslyIsToldAtOnce(t *testing.T) {
 			F func() error `trunkcall:"a/b"`
 		}{}, []string{"field F", `"a/b"`}},
 	} {
-		err := trunkcall.Bind(c, "calc", test.functions)
+		err := codefirst.Bind(c, "calc", test.functions)
 		if err == nil {
 			t.Errorf("no error that says %v", test.says)
 			continue
@@ -297,7 +300,7 @@ func TestAFunctionThatCannotCallAsynchronouslyIsToldAtOnce(t *testing.T) {
 func TestAMethodOfWhichOnlyTheNameIsKnownIsCalledAsynchronously(t *testing.T) {
 	c := calculate(t)
 	errs := make(chan error, 1)
-	for _, codec := range []trunkcall.Codec{trunkcall.MessagePack, trunkcall.JSON} {
+	for _, codec := range []trunkcall.Codec{codefirst.MessagePack, codefirst.JSON} {
 		var answer []int64
 		trunkcall.InvokeFunc(soon(t), c, unary(div), []any{7, 2}, &answer, func(err error) { errs <- err }, trunkcall.CallCodec(codec))
 		if err := receive(t, errs, "callback"); err != nil || fmt.Sprint(answer) != "[3 1]" {

@@ -1,4 +1,4 @@
-package trunkcall_test
+package codefirst_test
 
 import (
 	"context"
@@ -7,10 +7,12 @@ import (
 	"net/netip"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/trunkcall/trunkcall/go"
+	"github.com/trunkcall/trunkcall/go/codefirst"
 )
 
 // calculator is registered as it is; its names do not leave it.
@@ -77,20 +79,20 @@ type divides = func(ctx context.Context, a, b int64) (int64, int64, error)
 func calculate(t testing.TB, options ...trunkcall.ClientOption) *trunkcall.Client {
 	t.Helper()
 	s, target := serve(t, nil)
-	if err := s.RegisterService("calc", calculator{blocked: make(chan context.Context, 1)}); err != nil {
+	if err := codefirst.RegisterService(s, "calc", calculator{blocked: make(chan context.Context, 1)}, everyMethod(calculator{})); err != nil {
 		t.Fatal(err)
 	}
 	return dial(t, target, options...)
 }
 
 func TestAMethodWithSeveralResultsIsCalledAsAFunction(t *testing.T) {
-	for _, options := range []clientOptions{nil, {trunkcall.WithCodec(trunkcall.JSON)}, {trunkcall.WithCodec(trunkcall.MessagePack)}} {
+	for _, options := range []clientOptions{nil, {trunkcall.WithCodec(codefirst.JSON)}, {trunkcall.WithCodec(codefirst.MessagePack)}} {
 		c := calculate(t, options...)
-		q, r, err := trunkcall.Func[divides](c, div)(soon(t), -7, 2)
+		q, r, err := codefirst.Func[divides](c, div)(soon(t), -7, 2)
 		if q != -3 || r != -1 || err != nil {
 			t.Errorf("-7 / 2 is %d, %d, %v", q, r, err)
 		}
-		_, _, err = trunkcall.Func[divides](c, div)(soon(t), 7, 0)
+		_, _, err = codefirst.Func[divides](c, div)(soon(t), 7, 0)
 		s := wants(t, err, trunkcall.InvalidArgument, trunkcall.Executed)
 		wantsText(t, s.Message, "division by zero")
 	}
@@ -105,7 +107,7 @@ func TestAStructOfFunctionsIsBound(t *testing.T) {
 		Skipped func()                                                                         `trunkcall:"-"`
 		private func()
 	}
-	if err := trunkcall.Bind(c, "calc", &calc); err != nil {
+	if err := codefirst.Bind(c, "calc", &calc); err != nil {
 		t.Fatal(err)
 	}
 	if q, r, err := calc.Div(soon(t), 7, 2); q != 3 || r != 1 || err != nil {
@@ -135,9 +137,9 @@ func TestAStructGoesThereAndBack(t *testing.T) {
 		Next: &order{Items: []item{}, ByColor: map[string]*item{}, Raw: []byte{}}, stamped: stamped{Version: 7},
 	}
 	sent.Big.Lsh(sent.Big, 100)
-	for _, codec := range []trunkcall.Codec{trunkcall.MessagePack, trunkcall.JSON} {
+	for _, codec := range []trunkcall.Codec{codefirst.MessagePack, codefirst.JSON} {
 		c := calculate(t, trunkcall.WithCodec(codec))
-		got, err := trunkcall.Func[func(context.Context, order) (order, error)](c, "calc/order")(soon(t), sent)
+		got, err := codefirst.Func[func(context.Context, order) (order, error)](c, "calc/order")(soon(t), sent)
 		if err != nil || !reflect.DeepEqual(got, sent) {
 			t.Errorf("%s: %+v came back, %v", codec.Name(), got, err)
 		}
@@ -145,8 +147,8 @@ func TestAStructGoesThereAndBack(t *testing.T) {
 }
 
 func TestOtherNamesThanGosArePublished(t *testing.T) {
-	handlers, err := trunkcall.ServiceHandlers("shop.Calc", calculator{},
-		trunkcall.PublishAs("HTTPGet", "fetch"), trunkcall.Unpublished("Panic", "Block", "Order"))
+	handlers, err := codefirst.ServiceHandlers("shop.Calc", calculator{},
+		codefirst.PublishAs("HTTPGet", "fetch"), codefirst.Methods("Div", "Sum"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,28 +173,69 @@ func (twice) GetURL()                        {}
 func (twice) GetUrl()                        {} //nolint:revive // that is the point
 func (careful) Watch(string, chan int) error { return nil }
 
+// guarded embeds what is nobody else's affair.
+type guarded struct {
+	sync.Mutex
+	sum int
+}
+
+type adds interface{ Add(n int) int }
+
+func (g *guarded) Close() error { return nil }
+
+func (g *guarded) Add(n int) int {
+	g.Lock()
+	defer g.Unlock()
+	g.sum += n
+	return g.sum
+}
+
+func TestOnlyMethodsThatAreNamedAreServed(t *testing.T) {
+	for how, option := range map[string]codefirst.ServiceOption{
+		"by name": codefirst.Methods("Add"), "by an interface": codefirst.Interface[adds](), "under another name": codefirst.PublishAs("Add", "add"),
+	} {
+		s, c := join(t)
+		if err := codefirst.RegisterService(s, "sum", &guarded{}, option); err != nil {
+			t.Fatal(how, err)
+		}
+		if got := s.Methods(); len(got) != 1 || got[0].Name != "/sum/add" {
+			t.Errorf("%s: served are %v", how, got)
+		}
+		if n, err := codefirst.Func[func(int) (int, error)](c, "sum/add")(3); n != 3 || err != nil {
+			t.Error(how, n, err)
+		}
+		wants(t, codefirst.Func[func() error](c, "sum/lock")(), trunkcall.Unimplemented, trunkcall.Refused)
+	}
+}
+
 func TestWhatCannotBeServedIsToldAtOnce(t *testing.T) {
 	s := trunkcall.NewServer()
 	for _, test := range []struct {
 		err  error
 		says []string
 	}{
-		{s.RegisterService("x", careful{}), []string{"parameter 2 of /x/watch", "chan int"}},
-		{s.RegisterService("x", twice{}), []string{"GetURL", "GetUrl", "getUrl"}},
-		{s.RegisterService("x", nothing{}), []string{"no exported methods"}},
-		{s.RegisterService("x", nil), []string{"no value"}},
-		{s.RegisterService("a/b", calculator{}), []string{`"a/b"`}},
-		{s.RegisterService("x", calculator{}, trunkcall.PublishAs("Dvi", "d")), []string{"Dvi"}},
-		{s.RegisterService("x", calculator{}, trunkcall.PublishAs("Div", "a/b")), []string{`"a/b"`}},
-		{s.RegisterFunc("x/f", 7), []string{"x/f", "int"}},
-		{s.RegisterFunc("x/f", func(func()) {}), []string{"parameter 1 of /x/f", "func()"}},
-		{s.RegisterFunc("x/f", errorFirst), []string{"result 1 of /x/f", "error"}},
-		{s.RegisterFunc("x/f", func(int, context.Context) {}), []string{"parameter 2 of /x/f", "context"}},
-		{s.RegisterFunc("x/f", func(struct{ A, a int }, struct{ a int }) {}), []string{"parameter 2", "no exported fields"}},
-		{s.RegisterFunc("x/f", func(map[bool]int) {}), []string{"parameter 1", "map[bool]int", "keys"}},
-		{s.RegisterFunc("x/f", func(*payload) {}), []string{"parameter 1", "Protobuf"}},
-		{s.RegisterFunc("x/f", func(**int) {}), []string{"parameter 1", "null"}},
-		{s.RegisterFunc("x/f", func(struct{ C []complex64 }) {}), []string{"parameter 1", "field C", "complex64"}},
+		{codefirst.RegisterService(s, "x", careful{}, everyMethod(careful{})), []string{"parameter 2 of /x/watch", "chan int"}},
+		{codefirst.RegisterService(s, "x", twice{}, everyMethod(twice{})), []string{"GetURL", "GetUrl", "getUrl"}},
+		{codefirst.RegisterService(s, "x", nothing{}), []string{"no exported ones"}},
+		{codefirst.RegisterService(s, "x", &guarded{}), []string{"Add, Close, Lock, TryLock, Unlock", "Methods", "Interface"}},
+		{codefirst.RegisterService(s, "x", &guarded{}, codefirst.Methods("Add", "Remove")), []string{"the method Remove", "Add, Close, Lock, TryLock, Unlock"}},
+		{codefirst.RegisterService(s, "x", guarded{}, codefirst.Methods("Add")), []string{"the method Add", "no exported ones"}},
+		{codefirst.RegisterService(s, "x", &guarded{}, codefirst.Interface[interface{ Subtract() }]()), []string{"does not implement", "Add, Close"}},
+		{codefirst.RegisterService(s, "x", &guarded{}, codefirst.Interface[int]()), []string{"int is no interface"}},
+		{codefirst.RegisterService(s, "x", &guarded{}, codefirst.Methods("Add"), codefirst.WithoutSideEffects("Close")), []string{"Close", "not to be served"}},
+		{codefirst.RegisterService(s, "x", nil), []string{"no value"}},
+		{codefirst.RegisterService(s, "a/b", calculator{}, everyMethod(calculator{})), []string{`"a/b"`}},
+		{codefirst.RegisterService(s, "x", calculator{}, codefirst.PublishAs("Dvi", "d")), []string{"Dvi"}},
+		{codefirst.RegisterService(s, "x", calculator{}, codefirst.PublishAs("Div", "a/b")), []string{`"a/b"`}},
+		{codefirst.RegisterFunc(s, "x/f", 7), []string{"x/f", "int"}},
+		{codefirst.RegisterFunc(s, "x/f", func(func()) {}), []string{"parameter 1 of /x/f", "func()"}},
+		{codefirst.RegisterFunc(s, "x/f", errorFirst), []string{"result 1 of /x/f", "error"}},
+		{codefirst.RegisterFunc(s, "x/f", func(int, context.Context) {}), []string{"parameter 2 of /x/f", "context"}},
+		{codefirst.RegisterFunc(s, "x/f", func(struct{ A, a int }, struct{ a int }) {}), []string{"parameter 2", "no exported fields"}},
+		{codefirst.RegisterFunc(s, "x/f", func(map[bool]int) {}), []string{"parameter 1", "map[bool]int", "keys"}},
+		{codefirst.RegisterFunc(s, "x/f", func(*payload) {}), []string{"parameter 1", "Protobuf"}},
+		{codefirst.RegisterFunc(s, "x/f", func(**int) {}), []string{"parameter 1", "null"}},
+		{codefirst.RegisterFunc(s, "x/f", func(struct{ C []complex64 }) {}), []string{"parameter 1", "field C", "complex64"}},
 	} {
 		if test.err == nil {
 			t.Errorf("no error that says %v", test.says)
@@ -209,16 +252,16 @@ func TestAFunctionThatCannotCallIsToldAtOnce(t *testing.T) {
 	c := trunkcall.NewClient("mem:nobody")
 	defer c.Close()
 	var noError struct{ Div func(a, b int) int }
-	wantsText(t, trunkcall.Bind(c, "calc", &noError).Error(), "/calc/div", "error last")
+	wantsText(t, codefirst.Bind(c, "calc", &noError).Error(), "/calc/div", "error last")
 	var noFunction struct{ Div int }
-	wantsText(t, trunkcall.Bind(c, "calc", &noFunction).Error(), "/calc/div", "int")
-	wantsText(t, trunkcall.Bind(c, "calc", noError).Error(), "pointer")
-	wantsText(t, trunkcall.Bind(c, "calc", &struct{}{}).Error(), "no exported functions")
+	wantsText(t, codefirst.Bind(c, "calc", &noFunction).Error(), "/calc/div", "int")
+	wantsText(t, codefirst.Bind(c, "calc", noError).Error(), "pointer")
+	wantsText(t, codefirst.Bind(c, "calc", &struct{}{}).Error(), "no exported functions")
 	defer func() {
 		said, _ := recover().(string)
 		wantsText(t, said, "/calc/div", "chan int")
 	}()
-	trunkcall.Func[func(chan int) error](c, div)
+	codefirst.Func[func(chan int) error](c, div)
 }
 
 func TestABadRequestNamesTheParameterAndIsRefused(t *testing.T) {
@@ -235,14 +278,14 @@ func TestABadRequestNamesTheParameterAndIsRefused(t *testing.T) {
 		{[]any{7, uint64(1 << 63)}, "parameter 2 of /calc/div: want a whole number from -9223372036854775808 to 9223372036854775807, got a number out of range"},
 	} {
 		var answer any
-		err := c.Invoke(soon(t), unary(div), test.request, &answer, trunkcall.CallCodec(trunkcall.MessagePack))
+		err := c.Invoke(soon(t), unary(div), test.request, &answer, trunkcall.CallCodec(codefirst.MessagePack))
 		s := wants(t, err, trunkcall.InvalidArgument, trunkcall.Refused)
 		if s.Message != test.says {
 			t.Errorf("the message is %q, want %q", s.Message, test.says)
 		}
 	}
 	err := c.Invoke(soon(t), unary("calc/order"), []any{map[string]any{"items": []any{map[string]any{}, map[string]any{"count": 256}}}}, new(any),
-		trunkcall.CallCodec(trunkcall.JSON))
+		trunkcall.CallCodec(codefirst.JSON))
 	s := wants(t, err, trunkcall.InvalidArgument, trunkcall.Refused)
 	if want := "parameter 1 of /calc/order, at .items[1].count: want a whole number from 0 to 255, got a number out of range"; s.Message != want {
 		t.Errorf("the message is %q, want %q", s.Message, want)
@@ -251,62 +294,62 @@ func TestABadRequestNamesTheParameterAndIsRefused(t *testing.T) {
 
 func TestACodecThatCannotCarryArgumentsNamesThoseThatCan(t *testing.T) {
 	c := calculate(t)
-	function := trunkcall.Func[func(ctx context.Context, a, b int64, o ...trunkcall.CallOption) (int64, int64, error)](c, div)
+	function := codefirst.Func[func(ctx context.Context, a, b int64, o ...trunkcall.CallOption) (int64, int64, error)](c, div)
 	_, _, err := function(soon(t), 7, 2, trunkcall.CallCodec(trunkcall.Protobuf))
 	s := wants(t, err, trunkcall.Unimplemented, trunkcall.NotSent)
 	wantsText(t, s.Message, "protobuf", "/calc/div", "msgpack", "json")
 	err = c.Invoke(soon(t), unary(div), text("7"), text(""))
 	s = wants(t, err, trunkcall.Unimplemented, trunkcall.Refused)
 	wantsText(t, s.Message, "protobuf", "/calc/div", "msgpack", "json")
-	if q, _, err := function(soon(t), 7, 2, trunkcall.CallCodec(trunkcall.JSON)); q != 3 || err != nil {
+	if q, _, err := function(soon(t), 7, 2, trunkcall.CallCodec(codefirst.JSON)); q != 3 || err != nil {
 		t.Errorf("7 / 2 is %d, %v", q, err)
 	}
 }
 
 func TestArgumentsThatCannotBeWrittenAreNotSent(t *testing.T) {
 	c := calculate(t)
-	err := trunkcall.Func[func(string) error](c, "calc/httpGet")("\xff")
+	err := codefirst.Func[func(string) error](c, "calc/httpGet")("\xff")
 	s := wants(t, err, trunkcall.InvalidArgument, trunkcall.NotSent)
 	wantsText(t, s.Message, "parameter 1 of /calc/httpGet", "UTF-8")
 	loop := &order{}
 	loop.Next = loop
-	_, err = trunkcall.Func[func(*order) (order, error)](c, "calc/order")(loop)
+	_, err = codefirst.Func[func(*order) (order, error)](c, "calc/order")(loop)
 	s = wants(t, err, trunkcall.ResourceExhausted, trunkcall.NotSent)
 	wantsText(t, s.Message, "max_nesting 100")
 }
 
 func TestAnAnswerOfMoreResultsThanDeclaredIsInternal(t *testing.T) {
 	s, target := serve(t, nil)
-	if err := s.RegisterFunc(div, func() (quotient, remainder, divisor int) { return 3, 1, 2 }); err != nil {
+	if err := codefirst.RegisterFunc(s, div, func() (quotient, remainder, divisor int) { return 3, 1, 2 }); err != nil {
 		t.Fatal(err)
 	}
-	_, _, err := trunkcall.Func[func() (int, int, error)](dial(t, target), div)()
+	_, _, err := codefirst.Func[func() (int, int, error)](dial(t, target), div)()
 	wantsText(t, wants(t, err, trunkcall.Internal, trunkcall.Executed).Message, "/calc/div: want 2 results, got 3")
 }
 
 func TestAnAnswerThatIsNotAsDeclaredIsInternal(t *testing.T) {
 	c := calculate(t)
-	q, err := trunkcall.Func[func(a, b int64) (int64, error)](c, div)(7, 2)
+	q, err := codefirst.Func[func(a, b int64) (int64, error)](c, div)(7, 2)
 	s := wants(t, err, trunkcall.Internal, trunkcall.Executed)
 	wantsText(t, s.Message, "/calc/div: want 1 result, got 2", "want a whole number")
 	if q != 0 {
 		t.Errorf("a result of %d beside the error", q)
 	}
-	_, _, _, err = trunkcall.Func[func(a, b int64) (int64, int64, int64, error)](c, div)(7, 2)
+	_, _, _, err = codefirst.Func[func(a, b int64) (int64, int64, int64, error)](c, div)(7, 2)
 	wantsText(t, wants(t, err, trunkcall.Internal, trunkcall.Executed).Message, "/calc/div: want 3 results, got 2")
-	q, _, err = trunkcall.Func[func(a, b int64) (int64, string, error)](c, div)(7, 2)
+	q, _, err = codefirst.Func[func(a, b int64) (int64, string, error)](c, div)(7, 2)
 	wantsText(t, wants(t, err, trunkcall.Internal, trunkcall.Executed).Message, "result 2 of /calc/div: want text")
 	if q != 0 {
 		t.Errorf("a result of %d beside the error", q)
 	}
-	if err := trunkcall.Func[func(a, b int64) error](c, div)(7, 2); err != nil {
+	if err := codefirst.Func[func(a, b int64) error](c, div)(7, 2); err != nil {
 		t.Errorf("results that nobody wants: %v", err)
 	}
 }
 
 func TestAPanicAndGosNamesStayInside(t *testing.T) {
 	c := calculate(t)
-	_, err := trunkcall.Func[func(string) (string, error)](c, "calc/panic")("x")
+	_, err := codefirst.Func[func(string) (string, error)](c, "calc/panic")("x")
 	s := wants(t, err, trunkcall.Internal, trunkcall.Executed)
 	for _, secret := range []string{"secret", "calculator", "Panic", "reflect"} {
 		if strings.Contains(s.Message, secret) {
@@ -318,30 +361,37 @@ func TestAPanicAndGosNamesStayInside(t *testing.T) {
 func TestADeadlineReachesTheFunctionsContext(t *testing.T) {
 	s, target := serve(t, nil)
 	calc := calculator{blocked: make(chan context.Context, 1)}
-	if err := s.RegisterService("calc", calc); err != nil {
+	if err := codefirst.RegisterService(s, "calc", calc, everyMethod(calc)); err != nil {
 		t.Fatal(err)
 	}
 	c := dial(t, target)
-	runsOut(t, func(d time.Duration) bool {
-		ctx, cancel := within(d)
-		defer cancel()
-		err := trunkcall.Func[func(context.Context) error](c, "calc/block")(ctx)
-		if !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("the call ended with %v", err)
-		}
-		return !begins(t, ctx, calc.blocked, s.Running, calls(c))
-	})
-	ends(t, receive(t, calc.blocked, "handler to start"))
+	ctx, cancel := context.WithCancel(soon(t))
+	errs := make(chan error, 1)
+	go func() { errs <- codefirst.Func[func(context.Context) error](c, "calc/block")(ctx) }()
+	handlers := receive(t, calc.blocked, "handler to start")
+	if _, ok := handlers.Deadline(); !ok {
+		t.Error("the function's context has no deadline")
+	}
+	cancel()
+	if err := receive(t, errs, "end of the call"); !errors.Is(err, context.Canceled) {
+		t.Errorf("the call ended with %v", err)
+	}
+	receive(t, handlers.Done(), "end of the handler's context")
 }
 
 func BenchmarkCodeFirstCall(b *testing.B) {
-	s, target := start(b, "mem:BenchmarkCodeFirstCall", nil, standard()...)
-	if err := s.RegisterService("calc", calculator{}); err != nil {
+	s := trunkcall.NewServer()
+	defer s.Close()
+	target := "mem:BenchmarkCodeFirstCall"
+	if _, err := s.Listen(target); err != nil {
+		b.Fatal(err)
+	}
+	if err := codefirst.RegisterService(s, "calc", calculator{}, everyMethod(calculator{})); err != nil {
 		b.Fatal(err)
 	}
 	c := dial(b, target)
 	b.Run("code-first", func(b *testing.B) {
-		divide := trunkcall.Func[divides](c, div)
+		divide := codefirst.Func[divides](c, div)
 		b.ReportAllocs()
 		for range b.N {
 			if q, _, err := divide(context.Background(), 7, 2); q != 3 || err != nil {
@@ -350,7 +400,7 @@ func BenchmarkCodeFirstCall(b *testing.B) {
 		}
 	})
 	b.Run("future", func(b *testing.B) {
-		divide := trunkcall.Func[startsDividing](c, div)
+		divide := codefirst.Func[startsDividing](c, div)
 		b.ReportAllocs()
 		for range b.N {
 			if q, _, err := divide(context.Background(), 7, 2).Result(); q != 3 || err != nil {
@@ -359,7 +409,7 @@ func BenchmarkCodeFirstCall(b *testing.B) {
 		}
 	})
 	b.Run("callback", func(b *testing.B) {
-		divide := trunkcall.Func[dividesAndCalls](c, div)
+		divide := codefirst.Func[dividesAndCalls](c, div)
 		ended := make(chan int64, 1)
 		done := func(quotient, _ int64, _ error) { ended <- quotient }
 		b.ReportAllocs()

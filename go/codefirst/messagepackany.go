@@ -1,4 +1,4 @@
-package trunkcall
+package codefirst
 
 import (
 	"bytes"

@@ -1,27 +1,29 @@
-package trunkcall
+package codefirst
 
 import (
 	"context"
 	"fmt"
 	"reflect"
+
+	"github.com/trunkcall/trunkcall/go"
 )
 
 // Code-first calls that nobody waits for: functions that return a future or take
 // a callback (Func).
 
-// FutureFunc is what Future is to calls with one response: the outcome of an
+// Future is what trunkcall.Future is to calls with one response: the outcome of an
 // asynchronous code-first call, which has any number of results. F is a function
 // that returns those, and an error last:
 //
 //	var calc struct {
-//		Div func(ctx context.Context, a, b int) *trunkcall.FutureFunc[func() (int, int, error)]
+//		Div func(ctx context.Context, a, b int) *codefirst.Future[func() (int, int, error)]
 //	}
-//	err := trunkcall.Bind(client, "calc", &calc)
+//	err := codefirst.Bind(client, "calc", &calc)
 //	division := calc.Div(ctx, 7, 2)
 //	quotient, remainder, err := division.Result()
 //
 // It comes from functions that Func and Bind made, and is safe for concurrent use.
-type FutureFunc[F any] struct {
+type Future[F any] struct {
 	// Result waits for the end of the call and returns its outcome. The error is a
 	// StatusError; the results are zero then.
 	Result F
@@ -30,11 +32,11 @@ type FutureFunc[F any] struct {
 }
 
 // Done is closed when the call has ended.
-func (f *FutureFunc[F]) Done() <-chan struct{} { return f.pending.ended }
+func (f *Future[F]) Done() <-chan struct{} { return f.pending.ended }
 
 // Wait waits for the end of the call, no longer than ctx lasts. It returns the
 // error that Result does, or else that of ctx; the call goes on then.
-func (f *FutureFunc[F]) Wait(ctx context.Context) error {
+func (f *Future[F]) Wait(ctx context.Context) error {
 	select {
 	case <-f.pending.ended:
 		return f.pending.err
@@ -44,23 +46,30 @@ func (f *FutureFunc[F]) Wait(ctx context.Context) error {
 	case <-f.pending.ended:
 		return f.pending.err
 	case <-ctx.Done():
-		return local(ctx.Err(), DeliveryUnknown)
+		return abandoned(ctx.Err())
 	}
 }
 
-func (*FutureFunc[F]) types() (future, result reflect.Type) {
-	return reflect.TypeFor[FutureFunc[F]](), reflect.TypeFor[F]()
+// abandoned is the error of a wait that ended before the call.
+func abandoned(err error) error {
+	s := trunkcall.StatusOf(err)
+	s.Local = true
+	return s.Err()
 }
 
-func (f *FutureFunc[F]) begin(b *bound, out []reflect.Value) *pending {
+func (*Future[F]) types() (future, result reflect.Type) {
+	return reflect.TypeFor[Future[F]](), reflect.TypeFor[F]()
+}
+
+func (f *Future[F]) begin(b *bound, out []reflect.Value) *pending {
 	f.pending = pending{bound: b, out: out, ended: make(chan struct{})}
 	f.Result, _ = reflect.TypeAssert[F](reflect.MakeFunc(reflect.TypeFor[F](), f.pending.result))
 	return &f.pending
 }
 
-// anyFutureFunc is a FutureFunc of whichever results.
-type anyFutureFunc interface {
-	types() (future, result reflect.Type) // FutureFunc[F] and F
+// anyFuture is a Future of whichever results.
+type anyFuture interface {
+	types() (future, result reflect.Type) // Future[F] and F
 	begin(b *bound, out []reflect.Value) *pending
 }
 
@@ -73,7 +82,7 @@ type pending struct {
 }
 
 // done is called by the call.
-func (p *pending) done(_ any, err error) {
+func (p *pending) done(err error) {
 	p.out, p.err = p.bound.answered(p.out, err), err
 	close(p.ended)
 }
@@ -85,15 +94,15 @@ func (p *pending) result([]reflect.Value) []reflect.Value {
 }
 
 // callForFuture returns what makes calls and returns futures like the one given.
-func (b *bound) callForFuture(like anyFutureFunc) func([]reflect.Value) []reflect.Value {
+func (b *bound) callForFuture(like anyFuture) func([]reflect.Value) []reflect.Value {
 	future, _ := like.types()
 	return func(in []reflect.Value) []reflect.Value {
 		in, options := b.options(in)
 		ctx, arguments := b.take(in)
 		out, results := b.place()
 		f := reflect.New(future)
-		begun, _ := reflect.TypeAssert[anyFutureFunc](f)
-		launch(ctx, b.caller, b.method, arguments, results, options, begun.begin(b, out))
+		begun, _ := reflect.TypeAssert[anyFuture](f)
+		trunkcall.InvokeFunc(ctx, b.caller, b.method, arguments, results, begun.begin(b, out).done, options...)
 		return []reflect.Value{f}
 	}
 }
@@ -104,7 +113,7 @@ func (b *bound) callBack(in []reflect.Value) []reflect.Value {
 	last := len(in) - 1
 	ctx, arguments := b.take(in[:last])
 	out, results := b.place()
-	launch(ctx, b.caller, b.method, arguments, results, options, &reflectedCallback{b, out, in[last]})
+	trunkcall.InvokeFunc(ctx, b.caller, b.method, arguments, results, (&reflectedCallback{b, out, in[last]}).done, options...)
 	return nil
 }
 
@@ -115,7 +124,7 @@ type reflectedCallback struct {
 	function reflect.Value
 }
 
-func (c *reflectedCallback) done(_ any, err error) { c.function.Call(c.bound.answered(c.out, err)) }
+func (c *reflectedCallback) done(err error) { c.function.Call(c.bound.answered(c.out, err)) }
 
 // resultsTaken returns what the callback of a function type takes: the results,
 // and an error last.
@@ -132,7 +141,7 @@ func resultsTaken(function, callback reflect.Type) ([]reflect.Type, error) {
 
 // resultsAwaited returns what the future that a function type returns is to
 // bring: the results, and an error last.
-func resultsAwaited(function reflect.Type, future anyFutureFunc) ([]reflect.Type, error) {
+func resultsAwaited(function reflect.Type, future anyFuture) ([]reflect.Type, error) {
 	if function.NumOut() > 1 {
 		return nil, fmt.Errorf("%v has to return the future alone, which brings the results and the error", function)
 	}
@@ -146,12 +155,12 @@ func resultsAwaited(function reflect.Type, future anyFutureFunc) ([]reflect.Type
 }
 
 // futureAmong returns a future like the one that a function returns, or nil.
-func futureAmong(results []reflect.Type) anyFutureFunc {
+func futureAmong(results []reflect.Type) anyFuture {
 	for _, t := range results {
 		if t.Kind() != reflect.Pointer {
 			continue
 		}
-		if future, ok := reflect.TypeAssert[anyFutureFunc](reflect.New(t.Elem())); ok {
+		if future, ok := reflect.TypeAssert[anyFuture](reflect.New(t.Elem())); ok {
 			if own, _ := future.types(); own == t.Elem() { // not one that is embedded
 				return future
 			}

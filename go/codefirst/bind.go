@@ -1,28 +1,30 @@
-package trunkcall
+package codefirst
 
 import (
 	"context"
 	"fmt"
 	"reflect"
+
+	"github.com/trunkcall/trunkcall/go"
 )
 
 // Code-first methods at the client: functions that call.
 
 // Func returns a function that calls a code-first method, "calc/div":
 //
-//	div := trunkcall.Func[func(ctx context.Context, a, b int) (int, int, error)](client, "calc/div")
+//	div := codefirst.Func[func(ctx context.Context, a, b int) (int, int, error)](client, "calc/div")
 //	quotient, remainder, err := div(ctx, 7, 2)
 //
 // F is a function type that returns an error last, which is a StatusError when the
 // call fails; the results are zero then. It may take a context first and
-// ...CallOption last; everything between is arguments. It is safe for concurrent
+// ...trunkcall.CallOption last; everything between is arguments. It is safe for concurrent
 // use. Func panics for any other F, and for one whose values cannot be carried
 // (spec/code-first.md).
 //
 // A function that does not wait for the end of its call takes the results and the
 // error elsewhere. It returns a future,
 //
-//	func(ctx context.Context, a, b int) *trunkcall.FutureFunc[func() (int, int, error)]
+//	func(ctx context.Context, a, b int) *codefirst.Future[func() (int, int, error)]
 //
 // or it returns nothing and takes a callback behind the arguments:
 //
@@ -35,10 +37,10 @@ import (
 // connection or a slot (WithWaitingCalls).
 //
 // Calls use the client's codec if it can carry arguments, else MessagePack.
-func Func[F any](c Caller, name string) F {
+func Func[F any](c trunkcall.Caller, name string) F {
 	var f F
-	if err := bind(c, CanonicalName(name), reflect.ValueOf(&f).Elem()); err != nil {
-		panic("trunkcall: " + err.Error())
+	if err := bind(c, trunkcall.CanonicalName(name), reflect.ValueOf(&f).Elem()); err != nil {
+		panic("codefirst: " + err.Error())
 	}
 	return f
 }
@@ -49,13 +51,13 @@ func Func[F any](c Caller, name string) F {
 //	var calc struct {
 //		Div func(ctx context.Context, a, b int) (quotient, remainder int, err error)
 //	}
-//	err := trunkcall.Bind(client, "calc", &calc) // calc.Div calls /calc/div
+//	err := codefirst.Bind(client, "calc", &calc) // calc.Div calls /calc/div
 //
 // The method's name is the lowerCamelCase of the field's, unless the field has
 // another in a tag `trunkcall:"name"`: so one method may have several functions,
 // one that waits and one that does not. The functions are as Func's are; the
 // error names the field that cannot be one.
-func Bind(c Caller, service string, functions any) error {
+func Bind(c trunkcall.Caller, service string, functions any) error {
 	if err := checkPublicName("service", service); err != nil {
 		return err
 	}
@@ -87,36 +89,36 @@ func Bind(c Caller, service string, functions any) error {
 	return nil
 }
 
-var callOptionsType = reflect.TypeFor[[]CallOption]()
+var callOptionsType = reflect.TypeFor[[]trunkcall.CallOption]()
 
 // codecOfValues is the caller's codec if that can carry arguments, else MessagePack.
-var codecOfValues = DefaultCodec(func(callers Codec) Codec {
+var codecOfValues = trunkcall.DefaultCodec(func(callers trunkcall.Codec) trunkcall.Codec {
 	if carriesValues(callers) {
 		return callers
 	}
 	return MessagePack
 })
 
-var onlyCodecOfValues = []CallOption{JoinOptions(codecOfValues)}
+var onlyCodecOfValues = []trunkcall.CallOption{trunkcall.JoinOptions(codecOfValues)}
 
 // bound is a function that calls.
 type bound struct {
 	*signature
-	caller      Caller
-	method      *Method
+	caller      trunkcall.Caller
+	method      *trunkcall.Method
 	withOptions bool
 }
 
 // bind has function, a variable of some function type, call a method.
-func bind(c Caller, name string, function reflect.Value) error {
+func bind(c trunkcall.Caller, name string, function reflect.Value) error {
 	t := function.Type()
 	if t.Kind() != reflect.Func {
 		return fmt.Errorf("%s: %v is no function type", name, t)
 	}
-	if err := nameFault(name); err != nil {
+	if err := trunkcall.CheckMethodName(name); err != nil {
 		return err
 	}
-	b := &bound{caller: c, method: NewMethod(name, KindUnary)}
+	b := &bound{caller: c, method: trunkcall.NewMethod(name, trunkcall.KindUnary)}
 	call, parameters, results, err := b.form(t)
 	if err == nil {
 		b.signature, err = newSignature(name, parameters, results)
@@ -151,7 +153,7 @@ func (b *bound) form(t reflect.Type) (
 		}
 	case !endsInError(results):
 		err = fmt.Errorf(
-			"%v has to return an error last, since a call can fail, or a *FutureFunc alone, or to take a callback behind the arguments", t)
+			"%v has to return an error last, since a call can fail, or a *Future alone, or to take a callback behind the arguments", t)
 	default:
 		return b.call, parameters, results, nil
 	}
@@ -167,25 +169,25 @@ func (b *bound) call(in []reflect.Value) []reflect.Value {
 	in, options := b.options(in)
 	ctx, arguments := b.take(in)
 	out, results := b.place()
-	return b.answered(out, invoke(ctx, b.caller, b.method, arguments, results, options))
+	return b.answered(out, trunkcall.Invoke(ctx, b.caller, b.method, arguments, results, options...))
 }
 
 // options returns those of a call, and what else it was called with.
-func (b *bound) options(in []reflect.Value) ([]reflect.Value, []CallOption) {
+func (b *bound) options(in []reflect.Value) ([]reflect.Value, []trunkcall.CallOption) {
 	if !b.withOptions {
 		return in, onlyCodecOfValues
 	}
 	last := len(in) - 1
-	given, _ := reflect.TypeAssert[[]CallOption](in[last])
+	given, _ := reflect.TypeAssert[[]trunkcall.CallOption](in[last])
 	if len(given) == 0 {
 		return in[:last], onlyCodecOfValues
 	}
-	return in[:last], append([]CallOption{codecOfValues}, given...)
+	return in[:last], append([]trunkcall.CallOption{codecOfValues}, given...)
 }
 
 // take returns the context and the arguments of a call.
 func (b *bound) take(in []reflect.Value) (context.Context, *Arguments) {
-	ctx := noContext
+	ctx := context.Background()
 	if b.takesContext {
 		ctx, _ = reflect.TypeAssert[context.Context](in[0])
 	} else {

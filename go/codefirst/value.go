@@ -1,4 +1,4 @@
-package trunkcall
+package codefirst
 
 import (
 	"errors"
@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"sync"
 	"time"
+
+	"github.com/trunkcall/trunkcall/go"
 )
 
 // Values of Go types as JSON and MessagePack carry them, by code-first.md 3. A
@@ -75,7 +77,7 @@ type valueReader interface {
 
 // valueError tells what is wrong with a value, and where in the message.
 type valueError struct {
-	code    Code
+	code    trunkcall.Code
 	path    string // such as ".items[3].count", empty at the top
 	text    string
 	array   bool // an array came where another value is wanted, and is still to be read
@@ -89,19 +91,25 @@ func (e *valueError) Error() string {
 	return e.text
 }
 
+// Is has the package trunkcall know what kind of fault it is.
+func (e *valueError) Is(target error) bool {
+	return target == trunkcall.ErrLimit && e.code == trunkcall.ResourceExhausted || //nolint:errorlint // that is what Is is for
+		target == trunkcall.ErrMessageType && e.private //nolint:errorlint // likewise
+}
+
 func badValue(format string, args ...any) error {
-	return &valueError{code: InvalidArgument, text: fmt.Sprintf(format, args...)}
+	return &valueError{code: trunkcall.InvalidArgument, text: fmt.Sprintf(format, args...)}
 }
 
 // gotArray is what the readers call an array that comes.
 const gotArray = "an array"
 
 func unwanted(want, got string) error {
-	return &valueError{code: InvalidArgument, text: "want " + want + ", got " + got, array: got == gotArray}
+	return &valueError{code: trunkcall.InvalidArgument, text: "want " + want + ", got " + got, array: got == gotArray}
 }
 
 var errNesting error = &valueError{
-	code: ResourceExhausted,
+	code: trunkcall.ResourceExhausted,
 	text: fmt.Sprintf("arrays and maps nest deeper than max_nesting %d", MaxNesting),
 }
 
@@ -109,9 +117,9 @@ var errNesting error = &valueError{
 func within(step string, err error) error {
 	var e *valueError
 	if !errors.As(err, &e) {
-		return &valueError{code: InvalidArgument, path: step, text: err.Error(), private: true}
+		return &valueError{code: trunkcall.InvalidArgument, path: step, text: err.Error(), private: true}
 	}
-	if e.code == ResourceExhausted {
+	if e.code == trunkcall.ResourceExhausted {
 		return err // a path of a hundred steps helps nobody
 	}
 	return &valueError{code: e.code, path: step + e.path, text: e.text, private: e.private}
@@ -125,10 +133,10 @@ func isPrivate(err error) bool {
 
 // codeOfValue is the status code for a value that could not be carried,
 // otherwise for any but a crossed limit.
-func codeOfValue(err error, otherwise Code) Code {
+func codeOfValue(err error, otherwise trunkcall.Code) trunkcall.Code {
 	var e *valueError
-	if errors.As(err, &e) && e.code == ResourceExhausted {
-		return ResourceExhausted
+	if errors.As(err, &e) && e.code == trunkcall.ResourceExhausted {
+		return trunkcall.ResourceExhausted
 	}
 	return otherwise
 }
@@ -162,7 +170,12 @@ func writeMessage(w valueWriter, message any) error {
 	case *Results:
 		return m.write(w)
 	}
-	return writeAny(w, message)
+	err := writeAny(w, message)
+	var known *valueError
+	if err == nil || errors.As(err, &known) {
+		return err
+	}
+	return &valueError{code: trunkcall.Internal, text: err.Error(), private: true}
 }
 
 // readMessage reads a whole message into what message points to.
@@ -175,11 +188,11 @@ func readMessage(r valueReader, message any) error {
 	}
 	p := reflect.ValueOf(message)
 	if p.Kind() != reflect.Pointer || p.IsNil() {
-		return fmt.Errorf("%w: a message is decoded into a pointer, not a %T", ErrMessageType, message)
+		return fmt.Errorf("%w: a message is decoded into a pointer, not a %T", trunkcall.ErrMessageType, message)
 	}
 	s, err := shapeOf(p.Type().Elem())
 	if err != nil {
-		return &valueError{code: Internal, text: err.Error(), private: true}
+		return &valueError{code: trunkcall.Internal, text: err.Error(), private: true}
 	}
 	if err := s.read(r, p.Elem()); err != nil {
 		return err

@@ -1,4 +1,4 @@
-package trunkcall
+package codefirst
 
 import (
 	"bytes"
@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/trunkcall/trunkcall/go"
 )
 
 // The vectors of code-first.md, replayed as spec/vectors/README.md asks.
@@ -39,7 +41,7 @@ type valueVector struct {
 
 func loadCodeFirst(t testing.TB) *codeFirstVectors {
 	t.Helper()
-	data, err := os.ReadFile("../spec/vectors/code-first.json")
+	data, err := os.ReadFile("../../spec/vectors/code-first.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,7 +263,7 @@ func TestVectorsCodeFirstValues(t *testing.T) {
 			if err != nil || !sameJSON(t, string(text), v.JSON) {
 				t.Errorf("JSON %s, %v, want %s", text, err, v.JSON)
 			}
-			for codec, data := range map[Codec][]byte{MessagePack: packed, JSON: text} {
+			for codec, data := range map[trunkcall.Codec][]byte{MessagePack: packed, JSON: text} {
 				back := reflect.New(value.Type())
 				if err := codec.Decode(data, back.Interface()); err != nil {
 					t.Errorf("%s: %v", codec.Name(), err)
@@ -276,7 +278,7 @@ func TestVectorsCodeFirstValues(t *testing.T) {
 
 // everyCut reads what is left of a message that is cut off, which is an error
 // but for a JSON number, whose digits may be fewer.
-func everyCut(t *testing.T, codec Codec, data []byte, of reflect.Type) {
+func everyCut(t *testing.T, codec trunkcall.Codec, data []byte, of reflect.Type) {
 	t.Helper()
 	for i := range data {
 		back := reflect.New(of)
@@ -296,7 +298,7 @@ func TestVectorsCodeFirstRequests(t *testing.T) {
 			for i, described := range v.Types {
 				a.values = append(a.values, valueOf(t, described, v.Values[i]))
 			}
-			for codec, want := range map[Codec]string{MessagePack: v.Msgpack, JSON: v.JSON} {
+			for codec, want := range map[trunkcall.Codec]string{MessagePack: v.Msgpack, JSON: v.JSON} {
 				data := writes(t, codec, a, want)
 				back := s.newArguments()
 				if err := codec.Decode(data, back); err != nil || !reflect.DeepEqual(back.Values(), a.Values()) {
@@ -312,7 +314,7 @@ func TestVectorsCodeFirstRequests(t *testing.T) {
 	}
 }
 
-func writes(t *testing.T, codec Codec, message any, want string) []byte {
+func writes(t *testing.T, codec trunkcall.Codec, message any, want string) []byte {
 	t.Helper()
 	data, err := codec.Append([]byte("before"), message)
 	if err != nil {
@@ -337,7 +339,7 @@ func TestVectorsCodeFirstResponses(t *testing.T) {
 			for i, described := range v.Types {
 				r.values = append(r.values, valueOf(t, described, v.Values[i]))
 			}
-			for codec, want := range map[Codec]string{MessagePack: v.Msgpack, JSON: v.JSON} {
+			for codec, want := range map[trunkcall.Codec]string{MessagePack: v.Msgpack, JSON: v.JSON} {
 				data := writes(t, codec, r, want)
 				back := s.newResults()
 				if err := codec.Decode(data, back); err != nil || !reflect.DeepEqual(back.Values(), r.Values()) {
@@ -348,7 +350,7 @@ func TestVectorsCodeFirstResponses(t *testing.T) {
 	}
 }
 
-func (v *valueVector) input(t testing.TB) (Codec, []byte) {
+func (v *valueVector) input(t testing.TB) (trunkcall.Codec, []byte) {
 	t.Helper()
 	if v.Codec == "json" {
 		return JSON, []byte(v.Input)
@@ -381,7 +383,7 @@ func TestVectorsCodeFirstRefused(t *testing.T) {
 	for _, v := range loadCodeFirst(t).Refused {
 		t.Run(v.ID, func(t *testing.T) {
 			codec, data := v.input(t)
-			status := StatusOf(codec.Decode(data, signatureFor(t, v.Types, nil).newArguments()))
+			status := trunkcall.StatusOf(codec.Decode(data, signatureFor(t, v.Types, nil).newArguments()))
 			if status.Code.String() != v.Code {
 				t.Fatalf("ends as %v, want %s", status, v.Code)
 			}
@@ -403,7 +405,9 @@ func TestVectorsCodeFirstStrict(t *testing.T) {
 			if err := codec.Decode(data, signatureFor(t, v.Types, nil).newArguments()); err != nil {
 				t.Fatalf("refused where nobody asked for that: %v", err)
 			}
-			status := StatusOf(jsonCodec{strict: true}.Decode(data, signatureFor(t, v.Types, nil).newArguments()))
+			strict := signatureFor(t, v.Types, nil).newArguments()
+			strict.strict = true
+			status := trunkcall.StatusOf(JSON.Decode(data, strict))
 			if status.Code.String() != v.Code {
 				t.Fatalf("ends as %v, want %s", status, v.Code)
 			}

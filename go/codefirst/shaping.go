@@ -1,4 +1,4 @@
-package trunkcall
+package codefirst
 
 import (
 	"encoding"
@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/proto"
+
+	"github.com/trunkcall/trunkcall/go"
 )
 
 // shaping finds the shapes of a type and of those that it is made of. A type
@@ -24,7 +26,7 @@ var (
 	textMarshaler     = reflect.TypeFor[encoding.TextMarshaler]()
 	textUnmarshaler   = reflect.TypeFor[encoding.TextUnmarshaler]()
 	protoMessage      = reflect.TypeFor[proto.Message]()
-	statusType        = reflect.TypeFor[Status]()
+	statusType        = reflect.TypeFor[trunkcall.Status]()
 	shapesOfLeafTypes = map[reflect.Type]shape{timeType: timeShape{}, durationType: durationShape{}}
 	shapesOfLeafKinds = map[reflect.Kind]shape{
 		reflect.Bool:  booleanShape{},

@@ -1,10 +1,12 @@
-package trunkcall
+package codefirst
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"reflect"
+
+	"github.com/trunkcall/trunkcall/go"
 )
 
 // signature is what a code-first method takes and gives, found out once.
@@ -87,6 +89,7 @@ func tupleOf(types []reflect.Type) reflect.Type {
 type Arguments struct {
 	signature *signature
 	values    []reflect.Value // behind the context's place
+	strict    bool            // fields of JSON that nobody knows are refused
 	few       [5]reflect.Value
 }
 
@@ -170,14 +173,14 @@ func replace(place *reflect.Value, value any, want reflect.Type) error {
 }
 
 // fault is how a call fails whose value number i cannot be carried.
-func (s *signature) fault(what string, i int, err error) Status {
+func (s *signature) fault(what string, i int, err error) trunkcall.Status {
 	separator := ": "
 	var at *valueError
 	if errors.As(err, &at) && at.path != "" {
 		separator = ", "
 	}
-	return Status{
-		Code:    codeOfValue(err, InvalidArgument),
+	return trunkcall.Status{
+		Code:    codeOfValue(err, trunkcall.InvalidArgument),
 		Message: fmt.Sprintf("%s %d of %s%s%v", what, i+1, s.name, separator, err),
 	}
 }
@@ -200,26 +203,26 @@ func (a *Arguments) read(r valueReader) error {
 	s, want := a.signature, a.Len()
 	left, err := r.beginArray()
 	if err != nil {
-		return Errorf(InvalidArgument, "%s takes an array of %s: %v", s.name, s.count(), err)
+		return trunkcall.Errorf(trunkcall.InvalidArgument, "%s takes an array of %s: %v", s.name, s.count(), err)
 	}
 	if left >= 0 && left != want {
-		return Errorf(InvalidArgument, "%s takes %s, got %d", s.name, s.count(), left)
+		return trunkcall.Errorf(trunkcall.InvalidArgument, "%s takes %s, got %d", s.name, s.count(), left)
 	}
 	for i := 0; ; i++ {
 		rest, more, err := r.more(left)
 		left = rest
 		switch {
 		case err != nil:
-			return Errorf(InvalidArgument, "%s takes %s: %v", s.name, s.count(), err)
+			return trunkcall.Errorf(trunkcall.InvalidArgument, "%s takes %s: %v", s.name, s.count(), err)
 		case !more && i < want:
-			return Errorf(InvalidArgument, "%s takes %s, got %d", s.name, s.count(), i)
+			return trunkcall.Errorf(trunkcall.InvalidArgument, "%s takes %s, got %d", s.name, s.count(), i)
 		case !more:
 			if err := r.end(); err != nil {
-				return Errorf(InvalidArgument, "%s: %v", s.name, err)
+				return trunkcall.Errorf(trunkcall.InvalidArgument, "%s: %v", s.name, err)
 			}
 			return nil
 		case i == want:
-			return Errorf(InvalidArgument, "%s takes %s, got more", s.name, s.count())
+			return trunkcall.Errorf(trunkcall.InvalidArgument, "%s takes %s, got more", s.name, s.count())
 		}
 		if err := s.parameters[i].read(r, a.values[i+1]); err != nil {
 			return s.fault("parameter", i, err).Err()
@@ -268,15 +271,24 @@ func (r *Results) writeOne(w valueWriter, i int) error {
 // resultFault is what is wrong with a result: nothing that the caller did.
 func (s *signature) resultFault(i int, err error) error {
 	fault := s.fault("result", i, err)
-	if fault.Code != ResourceExhausted {
-		fault.Code = Internal
+	if fault.Code != trunkcall.ResourceExhausted {
+		fault.Code = trunkcall.Internal
 	}
 	if isPrivate(err) {
 		fault.Message = fmt.Sprintf("result %d of %s cannot be carried", i+1, s.name)
 	}
-	fault.cause = err
-	return fault.Err()
+	return &resultError{fault, err}
 }
+
+// resultError is a Status with what it is about, which is for this side's log.
+type resultError struct {
+	status trunkcall.Status
+	cause  error
+}
+
+func (e *resultError) Error() string            { return e.status.Message + ": " + e.cause.Error() }
+func (e *resultError) Status() trunkcall.Status { return e.status }
+func (e *resultError) Unwrap() error            { return e.cause }
 
 func (r *Results) read(in valueReader) error {
 	s := r.signature
@@ -303,7 +315,7 @@ func (s *signature) onlyResultFault(in valueReader, err error) error {
 	var e *valueError
 	if errors.As(err, &e) && e.array && e.path == "" {
 		if n, bad := elements(in); bad == nil && n != 1 {
-			return Errorf(Internal, "%s: want 1 result, got %d (or a list of so many: %s)", s.name, n, e.text)
+			return trunkcall.Errorf(trunkcall.Internal, "%s: want 1 result, got %d (or a list of so many: %s)", s.name, n, e.text)
 		}
 	}
 	return s.resultFault(0, err)
@@ -336,7 +348,7 @@ func (r *Results) readAll(in valueReader) error {
 	s := r.signature
 	left, err := in.beginArray()
 	if err != nil {
-		return Errorf(Internal, "%s gives an array of %d results: %v", s.name, len(r.values), err)
+		return trunkcall.Errorf(trunkcall.Internal, "%s gives an array of %d results: %v", s.name, len(r.values), err)
 	}
 	for i := 0; ; i++ {
 		rest, more, err := in.more(left)
@@ -352,9 +364,9 @@ func (r *Results) readAll(in valueReader) error {
 			if err != nil {
 				return err
 			}
-			return Errorf(Internal, "%s: want %d results, got %d", s.name, len(r.values), i+1+n)
+			return trunkcall.Errorf(trunkcall.Internal, "%s: want %d results, got %d", s.name, len(r.values), i+1+n)
 		case !more && i < len(r.values):
-			return Errorf(Internal, "%s: want %d results, got %d", s.name, len(r.values), i)
+			return trunkcall.Errorf(trunkcall.Internal, "%s: want %d results, got %d", s.name, len(r.values), i)
 		case !more:
 			return nil
 		}

@@ -1,4 +1,4 @@
-package trunkcall_test
+package codefirst_test
 
 import (
 	"context"
@@ -9,15 +9,16 @@ import (
 	"testing"
 
 	"github.com/trunkcall/trunkcall/go"
+	"github.com/trunkcall/trunkcall/go/codefirst"
 )
 
 // What stands around code-first methods: interceptors, codecs, logs.
 
 func TestInterceptorsSeeAndReplaceArgumentsAndResults(t *testing.T) {
 	atServer := func(ctx context.Context, call *trunkcall.Call, next trunkcall.Next) error {
-		arguments := call.Request.(*trunkcall.Arguments)
+		arguments := call.Request.(*codefirst.Arguments)
 		if arguments.Values()[1] == int64(100) {
-			call.Response = trunkcall.NewResults(1, "cached")
+			call.Response = codefirst.NewResults(1, "cached")
 			return nil
 		}
 		if err := arguments.Set(0, "a text"); err == nil {
@@ -29,21 +30,21 @@ func TestInterceptorsSeeAndReplaceArgumentsAndResults(t *testing.T) {
 		return next(ctx, call)
 	}
 	s, target := serve(t, serverOptions{trunkcall.WithInterceptors(atServer)})
-	if err := s.RegisterService("calc", calculator{}); err != nil {
+	if err := codefirst.RegisterService(s, "calc", calculator{}, everyMethod(calculator{})); err != nil {
 		t.Fatal(err)
 	}
 	atClient := func(ctx context.Context, call *trunkcall.Call, next trunkcall.Next) error {
-		if call.Request.(*trunkcall.Arguments).Values()[0] == int64(1) {
-			_ = call.Response.(*trunkcall.Results).Set(0, int64(5))
-			return call.Response.(*trunkcall.Results).Set(1, int64(6))
+		if call.Request.(*codefirst.Arguments).Values()[0] == int64(1) {
+			_ = call.Response.(*codefirst.Results).Set(0, int64(5))
+			return call.Response.(*codefirst.Results).Set(1, int64(6))
 		}
 		err := next(ctx, call)
-		if err == nil && call.Response.(*trunkcall.Results).Len() != 2 {
+		if err == nil && call.Response.(*codefirst.Results).Len() != 2 {
 			t.Error("the results are not there")
 		}
 		return err
 	}
-	function := trunkcall.Func[divides](dial(t, target, trunkcall.WithInterceptors(atClient)), div)
+	function := codefirst.Func[divides](dial(t, target, trunkcall.WithInterceptors(atClient)), div)
 	if q, r, err := function(soon(t), 7, 3); q != 23 || r != 1 || err != nil {
 		t.Errorf("70 / 3 is %d, %d, %v", q, r, err)
 	}
@@ -62,14 +63,16 @@ func (*undescribed) UnmarshalText([]byte) error  { return errors.New("a secret")
 
 func TestGosTypesAndErrorsStayInside(t *testing.T) {
 	var log strings.Builder
-	s, target := serve(t, serverOptions{trunkcall.WithLogger(slog.New(slog.NewTextHandler(&log, nil)))})
+	s, target := serve(t, serverOptions{
+		trunkcall.WithLogger(slog.New(slog.NewTextHandler(&log, nil))), trunkcall.WithCodecs(codefirst.MessagePack),
+	})
 	ask := trunkcall.Unary[struct{ C chan int }, reply]("test/ask")
 	for name, f := range map[string]any{
 		"test/any":  func() any { return []any{undescribed{}.secret} },
 		"test/text": func() (int, undescribed) { return 1, undescribed{} },
 		"test/take": func(undescribed) {},
 	} {
-		if err := s.RegisterFunc(name, f); err != nil {
+		if err := codefirst.RegisterFunc(s, name, f); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -85,7 +88,7 @@ func TestGosTypesAndErrorsStayInside(t *testing.T) {
 		if name == "test/any" || name == "test/text" {
 			request = []any{}
 		}
-		err := c.Invoke(soon(t), unary(name), request, new(any), trunkcall.CallCodec(trunkcall.MessagePack))
+		err := c.Invoke(soon(t), unary(name), request, new(any), trunkcall.CallCodec(codefirst.MessagePack))
 		if status := trunkcall.StatusOf(err); status.Message != want {
 			t.Errorf("%s ends with %v, want %q", name, status, want)
 		}
@@ -103,9 +106,9 @@ func (columns) Number() uint8 { return 9 }
 
 func (c columns) Append(dst []byte, message any) ([]byte, error) {
 	switch m := message.(type) {
-	case *trunkcall.Arguments:
+	case *codefirst.Arguments:
 		message = m.Values()
-	case *trunkcall.Results:
+	case *codefirst.Results:
 		message = m.Values()
 	}
 	return c.Codec.Append(dst, message)
@@ -114,9 +117,9 @@ func (c columns) Append(dst []byte, message any) ([]byte, error) {
 func (c columns) Decode(data []byte, message any) error {
 	var pointers []any
 	switch m := message.(type) {
-	case *trunkcall.Arguments:
+	case *codefirst.Arguments:
 		pointers = m.Pointers()
-	case *trunkcall.Results:
+	case *codefirst.Results:
 		pointers = m.Pointers()
 	}
 	var all []int64
@@ -130,12 +133,12 @@ func (c columns) Decode(data []byte, message any) error {
 }
 
 func TestACodecOfOnesOwnCarriesArguments(t *testing.T) {
-	codec := columns{trunkcall.JSON}
+	codec := columns{codefirst.JSON}
 	s, target := serve(t, serverOptions{trunkcall.WithCodecs(codec)})
-	if err := s.RegisterService("calc", calculator{}); err != nil {
+	if err := codefirst.RegisterService(s, "calc", calculator{}, everyMethod(calculator{})); err != nil {
 		t.Fatal(err)
 	}
-	q, r, err := trunkcall.Func[divides](dial(t, target, trunkcall.WithCodec(codec)), div)(soon(t), 7, 2)
+	q, r, err := codefirst.Func[divides](dial(t, target, trunkcall.WithCodec(codec)), div)(soon(t), 7, 2)
 	if q != 3 || r != 1 || err != nil {
 		t.Errorf("7 / 2 is %d, %d, %v", q, r, err)
 	}
@@ -149,10 +152,10 @@ type (
 
 func TestStructsAreMessagesInBothCodecs(t *testing.T) {
 	ask := trunkcall.Unary[question, reply]("/test.Oracle/Ask")
-	_, target := serve(t, nil, ask.Handler(func(_ context.Context, q *question) (*reply, error) {
+	_, target := serve(t, serverOptions{trunkcall.WithCodecs(codefirst.MessagePack, codefirst.JSON)}, ask.Handler(func(_ context.Context, q *question) (*reply, error) {
 		return &reply{Answer: strings.Fields(q.Text)}, nil
 	}))
-	for _, codec := range []trunkcall.Codec{trunkcall.MessagePack, trunkcall.JSON} {
+	for _, codec := range []trunkcall.Codec{codefirst.MessagePack, codefirst.JSON} {
 		c := dial(t, target, trunkcall.WithCodec(codec))
 		got, err := ask.Call(soon(t), c, &question{Text: "a b"})
 		if err != nil || !reflect.DeepEqual(got.Answer, []string{"a", "b"}) {
@@ -165,26 +168,28 @@ func TestStructsAreMessagesInBothCodecs(t *testing.T) {
 }
 
 func TestProtobufMessagesHaveTheirOwnJSON(t *testing.T) {
-	c := dial(t, func() string { _, target := serve(t, nil, standard()...); return target }(), trunkcall.WithCodec(trunkcall.JSON))
-	mustEcho(t, c, "as JSON")
-	_, err := echo.Call(soon(t), c, text("x"), trunkcall.CallCodec(trunkcall.MessagePack))
+	c := dial(t, func() string { _, target := serve(t, nil, echo.Handler(serveEcho)); return target }(), trunkcall.WithCodec(codefirst.JSON))
+	if out, err := echo.Call(soon(t), c, text("as JSON")); err != nil || string(out.Value) != "as JSON" {
+		t.Fatal(out, err)
+	}
+	_, err := echo.Call(soon(t), c, text("x"), trunkcall.CallCodec(codefirst.MessagePack))
 	wantsText(t, wants(t, err, trunkcall.Unimplemented, trunkcall.NotSent).Message, "is a Protobuf message")
 }
 
 func TestAServerCallsItsClientCodeFirst(t *testing.T) {
 	s, c := join(t)
-	if err := c.RegisterService("calc", calculator{}); err != nil {
+	if err := codefirst.RegisterService(c, "calc", calculator{}, everyMethod(calculator{})); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.RegisterFunc("calc/twice", func(n int) int { return 2 * n }); err != nil {
+	if err := codefirst.RegisterFunc(c, "calc/twice", func(n int) int { return 2 * n }); err != nil {
 		t.Fatal(err)
 	}
-	conn := connected(t, s, c)
-	div := trunkcall.Func[func(context.Context, int, int) (int, int, error)](conn, "calc/div")
+	conn := connected(t, s)
+	div := codefirst.Func[func(context.Context, int, int) (int, int, error)](conn, "calc/div")
 	if q, r, err := div(soon(t), 7, 2); err != nil || q != 3 || r != 1 {
 		t.Error(q, r, err)
 	}
-	twice := trunkcall.Func[func(int) (int, error)](conn, "calc/twice")
+	twice := codefirst.Func[func(int) (int, error)](conn, "calc/twice")
 	if n, err := twice(4); err != nil || n != 8 {
 		t.Error(n, err)
 	}

@@ -1,4 +1,4 @@
-package trunkcall
+package codefirst
 
 import (
 	"encoding/binary"
@@ -10,13 +10,15 @@ import (
 
 	"github.com/tinylib/msgp/msgp"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/trunkcall/trunkcall/go"
 )
 
 // MessagePack is the codec of code-first methods, and carries any value that
 // they can: numbers, text, times, structs, slices, maps … as spec/code-first.md
 // says. What is decoded into must be a pointer. Protobuf messages are not for
 // it.
-var MessagePack Codec = messagePack{}
+var MessagePack trunkcall.Codec = messagePack{}
 
 type messagePack struct{}
 
@@ -25,7 +27,7 @@ func (messagePack) Number() uint8 { return 3 }
 
 func (messagePack) Append(dst []byte, message any) ([]byte, error) {
 	if _, ok := message.(proto.Message); ok {
-		return nil, fmt.Errorf("%w: %T is a Protobuf message", ErrMessageType, message)
+		return nil, fmt.Errorf("%w: %T is a Protobuf message", trunkcall.ErrMessageType, message)
 	}
 	w := packWriters.Get().(*packWriter) //nolint:forcetypeassert // the pool holds nothing else
 	w.out, w.depth = dst, 0
@@ -41,7 +43,7 @@ func (messagePack) Append(dst []byte, message any) ([]byte, error) {
 
 func (messagePack) Decode(data []byte, message any) error {
 	if _, ok := message.(proto.Message); ok {
-		return fmt.Errorf("%w: %T is a Protobuf message", ErrMessageType, message)
+		return fmt.Errorf("%w: %T is a Protobuf message", trunkcall.ErrMessageType, message)
 	}
 	r := packReaders.Get().(*packReader) //nolint:forcetypeassert // the pool holds nothing else
 	r.in, r.depth = data, 0
