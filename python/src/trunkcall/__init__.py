@@ -77,6 +77,7 @@ from .policy import Policy
 from .resolver import InvalidSet, Resolver, Watch
 from .server import Server
 from .servercall import ServerCall
+from .services import ServiceClient, service_client, service_methods
 from .status import Metadata, StatusError
 from .transport import TLSFiles, client_tls, server_tls, tls_files
 from .wire import Code, Delivery, Status
@@ -131,6 +132,7 @@ __all__ = [
     "Server",
     "ServerCall",
     "ServerStreamMethod",
+    "ServiceClient",
     "State",
     "Status",
     "StatusError",
@@ -150,6 +152,8 @@ __all__ = [
     "round_robin",
     "server_stream",
     "server_tls",
+    "service_client",
+    "service_methods",
     "tls_files",
     "unary",
 ]

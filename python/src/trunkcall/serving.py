@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any
 
+from google.protobuf.descriptor import ServiceDescriptor
+
 from .adapt import Served
 from .admission import Admission, Admit, Arrival, Rejected
 from .codec import Codec
@@ -25,6 +27,7 @@ from .method import Binding, Handler
 from .method import Method as PublicMethod
 from .options import listed
 from .servercall import OnlyMessage, ServerCall
+from .services import service_handlers
 from .status import StatusError
 from .transport import ConnectionEvents, clock
 from .wire import OK, Code, IncomingCall, LimitError, Load, Method, Status
@@ -107,6 +110,12 @@ class Registry:
         also on connections that are open. Raises ValueError for a method that is served already, TypeError for what is
         no Handler."""
         self._serving.register(handlers)
+
+    def register_service(self, service: ServiceDescriptor, implementation: object) -> None:
+        """Serves all methods of a service that Protobuf describes, and nothing else that `implementation` has: its
+        functions have the names of the methods, `GetUser` or `get_user`, and are what handlers are. Raises as
+        `register`, and ValueError if a method is missing."""
+        self.register(*service_handlers(service, implementation))
 
     @property
     def methods(self) -> list[PublicMethod[Any, Any]]:
