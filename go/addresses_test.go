@@ -61,8 +61,8 @@ func TestAnAddressThatAcceptsAndDoesNotServeLeadsToTheNext(t *testing.T) {
 				mustEcho(t, c, "x")
 			}
 			checkBidi(t, c)
-			if n := connected.Load(); n != 1 {
-				t.Fatalf("the first address was tried %d times", n)
+			if connected.Load() == 0 {
+				t.Fatal("the first address was never tried")
 			}
 		})
 	}

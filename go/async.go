@@ -2,7 +2,6 @@ package trunkcall
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -22,8 +21,8 @@ type sink interface{ done(response any, err error) }
 type asyncState uint8
 
 const (
-	asyncOpening asyncState = iota // make the call: a connection is there, or a pause is over
-	asyncQueued                    // its turn for a slot has come
+	asyncOpening asyncState = iota // make the call: its turn has come
+	asyncPausing                   // make it again: the pause is over
 	asyncOpen                      // the call has ended
 	asyncFailed                    // it could not be opened
 	asyncOver                      // nothing: the outcome was told
@@ -32,29 +31,22 @@ const (
 // asyncCall is one asynchronous call.
 type asyncCall struct {
 	call     *transport.Call
-	route    *route
-	ctx      context.Context
-	method   *Method
 	request  any
 	response any
 	metadata Metadata
-	options  *callOptions
 	sink     sink
-	line     uint32
+	number   uint32 // of the connection
 	uses     uint32
 
 	mu      sync.Mutex // taken before a Conn's lock
 	state   asyncState
+	opening opening // begins empty, but for whose call it is
+	waiter  waiter
 	codec   Codec
-	own     *wire.Own // of a second attempt
-	turn    transport.Turn
-	queue   *transport.SlotQueue // that turn stands in
-	waiting bool                 // it counts as a waiting call
-	attempt *attempt             // to connect, that it waits for
-	failure error                // how it failed, or why it could not be opened
-	stage   int                  // how often it was tried to open it
-	reused  bool                 // nothing that knows of it may come later
-	stop    func() bool          // stops watching ctx
+	second  *secondAttempt
+	failure error       // how it failed, or why it could not be opened
+	reused  bool        // nothing that knows of it may come later
+	stop    func() bool // stops watching ctx
 }
 
 // launch makes a call and returns; out is told how it ended. The request must
@@ -66,16 +58,17 @@ func (c *route) launch(ctx context.Context, t *Method, request, response any, o 
 	}
 	a, _ := c.asyncs.Get().(*asyncCall)
 	if a == nil {
-		a = &asyncCall{line: c.next.Add(1)}
+		a = &asyncCall{number: c.next.Add(1)}
 		a.call = transport.NewAsyncCall(a)
-		a.turn.Task = a
+		a.waiter.turn.Task = a
 	}
-	a.route, a.ctx, a.method, a.request, a.response, a.options, a.sink = c, ctx, t, request, response, o, out
+	a.opening = opening{route: c, ctx: ctx, call: a.call, method: t, options: o, waiter: &a.waiter, async: true}
+	a.request, a.response, a.sink = request, response, out
 	a.metadata = outgoing(ctx)
 	if a.uses++; a.uses%countedTogether == 0 {
 		c.repeats.made(thisSecond(), countedTogether)
 	}
-	a.state, a.reused = asyncOpening, true
+	a.reused = true
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if err := a.open(); err != nil {
@@ -96,7 +89,7 @@ func (a *asyncCall) Run() {
 			if a.state == asyncOpen {
 				delivery = Executed // its answer is being decoded
 			}
-			a.failure, a.reused = broken(a.route.options.journal, a.method, recover(), delivery), false
+			a.failure, a.reused = broken(a.opening.route.options.journal, a.opening.method, recover(), delivery), false
 			a.finish()
 		}
 	}()
@@ -113,221 +106,95 @@ func (a *asyncCall) Run() {
 // lock is held.
 func (a *asyncCall) step() (over bool) {
 	switch a.state {
-	case asyncOver:
-		return false
-	case asyncOpening, asyncQueued:
-		if a.attempt != nil && a.attempt.err != nil && !a.options.waitForReady && a.ctx.Err() == nil {
-			a.failure = a.route.unreachable(a.ctx, a.attempt.err)
-		} else if a.failure = a.open(); a.failure == nil {
-			return false
-		}
+	case asyncOpening:
+		a.failure = a.try()
+		return a.failure != nil
+	case asyncPausing:
+		a.failure = a.open()
+		return a.failure != nil
 	case asyncOpen:
-		again, err := a.route.conclude(a.ctx, a.call, a.method, a.codec, a.response, a.options)
+		o := &a.opening
+		again, err := o.route.conclude(o.ctx, a.call, o.method, a.codec, a.response, o.options)
 		if again && a.repeat() {
 			return false
 		}
 		a.failure = err
+		return true
 	case asyncFailed:
+		return true
 	}
-	return true
+	return false
 }
 
-// open makes the call as far as it goes without waiting. It fails if that cannot
-// lead to a call; the lock is held.
-func (a *asyncCall) open() (err error) {
-	a.stage++
-	var conn *Connection
-	promised := a.state == asyncQueued && a.turn.Conn != nil
-	if promised {
-		conn = connectionOf(a.turn.Conn)
-	}
-	a.leaveQueue()
-	a.attempt, a.state = nil, asyncOpening
-	defer func() {
-		if promised {
-			conn.conn.Decline()
-		}
-	}()
-	out, err := a.prepare()
-	for err == nil {
-		if conn == nil {
-			var wait bool
-			if conn, wait, err = a.pick(); wait || err != nil {
-				return err
-			}
-		}
-		if err := a.route.fit(conn, out, a.call.Buf); err != nil {
-			return err
-		}
-		packed := (*transport.Buffer)(nil)
-		if order := a.route.options.order(a.options); len(order) > 0 {
-			packed = a.route.options.packCall(conn, out, a.call.Buf, order)
-		}
-		if deadline, ok := a.ctx.Deadline(); ok {
-			left := time.Until(deadline)
-			if left <= 0 {
-				return notSent(context.DeadlineExceeded)
-			}
-			out.Remaining = wire.Remaining(int64(left))
-		}
-		refused := conn.conn.Open(a.call, out, promised)
-		promised = false
-		if packed != nil && (refused != nil || !a.call.Keeps()) {
-			packed.Free()
-		}
-		if refused == nil {
-			a.state = asyncOpen
-			return nil
-		}
-		wait := false
-		if conn, wait, err = a.notOpened(conn, refused); wait {
-			return nil
-		}
-	}
-	return err
-}
-
-// prepare encodes the call.
-func (a *asyncCall) prepare() (*wire.Outgoing, error) {
-	if err := checkName(a.method.wire()); err != nil {
-		return nil, err
-	}
-	if err := a.ctx.Err(); err != nil {
-		return nil, notSent(err)
-	}
-	codec, err := a.route.encode(a.call, a.method, a.request, a.options)
+// open encodes the call and makes it as far as it goes without waiting. It fails if that
+// cannot lead to a call; the lock is held.
+func (a *asyncCall) open() error {
+	o := &a.opening
+	codec, err := o.route.encode(a.call, o.method, a.request, o.options)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	a.codec = codec
-	out := outgoingOf(a.method, codec, a.metadata, a.own, a.call.Buf)
-	return &out, nil
+	o.out, o.plain, o.number = outgoingOf(o.method, codec, a.metadata, a.call.Buf), a.call.Buf, a.number
+	o.repeats(a.second)
+	return a.try()
 }
 
-// pick finds a connection; or it sees to it that the call is run again when there
-// may be one.
-func (a *asyncCall) pick() (conn *Connection, wait bool, err error) {
-	c := a.route
-	if c.via != nil {
-		if c.via.conn == nil {
-			return nil, false, c.via.foreign()
-		}
-		return c.via, false, nil
+// try makes the call, or has it run again when its turn has come.
+func (a *asyncCall) try() error {
+	a.state = asyncOpening
+	wait, err := a.opening.try()
+	if err == nil && !wait {
+		a.state = asyncOpen
 	}
-	l, conn := c.find(a.line)
-	if conn != nil {
-		return conn, false, nil
-	}
-	if err := a.enterQueue(); err != nil {
-		return nil, false, err
-	}
-	a.reused = false
-	conn, attempt, err := l.attend(a)
-	switch {
-	case conn != nil:
-		a.leaveQueue()
-		return conn, false, nil
-	case attempt != nil:
-		a.attempt = attempt
-	case a.options.waitForReady && c.done.Err() == nil && c.options.fault == nil:
-		a.after(l.pause())
-	default:
-		a.leaveQueue()
-		return nil, false, c.unreachable(a.ctx, err)
-	}
-	return nil, true, nil
-}
-
-// notOpened sees to a call that a connection does not take now: another may, nil if one
-// is to be picked.
-func (a *asyncCall) notOpened(conn *Connection, why error) (other *Connection, wait bool, err error) {
-	switch {
-	case errors.Is(why, transport.ErrNoSlot):
-		if other = a.route.elsewhere(conn); other != nil {
-			return other, false, nil
-		}
-		if err := a.enterQueue(); err != nil {
-			return nil, false, err
-		}
-		a.queue, a.state = conn.conn.Slots(), asyncQueued
-		a.route.queue(a.queue, &a.turn)
-		if a.route.admit() || !a.queue.Leave(&a.turn) {
-			return nil, true, nil
-		}
-		a.state = asyncOpening
-		a.leaveQueue()
-	case a.route.via != nil:
-		return nil, false, conn.unusable(why)
-	default:
-		conn.line.retire(conn)
-	}
-	return nil, false, nil
-}
-
-// enterQueue counts the call among those that wait, which are bounded.
-func (a *asyncCall) enterQueue() error {
-	err := a.route.enterQueue()
-	a.waiting = err == nil
 	return err
 }
 
-func (a *asyncCall) leaveQueue() {
-	if a.waiting {
-		a.waiting = false
-		a.route.waiting.Add(-1)
-	}
-	a.queue = nil
-}
-
-// after has the call run again later, or when the client is closed.
+// after has the call made again later, or when the client is closed.
 func (a *asyncCall) after(d time.Duration) {
-	a.reused = false
-	pool, again := a.route.pool, &resumption{a, a.stage}
-	stop := context.AfterFunc(a.route.done, func() { pool.Do(again) })
+	a.state, a.reused = asyncPausing, false
+	c, again := a.opening.route, &resumption{a}
+	stop := context.AfterFunc(c.done, func() { c.pool.Do(again) })
 	time.AfterFunc(d, func() {
 		if stop() {
-			pool.Do(again)
+			c.pool.Do(again)
 		}
 	})
 }
 
-// resumption runs a call again, unless it has gone on meanwhile.
-type resumption struct {
-	call  *asyncCall
-	stage int
-}
+// resumption makes a call again, unless it has ended meanwhile.
+type resumption struct{ call *asyncCall }
 
 // Run goes on with the call.
 func (r *resumption) Run() {
 	r.call.mu.Lock()
-	current := r.call.stage == r.stage && r.call.state == asyncOpening
+	pausing := r.call.state == asyncPausing
 	r.call.mu.Unlock()
-	if current {
+	if pausing {
 		r.call.Run() // nobody else runs it, apart from its end
 	}
 }
 
 // repeat makes the call once more, if that is worth it. It reports false if not.
 func (a *asyncCall) repeat() bool {
-	if a.own != nil {
+	if a.second != nil {
 		return false
 	}
-	wait, ok := a.route.pause(a.ctx, &a.call.Ending)
+	c := a.opening.route
+	wait, ok := c.pause(a.opening.ctx, &a.call.Ending)
 	if !ok {
 		return false
 	}
-	a.own = &wire.Own{Attempt: 2}
-	a.line++ // elsewhere, if there is more than one connection
+	a.second = &secondAttempt{wire.Own{Attempt: 2}, c.endpointOf(a.call)}
+	a.number++ // elsewhere, if there is more than one connection
 	a.call.Reset()
-	a.state = asyncOpening
 	if wait > 0 {
 		a.after(wait)
 		return true
 	}
-	a.failure = a.open()
-	if a.failure != nil {
+	if a.failure = a.open(); a.failure != nil {
 		a.state = asyncFailed
-		a.route.pool.Do(a)
+		c.pool.Do(a)
 	}
 	return true
 }
@@ -335,23 +202,23 @@ func (a *asyncCall) repeat() bool {
 // expired ends the call because its context has ended, on a goroutine of its own.
 func (a *asyncCall) expired() {
 	a.mu.Lock()
+	o := &a.opening
 	switch a.state {
 	case asyncOpen:
-		reason, ending := giveUp(a.ctx)
+		reason, ending := giveUp(o.ctx)
 		if !a.call.Cut(reason, ending) {
 			a.mu.Unlock()
 			return // it has ended
 		}
 		a.reused = false
-		_, a.failure = a.route.conclude(a.ctx, a.call, a.method, a.codec, a.response, a.options)
-	case asyncQueued:
-		if !a.queue.Leave(&a.turn) {
+		_, a.failure = o.route.conclude(o.ctx, a.call, o.method, a.codec, a.response, o.options)
+	case asyncOpening:
+		if a.failure = o.expire(); a.failure == nil {
 			a.mu.Unlock()
 			return // its turn has come: there it is seen that the time is over
 		}
-		a.failure = notSent(a.ctx.Err())
-	case asyncOpening:
-		a.failure = notSent(a.ctx.Err())
+	case asyncPausing:
+		a.failure = notSent(o.ctx.Err())
 	default:
 		a.mu.Unlock()
 		return
@@ -362,14 +229,14 @@ func (a *asyncCall) expired() {
 // finish tells the outcome. It releases the lock.
 func (a *asyncCall) finish() {
 	a.state = asyncOver
-	a.leaveQueue()
-	out, response, err, c := a.sink, a.response, a.failure, a.route
+	out, response, err, c := a.sink, a.response, a.failure, a.opening.route
 	if a.stop != nil && !a.stop() {
 		a.reused = false // ctx has ended just now
 	}
 	a.call.Reset()
-	a.route, a.ctx, a.method, a.request, a.response, a.metadata, a.options, a.sink = nil, nil, nil, nil, nil, nil, nil, nil
-	a.own, a.failure, a.stop, a.codec, a.attempt = nil, nil, nil, nil, nil
+	a.opening = opening{}
+	a.request, a.response, a.metadata, a.sink = nil, nil, nil, nil
+	a.second, a.failure, a.stop, a.codec = nil, nil, nil, nil
 	reused := a.reused
 	a.mu.Unlock()
 	if reused {

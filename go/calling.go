@@ -18,7 +18,8 @@ type calling struct {
 	options      *common
 	interceptors []Interceptor
 	pool         *roles.Pool
-	lines        []*line // a client's; a server has none
+	target       string     // a client's
+	endpoints    *endpoints // a client's; a server has none
 	next         atomic.Uint32
 	waiting      atomic.Int64
 	calls        sync.Pool // of *unaryCall
@@ -29,17 +30,18 @@ type calling struct {
 
 func newCalling(done context.Context, options *common, interceptors []Interceptor, pool *roles.Pool) *calling {
 	c := &calling{options: options, interceptors: interceptors, pool: pool, done: done}
-	c.calls.New = func() any { return &unaryCall{Call: transport.NewCall(true), line: c.next.Add(1)} }
+	c.calls.New = func() any { return &unaryCall{Call: transport.NewCall(true), number: c.next.Add(1)} }
 	return c
 }
 
 // unaryCall is what one unary call needs, used again by the next. It stays with
-// one connection for a while: callers whose answers come in one read then make
+// one connection of an endpoint for a while: callers whose answers come in one read then make
 // their next calls on the same connection, where they leave in one write.
 type unaryCall struct {
 	*transport.Call
-	line uint32
-	uses uint32
+	number uint32 // of the connection
+	uses   uint32
+	waiter waiter
 }
 
 // stay is how many calls are made before another connection is looked at, which
@@ -54,15 +56,16 @@ func (c *route) unary(ctx context.Context, t *Method, request, response any, m M
 	if call.uses++; call.uses%countedTogether == 0 {
 		c.repeats.made(thisSecond(), countedTogether)
 		if call.uses%stay == 0 && c.via == nil {
-			call.line = c.lighter(call.line)
+			call.number = c.lighter(call.number)
 		}
 	}
 	again, err := c.attempt(ctx, call, t, request, response, m, o, nil)
 	if again {
 		if c.pauseBefore(ctx, &call.Ending) {
+			second := &secondAttempt{wire.Own{Attempt: 2}, c.endpointOf(call.Call)}
 			call.Reset()
-			call.line++ // elsewhere, if there is more than one connection
-			_, err = c.attempt(ctx, call, t, request, response, m, o, &wire.Own{Attempt: 2})
+			call.number++ // elsewhere, if there is more than one connection
+			_, err = c.attempt(ctx, call, t, request, response, m, o, second)
 		}
 	}
 	call.Reset()
@@ -70,15 +73,33 @@ func (c *route) unary(ctx context.Context, t *Method, request, response any, m M
 	return err
 }
 
+// secondAttempt is what the repetition of a call has that its first attempt has not.
+type secondAttempt struct {
+	own wire.Own
+	not *EndpointState // that of the first
+}
+
+// endpointOf is the endpoint at which a call was made, nil if it is none of a client's.
+func (c *route) endpointOf(call *transport.Call) *EndpointState {
+	if conn := call.Conn(); conn != nil && c.via == nil {
+		return connectionOf(conn).redialer.endpoint
+	}
+	return nil
+}
+
 func (c *route) attempt(
-	ctx context.Context, call *unaryCall, t *Method, request, response any, m Metadata, o *callOptions, own *wire.Own,
+	ctx context.Context, call *unaryCall, t *Method, request, response any, m Metadata, o *callOptions, second *secondAttempt,
 ) (again bool, err error) {
 	codec, err := c.encode(call.Call, t, request, o)
 	if err != nil {
 		return false, err
 	}
-	out := outgoingOf(t, codec, m, own, call.Buf)
-	if err := c.start(ctx, call.Call, call.line, &out, o); err != nil {
+	opening := opening{
+		route: c, ctx: ctx, call: call.Call, method: t, options: o, number: call.number, waiter: &call.waiter,
+		out: outgoingOf(t, codec, m, call.Buf), plain: call.Buf,
+	}
+	opening.repeats(second)
+	if err := opening.open(); err != nil {
 		return false, err
 	}
 	if !call.Wait(ctx) {
@@ -102,9 +123,9 @@ func (c *route) encode(call *transport.Call, t *Method, request any, o *callOpti
 	return codec, nil
 }
 
-func outgoingOf(t *Method, codec Codec, m Metadata, own *wire.Own, payload []byte) wire.Outgoing {
+func outgoingOf(t *Method, codec Codec, m Metadata, payload []byte) wire.Outgoing {
 	return wire.Outgoing{
-		Method: t.wire(), Codec: codec.Number(), Metadata: m, Own: own,
+		Method: t.wire(), Codec: codec.Number(), Metadata: m,
 		Payload: payload, HasMessage: true, End: true, OneWay: t.Kind == KindOneWay,
 	}
 }
@@ -188,69 +209,6 @@ func giveUp(ctx context.Context) (reason uint32, e *wire.Ending) {
 	return wire.CancelGivenUp, &wire.Ending{Code: Canceled, Message: "the caller gave the call up", Local: true}
 }
 
-// start opens a call on some connection. Whatever fails here was not sent.
-func (c *route) start(ctx context.Context, call *transport.Call, line uint32, out *wire.Outgoing, o *callOptions) error {
-	if err := checkName(out.Method); err != nil {
-		return err
-	}
-	if err := ctx.Err(); err != nil {
-		return notSent(err)
-	}
-	if c.via != nil && c.via.conn == nil {
-		return c.via.foreign()
-	}
-	promised := false
-	order, plain, packed := c.options.order(o), out.Payload, (*transport.Buffer)(nil)
-	for conn := c.via; ; {
-		var err error
-		if conn == nil {
-			if conn, err = c.pick(ctx, line, o); err != nil {
-				return err
-			}
-		}
-		if err := c.fit(conn, out, plain); err != nil {
-			if promised {
-				conn.conn.Decline()
-			}
-			return err
-		}
-		if len(order) > 0 {
-			if packed != nil {
-				packed.Free()
-			}
-			packed = c.options.packCall(conn, out, plain, order)
-		}
-		if deadline, ok := ctx.Deadline(); ok {
-			left := time.Until(deadline)
-			if left <= 0 {
-				if promised {
-					conn.conn.Decline()
-				}
-				return notSent(context.DeadlineExceeded)
-			}
-			out.Remaining = wire.Remaining(int64(left))
-		}
-		err = conn.conn.Open(call, out, promised)
-		promised = false
-		switch {
-		case err == nil:
-			if packed != nil && !call.Keeps() {
-				packed.Free()
-			}
-			return nil
-		case errors.Is(err, transport.ErrNoSlot):
-			if conn, promised, err = c.awaitSlot(ctx, conn); err != nil {
-				return err
-			}
-		case c.via != nil:
-			return conn.unusable(err)
-		default:
-			conn.line.retire(conn)
-			conn = nil
-		}
-	}
-}
-
 // fit refuses a call that a connection's peer would not take.
 func (c *route) fit(conn *Connection, out *wire.Outgoing, plain []byte) error {
 	if out.Codec >= firstNamedCodec {
@@ -319,7 +277,7 @@ func (c *route) pause(ctx context.Context, refusal *wire.Ending) (wait time.Dura
 		return 0, false
 	case c.via != nil && (refusal.Delivery == NotSent || refusal.Code == Unavailable):
 		return 0, false // there is no other connection
-	case refusal.Code == Unavailable && len(c.lines) > 1:
+	case refusal.Code == Unavailable && c.severalConnections():
 		wait = 0 // another connection may do
 	}
 	if deadline, ok := ctx.Deadline(); wait > longestPause || ok && time.Until(deadline) <= wait {
@@ -328,12 +286,22 @@ func (c *route) pause(ctx context.Context, refusal *wire.Ending) (wait time.Dura
 	return wait, ctx.Err() == nil && c.done.Err() == nil && c.repeats.take(thisSecond())
 }
 
-// lighter returns the next line in turn if it carries fewer calls than current
-// does, else current.
+// severalConnections reports whether a call may be made over another than it was.
+func (c *calling) severalConnections() bool {
+	s := c.endpoints.current.Load()
+	return len(s.endpoints) > 1 || len(s.endpoints) == 1 && len(s.endpoints[0].dialed) > 1
+}
+
+// lighter returns the next connection's number in turn if it carries fewer calls than the
+// current one does, else that one's. With several endpoints picks see to that.
 func (c *calling) lighter(current uint32) uint32 {
-	n := uint32(len(c.lines))
+	e := c.endpoints.current.Load().only
+	if e == nil || len(e.dialed) == 1 {
+		return current
+	}
+	n := uint32(len(e.dialed))
 	next := c.next.Add(1)
-	a, b := c.lines[current%n].current.Load(), c.lines[next%n].current.Load()
+	a, b := e.dialed[current%n].current.Load(), e.dialed[next%n].current.Load()
 	if a == nil || b == nil || a == b {
 		return current
 	}
@@ -343,51 +311,6 @@ func (c *calling) lighter(current uint32) uint32 {
 		return next
 	}
 	return current
-}
-
-// pick returns the connection of a line, or of the next one that has any.
-func (c *calling) pick(ctx context.Context, first uint32, o *callOptions) (*Connection, error) {
-	l, conn := c.find(first)
-	if conn != nil {
-		return conn, nil
-	}
-	return c.dialled(ctx, l, o)
-}
-
-// find is pick without waiting: if there is no connection, it returns the line to
-// wait for.
-func (c *calling) find(first uint32) (*line, *Connection) {
-	n := uint32(len(c.lines))
-	for i := range n {
-		l := c.lines[(first+i)%n]
-		if conn := l.current.Load(); conn != nil {
-			return l, conn
-		}
-		if n > 1 {
-			l.reopen()
-		}
-	}
-	return c.lines[first%n], nil
-}
-
-// dialled waits for a connection to be opened.
-func (c *calling) dialled(ctx context.Context, l *line, o *callOptions) (*Connection, error) {
-	for {
-		conn, err := l.connection(ctx)
-		switch {
-		case err == nil:
-			return conn, nil
-		case ctx.Err() != nil || c.options.fault != nil || c.done.Err() != nil || !o.waitForReady:
-			return nil, c.unreachable(ctx, err)
-		}
-		t := time.NewTimer(l.pause())
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-		case <-c.done.Done():
-		}
-		t.Stop()
-	}
 }
 
 // unreachable is the status of a call for which there is no connection.
@@ -411,75 +334,6 @@ func (c *calling) enterQueue() error {
 		return notSent(Errorf(ResourceExhausted, "waiting calls have reached their limit of %d", c.options.waitingCalls))
 	}
 	return nil
-}
-
-// awaitSlot finds a connection for a call that full has no slot for: another one that
-// has, or whichever has one first, for which calls wait in order, in a queue that is
-// bounded over the whole client. No connection means that one is to be picked anew.
-func (c *route) awaitSlot(ctx context.Context, full *Connection) (conn *Connection, promised bool, err error) {
-	if conn := c.elsewhere(full); conn != nil {
-		return conn, false, nil
-	}
-	if err := c.enterQueue(); err != nil {
-		return nil, false, err
-	}
-	defer c.waiting.Add(-1)
-	turn := &transport.Turn{}
-	come, queue := turn.Come(), full.conn.Slots()
-	c.queue(queue, turn)
-	if !c.admit() && queue.Leave(turn) {
-		return c.via, false, nil
-	}
-	select {
-	case <-come:
-	case <-ctx.Done():
-		if !queue.Leave(turn) {
-			if <-come; turn.Conn != nil { // meanwhile: pass it on
-				turn.Conn.Decline()
-			}
-		}
-		return nil, false, notSent(ctx.Err())
-	}
-	if turn.Conn == nil {
-		return c.via, false, nil
-	}
-	return connectionOf(turn.Conn), true, nil
-}
-
-// queue has turn wait for a slot of a connection that the route allows.
-func (c *route) queue(queue *transport.SlotQueue, turn *transport.Turn) {
-	if turn.Only = nil; c.via != nil {
-		turn.Only = c.via.conn
-	}
-	queue.Queue(turn)
-}
-
-// elsewhere is another connection than full that has a free slot, nil if there is none.
-func (c *route) elsewhere(full *Connection) *Connection {
-	if c.via != nil {
-		return nil
-	}
-	for _, l := range c.lines {
-		if conn := l.current.Load(); conn != nil && conn != full && conn.conn.SlotFree() {
-			return conn
-		}
-	}
-	return nil
-}
-
-// admit has the connections that the route allows promise free slots to those who
-// wait. It reports whether there is one to wait for.
-func (c *route) admit() bool {
-	if c.via != nil {
-		return c.via.conn.Admit()
-	}
-	some := false
-	for _, l := range c.lines {
-		if conn := l.current.Load(); conn != nil && conn.conn.Admit() {
-			some = true
-		}
-	}
-	return some
 }
 
 func sleep(ctx context.Context, d time.Duration) {

@@ -13,17 +13,17 @@ import (
 	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 )
 
-// Client owns connections to one target and calls methods there. Its methods
+// Client owns connections to the endpoints of one target and calls methods there. Its methods
 // are safe for concurrent use.
 type Client struct {
 	route   // what it calls
 	serving // what it serves to its servers
 
-	target  string
-	options clientOptions
-	config  *transport.Config
-	pool    *roles.Pool
-	events  sequence // what observers are told of failed attempts to connect
+	options   clientOptions
+	config    *transport.Config
+	pool      *roles.Pool
+	resolving resolving
+	events    sequence // what observers are told of failed attempts to connect
 
 	close  context.CancelFunc
 	mu     sync.Mutex // orders begin and Close
@@ -47,11 +47,12 @@ func (c *Client) begin() bool {
 // closed.
 var ErrClientClosed = errors.New("the client is closed")
 
-// NewClient returns a client of target, which is HOST:PORT, unix:PATH,
-// mem:NAME, or several of them separated by commas, tried in turn. Connections
+// NewClient returns a client of target: HOST:PORT, unix:PATH, mem:NAME, ws://HOST:PORT/PATH or
+// wss://HOST:PORT/PATH, or several of them separated by commas, each of which is an endpoint; or
+// SCHEME: and what the resolver of that scheme is told (WithResolver). Connections
 // are opened with the first calls, or by Connect.
 func NewClient(target string, options ...ClientOption) *Client {
-	c := &Client{target: target, pool: &roles.Pool{}, live: map[*Connection]struct{}{}}
+	c := &Client{pool: &roles.Pool{}, live: map[*Connection]struct{}{}}
 	c.options = clientOptions{connections: 1, common: defaults(DefaultKeepaliveInterval)}
 	for i, o := range options {
 		if o == nil {
@@ -60,16 +61,15 @@ func NewClient(target string, options ...ClientOption) *Client {
 		o.applyClient(&c.options)
 	}
 	c.options.sane(DefaultKeepaliveInterval)
-	c.options.fault = errors.Join(c.options.fault, transport.CheckTarget(target))
 	done, cancel := context.WithCancel(context.Background())
 	c.close = cancel
 	c.calling = newCalling(done, &c.options.common, c.options.interceptors, c.pool)
+	c.calling.target = target
 	c.serving.begin("client", &c.options.common, c.options.reverse)
 	c.config = c.options.transport(clientConnections{acceptor{&c.serving}, c}, c.pool)
 	c.config.Slots = &transport.SlotQueue{}
-	for range c.options.connections {
-		c.lines = append(c.lines, &line{client: c})
-	}
+	c.endpoints = newEndpoints(c)
+	c.resolving.begin(c)
 	return c
 }
 
@@ -84,33 +84,15 @@ func Dial(ctx context.Context, target string, options ...ClientOption) (*Client,
 	return c, nil
 }
 
-// Connect opens all connections of the client that are not open and waits for
-// each server's first bytes. The error is a StatusError, not sent: UNAVAILABLE when a
-// server could not be reached, FAILED_PRECONDITION for options that are no good.
+// Connect connects to all endpoints to which the client is not connected, with a balancer
+// that is Lazy to the first that can be reached, and waits for each
+// server's first bytes. The error is a StatusError, not sent: UNAVAILABLE when no endpoint, or of
+// a single one not each connection, could be reached, FAILED_PRECONDITION for options that are no good.
 func (c *Client) Connect(ctx context.Context) error {
-	errs := make(chan error, len(c.lines))
-	limit := make(chan struct{}, 64) // connections opened at a time
-	for _, l := range c.lines {
-		go func() {
-			limit <- struct{}{}
-			defer func() { <-limit }()
-			conn, err := l.connection(ctx)
-			if err == nil {
-				err = conn.greeted(ctx)
-			}
-			if err != nil {
-				err = c.unreachable(ctx, err)
-			}
-			errs <- err
-		}()
+	if err := c.endpoints.connect(ctx); err != nil {
+		return c.unreachable(ctx, err)
 	}
-	var first error
-	for range c.lines {
-		if err := <-errs; err != nil && first == nil {
-			first = err
-		}
-	}
-	return first
+	return nil
 }
 
 // Close ends the client: calls that run fail, connections are closed, and the
@@ -121,6 +103,7 @@ func (c *Client) Close() {
 	c.close()
 	live := slices.Collect(maps.Keys(c.live))
 	c.mu.Unlock()
+	c.endpoints.close()
 	for _, conn := range live {
 		conn.conn.Shut(ErrClientClosed)
 	}

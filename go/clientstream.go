@@ -74,9 +74,12 @@ func (c *route) openStream(ctx context.Context, m Metadata, t *Method, o *callOp
 	if t.Kind == KindClientStream {
 		s.call.ExpectOne()
 	}
-	out := wire.Outgoing{Method: t.wire(), Codec: s.codec.Number(), Metadata: m}
+	opening := opening{
+		route: c, ctx: ctx, call: s.call, method: t, options: o, number: c.next.Add(1),
+		out: wire.Outgoing{Method: t.wire(), Codec: s.codec.Number(), Metadata: m},
+	}
 	c.repeats.made(thisSecond(), 1)
-	if err := c.start(ctx, s.call, c.next.Add(1), &out, o); err != nil {
+	if err := opening.open(); err != nil {
 		return nil, err
 	}
 	if ctx.Done() != nil {

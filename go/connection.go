@@ -30,12 +30,12 @@ type Connection struct {
 	retiring     *time.Timer // Retire, if a server's connections have a maximum age; else nil
 
 	// At a client only.
-	line  *line
-	ready chan struct{} // closed when the server's preface has come, or the end
-	once  sync.Once
+	redialer *redialer
+	ready    chan struct{} // closed when the server's preface has come, or the end
+	once     sync.Once
 
-	// At a client only, guarded by the line's lock.
-	taken bool // it was the line's, so that its end is the line's affair
+	// At a client only, guarded by endpoints.mu.
+	taken bool // it was the redialer's current one, so that its end is that one's affair
 	away  bool // it is over or going away
 }
 

@@ -42,13 +42,32 @@ const (
 // EndpointState is an endpoint as balancers and pickers see it. What its methods
 // tell changes with the calls made; they are safe for concurrent use.
 type EndpointState struct {
-	endpoint Endpoint
-	state    atomic.Uint32 // a State
+	endpoint atomic.Pointer[Endpoint] // exchanged when a resolver tells something else of the same one
+	state    atomic.Uint32            // a State
 	calls    atomic.Int64
 	latency  movingLatency
 	failures atomic.Int64
 
 	identity string
+	of       *endpoints // nil in tests of balancers
+	given    atomic.Uint64
+	dialed   []*redialer
+	within   context.Context //nolint:containedctx // ends when the endpoint has left
+	leave    context.CancelFunc
+}
+
+// newEndpointState returns what a client keeps of an endpoint.
+func newEndpointState(of *endpoints, e Endpoint) *EndpointState {
+	s := &EndpointState{identity: e.identity(), of: of}
+	s.endpoint.Store(&e)
+	if of == nil {
+		return s
+	}
+	s.within, s.leave = context.WithCancel(of.client.done)
+	for range of.client.options.connections {
+		s.dialed = append(s.dialed, &redialer{endpoint: s})
+	}
+	return s
 }
 
 // identity is what an endpoint is recognised by, from one set to the next (client.md 7.2).
@@ -62,8 +81,11 @@ func (e *Endpoint) identity() string {
 	return strings.Join(e.Addresses, ",")
 }
 
+// where is what makes two endpoints of one identity the same (client.md 7.3).
+func (e *Endpoint) where() string { return strings.Join(e.Addresses, ",") + "#" + e.ServerName }
+
 // Endpoint is who it is.
-func (e *EndpointState) Endpoint() Endpoint { return e.endpoint }
+func (e *EndpointState) Endpoint() Endpoint { return *e.endpoint.Load() }
 
 // State is how the client stands with it.
 func (e *EndpointState) State() State { return State(e.state.Load()) } //nolint:gosec // nothing else is stored
@@ -132,21 +154,3 @@ type Resolver interface {
 	// called again, later each time, and the last good set stays.
 	Resolve(ctx context.Context, w *Watch) error
 }
-
-// Watch is what a resolver works for.
-type Watch struct {
-	target string
-	set    func([]Endpoint) error
-	failed chan struct{}
-}
-
-// Target is what follows the scheme.
-func (w *Watch) Target() string { return w.target }
-
-// Set exchanges the whole set. The error says what is wrong with it; the last good set
-// stays then. The slice is the client's from here on.
-func (w *Watch) Set(endpoints []Endpoint) error { return w.set(endpoints) }
-
-// Failed is received from after an endpoint could not be reached: a resolver that asks
-// now and then may ask again at once.
-func (w *Watch) Failed() <-chan struct{} { return w.failed }

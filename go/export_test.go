@@ -10,12 +10,14 @@ func PollAlways() { pollFrom = -1 }
 
 // CountAsSteady has a client's connections count as ones that lived for long.
 func CountAsSteady(c *Client) {
-	for _, l := range c.lines {
-		l.mu.Lock()
-		if conn := l.current.Load(); conn != nil {
-			conn.began = conn.began.Add(-steady)
+	c.endpoints.mu.Lock()
+	defer c.endpoints.mu.Unlock()
+	for _, e := range c.endpoints.set {
+		for _, l := range e.dialed {
+			if conn := l.current.Load(); conn != nil {
+				conn.began = conn.began.Add(-steady)
+			}
 		}
-		l.mu.Unlock()
 	}
 }
 
@@ -27,7 +29,7 @@ func Switches(c *Client) (pollFrom int, noSpinning bool) {
 
 // LoseOnceOpen has a client's first connection count as lost as soon as there is one.
 func LoseOnceOpen(c *Client) {
-	l := c.lines[0]
+	l := c.endpoints.current.Load().endpoints[0].dialed[0]
 	for c.done.Err() == nil {
 		if conn := l.current.Load(); conn != nil {
 			l.retire(conn)

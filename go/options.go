@@ -73,7 +73,10 @@ type ServerOption interface{ applyServer(s *serverOptions) }
 
 type clientOptions struct {
 	common
-	connections int
+	connections int // to each endpoint
+	resolvers   map[string]Resolver
+	balancer    Balancer
+	most        int // endpoints
 }
 
 type serverOptions struct {
@@ -222,7 +225,7 @@ func WithoutSpinning() Option { return option(func(c *common) { c.spinless = tru
 // than 64 connections, and over HTTP/2 those that have long been idle.
 func WithoutPollers() Option { return option(func(c *common) { c.unpolled = true }) }
 
-// WithConnections sets how many connections a client keeps to its target,
+// WithConnections sets how many connections a client keeps to each endpoint,
 // with calls spread over them. The default is 1.
 func WithConnections(n int) ClientOption {
 	return clientOption(func(c *clientOptions) {

@@ -187,7 +187,7 @@ func balancerOf(t *testing.T, name, counter string, randoms *[]uint64) Balancer 
 }
 
 // seen is an endpoint of no client.
-func seen(e Endpoint) *EndpointState { return &EndpointState{endpoint: e, identity: e.identity()} }
+func seen(e Endpoint) *EndpointState { return newEndpointState(nil, e) }
 
 func find(set []*EndpointState, identity string) *EndpointState {
 	for _, e := range set {

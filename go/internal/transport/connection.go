@@ -63,6 +63,8 @@ type Config struct {
 type Conn struct {
 	// Owner is what NewConn was given, for the layer above.
 	Owner any
+	// Group is what it has in common with others (Turn.Group), set before Start.
+	Group any
 
 	config   *Config
 	socket   net.Conn   // with raw changes under the lock, when it is given back (poll.go)

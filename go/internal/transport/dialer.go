@@ -28,31 +28,40 @@ const (
 // other addresses to try: an error leads to the next.
 type Join func(ctx context.Context, socket net.Conn, several bool) error
 
+// Target is one instance of a service, and how to reach it.
+type Target struct {
+	// Addresses lead to it: HOST:PORT, unix:PATH, mem:NAME, ws://HOST:PORT/PATH or
+	// wss://HOST:PORT/PATH. A host name stands for all its addresses.
+	Addresses []string
+	// ServerName is what its certificate is to show; by default the address's host.
+	ServerName string
+	// TLS is used if it is not nil, and by wss:// always.
+	TLS *tls.Config
+}
+
 // Dial opens a socket to one address of target after the other until join takes
-// one. A target is HOST:PORT, unix:PATH, mem:NAME, ws://HOST:PORT/PATH or
-// wss://HOST:PORT/PATH, or several of them separated by commas; a host name stands for all its
-// addresses. Of several, one whose server may be restarting is tried once more when the others
-// have failed. With tlsConfig the TLS handshake is part of it, with wss:// always. The error
-// names every address that was tried and why it failed.
-func Dial(ctx context.Context, target string, tlsConfig *tls.Config, join Join) error {
+// one. Of several, one whose server may be restarting is tried once more when the others
+// have failed. The error names every address that was tried and why it failed.
+func Dial(ctx context.Context, target *Target, join Join) error {
 	ctx, cancel := context.WithTimeout(ctx, DialTimeout)
 	defer cancel()
 	addresses, err := resolve(ctx, target)
 	if err != nil {
 		return err
 	}
-	failures := make([]string, 0, len(addresses))
+	tlsConfig := target.TLS
+	failures := make(failures, 0, len(addresses))
 	var again []int
 	for i, a := range addresses {
 		err := dialOne(ctx, a, tlsConfig, len(addresses) > 1, join)
 		if err == nil {
 			return nil
 		}
-		failures = append(failures, a.text+": "+Describe(err))
+		failures = append(failures, failure{a.text, err})
 		if ctx.Err() != nil {
 			break
 		}
-		if i+1 < len(addresses) && restarts(err) {
+		if i+1 < len(addresses) && Restarts(err) {
 			again = append(again, i)
 		}
 	}
@@ -65,9 +74,33 @@ func Dial(ctx context.Context, target string, tlsConfig *tls.Config, join Join) 
 		if err == nil {
 			return nil
 		}
-		failures[i] = addresses[i].text + ": " + Describe(err)
+		failures[i].err = err
 	}
-	return errors.New(strings.Join(failures, "; "))
+	return failures
+}
+
+// failures is why each address of a target did not do.
+type failures []failure
+
+type failure struct {
+	address string
+	err     error
+}
+
+func (f failures) Error() string {
+	texts := make([]string, len(f))
+	for i, one := range f {
+		texts[i] = one.address + ": " + Describe(one.err)
+	}
+	return strings.Join(texts, "; ")
+}
+
+func (f failures) Unwrap() []error {
+	all := make([]error, len(f))
+	for i, one := range f {
+		all[i] = one.err
+	}
+	return all
 }
 
 // TurnedAway is why a server was not joined that took the connection and ended it, or
@@ -76,8 +109,8 @@ type TurnedAway struct{ Text string }
 
 func (e TurnedAway) Error() string { return e.Text }
 
-// restarts reports whether err is what one is met with at a server that is being restarted.
-func restarts(err error) bool {
+// Restarts reports whether err is what one is met with at a server that is being restarted.
+func Restarts(err error) bool {
 	return errors.As(err, new(TurnedAway)) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, fs.ErrNotExist)
 }
 
@@ -89,14 +122,10 @@ type address struct {
 	webSocket      *url.URL // where it is asked for; nil: nowhere
 }
 
-// CheckTarget tells of a target that nothing can be reached at, whatever listens where.
-func CheckTarget(target string) error {
-	for _, part := range strings.Split(target, ",") {
-		if _, _, err := parseAddress(part); err != nil {
-			return err
-		}
-	}
-	return nil
+// CheckAddress tells of an address that nothing can be reached at, whatever listens where.
+func CheckAddress(address string) error {
+	_, _, err := parseAddress(address)
+	return err
 }
 
 // parseAddress reads one address of a target; port is that of a host yet to be looked up.
@@ -125,9 +154,9 @@ func parseAddress(part string) (a address, port string, err error) {
 	return address{"tcp", part, host, part, u}, port, nil
 }
 
-func resolve(ctx context.Context, target string) ([]address, error) {
+func resolve(ctx context.Context, target *Target) ([]address, error) {
 	var all []address
-	for _, part := range strings.Split(target, ",") {
+	for _, part := range target.Addresses {
 		a, port, err := parseAddress(part)
 		if err != nil {
 			return nil, err
@@ -143,6 +172,11 @@ func resolve(ctx context.Context, target string) ([]address, error) {
 		for _, ip := range found {
 			where := net.JoinHostPort(ip, port)
 			all = append(all, address{"tcp", where, a.serverName, where, a.webSocket})
+		}
+	}
+	if target.ServerName != "" {
+		for i := range all {
+			all[i].serverName = target.ServerName
 		}
 	}
 	return all, nil

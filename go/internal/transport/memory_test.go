@@ -84,12 +84,12 @@ func TestMemoryNamesAreFreeAgainAfterClose(t *testing.T) {
 			t.Fatal("a name was given twice")
 		}
 		hangUp := func(_ context.Context, socket net.Conn, _ bool) error { return socket.Close() }
-		if err := Dial(soon(t), "mem:nobody", nil, hangUp); err == nil {
+		if err := Dial(soon(t), &Target{Addresses: []string{"mem:nobody"}}, hangUp); err == nil {
 			t.Fatal("connected to nobody")
 		}
 		dialled := make(chan error, 1)
 		go func() {
-			dialled <- Dial(soon(t), "mem:name", nil, hangUp)
+			dialled <- Dial(soon(t), &Target{Addresses: []string{"mem:name"}}, hangUp)
 		}()
 		s, err := l.Accept()
 		if err != nil {

@@ -22,6 +22,8 @@ type SlotQueue struct {
 type Turn struct {
 	// Only is the connection that the call is to be made on, nil for any.
 	Only *Conn
+	// Group is that of the connections that the call may be made on, nil for any.
+	Group any
 	// Task is run when the turn has come, by the connection's pool. Without one, Come
 	// is to be waited for.
 	Task roles.Task
@@ -39,6 +41,24 @@ func (t *Turn) Come() <-chan struct{} {
 		t.come = make(chan struct{}, 1)
 	}
 	return t.come
+}
+
+// Wake says that the turn has come.
+func (t *Turn) Wake(pool *roles.Pool) {
+	if t.Task != nil {
+		pool.Do(t.Task)
+	} else {
+		t.come <- struct{}{}
+	}
+}
+
+// serves reports whether c may serve the turn: others is whether those count that are for
+// any connection.
+func (t *Turn) serves(c *Conn, others bool) bool {
+	if t.Only != nil {
+		return t.Only == c
+	}
+	return others && (t.Group == nil || t.Group == c.Group)
 }
 
 // Queue puts turn behind those that wait. Conn.Admit is to be called then for the
@@ -71,7 +91,7 @@ func (q *SlotQueue) take(c *Conn, others bool) *Turn {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for i, turn := range q.turns {
-		if turn.Only == c || turn.Only == nil && others {
+		if turn.serves(c, others) {
 			if i == 0 {
 				q.turns[0] = nil
 				q.turns = q.turns[1:]
@@ -132,11 +152,7 @@ func (c *Conn) admitLocked() {
 			turn.Conn = c
 			c.granted++
 		}
-		if turn.Task != nil {
-			c.config.Pool.Do(turn.Task)
-		} else {
-			turn.come <- struct{}{}
-		}
+		turn.Wake(c.config.Pool)
 	}
 	c.letGo = c.letGo || !takes
 }

@@ -1,0 +1,394 @@
+package trunkcall
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/trunkcall/trunkcall/go/internal/transport"
+)
+
+// endpoints is what a client knows of the endpoints of its target: the set that was
+// resolved, how it stands with each, and what calls choose from.
+type endpoints struct {
+	client   *Client
+	balancer Balancer
+	chosen   bool // the balancer, by an option: it is asked although there is one endpoint only
+	lazy     bool // what it does not pick is not connected
+
+	current atomic.Pointer[snapshot] // read once by each call
+	version atomic.Uint64            // of all that calls decide by; changes under mu
+
+	mu       sync.Mutex
+	set      []*EndpointState // in the resolver's order
+	wanted   bool             // somebody has called or connected
+	fault    error            // why there is no set, nil: none was told of yet
+	broken   bool             // no attempt was made again out of turn since an endpoint was ready
+	turns    []*transport.Turn
+	changed  bool // since the picker was made
+	updating bool // a goroutine makes another
+}
+
+// snapshot is what a call chooses from. It is never changed.
+type snapshot struct {
+	number    uint64
+	endpoints []*EndpointState
+	only      *EndpointState // every call goes there, without a pick
+	picker    Picker
+	observer  PickObserver // the picker, if it wants to know how calls end
+	measured  bool         // calls are counted and timed
+	anySlot   bool         // a call may take a free slot of any endpoint
+}
+
+func newEndpoints(c *Client) *endpoints {
+	s := &endpoints{client: c, balancer: c.options.balancer, chosen: true}
+	if s.balancer == nil {
+		s.balancer, s.chosen = RoundRobin(), false
+	}
+	_, s.lazy = s.balancer.(Lazy)
+	s.current.Store(&snapshot{})
+	return s
+}
+
+// connection is one of the endpoint's that is there, that with the given number if it is;
+// nil without one.
+func (e *EndpointState) connection(number uint32) *Connection {
+	n := uint32(len(e.dialed))
+	for i := range n {
+		if conn := e.dialed[(number+i)%n].current.Load(); conn != nil {
+			return conn
+		}
+	}
+	return nil
+}
+
+// apply exchanges the set. Who is in both stays as it was, and with whom the client has
+// connections keeps them; those that left are drained.
+func (s *endpoints) apply(told []Endpoint) {
+	s.mu.Lock()
+	known := make(map[string]*EndpointState, len(s.set))
+	for _, e := range s.set {
+		known[e.identity] = e
+	}
+	set := make([]*EndpointState, 0, len(told))
+	for _, one := range told {
+		e := known[one.identity()]
+		if e != nil && e.endpoint.Load().where() == one.where() {
+			delete(known, e.identity)
+			e.endpoint.Store(&one)
+		} else {
+			e = newEndpointState(s, one)
+		}
+		set = append(set, e)
+	}
+	s.set, s.fault = set, nil
+	if s.wanted && !s.lazy {
+		s.connectAllLocked()
+	}
+	s.changedLocked()
+	var gone []*Connection
+	for _, e := range known {
+		gone = append(gone, e.leaveLocked()...)
+	}
+	s.mu.Unlock()
+	for _, conn := range gone {
+		conn.link.Drain(textLeft)
+	}
+}
+
+// failed notes why there are no endpoints. The last good set stays.
+func (s *endpoints) failed(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fault = err
+	s.version.Add(1)
+	s.wakeLocked()
+}
+
+// wantLocked begins to look for endpoints and to connect to them.
+func (s *endpoints) wantLocked() {
+	if s.wanted || s.client.options.fault != nil {
+		return
+	}
+	s.wanted = true
+	s.client.resolving.start()
+	if !s.lazy {
+		s.connectAllLocked()
+	}
+}
+
+func (s *endpoints) connectAllLocked() {
+	for _, e := range s.set {
+		e.connectLocked()
+	}
+}
+
+// changedLocked has those that wait look again, with another picker where there is one.
+func (s *endpoints) changedLocked() {
+	s.version.Add(1)
+	if !s.chosen && len(s.set) <= 1 && !s.updating {
+		s.takeLocked(&snapshot{endpoints: s.set})
+		return
+	}
+	s.changed = true
+	if !s.updating && s.client.begin() {
+		s.updating = true
+		go s.update()
+	}
+}
+
+// update has the balancer make pickers until nothing has changed meanwhile.
+func (s *endpoints) update() {
+	defer s.client.closed.Done()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.changed {
+		s.changed = false
+		set, last := s.set, s.current.Load()
+		s.mu.Unlock()
+		picker, err := balance(s.balancer, slices.Clone(set))
+		s.mu.Lock()
+		next := &snapshot{endpoints: set, picker: picker}
+		if err != nil {
+			s.client.options.log(slog.LevelError, "balancer failed", "target", s.client.target, "error", err)
+			if next.picker = last.picker; next.picker == nil {
+				next.picker = unable{err}
+			}
+		}
+		_, next.anySlot = s.balancer.(interface{ anySlot() })
+		s.takeLocked(next)
+	}
+	s.updating = false
+}
+
+// balance has a balancer make a picker.
+func balance(b Balancer, set []*EndpointState) (p Picker, err error) {
+	done := false
+	defer func() {
+		if !done {
+			p, err = nil, fmt.Errorf("the balancer %T panicked: %v", b, recover())
+		}
+	}()
+	p = b.Balance(set)
+	done = true
+	if p == nil {
+		err = fmt.Errorf("the balancer %T has made no picker", b)
+	}
+	return p, err
+}
+
+// unable is the picker of a balancer that has made none.
+type unable struct{ err error }
+
+func (u unable) Pick(*Pick) *EndpointState { panic(u.err) }
+
+// takeLocked makes next what calls choose from.
+func (s *endpoints) takeLocked(next *snapshot) {
+	next.number = s.current.Load().number + 1
+	for _, e := range next.endpoints {
+		e.given.Store(next.number)
+	}
+	next.observer, _ = next.picker.(PickObserver)
+	if next.observer == nil {
+		next.only = sole(next.endpoints, next.picker)
+	}
+	next.measured = next.observer != nil || len(next.endpoints) > 1
+	s.current.Store(next)
+	s.version.Add(1)
+	s.wakeLocked()
+}
+
+// sole is the endpoint that all calls go to, nil if they are to be picked for.
+func sole(set []*EndpointState, p Picker) *EndpointState {
+	if len(set) == 1 {
+		return set[0]
+	}
+	if p, ok := p.(interface{ always() *EndpointState }); ok {
+		if e := p.always(); e != nil {
+			return e
+		}
+	}
+	var ready *EndpointState
+	for _, e := range set {
+		switch e.State() {
+		case StateReady:
+			if ready != nil {
+				return nil
+			}
+			ready = e
+		case StateFailing:
+		default:
+			return nil
+		}
+	}
+	return ready
+}
+
+// wakeLocked has the calls that wait for a connection look again.
+func (s *endpoints) wakeLocked() {
+	for i, turn := range s.turns {
+		turn.Wake(s.client.pool)
+		s.turns[i] = nil
+	}
+	s.turns = s.turns[:0]
+}
+
+// Leave takes turn from those that wait. It reports false when it has come already.
+func (s *endpoints) Leave(turn *transport.Turn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.Index(s.turns, turn)
+	if i < 0 {
+		return false
+	}
+	s.turns = slices.Delete(s.turns, i, i+1)
+	return true
+}
+
+// await has a call wait that found no connection at e, nil if it was given no endpoint,
+// when version was that. It reports false when there is something new to look at, and
+// fails if there is nothing to wait for.
+func (s *endpoints) await(o *opening, e *EndpointState, version uint64) (waits bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.client.done.Err() != nil {
+		return false, ErrClientClosed
+	}
+	s.wantLocked()
+	if s.version.Load() != version {
+		return false, nil
+	}
+	if e != nil {
+		e.connectLocked()
+	}
+	if !o.options.waitForReady && !s.comingLocked() {
+		return false, s.whyLocked(e)
+	}
+	if err := o.enterQueue(false); err != nil {
+		return false, err
+	}
+	o.stand(s)
+	s.turns = append(s.turns, &o.waiter.turn)
+	return true, nil
+}
+
+// comingLocked reports whether there is something to wait for.
+func (s *endpoints) comingLocked() bool {
+	if s.changed || s.updating || s.set == nil && s.fault == nil {
+		return true
+	}
+	return slices.ContainsFunc(s.set, func(e *EndpointState) bool { return e.State() == StateConnecting })
+}
+
+// toldReasons bounds how many endpoints an error names.
+const toldReasons = 8
+
+// whyLocked is why a call cannot be made that was picked for e, nil: for none.
+func (s *endpoints) whyLocked(e *EndpointState) error {
+	if s.set == nil {
+		return s.fault
+	}
+	if e == nil && !slices.ContainsFunc(s.set, func(e *EndpointState) bool { return e.State() == StateFailing }) {
+		return fmt.Errorf("%s: the balancer %T picks none of %d endpoints", s.client.target, s.balancer, len(s.set))
+	}
+	return s.unreachedLocked()
+}
+
+// unreachedLocked is why none of the endpoints that are failing was reached.
+func (s *endpoints) unreachedLocked() error {
+	var why unreached
+	for _, e := range s.set {
+		for _, l := range e.dialed {
+			if l.state == StateFailing && l.current.Load() == nil {
+				why = append(why, l.whyLocked())
+				break
+			}
+		}
+	}
+	if len(why) == 0 {
+		return fmt.Errorf("no endpoint of %s is connected", s.client.target)
+	}
+	return why
+}
+
+// connect connects to the endpoints and waits until that is done.
+func (s *endpoints) connect(ctx context.Context) error {
+	if err := s.client.options.fault; err != nil {
+		return err
+	}
+	turn := &transport.Turn{}
+	come := turn.Come()
+	for {
+		s.mu.Lock()
+		conns, err := s.connectingLocked()
+		if conns == nil && err == nil {
+			s.turns = append(s.turns, turn)
+		}
+		s.mu.Unlock()
+		if err != nil {
+			return err
+		}
+		if conns != nil {
+			for _, conn := range conns {
+				if err := conn.greeted(ctx); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		select {
+		case <-come:
+		case <-ctx.Done():
+			s.Leave(turn)
+			return fmt.Errorf("cannot reach %s in time: %w", s.client.target, ctx.Err())
+		}
+	}
+}
+
+// connectingLocked begins to connect to the endpoints. It returns the connections once no
+// more are under way, or why there are none; neither while they are.
+func (s *endpoints) connectingLocked() (conns []*Connection, err error) {
+	if s.client.done.Err() != nil {
+		return nil, ErrClientClosed
+	}
+	s.wantLocked()
+	if s.set == nil {
+		return nil, s.fault
+	}
+	failed, waits := false, false
+	for _, e := range s.set {
+		e.connectLocked()
+		for _, l := range e.dialed {
+			conn := l.current.Load()
+			switch {
+			case conn != nil:
+				conns = append(conns, conn)
+			case l.state == StateConnecting:
+				waits = true
+			default:
+				failed = true
+			}
+		}
+		if s.lazy && (waits || len(conns) > 0) {
+			break
+		}
+	}
+	switch {
+	case waits:
+		return nil, nil
+	case conns == nil || failed && len(s.set) == 1:
+		return nil, s.unreachedLocked()
+	}
+	return conns, nil
+}
+
+// close has all that wait look again, when the client is closed.
+func (s *endpoints) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.version.Add(1)
+	s.wakeLocked()
+}

@@ -1,0 +1,367 @@
+package trunkcall
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/trunkcall/trunkcall/go/internal/transport"
+	"github.com/trunkcall/trunkcall/go/internal/wire"
+)
+
+// opening is a call on its way to a connection. All calls take it, blocking, asynchronous
+// and streams; they differ in how they wait.
+type opening struct {
+	route   *route
+	ctx     context.Context //nolint:containedctx // it is the call's, and goes with it
+	call    *transport.Call
+	method  *Method
+	options *callOptions
+	out     wire.Outgoing
+	plain   []byte            // the request as it was encoded
+	number  uint32            // which of an endpoint's connections is preferred
+	not     *EndpointState    // better avoided
+	waiter  *waiter           // nil until it has to wait
+	packed  *transport.Buffer // the request as it is sent, if that is compressed
+	async   bool              // nobody waits: it counts as waiting also while it has no connection
+}
+
+// waiter is what a call needs that has to be picked for or to wait.
+type waiter struct {
+	turn    transport.Turn
+	pick    Pick
+	place   place // where turn stands, nil: nowhere
+	counted bool  // among the calls that wait
+}
+
+// place is where calls wait for their turn.
+type place interface {
+	// Leave reports false if the turn has come.
+	Leave(t *transport.Turn) bool
+}
+
+// repeats makes it the second attempt of a call; nil: it is the first.
+func (o *opening) repeats(second *secondAttempt) {
+	if second != nil {
+		o.out.Own, o.not = &second.own, second.not
+	}
+}
+
+// open opens the call, waiting as long as that takes and its context lasts. Whatever fails
+// here was not sent.
+func (o *opening) open() error {
+	for {
+		wait, err := o.try()
+		if err != nil || !wait {
+			return err
+		}
+		select {
+		case <-o.waiter.turn.Come():
+		case <-o.ctx.Done():
+			if err := o.expire(); err != nil {
+				return err
+			}
+			<-o.waiter.turn.Come()
+		}
+	}
+}
+
+// try goes as far as it can without waiting. It reports whether the call has to wait for
+// its turn; else it is open, or has failed.
+func (o *opening) try() (wait bool, err error) {
+	conn, promised := o.turnCame()
+	if err = checkName(o.out.Method); err == nil && o.ctx.Err() != nil {
+		err = notSent(o.ctx.Err())
+	}
+	for err == nil {
+		if conn == nil {
+			if conn, wait, err = o.pick(); conn == nil {
+				break
+			}
+		}
+		if err = o.fit(conn); err != nil {
+			break
+		}
+		refused := conn.conn.Open(o.call, &o.out, promised)
+		promised = false
+		switch {
+		case refused == nil:
+			if o.packed != nil && o.call.Keeps() {
+				o.packed = nil
+			}
+			o.unpack()
+			return false, nil
+		case errors.Is(refused, transport.ErrNoSlot):
+			if conn, wait, err = o.awaitSlot(conn); wait {
+				return true, nil
+			}
+		case o.route.via != nil:
+			err = conn.unusable(refused)
+		default:
+			conn.redialer.retire(conn)
+			conn = nil
+		}
+	}
+	if promised {
+		conn.conn.Decline()
+	}
+	o.unpack()
+	return wait, err
+}
+
+func (o *opening) unpack() {
+	if o.packed != nil {
+		o.packed.Free()
+		o.packed = nil
+	}
+}
+
+// fit makes the call ready for a connection, or refuses it if its peer would.
+func (o *opening) fit(conn *Connection) error {
+	r := o.route
+	if err := r.fit(conn, &o.out, o.plain); err != nil {
+		return err
+	}
+	if order := r.options.order(o.options); len(order) > 0 {
+		o.unpack()
+		o.packed = r.options.packCall(conn, &o.out, o.plain, order)
+	}
+	if deadline, ok := o.ctx.Deadline(); ok {
+		left := time.Until(deadline)
+		if left <= 0 {
+			return notSent(context.DeadlineExceeded)
+		}
+		o.out.Remaining = wire.Remaining(int64(left))
+	}
+	return nil
+}
+
+// pick finds a connection, or has the call wait until there may be one.
+func (o *opening) pick() (conn *Connection, wait bool, err error) {
+	if via := o.route.via; via != nil {
+		if via.conn == nil {
+			return nil, false, via.foreign()
+		}
+		return via, false, nil
+	}
+	if o.route.options.fault != nil {
+		return nil, false, o.route.unreachable(o.ctx, o.route.options.fault)
+	}
+	s := o.route.endpoints
+	for {
+		version := s.version.Load()
+		e, err := o.choose(s.current.Load())
+		if err != nil {
+			return nil, false, err
+		}
+		if e != nil {
+			if conn := e.connection(o.number); conn != nil {
+				return conn, false, nil
+			}
+		}
+		switch wait, err := s.await(o, e, version); {
+		case err != nil:
+			return nil, false, o.route.unreachable(o.ctx, err)
+		case wait:
+			return nil, true, nil
+		}
+	}
+}
+
+// choose returns the endpoint of the call, nil: none for now.
+func (o *opening) choose(s *snapshot) (*EndpointState, error) {
+	if s.only != nil {
+		return s.only, nil
+	}
+	if s.picker == nil {
+		return nil, nil
+	}
+	w := o.waits()
+	w.pick = Pick{Context: o.ctx, Method: *o.method, Metadata: o.out.Metadata, Not: o.not}
+	e, err := s.pick(&w.pick)
+	w.pick = Pick{}
+	if err != nil {
+		o.route.options.log(slog.LevelError, "picker failed", "method", o.method.Name, "error", err)
+		return nil, local(Errorf(Internal, "%v", err), NotSent)
+	}
+	if e != nil && e.State() == StateFailing {
+		e = s.insteadOf(e)
+	}
+	return e, nil
+}
+
+// pick has the picker pick.
+func (s *snapshot) pick(p *Pick) (e *EndpointState, err error) {
+	done := false
+	defer func() {
+		if !done {
+			e, err = nil, s.broken(recover())
+		}
+	}()
+	e = s.picker.Pick(p)
+	done = true
+	if e != nil && e.given.Load() < s.number {
+		return nil, fmt.Errorf("the picker %T picks the endpoint %s, which is not among those that it was given", s.picker, e.identity)
+	}
+	return e, nil
+}
+
+// broken is why the picker did not pick.
+func (s *snapshot) broken(p any) error {
+	if u, ok := s.picker.(unable); ok {
+		return u.err
+	}
+	return fmt.Errorf("the picker %T panicked: %v", s.picker, p)
+}
+
+// insteadOf is the next endpoint that is ready, or else e, which is failing.
+func (s *snapshot) insteadOf(e *EndpointState) *EndpointState {
+	var first *EndpointState
+	behind := false
+	for _, other := range s.endpoints {
+		if other == e {
+			behind = true
+			continue
+		}
+		if other.State() == StateReady {
+			if behind {
+				return other
+			}
+			if first == nil {
+				first = other
+			}
+		}
+	}
+	if first != nil {
+		return first
+	}
+	return e
+}
+
+func (o *opening) waits() *waiter {
+	if o.waiter == nil {
+		o.waiter = &waiter{}
+	}
+	return o.waiter
+}
+
+// enterQueue counts the call among those that wait, which are bounded.
+func (o *opening) enterQueue(forSlot bool) error {
+	w := o.waits()
+	if w.counted || !forSlot && !o.async {
+		return nil
+	}
+	if err := o.route.enterQueue(); err != nil {
+		return err
+	}
+	w.counted = true
+	return nil
+}
+
+// stand notes where the call waits.
+func (o *opening) stand(p place) {
+	w := o.waits()
+	if w.turn.Task == nil {
+		w.turn.Come()
+	}
+	w.turn.Conn, w.place = nil, p
+}
+
+// turnCame returns the connection that has a slot for a call that waited, nil if it is
+// to be picked for.
+func (o *opening) turnCame() (conn *Connection, promised bool) {
+	w := o.waiter
+	if w == nil || w.place == nil {
+		return nil, false
+	}
+	w.place = nil
+	o.uncount()
+	if w.turn.Conn == nil {
+		return nil, false
+	}
+	return connectionOf(w.turn.Conn), true
+}
+
+func (o *opening) uncount() {
+	if o.waiter.counted {
+		o.waiter.counted = false
+		o.route.waiting.Add(-1)
+	}
+}
+
+// expire takes a call whose context has ended from where it waits, and returns its error;
+// nil if its turn has come meanwhile, so that trying says the same.
+func (o *opening) expire() error {
+	w := o.waiter
+	if !w.place.Leave(&w.turn) {
+		return nil
+	}
+	forSlot := w.place != place(o.route.endpoints)
+	w.place = nil
+	o.uncount()
+	o.unpack()
+	if forSlot {
+		return notSent(o.ctx.Err())
+	}
+	return o.route.unreachable(o.ctx, fmt.Errorf("cannot reach %s in time: %w", o.route.target, o.ctx.Err()))
+}
+
+// awaitSlot finds a connection for a call that full has no slot for: another one that
+// has, or whichever has one first, for which calls wait in order, in a queue that is
+// bounded over the whole client. If there is neither, one is to be picked anew.
+func (o *opening) awaitSlot(full *Connection) (conn *Connection, wait bool, err error) {
+	r := o.route
+	for conn := range r.others(full) {
+		if conn != full && conn.conn.SlotFree() {
+			return conn, false, nil
+		}
+	}
+	if err := o.enterQueue(true); err != nil {
+		return nil, false, err
+	}
+	queue := full.conn.Slots()
+	o.stand(queue)
+	w := o.waiter
+	w.turn.Only, w.turn.Group = nil, nil
+	switch {
+	case r.via != nil:
+		w.turn.Only = r.via.conn
+	case !r.endpoints.current.Load().anySlot:
+		w.turn.Group = full.conn.Group
+	}
+	queue.Queue(&w.turn)
+	some := false
+	for conn := range r.others(full) {
+		some = conn.conn.Admit() || some
+	}
+	if some || !queue.Leave(&w.turn) {
+		return nil, true, nil
+	}
+	w.place = nil
+	o.uncount()
+	return nil, false, nil
+}
+
+// others are the connections that may take a call which full has no slot for, full among
+// them.
+func (c *route) others(full *Connection) func(yield func(*Connection) bool) {
+	return func(yield func(*Connection) bool) {
+		if c.via != nil {
+			yield(c.via)
+			return
+		}
+		s := c.endpoints.current.Load()
+		for _, e := range s.endpoints {
+			if !s.anySlot && e != full.redialer.endpoint {
+				continue
+			}
+			for _, l := range e.dialed {
+				if conn := l.current.Load(); conn != nil && !yield(conn) {
+					return
+				}
+			}
+		}
+	}
+}

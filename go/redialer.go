@@ -1,0 +1,433 @@
+package trunkcall
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/trunkcall/trunkcall/go/internal/transport"
+	"github.com/trunkcall/trunkcall/go/internal/wire"
+)
+
+// Reconnection (spec/limits.md): the pause before the nth attempt is drawn
+// from 0 to firstPause * 2^n, at most lastPause.
+const (
+	firstPause = 100 * time.Millisecond
+	lastPause  = 10 * time.Second
+
+	// steady is how long a connection lives before its end counts as no
+	// failure of the attempt that opened it.
+	steady = 5 * time.Second
+)
+
+// redialer is one of the connections to an endpoint: the current one, or the attempts to
+// open the next.
+type redialer struct {
+	endpoint *EndpointState
+	current  atomic.Pointer[Connection] // nil while there is none; changes under endpoints.mu
+
+	// The rest is guarded by endpoints.mu.
+	state    State
+	dialing  bool          // a goroutine tries until there is a connection
+	failures int           // attempts in a row that failed
+	last     error         // why the last one did
+	nextTry  time.Time     // not before then
+	hurry    chan struct{} // closed to have the pause cut short
+	reopened bool          // there was a connection before
+}
+
+// setLocked notes how the client stands with a connection, and so with its endpoint.
+func (l *redialer) setLocked(state State) {
+	l.state = state
+	e := l.endpoint
+	all, failures := StateIdle, l.failures
+	for _, l := range e.dialed {
+		failures = min(failures, l.failures)
+		if rank[l.state] > rank[all] {
+			all = l.state
+		}
+	}
+	if all == StateReady {
+		e.of.broken, failures = false, 0
+	}
+	e.failures.Store(int64(failures))
+	if State(e.state.Swap(uint32(all))) != all { //nolint:gosec // nothing else is stored
+		e.of.changedLocked()
+		return
+	}
+	e.of.version.Add(1)
+	e.of.wakeLocked()
+}
+
+// rank orders the states of an endpoint's connections: the endpoint has the highest.
+var rank = [...]int{StateIdle: 0, StateFailing: 1, StateConnecting: 2, StateReady: 3}
+
+// connectLocked has all connections to the endpoint opened that are not.
+func (e *EndpointState) connectLocked() {
+	for _, l := range e.dialed {
+		if l.current.Load() == nil {
+			l.connectLocked(StateConnecting)
+		}
+	}
+}
+
+// connectLocked tries in the background until there is a connection.
+func (l *redialer) connectLocked(state State) {
+	e := l.endpoint
+	if l.dialing || e.within.Err() != nil || !e.of.client.begin() {
+		return
+	}
+	l.dialing = true
+	l.setLocked(state)
+	go l.dial()
+}
+
+// leaveLocked has the endpoint take no more calls. It returns the connections, to drain.
+func (e *EndpointState) leaveLocked() (conns []*Connection) {
+	e.leave()
+	for _, l := range e.dialed {
+		if conn := l.current.Swap(nil); conn != nil {
+			conns = append(conns, conn)
+		}
+		l.state = StateIdle
+	}
+	e.state.Store(uint32(StateIdle))
+	return conns
+}
+
+// dial tries until there is a connection, or the endpoint has left.
+func (l *redialer) dial() {
+	e := l.endpoint
+	s := e.of
+	c := s.client
+	defer c.closed.Done()
+	for {
+		l.pause()
+		if e.within.Err() != nil {
+			break
+		}
+		told := e.endpoint.Load()
+		target := transport.Target{Addresses: told.Addresses, ServerName: told.ServerName, TLS: c.options.tls}
+		err := transport.Dial(e.within, &target, l.join)
+		s.mu.Lock()
+		switch {
+		case err != nil && e.within.Err() == nil:
+			l.failedLocked(err, nil)
+			l.setLocked(StateFailing)
+			s.lastLocked(l)
+		case l.current.Load() != nil:
+			l.dialing = false
+			s.mu.Unlock()
+			return
+		}
+		s.mu.Unlock()
+	}
+	s.mu.Lock()
+	l.dialing = false
+	l.setLocked(StateIdle)
+	s.mu.Unlock()
+}
+
+// pause waits until the next attempt may be made.
+func (l *redialer) pause() {
+	s := l.endpoint.of
+	s.mu.Lock()
+	l.hurry = make(chan struct{})
+	hurry, wait := l.hurry, time.Until(l.nextTry)
+	s.mu.Unlock()
+	if wait <= 0 {
+		return
+	}
+	t := time.NewTimer(wait)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-hurry:
+	case <-l.endpoint.within.Done():
+	}
+}
+
+// lastLocked has those of several endpoints tried again at once that are failing although their
+// servers may just have been restarted, because l has failed or was lost and nobody else is
+// there: servers are restarted in turn, and one that was down may be back by the time that
+// another stops. It does so again only after somebody was there.
+func (s *endpoints) lastLocked(l *redialer) {
+	if s.broken || len(s.set) == 1 {
+		return
+	}
+	for _, e := range s.set {
+		if state := e.State(); state == StateReady || state == StateConnecting && e != l.endpoint {
+			return
+		}
+	}
+	s.broken = true
+	for _, e := range s.set {
+		for _, l := range e.dialed {
+			if l.state == StateFailing && l.dialing && transport.Restarts(l.last) {
+				l.nextTry = time.Time{}
+				if l.hurry != nil {
+					close(l.hurry)
+					l.hurry = nil
+				}
+				l.setLocked(StateConnecting)
+			}
+		}
+	}
+}
+
+// join begins a connection on a socket and makes it the current one. Where there is
+// another address or endpoint to turn to, and on every connection but an endpoint's first, that
+// waits for the server's greeting: what is sent to one that accepts and says
+// nothing might have been run.
+func (l *redialer) join(ctx context.Context, socket net.Conn, several bool) error {
+	e := l.endpoint
+	s := e.of
+	c := s.client
+	if !c.begin() {
+		_ = socket.Close()
+		return ErrClientClosed
+	}
+	conn := newConnection(c.calling, transport.Prepare(c.config, socket, false, nil))
+	conn.redialer, conn.ready = l, make(chan struct{})
+	conn.conn.Group = e
+	c.mu.Lock()
+	c.live[conn] = struct{}{}
+	c.mu.Unlock()
+	s.mu.Lock()
+	// From here on it may be reported as going away, under its lock, which then
+	// waits for this one: nothing here may want it.
+	conn.conn.Start()
+	wait := several || l.reopened || len(s.set) > 1
+	if !wait {
+		l.takeLocked(conn)
+	}
+	s.mu.Unlock()
+	if wait {
+		if err := l.await(ctx, conn); err != nil {
+			return err
+		}
+	}
+	switch {
+	case c.done.Err() != nil:
+		conn.conn.Shut(ErrClientClosed) // Close may not have seen it
+	case e.within.Err() != nil:
+		conn.conn.Drain(textLeft)
+	}
+	return nil
+}
+
+// textLeft is why a connection is drained whose endpoint left the set.
+const textLeft = "the endpoint is no longer among those of the target"
+
+func (l *redialer) takeLocked(conn *Connection) {
+	if l.current.Load() != nil {
+		return // another address was quicker
+	}
+	conn.taken = true
+	l.reopened = true
+	if l.endpoint.within.Err() == nil { // else it has left just now
+		l.current.Store(conn)
+		l.setLocked(StateReady)
+	}
+}
+
+// await makes a connection the current one once its server has greeted.
+func (l *redialer) await(ctx context.Context, conn *Connection) error {
+	select {
+	case <-conn.ready:
+	case <-ctx.Done():
+		err := fmt.Errorf("it accepts connections but does not answer as a Trunkcall server, and may speak something else: %w", ctx.Err())
+		conn.conn.Close(err)
+		return err
+	}
+	_ = conn.conn.Err() // waits until all that came with the greeting was taken in
+	s := l.endpoint.of
+	s.mu.Lock()
+	if !conn.away {
+		l.takeLocked(conn)
+	}
+	taken := conn.taken
+	s.mu.Unlock()
+	if taken {
+		return nil
+	}
+	err := conn.conn.Err()
+	if err == nil || transport.Drained(err) {
+		err = errTurnsAway
+	}
+	conn.conn.Shut(errTurnsAway)
+	if errors.As(err, new(*wire.Error)) {
+		return reason(conn.conn, err)
+	}
+	return transport.TurnedAway{Text: reason(conn.conn, err).Error()}
+}
+
+var errTurnsAway = errors.New("the server takes no more calls")
+
+// failedLocked notes that an attempt has failed, or that conn, which came of it,
+// is no good.
+func (l *redialer) failedLocked(err error, conn *Connection) {
+	l.last = err
+	l.failures++
+	bound := min(firstPause<<min(l.failures-1, 10), lastPause)
+	l.nextTry = time.Now().Add(rand.N(bound)) //nolint:gosec // jitter, not a secret
+	c := l.endpoint.of.client
+	c.options.log(slog.LevelWarn, "connect failed", "target", c.target, "error", err)
+	if conn == nil || !conn.wasConnected.Load() {
+		c.counters.connectFailures.Add(1)
+		c.options.connectFailed(&c.events, c.target, err)
+	}
+	c.resolving.unreached()
+}
+
+// whyLocked is why there is no connection.
+func (l *redialer) whyLocked() error {
+	if wait := time.Until(l.nextTry); wait > 0 {
+		return fmt.Errorf("%w (next attempt in %v)", l.last, wait.Round(time.Millisecond))
+	}
+	return l.last
+}
+
+// unreached is why each of some endpoints was not reached.
+type unreached []error
+
+func (u unreached) Error() string {
+	texts := make([]string, 0, min(len(u), toldReasons)+1)
+	for i, err := range u {
+		if i == toldReasons {
+			texts = append(texts, fmt.Sprintf("and %d more", len(u)-i))
+			break
+		}
+		texts = append(texts, err.Error())
+	}
+	return "cannot reach " + strings.Join(texts, "; ")
+}
+
+func (u unreached) Unwrap() []error { return u }
+
+// retire has later calls use another connection, which is opened in the
+// background: others may carry all calls meanwhile.
+func (l *redialer) retire(conn *Connection) {
+	s := l.endpoint.of
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l.retireLocked(conn, StateConnecting)
+}
+
+// retireLocked also says how the client stands with what is lost.
+func (l *redialer) retireLocked(conn *Connection, state State) {
+	if l.current.Load() != conn {
+		return
+	}
+	l.current.Store(nil)
+	if l.dialing {
+		l.setLocked(state) // the goroutine that has just opened it goes on
+	} else {
+		l.connectLocked(state)
+	}
+	l.endpoint.of.lastLocked(l)
+}
+
+// greeted waits until the server's preface has come.
+func (conn *Connection) greeted(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, transport.HandshakeTimeout)
+	defer cancel()
+	select {
+	case <-conn.ready:
+	case <-ctx.Done():
+		return fmt.Errorf("cannot reach %v: it accepts connections but does not answer as a Trunkcall server, and may speak something else: %w", conn.Remote(), ctx.Err())
+	}
+	if err := conn.conn.Err(); err != nil && !transport.Drained(err) {
+		return unreached{explain(conn.conn, err)}
+	}
+	return nil
+}
+
+// explain puts into words why a connection ended that had hardly begun.
+func explain(conn *transport.Conn, err error) error {
+	return fmt.Errorf("%v: %w", conn.Remote(), reason(conn, err))
+}
+
+func reason(conn *transport.Conn, err error) error {
+	var violation *wire.Error
+	switch {
+	case errors.As(err, &violation) && violation.Class == wire.ErrPreface:
+		return fmt.Errorf("this is not a Trunkcall server: %s", violation.Text)
+	case !conn.Greeted() && errors.Is(err, io.EOF):
+		return errors.New("closed before a greeting: it may not be a Trunkcall server")
+	default:
+		return errors.New(transport.Describe(err))
+	}
+}
+
+// clientConnections is a Client as its connections see it.
+type clientConnections struct {
+	acceptor
+	client *Client
+}
+
+// Ready says that a server answered.
+func (c clientConnections) Ready(tc *transport.Conn, _ *wire.Preface) {
+	conn := connectionOf(tc)
+	conn.connected()
+	conn.once.Do(func() { close(conn.ready) })
+}
+
+// GoesAway has later calls use a new connection, while those that run go on.
+func (c clientConnections) GoesAway(tc *transport.Conn, reason uint32, text string) {
+	conn := connectionOf(tc)
+	l, state := conn.redialer, StateConnecting
+	s := l.endpoint.of
+	s.mu.Lock()
+	conn.away = true
+	if conn.taken && reason != wire.GoAwayDraining {
+		l.failedLocked(fmt.Errorf("%v: the peer ended the connection: %s", tc.Remote(), text), conn)
+		state = StateFailing
+	}
+	l.retireLocked(conn, state)
+	s.mu.Unlock()
+	c.client.options.log(slog.LevelInfo, "server goes away", "remote", tc.Remote(), "reason", reason, "text", text)
+}
+
+// Closed makes room for a new connection. One that did not live for long counts
+// as a failed attempt, so that a server that takes connections only to end them
+// is not stormed. After the loss of one that did, the new one is opened a moment
+// later, each client's at another: many may have lost theirs together.
+func (c clientConnections) Closed(tc *transport.Conn, err error) {
+	conn := connectionOf(tc)
+	l, state := conn.redialer, StateConnecting
+	s := l.endpoint.of
+	why := explain(tc, err) // whoever dials may still hold the lock, and conn know nothing of tc
+	s.mu.Lock()
+	went := conn.away // announced, and counted if it is to be
+	conn.away = true
+	switch {
+	case !conn.taken || went || l.endpoint.within.Err() != nil || transport.Drained(err):
+	case errors.Is(err, ErrDisconnected): // another is opened at once
+	case time.Since(conn.began) >= steady:
+		l.failures = 0
+		spread := rand.N(firstPause) //nolint:gosec // jitter, not a secret
+		l.nextTry = time.Now().Add(spread)
+		c.client.options.log(slog.LevelInfo, "connection lost", "remote", tc.Remote(), "pause", spread)
+		c.client.resolving.unreached()
+	default:
+		l.failedLocked(why, conn)
+		state = StateFailing
+	}
+	l.retireLocked(conn, state)
+	s.mu.Unlock()
+	conn.once.Do(func() { close(conn.ready) })
+	c.client.mu.Lock()
+	delete(c.client.live, conn)
+	c.client.mu.Unlock()
+	c.client.options.log(slog.LevelDebug, "disconnected", "remote", tc.Remote(), "cause", transport.Describe(err))
+	conn.disconnected(err)
+	c.client.closed.Done()
+}
