@@ -41,6 +41,7 @@ type redialer struct {
 	nextTry  time.Time     // not before then
 	hurry    chan struct{} // closed to have the pause cut short
 	reopened bool          // there was a connection before
+	drained  bool          // the server drained the last one before it could be used
 }
 
 // setLocked notes how the client stands with a connection, and so with its endpoint.
@@ -122,6 +123,7 @@ func (l *redialer) dial() {
 			l.failedLocked(err, nil)
 			l.setLocked(StateFailing)
 			s.lastLocked(l)
+			l.drained = false
 		case l.current.Load() != nil:
 			l.dialing = false
 			s.mu.Unlock()
@@ -157,9 +159,10 @@ func (l *redialer) pause() {
 // lastLocked has those of several endpoints tried again at once that are failing although their
 // servers may just have been restarted, because l has failed or was lost and nobody else is
 // there: servers are restarted in turn, and one that was down may be back by the time that
-// another stops. It does so again only after somebody was there.
+// another stops. A single one is tried again if its server was draining that very connection,
+// as for its age. It does so again only after somebody was there.
 func (s *endpoints) lastLocked(l *redialer) {
-	if s.broken || len(s.set) == 1 {
+	if s.broken || len(s.set) == 1 && !l.drained {
 		return
 	}
 	for _, e := range s.set {
@@ -261,6 +264,9 @@ func (l *redialer) await(ctx context.Context, conn *Connection) error {
 	err := conn.conn.Err()
 	if err == nil || transport.Drained(err) {
 		err = errTurnsAway
+		s.mu.Lock()
+		l.drained = true
+		s.mu.Unlock()
 	}
 	conn.conn.Shut(errTurnsAway)
 	if errors.As(err, new(*wire.Error)) {
