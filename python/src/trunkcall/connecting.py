@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import random
 from typing import TYPE_CHECKING, cast
 
+from .backoff import pause
 from .connection import End
 from .servercall import resolve
 from .slots import let_in
@@ -14,8 +14,6 @@ from .transport import Connection, DialError, Dialing, TurnedAway, clock, dial
 if TYPE_CHECKING:
     from .endpoints import ClientEndpoint
 
-FIRST_PAUSE = 0.1  # seconds; before the nth attempt up to twice as many as before the last (limits.md 3)
-LAST_PAUSE = 10.0
 STEADY = 5_000_000  # µs after which the end of a connection counts as no failure of the attempt that opened it
 _PROXY = ": TLS has negotiated no protocol; behind a proxy that ends TLS, use wss:"
 
@@ -206,14 +204,13 @@ class Connector:
         """Notes a failure and when the next attempt is due, at random within a time that doubles."""
         self.last = why
         self.failures += 1
-        bound = min(FIRST_PAUSE * 2 ** min(self.failures - 1, 10), LAST_PAUSE)
-        self.due = clock() + int(random.uniform(0, bound) * 1e6)
+        self.due = clock() + int(pause(self.failures) * 1e6)
         self.endpoint.failed(why)
 
     def lost(self) -> None:
         """A connection that had lasted is gone."""
         self.failures = 0
-        self.due = clock() + int(random.uniform(0, FIRST_PAUSE) * 1e6)
+        self.due = clock() + int(pause(1) * 1e6)
 
     def retire(self, connection: Connection) -> None:
         """Has later calls use another connection, which is opened unless the balancer is lazy."""

@@ -10,16 +10,17 @@ import socket
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, cast
 
+from .backoff import pause
 from .endpoint import Endpoint
 from .transport import Address, parse_address, parse_place
 
 MOST = 100_000  # endpoints of a set
+MOST_ADDRESSES = 64  # of an endpoint
 SETTLING = 0.01  # seconds between two sets that are applied
-FIRST_PAUSE, LAST_PAUSE = 0.1, 10.0  # seconds until a resolver that failed is called again (limits.md 3)
 DNS_INTERVAL = 30.0  # seconds, and up to a fifth more or less
 DNS_PAUSE = 5.0  # seconds between two questions at least, when endpoints fail
-_OURS = ("dns", "unix", "mem", "ws", "wss")
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*")
+_ADDRESSES = ("unix", "mem", "ws", "wss")  # what addresses begin with
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*")
 
 # An endpoint with its addresses as they are dialled.
 Resolved = tuple[Endpoint, tuple[Address, ...]]
@@ -101,7 +102,7 @@ class Target:
         self.resolver: Resolver | None = None
         self.known: list[Resolved] = []
         if not self.scheme:
-            self.known = check_endpoints([Endpoint(part.strip()) for part in text.split(",")], "target ")
+            self.known = check_endpoints([Endpoint(part.strip()) for part in text.split(",")], f"target {text!r}: ")
         elif self.scheme in resolvers:
             self.resolver = resolvers[self.scheme]
         else:
@@ -112,20 +113,19 @@ class Target:
 def check_resolvers(resolvers: Mapping[str, Resolver]) -> None:
     """Raises ValueError, TypeError."""
     for scheme, resolver in resolvers.items():
-        if not _SCHEME.fullmatch(scheme) or scheme in _OURS:
-            raise ValueError(f"resolver for scheme {scheme!r}: not a name of letters and digits, or one of ours")
+        if not _SCHEME.fullmatch(scheme) or scheme in _ADDRESSES:
+            raise ValueError(f"resolver for {scheme!r}: a scheme is of small letters and digits, and none of ours")
         if not callable(resolver):
             raise TypeError(f"the resolver for {scheme}: is an asynchronous function, not {resolver!r}")
 
 
 def _scheme_of(text: str, resolvers: Mapping[str, Resolver]) -> tuple[str, str]:
     """The scheme of a target that is to be resolved and what follows it; "" for addresses."""
-    scheme, colon, rest = text.strip().partition(":")
-    if colon and scheme in resolvers:
+    scheme, colon, rest = text.partition(":")
+    if colon and (scheme in resolvers or scheme == "dns"):
         return scheme, rest
-    if colon and scheme == "dns" and not rest.split(",")[0].isdecimal():
-        return scheme, rest
-    if colon and _SCHEME.fullmatch(scheme) and scheme not in _OURS and not re.match(r"//|\d+\s*(,|$)", rest):
+    address = scheme in _ADDRESSES or re.match(r"//|\d+\s*(,|$)", rest)
+    if colon and _SCHEME.fullmatch(scheme) and not address:
         known = ", ".join(["dns", *resolvers])
         raise ValueError(f"target {text!r}: there is no resolver for {scheme}:, only for {known}")
     return "", text
@@ -142,15 +142,13 @@ def check_endpoints(endpoints: Sequence[Endpoint], where: str = "") -> list[Reso
         if not isinstance(endpoint, Endpoint):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidSet(f"{endpoint!r} is no Endpoint")
         identity = endpoint.identity
-        if identity in found:
-            continue
         weight: Any = endpoint.weight
         if not isinstance(weight, int) or not 0 <= weight <= 1_000_000:
             raise InvalidSet(f"endpoint {endpoint} has a weight of {weight!r}: 0 to 1,000,000")
-        if not endpoint.addresses:
-            raise InvalidSet(f"endpoint {endpoint.id!r} has no address")
+        if not 1 <= len(endpoint.addresses) <= MOST_ADDRESSES:
+            raise InvalidSet(f"endpoint {identity!r} has {len(endpoint.addresses)} addresses: 1 to {MOST_ADDRESSES}")
         try:
-            found[identity] = endpoint, tuple(parse_place(address) for address in endpoint.addresses)
+            found.setdefault(identity, (endpoint, tuple(parse_place(address) for address in endpoint.addresses)))
         except (ValueError, TypeError) as error:
             raise InvalidSet(f"{where or f'endpoint {endpoint}: '}{error}") from None
     return list(found.values())
@@ -202,8 +200,7 @@ class Resolving:
             except Exception as error:
                 self._note(str(error) or type(error).__name__)
             failures = 1 if self._last is not before else failures + 1
-            bound = min(FIRST_PAUSE * 2 ** min(failures - 1, 10), LAST_PAUSE)
-            await asyncio.sleep(random.uniform(0, bound))
+            await asyncio.sleep(pause(failures))
 
     def stop(self) -> None:
         """The client is closed."""

@@ -73,7 +73,7 @@ class Closing(Case):
     async def test_a_call_that_waits_for_a_connection_ends_with_its_client(self) -> None:
         client = self.client("127.0.0.1:1")
         connector(client).failures = 100
-        with mock.patch("trunkcall.connecting.random.uniform", lambda low, high: high):
+        with mock.patch("trunkcall.backoff.random.uniform", lambda low, high: high):
             waiting = asyncio.create_task(client.call(ECHO, b"", wait_for_ready=True))
             await eventually(lambda: bool(connector(client).last))
         await client.close()

@@ -93,7 +93,10 @@ class _Race:
             found = [await self._resolved(addresses[0])]
         else:
             found = await asyncio.gather(*(self._resolved(one) for one in addresses))
-        self.places = interleaved(dict.fromkeys(chain.from_iterable(found)))
+        once: dict[Address, _Place] = {}
+        for place in chain.from_iterable(found):
+            once.setdefault(place.address, place)
+        self.places = interleaved(once.values())
 
     async def _resolved(self, address: Address) -> list[_Place]:
         if address.path:

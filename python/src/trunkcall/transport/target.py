@@ -48,7 +48,8 @@ def parse_address(text: str) -> Address:
 def parse_place(text: str) -> Address:
     """Reads an address to dial: as `parse_address` does, without a host on this machine, or ws://HOST:PORT/PATH or
     wss://HOST:PORT/PATH (client.md 6.2). Raises as that, and ImportError for a WebSocket without the library for it."""
-    text = _text(text).strip()
+    if _text(text) != text.strip():
+        raise ValueError(f"{text!r} has blanks around it")
     if text.startswith(("ws://", "wss://")):
         return _parse_url(text)
     if text.startswith("mem:"):
