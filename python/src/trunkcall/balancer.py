@@ -103,6 +103,7 @@ def index(number: int, n: int) -> int:
 
 
 class _First:
+    name = "first"
     lazy = True
 
     def balance(self, endpoints: Sequence[EndpointState]) -> Picker:
@@ -123,6 +124,7 @@ class _Ranked:
 
 
 class _Hash:
+    name = "hash"
     lazy = True
 
     def __init__(self, key: Callable[[Pick], str], draw: Draw) -> None:
@@ -174,6 +176,8 @@ def _hash_of(one: EndpointState) -> int:
 
 
 class _RoundRobin:
+    name = "round_robin"
+
     def __init__(self, draw: Draw) -> None:
         self._draw = draw
         self._turns: _Turns | None = None
@@ -227,6 +231,8 @@ class _Turns(_Group):
 
 
 class _LeastLoaded:
+    name = "least_loaded"
+
     def __init__(self, draw: Draw) -> None:
         self._draw = draw
 

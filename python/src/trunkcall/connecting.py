@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .endpoints import ClientEndpoint
 
 STEADY = 5_000_000  # µs after which the end of a connection counts as no failure of the attempt that opened it
+_LOOKS = 4  # within the idle timeout
 _PROXY = ": TLS has negotiated no protocol; behind a proxy that ends TLS, use wss:"
 
 
@@ -123,6 +124,7 @@ class Connector:
         self.due = 0  # µs: the next attempt not before
         self.attempt: asyncio.Task[None] | None = None
         self.timer: asyncio.TimerHandle | None = None  # until the next attempt
+        self._idle: asyncio.TimerHandle | None = None  # until it is looked whether the connection is used
 
     @property
     def trying(self) -> bool:
@@ -199,6 +201,8 @@ class Connector:
         client._logger.debug("connected to %s", end.connection.remote)
         if not end.young:
             client._told.tell("connected", end.caller)
+        if client._idle_timeout:
+            self._look_later(end.connection, 0, 0)
 
     def failed(self, why: str) -> None:
         """Notes a failure and when the next attempt is due, at random within a time that doubles."""
@@ -217,16 +221,30 @@ class Connector:
         if self.connection is not connection:
             return
         self.connection = None
-        self.endpoint.retired()
+        self.endpoint.tried()
+        self.endpoint.slots.try_again()
         if not self.endpoint.client._endpoints.lazy or self.failures:
             self.want()
-        self.endpoint.changed()
 
-    def rest(self) -> None:
-        """Closes a connection that nobody uses; another is opened when somebody wants it."""
-        if self.connection is not None:
-            self._drain(self.connection)
-            self.endpoint.changed()
+    def _look_later(self, connection: Connection, mark: int, unused: int) -> None:
+        after = self.endpoint.client._idle_timeout / _LOOKS
+        self._idle = self.endpoint.client._loop.call_later(after, self._look, connection, mark, unused + 1)
+
+    def _look(self, connection: Connection, mark: int, unused: int) -> None:
+        """Closes a connection over which no call went for the idle timeout; the next call has another one opened.
+        `mark` is what changes with each call, `unused` how many looks ago it last did."""
+        if self.connection is not connection:
+            return
+        caller, callee = connection.session.caller, connection.session.callee
+        seen = sum(caller.words) + sum(callee.words)
+        if caller.open or callee.open or seen != mark:
+            self._look_later(connection, seen, 0)
+        elif unused <= _LOOKS:
+            self._look_later(connection, seen, unused)
+        else:
+            self._drain(connection)
+            self.endpoint.client._endpoints.rest()
+            self.endpoint.tried()
 
     def leave(self) -> None:
         """The endpoint has left: what runs goes on, and nothing new begins."""
@@ -243,9 +261,10 @@ class Connector:
         end.drain()
 
     def stop(self) -> None:
-        if self.timer is not None:
-            self.timer.cancel()
-            self.timer = None
+        for timer in (self.timer, self._idle):
+            if timer is not None:
+                timer.cancel()
+        self.timer = self._idle = None
 
 
 async def _greeting(made: Connection) -> None:

@@ -112,7 +112,7 @@ class ClientEndpoint(EndpointState):
         client._endpoints.endpoint_failed()
 
     def tried(self) -> None:
-        """An attempt has ended."""
+        """An attempt has ended, or a connection takes no more calls."""
         self._update()
         self.client._endpoints.changed()
 
@@ -120,11 +120,6 @@ class ClientEndpoint(EndpointState):
         """What its state follows from has changed."""
         if self._update():
             self.client._endpoints.changed()
-
-    def retired(self) -> None:
-        """A connection takes no more calls: those who wait for a slot look anew."""
-        self.client._endpoints.changed()
-        self.slots.try_again()
 
     def _update(self) -> bool:
         connectors = self.connectors
