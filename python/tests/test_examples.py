@@ -23,3 +23,29 @@ class TestExamples(unittest.TestCase):
 
     def test_stock_stubs_run_unchanged(self) -> None:
         self.assertEqual(run("stubs.py"), "found user-7\nINVALID_ARGUMENT: ids begin at 1\n")
+
+    def test_a_retry_with_a_budget(self) -> None:
+        self.assertEqual(run("retry.py"), "user-7 at attempt 3\n")
+
+    def test_metrics_of_a_stream_at_both_ends(self) -> None:
+        printed = run("metrics.py")
+        labels = '{code="NOT_FOUND",method="/trunkcall.example.v1.UserService/ListUsers",side="%s"} 1.0\n'
+        self.assertIn("user-0\nuser-1\n", printed)
+        for side in ("client", "server"):
+            self.assertIn(f"rpc_calls_total{labels % side}", printed)
+
+    def test_traces_of_a_stream_at_both_ends(self) -> None:
+        name = "trunkcall.example.v1.UserService/ListUsers"
+        self.assertEqual(run("traces.py"), f"3 users\nSERVER {name} within another\nCLIENT {name} root\n")
+
+    def test_tokens(self) -> None:
+        rejected = "UNAUTHENTICATED: no token that is known here (refused)"
+        self.assertEqual(run("tokens.py"), f"user-7 for ada\n{rejected}\n")
+
+    def test_a_mock_of_a_server(self) -> None:
+        self.assertIn("Ran 2 tests", run("mock_server.py"))
+
+    def test_examples_of_seams_are_short(self) -> None:
+        for name in ("retry", "metrics", "traces", "tokens", "mock_server"):
+            with self.subTest(name):
+                self.assertLessEqual(len((EXAMPLES / f"{name}.py").read_text().splitlines()), 60)
