@@ -55,7 +55,7 @@ func TestAnAddressThatAcceptsAndDoesNotServeLeadsToTheNext(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bad, connected := everyone(t, answer)
 			_, good := serve(t, nil, standard()...)
-			c := trunkcall.NewClient(bad + "," + good)
+			c := newClient(t, bad+","+good)
 			defer c.Close()
 			for range 3 { // no WaitForReady: not even the first may fail
 				mustEcho(t, c, "x")
@@ -71,7 +71,7 @@ func TestAnAddressThatAcceptsAndDoesNotServeLeadsToTheNext(t *testing.T) {
 func TestWhyEachAddressDidNotServeIsTold(t *testing.T) {
 	closes := answering(t, nil)
 	declines := answering(t, append(rawframe.Preface(), rawframe.GoAway(wire.GoAwayNotServed, "no room")...))
-	c := trunkcall.NewClient(closes + "," + declines)
+	c := newClient(t, closes+","+declines)
 	defer c.Close()
 	_, err := echo.Call(soon(t), c, text("x"))
 	s := wants(t, err, trunkcall.Unavailable, trunkcall.NotSent)
@@ -108,7 +108,7 @@ func TestAddressesThatFallAwayAndComeBack(t *testing.T) {
 // lost with it is provably not run.
 func TestAReconnectionWaitsForTheGreeting(t *testing.T) {
 	l := rawframe.Listen(t)
-	c := trunkcall.NewClient(l.Target())
+	c := newClient(t, l.Target())
 	t.Cleanup(c.Close)
 	connected := make(chan error, 1)
 	go func() { connected <- c.Connect(soon(t)) }()
@@ -154,7 +154,7 @@ func TestAnAddressThatRefusedIsTriedAgainWhenTheNextTurnsAway(t *testing.T) {
 				_, _ = s.Write(append(rawframe.Preface(), rawframe.GoAway(wire.GoAwayNotServed, "the server is stopping")...))
 				_, _ = io.Copy(io.Discard, s)
 			})
-			c := trunkcall.NewClient("unix:" + path + "," + stops)
+			c := newClient(t, "unix:"+path+","+stops)
 			defer c.Close()
 			mustEcho(t, c, "x")
 		})
@@ -198,7 +198,7 @@ func TestAnAddressThatTurnedAwayIsTriedAgainWhenTheNextRefuses(t *testing.T) {
 				}
 				relay(t, s, good)
 			})
-			c := trunkcall.NewClient(restarts + ",unix:" + filepath.Join(t.TempDir(), "nobody"))
+			c := newClient(t, restarts+",unix:"+filepath.Join(t.TempDir(), "nobody"))
 			defer c.Close()
 			mustEcho(t, c, "x")
 		})

@@ -279,7 +279,7 @@ func TestAnAdmissionThatIsNoneOrGivenTwiceIsNamed(t *testing.T) {
 		"WithAdmission is nil":         {trunkcall.WithAdmission(nil)},
 		"WithAdmission is given twice": {trunkcall.WithAdmission(g.admit), trunkcall.WithAdmission(g.admit)},
 	} {
-		if err := trunkcall.NewServer(options...).Start(); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := trunkcall.NewServer(options...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Error(want, err)
 		}
 	}

@@ -82,7 +82,7 @@ func TestConnectionsThatReachTheirMaximumAgeLoseNoCall(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var l ledger
-			s := trunkcall.NewServer(trunkcall.WithMaxConnectionAge(20 * time.Millisecond))
+			s := newServer(t, trunkcall.WithMaxConnectionAge(20*time.Millisecond))
 			t.Cleanup(s.Close)
 			if err := s.Register(l.handler()); err != nil {
 				t.Fatal(err)
@@ -150,7 +150,7 @@ func TestACallOutlivesTheMaximumAgeOfItsConnection(t *testing.T) {
 }
 
 func TestConnectionsHaveNoAgeUnlessOneIsGiven(t *testing.T) {
-	if s := trunkcall.NewServer(trunkcall.WithMaxConnectionAge(-time.Second)); s.Start() == nil {
+	if _, err := trunkcall.NewServer(trunkcall.WithMaxConnectionAge(-time.Second)); err == nil {
 		t.Error("an age below 0 is taken")
 	}
 }

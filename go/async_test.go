@@ -85,7 +85,7 @@ func TestFuturesAndCallbacksBringTheAnswer(t *testing.T) {
 
 func TestAnAsynchronousCallNeedsNoOpenConnection(t *testing.T) {
 	_, target := serve(t, nil, standard()...)
-	c := trunkcall.NewClient(target, trunkcall.WithConnections(3))
+	c := newClient(t, target, trunkcall.WithConnections(3))
 	defer c.Close()
 	o := newOutcomes(t, 100)
 	for i := range 100 {
@@ -199,7 +199,7 @@ func TestAnAsynchronousCallEndsThoughItsCodecOrInterceptorPanics(t *testing.T) {
 // metadata only, also if it had to wait for a slot.
 func TestASecondAttemptThatWaitedKeepsToTheLimitsOfMetadata(t *testing.T) {
 	l := rawframe.Listen(t)
-	c := trunkcall.NewClient(l.Target())
+	c := newClient(t, l.Target())
 	t.Cleanup(c.Close)
 	var full trunkcall.Metadata
 	for range 128 {
@@ -291,7 +291,7 @@ func TestAnAsynchronousCallEndsWithItsContext(t *testing.T) {
 		return false
 	})
 
-	nowhere := trunkcall.NewClient("127.0.0.1:1")
+	nowhere := newClient(t, "127.0.0.1:1")
 	defer nowhere.Close()
 	_, err := echo.Start(soon(t), nowhere, text("")).Result()
 	wants(t, err, trunkcall.Unavailable, trunkcall.NotSent)
@@ -347,7 +347,7 @@ func TestCloseEndsAsynchronousCallsOnce(t *testing.T) {
 }
 
 func TestCloseEndsCallsThatWaitForAServer(t *testing.T) {
-	c := trunkcall.NewClient("127.0.0.1:1")
+	c := newClient(t, "127.0.0.1:1")
 	o := newOutcomes(t, 3)
 	for i := range 3 {
 		echo.CallFunc(context.Background(), c, text(""), o.of(i), trunkcall.WaitForReady())
@@ -379,7 +379,7 @@ func TestRacesEndAsynchronousCallsOnce(t *testing.T) {
 
 func TestARefusedAsynchronousCallIsMadeOnceMore(t *testing.T) {
 	l := rawframe.Listen(t)
-	c := trunkcall.NewClient(l.Target())
+	c := newClient(t, l.Target())
 	t.Cleanup(c.Close)
 	f := echo.Start(soon(t), c, text("again"))
 	p := l.Next()
@@ -430,7 +430,7 @@ func TestAsynchronousCallsTakeOptionsAndInterceptors(t *testing.T) {
 // each other's way when the connection came stay for a while, up to 128 of them.
 func TestAsynchronousCallsHaveNoGoroutineEach(t *testing.T) {
 	l := rawframe.Listen(t)
-	c := trunkcall.NewClient(l.Target())
+	c := newClient(t, l.Target())
 	t.Cleanup(c.Close)
 	before := runtime.NumGoroutine()
 	o := newOutcomes(t, 1000)

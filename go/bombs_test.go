@@ -198,7 +198,7 @@ func TestWhatDoesNotDecompressIsNotAMessage(t *testing.T) {
 func answerWith(t *testing.T, compression uint8, data []byte) {
 	t.Helper()
 	l := rawframe.Listen(t)
-	c := trunkcall.NewClient(l.Target())
+	c := newClient(t, l.Target())
 	t.Cleanup(c.Close)
 	called := make(chan error, 1)
 	go func() {

@@ -316,8 +316,6 @@ func (c *calling) lighter(current uint32) uint32 {
 // unreachable is the status of a call for which there is no connection.
 func (c *calling) unreachable(ctx context.Context, err error) error {
 	switch {
-	case c.options.fault != nil:
-		return notSent(Status{Code: FailedPrecondition, Message: err.Error(), cause: err}.Err())
 	case ctx.Err() != nil:
 		return notSent(Status{Code: codeOf(ctx.Err()), Message: err.Error(), cause: ctx.Err()}.Err())
 	case c.done.Err() != nil:

@@ -3,7 +3,6 @@ package trunkcall
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -50,17 +49,19 @@ var ErrClientClosed = errors.New("the client is closed")
 // NewClient returns a client of target: HOST:PORT, unix:PATH, mem:NAME, ws://HOST:PORT/PATH or
 // wss://HOST:PORT/PATH, or several of them separated by commas, each of which is an endpoint; or
 // SCHEME: and what the resolver of that scheme is told (WithResolver). Connections
-// are opened with the first calls, or by Connect.
-func NewClient(target string, options ...ClientOption) *Client {
+// are opened with the first calls, or by Connect. The error names what is no good among the
+// target and the options.
+func NewClient(target string, options ...ClientOption) (*Client, error) {
 	c := &Client{pool: &roles.Pool{}, live: map[*Connection]struct{}{}}
 	c.options = clientOptions{connections: 1, common: defaults(DefaultKeepaliveInterval)}
 	for i, o := range options {
 		if o == nil {
-			panic(fmt.Sprintf("trunkcall: option %d of NewClient or Dial is nil", i+1))
+			c.options.wrong("option %d is nil", i+1)
+			continue
 		}
 		o.applyClient(&c.options)
 	}
-	c.options.sane(DefaultKeepaliveInterval)
+	fault := c.options.complete()
 	done, cancel := context.WithCancel(context.Background())
 	c.close = cancel
 	c.calling = newCalling(done, &c.options.common, c.options.interceptors, c.pool)
@@ -69,14 +70,20 @@ func NewClient(target string, options ...ClientOption) *Client {
 	c.config = c.options.transport(clientConnections{acceptor{&c.serving}, c}, c.pool)
 	c.config.Slots = &transport.SlotQueue{}
 	c.endpoints = newEndpoints(c)
-	c.resolving.begin(c)
-	return c
+	if err := errors.Join(fault, c.resolving.begin(c)); err != nil {
+		cancel()
+		return nil, err
+	}
+	return c, nil
 }
 
 // Dial returns a client whose connections are open. The error is a StatusError
-// that says what was tried and why it failed.
+// that says what was tried and why it failed: as Connect's, or FAILED_PRECONDITION for what NewClient fails for.
 func Dial(ctx context.Context, target string, options ...ClientOption) (*Client, error) {
-	c := NewClient(target, options...)
+	c, err := NewClient(target, options...)
+	if err != nil {
+		return nil, notSent(Status{Code: FailedPrecondition, Message: err.Error(), cause: err}.Err())
+	}
 	if err := c.Connect(ctx); err != nil {
 		c.Close()
 		return nil, err
@@ -87,7 +94,7 @@ func Dial(ctx context.Context, target string, options ...ClientOption) (*Client,
 // Connect connects to all endpoints to which the client is not connected, with a balancer
 // that is Lazy to the first that can be reached, and waits for each
 // server's first bytes. The error is a StatusError, not sent: UNAVAILABLE when no endpoint, or of
-// a single one not each connection, could be reached, FAILED_PRECONDITION for options that are no good.
+// a single one not each connection, could be reached.
 func (c *Client) Connect(ctx context.Context) error {
 	if err := c.endpoints.connect(ctx); err != nil {
 		return c.unreachable(ctx, err)

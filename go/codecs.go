@@ -121,16 +121,13 @@ func (t *codecTable) named(number uint8, name string) (Codec, *wire.Refusal) {
 
 // codecOf returns the codec of one call, or why it cannot be used.
 func (c *common) codecOf(o *callOptions) (Codec, error) {
-	if o.codec == nil && o.choose == nil && c.codec != nil && !o.send.said {
+	if o.codec == nil && o.choose == nil && !o.send.said {
 		return c.codec, nil
 	}
 	return c.chosen(o)
 }
 
 func (c *common) chosen(o *callOptions) (Codec, error) {
-	if c.codec == nil { // WithCodec was given none
-		return nil, notSent(Status{Code: FailedPrecondition, Message: c.fault.Error(), cause: c.fault}.Err())
-	}
 	if err := o.send.check(); err != nil {
 		return nil, notSent(Errorf(InvalidArgument, "%v", err))
 	}

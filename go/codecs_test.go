@@ -83,36 +83,10 @@ func TestCodecsThatCannotBeAreTold(t *testing.T) {
 		{"nil", []trunkcall.Codec{nil}, []string{"nil"}},
 	} {
 		t.Run(wrong.name, func(t *testing.T) {
-			s := trunkcall.NewServer(trunkcall.WithCodecs(wrong.codecs...))
-			defer s.Close()
-			err := s.Register(standard()...)
-			if err == nil {
-				t.Fatal("the server does not mind")
-			}
-			wantsText(t, err.Error(), wrong.says...)
-			if _, err := s.Listen("127.0.0.1:0"); err == nil {
-				t.Error("the server listens")
-			}
-			_, target := serve(t, nil, standard()...)
-			c := trunkcall.NewClient(target, trunkcall.WithCodecs(wrong.codecs...), trunkcall.WithConnections(2))
-			defer c.Close()
-			if err := c.Connect(soon(t)); err == nil {
-				t.Error("the client connects")
-			}
-			_, err = echo.Call(soon(t), c, text("x"), trunkcall.WaitForReady())
-			wantsText(t, wants(t, err, trunkcall.FailedPrecondition, trunkcall.NotSent).Message, wrong.says...)
+			faulty(t, "mem:none", trunkcall.WithCodecs(wrong.codecs...), wrong.says...)
 		})
 	}
-	none := trunkcall.NewClient("mem:none", trunkcall.WithCodec(nil))
-	defer none.Close()
-	for _, options := range [][]trunkcall.CallOption{nil, {trunkcall.CallCodec(trunkcall.ProtoJSON)}} {
-		_, err := echo.Call(soon(t), none, text("x"), options...)
-		wantsText(t, wants(t, err, trunkcall.FailedPrecondition, trunkcall.NotSent).Message, "nil")
-		_, err = echo.Start(soon(t), none, text("x"), options...).Result()
-		wantsText(t, wants(t, err, trunkcall.FailedPrecondition, trunkcall.NotSent).Message, "nil")
-		_, err = chat.Open(soon(t), none, options...)
-		wantsText(t, wants(t, err, trunkcall.FailedPrecondition, trunkcall.NotSent).Message, "nil")
-	}
+	faulty(t, "mem:none", trunkcall.WithCodec(nil), "codec", "nil")
 	_, c := join(t)
 	_, err := echo.Call(soon(t), c, text("x"), trunkcall.CallCodec(named(16, "acme")))
 	wantsText(t, wants(t, err, trunkcall.InvalidArgument, trunkcall.NotSent).Message, "acme", "16")

@@ -205,7 +205,7 @@ func TestACompressionThatFailsLeavesMessagesPlain(t *testing.T) {
 
 func TestNothingIsCompressedBeforeThePeersSettingsAreKnown(t *testing.T) {
 	l := rawframe.Listen(t)
-	c := trunkcall.NewClient(l.Target(), trunkcall.WithCompression(trunkcall.Gzip))
+	c := newClient(t, l.Target(), trunkcall.WithCompression(trunkcall.Gzip))
 	t.Cleanup(c.Close)
 	called := make(chan error, 2)
 	call := func() {
@@ -264,11 +264,7 @@ func TestCompressionsThatCannotBeAreTold(t *testing.T) {
 		trunkcall.WithCompression(renumbered{trunkcall.Gzip, 3}), trunkcall.WithDecompression(renumbered{trunkcall.Gzip, 200}),
 		trunkcall.WithCompression(trunkcall.Compression(nil)), trunkcall.WithDecompression(trunkcall.Compression(nil)),
 	} {
-		s := trunkcall.NewServer(option)
-		defer s.Close()
-		if s.Register(standard()...) == nil {
-			t.Error("the server does not mind")
-		}
+		faulty(t, "mem:none", option, "compression")
 	}
 }
 

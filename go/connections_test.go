@@ -85,7 +85,7 @@ func TestStreamsAreSpreadOverTheConnections(t *testing.T) {
 
 func TestALostConnectionIsReopened(t *testing.T) {
 	l := rawframe.Listen(t)
-	c := trunkcall.NewClient(l.Target())
+	c := newClient(t, l.Target())
 	t.Cleanup(c.Close)
 	ended := make(chan error, 1)
 	go func() { _ = c.Connect(soon(t)) }()
@@ -150,7 +150,7 @@ func TestAServerThatGreetsAndClosesIsNotStormed(t *testing.T) {
 					_ = s.Close()
 				}
 			})
-			c := trunkcall.NewClient(l.Addr().String(), trunkcall.WithConnections(2))
+			c := newClient(t, l.Addr().String(), trunkcall.WithConnections(2))
 			var callers sync.WaitGroup
 			ctx, cancel := within(700 * time.Millisecond)
 			defer cancel()
@@ -259,7 +259,7 @@ func TestAUnixSocketThatNobodyListensOnIsReplaced(t *testing.T) {
 	_, target := start(t, "unix:"+path, nil, standard()...)
 	mustEcho(t, dial(t, target), "x")
 
-	s := trunkcall.NewServer()
+	s := newServer(t)
 	t.Cleanup(s.Close)
 	if _, err := s.Listen("unix:" + path); err == nil {
 		t.Fatal("the socket of a living server was taken away")
@@ -280,7 +280,7 @@ func TestAUnixSocketThatNobodyListensOnIsReplaced(t *testing.T) {
 
 func TestAPortInUseIsAnError(t *testing.T) {
 	_, target := serve(t, nil)
-	s := trunkcall.NewServer()
+	s := newServer(t)
 	t.Cleanup(s.Close)
 	_, err := s.Listen(target)
 	if err == nil {
@@ -317,7 +317,7 @@ func TestClosingWhileDialling(t *testing.T) {
 	full, end := swallow(t)
 	defer end()
 	for _, target := range []string{full, "127.0.0.1:1", rawframe.Listen(t).Target()} {
-		c := trunkcall.NewClient(target, trunkcall.WithConnections(3))
+		c := newClient(t, target, trunkcall.WithConnections(3))
 		ended := make(chan error, 3)
 		go func() { ended <- c.Connect(soon(t)) }()
 		for range 2 {
@@ -393,7 +393,7 @@ func (c *counted) Write(b []byte) (int, error) {
 }
 
 func TestAWrappedSocketIsNotBypassed(t *testing.T) {
-	s := trunkcall.NewServer()
+	s := newServer(t)
 	defer s.Close()
 	if err := s.Register(standard()...); err != nil {
 		t.Fatal(err)

@@ -24,7 +24,7 @@ func TestConnectionsBeyondTheirLimitAreTurnedAway(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, target := serve(t, serverOptions{option}, standard()...)
-			native, overHTTP := dial(t, target), trunkcall.NewClient("ws://"+target+"/")
+			native, overHTTP := dial(t, target), newClient(t, "ws://"+target+"/")
 			defer overHTTP.Close()
 			mustEcho(t, overHTTP, "as a WebSocket")
 			third := dial(t, target)
@@ -107,7 +107,7 @@ func TestALimitPerAddressCountsAddresses(t *testing.T) {
 	if err := from("192.0.2.2"); err == nil || !strings.Contains(err.Error(), "192.0.2.2/32") {
 		t.Fatal(err)
 	}
-	_, err := trunkcall.NewServer(trunkcall.WithMaxConnections(0)).Listen("127.0.0.1:0")
+	_, err := trunkcall.NewServer(trunkcall.WithMaxConnections(0))
 	if err == nil || !strings.Contains(err.Error(), "max connections is 0, least 1") {
 		t.Fatal(err)
 	}

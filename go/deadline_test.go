@@ -86,7 +86,7 @@ func TestADeadlineThatHasPassedSendsNothing(t *testing.T) {
 func TestADeadlineWhileDiallingIsNotSent(t *testing.T) {
 	l := rawframe.Listen(t)
 	_ = l.Close()
-	c := trunkcall.NewClient(l.Target())
+	c := newClient(t, l.Target())
 	t.Cleanup(c.Close)
 	ctx, cancel := within(50 * time.Millisecond)
 	defer cancel()

@@ -68,7 +68,7 @@ func TestAnotherCodecServesBothEnds(t *testing.T) {
 func TestAClosedPortIsNotSent(t *testing.T) {
 	l := rawframe.Listen(t)
 	_ = l.Close()
-	c := trunkcall.NewClient(l.Target())
+	c := newClient(t, l.Target())
 	t.Cleanup(c.Close)
 	_, err := echo.Call(soon(t), c, text(""))
 	wantsText(t, wants(t, err, trunkcall.Unavailable, trunkcall.NotSent).Message, l.Target(), "refused")
@@ -90,7 +90,7 @@ func TestACallOnItsWayWhenTheConnectionIsLostIsUnknown(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := rawframe.Listen(t)
-			c := trunkcall.NewClient(l.Target())
+			c := newClient(t, l.Target())
 			t.Cleanup(c.Close)
 			ended := make(chan error, 1)
 			go func() {
@@ -111,7 +111,7 @@ func TestACallOnItsWayWhenTheConnectionIsLostIsUnknown(t *testing.T) {
 // call once by itself; here nobody listens any more.
 func TestCallsThatTheSocketNeverTookAreNotSent(t *testing.T) {
 	l := rawframe.Listen(t)
-	c := trunkcall.NewClient(l.Target())
+	c := newClient(t, l.Target())
 	t.Cleanup(c.Close)
 	const calls = 200
 	ended := make(chan error, calls)
@@ -148,7 +148,7 @@ func TestCallsThatTheSocketNeverTookAreNotSent(t *testing.T) {
 
 func TestARefusalWithARetryTimeIsRepeatedOnce(t *testing.T) {
 	l := rawframe.Listen(t)
-	c := trunkcall.NewClient(l.Target())
+	c := newClient(t, l.Target())
 	t.Cleanup(c.Close)
 	ended := make(chan error, 1)
 	call := func() {
@@ -280,7 +280,7 @@ func TestAResetAtEveryByteLeavesOneTrueStatusPerCall(t *testing.T) {
 	for _, way := range []int64{1, -1} {
 		for at := int64(1); at < 160; at += 3 {
 			proxy.after.Store(at * way)
-			c := trunkcall.NewClient(proxy.Addr().String())
+			c := newClient(t, proxy.Addr().String())
 			faults := make(chan error, calls)
 			for range calls {
 				id++

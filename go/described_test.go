@@ -54,7 +54,7 @@ func TestAMethodIsRegisteredAsItsProtoFileDescribesIt(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := trunkcall.NewServer().Register(tried.handler)
+			err := newServer(t).Register(tried.handler)
 			if len(tried.says) == 0 {
 				if err != nil {
 					t.Error(err)

@@ -262,7 +262,7 @@ func TestTheEndOfAStreamCancelsTheHandlers(t *testing.T) {
 
 func TestAServersGoAwayMovesCallsToANewConnection(t *testing.T) {
 	l := rawframe.Listen(t)
-	c := trunkcall.NewClient(l.Target())
+	c := newClient(t, l.Target())
 	t.Cleanup(c.Close)
 	ended := make(chan error, 2)
 	call := func() {

@@ -110,7 +110,7 @@ func (s *endpoints) failed(err error) {
 
 // wantLocked begins to look for endpoints and to connect to them.
 func (s *endpoints) wantLocked() {
-	if s.wanted || s.client.options.fault != nil {
+	if s.wanted {
 		return
 	}
 	s.wanted = true
@@ -316,9 +316,6 @@ func (s *endpoints) unreachedLocked() error {
 
 // connect connects to the endpoints and waits until that is done.
 func (s *endpoints) connect(ctx context.Context) error {
-	if err := s.client.options.fault; err != nil {
-		return err
-	}
 	turn := &transport.Turn{}
 	come := turn.Come()
 	for {

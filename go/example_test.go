@@ -17,7 +17,10 @@ import (
 // Calls that run at once, without a goroutine for each.
 func ExampleUnaryMethod_Start() {
 	echo := trunkcall.Unary[wrapperspb.StringValue, wrapperspb.StringValue]("/example.Service/Echo")
-	server := trunkcall.NewServer()
+	server, err := trunkcall.NewServer()
+	if err != nil {
+		log.Fatal(err)
+	}
 	defer server.Close()
 	if err := server.Register(echo.Handler(func(_ context.Context, in *wrapperspb.StringValue) (*wrapperspb.StringValue, error) {
 		return in, nil
@@ -27,7 +30,10 @@ func ExampleUnaryMethod_Start() {
 	if _, err := server.Listen("mem:start"); err != nil {
 		log.Fatal(err)
 	}
-	client := trunkcall.NewClient("mem:start")
+	client, err := trunkcall.NewClient("mem:start")
+	if err != nil {
+		log.Fatal(err)
+	}
 	defer client.Close()
 
 	ctx := context.Background()
@@ -44,7 +50,10 @@ func ExampleUnaryMethod_Start() {
 // A call whose outcome a function is given.
 func ExampleUnaryMethod_CallFunc() {
 	echo := trunkcall.Unary[wrapperspb.StringValue, wrapperspb.StringValue]("/example.Service/Echo")
-	server := trunkcall.NewServer()
+	server, err := trunkcall.NewServer()
+	if err != nil {
+		log.Fatal(err)
+	}
 	defer server.Close()
 	if err := server.Register(echo.Handler(func(_ context.Context, in *wrapperspb.StringValue) (*wrapperspb.StringValue, error) {
 		return in, nil
@@ -54,7 +63,10 @@ func ExampleUnaryMethod_CallFunc() {
 	if _, err := server.Listen("mem:callback"); err != nil {
 		log.Fatal(err)
 	}
-	client := trunkcall.NewClient("mem:callback")
+	client, err := trunkcall.NewClient("mem:callback")
+	if err != nil {
+		log.Fatal(err)
+	}
 	defer client.Close()
 
 	done := make(chan struct{})
@@ -70,7 +82,10 @@ func ExampleUnaryMethod_CallFunc() {
 func ExampleOneWay() {
 	shout := trunkcall.OneWay[wrapperspb.StringValue]("/example.Service/Shout")
 	heard := make(chan string)
-	server := trunkcall.NewServer()
+	server, err := trunkcall.NewServer()
+	if err != nil {
+		log.Fatal(err)
+	}
 	defer server.Close()
 	if err := server.Register(shout.Handler(func(_ context.Context, in *wrapperspb.StringValue) error {
 		heard <- in.GetValue()
@@ -81,10 +96,13 @@ func ExampleOneWay() {
 	if _, err := server.Listen("mem:one-way"); err != nil {
 		log.Fatal(err)
 	}
-	client := trunkcall.NewClient("mem:one-way")
+	client, err := trunkcall.NewClient("mem:one-way")
+	if err != nil {
+		log.Fatal(err)
+	}
 	defer client.Close()
 
-	err := shout.Send(context.Background(), client, wrapperspb.String("hey"))
+	err = shout.Send(context.Background(), client, wrapperspb.String("hey"))
 	fmt.Println("accepted:", err)
 	fmt.Println("heard:", <-heard)
 	// Output:
@@ -96,7 +114,10 @@ func ExampleOneWay() {
 func ExampleServerCall_Connection() {
 	whoAreYou := trunkcall.Unary[wrapperspb.StringValue, wrapperspb.StringValue]("/example.Client/WhoAreYou")
 	greet := trunkcall.Unary[wrapperspb.StringValue, wrapperspb.StringValue]("/example.Service/Greet")
-	server := trunkcall.NewServer()
+	server, err := trunkcall.NewServer()
+	if err != nil {
+		log.Fatal(err)
+	}
 	defer server.Close()
 	if err := server.Register(greet.Handler(func(ctx context.Context, in *wrapperspb.StringValue) (*wrapperspb.StringValue, error) {
 		name, err := whoAreYou.Call(ctx, trunkcall.CallFromContext(ctx).Connection(), in)
@@ -110,7 +131,10 @@ func ExampleServerCall_Connection() {
 	if _, err := server.Listen("mem:both-ways"); err != nil {
 		log.Fatal(err)
 	}
-	client := trunkcall.NewClient("mem:both-ways")
+	client, err := trunkcall.NewClient("mem:both-ways")
+	if err != nil {
+		log.Fatal(err)
+	}
 	defer client.Close()
 	if err := client.Register(whoAreYou.Handler(func(context.Context, *wrapperspb.StringValue) (*wrapperspb.StringValue, error) {
 		return wrapperspb.String("Ada"), nil
@@ -126,18 +150,24 @@ func ExampleServerCall_Connection() {
 // A server that is told of its connections.
 func ExampleWithObserver() {
 	tell := trunkcall.OneWay[wrapperspb.StringValue]("/example.Client/Tell")
-	server := trunkcall.NewServer(trunkcall.WithObserver(trunkcall.Observer{
+	server, err := trunkcall.NewServer(trunkcall.WithObserver(trunkcall.Observer{
 		Connected: func(c *trunkcall.Connection) {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 			defer cancel()
 			_ = tell.Send(ctx, c, wrapperspb.String("welcome"))
 		},
 	}))
+	if err != nil {
+		log.Fatal(err)
+	}
 	defer server.Close()
 	if _, err := server.Listen("mem:observer"); err != nil {
 		log.Fatal(err)
 	}
-	client := trunkcall.NewClient("mem:observer")
+	client, err := trunkcall.NewClient("mem:observer")
+	if err != nil {
+		log.Fatal(err)
+	}
 	defer client.Close()
 	told := make(chan string, 1)
 	if err := client.Register(tell.Handler(func(_ context.Context, in *wrapperspb.StringValue) error {

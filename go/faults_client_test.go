@@ -46,7 +46,7 @@ func memoryListener(t *testing.T) (target string, next func() *rawframe.Peer) {
 func served(t *testing.T, serve func(p *rawframe.Peer, id wire.StreamID)) (*trunkcall.Client, error) {
 	t.Helper()
 	l := rawframe.Listen(t)
-	c := trunkcall.NewClient(l.Target())
+	c := newClient(t, l.Target())
 	t.Cleanup(c.Close)
 	ended := make(chan error, 1)
 	go func() {
@@ -158,7 +158,7 @@ func TestAnswersThatTheClientCannotTake(t *testing.T) {
 
 func TestAServerThatOverspendsAStreamLosesItsConnection(t *testing.T) {
 	l := rawframe.Listen(t)
-	c := trunkcall.NewClient(l.Target())
+	c := newClient(t, l.Target())
 	t.Cleanup(c.Close)
 	opened := make(chan *trunkcall.BidiStream[payload, payload], 1)
 	go func() {
@@ -215,7 +215,7 @@ func TestAServerMayNotCallAClientThatServesNothing(t *testing.T) {
 // Late frames for calls that were given up do no harm.
 func TestFramesForAbandonedCallsAreIgnored(t *testing.T) {
 	l := rawframe.Listen(t)
-	c := trunkcall.NewClient(l.Target())
+	c := newClient(t, l.Target())
 	t.Cleanup(c.Close)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -252,7 +252,7 @@ func TestFramesForAbandonedCallsAreIgnored(t *testing.T) {
 // CANCEL says 2 of an answer that cannot be taken only (protocol.md 7.7, status.md 1.3).
 func TestAMessageThatCannotBeSentGivesItsCallUp(t *testing.T) {
 	l := rawframe.Listen(t)
-	c := trunkcall.NewClient(l.Target())
+	c := newClient(t, l.Target())
 	t.Cleanup(c.Close)
 	opened := make(chan *trunkcall.BidiStream[payload, payload], 1)
 	go func() {

@@ -161,7 +161,7 @@ func recordedAnswer(t *testing.T) []byte {
 func answered(t *testing.T, parts ...[]byte) (*payload, error) {
 	t.Helper()
 	near, far := memoryListener(t)
-	c := trunkcall.NewClient(near)
+	c := newClient(t, near)
 	defer c.Close()
 	type result struct {
 		out *payload

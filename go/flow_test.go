@@ -37,7 +37,7 @@ func TestASenderStopsAtTheWindow(t *testing.T) {
 	for name, size := range map[string]int{"small": 100, "frames": 60_000, "one large": 10 << 20} {
 		t.Run(name, func(t *testing.T) {
 			l := rawframe.Listen(t)
-			c := trunkcall.NewClient(l.Target())
+			c := newClient(t, l.Target())
 			t.Cleanup(c.Close)
 			ctx, cancel := context.WithCancel(context.Background())
 			var sender sync.WaitGroup

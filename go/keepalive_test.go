@@ -21,7 +21,7 @@ func often(p *wire.Preface) { p.Settings.MinPingInterval = 1 }
 
 func TestAServerThatFallsSilentIsGivenUp(t *testing.T) {
 	l := rawframe.Listen(t)
-	c := trunkcall.NewClient(l.Target(), quick())
+	c := newClient(t, l.Target(), quick())
 	t.Cleanup(c.Close)
 	ended := make(chan error, 1)
 	began := time.Now()
@@ -49,7 +49,7 @@ func TestAPeerThatAnswersPingsIsKept(t *testing.T) {
 
 func isKept(t *testing.T) bool {
 	l := rawframe.Listen(t)
-	c := trunkcall.NewClient(l.Target(), quick())
+	c := newClient(t, l.Target(), quick())
 	t.Cleanup(c.Close)
 	ended := make(chan error, 1)
 	go func() {
@@ -113,7 +113,7 @@ func TestAClientThatStopsReadingIsGivenUp(t *testing.T) {
 // A client whose server neither reads nor answers.
 func TestAServerThatStopsReadingIsGivenUp(t *testing.T) {
 	l := rawframe.Listen(t)
-	c := trunkcall.NewClient(l.Target(), quick())
+	c := newClient(t, l.Target(), quick())
 	t.Cleanup(c.Close)
 	ended := make(chan error, 64)
 	for range cap(ended) {

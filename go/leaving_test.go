@@ -29,7 +29,7 @@ func serving(s *trunkcall.Server, listeners ...net.Listener) <-chan error {
 
 func TestServeReturnsOnceTheServerHasStoppedAndNotBefore(t *testing.T) {
 	g := newGate(t)
-	s := trunkcall.NewServer()
+	s := newServer(t)
 	if err := s.Register(append(standard(), g.handler())...); err != nil {
 		t.Fatal(err)
 	}
@@ -139,8 +139,7 @@ func TestCloseCutsTheDrainDelayShort(t *testing.T) {
 }
 
 func TestADrainDelayBelowNoneIsNamed(t *testing.T) {
-	s := trunkcall.NewServer(trunkcall.WithDrainDelay(-1))
-	if _, err := s.Listen("127.0.0.1:0"); err == nil || !strings.Contains(err.Error(), "drain delay is -1ns") {
+	if _, err := trunkcall.NewServer(trunkcall.WithDrainDelay(-1)); err == nil || !strings.Contains(err.Error(), "drain delay is -1ns") {
 		t.Error(err)
 	}
 }

@@ -62,7 +62,7 @@ func TestLimitsAreAdvertised(t *testing.T) {
 			advertised(t, raw(t, target).Remote.Settings, limits.want)
 
 			l := rawframe.Listen(t)
-			c := trunkcall.NewClient(l.Target(), option)
+			c := newClient(t, l.Target(), option)
 			t.Cleanup(c.Close)
 			connected := make(chan error, 1)
 			go func() { connected <- c.Connect(soon(t)) }()
@@ -103,35 +103,37 @@ func TestLimitsOutOfRangeAreReported(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := trunkcall.NewServer(c.option)
-			defer s.Close()
-			_, err := s.Listen("127.0.0.1:0")
-			if err == nil {
-				t.Fatal("the server listens")
-			}
-			wantsText(t, err.Error(), c.says...)
-
-			_, target := serve(t, nil, standard()...)
-			if _, err = trunkcall.Dial(soon(t), target, c.option); err == nil {
-				t.Fatal("the client connects")
-			}
-			wantsText(t, err.Error(), c.says...)
-			client := trunkcall.NewClient(target, c.option)
-			defer client.Close()
-			_, err = echo.Call(soon(t), client, text("x"), trunkcall.WaitForReady())
-			wantsText(t, wants(t, err, trunkcall.FailedPrecondition, trunkcall.NotSent).Message, c.says...)
+			faulty(t, "mem:none", c.option, c.says...)
 		})
 	}
-	if _, err := trunkcall.Dial(soon(t), "mem:x", trunkcall.WithConnections(0), trunkcall.WithWaitingCalls(-1)); err == nil {
-		t.Error("no connection is enough")
-	} else {
-		wantsText(t, err.Error(), "connections is 0", "waiting calls is -1")
+	for _, option := range []trunkcall.ClientOption{nil, trunkcall.WithConnections(0), trunkcall.WithWaitingCalls(-1)} {
+		if _, err := trunkcall.NewClient("mem:none", trunkcall.WithCodec(trunkcall.Raw), option); err == nil {
+			t.Errorf("a client takes %v", option)
+		}
 	}
-	if _, err := trunkcall.NewServer(trunkcall.WithRunningHandlers(0)).Listen("mem:" + t.Name()); err == nil {
-		t.Error("a server of no handlers listens")
-	} else {
-		wantsText(t, err.Error(), "running handlers is 0")
+	for _, option := range []trunkcall.ServerOption{nil, trunkcall.WithRunningHandlers(0), trunkcall.WithMaxConnections(0)} {
+		if _, err := trunkcall.NewServer(option); err == nil {
+			t.Errorf("a server takes %v", option)
+		}
 	}
+	_, err := trunkcall.NewClient("nowhere", trunkcall.WithConnections(0), nil, trunkcall.WithWaitingCalls(-1))
+	wantsText(t, strings.ReplaceAll(err.Error(), "\n", "; "), "connections is 0", "option 2 is nil", "waiting calls is -1", "target")
+}
+
+// faulty makes sure that neither a client nor a server is made with an option, and that
+// both say why.
+func faulty(t *testing.T, target string, option trunkcall.Option, says ...string) {
+	t.Helper()
+	_, ofServer := trunkcall.NewServer(option)
+	_, ofClient := trunkcall.NewClient(target, option)
+	_, ofDial := trunkcall.Dial(soon(t), target, option)
+	for _, err := range []error{ofServer, ofClient, ofDial} {
+		if err == nil {
+			t.Fatal("a fault in the options is not told")
+		}
+		wantsText(t, strings.ReplaceAll(err.Error(), "\n", "; "), says...)
+	}
+	wants(t, ofDial, trunkcall.FailedPrecondition, trunkcall.NotSent)
 }
 
 // metadataBlock is a META block of so many entries, the last with a value that

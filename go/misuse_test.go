@@ -44,15 +44,13 @@ func TestANameWithoutAServiceOrMethodIsRefused(t *testing.T) {
 }
 
 func TestAnAddressWithoutANameIsRefused(t *testing.T) {
-	s := trunkcall.NewServer()
+	s := newServer(t)
 	defer s.Close()
 	for _, where := range []string{"mem:", "unix:"} {
 		if _, err := s.Listen(where); err == nil || !strings.Contains(err.Error(), "mem:NAME") {
 			t.Errorf("listening on %q: %v", where, err)
 		}
-		c := trunkcall.NewClient(where)
-		defer c.Close()
-		if err := c.Connect(soon(t)); err == nil || !strings.Contains(err.Error(), "mem:NAME") {
+		if _, err := trunkcall.NewClient(where); err == nil || !strings.Contains(err.Error(), "mem:NAME") {
 			t.Errorf("calling %q: %v", where, err)
 		}
 	}

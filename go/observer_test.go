@@ -85,14 +85,14 @@ func TestObserversAreToldInOrder(t *testing.T) {
 
 func TestObserversAreToldOfFailures(t *testing.T) {
 	e := newEvents()
-	s := trunkcall.NewServer(e.option())
+	s := newServer(t, e.option())
 	defer s.Close()
 	if _, err := s.Listen("256.0.0.1:0"); err == nil {
 		t.Fatal("it listens")
 	}
 	e.wants(t, "listen failed")
 	e = newEvents()
-	c := trunkcall.NewClient("127.0.0.1:1", e.option())
+	c := newClient(t, "127.0.0.1:1", e.option())
 	defer c.Close()
 	if err := c.Connect(soon(t)); err == nil {
 		t.Fatal("it connects")
@@ -152,7 +152,7 @@ func TestAnObserverMayCloseItsServer(t *testing.T) {
 			close(closed)
 		},
 	})})
-	c := trunkcall.NewClient(target)
+	c := newClient(t, target)
 	defer c.Close()
 	_ = c.Connect(soon(t))
 	receive(t, closed, "end of Close")

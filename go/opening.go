@@ -146,9 +146,6 @@ func (o *opening) pick() (conn *Connection, wait bool, err error) {
 		}
 		return via, false, nil
 	}
-	if o.route.options.fault != nil {
-		return nil, false, o.route.unreachable(o.ctx, o.route.options.fault)
-	}
 	s := o.route.endpoints
 	for {
 		version := s.version.Load()

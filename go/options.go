@@ -29,7 +29,6 @@ type common struct {
 	given             []Codec // by options
 	codecs            codecTable
 	compressions      compressions
-	fault             error // in the options; told by the first thing that can fail
 	journal           *journal
 	observers         []*Observer
 	eventsLeftOut     atomic.Uint64 // that observers were not told of
@@ -40,7 +39,7 @@ type common struct {
 	unshared          bool // handlers run on goroutines of their own
 	unpolled          bool
 	spinless          bool
-	wrongs            []string // what is out of range in them
+	wrongs            []string // what is no good in the options
 	local             wire.Settings
 	maxPool           uint32
 }
@@ -106,23 +105,24 @@ type serverOption func(*serverOptions)
 func (f serverOption) applyServer(s *serverOptions) { f(s) }
 
 // WithLimits sets what this side accepts. A value that spec/limits.md rules out
-// is reported by Dial, Connect and every call of a client, and by Listen and
-// Serve of a server.
+// fails NewClient, Dial and NewServer.
 func WithLimits(l Limits) Option { return option(func(c *common) { c.limits = l }) }
 
 // WithInterceptors adds interceptors after those already given. They wrap the
 // calls that a client makes, and those that a server serves.
 func WithInterceptors(interceptors ...Interceptor) Option {
-	noneNil("WithInterceptors", interceptors)
-	return option(func(c *common) { c.interceptors = append(c.interceptors, interceptors...) })
+	return option(func(c *common) {
+		c.noneNil("WithInterceptors", interceptors)
+		c.interceptors = append(c.interceptors, interceptors...)
+	})
 }
 
-// noneNil panics if an interceptor that was given to an option is nil: called later, it
-// would only be seen as a panic of a call.
-func noneNil(option string, interceptors []Interceptor) {
+// noneNil notes interceptors that are nil: called later, they would only be seen as panics of
+// calls.
+func (c *common) noneNil(option string, interceptors []Interceptor) {
 	for i, one := range interceptors {
 		if one == nil {
-			panic(fmt.Sprintf("trunkcall: interceptor %d of %s is nil", i+1, option))
+			c.wrong("interceptor %d of %s is nil", i+1, option)
 		}
 	}
 }
@@ -130,8 +130,10 @@ func noneNil(option string, interceptors []Interceptor) {
 // WithReverseInterceptors adds interceptors of the calls that go the other way:
 // those that a client serves, and those that a server makes.
 func WithReverseInterceptors(interceptors ...Interceptor) Option {
-	noneNil("WithReverseInterceptors", interceptors)
-	return option(func(c *common) { c.reverse = append(c.reverse, interceptors...) })
+	return option(func(c *common) {
+		c.noneNil("WithReverseInterceptors", interceptors)
+		c.reverse = append(c.reverse, interceptors...)
+	})
 }
 
 // WithCodec sets the codec of a client's calls, and has calls in it accepted.
@@ -140,7 +142,7 @@ func WithReverseInterceptors(interceptors ...Interceptor) Option {
 // Protobuf, JSON, MessagePack and Raw are accepted without being asked for; a codec given
 // here or to WithCodecs takes the place of the one with its number, as
 // ProtobufStock does that of Protobuf. Two given ones with different names and one
-// number are a mistake that every Connect, call, Register and Listen returns.
+// number are a mistake that NewClient and NewServer return.
 func WithCodec(codec Codec) Option {
 	return option(func(c *common) { c.codec, c.given = codec, append(c.given, codec) })
 }
@@ -341,23 +343,21 @@ func (c *common) transport(handler transport.Handler, pool *roles.Pool) *transpo
 // pollFrom is 0, the default, but in tests.
 var pollFrom int
 
-// sane puts right what no peer could live with, and remembers what nobody can
-// put right.
-func (c *common) sane(interval time.Duration) {
-	c.codecs, c.fault = newCodecTable(c.given)
+// complete works out what the options come to. The error names those that are no good.
+func (c *common) complete() error {
+	codecs, fault := newCodecTable(c.given)
+	c.codecs = codecs
 	c.local, c.maxPool = c.settings()
 	if err := c.compressions.arrange(c.local.Message, c.memory); err != nil {
-		c.fault = errors.Join(c.fault, err)
+		fault = errors.Join(fault, err)
 	}
 	if len(c.wrongs) > 0 {
-		c.fault = errors.Join(c.fault, errors.New("trunkcall: out of range: "+strings.Join(c.wrongs, "; ")))
-	}
-	if c.keepaliveInterval < 0 {
-		c.keepaliveInterval = interval
+		fault = errors.Join(fault, errors.New("trunkcall: options: "+strings.Join(c.wrongs, "; ")))
 	}
 	if c.keepaliveTimeout <= 0 {
 		c.keepaliveTimeout = DefaultKeepaliveTimeout
 	}
+	return fault
 }
 
 // panicked tells of a panic that ended a connection: never in silence, but not

@@ -315,7 +315,7 @@ func TestAFailureToReachAServerIsNotSentAndLocal(t *testing.T) {
 	l := rawframe.Listen(t)
 	_ = l.Close()
 	_, dialling := trunkcall.Dial(soon(t), l.Target())
-	c := trunkcall.NewClient(l.Target())
+	c := newClient(t, l.Target())
 	t.Cleanup(c.Close)
 	_, calling := echo.Call(soon(t), c, text("x"))
 	for _, err := range []error{dialling, fmt.Errorf("starting: %w", calling)} {

@@ -212,7 +212,7 @@ func TestAMessageOfAnotherTypeIsAnError(t *testing.T) {
 }
 
 func TestHandlersThatCannotBeRegistered(t *testing.T) {
-	s := trunkcall.NewServer()
+	s := newServer(t)
 	t.Cleanup(s.Close)
 	good := echo.Handler(serveEcho)
 	if err := s.Register(good); err != nil {

@@ -56,7 +56,7 @@ func TestOutOfDescriptors(t *testing.T) {
 	inChild(t)
 	g := newGate(t)
 	log := &logged{}
-	s := trunkcall.NewServer(log.option())
+	s := newServer(t, log.option())
 	defer s.Close()
 	if err := s.Register(append(standard(), g.handler())...); err != nil {
 		t.Fatal(err)

@@ -41,7 +41,7 @@ func TestAtMostATenthOfTheCallsOrTenASecondAreRepeated(t *testing.T) {
 }
 
 func TestStreamsCountAmongTheCallsOfTheBudget(t *testing.T) {
-	c := NewClient("mem:nowhere")
+	c, _ := NewClient("mem:nowhere")
 	defer c.Close()
 	for {
 		began := thisSecond()
@@ -71,12 +71,12 @@ func TestACallIsRepeatedWhileTheBudgetLastsAndUnlessThatIsSwitchedOff(t *testing
 		_, ok := c.pause(context.Background(), busy)
 		return ok
 	}
-	once := NewClient("mem:nowhere", WithoutRepeating())
+	once, _ := NewClient("mem:nowhere", WithoutRepeating())
 	defer once.Close()
 	if repeats(once) {
 		t.Error("it is repeated though that is switched off")
 	}
-	c := NewClient("mem:nowhere")
+	c, _ := NewClient("mem:nowhere")
 	defer c.Close()
 	if !repeats(c) {
 		t.Error("it is not repeated")

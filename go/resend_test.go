@@ -17,7 +17,7 @@ import (
 func twoConnections(t *testing.T) (*trunkcall.Client, [2]*rawframe.Peer) {
 	t.Helper()
 	l := rawframe.Listen(t)
-	c := trunkcall.NewClient(l.Target(), trunkcall.WithConnections(2))
+	c := newClient(t, l.Target(), trunkcall.WithConnections(2))
 	t.Cleanup(c.Close)
 	connected := make(chan error, 1)
 	go func() { connected <- c.Connect(soon(t)) }()
@@ -113,7 +113,7 @@ type answer struct {
 func (a *answer) ends(t *testing.T, d time.Duration) (inTime bool) {
 	t.Helper()
 	l := rawframe.Listen(t)
-	c := trunkcall.NewClient(l.Target())
+	c := newClient(t, l.Target())
 	t.Cleanup(c.Close)
 	ctx, cancel := within(d)
 	defer cancel()
@@ -155,7 +155,7 @@ func (a *answer) ends(t *testing.T, d time.Duration) (inTime bool) {
 // told: those beyond are refused, wait for a slot and are run once each.
 func TestCallsMadeBeforeTheLimitWasKnownAreRunOnceEach(t *testing.T) {
 	l := rawframe.Listen(t)
-	c := trunkcall.NewClient(l.Target())
+	c := newClient(t, l.Target())
 	t.Cleanup(c.Close)
 	const calls, slots = 10, 2
 	ended := make(chan error, calls)

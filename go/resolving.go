@@ -1,7 +1,5 @@
 package trunkcall
 
-import "errors"
-
 // resolving is where a client's endpoints come from.
 type resolving struct {
 	client   *Client
@@ -11,17 +9,17 @@ type resolving struct {
 }
 
 // begin finds out what the target is, and takes the endpoints that stand in it.
-func (r *resolving) begin(c *Client) {
+func (r *resolving) begin(c *Client) error {
 	r.client = c
 	static, scheme, resolver, rest, err := parseTarget(c.target, c.options.resolvers)
 	if err != nil {
-		c.options.fault = errors.Join(c.options.fault, err)
-		return
+		return err
 	}
 	r.scheme, r.resolver, r.rest = scheme, resolver, rest
 	if static != nil {
 		c.endpoints.apply(static)
 	}
+	return nil
 }
 
 // start has the resolver begin, once somebody wants to know.

@@ -13,7 +13,7 @@ import (
 func TestEventsThatAnObserverHasNoPlaceForAreTold(t *testing.T) {
 	var out bytes.Buffer
 	entered, leave, told := make(chan struct{}, 1), make(chan struct{}), 0
-	c := NewClient("127.0.0.1:1", WithLogger(slog.New(slog.NewTextHandler(&out, nil))), WithObserver(Observer{
+	c, _ := NewClient("127.0.0.1:1", WithLogger(slog.New(slog.NewTextHandler(&out, nil))), WithObserver(Observer{
 		ConnectFailed: func(string, error) {
 			if told++; told == 1 {
 				entered <- struct{}{}

@@ -47,7 +47,8 @@ type Server struct {
 }
 
 // NewServer returns a server without methods or listeners.
-func NewServer(options ...ServerOption) *Server {
+// The error names the options that are no good.
+func NewServer(options ...ServerOption) (*Server, error) {
 	s := &Server{
 		connections: map[*Connection]struct{}{},
 		leaving:     make(chan struct{}),
@@ -58,11 +59,14 @@ func NewServer(options ...ServerOption) *Server {
 	s.options = serverOptions{common: defaults(DefaultServerKeepaliveInterval), mostFrom: DefaultConnectionsPerAddress}
 	for i, o := range options {
 		if o == nil {
-			panic(fmt.Sprintf("trunkcall: option %d of NewServer is nil", i+1))
+			s.options.wrong("option %d is nil", i+1)
+			continue
 		}
 		o.applyServer(&s.options)
 	}
-	s.options.sane(DefaultServerKeepaliveInterval)
+	if err := s.options.complete(); err != nil {
+		return nil, err
+	}
 	s.limits.Most, s.limits.MostPerAddress = s.options.most, s.options.mostFrom
 	if s.options.tls != nil {
 		// One clone for all connections: it holds the keys of session tickets.
@@ -74,7 +78,7 @@ func NewServer(options ...ServerOption) *Server {
 	s.calling = newCalling(noContext, &s.options.common, s.options.reverse, s.pool)
 	s.config = s.options.transport(serverConnections{acceptor{&s.serving}, s}, s.pool)
 	s.openHTTP()
-	return s
+	return s, nil
 }
 
 // ErrServerStopped is returned by a server that Stop or Close has ended.
@@ -84,9 +88,6 @@ var ErrServerStopped = errors.New("trunkcall: the server has been stopped")
 // unix:PATH or mem:NAME, and has it served in the background, as Start does. It returns the
 // listener's address.
 func (s *Server) Listen(where string) (net.Addr, error) {
-	if s.options.fault != nil {
-		return nil, s.options.fault
-	}
 	var l net.Listener
 	err := checkAddress(where)
 	if err == nil {
@@ -144,17 +145,13 @@ func (s *Server) Start(listeners ...net.Listener) error {
 
 // start serves listeners in the background. failed is told of those that fail for good.
 func (s *Server) start(listeners []net.Listener, failed chan<- error) error {
-	err := s.options.fault
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err == nil && s.stopping {
-		err = ErrServerStopped
-	}
-	if err != nil {
+	if s.stopping {
 		for _, socket := range listeners {
 			_ = socket.Close()
 		}
-		return err
+		return ErrServerStopped
 	}
 	for _, socket := range listeners {
 		s.startListener(socket, failed)

@@ -64,9 +64,6 @@ func (s *serving) begin(side string, options *common, interceptors []Interceptor
 // clients, or a client's servers over its own connections. It fails on a name that is malformed or taken, and on
 // a method that is described otherwise by a .proto file of this process; the handlers before that one stay. Methods may be added at any time.
 func (s *serving) Register(handlers ...Handler) error {
-	if s.options.fault != nil {
-		return s.options.fault
-	}
 	s.registered.Lock()
 	defer s.registered.Unlock()
 	for _, h := range handlers {

@@ -154,7 +154,7 @@ func TestPollersAndSpinningAreSwitchedOffByOneOptionEach(t *testing.T) {
 		"WithoutSpinning":  {clientOptions{trunkcall.WithoutSpinning()}, true, true},
 		"without the both": {clientOptions{trunkcall.WithoutSpinning(), trunkcall.WithoutPollers()}, false, true},
 	} {
-		c := trunkcall.NewClient("127.0.0.1:1", x.options...)
+		c := newClient(t, "127.0.0.1:1", x.options...)
 		from, noSpinning := trunkcall.Switches(c)
 		if (from != never) != x.polls || noSpinning != x.noSpinning {
 			t.Errorf("%s: polled from %d on, no spinning %v", name, from, noSpinning)

@@ -71,7 +71,7 @@ func oneSlot(t *testing.T, l *rawframe.Listener, c *trunkcall.Client) *rawframe.
 
 func TestWaitingCallsAreOpenedInOrder(t *testing.T) {
 	l := rawframe.Listen(t)
-	c := trunkcall.NewClient(l.Target())
+	c := newClient(t, l.Target())
 	t.Cleanup(c.Close)
 	const waiting = 8
 	var all sync.WaitGroup
@@ -137,7 +137,7 @@ func TestACancelledWaiterGivesItsPlaceUp(t *testing.T) {
 
 func TestWaitersGoOnWhenTheirConnectionIsLost(t *testing.T) {
 	l := rawframe.Listen(t)
-	c := trunkcall.NewClient(l.Target())
+	c := newClient(t, l.Target())
 	t.Cleanup(c.Close)
 	ended := make(chan error, 3)
 	call := func() {
@@ -202,7 +202,7 @@ func TestNoSlotIsLostAmongCancelledWaiters(t *testing.T) {
 
 func TestAServerThatAllowsNoCallsMakesThemWait(t *testing.T) {
 	l := rawframe.Listen(t)
-	c := trunkcall.NewClient(l.Target())
+	c := newClient(t, l.Target())
 	t.Cleanup(c.Close)
 	connected := make(chan error, 1)
 	go func() { connected <- c.Connect(soon(t)) }()

@@ -149,7 +149,7 @@ func TestTheEndOfAnIdleConnectionIsNoticed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := rawframe.Listen(t)
-			c := trunkcall.NewClient(l.Target())
+			c := newClient(t, l.Target())
 			t.Cleanup(c.Close)
 			const calls = 100
 			ended := make(chan error, 1)
@@ -180,7 +180,7 @@ func TestTheEndOfAnIdleConnectionIsNoticed(t *testing.T) {
 
 func TestAServersPingIsAnsweredWhileNoCallRuns(t *testing.T) {
 	l := rawframe.Listen(t)
-	c := trunkcall.NewClient(l.Target())
+	c := newClient(t, l.Target())
 	t.Cleanup(c.Close)
 	next := make(chan struct{})
 	go func() {
@@ -282,7 +282,7 @@ func TestManyClientsOfOneCallEach(t *testing.T) {
 	for range 4 {
 		all.Go(func() {
 			for range 50 {
-				c := trunkcall.NewClient(target)
+				c := newClient(t, target)
 				if _, err := echo.Call(context.Background(), c, text("x")); err != nil {
 					t.Error(err)
 				}

@@ -225,7 +225,7 @@ func TestAnErrorOfTheUsersOwnMayBeAStatus(t *testing.T) {
 }
 
 func TestAResultThatIsAStatusIsNotServed(t *testing.T) {
-	s := trunkcall.NewServer()
+	s := newServer(t)
 	for _, function := range []any{
 		func(int) trunkcall.Status { return trunkcall.Status{} }, func(int) *trunkcall.Status { return nil },
 	} {

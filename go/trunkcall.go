@@ -22,7 +22,7 @@
 //
 //	var greet = trunkcall.Unary[pb.GreetRequest, pb.GreetResponse]("/example.Greeter/Greet")
 //
-//	server := trunkcall.NewServer()
+//	server, err := trunkcall.NewServer()
 //	server.Register(greet.Handler(func(ctx context.Context, in *pb.GreetRequest) (*pb.GreetResponse, error) {
 //		return &pb.GreetResponse{Text: "hello " + in.Name}, nil
 //	}))

@@ -222,7 +222,7 @@ func TestLongFramesAreCut(t *testing.T) {
 
 func TestAClientIsSecureIfAllItsTargetsAre(t *testing.T) {
 	for target, want := range map[string]bool{"wss://a": true, "wss://a, wss://b:1/c": true, "wss://a,ws://b": false, "a:1": false} {
-		c := trunkcall.NewClient(target)
+		c := newClient(t, target)
 		if c.Secure() != want {
 			t.Error(target, c.Secure())
 		}

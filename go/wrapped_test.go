@@ -5,8 +5,6 @@ import (
 	"net"
 	"sync"
 	"testing"
-
-	"github.com/trunkcall/trunkcall/go"
 )
 
 // maskedConn is a connection of a user's own, which turns every bit of what goes through
@@ -87,7 +85,7 @@ func TestEveryByteGoesThroughAUsersOwnConnection(t *testing.T) {
 		t.Fatal(err)
 	}
 	where := unmask(t, l.Addr().String())
-	s := trunkcall.NewServer()
+	s := newServer(t)
 	t.Cleanup(s.Close)
 	if err := s.Register(standard()...); err != nil {
 		t.Fatal(err)

@@ -42,7 +42,10 @@ func serve(in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	server := trunkcall.NewServer(options...)
+	server, err := trunkcall.NewServer(options...)
+	if err != nil {
+		return err
+	}
 	if err := server.Register(handlers()...); err != nil {
 		return err
 	}

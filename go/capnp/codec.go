@@ -3,7 +3,7 @@
 //
 //	var find = trunkcall.Unary[library.Shelf, library.Book]("/example.Library/Find")
 //
-//	server := trunkcall.NewServer(trunkcall.WithCodecs(capnp.Codec))
+//	server, err := trunkcall.NewServer(trunkcall.WithCodecs(capnp.Codec))
 //	client, err := trunkcall.Dial(ctx, target, trunkcall.WithCodec(capnp.Codec))
 //
 // On the wire a message is what Cap'n Proto calls a stream of one message, not

@@ -209,7 +209,7 @@ var (
 )
 
 func TestCallsInCapnProto(t *testing.T) {
-	server := trunkcall.NewServer(trunkcall.WithCodecs(capnp.Codec))
+	server := newServer(t, trunkcall.WithCodecs(capnp.Codec))
 	defer server.Close()
 	err := server.Register(
 		find.Handler(func(_ context.Context, s *library.Shelf) (*library.Book, error) {
@@ -287,4 +287,14 @@ func FuzzDecode(f *testing.F) {
 			}
 		}
 	})
+}
+
+// newServer is a server that is to be stopped or closed by the test.
+func newServer(t testing.TB, options ...trunkcall.ServerOption) *trunkcall.Server {
+	t.Helper()
+	s, err := trunkcall.NewServer(options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }

@@ -237,7 +237,7 @@ type embedding struct {
 }
 
 func TestAFunctionThatCannotCallAsynchronouslyIsToldAtOnce(t *testing.T) {
-	c := trunkcall.NewClient("mem:nobody")
+	c := newClient(t, "mem:nobody")
 	defer c.Close()
 	for _, test := range []struct {
 		functions any

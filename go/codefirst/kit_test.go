@@ -55,10 +55,30 @@ type (
 	clientOptions = []trunkcall.ClientOption
 )
 
+// newClient is a client that is to be closed by the test.
+func newClient(t testing.TB, target string, options ...trunkcall.ClientOption) *trunkcall.Client {
+	t.Helper()
+	c, err := trunkcall.NewClient(target, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// newServer is a server that is to be stopped or closed by the test.
+func newServer(t testing.TB, options ...trunkcall.ServerOption) *trunkcall.Server {
+	t.Helper()
+	s, err := trunkcall.NewServer(options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
 // serve serves handlers on a free port of the loopback.
 func serve(t testing.TB, options serverOptions, handlers ...trunkcall.Handler) (*trunkcall.Server, string) {
 	t.Helper()
-	s := trunkcall.NewServer(options...)
+	s := newServer(t, options...)
 	if err := s.Register(handlers...); err != nil {
 		t.Fatal(err)
 	}

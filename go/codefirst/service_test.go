@@ -209,7 +209,7 @@ func TestOnlyMethodsThatAreNamedAreServed(t *testing.T) {
 }
 
 func TestWhatCannotBeServedIsToldAtOnce(t *testing.T) {
-	s := trunkcall.NewServer()
+	s := newServer(t)
 	for _, test := range []struct {
 		err  error
 		says []string
@@ -249,7 +249,7 @@ func TestWhatCannotBeServedIsToldAtOnce(t *testing.T) {
 }
 
 func TestAFunctionThatCannotCallIsToldAtOnce(t *testing.T) {
-	c := trunkcall.NewClient("mem:nobody")
+	c := newClient(t, "mem:nobody")
 	defer c.Close()
 	var noError struct{ Div func(a, b int) int }
 	wantsText(t, codefirst.Bind(c, "calc", &noError).Error(), "/calc/div", "error last")
@@ -380,7 +380,7 @@ func TestADeadlineReachesTheFunctionsContext(t *testing.T) {
 }
 
 func BenchmarkCodeFirstCall(b *testing.B) {
-	s := trunkcall.NewServer()
+	s := newServer(b)
 	defer s.Close()
 	target := "mem:BenchmarkCodeFirstCall"
 	if _, err := s.Listen(target); err != nil {

@@ -63,7 +63,7 @@ func (c *compressedAnswers) HandleRPC(_ context.Context, s stats.RPCStats) {
 // bothWays runs a test with stubs over a native connection and with a stock client over gRPC;
 // compressed tells how many answers came compressed, accepted what the client accepts.
 func bothWays(t *testing.T, first func(context.Context) error, test func(t *testing.T, c benchv1.BenchServiceClient, compressed func() int64, accepted []string)) {
-	server := trunkcall.NewServer()
+	server := newServer(t)
 	benchv1.RegisterBenchServiceServer(grpcstub.Registrar(server), choosing{first: first})
 	addr, err := server.Listen("127.0.0.1:0")
 	if err != nil {

@@ -32,7 +32,7 @@ import (
 // overHTTP serves services and returns a stock client of them.
 func overHTTP(t *testing.T, register func(grpcstub.Services)) *grpc.ClientConn {
 	t.Helper()
-	client, _ := overHTTPOf(t, trunkcall.NewServer(), register)
+	client, _ := overHTTPOf(t, newServer(t), register)
 	return client
 }
 
@@ -119,7 +119,7 @@ func TestStockHealthIsServed(t *testing.T) {
 // Those who watch a server's health are told that it goes, and do not keep it from
 // going: Stop returns before the grace is over.
 func TestWatchingHealthEndsWhenTheServerIsStopped(t *testing.T) {
-	server := trunkcall.NewServer()
+	server := newServer(t)
 	stock, target := overHTTPOf(t, server, func(s grpcstub.Services) { healthgrpc.RegisterHealthServer(s, health.NewServer()) })
 	native, err := trunkcall.Dial(soon(t), target)
 	if err != nil {
@@ -153,7 +153,7 @@ func TestWatchingHealthEndsWhenTheServerIsStopped(t *testing.T) {
 
 // During the drain delay the server serves, and its health says that it soon will not.
 func TestHealthSaysNotServingDuringTheDrainDelay(t *testing.T) {
-	server := trunkcall.NewServer(trunkcall.WithDrainDelay(time.Hour))
+	server := newServer(t, trunkcall.WithDrainDelay(time.Hour))
 	state := health.NewServer()
 	stock, _ := overHTTPOf(t, server, func(s grpcstub.Services) { healthgrpc.RegisterHealthServer(s, state) })
 	client := healthgrpc.NewHealthClient(stock)

@@ -71,7 +71,7 @@ func (l *trace) registrar(name string) []grpcstub.RegistrarOption {
 
 func TestStockInterceptorsOfBothSidesAreChained(t *testing.T) {
 	l := &trace{}
-	server := trunkcall.NewServer()
+	server := newServer(t)
 	t.Cleanup(server.Close)
 	registrar := grpcstub.Registrar(server, append(l.registrar("outer"), l.registrar("inner")...)...)
 	examplev1.RegisterUserServiceServer(registrar, stub{})
@@ -136,7 +136,7 @@ func wrapping(ctx context.Context, call *trunkcall.Call, next trunkcall.Next) er
 }
 
 func TestAStreamThatCannotBeLookedUnderCanBeUsedAndKeepsNoSlot(t *testing.T) {
-	server := trunkcall.NewServer()
+	server := newServer(t)
 	t.Cleanup(server.Close)
 	benchv1.RegisterBenchServiceServer(grpcstub.Registrar(server), services.Bench{})
 	addr, err := server.Listen("127.0.0.1:0")

@@ -50,7 +50,7 @@ func connect(t testing.TB, user examplev1.UserServiceServer, options ...trunkcal
 	for _, o := range options {
 		serverOptions, clientOptions = append(serverOptions, o), append(clientOptions, o)
 	}
-	server := trunkcall.NewServer(serverOptions...)
+	server := newServer(t, serverOptions...)
 	examplev1.RegisterUserServiceServer(grpcstub.Registrar(server), user)
 	benchv1.RegisterBenchServiceServer(grpcstub.Registrar(server), services.Bench{})
 	addr, err := server.Listen("127.0.0.1:0")
@@ -78,4 +78,24 @@ func wants(t testing.TB, err error, code codes.Code) *status.Status {
 		t.Fatalf("got %v (%T), want %v", err, err, code)
 	}
 	return s
+}
+
+// newServer is a server that is to be stopped or closed by the test.
+func newServer(t testing.TB, options ...trunkcall.ServerOption) *trunkcall.Server {
+	t.Helper()
+	s, err := trunkcall.NewServer(options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// newClient is a client that is to be closed by the test.
+func newClient(t testing.TB, target string, options ...trunkcall.ClientOption) *trunkcall.Client {
+	t.Helper()
+	c, err := trunkcall.NewClient(target, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }

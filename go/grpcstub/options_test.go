@@ -131,7 +131,7 @@ func TestMessageSizeOptions(t *testing.T) {
 
 func TestWaitForReadyWaits(t *testing.T) {
 	// The server comes up only after the call was begun.
-	client := trunkcall.NewClient("mem:late")
+	client := newClient(t, "mem:late")
 	defer client.Close()
 	c := examplev1.NewUserServiceClient(grpcstub.Conn(client))
 	_, err := c.GetUser(soon(t), &userRequest{UserId: 1})
@@ -141,7 +141,7 @@ func TestWaitForReadyWaits(t *testing.T) {
 		_, err := c.GetUser(soon(t), &userRequest{UserId: 1}, grpc.WaitForReady(true))
 		ended <- err
 	}()
-	server := trunkcall.NewServer()
+	server := newServer(t)
 	examplev1.RegisterUserServiceServer(grpcstub.Registrar(server), stub{})
 	if _, err := server.Listen("mem:late"); err != nil {
 		t.Fatal(err)
@@ -218,19 +218,19 @@ func panics(t *testing.T, says string, f func()) {
 }
 
 func TestRegistrationsThatCannotBeRightPanic(t *testing.T) {
-	server := trunkcall.NewServer()
+	server := newServer(t)
 	defer server.Close()
 	examplev1.RegisterUserServiceServer(grpcstub.Registrar(server), stub{})
 	panics(t, "already", func() { examplev1.RegisterUserServiceServer(grpcstub.Registrar(server), stub{}) })
 	panics(t, "does not implement", func() {
-		grpcstub.Registrar(trunkcall.NewServer()).RegisterService(&examplev1.UserService_ServiceDesc, struct{}{})
+		grpcstub.Registrar(newServer(t)).RegisterService(&examplev1.UserService_ServiceDesc, struct{}{})
 	})
 }
 
 // A client-streaming method of a server that answers no message, or several.
 func TestTheAnswerOfAClientStreamIsExactlyOne(t *testing.T) {
 	answers := 0
-	server := trunkcall.NewServer()
+	server := newServer(t)
 	if err := server.Register(trunkcall.Handler{
 		Method: trunkcall.Method{Name: examplev1.UserService_ImportUsers_FullMethodName, Kind: trunkcall.KindBidiStream},
 		Stream: func(_ context.Context, s trunkcall.Stream) error {

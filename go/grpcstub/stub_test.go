@@ -185,7 +185,7 @@ func TestTheTextOfAPlainErrorIsTold(t *testing.T) {
 
 func TestTheTextOfAPlainErrorIsHiddenWhereThatIsAskedFor(t *testing.T) {
 	var with error
-	server := trunkcall.NewServer(trunkcall.WithLogger(slog.New(slog.DiscardHandler)))
+	server := newServer(t, trunkcall.WithLogger(slog.New(slog.DiscardHandler)))
 	examplev1.RegisterUserServiceServer(grpcstub.Registrar(server, grpcstub.HideErrorText()),
 		stub{get: func(context.Context, *userRequest) (*userResponse, error) { return nil, with }})
 	addr, err := server.Listen("127.0.0.1:0")
@@ -193,7 +193,7 @@ func TestTheTextOfAPlainErrorIsHiddenWhereThatIsAskedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer server.Close()
-	client := trunkcall.NewClient(addr.String())
+	client := newClient(t, addr.String())
 	defer client.Close()
 	c := examplev1.NewUserServiceClient(grpcstub.Conn(client))
 	for _, tried := range []struct {

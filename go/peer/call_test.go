@@ -137,7 +137,7 @@ func serveFunc(
 
 func serveHandler(t *testing.T, handler trunkcall.Handler) (target string) {
 	t.Helper()
-	server := trunkcall.NewServer()
+	server := madeServer(t)
 	t.Cleanup(server.Close)
 	if err := server.Register(handler); err != nil {
 		t.Fatal(err)
@@ -178,4 +178,14 @@ func TestCallPassesItsTimeoutOn(t *testing.T) {
 		}
 	}
 	got.wantFailure(t, "DEADLINE_EXCEEDED", "unknown", "deadline")
+}
+
+// madeServer is a server that is to be stopped or closed by the test.
+func madeServer(t testing.TB, options ...trunkcall.ServerOption) *trunkcall.Server {
+	t.Helper()
+	s, err := trunkcall.NewServer(options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }

@@ -79,7 +79,7 @@ func TestClientStreamNeedsExactlyOneAnswer(t *testing.T) {
 }
 
 func TestRequestOverTheLimitIsNamed(t *testing.T) {
-	server := trunkcall.NewServer(trunkcall.WithLimits(trunkcall.Limits{MessageBytes: 10_000}))
+	server := madeServer(t, trunkcall.WithLimits(trunkcall.Limits{MessageBytes: 10_000}))
 	t.Cleanup(server.Close)
 	if err := server.Register(nativeHandlers()...); err != nil {
 		t.Fatal(err)

@@ -174,7 +174,10 @@ func newServer(o *serveOptions, logger *slog.Logger) (*trunkcall.Server, *health
 	if o.codec == load.CodecStock {
 		options = append(options, trunkcall.WithCodec(trunkcall.ProtobufStock))
 	}
-	server := trunkcall.NewServer(options...)
+	server, err := trunkcall.NewServer(options...)
+	if err != nil {
+		return nil, nil, err
+	}
 	state := registerForGRPC(server)
 	o.faults.register(server)
 	if err := server.Register(o.conformance.handlers()...); err != nil {

@@ -49,8 +49,11 @@ func (rows) Decode(data []byte, message any) (err error) {
 }
 
 func run(ctx context.Context) error {
-	server := trunkcall.NewServer(trunkcall.WithCodecs(rows{}))
-	err := server.Register(
+	server, err := trunkcall.NewServer(trunkcall.WithCodecs(rows{}))
+	if err != nil {
+		return err
+	}
+	err = server.Register(
 		upload.Handler(func(_ context.Context, file *[]byte) (*[]byte, error) {
 			answer := fmt.Appendf(nil, "%d bytes", len(*file))
 			return &answer, nil

@@ -49,9 +49,12 @@ type said = func() (text string, count, step int, pitch float64, err error)
 
 func main() {
 	listening, disconnected := make(chan struct{}), make(chan struct{}) // observers are told by goroutines of their own
-	server := trunkcall.NewServer(trunkcall.WithObserver(trunkcall.Observer{
+	server, err := trunkcall.NewServer(trunkcall.WithObserver(trunkcall.Observer{
 		Listening: func(net.Addr) { fmt.Println("server: listening"); close(listening) },
 	}))
+	if err != nil {
+		log.Fatal(err)
+	}
 	if err := codefirst.RegisterService(server, "hello", hello{}, codefirst.Methods("Say", "Dawdle", "Div")); err != nil {
 		log.Fatal(err)
 	}
@@ -60,11 +63,14 @@ func main() {
 		log.Fatal(err)
 	}
 	<-listening
-	client := trunkcall.NewClient(address.String(), trunkcall.WithObserver(trunkcall.Observer{
+	client, err := trunkcall.NewClient(address.String(), trunkcall.WithObserver(trunkcall.Observer{
 		Connected:     func(*trunkcall.Connection) { fmt.Println("client: connected") },
 		ConnectFailed: func(_ string, err error) { fmt.Println("client: cannot connect:", err) },
 		Disconnected:  func(*trunkcall.Connection, error) { fmt.Println("client: disconnected"); close(disconnected) },
 	}))
+	if err != nil {
+		log.Fatal(err)
+	}
 	call(client)
 	client.Close()
 	<-disconnected

@@ -29,7 +29,10 @@ func (users) GetUser(_ context.Context, in *pb.GetUserRequest) (*pb.GetUserRespo
 }
 
 func Example() {
-	server := trunkcall.NewServer()
+	server, err := trunkcall.NewServer()
+	if err != nil {
+		panic(err)
+	}
 	defer server.Close()
 	pb.RegisterUserServiceServer(grpcstub.Registrar(server), users{})
 	address, err := server.Listen("127.0.0.1:0")

@@ -25,7 +25,10 @@ func main() {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 
-	server := trunkcall.NewServer()
+	server, err := trunkcall.NewServer()
+	if err != nil {
+		log.Fatal(err)
+	}
 	if err := server.Register(getUser.Handler(answer)); err != nil {
 		log.Fatal(err)
 	}

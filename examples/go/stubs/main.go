@@ -56,7 +56,10 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	server := trunkcall.NewServer()
+	server, err := trunkcall.NewServer()
+	if err != nil {
+		return err
+	}
 	defer server.Close()
 	pb.RegisterUserServiceServer(grpcstub.Registrar(server), users{})
 	address, err := server.Listen("127.0.0.1:0")

@@ -95,7 +95,10 @@ func (c *Client) client(one *caseLine) (*trunkcall.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	client := trunkcall.NewClient(one.Target, options...)
+	client, err := trunkcall.NewClient(one.Target, options...)
+	if err != nil {
+		return nil, err
+	}
 	if one.Client.Serves {
 		if err := client.Register(new(Service).Handlers()...); err != nil {
 			return nil, err

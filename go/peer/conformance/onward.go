@@ -12,7 +12,10 @@ import (
 func callOnward(ctx context.Context, own *trunkcall.ServerCall, onward *conformancev1.Onward) *conformancev1.Outcome {
 	var through trunkcall.Caller = own.Connection()
 	if onward.GetTarget() != "" {
-		client := trunkcall.NewClient(onward.GetTarget())
+		client, err := trunkcall.NewClient(onward.GetTarget())
+		if err != nil {
+			return &conformancev1.Outcome{Code: uint32(trunkcall.FailedPrecondition), Message: err.Error(), Delivery: trunkcall.NotSent.String()}
+		}
 		defer client.Close()
 		through = client
 	}
