@@ -11,6 +11,7 @@ import (
 	h2 "golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 
+	"github.com/trunkcall/trunkcall/go/internal/transport"
 	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
@@ -21,7 +22,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 const long = 2 * time.Minute
 
 // hello answers each whole request with "hello", except that those to /wait and
-// /held wait until they are stopped and take nothing, and those to /piece for one piece. The bodies of /framed, /held and
+// /held wait until they are stopped and take nothing, those to /sends after they have sent "hello", and those to /piece for one piece.
+// Those to /yield yield before they answer. The bodies of /framed, /held and
 // /message are messages. Those to /upload and /message may be large.
 type hello struct {
 	pace   roles.Pace
@@ -45,7 +47,7 @@ func (h *hello) Accept(_ *Conn, r *Request) (*Stream, *Answer) {
 	}
 	x := &helloCall{path: r.Path, stopped: make(chan wire.Code, 1)}
 	x.stream.Init(x)
-	x.stream.Whole = r.Path != "/wait" && r.Path != "/held" && r.Path != "/piece"
+	x.stream.Whole = r.Path != "/wait" && r.Path != "/held" && r.Path != "/piece" && r.Path != "/sends"
 	x.stream.Framed = r.Path == "/framed" || r.Path == "/held" || r.Path == "/message"
 	switch r.Path {
 	case "/framed", "/held":
@@ -67,6 +69,12 @@ func (h *hello) Serve(_ *roles.Worker, s *Stream) {
 		s.conn.mu.Unlock()
 		m, _ := s.Receive()
 		m.Free()
+	}
+	if x.path == "/sends" {
+		_ = s.SendAfter(helloHead, nil, &transport.Buffer{B: []byte("hello")})
+	}
+	if x.path == "/yield" {
+		runtime.Gosched()
 	}
 	if !s.Whole {
 		<-x.stopped

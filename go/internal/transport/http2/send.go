@@ -71,7 +71,7 @@ func (s *Stream) SendAfter(head *Block, fields []Field, piece *transport.Buffer)
 		s.restBuffer = piece
 		c.beginTurnsLocked(s)
 	}
-	c.roles.Settle()
+	c.roles.Leave()
 	return nil
 }
 

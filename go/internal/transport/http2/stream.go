@@ -89,13 +89,14 @@ type waiter struct {
 	channel chan struct{}
 }
 
-// waitLocked waits for wakeLocked with the lock released.
+// waitLocked writes what this goroutine may have left to be written, then waits for
+// wakeLocked with the lock released.
 func (w *waiter) waitLocked(c *Conn) {
 	if w.channel == nil {
 		w.channel = make(chan struct{}, 1)
 	}
 	w.waiting = true
-	c.mu.Unlock()
+	c.roles.Settle()
 	<-w.channel
 	c.mu.Lock()
 }
@@ -308,7 +309,7 @@ func (s *Stream) SetReadDeadline(by int64) {
 func (s *Stream) Receive() (Message, error) {
 	c := s.conn
 	c.mu.Lock()
-	defer c.roles.Settle() // what is taken may return credit
+	defer c.roles.Leave() // what is taken may return credit
 	for {
 		b := &s.body
 		switch {
@@ -324,7 +325,6 @@ func (s *Stream) Receive() (Message, error) {
 			return Message{}, io.EOF
 		case s.expects:
 			c.continueLocked(s)
-			c.roles.FlushLocked()
 			continue
 		case s.receiver.waiting:
 			return Message{}, transport.ErrReceiving
