@@ -2,7 +2,9 @@
 
 The model on one page:
 
-    Client        owns connections to a target and calls methods there
+    Client        owns the connections to the endpoints of a target and calls methods there
+    Endpoint      one instance of a service; a Resolver tells a client of them, a Balancer chooses among them
+    Policy        what holds for the calls of a method: timeout, waiting, repeating
     Server        owns listeners and the handlers of methods
     Connection    one connection, at either end: a server calls its client through it
     Method        a name "/package.Service/Method", a kind and two message types: unary, server_stream, client_stream,
