@@ -118,6 +118,9 @@ generate-go: needs
 	@go/tools/generate.sh
 generate-python: environment-python
 	@$(IN_PYTHON) tools/generate.py
+.PHONY: api
+api: needs ## write down the public surface of the Go packages in go/api.txt
+	@$(GO) -C go/tools run ./api
 fmt: fmt-go fmt-python ## format the sources
 fmt-go: needs
 	@gofmt -w go lab/peers/go examples/go conformance/stock/go

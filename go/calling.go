@@ -244,7 +244,7 @@ func checkOutgoing(conn *Connection, out *wire.Outgoing) error {
 	if uint64(len(out.Payload)) > uint64(limits.Message) {
 		return notSent(Errorf(ResourceExhausted, "message of %d bytes exceeds the peer's max_message %d", len(out.Payload), limits.Message))
 	}
-	if err := out.Metadata.CheckWith(out.Own, &limits); err != nil {
+	if err := wire.CheckMetadata(out.Metadata, out.Own, &limits); err != nil {
 		code := InvalidArgument
 		if err.Class == wire.ErrMetadataLimit {
 			code = ResourceExhausted

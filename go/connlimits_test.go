@@ -54,8 +54,8 @@ func TestConnectionsBeyondTheirLimitAreTurnedAway(t *testing.T) {
 			if code := receive(t, r.ended, "GOAWAY"); code != http2.ErrCodeNo && code != http2.ErrCodeProtocol && code != http2.ErrCodeInadequateSecurity {
 				t.Fatal(code)
 			}
-			if s.Gauges().TurnedAway < 4 {
-				t.Fatal(s.Gauges().TurnedAway)
+			if s.Gauges().RejectedConnections < 4 {
+				t.Fatal(s.Gauges().RejectedConnections)
 			}
 			mustEcho(t, native, "those that are there go on")
 			mustEcho(t, overHTTP, "those that are there go on")

@@ -44,18 +44,19 @@ type Gauges struct {
 	CutOff  uint64 `json:"cut_off"`
 	// OneWayFailures are one-way calls whose handler failed, which nobody was told.
 	OneWayFailures uint64 `json:"one_way_failures"`
-	// TurnedAway are connections that a server closed for what they began with.
-	TurnedAway uint64 `json:"turned_away"`
+	// RejectedConnections are those that a server closed for what they began with, or beyond
+	// a limit.
+	RejectedConnections uint64 `json:"rejected_connections"`
 	// ConnectFailures are a client's attempts to connect that failed.
 	ConnectFailures uint64 `json:"connect_failures"`
-	// EventsLeftOut are those that an observer was not told of, because too many waited
+	// DroppedEvents are those that an observer was not told of, because too many waited
 	// behind one that blocks.
-	EventsLeftOut uint64 `json:"events_left_out"`
+	DroppedEvents uint64 `json:"dropped_events"`
 }
 
 // counters are the counts of a Client or Server.
 type counters struct {
-	refused, cutOff, turnedAway, connectFailures atomic.Uint64
+	refused, cutOff, rejected, connectFailures atomic.Uint64
 }
 
 // gauge adds everything but the connections' own.
@@ -63,8 +64,8 @@ func (s *serving) gauge(g *Gauges) {
 	g.RunningHandlers = s.Running()
 	g.OneWayHandlers = s.oneWays.count()
 	g.Refused, g.CutOff = s.counters.refused.Load(), s.counters.cutOff.Load()
-	g.TurnedAway, g.ConnectFailures = s.counters.turnedAway.Load(), s.counters.connectFailures.Load()
-	g.EventsLeftOut = s.options.eventsLeftOut.Load()
+	g.RejectedConnections, g.ConnectFailures = s.counters.rejected.Load(), s.counters.connectFailures.Load()
+	g.DroppedEvents = s.options.droppedEvents.Load()
 	g.OneWayFailures = s.oneWays.failures.Load()
 }
 

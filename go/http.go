@@ -91,7 +91,7 @@ func (s *Server) openHTTP() {
 	}
 	s.http2 = s.http2Config(handler)
 	s.http1 = &web.HTTP1{
-		Handler: handler, HeaderBytes: s.headerBytes(), Origins: s.options.origins, WebSocket: s.webSocketConnected, Refused: s.turnedAway,
+		Handler: handler, HeaderBytes: s.headerBytes(), Origins: s.options.origins, WebSocket: s.webSocketConnected, Refused: s.rejected,
 		OnOpen:   func(conn *web.HTTP1Conn) { conn.Owner.(*Connection).connected() }, //nolint:forcetypeassert // http1Connected sets nothing else
 		OnClosed: s.http1Closed,
 	}

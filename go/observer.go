@@ -56,7 +56,7 @@ func (c *common) tell(q *sequence, event func(*Observer) func()) {
 				}()
 				f()
 			}) {
-				c.log(slog.LevelWarn, "observer events left out", "so_far", c.eventsLeftOut.Add(1))
+				c.log(slog.LevelWarn, "observer events dropped", "so_far", c.droppedEvents.Add(1))
 			}
 		}
 	}

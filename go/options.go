@@ -31,7 +31,7 @@ type common struct {
 	compressions      compressions
 	journal           *journal
 	observers         []*Observer
-	eventsLeftOut     atomic.Uint64 // that observers were not told of
+	droppedEvents     atomic.Uint64 // that observers were not told of
 	keepaliveInterval time.Duration
 	keepaliveTimeout  time.Duration
 	tls               *tls.Config
@@ -263,7 +263,7 @@ func WithProxyProtocol() ServerOption {
 }
 
 // WithMaxConnections bounds how many connections a server has, those that have not begun
-// to speak included. What is beyond is turned away, logged and counted. The default is
+// to speak included. What is beyond is rejected, logged and counted. The default is
 // none but the descriptors that the process may have.
 func WithMaxConnections(n int) ServerOption {
 	return serverOption(func(s *serverOptions) {

@@ -28,8 +28,8 @@ func TestEventsThatAnObserverHasNoPlaceForAreTold(t *testing.T) {
 	for range longestSequence + 3 {
 		c.options.connectFailed(&c.events, "somewhere", failed)
 	}
-	if n := c.Gauges().EventsLeftOut; n != 3 {
-		t.Errorf("%d events are counted as left out, want 3", n)
+	if n := c.Gauges().DroppedEvents; n != 3 {
+		t.Errorf("%d events are counted as dropped, want 3", n)
 	}
 	close(leave)
 	<-c.events.drained()
@@ -37,7 +37,7 @@ func TestEventsThatAnObserverHasNoPlaceForAreTold(t *testing.T) {
 	if told != longestSequence+1 {
 		t.Errorf("%d events were told", told)
 	}
-	if got := out.String(); !strings.Contains(got, `level=WARN msg="observer events left out" so_far=3`) {
+	if got := out.String(); !strings.Contains(got, `level=WARN msg="observer events dropped" so_far=3`) {
 		t.Error(got)
 	}
 }

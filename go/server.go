@@ -111,14 +111,14 @@ func checkAddress(where string) error {
 	return nil
 }
 
-// turnedAway takes note of a connection that is closed for what it sent or did not send.
-func (s *Server) turnedAway(remote net.Addr, err error) {
+// rejected takes note of a connection that is closed for what it sent or did not send.
+func (s *Server) rejected(remote net.Addr, err error) {
 	level := slog.LevelWarn
 	if errors.Is(err, transport.ErrNothingSaid) {
 		level = slog.LevelDebug // a check whether the port is open
 	}
-	s.counters.turnedAway.Add(1)
-	s.options.log(level, "connection turned away", "remote", remote, "error", err)
+	s.counters.rejected.Add(1)
+	s.options.log(level, "connection rejected", "remote", remote, "error", err)
 }
 
 // Serve serves the listeners, and what Listen has opened, until the server is ended. It
@@ -163,7 +163,7 @@ func (s *Server) start(listeners []net.Listener, failed chan<- error) error {
 func (s *Server) startListener(socket net.Listener, failed chan<- error) {
 	l := &transport.Listener{
 		Socket: socket, TLS: s.options.tls, AllowClear: s.options.allowClear,
-		Native: s.connected, Limits: &s.limits, Refused: s.turnedAway,
+		Native: s.connected, Limits: &s.limits, Refused: s.rejected,
 	}
 	l.Proxied = s.options.proxied && socket.Addr().Network() == "tcp"
 	s.offerHTTP(l)

@@ -124,7 +124,7 @@ func (c *ServerCall) SetTrailer(m Metadata) error {
 func (c *ServerCall) addTo(to *Metadata, m Metadata) error {
 	sum := append((*to)[:len(*to):len(*to)], m...)
 	limits := c.peerLimits()
-	if err := sum.Check(&limits); err != nil {
+	if err := wire.CheckMetadata(sum, nil, &limits); err != nil {
 		code := Internal // the fault is the handler's
 		if err.Class == wire.ErrMetadataLimit {
 			code = ResourceExhausted

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -48,7 +49,8 @@ const (
 	Executed        = wire.Executed        // the handler itself answered
 )
 
-// Detail is one typed detail of a Status: a google.protobuf.Any by its parts.
+// Detail is one typed detail of a Status: a google.protobuf.Any by its parts, TypeURL (text) and
+// Value (bytes). Status.WithDetails makes them of messages, Status.Detail finds one.
 type Detail = wire.Detail
 
 // Status is how a call ended. The zero value is a success. It is not an error
@@ -130,6 +132,21 @@ func (s Status) WithDetails(messages ...proto.Message) Status {
 		}
 	}
 	return s
+}
+
+// Detail fills in message from the first detail of its type, and reports whether there is one that
+// can be read:
+//
+//	var why errdetails.QuotaFailure
+//	if trunkcall.StatusOf(err).Detail(&why) {
+func (s Status) Detail(message proto.Message) bool {
+	want := message.ProtoReflect().Descriptor().FullName()
+	for _, d := range s.Details {
+		if d.TypeURL[strings.LastIndexByte(d.TypeURL, '/')+1:] == string(want) && proto.Unmarshal(d.Value, message) == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // statusError is a Status as an error. It is not exported, so that nobody else can

@@ -12,6 +12,8 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/protobuf/proto"
 
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
 	"github.com/trunkcall/trunkcall/go"
 	"github.com/trunkcall/trunkcall/go/codefirst"
 )
@@ -234,5 +236,25 @@ func TestAResultThatIsAStatusIsNotServed(t *testing.T) {
 			t.Fatal("a failure would be served as a result")
 		}
 		wantsText(t, err.Error(), "result 1 of /test/check", "error")
+	}
+}
+
+func TestADetailIsFoundByTheTypeOfItsMessage(t *testing.T) {
+	_, c := join(t, block.Handler(func(context.Context, *payload) (*payload, error) {
+		return nil, trunkcall.Status{Code: trunkcall.Aborted, Message: "no"}.WithDetails(
+			wrapperspb.String("first"), wrapperspb.Int64(7), wrapperspb.String("second")).Err()
+	}))
+	_, err := block.Call(soon(t), c, text(""))
+	s := trunkcall.StatusOf(err)
+	name, number, none := wrapperspb.String("old"), &wrapperspb.Int64Value{}, wrapperspb.Bool(true)
+	if !s.Detail(name) || name.Value != "first" || !s.Detail(number) || number.Value != 7 {
+		t.Error(name, number)
+	}
+	if s.Detail(none) || !none.Value {
+		t.Error("found what is not there:", none)
+	}
+	s.Details = []trunkcall.Detail{{TypeURL: "google.protobuf.StringValue", Value: []byte{0xff}}, {TypeURL: "x/google.protobuf.StringValue", Value: nil}}
+	if !s.Detail(name) || name.Value != "" {
+		t.Error("one that cannot be read hides the next:", name)
 	}
 }

@@ -101,11 +101,21 @@ func service(method string) string {
 	return name
 }
 
-// Metadata is what travels beside a call's messages: pairs in order, keys in
-// lower case. A key that ends in "-bin" has any bytes as its value, every other
+// Metadata is what travels beside a call's messages: a slice of Pair in order, keys in
+// lower case and perhaps repeated. A key that ends in "-bin" has any bytes as its value, every other
 // key printable ASCII. At most 128 pairs and 16 KiB unless the peer allows
-// more.
+// more. It is not safe for concurrent use. Its methods are
+//
+//	Get(key string) string        // the first value of key, which is in lower case, or ""
+//	Values(key string) []string   // all of them
+//	(*) Add(key, value string)    // appends a pair; the key is put into lower case
+//
+// WithMetadata sends it with a call. A handler finds the request's in ServerCall.Metadata and answers by
+// ServerCall.SetHeader and SetTrailer; a caller finds those in a Response (Do), a Status, or by methods of a stream.
 type Metadata = wire.Metadata
+
+// Pair is one entry of metadata: its Key and its Value, both text.
+type Pair = wire.Pair
 
 // Stream carries the messages of a call that is not unary. One goroutine may
 // send while another receives.

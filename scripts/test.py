@@ -247,6 +247,7 @@ def suites(fuzztime: str) -> list[Suite]:
         check("check vectors", PYTHON, "spec/vectors/derive.py", "--check"),
         check("check layers", PYTHON, "scripts/layers.py"),
         check("check generated code", "sh", "go/tools/generate.sh", "-check"),
+        check("check public surface", GO, "run", "./api", "-check", folder="go/tools"),
         *(check(f"check go vet {module}", GO, "vet", "./...", folder=module) for module in GO_MODULES),
         unittests("scripts", "scripts/tests"),
         unittests("lab", "lab/tests"),

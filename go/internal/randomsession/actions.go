@@ -100,7 +100,7 @@ func (s *side) do(action string) {
 		able := func(c *call) bool { return c.running() && !c.OneWay && c.Early == "" && len(c.Sent) == 0 }
 		if c := s.pick(able); c != nil {
 			m, _ := s.metadata(false)
-			if len(m) > 0 && m.Check(s.session.Remote()) == nil {
+			if len(m) > 0 && wire.CheckMetadata(m, nil, s.session.Remote()) == nil {
 				s.note("header %s", key(c.Word))
 				c.Early = described(m, nil)
 				s.session.SendMetadata(&c.Stream, m)
@@ -168,7 +168,7 @@ func (s *side) answer(c *call) {
 	c.Returned = true
 	s.running--
 	e := &wire.Ending{Delivery: wire.Executed, ServerTime: uint32((s.now - c.arrived) / 1000)}
-	if m, own := s.metadata(true); m.CheckWith(own, s.session.Remote()) == nil {
+	if m, own := s.metadata(true); wire.CheckMetadata(m, own, s.session.Remote()) == nil {
 		e.Metadata, e.Own = m, own
 	}
 	if s.random.IntN(5) == 0 {

@@ -44,7 +44,7 @@ func (s *side) open() {
 	if s.random.IntN(4) == 0 {
 		remaining = s.random.Int64N(2_000_000) * 1000
 	}
-	if o.Metadata.CheckWith(o.Own, s.session.Remote()) != nil || o.HasMessage && !fits {
+	if wire.CheckMetadata(o.Metadata, o.Own, s.session.Remote()) != nil || o.HasMessage && !fits {
 		return
 	}
 	s.begin(&o, method, kind, remaining, s.random.IntN(6) == 0)

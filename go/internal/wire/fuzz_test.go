@@ -94,7 +94,7 @@ func FuzzMetadata(f *testing.F) {
 		if len(block)+len(rest) >= len(data) {
 			t.Fatalf("%d bytes are read as %d and %d", len(data), len(block), len(rest))
 		}
-		if err := m.CheckWith(own, &local); err != nil {
+		if err := CheckMetadata(m, own, &local); err != nil {
 			t.Fatalf("what was received cannot be sent: %v", err)
 		}
 		again := AppendMetadata(nil, m, own)

@@ -55,12 +55,10 @@ func commonKey(key string) byte {
 	return 0
 }
 
-// Check says what is wrong with m as metadata to send to a peer with these
-// limits, or nil.
-func (m Metadata) Check(s *Settings) *Error { return m.CheckWith(nil, s) }
-
-// CheckWith is Check for a block that has entries of the protocol, too.
-func (m Metadata) CheckWith(own *Own, s *Settings) *Error {
+// CheckMetadata says what is wrong with m as metadata to send to a peer with these limits,
+// beside entries of the protocol if there are any; or nil. It is no method, since users know
+// Metadata.
+func CheckMetadata(m Metadata, own *Own, s *Settings) *Error {
 	for i := range m {
 		if !validKey(m[i].Key) {
 			return violation(ErrMetadata, "key %q: 1 to 255 of a-z 0-9 _ . - are allowed", m[i].Key)

@@ -424,7 +424,7 @@ func TestMetadataIsCheckedBeforeItIsSent(t *testing.T) {
 		"below half a frame":   {Metadata{{"k", strings.Repeat("v", 32_000)}}, nil, wide, ""},
 		"more than half of it": {Metadata{{"k", strings.Repeat("v", 32_768)}}, nil, wide, ErrMetadataLimit},
 	} {
-		err := c.m.CheckWith(c.own, &c.to)
+		err := CheckMetadata(c.m, c.own, &c.to)
 		if (err == nil) != (c.class == "") || err != nil && err.Class != c.class {
 			t.Errorf("%s: %v, want %q", name, err, c.class)
 		}

@@ -339,7 +339,7 @@ func (p *player) doCall(step *scriptStep) {
 	notSent := func(code Code, text string) {
 		p.tell(happened{wantedEvent: wantedEvent{Event: "end", Call: c.label, Status: code, Delivery: "not_sent"}, text: text})
 	}
-	if err := out.Metadata.Check(limits); err != nil {
+	if err := CheckMetadata(out.Metadata, nil, limits); err != nil {
 		notSent(err.Class.requestCode(), err.Text)
 		return
 	}

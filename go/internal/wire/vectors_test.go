@@ -341,7 +341,7 @@ func TestMetadataRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatal(v.ID, err)
 		}
-		if err := m.CheckWith(own, &local); err != nil {
+		if err := CheckMetadata(m, own, &local); err != nil {
 			t.Errorf("%s: Check finds %v", v.ID, err)
 		}
 		again := AppendMetadata(nil, m, own)

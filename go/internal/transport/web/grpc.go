@@ -162,7 +162,7 @@ func (x *grpcCall) check(r *http2.Request) *wire.Refusal {
 			x.call.Deadline = now + left
 		}
 	}
-	if err := x.call.Metadata.Check(x.protocol.limits()); err != nil {
+	if err := wire.CheckMetadata(x.call.Metadata, nil, x.protocol.limits()); err != nil {
 		code := wire.InvalidArgument
 		if err.Class == wire.ErrMetadataLimit {
 			code = wire.ResourceExhausted

@@ -40,7 +40,7 @@ func (x *httpCall) readMetadata() *wire.Refusal {
 }
 
 func checkMetadata(m wire.Metadata, limits *wire.Settings) *wire.Refusal {
-	err := m.Check(limits)
+	err := wire.CheckMetadata(m, nil, limits)
 	if err == nil {
 		return nil
 	}
