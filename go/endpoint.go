@@ -81,7 +81,7 @@ func (e *Endpoint) identity() string {
 	return strings.Join(e.Addresses, ",")
 }
 
-// where is what makes two endpoints of one identity the same (client.md 7.3).
+// where is what makes two descriptions with one identity the same endpoint (client.md 7.3).
 func (e *Endpoint) where() string { return strings.Join(e.Addresses, ",") + "#" + e.ServerName }
 
 // Endpoint is who it is.

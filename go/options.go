@@ -1,11 +1,13 @@
 package trunkcall
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"math"
+	"net"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -76,6 +78,7 @@ type clientOptions struct {
 	resolvers   map[string]Resolver
 	balancer    Balancer
 	most        int // endpoints
+	dialer      Dialer
 }
 
 type serverOptions struct {
@@ -234,6 +237,22 @@ func WithConnections(n int) ClientOption {
 		if c.connections = n; n < 1 {
 			c.connections = 1
 			c.wrong("connections is %d, least 1", n)
+		}
+	})
+}
+
+// Dialer opens the byte stream to an address of an endpoint: HOST:PORT, also of a WebSocket, with the
+// name as it stands there; or unix:PATH or mem:NAME. TLS and WebSocket lie above it. One that has not
+// come back when the time for connecting is over is left, and what it opens later is closed; one that
+// panics has failed.
+type Dialer func(ctx context.Context, e Endpoint, address string) (net.Conn, error)
+
+// WithDialer has a client's byte streams opened by dial in place of the system: through tunnels
+// and proxies, or networks made for tests.
+func WithDialer(dial Dialer) ClientOption {
+	return clientOption(func(c *clientOptions) {
+		if c.dialer = dial; dial == nil {
+			c.wrong("the dialer is nil")
 		}
 	})
 }

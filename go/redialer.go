@@ -114,9 +114,7 @@ func (l *redialer) dial() {
 		if e.within.Err() != nil {
 			break
 		}
-		told := e.endpoint.Load()
-		target := transport.Target{Addresses: told.Addresses, ServerName: told.ServerName, TLS: c.options.tls}
-		err := transport.Dial(e.within, &target, l.join)
+		err := transport.Dial(e.within, e.target(), l.join)
 		s.mu.Lock()
 		switch {
 		case err != nil && e.within.Err() == nil:
@@ -135,6 +133,20 @@ func (l *redialer) dial() {
 	l.dialing = false
 	l.setLocked(StateIdle)
 	s.mu.Unlock()
+}
+
+// target is where an endpoint is dialled.
+func (e *EndpointState) target() *transport.Target {
+	s := e.of
+	s.mu.Lock()
+	several := len(s.set) > 1
+	s.mu.Unlock()
+	told, options := e.endpoint.Load(), &s.client.options
+	t := &transport.Target{Addresses: told.Addresses, ServerName: told.ServerName, TLS: options.tls, Several: several}
+	if dial := options.dialer; dial != nil {
+		t.Open = func(ctx context.Context, address string) (net.Conn, error) { return dial(ctx, *told, address) }
+	}
+	return t
 }
 
 // pause waits until the next attempt may be made.

@@ -1,23 +1,194 @@
 package trunkcall
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"regexp"
 	"strings"
+	"time"
 
 	"github.com/trunkcall/trunkcall/go/internal/transport"
 )
 
-// parseTarget says where a target's endpoints come from: a list in itself, or a resolver,
-// which is told rest.
+// Limits of sets (spec/limits.md).
+const (
+	mostEndpoints = 100_000 // in a set
+	mostAddresses = 64      // of an endpoint
+	mostWeight    = 1_000_000
+)
+
+// parseTarget says where a target's endpoints come from: they stand in it, or a resolver tells
+// of them, which is told rest (client.md 6).
 func parseTarget(target string, given map[string]Resolver) (static []Endpoint, scheme string, r Resolver, rest string, err error) {
-	if scheme, rest, ok := strings.Cut(target, ":"); ok && given[scheme] != nil {
-		return nil, scheme, given[scheme], rest, nil
+	scheme, rest, found := strings.Cut(target, ":")
+	if r := given[scheme]; found && r != nil {
+		return nil, scheme, r, rest, nil
 	}
-	for address := range strings.SplitSeq(target, ",") {
-		address = strings.TrimSpace(address)
+	if found && scheme == "dns" {
+		if _, _, err := hostAndPort(rest); err != nil {
+			return nil, "", nil, "", fmt.Errorf("target %q: want dns:HOST:PORT", target)
+		}
+		return nil, scheme, DNS(net.DefaultResolver), rest, nil
+	}
+	for part := range strings.SplitSeq(target, ",") {
+		address := strings.TrimSpace(part)
+		if address == "" && target != part {
+			return nil, "", nil, "", fmt.Errorf("target %q: a part of it is empty", target)
+		}
 		if err := transport.CheckAddress(address); err != nil {
-			return nil, "", nil, "", err
+			return nil, "", nil, "", unknownScheme(address, err)
 		}
 		static = append(static, Endpoint{Addresses: []string{address}})
 	}
-	return static, "", nil, "", nil
+	return static, "static", nil, target, nil
+}
+
+var schemeForm = regexp.MustCompile(`^[a-z][a-z0-9+.-]*$`)
+
+// unknownScheme adds to err what else may be wrong with what is no address.
+func unknownScheme(part string, err error) error {
+	scheme, rest, _ := strings.Cut(part, ":")
+	switch {
+	case rest == "" || !schemeForm.MatchString(scheme) || ownScheme(scheme):
+		return err
+	case scheme == "dns":
+		return fmt.Errorf("%w; dns: is for a whole target, with one HOST:PORT", err)
+	}
+	return fmt.Errorf("%w; no resolver was given for the scheme %q either", err, scheme)
+}
+
+// ownScheme reports whether addresses begin so.
+func ownScheme(scheme string) bool {
+	return scheme == "unix" || scheme == "mem" || scheme == "ws" || scheme == "wss"
+}
+
+// schemeFault says what is wrong with a scheme that a resolver is given for.
+func schemeFault(scheme string) error {
+	switch {
+	case !schemeForm.MatchString(scheme):
+		return fmt.Errorf("the scheme %q is not a small letter and small letters, digits, +, . and - behind it", scheme)
+	case ownScheme(scheme):
+		return fmt.Errorf("the scheme %q is that of an address", scheme)
+	}
+	return nil
+}
+
+// checkSet returns a set with each identity once, and which came again; or what is wrong
+// with it (client.md 8).
+func checkSet(told []Endpoint) (set []Endpoint, again []string, err error) {
+	switch {
+	case len(told) == 0:
+		return nil, nil, errors.New("the set of endpoints is empty")
+	case len(told) > mostEndpoints:
+		return nil, nil, fmt.Errorf("the set has %d endpoints, at most %d", len(told), mostEndpoints)
+	}
+	known := make(map[string]struct{}, len(told))
+	set = make([]Endpoint, 0, len(told))
+	for i := range told {
+		if err := told[i].check(); err != nil {
+			return nil, nil, fmt.Errorf("endpoint %d of the set, %q: %w", i+1, told[i].identity(), err)
+		}
+		identity := told[i].identity()
+		if _, twice := known[identity]; twice {
+			again = append(again, identity)
+			continue
+		}
+		known[identity] = struct{}{}
+		set = append(set, told[i])
+	}
+	return set, again, nil
+}
+
+// check says what is wrong with an endpoint (client.md 7.1).
+func (e *Endpoint) check() error {
+	switch {
+	case len(e.Addresses) == 0:
+		return errors.New("it has no address")
+	case len(e.Addresses) > mostAddresses:
+		return fmt.Errorf("it has %d addresses, at most %d", len(e.Addresses), mostAddresses)
+	case e.Weight < 0 || e.Weight > mostWeight:
+		return fmt.Errorf("its weight is %d, 0 to %d", e.Weight, mostWeight)
+	}
+	for _, address := range e.Addresses {
+		if err := transport.CheckAddress(address); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// DNS is the resolver of targets dns:HOST:PORT: each address of the host is an endpoint. It
+// is there without being given; WithResolver("dns", DNS(r)) has another resolver of package net asked.
+func DNS(r *net.Resolver) Resolver { return lookup(r.LookupHost) }
+
+// When names are asked for again (spec/limits.md).
+const (
+	askAgain = 30 * time.Second // less or more by a random part of up to a fifth
+	askFirst = 5 * time.Second  // after an endpoint could not be reached
+)
+
+// lookup finds the addresses of a host.
+type lookup func(ctx context.Context, host string) ([]string, error)
+
+// Resolve is client.md 8.4.
+func (l lookup) Resolve(ctx context.Context, w *Watch) error {
+	host, port, err := hostAndPort(w.Target())
+	if err != nil {
+		return err
+	}
+	for {
+		addresses, err := l(ctx, host)
+		if err == nil && len(addresses) == 0 {
+			err = fmt.Errorf("%s has no address", host)
+		}
+		if err != nil {
+			return err
+		}
+		endpoints := make([]Endpoint, len(addresses))
+		for i, address := range addresses {
+			endpoints[i] = Endpoint{Addresses: []string{net.JoinHostPort(address, port)}, ServerName: host}
+		}
+		if err := w.Set(endpoints); err != nil {
+			return err
+		}
+		if err := untilAskedAgain(ctx, w); err != nil {
+			return err
+		}
+	}
+}
+
+// untilAskedAgain waits until it is time for the next look-up.
+func untilAskedAgain(ctx context.Context, w *Watch) error {
+	first := time.NewTimer(askFirst)
+	defer first.Stop()
+	again := time.NewTimer(askAgain - askAgain/5 + rand.N(2*askAgain/5)) //nolint:gosec // jitter, not a secret
+	defer again.Stop()
+	select {
+	case <-again.C:
+		return nil
+	case <-w.Failed():
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case <-first.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// hostAndPort reads one HOST:PORT.
+func hostAndPort(text string) (host, port string, err error) {
+	if err := transport.CheckAddress(text); err != nil {
+		return "", "", err
+	}
+	host, port, err = net.SplitHostPort(text)
+	if err == nil && host == "" {
+		err = errors.New("want a host")
+	}
+	return host, port, err
 }

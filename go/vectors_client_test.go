@@ -13,6 +13,25 @@ import (
 // The vectors of clients, replayed as spec/vectors/README.md asks.
 
 type clientVectors struct {
+	Targets []struct {
+		ID, Target, Scheme, Rest string
+		Schemes                  []string
+		Endpoints                []struct{ Address string }
+	}
+	BadTargets []struct {
+		ID, Target, Names string
+		Schemes           []string
+	} `json:"bad_targets"`
+	Sets []struct {
+		ID               string
+		Before, Set      []endpointVector
+		Order, New, Stay []string
+		Ignored          int
+	}
+	BadSets []struct {
+		ID  string
+		Set []endpointVector
+	} `json:"bad_sets"`
 	Hashes []struct{ Text, Hash string }
 	Scores []struct{ A, Text, Score string }
 	Parts  []struct {

@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"net"
-	"net/url"
 	"strings"
 	"syscall"
 	"time"
@@ -20,13 +19,10 @@ const ALPN = "trunk"
 
 // Defaults of dialling (spec/limits.md).
 const (
-	DialTimeout        = 10 * time.Second // for all addresses of a target together
-	DialAddressTimeout = 3 * time.Second  // for each, when there are several
+	DialTimeout        = 10 * time.Second       // for all addresses of a target together
+	DialAddressTimeout = 3 * time.Second        // for each, when there are several, or several targets
+	dialStagger        = 250 * time.Millisecond // from the try of one to that of the next
 )
-
-// Join takes over a socket that Dial has opened. several says that there are
-// other addresses to try: an error leads to the next.
-type Join func(ctx context.Context, socket net.Conn, several bool) error
 
 // Target is one instance of a service, and how to reach it.
 type Target struct {
@@ -35,48 +31,64 @@ type Target struct {
 	Addresses []string
 	// ServerName is what its certificate is to show; by default the address's host.
 	ServerName string
-	// TLS is used if it is not nil, and by wss:// always.
+	// TLS is used if it is not nil, and by wss:// always. A server name in it
+	// comes before all others.
 	TLS *tls.Config
+	// Several says that there are other targets to turn to.
+	Several bool
+	// Open opens byte streams in place of the system, if it is not nil. It is given
+	// HOST:PORT, unix:PATH or mem:NAME.
+	Open func(ctx context.Context, address string) (net.Conn, error)
+	// Lookup finds the addresses of a host; by default the system's resolver does.
+	Lookup func(ctx context.Context, host string) ([]string, error)
 }
 
-// Dial opens a socket to one address of target after the other until join takes
-// one. Of several, one whose server may be restarting is tried once more when the others
-// have failed. The error names every address that was tried and why it failed.
+// Join takes over a socket that Dial has opened, and speaks on it until the server has answered. It is called for
+// several sockets at once, and takes one at most: others it closes, with an error. several says that there are other
+// addresses or targets to turn to, so that nothing may be sent which cannot be taken back before the server has
+// answered.
+type Join func(ctx context.Context, socket net.Conn, several bool) error
+
+// Dial opens sockets to the addresses of a target until join takes one. They are raced (client.md 9.4); those whose
+// servers may be restarting are tried once more when all have failed. The error names every address that was tried
+// and why it failed.
 func Dial(ctx context.Context, target *Target, join Join) error {
 	ctx, cancel := context.WithTimeout(ctx, DialTimeout)
 	defer cancel()
-	addresses, err := resolve(ctx, target)
-	if err != nil {
-		return err
+	addresses, failed := target.resolve(ctx)
+	if len(addresses) == 0 {
+		return failed
 	}
-	tlsConfig := target.TLS
-	failures := make(failures, 0, len(addresses))
-	var again []int
-	for i, a := range addresses {
-		err := dialOne(ctx, a, tlsConfig, len(addresses) > 1, join)
-		if err == nil {
-			return nil
-		}
-		failures = append(failures, failure{a.text, err})
-		if ctx.Err() != nil {
-			break
-		}
-		if i+1 < len(addresses) && Restarts(err) {
-			again = append(again, i)
-		}
+	r := race{target: target, join: join, several: target.Several || len(addresses) > 1}
+	errs := r.run(ctx, addresses)
+	if errs == nil {
+		return nil
 	}
 	// Servers are restarted in turn: one that was down may be back by the time that another stops.
-	for _, i := range again {
-		if ctx.Err() != nil {
-			break
+	var again []address
+	var which []int
+	for i, err := range errs[:len(errs)-1] {
+		if Restarts(err) {
+			again, which = append(again, addresses[i]), append(which, i)
 		}
-		err := dialOne(ctx, addresses[i], tlsConfig, true, join)
-		if err == nil {
+	}
+	if len(again) > 0 && ctx.Err() == nil {
+		more := r.run(ctx, again)
+		if more == nil {
 			return nil
 		}
-		failures[i].err = err
+		for i, err := range more {
+			if err != nil {
+				errs[which[i]] = err
+			}
+		}
 	}
-	return failures
+	for i, err := range errs {
+		if err != nil { // else time ran out before it was tried
+			failed = append(failed, failure{addresses[i].text, err})
+		}
+	}
+	return failed
 }
 
 // failures is why each address of a target did not do.
@@ -114,110 +126,141 @@ func Restarts(err error) bool {
 	return errors.As(err, new(TurnedAway)) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, fs.ErrNotExist)
 }
 
-// address is one place to dial.
-type address struct {
-	network, where string
-	serverName     string // for TLS
-	text           string
-	webSocket      *url.URL // where it is asked for; nil: nowhere
+// race tries addresses one after the other, and side by side where one takes its time.
+type race struct {
+	target  *Target
+	join    Join
+	several bool
 }
 
-// CheckAddress tells of an address that nothing can be reached at, whatever listens where.
-func CheckAddress(address string) error {
-	_, _, err := parseAddress(address)
-	return err
+// run returns nil once one was joined, else why each of the addresses was not. It returns
+// when no attempt is under way any more.
+func (r *race) run(ctx context.Context, addresses []address) []error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	type end struct {
+		i   int
+		err error
+	}
+	errs := make([]error, len(addresses))
+	ends := make(chan end)
+	began, underWay, won := 0, 0, false
+	stagger := time.NewTimer(dialStagger)
+	defer stagger.Stop()
+	begin := func() {
+		if began == len(addresses) || ctx.Err() != nil {
+			return
+		}
+		i := began
+		began++
+		underWay++
+		stagger.Reset(dialStagger)
+		go func() { ends <- end{i, r.try(ctx, addresses[i])} }()
+	}
+	for begin(); underWay > 0; {
+		select {
+		case <-stagger.C:
+			begin()
+		case e := <-ends:
+			underWay--
+			if errs[e.i] = e.err; e.err == nil {
+				won = true
+				cancel() // the others give up, and close what they have
+			} else if e.i == began-1 {
+				begin()
+			}
+		}
+	}
+	if won {
+		return nil
+	}
+	if began == 0 {
+		errs[0] = ctx.Err()
+	}
+	return errs
 }
 
-// parseAddress reads one address of a target; port is that of a host yet to be looked up.
-func parseAddress(part string) (a address, port string, err error) {
-	part = strings.TrimSpace(part)
-	if network, name, _ := strings.Cut(part, ":"); name != "" && (network == "unix" || network == "mem") {
-		return address{network, name, "localhost", part, nil}, "", nil
-	}
-	u, err := webSocketURL(part)
-	if err != nil {
-		return a, "", err
-	}
-	if u != nil {
-		part = u.Host
-	}
-	host, port, err := net.SplitHostPort(part)
-	if err != nil || port == "" {
-		return a, "", fmt.Errorf("target %q: want HOST:PORT, unix:PATH, mem:NAME or ws://HOST:PORT/PATH", part)
-	}
-	if _, err := net.LookupPort("tcp", port); err != nil {
-		return a, "", fmt.Errorf("target %q: want a port from 1 to 65535, got %q", part, port)
-	}
-	if host == "" {
-		host = "localhost"
-	}
-	return address{"tcp", part, host, part, u}, port, nil
-}
-
-func resolve(ctx context.Context, target *Target) ([]address, error) {
-	var all []address
-	for _, part := range target.Addresses {
-		a, port, err := parseAddress(part)
-		if err != nil {
-			return nil, err
-		}
-		if port == "" || net.ParseIP(a.serverName) != nil {
-			all = append(all, a)
-			continue
-		}
-		found, err := net.DefaultResolver.LookupHost(ctx, a.serverName)
-		if err != nil {
-			return nil, fmt.Errorf("target %q: %w", a.text, err)
-		}
-		for _, ip := range found {
-			where := net.JoinHostPort(ip, port)
-			all = append(all, address{"tcp", where, a.serverName, where, a.webSocket})
-		}
-	}
-	if target.ServerName != "" {
-		for i := range all {
-			all[i].serverName = target.ServerName
-		}
-	}
-	return all, nil
-}
-
-// dialOne tries one address, until the server has answered if there are several.
-func dialOne(ctx context.Context, a address, tlsConfig *tls.Config, several bool, join Join) error {
-	if several {
+// try tries one address, until the server has answered if there are several.
+func (r *race) try(ctx context.Context, a address) error {
+	if r.several {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, DialAddressTimeout)
 		defer cancel()
 	}
-	socket, err := reach(ctx, a, tlsConfig)
+	socket, err := r.target.reach(ctx, a)
 	if err != nil {
 		return err
 	}
-	return join(ctx, socket, several)
+	return r.join(ctx, socket, r.several)
 }
 
-func reach(ctx context.Context, a address, tlsConfig *tls.Config) (net.Conn, error) {
-	if a.network == "mem" {
-		return dialMemory(ctx, a.where) // nobody else can listen in: TLS would add nothing
-	}
-	protocol := ALPN
+// reach opens what a session is spoken on.
+func (t *Target) reach(ctx context.Context, a address) (net.Conn, error) {
+	config, protocol := t.TLS, ALPN
 	if a.webSocket != nil {
 		protocol = ALPNHTTP1
 		switch secure := a.webSocket.Scheme == "wss"; {
-		case secure && tlsConfig == nil:
-			tlsConfig = &tls.Config{MinVersion: tls.VersionTLS12}
-		case !secure && tlsConfig != nil:
+		case secure && config == nil:
+			config = &tls.Config{MinVersion: tls.VersionTLS12}
+		case !secure && config != nil:
 			return nil, errors.New("ws:// is cleartext, and TLS is configured: use wss://")
 		}
 	}
-	socket, err := (&net.Dialer{}).DialContext(ctx, a.network, a.where)
-	if err == nil && tlsConfig != nil {
-		socket, err = secured(ctx, socket, tlsConfig, a.serverName, protocol)
+	socket, err := t.open(ctx, a)
+	if err == nil && config != nil && a.network != "mem" { // where nobody else can listen in TLS would add nothing
+		socket, err = secured(ctx, socket, config, a.serverName, protocol)
 	}
 	if err != nil || a.webSocket == nil {
 		return socket, err
 	}
 	return upgrade(ctx, socket, a.webSocket)
+}
+
+// open opens a byte stream.
+func (t *Target) open(ctx context.Context, a address) (net.Conn, error) {
+	switch {
+	case t.Open != nil:
+		return t.openElse(ctx, a)
+	case a.network == "mem":
+		return dialMemory(ctx, a.where)
+	default:
+		return (&net.Dialer{}).DialContext(ctx, a.network, a.where)
+	}
+}
+
+// openElse has somebody else open a byte stream. Who does not come back in time is left, and what he opens later is
+// closed.
+func (t *Target) openElse(ctx context.Context, a address) (net.Conn, error) {
+	type result struct {
+		socket net.Conn
+		err    error
+	}
+	results := make(chan result)
+	go func() {
+		var r result
+		defer func() {
+			if value := recover(); value != nil {
+				r = result{nil, fmt.Errorf("the dialer panicked: %v", value)}
+			}
+			select {
+			case results <- r:
+			case <-ctx.Done():
+				if r.socket != nil {
+					_ = r.socket.Close()
+				}
+			}
+		}()
+		r.socket, r.err = t.Open(ctx, a.asked())
+	}()
+	select {
+	case r := <-results:
+		if r.err == nil && r.socket == nil {
+			r.err = errors.New("the dialer has opened nothing")
+		}
+		return r.socket, r.err
+	case <-ctx.Done():
+		return nil, fmt.Errorf("the dialer has opened nothing in time: %w", ctx.Err())
+	}
 }
 
 // secured does the handshake of TLS.

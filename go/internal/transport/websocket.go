@@ -219,8 +219,11 @@ func webSocketURL(target string) (*url.URL, error) {
 		return nil, nil //nolint:nilnil // it is no such target, which is no fault
 	}
 	u, err := url.Parse(target)
-	if err != nil || u.Hostname() == "" || u.User != nil {
+	if err != nil {
 		return nil, fmt.Errorf("target %q: want ws://HOST:PORT/PATH", target)
+	}
+	if u.Hostname() == "" || u.User != nil {
+		return nil, fmt.Errorf("target %q: want ws://HOST:PORT/PATH", u.Redacted())
 	}
 	if u.Port() == "" {
 		u.Host = net.JoinHostPort(u.Hostname(), map[string]string{"ws": "80", "wss": "443"}[u.Scheme])
