@@ -37,6 +37,7 @@ type common struct {
 	keepaliveInterval time.Duration
 	keepaliveTimeout  time.Duration
 	tls               *tls.Config
+	tlsFiles          *tlsFiles // what tls is made of, nil: nothing
 	memory            int64
 	unshared          bool // handlers run on goroutines of their own
 	unpolled          bool
@@ -370,6 +371,7 @@ func (c *common) complete() error {
 	if err := c.compressions.arrange(c.local.Message, c.memory); err != nil {
 		fault = errors.Join(fault, err)
 	}
+	c.readTLS()
 	if len(c.wrongs) > 0 {
 		fault = errors.Join(fault, errors.New("trunkcall: options: "+strings.Join(c.wrongs, "; ")))
 	}

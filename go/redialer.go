@@ -142,7 +142,7 @@ func (e *EndpointState) target() *transport.Target {
 	several := len(s.set) > 1
 	s.mu.Unlock()
 	told, options := e.endpoint.Load(), &s.client.options
-	t := &transport.Target{Addresses: told.Addresses, ServerName: told.ServerName, TLS: options.tls, Several: several}
+	t := &transport.Target{Addresses: told.Addresses, ServerName: told.ServerName, TLS: options.forClient(), Several: several}
 	if dial := options.dialer; dial != nil {
 		t.Open = func(ctx context.Context, address string) (net.Conn, error) { return dial(ctx, *told, address) }
 	}

@@ -110,9 +110,9 @@ func TestNamesAreAskedForAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start, n := time.Now(), &named{}
 		ctx, cancel := context.WithCancel(t.Context())
-		var sets [][]Endpoint
+		sets := make(chan []Endpoint, 10)
 		w := &Watch{target: "example.com:50051", failed: make(chan struct{}, 1)}
-		w.set = func(endpoints []Endpoint) error { sets = append(sets, endpoints); return nil }
+		w.set = func(endpoints []Endpoint) error { sets <- endpoints; return nil }
 		ended := make(chan error, 1)
 		go func() {
 			ended <- lookup(func(_ context.Context, host string) ([]string, error) {
@@ -127,7 +127,7 @@ func TestNamesAreAskedForAgain(t *testing.T) {
 		}()
 		synctest.Wait()
 		want := []string{"10.0.0.1:50051#example.com", "[::1]:50051#example.com"}
-		for i, e := range sets[0] {
+		for i, e := range <-sets {
 			if e.identity() != want[i] {
 				t.Errorf("%q, want %q", e.identity(), want[i])
 			}

@@ -64,13 +64,18 @@ func NewServer(options ...ServerOption) (*Server, error) {
 		}
 		o.applyServer(&s.options)
 	}
+	if f := s.options.tlsFiles; f != nil {
+		if f.protocols = s.options.protocols(); f.certificate == "" {
+			s.options.wrong("there is no certificate among the files of TLS")
+		}
+	}
 	if err := s.options.complete(); err != nil {
 		return nil, err
 	}
 	s.limits.Most, s.limits.MostPerAddress = s.options.most, s.options.mostFrom
 	if s.options.tls != nil {
 		// One clone for all connections: it holds the keys of session tickets.
-		s.options.tls = s.options.tls.Clone()
+		s.options.tls = s.options.forServer().Clone()
 		s.options.tls.NextProtos = s.options.protocols()
 	}
 	s.serving.begin("server", &s.options.common, s.options.interceptors)
