@@ -13,13 +13,6 @@ import (
 	"github.com/trunkcall/trunkcall/go/internal/transport"
 )
 
-// Limits of sets (spec/limits.md).
-const (
-	mostEndpoints = 100_000 // in a set
-	mostAddresses = 64      // of an endpoint
-	mostWeight    = 1_000_000
-)
-
 // parseTarget says where a target's endpoints come from: they stand in it, or a resolver tells
 // of them, which is told rest (client.md 6).
 func parseTarget(target string, given map[string]Resolver) (static []Endpoint, scheme string, r Resolver, rest string, err error) {
@@ -65,61 +58,6 @@ func ownScheme(scheme string) bool {
 	return scheme == "unix" || scheme == "mem" || scheme == "ws" || scheme == "wss"
 }
 
-// schemeFault says what is wrong with a scheme that a resolver is given for.
-func schemeFault(scheme string) error {
-	switch {
-	case !schemeForm.MatchString(scheme):
-		return fmt.Errorf("the scheme %q is not a small letter and small letters, digits, +, . and - behind it", scheme)
-	case ownScheme(scheme):
-		return fmt.Errorf("the scheme %q is that of an address", scheme)
-	}
-	return nil
-}
-
-// checkSet returns a set with each identity once, and which came again; or what is wrong
-// with it (client.md 8).
-func checkSet(told []Endpoint) (set []Endpoint, again []string, err error) {
-	switch {
-	case len(told) == 0:
-		return nil, nil, errors.New("the set of endpoints is empty")
-	case len(told) > mostEndpoints:
-		return nil, nil, fmt.Errorf("the set has %d endpoints, at most %d", len(told), mostEndpoints)
-	}
-	known := make(map[string]struct{}, len(told))
-	set = make([]Endpoint, 0, len(told))
-	for i := range told {
-		if err := told[i].check(); err != nil {
-			return nil, nil, fmt.Errorf("endpoint %d of the set, %q: %w", i+1, told[i].identity(), err)
-		}
-		identity := told[i].identity()
-		if _, twice := known[identity]; twice {
-			again = append(again, identity)
-			continue
-		}
-		known[identity] = struct{}{}
-		set = append(set, told[i])
-	}
-	return set, again, nil
-}
-
-// check says what is wrong with an endpoint (client.md 7.1).
-func (e *Endpoint) check() error {
-	switch {
-	case len(e.Addresses) == 0:
-		return errors.New("it has no address")
-	case len(e.Addresses) > mostAddresses:
-		return fmt.Errorf("it has %d addresses, at most %d", len(e.Addresses), mostAddresses)
-	case e.Weight < 0 || e.Weight > mostWeight:
-		return fmt.Errorf("its weight is %d, 0 to %d", e.Weight, mostWeight)
-	}
-	for _, address := range e.Addresses {
-		if err := transport.CheckAddress(address); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // DNS is the resolver of targets dns:HOST:PORT: each address of the host is an endpoint. It
 // is there without being given; WithResolver("dns", DNS(r)) has another resolver of package net asked.
 func DNS(r *net.Resolver) Resolver { return lookup(r.LookupHost) }
@@ -133,9 +71,13 @@ const (
 // lookup finds the addresses of a host.
 type lookup func(ctx context.Context, host string) ([]string, error)
 
-// Resolve is client.md 8.4.
 func (l lookup) Resolve(ctx context.Context, w *Watch) error {
-	host, port, err := hostAndPort(w.Target())
+	return l.resolve(ctx, w.Target(), w.Set, w.Failed())
+}
+
+// resolve is client.md 8.4.
+func (l lookup) resolve(ctx context.Context, target string, set func([]Endpoint) error, failed <-chan struct{}) error {
+	host, port, err := hostAndPort(target)
 	if err != nil {
 		return err
 	}
@@ -151,17 +93,17 @@ func (l lookup) Resolve(ctx context.Context, w *Watch) error {
 		for i, address := range addresses {
 			endpoints[i] = Endpoint{Addresses: []string{net.JoinHostPort(address, port)}, ServerName: host}
 		}
-		if err := w.Set(endpoints); err != nil {
+		if err := set(endpoints); err != nil {
 			return err
 		}
-		if err := untilAskedAgain(ctx, w); err != nil {
+		if err := untilAskedAgain(ctx, failed); err != nil {
 			return err
 		}
 	}
 }
 
 // untilAskedAgain waits until it is time for the next look-up.
-func untilAskedAgain(ctx context.Context, w *Watch) error {
+func untilAskedAgain(ctx context.Context, failed <-chan struct{}) error {
 	first := time.NewTimer(askFirst)
 	defer first.Stop()
 	again := time.NewTimer(askAgain - askAgain/5 + rand.N(2*askAgain/5)) //nolint:gosec // jitter, not a secret
@@ -169,7 +111,7 @@ func untilAskedAgain(ctx context.Context, w *Watch) error {
 	select {
 	case <-again.C:
 		return nil
-	case <-w.Failed():
+	case <-failed:
 	case <-ctx.Done():
 		return ctx.Err()
 	}

@@ -42,51 +42,6 @@ func TestTargetsAreReadAsTheVectorsSay(t *testing.T) {
 	}
 }
 
-func TestSchemesThatAreAddressesOrHaveAnotherFormAreRefused(t *testing.T) {
-	for scheme, good := range map[string]bool{"consul": true, "dns": true, "a+b.c-1": true, "unix": false, "wss": false, "": false, "A": false, "1a": false, "a/b": false} {
-		if err := schemeFault(scheme); (err == nil) != good {
-			t.Errorf("%q: %v", scheme, err)
-		}
-	}
-}
-
-func TestSetsAreReadAsTheVectorsSay(t *testing.T) {
-	v := loadClient(t)
-	read := func(told []endpointVector) (out []Endpoint) {
-		for _, e := range told {
-			out = append(out, e.endpoint())
-		}
-		return out
-	}
-	for _, c := range v.Sets {
-		before := map[string]string{}
-		for _, e := range read(c.Before) {
-			before[e.identity()] = e.where()
-		}
-		set, again, err := checkSet(read(c.Set))
-		var order, fresh, stay []string
-		for _, e := range set {
-			order = append(order, e.identity())
-			if before[e.identity()] == e.where() {
-				stay = append(stay, e.identity())
-			} else {
-				fresh = append(fresh, e.identity())
-			}
-		}
-		if err != nil || len(again) != c.Ignored || !slices.Equal(order, c.Order) || !slices.Equal(fresh, c.New) || !slices.Equal(stay, c.Stay) {
-			t.Errorf("%s: order %v, new %v, stay %v, again %v, %v", c.ID, order, fresh, stay, again, err)
-		}
-	}
-	for _, c := range v.BadSets {
-		if _, _, err := checkSet(read(c.Set)); err == nil {
-			t.Errorf("%s is taken", c.ID)
-		}
-	}
-	if _, _, err := checkSet(make([]Endpoint, mostEndpoints+1)); err == nil || !strings.Contains(err.Error(), "100000") {
-		t.Error(err)
-	}
-}
-
 // named is a name server of the test's own.
 type named struct {
 	mu    sync.Mutex
@@ -111,8 +66,8 @@ func TestNamesAreAskedForAgain(t *testing.T) {
 		start, n := time.Now(), &named{}
 		ctx, cancel := context.WithCancel(t.Context())
 		sets := make(chan []Endpoint, 10)
-		w := &Watch{target: "example.com:50051", failed: make(chan struct{}, 1)}
-		w.set = func(endpoints []Endpoint) error { sets <- endpoints; return nil }
+		failed := make(chan struct{}, 1)
+		set := func(endpoints []Endpoint) error { sets <- endpoints; return nil }
 		ended := make(chan error, 1)
 		go func() {
 			ended <- lookup(func(_ context.Context, host string) ([]string, error) {
@@ -123,7 +78,7 @@ func TestNamesAreAskedForAgain(t *testing.T) {
 				defer n.mu.Unlock()
 				n.asked = append(n.asked, time.Since(start))
 				return []string{"10.0.0.1", "::1"}, n.err
-			}).Resolve(ctx, w)
+			}).resolve(ctx, "example.com:50051", set, failed)
 		}()
 		synctest.Wait()
 		want := []string{"10.0.0.1:50051#example.com", "[::1]:50051#example.com"}
@@ -138,12 +93,12 @@ func TestNamesAreAskedForAgain(t *testing.T) {
 			t.Fatalf("asked at %v", asked)
 		}
 		time.Sleep(20 * time.Second)
-		w.failed <- struct{}{}
+		failed <- struct{}{}
 		synctest.Wait()
 		if len(n.times()) != 3 {
 			t.Fatalf("asked at %v: not at once after a failure", n.times())
 		}
-		w.failed <- struct{}{}
+		failed <- struct{}{}
 		time.Sleep(4 * time.Second)
 		synctest.Wait()
 		if len(n.times()) != 3 {
@@ -162,15 +117,15 @@ func TestNamesAreAskedForAgain(t *testing.T) {
 
 func TestResolvingEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for _, failed := range []bool{false, true} {
+		for _, unreached := range []bool{false, true} {
 			ctx, cancel := context.WithCancel(t.Context())
-			w := &Watch{target: "a:1", set: func([]Endpoint) error { return nil }, failed: make(chan struct{}, 1)}
-			if failed {
-				w.failed <- struct{}{}
+			failed := make(chan struct{}, 1)
+			if unreached {
+				failed <- struct{}{}
 			}
 			ended := make(chan error, 1)
 			go func() {
-				ended <- lookup(func(context.Context, string) ([]string, error) { return []string{"::1"}, nil }).Resolve(ctx, w)
+				ended <- lookup(func(context.Context, string) ([]string, error) { return []string{"::1"}, nil }).resolve(ctx, "a:1", func([]Endpoint) error { return nil }, failed)
 			}()
 			synctest.Wait()
 			cancel()

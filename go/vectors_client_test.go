@@ -22,16 +22,6 @@ type clientVectors struct {
 		ID, Target, Names string
 		Schemes           []string
 	} `json:"bad_targets"`
-	Sets []struct {
-		ID               string
-		Before, Set      []endpointVector
-		Order, New, Stay []string
-		Ignored          int
-	}
-	BadSets []struct {
-		ID  string
-		Set []endpointVector
-	} `json:"bad_sets"`
 	Hashes []struct{ Text, Hash string }
 	Scores []struct{ A, Text, Score string }
 	Parts  []struct {

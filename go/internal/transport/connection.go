@@ -159,6 +159,7 @@ func Prepare(config *Config, socket net.Conn, acceptor bool, prefix []byte) *Con
 	}
 	c.roles.Init((*roleConn)(c), &c.mu, config.Pool)
 	c.takeRaw()
+	setUserTimeout(c.socket, giveUpAfter(config))
 	openConns.Add(1)
 	now := roles.Clock()
 	c.session = wire.NewSession((*events)(c), wire.Options{
@@ -195,6 +196,15 @@ func (c *Conn) Start() {
 	}
 	c.roles.StartLocked()
 	c.mu.Unlock()
+}
+
+// giveUpAfter is for how long a peer may acknowledge nothing before the system gives the
+// connection up: not before anybody here would, who can say why. 0: for ever.
+func giveUpAfter(config *Config) time.Duration {
+	if config.KeepaliveInterval <= 0 {
+		return 0
+	}
+	return max(config.KeepaliveInterval+config.KeepaliveTimeout, defaultStall)
 }
 
 // takeRaw has the socket's own system calls used, if that can be done.

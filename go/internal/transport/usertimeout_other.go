@@ -1,0 +1,10 @@
+//go:build !linux
+
+package transport
+
+import (
+	"net"
+	"time"
+)
+
+func setUserTimeout(net.Conn, time.Duration) {}
