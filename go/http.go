@@ -28,14 +28,6 @@ func WithOrigins(origins ...string) ServerOption {
 	return serverOption(func(s *serverOptions) { s.origins = append(s.origins, origins...) })
 }
 
-// protocols is what a server offers in the negotiation of TLS.
-func (o *serverOptions) protocols() []string {
-	if o.nativeOnly {
-		return []string{transport.ALPN}
-	}
-	return []string{transport.ALPN, transport.ALPNHTTP2, transport.ALPNHTTP1}
-}
-
 // room is what header lists and their fields may come to beyond metadata: what
 // belongs to HTTP and gRPC.
 const (
@@ -97,14 +89,18 @@ func (s *Server) openHTTP() {
 	}
 }
 
-// offerHTTP has a listener serve other protocols.
-func (s *Server) offerHTTP(l *transport.Listener) {
+// httpProtocols are what carries the protocols of HTTP.
+func (s *Server) httpProtocols() []transport.Protocol {
 	if s.options.nativeOnly {
-		return
+		return nil
 	}
-	l.HTTP2 = transport.Protocol{Serve: s.http2Connected, Decline: web.DeclineHTTP2}
-	l.HTTP1 = transport.Protocol{Serve: s.http1Connected, Decline: func(socket net.Conn, text string) {
-		web.Decline(socket, http.StatusBadRequest, text)
+	return []transport.Protocol{{
+		Name: transport.ALPNHTTP2, ALPN: transport.ALPNHTTP2,
+		Recognize: transport.RecognizeHTTP2, Serve: s.http2Connected, Decline: web.DeclineHTTP2,
+	}, {
+		Name: transport.ALPNHTTP1, ALPN: transport.ALPNHTTP1, ClientFirst: true,
+		Recognize: transport.RecognizeHTTP1, Serve: s.http1Connected,
+		Decline: func(socket net.Conn, text string) { web.Decline(socket, http.StatusBadRequest, text) },
 	}}
 }
 

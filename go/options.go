@@ -93,6 +93,8 @@ type serverOptions struct {
 	drainDelay time.Duration
 	maxAge     time.Duration // of connections; 0: any
 	admit      func(*Arrival) (Admission, error)
+
+	userProtocols []Protocol
 }
 
 type option func(*common)

@@ -225,7 +225,7 @@ func TestAllProtocolsBehaveAlike(t *testing.T) {
 		return trunkcall.Admission{}, trunkcall.Errorf(trunkcall.Unauthenticated, "who calls %s, größer %% als?", call.Method.Name)
 	})
 	s, target := serve(t, serverOptions{
-		admission, trunkcall.WithRunningHandlers(2), trunkcall.WithLimits(trunkcall.Limits{MessageBytes: 1000}),
+		admission, trunkcall.WithProtocol(&lines{}), trunkcall.WithRunningHandlers(2), trunkcall.WithLimits(trunkcall.Limits{MessageBytes: 1000}),
 		trunkcall.WithInterceptors(func(ctx context.Context, call *trunkcall.Call, next trunkcall.Next) error {
 			if call.Metadata.Get("k") == "forbidden" {
 				return trunkcall.Errorf(trunkcall.PermissionDenied, "not you")
@@ -240,6 +240,7 @@ func TestAllProtocolsBehaveAlike(t *testing.T) {
 		"WebSocket, unary": natively(dial(t, "ws://"+target), trunkcall.KindUnary), "WebSocket, stream": natively(dial(t, "ws://"+target), trunkcall.KindServerStream),
 		"gRPC, unary": byGRPC(stockClient, false), "gRPC, stream": byGRPC(stockClient, true),
 	}
+	protocols["a protocol of the user's, unary"], protocols["a protocol of the user's, stream"] = byLines(target), byLines(target)
 	for name, c := range overHTTP(t) {
 		where := "http://" + target
 		protocols["Connect, "+name+", unary"] = byHTTP(c, where, "application/json")

@@ -32,6 +32,9 @@ type Server struct {
 	http2 *http2.Config
 	http1 *web.HTTP1
 
+	ports []transport.Protocol // that its listeners recognise
+	users userProtocols
+
 	limits transport.ConnLimits
 	events sequence // what observers are told of listeners
 
@@ -65,10 +68,11 @@ func NewServer(options ...ServerOption) (*Server, error) {
 		o.applyServer(&s.options)
 	}
 	if f := s.options.tlsFiles; f != nil {
-		if f.protocols = s.options.protocols(); f.certificate == "" {
+		if f.protocols = s.options.allALPN(); f.certificate == "" {
 			s.options.wrong("there is no certificate among the files of TLS")
 		}
 	}
+	s.options.checkProtocols()
 	if err := s.options.complete(); err != nil {
 		return nil, err
 	}
@@ -76,13 +80,15 @@ func NewServer(options ...ServerOption) (*Server, error) {
 	if s.options.tls != nil {
 		// One clone for all connections: it holds the keys of session tickets.
 		s.options.tls = s.options.forServer().Clone()
-		s.options.tls.NextProtos = s.options.protocols()
+		s.options.tls.NextProtos = s.options.allALPN()
 	}
 	s.serving.begin("server", &s.options.common, s.options.interceptors)
 	s.admission = s.options.admit
 	s.calling = newCalling(noContext, &s.options.common, s.options.reverse, s.pool)
 	s.config = s.options.transport(serverConnections{acceptor{&s.serving}, s}, s.pool)
 	s.openHTTP()
+	s.ports = s.portProtocols()
+	s.users.grace, s.users.endGrace = context.WithCancel(noContext)
 	return s, nil
 }
 
@@ -143,20 +149,25 @@ func (s *Server) Serve(listeners ...net.Listener) error {
 	}
 }
 
-// Start is Serve in the background: it returns once the listeners are served.
+// Start is Serve in the background: it returns once the listeners are served. A server whose calls come by
+// protocols without listeners (WithProtocol) is started without any.
 func (s *Server) Start(listeners ...net.Listener) error {
 	return s.start(listeners, make(chan error, len(listeners)))
 }
 
 // start serves listeners in the background. failed is told of those that fail for good.
 func (s *Server) start(listeners []net.Listener, failed chan<- error) error {
+	err := s.startProtocols()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.stopping {
+	if err == nil && s.stopping {
+		err = ErrServerStopped
+	}
+	if err != nil {
 		for _, socket := range listeners {
 			_ = socket.Close()
 		}
-		return ErrServerStopped
+		return err
 	}
 	for _, socket := range listeners {
 		s.startListener(socket, failed)
@@ -168,10 +179,9 @@ func (s *Server) start(listeners []net.Listener, failed chan<- error) error {
 func (s *Server) startListener(socket net.Listener, failed chan<- error) {
 	l := &transport.Listener{
 		Socket: socket, TLS: s.options.tls, AllowClear: s.options.allowClear,
-		Native: s.connected, Limits: &s.limits, Refused: s.rejected,
+		Protocols: s.ports, Limits: &s.limits, Refused: s.rejected,
 	}
 	l.Proxied = s.options.proxied && socket.Addr().Network() == "tcp"
-	s.offerHTTP(l)
 	l.Accepting = func(err error) {
 		if err != nil {
 			s.options.log(slog.LevelError, "no connections can be accepted", "address", socket.Addr(), "error", err)
@@ -232,8 +242,10 @@ func (s *Server) Stop(ctx context.Context) error {
 	for _, c := range s.beginStop((*transport.Listener).Drain) {
 		c.link.Drain("the server is stopping")
 	}
+	stopped := s.stopProtocols()
 	done := make(chan struct{})
 	go func() {
+		<-stopped
 		s.done.Wait()
 		s.oneWays.done.Wait()
 		close(done)
@@ -247,6 +259,7 @@ func (s *Server) Stop(ctx context.Context) error {
 		for _, c := range s.beginStop((*transport.Listener).Close) {
 			c.link.CutOff(ErrServerStopped)
 		}
+		s.cutOffProtocols()
 		s.done.Wait() // each tells its peer, for a second at most
 		s.oneWays.cancel()
 		s.closePools()
@@ -311,6 +324,7 @@ func (s *Server) Close() {
 	for _, c := range s.beginStop((*transport.Listener).Close) {
 		c.link.Close(ErrServerStopped)
 	}
+	s.cutOffProtocols()
 	s.done.Wait()
 	s.oneWays.cancel()
 	s.closePools()

@@ -73,7 +73,8 @@ func (c *ServerCall) Authority() string {
 }
 
 // Connection is the one that the call came over. The server can call its client
-// through it, also while the call is open, if that speaks Trunkcall.
+// through it, also while the call is open, if that speaks Trunkcall. It is nil for a call that came by none, as
+// a Protocol may have it.
 func (c *ServerCall) Connection() *Connection {
 	if c.http != nil {
 		return c.http.connection()

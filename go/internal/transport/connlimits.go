@@ -132,13 +132,8 @@ func (l *Listener) tell(many *tooMany) {
 			return
 		}
 	}
-	spoken, _, err := readStart(socket)
-	if err != nil {
-		return
-	}
-	if by, native := l.serverOf(spoken); native {
-		sayGoodbye(socket, many.Error())
-	} else if by.Decline != nil {
-		by.Decline(socket, many.Error())
+	spoken, _, err := l.readStart(socket, true)
+	if err == nil && spoken != nil && spoken.Decline != nil {
+		spoken.Decline(socket, many.Error())
 	}
 }

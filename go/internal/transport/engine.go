@@ -9,7 +9,7 @@ import (
 // (transport/http2).
 
 // RawOf returns what TryRead and TryWrite are used with, nil where they must not be: on
-// systems without them, and for any type but the two of package net. A type that
+// systems without them, and for any type but the two of package net, as they are or behind a proxy. A type that
 // embeds one of those has its methods, SyscallConn among them, but may do something to
 // the bytes in its Read and Write: limit, count or encrypt them.
 func RawOf(socket net.Conn) syscall.RawConn {
@@ -19,6 +19,8 @@ func RawOf(socket net.Conn) syscall.RawConn {
 	var raw syscall.RawConn
 	var err error
 	switch socket := socket.(type) {
+	case *proxied: // which changes addresses, no bytes
+		return RawOf(socket.Conn)
 	case *net.TCPConn:
 		raw, err = socket.SyscallConn()
 	case *net.UnixConn:

@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/tls"
@@ -16,6 +15,41 @@ import (
 
 // What a peer speaks is found out by the first bytes that it sends, inside TLS
 // by what was negotiated there. Nothing is read beyond what decides.
+
+// Recognition is what the first bytes of a connection say of one protocol.
+type Recognition uint8
+
+// What they may say.
+const (
+	NotRecognized Recognition = iota // they are not its
+	NeedsMore                        // they may be, more of them will tell
+	Recognized
+)
+
+// MostFirst is how many bytes are looked at, at most, until the protocol is known.
+const MostFirst = 64
+
+// Protocol is one that a listener recognises on its port.
+type Protocol struct {
+	Name string
+	// ALPN is what the negotiation of TLS calls it; "": it is not negotiated.
+	ALPN string
+	// ClientFirst says that its client speaks first, so that its first bytes are looked at
+	// also where it was negotiated.
+	ClientFirst bool
+	// Recognize judges the first bytes of a connection, MostFirst at most.
+	Recognize func(first []byte) Recognition
+	// Serve is given each connection, with the bytes that were read already, and the
+	// time by which it must have begun.
+	Serve func(socket net.Conn, prefix []byte, by time.Time)
+	// Decline tells a peer why it is not served, and closes the socket; nil: it is just closed.
+	Decline func(socket net.Conn, text string)
+}
+
+// Native is Trunkcall's own protocol.
+func Native(serve func(socket net.Conn, prefix []byte, by time.Time)) Protocol {
+	return Protocol{Name: ALPN, ALPN: ALPN, ClientFirst: true, Recognize: RecognizeNative, Serve: serve, Decline: Decline}
+}
 
 // open finds out what the peer speaks and passes it on.
 func (l *Listener) open(socket net.Conn, by time.Time) {
@@ -35,7 +69,7 @@ func (l *Listener) open(socket net.Conn, by time.Time) {
 }
 
 // identifyContained is identify, which a panic ends as an error: what a user's
-// tls.Config calls must not take the process down.
+// tls.Config or protocol calls must not take the process down.
 func (l *Listener) identifyContained(socket net.Conn, by time.Time) (serve serve, prefix []byte, final net.Conn, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -63,18 +97,7 @@ func (l *Listener) refuse(remote net.Addr, err error) {
 
 func (l *Listener) patience() time.Duration { return cmp.Or(l.Patience, HandshakeTimeout) }
 
-// protocol is what a connection speaks.
-type protocol int
-
-const (
-	undecided protocol = iota
-	speaksNative
-	speaksTLS
-	speaksHTTP2
-	speaksHTTP1
-	speaksUnknown
-)
-
+// What the first bytes of a connection on TLS, HTTP/2 and HTTP/1.1 are.
 const (
 	tlsHandshakeRecord = 0x16
 	http2Preface       = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -86,29 +109,38 @@ const (
 	ALPNHTTP1 = "http/1.1"
 )
 
-// protocolOf judges the first bytes. A short beginning of several is no decision.
-func protocolOf(prefix []byte) protocol {
-	switch {
-	case len(prefix) == 0:
-		return undecided
-	case bytes.Equal(prefix, wire.Magic[:]):
-		return speaksNative
-	case bytes.HasPrefix(wire.Magic[:], prefix):
-		return undecided
-	case prefix[0] == tlsHandshakeRecord:
-		return speaksTLS
-	case string(prefix) == http2Preface:
-		return speaksHTTP2
-	case len(prefix) < len(http2Preface) && http2Preface[:len(prefix)] == string(prefix):
-		return undecided
-	case 'A' <= prefix[0] && prefix[0] <= 'Z':
-		return speaksHTTP1
+// RecognizeNative is Protocol.Recognize of Trunkcall's own.
+func RecognizeNative(first []byte) Recognition { return beginsWith(string(wire.Magic[:]), first) }
+
+// RecognizeHTTP2 is Protocol.Recognize of HTTP/2.
+func RecognizeHTTP2(first []byte) Recognition { return beginsWith(http2Preface, first) }
+
+// RecognizeHTTP1 is Protocol.Recognize of HTTP/1.1, where HTTP/2 was asked before.
+func RecognizeHTTP1(first []byte) Recognition {
+	if 'A' <= first[0] && first[0] <= 'Z' {
+		return Recognized
 	}
-	return speaksUnknown
+	return NotRecognized
+}
+
+// recognizeTLS is asked before all protocols where nothing is encrypted yet.
+func recognizeTLS(first []byte) Recognition {
+	return beginsWith(string(rune(tlsHandshakeRecord)), first)
+}
+
+// beginsWith recognises what begins with want. A short beginning is no decision.
+func beginsWith(want string, first []byte) Recognition {
+	switch {
+	case len(first) >= len(want) && string(first[:len(want)]) == want:
+		return Recognized
+	case len(first) < len(want) && want[:len(first)] == string(first):
+		return NeedsMore
+	}
+	return NotRecognized
 }
 
 func (l *Listener) identify(socket net.Conn, by time.Time) (serve serve, prefix []byte, final net.Conn, err error) {
-	remote := socket.RemoteAddr()
+	accepted, remote := socket, socket.RemoteAddr()
 	if l.Proxied {
 		remote = nil // whose it is it has yet to say
 	}
@@ -133,93 +165,123 @@ func (l *Listener) identify(socket net.Conn, by time.Time) (serve serve, prefix 
 		}
 		remote = socket.RemoteAddr()
 	}
-	spoken, prefix, err := readStart(socket)
+	spoken, prefix, err := l.readStart(socket, true)
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	final = socket
-	if spoken == speaksTLS {
+	if spoken == &overTLS {
 		if l.TLS == nil {
 			// What a TLS client makes of this is that there is no TLS here.
-			sayGoodbye(socket, "this port does not speak TLS")
+			l.farewell(accepted, func() { Decline(socket, "this port does not speak TLS") })
 			return nil, nil, nil, errors.New("a TLS handshake on a port without TLS")
 		}
 		if spoken, prefix, final, err = l.secure(socket, prefix, by); err != nil {
 			return nil, nil, nil, err
 		}
 	}
-	server, native := l.serverOf(spoken)
 	switch {
-	case server.Serve == nil:
+	case spoken == nil:
 		return nil, nil, nil, fmt.Errorf("the first bytes %q are no protocol served here", prefix)
 	case final == socket && l.TLS != nil && !l.AllowClear:
-		const text = "cleartext is refused on this port: use TLS"
-		if native {
-			sayGoodbye(socket, text)
-		} else if server.Decline != nil {
-			server.Decline(socket, text)
+		if spoken.Decline != nil {
+			l.farewell(accepted, func() { spoken.Decline(socket, "cleartext is refused on this port: use TLS") })
 		}
 		return nil, nil, nil, errors.New("cleartext on a port with TLS")
 	}
 	if err := socket.SetDeadline(time.Time{}); err != nil {
 		return nil, nil, nil, err
 	}
-	return server.Serve, prefix, final, nil
+	return spoken.Serve, prefix, final, nil
 }
 
-// serverOf is who serves a protocol.
-func (l *Listener) serverOf(spoken protocol) (server Protocol, native bool) {
-	switch spoken {
-	case speaksNative:
-		return Protocol{Serve: l.Native}, true
-	case speaksHTTP2:
-		return l.HTTP2, false
-	case speaksHTTP1:
-		return l.HTTP1, false
-	default:
-		return Protocol{}, false
+// farewell tells a peer why it is not served. The listener's end does not wait for that.
+func (l *Listener) farewell(accepted net.Conn, say func()) {
+	if l.parts(accepted) {
+		say()
 	}
 }
 
 // secure does the handshake of TLS and finds out what is spoken inside.
-func (l *Listener) secure(socket net.Conn, before []byte, by time.Time) (spoken protocol, prefix []byte, final net.Conn, err error) {
+func (l *Listener) secure(socket net.Conn, before []byte, by time.Time) (spoken *Protocol, prefix []byte, final net.Conn, err error) {
 	secure := tls.Server(&tlsSocket{Conn: socket, in: before}, l.TLS)
 	ctx, cancel := context.WithDeadline(context.Background(), by)
 	defer cancel()
 	if err := secure.HandshakeContext(ctx); err != nil {
-		return undecided, nil, nil, fmt.Errorf("TLS handshake: %w", err)
+		return nil, nil, nil, fmt.Errorf("TLS handshake: %w", err)
 	}
-	negotiated := secure.ConnectionState().NegotiatedProtocol
-	if negotiated == ALPNHTTP2 {
-		return speaksHTTP2, nil, secure, nil // whose server speaks first, if it likes
+	negotiated := l.negotiated(secure.ConnectionState().NegotiatedProtocol)
+	if negotiated != nil && !negotiated.ClientFirst {
+		return negotiated, nil, secure, nil // whose server speaks first, if it likes
 	}
-	if spoken, prefix, err = readStart(secure); err != nil {
-		return undecided, nil, nil, err
+	if spoken, prefix, err = l.readStart(secure, false); err != nil {
+		return nil, nil, nil, err
 	}
-	if negotiated == ALPN && spoken != speaksNative || negotiated == ALPNHTTP1 && spoken != speaksHTTP1 {
-		spoken = speaksUnknown
+	if negotiated != nil && spoken != negotiated {
+		spoken = nil
 	}
 	return spoken, prefix, secure, nil
 }
 
-// readStart reads until the protocol is certain, and nothing beyond.
-func readStart(socket net.Conn) (protocol, []byte, error) {
-	prefix := make([]byte, 0, len(http2Preface))
+// negotiated is the protocol that was negotiated in TLS, nil if none was.
+func (l *Listener) negotiated(name string) *Protocol {
+	for i := range l.Protocols {
+		if p := &l.Protocols[i]; name != "" && p.ALPN == name {
+			return p
+		}
+	}
+	return nil
+}
+
+// overTLS stands for what is yet to be found out inside of TLS.
+var overTLS = Protocol{Name: "TLS", Recognize: recognizeTLS}
+
+// spoken is the protocol that begins so; more says that it takes more bytes to tell. The protocols are
+// asked in turn: whoever needs more keeps those behind it waiting.
+func (l *Listener) spoken(prefix []byte, clear bool) (spoken *Protocol, more bool) {
+	if clear && recognizeTLS(prefix) == Recognized {
+		return &overTLS, false
+	}
+	for i := range l.Protocols {
+		switch p := &l.Protocols[i]; p.Recognize(prefix) {
+		case Recognized:
+			return p, false
+		case NeedsMore:
+			return nil, true
+		}
+	}
+	return nil, false
+}
+
+// readStart reads until the protocol is certain, and little beyond; nil: it is none that is
+// served.
+func (l *Listener) readStart(socket net.Conn, clear bool) (*Protocol, []byte, error) {
+	return readFirst(socket, func(prefix []byte) (*Protocol, bool) { return l.spoken(prefix, clear) })
+}
+
+// readFirst is readStart with what judges the first bytes.
+func readFirst(socket net.Conn, judge func(prefix []byte) (spoken *Protocol, more bool)) (*Protocol, []byte, error) {
+	prefix := make([]byte, 0, MostFirst)
 	for {
 		limit := len(wire.Magic)
 		if len(prefix) >= limit {
 			limit = len(http2Preface)
 		}
+		if len(prefix) >= limit {
+			limit = MostFirst
+		}
 		n, err := socket.Read(prefix[len(prefix):limit])
 		prefix = prefix[:len(prefix)+n]
-		if spoken := protocolOf(prefix); spoken != undecided {
-			return spoken, prefix, nil
+		if len(prefix) > 0 {
+			if spoken, more := judge(prefix); !more || len(prefix) == MostFirst {
+				return spoken, prefix, nil
+			}
 		}
 		if err != nil && len(prefix) == 0 {
-			return undecided, nil, nothingSaid(err)
+			return nil, nil, nothingSaid(err)
 		}
 		if err != nil {
-			return undecided, nil, fmt.Errorf("no protocol after %d bytes: %w", len(prefix), err)
+			return nil, nil, fmt.Errorf("no protocol after %d bytes: %w", len(prefix), err)
 		}
 	}
 }

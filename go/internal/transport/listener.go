@@ -35,11 +35,8 @@ type Listener struct {
 	Limits *ConnLimits
 	// Patience is used in place of HandshakeTimeout unless it is 0.
 	Patience time.Duration
-	// Native is given each connection that speaks Trunkcall, with the bytes
-	// that were read already, and the time by which its preface must have come.
-	Native func(socket net.Conn, prefix []byte, by time.Time)
-	// HTTP2 and HTTP1 serve the connections of those protocols.
-	HTTP2, HTTP1 Protocol
+	// Protocols are those that are served, in the order in which they are asked.
+	Protocols []Protocol
 	// Refused is told of each connection that was closed for what it sent or
 	// did not send; it may be nil.
 	Refused func(remote net.Addr, err error)
@@ -53,16 +50,6 @@ type Listener struct {
 	ended   context.Context // with closed; nil before Serve
 	end     context.CancelFunc
 	done    sync.WaitGroup
-}
-
-// Protocol is how the connections of another protocol are served.
-type Protocol struct {
-	// Serve is given each connection, with the bytes that were read already, and the
-	// time by which it must have begun; nil: the protocol is not served.
-	Serve func(socket net.Conn, prefix []byte, by time.Time)
-	// Decline tells a peer that it is not served because the port wants TLS, and
-	// closes the socket.
-	Decline func(socket net.Conn, text string)
 }
 
 // Listen opens a listening socket: HOST:PORT, unix:PATH or mem:NAME. A Unix
@@ -198,7 +185,7 @@ func (l *Listener) Close() {
 const farewellTime = 200 * time.Millisecond
 
 // Drain is Close for a server that loses no call: connections that have just
-// been accepted are still given to Native, which can tell them to go elsewhere.
+// been accepted are still given to their protocol, which can tell them to go elsewhere.
 func (l *Listener) Drain() {
 	l.stop(func(socket net.Conn) { _ = socket.SetDeadline(time.Now().Add(farewellTime)) })
 }

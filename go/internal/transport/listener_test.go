@@ -31,8 +31,8 @@ func listening(t *testing.T, change ...func(*Listener)) (where string, native ch
 	native, refused = make(chan opened, 10), make(chan error, 10)
 	l := &Listener{
 		Socket: socket, Patience: long,
-		Native:  func(s net.Conn, prefix []byte, _ time.Time) { native <- opened{s, prefix} },
-		Refused: func(_ net.Addr, err error) { refused <- err },
+		Protocols: []Protocol{Native(func(s net.Conn, prefix []byte, _ time.Time) { native <- opened{s, prefix} })},
+		Refused:   func(_ net.Addr, err error) { refused <- err },
 	}
 	for _, f := range change {
 		f(l)
@@ -201,7 +201,7 @@ func TestDrainStillTakesInWhoHasJustConnected(t *testing.T) {
 		t.Fatal(err)
 	}
 	native := make(chan net.Conn, 1)
-	l := &Listener{Socket: socket, Native: func(s net.Conn, _ []byte, _ time.Time) { native <- s }}
+	l := &Listener{Socket: socket, Protocols: []Protocol{Native(func(s net.Conn, _ []byte, _ time.Time) { native <- s })}}
 	served := make(chan struct{})
 	go func() { _ = l.Serve(); close(served) }()
 	late, silent := connect(t, socket.Addr().String()), connect(t, socket.Addr().String())
@@ -279,7 +279,7 @@ func TestTheTimeToBeginCountsFromTheBeginning(t *testing.T) {
 	read, begins := make(chan time.Time, 1), make(chan time.Time, 1)
 	where, _, _ := listening(t, func(l *Listener) {
 		l.Socket = startsToRead{l.Socket, read}
-		l.Native = func(s net.Conn, _ []byte, by time.Time) {
+		l.Protocols[0].Serve = func(s net.Conn, _ []byte, by time.Time) {
 			begins <- by
 			_ = s.Close()
 		}
@@ -291,5 +291,74 @@ func TestTheTimeToBeginCountsFromTheBeginning(t *testing.T) {
 	}
 	if by := receive(t, begins, "connection"); by.After(latest) {
 		t.Fatalf("its time ends %v late", by.Sub(latest))
+	}
+}
+
+// A peer that is told why it is not served, and takes its time to read that, holds up no draining.
+func TestDrainingDoesNotWaitForFarewells(t *testing.T) {
+	socket, err := Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := make(chan struct{})
+	l := &Listener{Socket: socket, TLS: &tls.Config{}, Protocols: []Protocol{{
+		Recognize: RecognizeHTTP1,
+		Decline: func(socket net.Conn, _ string) {
+			close(told)
+			for {
+				_ = socket.SetDeadline(time.Now().Add(time.Second))
+				if _, err := socket.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+					return
+				}
+			}
+		},
+	}}}
+	served := make(chan struct{})
+	go func() { _ = l.Serve(); close(served) }()
+	s := connect(t, socket.Addr().String())
+	if _, err := s.Write([]byte("GET / HTTP/1.1\r\n")); err != nil {
+		t.Fatal(err)
+	}
+	receive(t, told, "farewell")
+	drained := make(chan struct{})
+	go func() { l.Drain(); close(drained) }()
+	receive(t, drained, "end of draining")
+	receive(t, served, "end of Serve")
+}
+
+func TestFirstBytesAreJudgedInTurnHoweverTheyAreCut(t *testing.T) {
+	user := func(first []byte) Recognition { return beginsWith("*3\r\n", first) }
+	names := map[string]string{
+		string(wire.Magic[:]): "native", http2Preface: "h2", "PRINT / HTTP/1.1": "http/1.1", "POST / HTTP/1.1": "http/1.1", "P": "",
+		"\x16\x03\x01": "TLS", "*3\r\n$4": "user", "*3": "", "*4\r\n": "none", "\x00": "none", "get /": "none",
+	}
+	l := &Listener{Protocols: []Protocol{
+		{Name: "native", Recognize: RecognizeNative}, {Name: "h2", Recognize: RecognizeHTTP2}, {Name: "http/1.1", Recognize: RecognizeHTTP1},
+		{Name: "user", Recognize: user},
+	}}
+	for said, want := range names {
+		got := ""
+		for n := 1; n <= len(said) && got == ""; n++ {
+			if p, more := l.spoken([]byte(said[:n]), true); p != nil {
+				got = p.Name
+			} else if !more {
+				got = "none"
+			}
+		}
+		if got != want {
+			t.Errorf("%q: %q, want %q", said, got, want)
+		}
+		whole := ""
+		if p, more := l.spoken([]byte(said), true); p != nil {
+			whole = p.Name
+		} else if !more {
+			whole = "none"
+		}
+		if whole != want {
+			t.Errorf("%q at once: %q, want %q", said, whole, want)
+		}
+	}
+	if p, _ := l.spoken([]byte("\x16"), false); p != nil {
+		t.Error("TLS is looked for inside of TLS")
 	}
 }

@@ -81,7 +81,7 @@ func TestAPortBehindAProxyLooksAgainAfterItsHeader(t *testing.T) {
 	}
 	got, refused := make(chan net.Conn, 1), make(chan error, 1)
 	l := &Listener{Socket: socket, Proxied: true, Refused: func(_ net.Addr, err error) { refused <- err }}
-	l.HTTP1 = Protocol{Serve: func(socket net.Conn, _ []byte, _ time.Time) { got <- socket }}
+	l.Protocols = []Protocol{{Recognize: RecognizeHTTP1, Serve: func(socket net.Conn, _ []byte, _ time.Time) { got <- socket }}}
 	go func() { _ = l.Serve() }()
 	defer l.Close()
 	dial := func(text string) net.Conn {
@@ -98,6 +98,9 @@ func TestAPortBehindAProxyLooksAgainAfterItsHeader(t *testing.T) {
 	defer served.Close()
 	if served.RemoteAddr().String() != "1.2.3.4:256" {
 		t.Error(served.RemoteAddr())
+	}
+	if canRaw && RawOf(served) == nil {
+		t.Error("it cannot be polled")
 	}
 	defer dial("GET / HTTP/1.1\r\n\r\n").Close()
 	if err := <-refused; !errors.Is(err, errNoProxy) {

@@ -50,11 +50,19 @@ func NewWebSocket(ws *websocket.Conn, socket net.Conn, input *WebSocketInput) *W
 // said by then. If that does not come in time it closes the connection, and says why.
 func (c *WebSocket) Greeted(by time.Time) (prefix []byte, err error) {
 	_ = c.SetReadDeadline(by)
-	spoken, prefix, err := readStart(c)
+	native, prefix, err := readFirst(c, func(prefix []byte) (*Protocol, bool) {
+		switch RecognizeNative(prefix) {
+		case Recognized:
+			return &Protocol{}, false
+		case NeedsMore:
+			return nil, true
+		}
+		return nil, false
+	})
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		c.fail(websocket.StatusPolicyViolation, "the peer took too long to begin")
-	case err == nil && spoken != speaksNative:
+	case err == nil && native == nil:
 		c.fail(websocket.StatusProtocolError, "the first bytes are not those of Trunkcall")
 	case err == nil:
 		_ = c.SetReadDeadline(time.Time{})
