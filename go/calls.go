@@ -128,7 +128,7 @@ func (c *Calls) check(a *AcceptedCall, in *IncomingCall) *wire.Refusal {
 	if len(in.Method) > wire.MaxMethodName {
 		return &wire.Refusal{Code: InvalidArgument, Message: "the method's name is too long"}
 	}
-	if err := in.Metadata.Check(&options.local); err != nil {
+	if err := wire.CheckMetadata(in.Metadata, nil, &options.local); err != nil {
 		code := InvalidArgument
 		if err.Class == wire.ErrMetadataLimit {
 			code = ResourceExhausted
