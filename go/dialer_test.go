@@ -1,0 +1,71 @@
+package trunkcall_test
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/trunkcall/trunkcall/go"
+)
+
+// tunnel leads everywhere to one place.
+type tunnel struct {
+	to    string
+	mu    sync.Mutex
+	asked []string // identities of endpoints and addresses
+}
+
+func (d *tunnel) dial(ctx context.Context, e trunkcall.Endpoint, address string) (net.Conn, error) {
+	d.mu.Lock()
+	d.asked = append(d.asked, e.Addresses[0]+" "+address)
+	d.mu.Unlock()
+	return (&net.Dialer{}).DialContext(ctx, "tcp", d.to)
+}
+
+func TestADialerOpensWhatTLSAndWebSocketsLieAbove(t *testing.T) {
+	a := newAuthority(t)
+	cert := a.certificate(t, x509.ExtKeyUsageServerAuth)
+	_, clear := serve(t, nil, standard()...)
+	_, secure := serve(t, serverOptions{trunkcall.WithTLS(&tls.Config{Certificates: []tls.Certificate{cert}})}, standard()...)
+	withTLS := trunkcall.WithTLS(&tls.Config{RootCAs: a.pool})
+	for target, c := range map[string]struct {
+		to, asked string
+		options   clientOptions
+	}{
+		"no.such.host:1":          {clear, "no.such.host:1 no.such.host:1", nil},
+		"unix:/no/such":           {clear, "unix:/no/such unix:/no/such", nil},
+		"mem:nobody":              {clear, "mem:nobody mem:nobody", nil},
+		"ws://no.such.host/x":     {clear, "ws://no.such.host/x no.such.host:80", nil},
+		"localhost:2":             {secure, "localhost:2 localhost:2", clientOptions{withTLS}},
+		"wss://localhost:3/trunk": {secure, "wss://localhost:3/trunk localhost:3", clientOptions{withTLS}},
+	} {
+		t.Run(target, func(t *testing.T) {
+			d := &tunnel{to: c.to}
+			mustEcho(t, dial(t, target, append(c.options, trunkcall.WithDialer(d.dial))...), "x")
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			if !slices.Equal(d.asked, []string{c.asked}) {
+				t.Fatalf("asked for %q, want %q", d.asked, c.asked)
+			}
+		})
+	}
+}
+
+func TestADialerThatFailsOrPanicsIsNamedByTheCall(t *testing.T) {
+	for said, dialer := range map[string]trunkcall.Dialer{
+		"no way": func(context.Context, trunkcall.Endpoint, string) (net.Conn, error) { return nil, errors.New("no way") },
+		"the dialer panicked: oh no": func(context.Context, trunkcall.Endpoint, string) (net.Conn, error) {
+			panic("oh no")
+		},
+	} {
+		c := newClient(t, "a:1", trunkcall.WithDialer(dialer))
+		_, err := echo.Call(soon(t), c, text("x"))
+		wantsText(t, wants(t, err, trunkcall.Unavailable, trunkcall.NotSent).Message, "a:1", said)
+		c.Close()
+	}
+}
