@@ -118,9 +118,15 @@ generate-go: needs
 	@go/tools/generate.sh
 generate-python: environment-python
 	@$(IN_PYTHON) tools/generate.py
-.PHONY: api
-api: needs ## write down the public surface of the Go packages in go/api.txt
+.PHONY: api api-go api-python reference reference-python
+api: api-go api-python ## write down the public surface in go/api.txt and python/api.txt
+api-go: needs
 	@$(GO) -C go/tools run ./api
+api-python: environment-python
+	@$(IN_PYTHON) tools/api.py
+reference: reference-python ## make the reference of Python's API under build/reference
+reference-python: environment-python
+	@$(IN_PYTHON) tools/reference.py
 fmt: fmt-go fmt-python ## format the sources
 fmt-go: needs
 	@gofmt -w go lab/peers/go examples/go conformance/stock/go

@@ -241,6 +241,8 @@ def suites(fuzztime: str) -> list[Suite]:
         python_check("check python lint", "-m", "ruff", "check", "--quiet", *PYTHON_FOLDERS),
         python_check("check python types", "-m", "mypy"),
         python_check("check python types (pyright)", "-m", "pyright"),
+        python_check("check python api", "tools/api.py", "--check"),
+        python_check("check python reference", "-W", "error", "tools/reference.py"),
         python_check("check python generated code", "tools/generate.py", "--check"),
         check("check python layers", PYTHON, "scripts/python_layers.py"),
         check("check documents", PYTHON, "scripts/docs.py"),

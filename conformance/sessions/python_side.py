@@ -185,7 +185,7 @@ class PythonSide(Events):
 
     def start(self, call: IncomingCall) -> None:
         if self.reader is None and not call.oneway and self.random.randrange(40) == 0:
-            call.refuse(Status(Code.FAILED_PRECONDITION, "§ refused", retry_after_ms=7))
+            call.refuse(Status(Code.FAILED_PRECONDITION, "§ refused", retry_after=0.007))
             return
         if call.oneway:
             call.accept()

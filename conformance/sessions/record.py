@@ -36,7 +36,7 @@ def ending(status: Status, trailers: str) -> Entry:
     return {
         "status": int(status.code),
         "delivery": status.delivery.value,
-        "retry": status.retry_after_ms,
+        "retry": round(status.retry_after * 1_000),
         "text": status.message,
         "details": [f"{url}={value.hex()}" for url, value in status.details],
         "trailers": trailers,

@@ -44,7 +44,7 @@ class Admission:
     free again."""
 
 
-Admit = Callable[[Arrival], "Admission | Awaitable[Admission | None] | None"]
+Admit = Callable[[Arrival], Admission | Awaitable[Admission | None] | None]
 """Lets a call in by returning an Admission, or None for one without a principal, or rejects it by raising StatusError:
 the call is then refused, so that its caller knows that no handler ran, and may come back after `retry_after` seconds.
 What else it raises is told as a handler's exception is.

@@ -52,7 +52,9 @@ class Picker(Protocol):
 class PickObserver(Protocol):
     """A picker that also wants to know what became of the endpoints that it chose."""
 
-    def pick(self, call: Pick, /) -> EndpointState | None: ...
+    def pick(self, call: Pick, /) -> EndpointState | None:
+        """See Picker."""
+        ...
 
     def ended(self, endpoint: EndpointState, outcome: Outcome, /) -> None:
         """Told once for each endpoint that `pick` returned. If the call did not go there, because the endpoint was not

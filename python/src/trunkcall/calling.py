@@ -190,7 +190,7 @@ class Calls(Caller):
                 session.now = clock()
         future: asyncio.Future[None] = loop.create_future()
         try:
-            out = session.unary(method.wire_name, data, future, self._codec.number, deadline)
+            out = session.unary(method._wire_name, data, future, self._codec.number, deadline)
         except LimitError as error:
             raise failure(Code.RESOURCE_EXHAUSTED, str(error), Delivery.NOT_SENT) from None
         if out is None:
@@ -284,7 +284,7 @@ class Calls(Caller):
             session.now = clock()
         future: asyncio.Future[None] = loop.create_future()
         try:
-            out = session.unary(method.wire_name, data, future, 1, deadline)
+            out = session.unary(method._wire_name, data, future, 1, deadline)
         except LimitError as error:
             raise failure(Code.RESOURCE_EXHAUSTED, str(error), Delivery.NOT_SENT) from None
         if out is None:

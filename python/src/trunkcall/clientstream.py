@@ -47,7 +47,7 @@ class PlainStream(Opening):
         self._metadata = Metadata(call.metadata) if call.metadata else None
         self._request: Request | None = None  # a first message that may be compressed
         if first is not None and order:
-            self._request = Request(caller._calling.packing, method.wire_name, order, first)
+            self._request = Request(caller._calling.packing, method._wire_name, order, first)
         self._first = first
         self._sent = 0  # bytes of it
         self._early: Metadata | None = None
@@ -66,7 +66,7 @@ class PlainStream(Opening):
             first, compression = self._request.take(connection.session)
         self._sent = len(first or b"")
         return connection.session.open(
-            self.method.wire_name,
+            self.method._wire_name,
             first,
             self,
             codec=self._codec.number,
@@ -156,7 +156,7 @@ class PlainStream(Opening):
 
     async def _pack(self, message: bytes, session: Session) -> tuple[bytes, int]:
         """A message as it is sent; while a large one is compressed, nobody else sends. Raises LimitError."""
-        packing, method = self.caller._calling.packing, self.method.wire_name
+        packing, method = self.caller._calling.packing, self.method._wire_name
         if not packing.is_large(self._order, session, message):
             return packing.pack(method, self._order, session, message)
         self._writable = self.loop.create_future()

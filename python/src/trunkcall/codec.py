@@ -20,14 +20,22 @@ class Codec(Protocol):
     raises ends that call alone."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """What both sides call it."""
+        ...
 
     @property
-    def number(self) -> int: ...
+    def number(self) -> int:
+        """On the wire."""
+        ...
 
-    def encoder(self, kind: type[Any]) -> Encode: ...
+    def encoder(self, kind: type[Any]) -> Encode:
+        """What makes bytes of messages of a type. Raises TypeError for a type that the codec is not for."""
+        ...
 
-    def decoder(self, kind: type[Any]) -> Decode: ...
+    def decoder(self, kind: type[Any]) -> Decode:
+        """What makes messages of a type of bytes. Raises as `encoder`."""
+        ...
 
 
 class Protobuf:

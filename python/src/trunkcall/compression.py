@@ -30,10 +30,14 @@ class Compression(Protocol):
     loop for each message, but on threads for large ones."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """For people."""
+        ...
 
     @property
-    def number(self) -> int: ...
+    def number(self) -> int:
+        """On the wire."""
+        ...
 
     def compress(self, message: bytes) -> bytes:
         """The message, compressed. It is sent as it is when this raises."""

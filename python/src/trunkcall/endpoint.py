@@ -88,10 +88,12 @@ class EndpointState:
 
     @property
     def endpoint(self) -> Endpoint:
+        """What it is the state of."""
         return self._endpoint
 
     @property
     def state(self) -> State:
+        """Whether it can be called now."""
         return self._state
 
     @property

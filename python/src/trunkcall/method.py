@@ -61,17 +61,17 @@ def canonical_name(name: str) -> str:
 class Method(Generic[Req, Resp]):
     """A name that can be called or served. Make one with `unary` or its siblings and keep it; it may be shared."""
 
-    __slots__ = ("_bindings", "_codecs", "_fixed", "kind", "name", "request", "response", "wire_name")
+    __slots__ = ("_bindings", "_codecs", "_fixed", "_wire_name", "kind", "name", "request", "response")
 
     kind: Kind
 
     def __init__(self, name: str, request: type[Req], response: type[Resp], binding: Binding | None = None) -> None:
         """`binding` stands for what PROTOBUF would give. Raises ValueError for a name that cannot be called."""
         self.name = canonical_name(name)
-        self.wire_name = self.name.encode()
+        self._wire_name = self.name.encode()
         service, _, method = self.name[1:].rpartition("/")
-        if not service or not method or len(self.wire_name) > MAX_NAME:
-            given = f'"{self.name}"' if len(self.wire_name) <= MAX_NAME else f"of {len(self.wire_name)} bytes"
+        if not service or not method or len(self._wire_name) > MAX_NAME:
+            given = f'"{self.name}"' if len(self._wire_name) <= MAX_NAME else f"of {len(self._wire_name)} bytes"
             raise ValueError(f"method name {given}: want /package.Service/Method, at most {MAX_NAME} bytes")
         self.request = request
         self.response = response

@@ -53,7 +53,7 @@ class Watch:
         await self._failed.wait()
         self._failed.clear()
 
-    def tell_failed(self) -> None:
+    def _tell_failed(self) -> None:
         self._failed.set()
 
 
@@ -209,7 +209,7 @@ class Resolving:
         self._pending = None
 
     def endpoint_failed(self) -> None:
-        self._watch.tell_failed()
+        self._watch._tell_failed()
 
     def _note(self, why: str) -> None:
         self.reason = f"resolver {self._target.scheme}: {why}"

@@ -269,7 +269,7 @@ class ServerCall:
         if not self._packs:
             return data, 0
         order = packing.answering(incoming.compression)
-        return packing.pack(self.method.wire_name, order, incoming.session, data)
+        return packing.pack(self.method._wire_name, order, incoming.session, data)
 
     @property
     def _packs(self) -> bool:
@@ -286,7 +286,7 @@ class ServerCall:
         """What `pack` gives, compressed on a thread."""
         incoming, packing = self._incoming, self._end.serving.packing
         order = packing.answering(incoming.compression)
-        return await packing.pack_large(self.method.wire_name, order, incoming.session, data)
+        return await packing.pack_large(self.method._wire_name, order, incoming.session, data)
 
     @property
     def _trailers(self) -> Entries | None:

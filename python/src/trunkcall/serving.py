@@ -78,10 +78,10 @@ class Serving:
             if not isinstance(handler, Handler):  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise TypeError(f"register takes what a method's `handler` returns, not {handler!r}")
             method = handler.method
-            if method.wire_name in self.methods:
+            if method._wire_name in self.methods:
                 raise ValueError(f"method {method.name} is registered already")
             served = Served(handler, self.codecs, self.executor)
-            self.methods[method.wire_name] = Method(method.wire_name, method.kind.takes_one, served)
+            self.methods[method._wire_name] = Method(method._wire_name, method.kind.takes_one, served)
 
     def not_in_handler(self, what: str) -> None:
         """Raises RuntimeError in a task of a handler, which would wait for its own end."""

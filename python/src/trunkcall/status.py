@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
-from math import ceil
 from typing import TypeVar
 
 from google.protobuf.any_pb2 import Any as AnyMessage
@@ -25,8 +24,6 @@ def pairs(metadata: Metadata | None) -> list[tuple[str, str | bytes]]:
         raise TypeError("metadata are pairs, of which several may have one key: give list(metadata.items())")
     return list(metadata or ())
 
-
-_LONGEST = 0xFFFFFFFF  # ms that a refusal can tell
 
 _SAID = {
     Delivery.EXECUTED: "",
@@ -52,8 +49,8 @@ class StatusError(Exception):
         trailer: Metadata = (),
         retry_after: float = 0.0,
     ) -> None:
-        pause = ceil(max(0.0, min(retry_after * 1_000, _LONGEST)))
-        self.status = Status(Code(code), message, tuple(packed(one) for one in details), retry_after_ms=pause)
+        found = tuple(packed(one) for one in details)
+        self.status = Status(Code(code), message, found, retry_after=retry_after)
         self.trailer: Metadata = trailer
         self.header: Metadata = ()
         self.peer = ""
@@ -72,14 +69,17 @@ class StatusError(Exception):
 
     @property
     def code(self) -> Code:
+        """Which of the sixteen kinds of failure it is."""
         return self.status.code
 
     @property
     def message(self) -> str:
+        """What went wrong, for people."""
         return self.status.message
 
     @property
     def details(self) -> tuple[AnyMessage, ...]:
+        """What the failed side says besides, as it came; `detail` gives one as a message."""
         return tuple(AnyMessage(type_url=url, value=value) for url, value in self.status.details)
 
     def detail(self, kind: type[M]) -> M | None:

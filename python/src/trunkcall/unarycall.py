@@ -84,7 +84,7 @@ class Attempt(Opening):
         data, compression = self._request.take(connection.session) if self._request else (self.data, 0)
         self._sent = len(data)
         return connection.session.open(
-            self.method.wire_name,
+            self.method._wire_name,
             data,
             self,
             codec=self.codec.number,
@@ -97,7 +97,7 @@ class Attempt(Opening):
     def compress(self, order: Sequence[Compression]) -> None:
         """What the request is compressed with, the preferred one first."""
         packing = self.caller._calling.packing
-        self._request = Request(packing, self.method.wire_name, order, self.data) if order else None
+        self._request = Request(packing, self.method._wire_name, order, self.data) if order else None
 
     def ready(self, connection: Connection) -> bool:
         return self._request is None or self._request.ready(connection.session)
@@ -145,8 +145,8 @@ class Attempt(Opening):
         status = self.out.status
         if status is None or not status.code:
             return False
-        if status.delivery is Delivery.REFUSED and status.retry_after_ms and status.code in _PASSING:
-            wait = status.retry_after_ms * 1_000
+        if status.delivery is Delivery.REFUSED and status.retry_after and status.code in _PASSING:
+            wait = round(status.retry_after * 1e6)
         elif status.delivery is Delivery.NOT_SENT and status.code is Code.UNAVAILABLE:
             wait = 0
         else:

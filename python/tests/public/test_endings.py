@@ -306,7 +306,7 @@ class Repetition(Case):
             nonlocal left
             left -= 1
             if left >= 0:
-                call.refuse(Status(code, "not now", retry_after_ms=retry_after))
+                call.refuse(Status(code, "not now", retry_after=retry_after / 1_000))
             else:
                 start(call)
 

@@ -36,7 +36,7 @@ class Frames(Case):
         host, _, port = address.rpartition(":")
         reader, writer = await asyncio.open_connection(host, int(port))
         try:
-            name = TELL.wire_name
+            name = TELL._wire_name
             body = bytes([len(name)]) + name + message
             flags = MSG | END | ONEWAY
             writer.write(preface_bytes(Settings(), INITIAL_WINDOW))

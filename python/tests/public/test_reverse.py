@@ -353,7 +353,7 @@ class Ends(Joined):
             nonlocal asked
             asked += 1
             if asked == 1:
-                call.refuse(Status(code, "not now", retry_after_ms=1))
+                call.refuse(Status(code, "not now", retry_after=0.001))
             else:
                 start(call)
 

@@ -42,7 +42,7 @@ class Late(Case):
             for _ in range(30):
                 future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
                 session.now = clock()
-                out = session.unary(method.wire_name, b"x", future, 0, session.now + 1)
+                out = session.unary(method._wire_name, b"x", future, 0, session.now + 1)
                 assert out is not None
                 out.deadline = 0  # so that the server's clock decides
                 session.caller.earliest = 1 << 62

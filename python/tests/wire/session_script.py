@@ -101,7 +101,7 @@ class Recorder(Events):
             self.add("message", call, payload=call.message, compression=call.compression)
         fields: Entry = {"status": int(status.code), "delivery": status.delivery.value, "message": status.message}
         fields["details"] = [{"type_url": url, "value": value.hex()} for url, value in status.details]
-        fields["retry_after"], fields["stripped"] = status.retry_after_ms, status.stripped
+        fields["retry_after"], fields["stripped"] = round(status.retry_after * 1_000), status.stripped
         if call.metadata is not None:
             fields["metadata"] = entries(call.metadata)
         self.add("end", call, **fields)

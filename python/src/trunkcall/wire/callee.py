@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import ceil
 from typing import TYPE_CHECKING
 
 from .body import Body, read_body
@@ -374,7 +375,7 @@ class Callee:
         room = self.session.peer.max_frame_body - len(meta)
         body, stripped = payload(status.message, status.details, room)
         flags = flag | (META if meta else 0) | (STRIPPED if stripped or status.stripped else 0)
-        self._append_result(call, status.code, flags, meta, body, status.retry_after_ms)
+        self._append_result(call, status.code, flags, meta, body, _milliseconds(status.retry_after))
 
     def accept(self, call: IncomingCall) -> None:
         """Answers a one-way call that will run (protocol.md 7.5)."""
@@ -477,3 +478,8 @@ class Callee:
             else:
                 self.stop(call, Code.DEADLINE_EXCEEDED, "the deadline passed", 0)
         self.earliest = earliest
+
+
+def _milliseconds(seconds: float) -> int:
+    """A time to come back as RESULT tells it: the nearest that can be told, but 0 for none alone."""
+    return ceil(max(0.0, min(seconds * 1_000 - 1e-6, LONGEST)))

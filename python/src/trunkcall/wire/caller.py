@@ -370,14 +370,14 @@ class Caller:
             call.metadata = body.metadata
             if code:
                 text, details = read_payload(data, body.payload, end)
-                return Status(code, text, details, delivery, retry, bool(flags & STRIPPED))
+                return Status(code, text, details, delivery, retry / 1_000, bool(flags & STRIPPED))
             if flags & MSG:
                 self._last_message(call, w2, data[body.payload : end])
         except CallFault as fault:
             if fault.kind == "status":
-                return Status(code, MALFORMED, (), delivery, retry, bool(flags & STRIPPED))
+                return Status(code, MALFORMED, (), delivery, retry / 1_000, bool(flags & STRIPPED))
             call.message = None
-            return Status(_CALLER_CODES[fault.kind], fault.text, (), delivery, retry, local=True)
+            return Status(_CALLER_CODES[fault.kind], fault.text, (), delivery, retry / 1_000, local=True)
         return self._counted(call)
 
     def _last_message(self, call: OutgoingCall, w2: int, payload: bytes) -> None:

@@ -42,7 +42,7 @@ class Delivery(StrEnum):
 
 @dataclass(slots=True, frozen=True)
 class Status:
-    """How a call ended. `details` are pairs of type URL and value. `retry_after_ms` counts with
+    """How a call ended. `details` are pairs of type URL and value. `retry_after` is in seconds and counts with
     delivery `refused` only; `stripped` says that the sender dropped details or shortened the message; `local` that the
     caller's side found the failure, no answer brought it."""
 
@@ -50,14 +50,9 @@ class Status:
     message: str = ""
     details: tuple[tuple[str, bytes], ...] = ()
     delivery: Delivery = Delivery.UNKNOWN
-    retry_after_ms: int = 0
+    retry_after: float = 0.0
     stripped: bool = False
     local: bool = False
-
-    @property
-    def retry_after(self) -> float:
-        """In seconds; 0: never."""
-        return self.retry_after_ms / 1_000
 
 
 OK = Status(Code.OK, delivery=Delivery.EXECUTED)
