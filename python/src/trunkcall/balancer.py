@@ -182,52 +182,63 @@ class _RoundRobin:
 
     def __init__(self, draw: Draw) -> None:
         self._draw = draw
-        self._turns: _Turns | None = None
+        self._counter: _Counter | None = None
 
     def balance(self, endpoints: Sequence[EndpointState]) -> Picker:
-        if self._turns is None:
-            self._turns = _Turns(self._draw())
-        return _Eager(endpoints, self._turns)
+        counter = self._counter = self._counter or _Counter(self._draw())
+        return _Eager(endpoints, lambda among: _Turns(among, counter))
+
+
+class _Counter:
+    """Turns that were taken, over the life of a balancer."""
+
+    def __init__(self, value: int) -> None:
+        self.value = value
 
 
 class _Group:
-    """Chooses among candidates that are in the same state."""
+    """Candidates that are in the same state."""
 
-    def choose(self, among: Sequence[EndpointState], avoid: EndpointState | None) -> EndpointState:
-        """One of several, but not `avoid`, if it is one of them."""
+    def __init__(self, among: Sequence[EndpointState]) -> None:
+        self.among = among
+
+    def choose(self, avoid: EndpointState | None) -> EndpointState:
+        """One of them; not `avoid`, if there is another."""
         raise NotImplementedError
 
 
 class _Eager:
     """Candidates of balancers that are not lazy (client.md 10.2)."""
 
-    def __init__(self, endpoints: Sequence[EndpointState], group: _Group) -> None:
+    def __init__(self, endpoints: Sequence[EndpointState], group: Callable[[list[EndpointState]], _Group]) -> None:
         ready = [one for one in endpoints if one.state is State.READY]
         coming = [one for one in endpoints if one.state in _COMING]
-        self._groups = [one for one in (ready, coming) if one]
-        self._group = group
+        self._groups = [group(one) for one in (ready, coming) if one]
 
     def pick(self, call: Pick) -> EndpointState | None:
         avoid = call.avoid
-        for among in self._groups:
+        for group in self._groups:
+            among = group.among
             if among[0] is not avoid or len(among) > 1:
-                return self._group.choose(among, avoid)
+                return group.choose(avoid)
         return avoid if self._groups else None
 
 
 class _Turns(_Group):
     """Turns by weight (client.md 10.6)."""
 
-    def __init__(self, counter: int) -> None:
+    def __init__(self, among: Sequence[EndpointState], counter: _Counter) -> None:
+        super().__init__(among)
         self._counter = counter
+        self._weights = [one.endpoint.weight or 1 for one in among]
+        self._most = max(self._weights)
 
-    def choose(self, among: Sequence[EndpointState], avoid: EndpointState | None) -> EndpointState:
+    def choose(self, avoid: EndpointState | None) -> EndpointState:
+        among, weights, most, counter = self.among, self._weights, self._most, self._counter
         n = len(among)
-        weights = [one.endpoint.weight or 1 for one in among]
-        most = max(weights)
         while True:
-            turn, at = divmod(self._counter, n)
-            self._counter = self._counter + 1 & 0xFFFFFFFF_FFFFFFFF
+            turn, at = divmod(counter.value, n)
+            counter.value = counter.value + 1 & 0xFFFFFFFF_FFFFFFFF
             if (weights[at] * (turn % most) + at * (most // 2)) % most >= most - weights[at]:
                 return among[at] if among[at] is not avoid else among[(at + 1) % n]
 
@@ -239,25 +250,37 @@ class _LeastLoaded:
         self._draw = draw
 
     def balance(self, endpoints: Sequence[EndpointState]) -> Picker:
-        return _Eager(endpoints, _Less(self._draw))
+        kept = _Kept()
+        return _Eager(endpoints, lambda among: _Less(among, self._draw, kept))
+
+
+class _Kept:
+    """The endpoint that a picker keeps."""
+
+    one: EndpointState | None = None
+    row = 0  # how often it was picked in a row
+
+    def keep(self, one: EndpointState, again: bool) -> None:
+        self.one, self.row = one, self.row + 1 if again else 1
 
 
 class _Less(_Group):
     """The less loaded of two (client.md 10.8)."""
 
-    def __init__(self, draw: Draw) -> None:
+    def __init__(self, among: Sequence[EndpointState], draw: Draw, kept: _Kept) -> None:
+        super().__init__(among)
         self._draw = draw
-        self._kept: EndpointState | None = None
-        self._row = 0  # how often it was picked in a row
+        self._kept = kept
 
-    def choose(self, among: Sequence[EndpointState], avoid: EndpointState | None) -> EndpointState:
-        if avoid in among:
+    def choose(self, avoid: EndpointState | None) -> EndpointState:
+        among = self.among
+        if avoid is not None and avoid in among:
             among = [one for one in among if one is not avoid]
         n = len(among)
         if n == 1:
-            self._keep(among[0], self._kept is among[0])
+            self._kept.keep(among[0], self._kept.one is among[0])
             return among[0]
-        kept = self._kept if self._row < KEPT else None
+        kept = self._kept.one if self._kept.row < KEPT else None
         a = among.index(kept) if kept is not None and kept in among else -1
         stays = a >= 0
         if not stays:
@@ -266,11 +289,8 @@ class _Less(_Group):
         one, other = among[a], among[b + (b >= a)]
         if _load(one, among) > _load(other, among) * (ALLOWANCE if stays else 1):
             one, stays = other, False
-        self._keep(one, stays)
+        self._kept.keep(one, stays)
         return one
-
-    def _keep(self, one: EndpointState, again: bool) -> None:
-        self._kept, self._row = one, self._row + 1 if again else 1
 
 
 def _load(one: EndpointState, among: Sequence[EndpointState]) -> float:

@@ -6,6 +6,7 @@ import asyncio
 from asyncio import get_running_loop
 from collections.abc import Sequence
 from dataclasses import dataclass
+from time import monotonic_ns
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from .attempt import AttemptObserver
@@ -23,7 +24,7 @@ from .slots import Slots
 from .status import Metadata, StatusError, failure, intercepted, pairs
 from .transport import Connection, clock
 from .unarycall import Attempt, Begun, invoke
-from .wire import OK, Code, Delivery, LimitError, local_status
+from .wire import OK, Code, Delivery, LimitError, Status, local_status
 
 if TYPE_CHECKING:
     from .endpoints import ClientEndpoint
@@ -89,9 +90,13 @@ class Calls(Caller):
         """Whether the calls go through TLS."""
         raise NotImplementedError
 
-    def _next(self) -> Connection | None:
-        """A connection for the next call, where several are to take turns; None if there is none now."""
+    def _next(self, method: Method[Any, Any]) -> Connection | None:
+        """A connection for a unary call that says nothing else, where there are several; None: the call has to go the
+        long way. Raises StatusError: `not_sent`."""
         return None
+
+    def _sample(self, connection: Connection, status: Status, picked_at: int) -> None:
+        """A call that `_next` has chosen for has ended."""
 
     def _pick(self, opening: Opening) -> Connection | None:
         """A connection for a call; None if there is none now. Raises StatusError: `not_sent`."""
@@ -158,9 +163,10 @@ class Calls(Caller):
         wait_for_ready: bool | None = None,
     ) -> Resp:
         """See Caller.call. What is plain goes this quick way; everything else by `unary`."""
-        connection = self._quick
+        connection, picked_at = self._quick, 0
         if connection is None and self._several:
-            connection = self._next()
+            picked_at = monotonic_ns()
+            connection = self._next(method)
         if (
             connection is None
             or metadata
@@ -202,6 +208,9 @@ class Calls(Caller):
         except asyncio.CancelledError:
             connection.give_up(out)
             raise
+        finally:
+            if picked_at and out.status is not None:
+                self._sample(connection, out.status, picked_at)
         message = out.message
         if message is not None and not out.compression:
             try:
@@ -271,8 +280,6 @@ class Calls(Caller):
         """Opens a unary call in PROTOBUF without metadata, if nobody intercepts it and it can be opened now. For stubs;
         `deadline` in µs of `clock`, 0: none. Raises StatusError."""
         connection = self._quick
-        if connection is None and self._several:
-            connection = self._next()
         if connection is None or self._waiting or self._codec is not PROTOBUF:
             return None
         loop = get_running_loop()

@@ -25,6 +25,7 @@ from .endpoints import ClientEndpoint, Endpoints
 from .gauges import EndpointGauges, Gauges, gauges_of
 from .interceptor import Interceptor
 from .memory import check_memory
+from .method import Kind, Method
 from .observer import Observer, Told
 from .options import (
     CLIENT_KEEPALIVE,
@@ -45,7 +46,7 @@ from .slots import Slots
 from .status import failure
 from .transport import Connection as Carrier
 from .transport import OpenSocket, TLSFiles, TLSSource
-from .wire import Code, Delivery, Load
+from .wire import Code, Delivery, Load, Status
 
 if TYPE_CHECKING:
     from .opening import Opening
@@ -277,8 +278,13 @@ class Client(Calls, Registry):
         dialer = self._dialer
         return None if dialer is None else lambda address: dialer(address, endpoint)
 
-    def _next(self) -> Carrier | None:
-        return self._single.connection() if self._single is not None else None
+    def _next(self, method: Method[Any, Any]) -> Carrier | None:
+        if self._single is not None:
+            return self._single.connection()
+        return self._endpoints.pick_plainly(method)
+
+    def _sample(self, connection: Carrier, status: Status, picked_at: int) -> None:
+        cast(ClientEnd, connection.end).endpoint.sample(Kind.UNARY, status, picked_at)
 
     def _pick(self, opening: Opening) -> Carrier | None:
         return self._endpoints.pick(opening)
@@ -338,10 +344,9 @@ class Client(Calls, Registry):
         """Endpoints or their connections have changed: calls that wait look anew."""
         single = None if self._closed or not self._plain else self._endpoints.single()
         self._single = single
-        self._several = single is not None and self._per_endpoint > 1
-        self._quick = single.connection() if single is not None and not self._several else None
-        if single is not None:
-            self._waiting = single.slots.waiting
+        self._waiting = self._slots.waiting if single is None else single.slots.waiting
+        self._several = self._endpoints.picks_plainly if single is None else self._per_endpoint > 1
+        self._quick = None if single is None or self._several else single.connection()
         if self._change is not None:
             self._change.set_result(None)
             self._change = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .balancer import Balancer, Outcome, Pick, Picker, PickObserver
 from .connecting import ClientEnd, Connector
@@ -21,6 +21,7 @@ from .wire import Code, Delivery, Status
 
 if TYPE_CHECKING:
     from .client import Client
+    from .method import Kind, Method
     from .opening import Opening
 
 _STAY = 64  # calls made over one connection of an endpoint before another is looked at
@@ -73,6 +74,12 @@ class ClientEndpoint(EndpointState):
             error=self.last,
             next_attempt=min(due, default=None),
         )
+
+    def sample(self, kind: Kind, status: Status, picked_at: int) -> int:
+        """A call has ended that was picked for then, in ns; how long it took."""
+        now = time.monotonic_ns()
+        self.latencies.ended(kind, status, now - picked_at, now)
+        return now - picked_at
 
     def exchange(self, endpoint: Endpoint) -> None:
         """Takes another description of the same endpoint."""
@@ -155,11 +162,10 @@ class Picked:
         self._at = time.monotonic_ns()
 
     def ended(self, opening: Opening, status: Status) -> None:
-        now = time.monotonic_ns()
-        self.endpoint.latencies.ended(opening.method.kind, status, now - self._at, now)
+        duration = self.endpoint.sample(opening.method.kind, status, self._at)
         if self._observer is not None:
             try:
-                self._observer.ended(self.endpoint, Outcome(status, (now - self._at) / 1e9))
+                self._observer.ended(self.endpoint, Outcome(status, duration / 1e9))
             except Exception:
                 self.endpoint.client._logger.exception("a picker failed when it was told of the end of a call")
 
@@ -275,7 +281,7 @@ class Endpoints:
             return single.connection()
         if self._stale:
             self._balance()
-        found = self._ask(opening)
+        found = self._ask(Pick(opening.method, opening.metadata, opening.avoid))
         if found is None:
             return None
         opening.picked = Picked(found, self._observer)
@@ -285,12 +291,28 @@ class Endpoints:
             found.want()
         return connection
 
-    def _ask(self, opening: Opening) -> ClientEndpoint | None:
+    @property
+    def picks_plainly(self) -> bool:
+        """Whether `pick_plainly` may be asked: there are several endpoints, and nobody wants to know how calls end."""
+        if self._client._closed or not self._client._plain or not self._awake or not self.order:
+            return False
+        return self._stale or self._observer is None
+
+    def pick_plainly(self, method: Method[Any, Any]) -> Connection | None:
+        """A connection for a unary call without metadata; None: it has to go the long way. Raises as `pick`."""
+        if self._stale:
+            self._balance()
+        if self._observer is not None:
+            return None
+        found = self._ask(Pick(method))
+        return None if found is None or found.slots.waiting else found.connection()
+
+    def _ask(self, call: Pick) -> ClientEndpoint | None:
         picker = self._picker
         if picker is None:
             raise self._failure(self._fault)
         try:
-            found = picker.pick(Pick(opening.method, opening.metadata, opening.avoid))
+            found = picker.pick(call)
         except Exception as error:
             raise self._failure(f"the picker failed: {error!r}", log=True) from error
         if found is None:
