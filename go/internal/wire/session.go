@@ -5,8 +5,9 @@ const (
 	// largeUnsent is how much may be unsent before pieces of large messages
 	// wait their turn.
 	largeUnsent = 128 << 10
-	// aloneUnsent is the same while no other call is open, which would wait.
-	aloneUnsent = 1 << 20
+	// aloneUnsent is the same while no other call is open, which would wait. A message of
+	// a mebibyte leaves with one write, and the RESULT behind it.
+	aloneUnsent = 1<<20 + largeUnsent
 	// leastSplice is what is cheaper to write from where it lies than to copy.
 	leastSplice = 8 << 10
 	// ordinaryUnsent is how much may be unsent before a stream's sender waits.

@@ -430,3 +430,27 @@ func TestMetadataIsCheckedBeforeItIsSent(t *testing.T) {
 		}
 	}
 }
+
+func TestAMessageOfAMebibyteLeavesWithOneWrite(t *testing.T) {
+	message := filler(1<<20 + 5) // with what a codec puts around a mebibyte
+	t.Run("of a caller", func(t *testing.T) {
+		s := rawSide(t, false, func(_, remote *Settings) { remote.Pool = 1 << 20 })
+		s.options.Splice = true
+		st := s.open(Outgoing{})
+		s.Send(st, message, 0, true)
+		h, _ := s.frames()
+		if last(t, h, "frame").Flags&FlagEnd == 0 || s.HasOutput() {
+			t.Errorf("%d frames left first, the last one %+v", len(h), h[len(h)-1])
+		}
+	})
+	t.Run("of a handler", func(t *testing.T) {
+		s := rawSide(t, true, func(_, remote *Settings) { remote.Pool = 1 << 20 })
+		s.options.Splice = true
+		s.must(rawCall(1, 1, FlagEnd))
+		s.Finish(s.accepted[0], &Ending{HasMessage: true, Payload: message})
+		h, _ := s.frames()
+		if last(t, h, "frame").Type != Result || s.HasOutput() {
+			t.Errorf("%d frames left first, the last one %+v", len(h), h[len(h)-1])
+		}
+	})
+}

@@ -356,6 +356,15 @@ class Writing(unittest.TestCase):
         call.send(bytes(3 << 20))
         self.assertGreaterEqual(len(pair.client.take()), 1 << 20)
 
+    def test_a_message_of_a_mebibyte_leaves_with_one_write(self) -> None:
+        pair = Pair(own=Settings())
+        call, _ = self.stream(pair)
+        assert call.sending
+        call.sending.window = 4 << 20
+        call.send(bytes((1 << 20) + 5))  # with what a codec puts around a mebibyte
+        self.assertGreater(len(pair.client.take()), (1 << 20) + 5)
+        self.assertEqual(len(pair.client.take()), 0)
+
     def test_a_sender_without_credit_is_told_when_it_may_go_on(self) -> None:
         pair = Pair()
         call, served = self.stream(pair)

@@ -7,7 +7,7 @@ from collections import deque
 OWED_LIMIT = 1_024  # answers owed without a slot, unsent (protocol.md 9.6)
 ORDINARY_LIMIT = 1 << 20  # unsent bytes at which senders of streams wait (limits.md 2)
 PIECES_LIMIT = 128 << 10  # unsent bytes while pieces enter, other calls being open (protocol.md 9.7)
-ONE_CALL_LIMIT = 1 << 20  # the same while no other call is open
+ONE_CALL_LIMIT = (1 << 20) + PIECES_LIMIT  # the same while no other call is open: a mebibyte leaves with one write
 
 
 class Output:
