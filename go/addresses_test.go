@@ -55,7 +55,7 @@ func TestAnAddressThatAcceptsAndDoesNotServeLeadsToTheNext(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bad, connected := everyone(t, answer)
 			_, good := serve(t, nil, standard()...)
-			c := newClient(t, bad+","+good)
+			c := newClient(t, bad+","+good, trunkcall.WithBalancer(trunkcall.First()))
 			defer c.Close()
 			for range 3 { // no WaitForReady: not even the first may fail
 				mustEcho(t, c, "x")

@@ -40,13 +40,15 @@ type asyncCall struct {
 
 	mu      sync.Mutex // taken before a Conn's lock
 	state   asyncState
-	opening opening // begins empty, but for whose call it is
+	opening opening
 	waiter  waiter
+	attempt attempt
 	codec   Codec
 	second  *secondAttempt
 	failure error       // how it failed, or why it could not be opened
 	reused  bool        // nothing that knows of it may come later
 	stop    func() bool // stops watching ctx
+	cancel  func()      // of a policy's timeout
 }
 
 // launch makes a call and returns; out is told how it ended. The request must
@@ -62,7 +64,8 @@ func (c *route) launch(ctx context.Context, t *Method, request, response any, o 
 		a.call = transport.NewAsyncCall(a)
 		a.waiter.turn.Task = a
 	}
-	a.opening = opening{route: c, ctx: ctx, call: a.call, method: t, options: o, waiter: &a.waiter, async: true}
+	ctx, a.cancel = c.within(ctx, t, o)
+	a.opening = opening{route: c, ctx: ctx, call: a.call, method: t, options: o, waiter: &a.waiter, attempt: &a.attempt, async: true}
 	a.request, a.response, a.sink = request, response, out
 	a.metadata = outgoing(ctx)
 	if a.uses++; a.uses%countedTogether == 0 {
@@ -114,6 +117,7 @@ func (a *asyncCall) step() (over bool) {
 		return a.failure != nil
 	case asyncOpen:
 		o := &a.opening
+		o.ended()
 		again, err := o.route.conclude(o.ctx, a.call, o.method, a.codec, a.response, o.options)
 		if again && a.repeat() {
 			return false
@@ -135,6 +139,7 @@ func (a *asyncCall) open() error {
 		return err
 	}
 	a.codec = codec
+	o.asked = o.route.now()
 	o.out, o.plain, o.number = outgoingOf(o.method, codec, a.metadata, a.call.Buf), a.call.Buf, a.number
 	o.repeats(a.second)
 	return a.try()
@@ -181,7 +186,7 @@ func (a *asyncCall) repeat() bool {
 		return false
 	}
 	c := a.opening.route
-	wait, ok := c.pause(a.opening.ctx, &a.call.Ending)
+	wait, ok := c.pause(a.opening.ctx, a.opening.method, &a.call.Ending)
 	if !ok {
 		return false
 	}
@@ -211,6 +216,7 @@ func (a *asyncCall) expired() {
 			return // it has ended
 		}
 		a.reused = false
+		o.ended()
 		_, a.failure = o.route.conclude(o.ctx, a.call, o.method, a.codec, a.response, o.options)
 	case asyncOpening:
 		if a.failure = o.expire(); a.failure == nil {
@@ -233,10 +239,13 @@ func (a *asyncCall) finish() {
 	if a.stop != nil && !a.stop() {
 		a.reused = false // ctx has ended just now
 	}
+	if a.cancel != nil {
+		a.cancel()
+	}
 	a.call.Reset()
 	a.opening = opening{}
 	a.request, a.response, a.metadata, a.sink = nil, nil, nil, nil
-	a.second, a.failure, a.stop, a.codec = nil, nil, nil, nil
+	a.second, a.failure, a.stop, a.cancel, a.codec = nil, nil, nil, nil, nil
 	reused := a.reused
 	a.mu.Unlock()
 	if reused {

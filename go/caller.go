@@ -83,6 +83,17 @@ func (c *route) Invoke(ctx context.Context, method *Method, request, response an
 }
 
 func (c *route) invoke(ctx context.Context, m *Method, request, response any, o *callOptions) error {
+	if c.policies != nil || o.timed {
+		if ctx, cancel := c.within(ctx, m, o); cancel != nil {
+			defer cancel()
+			return c.chained(ctx, m, request, response, o)
+		}
+	}
+	return c.chained(ctx, m, request, response, o)
+}
+
+// chained makes a call through the interceptors.
+func (c *route) chained(ctx context.Context, m *Method, request, response any, o *callOptions) error {
 	if len(c.interceptors) == 0 {
 		return c.unary(ctx, m, request, response, outgoing(ctx), o)
 	}

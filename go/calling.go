@@ -20,6 +20,7 @@ type calling struct {
 	pool         *roles.Pool
 	target       string     // a client's
 	endpoints    *endpoints // a client's; a server has none
+	policies     *policies  // nil: there are none
 	next         atomic.Uint32
 	waiting      atomic.Int64
 	calls        sync.Pool // of *unaryCall
@@ -39,9 +40,10 @@ func newCalling(done context.Context, options *common, interceptors []Intercepto
 // their next calls on the same connection, where they leave in one write.
 type unaryCall struct {
 	*transport.Call
-	number uint32 // of the connection
-	uses   uint32
-	waiter waiter
+	number  uint32 // of the connection
+	uses    uint32
+	waiter  waiter
+	attempt attempt
 }
 
 // stay is how many calls are made before another connection is looked at, which
@@ -61,7 +63,7 @@ func (c *route) unary(ctx context.Context, t *Method, request, response any, m M
 	}
 	again, err := c.attempt(ctx, call, t, request, response, m, o, nil)
 	if again {
-		if c.pauseBefore(ctx, &call.Ending) {
+		if c.pauseBefore(ctx, t, &call.Ending) {
 			second := &secondAttempt{wire.Own{Attempt: 2}, c.endpointOf(call.Call)}
 			call.Reset()
 			call.number++ // elsewhere, if there is more than one connection
@@ -95,8 +97,8 @@ func (c *route) attempt(
 		return false, err
 	}
 	opening := opening{
-		route: c, ctx: ctx, call: call.Call, method: t, options: o, number: call.number, waiter: &call.waiter,
-		out: outgoingOf(t, codec, m, call.Buf), plain: call.Buf,
+		route: c, ctx: ctx, call: call.Call, method: t, options: o, number: call.number, waiter: &call.waiter, attempt: &call.attempt,
+		asked: c.now(), out: outgoingOf(t, codec, m, call.Buf), plain: call.Buf,
 	}
 	opening.repeats(second)
 	if err := opening.open(); err != nil {
@@ -106,7 +108,16 @@ func (c *route) attempt(
 		reason, ending := giveUp(ctx)
 		call.GiveUp(reason, ending)
 	}
+	opening.ended()
 	return c.conclude(ctx, call.Call, t, codec, response, o)
+}
+
+// now is when a call began to be opened, if attempts are told of.
+func (c *calling) now() time.Duration {
+	if len(c.options.attemptObservers) == 0 {
+		return 0
+	}
+	return time.Since(began)
 }
 
 // encode puts the request into the call's buffer.
@@ -259,8 +270,8 @@ const longestPause = time.Second
 
 // pauseBefore waits as long as a refusal asks for. It reports false when the
 // call is better given back to the caller.
-func (c *route) pauseBefore(ctx context.Context, refusal *wire.Ending) bool {
-	wait, ok := c.pause(ctx, refusal)
+func (c *route) pauseBefore(ctx context.Context, m *Method, refusal *wire.Ending) bool {
+	wait, ok := c.pause(ctx, m, refusal)
 	if !ok {
 		return false
 	}
@@ -270,10 +281,10 @@ func (c *route) pauseBefore(ctx context.Context, refusal *wire.Ending) bool {
 
 // pause is how long to wait before a call is repeated. It is not to be when the
 // wait is long, or would outlast the deadline, or there is no connection for it.
-func (c *route) pause(ctx context.Context, refusal *wire.Ending) (wait time.Duration, ok bool) {
+func (c *route) pause(ctx context.Context, m *Method, refusal *wire.Ending) (wait time.Duration, ok bool) {
 	wait = time.Duration(refusal.RetryAfter) * time.Millisecond
 	switch {
-	case c.options.once:
+	case !c.repeatsCalls(m):
 		return 0, false
 	case c.via != nil && (refusal.Delivery == NotSent || refusal.Code == Unavailable):
 		return 0, false // there is no other connection

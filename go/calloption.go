@@ -1,5 +1,7 @@
 package trunkcall
 
+import "time"
+
 // CallOption configures one call.
 type CallOption interface{ applyCall(*callOptions) }
 
@@ -10,6 +12,10 @@ type callOptions struct {
 	choose       func(Codec) Codec // the codec, of the client's, if no option says it
 	send         preference
 	waitForReady bool
+	failFast     bool
+	timed        bool // timeout says it
+	byStub       bool // the client's default timeout is not meant for it
+	timeout      time.Duration
 	maxReceive   int
 }
 
@@ -30,7 +36,9 @@ func DefaultCodec(choose func(of Codec) Codec) CallOption {
 
 // WaitForReady has the call wait for a connection until its context ends,
 // instead of failing when none can be opened.
-func WaitForReady() CallOption { return callOption(func(o *callOptions) { o.waitForReady = true }) }
+func WaitForReady() CallOption {
+	return callOption(func(o *callOptions) { o.waitForReady, o.failFast = true, false })
+}
 
 // MaxReceive bounds the answer's messages, in bytes, below the client's limit.
 func MaxReceive(bytes int) CallOption {

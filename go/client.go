@@ -53,7 +53,7 @@ var ErrClientClosed = errors.New("the client is closed")
 // target and the options.
 func NewClient(target string, options ...ClientOption) (*Client, error) {
 	c := &Client{pool: &roles.Pool{}, live: map[*Connection]struct{}{}}
-	c.options = clientOptions{connections: 1, common: defaults(DefaultKeepaliveInterval)}
+	c.options = clientOptions{connections: 1, most: DefaultMostEndpoints, common: defaults(DefaultKeepaliveInterval)}
 	for i, o := range options {
 		if o == nil {
 			c.options.wrong("option %d is nil", i+1)
@@ -61,11 +61,12 @@ func NewClient(target string, options ...ClientOption) (*Client, error) {
 		}
 		o.applyClient(&c.options)
 	}
+	policies := newPolicies(&c.options)
 	fault := c.options.complete()
 	done, cancel := context.WithCancel(context.Background())
 	c.close = cancel
 	c.calling = newCalling(done, &c.options.common, c.options.interceptors, c.pool)
-	c.calling.target = target
+	c.calling.target, c.calling.policies = target, policies
 	c.serving.begin("client", &c.options.common, c.options.reverse)
 	c.config = c.options.transport(clientConnections{acceptor{&c.serving}, c}, c.pool)
 	c.config.Slots = &transport.SlotQueue{}

@@ -74,21 +74,43 @@ func (c *route) openStream(ctx context.Context, m Metadata, t *Method, o *callOp
 	if t.Kind == KindClientStream {
 		s.call.ExpectOne()
 	}
+	ctx, cancel := c.within(ctx, t, o)
+	s.ctx = ctx
 	opening := opening{
-		route: c, ctx: ctx, call: s.call, method: t, options: o, number: c.next.Add(1),
+		route: c, ctx: ctx, call: s.call, method: t, options: o, number: c.next.Add(1), asked: c.now(),
 		out: wire.Outgoing{Method: t.wire(), Codec: s.codec.Number(), Metadata: m},
 	}
 	c.repeats.made(thisSecond(), 1)
 	if err := opening.open(); err != nil {
+		if cancel != nil {
+			cancel()
+		}
 		return nil, err
 	}
 	if ctx.Done() != nil {
-		s.stop = context.AfterFunc(ctx, func() {
-			reason, ending := giveUp(ctx)
-			s.call.GiveUp(reason, ending)
-		})
+		s.stop = watch(ctx, s.call, cancel)
+	}
+	if opening.watching != nil {
+		opening.watching.dropped(s, cancel)
 	}
 	return s, nil
+}
+
+// watch has a call end when its context does, until it is stopped; cancel is that of a
+// timeout, nil without. It knows nothing of the stream, so that one which its user drops
+// can be told of (attempt.go).
+func watch(ctx context.Context, call *transport.Call, cancel func()) (stop func() bool) {
+	stop = context.AfterFunc(ctx, func() {
+		reason, ending := giveUp(ctx)
+		call.GiveUp(reason, ending)
+	})
+	if cancel == nil {
+		return stop
+	}
+	return func() bool {
+		defer cancel()
+		return stop()
+	}
 }
 
 // Send sends a message; see Stream. A message that cannot be sent at all, for

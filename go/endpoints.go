@@ -24,8 +24,10 @@ type endpoints struct {
 
 	mu       sync.Mutex
 	set      []*EndpointState // in the resolver's order
-	wanted   bool             // somebody has called or connected
+	wanted   bool             // somebody has called or connected, and not all were closed for being idle since
+	begun    bool             // somebody ever has
 	fault    error            // why there is no set, nil: none was told of yet
+	attempts uint64           // to connect, so far
 	broken   bool             // no attempt was made again out of turn since an endpoint was ready
 	turns    []*transport.Turn
 	changed  bool // since the picker was made
@@ -35,6 +37,7 @@ type endpoints struct {
 // snapshot is what a call chooses from. It is never changed.
 type snapshot struct {
 	number    uint64
+	balancer  Balancer
 	endpoints []*EndpointState
 	only      *EndpointState // every call goes there, without a pick
 	picker    Picker
@@ -114,7 +117,13 @@ func (s *endpoints) wantLocked() {
 		return
 	}
 	s.wanted = true
-	s.client.resolving.start()
+	if !s.begun {
+		s.begun = true
+		s.client.resolving.start()
+		if s.client.options.idle > 0 && s.client.begin() {
+			go s.watchIdle()
+		}
+	}
 	if !s.lazy {
 		s.connectAllLocked()
 	}
@@ -134,24 +143,23 @@ func (s *endpoints) changedLocked() {
 		return
 	}
 	s.changed = true
-	if !s.updating && s.client.begin() {
+	if !s.updating {
 		s.updating = true
-		go s.update()
+		go s.update() // not waited for: the balancer may be the user's
 	}
 }
 
 // update has the balancer make pickers until nothing has changed meanwhile.
 func (s *endpoints) update() {
-	defer s.client.closed.Done()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for s.changed {
+	for s.changed && s.client.done.Err() == nil {
 		s.changed = false
 		set, last := s.set, s.current.Load()
 		s.mu.Unlock()
 		picker, err := balance(s.balancer, slices.Clone(set))
 		s.mu.Lock()
-		next := &snapshot{endpoints: set, picker: picker}
+		next := &snapshot{balancer: s.balancer, endpoints: set, picker: picker}
 		if err != nil {
 			s.client.options.log(slog.LevelError, "balancer failed", "target", s.client.target, "error", err)
 			if next.picker = last.picker; next.picker == nil {
@@ -169,13 +177,13 @@ func balance(b Balancer, set []*EndpointState) (p Picker, err error) {
 	done := false
 	defer func() {
 		if !done {
-			p, err = nil, fmt.Errorf("the balancer %T panicked: %v", b, recover())
+			p, err = nil, fmt.Errorf("balancer %T: it panicked: %v", b, recover())
 		}
 	}()
 	p = b.Balance(set)
 	done = true
 	if p == nil {
-		err = fmt.Errorf("the balancer %T has made no picker", b)
+		err = fmt.Errorf("balancer %T: it has made no picker", b)
 	}
 	return p, err
 }
@@ -264,7 +272,7 @@ func (s *endpoints) await(o *opening, e *EndpointState, version uint64) (waits b
 	if e != nil {
 		e.connectLocked()
 	}
-	if !o.options.waitForReady && !s.comingLocked() {
+	if !s.comingLocked(o) && !o.waitsForReady() {
 		return false, s.whyLocked(e)
 	}
 	if err := o.enterQueue(false); err != nil {
@@ -275,12 +283,21 @@ func (s *endpoints) await(o *opening, e *EndpointState, version uint64) (waits b
 	return true, nil
 }
 
-// comingLocked reports whether there is something to wait for.
-func (s *endpoints) comingLocked() bool {
+// comingLocked reports whether there is something to wait for, although the call fails fast:
+// what comes of the attempts that were under way when it first had to wait.
+func (s *endpoints) comingLocked(o *opening) bool {
 	if s.changed || s.updating || s.set == nil && s.fault == nil {
 		return true
 	}
-	return slices.ContainsFunc(s.set, func(e *EndpointState) bool { return e.State() == StateConnecting })
+	w := o.waits()
+	if w.upTo == 0 {
+		w.upTo = s.attempts
+	}
+	return slices.ContainsFunc(s.set, func(e *EndpointState) bool {
+		return e.State() == StateConnecting || slices.ContainsFunc(e.dialed, func(l *redialer) bool {
+			return l.attempt > 0 && l.attempt <= w.upTo
+		})
+	})
 }
 
 // toldReasons bounds how many endpoints an error names.
@@ -292,7 +309,7 @@ func (s *endpoints) whyLocked(e *EndpointState) error {
 		return s.fault
 	}
 	if e == nil && !slices.ContainsFunc(s.set, func(e *EndpointState) bool { return e.State() == StateFailing }) {
-		return fmt.Errorf("%s: the balancer %T picks none of %d endpoints", s.client.target, s.balancer, len(s.set))
+		return fmt.Errorf("balancer %T: it picks none of the %d endpoints of %s", s.balancer, len(s.set), s.client.target)
 	}
 	return s.unreachedLocked()
 }

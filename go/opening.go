@@ -14,26 +14,30 @@ import (
 // opening is a call on its way to a connection. All calls take it, blocking, asynchronous
 // and streams; they differ in how they wait.
 type opening struct {
-	route   *route
-	ctx     context.Context //nolint:containedctx // it is the call's, and goes with it
-	call    *transport.Call
-	method  *Method
-	options *callOptions
-	out     wire.Outgoing
-	plain   []byte            // the request as it was encoded
-	number  uint32            // which of an endpoint's connections is preferred
-	not     *EndpointState    // better avoided
-	waiter  *waiter           // nil until it has to wait
-	packed  *transport.Buffer // the request as it is sent, if that is compressed
-	async   bool              // nobody waits: it counts as waiting also while it has no connection
+	route    *route
+	ctx      context.Context //nolint:containedctx // it is the call's, and goes with it
+	call     *transport.Call
+	method   *Method
+	options  *callOptions
+	out      wire.Outgoing
+	plain    []byte            // the request as it was encoded
+	number   uint32            // which of an endpoint's connections is preferred
+	not      *EndpointState    // better avoided
+	waiter   *waiter           // nil until it has to wait
+	packed   *transport.Buffer // the request as it is sent, if that is compressed
+	asked    time.Duration     // when, if attempts are told of
+	attempt  *attempt          // memory for what is told of it; nil: none so far
+	watching *attempt          // that, once the call is open, if somebody wants to know of it
+	async    bool              // nobody waits: it counts as waiting also while it has no connection
 }
 
 // waiter is what a call needs that has to be picked for or to wait.
 type waiter struct {
 	turn    transport.Turn
 	pick    Pick
-	place   place // where turn stands, nil: nowhere
-	counted bool  // among the calls that wait
+	place   place  // where turn stands, nil: nowhere
+	counted bool   // among the calls that wait
+	upTo    uint64 // attempts to connect that were under way when the call first waited; 0: it has not
 }
 
 // place is where calls wait for their turn.
@@ -68,6 +72,14 @@ func (o *opening) open() error {
 	}
 }
 
+// ended tells those who want to know how a call ended that is not a stream.
+func (o *opening) ended() {
+	if o.watching != nil {
+		o.watching.end(&o.call.Ending)
+		o.watching = nil
+	}
+}
+
 // try goes as far as it can without waiting. It reports whether the call has to wait for
 // its turn; else it is open, or has failed.
 func (o *opening) try() (wait bool, err error) {
@@ -84,8 +96,12 @@ func (o *opening) try() (wait bool, err error) {
 		if err = o.fit(conn); err != nil {
 			break
 		}
+		watched := o.watched(conn)
 		refused := conn.conn.Open(o.call, &o.out, promised)
 		promised = false
+		if watched != nil {
+			watched.opened(conn, o, refused == nil)
+		}
 		switch {
 		case refused == nil:
 			if o.packed != nil && o.call.Keeps() {
@@ -200,7 +216,7 @@ func (s *snapshot) pick(p *Pick) (e *EndpointState, err error) {
 	e = s.picker.Pick(p)
 	done = true
 	if e != nil && e.given.Load() < s.number {
-		return nil, fmt.Errorf("the picker %T picks the endpoint %s, which is not among those that it was given", s.picker, e.identity)
+		return nil, fmt.Errorf("balancer %T: it picks %s, which is not among the endpoints that it was given", s.balancer, e.identity)
 	}
 	return e, nil
 }
@@ -210,7 +226,7 @@ func (s *snapshot) broken(p any) error {
 	if u, ok := s.picker.(unable); ok {
 		return u.err
 	}
-	return fmt.Errorf("the picker %T panicked: %v", s.picker, p)
+	return fmt.Errorf("balancer %T: its picker panicked: %v", s.balancer, p)
 }
 
 // insteadOf is the next endpoint that is ready, or else e, which is failing.

@@ -34,6 +34,7 @@ type common struct {
 	journal           *journal
 	observers         []*Observer
 	droppedEvents     atomic.Uint64 // that observers were not told of
+	attemptObservers  []AttemptObserver
 	keepaliveInterval time.Duration
 	keepaliveTimeout  time.Duration
 	tls               *tls.Config
@@ -78,8 +79,11 @@ type clientOptions struct {
 	connections int // to each endpoint
 	resolvers   map[string]Resolver
 	balancer    Balancer
-	most        int // endpoints
 	dialer      Dialer
+	most        int           // endpoints
+	idle        time.Duration // until a connection is closed; 0: never
+	policies    []Policy
+	timeout     time.Duration // of unary calls; 0: none
 }
 
 type serverOptions struct {

@@ -36,11 +36,14 @@ type redialer struct {
 	// The rest is guarded by endpoints.mu.
 	state    State
 	dialing  bool          // a goroutine tries until there is a connection
+	attempt  uint64        // that is under way; 0: none
 	failures int           // attempts in a row that failed
 	last     error         // why the last one did
 	nextTry  time.Time     // not before then
 	hurry    chan struct{} // closed to have the pause cut short
 	reopened bool          // there was a connection before
+	idle     time.Duration // for how long the connection was seen to be
+	calls    uint64        // how many it had then
 	drained  bool          // the server drained the last one before it could be used
 }
 
@@ -110,12 +113,12 @@ func (l *redialer) dial() {
 	c := s.client
 	defer c.closed.Done()
 	for {
-		l.pause()
-		if e.within.Err() != nil {
-			break
+		if l.pause(); !l.goesOn() {
+			return
 		}
 		err := transport.Dial(e.within, e.target(), l.join)
 		s.mu.Lock()
+		l.attempt = 0
 		switch {
 		case err != nil && e.within.Err() == nil:
 			l.failedLocked(err, nil)
@@ -129,10 +132,22 @@ func (l *redialer) dial() {
 		}
 		s.mu.Unlock()
 	}
+}
+
+// goesOn begins an attempt. It reports false if none is wanted any more.
+func (l *redialer) goesOn() bool {
+	e := l.endpoint
+	s := e.of
 	s.mu.Lock()
-	l.dialing = false
-	l.setLocked(StateIdle)
-	s.mu.Unlock()
+	defer s.mu.Unlock()
+	if e.within.Err() != nil || !s.wanted {
+		l.dialing = false
+		l.setLocked(StateIdle)
+		return false
+	}
+	s.attempts++
+	l.attempt = s.attempts
+	return true
 }
 
 // target is where an endpoint is dialled.
@@ -345,6 +360,10 @@ func (l *redialer) retireLocked(conn *Connection, state State) {
 		return
 	}
 	l.current.Store(nil)
+	if s := l.endpoint.of; s.lazy && state == StateConnecting && len(s.turns) == 0 && !l.dialing {
+		l.setLocked(StateIdle) // until a call is picked for it
+		return
+	}
 	if l.dialing {
 		l.setLocked(state) // the goroutine that has just opened it goes on
 	} else {

@@ -68,7 +68,7 @@ func TestStreamsCountAmongTheCallsOfTheBudget(t *testing.T) {
 func TestACallIsRepeatedWhileTheBudgetLastsAndUnlessThatIsSwitchedOff(t *testing.T) {
 	busy := &wire.Ending{Code: ResourceExhausted, Delivery: Refused, RetryAfter: 1}
 	repeats := func(c *Client) bool {
-		_, ok := c.pause(context.Background(), busy)
+		_, ok := c.pause(context.Background(), NewMethod("/a.B/C", KindUnary), busy)
 		return ok
 	}
 	once, _ := NewClient("mem:nowhere", WithoutRepeating())

@@ -1,47 +1,220 @@
 package trunkcall
 
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/trunkcall/trunkcall/go/internal/transport"
+)
+
+// Bounds on what resolvers tell (spec/client.md 7.1, 8).
+const (
+	largestSet    = 100_000
+	mostAddresses = 64
+	largestWeight = 1_000_000
+	betweenSets   = 10 * time.Millisecond
+)
+
+// DefaultMostEndpoints is how many endpoints of a set a client uses (spec/client.md 8.5).
+const DefaultMostEndpoints = 20
+
+// Watch is what a resolver works for.
+type Watch struct{ of *resolving }
+
+// Target is what follows the scheme.
+func (w *Watch) Target() string { return w.of.rest }
+
+// Set exchanges the whole set. The error says what is wrong with it; the last good set
+// stays then. The slice is the client's from here on.
+func (w *Watch) Set(endpoints []Endpoint) error { return w.of.set(endpoints) }
+
+// Failed is received from after an endpoint could not be reached: a resolver that asks
+// now and then may ask again at once.
+func (w *Watch) Failed() <-chan struct{} { return w.of.failed }
+
 // resolving is where a client's endpoints come from.
 type resolving struct {
 	client   *Client
+	id       uint64 // random: which endpoints of many the client uses
 	scheme   string
 	resolver Resolver // nil: they stand in the target
 	rest     string
+	failed   chan struct{}
+
+	mu      sync.Mutex // taken before endpoints.mu
+	good    uint64     // sets that were good
+	applied time.Time  // when the last one was
+	next    []Endpoint // to be applied; nil: none
 }
 
 // begin finds out what the target is, and takes the endpoints that stand in it.
 func (r *resolving) begin(c *Client) error {
-	r.client = c
+	r.client, r.id, r.failed = c, rand.Uint64(), make(chan struct{}, 1) //nolint:gosec // no secret
 	static, scheme, resolver, rest, err := parseTarget(c.target, c.options.resolvers)
 	if err != nil {
 		return err
 	}
 	r.scheme, r.resolver, r.rest = scheme, resolver, rest
 	if static != nil {
-		c.endpoints.apply(static)
+		c.endpoints.apply(r.choose(static))
 	}
 	return nil
 }
 
 // start has the resolver begin, once somebody wants to know.
-func (r *resolving) start() {}
-
-// unreached says that an endpoint could not be reached.
-func (r *resolving) unreached() {}
-
-// Watch is what a resolver works for.
-type Watch struct {
-	target string
-	set    func([]Endpoint) error
-	failed chan struct{}
+func (r *resolving) start() {
+	if r.resolver != nil {
+		go r.run()
+	}
 }
 
-// Target is what follows the scheme.
-func (w *Watch) Target() string { return w.target }
+// run has the resolver work, again after each failure. It is not waited for: what the user's
+// resolver does when its context has ended is the user's.
+func (r *resolving) run() {
+	failures, good := 0, uint64(0)
+	for {
+		err := r.resolve()
+		r.mu.Lock()
+		if r.good > good {
+			failures, good = 0, r.good
+		}
+		r.mu.Unlock()
+		if r.client.done.Err() != nil {
+			return
+		}
+		switch {
+		case err == nil && good > 0:
+			return // no change will come
+		case err == nil:
+			err = errors.New("it ended and has told of no endpoints")
+		}
+		r.refuse(err)
+		sleep(r.client.done, rand.N(min(firstPause<<min(failures, 10), lastPause))) //nolint:gosec // jitter
+		failures++
+	}
+}
 
-// Set exchanges the whole set. The error says what is wrong with it; the last good set
-// stays then. The slice is the client's from here on.
-func (w *Watch) Set(endpoints []Endpoint) error { return w.set(endpoints) }
+// resolve calls the resolver once.
+func (r *resolving) resolve() (err error) {
+	done := false
+	defer func() {
+		if !done {
+			err = fmt.Errorf("it panicked: %v", recover())
+		}
+	}()
+	err = r.resolver.Resolve(r.client.done, &Watch{r})
+	done = true
+	return err
+}
 
-// Failed is received from after an endpoint could not be reached: a resolver that asks
-// now and then may ask again at once.
-func (w *Watch) Failed() <-chan struct{} { return w.failed }
+// refuse notes why there is no new set. The last good one stays.
+func (r *resolving) refuse(why error) {
+	err := fmt.Errorf("resolver %s: %w", r.scheme, why)
+	r.client.options.log(slog.LevelWarn, "resolver failed", "target", r.client.target, "error", err)
+	r.client.endpoints.failed(err)
+}
+
+// set takes a set from the resolver. Of sets in quick succession the last counts.
+func (r *resolving) set(set []Endpoint) error {
+	if r.client.done.Err() != nil {
+		return ErrClientClosed
+	}
+	if err := checkSet(set); err != nil {
+		r.refuse(err)
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.good++
+	waits := r.next != nil
+	r.next = set
+	if wait := time.Until(r.applied.Add(betweenSets)); wait > 0 {
+		if !waits {
+			time.AfterFunc(wait, r.applyNext)
+		}
+		return nil
+	}
+	r.applyLocked()
+	return nil
+}
+
+func (r *resolving) applyNext() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.next != nil && r.client.done.Err() == nil {
+		r.applyLocked()
+	}
+}
+
+func (r *resolving) applyLocked() {
+	set := r.next
+	r.next, r.applied = nil, time.Now()
+	r.client.endpoints.apply(r.choose(set))
+}
+
+// choose leaves out endpoints that come again, and of many those that other clients use.
+func (r *resolving) choose(set []Endpoint) []Endpoint {
+	seen := make(map[string]struct{}, len(set))
+	kept := make([]Endpoint, 0, len(set))
+	again := 0
+	for _, e := range set {
+		if _, ok := seen[e.identity()]; ok {
+			again++
+			continue
+		}
+		seen[e.identity()] = struct{}{}
+		kept = append(kept, e)
+	}
+	if again > 0 {
+		r.client.options.log(slog.LevelWarn, "endpoints repeated", "target", r.client.target, "times", again)
+	}
+	if most := r.client.options.most; most > 0 && !r.client.endpoints.lazy {
+		kept = part(r.id, most, kept)
+	}
+	return kept
+}
+
+// checkSet says what is wrong with a set.
+func checkSet(set []Endpoint) error {
+	switch {
+	case len(set) == 0:
+		return errors.New("the set of endpoints is empty")
+	case len(set) > largestSet:
+		return fmt.Errorf("a set of %d endpoints, at most %d", len(set), largestSet)
+	}
+	for i := range set {
+		if err := set[i].check(); err != nil {
+			return fmt.Errorf("endpoint %d of %d: %w", i+1, len(set), err)
+		}
+	}
+	return nil
+}
+
+func (e *Endpoint) check() error {
+	switch {
+	case len(e.Addresses) == 0:
+		return fmt.Errorf("%q has no address", e.ID)
+	case len(e.Addresses) > mostAddresses:
+		return fmt.Errorf("%q has %d addresses, at most %d", e.ID, len(e.Addresses), mostAddresses)
+	case e.Weight < 0 || e.Weight > largestWeight:
+		return fmt.Errorf("%q has the weight %d, want 0 to %d", e.identity(), e.Weight, largestWeight)
+	}
+	for _, address := range e.Addresses {
+		if err := transport.CheckAddress(address); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unreached says that an endpoint could not be reached.
+func (r *resolving) unreached() {
+	select {
+	case r.failed <- struct{}{}:
+	default:
+	}
+}

@@ -17,6 +17,9 @@ type Call struct {
 	Header wire.Metadata
 	// Ending is how the call ended, valid once it has. Its payload lies in Buf.
 	Ending wire.Ending
+	// AtEnd, if set, is run by the connection's pool once a call has ended that is not
+	// unary.
+	AtEnd roles.Task
 	// Buf is memory for the request before Open and for the answer afterwards.
 	Buf []byte
 
@@ -123,6 +126,7 @@ func (c *Conn) Open(call *Call, out *wire.Outgoing, promised bool) error {
 		return ErrNoSlot
 	}
 	call.conn = c
+	c.calls++
 	call.keeps = c.session.Open(&call.Stream.Stream, out)
 	help := false
 	if call.task != nil {
@@ -201,9 +205,9 @@ func (call *Call) Wait(ctx context.Context) bool {
 }
 
 // GiveUp ends the call now, as ending says, and tells the callee. It does
-// nothing when the call has ended already: one outcome only. Either way Ending
+// nothing when the call has ended already, and reports false: one outcome only. Either way Ending
 // is valid when it returns, and nobody touches the call any more.
-func (call *Call) GiveUp(reason uint32, ending *wire.Ending) {
+func (call *Call) GiveUp(reason uint32, ending *wire.Ending) (ended bool) {
 	c := call.conn
 	c.mu.Lock()
 	if call.ended {
@@ -212,7 +216,7 @@ func (call *Call) GiveUp(reason uint32, ending *wire.Ending) {
 			<-call.wake // sent, or about to be
 			c.roles.Resumed()
 		}
-		return
+		return false
 	}
 	c.session.Advance(roles.Clock())
 	c.session.Cancel(&call.Stream.Stream, reason)
@@ -225,6 +229,7 @@ func (call *Call) GiveUp(reason uint32, ending *wire.Ending) {
 		<-call.wake // so that the next use does not find it
 		c.roles.Resumed()
 	}
+	return true
 }
 
 // end notes how the call ended; the lock is held.
@@ -232,6 +237,9 @@ func (call *Call) end(e *wire.Ending) {
 	call.ended, call.halfClosed = true, true
 	call.answer()
 	call.Ending = *e
+	if call.AtEnd != nil {
+		call.conn.config.Pool.Do(call.AtEnd)
+	}
 	if e.HasMessage {
 		if call.unary {
 			call.Buf = append(call.Buf[:0], e.Payload...)
@@ -267,6 +275,24 @@ func (call *Call) answer() {
 		close(call.header)
 		call.header = nil
 	}
+}
+
+// Unary reports whether the call is of one message each way.
+func (call *Call) Unary() bool { return call.unary }
+
+// Bytes returns how many bytes the messages had, as they went over the wire, that were
+// sent after Open and that have come.
+func (call *Call) Bytes() (sent, received int64) {
+	c := call.conn
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s := call.several; s != nil {
+		return s.sent, s.received
+	}
+	for i := range call.inbox {
+		received += int64(len(call.inbox[i].Payload))
+	}
+	return 0, received + int64(len(call.Ending.Payload))
 }
 
 // Result returns how the call ended; it is to be called after Receive returned

@@ -117,6 +117,7 @@ type Conn struct {
 	slots   *SlotQueue // callers that wait for a slot, here or on others that share it
 	granted int        // slots that were promised to some of them
 	letGo   bool       // they were let go, because no more calls are taken
+	calls   uint64     // of either side, so far
 
 	accepts atomic.Uint32 // the compressions that the peer lists: bit n says number n
 
@@ -269,6 +270,13 @@ func (c *Conn) PeerLimits() wire.Settings {
 // Accepts returns the compressions that the peer lists, bit n standing for
 // number n: none until its preface has come. It takes no lock.
 func (c *Conn) Accepts() uint16 { return uint16(c.accepts.Load()) }
+
+// Activity returns how many calls either side has open, and how many there were in all.
+func (c *Conn) Activity() (open int, total uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.session.OpenCalls() + c.session.OpenServed(), c.calls
+}
 
 // Counts returns how many calls this side and the peer have open.
 func (c *Conn) Counts() (opened, served int) {

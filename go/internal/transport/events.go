@@ -17,6 +17,7 @@ func (e *events) Accept(in *wire.Incoming) (*wire.Stream, *wire.Refusal) {
 	}
 	c.spin.calls++
 	st.conn = c
+	c.calls++
 	st.arrived = c.session.Now()
 	st.oneWay = in.OneWay
 	st.Whole = st.Whole || in.OneWay

@@ -59,6 +59,8 @@ type several struct {
 	sending   bool      // somebody waits on sender
 	receiver  chan struct{}
 	sender    chan struct{}
+	sent      int64 // bytes of messages
+	received  int64
 
 	// What the receiving goroutine took over from inbox at once, and has not
 	// used up; it alone touches these.
@@ -110,6 +112,9 @@ const (
 // push adds a message that arrived; payload is copied unless it is owned.
 func (st *Stream) push(payload []byte, compression uint8, cost wire.Cost, owned bool) {
 	m := Message{Compression: compression, cost: cost}
+	if st.several != nil {
+		st.several.received += int64(len(payload))
+	}
 	switch {
 	case owned:
 		m.buffer = &Buffer{B: payload}
@@ -289,6 +294,7 @@ func (st *Stream) Send(buffer *Buffer, compression uint8, end bool) error {
 		c.unlock()
 		return ErrSendClosed
 	}
+	s.sent += int64(len(buffer.B))
 	if !c.session.Send(&st.Stream, buffer.B, compression, end) {
 		s.queued = buffer
 		c.roles.Settle()

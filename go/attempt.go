@@ -1,0 +1,187 @@
+package trunkcall
+
+import (
+	"context"
+	"log/slog"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/trunkcall/trunkcall/go/internal/transport"
+	"github.com/trunkcall/trunkcall/go/internal/wire"
+)
+
+// Attempt is one attempt of a call, as attempt observers are told of it. It is valid only
+// while they are; the same one is told to Began and to Ended.
+type Attempt struct {
+	Context context.Context //nolint:containedctx // of the call, for its values
+	Method  *Method
+	// Number is 1, or 2 where the client makes a call again that provably did not run.
+	Number int
+	// Endpoint is where it goes; nil for calls from a server to its client.
+	Endpoint *Endpoint
+	Peer     Peer
+	// Queued is how long the call waited for a connection and a slot.
+	Queued time.Duration
+	// State is for the observer: what Began leaves there is there for Ended.
+	State any
+
+	// What follows is known at the end only.
+
+	// Duration is from where it was sent to its end.
+	Duration time.Duration
+	Status   Status
+	// SentBytes and ReceivedBytes are those of the messages, as they went over the wire.
+	SentBytes, ReceivedBytes int64
+}
+
+// AttemptObserver is told of each attempt of each call: when it was sent, and when it has
+// ended, also for streams that their user closed or dropped. Functions that are nil
+// are left out. They are called on the goroutines of the calls, and must not block; one that
+// panics is logged.
+type AttemptObserver struct {
+	Began, Ended func(*Attempt)
+}
+
+// WithAttemptObserver has attempts of the calls made told to o, in addition to those
+// given before.
+func WithAttemptObserver(o AttemptObserver) Option {
+	return option(func(c *common) { c.attemptObservers = append(c.attemptObservers, o) })
+}
+
+// attempt is what is kept of an attempt where somebody wants to know how it ends: an
+// observer, a picker, or the client, which has several endpoints to compare.
+type attempt struct {
+	mu       sync.Mutex // held while it begins, so that its end comes after
+	told     Attempt
+	states   []any // of each observer
+	options  *common
+	call     *transport.Call
+	endpoint *EndpointState // where it counts; nil: nowhere
+	picks    PickObserver
+	began    time.Duration
+	unary    bool
+}
+
+// watched returns the attempt to be told of, before it is made over conn; nil if nobody wants to
+// know.
+func (o *opening) watched(conn *Connection) *attempt {
+	r := o.route
+	observed := len(r.options.attemptObservers) > 0
+	var s *snapshot
+	if r.endpoints != nil {
+		if s = r.endpoints.current.Load(); !s.measured {
+			s = nil
+		}
+	}
+	if !observed && s == nil {
+		return nil
+	}
+	a := o.attempt
+	if a == nil {
+		a = &attempt{} // a stream's, which others know after it is over
+		o.attempt = a
+	}
+	a.options, a.call, a.unary = r.options, o.call, o.call.Unary()
+	a.endpoint, a.picks = nil, nil
+	if s != nil {
+		a.endpoint, a.picks = conn.redialer.endpoint, s.observer
+	}
+	a.told = Attempt{Context: o.ctx, Method: o.method, Number: 1, SentBytes: int64(len(o.out.Payload))}
+	if o.out.Own != nil {
+		a.told.Number = 2
+	}
+	if !a.unary {
+		o.call.AtEnd = a
+	}
+	a.mu.Lock()
+	return a
+}
+
+// opened tells that the attempt was made, if it was.
+func (a *attempt) opened(conn *Connection, o *opening, made bool) {
+	defer a.mu.Unlock()
+	if !made {
+		o.call.AtEnd = nil
+		return
+	}
+	o.watching = a
+	a.began = time.Since(began)
+	if a.endpoint != nil {
+		a.endpoint.calls.Add(1)
+	}
+	if observers := a.options.attemptObservers; len(observers) > 0 {
+		a.told.Peer, a.told.Queued = peerOf(conn.conn), a.began-o.asked
+		if conn.redialer != nil {
+			a.told.Endpoint = conn.redialer.endpoint.endpoint.Load()
+		}
+		a.states = make([]any, len(observers))
+		for i := range observers {
+			a.tell(i, observers[i].Began)
+		}
+	}
+}
+
+// Run is called once a stream has ended.
+func (a *attempt) Run() { a.end(a.call.Result()) }
+
+// end tells how the attempt ended.
+func (a *attempt) end(e *wire.Ending) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	took := time.Since(began) - a.began
+	if at := a.endpoint; at != nil {
+		at.calls.Add(-1)
+		outcome := Outcome{Status: Status{Code: e.Code, Delivery: e.Delivery, Local: e.Local}, Duration: took}
+		at.latency.ended(a.told.Method.Kind, &outcome, a.began+took)
+		if a.picks != nil {
+			outcome.Status = statusOfEnding(e)
+			a.contain("picker panicked", func() { a.picks.Ended(at, outcome) })
+		}
+	}
+	if len(a.options.attemptObservers) == 0 {
+		return
+	}
+	a.told.Duration, a.told.Status = took, statusOfEnding(e)
+	sent, received := a.call.Bytes()
+	a.told.SentBytes += sent
+	a.told.ReceivedBytes = received
+	a.told.Status.Header, a.told.Status.Peer = a.call.Header, a.told.Peer
+	for i := range a.options.attemptObservers {
+		a.tell(i, a.options.attemptObservers[i].Ended)
+	}
+	a.told, a.states = Attempt{}, nil
+}
+
+// tell calls a function of the ith observer.
+func (a *attempt) tell(i int, f func(*Attempt)) {
+	if f == nil {
+		return
+	}
+	a.told.State = a.states[i]
+	a.contain("attempt observer panicked", func() { f(&a.told) })
+	a.states[i] = a.told.State
+}
+
+func (a *attempt) contain(message string, f func()) {
+	defer func() {
+		if p := recover(); p != nil {
+			a.options.journal.panicked(message, p)
+		}
+	}()
+	f()
+}
+
+// dropped has a stream that is watched end when nobody has it any more, and logs that: its
+// user neither received it to its end nor closed it, and its context goes on.
+func (a *attempt) dropped(s *clientStream, cancel func()) {
+	method, journal := s.method, a.options.journal
+	runtime.AddCleanup(s, func(call *transport.Call) {
+		if cancel != nil {
+			cancel()
+		}
+		if call.GiveUp(wire.CancelGivenUp, &wire.Ending{Code: Canceled, Message: "the stream was dropped", Local: true}) {
+			journal.log(slog.LevelWarn, "stream dropped", "method", method)
+		}
+	}, s.call)
+}

@@ -1,0 +1,75 @@
+package trunkcall
+
+import "time"
+
+// Options of clients alone.
+
+// WithResolver has targets SCHEME:REST resolved by r, which is told REST. One for "dns" takes
+// the place of ours; unix, mem, ws and wss are addresses and have none.
+func WithResolver(scheme string, r Resolver) ClientOption {
+	return clientOption(func(c *clientOptions) {
+		switch {
+		case r == nil:
+			c.wrong("the resolver for %q is nil", scheme)
+			return
+		case scheme == "unix" || scheme == "mem" || scheme == "ws" || scheme == "wss":
+			c.wrong("there is a resolver for %s, which begins an address", scheme)
+		case !isScheme(scheme):
+			c.wrong("there is a resolver for %q, which is no scheme: want a small letter, and small letters, digits, +, . and - after it", scheme)
+		case c.resolvers[scheme] != nil:
+			c.wrong("there are two resolvers for %s", scheme)
+		}
+		if c.resolvers == nil {
+			c.resolvers = map[string]Resolver{}
+		}
+		c.resolvers[scheme] = r
+	})
+}
+
+func isScheme(s string) bool {
+	for i, b := range []byte(s) {
+		letter := b >= 'a' && b <= 'z'
+		if !letter && (i == 0 || (b < '0' || b > '9') && b != '+' && b != '.' && b != '-') {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// WithBalancer has endpoints chosen by b. The default is RoundRobin. A balancer that
+// keeps something from call to call is for one client.
+func WithBalancer(b Balancer) ClientOption {
+	return clientOption(func(c *clientOptions) {
+		switch {
+		case b == nil:
+			c.wrong("the balancer is nil")
+		case c.balancer != nil:
+			c.wrong("there are two balancers, %T and %T", c.balancer, b)
+		}
+		c.balancer = b
+	})
+}
+
+// WithMostEndpoints has a client use n endpoints of a larger set, which are others for each
+// client; 0: all. The default is 20. A Lazy balancer is given all.
+func WithMostEndpoints(n int) ClientOption {
+	return clientOption(func(c *clientOptions) {
+		if c.most = n; n < 0 {
+			c.wrong("most endpoints is %d, least 0", n)
+		}
+	})
+}
+
+// WithIdleTimeout has connections closed that no call was open on for d; 0, the default:
+// never. With a Lazy balancer each is closed by itself, and opened again once its
+// endpoint is picked; with another all are closed once the client had no call for d, and
+// the next call has all opened.
+func WithIdleTimeout(d time.Duration) ClientOption {
+	return clientOption(func(c *clientOptions) {
+		if c.idle = d; d < 0 || d > 0 && d < leastIdle {
+			c.wrong("idle timeout is %v, least %v, or 0 for none", d, leastIdle)
+		}
+	})
+}
+
+const leastIdle = 10 * time.Millisecond

@@ -1,0 +1,187 @@
+package trunkcall
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// Policy is what holds for the calls of one method, of the methods of a service or of all. For
+// each field the most specific policy that says something about it counts; an option of
+// the call wins over all.
+type Policy struct {
+	// Method is "/package.Service/Method", "/package.Service/" for all methods of the
+	// service, or empty for all.
+	Method string
+	// Timeout, above 0, is how long a call may take, all attempts and interceptors included; the
+	// deadline of its context holds if it is earlier. It holds for unary and one-way calls, and
+	// for streams only if Method names theirs in full.
+	Timeout time.Duration
+	// WaitForReady is whether calls wait until an endpoint is ready, or fail when none can
+	// be reached. nil says nothing, as does that of Repeat.
+	WaitForReady *bool
+	// Repeat is whether the client makes a call again by itself that provably did not run;
+	// see WithoutRepeating.
+	Repeat *bool
+}
+
+// WithPolicy adds policies.
+func WithPolicy(policies ...Policy) ClientOption {
+	return clientOption(func(c *clientOptions) { c.policies = append(c.policies, policies...) })
+}
+
+// WithTimeout is how long a unary or one-way call may take, as of a Policy for all methods. The
+// default is as long as its context allows. Streams have none, nor have calls of grpcstub unless
+// its own option asks for it.
+func WithTimeout(d time.Duration) ClientOption {
+	return clientOption(func(c *clientOptions) {
+		if c.timeout = d; d <= 0 {
+			c.wrong("the timeout is %v, want above 0", d)
+		}
+	})
+}
+
+// CallTimeout is how long the call may take, in place of what a policy or WithTimeout
+// says; 0: as long as its context allows.
+func CallTimeout(d time.Duration) CallOption {
+	return callOption(func(o *callOptions) { o.timeout, o.timed = d, true })
+}
+
+// WithoutDefaultTimeout has the call go without the timeout of WithTimeout; policies hold.
+func WithoutDefaultTimeout() CallOption {
+	return callOption(func(o *callOptions) { o.byStub = true })
+}
+
+// FailFast has the call fail when no endpoint can be reached, whatever a policy says.
+func FailFast() CallOption {
+	return callOption(func(o *callOptions) { o.waitForReady, o.failFast = false, true })
+}
+
+// policies is what a client's policies come to for each method. Those of the methods called are
+// kept by the index of the method's name.
+type policies struct {
+	given   map[string]*Policy
+	timeout time.Duration // of WithTimeout; 0: none
+	once    bool          // by WithoutRepeating
+	found   atomic.Pointer[[]*found]
+}
+
+// found is what holds for a method.
+type found struct {
+	timeout time.Duration // by policies, of a unary or one-way call; 0: none
+	stream  time.Duration // of a streaming one
+	waits   bool
+	repeats bool
+}
+
+// newPolicies looks the policies of a client over; nil if there are none.
+func newPolicies(c *clientOptions) *policies {
+	if len(c.policies) == 0 && c.timeout == 0 {
+		return nil
+	}
+	p := &policies{given: map[string]*Policy{}, timeout: max(c.timeout, 0), once: c.once}
+	for i := range c.policies {
+		one := &c.policies[i]
+		name := one.Method
+		whole := name
+		if strings.HasSuffix(name, "/") {
+			whole += "Method"
+		}
+		switch {
+		case name != "" && (name[0] != '/' || nameFault(whole) != nil):
+			c.wrong("a policy is for %q: want /package.Service/Method, /package.Service/ or nothing", name)
+		case p.given[name] != nil:
+			c.wrong("there are two policies for %q", name)
+		case one.Timeout < 0:
+			c.wrong("the timeout of the policy for %q is %v, want above 0", name, one.Timeout)
+		case one.Timeout == 0 && one.WaitForReady == nil && one.Repeat == nil:
+			c.wrong("the policy for %q says nothing", name)
+		case name == "" && one.Timeout > 0 && c.timeout > 0:
+			c.wrong("there are two timeouts for all methods, %v of WithTimeout and %v of a policy", c.timeout, one.Timeout)
+		}
+		p.given[name] = one
+	}
+	p.found.Store(&[]*found{})
+	return p
+}
+
+// of returns what holds for a method.
+func (p *policies) of(m *Method) *found {
+	known, index := p.found.Load(), m.wire().Index
+	if index >= 0 && index < len(*known) && (*known)[index] != nil {
+		return (*known)[index]
+	}
+	f := &found{repeats: !p.once}
+	service := m.Name[:strings.LastIndexByte(m.Name, '/')+1]
+	for _, name := range []string{"", service, m.Name} {
+		one := p.given[name]
+		if one == nil {
+			continue
+		}
+		if one.Timeout > 0 {
+			f.timeout = one.Timeout
+		}
+		if one.WaitForReady != nil {
+			f.waits = *one.WaitForReady
+		}
+		if one.Repeat != nil {
+			f.repeats = *one.Repeat
+		}
+		if name == m.Name {
+			f.stream = one.Timeout
+		}
+	}
+	if index >= 0 {
+		grown := make([]*found, max(len(*known), index+1))
+		copy(grown, *known)
+		grown[index] = f
+		p.found.CompareAndSwap(known, &grown) // else it is kept the next time
+	}
+	return f
+}
+
+// timeoutOf is how long a call may take, 0: as long as its context allows.
+func (c *calling) timeoutOf(m *Method, o *callOptions) time.Duration {
+	p := c.policies
+	switch {
+	case o.timed:
+		return o.timeout
+	case p == nil:
+		return 0
+	}
+	f := p.of(m)
+	switch {
+	case m.Kind != KindUnary && m.Kind != KindOneWay:
+		return f.stream
+	case f.timeout == 0 && !o.byStub:
+		return p.timeout
+	}
+	return f.timeout
+}
+
+// within bounds how long a call may take, if that is bounded: cancel is to be called then,
+// when it is over, and else nil.
+func (c *calling) within(ctx context.Context, m *Method, o *callOptions) (bounded context.Context, cancel context.CancelFunc) {
+	limit := c.timeoutOf(m, o)
+	if limit <= 0 {
+		return ctx, nil
+	}
+	return context.WithTimeout(ctx, limit)
+}
+
+// repeatsCalls reports whether calls of a method may be made again.
+func (c *calling) repeatsCalls(m *Method) bool {
+	if c.policies == nil {
+		return !c.options.once
+	}
+	return c.policies.of(m).repeats
+}
+
+// waitsForReady reports whether the call waits until an endpoint is ready.
+func (o *opening) waitsForReady() bool {
+	if o.options.waitForReady || o.options.failFast || o.route.policies == nil {
+		return o.options.waitForReady
+	}
+	return o.route.policies.of(o.method).waits
+}
