@@ -35,15 +35,15 @@ type Call struct {
 	header   chan struct{} // closed when Header is known, nil unless somebody waits for that
 }
 
-// wakeful is unary calls whose callers are to be woken, in the order in which the
+// wakeList is unary calls whose callers are to be woken, in the order in which the
 // calls ended. They are linked, not listed, so that a round of them allocates
 // nothing.
-type wakeful struct {
+type wakeList struct {
 	first, last *Call
 	count       int32
 }
 
-func (w *wakeful) add(call *Call) {
+func (w *wakeList) add(call *Call) {
 	if w.last == nil {
 		w.first = call
 	} else {
@@ -54,7 +54,7 @@ func (w *wakeful) add(call *Call) {
 }
 
 // wakeAll wakes them. A caller that is awake may use its call again at once.
-func (w *wakeful) wakeAll() {
+func (w *wakeList) wakeAll() {
 	for call := w.first; call != nil; {
 		next := call.next
 		call.next = nil
@@ -139,7 +139,7 @@ func (c *Conn) Open(call *Call, out *wire.Outgoing, promised bool) error {
 	} else if call.reads = c.takeReadingLocked(); !call.reads && c.session.OpenServed() > 0 {
 		help = c.roles.WantReaderLocked() // a handler may be calling that nobody reads beside
 	}
-	c.roles.Settle()
+	c.roles.FlushUnlock()
 	if help {
 		c.roles.Help()
 	}
@@ -150,16 +150,16 @@ func (c *Conn) Open(call *Call, out *wire.Outgoing, promised bool) error {
 // message that Open was given.
 func (call *Call) Keeps() bool { return call.keeps }
 
-// openedAsync sees to a call that was opened by one who does not wait: he is
+// openedAsync sees to a call that was opened by one who does not wait: it is
 // likely to open more at once, so what has gathered is written by another, unless
 // it is the only one. It releases the lock.
 func (c *Conn) openedAsync() {
 	c.roles.Solo = false
 	help := c.roles.WantReaderLocked()
 	if c.session.OpenCalls() > 1 {
-		c.roles.Leave()
+		c.roles.FlushLaterUnlock()
 	} else {
-		c.roles.Settle()
+		c.roles.FlushUnlock()
 	}
 	if help {
 		c.roles.Help()
@@ -179,7 +179,7 @@ func (call *Call) Cut(reason uint32, ending *wire.Ending) bool {
 	c.session.Cancel(&call.Stream.Stream, reason)
 	call.woken = true
 	call.end(ending)
-	c.roles.Settle()
+	c.roles.FlushUnlock()
 	return true
 }
 
@@ -224,7 +224,7 @@ func (call *Call) GiveUp(reason uint32, ending *wire.Ending) (ended bool) {
 	call.wakeReceiver()
 	call.wakeSender()
 	woken := call.woken
-	c.roles.Settle()
+	c.roles.FlushUnlock()
 	if woken {
 		<-call.wake // so that the next use does not find it
 		c.roles.Resumed()
@@ -261,7 +261,7 @@ func (call *Call) AwaitHeader() wire.Metadata {
 			call.header = make(chan struct{})
 		}
 		known := call.header
-		c.roles.Settle()
+		c.roles.FlushUnlock()
 		<-known
 		c.mu.Lock()
 	}

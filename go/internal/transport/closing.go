@@ -21,7 +21,7 @@ import (
 // stopped first: only then is it known which calls may have left.
 func (c *Conn) failLocked(cause error) {
 	if c.closed || c.failing != nil {
-		if c.parting {
+		if c.lingering {
 			c.closeSocketLocked()
 		}
 		return
@@ -50,7 +50,7 @@ func (c *Conn) endLocked(cause error, passed uint64) {
 		c.timer.Stop()
 	}
 	c.session.Close(passed, c.lostText(cause))
-	c.roles.EmptyLocked()
+	c.roles.DropQueueLocked()
 }
 
 // shed lets go of the calls that were held for longest, since the connection holds
@@ -103,7 +103,7 @@ func (c *Conn) violateLocked(err *wire.Error) {
 		return
 	}
 	c.session.Abort(err)
-	c.partLocked(err)
+	c.endLingeringLocked(err)
 }
 
 // contain makes a panic under the connection's lock the end of this connection,
@@ -120,8 +120,8 @@ func (c *Conn) contain(err **wire.Error) {
 	}
 }
 
-// partLocked ends the session and leaves the socket to part.
-func (c *Conn) partLocked(cause error) {
+// endLingeringLocked ends the session and leaves the socket to lingerAndClose.
+func (c *Conn) endLingeringLocked(cause error) {
 	if c.failing != nil {
 		return
 	}
@@ -134,15 +134,15 @@ func (c *Conn) partLocked(cause error) {
 	c.endLocked(cause, math.MaxUint64)
 	_ = c.socket.SetWriteDeadline(time.Now().Add(lingerTime))
 	_ = c.socket.SetReadDeadline(time.Unix(1, 0)) // whoever reads is to stop
-	c.parting = true
-	c.partIfFreeLocked()
+	c.lingering = true
+	c.lingerIfFreeLocked()
 }
 
-// partIfFreeLocked has the socket parted from once nobody reads or writes.
-func (c *Conn) partIfFreeLocked() {
-	if c.parting && !c.parted && !c.roles.Flushing && !c.roles.Reading {
-		c.parted = true
-		go c.part()
+// lingerIfFreeLocked has the socket closed, behind what the peer is to read, once nobody else reads or writes.
+func (c *Conn) lingerIfFreeLocked() {
+	if c.lingering && !c.lingered && !c.roles.Flushing && !c.roles.Reading {
+		c.lingered = true
+		go c.lingerAndClose()
 	}
 }
 
@@ -160,8 +160,8 @@ const drainPatience = 10 * time.Second
 func (c *Conn) flushedLocked() {
 	c.roles.Flushing = false
 	switch {
-	case c.parting:
-		c.partIfFreeLocked()
+	case c.lingering:
+		c.lingerIfFreeLocked()
 	case c.failing != nil:
 		cause := c.failing
 		c.failing = nil
@@ -169,9 +169,9 @@ func (c *Conn) flushedLocked() {
 	}
 }
 
-// part tells the peer why the connection ends, half-closes, and reads for a
+// lingerAndClose tells the peer why the connection ends, half-closes, and reads for a
 // while.
-func (c *Conn) part() {
+func (c *Conn) lingerAndClose() {
 	c.mu.Lock()
 	aligned := c.passed == c.session.Moved()
 	rest := c.session.Take()

@@ -113,7 +113,7 @@ type Conn struct {
 	wroteAll  bool
 	wroteErr  error
 
-	wake    wakeful    // calls that ended, their callers not woken yet
+	wake    wakeList   // calls that ended, their callers not woken yet
 	slots   *SlotQueue // callers that wait for a slot, here or on others that share it
 	granted int        // slots that were promised to some of them
 	letGo   bool       // they were let go, because no more calls are taken
@@ -124,15 +124,15 @@ type Conn struct {
 	timer   *time.Timer
 	timerAt int64
 
-	shut     chan struct{} // closed when the socket is, if that may take long; else nil
-	closing  bool          // half-closed after draining
-	lingerBy int64         // when to stop waiting for the peer's end of stream
-	drainBy  int64         // when to close although the peer has not answered GOAWAY
-	greeted  bool          // the peer's preface has come
-	goodbye  error         // why the peer says that it ends the connection
-	failing  error         // why the session ends once writing has stopped
-	parting  bool          // a violation ended the session, the peer is to be told
-	parted   bool          // some goroutine does that
+	shut      chan struct{} // closed when the socket is, if that may take long; else nil
+	closing   bool          // half-closed after draining
+	lingerBy  int64         // when to stop waiting for the peer's end of stream
+	drainBy   int64         // when to close although the peer has not answered GOAWAY
+	greeted   bool          // the peer's preface has come
+	peerCause error         // why the peer says that it ends the connection
+	failing   error         // why the session ends once writing has stopped
+	lingering bool          // a violation ended the session, the peer is to be told
+	lingered  bool          // some goroutine does that
 }
 
 // NewConn begins a session on socket, of which prefix was read already. It
@@ -332,7 +332,7 @@ func (c *Conn) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.cause == nil {
-		return c.goodbye
+		return c.peerCause
 	}
 	return c.cause
 }
@@ -363,7 +363,7 @@ func (c *Conn) Shut(reason error) {
 		c.session.Advance(roles.Clock())
 		c.session.CancelAll(reason.Error())
 		c.session.GoAway(0, reason.Error())
-		c.partLocked(reason)
+		c.endLingeringLocked(reason)
 	}
 	c.unlock()
 }
@@ -377,7 +377,7 @@ func (c *Conn) CutOff(reason error) {
 		c.session.CutAll(reason.Error())
 		c.session.CancelAll(reason.Error())
 		c.session.GoAway(0, reason.Error())
-		c.partLocked(reason)
+		c.endLingeringLocked(reason)
 	}
 	c.unlock()
 }
@@ -396,7 +396,7 @@ func (c *Conn) unlock() {
 	}
 	wake := c.wake
 	if wake.count > 0 {
-		c.wake = wakeful{}
+		c.wake = wakeList{}
 		c.roles.Woken(wake.count)
 	}
 	c.mu.Unlock()

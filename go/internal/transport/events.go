@@ -127,13 +127,13 @@ func (e *events) PeerReady(p *wire.Preface) {
 func (e *events) PeerGoesAway(reason uint32, text string) (why string) {
 	c := (*Conn)(e)
 	if reason != 0 {
-		c.goodbye = errors.New("the peer ended the connection: " + text)
+		c.peerCause = errors.New("the peer ended the connection: " + text)
 	}
 	c.config.Handler.GoesAway(c, reason, text)
 	if reason != wire.GoAwayNotServed {
 		return ""
 	}
-	return c.lostText(c.goodbye)
+	return c.lostText(c.peerCause)
 }
 
 // streamOf returns the object that embeds s in this layer.

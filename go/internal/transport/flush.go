@@ -13,9 +13,9 @@ import (
 // one of many lets the others append first. Nobody waits for a peer that does
 // not read: what the socket does not take goes to a goroutine of its own.
 
-// fullFlush is how many bytes a single write is given of what is not known to pass at once.
 const (
-	fullFlush = 64 << 10
+	// maxPiece is how many bytes a single write is given of what may have to wait.
+	maxPiece = 64 << 10
 	// flushRetry is how soon a write is tried again that cannot be waited for.
 	flushRetry = 5 * time.Millisecond
 )
@@ -86,11 +86,12 @@ func (c *Conn) takeLocked() {
 // hasOutputLocked reports whether there is something to write.
 func (c *Conn) hasOutputLocked() bool { return c.session.HasOutput() || c.secure.hasOutput() }
 
-// tryWriteLocked writes what there is as far as the socket takes it at once
-// (roles.Conn.WriteLocked).
-func (c *Conn) tryWriteLocked() bool {
+// WriteLocked takes what there is and writes it, as far as the socket takes it at once
+// (roles.Conn).
+func (h *roleConn) WriteLocked() bool {
+	c := (*Conn)(h)
 	if c.raw == nil {
-		c.writeOnLocked()
+		h.WriteOnLocked()
 		return false
 	}
 	c.takeLocked()
@@ -101,8 +102,9 @@ func (c *Conn) tryWriteLocked() bool {
 	return c.writeLocked()
 }
 
-// writeOnLocked has another goroutine write what there is.
-func (c *Conn) writeOnLocked() {
+// WriteOnLocked has another goroutine write what there is (roles.Conn).
+func (h *roleConn) WriteOnLocked() {
+	c := (*Conn)(h)
 	if c.polled != nil {
 		c.roles.Scheduled = true
 		go c.flushOn()
@@ -243,7 +245,7 @@ func (c *Conn) write(o *outgoing) (n int, err error) {
 	if c.raw == nil { // and so there is nothing but first
 		for err == nil && len(o.first) > 0 {
 			var wrote int
-			wrote, err = c.socket.Write(o.first[:min(len(o.first), fullFlush)])
+			wrote, err = c.socket.Write(o.first[:min(len(o.first), maxPiece)])
 			o.first = o.first[wrote:]
 			n += wrote
 			c.wroteAt.Store(roles.Clock())

@@ -21,7 +21,7 @@ const pollFrom = 64
 // openConns is how many there are in the process.
 var openConns atomic.Int64
 
-func (c *Conn) crowdedLocked() bool {
+func (c *Conn) shouldPollLocked() bool {
 	from := int64(c.config.PollFrom)
 	if from == 0 {
 		from = pollFrom
@@ -43,7 +43,7 @@ func (c *Conn) awaitedLocked() bool { return c.polled != nil && (c.roles.Reading
 
 // pollLocked leaves a connection that nobody reads or writes to a poller, if that is worth it.
 func (c *Conn) pollLocked() bool {
-	if c.polled != nil || !c.crowdedLocked() || c.prefixed || c.secure.holds() || c.roles.Flushing || c.closing || c.closed {
+	if c.polled != nil || !c.shouldPollLocked() || c.prefixed || c.secure.holds() || c.roles.Flushing || c.closing || c.closed {
 		return false
 	}
 	var p *polled
@@ -53,7 +53,7 @@ func (c *Conn) pollLocked() bool {
 		return false
 	}
 	c.polled = p
-	c.roles.Read()
+	c.roles.EndUnread()
 	_ = c.socket.Close() // the copy stays open; the addresses stay known
 	return true
 }
@@ -133,7 +133,7 @@ func ownSocket(fd int) (net.Conn, error) {
 // that, as TLS has, on a goroutine of its own.
 func (c *Conn) closeSocketLocked() {
 	p, s := c.polled, c.secure
-	speaks := s != nil && !c.roles.Flushing && !c.parting && c.shut == nil // not in the middle of a record
+	speaks := s != nil && !c.roles.Flushing && !c.lingering && c.shut == nil // not in the middle of a record
 	if p != nil {
 		c.polled = nil
 		if speaks {

@@ -131,7 +131,7 @@ func (p *poller) forget(fd int) {
 // loop serves what has become readable until it is another's turn or there are no more sockets.
 func (p *poller) loop(turn int) {
 	w := roles.NewPollerWorker(p)
-	defer w.Bequeath()
+	defer w.HandOver()
 	var events [pollBatch]syscall.EpollEvent
 	var ready [pollBatch]*Conn
 	var woken []*Parked

@@ -111,7 +111,7 @@ func (c *Conn) parseLocked(now int64) (err *wire.Error) {
 	input := c.in.B[c.inStart:c.inEnd]
 	n, err := c.session.Receive(input, now)
 	if err != nil && err.Class == wire.ErrPreface && !c.acceptor && !bytes.HasPrefix(input, wire.Magic[:]) {
-		err = stranger(input)
+		err = wrongServer(input)
 	}
 	c.inStart += n
 	if err == nil && c.raw != nil {
@@ -274,8 +274,8 @@ func (c *Conn) fillBlocking() (bool, error) {
 
 // inputEndedLocked is called at the end of the stream and on a read error.
 func (c *Conn) inputEndedLocked(err error) {
-	if c.goodbye != nil {
-		err = c.goodbye
+	if c.peerCause != nil {
+		err = c.peerCause
 	} else if !c.closed && c.failing == nil && !errors.Is(err, io.EOF) {
 		c.readFault = err
 	}

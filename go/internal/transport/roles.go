@@ -16,7 +16,7 @@ func (h *roleConn) ReadLocked() { (*Conn)(h).readLocked() }
 
 func (h *roleConn) ReadDoneLocked() {
 	c := (*Conn)(h)
-	c.partIfFreeLocked()
+	c.lingerIfFreeLocked()
 	c.passOnLocked()
 }
 
@@ -32,10 +32,6 @@ func (h *roleConn) HasOutputLocked() bool {
 }
 
 func (h *roleConn) UnsentLocked() int { return h.session.Unsent() }
-
-func (h *roleConn) WriteLocked() bool { return (*Conn)(h).tryWriteLocked() }
-
-func (h *roleConn) WriteOnLocked() { (*Conn)(h).writeOnLocked() }
 
 func (h *roleConn) CallersLocked() bool { return h.session.OpenCalls() > 1 }
 

@@ -32,7 +32,7 @@ func (c *Conn) takeReadingLocked() bool {
 // leaveUnreadLocked reports whether nobody need read, because the next call is
 // likely to come soon and its caller will.
 func (c *Conn) leaveUnreadLocked() bool {
-	if !c.roles.Solo || c.crowdedLocked() || c.closed || c.session.OpenCalls() != 0 || c.session.OpenServed() != 0 {
+	if !c.roles.Solo || c.shouldPollLocked() || c.closed || c.session.OpenCalls() != 0 || c.session.OpenServed() != 0 {
 		return false
 	}
 	c.roles.LeaveUnread()
@@ -66,7 +66,7 @@ func (call *Call) readAnswer(ctx context.Context) bool {
 		c.interrupted = false
 		_ = c.socket.SetReadDeadline(time.Time{})
 	}
-	c.partIfFreeLocked()
+	c.lingerIfFreeLocked()
 	ended := call.woken
 	help := !c.closed && !(call.ended && c.leaveUnreadLocked()) && c.roles.WantHelperLocked()
 	c.unlock()

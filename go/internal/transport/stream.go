@@ -97,7 +97,7 @@ func (st *Stream) AcceptOneWay() bool {
 		return false
 	}
 	c.session.Finish(&st.Stream, &wire.Ending{})
-	c.roles.Leave()
+	c.roles.FlushLaterUnlock()
 	return true
 }
 
@@ -225,7 +225,7 @@ func (st *Stream) refill() error {
 		*m = Message{}
 	}
 	if s.batchHead < len(s.batch) {
-		c.roles.Leave()
+		c.roles.FlushLaterUnlock()
 		return nil
 	}
 	for len(st.inbox) == 0 {
@@ -242,7 +242,7 @@ func (st *Stream) refill() error {
 	s.batch, st.inbox = st.inbox, s.batch[:0]
 	s.batchShared, s.shared = s.shared, freeAll(s.batchShared)
 	s.batchHead = 0
-	c.roles.Leave()
+	c.roles.FlushLaterUnlock()
 	return nil
 }
 
@@ -255,7 +255,7 @@ func (st *Stream) waitLocked(waiting *bool, wake *chan struct{}) {
 	}
 	*waiting = true
 	ch := *wake
-	c.roles.Settle()
+	c.roles.FlushUnlock()
 	<-ch
 	c.mu.Lock()
 }
@@ -297,10 +297,10 @@ func (st *Stream) Send(buffer *Buffer, compression uint8, end bool) error {
 	s.sent += int64(len(buffer.B))
 	if !c.session.Send(&st.Stream, buffer.B, compression, end) {
 		s.queued = buffer
-		c.roles.Settle()
+		c.roles.FlushUnlock()
 		return nil
 	}
-	c.roles.Leave()
+	c.roles.FlushLaterUnlock()
 	buffer.Free()
 	return nil
 }
@@ -313,7 +313,7 @@ func (st *Stream) SendMetadata(m wire.Metadata) {
 	if !st.over() {
 		c.session.SendMetadata(&st.Stream, m)
 	}
-	c.roles.Settle()
+	c.roles.FlushUnlock()
 }
 
 // CloseSend says that the caller sends no more messages.
@@ -324,5 +324,5 @@ func (st *Stream) CloseSend() {
 	if !c.closed {
 		c.session.CloseSend(&st.Stream)
 	}
-	c.roles.Settle()
+	c.roles.FlushUnlock()
 }

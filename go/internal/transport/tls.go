@@ -33,7 +33,7 @@ type tlsSocket struct {
 	mu      sync.Mutex  // taken after crypto/tls's own
 	out     *Buffer     // records to be sent, nil if there are none
 	sealing bool        // the writer is about to take them
-	queued  atomic.Bool // he is not: crypto/tls itself has something to say
+	queued  atomic.Bool // the writer is not: crypto/tls itself has something to say
 
 	// Only the writer touches these.
 	rest    []byte  // of the records that are being sent

@@ -71,7 +71,7 @@ type Conn struct {
 	// Streams.
 	streams    map[uint32]*Stream
 	lastID     uint32 // the highest that the peer has opened
-	lingering  int    // handlers that run though their streams are gone
+	orphans    int    // handlers that run though their streams are gone
 	quietSince int64  // when the last stream ended
 
 	// Writing.
@@ -97,8 +97,8 @@ type Conn struct {
 	goingAway   int8   // 0; 1: the first step was sent; 2: the second
 	goAwayBy    int64  // when the second is sent although the peer has not answered the first
 	acceptUpTo  uint32 // the highest stream that is served
-	parting     bool   // the peer is to read what was written, then the socket closes
-	parted      bool
+	lingering   bool   // the peer is to read what was written, then the socket closes
+	lingered    bool
 	pingSent    int64
 	timer       *time.Timer
 	timerAt     int64
@@ -213,7 +213,7 @@ func (c *Conn) Faults() (read, write error) {
 func (c *Conn) Running() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.streams) + c.lingering
+	return len(c.streams) + c.orphans
 }
 
 // armLocked has tick called at a time, unless it is called earlier anyway.

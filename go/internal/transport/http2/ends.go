@@ -31,7 +31,7 @@ var (
 // failLocked ends the connection at once.
 func (c *Conn) failLocked(cause error) {
 	if c.closed {
-		if !c.parting {
+		if !c.lingering {
 			go c.closeSocket()
 		}
 		return
@@ -62,7 +62,7 @@ func (c *Conn) endLocked(cause error) {
 		}
 		c.goneLocked(s)
 	}
-	c.roles.EmptyLocked()
+	c.roles.DropQueueLocked()
 	clear(c.sending)
 	c.sending = nil
 	c.share.GiveBack(0)
@@ -78,36 +78,36 @@ func (c *Conn) violateLocked(cause error) {
 	if errors.As(cause, &v) {
 		code, text = v.code, v.text
 	}
-	c.partLocked(cause, code, text)
+	c.endLingeringLocked(cause, code, text)
 }
 
-// partLocked ends all requests, appends GOAWAY and leaves the socket to part.
-func (c *Conn) partLocked(cause error, code h2.ErrCode, text string) {
+// endLingeringLocked ends all requests, appends GOAWAY and leaves the socket to lingerAndClose.
+func (c *Conn) endLingeringLocked(cause error, code h2.ErrCode, text string) {
 	c.endLocked(cause)
 	_ = c.framer.WriteGoAway(c.lastID, code, []byte(text))
 	c.leaveLocked()
 }
 
 // leaveLocked leaves the socket, on which nothing more is done but to tell the
-// peer, to part.
+// peer, to lingerAndClose.
 func (c *Conn) leaveLocked() {
 	c.unparkLocked()
 	_ = c.socket.SetWriteDeadline(time.Now().Add(transport.LingerTime))
 	_ = c.socket.SetReadDeadline(time.Unix(1, 0)) // whoever reads is to stop
-	c.parting = true
-	c.partIfFreeLocked()
+	c.lingering = true
+	c.lingerIfFreeLocked()
 }
 
-// partIfFreeLocked has the socket parted from once nobody reads or writes.
-func (c *Conn) partIfFreeLocked() {
-	if c.parting && !c.parted && !c.roles.Flushing && !c.roles.Reading {
-		c.parted = true
-		go c.part()
+// lingerIfFreeLocked has the socket closed, behind what the peer is to read, once nobody else reads or writes.
+func (c *Conn) lingerIfFreeLocked() {
+	if c.lingering && !c.lingered && !c.roles.Flushing && !c.roles.Reading {
+		c.lingered = true
+		go c.lingerAndClose()
 	}
 }
 
-// part writes what is left and closes.
-func (c *Conn) part() {
+// lingerAndClose writes what is left and closes.
+func (c *Conn) lingerAndClose() {
 	c.mu.Lock()
 	farewell, cause := c.out, c.cause
 	c.out = nil
@@ -136,7 +136,7 @@ func (c *Conn) CutOff(cause error) {
 		for _, s := range c.streams {
 			c.stopLocked(s, wire.Unavailable, cause.Error())
 		}
-		c.partLocked(cause, h2.ErrCodeNo, cause.Error())
+		c.endLingeringLocked(cause, h2.ErrCodeNo, cause.Error())
 	}
 	c.mu.Unlock()
 }
@@ -170,7 +170,7 @@ func (c *Conn) Drain(text string) {
 		return
 	}
 	c.drainLocked(text)
-	c.roles.Settle()
+	c.roles.FlushUnlock()
 }
 
 // Retire is Drain.
@@ -193,7 +193,7 @@ func (c *Conn) goAwayFinallyLocked() {
 // closeIfDrainedLocked closes a draining connection once all was answered and
 // written.
 func (c *Conn) closeIfDrainedLocked() {
-	if c.goingAway != 2 || c.closed || len(c.streams) > 0 || c.lingering > 0 || len(c.out) > 0 || c.roles.Flushing || c.roles.Scheduled {
+	if c.goingAway != 2 || c.closed || len(c.streams) > 0 || c.orphans > 0 || len(c.out) > 0 || c.roles.Flushing || c.roles.Scheduled {
 		return
 	}
 	c.endLocked(errDrained)
@@ -202,7 +202,7 @@ func (c *Conn) closeIfDrainedLocked() {
 
 // armIdleLocked notes when the connection has become quiet.
 func (c *Conn) armIdleLocked() {
-	if len(c.streams) == 0 && c.lingering == 0 {
+	if len(c.streams) == 0 && c.orphans == 0 {
 		c.quietSince = c.lastRead
 	}
 }
@@ -232,7 +232,7 @@ func (c *Conn) tick() {
 	if next != math.MaxInt64 {
 		c.armLocked(max(next, now+int64(minTick)))
 	}
-	c.roles.Settle()
+	c.roles.FlushUnlock()
 }
 
 // checkBeginningLocked looks at what must be whole in time: the preface, header blocks
@@ -250,7 +250,7 @@ func (c *Conn) checkBeginningLocked(now int64) (by int64) {
 		return 0
 	}
 	if now >= by {
-		c.partLocked(cause, h2.ErrCodeEnhanceYourCalm, cause.Error())
+		c.endLingeringLocked(cause, h2.ErrCodeEnhanceYourCalm, cause.Error())
 		return 0
 	}
 	return by
@@ -298,7 +298,7 @@ func (c *Conn) checkEndLocked(now int64) (next int64) {
 			return 0
 		}
 		return c.goAwayBy
-	case c.goingAway == 2 || c.config.Idle < 0 || len(c.streams)+c.lingering > 0:
+	case c.goingAway == 2 || c.config.Idle < 0 || len(c.streams)+c.orphans > 0:
 		return 0
 	case now-c.quietSince >= int64(c.config.Idle):
 		c.drainLocked("idle")

@@ -47,11 +47,11 @@ func (c *Conn) wroteAllLocked() {
 	c.giveBackLocked()
 }
 
-// writeLocked writes what gathered as far as the socket takes it at once
-// (roles.Conn.WriteLocked).
-func (c *Conn) writeLocked() bool {
+// WriteLocked writes what gathered as far as the socket takes it at once (roles.Conn).
+func (h *roleConn) WriteLocked() bool {
+	c := (*Conn)(h)
 	if c.raw == nil {
-		c.writeOnLocked()
+		h.WriteOnLocked()
 		return false
 	}
 	c.roles.Flushing = true
@@ -74,14 +74,14 @@ func (c *Conn) writeLocked() bool {
 		c.writeFailedLocked(err)
 	}
 	c.closeIfDrainedLocked()
-	c.partIfFreeLocked()
+	c.lingerIfFreeLocked()
 	return err == nil
 }
 
-// writeOnLocked has another goroutine write what gathered.
-func (c *Conn) writeOnLocked() {
-	c.roles.Flushing = true
-	go c.flushBlocking()
+// WriteOnLocked has another goroutine write what gathered (roles.Conn).
+func (h *roleConn) WriteOnLocked() {
+	h.roles.Flushing = true
+	go (*Conn)(h).flushBlocking()
 }
 
 // writeOnce is the body of RawConn.Write: one attempt that never waits.
@@ -104,7 +104,7 @@ func (c *Conn) flushBlocking() {
 	c.mu.Lock()
 	c.wroteAt = roles.Clock()
 	c.armLocked(c.wroteAt + int64(c.config.Stall))
-	for !c.closed || c.parting && len(c.writing) > 0 {
+	for !c.closed || c.lingering && len(c.writing) > 0 {
 		if len(c.writing) == 0 {
 			if c.takeLocked(); len(c.writing) == 0 {
 				break
@@ -127,6 +127,6 @@ func (c *Conn) flushBlocking() {
 	c.wroteAllLocked()
 	c.roles.Flushing = false
 	c.closeIfDrainedLocked()
-	c.partIfFreeLocked()
+	c.lingerIfFreeLocked()
 	c.mu.Unlock()
 }

@@ -41,14 +41,14 @@ func (c *Conn) shed() {
 		longest := c.longestHeldLocked()
 		if longest == nil {
 			if c.share.Exceeded() {
-				c.partLocked(errUnread, h2.ErrCodeEnhanceYourCalm, errUnread.Error())
+				c.endLingeringLocked(errUnread, h2.ErrCodeEnhanceYourCalm, errUnread.Error())
 			}
 			break
 		}
 		c.letGoLocked(longest)
 	}
 	c.share.Relieved()
-	c.roles.Settle()
+	c.roles.FlushUnlock()
 }
 
 // letGoLocked ends a request for want of room, and gives back what it held.

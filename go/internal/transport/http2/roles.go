@@ -16,7 +16,7 @@ func (h *roleConn) ClosedLocked() bool { return h.closed }
 
 func (h *roleConn) ReadLocked() { (*Conn)(h).readLocked() }
 
-func (h *roleConn) ReadDoneLocked() { (*Conn)(h).partIfFreeLocked() }
+func (h *roleConn) ReadDoneLocked() { (*Conn)(h).lingerIfFreeLocked() }
 
 func (h *roleConn) AwaitedLocked() bool { return h.parked != nil }
 
@@ -28,13 +28,9 @@ func (h *roleConn) HasOutputLocked() bool { return len(h.out) > 0 && !h.closed }
 
 func (h *roleConn) UnsentLocked() int { return len(h.out) }
 
-func (h *roleConn) WriteLocked() bool { return (*Conn)(h).writeLocked() }
-
-func (h *roleConn) WriteOnLocked() { (*Conn)(h).writeOnLocked() }
-
 func (h *roleConn) CallersLocked() bool { return len(h.streams) > 1 }
 
-func (h *roleConn) ServesLocked() bool { return len(h.streams)+h.lingering > 0 }
+func (h *roleConn) ServesLocked() bool { return len(h.streams)+h.orphans > 0 }
 
 func (h *roleConn) CloseIfDrainedLocked() { (*Conn)(h).closeIfDrainedLocked() }
 
@@ -66,7 +62,7 @@ func (h *roleCall) FinishLocked(*roles.Worker, int64) {
 	s, c := (*Stream)(h), h.conn
 	s.returned = true
 	if s.gone {
-		c.lingering--
+		c.orphans--
 	} else if !s.finishing {
 		c.resetLocked(s, h2.ErrCodeInternal)
 	}

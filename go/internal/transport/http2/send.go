@@ -22,7 +22,7 @@ func (s *Stream) SendHeader(head *Block, fields []Field) error {
 		return ErrGone
 	}
 	c.headerLocked(s, head, fields)
-	c.roles.Settle()
+	c.roles.FlushUnlock()
 	return nil
 }
 
@@ -58,7 +58,7 @@ func (s *Stream) SendAfter(head *Block, fields []Field, piece *transport.Buffer)
 	}
 	if !c.affordsLocked(s, cap(piece.B)) {
 		c.stopForLocked(s, c.noRoom())
-		c.roles.Settle()
+		c.roles.FlushUnlock()
 		piece.Free()
 		return ErrGone
 	}
@@ -71,7 +71,7 @@ func (s *Stream) SendAfter(head *Block, fields []Field, piece *transport.Buffer)
 		s.restBuffer = piece
 		c.beginTurnsLocked(s)
 	}
-	c.roles.Leave()
+	c.roles.FlushLaterUnlock()
 	return nil
 }
 

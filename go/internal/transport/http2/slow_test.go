@@ -141,7 +141,7 @@ func TestTimeWithoutCreditDoesNotCount(t *testing.T) {
 	p.server.mu.Lock()
 	s := p.server.streams[1]
 	s.conn.takeMessageLocked(s)
-	s.conn.roles.Settle()
+	s.conn.roles.FlushUnlock()
 	p.later(59 * time.Second)
 	p.await("it goes on", func() bool { return p.server.streams[1] != nil && !p.server.streams[1].stopped })
 	p.later(61 * time.Second)

@@ -96,7 +96,7 @@ func (w *waiter) waitLocked(c *Conn) {
 		w.channel = make(chan struct{}, 1)
 	}
 	w.waiting = true
-	c.roles.Settle()
+	c.roles.FlushUnlock()
 	<-w.channel
 	c.mu.Lock()
 }
@@ -117,7 +117,7 @@ func (c *Conn) openLocked() error {
 	case b.fault != "":
 		c.resetIDLocked(b.stream, h2.ErrCodeProtocol, b.ended)
 		return c.spendLocked(1, "malformed requests")
-	case len(c.streams)+c.lingering >= int(c.config.Streams):
+	case len(c.streams)+c.orphans >= int(c.config.Streams):
 		c.resetIDLocked(b.stream, h2.ErrCodeRefusedStream, b.ended)
 		return c.spendLocked(1, "requests above the limit")
 	}
@@ -274,7 +274,7 @@ func (c *Conn) goneLocked(s *Stream) {
 	s.body.promised, s.body.room = 0, 0
 	switch {
 	case s.started && !s.returned:
-		c.lingering++ // until the handler returns
+		c.orphans++ // until the handler returns
 	case !s.started && !s.queued:
 		s.dropInboxLocked()
 		c.config.Handler.Dropped(s)
@@ -290,7 +290,7 @@ func (s *Stream) Reset(code h2.ErrCode) {
 	c := s.conn
 	c.mu.Lock()
 	c.resetLocked(s, code)
-	c.roles.Settle()
+	c.roles.FlushUnlock()
 }
 
 // SetReadDeadline has the request stopped if somebody waits in Receive at that time, as
@@ -309,7 +309,7 @@ func (s *Stream) SetReadDeadline(by int64) {
 func (s *Stream) Receive() (Message, error) {
 	c := s.conn
 	c.mu.Lock()
-	defer c.roles.Leave() // what is taken may return credit
+	defer c.roles.FlushLaterUnlock() // what is taken may return credit
 	for {
 		b := &s.body
 		switch {

@@ -50,15 +50,15 @@ func (r *Roles) FlushLocked() {
 	}
 }
 
-// Settle is called with the lock held after frames were appended by a goroutine that
+// FlushUnlock is called with the lock held after frames were appended by a goroutine that
 // appends no more for now; it releases the lock.
-func (r *Roles) Settle() {
-	if r.Flushing || r.Scheduled && !r.left.Load() || !r.conn.HasOutputLocked() {
+func (r *Roles) FlushUnlock() {
+	if r.Flushing || r.Scheduled && !r.leftToWoken.Load() || !r.conn.HasOutputLocked() {
 		r.conn.Unlock()
 		return
 	}
 	r.Scheduled = true
-	r.left.Store(false)
+	r.leftToWoken.Store(false)
 	if (r.resuming.Load() > 0 || r.conn.CallersLocked()) && !ProcessorsHeld() {
 		if !r.yieldLocked() {
 			r.conn.Unlock()
@@ -70,12 +70,12 @@ func (r *Roles) Settle() {
 	r.conn.Unlock()
 }
 
-// Leave releases the lock when more is likely to be appended by the same
+// FlushLaterUnlock releases the lock when more is likely to be appended by the same
 // goroutine at once: what there is gets written when it waits, when enough has
 // gathered, or by a helper, whichever comes first.
-func (r *Roles) Leave() {
+func (r *Roles) FlushLaterUnlock() {
 	if r.conn.UnsentLocked() > fullFlush {
-		r.Settle()
+		r.FlushUnlock()
 		return
 	}
 	help := !r.Flushing && !r.Scheduled && r.conn.HasOutputLocked() && r.WantHelperLocked()
@@ -106,11 +106,11 @@ func (r *Roles) yieldLocked() bool {
 			continue
 		}
 		if r.resuming.Load() > 0 {
-			r.left.Store(true)
+			r.leftToWoken.Store(true)
 			if r.resuming.Load() > 0 {
 				return false
 			}
-			r.left.Store(false)
+			r.leftToWoken.Store(false)
 		}
 		break
 	}
@@ -123,12 +123,12 @@ func (r *Roles) Woken(callers int32) { r.resuming.Add(callers) }
 
 // Resumed is described with Woken.
 func (r *Roles) Resumed() {
-	if r.resuming.Add(-1) > 0 || !r.left.Load() {
+	if r.resuming.Add(-1) > 0 || !r.leftToWoken.Load() {
 		return
 	}
 	r.mu.Lock()
-	if r.left.Load() && r.resuming.Load() == 0 {
-		r.left.Store(false)
+	if r.leftToWoken.Load() && r.resuming.Load() == 0 {
+		r.leftToWoken.Store(false)
 		r.Scheduled = false
 		r.FlushLocked()
 	}
@@ -137,7 +137,7 @@ func (r *Roles) Resumed() {
 
 // Resuming is how many callers were woken and do not run yet, and whether the
 // writing was left to them.
-func (r *Roles) Resuming() (callers int32, left bool) { return r.resuming.Load(), r.left.Load() }
+func (r *Roles) Resuming() (callers int32, left bool) { return r.resuming.Load(), r.leftToWoken.Load() }
 
 // gatherLocked lets handlers that are about to end append their answers to what w is
 // about to write. It releases the lock in between.

@@ -79,7 +79,7 @@ func (seen *watched) late() {
 		go r.sendHelper()
 	}
 	if w := seen.tasks.Load(); w != nil && seen.tasks.CompareAndSwap(w, nil) {
-		go w.pool.relieve(w)
+		go w.pool.handOverTasks(w)
 	}
 }
 
@@ -124,8 +124,8 @@ func (r *Roles) LeaveUnread() {
 	startWatch()
 }
 
-// Read says that somebody sees to the input again.
-func (r *Roles) Read() { r.unread.left.Store(false) }
+// EndUnread says that somebody sees to the input again.
+func (r *Roles) EndUnread() { r.unread.left.Store(false) }
 
 func startWatch() {
 	if !monitor.on.Load() && monitor.on.CompareAndSwap(false, true) {

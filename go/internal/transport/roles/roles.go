@@ -5,7 +5,7 @@
 //	Roles    of one connection, and the calls that wait to run   (roles.go)
 //	Worker   a goroutine that reads, runs handlers and writes    (worker.go)
 //	Pool     those goroutines, and tasks for them                (pool.go, task.go)
-//	Settle   what those do that append outside a worker          (gather.go)
+//	FlushUnlock   what those do that append outside a worker          (gather.go)
 //	monitor  looks where somebody is held up                     (monitor.go)
 //
 // What it is to read and to write is the connection's: it says so as a Conn, and
@@ -89,9 +89,9 @@ type Roles struct {
 	head  int
 	since int64 // when the first answer among what there is to write was appended
 
-	left     atomic.Bool  // the writing, to whichever woken caller comes first; changes under the lock
-	resuming atomic.Int32 // callers that were woken and do not run yet
-	unread   unread
+	leftToWoken atomic.Bool  // the writing, to whichever woken caller comes first; changes under the lock
+	resuming    atomic.Int32 // callers that were woken and do not run yet
+	unread      unread
 }
 
 // Init makes r that of a connection with the lock mu, whose goroutines are those
@@ -134,8 +134,8 @@ func (r *Roles) nextLocked() Call {
 	return nil
 }
 
-// EmptyLocked empties the queue, when all calls have ended.
-func (r *Roles) EmptyLocked() {
+// DropQueueLocked empties the queue, when all calls have ended.
+func (r *Roles) DropQueueLocked() {
 	r.ReadingOn = false         // what is read now is for nobody
 	for r.nextLocked() != nil { // none is started
 	}
@@ -168,7 +168,7 @@ func (r *Roles) TakeReadingLocked() bool {
 		return false
 	}
 	r.Reading = true
-	r.Read()
+	r.EndUnread()
 	return true
 }
 

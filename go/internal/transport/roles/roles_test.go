@@ -59,7 +59,7 @@ func (c *fakeConn) ReadLocked() {
 	c.mu.Lock()
 	if call == nil {
 		c.closed = true
-		c.roles.EmptyLocked()
+		c.roles.DropQueueLocked()
 		close(c.ended)
 		return
 	}
@@ -192,7 +192,7 @@ func TestNobodyYieldsWhileProcessorsAreHeld(t *testing.T) {
 	c.mu.Lock()
 	c.roles.Woken(1)
 	c.unsent++
-	c.roles.Settle()
+	c.roles.FlushUnlock()
 	written := c.answered()
 	c.roles.Resumed()
 	if written == 0 && monitor.late.held.Load() { // else the monitor has found that they are not

@@ -85,9 +85,9 @@ func (q *tasks) serve(w *Worker) {
 	q.mu.Unlock()
 }
 
-// relieve has another goroutine go on with the tasks, because w is held up or has
+// handOverTasks has another goroutine go on with the tasks, because w is held up or has
 // ended.
-func (p *Pool) relieve(w *Worker) {
+func (p *Pool) handOverTasks(w *Worker) {
 	p.tasks.mu.Lock()
 	call := false
 	if p.tasks.drainer == w {

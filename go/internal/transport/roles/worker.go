@@ -35,22 +35,22 @@ func NewPollerWorker(p Poller) *Worker { return &Worker{poller: p} }
 const keptScratch = 128 << 10
 
 func (w *Worker) loop(first work) {
-	defer w.Bequeath()
+	defer w.HandOver()
 	for next := first; next != nil; next = w.pool.wait(w.work) {
 		w.finished = Clock() // that it had to be woken is not the handler's doing
 		next.serve(w)
 	}
 }
 
-// Bequeath is to be deferred by the goroutine that w is. It has another one carry on
+// HandOver is to be deferred by the goroutine that w is. It has another one carry on
 // when a handler or a task has ended this one (runtime.Goexit, which a test's FailNow
 // calls): only its own call is harmed.
-func (w *Worker) Bequeath() {
+func (w *Worker) HandOver() {
 	call, r := w.serving, w.at
 	if call == nil {
 		if w.pool != nil && w.watched != nil { // it was a task that ended it
 			w.watchOff()
-			w.pool.relieve(w)
+			w.pool.handOverTasks(w)
 		}
 		return
 	}
@@ -106,7 +106,7 @@ func (r *Roles) serve(w *Worker) {
 // readLocked reads once.
 func (r *Roles) readLocked() {
 	r.Reading = true
-	r.Read()
+	r.EndUnread()
 	r.conn.ReadLocked()
 	r.Reading = false
 	r.conn.ReadDoneLocked()

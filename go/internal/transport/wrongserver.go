@@ -10,9 +10,9 @@ import (
 // firstQuoted is how much is told of what an unknown server says first.
 const firstQuoted = 24
 
-// stranger says what speaks at a port that does not speak Trunkcall, by the first bytes
+// wrongServer says what speaks at a port that does not speak Trunkcall, by the first bytes
 // that came from there, and what to do.
-func stranger(input []byte) *wire.Error {
+func wrongServer(input []byte) *wire.Error {
 	text := fmt.Sprintf("its first bytes are %q", input[:min(len(input), firstQuoted)])
 	switch {
 	case bytes.HasPrefix(input, []byte("HTTP/")):
