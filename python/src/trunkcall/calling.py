@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from asyncio import get_running_loop
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -90,9 +91,9 @@ class Calls(Caller):
         """Whether the calls go through TLS."""
         raise NotImplementedError
 
-    def _next(self, method: Method[Any, Any]) -> Connection | None:
+    def _next(self, method: Method[Any, Any], *, sampled: bool = True) -> Connection | None:
         """A connection for a unary call that says nothing else, where there are several; None: the call has to go the
-        long way. Raises StatusError: `not_sent`."""
+        long way, as calls have that are not `sampled` where a picker chooses. Raises StatusError: `not_sent`."""
         return None
 
     def _sample(self, connection: Connection, status: Status, picked_at: int) -> None:
@@ -227,7 +228,7 @@ class Calls(Caller):
         order = self._order(options.compression)
         policy = self._policies.of(method.name)
         wait_for_ready = bool(policy.wait_for_ready if options.wait_for_ready is None else options.wait_for_ready)
-        timeout = policy.timeout if options.timeout is None else options.timeout
+        timeout = _bounded(policy.timeout if options.timeout is None else options.timeout)
         went_on = False
 
         async def last(call: Call) -> Any:
@@ -270,7 +271,7 @@ class Calls(Caller):
         codec = options.codec or self._codec
         stream = OpenedStream[Req, Resp](self, method, codec, self._order(options.compression))
         policy = self._policies.of(method.name)
-        timeout = self._policies.of_stream(method.name) if options.timeout is None else options.timeout
+        timeout = _bounded(self._policies.of_stream(method.name) if options.timeout is None else options.timeout)
         wait_for_ready = bool(policy.wait_for_ready if options.wait_for_ready is None else options.wait_for_ready)
         call = Call(method, pairs(options.metadata), request, timeout)
         stream.begin(self._interceptors, call, deadline_of(timeout), wait_for_ready)
@@ -280,6 +281,8 @@ class Calls(Caller):
         """Opens a unary call in PROTOBUF without metadata, if nobody intercepts it and it can be opened now. For stubs;
         `deadline` in µs of `clock`, 0: none. Raises StatusError."""
         connection = self._quick
+        if connection is None and self._several:
+            connection = self._next(method, sampled=False)
         if connection is None or self._waiting or self._codec is not PROTOBUF:
             return None
         loop = get_running_loop()
@@ -322,6 +325,11 @@ class Calls(Caller):
             return method.binding(codec).encode_request(request)
         except Exception as error:
             raise unencodable(codec, error, method, request) from error
+
+
+def _bounded(timeout: float | None) -> float | None:
+    """None for a timeout that says that there is none."""
+    return None if timeout == math.inf else timeout
 
 
 def unencodable(codec: Codec, error: Exception, method: Method[Any, Any], request: Any) -> StatusError:

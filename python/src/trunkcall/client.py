@@ -278,10 +278,10 @@ class Client(Calls, Registry):
         dialer = self._dialer
         return None if dialer is None else lambda address: dialer(address, endpoint)
 
-    def _next(self, method: Method[Any, Any]) -> Carrier | None:
+    def _next(self, method: Method[Any, Any], *, sampled: bool = True) -> Carrier | None:
         if self._single is not None:
             return self._single.connection()
-        return self._endpoints.pick_plainly(method)
+        return self._endpoints.pick_plainly(method) if sampled else None
 
     def _sample(self, connection: Carrier, status: Status, picked_at: int) -> None:
         cast(ClientEnd, connection.end).endpoint.sample(Kind.UNARY, status, picked_at)

@@ -52,6 +52,9 @@ class Policies:
         _checked(f"{of}: timeout", policy.timeout)
         self._given[name] = policy
 
+    def __bool__(self) -> bool:
+        return bool(self._given)
+
     @property
     def quick(self) -> bool:
         """Whether there is nothing to look up for a call: at most a timeout for all."""

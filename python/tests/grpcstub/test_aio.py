@@ -120,6 +120,23 @@ class Case(unittest.IsolatedAsyncioTestCase):
         return caught.exception
 
 
+class Policies(unittest.IsolatedAsyncioTestCase):
+    async def test_timeouts_of_a_client_hold_for_stubs_that_ask_for_it(self) -> None:
+        given: list[float | None] = []
+
+        async def note(call: Call, proceed: Next) -> Any:
+            given.append(call.timeout)
+            return await proceed(call)
+
+        server = Server()
+        stubs.add_UserServiceServicer_to_server(Users(), aio.Server(server))
+        address = await server.listen("127.0.0.1:0")
+        async with server, Client(address, timeout=30, interceptors=[note]) as client:
+            for channel in (aio.Channel(client), aio.Channel(client, policies=True)):
+                await stubs.UserServiceStub(channel).GetUser(pb.GetUserRequest(user_id=1))
+        self.assertEqual(given, [None, 30])
+
+
 class UnaryCalls(Case):
     async def test_answer_metadata_code_and_details(self) -> None:
         users = Users()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterable
 from typing import Any
@@ -194,7 +195,7 @@ class UnaryUnaryCall(_CallOf, grpc.aio.UnaryUnaryCall[Any, Any]):
     async def _call(self) -> Any:
         """Makes the call by the caller's own `unary`."""
         request, timeout, metadata = self._around
-        options = CallOptions(timeout, metadata, PROTOBUF, None, self._wait_for_ready)
+        options = CallOptions(math.inf if timeout is None else timeout, metadata, PROTOBUF, None, self._wait_for_ready)
         self._kept_answer = answer = await self._caller.unary(self._method, request, options)
         return answer.message
 
@@ -295,7 +296,7 @@ class _StreamCall(_CallOf):
         wait_for_ready: bool,
     ) -> None:
         super().__init__(caller, timeout)
-        options = CallOptions(timeout, metadata, PROTOBUF, None, wait_for_ready)
+        options = CallOptions(math.inf if timeout is None else timeout, metadata, PROTOBUF, None, wait_for_ready)
         self._stream = caller.stream(method, requests if method.kind.takes_one else None, options)
         self._feeding: asyncio.Task[None] | None = None
         self._watching: asyncio.Task[None] | None = None

@@ -14,6 +14,7 @@ from trunkcall.calling import Calls
 from trunkcall.client import Client
 from trunkcall.endpoint import State
 from trunkcall.method import BidiMethod, Binding, ClientStreamMethod, Method, ServerStreamMethod, UnaryMethod
+from trunkcall.policy import NO_POLICIES
 
 from .calls import StreamStreamCall, StreamUnaryCall, UnaryStreamCall, UnaryUnaryCall
 from .conversion import entries
@@ -33,20 +34,27 @@ class Channel(grpc.aio.Channel):
 
     The channel does not own the client: `close` leaves it open."""
 
-    def __init__(self, caller: Caller) -> None:
+    def __init__(self, caller: Caller, *, policies: bool = False) -> None:
+        """With `policies`, what the policies of a client say of timeouts and of waiting holds for these calls as well;
+        stubs of gRPC do not expect it."""
         self._caller = caller
+        self._policies = caller._policies if policies and isinstance(caller, Calls) else NO_POLICIES
 
     def unary_unary(self, method: str, *functions: Any, **named: Any) -> Any:
-        return _MultiCallable(self._caller, UnaryMethod, UnaryUnaryCall, method, *functions, **named)
+        return _MultiCallable(self, UnaryMethod, UnaryUnaryCall, method, *functions, **named)
 
     def unary_stream(self, method: str, *functions: Any, **named: Any) -> Any:
-        return _MultiCallable(self._caller, ServerStreamMethod, UnaryStreamCall, method, *functions, **named)
+        return _MultiCallable(
+            self._caller, self._policies, ServerStreamMethod, UnaryStreamCall, method, *functions, **named
+        )
 
     def stream_unary(self, method: str, *functions: Any, **named: Any) -> Any:
-        return _MultiCallable(self._caller, ClientStreamMethod, StreamUnaryCall, method, *functions, **named)
+        return _MultiCallable(
+            self._caller, self._policies, ClientStreamMethod, StreamUnaryCall, method, *functions, **named
+        )
 
     def stream_stream(self, method: str, *functions: Any, **named: Any) -> Any:
-        return _MultiCallable(self._caller, BidiMethod, StreamStreamCall, method, *functions, **named)
+        return _MultiCallable(self, BidiMethod, StreamStreamCall, method, *functions, **named)
 
     async def close(self, grace: float | None = None) -> None:
         """Does nothing: the client is closed by the one who made it."""
@@ -93,7 +101,7 @@ class _MultiCallable:
 
     def __init__(
         self,
-        caller: Caller,
+        channel: Channel,
         kind: type[Method[Any, Any]],
         call: Callable[..., Any],
         name: str,
@@ -102,7 +110,8 @@ class _MultiCallable:
         _registered_method: bool | None = False,
     ) -> None:
         encode, decode = request_serializer or _same, response_deserializer or _same
-        self._caller = caller
+        self._caller = channel._caller
+        self._policies = channel._policies
         self._call = call
         self._method = kind(name, object, object, Binding(encode, _same, _same, decode))
 
@@ -120,4 +129,10 @@ class _MultiCallable:
         if credentials is not None:
             raise ValueError("credentials of single calls are not supported: put a token into metadata")
         given = request if request_iterator is None else request_iterator
+        if self._policies:
+            name, policy = self._method.name, self._policies.of(self._method.name)
+            if timeout is None:
+                timeout = self._policies.of_stream(name) if self._method.kind.streams else policy.timeout
+            if wait_for_ready is None:
+                wait_for_ready = policy.wait_for_ready
         return self._call(self._caller, self._method, given, timeout, entries(metadata), bool(wait_for_ready))
