@@ -100,7 +100,7 @@ func (c *route) chained(ctx context.Context, m *Method, request, response any, o
 	call := &Call{Method: *m, Metadata: outgoing(ctx), Request: request, Response: response}
 	var wentOn atomic.Bool
 	before := call.Metadata
-	err := chain(c.interceptors, func(ctx context.Context, call *Call) error {
+	err := call.run(ctx, c.interceptors, func(ctx context.Context, call *Call) error {
 		wentOn.Store(true)
 		var reply Reply
 		within := *o
@@ -108,11 +108,13 @@ func (c *route) chained(ctx context.Context, m *Method, request, response any, o
 		err := c.unary(ctx, m, call.Request, call.Response, withAdded(call.Metadata, before, ctx), &within)
 		call.Header, call.Trailer, call.Peer = reply.Header, reply.Trailer, reply.Peer
 		return err
-	})(ctx, call)
+	})
 	if o.reply != nil {
 		*o.reply = Reply{call.Header, call.Trailer, call.Peer}
 	}
-	return intercepted(err, wentOn.Load())
+	err = intercepted(err, wentOn.Load())
+	call.ended(StatusOf(err))
+	return err
 }
 
 // intercepted is the error that interceptors of the caller's side end a call with.

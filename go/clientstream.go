@@ -24,7 +24,7 @@ func (c *route) open(ctx context.Context, t *Method, o *callOptions) (Stream, *c
 	var wentOn atomic.Bool
 	var end atomic.Pointer[clientStream]
 	before := call.Metadata
-	err := chain(c.interceptors, func(ctx context.Context, call *Call) error {
+	err := call.run(ctx, c.interceptors, func(ctx context.Context, call *Call) error {
 		wentOn.Store(true)
 		s, err := c.openStream(ctx, withAdded(call.Metadata, before, ctx), t, o)
 		if err != nil {
@@ -33,7 +33,7 @@ func (c *route) open(ctx context.Context, t *Method, o *callOptions) (Stream, *c
 		end.Store(s)
 		call.Stream, call.Peer = s, peerOf(s.call.Conn())
 		return nil
-	})(ctx, call)
+	})
 	if err == nil && call.Stream == nil {
 		err = local(Errorf(Internal, "an interceptor left no stream of the call of %s", t.Name), DeliveryUnknown)
 	}
@@ -41,9 +41,11 @@ func (c *route) open(ctx context.Context, t *Method, o *callOptions) (Stream, *c
 		if s := end.Load(); s != nil {
 			_ = s.Close() // nobody else has it
 		}
-		return nil, nil, intercepted(err, wentOn.Load())
+		err = intercepted(err, wentOn.Load())
+		call.ended(StatusOf(err))
+		return nil, nil, err
 	}
-	return call.Stream, end.Load(), nil
+	return call.watched(ctx), end.Load(), nil
 }
 
 // clientStream is the StreamCall of a Client or Connection.

@@ -191,7 +191,7 @@ func (c *ServerCall) Intercept(
 	call := c.describe()
 	call.Request = request
 	c.progress.Store(uint32(notEntered))
-	err := chain(c.serving.interceptors, func(ctx context.Context, call *Call) (err error) {
+	err := call.run(ctx, c.serving.interceptors, func(ctx context.Context, call *Call) (err error) {
 		if err := c.acceptOneWay(); err != nil {
 			return err
 		}
@@ -199,11 +199,24 @@ func (c *ServerCall) Intercept(
 		defer c.left()
 		call.Response, err = serve(ctx, call.Request)
 		return err
-	})(ctx, call)
-	if err := c.adopt(call); err != nil {
-		return nil, err
+	})
+	if adopted := c.adopt(call); adopted != nil {
+		call.Response, err = nil, adopted
 	}
+	c.tellEnd(call, err)
 	return call.Response, err
+}
+
+// tellEnd tells interceptors how the call has ended.
+func (c *ServerCall) tellEnd(call *Call, err error) {
+	if len(call.ends) == 0 {
+		return
+	}
+	s := StatusOf(err)
+	if s.Code != OK {
+		s.Delivery = c.delivery(err)
+	}
+	call.ended(s)
 }
 
 func (c *ServerCall) describe() *Call {
@@ -290,17 +303,18 @@ func (c *ServerCall) serveStream() error {
 	call := c.describe()
 	call.Stream = stream
 	c.progress.Store(uint32(notEntered))
-	err := chain(c.serving.interceptors, func(ctx context.Context, call *Call) error {
+	err := call.run(&c.context, c.serving.interceptors, func(ctx context.Context, call *Call) error {
 		if err := c.acceptOneWay(); err != nil {
 			return err
 		}
 		c.progress.Store(uint32(entered))
 		defer c.left()
 		return c.runStream(ctx, call.Stream)
-	})(&c.context, call)
+	})
 	if adopted := c.adopt(call); adopted != nil && err == nil && !errors.Is(adopted, errHeaderSent) {
 		err = adopted
 	}
+	c.tellEnd(call, err)
 	return err
 }
 

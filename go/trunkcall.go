@@ -153,6 +153,8 @@ type Call struct {
 	Header, Trailer Metadata
 	// Peer is the other end, once it is known.
 	Peer Peer
+
+	ends []func(Status) // OnEnd
 }
 
 // Next goes on with a call: to the next interceptor, then to the handler at

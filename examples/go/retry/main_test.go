@@ -1,0 +1,6 @@
+package main
+
+func Example() {
+	main()
+	// Output: user-7 <nil> at attempt 3
+}
