@@ -44,14 +44,10 @@ class Channel(grpc.aio.Channel):
         return _MultiCallable(self, UnaryMethod, UnaryUnaryCall, method, *functions, **named)
 
     def unary_stream(self, method: str, *functions: Any, **named: Any) -> Any:
-        return _MultiCallable(
-            self._caller, self._policies, ServerStreamMethod, UnaryStreamCall, method, *functions, **named
-        )
+        return _MultiCallable(self, ServerStreamMethod, UnaryStreamCall, method, *functions, **named)
 
     def stream_unary(self, method: str, *functions: Any, **named: Any) -> Any:
-        return _MultiCallable(
-            self._caller, self._policies, ClientStreamMethod, StreamUnaryCall, method, *functions, **named
-        )
+        return _MultiCallable(self, ClientStreamMethod, StreamUnaryCall, method, *functions, **named)
 
     def stream_stream(self, method: str, *functions: Any, **named: Any) -> Any:
         return _MultiCallable(self, BidiMethod, StreamStreamCall, method, *functions, **named)
