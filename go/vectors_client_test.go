@@ -22,6 +22,30 @@ type clientVectors struct {
 		ID, Target, Names string
 		Schemes           []string
 	} `json:"bad_targets"`
+	Sets []struct {
+		ID                                   string
+		Before, Set                          []endpointVector
+		Order, New, Stay, Exchanged, Drained []string
+		Ignored                              int
+	}
+	BadSets []struct {
+		ID  string
+		Set []endpointVector
+	} `json:"bad_sets"`
+	Policies []struct {
+		ID       string
+		Policies []policyVector
+		Calls    []struct {
+			Method    string
+			Streaming bool
+			Holds     policyVector
+		}
+	}
+	BadPolicies []struct {
+		ID       string
+		Policies []policyVector
+	} `json:"bad_policies"`
+	Pauses []struct{ Failures, Longest int }
 	Hashes []struct{ Text, Hash string }
 	Scores []struct{ A, Text, Score string }
 	Parts  []struct {
@@ -56,6 +80,13 @@ type endpointVector struct {
 }
 
 func (e *endpointVector) endpoint() Endpoint { return Endpoint(*e) }
+
+type policyVector struct {
+	Method       string
+	Timeout      *int64
+	WaitForReady *bool `json:"wait_for_ready"`
+	Repeat       *bool
+}
 
 type seenVector struct {
 	Identity, State string
