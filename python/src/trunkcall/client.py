@@ -211,8 +211,8 @@ class Client(Calls, Registry):
 
     async def connect(self) -> None:
         """Opens the connections that are not open, of a lazy balancer to the first endpoint that will do, and waits
-        until a server has greeted and no attempt is under way. Raises StatusError: UNAVAILABLE, `not_sent`, if no
-        endpoint is ready then."""
+        until each is open or has failed once, and a server has greeted. Raises StatusError: UNAVAILABLE, `not_sent`,
+        if no endpoint is ready then."""
         self._check_open()
         endpoints = self._endpoints
         endpoints.wake()
@@ -221,7 +221,7 @@ class Client(Calls, Registry):
             if endpoints.lazy and not any(one.trying for one in endpoints.order):
                 self._want_first()
             up = [one for one in endpoints.order if one.state is State.READY]
-            if not endpoints.hopeful:
+            if not endpoints.unsettled and (up or not endpoints.hopeful):
                 young = [end for one in up for end in one.live if end.young and not end.connection.lost]
                 if not young:
                     break
@@ -297,7 +297,7 @@ class Client(Calls, Registry):
             if connection is not None:
                 return connection
             if not wait_for_ready and not endpoints.hopeful:
-                raise failure(Code.UNAVAILABLE, endpoints.trouble or "the connection was lost", Delivery.NOT_SENT)
+                raise failure(Code.UNAVAILABLE, endpoints.trouble or endpoints.none_chosen, Delivery.NOT_SENT)
             await self._changed()
 
     def _retire(self, connection: Carrier) -> None:

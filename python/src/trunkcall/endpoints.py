@@ -355,6 +355,18 @@ class Endpoints:
         return any(one.trying for one in self.order)
 
     @property
+    def unsettled(self) -> bool:
+        """Whether what comes of a first attempt, or of one for a further connection, is not known yet."""
+        return any(one.state is State.CONNECTING or (one.state is State.READY and one.trying) for one in self.order)
+
+    @property
+    def none_chosen(self) -> str:
+        """What is to be said when there are endpoints and none that a call may go to."""
+        if any(one.state is State.READY for one in self.order):
+            return self._named("the picker chose no endpoint")
+        return "the connection was lost"
+
+    @property
     def trouble(self) -> str:
         """Why no endpoint is ready, "" if nothing is known or one is."""
         if not self.order:

@@ -68,7 +68,7 @@ async def dns(watch: Watch) -> None:
     loop = asyncio.get_running_loop()
     while True:
         found = await loop.getaddrinfo(place.host, place.port, type=socket.SOCK_STREAM)
-        hosts = sorted({str(name[0]) for *_, name in found})
+        hosts = dict.fromkeys(str(name[0]) for *_, name in found)
         watch.set([Endpoint(str(Address(host, place.port)), server_name=place.host) for host in hosts])
         asked = loop.time()
         try:
@@ -186,7 +186,7 @@ class Resolving:
         while True:
             before = self._last
             try:
-                await resolver(self._watch)
+                await self._call(resolver)
                 if self.resolved:
                     return
                 self._note("it returned without a set")
@@ -201,6 +201,14 @@ class Resolving:
                 self._note(str(error) or type(error).__name__)
             failures = 1 if self._last is not before else failures + 1
             await asyncio.sleep(pause(failures))
+
+    async def _call(self, resolver: Resolver) -> None:
+        """Until it returns, or this is cancelled: that it ends is not waited for then, as it is not ours."""
+        task = asyncio.ensure_future(resolver(self._watch))
+        try:
+            await asyncio.shield(task)
+        finally:
+            task.cancel()
 
     def stop(self) -> None:
         """The client is closed."""

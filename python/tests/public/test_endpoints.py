@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import logging
+import socket
 from collections.abc import Sequence
 from typing import Any
 from unittest import mock
@@ -269,6 +271,48 @@ class Changing(EndpointsCase):
         self.assertEqual(await call, b"x")
 
 
+class Names(EndpointsCase):
+    """dns:HOST:PORT."""
+
+    async def test_each_address_is_an_endpoint_and_is_asked_for_again_when_one_fails(self) -> None:
+        server, _ = await self.named(b"a", where="0.0.0.0:0")
+        service = server.port
+        hosts = ["127.0.0.3", "127.0.0.2"]
+        asked = 0
+
+        async def getaddrinfo(host: str, port: int, **options: Any) -> Any:
+            nonlocal asked
+            if host != "service.test":
+                return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (host, port))]
+            asked += 1
+            return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (one, port)) for one in hosts]
+
+        with (
+            mock.patch.object(asyncio.get_running_loop(), "getaddrinfo", getaddrinfo),
+            mock.patch("trunkcall.resolver.DNS_PAUSE", 0.01),
+        ):
+            client = self.client(f"dns:service.test:{service}")
+            await client.connect()
+            known = [one.endpoint for one in client.endpoints]
+            self.assertEqual([one.addresses for one in known], [(f"{host}:{service}",) for host in hosts])
+            self.assertEqual({one.server_name for one in known}, {"service.test"})
+            self.assertEqual(asked, 1)
+            hosts[0] = "127.0.0.4"
+            await server.close()
+            await eventually(lambda: asked > 1)
+            await eventually(lambda: client.endpoints[0].endpoint.addresses == (f"127.0.0.4:{service}",))
+
+    async def test_a_name_that_has_no_address_is_told(self) -> None:
+        async def getaddrinfo(*args: Any, **options: Any) -> Any:
+            raise socket.gaierror(-2, "Name or service not known")
+
+        with mock.patch.object(asyncio.get_running_loop(), "getaddrinfo", getaddrinfo):
+            client = self.client("dns:no.such.name:1")
+            error = await self.fails(client.call(ECHO, b""), Code.UNAVAILABLE, Delivery.NOT_SENT)
+        self.assertIn("resolver dns: ", error.message)
+        self.assertIn("Name or service not known", error.message)
+
+
 class Faulty(EndpointsCase):
     """Resolvers, balancers, pickers and dialers of users that do what they must not."""
 
@@ -326,6 +370,36 @@ class Faulty(EndpointsCase):
         client = self.resolved(Registry())
         error = await self.fails(client.call(ECHO, b"", timeout=0.05), Code.DEADLINE_EXCEEDED, Delivery.NOT_SENT)
         self.assertIn("waited for the resolver", error.message)
+
+    async def test_a_resolver_that_does_not_end_holds_up_no_closing(self) -> None:
+        let_go = asyncio.Event()
+
+        async def clings(watch: Watch) -> None:
+            while not let_go.is_set():
+                with contextlib.suppress(asyncio.CancelledError):
+                    await let_go.wait()
+
+        client = self.resolved(clings)
+        call = asyncio.create_task(client.call(ECHO, b""))
+        await eventually(lambda: bool(client._tasks))
+        async with asyncio.timeout(PATIENCE):
+            await client.close()
+        await self.fails(call, Code.CANCELLED, Delivery.NOT_SENT)
+        let_go.set()
+
+    async def test_a_picker_that_chooses_none(self) -> None:
+        (_, a), (_, b) = await self.named(b"a"), await self.named(b"b")
+
+        class Nobody:
+            def balance(self, endpoints: Sequence[EndpointState]) -> Any:
+                return self
+
+            def pick(self, call: Pick) -> None:
+                return None
+
+        client = self.client(f"{a},{b}", balancer=Nobody())
+        error = await self.fails(client.call(ECHO, b""), Code.UNAVAILABLE, Delivery.NOT_SENT)
+        self.assertEqual(error.message, "balancer Nobody: the picker chose no endpoint")
 
     async def test_the_last_good_set_stays(self) -> None:
         _, a = await self.named(b"a")
