@@ -6,7 +6,6 @@ import (
 
 	"github.com/trunkcall/trunkcall/go/internal/transport"
 	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
-	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
 // Arrival is a call that has come to a server, before anything is done for it.
@@ -41,10 +40,10 @@ type Admission struct {
 // an error that is no status it is told UNKNOWN and an id, as of a handler's. Calls that nothing serves, and those beyond the server's own
 // limits, are refused without it.
 //
-// It is called by many goroutines at once, by those that read: until it returns, all calls of the
-// connection stand still. So it must not wait, for the network least of all; and it must not use the connection. What
-// has to ask elsewhere belongs into an interceptor, or keeps what it has learnt.
-func WithAdmission(admit func(call *Arrival) (Admission, error)) ServerOption {
+// It is called by many goroutines at once, each time by the one that runs the call's handler, with the context that this will have. So
+// it may wait: verify a signature, or ask somebody. Meanwhile the call counts as a running handler. For a method whose handler
+// runs inline (Handler.Inline) it must not wait either.
+func WithAdmission(admit func(ctx context.Context, call *Arrival) (Admission, error)) ServerOption {
 	return serverOption(func(s *serverOptions) {
 		switch {
 		case admit == nil:
@@ -73,23 +72,7 @@ func PrincipalFromContext(ctx context.Context) any {
 	return nil
 }
 
-// enter gives a call the place of a handler, and asks the admission if there is one. conn is what
-// the call came over if that is a native one: its stream does not know it yet.
-func (s *serving) enter(c *ServerCall, conn *transport.Conn) *wire.Refusal {
-	if refusal := s.admit(); refusal != nil {
-		return refusal
-	}
-	if s.admission == nil {
-		return nil
-	}
-	refusal := c.ask(conn)
-	if refusal != nil {
-		s.running.Add(-1)
-	}
-	return refusal
-}
-
-// leave is the end of enter.
+// leave gives back the place of a handler (serving.admit), and releases what the admission has given.
 func (c *ServerCall) leave() {
 	c.serving.running.Add(-1)
 	if c.admission == nil || c.admission.Release == nil {
@@ -103,36 +86,53 @@ func (c *ServerCall) leave() {
 	c.admission.Release()
 }
 
-// ask asks the admission about a call.
-func (c *ServerCall) ask(conn *transport.Conn) (refusal *wire.Refusal) {
+// serve asks the admission, if there is one, and runs the handler.
+func (c *ServerCall) serve() (response any, err error) {
+	if c.serving.admission != nil {
+		if err := c.ask(); err != nil {
+			return nil, err
+		}
+	}
+	if c.handler.Unary != nil {
+		return c.handler.Unary(&c.context, c)
+	}
+	return nil, c.serveStream()
+}
+
+// ask asks the admission about a call. The error is the Status of one that is refused.
+func (c *ServerCall) ask() (err error) {
+	c.progress.Store(uint32(notEntered))
 	returned := false
 	defer func() {
 		if p := recover(); !returned { // p is nil when it ended its goroutine
 			id := newErrorID()
 			c.serving.options.journal.panicked("admission panicked", p, "method", c.handler.Method.Name, "id", id)
-			refusal = &wire.Refusal{Code: Internal, Message: c.serving.untold("admission panicked", id)}
+			err = Status{Code: Internal, Message: c.serving.untold("admission panicked", id)}.Err()
+		}
+		if err != nil {
+			s := StatusOf(err)
+			c.serving.unserved(c.Peer().Remote, c.handler.Method.Name, true, s.Code, s.Message)
 		}
 	}()
-	admission, err := c.serving.admission(c.arrival(conn))
-	if returned = true; err == nil {
+	admission, err := c.serving.admission(&c.context, c.arrival())
+	returned = true
+	if err == nil {
 		c.admission = &admission
+		c.progress.Store(uint32(direct))
 		return nil
 	}
-	s, ours := statusWithin(err)
-	if !ours {
+	if _, ours := statusWithin(err); !ours {
 		id := newErrorID()
 		c.serving.options.journal.failed("admission failed", "method", c.handler.Method.Name, "id", id, "error", err)
-		s = Status{Code: codeOf(err), Message: c.serving.untold("admission failed", id)}
+		return Status{Code: codeOf(err), Message: c.serving.untold("admission failed", id)}.Err()
 	}
-	return &wire.Refusal{Code: s.Code, Message: s.Message, Details: s.Details, RetryAfter: retryMilliseconds(s.RetryAfter)}
+	return err
 }
 
-func (c *ServerCall) arrival(conn *transport.Conn) *Arrival {
-	a := &Arrival{Method: c.handler.Method, Metadata: c.Metadata, Protocol: transport.ALPN, Authority: c.Authority()}
-	if c.http == nil {
-		a.Peer = peerOf(conn)
-	} else {
-		a.Peer, a.Protocol = c.Peer(), c.http.call.Protocol
+func (c *ServerCall) arrival() *Arrival {
+	a := &Arrival{Method: c.handler.Method, Metadata: c.Metadata, Protocol: transport.ALPN, Authority: c.Authority(), Peer: c.Peer()}
+	if c.http != nil {
+		a.Protocol = c.http.call.Protocol
 	}
 	if c.context.deadline != 0 {
 		a.Deadline = roles.TimeOf(c.context.deadline)

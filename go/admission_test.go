@@ -30,7 +30,7 @@ func newGuard() *guard {
 	return &guard{asked: make(chan trunkcall.Arrival, 1<<10), err: trunkcall.Errorf(trunkcall.Unauthenticated, "who are you?")}
 }
 
-func (g *guard) admit(call *trunkcall.Arrival) (trunkcall.Admission, error) {
+func (g *guard) admit(_ context.Context, call *trunkcall.Arrival) (trunkcall.Admission, error) {
 	g.asked <- *call
 	if call.Metadata.Get("k") != "ada" {
 		return trunkcall.Admission{}, g.err
@@ -226,11 +226,11 @@ func TestACallThatEndsBeforeItsHandlerIsReleased(t *testing.T) {
 }
 
 func TestAnAdmissionThatFailsRefusesTheCallAndTellsNoSecrets(t *testing.T) {
-	for name, admit := range map[string]func(*trunkcall.Arrival) (trunkcall.Admission, error){
-		"error": func(*trunkcall.Arrival) (trunkcall.Admission, error) {
+	for name, admit := range map[string]func(context.Context, *trunkcall.Arrival) (trunkcall.Admission, error){
+		"error": func(context.Context, *trunkcall.Arrival) (trunkcall.Admission, error) {
 			return trunkcall.Admission{}, errors.New("a secret")
 		},
-		"panic": func(*trunkcall.Arrival) (trunkcall.Admission, error) { panic("a secret") },
+		"panic": func(context.Context, *trunkcall.Arrival) (trunkcall.Admission, error) { panic("a secret") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			log := &strings.Builder{}
@@ -262,7 +262,7 @@ func TestAnAdmissionThatFailsRefusesTheCallAndTellsNoSecrets(t *testing.T) {
 }
 
 func TestAReleaseThatPanicsHarmsNoCall(t *testing.T) {
-	s, target := serve(t, serverOptions{trunkcall.WithAdmission(func(*trunkcall.Arrival) (trunkcall.Admission, error) {
+	s, target := serve(t, serverOptions{trunkcall.WithAdmission(func(context.Context, *trunkcall.Arrival) (trunkcall.Admission, error) {
 		return trunkcall.Admission{Release: func() { panic("released") }}, nil
 	}), trunkcall.WithLogger(slog.New(slog.DiscardHandler))}, standard()...)
 	c := dial(t, target)
@@ -282,5 +282,33 @@ func TestAnAdmissionThatIsNoneOrGivenTwiceIsNamed(t *testing.T) {
 		if _, err := trunkcall.NewServer(options...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Error(want, err)
 		}
+	}
+}
+
+// It runs where the handler will: what it waits for holds up nobody else on the connection.
+func TestAdmissionMayWait(t *testing.T) {
+	asked, answer := make(chan struct{}, 1), make(chan struct{})
+	_, target := serve(t, serverOptions{trunkcall.WithAdmission(func(ctx context.Context, call *trunkcall.Arrival) (trunkcall.Admission, error) {
+		if call.Metadata.Get("k") == "slow" {
+			asked <- struct{}{}
+			select {
+			case <-answer:
+			case <-ctx.Done():
+				return trunkcall.Admission{}, ctx.Err()
+			}
+		}
+		return trunkcall.Admission{}, nil
+	})}, standard()...)
+	c := dial(t, target)
+	slow := echo.Start(as(soon(t), "slow"), c, text("slow"))
+	receive(t, asked, "the admission of the slow call")
+	for range 100 {
+		if _, err := echo.Call(as(soon(t), "ada"), c, text("quick")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	close(answer)
+	if out, err := slow.Result(); err != nil || string(out.GetData()) != "slow" {
+		t.Error(out, err)
 	}
 }

@@ -40,7 +40,7 @@ func (s httpMethods) open(call *web.Call) (*httpCall, *wire.Refusal) {
 	c.context.call = c
 	c.context.deadline = call.Deadline
 	d.packing = s.options.compressions.answers(call)
-	if refusal := s.enter(c, nil); refusal != nil {
+	if refusal := s.admit(); refusal != nil {
 		return nil, refusal
 	}
 	return d, nil
@@ -125,13 +125,7 @@ func (d *httpCall) run(a *web.Answer) {
 		}
 		d.context.cancel(context.Canceled)
 	}()
-	var response any
-	var err error
-	if d.handler.Unary != nil {
-		response, err = d.handler.Unary(&d.context, &d.ServerCall)
-	} else {
-		err = d.serveStream()
-	}
+	response, err := d.serve()
 	d.finish(a, response, err)
 	returned = true
 }

@@ -96,7 +96,7 @@ type serverOptions struct {
 	mostFrom   int // of one address
 	drainDelay time.Duration
 	maxAge     time.Duration // of connections; 0: any
-	admit      func(*Arrival) (Admission, error)
+	admit      func(context.Context, *Arrival) (Admission, error)
 
 	userProtocols []Protocol
 }

@@ -217,7 +217,7 @@ func TestAllProtocolsBehaveAlike(t *testing.T) {
 		}),
 	}
 	var admitted atomic.Int64
-	admission := trunkcall.WithAdmission(func(call *trunkcall.Arrival) (trunkcall.Admission, error) {
+	admission := trunkcall.WithAdmission(func(_ context.Context, call *trunkcall.Arrival) (trunkcall.Admission, error) {
 		if who := call.Metadata.Get("k"); who != "stranger" {
 			admitted.Add(1)
 			return trunkcall.Admission{Principal: who, Release: func() { admitted.Add(-1) }}, nil

@@ -271,13 +271,7 @@ func (s acceptor) run(w *roles.Worker, st *transport.Stream, c *ServerCall) {
 		}
 		c.context.cancel(context.Canceled)
 	}()
-	var response any
-	var err error
-	if c.handler.Unary != nil {
-		response, err = c.handler.Unary(&c.context, c)
-	} else {
-		err = c.serveStream()
-	}
+	response, err := c.serve()
 	c.finish(w, response, err)
 	returned = true
 }

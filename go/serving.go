@@ -45,8 +45,8 @@ type serving struct {
 	options      *common
 	side         string // "server" or "client", for what callers are told
 	interceptors []Interceptor
-	running      atomic.Int64                      // handlers, and calls accepted to become one
-	admission    func(*Arrival) (Admission, error) // nil: all calls are admitted
+	running      atomic.Int64                                       // handlers, and calls accepted to become one
+	admission    func(context.Context, *Arrival) (Admission, error) // nil: all calls are admitted
 	oneWays      oneWays
 	counters     counters
 
@@ -184,7 +184,7 @@ func (s acceptor) Accept(conn *transport.Conn, in *wire.Incoming) (*transport.St
 	call.stream.Pace = h.pace
 	call.context.call = call
 	call.context.deadline = in.Deadline
-	if refusal := s.enter(call, conn); refusal != nil {
+	if refusal := s.admit(); refusal != nil {
 		return nil, refusal
 	}
 	if in.OneWay {
