@@ -43,7 +43,7 @@ func (b *budget) retry(ctx context.Context, call *trunkcall.Call, next trunkcall
 
 func main() {
 	arrivals := 0
-	server := users.Serve(trunkcall.WithAdmission(func(*trunkcall.Arrival) (trunkcall.Admission, error) {
+	server := users.Serve(trunkcall.WithAdmission(func(context.Context, *trunkcall.Arrival) (trunkcall.Admission, error) {
 		if arrivals++; arrivals < 3 { // it is overloaded at first
 			return trunkcall.Admission{}, trunkcall.Errorf(trunkcall.Unavailable, "overloaded")
 		}

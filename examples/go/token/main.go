@@ -16,7 +16,7 @@ import (
 var tokens = map[string]string{"s3cret": "Ada"}
 
 // admit decides about a call before anything of it is decoded, whichever protocol it came by.
-func admit(call *trunkcall.Arrival) (trunkcall.Admission, error) {
+func admit(_ context.Context, call *trunkcall.Arrival) (trunkcall.Admission, error) {
 	token, _ := strings.CutPrefix(call.Metadata.Get("authorization"), "Bearer ")
 	user, ok := tokens[token]
 	if !ok {
