@@ -37,6 +37,9 @@ class CallAttempt:
     received: int = 0
     """Likewise, of those that were taken."""
 
+    duration: float = 0.0
+    """Seconds from when it was given to a connection to its end; 0 before."""
+
     status: Status | None = None
     """How it ended, with its delivery; None before."""
 

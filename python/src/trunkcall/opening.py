@@ -51,6 +51,7 @@ class Opening(CallEvents):
     connection: Connection
     told: CallAttempt | None = None  # what an observer was told of, until the attempt has ended
     _began = 0  # when the attempt was wanted
+    _given = 0  # when it was given to a connection, if somebody wants to know
     _waits_for = ""
 
     def __init__(
@@ -158,7 +159,8 @@ class Opening(CallEvents):
     def _tell(self, observer: AttemptObserver) -> None:
         connection = self.connection
         endpoint = self.caller._endpoint_of(connection)
-        queued = (connection.session.now - self._began) / 1e6
+        self._given = connection.session.now
+        queued = (self._given - self._began) / 1e6
         known = endpoint.endpoint if endpoint is not None else None
         self.told = CallAttempt(self.method, self.number, known, connection.remote, queued, self.sent())
         try:
@@ -179,6 +181,7 @@ class Opening(CallEvents):
         observer = self.caller._calling.attempts
         if told is not None and observer is not None:
             told.status = status
+            told.duration = (clock() - self._given) / 1e6
             try:
                 observer.attempt_ended(told)
             except Exception:

@@ -255,7 +255,10 @@ class Changing(EndpointsCase):
         await client.connect()
         await eventually(lambda: {each.state for each in client.endpoints} == {State.IDLE})
         await eventually(lambda: not one.connections and not two.connections)
-        self.assertEqual(set(await self.answers(client)), {b"a", b"b"})
+        seen: set[bytes] = set()
+        async with asyncio.timeout(PATIENCE):
+            while len(seen) < 2:
+                seen |= set(await self.answers(client))
 
     async def test_a_call_keeps_a_connection_from_being_idle(self) -> None:
         gate = Gate()
