@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from derivation import client, codefirst, frames_bad, frames_good, metadata, preface, replay, schema, sessions, status
+from derivation import client, client_rules, codefirst, frames_bad, frames_good, metadata, preface, replay, schema, sessions, status
 
 HERE = Path(__file__).parent
 
@@ -104,7 +104,7 @@ def scripts(check: bool) -> tuple[int, list[str]]:
         found += settle(HERE / name, sessions.rendered(content), check)
         total += len(content["scripts"])
         print(f"{name}: {len(content['scripts'])} scripts")
-    found += sessions.untold() + settle(HERE / "coverage.md", sessions.coverage(), check)
+    found += sessions.untold() + settle(HERE / "coverage.md", sessions.coverage() + client_rules.coverage(client.content()), check)
     return total, found
 
 
@@ -122,7 +122,7 @@ def values(check: bool) -> tuple[int, list[str]]:
 def clients(check: bool) -> tuple[int, list[str]]:
     """The same for what clients compute, by the model in derivation/client_model.py and by hand."""
     content = client.content()
-    wrong = schema.faults(content, rules_of("client.schema.json")) + client.faults(content)
+    wrong = schema.faults(content, rules_of("client.schema.json")) + client.faults(content) + client_rules.untold(content)
     found = [f"client.json: {fault}" for fault in wrong]
     found += settle(HERE / "client.json", codefirst.rendered(content), check)
     total = sum(len(entries) for entries in content.values() if isinstance(entries, list))
