@@ -183,6 +183,16 @@ class Transports(Case):
         await self.works(address)
         await self.works(address, tls=self.client_tls())
 
+    async def test_the_system_gives_up_what_is_not_acknowledged(self) -> None:
+        for keepalive, timeout, wanted in ((20, 20, 60_000), (60, 30, 90_000), (0, 20, 0)):
+            _, address = await self.serve()
+            client = self.client(address, keepalive=keepalive, keepalive_timeout=timeout)
+            await client.connect()
+            (end,) = client._live
+            raw = end.connection.transport.get_extra_info("socket")
+            set_to = raw.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT)
+            self.assertEqual(set_to, wanted)
+
     async def test_what_begins_no_protocol_is_closed_at_once(self) -> None:
         for options in ({}, {"tls": self.server_tls()}):
             _, address = await self.serve(**options)  # type: ignore[arg-type]

@@ -23,6 +23,7 @@ HIGH_WATER = 128 << 10
 LOW_WATER = 32 << 10
 STALL = 60_000_000  # µs in which the peer reads nothing of what is there for it (limits.md 2)
 STALL_LOOK = 10_000_000  # µs between two looks whether it has
+UNACKNOWLEDGED = 60_000_000  # µs, at least, in which the peer's system acknowledges nothing (limits.md 3)
 LINGER = 10.0  # seconds for the last bytes to leave before the transport is aborted
 STOOD_STILL = 1_000_000  # µs by which a timer is late when the process was suspended, or something blocked the loop
 _USER_TIMEOUT: int | None = getattr(socket, "TCP_USER_TIMEOUT", None)
@@ -143,8 +144,10 @@ class Connection(asyncio.BufferedProtocol):
         raw: Any = made.get_extra_info("socket")
         if raw is not None and raw.family in (socket.AF_INET, socket.AF_INET6):
             raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            if _USER_TIMEOUT is not None:  # Linux gives up a connection on which nothing is acknowledged
-                raw.setsockopt(socket.IPPROTO_TCP, _USER_TIMEOUT, STALL // 1_000)
+            lifecycle = self.session.lifecycle
+            if _USER_TIMEOUT is not None and lifecycle.interval:
+                longest = max(lifecycle.interval + lifecycle.answer_time, UNACKNOWLEDGED)
+                raw.setsockopt(socket.IPPROTO_TCP, _USER_TIMEOUT, longest // 1_000)
         self.end.connection = self
         self.end.connected()
         self._flush()
