@@ -9,6 +9,9 @@ import (
 	"github.com/trunkcall/trunkcall/go/internal/transport"
 	"github.com/trunkcall/trunkcall/go/internal/transport/http2"
 	"github.com/trunkcall/trunkcall/go/internal/transport/web"
+	"github.com/trunkcall/trunkcall/go/internal/transport/web/connect"
+	"github.com/trunkcall/trunkcall/go/internal/transport/web/grpc"
+	"github.com/trunkcall/trunkcall/go/internal/transport/web/grpcweb"
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
@@ -39,14 +42,14 @@ const (
 
 // http2Config is how HTTP/2 is served: with the limits that native connections
 // have, as far as there are such.
-func (s *Server) http2Config(other http.Handler) *http2.Config {
+func (s *Server) http2Config(other *web.HTTP) *http2.Config {
 	local, keepalive := &s.options.local, s.options.keepaliveInterval
 	if keepalive == 0 {
 		keepalive = -1
 	}
 	return http2.Config{
 		Handler: &web.HTTP2{
-			GRPC: &web.GRPC{
+			GRPC: &grpc.Protocol{
 				Server: httpMethods{&s.serving}, MaxMessage: local.Message, Limits: local, Compressions: s.options.compressions.set(),
 			},
 			Other: web.OverHTTP2(other), OnClosed: s.http2Closed,
@@ -77,7 +80,8 @@ func (s *Server) headerBytes() int {
 func (s *Server) openHTTP() {
 	local := &s.options.local
 	handler := &web.HTTP{
-		Server: httpMethods{&s.serving}, Catalog: httpMethods{&s.serving}, MaxMessage: local.Message, Limits: local,
+		Dialects: []web.Dialect{connect.Stream{}, grpcweb.Text{}, grpcweb.Binary{}, connect.Unary{}},
+		Server:   httpMethods{&s.serving}, Catalog: httpMethods{&s.serving}, MaxMessage: local.Message, Limits: local,
 		Compressions: s.options.compressions.set(), Budget: s.config.Budget,
 		Origins: s.options.origins, Panicked: s.options.panicked,
 	}

@@ -65,7 +65,7 @@ func declineRequest(framer *h2.Framer, f *h2.MetaHeadersFrame, text string) erro
 	}
 	if _, ok := grpcCodec(kind); ok {
 		e := wire.Ending{Code: wire.Unavailable, Message: text, Delivery: wire.Refused}
-		return writeFields(framer, f.StreamID, true, appendStatus([]http2.Field{
+		return writeFields(framer, f.StreamID, true, AppendStatus([]http2.Field{
 			{Name: ":status", Value: "200"}, {Name: "content-type", Value: "application/grpc"},
 		}, &e))
 	}

@@ -12,54 +12,8 @@ import (
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
-// readFields takes a request's fields: those of the protocol, and the metadata.
-func (x *grpcCall) readFields(fields []http2.Field) {
-	x.call.Metadata = x.one[:0]
-	for i := range fields {
-		f := &fields[i]
-		switch f.Name {
-		case "grpc-message-type":
-		case "grpc-accept-encoding":
-			x.readAccepted(f.Value)
-		case "grpc-timeout":
-			x.timeout = f.Value
-		case "grpc-encoding":
-			x.encoding = f.Value
-		case "grpc-status", "grpc-message", "grpc-status-details-bin": // not a caller's to say
-		default:
-			switch {
-			case ofHTTP(f.Name):
-			case strings.HasSuffix(f.Name, "-bin"):
-				x.addBinary(f)
-			default:
-				x.call.Metadata = append(x.call.Metadata, wire.Pair{Key: f.Name, Value: f.Value})
-			}
-		}
-	}
-}
-
-func (x *grpcCall) readAccepted(value string) {
-	for name := range strings.SplitSeq(value, ",") {
-		if n := encodingNumber(strings.Trim(name, " \t")); n != 0 {
-			x.call.Accepts |= 1 << n
-		}
-	}
-}
-
-// addBinary decodes a field that holds base64, or several of them with commas
-// in between.
-func (x *grpcCall) addBinary(f *http2.Field) {
-	for value := range strings.SplitSeq(f.Value, ",") {
-		decoded, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(strings.Trim(value, " \t"), "="))
-		if err != nil && x.fault == nil {
-			x.fault = &wire.Refusal{Code: wire.InvalidArgument, Message: "the value of " + strconv.Quote(f.Name) + " is not base64"}
-		}
-		x.call.Metadata = append(x.call.Metadata, wire.Pair{Key: f.Name, Value: string(decoded)})
-	}
-}
-
-// appendMetadata appends metadata as fields.
-func appendMetadata(fields []http2.Field, m wire.Metadata) []http2.Field {
+// AppendMetadata appends metadata as fields.
+func AppendMetadata(fields []http2.Field, m wire.Metadata) []http2.Field {
 	for i := range m {
 		key, value := m[i].Key, m[i].Value
 		if reserved(key) {
@@ -78,14 +32,14 @@ func appendMetadata(fields []http2.Field, m wire.Metadata) []http2.Field {
 // reserved reports whether a key of the server's metadata would be taken for
 // something else.
 func reserved(key string) bool {
-	return ofHTTP(key) || key == deliveryField || strings.HasPrefix(key, "grpc-") && !strings.HasSuffix(key, "-bin") || key == "grpc-status-details-bin"
+	return OfHTTP(key) || key == deliveryField || strings.HasPrefix(key, "grpc-") && !strings.HasSuffix(key, "-bin") || key == "grpc-status-details-bin"
 }
 
 // deliveryField tells of a failure whether its handler ran (status.md 2).
 const deliveryField = "trunk-delivery"
 
-// appendStatus appends the trailers that tell how a call ended.
-func appendStatus(fields []http2.Field, e *wire.Ending) []http2.Field {
+// AppendStatus appends the trailers that tell how a call ended.
+func AppendStatus(fields []http2.Field, e *wire.Ending) []http2.Field {
 	fields = append(fields, http2.Field{Name: "grpc-status", Value: strconv.Itoa(int(e.Code))})
 	if e.Code != wire.OK {
 		if e.Message != "" {
@@ -103,16 +57,7 @@ func appendStatus(fields []http2.Field, e *wire.Ending) []http2.Field {
 			fields = append(fields, http2.Field{Name: "grpc-retry-pushback-ms", Value: strconv.Itoa(int(e.RetryAfter))})
 		}
 	}
-	return appendMetadata(fields, e.Metadata)
-}
-
-// fieldBytes is the size of a header list (RFC 9113 6.5.2).
-func fieldBytes(fields []http2.Field) int {
-	n := 0
-	for i := range fields {
-		n += len(fields[i].Name) + len(fields[i].Value) + 32
-	}
-	return n
+	return AppendMetadata(fields, e.Metadata)
 }
 
 // rpcStatus encodes a google.rpc.Status: code 1, message 2, details 3, each an

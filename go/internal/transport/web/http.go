@@ -2,11 +2,8 @@ package web
 
 import (
 	"cmp"
-	"math"
-	"mime"
 	"net/http"
 	"runtime/debug"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,6 +17,8 @@ import (
 type HTTP struct {
 	Server  Server
 	Catalog Catalog
+	// Dialects are those that are spoken, in the order in which they are asked about a content type.
+	Dialects []Dialect
 	// MaxMessage is the longest message taken, as sent. 0: 64 MiB.
 	MaxMessage uint32
 	// Compressions are those that request messages may be in, bit n standing for number n.
@@ -57,7 +56,9 @@ type Method struct {
 }
 
 // lacks reports whether a codec is known not to carry the method's messages.
-func (m *Method) lacks(codec string) bool { return m.Lacks>>codecNumber(codec)&1 != 0 }
+func (m *Method) lacks(codec string) bool { return m.Lacks>>CodecNumber(codec)&1 != 0 }
+
+var defaultLimits = wire.DefaultSettings()
 
 func (h *HTTP) limits() *wire.Settings {
 	if h.Limits != nil {
@@ -74,30 +75,6 @@ func (h *HTTP) maxMessage() int64 {
 	}
 	return int64(defaultLimits.Message)
 }
-
-// dialect is how a client speaks to this protocol.
-type dialect uint8
-
-const (
-	unknownDialect dialect = iota
-	connectUnary
-	connectStream
-	grpcWeb
-	grpcWebText // in base64
-)
-
-// takes reports whether a method can be called so.
-func (d dialect) takes(m *Method) bool {
-	return d != unknownDialect && (d >= grpcWeb || m.Streams == (d == connectStream))
-}
-
-// The content types of the dialects, without the codec's name behind.
-const (
-	typeOfUnary   = "application/"
-	typeOfStream  = "application/connect+"
-	typeOfWeb     = "application/grpc-web"
-	typeOfWebText = "application/grpc-web-text"
-)
 
 // panicked tells of a panic.
 func (h *HTTP) panicked(p any) {
@@ -121,16 +98,16 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	m, known := h.Catalog.Lookup(r.URL.Path)
-	spoken, codec := dialectOf(r.Header.Get("Content-Type"))
+	spoken, codec := h.dialectOf(r.Header.Get("Content-Type"))
 	post := r.Method == http.MethodPost
 	switch {
-	case !known && (!post || spoken == unknownDialect):
+	case !known && (!post || spoken == nil):
 		refuseRequest(w, http.StatusNotFound, wire.Unimplemented, notServed(r.URL.Path))
-	case r.Method == http.MethodGet && m.Safe && !m.Streams:
+	case r.Method == http.MethodGet && m.Safe && !m.Streams && h.plain() != nil:
 		h.get(w, r, m)
 	case !post:
 		h.refuseMethod(w, r, &m)
-	case known && (!spoken.takes(&m) || spoken < grpcWeb && m.lacks(codec)):
+	case known && (spoken == nil || !spoken.Takes(&m) || spoken.ByStatus() && m.lacks(codec)):
 		h.refuseType(w, r, &m)
 	default:
 		h.serve(w, r, m, spoken, codec)
@@ -151,87 +128,20 @@ func notServed(path string) string { return "method " + path + " is not served b
 
 // refuseType answers a request in a form that its method does not take.
 func (h *HTTP) refuseType(w http.ResponseWriter, r *http.Request, m *Method) {
-	acceptPost(w, m)
+	h.acceptPost(w, m)
 	refusePlainly(w, http.StatusUnsupportedMediaType,
 		m.Name+" does not take the content type "+strconv.Quote(r.Header.Get("Content-Type"))+", only "+w.Header().Get("Accept-Post"))
 }
 
 // acceptPost says what a method takes.
-func acceptPost(w http.ResponseWriter, m *Method) {
-	kind := typeOfUnary
-	if m.Streams {
-		kind = typeOfStream
-	}
+func (h *HTTP) acceptPost(w http.ResponseWriter, m *Method) {
 	var all []string
-	for _, codec := range []string{"json", "proto", "msgpack"} {
-		if !m.lacks(codec) {
-			all = append(all, kind+codec)
+	for _, d := range h.Dialects {
+		for _, codec := range []string{"json", "proto", "msgpack"} {
+			if d.ByStatus() && d.Takes(m) && !m.lacks(codec) {
+				all = append(all, d.ContentType(codec))
+			}
 		}
 	}
 	w.Header().Set("Accept-Post", strings.Join(all, ", "))
-}
-
-// dialectOf tells by the content type how a client speaks, and the codec's name.
-func dialectOf(kind string) (dialect, string) {
-	base, parameters, err := mime.ParseMediaType(kind)
-	if err != nil {
-		return unknownDialect, ""
-	}
-	if charset, ok := parameters["charset"]; ok && !strings.EqualFold(charset, "utf-8") {
-		return unknownDialect, ""
-	}
-	if codec, ok := strings.CutPrefix(base, typeOfStream); ok && codec != "" {
-		return connectStream, codec
-	}
-	if codec, ok := webCodec(base, typeOfWebText); ok {
-		return grpcWebText, codec
-	}
-	if codec, ok := webCodec(base, typeOfWeb); ok {
-		return grpcWeb, codec
-	}
-	codec, ok := strings.CutPrefix(base, typeOfUnary)
-	if !ok || slices.Contains(formTypes, codec) || strings.ContainsRune(codec, '+') || strings.HasPrefix(codec, "grpc") {
-		return unknownDialect, ""
-	}
-	return connectUnary, codec
-}
-
-// webCodec takes the codec's name out of a content type that begins with base.
-func webCodec(kind, base string) (codec string, ok bool) {
-	rest, ok := strings.CutPrefix(kind, base)
-	if !ok || rest == "" {
-		return "proto", ok
-	}
-	codec, ok = strings.CutPrefix(rest, "+")
-	return codec, ok && codec != ""
-}
-
-// formTypes are kinds of bodies that are no message of anybody's: what browsers
-// send without asking first, and what clients say that know nothing.
-var formTypes = []string{"x-www-form-urlencoded", "octet-stream", "xml"}
-
-// Of the protocol's fields.
-const (
-	fieldVersion        = "Connect-Protocol-Version"
-	fieldTimeout        = "Connect-Timeout-Ms"
-	fieldStreamEncoding = "Connect-Content-Encoding"
-	fieldStreamAccepts  = "Connect-Accept-Encoding"
-)
-
-// timeoutMs reads a timeout in milliseconds: one to ten digits.
-func timeoutMs(s string) (left int64, ok bool) {
-	if s == "" || len(s) > 10 {
-		return 0, false
-	}
-	n := int64(0)
-	for _, c := range []byte(s) {
-		if c < '0' || c > '9' {
-			return 0, false
-		}
-		n = 10*n + int64(c-'0')
-	}
-	if n > math.MaxInt64/1_000_000 {
-		return math.MaxInt64, true
-	}
-	return n * 1_000_000, true
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/trunkcall/trunkcall/go/internal/transport"
+	"github.com/trunkcall/trunkcall/go/internal/transport/web/websocket"
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
@@ -111,7 +112,7 @@ func (h *HTTP1) serve(w http.ResponseWriter, r *http.Request) {
 		refuseRequest(w, http.StatusHTTPVersionNotSupported, wire.Unimplemented, "this is no preface of HTTP/2")
 		return
 	}
-	if h.WebSocket != nil && asksForWebSocket(r) {
+	if h.WebSocket != nil && websocket.Asks(r) {
 		h.upgrade(w, r, c)
 		return
 	}

@@ -12,11 +12,17 @@ import (
 // HTTP2 is the protocols on HTTP/2: which one a request comes through is decided by
 // its content type, for each request anew.
 type HTTP2 struct {
-	GRPC *GRPC
+	GRPC Direct
 	// Other is asked about requests that are not gRPC's; nil: they get 415.
 	Other func(c *http2.Conn, r *http2.Request) (*http2.Stream, *http2.Answer)
 	// OnClosed is told of each connection that is over; it may be nil.
 	OnClosed func(c *http2.Conn, err error)
+}
+
+// Direct is a protocol that takes requests from the engine of HTTP/2 itself, as that of gRPC does for speed.
+type Direct interface {
+	// Accept takes a request whose content type is kind, which names this codec.
+	Accept(c *http2.Conn, r *http2.Request, kind, codec string) (*http2.Stream, *http2.Answer)
 }
 
 // Exchanging is what owns a stream: a call at one of the protocols.
@@ -36,7 +42,7 @@ func (h *HTTP2) Accept(c *http2.Conn, r *http2.Request) (*http2.Stream, *http2.A
 		}
 	}
 	if name, ok := grpcCodec(kind); ok {
-		return h.GRPC.accept(c, r, kind, name)
+		return h.GRPC.Accept(c, r, kind, name)
 	}
 	if h.Other != nil {
 		return h.Other(c, r)

@@ -2,7 +2,6 @@ package web
 
 import (
 	"context"
-	"encoding/base64"
 	"io"
 	"net/http"
 	"net/url"
@@ -22,7 +21,7 @@ import (
 
 // OverHTTP2 returns what serves requests of HTTP/2 by the handler that serves those
 // of HTTP/1.1, for HTTP2.Other.
-func OverHTTP2(handler http.Handler) func(c *http2.Conn, r *http2.Request) (*http2.Stream, *http2.Answer) {
+func OverHTTP2(handler *HTTP) func(c *http2.Conn, r *http2.Request) (*http2.Stream, *http2.Answer) {
 	return func(c *http2.Conn, r *http2.Request) (*http2.Stream, *http2.Answer) {
 		if r.TooLarge != "" {
 			return nil, StatusAnswer(http.StatusRequestHeaderFieldsTooLarge)
@@ -62,7 +61,7 @@ func headerOf(fields []http2.Field) http.Header {
 // http2Request is one request, as the http.ResponseWriter of its handler.
 type http2Request struct {
 	stream  http2.Stream
-	handler http.Handler
+	handler *HTTP
 	request *http.Request
 	peer    http2Peer
 	cancel  context.CancelCauseFunc
@@ -134,25 +133,18 @@ func (x *http2Request) Stopped(why *wire.Refusal) *http2.Answer {
 	if x.stream.Held() {
 		return StatusAnswer(httpStatus(why.Code)) // within a message nothing can be said
 	}
-	return endOf(x.request, &e)
+	return x.handler.endOf(x.request, &e)
 }
 
 // endOf is the answer to a request that is ended without its handler; its header is left out
 // where one was sent.
-func endOf(r *http.Request, e *wire.Ending) *http2.Answer {
+func (h *HTTP) endOf(r *http.Request, e *wire.Ending) *http2.Answer {
 	w := &http2Request{header: http.Header{}}
-	switch spoken, codec := dialectOf(r.Header.Get("Content-Type")); spoken {
-	case connectStream:
-		w.header.Set("Content-Type", typeOfStream+codec)
-		_, _ = w.Write(connectEnd(e))
-	case grpcWeb:
-		w.header.Set("Content-Type", typeOfWeb+"+"+codec)
-		_, _ = w.Write(webEnd(e))
-	case grpcWebText:
-		w.header.Set("Content-Type", typeOfWebText+"+"+codec)
-		_, _ = w.Write(base64.StdEncoding.AppendEncode(nil, webEnd(e)))
-	default:
+	if spoken, codec := h.dialectOf(r.Header.Get("Content-Type")); spoken == nil || spoken.Plain() {
 		writeError(w, 0, e)
+	} else {
+		w.header.Set("Content-Type", spoken.ContentType(codec))
+		_, _ = w.Write(spoken.Encode(spoken.End(e)))
 	}
 	return &http2.Answer{HeadFields: w.fields, Body: w.out.B}
 }

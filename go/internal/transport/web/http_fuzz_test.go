@@ -1,9 +1,8 @@
-package web
+package web_test
 
 import (
 	"bytes"
 	"crypto/tls"
-	"encoding/base64"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -15,13 +14,23 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"go.uber.org/goleak"
+
 	"github.com/trunkcall/trunkcall/go/internal/transport"
 	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
+	"github.com/trunkcall/trunkcall/go/internal/transport/web"
+	"github.com/trunkcall/trunkcall/go/internal/transport/web/connect"
+	"github.com/trunkcall/trunkcall/go/internal/transport/web/grpcweb"
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
 // Any request of HTTP gets an answer that its protocol can read, the same
 // however the body is split.
+
+// dialects are those that servers have.
+var dialects = []web.Dialect{connect.Stream{}, grpcweb.Text{}, grpcweb.Binary{}, connect.Unary{}}
 
 // nowhere is the connection of requests that were made up.
 type nowhere struct{}
@@ -38,15 +47,15 @@ func (nowhere) Closing() bool             { return false }
 // not ended.
 type repeater struct{ open atomic.Int64 }
 
-func (s *repeater) Lookup(method string) (Method, bool) {
+func (s *repeater) Lookup(method string) (web.Method, bool) {
 	switch method {
 	case "/unary", "/stream":
-		return Method{Name: method, Streams: method == "/stream", Safe: true}, true
+		return web.Method{Name: method, Streams: method == "/stream", Safe: true}, true
 	}
-	return Method{}, false
+	return web.Method{}, false
 }
 
-func (s *repeater) Accept(call *Call) (Served, *wire.Refusal) {
+func (s *repeater) Accept(call *web.Call) (web.Served, *wire.Refusal) {
 	if _, ok := s.Lookup(call.Method); !ok {
 		return nil, &wire.Refusal{Code: wire.Unimplemented, Message: "not served"}
 	}
@@ -54,19 +63,19 @@ func (s *repeater) Accept(call *Call) (Served, *wire.Refusal) {
 	return &repeated{s, call}, nil
 }
 
-func (s *repeater) Refused(*Call, *wire.Refusal) {}
+func (s *repeater) Refused(*web.Call, *wire.Refusal) {}
 
 type repeated struct {
 	server *repeater
-	call   *Call
+	call   *web.Call
 }
 
 func (r *repeated) Whole() bool        { return r.call.Method == "/unary" }
 func (r *repeated) Pace() *roles.Pace  { return nil }
 func (r *repeated) Compression() uint8 { return 0 }
-func (r *repeated) Stopped(Stop)       {}
+func (r *repeated) Stopped(web.Stop)   {}
 func (r *repeated) Dropped()           { r.server.open.Add(-1) }
-func (r *repeated) Serve(x Exchange, a *Answer) {
+func (r *repeated) Serve(x web.Exchange, a *web.Answer) {
 	r.server.open.Add(-1)
 	for {
 		m, _, err := x.Receive()
@@ -75,19 +84,19 @@ func (r *repeated) Serve(x Exchange, a *Answer) {
 		}
 		if err != nil {
 			a.Ending = wire.Ending{Code: wire.Internal, Message: err.Error(), Delivery: wire.Executed}
-			if fault := (*Fault)(nil); errors.As(err, &fault) {
+			if fault := (*web.Fault)(nil); errors.As(err, &fault) {
 				a.Ending.Code, a.Ending.Message = fault.Code, fault.Text
 			}
 			return
 		}
 		if r.Whole() {
-			a.Scratch = append(a.Scratch[:Headroom], m.B...)
+			a.Scratch = append(a.Scratch[:web.Headroom], m.B...)
 			a.Ending.HasMessage = true
 			m.Free()
 			return
 		}
-		b := transport.GetBuffer(Headroom + len(m.B))
-		b.B = append(b.B[:Headroom], m.B...)
+		b := transport.GetBuffer(web.Headroom + len(m.B))
+		b.B = append(b.B[:web.Headroom], m.B...)
 		m.Free()
 		if x.Send(b, false) != nil {
 			return
@@ -115,7 +124,7 @@ func FuzzARequestOfHTTP(f *testing.F) {
 			if err != nil {
 				return
 			}
-			r = r.WithContext(withPeer(t.Context(), nowhere{}))
+			r = r.WithContext(web.WithPeer(t.Context(), nowhere{}))
 			r.ContentLength = -1
 			r.Header.Set("Content-Type", kind)
 			r.Header.Set("K-Bin", value)
@@ -123,7 +132,7 @@ func FuzzARequestOfHTTP(f *testing.F) {
 				r.Header.Set("Connect-Timeout-Ms", timeout)
 			}
 			s := &repeater{}
-			(&HTTP{Server: s, Catalog: s, MaxMessage: 100, Compressions: 1 << wire.Gzip}).ServeHTTP(answers[i], r)
+			(&web.HTTP{Dialects: dialects, Server: s, Catalog: s, MaxMessage: 100, Compressions: 1 << wire.Gzip}).ServeHTTP(answers[i], r)
 			if n := s.open.Load(); n != 0 {
 				t.Fatal(n, "calls are left")
 			}
@@ -138,40 +147,27 @@ func FuzzARequestOfHTTP(f *testing.F) {
 // wellFormed fails unless a body in messages ends with the one that says how the
 // call ended.
 func wellFormed(t *testing.T, a *httptest.ResponseRecorder) {
-	kind, body, end := a.Header().Get("Content-Type"), a.Body.Bytes(), byte(flagEnd)
+	kind, body, end := a.Header().Get("Content-Type"), a.Body.Bytes(), byte(2)
 	switch {
-	case a.Code != http.StatusOK || !strings.HasPrefix(kind, typeOfStream) && !strings.HasPrefix(kind, typeOfWeb):
+	case a.Code != http.StatusOK || !strings.HasPrefix(kind, "application/connect+") && !strings.HasPrefix(kind, "application/grpc-web"):
 		return
-	case strings.HasPrefix(kind, typeOfWebText):
-		plain, err := io.ReadAll(&base64Groups{source: bytes.NewReader(body)})
+	case strings.HasPrefix(kind, "application/grpc-web-text"):
+		plain, err := io.ReadAll(grpcweb.Text{}.Body(bytes.NewReader(body)))
 		if err != nil {
 			t.Fatalf("%q: %v", body, err)
 		}
-		body, end = plain, flagTrailers
-	case strings.HasPrefix(kind, typeOfWeb):
-		end = flagTrailers
+		body, end = plain, byte(0x80)
+	case strings.HasPrefix(kind, "application/grpc-web"):
+		end = byte(0x80)
 	}
 	last := byte(0)
 	for len(body) > 0 {
-		if last != 0 || len(body) < Headroom || uint32(len(body)-Headroom) < binary.BigEndian.Uint32(body[1:]) {
+		if last != 0 || len(body) < web.Headroom || uint32(len(body)-web.Headroom) < binary.BigEndian.Uint32(body[1:]) {
 			t.Fatalf("%q is left after %#x", body, last)
 		}
-		last, body = body[0], body[Headroom+binary.BigEndian.Uint32(body[1:]):]
+		last, body = body[0], body[web.Headroom+binary.BigEndian.Uint32(body[1:]):]
 	}
 	if last != end {
 		t.Errorf("the last flags are %#x, want %#x", last, end)
-	}
-}
-
-func TestBase64MayBePaddedAnywhere(t *testing.T) {
-	pieces, in, want := []string{"a", "bc", "def", "", "ghij"}, "", ""
-	for _, p := range pieces {
-		in += base64.StdEncoding.EncodeToString([]byte(p))
-		want += p
-	}
-	for _, r := range []io.Reader{strings.NewReader(in), iotest.OneByteReader(strings.NewReader(in)), iotest.DataErrReader(strings.NewReader(in))} {
-		if got, err := io.ReadAll(&base64Groups{source: r}); err != nil || string(got) != want {
-			t.Errorf("%q %v", got, err)
-		}
 	}
 }

@@ -39,10 +39,7 @@ const (
 )
 
 func (b *httpBody) begin(x *httpCall) {
-	b.call, b.source = x, x.r.Body
-	if x.spoken == grpcWebText {
-		b.source = &base64Groups{source: x.r.Body}
-	}
+	b.call, b.source = x, x.spoken.Body(x.r.Body)
 }
 
 // Read reads, but does not wait for ever.
@@ -126,7 +123,7 @@ func (x *httpCall) readFirst() *wire.Refusal {
 			return nil
 		}
 		m.Free()
-	case errors.Is(err, io.EOF) && x.spoken != connectUnary:
+	case errors.Is(err, io.EOF) && !x.spoken.Plain():
 		err = &Fault{wire.Unimplemented, "the method takes one request, and none was sent"}
 	}
 	if errors.As(err, &fault) {
@@ -141,7 +138,7 @@ func (x *httpCall) readFirst() *wire.Refusal {
 
 // only reads the one message of a request.
 func (b *httpBody) only() (m *transport.Buffer, flags byte, err error) {
-	if b.call.spoken == connectUnary {
+	if b.call.spoken.Plain() {
 		if m, err = b.all(); err == nil && b.call.call.Compression != 0 && len(m.B) > 0 {
 			flags = 1
 		}

@@ -22,7 +22,7 @@ type httpCall struct {
 	w        http.ResponseWriter
 	r        *http.Request
 	peer     httpPeer
-	spoken   dialect
+	spoken   Dialect
 	query    url.Values // of a call by GET
 	call     Call
 	served   Served
@@ -67,7 +67,7 @@ func withPeer(ctx context.Context, p httpPeer) context.Context {
 }
 
 // serve serves a call.
-func (h *HTTP) serve(w http.ResponseWriter, r *http.Request, m Method, spoken dialect, codec string) {
+func (h *HTTP) serve(w http.ResponseWriter, r *http.Request, m Method, spoken Dialect, codec string) {
 	x := &httpCall{protocol: h, w: w, r: r, spoken: spoken, stopped: make(chan struct{})}
 	x.serve(m, codec)
 }
@@ -78,7 +78,7 @@ func (x *httpCall) serve(m Method, codec string) {
 	x.peer = r.Context().Value(peerKey{}).(httpPeer) //nolint:forcetypeassert // a request without would be a fault of ours
 	x.share.Budget, x.share.Shed = h.Budget, func() { go x.shed() }
 	x.call = Call{
-		Method: r.URL.Path, Codec: codecNumber(codec), CodecName: codec, Protocol: x.spoken.String(),
+		Method: r.URL.Path, Codec: CodecNumber(codec), CodecName: codec, Protocol: x.spoken.Protocol(),
 		Peer: x.peer, Owner: x.peer.Owned(), Authority: r.Host,
 	}
 	if refusal := x.check(); refusal != nil {
@@ -88,8 +88,8 @@ func (x *httpCall) serve(m Method, codec string) {
 	}
 	served, refusal := h.Server.Accept(&x.call)
 	if refusal != nil {
-		if known := m.Name != ""; known && refusal.Codec && x.spoken < grpcWeb {
-			acceptPost(w, &m)
+		if known := m.Name != ""; known && refusal.Codec && x.spoken.ByStatus() {
+			h.acceptPost(w, &m)
 			refusePlainly(w, http.StatusUnsupportedMediaType, refusal.Message) // the codec is not known
 		} else {
 			x.refuse(refusal, known)
@@ -128,7 +128,7 @@ func (x *httpCall) check() *wire.Refusal {
 	if len(x.call.Method) > wire.MaxMethodName {
 		return &wire.Refusal{Code: wire.InvalidArgument, Message: "the method's name is too long"}
 	}
-	if refusal := x.readProtocol(); refusal != nil {
+	if refusal := x.readFields(); refusal != nil {
 		return refusal
 	}
 	return x.readMetadata()

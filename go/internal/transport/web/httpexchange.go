@@ -1,7 +1,6 @@
 package web
 
 import (
-	"encoding/base64"
 	"errors"
 	"io"
 
@@ -56,7 +55,7 @@ func (x *httpCall) SendHeader(m wire.Metadata) error {
 		return ErrOver
 	}
 	x.beginLocked(m)
-	if x.spoken == connectUnary {
+	if x.spoken.Plain() {
 		return nil // its header waits for the status
 	}
 	return x.flushLocked()
@@ -71,7 +70,7 @@ func (x *httpCall) Send(message *transport.Buffer, compressed bool) error {
 		return ErrOver
 	}
 	x.beginLocked(nil)
-	if x.writeLocked(frame(message.B, compressed)) != nil {
+	if x.writeLocked(Frame(message.B, compressed)) != nil {
 		return ErrOver
 	}
 	return x.flushLocked()
@@ -79,9 +78,7 @@ func (x *httpCall) Send(message *transport.Buffer, compressed bool) error {
 
 // writeLocked writes a piece of the body of a call that streams.
 func (x *httpCall) writeLocked(piece []byte) error {
-	if x.spoken == grpcWebText {
-		piece = base64.StdEncoding.AppendEncode(nil, piece)
-	}
+	piece = x.spoken.Encode(piece)
 	if x.r.ProtoMajor != 1 { // HTTP/2 watches itself
 		_, err := x.w.Write(piece)
 		return err

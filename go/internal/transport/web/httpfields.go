@@ -19,7 +19,7 @@ func (x *httpCall) readMetadata() *wire.Refusal {
 	hop := x.r.Header["Connection"] // which names fields that belong to the connection
 	for name, values := range x.r.Header {
 		key := strings.ToLower(name)
-		if ofHTTP(key) || ofProtocol(key) || len(hop) > 0 && httpguts.HeaderValuesContainsToken(hop, key) {
+		if OfHTTP(key) || ofProtocol(key) || len(hop) > 0 && httpguts.HeaderValuesContainsToken(hop, key) {
 			continue
 		}
 		for _, value := range values {
@@ -55,8 +55,8 @@ func decodeBase64(s string) ([]byte, error) {
 	return base64.RawStdEncoding.DecodeString(strings.TrimRight(s, "="))
 }
 
-// ofHTTP reports whether a field belongs to HTTP, or to the connection that it came over.
-func ofHTTP(key string) bool {
+// OfHTTP reports whether a field belongs to HTTP, or to the connection that it came over.
+func OfHTTP(key string) bool {
 	switch key {
 	case "content-type", "content-length", "accept-encoding", "host", "te", "trailer", "expect",
 		"connection", "proxy-connection", "keep-alive", "transfer-encoding", "upgrade", "http2-settings":
@@ -77,9 +77,9 @@ func ofProtocol(key string) bool {
 	return strings.HasPrefix(key, "connect-")
 }
 
-// addFields adds metadata to the header of an answer, with prefix before each
+// AddFields adds metadata to the header of an answer, with prefix before each
 // name.
-func addFields(h http.Header, prefix string, m wire.Metadata) {
+func AddFields(h http.Header, prefix string, m wire.Metadata) {
 	for i := range m {
 		key, value := m[i].Key, m[i].Value
 		if reserved(key) || ofProtocol(key) {
@@ -103,16 +103,16 @@ func fieldValue(key, value string) string {
 func (x *httpCall) readEncodings(encoding, accepts string) *wire.Refusal {
 	for name := range strings.SplitSeq(accepts, ",") {
 		name, quality, _ := strings.Cut(name, ";")
-		if n := encodingNumber(strings.Trim(name, " \t")); n != 0 && !zeroQuality(quality) {
+		if n := EncodingNumber(strings.Trim(name, " \t")); n != 0 && !zeroQuality(quality) {
 			x.call.Accepts |= 1 << n
 		}
 	}
 	if encoding == "" || encoding == "identity" {
 		return nil
 	}
-	n := encodingNumber(encoding)
+	n := EncodingNumber(encoding)
 	if n == 0 || x.protocol.Compressions&(1<<n) == 0 {
-		accepted := acceptedEncodings(x.protocol.Compressions)
+		accepted := AcceptedEncodings(x.protocol.Compressions)
 		return &wire.Refusal{Code: wire.Unimplemented, Message: "the encoding " + encoding + " is not accepted here, only " + accepted}
 	}
 	x.call.Compression = n
@@ -125,10 +125,10 @@ func zeroQuality(parameter string) bool {
 	return ok && strings.Trim(value, "0.") == ""
 }
 
-// acceptedEncodings lists compressions as a field does.
-func acceptedEncodings(compressions uint16) string {
+// AcceptedEncodings lists compressions as a field does.
+func AcceptedEncodings(compressions uint16) string {
 	all := "identity"
-	for n, name := range encodings {
+	for n, name := range Encodings {
 		if name != "" && compressions&(1<<n) != 0 {
 			all += "," + name
 		}

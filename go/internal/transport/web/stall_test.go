@@ -1,4 +1,4 @@
-package web
+package web_test
 
 import (
 	"io"
@@ -11,10 +11,12 @@ import (
 	"github.com/trunkcall/trunkcall/go/internal/transport/http2"
 
 	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
+
+	"github.com/trunkcall/trunkcall/go/internal/transport/web"
 )
 
 // opensHTTP1 returns a connection to a server over HTTP/1.1 that has these methods.
-func opensHTTP1(t *testing.T, protocol *HTTP) net.Conn {
+func opensHTTP1(t *testing.T, protocol *web.HTTP) net.Conn {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -30,7 +32,7 @@ func opensHTTP1(t *testing.T, protocol *HTTP) net.Conn {
 		t.Fatal(err)
 	}
 	closed := make(chan struct{})
-	server := &HTTP1{Handler: protocol, OnOpen: func(*HTTP1Conn) {}, OnClosed: func(*HTTP1Conn, error) { close(closed) }}
+	server := &web.HTTP1{Handler: protocol, OnOpen: func(*web.HTTP1Conn) {}, OnClosed: func(*web.HTTP1Conn, error) { close(closed) }}
 	server.Serve(server.Prepare(socket, nil))
 	t.Cleanup(func() {
 		_ = peer.Close()
@@ -55,7 +57,7 @@ func TestABodyThatNobodyWantsIsNotWaitedForWithoutEnd(t *testing.T) {
 
 func wantsStalled(t *testing.T, s *repeater, head, want string) {
 	t.Helper()
-	peer := opensHTTP1(t, &HTTP{Server: s, Catalog: s, Stall: 50 * time.Millisecond, Panicked: func(v any, st []byte) { t.Errorf("%v %s", v, st) }})
+	peer := opensHTTP1(t, &web.HTTP{Dialects: dialects, Server: s, Catalog: s, Stall: 50 * time.Millisecond, Panicked: func(v any, st []byte) { t.Errorf("%v %s", v, st) }})
 	path, rest, _ := strings.Cut(head, "\r\n")
 	_, _ = io.WriteString(peer, "POST "+path+"\r\nHost: x\r\n"+rest)
 	all, err := io.ReadAll(peer)
@@ -82,15 +84,15 @@ func TestABodyThatStandsStillEndsItsConnection(t *testing.T) {
 }
 
 // opensHTTP2 returns the URL of a server over HTTP/2 in the clear that has these methods.
-func opensHTTP2(t *testing.T, protocol *HTTP) (url string, client *http.Client) {
+func opensHTTP2(t *testing.T, protocol *web.HTTP) (url string, client *http.Client) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	closed, served, pool := make(chan struct{}, 10), make(chan int), &roles.Pool{}
-	config := &http2.Config{Pool: pool, KeepaliveInterval: -1, Handler: &HTTP2{
-		Other: OverHTTP2(protocol), OnClosed: func(*http2.Conn, error) { closed <- struct{}{} },
+	config := &http2.Config{Pool: pool, KeepaliveInterval: -1, Handler: &web.HTTP2{
+		Other: web.OverHTTP2(protocol), OnClosed: func(*http2.Conn, error) { closed <- struct{}{} },
 	}}
 	go func() {
 		n := 0
@@ -153,7 +155,7 @@ func (d *dripping) Close() error {
 
 func TestABodyThatDripsIsNotReadForEver(t *testing.T) {
 	s := &repeater{}
-	protocol := &HTTP{Server: s, Catalog: s, Stall: 100 * time.Millisecond}
+	protocol := &web.HTTP{Dialects: dialects, Server: s, Catalog: s, Stall: 100 * time.Millisecond}
 	for name, c := range map[string]struct{ path, kind, start, want string }{
 		"Connect":                   {"/unary", "application/json", "{", `"code":"resource_exhausted"`},
 		"a stream within a message": {"/stream", "application/connect+json", "\x00\x00\x00\x03\xe8", `"code":"resource_exhausted"`},

@@ -1,4 +1,5 @@
-// Package web is the protocols through which clients of other protocols come: each
+// Package web is what the protocols have in common through which clients of other protocols come; each has a
+// package of its own beside this one: grpc, grpcweb, connect, websocket. It
 // turns what such a client sends into a Call and an Exchange, and how the call
 // ended into that protocol's answer. spec/http.md states the mappings. What
 // serves the calls is behind Server, the same for all protocols, and knows nothing

@@ -11,33 +11,24 @@ import (
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
-// The Connect protocol: a unary call is a plain request of HTTP, any other has
-// its messages behind prefixes and says at the end of the body how it ended.
+// Answers of calls that came as requests of HTTP. Errors that are said by the status of HTTP are Connect's, whichever protocol
+// a request may have meant.
 
-// readProtocol takes what the protocol says in fields.
-func (x *httpCall) readProtocol() *wire.Refusal {
-	h := x.r.Header
-	if version := h.Get(fieldVersion); version != "" && version != "1" {
-		return &wire.Refusal{Code: wire.InvalidArgument, Message: "connect-protocol-version is " + strconv.Quote(version) + ", here 1"}
+// readFields takes what the protocol says in fields.
+func (x *httpCall) readFields() *wire.Refusal {
+	said, refusal := x.spoken.Read(x.r.Header, x.query)
+	if refusal == nil {
+		refusal = x.readEncodings(said.Encoding, said.Accepts)
 	}
-	encoding, accepts := h.Get("Content-Encoding"), strings.Join(h.Values("Accept-Encoding"), ",")
-	switch {
-	case x.spoken >= grpcWeb:
-		return x.readWebProtocol()
-	case x.spoken == connectStream:
-		encoding, accepts = h.Get(fieldStreamEncoding), strings.Join(h.Values(fieldStreamAccepts), ",")
-	case x.query != nil:
-		encoding = x.query.Get("compression")
+	if refusal == nil {
+		refusal = x.setTimeout(said.TimeoutField, said.Timeout, said.ReadTimeout)
 	}
-	if refusal := x.readEncodings(encoding, accepts); refusal != nil {
-		return refusal
-	}
-	return x.setTimeout(fieldTimeout, h.Get(fieldTimeout), timeoutMs)
+	return refusal
 }
 
 // refuse answers a call that does not run; known says that its method exists.
 func (x *httpCall) refuse(why *wire.Refusal, known bool) {
-	if x.spoken == connectUnary || !known && x.spoken == connectStream {
+	if x.spoken.Plain() || !known && x.spoken.ByStatus() {
 		status := 0
 		if !known {
 			status = http.StatusNotFound
@@ -73,19 +64,12 @@ func (x *httpCall) beginLocked(m wire.Metadata) {
 	x.begun = true
 	h := x.w.Header()
 	x.closeIfClosing()
-	addFields(h, "", m)
-	switch x.spoken {
-	case connectUnary: // its header waits for the status
+	AddFields(h, "", m)
+	if x.spoken.Plain() { // its header waits for the status
 		return
-	case grpcWeb, grpcWebText:
-		x.setWebFields(h)
-	case connectStream:
-		h["Content-Type"] = []string{typeOfStream + x.call.CodecName}
-		h[fieldStreamAccepts] = []string{acceptedEncodings(x.protocol.Compressions)}
-		if n := x.packs(); n != 0 {
-			h[fieldStreamEncoding] = []string{encodings[n]}
-		}
 	}
+	h["Content-Type"] = []string{x.spoken.ContentType(x.call.CodecName)}
+	x.spoken.Head(h, AcceptedEncodings(x.protocol.Compressions), Encodings[x.packs()])
 	x.w.WriteHeader(http.StatusOK)
 }
 
@@ -105,7 +89,7 @@ func (x *httpCall) packs() uint8 {
 // answerLocked writes the answer that a handler has given.
 func (x *httpCall) answerLocked(a *Answer) {
 	e := &a.Ending
-	if x.spoken == connectUnary {
+	if x.spoken.Plain() {
 		x.beginLocked(a.Header)
 		if e.Code != wire.OK {
 			writeError(x.w, 0, e)
@@ -116,7 +100,7 @@ func (x *httpCall) answerLocked(a *Answer) {
 	}
 	x.beginLocked(a.Header)
 	if e.HasMessage {
-		_ = x.writeLocked(frame(a.Scratch, e.Compression != 0))
+		_ = x.writeLocked(Frame(a.Scratch, e.Compression != 0))
 	}
 	x.failLocked(e)
 }
@@ -124,11 +108,11 @@ func (x *httpCall) answerLocked(a *Answer) {
 // answerUnary writes the one message of an answer.
 func (x *httpCall) answerUnary(a *Answer) {
 	h, message := x.w.Header(), a.Scratch[Headroom:]
-	addFields(h, "Trailer-", a.Ending.Metadata)
-	h["Content-Type"] = []string{typeOfUnary + x.call.CodecName}
-	h["Accept-Encoding"] = []string{acceptedEncodings(x.protocol.Compressions)}
+	AddFields(h, "Trailer-", a.Ending.Metadata)
+	h["Content-Type"] = []string{x.spoken.ContentType(x.call.CodecName)}
+	h["Accept-Encoding"] = []string{AcceptedEncodings(x.protocol.Compressions)}
 	if a.Ending.Compression != 0 {
-		h["Content-Encoding"] = []string{encodings[a.Ending.Compression]}
+		h["Content-Encoding"] = []string{Encodings[a.Ending.Compression]}
 	}
 	if x.query != nil {
 		h.Add("Vary", "Accept-Encoding")
@@ -146,64 +130,36 @@ const codecJSON = 2
 // yet.
 func (x *httpCall) failLocked(e *wire.Ending) {
 	x.over = true
-	if x.spoken == connectUnary {
+	if x.spoken.Plain() {
 		x.closeIfClosing()
 		writeError(x.w, 0, e)
 		return
 	}
 	x.beginLocked(nil)
-	if x.spoken == connectStream {
-		_ = x.writeLocked(connectEnd(e))
-	} else {
-		_ = x.writeLocked(webEnd(e))
-	}
+	_ = x.writeLocked(x.spoken.End(e))
 }
 
-// connectEnd says at the end of a stream how the call ended.
-func connectEnd(e *wire.Ending) []byte {
-	end := struct {
-		Error    *connectError       `json:"error,omitempty"`
-		Metadata map[string][]string `json:"metadata,omitempty"`
-	}{Error: errorOf(e)}
-	trailers := http.Header{}
-	addFields(trailers, "", e.Metadata)
-	addDelivery(trailers, e)
-	for name, values := range trailers {
-		if end.Metadata == nil {
-			end.Metadata = map[string][]string{}
-		}
-		end.Metadata[strings.ToLower(name)] = values
-	}
-	text, _ := json.Marshal(&end)
-	message := frame(append(make([]byte, Headroom, Headroom+len(text)), text...), false)
-	message[0] = flagEnd
-	return message
+// Error is an error as Connect writes it.
+type Error struct {
+	Code    string        `json:"code"`
+	Message string        `json:"message,omitempty"`
+	Details []errorDetail `json:"details,omitempty"`
 }
 
-// flagEnd marks the end of a Connect stream.
-const flagEnd = 2
-
-// connectError is an error as Connect writes it.
-type connectError struct {
-	Code    string          `json:"code"`
-	Message string          `json:"message,omitempty"`
-	Details []connectDetail `json:"details,omitempty"`
-}
-
-type connectDetail struct {
+type errorDetail struct {
 	Type  string `json:"type"`
 	Value string `json:"value"` // base64 without padding
 }
 
-// errorOf returns nil for success.
-func errorOf(e *wire.Ending) *connectError {
+// ErrorOf returns nil for success.
+func ErrorOf(e *wire.Ending) *Error {
 	if e.Code == wire.OK {
 		return nil
 	}
-	out := &connectError{Code: codeName(e.Code), Message: strings.ToValidUTF8(e.Message, "\ufffd")}
+	out := &Error{Code: codeName(e.Code), Message: strings.ToValidUTF8(e.Message, "\ufffd")}
 	for i := range e.Details {
 		name := e.Details[i].TypeURL
-		out.Details = append(out.Details, connectDetail{
+		out.Details = append(out.Details, errorDetail{
 			Type: name[strings.LastIndexByte(name, '/')+1:], Value: base64.RawStdEncoding.EncodeToString(e.Details[i].Value),
 		})
 	}
@@ -249,9 +205,9 @@ func httpStatus(c wire.Code) int {
 // writeError answers with an error; status 0 is the one that goes with its code.
 func writeError(w http.ResponseWriter, status int, e *wire.Ending) {
 	h := w.Header()
-	addFields(h, "Trailer-", e.Metadata)
-	addDelivery(h, e)
-	text, _ := json.Marshal(errorOf(e))
+	AddFields(h, "Trailer-", e.Metadata)
+	AddDelivery(h, e)
+	text, _ := json.Marshal(ErrorOf(e))
 	h["Content-Type"] = []string{"application/json"}
 	h["Content-Length"] = []string{strconv.Itoa(len(text))}
 	if status == 0 {
@@ -261,9 +217,9 @@ func writeError(w http.ResponseWriter, status int, e *wire.Ending) {
 	_, _ = w.Write(text)
 }
 
-// addDelivery tells of a failure whether its handler ran, and when it may be
+// AddDelivery tells of a failure whether its handler ran, and when it may be
 // tried again.
-func addDelivery(h http.Header, e *wire.Ending) {
+func AddDelivery(h http.Header, e *wire.Ending) {
 	if e.Code == wire.OK {
 		return
 	}

@@ -1,16 +1,18 @@
-package web
+// Package grpc is the protocol of stock gRPC clients, over HTTP/2 (spec/http.md 3).
+package grpc
 
 import (
 	"math"
 
 	"github.com/trunkcall/trunkcall/go/internal/transport/http2"
 	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
+	"github.com/trunkcall/trunkcall/go/internal/transport/web"
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
-// GRPC is the protocol for clients of gRPC (spec/http.md 3).
-type GRPC struct {
-	Server Server
+// Protocol is how a server serves it.
+type Protocol struct {
+	Server web.Server
 	// MaxMessage is the longest message taken, as sent. 0: 64 MiB.
 	MaxMessage uint32
 	// Compressions are those that request messages may be in, bit n standing for number n.
@@ -21,14 +23,14 @@ type GRPC struct {
 
 var defaultLimits = wire.DefaultSettings()
 
-func (g *GRPC) limits() *wire.Settings {
+func (g *Protocol) limits() *wire.Settings {
 	if g.Limits != nil {
 		return g.Limits
 	}
 	return &defaultLimits
 }
 
-func (g *GRPC) maxMessage() uint32 {
+func (g *Protocol) maxMessage() uint32 {
 	if g.MaxMessage != 0 {
 		return g.MaxMessage
 	}
@@ -50,36 +52,12 @@ func grpcHead(kind string) *http2.Block {
 	return http2.NewBlock(http2.Field{Name: ":status", Value: "200"}, http2.Field{Name: "content-type", Value: kind})
 }
 
-// encodings are what gRPC calls the compressions, by their numbers.
-var encodings = [...]string{wire.Gzip: "gzip", wire.Zstd: "zstd"}
-
-// encodingNumber returns 0 for one that is not known.
-func encodingNumber(name string) uint8 {
-	for n, known := range encodings {
-		if known == name && name != "" {
-			return uint8(n)
-		}
-	}
-	return 0
-}
-
-// accepted lists the compressions that are accepted, as a field does.
-func (g *GRPC) accepted() string {
-	all := "identity"
-	for n, name := range encodings {
-		if name != "" && g.Compressions&(1<<n) != 0 {
-			all += "," + name
-		}
-	}
-	return all
-}
-
 // grpcCall is one call: its stream, its head and its exchange in one object.
 type grpcCall struct {
 	stream   http2.Stream
-	call     Call
-	protocol *GRPC
-	served   Served
+	call     web.Call
+	protocol *Protocol
+	served   web.Served
 	head     *http2.Block
 
 	timeout  string
@@ -91,19 +69,19 @@ type grpcCall struct {
 	taken bool
 }
 
-// accept takes a request whose content type is gRPC's.
-func (g *GRPC) accept(c *http2.Conn, r *http2.Request, kind, codec string) (*http2.Stream, *http2.Answer) {
+// Accept takes a request whose content type, kind, is gRPC's.
+func (g *Protocol) Accept(c *http2.Conn, r *http2.Request, kind, codec string) (*http2.Stream, *http2.Answer) {
 	if r.Method != "POST" {
-		return nil, StatusAnswer(405, http2.Field{Name: "allow", Value: "POST"})
+		return nil, web.StatusAnswer(405, http2.Field{Name: "allow", Value: "POST"})
 	}
 	x := &grpcCall{protocol: g}
-	x.call = Call{Method: r.Path, Protocol: "grpc", Peer: c, Owner: c.Owner, Authority: r.Authority}
+	x.call = web.Call{Method: r.Path, Protocol: "grpc", Peer: c, Owner: c.Owner, Authority: r.Authority}
 	if x.head = grpcHeadPlain; kind != "application/grpc" {
 		if x.head = grpcHeads[kind]; x.head == nil {
 			x.head = grpcHead("application/grpc+" + codec)
 		}
 	}
-	x.call.Codec, x.call.CodecName = codecNumber(codec), codec
+	x.call.Codec, x.call.CodecName = web.CodecNumber(codec), codec
 	x.readFields(r.Fields)
 	if refusal := x.check(r); refusal != nil {
 		g.Server.Refused(&x.call, refusal)
@@ -123,18 +101,6 @@ func (g *GRPC) accept(c *http2.Conn, r *http2.Request, kind, codec string) (*htt
 	return &x.stream, nil
 }
 
-func codecNumber(name string) uint8 {
-	switch name {
-	case "proto":
-		return 1
-	case "json":
-		return 2
-	case "msgpack":
-		return 3
-	}
-	return NamedCodec
-}
-
 // check looks for what keeps a call from being served, whatever its method.
 func (x *grpcCall) check(r *http2.Request) *wire.Refusal {
 	switch {
@@ -146,15 +112,15 @@ func (x *grpcCall) check(r *http2.Request) *wire.Refusal {
 		return &wire.Refusal{Code: wire.InvalidArgument, Message: "the method's name is too long"}
 	}
 	if x.encoding != "" && x.encoding != "identity" {
-		n := encodingNumber(x.encoding)
+		n := web.EncodingNumber(x.encoding)
 		if n == 0 || x.protocol.Compressions&(1<<n) == 0 {
-			return &wire.Refusal{Code: wire.Unimplemented, Message: "grpc-encoding " + x.encoding + " is not accepted here, only " + x.protocol.accepted()}
+			return &wire.Refusal{Code: wire.Unimplemented, Message: "grpc-encoding " + x.encoding + " is not accepted here, only " + web.AcceptedEncodings(x.protocol.Compressions)}
 		}
 		x.call.Compression = n
 		x.call.Accepts |= 1 << n
 	}
 	if x.timeout != "" {
-		left, ok := parseTimeout(x.timeout)
+		left, ok := web.ParseTimeout(x.timeout)
 		if !ok {
 			return &wire.Refusal{Code: wire.InvalidArgument, Message: "malformed grpc-timeout"}
 		}
@@ -177,20 +143,20 @@ func (x *grpcCall) refuse(r *wire.Refusal) *http2.Answer {
 	e := &wire.Ending{Code: r.Code, Message: r.Message, Details: r.Details, Delivery: wire.Refused, RetryAfter: r.RetryAfter}
 	a := x.failure(e)
 	if x.encoding != "" && x.call.Compression == 0 {
-		a.HeadFields = append(a.HeadFields, http2.Field{Name: "grpc-accept-encoding", Value: x.protocol.accepted()})
+		a.HeadFields = append(a.HeadFields, http2.Field{Name: "grpc-accept-encoding", Value: web.AcceptedEncodings(x.protocol.Compressions)})
 	}
 	return a
 }
 
 // failure is the answer of a call that failed, without a body.
 func (x *grpcCall) failure(e *wire.Ending) *http2.Answer {
-	return &http2.Answer{Head: x.head, TailFields: appendStatus(nil, e), Merge: true}
+	return &http2.Answer{Head: x.head, TailFields: web.AppendStatus(nil, e), Merge: true}
 }
 
 // Stopped tells the server, and the caller if it still listens.
 func (x *grpcCall) Stopped(why *wire.Refusal) *http2.Answer {
 	refused := !x.stream.Started()
-	x.served.Stopped(Stop{Code: why.Code, Message: why.Message, Refused: refused, Lost: x.stream.Lost()})
+	x.served.Stopped(web.Stop{Code: why.Code, Message: why.Message, Refused: refused, Lost: x.stream.Lost()})
 	e := &wire.Ending{Code: why.Code, Message: why.Message, Delivery: wire.DeliveryUnknown}
 	if refused {
 		e.Delivery, e.RetryAfter = wire.Refused, why.RetryAfter
@@ -201,38 +167,11 @@ func (x *grpcCall) Stopped(why *wire.Refusal) *http2.Answer {
 // Dropped tells the server.
 func (x *grpcCall) Dropped() { x.served.Dropped() }
 
-// parseTimeout reads a grpc-timeout: one to eight digits and a unit. left is in
-// nanoseconds, and as long as can be told if it is longer than that.
-func parseTimeout(s string) (left int64, ok bool) {
-	if len(s) < 2 || len(s) > 9 {
-		return 0, false
+// fieldBytes is the size of a header list (RFC 9113 6.5.2).
+func fieldBytes(fields []http2.Field) int {
+	n := 0
+	for i := range fields {
+		n += len(fields[i].Name) + len(fields[i].Value) + 32
 	}
-	n := int64(0)
-	for _, c := range []byte(s[:len(s)-1]) {
-		if c < '0' || c > '9' {
-			return 0, false
-		}
-		n = 10*n + int64(c-'0')
-	}
-	unit := int64(0)
-	switch s[len(s)-1] {
-	case 'H':
-		unit = 3600e9
-	case 'M':
-		unit = 60e9
-	case 'S':
-		unit = 1e9
-	case 'm':
-		unit = 1e6
-	case 'u':
-		unit = 1e3
-	case 'n':
-		unit = 1
-	default:
-		return 0, false
-	}
-	if n > math.MaxInt64/unit {
-		return math.MaxInt64, true
-	}
-	return n * unit, true
+	return n
 }

@@ -1,7 +1,6 @@
-package web
+package grpc
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -9,14 +8,15 @@ import (
 	"github.com/trunkcall/trunkcall/go/internal/transport"
 	"github.com/trunkcall/trunkcall/go/internal/transport/http2"
 	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
+	"github.com/trunkcall/trunkcall/go/internal/transport/web"
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
 // Serve runs the call on a worker.
 func (x *grpcCall) Serve(w *roles.Worker) {
-	a, ok := w.Local.(*Answer)
+	a, ok := w.Local.(*web.Answer)
 	if !ok {
-		a = &Answer{}
+		a = &web.Answer{}
 		w.Local = a
 	}
 	if x.stream.Whole && !x.takeOnly() {
@@ -24,8 +24,8 @@ func (x *grpcCall) Serve(w *roles.Worker) {
 		return
 	}
 	a.Scratch = w.Scratch
-	if cap(a.Scratch) < Headroom {
-		a.Scratch = make([]byte, Headroom, 1<<10)
+	if cap(a.Scratch) < web.Headroom {
+		a.Scratch = make([]byte, web.Headroom, 1<<10)
 	}
 	x.served.Serve(x, a)
 	if x.first != (http2.Message{}) {
@@ -35,7 +35,7 @@ func (x *grpcCall) Serve(w *roles.Worker) {
 	if x.finish(a) {
 		w.Scratch = nil // it is the stream's now
 	}
-	*a = Answer{}
+	*a = web.Answer{}
 }
 
 // takeOnly takes the message of a call that takes exactly one, or refuses the
@@ -57,11 +57,11 @@ func (x *grpcCall) takeOnly() bool {
 }
 
 // finish sends how the call ended. It reports whether a.Scratch is in use.
-func (x *grpcCall) finish(a *Answer) (kept bool) {
+func (x *grpcCall) finish(a *web.Answer) (kept bool) {
 	answer := http2.Answer{Head: x.head}
 	e := &a.Ending
 	if e.HasMessage {
-		answer.Body = frame(a.Scratch, e.Compression != 0)
+		answer.Body = web.Frame(a.Scratch, e.Compression != 0)
 	} else {
 		answer.Merge = len(a.Header) == 0
 	}
@@ -79,28 +79,19 @@ func (x *grpcCall) finish(a *Answer) (kept bool) {
 // fit makes the trailers short enough for the peer: details go first, then the
 // trailers' metadata, then the end of the message.
 func (x *grpcCall) fit(e *wire.Ending) []http2.Field {
-	fields := appendStatus(nil, e)
+	fields := web.AppendStatus(nil, e)
 	limit := x.stream.PeerFieldBytes()
 	if limit == 0 || fieldBytes(fields) <= limit {
 		return fields
 	}
 	short := wire.Ending{Code: e.Code, Message: e.Message, Metadata: e.Metadata, Delivery: e.Delivery, RetryAfter: e.RetryAfter}
-	if fields = appendStatus(nil, &short); fieldBytes(fields) <= limit {
+	if fields = web.AppendStatus(nil, &short); fieldBytes(fields) <= limit {
 		return fields
 	}
 	if short.Metadata = nil; len(short.Message) > 128 {
 		short.Message = short.Message[:128]
 	}
-	return appendStatus(nil, &short)
-}
-
-// frame puts the prefix before a message that begins behind Headroom bytes.
-func frame(message []byte, compressed bool) []byte {
-	if message[0] = 0; compressed {
-		message[0] = 1
-	}
-	binary.BigEndian.PutUint32(message[1:], uint32(len(message)-Headroom))
-	return message
+	return web.AppendStatus(nil, &short)
 }
 
 // headFields is what a header has beyond its block.
@@ -108,10 +99,10 @@ func (x *grpcCall) headFields(m wire.Metadata) []http2.Field {
 	var fields []http2.Field
 	if packed := x.served.Compression(); packed != 0 {
 		fields = append(fields,
-			http2.Field{Name: "grpc-encoding", Value: encodings[packed]},
-			http2.Field{Name: "grpc-accept-encoding", Value: x.protocol.accepted()})
+			http2.Field{Name: "grpc-encoding", Value: web.Encodings[packed]},
+			http2.Field{Name: "grpc-accept-encoding", Value: web.AcceptedEncodings(x.protocol.Compressions)})
 	}
-	return appendMetadata(fields, m)
+	return web.AppendMetadata(fields, m)
 }
 
 // Receive implements Exchange.
@@ -126,20 +117,20 @@ func (x *grpcCall) Receive() (message *transport.Buffer, compressed bool, err er
 	} else {
 		switch m, err = x.stream.Receive(); {
 		case errors.Is(err, io.ErrUnexpectedEOF):
-			return nil, false, &Fault{wire.InvalidArgument, "the request is cut off within a message"}
+			return nil, false, &web.Fault{Code: wire.InvalidArgument, Text: "the request is cut off within a message"}
 		case errors.Is(err, io.EOF):
 			return nil, false, io.EOF
 		case transport.Misused(err):
 			return nil, false, err
 		case err != nil:
-			return nil, false, ErrOver
+			return nil, false, web.ErrOver
 		}
 	}
 	switch {
 	case m.Flags > 1:
-		err = &Fault{wire.Internal, fmt.Sprintf("a message has the flags %#x, which mean nothing", m.Flags)}
+		err = &web.Fault{Code: wire.Internal, Text: fmt.Sprintf("a message has the flags %#x, which mean nothing", m.Flags)}
 	case m.Flags == 1 && x.call.Compression == 0:
-		err = &Fault{wire.Internal, "a message is compressed, and no grpc-encoding says how"}
+		err = &web.Fault{Code: wire.Internal, Text: "a message is compressed, and no grpc-encoding says how"}
 	}
 	if err != nil {
 		m.Free()
@@ -152,21 +143,21 @@ func (x *grpcCall) Receive() (message *transport.Buffer, compressed bool, err er
 // SendHeader implements Exchange.
 func (x *grpcCall) SendHeader(m wire.Metadata) error {
 	if x.stream.SendHeader(x.head, x.headFields(m)) != nil {
-		return ErrOver
+		return web.ErrOver
 	}
 	return nil
 }
 
 // Send implements Exchange.
 func (x *grpcCall) Send(message *transport.Buffer, compressed bool) error {
-	message.B = frame(message.B, compressed)
+	message.B = web.Frame(message.B, compressed)
 	var fields []http2.Field
 	if x.served.Compression() != 0 {
 		fields = x.headFields(nil)
 	}
 	err := x.stream.SendAfter(x.head, fields, message)
 	if err != nil && !transport.Misused(err) {
-		return ErrOver
+		return web.ErrOver
 	}
 	return err
 }

@@ -7,22 +7,15 @@ import (
 	"strings"
 	"time"
 
-	"github.com/coder/websocket"
-	"golang.org/x/net/http/httpguts"
-
 	"github.com/trunkcall/trunkcall/go/internal/transport"
+	"github.com/trunkcall/trunkcall/go/internal/transport/web/websocket"
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
-
-// asksForWebSocket reports whether a request is to become a WebSocket.
-func asksForWebSocket(r *http.Request) bool {
-	return r.Method == http.MethodGet && httpguts.HeaderValuesContainsToken(r.Header["Upgrade"], "websocket")
-}
 
 // upgrade makes a connection a WebSocket that carries a native one.
 func (h *HTTP1) upgrade(w http.ResponseWriter, r *http.Request, c *HTTP1Conn) {
 	switch {
-	case !httpguts.HeaderValuesContainsToken(r.Header["Sec-Websocket-Protocol"], transport.ALPN):
+	case !websocket.Offers(r):
 		refuseRequest(w, http.StatusBadRequest, wire.InvalidArgument, "WebSockets are served with the sub-protocol "+transport.ALPN+" only")
 		return
 	case !h.Origins.allow(r):
@@ -30,14 +23,10 @@ func (h *HTTP1) upgrade(w http.ResponseWriter, r *http.Request, c *HTTP1Conn) {
 		return
 	}
 	c.upgraded.Store(true)
-	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{
-		Subprotocols: []string{transport.ALPN}, CompressionMode: websocket.CompressionDisabled,
-		InsecureSkipVerify: true, // that is what was looked at above
-	})
+	socket, err := websocket.Accept(w, r, c.socket, &c.input)
 	if err != nil {
 		return // and the peer was told
 	}
-	socket := transport.NewWebSocket(ws, c.socket, &c.input)
 	by := c.beginBy
 	if by.IsZero() {
 		by = time.Now().Add(transport.HandshakeTimeout)

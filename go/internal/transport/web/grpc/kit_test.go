@@ -1,4 +1,4 @@
-package web_test
+package grpc_test
 
 import (
 	"net"
@@ -11,6 +11,7 @@ import (
 	"github.com/trunkcall/trunkcall/go/internal/transport/http2"
 	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 	"github.com/trunkcall/trunkcall/go/internal/transport/web"
+	protocol "github.com/trunkcall/trunkcall/go/internal/transport/web/grpc"
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
@@ -57,7 +58,7 @@ func serve(t *testing.T, s server, options ...grpc.DialOption) *grpc.ClientConn 
 	pool := &roles.Pool{}
 	over := make(chan struct{}, 100)
 	config := &http2.Config{Pool: pool, Handler: &web.HTTP2{
-		GRPC: &web.GRPC{Server: s, Compressions: 1 << wire.Gzip}, OnClosed: func(*http2.Conn, error) { over <- struct{}{} },
+		GRPC: &protocol.Protocol{Server: s, Compressions: 1 << wire.Gzip}, OnClosed: func(*http2.Conn, error) { over <- struct{}{} },
 	}}
 	accepted := make(chan int)
 	go func() {

@@ -1,4 +1,4 @@
-package web_test
+package grpc_test
 
 import (
 	"bytes"

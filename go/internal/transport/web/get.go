@@ -28,7 +28,7 @@ func (h *HTTP) get(w http.ResponseWriter, r *http.Request, m Method) {
 		refuse(http.StatusBadRequest, "the query's parameter connect is not v1")
 		return
 	case m.lacks(codec):
-		acceptPost(w, &m)
+		h.acceptPost(w, &m)
 		refusePlainly(w, http.StatusUnsupportedMediaType, m.Name+" does not take the encoding "+strconv.Quote(codec))
 		return
 	}
@@ -40,6 +40,6 @@ func (h *HTTP) get(w http.ResponseWriter, r *http.Request, m Method) {
 	}
 	called := r.WithContext(r.Context())
 	called.Body, called.ContentLength = io.NopCloser(bytes.NewReader(message)), int64(len(message))
-	x := &httpCall{protocol: h, w: w, r: called, spoken: connectUnary, query: query, stopped: make(chan struct{})}
+	x := &httpCall{protocol: h, w: w, r: called, spoken: h.plain(), query: query, stopped: make(chan struct{})}
 	x.serve(m, codec)
 }

@@ -1,0 +1,4 @@
+package web
+
+// WithPeer is for tests that make requests up.
+var WithPeer = withPeer
