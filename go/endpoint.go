@@ -16,8 +16,8 @@ type Endpoint struct {
 	// Addresses lead to the same instance: HOST:PORT, unix:PATH, mem:NAME, ws://… or
 	// wss://…. They are raced as RFC 8305 says.
 	Addresses []string
-	// ServerName is what its certificate is to show; by default the host of the
-	// address that is dialled.
+	// ServerName is what its certificate is to show, unless the configuration of TLS
+	// names one; by default the host of the address that is dialled.
 	ServerName string
 	// Weight is its part of the calls beside that of others, for balancers that
 	// look at it; 0 counts as 1.

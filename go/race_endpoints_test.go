@@ -2,6 +2,8 @@ package trunkcall_test
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"io"
 	"net"
@@ -75,4 +77,31 @@ func TestANameThatIsNotThereIsToldByTheResolver(t *testing.T) {
 	defer c.Close()
 	_, err := echo.Call(soon(t), c, text("x"))
 	wantsText(t, wants(t, err, trunkcall.Unavailable, trunkcall.NotSent).Message, "resolver dns", "no.such.host.invalid")
+}
+
+func TestACertificateIsToShowTheServerNameOfItsEndpoint(t *testing.T) {
+	a := newAuthority(t)
+	cert := a.sign(t, &x509.Certificate{DNSNames: []string{"one.test"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
+	_, target := serve(t, serverOptions{trunkcall.WithTLS(&tls.Config{Certificates: []tls.Certificate{cert}})}, standard()...)
+	for _, c := range []struct {
+		endpoint, configured string
+		good                 bool
+	}{
+		{"one.test", "", true},
+		{"other.test", "", false},
+		{"", "", false}, // then that of the address
+		{"", "one.test", true},
+		{"other.test", "one.test", true}, // what is configured counts
+	} {
+		named := resolved{{Addresses: []string{target}, ServerName: c.endpoint}}
+		client := newClient(t, "named:", trunkcall.WithResolver("named", named), trunkcall.WithTLS(&tls.Config{RootCAs: a.pool, ServerName: c.configured}))
+		_, err := echo.Call(soon(t), client, text("x"))
+		if (err == nil) != c.good {
+			t.Errorf("endpoint %q, configured %q: %v", c.endpoint, c.configured, err)
+		}
+		if err != nil {
+			wantsText(t, wants(t, err, trunkcall.Unavailable, trunkcall.NotSent).Message, "certificate")
+		}
+		client.Close()
+	}
 }
