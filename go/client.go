@@ -47,8 +47,8 @@ func (c *Client) begin() bool {
 var ErrClientClosed = errors.New("the client is closed")
 
 // NewClient returns a client of target: HOST:PORT, unix:PATH, mem:NAME, ws://HOST:PORT/PATH or
-// wss://HOST:PORT/PATH, or several of them separated by commas, each of which is an endpoint; or
-// SCHEME: and what the resolver of that scheme is told (WithResolver). Connections
+// wss://HOST:PORT/PATH, or several of them separated by commas, each of which is an endpoint;
+// dns:HOST:PORT, each of whose addresses is one; or SCHEME: and what the resolver of that scheme is told (WithResolver). Connections
 // are opened with the first calls, or by Connect. The error names what is no good among the
 // target and the options.
 func NewClient(target string, options ...ClientOption) (*Client, error) {
