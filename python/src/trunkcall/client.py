@@ -54,8 +54,8 @@ if TYPE_CHECKING:
 CLOSED = "the client is closed"
 MOST_ENDPOINTS = 20
 
-# Opens the byte stream to an address of an endpoint in place of the system: returns a connected socket. TLS and
-# WebSockets lie above it. What is no socket of the system's is joined to one end of a socket.socketpair.
+# Opens the byte stream to HOST:PORT, or unix:PATH, of an endpoint in place of the system: returns a connected socket.
+# TLS and WebSockets lie above it. What is no socket of the system's is joined to one end of a socket.socketpair.
 Dialer = Callable[[str, Endpoint], Awaitable[socket.socket]]
 
 
@@ -111,7 +111,7 @@ class Client(Calls, Registry):
         the first of `compression` that the server accepts; unless said, requests are sent plain. `decompression` is
         what is accepted, (): nothing. `tls` is a context, of which only the ALPN is set, or what `tls_files` makes,
         whose files are read again when they change; `server_hostname` is the name that the servers' certificates must
-        show, if neither the endpoint says one nor it is the target's.
+        show, in place of that of the endpoint, which is the host of its address unless it says another.
 
         `interceptors` wrap the calls that the client makes, `reverse_interceptors` those that it serves;
         `running_handlers` bounds how many of those run at once, `memory` the bytes held for its servers, by default a

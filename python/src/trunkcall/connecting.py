@@ -168,7 +168,7 @@ class Connector:
                     endpoint.addresses,
                     self._make,
                     client._tls.context(),
-                    endpoint.endpoint.server_name or client._server_hostname or "",
+                    client._server_hostname or endpoint.endpoint.server_name,
                     client._open_socket(endpoint.endpoint),
                     _greeting if several else None,
                     alone,

@@ -19,7 +19,7 @@ class Endpoint:
 
     addresses: tuple[str, ...]  # HOST:PORT, unix:PATH, ws://… or wss://…, raced as RFC 8305 says
     id: str = ""
-    server_name: str = ""  # what its certificate must show; by default the host of the address that is dialled
+    server_name: str = ""  # what its certificate must show unless the client says it; by default the address's host
     weight: int = 1  # its part of the calls beside others, for balancers that look at it; 0 counts as 1
     zone: str = ""  # where it runs, for users' balancers
     attributes: Mapping[str, str] = field(

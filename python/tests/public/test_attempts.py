@@ -222,6 +222,7 @@ class Dialers(Case):
     async def test_a_dialer_opens_what_calls_go_through(self) -> None:
         server, _ = await self.serve()
         asked: list[tuple[str, str]] = []
+        known = Endpoint("no.such.host:7", attributes={"via": "tunnel"})
 
         async def dial(address: str, endpoint: Endpoint) -> socket.socket:
             asked.append((address, endpoint.attributes["via"]))
@@ -231,11 +232,14 @@ class Dialers(Case):
             return opened
 
         async def resolve(watch: Watch) -> None:
-            watch.set([Endpoint("no.such.host:7", attributes={"via": "tunnel"})])
+            watch.set([known])
 
         client = self.client("far:away", resolvers={"far": resolve}, dialer=dial)
         self.assertEqual(await client.call(ECHO, b"x"), b"x")
         self.assertEqual(asked, [("no.such.host:7", "tunnel")])
+        client = self.client("ws://no.such.host:8/path", dialer=lambda address, endpoint: dial(address, known))
+        self.assertEqual(await client.call(ECHO, b"x"), b"x")
+        self.assertEqual(asked[1:], [("no.such.host:8", "tunnel")])
 
     async def test_one_that_fails_hangs_or_returns_something_else(self) -> None:
         late: asyncio.Future[socket.socket] = asyncio.get_running_loop().create_future()
@@ -274,6 +278,7 @@ class Reloading(Case):
         (self.folder / "two").mkdir()
         self.one, self.two = Authority(self.folder / "one", "one"), Authority(self.folder / "two", "two")
         self.use(self.one)
+        self.enterContext(mock.patch("trunkcall.transport.tls.LOOK", 0.0))
 
     def use(self, authority: Authority) -> None:
         """Puts the files of an authority where the TLS of the test finds them."""

@@ -23,7 +23,7 @@ STAGGER = 0.25  # seconds from the try of one address to that of the next
 
 T = TypeVar("T")
 
-# Opens the byte stream to an address as the endpoint has it, in place of the system: returns a connected socket.
+# Opens the byte stream to HOST:PORT, or to unix:PATH, in place of the system: returns a connected socket.
 OpenSocket = Callable[[str], Awaitable[socket.socket]]
 
 
@@ -175,7 +175,7 @@ class _Race:
         name = (dialing.server_name or place.name or address.host or "localhost") if secure else None
         to: dict[str, Any] = {"server_hostname": name}
         if dialing.open_socket is not None:
-            to["sock"] = await opened_by_user(dialing.open_socket, str(address))
+            to["sock"] = await opened_by_user(dialing.open_socket, str(replace(address, url="")))
         elif not address.path:
             to.update(host=address.host, port=address.port)
         if address.url:

@@ -7,12 +7,14 @@ import logging
 import os
 import ssl
 import threading
+import time
 from collections.abc import Callable
 from os import PathLike
 from typing import Any, Self
 
 ALPN = "trunk"
 ALPN_HTTP1 = "http/1.1"
+LOOK = 1.0  # seconds between two looks at files, at least (client.md 9.6)
 FilePath = str | PathLike[str]
 
 
@@ -104,6 +106,7 @@ class TLSSource:
         self._more = more
         self._seen: tuple[object, ...] = ()
         self._fault = ""
+        self._looked = time.monotonic()
         if self._files is not None:
             self._seen = self._files.seen()
             self._context: ssl.SSLContext | None = prepared(make(self._files), *more)
@@ -114,9 +117,11 @@ class TLSSource:
         return self._context is not None
 
     def context(self) -> ssl.SSLContext | None:
-        """The context, read again if a file has changed. While what is there cannot be used, the last one stays."""
+        """The context, read again if a file has changed, which is looked at now and then. While what is there cannot be
+        used, the last one stays."""
         files = self._files
-        if files is not None:
+        if files is not None and time.monotonic() - self._looked >= LOOK:
+            self._looked = time.monotonic()
             try:
                 seen = files.seen()
                 if seen != self._seen:
