@@ -21,7 +21,7 @@ HIGHER_IS_BETTER = ("rate",)
 ROW_KEYS = {
     "name", "title", "kind", "subject", "peers", "baselines", "serve", "bench", "flags", "vary", "check", "aa",
     "duration", "quick_duration", "fractions", "capacity_pairs", "connections", "settle", "client", "payload", "note",
-    "quick_peers", "quick_baselines", "warmup", "quick_warmup", "tls", "delay", "summary", "quick_delay", "jitter", "rate",
+    "quick_peers", "quick_baselines", "warmup", "quick_warmup", "tls", "delay", "quick_delay", "jitter", "rate",
     "brief_peers",
 }  # fmt: skip
 RUN_KEYS = {"pairs", "quick_pairs", "duration", "quick_duration", "warmup", "quick_warmup"}
@@ -98,7 +98,6 @@ class Case:
     delay: float = 0.0  # of each direction, in seconds
     jitter: float = 0.0
     left_out: list[str] = field(default_factory=list)  # peers of the row that a short run does without
-    summary: bool = False  # among the few that README.md shows
     bandwidth: int = 0  # of each direction, in bytes a second; 0: as many as come
 
     def participants(self) -> list[str]:
@@ -147,7 +146,7 @@ def compared(config: Config, cases: list[Case], against: str) -> list[Case]:
         flags = {**case.flags, name: case.flags[case.subject]} if case.subject in case.flags else case.flags
         checks = [Check(m, name, must=1, lenient=True) for m in NO_WORSE.get(case.kind, ("rate", "cpu_both_us"))]
         found.append(dataclasses.replace(
-            case, peers=[name], baselines=[], flags=flags, checks=checks, left_out=[], aa=False, summary=False
+            case, peers=[name], baselines=[], flags=flags, checks=checks, left_out=[], aa=False
         ))  # fmt: skip
     if not found:
         raise ConfigError(f"--against {against}: no row has {program} for its subject")
@@ -270,7 +269,6 @@ def _cases(row: dict, run: dict, participants: dict, quick: bool, brief: bool, p
         client=row.get("client", []),
         payload=row.get("payload", 0),
         left_out=[name for name in row.get("peers", []) if name not in peers],
-        summary=row.get("summary", False),
         tls=row.get("tls", False),
         delay=0.0 if isinstance(delay, list) else seconds(delay),
         jitter=seconds(row.get("jitter", "0s")),

@@ -83,7 +83,7 @@ def write(results: list[Result], root: Path) -> list[Path]:
     readme = root / README
     before, rest = readme.read_text(encoding="utf-8").split(BEGIN)
     _, after = rest.split(END)
-    readme.write_text(f"{before}{BEGIN}\n{summary(results)}\n{END}{after}", encoding="utf-8")
+    readme.write_text(f"{before}{BEGIN}\n{summary(results, targets.summary(root / targets.FILE))}\n{END}{after}", encoding="utf-8")
     return [root / FILE, readme]
 
 
@@ -162,19 +162,20 @@ def _origin(result: Result, run: str) -> str:
     return f"{run}: {result.case.case['pairs']} pairs, {result.case.case['duration']:g} s a run."
 
 
-def summary(results: list[Result]) -> str:
-    """The short table of README.md."""
-    shown = [result for result in results if result.case.case.get("summary")]
+def summary(results: list[Result], rows: list[tuple[str, str]]) -> str:
+    """The short table of README.md, in the order of `rows`."""
+    found = {(config_name(result.run), result.case.name): result for result in results}
+    shown = [found[row] for row in rows if row in found]
     if not shown:
         return NOTHING
     runs = _runs(shown)
     lines = []
     for result in shown:
-        for number, (_, *cells) in enumerate(result.case.targets()):
-            lines.append([result.case.case["title"] if number == 0 else "", *cells])
+        rates = [[what, measured] for _, what, measured, *_ in result.case.targets() if what.startswith("rate")]
+        lines += [["" if number else result.case.case["title"], *cells] for number, cells in enumerate(rates)]
     where = sorted({f"{r.machine['cpu']}, {r.machine['cores']} cores, {r.machine['kernel']}" for r in runs})
     dates = [run.date.split()[0] for run in runs]
     when = dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}"
     trees = ", ".join(dict.fromkeys(run.machine["commit"] or "none" for run in runs))
     head = f"{when}, {'; '.join(where)}, tree {trees}; client and server on one machine, at least {ENOUGH_PAIRS} pairs."
-    return f"{head}\n\n{tables.table(['', *TARGETS_HEAD[1:]], lines)}"
+    return f"{head}\n\n{tables.table(['', 'Trunkcall beside', 'measured'], lines)}"

@@ -43,15 +43,29 @@ def load(path: Path) -> list[TargetList]:
         raise ConfigError(f"{path}: {error!r}") from None
 
 
+def summary(path: Path) -> list[tuple[str, str]]:
+    """The rows that README.md shows, as (configuration, row or case)."""
+    try:
+        return _rows("summary", tomllib.loads(path.read_text(encoding="utf-8")).get("summary", []))
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ConfigError(f"{path}: {error!r}") from None
+
+
 def _list(data: dict) -> TargetList:
     return TargetList(data["name"], data["title"], [_line(line) for line in data["lines"]])
 
 
 def _line(data: dict) -> Line:
-    rows = [tuple(row.split(":", 1)) for row in data["rows"]]
+    return Line(data["title"], _rows(data["title"], data["rows"]))
+
+
+def _rows(where: str, named: list[str]) -> list[tuple[str, str]]:
+    rows = [tuple(row.split(":", 1)) for row in named]
     if any(len(row) != 2 for row in rows):
-        raise ValueError(f"{data['title']}: a row is FILE:ROW")
-    return Line(data["title"], rows)
+        raise ValueError(f"{where}: a row is FILE:ROW")
+    return rows
 
 
 # What a line's rows say: the answers to must and to goal of all their checks; None if a row is not measured.
