@@ -63,7 +63,7 @@ class Newcomer(unittest.TestCase):
 
     def test_the_lines_for_python_give_a_service_that_answers(self) -> None:
         shutil.copy(FILES / "hello.py", self.folder)
-        self.assertEqual(self.run_all(commands("Python")), "hello Ada\nINVALID_ARGUMENT: who? (executed)\n")
+        self.assertEqual(self.run_all(commands("Python")), "hello Ada\nINVALID_ARGUMENT: who?\n")
 
 
 if __name__ == "__main__":

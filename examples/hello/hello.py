@@ -20,7 +20,7 @@ async def main() -> None:
             try:
                 print((await client.call(greet, pb.Name(name=name), timeout=5)).text)
             except trunkcall.StatusError as error:
-                print(f"{error} ({error.delivery.value})")
+                print(error)
     await server.stop(grace=5)
 
 

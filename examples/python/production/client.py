@@ -50,4 +50,4 @@ if __name__ == "__main__":
     try:
         asyncio.run(main(*sys.argv[1:]))
     except StatusError as error:
-        sys.exit(f"{error} ({error.delivery.value})")
+        sys.exit(str(error))

@@ -1,4 +1,5 @@
-"""A server as one would run it: TLS, tokens, metrics, a health check, streams, error details, and an end that loses no call.
+"""A server as one would run it: TLS, tokens, metrics, a health check, streams, error details, and an end that loses no
+call.
 
     TOKEN=secret python server.py cert.pem key.pem [ADDRESS [PORT FOR HTTP]]
 
@@ -84,6 +85,7 @@ async def main(cert: str, key: str, address: str = "127.0.0.1:0", http_port: str
     await stopping.wait()
     print("stopped" if await server.stop(grace=30) else "stopped, with calls cut off", flush=True)
     web.shutdown()
+    web.server_close()
 
 
 def operations(port: int, server: trunkcall.Server) -> ThreadingHTTPServer:
