@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log"
-	"time"
 
 	"example.com/hello/pb"
 	"github.com/trunkcall/trunkcall/go"
@@ -21,19 +20,21 @@ func hello(_ context.Context, in *pb.Name) (*pb.Greeting, error) {
 }
 
 func main() {
-	server := trunkcall.NewServer()
+	server := must(trunkcall.NewServer())
 	if err := server.Register(greet.Handler(hello)); err != nil {
 		log.Fatal(err)
 	}
-	address, err := server.Listen("127.0.0.1:0") // any free port
+	address := must(server.Listen("127.0.0.1:0")) // any free port
+	client := must(trunkcall.NewClient(address.String()))
+	for _, name := range []string{"Ada", ""} {
+		out, err := greet.Call(context.Background(), client, &pb.Name{Name: name})
+		fmt.Println(out.GetText(), err)
+	}
+}
+
+func must[T any](made T, err error) T {
 	if err != nil {
 		log.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
-	client := trunkcall.NewClient(address.String())
-	for _, name := range []string{"Ada", ""} {
-		out, err := greet.Call(ctx, client, &pb.Name{Name: name})
-		fmt.Println(out.GetText(), err)
-	}
+	return made
 }

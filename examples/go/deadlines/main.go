@@ -24,12 +24,12 @@ func main() {
 		stopped <- ctx.Err()
 		return nil, ctx.Err()
 	}))
-	behind := trunkcall.NewClient(back)
+	behind := connect(back)
 	defer behind.Close()
 	address := serve(front.Handler(func(ctx context.Context, in *pb.GetUserRequest) (*pb.GetUserResponse, error) {
 		return getUser.Call(ctx, behind, in) // has what is left of the caller's time
 	}))
-	client := trunkcall.NewClient(address)
+	client := connect(address)
 	defer client.Close()
 
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
@@ -49,8 +49,19 @@ func main() {
 	fmt.Println("two services on:", <-stopped)
 }
 
+func connect(address string) *trunkcall.Client {
+	client, err := trunkcall.NewClient(address)
+	if err != nil {
+		log.Fatal(err)
+	}
+	return client
+}
+
 func serve(handler trunkcall.Handler) (address string) {
-	server := trunkcall.NewServer()
+	server, err := trunkcall.NewServer()
+	if err != nil {
+		log.Fatal(err)
+	}
 	if err := server.Register(handler); err != nil {
 		log.Fatal(err)
 	}

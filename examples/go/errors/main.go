@@ -32,7 +32,10 @@ func answer(_ context.Context, in *pb.GetUserRequest) (*pb.GetUserResponse, erro
 func main() {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	server := trunkcall.NewServer()
+	server, err := trunkcall.NewServer()
+	if err != nil {
+		log.Fatal(err)
+	}
 	if err := server.Register(getUser.Handler(answer)); err != nil {
 		log.Fatal(err)
 	}
@@ -40,7 +43,10 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	client := trunkcall.NewClient(address.String())
+	client, err := trunkcall.NewClient(address.String())
+	if err != nil {
+		log.Fatal(err)
+	}
 	defer client.Close()
 
 	_, err = getUser.Call(ctx, client, &pb.GetUserRequest{UserId: 0})

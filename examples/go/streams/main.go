@@ -57,7 +57,10 @@ func watch(_ context.Context, s *trunkcall.BidiStream[pb.GetUserResponse, pb.Get
 func main() {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	server := trunkcall.NewServer()
+	server, err := trunkcall.NewServer()
+	if err != nil {
+		log.Fatal(err)
+	}
 	defer server.Close()
 	if err := server.Register(listUsers.Handler(list), importUsers.Handler(take), watchUsers.Handler(watch)); err != nil {
 		log.Fatal(err)
@@ -66,7 +69,10 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	client := trunkcall.NewClient(address.String())
+	client, err := trunkcall.NewClient(address.String())
+	if err != nil {
+		log.Fatal(err)
+	}
 	defer client.Close()
 	for _, call := range []func(context.Context, *trunkcall.Client) error{listAll, importSome, converse} {
 		if err := call(ctx, client); err != nil {

@@ -38,12 +38,15 @@ func main() {
 	log.SetFlags(0)
 	authority, target := flag.String("ca", "cert.pem", "authority of the servers"), flag.String("target", "", "servers")
 	flag.Parse()
-	client := trunkcall.NewClient(*target,
+	client, err := trunkcall.NewClient(*target,
 		trunkcall.WithTLSFiles(trunkcall.TLSFiles{Authorities: *authority}),
 		trunkcall.WithInterceptors(withToken(os.Getenv("TOKEN"))),
 		trunkcall.WithTimeout(5*time.Second), // of unary calls that name none
 		trunkcall.WithPolicy(trunkcall.Policy{Method: service + "GetUser", WaitForReady: new(true)}),
 	)
+	if err != nil {
+		log.Fatal(err)
+	}
 	defer client.Close()
 	if err := run(context.Background(), client); err != nil {
 		log.Fatal(err)

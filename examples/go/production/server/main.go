@@ -87,7 +87,7 @@ func main() {
 	delay := flag.Duration("drain-delay", 5*time.Second, "how long to serve on after SIGTERM, until nobody is sent here")
 	flag.Parse()
 
-	server := trunkcall.NewServer(
+	server, err := trunkcall.NewServer(
 		trunkcall.WithTLSFiles(trunkcall.TLSFiles{Certificate: *cert, Key: *key}), // read again when they change
 		trunkcall.WithAdmission(admit(os.Getenv("TOKEN"))),
 		trunkcall.WithInterceptors(measure),
@@ -95,6 +95,9 @@ func main() {
 		trunkcall.WithDrainDelay(*delay),
 		trunkcall.WithLogger(slog.Default()),
 	)
+	if err != nil {
+		log.Fatal(err)
+	}
 	if err := server.Register(getUser.Handler(user), listUsers.Handler(users)); err != nil {
 		log.Fatal(err)
 	}
