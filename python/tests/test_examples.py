@@ -58,6 +58,15 @@ class TestExamples(unittest.TestCase):
         self.assertIn("Ran 2 tests", run("mock_server.py"))
 
     def test_examples_of_seams_are_short(self) -> None:
-        for name in ("retry", "metrics", "traces", "tokens", "mock_server"):
+        for name in ("retry", "metrics", "traces", "tokens", "mock_server", "registry", "weighted", "tunnel"):
             with self.subTest(name):
                 self.assertLessEqual(len((EXAMPLES / f"{name}.py").read_text().splitlines()), 60)
+
+    def test_a_registry_of_ones_own(self) -> None:
+        self.assertEqual(run("registry.py"), "first: 10\nfirst: 5, second: 5\nsecond: 10\n")
+
+    def test_a_balancer_of_ones_own(self) -> None:
+        self.assertEqual(run("weighted.py"), "both were called, the large one more often: True\n")
+
+    def test_a_dialer_of_ones_own(self) -> None:
+        self.assertEqual(run("tunnel.py"), "the proxy is asked for inside.example\nhello through the tunnel\n")
