@@ -57,7 +57,9 @@ func main() {
 		fmt.Println(bad.FieldViolations[0].Field, bad.FieldViolations[0].Description)
 	}
 
-	server.Close()
+	if err := server.Stop(ctx); err != nil {
+		log.Fatal(err)
+	}
 	_, err = getUser.Call(ctx, client, &pb.GetUserRequest{UserId: 7})
 	fmt.Println(advice(err))
 }
