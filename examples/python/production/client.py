@@ -30,7 +30,7 @@ async def with_token(call: trunkcall.Call, proceed: trunkcall.Next) -> object:
 async def main(authority: str, target: str) -> None:
     client = trunkcall.Client(
         target,
-        tls=trunkcall.client_tls(authority),
+        tls=trunkcall.tls_files(ca=authority),
         interceptors=[with_token],
         timeout=5,  # of unary calls that name none
         policies=[Policy(SERVICE + "GetUser", wait_for_ready=True)],

@@ -69,7 +69,7 @@ async def users(request: pb.ListUsersRequest, call: ServerCall) -> AsyncIterator
 
 async def main(cert: str, key: str, address: str = "127.0.0.1:0", http_port: str = "0") -> None:
     server = trunkcall.Server(
-        tls=trunkcall.server_tls(cert, key),  # read again when the files change
+        tls=trunkcall.tls_files(cert=cert, key=key),  # read again when the files change
         admission=admit,
         interceptors=[measure],
         max_connection_age=3600,  # so that load spreads to new servers

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"slices"
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -29,7 +30,7 @@ var (
 
 func withToken(token string) trunkcall.Interceptor {
 	return func(ctx context.Context, call *trunkcall.Call, next trunkcall.Next) error {
-		call.Metadata = call.Metadata.With("authorization", "Bearer "+token)
+		call.Metadata = append(slices.Clip(call.Metadata), trunkcall.Pair{Key: "authorization", Value: "Bearer " + token})
 		return next(ctx, call)
 	}
 }
@@ -39,7 +40,7 @@ func main() {
 	authority, target := flag.String("ca", "cert.pem", "authority of the servers"), flag.String("target", "", "servers")
 	flag.Parse()
 	client, err := trunkcall.NewClient(*target,
-		trunkcall.WithTLSFiles(trunkcall.TLSFiles{Authorities: *authority}),
+		trunkcall.WithTLSFiles("", "", *authority),
 		trunkcall.WithInterceptors(withToken(os.Getenv("TOKEN"))),
 		trunkcall.WithTimeout(5*time.Second), // of unary calls that name none
 		trunkcall.WithPolicy(trunkcall.Policy{Method: service + "GetUser", WaitForReady: new(true)}),

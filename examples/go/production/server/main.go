@@ -88,7 +88,7 @@ func main() {
 	flag.Parse()
 
 	server, err := trunkcall.NewServer(
-		trunkcall.WithTLSFiles(trunkcall.TLSFiles{Certificate: *cert, Key: *key}), // read again when they change
+		trunkcall.WithTLSFiles(*cert, *key), // read again when they change
 		trunkcall.WithAdmission(admit(os.Getenv("TOKEN"))),
 		trunkcall.WithInterceptors(measure),
 		trunkcall.WithMaxConnectionAge(time.Hour), // so that load spreads to new servers
