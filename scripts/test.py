@@ -268,7 +268,7 @@ def suites(fuzztime: str) -> list[Suite]:
         unittests("python tests", "tests", folder="python", environment="build/python"),
         unittests("python peers", "tests", folder="lab/peers/python", environment="build/peers/python"),
         matrix(),
-        unittests("go and python", "conformance", environment="build/python", build="peer-go h2spec"),
+        unittests("go and python", "conformance", environment="build/python", build="peer-go h2spec examples"),
         random_sessions("1000"),
         *go_fuzzing(fuzztime),
         check("run", "make", "run", "LOAD=300ms"),

@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"log"
 	"os"
-	"slices"
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -30,7 +29,7 @@ var (
 
 func withToken(token string) trunkcall.Interceptor {
 	return func(ctx context.Context, call *trunkcall.Call, next trunkcall.Next) error {
-		call.Metadata = append(slices.Clip(call.Metadata), trunkcall.Pair{Key: "authorization", Value: "Bearer " + token})
+		call.Metadata.Add("authorization", "Bearer "+token)
 		return next(ctx, call)
 	}
 }
@@ -67,18 +66,19 @@ func run(ctx context.Context, client *trunkcall.Client) error {
 	if err != nil {
 		return err
 	}
-	for user, err := range users.All() {
+	listed := 0
+	for _, err := range users.All() {
 		if err != nil {
 			return err
 		}
-		fmt.Println("listed", user.Name)
+		listed++
 	}
+	fmt.Println("listed", listed)
 
 	_, err = getUser.Call(ctx, client, &pb.GetUserRequest{UserId: 0})
-	status := trunkcall.StatusOf(err)
 	var bad errdetails.BadRequest
-	if status.Detail(&bad) {
-		fmt.Println(status.Message, bad.FieldViolations[0].Field)
+	if trunkcall.StatusOf(err).Detail(&bad) {
+		fmt.Println(err, bad.FieldViolations[0].Field)
 	}
 	return nil
 }

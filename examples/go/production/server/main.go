@@ -41,8 +41,8 @@ var (
 )
 
 // admit says who calls. It is asked before anything of the call is decoded; who is not let in knows that nothing ran.
-func admit(token string) func(*trunkcall.Arrival) (trunkcall.Admission, error) {
-	return func(call *trunkcall.Arrival) (trunkcall.Admission, error) {
+func admit(token string) func(context.Context, *trunkcall.Arrival) (trunkcall.Admission, error) {
+	return func(_ context.Context, call *trunkcall.Arrival) (trunkcall.Admission, error) {
 		if call.Method.Name == healthpb.Health_Check_FullMethodName {
 			return trunkcall.Admission{}, nil // probes have no token
 		}

@@ -1,0 +1,109 @@
+"""The examples of production, each client with each server: TLS, tokens, metrics, and an end that loses no call."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+import urllib.request
+from pathlib import Path
+from typing import ClassVar
+
+from tests.peer.certificates import Authority
+
+ROOT = Path(__file__).resolve().parent.parent
+PYTHON = ROOT / "examples" / "python" / "production"
+GO = ROOT / "build" / "examples"
+PATIENCE = 60
+
+
+def environment(token: str) -> dict[str, str]:
+    return {**os.environ, "TOKEN": token, "DRAIN_DELAY": "2"}
+
+
+class Production:
+    """What holds for each pair. `serve` and `call` are the commands."""
+
+    serve: list[str]
+    call: list[str]
+
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        authority = Authority(Path(folder.name))
+        self.authority, identity = str(authority.file), authority.server("localhost")
+        command = [*self.serve, str(identity.cert), str(identity.key)]
+        if self.serve[0] == str(GO / "server"):
+            command = [*self.serve, "-drain-delay=2s", f"-cert={identity.cert}", f"-key={identity.key}"]
+        self.server = subprocess.Popen(
+            command, env=environment("right"), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
+        self.addCleanup(self.end)
+        assert self.server.stdout
+        _, address, *_, web = self.server.stdout.readline().split()
+        self.target = "localhost:" + address.rpartition(":")[2]
+        self.web = "127.0.0.1:" + web.rpartition(":")[2]
+
+    def end(self) -> None:
+        self.server.kill()
+        self.server.communicate(timeout=PATIENCE)
+
+    def called(self, token: str) -> tuple[int, str, str]:
+        command = [*self.call, self.authority, self.target]
+        if self.call[0] == str(GO / "client"):
+            command = [*self.call, f"-ca={self.authority}", f"-target={self.target}"]
+        done = subprocess.run(
+            command, env=environment(token), capture_output=True, text=True, timeout=PATIENCE, check=False
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    def test_calls_are_served_measured_and_ended_in_order(self) -> None:
+        said = "user-7, asked for by front\nlisted 3\nINVALID_ARGUMENT: ids begin at 1 user_id\n"
+        self.assertEqual(self.called("right"), (0, said, ""))
+        with urllib.request.urlopen(f"http://{self.web}/metrics", timeout=PATIENCE) as answer:
+            metrics = answer.read().decode()
+        self.assertRegex(metrics, r'rpc_server_seconds_count\{code="OK",method="/.*/ListUsers"\} 1')
+        self.server.terminate()
+        out, _ = self.server.communicate(timeout=PATIENCE)
+        self.assertEqual((self.server.returncode, out), (0, "stopped\n"))
+
+    def test_a_wrong_token_is_refused(self) -> None:
+        self.assertEqual(self.called("wrong"), (1, "", "UNAUTHENTICATED: a valid token is needed (refused)\n"))
+
+
+class ServerInGo(Production):
+    serve: ClassVar = [str(GO / "server")]
+
+
+class ServerInPython(Production):
+    serve: ClassVar = [sys.executable, "-W", "error", str(PYTHON / "server.py")]
+
+
+class ClientInGo(Production):
+    call: ClassVar = [str(GO / "client")]
+
+
+class ClientInPython(Production):
+    call: ClassVar = [sys.executable, "-W", "error", str(PYTHON / "client.py")]
+
+
+class GoAndGo(ServerInGo, ClientInGo, unittest.TestCase):
+    pass
+
+
+class GoAndPython(ServerInGo, ClientInPython, unittest.TestCase):
+    pass
+
+
+class PythonAndGo(ServerInPython, ClientInGo, unittest.TestCase):
+    pass
+
+
+class PythonAndPython(ServerInPython, ClientInPython, unittest.TestCase):
+    pass
+
+
+if __name__ == "__main__":
+    unittest.main()
