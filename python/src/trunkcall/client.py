@@ -127,6 +127,9 @@ class Client(Calls, Registry):
         check_callable("dialer", dialer)
         if balancer is not None and not callable(getattr(balancer, "balance", None)):
             raise TypeError(f"the balancer has no method `balance`: {balancer!r}")
+        for name in ("attempt_began", "attempt_ended"):
+            if attempt_observer is not None and not callable(getattr(attempt_observer, name, None)):
+                raise TypeError(f"the attempt observer has no method `{name}`: {attempt_observer!r}")
         table = codec_table([*codecs, codec])
         packing = Packing(compression, decompression)
         super().__init__(
@@ -144,7 +147,10 @@ class Client(Calls, Registry):
         self._target = Target(target, resolvers or {})
         self._logger = logger or logging.getLogger("trunkcall")
         self._tls = TLSSource(tls, TLSFiles.for_clients, self._logger)
-        self._server_hostname = server_hostname
+        self._server_hostname = server_hostname or ""
+        secure = tls is not None or self._target.resolver is not None or "wss:" in target
+        if server_hostname and not secure:
+            raise ValueError(f"server_hostname is {server_hostname}, and there is no TLS that could show it")
         self._dialer = dialer
         self._per_endpoint = connections
         self._idle_timeout = idle_timeout

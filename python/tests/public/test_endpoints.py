@@ -552,6 +552,8 @@ class Faulty(EndpointsCase):
         for options, text in (
             ({"balancer": object()}, "no method `balance`"),
             ({"dialer": 5}, "dialer: 5 cannot be called"),
+            ({"attempt_observer": 5}, "no method `attempt_began`"),
+            ({"server_hostname": "a.example"}, "there is no TLS"),
             ({"connections": 0}, "connections of 0: at least 1"),
             ({"most_endpoints": -1}, "most_endpoints of -1"),
             ({"idle_timeout": float("nan")}, "idle_timeout"),
