@@ -37,7 +37,7 @@ type endpoints struct {
 // snapshot is what a call chooses from. It is never changed.
 type snapshot struct {
 	number    uint64
-	balancer  Balancer
+	of        *endpoints
 	endpoints []*EndpointState
 	only      *EndpointState // every call goes there, without a pick
 	picker    Picker
@@ -159,7 +159,7 @@ func (s *endpoints) update() {
 		s.mu.Unlock()
 		picker, err := balance(s.balancer, slices.Clone(set))
 		s.mu.Lock()
-		next := &snapshot{balancer: s.balancer, endpoints: set, picker: picker}
+		next := &snapshot{endpoints: set, picker: picker}
 		if err != nil {
 			s.client.options.log(slog.LevelError, "balancer failed", "target", s.client.target, "error", err)
 			if next.picker = last.picker; next.picker == nil {
@@ -195,7 +195,7 @@ func (u unable) Pick(*Pick) *EndpointState { panic(u.err) }
 
 // takeLocked makes next what calls choose from.
 func (s *endpoints) takeLocked(next *snapshot) {
-	next.number = s.current.Load().number + 1
+	next.of, next.number = s, s.current.Load().number+1
 	for _, e := range next.endpoints {
 		e.given.Store(next.number)
 	}

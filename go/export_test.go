@@ -38,3 +38,6 @@ func LoseOnceOpen(c *Client) {
 		runtime.Gosched()
 	}
 }
+
+// ApplyAtOnce has a client take a set without the pause between two.
+func ApplyAtOnce(c *Client, set []Endpoint) { c.endpoints.apply(c.resolving.choose(set)) }

@@ -215,8 +215,8 @@ func (s *snapshot) pick(p *Pick) (e *EndpointState, err error) {
 	}()
 	e = s.picker.Pick(p)
 	done = true
-	if e != nil && e.given.Load() < s.number {
-		return nil, fmt.Errorf("balancer %T: it picks %s, which is not among the endpoints that it was given", s.balancer, e.identity)
+	if e != nil && (e.of != s.of || e.given.Load() < s.number) {
+		return nil, fmt.Errorf("balancer %T: it picks %s, which is not among the endpoints that it was given", s.of.balancer, e.identity)
 	}
 	return e, nil
 }
@@ -226,7 +226,7 @@ func (s *snapshot) broken(p any) error {
 	if u, ok := s.picker.(unable); ok {
 		return u.err
 	}
-	return fmt.Errorf("balancer %T: its picker panicked: %v", s.balancer, p)
+	return fmt.Errorf("balancer %T: its picker panicked: %v", s.of.balancer, p)
 }
 
 // insteadOf is the next endpoint that is ready, or else e, which is failing.

@@ -295,12 +295,14 @@ func (c *Conn) Faults() (read, write error) {
 
 // Gauges are what a connection has at the moment.
 type Gauges struct {
-	Opened, Served int    // calls of this side and of the peer
-	Unsent         uint64 // bytes that were not written
-	Held           uint64 // bytes held for the peer: messages not whole or not consumed, answers, output
-	Withheld       int64  // bytes of credit of streams that the peer lacks for that
-	PoolKept       int64  // bytes of the pool that the peer was granted
-	PoolHeld       int64  // of those, what lies in messages not consumed
+	Opened, Served int           // calls of this side and of the peer
+	Unsent         uint64        // bytes that were not written
+	Held           uint64        // bytes held for the peer: messages not whole or not consumed, answers, output
+	Withheld       int64         // bytes of credit of streams that the peer lacks for that
+	PoolKept       int64         // bytes of the pool that the peer was granted
+	PoolHeld       int64         // of those, what lies in messages not consumed
+	PoolLeft       int64         // bytes of the peer's pool that this side may still send
+	RoundTrip      time.Duration // the shortest of late; 0: none was measured
 }
 
 // Gauges reads them.
@@ -314,8 +316,9 @@ func (c *Conn) Gauges() Gauges {
 	pool := s.Pool()
 	return Gauges{
 		Opened: s.OpenCalls(), Served: s.OpenServed(), Held: uint64(s.Holding()), Withheld: s.WithheldCredit(),
-		PoolKept: pool.Kept, PoolHeld: pool.Kept - pool.Receive - pool.Owed,
-		Unsent: uint64(s.Unsent()) + s.Moved() - min(c.passed, s.Moved()),
+		PoolKept: pool.Kept, PoolHeld: pool.Kept - pool.Receive - pool.Owed, PoolLeft: pool.Send,
+		RoundTrip: time.Duration(s.RoundTrip()),
+		Unsent:    uint64(s.Unsent()) + s.Moved() - min(c.passed, s.Moved()),
 	}
 }
 

@@ -27,6 +27,10 @@ func (s *Session) Pool() Windows {
 	return Windows{Send: s.poolRoom, Receive: s.pool.left, Owed: s.pool.owed, Kept: s.pool.kept}
 }
 
+// RoundTrip is the shortest, in nanoseconds, that the connection has measured of late for
+// its pool; 0: none.
+func (s *Session) RoundTrip() int64 { return s.pool.shortest }
+
 // WithheldCredit is how much less than their windows allow at best the peer may
 // send on all open streams, because messages were not consumed or their credit
 // was not granted yet.
