@@ -73,10 +73,10 @@ environment-python: needs-python
 
 .PHONY: run
 run: needs needs-python ## start the example servers, call each from the other's language, put load on them
-	@echo 'building …'
-	@$(MAKE) peer-go peer-python examples
-	@$(GO) build -C lab/peers/go -o ../../../build/peers/ ./go-echo
-	@$(PYTHON) scripts/run.py --load='$(LOAD)'
+	@began=$$(date +%s); echo 'building …'; \
+	$(MAKE) peer-go peer-python examples && \
+	$(GO) build -C lab/peers/go -o ../../../build/peers/ ./go-echo && \
+	$(PYTHON) scripts/run.py --load='$(LOAD)' --began="$$began"
 
 .PHONY: test
 test: needs-test ## run every check and test (ONLY=go runs those whose names begin so)
