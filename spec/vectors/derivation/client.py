@@ -68,7 +68,7 @@ BAD_TARGETS = [
 A, B, C = ({"addresses": [f"{name}:1"]} for name in "abc")
 
 # id, why, endpoint, identity
-IDENTITIES = [
+IDENTITIES: list[tuple[str, str, dict[str, Any], str]] = [
     ("address", "without id the address", A, "a:1"),
     ("addresses", "addresses in their order", {"addresses": ["b:1", "a:1"]}, "b:1,a:1"),
     ("server-name", "and the server name", {"addresses": ["10.0.0.1:1"], "server_name": "x"}, "10.0.0.1:1#x"),
