@@ -24,23 +24,45 @@ import (
 // Client and Connection have them. One without the latter counts as without TLS.
 func Conn(caller trunkcall.Caller, options ...ConnOption) grpc.ClientConnInterface {
 	if len(options) == 0 {
-		return conn{caller}
+		return conn{caller: caller}
 	}
-	c := &interceptedConn{conn: conn{caller}}
+	c := &interceptedConn{conn: conn{caller: caller}}
 	for _, o := range options {
 		o(c)
 	}
 	return c
 }
 
-type conn struct{ caller trunkcall.Caller }
+type conn struct {
+	caller trunkcall.Caller
+	timed  bool // the client's default timeout holds
+}
+
+// DefaultTimeout has the client's default timeout (trunkcall.WithTimeout) hold for unary calls. By
+// default they take as long as their context allows, as grpc-go's do; policies hold
+// either way.
+func DefaultTimeout() ConnOption { return func(c *interceptedConn) { c.timed = true } }
+
+// untimed is for calls that the client's default timeout is not for.
+var untimed = []trunkcall.CallOption{trunkcall.JoinOptions(trunkcall.WithoutDefaultTimeout())}
+
+// options are those of a call, beside more.
+func (c conn) options(more []trunkcall.CallOption) []trunkcall.CallOption {
+	switch {
+	case c.timed:
+		return more
+	case more == nil:
+		return untimed
+	}
+	return append(more, untimed...)
+}
 
 // Invoke makes a unary call; generated code calls it.
 func (c conn) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
 	ctx = withOutgoing(ctx)
 	called := trunkcall.NewMethod(method, trunkcall.KindUnary)
 	if !matter(opts) {
-		if err := trunkcall.Invoke(ctx, c.caller, called, args, reply); err != nil {
+		if err := trunkcall.Invoke(ctx, c.caller, called, args, reply, c.options(nil)...); err != nil {
 			return toGRPC(err)
 		}
 		return nil
@@ -53,7 +75,7 @@ func (c conn) Invoke(ctx context.Context, method string, args, reply any, opts .
 	}
 	if err == nil {
 		var got trunkcall.Reply
-		got, err = trunkcall.Do(ctx, c.caller, called, args, reply, o.options()...)
+		got, err = trunkcall.Do(ctx, c.caller, called, args, reply, c.options(o.options())...)
 		o.store(got.Header, got.Trailer, got.Peer)
 	}
 	return o.finish(toGRPC(err))

@@ -57,7 +57,7 @@ func clientOptions(codec, compression string) ([]trunkcall.ClientOption, error) 
 		return nil, err
 	}
 	compressing, err := compressingClient(compression)
-	return append(compressing, trunkcall.WithCodec(found)), err
+	return append(compressing, trunkcall.WithCodec(found), trunkcall.WithResolver("file", fileResolver{})), err
 }
 
 // compressingClient is what --compression asks of a client.

@@ -9,6 +9,9 @@ import (
 // checkTarget turns down a --target that can never be dialled, before a call is
 // made of it. Whether somebody is there is for dialling to find out.
 func checkTarget(target string) error {
+	if strings.HasPrefix(target, "file:") {
+		return nil // fileResolver says what is wrong with it
+	}
 	for _, address := range strings.Split(target, ",") {
 		if err := checkAddress(strings.TrimSpace(address)); err != nil {
 			return err
