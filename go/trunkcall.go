@@ -11,6 +11,7 @@
 //	Connection    one connection between the two: a server calls its client
 //	              through it
 //	Call          one invocation as interceptors see it, at either end
+//	Protocol      a way by which calls come to a server beside those that it has
 //	Admission     decides, at a server, about each call before anything is done for it
 //	Interceptor   wraps calls: deadline, authentication, cache, retry, metrics
 //	Codec         message to bytes and back; Protobuf is the default
