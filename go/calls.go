@@ -55,7 +55,7 @@ type AcceptedCall struct {
 	served   *httpCall
 	deadline time.Time
 
-	ctx    context.Context //nolint:containedctx // it ends with the call, whoever ends that
+	ctx    context.Context
 	cancel context.CancelCauseFunc
 
 	gone sync.Once // the server waits no more for it

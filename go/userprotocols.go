@@ -15,7 +15,7 @@ type userProtocols struct {
 	starting sync.Mutex // one starts them at a time
 	next     int        // the first that has not started
 
-	grace    context.Context //nolint:containedctx // that of the server's end, whoever begins it
+	grace    context.Context
 	endGrace context.CancelFunc
 
 	// Guarded by the server's lock.

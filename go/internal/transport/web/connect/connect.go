@@ -68,9 +68,14 @@ func (Unary) Codec(kind string) (codec string, ok bool) {
 	return codec, true
 }
 
+// ContentType is that of answers.
 func (Unary) ContentType(codec string) string { return typeOfUnary + codec }
-func (Unary) Takes(m *web.Method) bool        { return !m.Streams }
-func (Unary) Plain() bool                     { return true }
+
+// Takes is true of unary methods.
+func (Unary) Takes(m *web.Method) bool { return !m.Streams }
+
+// Plain is true.
+func (Unary) Plain() bool { return true }
 
 // Read takes the fields of HTTP itself.
 func (u Unary) Read(h http.Header, query url.Values) (web.Said, *wire.Refusal) {
@@ -81,9 +86,11 @@ func (u Unary) Read(h http.Header, query url.Values) (web.Said, *wire.Refusal) {
 	return u.read(h, encoding, strings.Join(h.Values("Accept-Encoding"), ","))
 }
 
-// Head and End are of answers that are not plain.
+// Head does nothing: answers are plain.
 func (Unary) Head(http.Header, string, string) {}
-func (Unary) End(*wire.Ending) []byte          { return nil }
+
+// End is nothing: answers are plain.
+func (Unary) End(*wire.Ending) []byte { return nil }
 
 // Codec is what follows application/connect+.
 func (Stream) Codec(kind string) (codec string, ok bool) {
@@ -91,9 +98,14 @@ func (Stream) Codec(kind string) (codec string, ok bool) {
 	return codec, ok && codec != ""
 }
 
+// ContentType is that of answers.
 func (Stream) ContentType(codec string) string { return typeOfStream + codec }
-func (Stream) Takes(m *web.Method) bool        { return m.Streams }
-func (Stream) Plain() bool                     { return false }
+
+// Takes is true of all other methods.
+func (Stream) Takes(m *web.Method) bool { return m.Streams }
+
+// Plain is false.
+func (Stream) Plain() bool { return false }
 
 // Read takes the fields of streams.
 func (s Stream) Read(h http.Header, _ url.Values) (web.Said, *wire.Refusal) {

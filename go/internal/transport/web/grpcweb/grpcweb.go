@@ -62,15 +62,29 @@ func (grpcWeb) End(e *wire.Ending) []byte {
 	return b
 }
 
+// Codec is what follows application/grpc-web+.
 func (Binary) Codec(kind string) (codec string, ok bool) { return codecOf(kind, typeOfWeb) }
-func (Binary) ContentType(codec string) string           { return typeOfWeb + "+" + codec }
-func (Binary) Body(body io.Reader) io.Reader             { return body }
-func (Binary) Encode(piece []byte) []byte                { return piece }
 
+// ContentType is that of answers.
+func (Binary) ContentType(codec string) string { return typeOfWeb + "+" + codec }
+
+// Body is as it comes.
+func (Binary) Body(body io.Reader) io.Reader { return body }
+
+// Encode changes nothing.
+func (Binary) Encode(piece []byte) []byte { return piece }
+
+// Codec is what follows application/grpc-web-text+.
 func (Text) Codec(kind string) (codec string, ok bool) { return codecOf(kind, typeOfText) }
-func (Text) ContentType(codec string) string           { return typeOfText + "+" + codec }
-func (Text) Body(body io.Reader) io.Reader             { return &base64Groups{source: body} }
-func (Text) Encode(piece []byte) []byte                { return base64.StdEncoding.AppendEncode(nil, piece) }
+
+// ContentType is that of answers.
+func (Text) ContentType(codec string) string { return typeOfText + "+" + codec }
+
+// Body decodes base64.
+func (Text) Body(body io.Reader) io.Reader { return &base64Groups{source: body} }
+
+// Encode encodes base64, each piece by itself.
+func (Text) Encode(piece []byte) []byte { return base64.StdEncoding.AppendEncode(nil, piece) }
 
 // codecOf takes the codec's name out of a content type that begins with base.
 func codecOf(kind, base string) (codec string, ok bool) {
