@@ -54,6 +54,11 @@ class TestExamples(unittest.TestCase):
         rejected = "UNAUTHENTICATED: no token that is known here (refused)"
         self.assertEqual(run("tokens.py"), f"user-7 for ada\n{rejected}\n")
 
+    def test_a_protocol_of_ones_own(self) -> None:
+        users = '{"name": "user-7"}\n{"code": "OK", "message": ""}\n{"name": "user-0"}\n{"name": "user-1"}\n'
+        failure = '{"code": "NOT_FOUND", "message": "ids begin at 1"}\n'
+        self.assertEqual(run("own_protocol.py"), f'{users}{{"code": "OK", "message": ""}}\n{failure}')
+
     def test_a_mock_of_a_server(self) -> None:
         self.assertIn("Ran 2 tests", run("mock_server.py"))
 

@@ -76,6 +76,7 @@ from .method import (
 from .observer import Observer
 from .options import Limits
 from .policy import Policy
+from .protocol import Calls, Ending, Exchange, PortProtocol, Protocol
 from .resolver import InvalidSet, Resolver, Watch
 from .server import Server
 from .servercall import ServerCall
@@ -99,6 +100,7 @@ __all__ = [
     "CallAttempt",
     "CallOptions",
     "Caller",
+    "Calls",
     "Client",
     "ClientStream",
     "ClientStreamMethod",
@@ -109,9 +111,11 @@ __all__ = [
     "ConnectionGauges",
     "Delivery",
     "Dialer",
+    "Ending",
     "Endpoint",
     "EndpointGauges",
     "EndpointState",
+    "Exchange",
     "Gauges",
     "Handler",
     "Interceptor",
@@ -129,6 +133,8 @@ __all__ = [
     "PickObserver",
     "Picker",
     "Policy",
+    "PortProtocol",
+    "Protocol",
     "Resolver",
     "Response",
     "Server",

@@ -10,7 +10,7 @@ import ssl
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
 from types import TracebackType
-from typing import Self
+from typing import Any, Self, cast
 
 from .admission import Admit
 from .calling import Calling
@@ -33,11 +33,12 @@ from .options import (
     codec_table,
     session_config,
 )
+from .protocol import Calls, PortProtocol, Protocol, check_protocols
 from .repeating import Repeating
 from .serving import Registry, Serving
 from .transport import ALPN_HTTP1, NOTHING_SAID, WITHOUT_LIBRARY, Listener, TLSFiles, TLSSource
 from .transport import Connection as Carrier
-from .wire import Load
+from .wire import MAGIC, Load
 
 _AGE_JITTER = 0.1  # by which part connections live longer or shorter, so that they do not all end together
 _CUT_OFF = 1.0  # seconds that peers have to hear that their calls were cut off
@@ -105,6 +106,7 @@ class Server(Registry):
         drain_delay: float = 0.0,
         admission: Admit | None = None,
         observer: Observer | None = None,
+        protocols: Sequence[Protocol] = (),
         codec: Codec = PROTOBUF,
         codecs: Iterable[Codec] = (),
         compression: Compressions | None = None,
@@ -124,16 +126,21 @@ class Server(Registry):
         what is accepted, (): nothing. `executor` runs handlers that are plain functions, by default the loop's. After
         `keepalive` seconds without input a client is asked for a sign of life, 0: never; it is given up
         `keepalive_timeout` seconds later. `admission` is asked about each call before anything is done for it.
-        `observer` is told of listeners and connections. A connection that is `max_connection_age` seconds old, a tenth
-        more or less, is drained, so that load spreads to new servers behind a load balancer. `stop` serves on for
-        `drain_delay` seconds before it begins, so that registries can forget the server first. Raises ValueError,
-        TypeError."""
+        `observer` is told of listeners and connections. `protocols` are ways of one's own by which calls come. A
+        connection that is `max_connection_age` seconds old, a tenth more or less, is drained, so that load spreads to
+        new servers behind a load balancer. `stop` serves on for `drain_delay` seconds before it begins, so that
+        registries can forget the server first. Raises ValueError, TypeError."""
         if isinstance(origins, str):
             raise TypeError("origins are several: a list, not a text")
         self._origins = None if native_only else tuple(origins)
         self._allow_cleartext = allow_cleartext
         self._logger = logger or logging.getLogger("trunkcall")
-        self._tls = TLSSource(tls, TLSFiles.for_servers, self._logger, *([] if native_only else [ALPN_HTTP1]))
+        self._protocols = tuple(protocols)
+        check_protocols(self._protocols, [MAGIC] if native_only else [MAGIC, b"GET / HTTP/1.1\r\n"])
+        names = [] if native_only else [ALPN_HTTP1]
+        for one in self._protocols:
+            names += one.alpn if isinstance(one, PortProtocol) else ()
+        self._tls = TLSSource(tls, TLSFiles.for_servers, self._logger, *names)
         table = codec_table([*codecs, codec])
         check_least(1, running_handlers=running_handlers)
         check_least(0, waiting_calls=waiting_calls, drain_delay=drain_delay, max_connection_age=max_connection_age)
@@ -157,6 +164,8 @@ class Server(Registry):
         )
         self._listeners: list[Listener] = []
         self._addresses: list[str] = []
+        self._started = False
+        self._ports: dict[asyncio.Task[None], asyncio.StreamWriter] = {}  # connections of users' protocols
         self._connections: dict[ServerEnd, None] = {}
         self._leaving = asyncio.Event()
         self._stopping = asyncio.Event()
@@ -185,7 +194,17 @@ class Server(Registry):
         loop = self._loop
         if self._stopping.is_set():
             raise RuntimeError("the server has been stopped")
-        listener = Listener(loop, self._accept, self._turned_away, self._tls, self._allow_cleartext, self._origins)
+        await self._start_protocols()
+        listener = Listener(
+            loop,
+            self._accept,
+            self._turned_away,
+            self._tls,
+            self._allow_cleartext,
+            self._origins,
+            [one for one in self._protocols if isinstance(one, PortProtocol)],
+            self._hand_over,
+        )
         try:
             await listener.start(where)
         except OSError as error:
@@ -203,9 +222,41 @@ class Server(Registry):
         `stop` or `close` has come to its end, so that a program may end then without losing a call. Raises as
         `listen`."""
         loop = self._loop
+        await self._start_protocols()
         for one in where:
             await self.listen(one)
         await asyncio.shield(self._stopped or loop.create_future())
+
+    async def _start_protocols(self) -> None:
+        if not self._started:
+            self._started = True
+            for one in self._protocols:
+                await one.start(self._calls(one))
+
+    def _calls(self, protocol: Protocol) -> Calls:
+        return Calls(protocol.name, self._serving, self._stopping, self._config.settings.max_message)
+
+    def _hand_over(self, protocol: Any, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = self._loop.create_task(self._serve_port(protocol, reader, writer))
+        self._ports[task] = writer
+
+    async def _serve_port(self, protocol: Any, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            await protocol.serve(reader, writer, self._calls(protocol))
+        except ConnectionError as error:
+            self._logger.debug("connection of protocol %s ended: %s", protocol.name, error)
+        except Exception:
+            self._logger.exception("protocol %s failed", protocol.name)
+        finally:
+            writer.close()
+            del self._ports[cast("asyncio.Task[None]", asyncio.current_task())]
+
+    async def _stop_protocols(self) -> None:
+        for one in self._protocols if self._started else ():
+            try:
+                await one.stop()
+            except Exception:
+                self._logger.exception("protocol %s could not be stopped", one.name)
 
     @property
     def leaving(self) -> asyncio.Event:
@@ -279,15 +330,16 @@ class Server(Registry):
         began = self._loop.time()
         for end in list(self._connections):
             end.drain()
+        await self._stop_protocols()
         left = await self._gone(grace)
         for end in left:
             end.connection.grace_over()
         if left:
             await self._gone(_CUT_OFF)
-        elif accepted := self._serving.accepted():
+        elif accepted := self._serving.unanswered():
             rest = None if grace is None else max(grace - (self._loop.time() - began), 0.0)
             await asyncio.wait(accepted, timeout=rest)
-        all_done = not left and not self._serving.accepted()
+        all_done = not left and not self._serving.unanswered()
         await self.close()
         return all_done
 
@@ -299,7 +351,11 @@ class Server(Registry):
         for end in list(self._connections):
             end.connection.abort("the server has been stopped")
         await self._gone(None)
+        for task in list(self._ports):
+            task.cancel()
         await self._serving.end()
+        if self._ports:
+            await asyncio.wait(list(self._ports))
         await asyncio.sleep(0)  # for the transports' own last callbacks
         if self._stopped is not None and not self._stopped.done():
             self._stopped.set_result(None)

@@ -35,7 +35,6 @@ from .wire import OK, Code, IncomingCall, LimitError, Load, Method, Status
 if TYPE_CHECKING:
     from .connection import Connection
 
-PROTOCOL = "trunk"
 UNDECODED: Any = object()  # stands for a request that admission comes before
 LARGE_REQUEST: Any = object()  # stands for a request that is decompressed on a thread
 THREW = "the handler panicked"
@@ -71,6 +70,7 @@ class Serving:
         self.one_way_failures = 0
         self.methods: dict[bytes, Method] = {}  # as sessions look them up
         self.tasks: set[asyncio.Task[None]] = set()  # of handlers
+        self.handed_over: set[asyncio.Task[None]] = set()  # those of them whose calls came by a user's protocol
         self.one_ways: dict[ServerCall, asyncio.Task[None]] = {}  # those of them that no connection knows of any more
 
     def register(self, handlers: Iterable[Handler]) -> None:
@@ -92,10 +92,16 @@ class Serving:
         """The handlers of one-way calls that run."""
         return [task for task in self.one_ways.values() if not task.done()]
 
+    def unanswered(self) -> list[asyncio.Task[None]]:
+        """What still runs without a connection of its own: one-way calls, and those of users' protocols."""
+        return [*self.accepted(), *(task for task in self.handed_over if not task.done())]
+
     async def end(self) -> None:
         """Waits for the handlers that are left. Connections have cancelled their own; one-way calls know of none."""
         for call in self.one_ways:
             call._stop()
+        for task in self.handed_over:
+            task.cancel()
         if self.tasks:
             await asyncio.wait(list(self.tasks))
 
@@ -136,6 +142,8 @@ class Registry:
 
 class ServingEnd(ConnectionEvents):
     """The calls that the other side of one connection makes."""
+
+    protocol = "trunk"  # that they come by
 
     def __init__(self, serving: Serving, loop: asyncio.AbstractEventLoop) -> None:
         self.serving = serving
@@ -195,9 +203,9 @@ class ServingEnd(ConnectionEvents):
         except Exception as error:
             raise Undecodable(*self._undecodable(call, error)) from error
 
-    async def _admit(self, admit: Admit, call: ServerCall, incoming: IncomingCall) -> None:
+    async def _admit(self, admit: Admit, call: ServerCall) -> None:
         """Asks whether a call may run. Raises Rejected."""
-        arrival = Arrival(call.method, call.metadata, call.peer, PROTOCOL, call.time_remaining(), call.tls)
+        arrival = Arrival(call.method, call.metadata, call.peer, self.protocol, call.time_remaining(), call.tls)
         try:
             said = admit(arrival)
             admitted = await said if inspect.isawaitable(said) else said
@@ -292,7 +300,7 @@ class ServingEnd(ConnectionEvents):
                 raise asyncio.CancelledError
             if request is UNDECODED:
                 if self.serving.admission is not None:
-                    await self._admit(self.serving.admission, call, incoming)
+                    await self._admit(self.serving.admission, call)
                 request = self._decoded(served.bindings[incoming.codec], incoming)
             if request is LARGE_REQUEST:
                 request = await self._unpacked(served, incoming)
@@ -350,10 +358,10 @@ class ServingEnd(ConnectionEvents):
         except Exception as error:
             raise Undecodable(*self._undecodable(incoming, error)) from error
 
-    async def _intercepted(self, served: Served, call: ServerCall, incoming: IncomingCall, request: Any) -> Any:
+    async def _intercepted(self, served: Served, call: ServerCall, incoming: IncomingCall | None, request: Any) -> Any:
         async def last(seen: Call) -> Any:
             call._entered = True
-            if call.oneway and not incoming.over:
+            if call.oneway and incoming is not None and not incoming.over:
                 self._accept(call, incoming)
             try:
                 return await served.run(seen.request, seen.stream or call, call)
@@ -368,7 +376,7 @@ class ServingEnd(ConnectionEvents):
         try:
             return await chain(self.serving.interceptors, last)(seen)
         except BaseException as error:
-            status = _ended_by(error)
+            status = ended_by(error)
             raise
         finally:
             seen._end(status)
@@ -473,7 +481,7 @@ def _is_late(call: IncomingCall) -> bool:
     return bool(call.deadline) and call.deadline <= clock()
 
 
-def _ended_by(error: BaseException) -> Status:
+def ended_by(error: BaseException) -> Status:
     """What interceptors are told of the end of a call, of which its caller may be told less."""
     match error:
         case StatusError():

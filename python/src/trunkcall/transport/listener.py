@@ -20,7 +20,7 @@ from trunkcall.wire import MAGIC, PREFACE_SIZE, not_served
 
 from .answer import Answering, answer
 from .connection import Connection, clock
-from .opening import HANDSHAKE, NOTHING_SAID, Opening, begins_http
+from .opening import HANDSHAKE, NOTHING_SAID, Opening, Recognizes, begins_http
 from .target import Address, parse_address, spelled
 from .tls import TLSSource
 
@@ -35,6 +35,7 @@ _EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 # Makes the protocol of a connection; its argument is the time at which it was accepted, by `clock`.
 Accept = Callable[[int], Connection]
+HandOver = Callable[[Recognizes, asyncio.StreamReader, asyncio.StreamWriter], None]
 TurnedAway = Callable[[str, str], None]  # remote address, reason
 
 
@@ -77,12 +78,16 @@ class Listener:
         tls: TLSSource | None = None,
         allow_cleartext: bool = False,
         origins: Sequence[str] | None = None,
+        protocols: Sequence[Recognizes] = (),
+        hand_over: HandOver | None = None,
     ) -> None:
         """With `origins`, clients of HTTP may open WebSockets, and pages of these origins, besides the server's own."""
         self.loop = loop
         self.accept = accept
         self.turned_away = turned_away
         self.origins = origins
+        self.protocols = protocols  # of users; `_hand_over_to` takes their connections
+        self._hand_over_to = hand_over
         self.opening: dict[Opening, None] = {}  # that have said nothing yet
         self.upgrading: dict[Upgrading, None] = {}  # whose request is not whole
         self.closed = False
@@ -136,6 +141,17 @@ class Listener:
             opening.speak_natively()
         for upgrading in list(self.upgrading):
             upgrading.stop()
+
+    def hand_over(self, protocol: Recognizes, transport: asyncio.Transport, data: bytes) -> None:
+        """Gives a connection to a user's protocol, with what was read of it."""
+        reader = asyncio.StreamReader(loop=self.loop)
+        below = asyncio.StreamReaderProtocol(reader, loop=self.loop)
+        transport.set_protocol(below)
+        below.connection_made(transport)
+        writer = asyncio.StreamWriter(transport, below, reader, self.loop)
+        below.data_received(data)
+        if self._hand_over_to is not None:
+            self._hand_over_to(protocol, reader, writer)
 
     def _opening(self) -> Opening:
         return Opening(self, clock())
@@ -212,13 +228,20 @@ class Listener:
             return
         if not first:
             self._refuse(accepted, NOTHING_SAID)
-        elif first[0] not in (_TLS_RECORD, MAGIC[0]) and not (begins_http(first[0]) and self.origins is not None):
+        elif (
+            not self.protocols
+            and first[0] not in (_TLS_RECORD, MAGIC[0])
+            and not (begins_http(first[0]) and self.origins is not None)
+        ):
             self._refuse(accepted, f"the first byte 0x{first[0]:02x} begins no protocol that is served here")
         else:
             self._forget(accepted)
             task = self.loop.create_task(self._hand_over(accepted, since, first[0]))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
+
+    def _is_http(self, byte: int) -> bool:
+        return begins_http(byte) and self.origins is not None
 
     async def _hand_over(self, accepted: socket.socket, since: int, first: int) -> None:
         """Begins the transport of a connection whose first byte is known."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from http import HTTPStatus
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from trunkcall.wire import MAGIC
 
@@ -16,6 +17,7 @@ from .tls import ALPN, ALPN_HTTP1
 if TYPE_CHECKING:
     from .listener import Listener
 
+LOOKED_AT = 64  # bytes of a beginning that users' protocols are asked about
 HANDSHAKE = 10.0  # seconds from accepted to preface read (limits.md 3)
 NOTHING_SAID = "closed before anything was said"
 WITHOUT_LIBRARY = (
@@ -23,14 +25,24 @@ WITHOUT_LIBRARY = (
 )
 
 
+class Recognizes(Protocol):
+    """A protocol of a user's, as far as it matters here."""
+
+    @property
+    def alpn(self) -> Sequence[str]: ...
+
+    def recognize(self, first: bytes) -> bool | None: ...
+
+
 def begins_http(byte: int) -> bool:
     return 0x41 <= byte <= 0x5A  # an upper-case letter
 
 
 class Opening(asyncio.Protocol):
-    """A connection that has not said what it speaks. With its first byte it gets another protocol."""
+    """A connection that has not said what it speaks. With its first byte, or a few more where users have protocols of
+    their own, it gets another protocol."""
 
-    __slots__ = ("_listener", "_since", "_timer", "transport")
+    __slots__ = ("_listener", "_seen", "_since", "_timer", "transport")
 
     transport: asyncio.Transport
 
@@ -38,6 +50,7 @@ class Opening(asyncio.Protocol):
         """`since`: when it was accepted, by `clock`."""
         self._listener = listener
         self._since = since
+        self._seen = b""  # of a beginning that more of it will tell
 
     @property
     def left(self) -> float:
@@ -56,8 +69,18 @@ class Opening(asyncio.Protocol):
             self.speak_natively()
 
     def data_received(self, data: bytes) -> None:
-        self._forget()
         negotiated = self._negotiated()
+        if self._listener.protocols and negotiated != ALPN:
+            data = self._seen + data
+            other, unsure = self._recognized(data, negotiated)
+            if unsure:
+                self._seen = data
+                return
+            if other is not None:
+                self._forget()
+                self._listener.hand_over(other, self.transport, data)
+                return
+        self._forget()
         http = begins_http(data[0]) and self._listener.origins is not None
         if (negotiated == ALPN and data[0] != MAGIC[0]) or (negotiated == ALPN_HTTP1 and not http):
             self._turn_away(f"the first byte 0x{data[0]:02x} does not begin {negotiated}, which TLS has negotiated")
@@ -79,6 +102,18 @@ class Opening(asyncio.Protocol):
         connection.connection_made(self.transport)
         if data and not self.transport.is_closing():
             connection.data_received(data)
+
+    def _recognized(self, data: bytes, negotiated: str | None) -> tuple[Recognizes | None, bool]:
+        """The user's protocol that a beginning is of, and whether more of it is to be seen first."""
+        unsure = False
+        for protocol in self._listener.protocols:
+            if negotiated is not None and negotiated in protocol.alpn:
+                return protocol, False
+            said = protocol.recognize(data[:LOOKED_AT]) if negotiated is None else False
+            if said:
+                return protocol, False
+            unsure = unsure or said is None
+        return None, unsure and len(data) < LOOKED_AT
 
     def _negotiated(self) -> str | None:
         tls = self.transport.get_extra_info("ssl_object")
