@@ -105,7 +105,7 @@ func (e *EndpointState) Failures() int { return int(e.failures.Load()) }
 // Outcome is how a call that was picked for ended.
 type Outcome struct {
 	Status   Status
-	Duration time.Duration // from the pick to the end
+	Duration time.Duration // from when it was given to a connection
 }
 
 // Pick is what a picker knows of the call that it chooses for. It is valid only

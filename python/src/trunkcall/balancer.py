@@ -36,7 +36,7 @@ class Outcome:
     """What became of a pick."""
 
     status: Status
-    duration: float  # seconds, from the pick to the end
+    duration: float  # seconds, from when it was given to a connection
 
 
 class Picker(Protocol):
