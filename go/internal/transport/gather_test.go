@@ -4,7 +4,6 @@ import (
 	"runtime"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 	"github.com/trunkcall/trunkcall/go/internal/wire"
@@ -55,39 +54,6 @@ func TestAnswersOfHandlersThatYieldLeaveTogether(t *testing.T) {
 		return writes()-before < rounds*calls/8
 	}
 	eventually(t, "fewer than an eighth as many writes as answers", few) // on a busy machine not at once
-}
-
-// leaveToNobody has it look as if somebody let others append, who does not run again.
-func (c *Conn) leaveToNobody() {
-	c.mu.Lock()
-	c.roles.Scheduled = true
-	c.mu.Unlock()
-}
-
-func (c *Conn) hasOutput() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.session.HasOutput()
-}
-
-func TestAnswersDoNotWaitForTheOneThatLetsOthersAppend(t *testing.T) {
-	p := newPair(t, echoBack, never)
-	p.mustEcho(t, "first")
-	p.callee.leaveToNobody()
-	answered := make(chan string, 1)
-	go func() {
-		_, answer := p.call(t, soon(t), "waits")
-		answered <- answer
-	}()
-	// The monitor may have seen to it already, for another reason.
-	eventually(t, "the answer has been appended", func() bool { return p.callee.hasOutput() || len(answered) > 0 })
-	for began := roles.Clock(); roles.Clock()-began <= roles.StaleGathered; {
-		time.Sleep(time.Millisecond)
-	}
-	p.mustEcho(t, "another")
-	if answer := receive(t, answered, "answer"); answer != "waits" {
-		t.Fatal(answer)
-	}
 }
 
 // Handlers that compute on every processor, for as long as they like, hold up nobody's answer.

@@ -8,7 +8,7 @@ import "runtime"
 // their time still run, which end one by one.
 //
 // What has gathered must not wait for the scheduler to come round to the one that yielded.
-// Answers are written by whoever ends a handler once they have waited for StaleGathered, and
+// Answers are written by whoever ends a handler once they have waited for staleGathered, and
 // by a goroutine that the monitor sends if nobody does. Both need a processor themselves: so
 // nobody yields while computations hold those (ProcessorsHeld, held.go).
 
@@ -19,9 +19,9 @@ const (
 	// scheduler takes up those that yielded only now and then while others can
 	// run, so that of very many each would wait for long.
 	maxYielding = 16
-	// StaleGathered is how long answers may wait, in nanoseconds, for one that lets
+	// staleGathered is how long answers may wait, in nanoseconds, for one that lets
 	// others append.
-	StaleGathered = 1e6
+	staleGathered = 1e6
 	// staleFlush is how long answers may wait, in nanoseconds, for a goroutine
 	// that runs one handler after the other.
 	staleFlush = 100e3
@@ -170,7 +170,7 @@ func (r *Roles) AnsweringLocked(now int64) {
 // staleLocked reports whether the answers that have gathered have waited for long.
 func (r *Roles) staleLocked(now int64) bool {
 	if r.Scheduled {
-		return now-r.since > StaleGathered
+		return now-r.since > staleGathered
 	}
 	return now-r.since > staleFlush
 }

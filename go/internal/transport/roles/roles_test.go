@@ -184,20 +184,38 @@ func TestNobodyWritesForAllOthers(t *testing.T) {
 	eventually(t, "all is written", func() bool { return c.answered() == 2*flushRounds+1 })
 }
 
-// Nothing is written while computations hold the processors, by those that would yield:
-// they write at once.
+// While computations hold the processors, whoever appended writes at once and does not
+// let others append first, not even a caller that was woken.
 func TestNobodyYieldsWhileProcessorsAreHeld(t *testing.T) {
-	c := newFakeConn(t)
+	heldAbove := func(nanoseconds float64) {
+		eventually(t, "the monitor leaves", func() bool { return !monitor.on.Load() })
+		HeldAbove = nanoseconds
+	}
+	before := HeldAbove
+	heldAbove(-1e18) // whatever the monitor finds
 	monitor.late.held.Store(true)
+	c := newFakeConn(t)
 	c.mu.Lock()
 	c.roles.Woken(1)
 	c.unsent++
 	c.roles.FlushUnlock()
-	written := c.answered()
-	c.roles.Resumed()
-	if written == 0 && monitor.late.held.Load() { // else the monitor has found that they are not
+	if c.answered() != 1 {
 		t.Error("it was left to a caller that was woken")
 	}
+	c.roles.Resumed()
+	heldAbove(before)
+	monitor.late.held.Store(false)
+}
+
+func TestAnswersDoNotWaitForTheOneThatLetsOthersAppend(t *testing.T) {
+	c := newFakeConn(t)
+	c.mu.Lock()
+	c.roles.Scheduled = true // as if somebody let others append, who does not run again
+	c.unsent++
+	c.roles.since = Clock() - 2*staleGathered
+	c.mu.Unlock()
+	c.call(func() {})
+	eventually(t, "both are written", func() bool { return c.answered() == 2 })
 }
 
 // The monitor leaves when nothing is to be watched and is called again.
