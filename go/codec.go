@@ -69,6 +69,10 @@ type (
 	}
 )
 
+// mostSpare is how much longer than a message its memory is at most, so that the next
+// one may be somewhat longer: memory of large ones is seldom used again.
+const mostSpare = 16 << 10
+
 func (c protobuf) Append(dst []byte, message any) ([]byte, error) {
 	m, ok := message.(fastMarshaler)
 	if !ok {
@@ -76,7 +80,8 @@ func (c protobuf) Append(dst []byte, message any) ([]byte, error) {
 	}
 	start, size := len(dst), m.SizeVT()
 	if cap(dst)-start < size {
-		dst = append(make([]byte, 0, start+size+size/4), dst...)
+		spare := min(size/4, mostSpare)
+		dst = append(make([]byte, 0, start+size+spare), dst...)
 	}
 	dst = dst[:start+size]
 	if _, err := m.MarshalToSizedBufferVT(dst[start:]); err != nil {

@@ -147,3 +147,18 @@ func TestACodecThatIsNotForTheMessagesOfAMethodIsUnimplemented(t *testing.T) {
 		t.Errorf("%v, %v", out, err)
 	}
 }
+
+// ofSize is a message as vtprotobuf generates them.
+type ofSize int
+
+func (m ofSize) SizeVT() int { return int(m) }
+
+func (m ofSize) MarshalToSizedBufferVT([]byte) (int, error) { return int(m), nil }
+
+func TestMemoryForALargeMessageIsLittleLargerThanIt(t *testing.T) {
+	for _, size := range []int{1 << 20, 16 << 20} {
+		if b, err := trunkcall.Protobuf.Append(nil, ofSize(size)); err != nil || cap(b) > size+64<<10 {
+			t.Errorf("%d bytes for a message of %d: %v", cap(b), size, err)
+		}
+	}
+}
