@@ -60,7 +60,7 @@ type attempt struct {
 	endpoint *EndpointState // where it counts; nil: nowhere
 	picks    PickObserver
 	began    time.Duration
-	unary    bool
+	kind     Kind
 }
 
 // watched returns the attempt to be told of, before it is made over conn; nil if nobody wants to
@@ -82,16 +82,19 @@ func (o *opening) watched(conn *Connection) *attempt {
 		a = &attempt{} // a stream's, which others know after it is over
 		o.attempt = a
 	}
-	a.options, a.call, a.unary = r.options, o.call, o.call.Unary()
+	a.options, a.call = r.options, o.call
 	a.endpoint, a.picks = nil, nil
 	if s != nil {
 		a.endpoint, a.picks = conn.redialer.endpoint, s.observer
 	}
-	a.told = Attempt{Context: o.ctx, Method: o.method, Number: 1, SentBytes: int64(len(o.out.Payload))}
-	if o.out.Own != nil {
-		a.told.Number = 2
+	a.kind = o.method.Kind
+	if observed {
+		a.told = Attempt{Context: o.ctx, Method: o.method, Number: 1, SentBytes: int64(len(o.out.Payload))}
+		if o.out.Own != nil {
+			a.told.Number = 2
+		}
 	}
-	if !a.unary {
+	if !o.call.Unary() {
 		o.call.AtEnd = a
 	}
 	a.mu.Lock()
@@ -133,7 +136,7 @@ func (a *attempt) end(e *wire.Ending) {
 	if at := a.endpoint; at != nil {
 		at.calls.Add(-1)
 		outcome := Outcome{Status: Status{Code: e.Code, Delivery: e.Delivery, Local: e.Local}, Duration: took}
-		at.latency.ended(a.told.Method.Kind, &outcome, a.began+took)
+		at.latency.ended(a.kind, &outcome, a.began+took)
 		if a.picks != nil {
 			outcome.Status = statusOfEnding(e)
 			a.contain("picker panicked", func() { a.picks.Ended(at, outcome) })

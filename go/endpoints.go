@@ -300,6 +300,17 @@ func (s *endpoints) comingLocked(o *opening) bool {
 	})
 }
 
+// late is why a call was not made whose context has ended, with err, while it waited for an
+// endpoint.
+func (s *endpoints) late(err error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.set == nil {
+		return fmt.Errorf("resolver %s has told of no endpoints in time: %w", s.client.resolving.scheme, err)
+	}
+	return fmt.Errorf("cannot reach %s in time: %w", s.client.target, err)
+}
+
 // toldReasons bounds how many endpoints an error names.
 const toldReasons = 8
 
@@ -357,7 +368,7 @@ func (s *endpoints) connect(ctx context.Context) error {
 		case <-come:
 		case <-ctx.Done():
 			s.Leave(turn)
-			return fmt.Errorf("cannot reach %s in time: %w", s.client.target, ctx.Err())
+			return s.late(ctx.Err())
 		}
 	}
 }

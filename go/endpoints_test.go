@@ -351,3 +351,20 @@ func TestOptionsThatContradictEachOtherAreNamed(t *testing.T) {
 		}
 	}
 }
+
+func TestACallThatRunsOutOfTimeSaysWhatItWaitedFor(t *testing.T) {
+	ctx, cancel := within(50 * time.Millisecond)
+	defer cancel()
+	c := newClient(t, "pushed:rest", trunkcall.WithResolver("pushed", newPushed()))
+	t.Cleanup(c.Close)
+	_, err := echo.Call(ctx, c, text("x"))
+	wantsText(t, wants(t, err, trunkcall.DeadlineExceeded, trunkcall.NotSent).Message, "resolver pushed", "in time")
+	g := newGate(t)
+	one := fewSlots(t, 1, 10, g.handler())
+	go func() { _, _ = block.Call(soon(t), one, text("")) }()
+	g.await(t)
+	ctx, cancel = within(50 * time.Millisecond)
+	defer cancel()
+	_, err = echo.Call(ctx, one, text("x"))
+	wantsText(t, wants(t, err, trunkcall.DeadlineExceeded, trunkcall.NotSent).Message, "slot", "in time")
+}

@@ -316,9 +316,9 @@ func (o *opening) expire() error {
 	o.uncount()
 	o.unpack()
 	if forSlot {
-		return notSent(o.ctx.Err())
+		return o.route.unreachable(o.ctx, fmt.Errorf("no call slot became free in time: %w", o.ctx.Err()))
 	}
-	return o.route.unreachable(o.ctx, fmt.Errorf("cannot reach %s in time: %w", o.route.target, o.ctx.Err()))
+	return o.route.unreachable(o.ctx, o.route.endpoints.late(o.ctx.Err()))
 }
 
 // awaitSlot finds a connection for a call that full has no slot for: another one that
