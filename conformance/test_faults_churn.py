@@ -82,7 +82,8 @@ class Churn(FaultTest):
         await load.end()
         outcomes = self.check().outcomes
         self.assertGreater(outcomes["OK", "executed"], 0)
-        self.assertEqual({code for code, delivery in outcomes if delivery == "not_sent"} - {"UNAVAILABLE"}, set())
+        unsent = {code for code, delivery in outcomes if delivery == "not_sent"}
+        self.assertLessEqual(unsent, {"UNAVAILABLE", "DEADLINE_EXCEEDED"})  # the latter while it waits for an attempt
 
     async def test_calls_are_spread_evenly(self) -> None:
         servers = [await self.serve() for _ in range(4)]

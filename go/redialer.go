@@ -44,6 +44,7 @@ type redialer struct {
 	reopened bool          // there was a connection before
 	idle     time.Duration // for how long the connection was seen to be
 	calls    uint64        // how many it had then
+	restarts bool          // the last attempt failed as one does at a server that is being restarted
 	drained  bool          // the server drained the last one before it could be used
 }
 
@@ -200,7 +201,7 @@ func (s *endpoints) lastLocked(l *redialer) {
 	s.broken = true
 	for _, e := range s.set {
 		for _, l := range e.dialed {
-			if l.state == StateFailing && l.dialing && transport.Restarts(l.last) {
+			if l.state == StateFailing && l.dialing && l.restarts {
 				l.nextTry = time.Time{}
 				if l.hurry != nil {
 					close(l.hurry)
@@ -307,7 +308,7 @@ var errTurnsAway = errors.New("the server takes no more calls")
 // failedLocked notes that an attempt has failed, or that conn, which came of it,
 // is no good.
 func (l *redialer) failedLocked(err error, conn *Connection) {
-	l.last = err
+	l.last, l.restarts = err, conn != nil || transport.Restarts(err)
 	l.failures++
 	bound := min(firstPause<<min(l.failures-1, 10), lastPause)
 	l.nextTry = time.Now().Add(rand.N(bound)) //nolint:gosec // jitter, not a secret
