@@ -134,7 +134,7 @@ func (a *asyncCall) step() (over bool) {
 // cannot lead to a call; the lock is held.
 func (a *asyncCall) open() error {
 	o := &a.opening
-	codec, err := o.route.encode(a.call, o.method, a.request, o.options)
+	codec, err := o.route.encode(a.call, a.request, o.options)
 	if err != nil {
 		return err
 	}

@@ -92,7 +92,7 @@ func (c *route) endpointOf(call *transport.Call) *EndpointState {
 func (c *route) attempt(
 	ctx context.Context, call *unaryCall, t *Method, request, response any, m Metadata, o *callOptions, second *secondAttempt,
 ) (again bool, err error) {
-	codec, err := c.encode(call.Call, t, request, o)
+	codec, err := c.encode(call.Call, request, o)
 	if err != nil {
 		return false, err
 	}
@@ -121,7 +121,7 @@ func (c *calling) now() time.Duration {
 }
 
 // encode puts the request into the call's buffer.
-func (c *route) encode(call *transport.Call, t *Method, request any, o *callOptions) (Codec, error) {
+func (c *route) encode(call *transport.Call, request any, o *callOptions) (Codec, error) {
 	codec, err := c.options.codecOf(o)
 	if err != nil {
 		return nil, err

@@ -63,7 +63,7 @@ type knownName struct {
 func newKnownName(name string, index int) *knownName {
 	known := &knownName{wire: wire.Method{Name: name, Index: index}}
 	for kind := range known.methods {
-		known.methods[kind] = Method{name, Kind(kind), known} //nolint:gosec // there are five
+		known.methods[kind] = Method{name, Kind(kind), known}
 	}
 	return known
 }

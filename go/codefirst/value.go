@@ -93,8 +93,8 @@ func (e *valueError) Error() string {
 
 // Is has the package trunkcall know what kind of fault it is.
 func (e *valueError) Is(target error) bool {
-	return target == trunkcall.ErrLimit && e.code == trunkcall.ResourceExhausted || //nolint:errorlint // that is what Is is for
-		target == trunkcall.ErrMessageType && e.private //nolint:errorlint // likewise
+	return target == trunkcall.ErrLimit && e.code == trunkcall.ResourceExhausted ||
+		target == trunkcall.ErrMessageType && e.private
 }
 
 func badValue(format string, args ...any) error {

@@ -34,7 +34,7 @@ func (b *budget) retry(ctx context.Context, call *trunkcall.Call, next trunkcall
 			return err
 		}
 		select {
-		case <-time.After(rand.N(10 * time.Millisecond << attempt)): // jitter, so that not all come back at once
+		case <-time.After(rand.N(10 * time.Millisecond << attempt)): //nolint:gosec // jitter, no secret
 		case <-ctx.Done():
 			return err
 		}

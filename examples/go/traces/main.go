@@ -48,7 +48,8 @@ func main() {
 	client := users.Client(server, trunkcall.WithInterceptors(tracing(tracer, oteltrace.SpanKindClient)))
 	list, err := users.List.Call(context.Background(), client, &pb.ListUsersRequest{Count: 2})
 	users.Check(err)
-	for range list.All() {
+	for _, err := range list.All() {
+		fmt.Println(trunkcall.StatusOf(err).Code)
 	}
 	client.Close()
 	users.Check(server.Stop(context.Background()))
