@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/trunkcall/trunkcall/examples/go/internal/users"
@@ -22,12 +23,11 @@ type metrics struct {
 }
 
 func newMetrics(registry *prometheus.Registry) *metrics {
-	m := &metrics{
-		prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "rpc_open_calls", Help: "Calls that are open."}, []string{"side", "method"}),
-		prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "rpc_seconds", Help: "What calls took."}, []string{"side", "method", "code"}),
+	f := promauto.With(registry)
+	return &metrics{
+		f.NewGaugeVec(prometheus.GaugeOpts{Name: "rpc_open_calls", Help: "Calls that are open."}, []string{"side", "method"}),
+		f.NewHistogramVec(prometheus.HistogramOpts{Name: "rpc_seconds", Help: "What calls took."}, []string{"side", "method", "code"}),
 	}
-	registry.MustRegister(m.open, m.seconds)
-	return m
 }
 
 // of is the interceptor of one side: "client" or "server".
