@@ -23,10 +23,9 @@ type metrics struct {
 }
 
 func newMetrics(registry *prometheus.Registry) *metrics {
-	f := promauto.With(registry)
 	return &metrics{
-		f.NewGaugeVec(prometheus.GaugeOpts{Name: "rpc_open_calls", Help: "Calls that are open."}, []string{"side", "method"}),
-		f.NewHistogramVec(prometheus.HistogramOpts{Name: "rpc_seconds", Help: "What calls took."}, []string{"side", "method", "code"}),
+		promauto.With(registry).NewGaugeVec(prometheus.GaugeOpts{Name: "rpc_open_calls", Help: "Calls that are open."}, []string{"side", "method"}),
+		promauto.With(registry).NewHistogramVec(prometheus.HistogramOpts{Name: "rpc_seconds", Help: "What calls took."}, []string{"side", "method", "code"}),
 	}
 }
 
