@@ -119,7 +119,11 @@ func (l *redialer) dial() {
 		}
 		err := transport.Dial(e.within, e.target(), l.join)
 		s.mu.Lock()
-		l.attempt = 0
+		if l.attempt > 0 {
+			l.attempt = 0
+			s.version.Add(1)
+			s.wakeLocked() // they may have waited for this very attempt
+		}
 		switch {
 		case err != nil && e.within.Err() == nil:
 			l.failedLocked(err, nil)
@@ -263,6 +267,7 @@ func (l *redialer) takeLocked(conn *Connection) {
 	}
 	conn.taken = true
 	l.reopened = true
+	l.attempt = 0                       // it is over for those who wait for what comes of it
 	if l.endpoint.within.Err() == nil { // else it has left just now
 		l.current.Store(conn)
 		l.setLocked(StateReady)
