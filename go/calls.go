@@ -83,7 +83,7 @@ func (c *Calls) Method(name string) (m Method, ok bool) {
 }
 
 // Accept decides about a call, before any of its messages is asked for. The error is a StatusError with the delivery Refused: nobody
-// serves the method, a limit was reached, the server stops, or its admission does not admit the call. Accept does not wait,
+// serves the method, a limit was reached, or the server stops. Admission is asked by AcceptedCall.Serve. Accept does not wait,
 // and does not call the protocol.
 func (c *Calls) Accept(in *IncomingCall) (*AcceptedCall, error) {
 	a := &AcceptedCall{calls: c, deadline: in.Deadline}

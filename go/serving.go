@@ -164,9 +164,9 @@ func (h *Handler) wholeFirst() bool { return h.Unary != nil || h.Method.Kind == 
 type acceptor struct{ *serving }
 
 // Accept decides about a call: it is refused, and provably not run, when
-// nobody serves it, when its codec is not known, when too
-// many handlers run, or when it is not admitted.
-func (s acceptor) Accept(conn *transport.Conn, in *wire.Incoming) (*transport.Stream, *wire.Refusal) {
+// nobody serves it, when its codec is not known, or when too
+// many handlers run.
+func (s acceptor) Accept(_ *transport.Conn, in *wire.Incoming) (*transport.Stream, *wire.Refusal) {
 	h := s.find(in.Method)
 	if h == nil {
 		return nil, s.notServed(in.Method.Name)
