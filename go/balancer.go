@@ -64,6 +64,6 @@ func (g *groups) of(not *EndpointState) (from, to int) {
 
 // below makes an index below n of a random number.
 func below(n int, random uint64) int {
-	i, _ := bits.Mul64(random, uint64(n)) //nolint:gosec // n is at least 0
-	return int(i)                         //nolint:gosec // below n
+	i, _ := bits.Mul64(random, uint64(n))
+	return int(i)
 }

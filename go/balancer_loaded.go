@@ -53,7 +53,7 @@ func (p *loadPicker) Pick(call *Pick) *EndpointState {
 		return p.all[c.nth(0, -1)]
 	}
 	kept := p.kept.Load()
-	a, times := int(kept>>32), kept&(1<<32-1) //nolint:gosec // as it was stored
+	a, times := int(kept>>32), kept&(1<<32-1)
 	stays := times > 0 && times < keptFor && a >= from && a < to && a != c.not
 	if !stays {
 		a, times = c.nth(below(n, p.random()), -1), 0
@@ -66,7 +66,7 @@ func (p *loadPicker) Pick(call *Pick) *EndpointState {
 	if loadA > loadB {
 		a, times = b, 0
 	}
-	p.kept.Store(uint64(a)<<32 | (times + 1)) //nolint:gosec // an index
+	p.kept.Store(uint64(a)<<32 | (times + 1))
 	return p.all[a]
 }
 

@@ -41,7 +41,7 @@ type weights struct {
 func weigh(endpoints []*EndpointState) (w weights) {
 	alike := true
 	for _, e := range endpoints {
-		weight := uint64(max(e.Endpoint().Weight, 1)) //nolint:gosec // at least 1
+		weight := uint64(max(e.Endpoint().Weight, 1))
 		w.each = append(w.each, weight)
 		w.most = max(w.most, weight)
 		alike = alike && weight == w.each[0]

@@ -30,17 +30,17 @@ func (d *tunnel) dial(ctx context.Context, e trunkcall.Endpoint, address string)
 func TestADialerOpensWhatTLSAndWebSocketsLieAbove(t *testing.T) {
 	a := newAuthority(t)
 	cert := a.certificate(t, x509.ExtKeyUsageServerAuth)
-	_, clear := serve(t, nil, standard()...)
+	_, cleartext := serve(t, nil, standard()...)
 	_, secure := serve(t, serverOptions{trunkcall.WithTLS(&tls.Config{Certificates: []tls.Certificate{cert}})}, standard()...)
 	withTLS := trunkcall.WithTLS(&tls.Config{RootCAs: a.pool})
 	for target, c := range map[string]struct {
 		to, asked string
 		options   clientOptions
 	}{
-		"no.such.host:1":          {clear, "no.such.host:1 no.such.host:1", nil},
-		"unix:/no/such":           {clear, "unix:/no/such unix:/no/such", nil},
-		"mem:nobody":              {clear, "mem:nobody mem:nobody", nil},
-		"ws://no.such.host/x":     {clear, "ws://no.such.host/x no.such.host:80", nil},
+		"no.such.host:1":          {cleartext, "no.such.host:1 no.such.host:1", nil},
+		"unix:/no/such":           {cleartext, "unix:/no/such unix:/no/such", nil},
+		"mem:nobody":              {cleartext, "mem:nobody mem:nobody", nil},
+		"ws://no.such.host/x":     {cleartext, "ws://no.such.host/x no.such.host:80", nil},
 		"localhost:2":             {secure, "localhost:2 localhost:2", clientOptions{withTLS}},
 		"wss://localhost:3/trunk": {secure, "wss://localhost:3/trunk localhost:3", clientOptions{withTLS}},
 	} {

@@ -88,7 +88,7 @@ func (e *Endpoint) where() string { return strings.Join(e.Addresses, ",") + "#" 
 func (e *EndpointState) Endpoint() Endpoint { return *e.endpoint.Load() }
 
 // State is how the client stands with it.
-func (e *EndpointState) State() State { return State(e.state.Load()) } //nolint:gosec // nothing else is stored
+func (e *EndpointState) State() State { return State(e.state.Load()) }
 
 // Calls is how many calls this client has open there.
 func (e *EndpointState) Calls() int { return int(e.calls.Load()) }

@@ -189,7 +189,7 @@ func (o *opening) choose(s *snapshot) (*EndpointState, error) {
 		return s.only, nil
 	}
 	if s.picker == nil {
-		return nil, nil
+		return nil, nil //nolint:nilnil // none, and no fault: the call waits
 	}
 	w := o.waits()
 	w.pick = Pick{Context: o.ctx, Method: *o.method, Metadata: o.out.Metadata, Not: o.not}

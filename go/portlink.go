@@ -60,7 +60,7 @@ func (s *Server) portConnected(p PortProtocol, socket net.Conn, prefix []byte) {
 
 // servePort has the protocol serve a connection, which ends with it.
 func (s *Server) servePort(draining context.Context, p PortProtocol, conn *PortConn) {
-	cause, returned := error(io.EOF), false
+	cause, returned := io.EOF, false
 	defer func() {
 		if value := recover(); !returned {
 			s.options.panicked(value, debug.Stack())

@@ -285,10 +285,10 @@ func TestAProtocolOfTheUsersIsNegotiatedOrRecognisedInsideOfTLS(t *testing.T) {
 			t.Error(protos, end)
 		}
 	}
-	clear := connectTo(t, target)
-	_ = clear.SetDeadline(time.Now().Add(long))
-	_, _ = io.WriteString(clear, "{}\n")
-	if n, err := clear.Read(make([]byte, 1)); n > 0 || err == nil {
+	plain := connectTo(t, target)
+	_ = plain.SetDeadline(time.Now().Add(long))
+	_, _ = io.WriteString(plain, "{}\n")
+	if n, err := plain.Read(make([]byte, 1)); n > 0 || err == nil {
 		t.Error("cleartext is served where TLS is wanted")
 	}
 }

@@ -63,7 +63,7 @@ func (l *redialer) setLocked(state State) {
 		e.of.broken, failures = false, 0
 	}
 	e.failures.Store(int64(failures))
-	if State(e.state.Swap(uint32(all))) != all { //nolint:gosec // nothing else is stored
+	if State(e.state.Swap(uint32(all))) != all {
 		e.of.changedLocked()
 		return
 	}

@@ -68,13 +68,13 @@ func (p pems) trust(t *testing.T, a *authority) {
 // shown is the number of the certificate that a server shows.
 func shown(t *testing.T, target string) *big.Int {
 	t.Helper()
-	dialer := tls.Dialer{NetDialer: &net.Dialer{}, Config: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // whatever it is
+	dialer := tls.Dialer{NetDialer: &net.Dialer{}, Config: &tls.Config{InsecureSkipVerify: true}}
 	conn, err := dialer.DialContext(soon(t), "tcp", target)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = conn.Close() }()
-	return conn.(*tls.Conn).ConnectionState().PeerCertificates[0].SerialNumber //nolint:forcetypeassert // as dialled
+	return conn.(*tls.Conn).ConnectionState().PeerCertificates[0].SerialNumber
 }
 
 // records are what a logger was told.

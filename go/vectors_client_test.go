@@ -241,7 +241,7 @@ func find(set []*EndpointState, identity string) *EndpointState {
 func (v *seenVector) apply(e *EndpointState) {
 	if v.State != "" {
 		states := []string{"idle", "connecting", "ready", "failing"}
-		e.state.Store(uint32(slices.Index(states, v.State))) //nolint:gosec // small
+		e.state.Store(uint32(slices.Index(states, v.State)))
 	}
 	if v.Calls != nil {
 		e.calls.Store(*v.Calls)

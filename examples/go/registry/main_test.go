@@ -12,7 +12,7 @@ import (
 func Example() {
 	folder, err := os.MkdirTemp("", "registry")
 	check(err)
-	defer os.RemoveAll(folder) //nolint:errcheck // a temporary folder
+	defer os.RemoveAll(folder)
 	path := filepath.Join(folder, "endpoints.json")
 	write := func(text string) {
 		check(os.WriteFile(path+".new", []byte(text), 0o600))

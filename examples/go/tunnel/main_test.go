@@ -18,9 +18,9 @@ func Example() {
 	check(server.Register(getUser.Handler(func(context.Context, *pb.GetUserRequest) (*pb.GetUserResponse, error) {
 		return &pb.GetUserResponse{Name: "user-7"}, nil
 	})))
-	address := must(server.Listen("127.0.0.1:0")).(*net.TCPAddr) //nolint:forcetypeassert // as listened
+	address := must(server.Listen("127.0.0.1:0")).(*net.TCPAddr)
 	socks := must(net.Listen("tcp", "127.0.0.1:0"))
-	defer socks.Close() //nolint:errcheck // the test is over
+	defer socks.Close()
 	go func() {
 		for client, err := socks.Accept(); err == nil; client, err = socks.Accept() {
 			go forward(client, address.String())
@@ -36,7 +36,7 @@ func Example() {
 
 // forward is as much of RFC 1928 as one CONNECT to a name needs.
 func forward(client net.Conn, to string) {
-	defer client.Close() //nolint:errcheck // it may be closed
+	defer client.Close()
 	part := func(n int) []byte {
 		b := make([]byte, n)
 		_, err := io.ReadFull(client, b)
@@ -49,9 +49,9 @@ func forward(client net.Conn, to string) {
 	fmt.Printf("asked for %s\n", part(int(part(1)[0])))
 	part(2) // port
 	server := must(net.Dial("tcp", to))
-	defer server.Close() //nolint:errcheck // it may be closed
+	defer server.Close()
 	must(client.Write([]byte{5, 0, 0, 1, 0, 0, 0, 0, 0, 0}))
-	go io.Copy(server, client) //nolint:errcheck // either side may end it
+	go io.Copy(server, client)
 	_, _ = io.Copy(client, server)
 }
 

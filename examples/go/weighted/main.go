@@ -34,7 +34,7 @@ func (p picker) Pick(*trunkcall.Pick) *trunkcall.EndpointState {
 	if len(p) == 0 {
 		return nil // the call waits while there is something to wait for
 	}
-	return p[rand.IntN(len(p))]
+	return p[rand.IntN(len(p))] //nolint:gosec // a draw, not a secret
 }
 
 type list []trunkcall.Endpoint // resolves to itself

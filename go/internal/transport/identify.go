@@ -238,8 +238,8 @@ var overTLS = Protocol{Name: "TLS", Recognize: recognizeTLS}
 
 // spoken is the protocol that begins so; more says that it takes more bytes to tell. The protocols are
 // asked in turn: whoever needs more keeps those behind it waiting.
-func (l *Listener) spoken(prefix []byte, clear bool) (spoken *Protocol, more bool) {
-	if clear && recognizeTLS(prefix) == Recognized {
+func (l *Listener) spoken(prefix []byte, cleartext bool) (spoken *Protocol, more bool) {
+	if cleartext && recognizeTLS(prefix) == Recognized {
 		return &overTLS, false
 	}
 	for i := range l.Protocols {
@@ -255,8 +255,8 @@ func (l *Listener) spoken(prefix []byte, clear bool) (spoken *Protocol, more boo
 
 // readStart reads until the protocol is certain, and little beyond; nil: it is none that is
 // served.
-func (l *Listener) readStart(socket net.Conn, clear bool) (*Protocol, []byte, error) {
-	return readFirst(socket, func(prefix []byte) (*Protocol, bool) { return l.spoken(prefix, clear) })
+func (l *Listener) readStart(socket net.Conn, cleartext bool) (*Protocol, []byte, error) {
+	return readFirst(socket, func(prefix []byte) (*Protocol, bool) { return l.spoken(prefix, cleartext) })
 }
 
 // readFirst is readStart with what judges the first bytes.

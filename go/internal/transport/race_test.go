@@ -152,7 +152,7 @@ func (c *runVector) replay(t *testing.T) {
 	}
 	var winner atomic.Pointer[string]
 	err := Dial(t.Context(), &target, func(_ context.Context, socket net.Conn, _ bool) error {
-		address := socket.(*named).address //nolint:forcetypeassert // as opened
+		address := socket.(*named).address
 		if !winner.CompareAndSwap(nil, &address) {
 			_ = socket.Close()
 			return errors.New("too late")
@@ -205,7 +205,7 @@ func TestADialerThatHangsIsLeftAndWhatItOpensLaterIsClosed(t *testing.T) {
 func TestADialerThatPanicsOrOpensNothingIsAFailedAttempt(t *testing.T) {
 	for text, open := range map[string]func(context.Context, string) (net.Conn, error){
 		"oh no":          func(context.Context, string) (net.Conn, error) { panic("oh no") },
-		"opened nothing": func(context.Context, string) (net.Conn, error) { return nil, nil }, //nolint:nilnil // that is the test
+		"opened nothing": func(context.Context, string) (net.Conn, error) { return nil, nil },
 	} {
 		target := Target{Addresses: []string{"a:1"}, Open: open}
 		err := Dial(soon(t), &target, func(context.Context, net.Conn, bool) error { panic("joined") })

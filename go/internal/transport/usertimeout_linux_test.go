@@ -22,7 +22,7 @@ func TestTheSystemGivesAConnectionUpNoSoonerThanKeepaliveAndTheStall(t *testing.
 			t.Fatal(err)
 		}
 		setUserTimeout(socket, giveUpAfter(&Config{KeepaliveInterval: c.interval, KeepaliveTimeout: c.timeout}))
-		raw, err := socket.(*net.TCPConn).SyscallConn() //nolint:forcetypeassert // as dialled
+		raw, err := socket.(*net.TCPConn).SyscallConn()
 		if err != nil {
 			t.Fatal(err)
 		}
