@@ -110,8 +110,9 @@ func (c *ServerCall) ask() (err error) {
 			err = Status{Code: Internal, Message: c.serving.untold("admission panicked", id)}.Err()
 		}
 		if err != nil {
-			s := StatusOf(err)
-			c.serving.unserved(c.Peer().Remote, c.handler.Method.Name, true, s.Code, s.Message)
+			if s := StatusOf(err); c.http != nil { // of native calls the session tells
+				c.serving.unserved(c.Peer().Remote, c.handler.Method.Name, true, s.Code, s.Message)
+			}
 		}
 	}()
 	admission, err := c.serving.admission(&c.context, c.arrival())

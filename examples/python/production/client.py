@@ -1,6 +1,6 @@
 """A client as one would write it: TLS, a token, deadlines, repeats under a budget, a stream, error details.
 
-    TOKEN=secret python client.py cert.pem TARGET
+    TOKEN=secret PYTHONPATH=PATH/python/gen python client.py cert.pem TARGET
 
 TARGET may name several servers: a:4000,b:4000 or dns:api:4000."""
 

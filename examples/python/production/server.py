@@ -1,7 +1,8 @@
 """A server as one would run it: TLS, tokens, metrics, a health check, streams, error details, and an end that loses no
 call.
 
-    TOKEN=secret python server.py cert.pem key.pem [ADDRESS [PORT FOR HTTP]]
+    pip install PATH/python prometheus-client googleapis-common-protos
+    TOKEN=secret PYTHONPATH=PATH/python/gen python server.py cert.pem key.pem [ADDRESS [PORT FOR HTTP]]
 
 It listens on ADDRESS, and answers /metrics and /healthz on the other port."""
 
@@ -26,7 +27,7 @@ from example.v1 import user_pb2 as pb
 from trunkcall import Admission, Arrival, Code, ServerCall, StatusError
 
 SERVICE = "/trunkcall.example.v1.UserService/"
-TOKEN = os.environ["TOKEN"]
+TOKEN = os.environ["TOKEN"] or sys.exit("TOKEN is empty: everybody would be let in")
 SECONDS = prometheus_client.Histogram("rpc_server_seconds", "Time that handlers take", ["method", "code"])
 
 get_user = trunkcall.unary(SERVICE + "GetUser", pb.GetUserRequest, pb.GetUserResponse)

@@ -1,6 +1,7 @@
 // Command server is a server as one would run it: TLS, tokens, metrics, health, streams, error details, and an end that
 // loses no call.
 //
+//	go build -C examples/go -o /tmp/ ./production/...
 //	TOKEN=secret server -cert cert.pem -key key.pem -listen 127.0.0.1:4000 -http 127.0.0.1:4001
 package main
 
@@ -86,10 +87,14 @@ func main() {
 	listen, web := flag.String("listen", "127.0.0.1:0", "address"), flag.String("http", "127.0.0.1:0", "address for /metrics")
 	delay := flag.Duration("drain-delay", 5*time.Second, "how long to serve on after SIGTERM, until nobody is sent here")
 	flag.Parse()
+	token := os.Getenv("TOKEN")
+	if token == "" {
+		log.Fatal("TOKEN is empty: everybody would be let in")
+	}
 
 	server, err := trunkcall.NewServer(
 		trunkcall.WithTLSFiles(*cert, *key), // read again when they change
-		trunkcall.WithAdmission(admit(os.Getenv("TOKEN"))),
+		trunkcall.WithAdmission(admit(token)),
 		trunkcall.WithInterceptors(measure),
 		trunkcall.WithMaxConnectionAge(time.Hour), // so that load spreads to new servers
 		trunkcall.WithDrainDelay(*delay),

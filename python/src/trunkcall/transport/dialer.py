@@ -270,6 +270,8 @@ def _described(error: Exception, secure: bool) -> str:
         return "closed during the TLS handshake: it may not speak TLS, or asks for a client's certificate"
     if isinstance(error, ssl.SSLError) and "APPLICATION_PROTOCOL" in (error.reason or ""):
         return f"TLS does not negotiate {ALPN} here: behind a proxy that ends TLS, use a WebSocket, wss://"
+    if isinstance(error, ssl.SSLError) and error.reason == "WRONG_VERSION_NUMBER":
+        return "the server does not speak TLS on this port"
     if isinstance(error, OSError) and error.errno and not isinstance(error, ssl.SSLError | socket.gaierror):
         return os.strerror(error.errno)
     if isinstance(error, socket.gaierror) and error.strerror:

@@ -21,20 +21,38 @@ FilePath = str | PathLike[str]
 def client_tls(ca: FilePath | None = None, cert: FilePath | None = None, key: FilePath | None = None) -> ssl.SSLContext:
     """A context for clients. `ca` names a file of the authorities to trust, by default the system's; `cert` and `key`
     are files of the client's own certificate, for servers that ask for one. Raises OSError, ssl.SSLError."""
-    context = ssl.create_default_context(ssl.Purpose.SERVER_AUTH, cafile=ca)
+    context = _trusting(ssl.Purpose.SERVER_AUTH, ca)
     if cert is not None:
-        context.load_cert_chain(cert, key)
+        _show(context, cert, key)
     return prepared(context)
 
 
 def server_tls(cert: FilePath, key: FilePath | None = None, client_ca: FilePath | None = None) -> ssl.SSLContext:
     """A context for servers, of files. With `client_ca` every client must show a certificate of that authority.
     Raises OSError, ssl.SSLError."""
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=client_ca)
-    context.load_cert_chain(cert, key)
+    context = _trusting(ssl.Purpose.CLIENT_AUTH, client_ca)
+    _show(context, cert, key)
     if client_ca is not None:
         context.verify_mode = ssl.CERT_REQUIRED
     return prepared(context)
+
+
+def _trusting(purpose: ssl.Purpose, ca: FilePath | None) -> ssl.SSLContext:
+    try:
+        return ssl.create_default_context(purpose, cafile=ca)
+    except (OSError, ssl.SSLError) as error:
+        error.add_note(f"certificates of authorities: {ca}")
+        error.filename = ca
+        raise
+
+
+def _show(context: ssl.SSLContext, cert: FilePath, key: FilePath | None) -> None:
+    try:
+        context.load_cert_chain(cert, key)
+    except (OSError, ssl.SSLError) as error:
+        error.add_note(f"certificate: {cert}, key: {key or 'in the same file'}")
+        error.filename = cert
+        raise
 
 
 def prepared(context: ssl.SSLContext, *more: str) -> ssl.SSLContext:
