@@ -10,6 +10,8 @@ type first struct{}
 
 func (first) Lazy() {}
 
+func (first) anySlot() bool { return false }
+
 func (first) Balance(endpoints []*EndpointState) Picker {
 	return inOrder(candidates(endpoints, func(s State) bool { return s != StateFailing }))
 }

@@ -23,6 +23,8 @@ type hashing struct {
 
 func (*hashing) Lazy() {}
 
+func (*hashing) anySlot() bool { return false }
+
 func (b *hashing) Balance(endpoints []*EndpointState) Picker {
 	p := &hashPicker{hashing: b}
 	for _, e := range endpoints {

@@ -19,7 +19,7 @@ type leastLoaded struct {
 	now    func() time.Duration
 }
 
-func (*leastLoaded) anySlot() {}
+func (*leastLoaded) anySlot() bool { return true }
 
 func (b *leastLoaded) Balance(endpoints []*EndpointState) Picker {
 	return &loadPicker{groups: group(endpoints), leastLoaded: b}

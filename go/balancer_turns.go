@@ -16,9 +16,9 @@ func RoundRobin() Balancer {
 
 type roundRobin struct{ counter atomic.Uint64 }
 
-// anySlot says that a call may take a free slot at any endpoint when the one that was picked
-// has none.
-func (*roundRobin) anySlot() {}
+// anySlot marks the balancers that are ours. It says whether a call may take a free slot at any
+// endpoint when the one that was picked has none.
+func (*roundRobin) anySlot() bool { return true }
 
 func (b *roundRobin) Balance(endpoints []*EndpointState) Picker {
 	p := &turnPicker{groups: group(endpoints), counter: &b.counter}

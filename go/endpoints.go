@@ -2,6 +2,7 @@ package trunkcall
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -18,6 +19,8 @@ type endpoints struct {
 	balancer Balancer
 	chosen   bool // the balancer, by an option: it is asked although there is one endpoint only
 	lazy     bool // what it does not pick is not connected
+	own      bool // the balancer is one of ours
+	anySlot  bool // to which one endpoint is as good as another
 
 	current atomic.Pointer[snapshot] // read once by each call
 	version atomic.Uint64            // of all that calls decide by; changes under mu
@@ -43,7 +46,7 @@ type snapshot struct {
 	picker    Picker
 	observer  PickObserver // the picker, if it wants to know how calls end
 	measured  bool         // calls are counted and timed
-	anySlot   bool         // a call may take a free slot of any endpoint
+	anySlot   bool         // a call may take a free slot of any endpoint, and go to another than was picked
 }
 
 func newEndpoints(c *Client) *endpoints {
@@ -52,6 +55,9 @@ func newEndpoints(c *Client) *endpoints {
 		s.balancer, s.chosen = RoundRobin(), false
 	}
 	_, s.lazy = s.balancer.(Lazy)
+	if b, ok := s.balancer.(interface{ anySlot() bool }); ok {
+		s.own, s.anySlot = true, b.anySlot()
+	}
 	s.current.Store(&snapshot{})
 	return s
 }
@@ -159,14 +165,13 @@ func (s *endpoints) update() {
 		s.mu.Unlock()
 		picker, err := balance(s.balancer, slices.Clone(set))
 		s.mu.Lock()
-		next := &snapshot{endpoints: set, picker: picker}
+		next := &snapshot{endpoints: set, picker: picker, anySlot: s.anySlot}
 		if err != nil {
 			s.client.options.log(slog.LevelError, "balancer failed", "target", s.client.target, "error", err)
 			if next.picker = last.picker; next.picker == nil {
 				next.picker = unable{err}
 			}
 		}
-		_, next.anySlot = s.balancer.(interface{ anySlot() })
 		s.takeLocked(next)
 	}
 	s.updating = false
@@ -174,18 +179,33 @@ func (s *endpoints) update() {
 
 // balance has a balancer make a picker.
 func balance(b Balancer, set []*EndpointState) (p Picker, err error) {
-	done := false
-	defer func() {
-		if !done {
-			p, err = nil, fmt.Errorf("balancer %T: it panicked: %v", b, recover())
-		}
-	}()
-	p = b.Balance(set)
-	done = true
-	if p == nil {
-		err = fmt.Errorf("balancer %T: it has made no picker", b)
+	switch err = apart(func() { p = b.Balance(set) }); {
+	case err != nil:
+		return nil, fmt.Errorf("balancer %T: %w", b, err)
+	case p == nil:
+		return nil, fmt.Errorf("balancer %T: it has made no picker", b)
 	}
-	return p, err
+	return p, nil
+}
+
+// apart runs f, which is the user's, on a goroutine of its own, and says why it did not come back.
+func apart(f func()) (err error) {
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		done := false
+		defer func() {
+			if value := recover(); value != nil {
+				err = fmt.Errorf("it panicked: %v", value)
+			} else if !done {
+				err = errors.New("it ended its goroutine")
+			}
+		}()
+		f()
+		done = true
+	}()
+	<-over
+	return err
 }
 
 // unable is the picker of a balancer that has made none.
@@ -201,7 +221,7 @@ func (s *endpoints) takeLocked(next *snapshot) {
 	}
 	next.observer, _ = next.picker.(PickObserver)
 	if next.observer == nil {
-		next.only = sole(next.endpoints, next.picker)
+		next.only = s.sole(next.endpoints)
 	}
 	next.measured = next.observer != nil || len(next.endpoints) > 1
 	s.current.Store(next)
@@ -209,15 +229,14 @@ func (s *endpoints) takeLocked(next *snapshot) {
 	s.wakeLocked()
 }
 
-// sole is the endpoint that all calls go to, nil if they are to be picked for.
-func sole(set []*EndpointState, p Picker) *EndpointState {
-	if len(set) == 1 {
+// sole is the endpoint that all calls go to, nil if they are to be picked for. A user's picker may
+// want a call to go nowhere rather than to an endpoint that it does not say; ours do not.
+func (s *endpoints) sole(set []*EndpointState) *EndpointState {
+	switch {
+	case len(set) == 1 && (s.own || set[0].State() == StateReady):
 		return set[0]
-	}
-	if p, ok := p.(interface{ always() *EndpointState }); ok {
-		if e := p.always(); e != nil {
-			return e
-		}
+	case !s.own:
+		return nil
 	}
 	var ready *EndpointState
 	for _, e := range set {

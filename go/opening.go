@@ -199,8 +199,8 @@ func (o *opening) choose(s *snapshot) (*EndpointState, error) {
 		o.route.options.log(slog.LevelError, "picker failed", "method", o.method.Name, "error", err)
 		return nil, local(Errorf(Internal, "%v", err), NotSent)
 	}
-	if e != nil && e.State() == StateFailing {
-		e = s.insteadOf(e)
+	if e != nil && s.anySlot && e.State() == StateFailing {
+		e = s.insteadOf(e) // the next picker will not say it; until then others need no wait
 	}
 	return e, nil
 }

@@ -100,14 +100,9 @@ func (r *resolving) run() {
 
 // resolve calls the resolver once.
 func (r *resolving) resolve() (err error) {
-	done := false
-	defer func() {
-		if !done {
-			err = fmt.Errorf("it panicked: %v", recover())
-		}
-	}()
-	err = r.resolver.Resolve(r.client.done, &Watch{r})
-	done = true
+	if fault := apart(func() { err = r.resolver.Resolve(r.client.done, &Watch{r}) }); fault != nil {
+		return fault
+	}
 	return err
 }
 
