@@ -389,6 +389,9 @@ func BenchmarkCodeFirstCall(b *testing.B) {
 	if err := codefirst.RegisterService(s, "calc", calculator{}, everyMethod(calculator{})); err != nil {
 		b.Fatal(err)
 	}
+	if err := s.Register(echo.Handler(serveEcho)); err != nil {
+		b.Fatal(err)
+	}
 	c := dial(b, target)
 	b.Run("code-first", func(b *testing.B) {
 		divide := codefirst.Func[divides](c, div)

@@ -95,7 +95,7 @@ func (c *Client) client(one *caseLine) (*trunkcall.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, err := trunkcall.NewClient(one.Target, options...)
+	client, err := trunkcall.NewClient(one.Target, append(options, trunkcall.WithBalancer(trunkcall.First()))...)
 	if err != nil {
 		return nil, err
 	}

@@ -85,7 +85,7 @@ class CasesClient:
             options["limits"] = trunkcall.Limits(message_bytes=wanted["maxMessage"])
         if "compression" in wanted:
             options["compression"] = getattr(trunkcall, wanted["compression"].upper())
-        client: Any = trunkcall.Client(case["target"], **options)
+        client: Any = trunkcall.Client(case["target"], balancer=trunkcall.first(), **options)
         if wanted.get("serves"):
             client.register(*Service().handlers())
         return client  # type: ignore[no-any-return]
