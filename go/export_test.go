@@ -1,6 +1,10 @@
 package trunkcall
 
-import "runtime"
+import (
+	"runtime"
+
+	"github.com/trunkcall/trunkcall/go/internal/transport"
+)
 
 // WaitingCalls is the number of a client's calls that wait for a slot.
 func WaitingCalls(c *Client) int { return int(c.waiting.Load()) }
@@ -32,7 +36,7 @@ func LoseOnceOpen(c *Client) {
 	l := c.endpoints.current.Load().endpoints[0].dialed[0]
 	for c.done.Err() == nil {
 		if conn := l.current.Load(); conn != nil {
-			l.retire(conn)
+			l.retire(conn, transport.ErrDraining)
 			return
 		}
 		runtime.Gosched()
@@ -41,3 +45,21 @@ func LoseOnceOpen(c *Client) {
 
 // ApplyAtOnce has a client take a set without the pause between two.
 func ApplyAtOnce(c *Client, set []Endpoint) { c.endpoints.apply(c.resolving.choose(set)) }
+
+// Failures is how many attempts in a row have failed of a client's first connection, also
+// while it is ready.
+func Failures(c *Client) int {
+	c.endpoints.mu.Lock()
+	defer c.endpoints.mu.Unlock()
+	return c.endpoints.set[0].dialed[0].failures
+}
+
+// RefuseCall has a client's first connection refuse a call because of cause, before anything else
+// says that it has ended. It returns how the client stands with the endpoint then.
+func RefuseCall(c *Client, cause error) (state State, failures int) {
+	c.endpoints.mu.Lock()
+	defer c.endpoints.mu.Unlock()
+	l := c.endpoints.set[0].dialed[0]
+	l.endedLocked(l.current.Load(), cause, cause)
+	return l.state, l.failures
+}

@@ -46,6 +46,7 @@ func (s *endpoints) closeIdle(while, timeout time.Duration) {
 		l := conn.redialer
 		if l.current.CompareAndSwap(conn, nil) {
 			l.idle, l.calls = 0, 0
+			conn.away, l.failures = true, 0
 			l.setLocked(StateIdle)
 		}
 	}

@@ -116,7 +116,7 @@ func (o *opening) try() (wait bool, err error) {
 		case o.route.via != nil:
 			err = conn.unusable(refused)
 		default:
-			conn.redialer.retire(conn)
+			conn.redialer.retire(conn, refused)
 			conn = nil
 		}
 	}

@@ -351,13 +351,44 @@ func (u unreached) Error() string {
 
 func (u unreached) Unwrap() []error { return u }
 
-// retire has later calls use another connection, which is opened in the
-// background: others may carry all calls meanwhile.
-func (l *redialer) retire(conn *Connection) {
+// retire has later calls use another connection than conn, which has refused one because of
+// cause. That one is opened in the background: others may carry all calls meanwhile.
+func (l *redialer) retire(conn *Connection, cause error) {
 	s := l.endpoint.of
+	why := explain(conn.conn, cause) // not under the lock, which the connection's is taken before
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l.retireLocked(conn, StateConnecting)
+	l.endedLocked(conn, cause, why)
+}
+
+// endedLocked accounts for the end of conn, once: for whoever learns of it first, of the
+// server's GOAWAY, the end itself and calls that are refused. One that did not live for
+// long counts as a failed attempt, so that a server that takes connections only to end them is
+// not stormed. After the loss of one that did, the new one is opened a moment later, each client's
+// at another: many may have lost theirs together. why is cause in words.
+func (l *redialer) endedLocked(conn *Connection, cause, why error) {
+	state := StateConnecting
+	if conn.taken && !conn.away && l.endpoint.within.Err() == nil {
+		drained := transport.Drained(cause) || errors.Is(cause, transport.ErrDraining)
+		lasted := time.Since(conn.began) >= steady
+		if lasted || drained { // the attempts that had failed are in a row with no others
+			l.failures = 0
+		}
+		c := l.endpoint.of.client
+		switch {
+		case drained || errors.Is(cause, ErrDisconnected): // another is opened at once
+		case lasted && !errors.Is(cause, errTurnsAway):
+			spread := rand.N(firstPause) //nolint:gosec // jitter, not a secret
+			l.nextTry = time.Now().Add(spread)
+			c.options.log(slog.LevelInfo, "connection lost", "remote", conn.Remote(), "pause", spread)
+			c.resolving.unreached()
+		default:
+			l.failedLocked(why, conn)
+			state = StateFailing
+		}
+	}
+	conn.away = true
+	l.retireLocked(conn, state)
 }
 
 // retireLocked also says how the client stands with what is lost.
@@ -426,46 +457,21 @@ func (c clientConnections) Ready(tc *transport.Conn, _ *wire.Preface) {
 // GoesAway has later calls use a new connection, while those that run go on.
 func (c clientConnections) GoesAway(tc *transport.Conn, reason uint32, text string) {
 	conn := connectionOf(tc)
-	l, state := conn.redialer, StateConnecting
-	s := l.endpoint.of
-	s.mu.Lock()
-	conn.away = true
-	if conn.taken && reason != wire.GoAwayDraining {
-		l.failedLocked(fmt.Errorf("%v: the peer ended the connection: %s", tc.Remote(), text), conn)
-		state = StateFailing
+	cause := errTurnsAway
+	if reason == wire.GoAwayDraining {
+		cause = transport.ErrDraining
 	}
-	l.retireLocked(conn, state)
+	s := conn.redialer.endpoint.of
+	s.mu.Lock()
+	conn.redialer.endedLocked(conn, cause, fmt.Errorf("%v: the peer ended the connection: %s", tc.Remote(), text))
 	s.mu.Unlock()
 	c.client.options.log(slog.LevelInfo, "server goes away", "remote", tc.Remote(), "reason", reason, "text", text)
 }
 
-// Closed makes room for a new connection. One that did not live for long counts
-// as a failed attempt, so that a server that takes connections only to end them
-// is not stormed. After the loss of one that did, the new one is opened a moment
-// later, each client's at another: many may have lost theirs together.
+// Closed makes room for a new connection.
 func (c clientConnections) Closed(tc *transport.Conn, err error) {
-	conn := connectionOf(tc)
-	l, state := conn.redialer, StateConnecting
-	s := l.endpoint.of
-	why := explain(tc, err) // whoever dials may still hold the lock, and conn know nothing of tc
-	s.mu.Lock()
-	went := conn.away // announced, and counted if it is to be
-	conn.away = true
-	switch {
-	case !conn.taken || went || l.endpoint.within.Err() != nil || transport.Drained(err):
-	case errors.Is(err, ErrDisconnected): // another is opened at once
-	case time.Since(conn.began) >= steady:
-		l.failures = 0
-		spread := rand.N(firstPause) //nolint:gosec // jitter, not a secret
-		l.nextTry = time.Now().Add(spread)
-		c.client.options.log(slog.LevelInfo, "connection lost", "remote", tc.Remote(), "pause", spread)
-		c.client.resolving.unreached()
-	default:
-		l.failedLocked(why, conn)
-		state = StateFailing
-	}
-	l.retireLocked(conn, state)
-	s.mu.Unlock()
+	conn := connectionOf(tc) // whoever dials may still hold the lock, and it know nothing of tc
+	conn.redialer.retire(conn, err)
 	conn.once.Do(func() { close(conn.ready) })
 	c.client.mu.Lock()
 	delete(c.client.live, conn)

@@ -117,7 +117,11 @@ func (c *Conn) Open(call *Call, out *wire.Outgoing, promised bool) error {
 		err := c.cause
 		c.unlock()
 		return err
-	case c.closing || c.failing != nil || !c.session.AcceptsCalls(),
+	case c.failing != nil:
+		err := c.failing
+		c.unlock()
+		return err
+	case c.closing || !c.session.AcceptsCalls(),
 		c.drainBy != 0 && c.session.OpenServed() == 0: // handlers that are to finish may call, nobody else
 		c.unlock()
 		return ErrDraining

@@ -1,0 +1,88 @@
+package trunkcall_test
+
+import (
+	"io"
+	"testing"
+
+	"github.com/trunkcall/trunkcall/go"
+	"github.com/trunkcall/trunkcall/go/internal/rawframe"
+	"github.com/trunkcall/trunkcall/go/internal/wire"
+)
+
+// What a client remembers of the connections that ended (client.md 9.2).
+
+// answeredAt has a call answered over the next connection to l, which the client opens by itself.
+func answeredAt(t *testing.T, c *trunkcall.Client, l *rawframe.Listener) *rawframe.Peer {
+	t.Helper()
+	p := l.Next()
+	p.Greet()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := echo.Call(soon(t), c, text("x"), trunkcall.WaitForReady())
+		ended <- err
+	}()
+	f := p.Await(wire.Call)
+	p.Send(rawframe.Result(f.Stream, f.Message(t)))
+	if err := receive(t, ended, "answer"); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestFailuresAreForgottenOnceAConnectionWasGood(t *testing.T) {
+	goAway := func(reason uint32) func(*trunkcall.Client, *rawframe.Peer) {
+		return func(_ *trunkcall.Client, p *rawframe.Peer) {
+			p.Send(rawframe.GoAway(reason, "bye"), rawframe.GoAwayAck())
+		}
+	}
+	for name, one := range map[string]struct {
+		steady bool
+		end    func(*trunkcall.Client, *rawframe.Peer)
+		left   int
+	}{
+		"drained":                    {false, goAway(wire.GoAwayDraining), 0},
+		"drained after a while":      {true, goAway(wire.GoAwayDraining), 0},
+		"lost after a while":         {true, func(_ *trunkcall.Client, p *rawframe.Peer) { p.Reset() }, 0},
+		"lost at once":               {false, func(_ *trunkcall.Client, p *rawframe.Peer) { p.Reset() }, 3},
+		"turned away after a while":  {true, goAway(wire.GoAwayProtocolError), 1},
+		"disconnected after a while": {true, func(c *trunkcall.Client, _ *rawframe.Peer) { c.Connections()[0].Disconnect() }, 0},
+		"disconnected at once":       {false, func(c *trunkcall.Client, _ *rawframe.Peer) { c.Connections()[0].Disconnect() }, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := rawframe.Listen(t)
+			c := newClient(t, l.Target())
+			t.Cleanup(c.Close)
+			go func() { _ = c.Connect(soon(t)) }()
+			for range 2 {
+				answeredAt(t, c, l).Reset()
+				eventually(t, "the connection is gone", func() bool { return len(c.Connections()) == 0 })
+			}
+			p := answeredAt(t, c, l)
+			if n := trunkcall.Failures(c); n != 2 {
+				t.Fatalf("%d failures", n)
+			}
+			if one.steady {
+				trunkcall.CountAsSteady(c)
+			}
+			one.end(c, p)
+			answeredAt(t, c, l)
+			if n := trunkcall.Failures(c); n != one.left {
+				t.Errorf("%d failures are left, not %d", n, one.left)
+			}
+		})
+	}
+}
+
+// A call that finds a connection lost may be there before the connection itself says so.
+func TestALossThatACallFindsIsALossLikeAnother(t *testing.T) {
+	_, target := serve(t, nil, standard()...)
+	c := dial(t, target)
+	trunkcall.CountAsSteady(c)
+	if state, failures := trunkcall.RefuseCall(c, io.EOF); state != trunkcall.StateConnecting || failures != 0 {
+		t.Errorf("after a loss: %v, %d failures", state, failures)
+	}
+	mustEcho(t, c, "x")
+	if state, failures := trunkcall.RefuseCall(c, io.EOF); state != trunkcall.StateFailing || failures != 1 {
+		t.Errorf("after one at once: %v, %d failures", state, failures)
+	}
+}
