@@ -42,6 +42,7 @@ func TestADialerOpensWhatTLSAndWebSocketsLieAbove(t *testing.T) {
 		"mem:nobody":              {cleartext, "mem:nobody mem:nobody", nil},
 		"ws://no.such.host/x":     {cleartext, "ws://no.such.host/x no.such.host:80", nil},
 		"localhost:2":             {secure, "localhost:2 localhost:2", clientOptions{withTLS}},
+		"mem:secure":              {secure, "mem:secure mem:secure", clientOptions{withTLS}},
 		"wss://localhost:3/trunk": {secure, "wss://localhost:3/trunk localhost:3", clientOptions{withTLS}},
 	} {
 		t.Run(target, func(t *testing.T) {

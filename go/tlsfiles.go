@@ -42,8 +42,8 @@ type tlsFiles struct {
 
 	mu      sync.Mutex
 	looked  time.Duration // when, last
-	stamps  []stamp       // of the files, as they were read last
-	fault   string        // why that did not do
+	stamps  []stamp       // of the files, as they were when they were last good
+	fault   string        // why they have not been since, as it was logged
 	current *tls.Config
 }
 
@@ -111,12 +111,12 @@ func (f *tlsFiles) lookLocked() {
 	stamps, err := f.stamp()
 	if err == nil {
 		if slices.Equal(stamps, f.stamps) {
+			f.fault = ""
 			return
 		}
-		f.stamps, f.fault = stamps, ""
 		var next *tls.Config
 		if next, err = f.read(); err == nil {
-			f.current = next
+			f.current, f.stamps, f.fault = next, stamps, ""
 			return
 		}
 	}

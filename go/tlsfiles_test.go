@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"log/slog"
 	"math/big"
 	"net"
@@ -131,6 +132,36 @@ func TestAServersCertificateIsExchangedUnderRunningConnections(t *testing.T) {
 		t.Fatalf("%d connections", n)
 	}
 	mustEcho(t, dial(t, target, trunkcall.WithTLSFiles("", "", p.authority)), "new")
+}
+
+// What could not be read is read again with the next handshake, though the files look as they did then: their times and
+// sizes are the same.
+func TestFilesOfTLSAreReadAgainUntilTheyAreGood(t *testing.T) {
+	p, a, told := newPEMs(t), newAuthority(t), &records{}
+	p.issue(t, a, x509.ExtKeyUsageServerAuth)
+	_, target := serve(t, []trunkcall.ServerOption{
+		trunkcall.WithTLSFiles(p.certificate, p.key), trunkcall.WithLogger(slog.New(slog.NewTextHandler(told, nil))),
+	}, standard()...)
+	next := newPEMs(t)
+	second := next.issue(t, a, x509.ExtKeyUsageServerAuth)
+	at := time.Now().Add(time.Duration(writes.Add(1)) * time.Second)
+	write := func(file string, data []byte) {
+		t.Helper()
+		// All at once, with its time: no handshake sees it half done.
+		if err := errors.Join(os.WriteFile(file+"~", data, 0o600), os.Chtimes(file+"~", at, at), os.Rename(file+"~", file)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	certificate, err := os.ReadFile(next.certificate)
+	key, err2 := os.ReadFile(next.key)
+	if err := errors.Join(err, err2); err != nil {
+		t.Fatal(err)
+	}
+	write(p.certificate, certificate)
+	write(p.key, bytes.Repeat([]byte("x"), len(key)))
+	until(t, "a warning", func() bool { shown(t, target); return told.has("failed to find any PEM data in key") })
+	write(p.key, key)
+	until(t, "the new certificate", func() bool { return shown(t, target).Cmp(second) == 0 })
 }
 
 func TestAClientReadsAuthoritiesAndItsCertificateAgain(t *testing.T) {

@@ -207,7 +207,8 @@ func (t *Target) reach(ctx context.Context, a address) (net.Conn, error) {
 		}
 	}
 	socket, err := t.open(ctx, a)
-	if err == nil && config != nil && a.network != "mem" { // where nobody else can listen in TLS would add nothing
+	private := a.network == "mem" && t.Open == nil // nobody else can listen in: TLS would add nothing
+	if err == nil && config != nil && !private {
 		socket, err = secured(ctx, socket, config, a.serverName, protocol)
 	}
 	if err != nil || a.webSocket == nil {
