@@ -308,13 +308,12 @@ func (s *endpoints) comingLocked(o *opening) bool {
 	if s.changed || s.updating || s.set == nil && s.fault == nil {
 		return true
 	}
-	w := o.waits()
-	if w.upTo == 0 {
-		w.upTo = s.attempts
+	if o.upTo == 0 {
+		o.upTo = s.attempts
 	}
 	return slices.ContainsFunc(s.set, func(e *EndpointState) bool {
 		return e.State() == StateConnecting || slices.ContainsFunc(e.dialed, func(l *redialer) bool {
-			return l.attempt > 0 && l.attempt <= w.upTo
+			return l.attempt > 0 && l.attempt <= o.upTo
 		})
 	})
 }

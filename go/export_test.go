@@ -63,3 +63,10 @@ func RefuseCall(c *Client, cause error) (state State, failures int) {
 	l.endedLocked(l.current.Load(), cause, cause)
 	return l.state, l.failures
 }
+
+// Waiting is the number of those that wait until something changes in the set of a client.
+func Waiting(c *Client) int {
+	c.endpoints.mu.Lock()
+	defer c.endpoints.mu.Unlock()
+	return len(c.endpoints.turns)
+}

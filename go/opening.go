@@ -28,6 +28,7 @@ type opening struct {
 	asked    time.Duration     // when, if attempts are told of
 	attempt  *attempt          // memory for what is told of it; nil: none so far
 	watching *attempt          // that, once the call is open, if somebody wants to know of it
+	upTo     uint64            // attempts to connect that were under way when it first waited; 0: it has not
 	async    bool              // nobody waits: it counts as waiting also while it has no connection
 }
 
@@ -35,9 +36,8 @@ type opening struct {
 type waiter struct {
 	turn    transport.Turn
 	pick    Pick
-	place   place  // where turn stands, nil: nowhere
-	counted bool   // among the calls that wait
-	upTo    uint64 // attempts to connect that were under way when the call first waited; 0: it has not
+	place   place // where turn stands, nil: nowhere
+	counted bool  // among the calls that wait
 }
 
 // place is where calls wait for their turn.

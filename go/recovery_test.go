@@ -1,8 +1,13 @@
 package trunkcall_test
 
 import (
+	"context"
+	"errors"
 	"io"
+	"net"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/trunkcall/trunkcall/go"
 	"github.com/trunkcall/trunkcall/go/internal/rawframe"
@@ -84,5 +89,54 @@ func TestALossThatACallFindsIsALossLikeAnother(t *testing.T) {
 	mustEcho(t, c, "x")
 	if state, failures := trunkcall.RefuseCall(c, io.EOF); state != trunkcall.StateFailing || failures != 1 {
 		t.Errorf("after one at once: %v, %d failures", state, failures)
+	}
+}
+
+// What a call that ended waited for is nothing to the next one, which uses its memory again.
+func TestACallThatFailsFastWaitsForTheAttemptUnderWay(t *testing.T) {
+	const calls = 8
+	_, target := serve(t, nil, standard()...)
+	var times atomic.Int32
+	entered := []chan struct{}{make(chan struct{}), make(chan struct{})}
+	fail, release := make(chan struct{}), make(chan struct{})
+	c := newClient(t, target, trunkcall.WithDialer(func(ctx context.Context, _ trunkcall.Endpoint, address string) (net.Conn, error) {
+		switch times.Add(1) {
+		case 1:
+			close(entered[0])
+			<-fail
+			return nil, errors.New("not yet")
+		case 2:
+			close(entered[1])
+			<-release
+		}
+		return (&net.Dialer{}).DialContext(ctx, "tcp", address)
+	}))
+	t.Cleanup(c.Close)
+	connected := make(chan error, 1)
+	go func() { connected <- c.Connect(soon(t)) }()
+	receive(t, entered[0], "first attempt")
+	go func() {
+		for trunkcall.Waiting(c) < 2 && c.Endpoints()[0].State == trunkcall.StateConnecting {
+			time.Sleep(time.Millisecond)
+		}
+		close(fail)
+	}()
+	_, err := echo.Call(soon(t), c, text("x"))
+	wants(t, err, trunkcall.Unavailable, trunkcall.NotSent)
+	wants(t, receive(t, connected, "end of connecting"), trunkcall.Unavailable, trunkcall.NotSent)
+	receive(t, entered[1], "second attempt")
+	ended := make(chan error, calls)
+	for range calls {
+		go func() {
+			_, err := echo.Call(soon(t), c, text("x"))
+			ended <- err
+		}()
+	}
+	eventually(t, "all wait", func() bool { return trunkcall.Waiting(c) == calls || len(ended) > 0 })
+	close(release)
+	for range calls {
+		if err := receive(t, ended, "answer"); err != nil {
+			t.Error(err)
+		}
 	}
 }
