@@ -68,11 +68,12 @@ type attempt struct {
 func (o *opening) watched(conn *Connection) *attempt {
 	r := o.route
 	observed := len(r.options.attemptObservers) > 0
-	var s *snapshot
-	if r.endpoints != nil {
-		if s = r.endpoints.current.Load(); !s.measured {
-			s = nil
-		}
+	s := o.chose
+	if s == nil && r.endpoints != nil {
+		s = r.endpoints.current.Load()
+	}
+	if s != nil && !s.measured {
+		s = nil
 	}
 	if !observed && s == nil {
 		return nil
@@ -85,7 +86,10 @@ func (o *opening) watched(conn *Connection) *attempt {
 	a.options, a.call = r.options, o.call
 	a.endpoint, a.picks = nil, nil
 	if s != nil {
-		a.endpoint, a.picks = conn.redialer.endpoint, s.observer
+		a.endpoint = conn.redialer.endpoint
+		if o.chose != nil {
+			a.picks = s.observer
+		}
 	}
 	a.kind = o.method.Kind
 	if observed {

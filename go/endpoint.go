@@ -126,7 +126,8 @@ type Picker interface {
 	Pick(p *Pick) *EndpointState
 }
 
-// PickObserver is a picker that is told how the calls that it chose for have ended.
+// PickObserver is a picker that is told how the calls have ended that it chose for and that were made, also
+// after there is another picker.
 type PickObserver interface {
 	Picker
 	Ended(e *EndpointState, o Outcome)

@@ -44,6 +44,7 @@ type snapshot struct {
 	endpoints []*EndpointState
 	only      *EndpointState // every call goes there, without a pick
 	picker    Picker
+	kept      bool         // the picker is one of before: the balancer has made none for these endpoints
 	observer  PickObserver // the picker, if it wants to know how calls end
 	measured  bool         // calls are counted and timed
 	anySlot   bool         // a call may take a free slot of any endpoint, and go to another than was picked
@@ -168,7 +169,8 @@ func (s *endpoints) update() {
 		next := &snapshot{endpoints: set, picker: picker, anySlot: s.anySlot}
 		if err != nil {
 			s.client.options.log(slog.LevelError, "balancer failed", "target", s.client.target, "error", err)
-			if next.picker = last.picker; next.picker == nil {
+			next.picker, next.kept = last.picker, true
+			if next.picker == nil {
 				next.picker = unable{err}
 			}
 		}

@@ -23,6 +23,7 @@ type opening struct {
 	plain    []byte            // the request as it was encoded
 	number   uint32            // which of an endpoint's connections is preferred
 	not      *EndpointState    // better avoided
+	chose    *snapshot         // what the endpoint was last chosen from; nil: the caller said the connection
 	waiter   *waiter           // nil until it has to wait
 	packed   *transport.Buffer // the request as it is sent, if that is compressed
 	asked    time.Duration     // when, if attempts are told of
@@ -185,6 +186,7 @@ func (o *opening) pick() (conn *Connection, wait bool, err error) {
 
 // choose returns the endpoint of the call, nil: none for now.
 func (o *opening) choose(s *snapshot) (*EndpointState, error) {
+	o.chose = s
 	if s.only != nil {
 		return s.only, nil
 	}
@@ -205,7 +207,8 @@ func (o *opening) choose(s *snapshot) (*EndpointState, error) {
 	return e, nil
 }
 
-// pick has the picker pick.
+// pick has the picker pick. One that stayed although the set has changed may say endpoints that have
+// left: it is asked again then.
 func (s *snapshot) pick(p *Pick) (e *EndpointState, err error) {
 	done := false
 	defer func() {
@@ -214,11 +217,27 @@ func (s *snapshot) pick(p *Pick) (e *EndpointState, err error) {
 		}
 	}()
 	e = s.picker.Pick(p)
+	if s.kept {
+		for range s.endpoints {
+			if !s.left(e) {
+				break
+			}
+			e = s.picker.Pick(p)
+		}
+		if s.left(e) {
+			e = nil
+		}
+	}
 	done = true
-	if e != nil && (e.of != s.of || e.given.Load() < s.number) {
+	if e != nil && (e.of != s.of || s.left(e)) {
 		return nil, fmt.Errorf("balancer %T: it picks %s, which is not among the endpoints that it was given", s.of.balancer, e.identity)
 	}
 	return e, nil
+}
+
+// left reports whether an endpoint of the client's is in the set no more.
+func (s *snapshot) left(e *EndpointState) bool {
+	return e != nil && e.of == s.of && e.given.Load() < s.number
 }
 
 // broken is why the picker did not pick.

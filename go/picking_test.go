@@ -2,6 +2,7 @@ package trunkcall_test
 
 import (
 	"context"
+	"log/slog"
 	"runtime"
 	"sync/atomic"
 	"testing"
@@ -68,5 +69,87 @@ func TestAResolverThatEndsItsGoroutineIsCalledAgain(t *testing.T) {
 	t.Cleanup(c.Close)
 	if _, err := echo.Call(soon(t), c, text("x"), trunkcall.WaitForReady()); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// countedPicker counts what it picked and what it was told the end of.
+type countedPicker struct {
+	counts        *atomic.Bool
+	pick          func(*countedPicker) *trunkcall.EndpointState
+	picked, ended atomic.Int64
+}
+
+func (p *countedPicker) Pick(*trunkcall.Pick) *trunkcall.EndpointState {
+	if p.counts.Load() {
+		p.picked.Add(1)
+	}
+	return p.pick(p)
+}
+
+func (p *countedPicker) Ended(*trunkcall.EndpointState, trunkcall.Outcome) {
+	if p.counts.Load() {
+		p.ended.Add(1)
+	}
+}
+
+// The end of a call is told to the picker that chose for it, though there is another by the time that it is made.
+func TestTheEndOfACallIsToldToThePickerThatChose(t *testing.T) {
+	_, target := serve(t, nil, standard()...)
+	var ready, exchanged atomic.Bool
+	var latest, first atomic.Pointer[countedPicker]
+	var c *trunkcall.Client
+	var w *trunkcall.Watch
+	c, w = begun(t, trunkcall.WithBalancer(balancerFunc(func(all []*trunkcall.EndpointState) trunkcall.Picker {
+		p := &countedPicker{counts: &ready, pick: func(p *countedPicker) *trunkcall.EndpointState {
+			if ready.Load() && first.CompareAndSwap(nil, p) {
+				again := at(target)
+				again[0].Weight = 7
+				mustSet(t, w, again)
+				for !exchanged.Load() {
+					mustEcho(t, c, "another picker")
+				}
+			}
+			if chose := first.Load(); chose != nil && p != chose {
+				exchanged.Store(true)
+			}
+			return all[0]
+		}}
+		latest.Store(p)
+		return p
+	})))
+	mustSet(t, w, at(target))
+	mustEcho(t, c, "x")
+	ready.Store(true)
+	mustEcho(t, c, "chosen for by the first")
+	last := latest.Load()
+	eventually(t, "each picker knows of the ends of its own", func() bool {
+		chose := first.Load()
+		return chose.ended.Load() == chose.picked.Load() && last.ended.Load() == last.picked.Load()
+	})
+}
+
+// A picker that stays because the balancer has panicked may say endpoints that have left: it is asked again.
+func TestAPickerThatStaysIsAskedAgainForEndpointsThatAreThere(t *testing.T) {
+	_, one := serve(t, nil, standard()...)
+	_, two := serve(t, nil, standard()...)
+	_, three := serve(t, nil, standard()...)
+	var broken atomic.Bool
+	var turn atomic.Int64
+	told := &records{}
+	c, w := begun(t, trunkcall.WithLogger(slog.New(slog.NewTextHandler(told, nil))),
+		trunkcall.WithBalancer(balancerFunc(func(all []*trunkcall.EndpointState) trunkcall.Picker {
+			if broken.Load() {
+				panic("a fault")
+			}
+			return pickerFunc(func(*trunkcall.Pick) *trunkcall.EndpointState { return all[turn.Add(1)%int64(len(all))] })
+		})))
+	mustSet(t, w, at(one, two, three))
+	eventually(t, "all are connected", func() bool { return len(c.Connections()) == 3 })
+	mustEcho(t, c, "x")
+	broken.Store(true)
+	mustSet(t, w, at(two, three))
+	eventually(t, "the picker stays", func() bool { return told.has("balancer failed") && len(c.Endpoints()) == 2 })
+	for range 12 {
+		mustEcho(t, c, "x")
 	}
 }
