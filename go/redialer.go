@@ -266,7 +266,7 @@ func (l *redialer) takeLocked(conn *Connection) {
 		return // another address was quicker
 	}
 	conn.taken = true
-	l.reopened = true
+	l.reopened, l.drained = true, false
 	l.attempt = 0                       // it is over for those who wait for what comes of it
 	if l.endpoint.within.Err() == nil { // else it has left just now
 		l.current.Store(conn)
@@ -289,7 +289,7 @@ func (l *redialer) await(ctx context.Context, conn *Connection) error {
 	if !conn.away {
 		l.takeLocked(conn)
 	}
-	taken := conn.taken
+	taken, away := conn.taken, conn.away
 	s.mu.Unlock()
 	if taken {
 		return nil
@@ -298,7 +298,7 @@ func (l *redialer) await(ctx context.Context, conn *Connection) error {
 	if err == nil || transport.Drained(err) {
 		err = errTurnsAway
 		s.mu.Lock()
-		l.drained = true
+		l.drained = away // else another address was quicker
 		s.mu.Unlock()
 	}
 	conn.conn.Shut(errTurnsAway)

@@ -63,12 +63,20 @@ class ClientEnd(End):
         elif slots.waiting:
             let_in(self.connection, (slots,))
 
+    def _was_good(self, drained: bool = True) -> None:
+        """Forgets the attempts that failed: they are in a row with no others once a connection has lasted, or was
+        drained."""
+        if self.taken and (drained or clock() - self.began >= STEADY):
+            self.connector.failures = 0
+
     def leave(self) -> None:
         super().leave()
+        self._was_good()
         self.leaving = True
         self.connector.retire(self.connection)
 
     def goes_away(self, reason: int, text: str) -> None:
+        self._was_good(drained=not reason)
         if reason:
             self.fault = f"the peer ended the connection: {text}"
             if self.taken:
@@ -79,6 +87,7 @@ class ClientEnd(End):
         self.connector.retire(self.connection)
 
     def overdue(self) -> None:
+        self._was_good()
         self.leaving = True
         super().overdue()
         self.connector.retire(self.connection)

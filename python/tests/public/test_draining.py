@@ -39,6 +39,16 @@ class Draining(Case):
         self.assertEqual(await task, b"x")
         self.assertTrue(await stopping)
 
+    async def test_attempts_that_failed_are_forgotten_once_a_connection_was_drained(self) -> None:
+        server, client = await self.pair(ECHO.handler(echo))
+        await client.call(ECHO, b"x")
+        (connector,) = next(iter(client._live)).endpoint.connectors
+        connector.failures = 7  # before this connection could be opened
+        stopping = asyncio.create_task(server.stop(10))
+        await eventually(lambda: not client._ready)
+        self.assertLess(connector.failures, 7)
+        await stopping
+
     async def test_load_on_two_servers_loses_nothing_when_one_drains(self) -> None:
         runs: dict[bytes, int] = {}
 
