@@ -59,7 +59,7 @@ class Gauges:
     one_way_failures: int
     """One-way calls whose handler failed, of which nobody was told."""
 
-    turned_away: int
+    rejected_connections: int
     """Connections that a server closed for what they began with."""
 
     connect_failures: int
@@ -121,7 +121,11 @@ class EndpointGauges:
 
 
 def gauges_of(
-    carriers: Iterable[Carrier], serving: Serving, calling: Calling, turned_away: int = 0, connect_failures: int = 0
+    carriers: Iterable[Carrier],
+    serving: Serving,
+    calling: Calling,
+    rejected_connections: int = 0,
+    connect_failures: int = 0,
 ) -> Gauges:
     sessions = [carrier.session for carrier in carriers]
     unsent = sum(session.output.unsent for session in sessions)
@@ -139,7 +143,7 @@ def gauges_of(
         refused=serving.load.refused,
         cut_off=serving.load.cut_off,
         one_way_failures=serving.one_way_failures,
-        turned_away=turned_away,
+        rejected_connections=rejected_connections,
         connect_failures=connect_failures,
     )
 

@@ -170,7 +170,7 @@ class Server(Registry):
         self._leaving = asyncio.Event()
         self._stopping = asyncio.Event()
         self._closing = False
-        self._turned_away_count = 0
+        self._rejected_count = 0
         self._stopped: asyncio.Future[None] | None = None
         self._leaves = 0.0  # when the drain delay is over, by the loop's clock
         self._bound: asyncio.AbstractEventLoop | None = None
@@ -273,7 +273,7 @@ class Server(Registry):
     def gauges(self) -> Gauges:
         """What the server has at the moment."""
         carriers = [end.connection for end in self._connections]
-        return gauges_of(carriers, self._serving, self._calling, turned_away=self._turned_away_count)
+        return gauges_of(carriers, self._serving, self._calling, rejected_connections=self._rejected_count)
 
     @property
     def addresses(self) -> list[str]:
@@ -301,7 +301,7 @@ class Server(Registry):
         )
 
     def _turned_away(self, remote: str, why: str) -> None:
-        self._turned_away_count += 1
+        self._rejected_count += 1
         level = {NOTHING_SAID: logging.DEBUG, WITHOUT_LIBRARY: logging.WARNING}.get(why, logging.INFO)
         self._logger.log(level, "connection of %s turned away: %s", remote or "a client", why)
 
