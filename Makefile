@@ -80,11 +80,11 @@ run: needs needs-python ## start the example servers, call each from the other's
 
 .PHONY: test
 test: needs-test ## run every check and test (ONLY=go runs those whose names begin so)
-	@$(PYTHON) scripts/test.py $(if $(ONLY),--only '$(ONLY)')
+	@$(PYTHON) -m scripts.test $(if $(ONLY),--only '$(ONLY)')
 
 .PHONY: conformance
 conformance: needs needs-python ## the matrix, and the other tests of languages against each other
-	@$(PYTHON) scripts/test.py --only 'matrix,go and python'
+	@$(PYTHON) -m scripts.test --only 'matrix,go and python'
 
 .PHONY: stock matrix
 stock: needs needs-python ## build the stock clients into build/stock, those for which there are the tools
@@ -100,9 +100,9 @@ soak: peer-go environment-python ## mixed load with resets and restarts for SOAK
 
 .PHONY: fuzz
 fuzz: needs ## run each fuzz target for FUZZTIME (60s)
-	@$(PYTHON) scripts/test.py --only 'go fuzz' --fuzztime='$(FUZZTIME)'
+	@$(PYTHON) -m scripts.test --only 'go fuzz' --fuzztime='$(FUZZTIME)'
 
-# In build/python, as scripts/test.py runs things there.
+# In build/python, as scripts/suites.py runs things there.
 IN_PYTHON = cd python && env -u PYTHONDONTWRITEBYTECODE -u PYTHONPATH ../build/python/bin/python
 
 .PHONY: vectors vectors-go vectors-python generate generate-go generate-python fmt fmt-go fmt-python
@@ -136,7 +136,7 @@ fmt-python: environment-python
 
 .PHONY: lint
 lint: needs needs-python ## the checks of `make test`, and golangci-lint
-	@$(PYTHON) scripts/test.py --only 'check '
+	@$(PYTHON) -m scripts.test --only 'check '
 	@$(GO) build -C go/tools/lint -o ../../../build/tools/golangci-lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 	@status=0; for module in go go/tools lab/peers/go examples/go conformance/stock/go; do \
 		(cd $$module && "$(CURDIR)/build/tools/golangci-lint" run --config "$(CURDIR)/.golangci.yml" ./...) || status=1; \

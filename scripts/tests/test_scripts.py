@@ -8,7 +8,7 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from scripts import docs, layers, run, test
+from scripts import counting, docs, layers, run, scheduler, suites, test
 
 MODULE = layers.MODULE
 
@@ -25,59 +25,59 @@ def events(*rows: tuple[str, str, str]) -> str:
 
 class GoCounts(unittest.TestCase):
     def test_tests_and_subtests_count(self):
-        outcome = test.go_outcome(
+        outcome = counting.go_outcome(
             events(("output", "A/x", "loud\n"), ("pass", "A/x", ""), ("pass", "A", ""), ("skip", "B", ""), ("pass", "", "")), 0
         )
         self.assertEqual((outcome.passed, outcome.failed, outcome.skipped, outcome.output), (2, 0, 1, ""))
 
     def test_a_failed_test_is_shown_and_its_package_not_counted_again(self):
-        outcome = test.go_outcome(
+        outcome = counting.go_outcome(
             events(("output", "A", "why\n"), ("fail", "A", ""), ("output", "B", "quiet\n"), ("pass", "B", ""), ("fail", "", "")), 1
         )
         self.assertEqual((outcome.passed, outcome.failed, outcome.output), (1, 1, "why\n"))
 
     def test_a_package_that_fails_alone_counts(self):
-        outcome = test.go_outcome(events(("output", "", "does not build\n"), ("fail", "", "")), 1)
+        outcome = counting.go_outcome(events(("output", "", "does not build\n"), ("fail", "", "")), 1)
         self.assertEqual((outcome.failed, outcome.output), (1, "does not build\n"))
 
     def test_what_is_no_event_is_shown(self):
-        outcome = test.go_outcome("go: no such tool\n", 2)
+        outcome = counting.go_outcome("go: no such tool\n", 2)
         self.assertEqual((outcome.failed, outcome.output), (1, "go: no such tool\n"))
 
     def test_no_test_at_all_is_a_failure(self):
-        self.assertEqual(test.go_outcome(events(("skip", "", "")), 0).failed, 1)
+        self.assertEqual(counting.go_outcome(events(("skip", "", "")), 0).failed, 1)
 
 
 class Order(unittest.TestCase):
     def test_a_suite_that_is_to_runs_beside_the_one_before(self):
         both, over = threading.Barrier(2, timeout=60), []
 
-        def meets() -> test.Outcome:
+        def meets() -> counting.Outcome:
             both.wait()
             over.append("meets")
-            return test.Outcome(1, 0)
+            return counting.Outcome(1, 0)
 
-        def alone() -> test.Outcome:
-            return test.Outcome(len(over), 0)
+        def alone() -> counting.Outcome:
+            return counting.Outcome(len(over), 0)
 
         chosen = [
-            test.Suite("first", alone),
-            test.Suite("second", meets),
-            test.Suite("third", meets, beside=True),
-            test.Suite("fourth", alone),
+            scheduler.Suite("first", alone),
+            scheduler.Suite("second", meets),
+            scheduler.Suite("third", meets, beside=True),
+            scheduler.Suite("fourth", alone),
         ]
-        ran = [(suite.name, outcome.passed) for suite, outcome, _ in test.outcomes(chosen)]
+        ran = [(suite.name, outcome.passed) for suite, outcome, _ in scheduler.outcomes(chosen)]
         self.assertEqual(ran, [("first", 0), ("second", 1), ("third", 1), ("fourth", 2)])
 
 
 class Fuzzing(unittest.TestCase):
     def test_the_end_of_the_time_is_no_failure(self):
-        self.assertTrue(test.TIME_UP.search("fuzz: x\n--- FAIL: FuzzA (5.08s)\n    context deadline exceeded\nFAIL\nexit status 1\n"))
+        self.assertTrue(suites.TIME_UP.search("fuzz: x\n--- FAIL: FuzzA (5.08s)\n    context deadline exceeded\nFAIL\nexit status 1\n"))
 
     def test_a_failing_input_is(self):
         found = "--- FAIL: FuzzA (1.00s)\n    --- FAIL: FuzzA (0.00s)\n        a_test.go:1: context deadline exceeded\n"
-        self.assertFalse(test.TIME_UP.search(found + "    Failing input written to testdata/fuzz/FuzzA/1\nFAIL\n"))
-        self.assertFalse(test.TIME_UP.search("--- FAIL: FuzzA (9.0s)\n    fuzzing process hung or terminated unexpectedly\nFAIL\n"))
+        self.assertFalse(suites.TIME_UP.search(found + "    Failing input written to testdata/fuzz/FuzzA/1\nFAIL\n"))
+        self.assertFalse(suites.TIME_UP.search("--- FAIL: FuzzA (9.0s)\n    fuzzing process hung or terminated unexpectedly\nFAIL\n"))
 
 
 class Times(unittest.TestCase):
@@ -89,12 +89,12 @@ class Times(unittest.TestCase):
             return main(), stderr.getvalue()
 
     def test_a_time_has_numbers_and_units(self):
-        for pattern in (run.DURATION, test.FUZZTIME):
+        for pattern in (run.DURATION, suites.FUZZTIME):
             for text in self.good:
                 self.assertTrue(pattern.fullmatch(text), text)
             for text in self.bad:
                 self.assertFalse(pattern.fullmatch(text), text)
-        self.assertTrue(test.FUZZTIME.fullmatch("1000x"))
+        self.assertTrue(suites.FUZZTIME.fullmatch("1000x"))
         self.assertFalse(run.DURATION.fullmatch("1000x"))
 
     def test_a_bad_time_is_named_before_anything_runs(self):
