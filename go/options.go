@@ -170,7 +170,7 @@ func WithCodecs(codecs ...Codec) Option {
 func WithStrictJSON() Option { return option(func(c *common) { c.strictJSON = true }) }
 
 // WithLogger has logged what would otherwise happen in silence: connection
-// events, calls refused or cut off, one-way calls that failed. ARCHITECTURE.md
+// events, calls refused or cut off, one-way calls that failed. docs/production.md
 // lists the records and their fields. The default is not to, but for panics of
 // handlers, callbacks and observers, which go to slog.Default. Records are written by a
 // goroutine that does nothing else, of each message and level at most 100 within a
