@@ -41,7 +41,7 @@ class Registry:
 
 
 class Ledger:
-    """The client's ledger (conformance/faults/README.md)."""
+    """The client's ledger (conformance/peer.md)."""
 
     def __init__(self, file: IO[str]) -> None:
         self._file = file

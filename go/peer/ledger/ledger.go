@@ -1,6 +1,6 @@
 // Package ledger writes down what became of calls, so that it can be checked
 // afterwards that each ended once and ran as often as its caller was told. The
-// form of the file is the same for every language: conformance/faults/README.md.
+// form of the file is the same for every language: conformance/peer.md.
 package ledger
 
 import (
