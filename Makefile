@@ -131,8 +131,8 @@ fmt: fmt-go fmt-python ## format the sources
 fmt-go: needs
 	@gofmt -w go lab/peers/go examples/go conformance/stock/go
 fmt-python: environment-python
-	@$(IN_PYTHON) -m ruff check --quiet --fix-only . ../conformance ../examples/python ../lab/peers/python
-	@$(IN_PYTHON) -m ruff format --quiet . ../conformance ../examples/python ../lab/peers/python
+	@$(IN_PYTHON) -m ruff check --quiet --fix-only . ../conformance ../harness ../examples/python ../lab/peers/python
+	@$(IN_PYTHON) -m ruff format --quiet . ../conformance ../harness ../examples/python ../lab/peers/python
 
 .PHONY: lint
 lint: needs needs-python ## the checks of `make test`, and golangci-lint

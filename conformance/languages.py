@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.peer.programs import GO, PYTHON, Program
+from harness.programs import GO, PYTHON, Program
 
 PROGRAMS: dict[str, Program] = {"go": GO, "python": PYTHON}
 

@@ -11,7 +11,7 @@ from google.protobuf.any_pb2 import Any as AnyMessage
 
 import trunkcall
 from example.v1.user_pb2 import GetUserRequest, GetUserResponse, ImportUsersResponse, ListUsersRequest
-from tests.peer.programs import GO, LIMIT, USERS, Outcome, ProgramTest, run, run_unheard
+from harness.programs import GO, LIMIT, USERS, Outcome, ProgramTest, run, run_unheard
 
 from .languages import PROGRAMS
 

@@ -9,7 +9,7 @@ from unittest import IsolatedAsyncioTestCase
 
 import trunkcall
 from example.v1.user_pb2 import GetUserRequest, GetUserResponse
-from tests.peer.programs import GO, LIMIT, USER_7, USERS, Outcome, ProgramTest, run
+from harness.programs import GO, LIMIT, USER_7, USERS, Outcome, ProgramTest, run
 
 from .languages import PAIRS, PROGRAMS, bench_words
 from .tap import Tap

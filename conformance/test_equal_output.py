@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.peer.programs import BENCH, GO, USERS, Outcome, ProgramTest, Served, carried_out, run
+from harness.programs import BENCH, GO, USERS, Outcome, ProgramTest, Served, carried_out, run
 
 from .languages import PROGRAMS
 

@@ -9,7 +9,7 @@ import unittest
 from pathlib import Path
 from xml.etree import ElementTree
 
-from tests.peer.programs import GO, ProgramTest
+from harness.programs import GO, ProgramTest
 
 ROOT = Path(__file__).resolve().parent.parent
 H2SPEC = ROOT / "build/tools/h2spec"

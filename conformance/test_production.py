@@ -11,7 +11,7 @@ import urllib.request
 from pathlib import Path
 from typing import ClassVar
 
-from tests.peer.certificates import Authority
+from harness.certificates import Authority
 
 ROOT = Path(__file__).resolve().parent.parent
 PYTHON = ROOT / "examples" / "python" / "production"

@@ -6,8 +6,8 @@ import json
 import tempfile
 from pathlib import Path
 
-from tests.peer.certificates import Authority
-from tests.peer.programs import USER_7, USERS, Outcome, ProgramTest, run
+from harness.certificates import Authority
+from harness.programs import USER_7, USERS, Outcome, ProgramTest, run
 
 from .languages import PAIRS, PROGRAMS, bench_words
 

@@ -67,7 +67,7 @@ def bad_citations() -> list[str]:
         text = (ROOT / "spec" / f"{name}.md").read_text(encoding="utf-8")
         sections = set(re.findall(r"^(?:#+ |\*\*)(\d+(?:\.\d+)?)[. *]", text, flags=re.MULTILINE))
         cited = re.compile(rf"\b{name}\.md,? (?:section )?(\d+(?:\.\d+)?)\b")
-        for folder, suffix in (("go", "go"), ("python", "py"), ("conformance", "py"), ("spec", "py")):
+        for folder, suffix in (("go", "go"), ("python", "py"), ("conformance", "py"), ("harness", "py"), ("spec", "py")):
             for path in sorted((ROOT / folder).rglob(f"*.{suffix}")):
                 missing = set(cited.findall(path.read_text(encoding="utf-8"))) - sections
                 found += [f"{path.relative_to(ROOT)} cites {name}.md {n}, which is not there" for n in sorted(missing)]

@@ -13,8 +13,8 @@ from scripts.scheduler import ROOT, Suite, command
 GO = os.environ.get("GO", "go")
 PYTHON = sys.executable
 # From python/, whose pyproject.toml has the rules.
-PYTHON_FOLDERS = (".", "../conformance", "../examples/python", "../lab/peers/python")
-PYTHON_SOURCES = ("conformance", "examples/python", "lab", "python", "scripts", "spec")
+PYTHON_FOLDERS = (".", "../conformance", "../harness", "../examples/python", "../lab/peers/python")
+PYTHON_SOURCES = ("conformance", "examples/python", "harness", "lab", "python", "scripts", "spec")
 GO_MODULES = ("go", "go/tools", "lab/peers/go", "examples/go", "conformance/connect", "conformance/stock/go")
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TypeVar
 from unittest import IsolatedAsyncioTestCase, skipUnless
 
-from tests.peer.programs import Program
+from harness.programs import Program
 
 from ..languages import PROGRAMS
 from .ledger import Report, check_files

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.peer.programs import Program
+from harness.programs import Program
 
 # Bounds a test in which something hangs, in seconds.
 LIMIT = 120.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from dataclasses import dataclass, field
 
-from tests.peer.programs import GO, PYTHON, Program
+from harness.programs import GO, PYTHON, Program
 
 from .cases import Case
 

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tests.peer.programs import Program, is_listening
+from harness.programs import Program, is_listening
 
 # Bounds what hangs, in seconds: a process that is to begin or end, and a case.
 PATIENCE = 30.0

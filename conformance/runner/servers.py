@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.peer.certificates import Authority
+from harness.certificates import Authority
 
 from .parties import Server
 from .processes import Failed, Serving

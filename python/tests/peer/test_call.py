@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .programs import BENCH, PYTHON, USER_7, USERS, Outcome, ProgramTest, Served, carried_out, run, run_unheard
+from harness.programs import BENCH, PYTHON, USER_7, USERS, Outcome, ProgramTest, Served, carried_out, run, run_unheard
 
 BAD_USER = (
     '{"code":"INVALID_ARGUMENT","message":"user_id must be at least 1","details":[{"@type":"type.googleapis.com/'

@@ -10,10 +10,9 @@ from pathlib import Path
 
 from google.protobuf import any_pb2
 
+from harness.programs import PYTHON, Outcome, ProgramTest, carried_out, run
 from load import UsageError
 from peer import details, jsonform, log, program, target
-
-from .programs import PYTHON, Outcome, ProgramTest, carried_out, run
 
 
 class Commands(ProgramTest):

@@ -8,8 +8,8 @@ import tempfile
 import threading
 from pathlib import Path
 
-from .certificates import Authority
-from .programs import PYTHON, USER_7, USERS, Outcome, ProgramTest, run
+from harness.certificates import Authority
+from harness.programs import PYTHON, USER_7, USERS, Outcome, ProgramTest, run
 
 
 def get_user_7(target: str, *flags: str) -> Outcome:

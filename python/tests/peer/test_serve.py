@@ -10,8 +10,7 @@ from unittest import IsolatedAsyncioTestCase
 
 import trunkcall
 from example.v1.user_pb2 import GetUserRequest, GetUserResponse
-
-from .programs import PYTHON, USER_7, USERS, Outcome, ProgramTest, Served, run, run_unheard
+from harness.programs import PYTHON, USER_7, USERS, Outcome, ProgramTest, Served, run, run_unheard
 
 WATCH_USERS = trunkcall.bidi_stream("/trunkcall.example.v1.UserService/WatchUsers", GetUserRequest, GetUserResponse)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from tests.peer.certificates import Authority
+from harness.certificates import Authority
 from trunkcall import (
     CallAttempt,
     Code,

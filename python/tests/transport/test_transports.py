@@ -13,7 +13,7 @@ from unittest import mock
 
 import uvloop
 
-from tests.peer.certificates import Authority
+from harness.certificates import Authority
 from tests.public.kit import COUNT, ECHO, JOIN, Case, Gate, all_of, connector, eventually
 from trunkcall import Code, Delivery, client_tls, server_tls
 from trunkcall.transport import clock, parse_address, parse_place

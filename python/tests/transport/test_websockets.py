@@ -19,7 +19,7 @@ from websockets.asyncio.server import ServerConnection, serve
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.typing import Subprotocol
 
-from tests.peer.certificates import Authority
+from harness.certificates import Authority
 from tests.public.kit import COUNT, ECHO, JOIN, PATIENCE, Case, Gate, all_of, connector, echo, eventually
 from trunkcall import Client, Code, Delivery, Server, client_tls, server_tls
 from trunkcall.transport import parse_place

@@ -18,7 +18,7 @@ from typing import IO, Any
 
 from peer import program
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[1]
 USERS = "trunkcall.example.v1.UserService/"
 BENCH = "trunkcall.bench.v1.BenchService/"
 USER_7 = '{"name":"user-7","email":"user-7@example.com"}\n'
