@@ -41,9 +41,9 @@ help: ## list these targets
 needs:
 	@sh scripts/prerequisites.sh
 needs-test:
-	@sh scripts/prerequisites.sh cc venv
+	@sh scripts/prerequisites.sh --tests
 needs-python:
-	@sh scripts/prerequisites.sh venv
+	@sh scripts/prerequisites.sh
 
 .PHONY: build peer-go random-session h2spec peer-python peers peers-go peers-python examples
 build: peer-go peer-python peers examples ## build all programs into build/

@@ -1,0 +1,272 @@
+"""The languages there are: languages/NAME.toml, which everything reads that has to do with more than one of them.
+
+languages/README.md tells what each key is. TRUNKCALL_LANGUAGES names another folder.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+from harness.tables import Wrong, read
+
+ROOT = Path(__file__).resolve().parent.parent
+
+TRANSPORTS = ("tcp", "tls", "unix", "websocket")
+PROTOCOLS = ("native", "grpc", "grpc-web", "connect")
+RESULTS = ("go-json", "junit", "unittest")
+# The steps that are only commands, and how `make` calls them.
+STEPS = ("format", "lint", "generate", "api", "reference", "vectors")
+# Suites that every language has, and may lack.
+SUITES = (
+    "random-sessions",
+    "faults",
+    "production",
+    "newcomer",
+    "connect-server",
+    "connect-client",
+    "grpc-interop",
+    "h2spec",
+)
+
+Words = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Prerequisite:
+    """A tool of the machine. `variable` is the environment's that names another command in its place."""
+
+    what: str  # as a person calls it
+    command: str
+    asks: Words = ("--version",)  # prints its version, or fails if it does not serve
+    folder: str = "."
+    least: str = ""  # version; empty: any
+    variable: str = ""
+    for_tests: bool = False  # building and running need it not
+
+
+@dataclass(frozen=True)
+class Step:
+    """A command, run in each of the folders. Its first word is a file of this tree if it has a slash in it, otherwise a
+    command, for which the variable of a prerequisite may name another."""
+
+    command: Words
+    folders: Words = (".",)
+    variables: dict[str, str] = field(default_factory=dict[str, str])
+
+    def __post_init__(self) -> None:
+        if not self.command:
+            raise Wrong("command is empty")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Build(Step):
+    part: str  # what it belongs to: peer, peers, examples, or a tool by name
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check(Step):
+    name: str
+    silent: bool = False  # it passes by printing nothing
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tests(Step):
+    """A suite of unit tests. With the result junit, {junit} in the command is the file to be written."""
+
+    name: str
+    result: str
+    builds: Words = ()  # parts that have to be built before
+    alone: bool = False  # the machine has to be quiet
+    seconds: float = 0.0  # about, so that long ones begin first
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        among("result", self.result, RESULTS)
+
+
+@dataclass(frozen=True)
+class Fuzz:
+    """Fuzz targets: `pattern` finds their names in `files`. In the command {target}, {package} (the file's folder, as the
+    command's folder sees it) and {time} are put in. `finished` is output that is no failure whatever the status."""
+
+    files: str
+    pattern: str
+    command: Words
+    folder: str = "."
+    finished: str = ""
+
+
+@dataclass(frozen=True)
+class Fast:
+    """Flags that make the most of the language under load."""
+
+    serve: Words = ()
+    bench: Words = ()
+
+
+@dataclass(frozen=True)
+class Peer:
+    """The reference program (conformance/peer.md). `tested` is how tests start it, unless as users do."""
+
+    program: Words
+    tested: Words = ()
+    transports: Words = TRANSPORTS
+    protocols: Words = ("native",)  # that its server speaks
+    bench: Words = ()  # flags that bench always takes in tests
+    fast: Fast = field(default_factory=Fast)
+
+    def __post_init__(self) -> None:
+        for one in self.transports:
+            among("transports", one, TRANSPORTS)
+        for one in self.protocols:
+            among("protocols", one, PROTOCOLS)
+
+
+@dataclass(frozen=True)
+class Production:
+    """The example of production. In the words {cert}, {key}, {ca}, {target} and {delay} are put in."""
+
+    server: Words
+    client: Words
+
+
+@dataclass(frozen=True)
+class Newcomer:
+    """The README's service of one's own, below the heading that begins with the language's name. `without` finds the
+    lines that only fetch what is here already; `instead` are words and what stands for them; `before` are commands that
+    put tools into the folder that TOOLS names, which is searched first."""
+
+    files: Words
+    answers: Words  # lines
+    without: str = "^$"
+    instead: dict[str, str] = field(default_factory=dict[str, str])
+    before: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True)
+class Lacks:
+    """What is not there yet, with the reason: needs of conformance cases, and suites."""
+
+    client: dict[str, str] = field(default_factory=dict[str, str])
+    server: dict[str, str] = field(default_factory=dict[str, str])
+    suites: dict[str, str] = field(default_factory=dict[str, str])
+
+    def __post_init__(self) -> None:
+        for suite in self.suites:
+            among("suites", suite, SUITES)
+
+
+@dataclass(frozen=True)
+class Language:
+    key: str  # the file's name
+    name: str  # as documents write it
+    peer: Peer
+    folder: str  # its sources
+    hub: bool = False  # in `make test` every language meets it; all others meet only themselves and it
+    optional: bool = False  # left out, by name, where its prerequisites are not there
+    sources: Words = ()
+    test_sources: Words = ()
+    variables: dict[str, str] = field(default_factory=dict[str, str])
+    without_home: dict[str, str] = field(default_factory=dict[str, str])
+    clean: Words = ()
+    prerequisites: tuple[Prerequisite, ...] = ()
+    environment: tuple[Step, ...] = ()
+    build: tuple[Build, ...] = ()
+    format: tuple[Step, ...] = ()
+    lint: tuple[Step, ...] = ()
+    generate: tuple[Step, ...] = ()
+    api: tuple[Step, ...] = ()
+    reference: tuple[Step, ...] = ()
+    vectors: tuple[Step, ...] = ()
+    checks: tuple[Check, ...] = ()
+    tests: tuple[Tests, ...] = ()
+    fuzz: Fuzz | None = None
+    production: Production | None = None
+    newcomer: Newcomer | None = None
+    lacks: Lacks = field(default_factory=Lacks)
+
+    def __post_init__(self) -> None:
+        for suite, there in (("production", self.production), ("newcomer", self.newcomer)):
+            if (there is None) != (suite in self.lacks.suites):
+                raise Wrong(f"{suite} has to be there, or lacks.suites.{suite} with the reason, and not both")
+
+    @property
+    def program(self) -> Words:
+        """The reference program as tests start it."""
+        return self.words(self.peer.tested or self.peer.program)
+
+    def words(self, command: Words) -> Words:
+        """A command as it is run; {root} in it stands for this tree."""
+        first, *rest = (word.replace("{root}", str(ROOT)) for word in command)
+        if "/" in first:
+            return (str(ROOT / first), *rest)
+        for one in self.prerequisites:
+            if one.command == first and one.variable:
+                return (os.environ.get(one.variable) or first, *rest)
+        return (first, *rest)
+
+
+def among(key: str, value: str, choice: Words) -> None:
+    if value not in choice:
+        raise Wrong(f"{key} has {value!r}; there are {', '.join(choice)}")
+
+
+def folder() -> Path:
+    return Path(os.environ.get("TRUNKCALL_LANGUAGES") or ROOT / "languages")
+
+
+def languages() -> dict[str, Language]:
+    """All languages by their keys, in the order of these. Raises Wrong."""
+    return load(folder())
+
+
+@cache
+def load(where: Path) -> dict[str, Language]:
+    found: dict[str, Language] = {}
+    for path in sorted(where.glob("*.toml")):
+        if not re.fullmatch(r"[a-z][a-z0-9]*", path.stem):
+            raise Wrong(f"{path}: the name of a language has small letters and digits only")
+        found[path.stem] = read(path, Language, key=path.stem)
+    hubs = [key for key, language in found.items() if language.hub]
+    if len(hubs) != 1:
+        raise Wrong(f"{where}: the key hub is true in {', '.join(hubs) or 'no file'}, and has to be in one")
+    return found
+
+
+def named(key: str) -> Language:
+    """Raises Wrong if there is none."""
+    found = languages()
+    if key not in found:
+        raise Wrong(f"there is no language {key}; there are {', '.join(found)}")
+    return found[key]
+
+
+def hub() -> Language:
+    return next(language for language in languages().values() if language.hub)
+
+
+def environment() -> dict[str, str]:
+    """The variables that all commands are given: those of this process, and what the languages set. A variable that they
+    set to nothing is taken away; {root} stands for this tree, and {NAME} for what the variable NAME has."""
+    found = dict(os.environ)
+    home = os.environ.get("HOME", "")
+    at_home = os.path.isdir(home) and os.access(home, os.W_OK)
+    for language in languages().values():
+        for name, value in language.variables.items():
+            assign(found, name, value)
+        for name, value in () if at_home else language.without_home.items():
+            if name not in os.environ or f"{{{name}}}" in value:
+                assign(found, name, value)
+    return found
+
+
+def assign(variables: dict[str, str], name: str, value: str) -> None:
+    before = variables.pop(name, "")
+    if f"{{{name}}}" in value:  # words, none of them twice
+        value = " ".join(dict.fromkeys(value.replace(f"{{{name}}}", before).split()))
+    if value:
+        variables[name] = value.replace("{root}", str(ROOT))

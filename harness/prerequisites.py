@@ -1,0 +1,51 @@
+"""What languages need of the machine, and whether it has that."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from functools import cache
+
+from harness.languages import ROOT, Language, Prerequisite, environment
+
+
+def missing(language: Language, tests: bool = False) -> list[str]:
+    """What is missing on this machine, a text for each; `tests`: of what only tests need, too."""
+    wanted = [one for one in language.prerequisites if tests or not one.for_tests]
+    return [fault for one in wanted if (fault := lacks(one, language.words((one.command,))[0]))]
+
+
+def present(language: Language) -> bool:
+    """Whether the language takes part: one that is optional is left out where its tools are not."""
+    return not (language.optional and missing(language))
+
+
+@cache
+def lacks(one: Prerequisite, command: str) -> str:
+    """Why a prerequisite is not met; empty if it is."""
+    wanted = f"{one.what} {one.least} or later" if one.least else one.what
+    if not shutil.which(command):
+        return f"{wanted}: the command {command} is not there"
+    asked = subprocess.run(
+        [command, *one.asks],
+        cwd=ROOT / one.folder,
+        env=environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    )
+    said = asked.stdout.strip()
+    if asked.returncode != 0:
+        return f"{wanted}: {command} says {said or f'nothing, and ends with status {asked.returncode}'}"
+    if one.least and version(said) < version(one.least):
+        return f"{wanted}: {command} is {said}"
+    return ""
+
+
+def version(text: str) -> tuple[int, ...]:
+    """The first number with dots in a text; nothing if there is none, which is less than any."""
+    found = re.search(r"\d+(\.\d+)*", text)
+    return tuple(int(part) for part in found[0].split(".")) if found else ()
