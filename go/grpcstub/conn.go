@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/trunkcall/trunkcall/go"
 )
@@ -60,6 +61,7 @@ func (c conn) options(more []trunkcall.CallOption) []trunkcall.CallOption {
 // Invoke makes a unary call; generated code calls it.
 func (c conn) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
 	ctx = withOutgoing(ctx)
+	args = message(args)
 	called := trunkcall.NewMethod(method, trunkcall.KindUnary)
 	if !matter(opts) {
 		if err := trunkcall.Invoke(ctx, c.caller, called, args, reply, c.options(nil)...); err != nil {
@@ -79,6 +81,14 @@ func (c conn) Invoke(ctx context.Context, method string, args, reply any, opts .
 		o.store(got.Header, got.Trailer, got.Peer)
 	}
 	return o.finish(toGRPC(err))
+}
+
+// message is what is sent for m: of a nil one, as of grpc-go's, an empty message.
+func message(m any) any {
+	if m == nil {
+		return (*emptypb.Empty)(nil)
+	}
+	return m
 }
 
 // withOutgoing carries gRPC's outgoing metadata over.
@@ -279,6 +289,7 @@ func (s *clientStream) Trailer() metadata.MD { return toMD(s.stream.Trailer()) }
 func (s *clientStream) CloseSend() error { return toGRPC(s.stream.CloseSend()) }
 
 func (s *clientStream) SendMsg(m any) error {
+	m = message(m)
 	if err := s.options.checkSend(m); err != nil {
 		return toGRPC(s.stream.Abandon(err))
 	}

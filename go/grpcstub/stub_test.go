@@ -349,3 +349,25 @@ func TestUnimplementedAndUnknownMethods(t *testing.T) {
 		t.Fatal(trunkcall.StatusOf(err))
 	}
 }
+
+func TestAMessageThatIsNilIsAnEmptyOne(t *testing.T) {
+	conn := grpcstub.Conn(connect(t, stub{get: func(_ context.Context, in *userRequest) (*userResponse, error) {
+		return &userResponse{Name: fmt.Sprintf("for %d", in.GetUserId())}, nil
+	}}))
+	answer := new(userResponse)
+	if err := conn.Invoke(soon(t), examplev1.UserService_GetUser_FullMethodName, nil, answer); err != nil || answer.GetName() != "for 0" {
+		t.Errorf("got %v, %v", answer, err)
+	}
+	err := conn.Invoke(soon(t), "/trunkcall.example.v1.UserService/Unserved", nil, nil)
+	if wants(t, err, codes.Unimplemented); trunkcall.StatusOf(err).Delivery != trunkcall.Refused {
+		t.Errorf("got %v, want it from the server", err)
+	}
+	stream, err := conn.NewStream(soon(t), &grpc.StreamDesc{ClientStreams: true}, examplev1.UserService_ImportUsers_FullMethodName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	imported := new(examplev1.ImportUsersResponse)
+	if err := errors.Join(stream.SendMsg(nil), stream.CloseSend(), stream.RecvMsg(imported)); err != nil || imported.GetCount() != 1 {
+		t.Errorf("got %v, %v", imported, err)
+	}
+}

@@ -1,0 +1,26 @@
+// gRPC's own interoperability cases, as grpc-go has them: a module of its own, so that
+// nothing here becomes a requirement of those who use the framework.
+module github.com/trunkcall/trunkcall/conformance/interop
+
+go 1.26.0
+
+require (
+	github.com/trunkcall/trunkcall/go v0.0.0
+	google.golang.org/grpc v1.85.0
+	google.golang.org/protobuf v1.36.12
+)
+
+require (
+	cloud.google.com/go/compute/metadata v0.9.0 // indirect
+	github.com/cncf/xds/go v0.0.0-20260202195803-dba9d589def2 // indirect
+	github.com/coder/websocket v1.8.15 // indirect
+	github.com/envoyproxy/protoc-gen-validate v1.3.3 // indirect
+	github.com/klauspost/compress v1.20.3 // indirect
+	golang.org/x/net v0.60.0 // indirect
+	golang.org/x/oauth2 v0.36.0 // indirect
+	golang.org/x/sys v0.48.0 // indirect
+	golang.org/x/text v0.42.0 // indirect
+	google.golang.org/genproto/googleapis/rpc v0.0.0-20261019180522-ce908d29299b // indirect
+)
+
+replace github.com/trunkcall/trunkcall/go => ../../go
