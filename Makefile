@@ -129,7 +129,7 @@ reference-python: environment-python
 	@$(IN_PYTHON) tools/reference.py
 fmt: fmt-go fmt-python ## format the sources
 fmt-go: needs
-	@gofmt -w go lab/peers/go examples/go conformance/stock/go
+	@gofmt -w go lab/peers/go examples/go conformance/interop conformance/stock/go
 fmt-python: environment-python
 	@$(IN_PYTHON) -m ruff check --quiet --fix-only . ../conformance ../harness ../examples/python ../lab/peers/python
 	@$(IN_PYTHON) -m ruff format --quiet . ../conformance ../harness ../examples/python ../lab/peers/python
@@ -138,7 +138,7 @@ fmt-python: environment-python
 lint: needs needs-python ## the checks of `make test`, and golangci-lint
 	@$(PYTHON) -m scripts.test --only 'check '
 	@$(GO) build -C go/tools/lint -o ../../../build/tools/golangci-lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint
-	@status=0; for module in go go/tools lab/peers/go examples/go conformance/stock/go; do \
+	@status=0; for module in go go/tools lab/peers/go examples/go conformance/interop conformance/stock/go; do \
 		(cd $$module && "$(CURDIR)/build/tools/golangci-lint" run --config "$(CURDIR)/.golangci.yml" ./...) || status=1; \
 	done; exit $$status
 

@@ -15,7 +15,7 @@ PYTHON = sys.executable
 # From python/, whose pyproject.toml has the rules.
 PYTHON_FOLDERS = (".", "../conformance", "../harness", "../examples/python", "../lab/peers/python")
 PYTHON_SOURCES = ("conformance", "examples/python", "harness", "lab", "python", "scripts", "spec")
-GO_MODULES = ("go", "go/tools", "lab/peers/go", "examples/go", "conformance/connect", "conformance/stock/go")
+GO_MODULES = ("go", "go/tools", "lab/peers/go", "examples/go", "conformance/connect", "conformance/interop", "conformance/stock/go")
 
 
 def check(name: str, *words: str, folder: str = ".", silent: bool = False) -> Suite:
@@ -166,6 +166,7 @@ def suites(fuzztime: str) -> list[Suite]:
         # It has no goroutine that could race with another, in its tests neither.
         go_tests("go tests of the wire", "go", "-bench=.", "-benchtime=1x", packages=("./internal/wire",)),
         go_tests("connect suite", "conformance/connect"),
+        go_tests("go interop", "conformance/interop"),
         # The race detector has the transport use other system calls.
         go_tests("go tests as built", "go", packages=(".", "./internal/transport")),
         # As if there were many connections.
