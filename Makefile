@@ -31,6 +31,7 @@ ONLY ?=
 FUZZTIME ?= 60s
 LOAD ?= 3s
 SOAK ?= 10m
+STARVE ?=
 RUNS ?=
 
 .PHONY: help
@@ -82,6 +83,10 @@ run: needs needs-python ## start the example servers, call each from the other's
 test: needs-test ## run every check and test (ONLY=go runs those whose names begin so)
 	@$(PYTHON) -m scripts.test $(if $(ONLY),--only '$(ONLY)')
 
+.PHONY: starve
+starve: needs-test ## the same beside STARVE busy loops (as many as there are processors)
+	@$(PYTHON) -m scripts.test --starve $(STARVE) $(if $(ONLY),--only '$(ONLY)')
+
 .PHONY: conformance
 conformance: needs needs-python ## the matrix, and the other tests of languages against each other
 	@$(PYTHON) -m scripts.test --only 'matrix,go and python'
@@ -100,7 +105,7 @@ soak: peer-go environment-python ## mixed load with resets and restarts for SOAK
 
 .PHONY: fuzz
 fuzz: needs ## run each fuzz target for FUZZTIME (60s)
-	@$(PYTHON) -m scripts.test --only 'go fuzz' --fuzztime='$(FUZZTIME)'
+	@$(PYTHON) -m scripts.test --fuzz='$(FUZZTIME)'
 
 # In build/python, as scripts/suites.py runs things there.
 IN_PYTHON = cd python && env -u PYTHONDONTWRITEBYTECODE -u PYTHONPATH ../build/python/bin/python

@@ -1,31 +1,52 @@
-"""What a run told, counted: passed, failed, skipped."""
+"""What a run told, counted.
+
+A behaviour is one named test or case. An execution is each time that one was carried out: as built and under the race
+detector, over TLS, by each pair of languages. A test that only holds other tests is neither.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 import subprocess
+import xml.etree.ElementTree as ElementTree
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 
 @dataclass
 class Outcome:
+    """Of a run: executions that passed and failed, what was skipped, and what else is told of it."""
+
     passed: int
     failed: int
-    skipped: int = 0
+    skipped: Counter[str] = field(default_factory=Counter[str])  # how many, by the reason
     output: str = ""  # shown if anything failed
-    reasons: list[str] = field(default_factory=list)  # why something was skipped, if that is worth a line
+    behaviours: frozenset[str] = frozenset()  # the names of those that were executed
+    retries: list[str] = field(default_factory=list[str])  # a line for each case that was carried out once more
 
 
-def single(done: subprocess.CompletedProcess[str], passed: bool) -> Outcome:
-    return Outcome(int(passed), int(not passed), output=done.stdout)
+def single(name: str, done: subprocess.CompletedProcess[str], passed: bool) -> Outcome:
+    return Outcome(int(passed), int(not passed), output=done.stdout, behaviours=frozenset([name]))
+
+
+# What is left of a name that go test made of a number: seeds of a fuzz target, and tests of the same name.
+_NUMBERED = re.compile(r"^(Fuzz[^/]*)/.*|#\d+(?=/|$)")
+
+
+def _behaviour(package: str, test: str) -> str:
+    return f"{package}.{_NUMBERED.sub(lambda found: found[1] or '', test)}"
 
 
 def go_outcome(events: str, status: int) -> Outcome:
-    """Counts what `go test -json` tells. A package that fails without a failing test counts as one failure."""
-    outcome = Outcome(0, 0)
+    """Counts what `go test -json` tells. A package that fails without a failing test counts as one failure, and so does
+    a test that fails though all tests in it passed. Attr("retry", why) says that a test does something once more."""
     printed: dict[tuple[str, str], list[str]] = {}  # by package and test, until it has passed
-    blamed: set[str] = set()
+    ended: dict[tuple[str, str], str] = {}
+    failed_packages: list[str] = []
+    outcome = Outcome(0, 0)
     for line in events.splitlines():
         try:
             event = json.loads(line)
@@ -36,17 +57,21 @@ def go_outcome(events: str, status: int) -> Outcome:
         match event["Action"]:
             case "output" | "build-output":
                 printed.setdefault((package, test), []).append(event["Output"])
-            case "pass" | "skip" as action:
+            case "attr" if event["Key"] == "retry":
+                outcome.retries.append(f"{package}.{test}: {event['Value']}")
+            case "pass" | "skip" | "fail" as action if test:
+                ended[package, test] = action
+                if action == "skip":
+                    outcome.skipped[_reason(printed.get((package, test), []))] += 1
+                if action != "fail":
+                    printed.pop((package, test), None)
+            case "pass" | "skip":
                 printed.pop((package, test), None)
-                if test and action == "pass":
-                    outcome.passed += 1
-                elif test:
-                    outcome.skipped += 1
-            case "fail" if test:
-                outcome.failed += 1
-                blamed.add(package)
-            case "fail" if package not in blamed:
-                outcome.failed += 1
+            case "fail":
+                failed_packages.append(package)
+    _count(outcome, ended)
+    blamed = {package for (package, _), action in ended.items() if action == "fail"}
+    outcome.failed += sum(1 for package in failed_packages if package not in blamed)
     if status != 0 and outcome.failed == 0:
         outcome.failed = 1
     if outcome.passed + outcome.failed == 0:
@@ -55,21 +80,69 @@ def go_outcome(events: str, status: int) -> Outcome:
     return outcome
 
 
+def _count(outcome: Outcome, ended: dict[tuple[str, str], str]) -> None:
+    holds: dict[tuple[str, str], list[str]] = {}  # the ends of the tests in a test
+    for (package, test), action in ended.items():
+        while "/" in test:
+            test = test.rpartition("/")[0]
+            holds.setdefault((package, test), []).append(action)
+    executed: set[str] = set()
+    for key, action in ended.items():
+        inner = holds.get(key, [])
+        if action == "fail" and "fail" not in inner:
+            outcome.failed += 1
+        elif action == "pass" and not inner:
+            outcome.passed += 1
+        if action != "skip" and not inner:
+            executed.add(_behaviour(*key))
+    outcome.behaviours = frozenset(executed)
+
+
+def _reason(printed: list[str]) -> str:
+    """Why a test of Go was skipped: what it said, without the line that it said it at."""
+    said = [line for line in printed if line.startswith("    ") and not line.lstrip().startswith("---")]
+    return re.sub(r"^[\w./-]+:\d+: ", "", said[-1].strip()) if said else "it did not say why"
+
+
+def junit_outcome(results: Path, status: int, output: str, behaviour: str = "{classname}.{name}") -> Outcome:
+    """Counts what a file of JUnit's format tells: failures and errors as failed. `behaviour` is what of a test case
+    names the behaviour. A property `retry` says that a case was carried out once more, and why."""
+    outcome = Outcome(0, 0, output=output)
+    executed: set[str] = set()
+    try:
+        cases: Iterable[ElementTree.Element] = ElementTree.fromstring(results.read_bytes()).iter("testcase")
+    except (OSError, ElementTree.ParseError) as error:
+        return Outcome(0, 1, output=f"{output.rstrip()}\nno results in JUnit's format: {error}\n")
+    for case in cases:
+        name = f"{case.get('classname', '')}.{case.get('name', '')}"
+        retries = [prop.get("value", "") for prop in case.iter("property") if prop.get("name") == "retry"]
+        outcome.retries += [f"{name}: {why}" for why in retries]
+        if (skipped := case.find("skipped")) is not None:
+            outcome.skipped[skipped.get("message") or "it did not say why"] += 1
+            continue
+        executed.add(behaviour.format(**{"classname": "", "name": "", **case.attrib}))
+        if case.find("failure") is not None or case.find("error") is not None:
+            outcome.failed += 1
+        else:
+            outcome.passed += 1
+    outcome.behaviours = frozenset(executed)
+    if status != 0 and outcome.failed == 0:
+        outcome.failed = 1
+    if outcome.passed + outcome.failed == 0:
+        outcome.failed, outcome.output = 1, output + "no test was run\n"
+    return outcome
+
+
 def unittest_outcome(done: subprocess.CompletedProcess[str]) -> Outcome:
-    """Counts what unittest tells at its end."""
+    """Counts what `unittest -v` tells: a line for each test, and its counts at the end."""
     ran = re.search(r"^Ran (\d+) tests?", done.stdout, re.MULTILINE)
     counts = {word: int(n) for word, n in re.findall(r"(failures|errors|skipped)=(\d+)", done.stdout)}
     failed = counts.get("failures", 0) + counts.get("errors", 0)
     if not ran or int(ran[1]) == 0 or done.returncode != 0:
         failed = max(failed, 1)
+    reasons = re.findall(r"\.\.\. skipped ['\"](.*)['\"]$", done.stdout, re.MULTILINE)
     skipped = counts.get("skipped", 0)
-    return Outcome(max(int(ran[1]) - failed - skipped, 0) if ran else 0, failed, skipped, done.stdout)
-
-
-def matrix_outcome(done: subprocess.CompletedProcess[str], left_out: list[str]) -> Outcome:
-    """Counts what conformance.runner tells at its end; what was left out counts as skipped."""
-    counts = re.search(r"^(\d+) passed, (\d+) failed, \d+ not applicable$", done.stdout, re.MULTILINE)
-    if not counts:
-        return single(done, False)
-    failed = max(int(counts[2]), int(done.returncode != 0))
-    return Outcome(int(counts[1]), failed, len(left_out), done.stdout, left_out)
+    reasons += ["it did not say why"] * (skipped - len(reasons))
+    names = re.findall(r"^\w+ \(([\w.]+)\)", done.stdout, re.MULTILINE)
+    passed = max(int(ran[1]) - failed - skipped, 0) if ran else 0
+    return Outcome(passed, failed, Counter(reasons), done.stdout, frozenset(names))

@@ -1,65 +1,100 @@
-"""Suites, and how they are run."""
+"""Runs suites, two beside each other, and prints what came of each."""
 
 from __future__ import annotations
 
+import contextlib
+import os
+import queue
 import subprocess
+import sys
+import threading
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass, field
 
+from scripts import commands
 from scripts.counting import Outcome
 
-ROOT = Path(__file__).resolve().parent.parent
+LANES = 2
 
 
 @dataclass(frozen=True)
 class Suite:
     name: str
     run: Callable[[], Outcome]
-    beside: bool = False  # it waits more than it computes, and runs at once with the one before
+    language: str = ""  # "": it concerns none alone
+    alone: bool = False  # nothing runs beside it
+    seconds: float = 0.0  # about how long it takes: only the order depends on it
+    bound: float = 600.0  # how long it may take, in seconds
 
 
-def command(words: list[str], folder: str = ".", env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        words,
-        cwd=ROOT / folder,
-        env=env,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-    )
+@dataclass(frozen=True)
+class Ran:
+    suite: Suite
+    outcome: Outcome
+    seconds: float
+    began: float = field(default_factory=time.monotonic)
 
 
-def outcomes(chosen: list[Suite]) -> Iterator[tuple[Suite, Outcome, float]]:
-    """Runs suites one after the other, and those that are to run beside the one before together with it."""
+def run_suite(suite: Suite, patience: float) -> Ran:
+    """Runs a suite, which fails if it raises or takes longer than its bound, times `patience`."""
+    began = time.monotonic()
+    bound = suite.bound * patience
+    with commands.until(began + bound):
+        try:
+            outcome = suite.run()
+        except Exception as error:  # what is wrong with one suite does not end the others
+            outcome = Outcome(0, 1, output=f"{type(error).__name__}: {error}\n")
+    seconds = time.monotonic() - began
+    if seconds >= bound:
+        outcome.failed = max(outcome.failed, 1)
+        outcome.output += f"\n{suite.name} was ended after {bound:.0f} s\n"
+    return Ran(suite, outcome, seconds, began)
 
-    def timed(suite: Suite) -> tuple[Suite, Outcome, float]:
-        began = time.monotonic()
-        return suite, suite.run(), time.monotonic() - began
 
-    while chosen:
-        together = next((n for n, suite in enumerate(chosen) if n and not suite.beside), len(chosen))
-        with ThreadPoolExecutor() as pool:
-            yield from pool.map(timed, chosen[:together])
-        chosen = chosen[together:]
+def outcomes(chosen: list[Suite], lanes: int = LANES, patience: float = 1.0) -> Iterator[Ran]:
+    """Runs suites and yields them as they end. The first lane takes the longest that is left, the others the next, so
+    that short ones tell early and no long one comes last. Those marked alone run after all others."""
+    together = [suite for suite in chosen if not suite.alone]
+    alone = [suite for suite in chosen if suite.alone]
+    ended: queue.SimpleQueue[tuple[int, Ran]] = queue.SimpleQueue()
+
+    def start(lane: int, suite: Suite) -> None:
+        thread = threading.Thread(target=lambda: ended.put((lane, run_suite(suite, patience))), daemon=True)
+        thread.start()
+
+    def next_of(lane: int) -> Suite:
+        suite = max(together, key=lambda suite: suite.seconds) if lane == 0 else together[0]
+        together.remove(suite)
+        return suite
+
+    running = 0
+    for lane in range(min(lanes, len(together))):
+        start(lane, next_of(lane))
+        running += 1
+    while running or alone:
+        if not running:
+            start(0, alone.pop(0))
+            running += 1
+        lane, ran = ended.get()
+        running -= 1
+        if together:
+            start(lane, next_of(lane))
+            running += 1
+        yield ran
 
 
-def run_all(chosen: list[Suite]) -> int:
-    total = Outcome(0, 0)
-    for suite, outcome, seconds in outcomes(chosen):
-        if outcome.failed:
-            print(f"--- {suite.name}\n{outcome.output.rstrip()}\n---")
-        word = "FAIL" if outcome.failed else "ok"
-        counts = f"{outcome.passed} passed" + (f", {outcome.failed} failed" if outcome.failed else "")
-        counts += f", {outcome.skipped} skipped" if outcome.skipped else ""
-        print(f"{word:<5} {suite.name:<28} {counts:<24} {seconds:6.1f} s", flush=True)
-        for reason in outcome.reasons:
-            print(f"      {reason}", flush=True)
-        total.passed += outcome.passed
-        total.failed += outcome.failed
-    print(f"{total.passed} passed, {total.failed} failed")
-    return 1 if total.failed else 0
+@contextlib.contextmanager
+def starved(loops: int) -> Generator[None, None, None]:
+    """Keeps so many processors busy."""
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"], start_new_session=True) for _ in range(loops)]
+    try:
+        yield
+    finally:
+        for loop in busy:
+            loop.kill()
+            loop.wait()
+
+
+def processors() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -7,8 +7,9 @@ import re
 import subprocess
 import sys
 
-from scripts.counting import Outcome, go_outcome, matrix_outcome, single, unittest_outcome
-from scripts.scheduler import ROOT, Suite, command
+from scripts.commands import ROOT, command, made
+from scripts.counting import Outcome, go_outcome, junit_outcome, single, unittest_outcome
+from scripts.scheduler import Suite
 
 GO = os.environ.get("GO", "go")
 PYTHON = sys.executable
@@ -23,7 +24,7 @@ def check(name: str, *words: str, folder: str = ".", silent: bool = False) -> Su
 
     def run() -> Outcome:
         done = command(list(words), folder)
-        return single(done, done.returncode == 0 and not (silent and done.stdout))
+        return single(name, done, done.returncode == 0 and not (silent and done.stdout))
 
     return Suite(name, run)
 
@@ -35,7 +36,6 @@ def go_tests(
     packages: tuple[str, ...] = (),
     but: str = "",
     always: tuple[str, ...] = (),
-    beside: bool = False,
 ) -> Suite:
     """The tests of some packages of a module, or of all `but` one. `always` is what all connections of them have."""
 
@@ -44,17 +44,17 @@ def go_tests(
         if not chosen:
             listed = command([GO, "list", "./..."], folder)
             if listed.returncode != 0:
-                return single(listed, False)
+                return single(name, listed, False)
             chosen = tuple(package for package in listed.stdout.split() if not (but and package.endswith(but)))
         words = [GO, "test", "-json", "-count=1", *flags, *chosen]
         done = command(["env", *(f"TRUNKCALL_TEST_{what}=always" for what in always), *words], folder)
         return go_outcome(done.stdout, done.returncode)
 
-    return Suite(name, run, beside)
+    return Suite(name, run)
 
 
-def go_fuzzing(fuzztime: str) -> list[Suite]:
-    """A suite for each fuzz target of the Go module."""
+def fuzz_targets(fuzztime: str) -> list[Suite]:
+    """A suite for each fuzz target of the Go module. `make test` runs their seeds, as tests."""
     suites = []
     for path in sorted((ROOT / "go").rglob("*_test.go")):
         package = "./" + str(path.parent.relative_to(ROOT / "go"))
@@ -76,16 +76,16 @@ def fuzzing(target: str, package: str, fuzztime: str) -> Suite:
     def run() -> Outcome:
         flags = ["-run", "^$", "-fuzz", f"^{target}$", "-fuzztime", fuzztime]
         done = command([GO, "test", *flags, package], "go")
-        return single(done, done.returncode == 0 or bool(TIME_UP.search(done.stdout)))
+        return single(target, done, done.returncode == 0 or bool(TIME_UP.search(done.stdout)))
 
-    return Suite(f"go fuzz {target}", run)
+    return Suite(f"fuzz {target}", run, language="Go", alone=True, bound=86_400.0)
 
 
 def in_environment(environment: str, words: list[str], folder: str) -> subprocess.CompletedProcess[str]:
     """Runs the Python of an environment (scripts/environment.py), which is made if it is not there."""
-    made = command([PYTHON, "scripts/environment.py", environment])
-    if made.returncode != 0:
-        return made
+    there = command([PYTHON, "scripts/environment.py", environment])
+    if there.returncode != 0:
+        return there
     # Compiled once for all runs, under build/; and nothing that the shell says changes what is imported.
     env = {name: value for name, value in os.environ.items() if name not in ("PYTHONDONTWRITEBYTECODE", "PYTHONPATH")}
     env["PYTHONPYCACHEPREFIX"] = str(ROOT / "build" / ".cache" / "python")
@@ -96,7 +96,7 @@ def in_environment(environment: str, words: list[str], folder: str) -> subproces
 def python_check(name: str, *words: str) -> Suite:
     def run() -> Outcome:
         done = in_environment("build/python", list(words), "python")
-        return single(done, done.returncode == 0)
+        return single(name, done, done.returncode == 0)
 
     return Suite(name, run)
 
@@ -104,11 +104,11 @@ def python_check(name: str, *words: str) -> Suite:
 def unittests(name: str, tests: str, folder: str = ".", environment: str | None = None, build: str = "") -> Suite:
     """The tests below a folder, by the Python that runs this or by that of an environment; `build` are
     targets of the Makefile that they need."""
-    words = ["-W", "error", "-m", "unittest", "discover", "-s", tests, "-t", "."]
+    words = ["-W", "error", "-m", "unittest", "discover", "-v", "-s", tests, "-t", "."]
 
     def run() -> Outcome:
-        if build and (made := command(["make", *build.split()])).returncode != 0:
-            return single(made, False)
+        if (built := made(*build.split())).returncode != 0:
+            return single(name, built, False)
         done = in_environment(environment, words, folder) if environment else command([PYTHON, *words], folder)
         return unittest_outcome(done)
 
@@ -119,11 +119,11 @@ def random_sessions(count: str) -> Suite:
     """Sessions between languages, from a fixed seed and from a random one, which is printed."""
 
     def run() -> Outcome:
-        if (made := command(["make", "random-session"])).returncode != 0:
-            return single(made, False)
+        if (built := made("random-session")).returncode != 0:
+            return single("random sessions", built, False)
         words = ["-W", "error", "-m", "conformance.random_sessions", "--sessions", count]
         done = in_environment("build/python", words, ".")
-        return single(done, done.returncode == 0)
+        return single("random sessions", done, done.returncode == 0)
 
     return Suite("random sessions", run)
 
@@ -133,16 +133,19 @@ def matrix() -> Suite:
     build is skipped whole."""
 
     def run() -> Outcome:
-        if (made := command(["make", "peer-go", "stock"])).returncode != 0:
-            return single(made, False)
-        left_out = [line for line in made.stdout.splitlines() if " is left out, " in line]
-        done = in_environment("build/python", ["-W", "error", "-m", "conformance.runner"], ".")
-        return matrix_outcome(done, left_out)
+        if (built := made("peer-go", "stock")).returncode != 0:
+            return single("matrix", built, False)
+        results = ROOT / "build" / "matrix.xml"
+        results.unlink(missing_ok=True)
+        done = in_environment("build/python", ["-W", "error", "-m", "conformance.runner", f"--junit-xml={results}"], ".")
+        outcome = junit_outcome(results, done.returncode, done.stdout, "{classname}")
+        outcome.skipped.update(line for line in built.stdout.splitlines() if " is left out, " in line)
+        return outcome
 
     return Suite("matrix", run)
 
 
-def suites(fuzztime: str) -> list[Suite]:
+def suites() -> list[Suite]:
     return [
         check("check gofmt", "gofmt", "-l", *GO_MODULES, silent=True),
         check("check python syntax", PYTHON, "-W", "error", "-m", "compileall", "-q", *PYTHON_SOURCES),
@@ -170,9 +173,9 @@ def suites(fuzztime: str) -> list[Suite]:
         # The race detector has the transport use other system calls.
         go_tests("go tests as built", "go", packages=(".", "./internal/transport")),
         # As if there were many connections.
-        go_tests("go tests polled", "go", packages=(".", "./internal/transport"), always=("POLL",), beside=True),
+        go_tests("go tests polled", "go", packages=(".", "./internal/transport"), always=("POLL",)),
         go_tests("go tests over TLS", "go", "-race", packages=("./internal/transport",), always=("TLS",)),
-        go_tests("go tests over TLS polled", "go", packages=("./internal/transport",), always=("TLS", "POLL"), beside=True),
+        go_tests("go tests over TLS polled", "go", packages=("./internal/transport",), always=("TLS", "POLL")),
         go_tests("go examples", "examples/go", "-race"),
         go_tests("go peers", "lab/peers/go"),
         unittests("python tests", "tests", folder="python", environment="build/python"),
@@ -180,6 +183,5 @@ def suites(fuzztime: str) -> list[Suite]:
         matrix(),
         unittests("go and python", "conformance", environment="build/python", build="peer-go h2spec examples"),
         random_sessions("1000"),
-        *go_fuzzing(fuzztime),
         check("run", "make", "run", "LOAD=300ms"),
     ]

@@ -2,10 +2,13 @@
 
     python3 -m scripts.test                   all, ends with the line "N passed, N failed"
     python3 -m scripts.test --only 'go '      those whose names begin so; several with commas
+    python3 -m scripts.test --starve 2        all, beside so many busy loops
+    python3 -m scripts.test --fuzz 60s        no tests: each fuzz target for so long
     python3 -m scripts.test --list            their names
 
-A check counts as one. Of Go every test and subtest counts, of unittest every test, and each fuzz target as one. What
-passes takes a line; what fails is printed in full.
+What passes takes a line; what fails is printed in full. A table by language tells how many behaviours there are, how
+often they were executed, what was skipped and why, and what was tried more than once. scripts/counting.py says what is
+counted how.
 """
 
 from __future__ import annotations
@@ -13,32 +16,44 @@ from __future__ import annotations
 import argparse
 import sys
 
-from scripts.scheduler import run_all
-from scripts.suites import FUZZTIME, suites
+from scripts import commands, reporting, scheduler, suites
+
+STARVED_PATIENCE = 4.0  # beside busy loops, suites may take so many times as long
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="beginnings of names, separated by commas")
-    parser.add_argument("--fuzztime", default="5s", help="how long each fuzz target runs: a time, or a number of runs such as 1000x")
+    parser.add_argument("--starve", nargs="?", type=int, const=scheduler.processors(), default=0, metavar="LOOPS", help="keep processors busy, all by default")
+    parser.add_argument("--fuzz", metavar="FUZZTIME", help="how long each fuzz target runs: a time, or a number of runs such as 1000x")
     parser.add_argument("--list", action="store_true", help="print the names and run nothing")
     options = parser.parse_args()
-    if not FUZZTIME.fullmatch(options.fuzztime):
-        print(f"FUZZTIME={options.fuzztime}: want a time such as 60s or 10m, or a number of runs such as 1000x", file=sys.stderr)
+    if options.fuzz is not None and not suites.FUZZTIME.fullmatch(options.fuzz):
+        print(f"FUZZTIME={options.fuzz}: want a time such as 60s or 10m, or a number of runs such as 1000x", file=sys.stderr)
         return 2
+    if options.starve < 0:
+        print(f"STARVE={options.starve}: want a number of busy loops", file=sys.stderr)
+        return 2
+    there = suites.suites() if options.fuzz is None else suites.fuzz_targets(options.fuzz)
     wanted = tuple(options.only.split(","))
-    chosen = [suite for suite in suites(options.fuzztime) if suite.name.startswith(wanted)]
+    chosen = [suite for suite in there if suite.name.startswith(wanted)]
     if options.list:
         print("\n".join(suite.name for suite in chosen))
         return 0
     if not chosen:
         print(f"nothing begins with {options.only!r}; see --list", file=sys.stderr)
         return 2
-    return run_all(chosen)
+    return run(chosen, options.starve)
+
+
+def run(chosen: list[scheduler.Suite], starve: int) -> int:
+    patience = STARVED_PATIENCE if starve else 1.0
+    try:
+        with commands.interruptible(), scheduler.starved(starve):
+            return 1 if reporting.show(scheduler.outcomes(chosen, patience=patience)) else 0
+    except commands.Interrupted as interrupted:
+        return 128 + interrupted.signum
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except KeyboardInterrupt:
-        sys.exit(130)
+    sys.exit(main())

@@ -8,7 +8,7 @@ from . import __doc__ as usage
 from .cases import read_cases
 from .matrix import Way, run_all
 from .parties import CLIENTS, SERVERS, TRANSPORTS
-from .report import without, written
+from .report import without, write_junit, written
 from .stock import STOCK
 
 MATRIX = Path(__file__).resolve().parents[1] / "matrix.md"
@@ -22,6 +22,8 @@ def main() -> int:
     ways = [way for way in all_ways() if way.client.name not in missing and wanted(way, options)]
     others = {server.name: next((o for o in SERVERS if o is not server), server) for server in SERVERS}
     matrix = run_all(cases, ways, others)
+    if options.junit_xml:
+        write_junit(matrix.results, options.junit_xml)
     for wrong in matrix.wrong:
         print(wrong)
     for name in missing:
@@ -69,6 +71,7 @@ def parse() -> argparse.Namespace:
     shape = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(prog="runner", description=usage, formatter_class=shape)
     parser.add_argument("--write", action="store_true", help="write matrix.md")
+    parser.add_argument("--junit-xml", type=Path, metavar="PATH", help="write each result to a file of JUnit's format")
     parser.add_argument("--only", default="", help="cases whose names, GROUP/NAME, begin so")
     for name in ("client", "server", "transport"):
         parser.add_argument(f"--{name}", default="", help=f"only with this {name}")

@@ -60,12 +60,24 @@ class Tally:
     lacking: Counter[str] = field(default_factory=Counter[str])  # cases by the reason why not
 
 
+@dataclass(frozen=True)
+class Result:
+    """What came of one case over one way."""
+
+    case: str
+    way: str
+    wrong: str = ""
+    lacks: str = ""  # why it was not carried out
+    retried: str = ""  # what was wrong before it was carried out once more
+
+
 @dataclass
 class Matrix:
     """What came of all; `wrong` is told in full."""
 
     tallies: dict[tuple[Way, str], Tally] = field(default_factory=dict[tuple[Way, str], Tally])
     wrong: list[str] = field(default_factory=list[str])
+    results: list[Result] = field(default_factory=list[Result])
 
     @property
     def passed(self) -> int:
@@ -108,15 +120,19 @@ class Pair:
             tally = self._matrix.tallies[way, case.group]
             if why := way.lack(case):
                 tally.lacking[why] += 1
+                self._matrix.results.append(Result(case.name, str(way), lacks=why))
                 continue
             tries = TRIES if case.timed else 1
+            retried: list[str] = []
             while (wrong := self._try(way, case)) and tries > 1:
                 tries -= 1
+                retried += wrong
             if wrong:
                 tally.failed += 1
                 self._matrix.wrong.append("\n    ".join([f"{case.name}: {way}", *wrong]))
             else:
                 tally.passed += 1
+            self._matrix.results.append(Result(case.name, str(way), wrong="\n".join(wrong), retried="; ".join(retried)))
         self._finish(ways[0])
 
     def _try(self, way: Way, case: Case) -> list[str]:

@@ -1,11 +1,13 @@
-"""matrix.md: what came of all, as tables."""
+"""What came of all: matrix.md, as tables, and case by case in JUnit's format."""
 
 from __future__ import annotations
 
+import xml.etree.ElementTree as ElementTree
 from collections import Counter, defaultdict
+from pathlib import Path
 
 from .cases import Case
-from .matrix import Matrix, Way
+from .matrix import Matrix, Result, Way
 
 HEAD = """# Matrix
 
@@ -56,3 +58,24 @@ def without(text: str, clients: list[str]) -> str:
     """The text without the rows of these clients."""
     beginnings = tuple(f"| {name} |" for name in clients)
     return "".join(line for line in text.splitlines(keepends=True) if not line.startswith(beginnings or ("\0",)))
+
+
+def printable(text: str) -> str:
+    """XML has no place for most control characters."""
+    return "".join(char if char.isprintable() or char == "\n" else repr(char)[1:-1] for char in text)
+
+
+def write_junit(results: list[Result], path: Path) -> None:
+    """Each case over each way: its class is the case, its name the way."""
+    suite = ElementTree.Element("testsuite", name="matrix")
+    for result in results:
+        case = ElementTree.SubElement(suite, "testcase", classname=result.case, name=result.way)
+        if result.retried:
+            properties = ElementTree.SubElement(case, "properties")
+            ElementTree.SubElement(properties, "property", name="retry", value=printable(result.retried))
+        if result.lacks:
+            ElementTree.SubElement(case, "skipped", message=result.lacks)
+        if result.wrong:
+            ElementTree.SubElement(case, "failure", message=printable(result.wrong))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    ElementTree.ElementTree(suite).write(path, encoding="utf-8", xml_declaration=True)

@@ -2,72 +2,13 @@
 
 import contextlib
 import io
-import json
-import threading
 import unittest
 from pathlib import Path
 from unittest import mock
 
-from scripts import counting, docs, layers, run, scheduler, suites, test
+from scripts import docs, layers, run, suites, test
 
 MODULE = layers.MODULE
-
-
-def events(*rows: tuple[str, str, str]) -> str:
-    lines = []
-    for action, name, output in rows:
-        event = {"Action": action, "Package": "p"}
-        event |= {"Test": name} if name else {}
-        event |= {"Output": output} if output else {}
-        lines.append(json.dumps(event))
-    return "\n".join(lines)
-
-
-class GoCounts(unittest.TestCase):
-    def test_tests_and_subtests_count(self):
-        outcome = counting.go_outcome(
-            events(("output", "A/x", "loud\n"), ("pass", "A/x", ""), ("pass", "A", ""), ("skip", "B", ""), ("pass", "", "")), 0
-        )
-        self.assertEqual((outcome.passed, outcome.failed, outcome.skipped, outcome.output), (2, 0, 1, ""))
-
-    def test_a_failed_test_is_shown_and_its_package_not_counted_again(self):
-        outcome = counting.go_outcome(
-            events(("output", "A", "why\n"), ("fail", "A", ""), ("output", "B", "quiet\n"), ("pass", "B", ""), ("fail", "", "")), 1
-        )
-        self.assertEqual((outcome.passed, outcome.failed, outcome.output), (1, 1, "why\n"))
-
-    def test_a_package_that_fails_alone_counts(self):
-        outcome = counting.go_outcome(events(("output", "", "does not build\n"), ("fail", "", "")), 1)
-        self.assertEqual((outcome.failed, outcome.output), (1, "does not build\n"))
-
-    def test_what_is_no_event_is_shown(self):
-        outcome = counting.go_outcome("go: no such tool\n", 2)
-        self.assertEqual((outcome.failed, outcome.output), (1, "go: no such tool\n"))
-
-    def test_no_test_at_all_is_a_failure(self):
-        self.assertEqual(counting.go_outcome(events(("skip", "", "")), 0).failed, 1)
-
-
-class Order(unittest.TestCase):
-    def test_a_suite_that_is_to_runs_beside_the_one_before(self):
-        both, over = threading.Barrier(2, timeout=60), []
-
-        def meets() -> counting.Outcome:
-            both.wait()
-            over.append("meets")
-            return counting.Outcome(1, 0)
-
-        def alone() -> counting.Outcome:
-            return counting.Outcome(len(over), 0)
-
-        chosen = [
-            scheduler.Suite("first", alone),
-            scheduler.Suite("second", meets),
-            scheduler.Suite("third", meets, beside=True),
-            scheduler.Suite("fourth", alone),
-        ]
-        ran = [(suite.name, outcome.passed) for suite, outcome, _ in scheduler.outcomes(chosen)]
-        self.assertEqual(ran, [("first", 0), ("second", 1), ("third", 1), ("fourth", 2)])
 
 
 class Fuzzing(unittest.TestCase):
@@ -98,10 +39,10 @@ class Times(unittest.TestCase):
         self.assertFalse(run.DURATION.fullmatch("1000x"))
 
     def test_a_bad_time_is_named_before_anything_runs(self):
-        with mock.patch.object(run, "show_all") as show_all, mock.patch.object(test, "run_all") as run_all:
+        with mock.patch.object(run, "show_all") as show_all, mock.patch.object(test, "run") as run_all:
             status, stderr = self.told(run.main, "--load=-1s")
             self.assertEqual((status, stderr), (2, "LOAD=-1s: want a time such as 3s or 250ms\n"))
-            status, stderr = self.told(test.main, "--only", "go fuzz", "--fuzztime=abc")
+            status, stderr = self.told(test.main, "--fuzz=abc")
             self.assertEqual((status, stderr.count("\n")), (2, 1))
             self.assertIn("FUZZTIME=abc: want a time", stderr)
             show_all.assert_not_called()

@@ -1,0 +1,200 @@
+"""Suites beside each other, ended when they hang or when somebody interrupts, and what is printed of them."""
+
+import contextlib
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+import threading
+import time
+import unittest
+import unittest.mock
+from collections import Counter
+from pathlib import Path
+
+from scripts import commands, reporting, scheduler
+from scripts.counting import Outcome
+from scripts.scheduler import Suite
+
+PATIENCE = 60.0
+
+
+def ok() -> Outcome:
+    return Outcome(1, 0, behaviours=frozenset(["x"]))
+
+
+def is_there(pid: int) -> bool:
+    """Whether a process runs; one that has ended and was not waited for does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def gone(pid: int) -> bool:
+    deadline = time.monotonic() + PATIENCE
+    while is_there(pid) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return not is_there(pid)
+
+
+class Order(unittest.TestCase):
+    def test_two_run_beside_each_other_and_those_alone_after_all(self):
+        both = threading.Barrier(2, timeout=PATIENCE)
+        running: list[str] = []
+        seen: list[list[str]] = []
+
+        def meets() -> Outcome:
+            both.wait()
+            return ok()
+
+        def alone(name: str) -> Suite:
+            def run() -> Outcome:
+                running.append(name)
+                seen.append(list(running))
+                running.remove(name)
+                return ok()
+
+            return Suite(name, run, alone=True)
+
+        chosen = [alone("quiet"), Suite("first", meets), Suite("second", meets), alone("quiet too")]
+        ran = [ran.suite.name for ran in scheduler.outcomes(chosen)]
+        self.assertEqual((set(ran[:2]), ran[2:]), ({"first", "second"}, ["quiet", "quiet too"]))
+        self.assertEqual(seen, [["quiet"], ["quiet too"]])
+
+    def test_the_longest_begins_first_and_short_ones_beside_it(self):
+        begun: list[str] = []
+        short_ones_ran = threading.Event()
+
+        def note(name: str) -> Outcome:
+            begun.append(name)
+            if name == "long":
+                short_ones_ran.wait(PATIENCE)
+            if name == "b":
+                short_ones_ran.set()
+            return ok()
+
+        chosen = [Suite(name, lambda name=name: note(name), seconds=seconds) for name, seconds in (("a", 0), ("b", 1), ("long", 9))]
+        self.assertEqual([ran.suite.name for ran in scheduler.outcomes(chosen)][0], "a")
+        self.assertEqual(set(begun[:2]), {"long", "a"})
+
+    def test_a_suite_that_raises_fails_and_the_others_run(self):
+        def raises() -> Outcome:
+            raise OSError("no such tool")
+
+        ran = {ran.suite.name: ran.outcome for ran in scheduler.outcomes([Suite("a", raises), Suite("b", ok)])}
+        self.assertEqual((ran["a"].failed, ran["a"].output), (1, "OSError: no such tool\n"))
+        self.assertEqual(ran["b"].passed, 1)
+
+
+class Ends(unittest.TestCase):
+    def test_a_suite_that_hangs_is_ended_with_all_it_started_and_its_output_shown(self):
+        # The shell's child outlives the shell's own end, and ignores the first signal.
+        script = "trap '' QUIT INT TERM; sleep 1000 & echo child $!; wait; wait; wait"
+        hangs = Suite("hangs", lambda: Outcome(1, 0, output=commands.command(["sh", "-c", script]).stdout), bound=1.0)
+        with unittest.mock.patch.object(commands, "PATIENCE", 0.2):
+            (ran,) = scheduler.outcomes([hangs])
+        self.assertEqual(ran.outcome.failed, 1)
+        self.assertIn("hangs was ended after 1 s", ran.outcome.output)
+        self.assertTrue(gone(int(ran.outcome.output.split()[1])))
+
+    def test_a_suite_leaves_nothing_running(self):
+        done = commands.command(["sh", "-c", "sleep 1000 & echo $!"])
+        self.assertTrue(gone(int(done.stdout)))
+
+    def test_a_target_is_made_once(self):
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "Makefile").write_text("one two:\n\t@echo made $@\n", encoding="utf-8")
+            with unittest.mock.patch.object(commands, "ROOT", Path(folder)), unittest.mock.patch.object(commands, "_made", {}):
+                self.assertEqual(commands.made("one").stdout, "made one\n")
+                (Path(folder) / "Makefile").write_text("one two:\n\t@echo made $@ again; exit 1\n", encoding="utf-8")
+                done = commands.made("one", "two")
+        self.assertEqual((done.stdout.splitlines()[:2], done.returncode), (["made one", "made two again"], 2))
+
+    def test_an_interrupt_ends_every_child(self):
+        script = """
+            import sys
+            from scripts import commands, suites, test
+            from scripts.counting import Outcome
+            from scripts.scheduler import Suite
+
+            folder = sys.argv[1]
+
+            def run(name):
+                at = f"{folder}/{name}"
+                commands.command(["sh", "-c", f"trap '' INT; sleep 1000 & echo $! >{at}.new; mv {at}.new {at}; wait; wait"])
+                return Outcome(1, 0)
+
+            commands.PATIENCE = 0.2  # they do not mind the signal, and are killed
+            suites.suites = lambda: [Suite(name, lambda name=name: run(name)) for name in "ab"]
+            sys.argv[1:] = ["--starve", "1"]
+            sys.exit(test.main())
+        """
+        for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            with self.subTest(signum), tempfile.TemporaryDirectory() as folder:
+                words = [sys.executable, "-c", textwrap.dedent(script), folder]
+                runner = subprocess.Popen(words, cwd=commands.ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                self.addCleanup(self.end, runner)
+                pids = [int(self.wait_for(Path(folder) / name)) for name in "ab"]
+                loops = self.children(runner.pid)
+                self.assertEqual(len(loops), 3)
+                runner.send_signal(signum)
+                stdout, stderr = runner.communicate(timeout=PATIENCE)
+                self.assertEqual((runner.returncode, stdout, stderr), (128 + signum, "", ""))
+                for pid in [*pids, *loops]:
+                    self.assertTrue(gone(pid))
+
+    def end(self, runner: "subprocess.Popen[str]") -> None:
+        if runner.poll() is None:
+            runner.terminate()
+            runner.communicate()
+
+    def wait_for(self, path: Path) -> str:
+        deadline = time.monotonic() + PATIENCE
+        while not path.exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        return path.read_text(encoding="utf-8")
+
+    def children(self, pid: int) -> list[int]:
+        found = [path.read_text(encoding="utf-8").split() for path in Path(f"/proc/{pid}/task").glob("*/children")]
+        return [int(child) for children in found for child in children]
+
+
+class Report(unittest.TestCase):
+    def shown(self, *runs: tuple[Suite, Outcome]) -> tuple[int, list[str]]:
+        with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()) as stdout:
+            figures = Path(folder) / "build" / "test.json"
+            failed = reporting.show([scheduler.Ran(suite, outcome, 1.25, 0.0) for suite, outcome in runs], figures)
+            self.figures = json.loads(figures.read_text(encoding="utf-8"))
+        return failed, stdout.getvalue().splitlines()
+
+    def test_behaviours_are_counted_once_and_executions_each_time(self):
+        raced = Outcome(3, 0, Counter({"no JDK": 2}), behaviours=frozenset("abc"))
+        built = Outcome(2, 0, behaviours=frozenset("bc"), retries=["b: too late"])
+        shared = Outcome(9, 0, behaviours=frozenset("a"))
+        failed, lines = self.shown(
+            (Suite("raced", ok, language="Go"), raced), (Suite("built", ok, language="Go"), built), (Suite("matrix", ok), shared)
+        )
+        self.assertEqual((failed, lines[-1]), (0, "14 passed, 0 failed"))
+        self.assertIn("      retried: b: too late", lines)
+        rows = {words[0]: words[1:] for words in map(str.split, lines) if words}
+        self.assertEqual(rows["behaviours"], ["executions", "skipped", "retries"])
+        self.assertEqual((rows["Go"], rows["shared"]), (["3", "5", "2", "1"], ["1", "9", "0", "0"]))
+        self.assertIn("skipped, Go: 2 times, no JDK", lines)
+        self.assertEqual(
+            self.figures[0],
+            {"name": "raced", "language": "Go", "alone": False, "began": 0.0, "seconds": 1.2, "behaviours": 3, "executions": 3},
+        )
+
+    def test_a_failure_is_shown_in_full_before_its_line(self):
+        failed, lines = self.shown((Suite("a", ok), Outcome(1, 2, output="why\nand where\n")))
+        self.assertEqual((failed, lines[:4], lines[-1]), (2, ["--- a", "why", "and where", "---"], "1 passed, 2 failed"))
+        self.assertEqual(lines[4].split(), ["FAIL", "a", "1", "passed,", "2", "failed", "1.2", "s"])
+
+
+if __name__ == "__main__":
+    unittest.main()
