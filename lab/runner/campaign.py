@@ -3,14 +3,14 @@
 import dataclasses
 import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+from harness.processes import Failed, run
+
 from . import machine, measure, schedule
 from .config import Case, Config, Participant, duration_text
-from .processes import RunFailed
 from .rows import Writer
 
 GRACE = 30.0
@@ -94,11 +94,9 @@ class Campaign:
             self._all()
 
     def _certify(self, directory: str) -> None:
-        command = [*self.config.tools["certificate"], directory]
-        try:
-            subprocess.run(command, cwd=self.root, check=True, stdin=subprocess.DEVNULL)
-        except (OSError, subprocess.CalledProcessError) as error:
-            raise RunFailed(f"no certificate: {error}") from None
+        done = run([*self.config.tools["certificate"], directory], cwd=self.root)
+        if done.status != 0:
+            raise Failed(f"no certificate: ended with status {done.status}", done.stderr)
 
     def _all(self) -> None:
         for number, case in enumerate(self.cases, 1):
@@ -166,9 +164,9 @@ class Campaign:
         about = {"case": name, "phase": phase, **dataclasses.asdict(slot), "server": serve, "client": client}
         try:
             outcome = self._measure(case, serve, client, phase)
-        except RunFailed as failure:
-            self.writer.run(**about, ok=False, reason=str(failure))
-            print(f"  {slot.label}: {failure}", file=sys.stderr, flush=True)
+        except Failed as failure:
+            self.writer.run(**about, ok=False, reason=failure.brief)
+            print(f"  {slot.label}: {failure.brief}", file=sys.stderr, flush=True)
             return None
         self.writer.run(**about, ok=True, figures=outcome.figures, printed=outcome.client, seen=outcome.seen)
         return outcome.figures

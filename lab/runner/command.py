@@ -11,7 +11,9 @@ import sys
 import time
 from pathlib import Path
 
-from . import interrupts, processes, report, results, rows, targets
+from harness import interrupts, processes
+
+from . import report, results, rows, targets
 from .campaign import Campaign, missing_programs, runs_and_seconds
 from .config import Case, Config, ConfigError, compared, load
 
@@ -49,8 +51,8 @@ def _run(config: Config, cases: list[Case], root: Path, options: argparse.Namesp
         campaign = Campaign(config, cases, writer, root, seed)
         campaign.describe(["lab/run.py", *options.arguments], options.among, options.against)
         campaign.run()
-    except processes.RunFailed as failure:
-        print(failure, file=sys.stderr)
+    except processes.Failed as failure:
+        print(failure.brief, file=sys.stderr)
         status = 2
     except interrupts.Interrupted as stop:
         writer.write("interrupted", signal=str(stop))

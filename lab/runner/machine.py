@@ -3,9 +3,10 @@
 import contextlib
 import os
 import platform
-import subprocess
 import time
 from pathlib import Path
+
+from harness.processes import Failed, run
 
 
 def describe() -> dict:
@@ -40,11 +41,9 @@ def versions(commands: dict[str, list[str]], root: str) -> dict[str, str]:
 
 
 def first_line(command: list[str], root: str, patience: float = 5.0) -> str:
-    with contextlib.suppress(OSError, subprocess.SubprocessError):
-        done = subprocess.run(
-            command, cwd=root, stdin=subprocess.DEVNULL, capture_output=True, timeout=patience, check=True
-        )
-        return done.stdout.decode("utf-8", "replace").strip().partition("\n")[0]
+    with contextlib.suppress(Failed):
+        done = run(command, cwd=root, patience=patience)
+        return done.stdout.strip().partition("\n")[0] if done.status == 0 else ""
     return ""
 
 

@@ -6,11 +6,12 @@ import math
 import os
 import resource
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from harness.processes import Failed, Process, Server, read_all
+
 from . import sampling
-from .processes import Child, RunFailed, child, read_all, server
 from .proxy import Proxy
 
 CLIENT_KEYS = (
@@ -19,6 +20,7 @@ CLIENT_KEYS = (
 )  # fmt: skip
 ALLOCATIONS = "allocations "  # how lines begin in which a server tells of them
 SAMPLE_EVERY = 0.05
+BEGINNING = 10.0  # how long a server may take to say where it listens
 # Shorter than this the CPU clocks' samples say too little.
 SHORTEST_CPU_WINDOW = 0.2
 
@@ -43,12 +45,14 @@ def bench(
     `between` is the command of a program that stands between the two, and is a server like any.
     """
     with contextlib.ExitStack() as running:
-        serving, address = running.enter_context(server(server_command, root))
+        serving = running.enter_context(Server(server_command, cwd=root, patience=BEGINNING))
+        address = serving.address
         helping = []
         if between:
-            forwarding, address = running.enter_context(server(between(address), root))
+            forwarding = running.enter_context(Server(between(address), cwd=root, patience=BEGINNING))
+            address = forwarding.address
             helping.append(sampling.Trace(forwarding.pid))
-        client = running.enter_context(child(client_for(address), root))
+        client = running.enter_context(Process(client_for(address), cwd=root))
         traces = (sampling.Trace(serving.pid), sampling.Trace(client.pid), *helping)
         before, started = sampling.machine_busy(), time.monotonic()
 
@@ -63,7 +67,7 @@ def bench(
         after, ended = sampling.machine_busy(), time.monotonic()
         _wait_for_end(client)
         if serving.ended() is not None:
-            raise RunFailed(f"server ended during the run, status {serving.ended()}: {serving.complaint()}")
+            raise Failed(f"server ended during the run, status {serving.ended()}", serving.said())
         outcome = _outcome(result, arrived, traces[:2], _strangers(before, after, started, ended, traces))
         outcome.figures |= allocations(result, serving.lines, sampling.measured_window(arrived, result["seconds"]))
         return outcome
@@ -85,7 +89,7 @@ def _outcome(result: dict, arrived: float, traces: tuple, seen: dict[str, float]
     return Outcome(figures, result, seen)
 
 
-def allocations(result: dict, told: list[tuple[float, str]], window: tuple[float, float]) -> dict[str, float]:
+def allocations(result: dict, told: Iterable[tuple[float, str]], window: tuple[float, float]) -> dict[str, float]:
     """What each side allocates for a call beyond the call's messages, if the server tells of it.
 
     Both count their own. The server's lines give totals, so that two of them within the window give the mean of the
@@ -97,12 +101,12 @@ def allocations(result: dict, told: list[tuple[float, str]], window: tuple[float
         return {}
     within = [json.loads(line) for at, line in lines if begin <= at <= end]
     if len(within) < 2 or within[-1]["calls"] <= within[0]["calls"]:
-        raise RunFailed("server told too seldom of its allocations")
+        raise Failed("server told too seldom of its allocations")
     first, last = within[0], within[-1]
     each = (last["allocations"] - first["allocations"]) / (last["calls"] - first["calls"])
     own = result.get("allocations")
     if own is None:
-        raise RunFailed("client's result lacks a number for 'allocations'")
+        raise Failed("client's result lacks a number for 'allocations'")
     return {
         "client_allocs": round(own - last["client_message"], 1) + 0.0,  # which makes -0.0 plain
         "server_allocs": round(each - last["server_message"], 1) + 0.0,
@@ -119,7 +123,7 @@ def _strangers(before: tuple, after: tuple, started: float, ended: float, traces
     }
 
 
-def _result(client: Child, serving: Child, watch: Callable[[], None], limit: float) -> tuple[float, dict]:
+def _result(client: Process, serving: Process, watch: Callable[[], None], limit: float) -> tuple[float, dict]:
     """Wait for the client's line, calling `watch` all the while; returns when it arrived and what it says."""
     deadline = time.monotonic() + limit
     while True:
@@ -129,38 +133,38 @@ def _result(client: Child, serving: Child, watch: Callable[[], None], limit: flo
                 return arrived, parse_result(line)
         status = client.ended()
         if status is not None and not client.stdout_open:
-            raise RunFailed(f"client ended with status {status} and no result: {client.complaint()}")
+            raise Failed(f"client ended with status {status} and no result", client.said())
         if serving.ended() is not None:
-            raise RunFailed(f"server ended during the run, status {serving.ended()}: {serving.complaint()}")
+            raise Failed(f"server ended during the run, status {serving.ended()}", serving.said())
         if time.monotonic() > deadline:
-            raise RunFailed(f"client gave no result within {limit:g} s")
+            raise Failed(f"client gave no result within {limit:g} s")
 
 
 def parse_result(line: str) -> dict:
-    """The client's JSON line, or RunFailed if it is not what it should be, or tells of failed calls."""
+    """The client's JSON line, or Failed if it is not what it should be, or tells of failed calls."""
     try:
         result = json.loads(line)
     except json.JSONDecodeError:
-        raise RunFailed(f"client printed no JSON: {line[:100]}") from None
+        raise Failed(f"client printed no JSON: {line[:100]}") from None
     for key in CLIENT_KEYS:
         value = result.get(key)
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-            raise RunFailed(f"client's result lacks a number for {key!r}")
+            raise Failed(f"client's result lacks a number for {key!r}")
     if result["errors"] > 0:
-        raise RunFailed(f"client reports {result['errors']} errors beside {result['calls']} calls")
+        raise Failed(f"client reports {result['errors']} errors beside {result['calls']} calls")
     if result["calls"] <= 0 or result["rate"] <= 0:
-        raise RunFailed("client reports no calls")
+        raise Failed("client reports no calls")
     return result
 
 
-def _wait_for_end(client: Child, patience: float = 10.0) -> None:
+def _wait_for_end(client: Process, patience: float = 10.0) -> None:
     deadline = time.monotonic() + patience
     while client.ended() is None:
         if time.monotonic() > deadline:
-            raise RunFailed(f"client gave its result but did not end within {patience:g} s")
+            raise Failed(f"client gave its result but did not end within {patience:g} s")
         client.read(0.01)
     if client.ended() != 0:
-        raise RunFailed(f"client ended with status {client.ended()}: {client.complaint()}")
+        raise Failed(f"client ended with status {client.ended()}", client.said())
 
 
 def idle(server_command: Command, client_for: ClientFor, root: str, connections: int, settle: float) -> Outcome:
@@ -171,36 +175,36 @@ def idle(server_command: Command, client_for: ClientFor, root: str, connections:
     """
     _allow_files(connections + 100)
     limit = 30 + connections / 100
-    with server(server_command, root) as (serving, address):
+    with Server(server_command, cwd=root, patience=BEGINNING) as serving:
         _pass_time(0.5, serving)
         resident, files = sampling.resident_bytes(serving.pid), sampling.open_files(serving.pid)
-        with child(client_for(address), root) as client:
+        with Process(client_for(serving.address), cwd=root) as client:
             deadline = time.monotonic() + limit
             while (held := sampling.open_files(serving.pid) - files) < connections:
                 _pass_time(0.1, serving, client)
                 if time.monotonic() > deadline:
-                    raise RunFailed(f"only {held} of {connections} connections are open after {limit:g} s")
+                    raise Failed(f"only {held} of {connections} connections are open after {limit:g} s")
             _pass_time(settle, serving, client)
             held = sampling.open_files(serving.pid) - files
             if held < connections:
-                raise RunFailed(f"only {held} of {connections} connections stayed open")
+                raise Failed(f"only {held} of {connections} connections stayed open")
             grown = sampling.resident_bytes(serving.pid) - resident
         return Outcome({"idle_bytes": grown / held}, {}, {"resident_before": resident, "connections": held})
 
 
-def _pass_time(duration: float, *alive: Child) -> None:
+def _pass_time(duration: float, *alive: Process) -> None:
     deadline = time.monotonic() + duration
     while (left := deadline - time.monotonic()) > 0:
         read_all(list(alive), min(left, 0.1))
         for each in alive:
             if each.ended() is not None:
-                raise RunFailed(f"{each.command[0]} ended with status {each.ended()}: {each.complaint()}")
+                raise Failed(f"{each.words[0]} ended with status {each.ended()}", each.said())
 
 
 def _allow_files(count: int) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < count:
-        raise RunFailed(f"needs {count} open files, the limit is {hard} (ulimit -Hn)")
+        raise Failed(f"needs {count} open files, the limit is {hard} (ulimit -Hn)")
     if soft != resource.RLIM_INFINITY and soft < count:
         resource.setrlimit(resource.RLIMIT_NOFILE, (count, hard))
 
@@ -208,9 +212,9 @@ def _allow_files(count: int) -> None:
 def overhead(server_command: Command, client_for: ClientFor, root: str, payload: int, limit: float) -> Outcome:
     """Bytes on the connection per call beyond its messages, counted between client and server."""
     with (
-        server(server_command, root) as (serving, address),
-        Proxy(address) as proxy,
-        child(client_for(proxy.address), root) as client,
+        Server(server_command, cwd=root, patience=BEGINNING) as serving,
+        Proxy(serving.address) as proxy,
+        Process(client_for(proxy.address), cwd=root) as client,
     ):
 
         def watch() -> None:
@@ -222,5 +226,5 @@ def overhead(server_command: Command, client_for: ClientFor, root: str, payload:
         conversation = proxy.longest()
         median, mean = conversation.bytes_per_call() if conversation else (0.0, 0.0)
         if not median:
-            raise RunFailed("nothing was sent through the counting proxy")
+            raise Failed("nothing was sent through the counting proxy")
         return Outcome({"overhead_bytes": median - payload}, result, {"overhead_mean_bytes": mean - payload})

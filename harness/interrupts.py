@@ -5,14 +5,18 @@ Only the first signal does: a second Ctrl-C must not break into the clearing up.
 so that no process is started without being noted down.
 """
 
+from __future__ import annotations
+
 import contextlib
 import signal
+import threading
+from collections.abc import Generator
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupted(BaseException):
-    """The user, or whoever runs us, wants an end. Not an Exception: no `except Exception` may swallow it."""
+    """The user, or whoever runs this, wants an end. Not an Exception: no `except Exception` may swallow it."""
 
     def __init__(self, signum: int):
         super().__init__(signal.Signals(signum).name)
@@ -46,9 +50,12 @@ def _raise_unless_held() -> None:
 
 
 @contextlib.contextmanager
-def held():
-    """Signals that arrive inside are raised at its end."""
+def held() -> Generator[None]:
+    """Signals that arrive inside are raised at its end. Only the main thread gets signals."""
     global _holds
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
     _holds += 1
     try:
         yield
