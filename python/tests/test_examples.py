@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
 import unittest
 from pathlib import Path
+
+from tests.peer.certificates import Authority
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "python"
 
 
-def run(name: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-W", "error", str(EXAMPLES / name)], capture_output=True, text=True, timeout=60, check=False
-    )
+def run(name: str, *arguments: object) -> str:
+    command = [sys.executable, "-W", "error", str(EXAMPLES / name), *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     return done.stdout + done.stderr
 
 
@@ -53,6 +55,13 @@ class TestExamples(unittest.TestCase):
     def test_tokens(self) -> None:
         rejected = "UNAUTHENTICATED: no token that is known here (refused)"
         self.assertEqual(run("tokens.py"), f"user-7 for ada\n{rejected}\n")
+
+    def test_mutual_tls(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            authority = Authority(Path(folder))
+            server, client = authority.server("localhost"), authority.client()
+            printed = run("mutual_tls.py", authority.file, server.cert, server.key, client.cert, client.key)
+        self.assertEqual(printed, "hello client\nwithout a certificate: UNAVAILABLE\n")
 
     def test_a_protocol_of_ones_own(self) -> None:
         users = '{"name": "user-7"}\n{"code": "OK", "message": ""}\n{"name": "user-0"}\n{"name": "user-1"}\n'
