@@ -39,9 +39,10 @@ from .options import (
     session_config,
 )
 from .policy import Policies, Policy
+from .registry import Registry
 from .repeating import Repeating
 from .resolver import Resolver, Target
-from .serving import Registry, Serving
+from .serving import Serving
 from .slots import Slots
 from .status import failure
 from .transport import Connection as Carrier

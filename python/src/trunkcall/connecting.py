@@ -9,6 +9,7 @@ from .backoff import pause
 from .connection import End
 from .servercall import resolve
 from .slots import let_in
+from .status import spelled
 from .transport import Connection, DialError, Dialing, TurnedAway, clock, dial
 
 if TYPE_CHECKING:
@@ -192,7 +193,7 @@ class Connector:
             self.failed(f"cannot reach {error}")
         except Exception as error:
             client._logger.exception("connecting to %s failed in an unforeseen way", endpoint.endpoint)
-            self.failed(f"cannot reach {endpoint.endpoint}: {error or type(error).__name__}")
+            self.failed(f"cannot reach {endpoint.endpoint}: {spelled(error)}")
         finally:
             self.attempt = None
             endpoint.tried()

@@ -122,7 +122,7 @@ class Calls:
         cancels the handler; when it has returned, nothing of `exchange` is used any more."""
         served, refusal = self._look(exchange)
         if served is None:
-            return Ending(refusal, [])
+            return self._ended(exchange, Ending(refusal, []))
         end = ForeignEnd(self._serving, asyncio.get_running_loop(), self._protocol)
         call = ForeignCall(exchange, end, served.method, self._most)
         serving = self._serving
@@ -144,7 +144,17 @@ class Calls:
             serving.load.running -= 1
             serving.tasks.discard(task)
             serving.handed_over.discard(task)
-        return call.ending
+        return self._ended(exchange, call.ending)
+
+    def _ended(self, exchange: Exchange, ending: Ending) -> Ending:
+        """Counts and tells of a call that no handler has answered."""
+        status, serving = ending.status, self._serving
+        if status.delivery is Delivery.REFUSED or (status.code and status.delivery is Delivery.UNKNOWN):
+            refused = status.delivery is Delivery.REFUSED
+            serving.load.count(refused)
+            name = exchange.method.encode("utf-8", "replace")
+            serving.journal.unserved(exchange.peer, name, refused, status.code, status.message)
+        return ending
 
     def _look(self, exchange: Exchange) -> tuple[Served | None, Status]:
         """What serves a call, or why it is refused."""

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from .backoff import pause
 from .endpoint import Endpoint
+from .status import spelled
 from .transport import Address, parse_address, parse_place
 
 MOST = 100_000  # endpoints of a set
@@ -198,7 +199,7 @@ class Resolving:
             except InvalidSet:
                 pass  # noted when it was told
             except Exception as error:
-                self._note(str(error) or type(error).__name__)
+                self._note(spelled(error))
             failures = 1 if self._last is not before else failures + 1
             await asyncio.sleep(pause(failures))
 

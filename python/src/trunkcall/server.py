@@ -34,9 +34,10 @@ from .options import (
     session_config,
 )
 from .protocol import Calls, PortProtocol, Protocol, check_protocols
+from .registry import Registry
 from .repeating import Repeating
-from .serving import Registry, Serving
-from .transport import ALPN_HTTP1, NOTHING_SAID, WITHOUT_LIBRARY, Listener, TLSFiles, TLSSource
+from .serving import Serving
+from .transport import ALPN_HTTP1, NOTHING_SAID, Listener, TLSFiles, TLSSource
 from .transport import Connection as Carrier
 from .wire import MAGIC, Load
 
@@ -73,11 +74,13 @@ class ServerEnd(End):
 
     def failed(self, kind: str, text: str) -> None:
         super().failed(kind, text)
-        self.server._logger.info("connection of %s ended: %s", self.connection.remote, text)
+        level = logging.INFO if kind == "silent" else logging.WARNING
+        self.serving.journal.log(level, "connection ended: %s: %s", self.connection.remote, text)
 
     def goes_away(self, reason: int, text: str) -> None:
         if reason:
-            self.server._logger.info("peer %s ends the connection: %s", self.connection.remote, text)
+            words = (self.connection.remote, reason, text)
+            self.serving.journal.log(logging.WARNING, "peer ends the connection: %s: reason %d %s", *words)
         super().goes_away(reason, text)
 
 
@@ -302,8 +305,8 @@ class Server(Registry):
 
     def _turned_away(self, remote: str, why: str) -> None:
         self._rejected_count += 1
-        level = {NOTHING_SAID: logging.DEBUG, WITHOUT_LIBRARY: logging.WARNING}.get(why, logging.INFO)
-        self._logger.log(level, "connection of %s turned away: %s", remote or "a client", why)
+        level = logging.DEBUG if why == NOTHING_SAID else logging.WARNING
+        self._serving.journal.log(level, "connection rejected: %s: %s", remote or "a client", why)
 
     def _connected(self, end: ServerEnd) -> None:
         self._connections[end] = None

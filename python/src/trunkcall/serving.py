@@ -14,8 +14,6 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any
 
-from google.protobuf.descriptor import ServiceDescriptor
-
 from .adapt import Served
 from .admission import Admission, Admit, Arrival, Rejected
 from .codec import Codec
@@ -23,12 +21,11 @@ from .compression import Packing, TooLong
 from .context import current
 from .executing import NotStarted
 from .interceptor import Call, Interceptor, chain
+from .journal import Journal
 from .method import Binding, Handler
-from .method import Method as PublicMethod
 from .options import listed
 from .servercall import OnlyMessage, ServerCall
-from .services import service_handlers
-from .status import StatusError
+from .status import StatusError, spelled
 from .transport import ConnectionEvents, clock
 from .wire import OK, Code, IncomingCall, LimitError, Load, Method, Status
 
@@ -65,6 +62,7 @@ class Serving:
         self.packs = bool(packing.order)  # also answers to requests that came plain
         self.executor = executor
         self.logger = logger
+        self.journal = Journal(logger)
         self.load = load
         self.admission = admission
         self.one_way_failures = 0
@@ -104,40 +102,6 @@ class Serving:
             task.cancel()
         if self.tasks:
             await asyncio.wait(list(self.tasks))
-
-
-class Registry:
-    """What serves methods: a Server, a Client."""
-
-    _serving: Serving
-
-    def register(self, *handlers: Handler) -> None:
-        """Serves methods to the other side: a server to its clients, a client to its servers over its own connections;
-        also on connections that are open. Raises ValueError for a method that is served already, TypeError for what is
-        no Handler."""
-        self._serving.register(handlers)
-
-    def register_service(self, service: ServiceDescriptor, implementation: object) -> None:
-        """Serves all methods of a service that Protobuf describes, and nothing else that `implementation` has: its
-        functions have the names of the methods, `GetUser` or `get_user`, and are what handlers are. Raises as
-        `register`, and ValueError if a method is missing."""
-        self.register(*service_handlers(service, implementation))
-
-    @property
-    def methods(self) -> list[PublicMethod[Any, Any]]:
-        """The methods that are served, by name."""
-        served = self._serving.methods.values()
-        return sorted((method.target.method for method in served), key=lambda method: method.name)
-
-    @property
-    def services(self) -> list[str]:
-        """The names of the services that have a method, sorted."""
-        return sorted({method.name.strip("/").rpartition("/")[0] for method in self.methods})
-
-    @property
-    def running(self) -> int:
-        """The number of handlers that run, those included whose call was ended already."""
-        return self._serving.load.running
 
 
 class ServingEnd(ConnectionEvents):
@@ -246,6 +210,9 @@ class ServingEnd(ConnectionEvents):
         if deadline:
             timer = self.loop.call_later(max(deadline - clock(), 0) / 1e6, call._stop, OUT_OF_TIME)
             task.add_done_callback(lambda _: timer.cancel())
+
+    def unserved(self, method: bytes, refused: bool, code: Code, text: str) -> None:
+        self.serving.journal.unserved(self.connection.remote, method, refused, code, text)
 
     def stopped(self, call: IncomingCall) -> None:
         server_call: ServerCall = call.user
@@ -431,7 +398,7 @@ class ServingEnd(ConnectionEvents):
         if incoming.oneway and status.code:
             words = (call.method.name, call.peer, status.code.name, status.message)
             self.serving.one_way_failures += 1
-            self.serving.logger.warning("one-way call of %s from %s failed: %s: %s", *words)
+            self.serving.journal.log(logging.WARNING, "one-way call of %s from %s failed: %s: %s", *words)
         try:
             call._flush_header()
             compression = 0
@@ -449,15 +416,18 @@ class ServingEnd(ConnectionEvents):
             incoming.finish(None, Status(Code.INTERNAL, "the answer cannot be sent"))
 
     def _unencodable(self, call: ServerCall, response: Any) -> StatusError:
-        """For an answer that the codec does not take. Why, and what types it has, is for this side's log alone."""
-        method = call.method
-        found = f": a {method.response.__name__} is expected, not a {type(response).__name__}"
+        """For an answer that the codec does not take. Why, and what types it has, is for this side's log alone, but
+        for None, of a handler that forgot to return."""
+        method, codec = call.method, call.codec.name
         if isinstance(response, method.response):
-            found = ""
-        self.serving.logger.error("the answer of %s is not valid%s", method.name, found, exc_info=True)
-        if found:
-            return StatusError(Code.INTERNAL, f"codec {call.codec.name} cannot carry the messages of this method")
-        return StatusError(Code.INTERNAL, f"the answer is not a valid {call.codec.name} message")
+            self.serving.logger.error("the answer of %s is not valid", method.name, exc_info=True)
+            return StatusError(Code.INTERNAL, f"the answer is not a valid {codec} message")
+        found = "None" if response is None else f"a {type(response).__name__}"
+        text = f"the handler of {method.name} returned {found}, want a {method.response.__name__}"
+        self.serving.logger.error("%s", text)
+        if response is None:
+            return StatusError(Code.INTERNAL, text)
+        return StatusError(Code.INTERNAL, f"codec {codec} cannot carry the messages of this method")
 
     def _status(self, call: ServerCall, error: Exception, what: str = "handler") -> Status:
         """What the exception of a handler, or of admission, makes of a call (status.md 1): the text of others stays
@@ -491,7 +461,7 @@ def ended_by(error: BaseException) -> Status:
         case TimeoutError():
             return Status(Code.DEADLINE_EXCEEDED, RAN_OUT)
         case _:
-            return Status(Code.UNKNOWN, str(error) or type(error).__name__)
+            return Status(Code.UNKNOWN, spelled(error))
 
 
 def _cancelled(error: asyncio.CancelledError) -> Status:

@@ -128,13 +128,17 @@ def failure(code: Code, message: str, delivery: Delivery) -> StatusError:
     return StatusError.of(local_status(code, message, delivery))
 
 
+def spelled(error: BaseException) -> str:
+    """An exception in a line, with its type: the text of a KeyError is a key and no more."""
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
 def intercepted(error: Exception, went_on: bool) -> StatusError:
     """What a call ends with for which an interceptor of the caller's side raised `error`. Without going on, nothing of
     the call was sent; what is no StatusError says nothing about the handler (status.md 2)."""
     if not isinstance(error, StatusError):
         code = Code.DEADLINE_EXCEEDED if isinstance(error, TimeoutError) else Code.UNKNOWN
-        text = str(error) or type(error).__name__
-        return failure(code, text, Delivery.UNKNOWN if went_on else Delivery.NOT_SENT)
+        return failure(code, spelled(error), Delivery.UNKNOWN if went_on else Delivery.NOT_SENT)
     if went_on:
         return error
     made = type(error).__new__(type(error))

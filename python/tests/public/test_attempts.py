@@ -256,7 +256,7 @@ class Dialers(Case):
             return await late
 
         for dial, limit, text in (
-            (fails, PATIENCE, "x:1: the dialer failed: 'proxy'"),
+            (fails, PATIENCE, "x:1: the dialer failed: KeyError('proxy')"),
             (other, PATIENCE, "x:1: the dialer returned 'a socket', not a connected socket"),
             (hangs, 0.1, "x:1: no answer in 0.1 s"),
         ):

@@ -129,7 +129,7 @@ class AtTheClient(Case):
         error = await self.fails(
             self.client(address, interceptors=[pass_on]).call(ECHO, b""), Code.UNKNOWN, Delivery.UNKNOWN
         )
-        self.assertEqual((str(error), error.local), ("UNKNOWN: not what I wanted (delivery unknown)", True))
+        self.assertEqual((str(error), error.local), ("UNKNOWN: ValueError: not what I wanted (delivery unknown)", True))
         _, address = await self.serve(ECHO.handler(serve))
         error = await self.fails(self.client(address, interceptors=[pass_on]).call(ECHO, b""), Code.NOT_FOUND)
         self.assertEqual((str(error), error.local), ("NOT_FOUND: no such thing", False))

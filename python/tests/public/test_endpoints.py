@@ -337,7 +337,7 @@ class Faulty(EndpointsCase):
 
         client = self.resolved(resolve)
         error = await self.fails(client.call(ECHO, b""), Code.UNAVAILABLE, Delivery.NOT_SENT)
-        self.assertEqual(error.message, "resolver test: the registry is away")
+        self.assertEqual(error.message, "resolver test: OSError: the registry is away")
         self.assertTrue(error.status.local)
         self.assertEqual(await client.call(ECHO, b"", wait_for_ready=True, timeout=PATIENCE), b"a")
 

@@ -256,7 +256,7 @@ async def opened_by_user(open_socket: OpenSocket, address: str) -> socket.socket
     except _FAILURES:
         raise
     except Exception as error:
-        raise ConnectionError(f"the dialer failed: {error or type(error).__name__}") from error
+        raise ConnectionError(f"the dialer failed: {error!r}") from error
 
 
 def _close_result(task: asyncio.Task[socket.socket]) -> None:

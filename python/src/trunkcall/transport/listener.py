@@ -261,7 +261,7 @@ class Listener:
                 self.turned_away(remote, _CLEARTEXT)
                 await self.loop.connect_accepted_socket(lambda: self._declining(first), accepted)
         except (OSError, ssl.SSLError, ssl.CertificateError) as error:
-            self.turned_away(remote, f"the TLS handshake failed: {error or type(error).__name__}")
+            self.turned_away(remote, f"the TLS handshake failed: {str(error) or type(error).__name__}")
             accepted.close()
         except asyncio.CancelledError:
             accepted.close()

@@ -46,6 +46,13 @@ class Load:
         self.running_limit = running_limit
         self.budget = Budget(memory)
 
+    def count(self, refused: bool) -> None:
+        """A call has ended REFUSED, or else CUT."""
+        if refused:
+            self.refused += 1
+        else:
+            self.cut_off += 1
+
 
 class Share:
     """One connection's part of a Budget, and the bytes that its peer has promised: those are counted against a limit of

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import ceil
 from typing import TYPE_CHECKING
 
 from .body import Body, read_body
@@ -31,7 +30,7 @@ from .frame import (
 from .metadata import Metadata, block
 from .receive import ONE_EXPECTED, ReceiveFlow
 from .send import SendFlow
-from .status import Code, Status, payload
+from .status import LONGEST, Code, Status, milliseconds, payload
 from .stream import DONE, READY, RECEIVING, RUNNING, IncomingCall, Method
 
 if TYPE_CHECKING:
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
 
 NEVER = 1 << 62
 RETRY = 1_000  # ms, where the text says: at least 1
-LONGEST = 0xFFFFFFFF
 
 # class: code, retry-after when the handler has not started (protocol.md 15, 9.6)
 _CALLEE_CODES = {
@@ -58,7 +56,19 @@ _CALLEE_CODES = {
 class Callee:
     """Slots, method names and the frames of the calls that the peer opens."""
 
-    __slots__ = ("calls", "earliest", "finished", "first_word", "names", "open", "ready", "served", "session", "words")
+    __slots__ = (
+        "asked",
+        "calls",
+        "earliest",
+        "finished",
+        "first_word",
+        "names",
+        "open",
+        "ready",
+        "served",
+        "session",
+        "words",
+    )
 
     def __init__(self, session: Session, served: Mapping[bytes, Method], peer_bit: int) -> None:
         self.session = session
@@ -71,6 +81,7 @@ class Callee:
         self.finished: list[int] = []  # words of calls whose RESULT has not moved to the writer yet
         self.open = 0
         self.earliest = NEVER  # no call runs out before
+        self.asked = b""  # the name in the CALL that is taken in, once it was read
 
     # Frames received. Each has passed the checks of protocol.md 3.
 
@@ -84,6 +95,7 @@ class Callee:
         method = w2 & 0xFFFF
         if method and method not in self.names:
             raise ConnectionFault("method", f"CALL with id {method}, which is not defined")
+        self.asked = self.names.get(method, b"")
         slot = word & 0xFFFFF
         if slot > session.own.max_calls:
             self._refuse_untracked(word, f"max_calls is {session.own.max_calls}")
@@ -131,7 +143,7 @@ class Callee:
             if fault.kind != "memory":
                 raise
             full = fault  # looked at behind all that is at fault with the call (protocol.md 4.6)
-        name = body.name if body.name is not None else self.names[w2 & 0xFFFF]
+        name = self.asked = body.name if body.name is not None else self.names[w2 & 0xFFFF]
         method = self.served.get(name)
         if method is None:
             side = "client" if self.first_word & INITIATOR_BIT else "server"
@@ -247,7 +259,7 @@ class Callee:
             self.stop(call, Code.CANCELLED, "cancelled by the caller", 0)
 
     def _refuse_untracked(self, word: int, text: str) -> None:
-        self.session.load.refused += 1
+        self._unserved(None, REFUSED, Code.RESOURCE_EXHAUSTED, text)
         body, _ = payload(text, (), self.session.peer.max_frame_body)
         w2 = REFUSED << 16 | Code.RESOURCE_EXHAUSTED
         if not self.session.output.owe(control(RESULT, word, w2, RETRY, body)):
@@ -375,7 +387,8 @@ class Callee:
         room = self.session.peer.max_frame_body - len(meta)
         body, stripped = payload(status.message, status.details, room)
         flags = flag | (META if meta else 0) | (STRIPPED if stripped or status.stripped else 0)
-        self._append_result(call, status.code, flags, meta, body, _milliseconds(status.retry_after))
+        self._unserved(call, flag, status.code, status.message)
+        self._append_result(call, status.code, flags, meta, body, milliseconds(status.retry_after))
 
     def accept(self, call: IncomingCall) -> None:
         """Answers a one-way call that will run (protocol.md 7.5)."""
@@ -417,16 +430,21 @@ class Callee:
     def end(self, call: IncomingCall, code: Code, text: str, flag: int, retry_after: int) -> None:
         """Appends the RESULT that the session itself gives."""
         body, _ = payload(text, (), self.session.peer.max_frame_body)
+        self._unserved(call, flag, code, text)
         self._append_result(call, code, flag, b"", body, retry_after)
+
+    def _unserved(self, call: IncomingCall | None, flag: int, code: Code, text: str) -> None:
+        """Counts and tells of a call that ends REFUSED or CUT, if that is what `flag` says."""
+        if flag:
+            refused = flag == REFUSED
+            self.session.load.count(refused)
+            known: Method | None = getattr(call, "method", None)
+            self.session.events.unserved(known.name if known else self.asked, refused, code, text)
 
     def _append_result(
         self, call: IncomingCall, low: int, flags: int, meta: bytes, body: bytes, retry_after: int = 0
     ) -> None:
         session = self.session
-        if flags & REFUSED:
-            session.load.refused += 1
-        elif flags & CUT:
-            session.load.cut_off += 1
         w3 = retry_after if flags & REFUSED else min(session.now - call.began, LONGEST)
         buffer = session.output.buffer
         buffer += HEADER.pack(RESULT << 24 | len(meta) + len(body), call.id, low | flags << 16, w3)
@@ -478,8 +496,3 @@ class Callee:
             else:
                 self.stop(call, Code.DEADLINE_EXCEEDED, "the deadline passed", 0)
         self.earliest = earliest
-
-
-def _milliseconds(seconds: float) -> int:
-    """A time to come back as RESULT tells it: the nearest that can be told, but 0 for none alone."""
-    return ceil(max(0.0, min(seconds * 1_000 - 1e-6, LONGEST)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .metadata import Metadata
+from .status import Code
 from .stream import Call, IncomingCall, OutgoingCall
 
 
@@ -15,6 +16,10 @@ class Events:
 
     def start(self, call: IncomingCall) -> None:
         """A handler starts. It counts as running until `call.finish` or `call.refuse`."""
+
+    def unserved(self, method: bytes, refused: bool, code: Code, text: str) -> None:
+        """A call of the peer ends REFUSED, or else CUT, which `code` and `text` tell it. `method` is the name that it
+        asked for, empty if that is not known."""
 
     def stopped(self, call: IncomingCall) -> None:
         """A running handler's call was ended without it: by CANCEL, its deadline, a limit, the connection."""

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
+from math import ceil
 
 from .fault import CallFault
 from .varint import read_varint, varint
+
+LONGEST = 0xFFFFFFFF  # ms that RESULT and CALL can tell
 
 
 class Code(IntEnum):
@@ -103,3 +106,8 @@ def payload(message: str, details: tuple[tuple[str, bytes], ...], room: int) -> 
     if len(text) > room - 6:
         text = text[: max(room - 6, 0)].decode("utf-8", "ignore").encode()
     return varint(len(text)) + text + b"\0", True
+
+
+def milliseconds(seconds: float) -> int:
+    """A time to come back as RESULT tells it: the nearest that can be told, but 0 for none alone."""
+    return ceil(max(0.0, min(seconds * 1_000 - 1e-6, LONGEST)))

@@ -1,0 +1,80 @@
+"""What a server tells of what no handler of it has seen: nothing fails in silence."""
+
+from __future__ import annotations
+
+import logging
+import unittest
+
+from trunkcall import Code, Delivery, StatusError, unary
+from trunkcall.journal import RATE, Journal
+from trunkcall.wire import Code as WireCode
+
+from .kit import ECHO, Case, Gate, echo, eventually
+
+MISSING = unary("/test.Service/Missing", bytes, bytes)
+
+
+class Unserved(Case):
+    async def test_a_refused_call_is_logged_with_its_method_and_its_caller(self) -> None:
+        server, client = await self.pair()
+        with self.assertLogs("trunkcall", "WARNING") as logged:
+            for _ in range(2):  # the second by the id of its name
+                await self.fails(client.call(MISSING, b""), Code.UNIMPLEMENTED, Delivery.REFUSED)
+        remote = server.connections[0].remote
+        text = f"call refused: /test.Service/Missing from {remote}: UNIMPLEMENTED: method /test.Service/Missing is not "
+        self.assertEqual([record.getMessage()[: len(text)] for record in logged.records], [text, text])
+
+    async def test_a_call_that_admission_rejects_is_logged(self) -> None:
+        async def nobody(arrival: object) -> None:
+            raise StatusError(Code.UNAUTHENTICATED, "no token")
+
+        _, client = await self.pair(admission=nobody)
+        with self.assertLogs("trunkcall", "WARNING") as logged:
+            await self.fails(client.call(ECHO, b""), Code.UNAUTHENTICATED, Delivery.REFUSED)
+        self.assertRegex(logged.output[0], "call refused: /test.Service/Echo from .*: UNAUTHENTICATED: no token")
+
+    async def test_what_its_caller_gave_up_is_for_those_who_look_closely(self) -> None:
+        gate = Gate()
+        server, client = await self.pair(ECHO.handler(gate))
+        with self.assertLogs("trunkcall", "DEBUG") as logged:
+            await self.runs_out(lambda timeout: client.call(ECHO, b"", timeout=timeout), gate.begun.is_set)
+            await eventually(lambda: server.gauges().cut_off > 0)
+        (record,) = [one for one in logged.records if "call cut off" in one.getMessage()]
+        self.assertEqual(record.levelno, logging.DEBUG)
+        self.assertIn("call cut off: /test.Service/Echo from ", record.getMessage())
+
+    async def test_a_call_beyond_the_handlers_that_may_run_is_logged(self) -> None:
+
+        server, address = await self.serve(ECHO.handler(echo), running_handlers=1)
+        server._serving.load.running = 1
+        client = self.client(address, repeat=False)
+        with self.assertLogs("trunkcall", "WARNING") as logged:
+            await self.fails(client.call(ECHO, b""), Code.RESOURCE_EXHAUSTED, Delivery.REFUSED)
+        self.assertIn("RESOURCE_EXHAUSTED: 1 handlers are running, which is the limit", logged.output[0])
+        server._serving.load.running = 0
+
+
+class Bounded(unittest.TestCase):
+    def test_a_flood_of_calls_is_none_of_records(self) -> None:
+        now = 0.0
+        journal = Journal(logging.getLogger("trunkcall"), lambda: now)
+        with self.assertLogs("trunkcall", "WARNING") as logged:
+            for _ in range(RATE + 7):
+                journal.unserved("1.2.3.4:5", b"/a.B/C", True, WireCode.UNIMPLEMENTED, "no")
+            journal.unserved("1.2.3.4:5", b"/a.B/C", False, WireCode.INTERNAL, "another kind")
+            now = 1.0
+            journal.unserved("1.2.3.4:5", b"/a.B/C", True, WireCode.UNIMPLEMENTED, "no")
+        self.assertEqual(len(logged.output), RATE + 2)
+        self.assertIn("call refused: /a.B/C from 1.2.3.4:5: UNIMPLEMENTED: no", logged.output[0])
+        self.assertIn("(7 like this were left out)", logged.output[-1])
+
+    def test_a_name_that_its_caller_made_up_is_cut(self) -> None:
+        with self.assertLogs("trunkcall", "WARNING") as logged:
+            Journal(logging.getLogger("trunkcall")).unserved("", b"/" + 5000 * b"a", True, WireCode.UNKNOWN, "no")
+        self.assertLess(len(logged.output[0]), 400)
+
+    def test_a_record_that_nobody_wants_costs_nothing(self) -> None:
+        logger = logging.Logger("quiet", logging.ERROR)
+        journal = Journal(logger)
+        journal.log(logging.WARNING, "x")
+        self.assertEqual(journal._counts, {})
