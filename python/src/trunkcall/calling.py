@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from .attempt import AttemptObserver
 from .caller import NO_OPTIONS, Caller, CallOptions, ClientStream, Response, check_stream, check_unary
+from .checking import check_codec
 from .clientstream import CANCELLED, OpenedStream
 from .codec import FIRST_NAMED, PROTOBUF, Codec
 from .compression import Compression, Compressions, Packing, in_order
@@ -308,7 +309,8 @@ class Calls(Caller):
         return self._calling.packing.order if compression is None else in_order(compression)
 
     def _check_codec(self, codec: Codec) -> None:
-        """Raises StatusError for a codec of a call that the other side was not told of."""
+        """Raises StatusError for a codec of a call that the other side was not told of, TypeError for what is none."""
+        check_codec("codec", codec)
         known = self._calling.codecs.get(codec.number)
         if known is None or (codec.number >= FIRST_NAMED and known.name != codec.name):
             only = listed(self._calling.codecs.values())

@@ -16,6 +16,20 @@ from typing import TYPE_CHECKING, Any, Self, cast
 from .attempt import AttemptObserver
 from .balancer import Balancer, round_robin
 from .calling import Calling, Calls
+from .checking import (
+    check_callable,
+    check_codec,
+    check_count,
+    check_executor,
+    check_flags,
+    check_functions,
+    check_logger,
+    check_object,
+    check_seconds,
+    check_text,
+    check_tls,
+    listed_option,
+)
 from .codec import PROTOBUF, Codec
 from .compression import GZIP, Compressions, Packing
 from .connecting import ClientEnd
@@ -33,8 +47,6 @@ from .options import (
     RUNNING_HANDLERS,
     WAITING_CALLS,
     Limits,
-    check_callable,
-    check_least,
     codec_table,
     session_config,
 )
@@ -121,17 +133,20 @@ class Client(Calls, Registry):
         not run is made once more, with `repeat` (spec/client.md). After `keepalive` seconds
         without input the server is asked for a sign of life, 0: never; it is given up `keepalive_timeout` seconds
         later. Raises ValueError, TypeError; ImportError for a WebSocket without its library."""
-        check_least(1, running_handlers=running_handlers, connections=connections)
-        check_least(0, waiting_calls=waiting_calls, most_endpoints=most_endpoints, idle_timeout=idle_timeout)
-        check_callable("interceptors", *interceptors)
-        check_callable("reverse_interceptors", *reverse_interceptors)
-        check_callable("dialer", dialer)
-        if balancer is not None and not callable(getattr(balancer, "balance", None)):
-            raise TypeError(f"the balancer has no method `balance`: {balancer!r}")
-        for name in ("attempt_began", "attempt_ended"):
-            if attempt_observer is not None and not callable(getattr(attempt_observer, name, None)):
-                raise TypeError(f"the attempt observer has no method `{name}`: {attempt_observer!r}")
-        table = codec_table([*codecs, codec])
+        check_count(1, running_handlers=running_handlers, connections=connections)
+        check_count(0, waiting_calls=waiting_calls, most_endpoints=most_endpoints)
+        check_seconds(0, idle_timeout=idle_timeout)
+        check_functions(interceptors=interceptors, reverse_interceptors=reverse_interceptors)
+        check_callable("dialer", dialer, "an asynchronous function")
+        check_object("balancer", balancer, "a balancer", "balance")
+        check_object("attempt_observer", attempt_observer, "an observer", "attempt_began", "attempt_ended")
+        check_text(server_hostname=server_hostname)
+        check_flags(repeat=repeat)
+        check_executor(executor)
+        check_logger(logger)
+        check_tls(tls, server=False)
+        check_codec("codec", codec)
+        table = codec_table([*listed_option("codecs", codecs, "codecs"), codec])
         packing = Packing(compression, decompression)
         super().__init__(
             Calling(
@@ -151,7 +166,7 @@ class Client(Calls, Registry):
         self._server_hostname = server_hostname or ""
         secure = tls is not None or self._target.resolver is not None or "wss:" in target
         if server_hostname and not secure:
-            raise ValueError(f"server_hostname is {server_hostname}, and there is no TLS that could show it")
+            raise ValueError(f"option server_hostname: {server_hostname!r} was given, and no TLS that could show it")
         self._dialer = dialer
         self._per_endpoint = connections
         self._idle_timeout = idle_timeout

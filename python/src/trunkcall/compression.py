@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from time import perf_counter_ns
 from typing import Protocol
 
+from .checking import has_functions, wrong_type
 from .unpacking import on_a_thread
 from .wire import LimitError, Session, Settings
 
@@ -79,15 +80,20 @@ class Gzip:
 GZIP: Compression = Gzip()
 
 
-def in_order(given: Compressions) -> tuple[Compression, ...]:
+_WANTED = "trunkcall.GZIP, an object that does what Compression says, or several"
+
+
+def in_order(given: Compressions, option: str = "compression") -> tuple[Compression, ...]:
     """One or several compressions, the preferred one first. Raises TypeError, ValueError for what is none."""
+    if isinstance(given, str):  # which is a sequence of texts
+        raise wrong_type(option, given, _WANTED)
     order = tuple(given) if isinstance(given, Sequence) else (given,)
     for one in order:
         number, name = getattr(one, "number", None), getattr(one, "name", None)
-        if not isinstance(number, int):
-            raise TypeError(f"a compression is GZIP, or has a name, a number and functions, not {one!r}")
+        if isinstance(one, type) or not isinstance(number, int) or not has_functions(one, "compress", "decompress"):
+            raise wrong_type(option, one, _WANTED)
         if number not in (1, 2):
-            raise ValueError(f"the compression {name} has number {number}, not 1 (gzip) or 2 (zstd)")
+            raise ValueError(f"option {option}: the compression {name} has number {number}, want 1 (gzip) or 2 (zstd)")
     return order
 
 
@@ -149,7 +155,7 @@ class Packing:
         """`send` None: nothing was said. Raises TypeError, ValueError."""
         self.said = send is not None
         self.order = () if send is None else in_order(send)
-        self.accepted = {one.number: one for one in in_order(accept)}
+        self.accepted = {one.number: one for one in in_order(accept, "decompression")}
         self._economies: dict[bytes, Economy] = {}
         self._others = Economy()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
+from .checking import wrong_type
 from .transport import clock
 
 if TYPE_CHECKING:
@@ -22,7 +23,10 @@ def deadline_of(timeout: float | None) -> int:
     """When a call made now has to end, in µs of `clock`; 0: never. A handler's own deadline is forwarded."""
     parent = current.get()
     inherited = parent._deadline if parent is not None else 0
-    if timeout is None or timeout > 1e9:
-        return inherited
+    try:
+        if timeout is None or timeout > 1e9:
+            return inherited
+    except TypeError:
+        raise wrong_type("timeout", timeout, "seconds") from None
     deadline = max(clock() + int(timeout * 1e6), 1) if timeout > 0 else 1
     return min(deadline, inherited) if inherited else deadline

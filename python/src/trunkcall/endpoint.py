@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from .checking import check_text, wrong_type
+
 _NONE: Mapping[str, str] = MappingProxyType({})
 
 
@@ -35,6 +37,12 @@ class Endpoint:
         zone: str = "",
         attributes: Mapping[str, str] = _NONE,
     ) -> None:
+        """Raises TypeError. What else is wrong is told by `Watch.set`, or by the client."""
+        for address in addresses:
+            check_text(addresses=address)
+        check_text(id=id, server_name=server_name, zone=zone)
+        if not isinstance(attributes, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise wrong_type("attributes", attributes, "a dict of texts")
         for name, value in (
             ("addresses", addresses),
             ("id", id),

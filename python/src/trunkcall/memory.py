@@ -6,6 +6,8 @@ import functools
 import posixpath
 from collections.abc import Callable, Iterator
 
+from .checking import check_count
+
 MOST = 1 << 30
 LEAST = 1 << 20
 
@@ -22,11 +24,10 @@ def budget_of(there: int) -> int:
 
 
 def check_memory(memory: int | None) -> int:
-    """What was given, or the default. Raises ValueError below 1 MiB."""
+    """What was given, or the default. Raises TypeError; ValueError below 1 MiB."""
     if memory is None:
         return default_memory()
-    if memory < LEAST:
-        raise ValueError(f"memory of {memory:,} bytes: at least {LEAST:,}")
+    check_count(LEAST, memory=memory)
     return memory
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from .checking import check_text, wrong_type
 from .codec import PROTOBUF, Codec, Decode, Encode
 from .wire.body import MAX_NAME
 
@@ -66,7 +67,12 @@ class Method(Generic[Req, Resp]):
     kind: Kind
 
     def __init__(self, name: str, request: type[Req], response: type[Resp], binding: Binding | None = None) -> None:
-        """`binding` stands for what PROTOBUF would give. Raises ValueError for a name that cannot be called."""
+        """`binding` stands for what PROTOBUF would give. Raises ValueError for a name that cannot be called,
+        TypeError for what is no name, or no type of messages."""
+        check_text(name=name)
+        for what, kind in (("request", request), ("response", response)):
+            if binding is None and not isinstance(kind, type):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise wrong_type(what, kind, "a class of messages")
         self.name = canonical_name(name)
         self._wire_name = self.name.encode()
         service, _, method = self.name[1:].rpartition("/")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
+from .checking import wrong_type
+
 if TYPE_CHECKING:
     from .connection import Connection
 
@@ -45,7 +47,7 @@ class Told:
 
     def __init__(self, observer: Observer | None) -> None:
         if observer is not None and not isinstance(observer, Observer):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError(f"observer is an Observer, not {observer!r}")
+            raise wrong_type("observer", observer, "an object of a class derived of trunkcall.Observer")
         self._observer = observer
 
     def tell(self, event: str, *about: Any) -> None:

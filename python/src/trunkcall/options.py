@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from .checking import check_codec, check_range, check_seconds, check_timeout, listed_option, wrong_type
 from .codec import FIRST_NAMED, PROTOBUF, RAW, Codec
 from .wire import INITIAL_WINDOW, Config, Load, Settings
 
@@ -33,11 +34,12 @@ class Limits:
 
 
 def codec_table(codecs: Iterable[Codec]) -> dict[int, Codec]:
-    """Codecs by number, Protobuf and raw among them. Raises ValueError for a number that cannot be used."""
+    """Codecs by number, Protobuf and raw among them. Raises TypeError; ValueError for a number that cannot be used."""
     table = {RAW.number: RAW, PROTOBUF.number: PROTOBUF}
-    for codec in codecs:
+    for codec in listed_option("codecs", codecs, "codecs"):
+        check_codec("codecs", codec)
         if not 0 <= codec.number <= 15 or 5 <= codec.number < FIRST_NAMED:
-            raise ValueError(f"codec {codec.name} has number {codec.number}")
+            raise ValueError(f"option codecs: codec {codec.name} has number {codec.number}, want 0 to 4, or 8 to 15")
         table[codec.number] = codec
     return table
 
@@ -45,26 +47,6 @@ def codec_table(codecs: Iterable[Codec]) -> dict[int, Codec]:
 def listed(codecs: Iterable[Codec]) -> str:
     """Codecs for people: "0 (raw), 1 (protobuf)"."""
     return ", ".join(f"{codec.number} ({codec.name})" for codec in sorted(codecs, key=lambda codec: codec.number))
-
-
-def _check(name: str, value: int, least: int, greatest: int) -> None:
-    """Raises ValueError for a limit that spec/limits.md 1 does not allow."""
-    if not least <= value <= greatest:
-        raise ValueError(f"{name} of {value:,}: {least:,} to {greatest:,}")
-
-
-def check_least(least: float = 0, **options: float | None) -> None:
-    """Raises ValueError for an option below what it has to be at least; None is not given."""
-    for name, value in options.items():
-        if value is not None and not value >= least:
-            raise ValueError(f"{name} of {value:,}: at least {least:,}")
-
-
-def check_callable(name: str, *given: object) -> None:
-    """Raises TypeError for what was given to an option and cannot be called; None is not given."""
-    for one in given:
-        if one is not None and not callable(one):
-            raise TypeError(f"{name}: {one!r} cannot be called")
 
 
 def session_config(
@@ -75,18 +57,22 @@ def session_config(
     keepalive_timeout: float,
     load: Load,
 ) -> Config:
-    """The configuration of sessions. Times are in seconds. Raises ValueError for a limit out of its range."""
-    if keepalive < 0 or keepalive_timeout <= 0:
-        raise ValueError("keepalive must not be negative, its timeout must be above 0")
-    if not INITIAL_WINDOW <= limits.window <= 0x7FFFFFFF:
-        raise ValueError(f"a window of {limits.window}, not {INITIAL_WINDOW} to 2^31 - 1")
-    _check("pool", limits.pool, 0, 0x7FFFFFFF)
+    """The configuration of sessions. Times are in seconds. Raises TypeError, ValueError."""
+    check_seconds(0, keepalive=keepalive)
+    check_timeout("keepalive_timeout", keepalive_timeout)
+    if not isinstance(limits, Limits):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise wrong_type("limits", limits, "Limits(…)")
     max_pool = min(MAX_POOL, load.budget.limit // 8) if limits.max_pool is None else limits.max_pool
-    _check("max_pool", max_pool, 0, 0x7FFFFFFF)
-    _check("message_bytes", limits.message_bytes, 1, 0xFFFFFFFF)
-    _check("calls", limits.calls, 0, 0xFFFFF)
-    _check("metadata_bytes", limits.metadata_bytes, 16_384, 32_700)  # less than half of a frame body
-    _check("metadata_entries", limits.metadata_entries, 128, 0xFFFFFFFF)
+    for name, value, least, greatest in (
+        ("window", limits.window, INITIAL_WINDOW, 0x7FFFFFFF),
+        ("pool", limits.pool, 0, 0x7FFFFFFF),
+        ("max_pool", max_pool, 0, 0x7FFFFFFF),
+        ("message_bytes", limits.message_bytes, 1, 0xFFFFFFFF),
+        ("calls", limits.calls, 0, 0xFFFFF),
+        ("metadata_bytes", limits.metadata_bytes, 16_384, 32_700),  # less than half of a frame body
+        ("metadata_entries", limits.metadata_entries, 128, 0xFFFFFFFF),
+    ):
+        check_range(f"limits.{name}", value, least, greatest)
     settings = Settings(
         max_message=limits.message_bytes,
         max_calls=limits.calls,

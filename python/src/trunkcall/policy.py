@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 
+from .checking import check_flags, check_text, check_timeout, listed_option, wrong_type
+
 
 @dataclass(frozen=True, slots=True)
 class Policy:
@@ -30,18 +32,20 @@ class Policies:
     def __init__(self, policies: Iterable[Policy] = (), timeout: float | None = None) -> None:
         """`timeout` is the client's own: that of a policy for all. Raises ValueError, TypeError."""
         self._given: dict[str, Policy] = {}
-        for policy in policies:
+        for policy in listed_option("policies", policies, "Policy(…)"):
             self._add(policy)
         every = self._given.get("", NOTHING)
         if timeout is not None:
             if every.timeout is not None:
                 raise ValueError("there is a timeout of the client and one of a policy for all methods")
-            self._given[""] = replace(every, timeout=_checked("timeout", timeout))
+            check_timeout("timeout", timeout)
+            self._given[""] = replace(every, timeout=timeout)
         self._found: dict[str, Policy] = {}
 
     def _add(self, policy: Policy) -> None:
         if not isinstance(policy, Policy):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError(f"policies are of type Policy, not {policy!r}")
+            raise wrong_type("policies", policy, "a list of Policy(…)")
+        check_text(**{"policies: method": policy.method})
         name, of = policy.method, f"policy of {policy.method or 'all methods'}"
         if not _FORM.fullmatch(name):
             raise ValueError(f"{of}: want /package.Service/Method, /package.Service/ or nothing")
@@ -49,7 +53,9 @@ class Policies:
             raise ValueError(f"{of}: there are two")
         if replace(policy, method="") == NOTHING:
             raise ValueError(f"{of}: it says nothing")
-        _checked(f"{of}: timeout", policy.timeout)
+        check_timeout(f"policies: {of}: timeout", policy.timeout)
+        for flag in ("wait_for_ready", "repeat"):
+            check_flags(**{f"policies: {of}: {flag}": getattr(policy, flag)})
         self._given[name] = policy
 
     def __bool__(self) -> bool:
@@ -91,9 +97,3 @@ class Policies:
 
 
 NO_POLICIES = Policies()
-
-
-def _checked(name: str, timeout: float | None) -> float | None:
-    if timeout is not None and not timeout > 0:
-        raise ValueError(f"{name} of {timeout} s: it must be above 0")
-    return timeout

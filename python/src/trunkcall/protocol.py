@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .adapt import Served
+from .checking import wrong_type
 from .context import current
 from .executing import NotStarted
 from .method import Method
@@ -334,7 +335,7 @@ def check_protocols(protocols: Sequence[Protocol], beginnings: Sequence[bytes]) 
     names: set[str] = set()
     for one in protocols:
         if not isinstance(one, Protocol):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError(f"protocols are Protocols, not {one!r}")
+            raise wrong_type("protocols", one, "objects of classes derived of trunkcall.Protocol")
         if one.name in names:
             raise ValueError(f"there are two protocols {one.name}")
         names.add(one.name)

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, cast
 
 from .backoff import pause
+from .checking import wrong_type
 from .endpoint import Endpoint
 from .status import spelled
 from .transport import Address, parse_address, parse_place
@@ -113,11 +114,13 @@ class Target:
 
 def check_resolvers(resolvers: Mapping[str, Resolver]) -> None:
     """Raises ValueError, TypeError."""
+    if not isinstance(resolvers, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise wrong_type("resolvers", resolvers, "a dict of functions by scheme")
     for scheme, resolver in resolvers.items():
         if not _SCHEME.fullmatch(scheme) or scheme in _ADDRESSES:
             raise ValueError(f"resolver for {scheme!r}: a scheme is of small letters and digits, and none of ours")
         if not callable(resolver):
-            raise TypeError(f"the resolver for {scheme}: is an asynchronous function, not {resolver!r}")
+            raise wrong_type(f"resolvers[{scheme!r}]", resolver, "an asynchronous function")
 
 
 def _scheme_of(text: str, resolvers: Mapping[str, Resolver]) -> tuple[str, str]:

@@ -14,6 +14,19 @@ from typing import Any, Self, cast
 
 from .admission import Admit
 from .calling import Calling
+from .checking import (
+    check_callable,
+    check_codec,
+    check_count,
+    check_executor,
+    check_flags,
+    check_functions,
+    check_logger,
+    check_seconds,
+    check_text,
+    check_tls,
+    listed_option,
+)
 from .codec import PROTOBUF, Codec
 from .compression import GZIP, Compressions, Packing
 from .connection import Connection, End
@@ -28,8 +41,6 @@ from .options import (
     SERVER_KEEPALIVE,
     WAITING_CALLS,
     Limits,
-    check_callable,
-    check_least,
     codec_table,
     session_config,
 )
@@ -133,23 +144,29 @@ class Server(Registry):
         connection that is `max_connection_age` seconds old, a tenth more or less, is drained, so that load spreads to
         new servers behind a load balancer. `stop` serves on for `drain_delay` seconds before it begins, so that
         registries can forget the server first. Raises ValueError, TypeError."""
-        if isinstance(origins, str):
-            raise TypeError("origins are several: a list, not a text")
-        self._origins = None if native_only else tuple(origins)
+        pages = listed_option("origins", origins, 'texts, such as "https://app.example.com"')
+        for one in pages:
+            check_text(origins=one)
+        check_flags(allow_cleartext=allow_cleartext, native_only=native_only, repeat=repeat)
+        check_count(1, running_handlers=running_handlers)
+        check_count(0, waiting_calls=waiting_calls)
+        check_seconds(0, drain_delay=drain_delay, max_connection_age=max_connection_age)
+        check_functions(interceptors=interceptors, reverse_interceptors=reverse_interceptors)
+        check_callable("admission", admission)
+        check_executor(executor)
+        check_logger(logger)
+        check_tls(tls, server=True)
+        check_codec("codec", codec)
+        self._origins = None if native_only else pages
         self._allow_cleartext = allow_cleartext
         self._logger = logger or logging.getLogger("trunkcall")
-        self._protocols = tuple(protocols)
+        self._protocols: tuple[Protocol, ...] = listed_option("protocols", protocols, "Protocol objects")
         check_protocols(self._protocols, [MAGIC] if native_only else [MAGIC, b"GET / HTTP/1.1\r\n"])
         names = [] if native_only else [ALPN_HTTP1]
         for one in self._protocols:
             names += one.alpn if isinstance(one, PortProtocol) else ()
         self._tls = TLSSource(tls, TLSFiles.for_servers, self._logger, *names)
-        table = codec_table([*codecs, codec])
-        check_least(1, running_handlers=running_handlers)
-        check_least(0, waiting_calls=waiting_calls, drain_delay=drain_delay, max_connection_age=max_connection_age)
-        check_callable("interceptors", *interceptors)
-        check_callable("reverse_interceptors", *reverse_interceptors)
-        check_callable("admission", admission)
+        table = codec_table([*listed_option("codecs", codecs, "codecs"), codec])
         self._told = Told(observer)
         self._max_age = max_connection_age
         self._drain_delay = drain_delay
@@ -328,6 +345,7 @@ class Server(Registry):
         call their callers meanwhile. With `drain_delay` all that begins after the delay, and so does `grace`. What is
         left after `grace` seconds, None: never, is cut off. Returns whether nothing was. Raises RuntimeError in a
         handler of the server."""
+        check_seconds(0, grace=grace)
         await self._leave()
         self._begin_stop()
         began = self._loop.time()

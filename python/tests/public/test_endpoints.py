@@ -550,16 +550,19 @@ class Faulty(EndpointsCase):
 
     async def test_contradictory_options_are_named_at_once(self) -> None:
         for options, text in (
-            ({"balancer": object()}, "no method `balance`"),
-            ({"dialer": 5}, "dialer: 5 cannot be called"),
-            ({"attempt_observer": 5}, "no method `attempt_began`"),
-            ({"server_hostname": "a.example"}, "there is no TLS"),
-            ({"connections": 0}, "connections of 0: at least 1"),
-            ({"most_endpoints": -1}, "most_endpoints of -1"),
+            ({"balancer": object()}, "option balancer: .* with `balance`"),
+            ({"dialer": 5}, "option dialer: 5 was given, want an asynchronous function"),
+            (
+                {"attempt_observer": 5},
+                "option attempt_observer: 5 was given, .* with `attempt_began` and `attempt_ended`",
+            ),
+            ({"server_hostname": "a.example"}, "option server_hostname: .a.example. was given, and no TLS"),
+            ({"connections": 0}, "option connections: 0 was given, want a whole number, at least 1"),
+            ({"most_endpoints": -1}, "option most_endpoints: -1"),
             ({"idle_timeout": float("nan")}, "idle_timeout"),
             ({"resolvers": {"unix": Registry()}}, "'unix'"),
-            ({"resolvers": {"test": "x"}}, "the resolver for test"),
-            ({"timeout": 0}, "timeout of 0"),
+            ({"resolvers": {"test": "x"}}, "option resolvers\\['test'\\]: 'x' was given"),
+            ({"timeout": 0}, "option timeout: 0 was given, want seconds above 0"),
             ({"timeout": 1, "policies": [trunkcall.Policy(timeout=2)]}, "of the client and one of a policy"),
             ({"policies": [trunkcall.Policy("Get", timeout=2)]}, "policy of Get"),
         ):

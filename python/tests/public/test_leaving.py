@@ -115,7 +115,9 @@ class Observing(Case):
 
     async def test_an_observer_is_an_observer(self) -> None:
         wrong: Any = print
-        with self.assertRaisesRegex(TypeError, "observer is an Observer"):
+        with self.assertRaisesRegex(
+            TypeError, "option observer: .* want an object of a class derived of trunkcall.Observer"
+        ):
             await self.serve(observer=wrong)
 
 

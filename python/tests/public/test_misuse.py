@@ -27,10 +27,26 @@ class AtOnce(unittest.TestCase):
             (lambda: anything("http://localhost:80"), ValueError, "is a URL"),
             (lambda: anything(4000), TypeError, "not a int"),
             (lambda: anything("a:1", tls=True), TypeError, "client_tls"),
-            (lambda: anything("a:1", limits=Limits(message_bytes=0)), ValueError, "message_bytes of 0"),
-            (lambda: anything("a:1", limits=Limits(calls=1 << 20)), ValueError, "calls of 1,048,576"),
-            (lambda: anything("a:1", limits=Limits(metadata_bytes=10)), ValueError, "metadata_bytes of 10"),
-            (lambda: anything("a:1", limits=Limits(metadata_entries=1)), ValueError, "metadata_entries of 1"),
+            (
+                lambda: anything("a:1", limits=Limits(message_bytes=0)),
+                ValueError,
+                "option limits.message_bytes: 0 was given",
+            ),
+            (
+                lambda: anything("a:1", limits=Limits(calls=1 << 20)),
+                ValueError,
+                "option limits.calls: 1,048,576 was given",
+            ),
+            (
+                lambda: anything("a:1", limits=Limits(metadata_bytes=10)),
+                ValueError,
+                "option limits.metadata_bytes: 10 was given",
+            ),
+            (
+                lambda: anything("a:1", limits=Limits(metadata_entries=1)),
+                ValueError,
+                "option limits.metadata_entries: 1 was given",
+            ),
             (lambda: server.register(echo), TypeError, "register takes"),
             (lambda: ECHO.handler(anything(None)), TypeError, "not a NoneType"),
             (lambda: ECHO.handler(None), TypeError, "/test.Service/Echo is a NoneType"),  # type: ignore[arg-type]

@@ -200,5 +200,5 @@ class OnThePort(Case):
         with self.assertRaisesRegex(ValueError, "two protocols lines"):
             Server(protocols=[Lines(), Lines()])
         wrong: Any = "lines"
-        with self.assertRaisesRegex(TypeError, "protocols are Protocols"):
+        with self.assertRaisesRegex(TypeError, "option protocols: 'lines' was given"):
             Server(protocols=[wrong])

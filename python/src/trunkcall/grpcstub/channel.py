@@ -11,6 +11,7 @@ import grpc.aio
 
 from trunkcall.caller import Caller
 from trunkcall.calling import Calls
+from trunkcall.checking import wrong_type
 from trunkcall.client import Client
 from trunkcall.endpoint import State
 from trunkcall.method import BidiMethod, Binding, ClientStreamMethod, Method, ServerStreamMethod, UnaryMethod
@@ -36,7 +37,9 @@ class Channel(grpc.aio.Channel):
 
     def __init__(self, caller: Caller, *, policies: bool = False) -> None:
         """With `policies`, what the policies of a client say of timeouts and of waiting holds for these calls as well;
-        stubs of gRPC do not expect it."""
+        stubs of gRPC do not expect it. Raises TypeError for what is no Caller."""
+        if not isinstance(caller, Caller):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise wrong_type("caller", caller, "a trunkcall.Client, or another Caller")
         self._caller = caller
         self._policies = caller._policies if policies and isinstance(caller, Calls) else NO_POLICIES
 

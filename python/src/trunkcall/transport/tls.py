@@ -16,6 +16,7 @@ ALPN = "trunk"
 ALPN_HTTP1 = "http/1.1"
 LOOK = 1.0  # seconds between two looks at files, at least (client.md 9.6)
 FilePath = str | PathLike[str]
+_WANTED = "an ssl.SSLContext, or what client_tls, server_tls or tls_files makes"
 
 
 def client_tls(ca: FilePath | None = None, cert: FilePath | None = None, key: FilePath | None = None) -> ssl.SSLContext:
@@ -59,7 +60,7 @@ def prepared(context: ssl.SSLContext, *more: str) -> ssl.SSLContext:
     """The same context, with the protocol's ALPN set, `more` behind it, and versions before 1.2 refused. Raises
     TypeError."""
     if not isinstance(context, ssl.SSLContext):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise TypeError(f"tls is an ssl.SSLContext, or made by client_tls, server_tls or tls_files, not {context!r}")
+        raise TypeError(f"option tls: {context!r} was given, want {_WANTED}")
     context.set_alpn_protocols([ALPN, *more])
     if context.minimum_version < ssl.TLSVersion.TLSv1_2:
         context.minimum_version = ssl.TLSVersion.TLSv1_2
