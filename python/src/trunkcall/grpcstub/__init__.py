@@ -5,5 +5,5 @@
     stub = user_pb2_grpc.UserServiceStub(aio.Channel(client))
     user_pb2_grpc.add_UserServiceServicer_to_server(UserService(), aio.Server(server))
 
-Only this room imports grpcio, as the generated code does.
+Only this package imports grpcio, as the generated code does.
 """
