@@ -8,7 +8,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from tests.peer.certificates import Authority
+from harness.certificates import Authority
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "python"
 
