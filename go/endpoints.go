@@ -32,7 +32,7 @@ type endpoints struct {
 	fault    error            // why there is no set, nil: none was told of yet
 	attempts uint64           // to connect, so far
 	broken   bool             // no attempt was made again out of turn since an endpoint was ready
-	turns    []*transport.Turn
+	turns    transport.Turns
 	changed  bool // since the picker was made
 	updating bool // a goroutine makes another
 }
@@ -258,23 +258,14 @@ func (s *endpoints) sole(set []*EndpointState) *EndpointState {
 
 // wakeLocked has the calls that wait for a connection look again.
 func (s *endpoints) wakeLocked() {
-	for i, turn := range s.turns {
-		turn.Wake(s.client.pool)
-		s.turns[i] = nil
-	}
-	s.turns = s.turns[:0]
+	s.turns.WakeAll(s.client.pool)
 }
 
 // Leave takes turn from those that wait. It reports false when it has come already.
 func (s *endpoints) Leave(turn *transport.Turn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i := slices.Index(s.turns, turn)
-	if i < 0 {
-		return false
-	}
-	s.turns = slices.Delete(s.turns, i, i+1)
-	return true
+	return s.turns.Remove(turn)
 }
 
 // await has a call wait that found no connection at e, nil if it was given no endpoint,
@@ -300,7 +291,7 @@ func (s *endpoints) await(o *opening, e *EndpointState, version uint64) (waits b
 		return false, err
 	}
 	o.stand(s)
-	s.turns = append(s.turns, &o.waiter.turn)
+	s.turns.Add(&o.waiter.turn)
 	return true, nil
 }
 
@@ -370,7 +361,7 @@ func (s *endpoints) connect(ctx context.Context) error {
 		s.mu.Lock()
 		conns, err := s.connectingLocked()
 		if conns == nil && err == nil {
-			s.turns = append(s.turns, turn)
+			s.turns.Add(turn)
 		}
 		s.mu.Unlock()
 		if err != nil {

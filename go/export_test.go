@@ -68,5 +68,5 @@ func RefuseCall(c *Client, cause error) (state State, failures int) {
 func Waiting(c *Client) int {
 	c.endpoints.mu.Lock()
 	defer c.endpoints.mu.Unlock()
-	return len(c.endpoints.turns)
+	return c.endpoints.turns.Len()
 }

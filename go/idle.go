@@ -40,7 +40,7 @@ func (s *endpoints) closeIdle(while, timeout time.Duration) {
 	}
 	s.mu.Lock()
 	if !s.lazy {
-		s.wanted = len(s.turns) > 0 // the next call has all connected again
+		s.wanted = s.turns.Len() > 0 // the next call has all connected again
 	}
 	for _, conn := range idle {
 		l := conn.redialer

@@ -397,7 +397,7 @@ func (l *redialer) retireLocked(conn *Connection, state State) {
 		return
 	}
 	l.current.Store(nil)
-	if s := l.endpoint.of; s.lazy && state == StateConnecting && len(s.turns) == 0 && !l.dialing {
+	if s := l.endpoint.of; s.lazy && state == StateConnecting && s.turns.Len() == 0 && !l.dialing {
 		l.setLocked(StateIdle) // until a call is picked for it
 		return
 	}

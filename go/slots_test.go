@@ -294,3 +294,35 @@ func TestCallsThatWaitTakeANewConnection(t *testing.T) {
 		_ = receive(t, ended, "end")
 	}
 }
+
+// Calls that wait in great numbers end together when their time does: those that wait for a slot, and those that wait
+// for an endpoint.
+func TestTheTimeOfAHundredThousandWaitingCallsEndsTogether(t *testing.T) {
+	const many = 100_000
+	g := newGate(t)
+	slot := fewSlots(t, 1, many, g.handler())
+	go func() { _, _ = block.Call(soon(t), slot, text("")) }()
+	g.await(t)
+	resolved := newClient(t, "pushed:rest", trunkcall.WithResolver("pushed", newPushed()), trunkcall.WithWaitingCalls(many))
+	t.Cleanup(resolved.Close)
+	for name, c := range map[string]*trunkcall.Client{"for a slot": slot, "for an endpoint": resolved} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			ended := make(chan error, many)
+			for range many {
+				echo.CallFunc(ctx, c, text(""), func(_ *payload, err error) { ended <- err })
+			}
+			if n := trunkcall.WaitingCalls(c); n != many {
+				t.Fatalf("%d wait", n)
+			}
+			cancel()
+			for range many {
+				wants(t, receive(t, ended, "end"), trunkcall.Canceled, trunkcall.NotSent)
+			}
+			if n := trunkcall.WaitingCalls(c); n != 0 {
+				t.Errorf("%d still wait", n)
+			}
+		})
+	}
+}

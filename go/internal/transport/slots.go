@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -15,7 +14,7 @@ type SlotQueue struct {
 	length atomic.Int32
 
 	mu    sync.Mutex
-	turns []*Turn
+	turns Turns
 }
 
 // Turn is a place in a queue.
@@ -31,7 +30,59 @@ type Turn struct {
 	// worth trying again.
 	Conn *Conn
 
-	come chan struct{}
+	come       chan struct{}
+	in         *Turns // that it stands in, nil: none
+	prev, next *Turn
+}
+
+// Turns stand in line, linked: whoever leaves need not be looked for, however many there are. Whose they
+// are guards them by a lock.
+type Turns struct {
+	first, last *Turn
+	count       int
+}
+
+// Add puts turn, which stands nowhere, behind the others.
+func (q *Turns) Add(turn *Turn) {
+	turn.in, turn.prev, turn.next = q, q.last, nil
+	if q.last == nil {
+		q.first = turn
+	} else {
+		q.last.next = turn
+	}
+	q.last = turn
+	q.count++
+}
+
+// Remove takes turn out. It reports false if turn is not among them.
+func (q *Turns) Remove(turn *Turn) bool {
+	if turn.in != q {
+		return false
+	}
+	if turn.prev == nil {
+		q.first = turn.next
+	} else {
+		turn.prev.next = turn.next
+	}
+	if turn.next == nil {
+		q.last = turn.prev
+	} else {
+		turn.next.prev = turn.prev
+	}
+	turn.in, turn.prev, turn.next = nil, nil, nil
+	q.count--
+	return true
+}
+
+// Len is how many there are.
+func (q *Turns) Len() int { return q.count }
+
+// WakeAll says to each in turn that its turn has come. None is left then.
+func (q *Turns) WakeAll(pool *roles.Pool) {
+	for turn := q.first; turn != nil; turn = q.first {
+		q.Remove(turn)
+		turn.Wake(pool)
+	}
 }
 
 // Come is what is received from once the turn has come. It is to be called before the
@@ -66,7 +117,7 @@ func (t *Turn) serves(c *Conn, others bool) bool {
 func (q *SlotQueue) Queue(turn *Turn) {
 	turn.Conn = nil
 	q.mu.Lock()
-	q.turns = append(q.turns, turn)
+	q.turns.Add(turn)
 	q.mu.Unlock()
 	q.length.Add(1)
 }
@@ -76,11 +127,9 @@ func (q *SlotQueue) Queue(turn *Turn) {
 func (q *SlotQueue) Leave(turn *Turn) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	i := slices.Index(q.turns, turn)
-	if i < 0 {
+	if !q.turns.Remove(turn) {
 		return false
 	}
-	q.turns = slices.Delete(q.turns, i, i+1)
 	q.length.Add(-1)
 	return true
 }
@@ -90,14 +139,9 @@ func (q *SlotQueue) Leave(turn *Turn) bool {
 func (q *SlotQueue) take(c *Conn, others bool) *Turn {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for i, turn := range q.turns {
+	for turn := q.turns.first; turn != nil; turn = turn.next {
 		if turn.serves(c, others) {
-			if i == 0 {
-				q.turns[0] = nil
-				q.turns = q.turns[1:]
-			} else {
-				q.turns = slices.Delete(q.turns, i, i+1)
-			}
+			q.turns.Remove(turn)
 			q.length.Add(-1)
 			return turn
 		}
