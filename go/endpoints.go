@@ -368,12 +368,10 @@ func (s *endpoints) connect(ctx context.Context) error {
 			return err
 		}
 		if conns != nil {
-			for _, conn := range conns {
-				if err := conn.greeted(ctx); err != nil {
-					return err
-				}
+			if again, err := s.greeted(ctx, conns); !again {
+				return err
 			}
-			return nil
+			continue
 		}
 		select {
 		case <-come:
@@ -382,6 +380,32 @@ func (s *endpoints) connect(ctx context.Context) error {
 			return s.late(ctx.Err())
 		}
 	}
+}
+
+// greeted waits until the servers at the other ends of conns have greeted. Of several endpoints one that has will do;
+// where none has, it reports that another look is worth it.
+func (s *endpoints) greeted(ctx context.Context, conns []*Connection) (again bool, err error) {
+	one := false
+	for _, conn := range conns {
+		fault := conn.greeted(ctx)
+		if fault == nil {
+			one = true
+			continue
+		}
+		if err == nil {
+			err = fault
+		}
+		if cause := conn.conn.Err(); cause != nil {
+			conn.redialer.retire(conn, cause)
+		}
+	}
+	s.mu.Lock()
+	several := len(s.set) > 1
+	s.mu.Unlock()
+	if several && one {
+		return false, nil
+	}
+	return several && err != nil && ctx.Err() == nil, err
 }
 
 // connectingLocked begins to connect to the endpoints. It returns the connections once no

@@ -70,3 +70,6 @@ func Waiting(c *Client) int {
 	defer c.endpoints.mu.Unlock()
 	return c.endpoints.turns.Len()
 }
+
+// CloseIdle has a client close the connections that no call was made on since it was last called.
+func CloseIdle(c *Client) { c.endpoints.closeIdle(1, 1) }

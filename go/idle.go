@@ -18,8 +18,7 @@ func (s *endpoints) watchIdle() {
 // are closed together where the balancer wants all connected, or calls would go to
 // those only that are left.
 func (s *endpoints) closeIdle(while, timeout time.Duration) {
-	var idle []*Connection
-	busy := false
+	idle := map[*Connection]struct{}{}
 	for _, e := range s.current.Load().endpoints {
 		for _, l := range e.dialed {
 			conn := l.current.Load()
@@ -29,20 +28,22 @@ func (s *endpoints) closeIdle(while, timeout time.Duration) {
 			if open, calls := conn.conn.Activity(); open > 0 || calls != l.calls {
 				l.idle, l.calls = 0, calls
 			} else if l.idle += while; l.idle >= timeout {
-				idle = append(idle, conn)
-				continue
+				idle[conn] = struct{}{}
 			}
-			busy = true
 		}
 	}
-	if len(idle) == 0 || busy && !s.lazy {
+	if len(idle) == 0 {
 		return
 	}
 	s.mu.Lock()
 	if !s.lazy {
-		s.wanted = s.turns.Len() > 0 // the next call has all connected again
+		if s.inUseLocked(idle) {
+			s.mu.Unlock()
+			return
+		}
+		s.wanted = false // the next call has all connected again
 	}
-	for _, conn := range idle {
+	for conn := range idle {
 		l := conn.redialer
 		if l.current.CompareAndSwap(conn, nil) {
 			l.idle, l.calls = 0, 0
@@ -51,7 +52,24 @@ func (s *endpoints) closeIdle(while, timeout time.Duration) {
 		}
 	}
 	s.mu.Unlock()
-	for _, conn := range idle {
+	for conn := range idle {
 		conn.conn.Drain("no call was made for the idle timeout")
 	}
+}
+
+// inUseLocked reports whether calls wait, there is a connection beside those that are idle, or there may be one soon: an
+// attempt that is under way brings one whatever becomes of the others.
+func (s *endpoints) inUseLocked(idle map[*Connection]struct{}) bool {
+	if s.turns.Len() > 0 {
+		return true
+	}
+	for _, e := range s.set {
+		for _, l := range e.dialed {
+			conn := l.current.Load()
+			if _, unused := idle[conn]; l.attempt > 0 || conn != nil && !unused {
+				return true
+			}
+		}
+	}
+	return false
 }
