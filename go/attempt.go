@@ -117,15 +117,26 @@ func (a *attempt) opened(conn *Connection, o *opening, made bool) {
 	if a.endpoint != nil {
 		a.endpoint.calls.Add(1)
 	}
-	if observers := a.options.attemptObservers; len(observers) > 0 {
-		a.told.Peer, a.told.Queued = peerOf(conn.conn), a.began-o.asked
-		if conn.redialer != nil {
-			a.told.Endpoint = conn.redialer.endpoint.endpoint.Load()
-		}
-		a.states = make([]any, len(observers))
-		for i := range observers {
-			a.tell(i, observers[i].Began)
-		}
+	if len(a.options.attemptObservers) > 0 {
+		a.begin(conn, o)
+	}
+}
+
+// begin tells the observers that the attempt has begun. They are users' code, which others that wait for answers on the
+// connection do not wait for.
+func (a *attempt) begin(conn *Connection, o *opening) {
+	a.told.Peer, a.told.Queued = peerOf(conn.conn), a.began-o.asked
+	if conn.redialer != nil {
+		a.told.Endpoint = conn.redialer.endpoint.endpoint.Load()
+	}
+	observers := a.options.attemptObservers
+	a.states = make([]any, len(observers))
+	left := o.call.LeaveReading()
+	for i := range observers {
+		a.tell(i, observers[i].Began)
+	}
+	if left {
+		o.call.ResumeReading()
 	}
 }
 

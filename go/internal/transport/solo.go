@@ -39,6 +39,29 @@ func (c *Conn) leaveUnreadLocked() bool {
 	return true
 }
 
+// LeaveReading has the caller not be the one who reads while it does something that may take long, between Open and
+// Wait: others may wait for answers on the same connection. ResumeReading is to be called then if it reports true.
+func (call *Call) LeaveReading() (left bool) {
+	if !call.reads {
+		return false
+	}
+	c := call.conn
+	c.mu.Lock()
+	defer c.unlock()
+	call.reads, c.roles.Reading = false, false
+	c.lingerIfFreeLocked()
+	c.roles.LeaveUnread()
+	return true
+}
+
+// ResumeReading has the caller read its answer after all, unless somebody else reads by now.
+func (call *Call) ResumeReading() {
+	c := call.conn
+	c.mu.Lock()
+	defer c.unlock()
+	call.reads = !call.ended && c.takeReadingLocked()
+}
+
 // readAnswer reads until the call has ended. It reports false when ctx ended
 // first.
 func (call *Call) readAnswer(ctx context.Context) bool {
