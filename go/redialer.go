@@ -16,8 +16,8 @@ import (
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
-// Reconnection (spec/limits.md): the pause before the nth attempt is drawn
-// from 0 to firstPause * 2^n, at most lastPause.
+// Reconnection (spec/client.md 9.2): the pause after n failures in a row is drawn
+// from 0 to firstPause * 2^(n-1), at most lastPause.
 const (
 	firstPause = 100 * time.Millisecond
 	lastPause  = 10 * time.Second
@@ -26,6 +26,9 @@ const (
 	// failure of the attempt that opened it.
 	steady = 5 * time.Second
 )
+
+// longestWait is how long the pause after so many failures in a row can be, at least one.
+func longestWait(failures int) time.Duration { return min(firstPause<<min(failures-1, 10), lastPause) }
 
 // redialer is one of the connections to an endpoint: the current one, or the attempts to
 // open the next.
@@ -315,8 +318,7 @@ var errTurnsAway = errors.New("the server takes no more calls")
 func (l *redialer) failedLocked(err error, conn *Connection) {
 	l.last, l.restarts = err, conn != nil || transport.Restarts(err)
 	l.failures++
-	bound := min(firstPause<<min(l.failures-1, 10), lastPause)
-	l.nextTry = time.Now().Add(rand.N(bound)) //nolint:gosec // jitter, not a secret
+	l.nextTry = time.Now().Add(rand.N(longestWait(l.failures))) //nolint:gosec // jitter, not a secret
 	c := l.endpoint.of.client
 	c.options.log(slog.LevelWarn, "connect failed", "target", c.target, "error", err)
 	if conn == nil || !conn.wasConnected.Load() {

@@ -93,8 +93,8 @@ func (r *resolving) run() {
 			err = errors.New("it ended and has told of no endpoints")
 		}
 		r.refuse(err)
-		sleep(r.client.done, rand.N(min(firstPause<<min(failures, 10), lastPause))) //nolint:gosec // jitter
 		failures++
+		sleep(r.client.done, rand.N(longestWait(failures))) //nolint:gosec // jitter
 	}
 }
 

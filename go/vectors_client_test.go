@@ -280,6 +280,14 @@ func TestMovingLatenciesAreThoseOfTheVectors(t *testing.T) {
 	}
 }
 
+func TestPausesAreThoseOfTheVectors(t *testing.T) {
+	for _, c := range loadClient(t).Pauses {
+		if got := longestWait(c.Failures).Milliseconds(); got != int64(c.Longest) {
+			t.Errorf("after %d failures at most %d ms, want %d", c.Failures, got, c.Longest)
+		}
+	}
+}
+
 func BenchmarkPicks(b *testing.B) {
 	for name, balancer := range map[string]Balancer{
 		"first": First(), "round_robin": RoundRobin(), "least_loaded": LeastLoaded(),
