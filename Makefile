@@ -46,16 +46,18 @@ needs-test:
 needs-python:
 	@sh scripts/prerequisites.sh
 
-.PHONY: build peer-go random-session h2spec peer-python peers peers-go peers-python examples
+.PHONY: build peer-go session-go h2spec peer-python session-python peers peers-go peers-python examples
 build: peer-go peer-python peers examples ## build all programs into build/
 peer-go: needs
 	@$(GO) build -C go -o ../build/peer-go ./peer
-random-session: needs
-	@$(GO) build -C go -o ../build/randomsession ./internal/randomsession
+session-go: needs
+	@$(GO) build -C go -o ../build/session-go ./internal/session
 h2spec: needs
 	@$(GO) build -C go/tools/h2spec -o ../../../build/tools/h2spec github.com/summerwind/h2spec/cmd/h2spec
 peer-python: environment-python
 	@sh scripts/launcher.sh build/peer-python build/python peer
+session-python: environment-python
+	@sh scripts/launcher.sh build/session-python build/python session
 peers: peers-go peers-python ## build what the lab compares with into build/peers/
 peers-go: needs
 	@$(GO) build -C lab/peers/go -o ../../../build/peers/ ./...

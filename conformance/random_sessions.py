@@ -1,46 +1,49 @@
 #!/usr/bin/env python3
-"""Joins a session in Go with one in Python and has both users act at random; then has both read mutated input.
+"""Joins the session programs of two languages and has both users act at random; then has both read mutated input.
 
     python -m conformance.random_sessions                    so many of each, from the fixed seed and from a random one
-    python -m conformance.random_sessions --seed 7 --sessions 1
-    python -m conformance.random_sessions --seed 7 --sessions 1 --mutations 0
+    python -m conformance.random_sessions --pair go,python --seed 7 --sessions 1
+    python -m conformance.random_sessions --pair go,python --seed 7 --sessions 1 --mutations 0
 
-A session is decided by its seed. Of one that breaks a law the seed is printed, and what the users did when as little as
-possible is left of it.
+Without --pair every language plays with the hub, so many sessions, and each with itself, a quarter as many. A session
+is decided by its pair and its seed. Of one that breaks a law the seed is printed, and what the users did when as little
+as possible is left of it.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import secrets
 import sys
-import time
+from collections.abc import Callable
 
-from .sessions.go_side import GoSide
+from harness.languages import hub, languages, named
+
 from .sessions.mutation import Mutations
-from .sessions.play import ACTIONS, Plan, Play, Side, plan
-from .sessions.python_side import PythonSide
+from .sessions.play import ACTIONS, Plan, Play, plan
+from .sessions.side import Ended, Side
 
 FIXED_SEED = 20_261_121
+# How many sessions a language plays with others, for one that it plays with itself.
+OTHERS = 4
 
 
 class Runner:
-    """Plays sessions and makes those that fail smaller."""
+    """Plays sessions between two sides and makes those that fail smaller."""
 
-    def __init__(self) -> None:
-        self.go = GoSide()
+    def __init__(self, first: Side, second: Side) -> None:
+        self.pair = first, second
 
-    def sides(self, seed: int) -> tuple[Side, Side]:
-        """Go opens the connections of odd seeds."""
-        return (self.go, PythonSide()) if seed % 2 else (PythonSide(), self.go)
-
-    def play(self, made: Plan) -> tuple[list[str], Play]:
-        play = Play(made, self.sides(made.seed))
+    def play(self, made: Plan) -> tuple[list[str], Play | None]:
+        """What is wrong with a session, and the session if it came to its end."""
+        first, second = self.pair
         try:
+            play = Play(made, (first, second) if made.seed % 2 else (second, first))
             return play.run(), play
-        except (ValueError, AssertionError, LookupError, AttributeError, TypeError) as error:
-            return [f"Python raised {error!r}"], play
+        except Ended as ended:
+            return [str(ended)], None
 
     def session(self, seed: int) -> str:
         """What is wrong with the session of a seed; empty: nothing."""
@@ -50,9 +53,11 @@ class Runner:
             return ""
         smallest = self.shrink(made)
         faults, play = self.play(smallest)
-        lines = [f"seed {seed}:", *(f"  {fault}" for fault in faults), "  what was done, by round:"]
-        for side, name in zip(play.sides, ("initiator", "acceptor"), strict=True):
-            lines += [f"    {name} ({side.language}), {line}" for line in side.ledger()["script"]]
+        lines = [f"seed {seed}:", *(f"  {fault}" for fault in faults)]
+        if play is not None:
+            lines.append("  what was done, by round:")
+            for side, name in zip(play.sides, ("initiator", "acceptor"), strict=True):
+                lines += [f"    {name} ({side.language}), {line}" for line in side.ledger()["script"]]
         return "\n".join(lines)
 
     def fails(self, made: Plan) -> bool:
@@ -92,40 +97,60 @@ class Runner:
         return made
 
 
-def run(seed: int, sessions: int, mutations: int) -> int:
+def run(first: Side, second: Side, seed: int, sessions: int, mutations: int) -> int:
     """Plays the sessions from `seed` on; the number of those that failed."""
-    runner = Runner()
-    mutated = Mutations()
+    runner = Runner(first, second)
+    mutated = Mutations(first, second)
     failed = 0
-    try:
-        for one in range(seed, seed + sessions):
-            faults = runner.session(one)
-            for number in range(mutations):
-                faults = faults or mutated.compare(one, number)
-            if faults:
-                failed += 1
-                print(faults, flush=True)
-            if failed == 5:
-                break
-    finally:
-        runner.go.close()
-        mutated.close()
+    for one in range(seed, seed + sessions):
+        faults = runner.session(one)
+        for number in range(mutations):
+            faults = faults or told(lambda one=one, number=number: mutated.compare(one, number))  # type: ignore[misc]
+        if faults:
+            failed += 1
+            print(faults, flush=True)
+        if failed == 5:
+            break
     return failed
+
+
+def told(compare: Callable[[], str]) -> str:
+    try:
+        return compare()
+    except Ended as ended:
+        return str(ended)
+
+
+def pairs() -> list[tuple[str, str]]:
+    """The hub with every other, and each with itself, of the languages that have the program."""
+    able = [key for key, language in languages().items() if language.peer.session]
+    center = hub().key
+    return [(center, key) for key in able if key != center] + [(key, key) for key in able]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pair", action="append", help="two languages, with a comma; may be repeated")
     parser.add_argument("--seed", type=int, help="of the first session; without it a fixed one, and a random one")
     parser.add_argument("--sessions", type=int, default=1_000, help="from each seed")
-    parser.add_argument("--mutations", type=int, default=2, help="of the input of each session")
+    parser.add_argument("--mutations", type=int, default=2, help="of the input of each session between two languages")
     options = parser.parse_args()
     seeds = [FIXED_SEED, secrets.randbelow(1 << 40)] if options.seed is None else [options.seed]
-    began = time.process_time()
+    chosen = [tuple(pair.split(",", 1)) for pair in options.pair] if options.pair else pairs()
     failed = 0
-    for seed in seeds:
-        failed += run(seed, options.sessions, options.mutations)
-        print(f"seeds {seed} to {seed + options.sessions - 1}: {options.mutations} mutations of each, {failed} failed")
-    print(f"{time.process_time() - began:.0f} s of CPU in Python")
+    for one, other in chosen:
+        sessions, mutations = options.sessions, options.mutations
+        if one == other:
+            sessions, mutations = (sessions if options.pair else -(-sessions // OTHERS)), 0
+        with contextlib.ExitStack() as stack:
+            sides = [Side(key, named(key).words(named(key).peer.session)) for key in (one, other)]
+            for side in sides:
+                stack.callback(side.close)
+            for seed in seeds:
+                wrong = run(*sides, seed, sessions, mutations)
+                failed += wrong
+                what = f"seeds {seed} to {seed + sessions - 1}: {mutations} mutations of each, {wrong} failed"
+                print(f"{one} and {other}, {what}", flush=True)
     return 1 if failed else 0
 
 

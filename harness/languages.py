@@ -114,6 +114,7 @@ class Peer:
 
     program: Words
     tested: Words = ()
+    session: Words = ()  # the session program (conformance/peer.md 9)
     transports: Words = TRANSPORTS
     protocols: Words = ("native",)  # that its server speaks
     bench: Words = ()  # flags that bench always takes in tests
@@ -190,7 +191,12 @@ class Language:
     lacks: Lacks = field(default_factory=Lacks)
 
     def __post_init__(self) -> None:
-        for suite, there in (("production", self.production), ("newcomer", self.newcomer)):
+        needed = {
+            "production": self.production,
+            "newcomer": self.newcomer,
+            "random-sessions": self.peer.session or None,
+        }
+        for suite, there in needed.items():
             if (there is None) != (suite in self.lacks.suites):
                 raise Wrong(f"{suite} has to be there, or lacks.suites.{suite} with the reason, and not both")
 

@@ -25,6 +25,7 @@ MAY_IMPORT: dict[str, tuple[set[str], tuple[str, ...]]] = {
     "trunkcall.transport": ({"trunkcall.wire"}, ("websockets",)),
     PUBLIC: ({"trunkcall.wire", "trunkcall.transport"}, ("google.protobuf",)),
     "trunkcall.grpcstub": ({PUBLIC}, ("google.protobuf", "grpc")),
+    "session": ({"trunkcall.wire"}, ()),
     "load": ({GENERATED}, ()),
     "peer": ({PUBLIC, "trunkcall.grpcstub", GENERATED, "load"}, ("google.protobuf", "grpc", "uvloop")),
 }

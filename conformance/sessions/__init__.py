@@ -1,1 +1,1 @@
-"""Random sessions between two languages: both ends, the play, the laws, and mutated input."""
+"""Random sessions between two languages: their programs, the play, the laws, and mutated input."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .record import Entry
+from .side import Entry
 
 Pair = tuple[Entry, Entry | None]  # a call at its caller, and at its callee if its handler started or was about to
 
@@ -114,10 +114,10 @@ def _pool(sender: Entry, receiver: Entry) -> list[str]:
         return []
     left, kept = sender["pool"], receiver["pool"]
     faults = []
-    if left["Send"] != kept["Receive"]:
-        faults.append(f"the sender has {left['Send']} of the pool, the receiver counts {kept['Receive']}")
-    if kept["Receive"] + kept["Owed"] != kept["Kept"]:
-        faults.append(f"pool {kept['Receive']} and {kept['Owed']} owed do not make {kept['Kept']}")
+    if left["send"] != kept["receive"]:
+        faults.append(f"the sender has {left['send']} of the pool, the receiver counts {kept['receive']}")
+    if kept["receive"] + kept["owed"] != kept["kept"]:
+        faults.append(f"pool {kept['receive']} and {kept['owed']} owed do not make {kept['kept']}")
     return faults
 
 
@@ -130,8 +130,8 @@ def _direction(sender: Entry, receiver: Entry, over: bool) -> list[str]:
     if over:
         return faults
     left, kept = sender["windows"], receiver["windows"]
-    if left["Send"] != kept["Receive"]:
-        faults.append(f"the sender has {left['Send']} of its window, the receiver counts {kept['Receive']}")
-    if kept["Receive"] + kept["Owed"] != kept["Kept"]:
-        faults.append(f"window {kept['Receive']} and {kept['Owed']} owed do not make {kept['Kept']}")
+    if left["send"] != kept["receive"]:
+        faults.append(f"the sender has {left['send']} of its window, the receiver counts {kept['receive']}")
+    if kept["receive"] + kept["owed"] != kept["kept"]:
+        faults.append(f"window {kept['receive']} and {kept['owed']} owed do not make {kept['kept']}")
     return faults

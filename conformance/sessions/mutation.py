@@ -1,4 +1,4 @@
-"""Input that was changed, read by a fresh session of each language: both must understand the same."""
+"""Input that was changed, read by a fresh session of two languages: both must understand the same."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
-from .go_side import GoSide
-from .play import SERVED, Play, plan
-from .python_side import PythonSide
-from .record import ONE_REQUEST, Entry
+from .play import ONE_REQUEST, SERVED, Play, plan
+from .side import Entry, Side
 
 ROUNDS = 12
 HEADER = struct.Struct("<IIII")
@@ -31,7 +29,7 @@ class Recording:
     steps: list[Step]
 
 
-def record(seed: int, go: GoSide) -> Recording:
+def record(seed: int, first: Side, second: Side) -> Recording:
     """Plays a session between a reader and a user who acts at random, and keeps what the reader was sent."""
     chance = random.Random(seed ^ 0x0BEAD)
     made = plan(seed)
@@ -53,7 +51,7 @@ def record(seed: int, go: GoSide) -> Recording:
     made.configs[1 - at] |= {"max_calls": max(8, made.configs[1 - at]["max_calls"]), "heavy": chance.random() < 0.1}
     made.configs[1 - at]["max_message"] = max(100_000, made.configs[1 - at]["max_message"])
     made.rounds, made.lost_in = ROUNDS, 0
-    sides = (go, PythonSide()) if chance.random() < 0.5 else (PythonSide(), go)
+    sides = (first, second) if chance.random() < 0.5 else (second, first)
     play = Play(made, sides)
     play.act()
     return Recording(made.configs[at], play.passed[at])
@@ -214,19 +212,16 @@ def delivered(steps: list[Step], parts: list[bytes], chance: random.Random) -> l
 
 
 class Mutations:
-    """Records sessions, changes what was read, and compares the two languages' readers."""
+    """Records sessions, changes what was read, and compares the readers of two languages."""
 
-    def __init__(self) -> None:
-        self.go = GoSide()
+    def __init__(self, first: Side, second: Side) -> None:
+        self.first, self.second = first, second
         self._recorded: tuple[int, Recording] | None = None
-
-    def close(self) -> None:
-        self.go.close()
 
     def compare(self, seed: int, number: int) -> str:
         """What differs in mutation `number` of the session of a seed; empty: nothing."""
         if self._recorded is None or self._recorded[0] != seed:
-            self._recorded = seed, record(seed, self.go)
+            self._recorded = seed, record(seed, self.first, self.second)
         recording = self._recorded[1]
         chance = random.Random(seed << 8 | number)
         parts = Mutator(chance).mutate(frames(b"".join(data for _, data in recording.steps)))
@@ -243,10 +238,10 @@ class Mutations:
 
     def _differences(self, recording: Recording, parts: list[bytes], seed: int) -> list[str]:
         steps = delivered(recording.steps, parts, random.Random(seed))
-        told = [self._read(side, recording.config, steps) for side in (self.go, PythonSide())]
-        return list(compared(*told))
+        told = [self._read(side, recording.config, steps) for side in (self.first, self.second)]
+        return list(compared(*told, names=(self.first.language, self.second.language)))
 
-    def _read(self, side: GoSide | PythonSide, config: Entry, steps: list[Step]) -> Entry:
+    def _read(self, side: Side, config: Entry, steps: list[Step]) -> Entry:
         side.begin(config)
         written = bytearray()
         for now, data in steps:
@@ -257,23 +252,24 @@ class Mutations:
         return ledger | {"wrote": answers(bytes(written), ends), "granted": granted}
 
 
-def compared(go: Entry, python: Entry) -> Iterable[str]:
+def compared(first: Entry, second: Entry, names: tuple[str, str]) -> Iterable[str]:
     """Where two readers of the same input differ.
 
     When a reader grants is free, as long as it is in time (protocol.md 9.4). So one that has granted may go on where
     another finds that the window is overspent."""
-    if "credit" in (go["failed"], python["failed"]) and (go["granted"] or python["granted"]):
+    if "credit" in (first["failed"], second["failed"]) and (first["granted"] or second["granted"]):
         return
-    if go["failed"] != python["failed"]:
-        yield f"  Go: {go['failed']!r} {go['text']}; Python: {python['failed']!r} {python['text']}"
+    one, other = names
+    if first["failed"] != second["failed"]:
+        yield f"  {one}: {first['failed']!r} {first['text']}; {other}: {second['failed']!r} {second['text']}"
         return
     for what in ("events", "wrote"):
-        for key in sorted(go[what].keys() | python[what].keys()):
-            mine, theirs = go[what].get(key, []), python[what].get(key, [])
+        for key in sorted(first[what].keys() | second[what].keys()):
+            mine, theirs = first[what].get(key, []), second[what].get(key, [])
             if len(mine) != len(theirs) or not all(map(same, mine, theirs)):
                 yield f"  {what} of {key or 'the connection'}:"
-                yield f"    Go:     {mine}"
-                yield f"    Python: {theirs}"
+                yield f"    {one}: {mine}"
+                yield f"    {other}: {theirs}"
 
 
 def same(mine: str, theirs: str) -> bool:

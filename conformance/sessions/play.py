@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from . import laws
-from .actions import ACTING, CONSUMING, DRAINING, FINISHING
-from .record import Entry
+from .side import ACTING, CONSUMING, DRAINING, FINISHING, Entry, Side
 
 ROUNDS = 40
 ACTIONS = {"open": 12, "send": 14, "half_close": 4, "cancel": 2, "consume": 10, "header": 2, "answer": 8, "drain": 0}
@@ -22,15 +20,7 @@ SERVED = {
 }
 
 
-class Side(Protocol):
-    """One end of a session, in some language."""
-
-    language: str
-
-    def begin(self, config: Entry) -> None: ...
-    def round(self, now: int, phase: int, data: bytes) -> bytes: ...
-    def end(self, now: int, lost: bool) -> None: ...
-    def ledger(self) -> Entry: ...
+ONE_REQUEST = ("unary", "server_streaming", "oneway")
 
 
 @dataclass

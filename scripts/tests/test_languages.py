@@ -20,6 +20,7 @@ program = ["build/peer-ada"]
 [lacks.suites]
 production = "there is no example"
 newcomer = "the README has no lines"
+random-sessions = "there is no program"
 """
 
 

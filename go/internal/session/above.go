@@ -28,6 +28,7 @@ func (s *side) Accept(in *wire.Incoming) (*wire.Stream, *wire.Refusal) {
 	}
 	c := &call{arrived: s.now}
 	c.record = record{
+		Sent: []message{}, Got: []message{},
 		Method: in.Method.Name, Kind: kind, Codec: s.codecName(in.Codec), OneWay: in.OneWay,
 		Metadata: described(in.Metadata, in.Own),
 	}
@@ -226,7 +227,7 @@ func (s *side) giveUp(c *call, reason uint32, code wire.Code) {
 	}
 	s.session.Cancel(&c.Stream, reason)
 	c.inbox = nil
-	s.ended(c, &ending{Status: code, Delivery: "unknown", Local: true})
+	s.ended(c, &ending{Status: code, Delivery: "unknown", Details: []string{}})
 }
 
 func (s *side) codecName(number uint8) string {

@@ -57,7 +57,7 @@ type Opening struct {
 }
 
 func newSide(body []byte) (*side, error) {
-	s := &side{methods: map[string]int{}}
+	s := &side{methods: map[string]int{}, away: []string{}, events: map[string][]string{}, script: []string{}}
 	if err := json.Unmarshal(body, &s.Config); err != nil {
 		return nil, err
 	}

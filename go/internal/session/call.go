@@ -39,7 +39,6 @@ type ending struct {
 	Details  []string  `json:"details"`
 	Trailers string    `json:"trailers"`
 	Stripped bool      `json:"stripped"`
-	Local    bool      `json:"local"` // the user's own doing, not the session's
 }
 
 // call is a call at either of its ends.
@@ -78,7 +77,7 @@ type record struct {
 	Ends     int           `json:"ends"`
 	Ending   *ending       `json:"ending"` // at the caller how it ended, at the callee what the handler said
 	Alive    bool          `json:"open"`
-	Windows  *wire.Windows `json:"windows"`
+	Windows  *windows      `json:"windows"`
 	Waits    bool          `json:"waits"` // has something to send
 	Unread   int           `json:"unread"`
 }
@@ -103,22 +102,30 @@ type Ledger struct {
 	Served  int                 `json:"served"`
 	Running int                 `json:"running"`
 	Held    uint64              `json:"held"`
-	Pool    wire.Windows        `json:"pool"`
+	Pool    windows             `json:"pool"`
 	Unsent  int                 `json:"unsent"`
 	Drained bool                `json:"drained"`
 }
 
+// windows are wire.Windows as the ledger has them.
+type windows struct {
+	Send    int64 `json:"send"`
+	Receive int64 `json:"receive"`
+	Owed    int64 `json:"owed"`
+	Kept    int64 `json:"kept"`
+}
+
 func (s *side) ledger() *Ledger {
 	l := &Ledger{
-		Failed: s.failed, Text: s.text, Away: s.away, Events: s.events, Script: s.script, Own: s.session.OpenCalls(),
-		Served: s.session.OpenServed(), Running: s.running, Held: s.session.HeldBytes(), Pool: s.session.Pool(), Unsent: s.session.Unsent(),
+		Failed: s.failed, Text: s.text, Away: s.away, Calls: []*record{}, Events: s.events, Script: s.script, Own: s.session.OpenCalls(),
+		Served: s.session.OpenServed(), Running: s.running, Held: s.session.HeldBytes(), Pool: windows(s.session.Pool()), Unsent: s.session.Unsent(),
 		Drained: s.session.Drained(),
 	}
 	for _, c := range s.calls {
 		c.Alive = c.Stream.Open()
 		c.Windows = nil
 		if c.Alive {
-			w := s.session.Windows(&c.Stream)
+			w := windows(s.session.Windows(&c.Stream))
 			c.Windows = &w
 		}
 		c.Waits = c.waits || len(c.queue) > 0

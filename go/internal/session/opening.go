@@ -65,6 +65,7 @@ func (s *side) begin(o *wire.Outgoing, method, kind string, remaining int64, inl
 		return
 	}
 	c := &call{record: record{
+		Sent: []message{}, Got: []message{},
 		Own: true, Method: method, Kind: kind, Codec: s.codecName(o.Codec), OneWay: o.OneWay,
 		Metadata: described(o.Metadata, o.Own), Ended: o.End,
 	}}

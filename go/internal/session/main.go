@@ -1,15 +1,8 @@
-// Command randomsession is one end of a connection without a connection: a
+// Command session is one end of a connection without a connection: a
 // wire.Session whose user acts at random, driven in lockstep over standard
-// input and output. conformance/random_sessions.py joins it with a session of
-// another language and compares what the two have seen.
-//
-// A command is one letter and a length (32 bits, little-endian) with as many
-// bytes; so is an answer, without the letter.
-//
-//	S  JSON (Config)                         begins a session; the answer is empty
-//	R  time µs (64 bits), phase (8), bytes   one round; answered by what the session wrote
-//	E  time µs (64 bits), how (8)            the end of the stream (0) or of the connection (1)
-//	L                                        answered by the ledger, JSON
+// input and output. conformance/random_sessions.py joins it with one of
+// another language; conformance/peer.md, section 9, has the commands, the
+// configuration and the ledger.
 package main
 
 import (
@@ -24,7 +17,7 @@ import (
 
 func main() {
 	if err := serve(bufio.NewReaderSize(os.Stdin, 1<<20), bufio.NewWriterSize(os.Stdout, 1<<20)); err != nil {
-		fmt.Fprintln(os.Stderr, "randomsession:", err)
+		fmt.Fprintln(os.Stderr, "session-go:", err)
 		os.Exit(1)
 	}
 }

@@ -1,4 +1,4 @@
-"""What the user of a session in Python does at random, and what one who only reads does."""
+"""What the user of a session does at random, and what one who only reads does."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trunkcall.wire.metadata import COMMON_KEYS, block
 from .record import ONE_ANSWER, ONE_REQUEST, Entry, Record, described, noted
 
 if TYPE_CHECKING:
-    from .python_side import PythonSide
+    from .side import Side
 
 # Phases of a session: the user acts at random; consumes what is there; ends all calls; asks to drain.
 ACTING, CONSUMING, FINISHING, DRAINING = range(4)
@@ -39,8 +39,12 @@ EDGES: tuple[int, ...] = (
     65553,
     131056,
     131072,
+    262127,
+    262128,
+    262129,
+    262144,
+    327680,
 )
-EDGES += (262127, 262128, 262129, 262144, 327680)
 KEYS = (*COMMON_KEYS, "a", "x-binary-bin", "-bin", "some.key_with-all", "k" * 255)
 STREAMS = ("unary", "client_streaming", "server_streaming", "bidi")
 
@@ -48,7 +52,7 @@ STREAMS = ("unary", "client_streaming", "server_streaming", "bidi")
 class Actor:
     """The user. `script` tells what was done, in words."""
 
-    def __init__(self, side: PythonSide) -> None:
+    def __init__(self, side: Side) -> None:
         self.side = side
         self.script: list[str] = []
         self.opened = False
@@ -281,7 +285,7 @@ class Actor:
     def error_text(self) -> tuple[str, tuple[tuple[str, bytes], ...]]:
         chance = self.random.randrange
         text = "§" + "é" * chance(20)
-        details = []
+        details: list[tuple[str, bytes]] = []
         for _ in range(chance(3)):
             size = chance(60) if chance(20) else 66_000
             details.append(("t/ü", PATTERN[:size]))

@@ -1,4 +1,4 @@
-"""What one side has seen of a session, in the form in which go/internal/randomsession tells it too."""
+"""What a side has seen of a session, in the form of the ledger."""
 
 from __future__ import annotations
 
@@ -102,10 +102,10 @@ class Record:
         windows = None
         if self.open:
             windows = {
-                "Send": session.peer_window - getattr(call, "spent", 0) if sending is None else sending.window,
-                "Receive": session.window if receiving is None else receiving.window,
-                "Owed": 0 if receiving is None else receiving.owed,
-                "Kept": session.window if receiving is None else receiving.keep,
+                "send": session.peer_window - getattr(call, "spent", 0) if sending is None else sending.window,
+                "receive": session.window if receiving is None else receiving.window,
+                "owed": 0 if receiving is None else receiving.owed,
+                "kept": session.window if receiving is None else receiving.keep,
             }
         return self.told | {
             "open": self.open,

@@ -220,9 +220,6 @@ func (s *side) event(key, event string) {
 	if s.Reader == nil {
 		return
 	}
-	if s.events == nil {
-		s.events = map[string][]string{}
-	}
 	s.events[key] = append(s.events[key], event)
 }
 

@@ -1,4 +1,4 @@
-"""A session in Python and its user, who acts at random or only reads: the counterpart of go/internal/randomsession."""
+"""A session and its user, who acts at random or only reads."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from trunkcall.wire import (
     Status,
 )
 
-from .actions import ACTING, Actor
+from .actor import ACTING, Actor
 from .record import ONE_REQUEST, Entry, Record, described, ending, message_event, noted
 
 SETTINGS = (
@@ -50,12 +50,10 @@ def configured(config: Entry) -> Config:
     )
 
 
-class PythonSide(Events):
+class Side(Events):
     """One end. Times are µs."""
 
-    language = "python"
-
-    def begin(self, config: Entry) -> None:
+    def __init__(self, config: Entry) -> None:
         self.config = config
         self.reader: Entry | None = config["reader"]
         self.served: dict[str, str] = config["served"]
@@ -151,10 +149,10 @@ class PythonSide(Events):
             "running": self.load.running,
             "held": session.share.promised,
             "pool": {
-                "Send": session.sender.room,
-                "Receive": session.pool.left,
-                "Owed": session.pool.owed,
-                "Kept": session.pool.kept,
+                "send": session.sender.room,
+                "receive": session.pool.left,
+                "owed": session.pool.owed,
+                "kept": session.pool.kept,
             },
             "unsent": session.output.unsent,
             "drained": session.closed or session.half_close,

@@ -1,0 +1,52 @@
+"""The session programs, apart from what they play: what is told of one that ends, and that laws which are broken are
+seen."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import unittest
+
+from harness.languages import languages
+
+from .random_sessions import Runner
+from .sessions.side import Ended, Side
+
+
+class Programs(unittest.TestCase):
+    def side(self, *program: str) -> Side:
+        side = Side("some", program)
+        self.addCleanup(side.close)
+        return side
+
+    def test_one_that_ends_is_told_with_what_it_said(self) -> None:
+        for program in ("import sys; sys.exit('cannot')", "import sys; sys.stdin.buffer.read(6); sys.exit('cannot')"):
+            side = self.side(sys.executable, "-c", program)
+            for _ in range(2):  # it is started again
+                with self.subTest(program), self.assertRaisesRegex(Ended, "some: the program has ended: cannot"):
+                    side.begin({})
+
+    def test_what_it_does_not_know_ends_it(self) -> None:
+        for key, language in languages().items():
+            if language.peer.session:
+                side = self.side(*language.words(language.peer.session))
+                with self.subTest(key), self.assertRaises(Ended):
+                    side.ledger()
+
+
+class Broken(Side):
+    """Loses a part of what it is sent."""
+
+    def round(self, now: int, phase: int, data: bytes) -> bytes:
+        return super().round(now, phase, data[: len(data) // 2])
+
+
+class Laws(unittest.TestCase):
+    def test_a_session_that_breaks_them_is_made_small_and_told(self) -> None:
+        key, language = next((key, one) for key, one in languages().items() if one.peer.session)
+        with contextlib.ExitStack() as stack:
+            sides = [kind(key, language.words(language.peer.session)) for kind in (Side, Broken)]
+            for side in sides:
+                stack.callback(side.close)
+            told = Runner(*sides).session(7)
+        self.assertRegex(told, r"^seed 7:\n  .+\n  what was done, by round:")
