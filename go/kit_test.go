@@ -191,11 +191,12 @@ func eventually(t testing.TB, what string, holds func() bool) {
 
 // runsOut tests what comes of a time that runs out, of 20 ms at first. Where the
 // machine stood still, that was over before what was to happen within it: then
-// test says so, and is run again with more time.
+// test says so, and is run again with more time, which is told as a retry.
 func runsOut(t testing.TB, test func(d time.Duration) (tooEarly bool)) {
 	t.Helper()
 	d := 20 * time.Millisecond
 	for ; test(d); d *= 4 {
+		t.Attr("retry", d.String()+" were over too early")
 		if d > 10*time.Second {
 			t.Fatalf("even %v were over too early", d)
 		}

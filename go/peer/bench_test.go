@@ -123,6 +123,7 @@ func TestBenchTellsThatItFellBehind(t *testing.T) {
 		return got.status == exitOK && got.stderr == ""
 	}
 	for tries := 1; !kept(); tries++ {
+		t.Attr("retry", "a rate of 2/s was not kept")
 		if tries == 5 {
 			t.Fatalf("got %+v", got)
 		}

@@ -338,6 +338,7 @@ func TestWhatTheSessionWaitsForIsTimed(t *testing.T) {
 // answers that lie in the socket come first.
 func TestALateTimerLeavesThePeerTimeToBeHeard(t *testing.T) {
 	for tries := 1; !leavesTime(t); tries++ { // the machine may stand still at any time
+		t.Attr("retry", "the time for the answer was over as well")
 		if tries == 20 {
 			t.Fatal("a late timer gave the peer up")
 		}
