@@ -6,13 +6,13 @@ import (
 	"sync/atomic"
 )
 
-// Budget bounds what all connections of one client or server hold in memory for
-// their peers: messages that are not whole or not consumed, and answers that
-// wait to be written (spec/limits.md). When it is full, the connection that holds
-// most lets go of something. Its methods are safe for concurrent use.
+// Budget bounds what all connections of one client or server hold in memory for their peers:
+// messages that are not whole or not consumed, and answers that wait to be written
+// (spec/limits.md). When it is full, the connection that holds most ends a call to free memory. Its
+// methods are safe for concurrent use.
 type Budget struct {
 	limit int64
-	full  *Error // ends a call that there is no room for
+	full  *Error // ends a call that no memory is left for
 	used  atomic.Int64
 
 	mu      sync.Mutex
@@ -21,17 +21,16 @@ type Budget struct {
 }
 
 const (
-	// freeShare is what a session holds without counting it against the budget:
-	// small calls never touch what sessions share.
+	// freeShare is not counted against the budget, so that small calls never touch what sessions
+	// share.
 	freeShare = 64 << 10
-	// drawStep is by how much a session draws on the budget, so that it need
-	// not do so for every message.
+	// drawStep is how much a session takes from the budget at a time, so that it need not do so for
+	// every message.
 	drawStep = 64 << 10
-	// leastShare is what a connection may always hold before it counts as one
-	// that holds more than its share.
+	// leastShare is the smallest share of a connection.
 	leastShare = 1 << 20
-	// overdraft is the part of the limit by which it may be exceeded while
-	// another connection was asked to let go and has not done so yet.
+	// The limit may be exceeded by 1/overdraft of it while another connection was asked to free
+	// memory and has not done so yet.
 	overdraft = 4
 )
 
@@ -43,17 +42,16 @@ func NewBudget(limit int64) *Budget {
 	}
 }
 
-// Used is how many bytes are drawn at the moment.
+// Used is the number of bytes that sessions have taken.
 func (b *Budget) Used() int64 { return b.used.Load() }
 
-// Full says what it is that there is no room for, for whoever is told.
+// Full is the text that callers are told when the budget is full.
 func (b *Budget) Full() string { return b.full.Text }
 
-// over reports whether more is drawn than there is.
+// over reports whether the limit is exceeded.
 func (b *Budget) over() bool { return b.used.Load() > b.limit }
 
-// greatest is the share of which most is drawn; of asker, more bytes are counted
-// as drawn too.
+// greatest is the share that has taken most. For asker, the bytes in more count as taken too.
 func (b *Budget) greatest(asker *Share, more int64) *Share {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -69,20 +67,20 @@ func (b *Budget) greatest(asker *Share, more int64) *Share {
 	return greatest
 }
 
-// Relieve asks the connection that holds most to let go, if more is drawn than
-// there is.
+// Relieve asks the connection that holds most to free memory, if the limit is exceeded.
 func (b *Budget) Relieve() {
 	if b != nil && b.over() {
 		b.greatest(nil, 0).ask()
 	}
 }
 
-// Share is one connection's part of a Budget. It belongs to what guards the
-// connection, but for what the Budget itself reads.
+// Share is one connection's part of a Budget. The connection's lock guards it, except the fields
+// that the Budget itself reads.
 type Share struct {
 	Budget *Budget // nil: there is no bound
-	// Shed, if set, has the connection let go of what it holds longest, soon and
-	// on another goroutine, until Relieved: it is called under locks of others.
+	// Shed, if set, makes the connection end the call that it has held something of for longest. It
+	// is called under locks of other connections, so it does that on another goroutine, which calls
+	// Relieved when done.
 	Shed func()
 
 	drawn atomic.Int64
@@ -98,12 +96,12 @@ const (
 	holding         // nobody holds more than this connection
 )
 
-// Affords reports whether the connection may hold so many bytes in all, and
-// draws on the budget if that takes it.
+// Affords reports whether the connection may hold so many bytes in all. It takes from the budget
+// what that needs.
 func (s *Share) Affords(bytes int64) bool { return s.draw(bytes) == drawn }
 
-// HoldsMost is Affords for a connection that can let go of something else: it is
-// to do so, and then ask again, if mine is set.
+// HoldsMost is Affords for a connection that can free memory itself. If mine is set, it is to do
+// that and ask again.
 func (s *Share) HoldsMost(bytes int64) (affords, mine bool) {
 	d := s.draw(bytes)
 	return d == drawn, d == holding
@@ -139,21 +137,21 @@ func (s *Share) draw(bytes int64) drawing {
 	return drawn
 }
 
-// ask has the connection let go of something, unless it was asked already.
+// ask has the connection free memory, unless it was asked already.
 func (s *Share) ask() {
 	if s != nil && s.Shed != nil && s.asked.CompareAndSwap(false, true) {
 		s.Shed()
 	}
 }
 
-// Excess reports whether the connection is to let go of something more: nobody
-// holds more, and more is held than there is room for.
+// Excess reports whether the connection is to free more memory: it holds most, and the limit is
+// exceeded.
 func (s *Share) Excess() bool {
 	return s.Budget != nil && s.Budget.over() && s.Budget.greatest(s, 0) == s
 }
 
-// Relieved says that the connection has let go of what it could, and has others
-// asked if that was not enough.
+// Relieved says that the connection has freed what it could. If that was not enough, others are
+// asked.
 func (s *Share) Relieved() {
 	s.asked.Store(false)
 	if s.Budget != nil && s.Budget.over() {
@@ -205,13 +203,13 @@ func (s *Session) Holding() int64 {
 	return int64(s.assembled) + int64(s.held) + int64(s.queued) + int64(s.Unsent()) + int64(s.inFlight)
 }
 
-// aboveShare reports whether the connection holds more than its share of the budget:
-// what pieces of messages have cost of the pool is then owed once those are consumed.
+// aboveShare reports whether the connection holds more than its share of the budget. While it does,
+// the pool gets back what pieces of messages have cost only when those are consumed.
 func (s *Session) aboveShare() bool { return s.share.Exceeded() }
 
-// affords reports whether n more bytes may be held for st, which is nil for a call
-// that is not accepted, and draws on the budget if that takes it. If nobody holds
-// more than this session, it ends other calls that have been held for longer.
+// affords reports whether n more bytes may be held for st; st is nil for a call that is not
+// accepted yet. It takes from the budget what that needs. If this session holds most, it ends other
+// calls of its own that have been held for longer.
 func (s *Session) affords(st *Stream, n int) bool {
 	for {
 		affords, mine := s.share.HoldsMost(s.Holding() + int64(n))
@@ -226,9 +224,9 @@ func (s *Session) affords(st *Stream, n int) bool {
 	}
 }
 
-// Shed ends the calls that have been held longest, while the session is the one
-// that holds most and there is too little room. It reports false if that was of no
-// use because what is held is output that the peer does not read.
+// Shed ends the calls that have been held for longest, as long as the session holds most and the
+// limit is exceeded. It reports false if that was of no use because what is held is output that the
+// peer does not read.
 func (s *Session) Shed() bool {
 	for s.share.Excess() {
 		longest := s.longestHeld()
@@ -240,7 +238,7 @@ func (s *Session) Shed() bool {
 	return true
 }
 
-// cut ends a call for want of room.
+// cut ends a call to free memory.
 func (s *Session) cut(st *Stream) {
 	s.fault(st, s.options.Budget.full)
 }
@@ -248,8 +246,8 @@ func (s *Session) cut(st *Stream) {
 // littleHeld is what a call must hold for its end to be of use.
 const littleHeld = 4 << 10
 
-// longestHeld is the call that something has been held of for longest, nil if
-// there is none. Those that hold little come last.
+// longestHeld is the call that has held memory for longest, nil if there is none. Calls that hold
+// little come last.
 func (s *Session) longestHeld() (longest *Stream) {
 	little := false
 	look := func(st *Stream) {
@@ -270,10 +268,10 @@ func (s *Session) longestHeld() (longest *Stream) {
 	return longest
 }
 
-// holds is what is held of the call that its end would set free.
+// holds is the memory that the call's end would free.
 func (f *flow) holds() int { return f.room + int(f.held) + f.queued }
 
-// beginsToHold is to be called before more is held of a call.
+// beginsToHold is to be called before a call holds more memory.
 func (s *Session) beginsToHold(f *flow) {
 	if f.holds() == 0 {
 		s.holdings++
@@ -281,14 +279,14 @@ func (s *Session) beginsToHold(f *flow) {
 	}
 }
 
-// Written says that all that was taken so far has been written, and gives back
-// what was drawn for it.
+// Written says that all that was taken so far has been written. What it held of the budget is given
+// back.
 func (s *Session) Written() {
 	s.inFlight = 0
 	s.giveBack()
 }
 
-// giveBack returns what is no longer needed of what was drawn.
+// giveBack returns to the budget what the session no longer needs.
 func (s *Session) giveBack() {
 	if s.share.drawn.Load() > 0 {
 		s.share.GiveBack(s.Holding())
@@ -298,13 +296,13 @@ func (s *Session) giveBack() {
 // Relieved is Share.Relieved, to be called behind Shed.
 func (s *Session) Relieved() { s.share.Relieved() }
 
-// lacksRoom is the ending of a call whose answer there is no room for.
+// lacksRoom is the ending of a call for whose answer no memory is left.
 func (s *Session) lacksRoom() *Ending {
 	return &Ending{Code: ResourceExhausted, Message: s.options.Budget.full.Text, Delivery: DeliveryUnknown}
 }
 
-// forWantOfRoom reports whether err is no fault of the call's: it may be made
-// again a little later.
+// forWantOfRoom reports whether err says that memory is full, so that the call may be made again a
+// little later.
 func (s *Session) forWantOfRoom(err *Error) bool {
 	return err == errPromised || s.options.Budget != nil && err == s.options.Budget.full
 }

@@ -1,9 +1,8 @@
 package wire
 
-// GoAway asks the peer to open no more calls and says that this side opens
-// none either. A reason other than 0 announces the end of the connection.
-// Before an acceptor's own preface nothing can be said: reason 0 then waits for
-// it, any other is not sent.
+// GoAway asks the peer to open no more calls and says that this side opens none either. A reason
+// other than 0 announces the end of the connection. An acceptor can say nothing before its own
+// preface: reason 0 then waits for the preface, any other is not sent.
 func (s *Session) GoAway(reason uint32, text string) {
 	if !s.sentGoAway {
 		s.goAwayAt = s.now
@@ -32,9 +31,9 @@ func (s *Session) Drain(text string) {
 	}
 }
 
-// Conclude says that this side opens no more calls either, once it drains, the
-// peer has said so too, and none is open (section 11.4). It reports whether
-// something was appended.
+// Conclude says that this side opens no more calls (section 11.4). It does so once this side
+// drains, the peer has said the same, and no call is open. It reports whether something was
+// appended.
 func (s *Session) Conclude() bool {
 	if !s.sentGoAway || s.sentDrained || !s.peerDrained || s.openCalls > 0 || s.openServed > 0 {
 		return false
@@ -98,8 +97,8 @@ func (s *Session) Drained() bool {
 	return s.sentDrained && s.peerDrained && s.openCalls == 0 && s.openServed == 0
 }
 
-// refusesAll is the refusal of every CALL after the peer said that it opens no
-// more, or had time to say so; nil before (section 11.4).
+// refusesAll is the refusal of each CALL that comes after the peer said that it opens no more, or
+// had its time to say so (section 11.4). It is nil before.
 func (s *Session) refusesAll() *Refusal {
 	switch {
 	case s.peerDrained:
@@ -110,9 +109,8 @@ func (s *Session) refusesAll() *Refusal {
 	return nil
 }
 
-// Close ends every open call after the connection was lost. passed is how many
-// outgoing bytes may have reached the peer: calls that stand wholly behind
-// them are not_sent, the others unknown.
+// Close ends every open call after the connection was lost. passed is how many outgoing bytes may
+// have reached the peer: calls whose bytes all come after those are not_sent, the others unknown.
 func (s *Session) Close(passed uint64, reason string) {
 	s.endCalls(passed, reason)
 	s.endServed()

@@ -28,7 +28,7 @@ type Incoming struct {
 	Compression uint8
 	Deadline    int64 // in the session's time, 0: none
 	Cost        Cost  // of the message, for Consumed
-	Refused     bool  // it is refused whatever Accept says, unless Accept finds it at fault
+	Refused     bool  // refused whatever Accept says, unless Accept finds a fault in it
 }
 
 // Refusal says why a call is not started. RetryAfter is in milliseconds; 0
@@ -73,15 +73,13 @@ const (
 // implementation must not call back into the session except where said, and
 // must not keep the slices that point into the input.
 type Events interface {
-	// Accept is asked for each call that the peer opens: a stream to track it
-	// by, or a refusal. It judges the method and the codec; everything else
-	// about the CALL has been judged. When the handler is not to start at once
-	// it calls Stream.Hold. The stream of a CALL with Refused set is ignored:
-	// only what is at fault with the CALL itself goes ahead of that (section 4.6).
+	// Accept is asked for each call that the peer opens: a stream to track it by, or a refusal. It
+	// judges the method and the codec; everything else about the CALL has been judged. When the
+	// handler is not to start at once it calls Stream.Hold. For a CALL with Refused set, the stream
+	// is ignored; only a fault in the CALL itself takes precedence (section 4.6).
 	Accept(in *Incoming) (*Stream, *Refusal)
-	// Message hands up a whole message, whose cost is due to Consumed later.
-	// owned says that payload is the receiver's to keep, else it points into
-	// the input.
+	// Message hands up a whole message. Its cost is to be given to Consumed later. If owned is set,
+	// the receiver keeps payload; else payload points into the input.
 	Message(st *Stream, payload []byte, compression uint8, cost Cost, owned bool)
 	// HalfClosed says that the caller sends no more messages.
 	HalfClosed(st *Stream)

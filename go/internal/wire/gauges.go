@@ -9,7 +9,7 @@ type Windows struct {
 	Send    int64 // what the peer lets this side send
 	Receive int64 // what this side lets the peer send
 	Owed    int64 // credit that is owed and was not granted yet
-	Kept    int64 // what Receive and Owed make once all was consumed
+	Kept    int64 // Receive and Owed together, once all was consumed
 }
 
 // Windows tells how much of its windows an open stream has left.
@@ -21,19 +21,17 @@ func (s *Session) Windows(st *Stream) Windows {
 	return w
 }
 
-// Pool tells the same of the pools of the connection. What Kept exceeds Receive and
-// Owed by lies in messages that were not consumed.
+// Pool tells the same of the connection's pools. Kept less Receive and Owed lies in messages that
+// were not consumed.
 func (s *Session) Pool() Windows {
 	return Windows{Send: s.poolRoom, Receive: s.pool.left, Owed: s.pool.owed, Kept: s.pool.kept}
 }
 
-// RoundTrip is the shortest, in nanoseconds, that the connection has measured of late for
-// its pool; 0: none.
+// RoundTrip is the shortest round trip, in nanoseconds, that the pool has measured lately; 0: none.
 func (s *Session) RoundTrip() int64 { return s.pool.shortest }
 
-// WithheldCredit is how much less than their windows allow at best the peer may
-// send on all open streams, because messages were not consumed or their credit
-// was not granted yet.
+// WithheldCredit is the part of the open streams' windows that the peer may not use now: messages
+// were not consumed, or their credit was not granted yet.
 func (s *Session) WithheldCredit() int64 {
 	withheld := int64(0)
 	for i := range s.served {

@@ -77,17 +77,17 @@ func (s *Session) deliver(st *Stream, message []byte, compression uint8, cost Co
 
 const promisedText = "messages in progress or not consumed exceed 268435456 bytes on this connection"
 
-// errPromised ends the call whose message there is no room for.
+// errPromised ends a call whose message would exceed the bound on announced bytes.
 var errPromised = &Error{Class: ErrMessageSize, Text: promisedText}
 
-// What ends a call that has not exactly one message where one is expected.
+// What ends a call that lacks the one message that is expected, or has several.
 var (
 	errSecond    = &Error{Class: ErrMessages, Text: SeveralMessages}
 	errNoRequest = &Error{Class: ErrMessages, Text: NoMessage}
 )
 
-// What is said of that: mostly a streaming method was called as one that is not, or the
-// other way round.
+// The texts of those errors. The usual cause is a streaming method that was called as a unary one,
+// or the other way round.
 const (
 	SeveralMessages = "several messages where one is expected: " + otherKind
 	NoMessage       = "no message where one is expected: " + otherKind
@@ -261,9 +261,9 @@ func (s *Session) credit(st *Stream, n uint32) {
 	}
 }
 
-// grant appends CREDIT of n bytes, or raises the last one if that is still unsent,
-// so that a peer that does not read cannot make them pile up. It reports false when
-// that one cannot be raised so far.
+// grant appends CREDIT of n bytes, or raises the last CREDIT if that is still unsent, so that they
+// do not pile up for a peer that does not read. It reports false when the last one cannot be raised
+// so far.
 func (s *Session) grant(last *unsentCredit, id StreamID, n int64) bool {
 	if last.end <= s.moved {
 		s.control(Header{Type: Credit, Stream: id, Word: uint32(n)})

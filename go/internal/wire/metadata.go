@@ -55,9 +55,8 @@ func commonKey(key string) byte {
 	return 0
 }
 
-// CheckMetadata says what is wrong with m as metadata to send to a peer with these limits,
-// beside entries of the protocol if there are any; or nil. It is no method, since users know
-// Metadata.
+// CheckMetadata says what is wrong with sending m, and the protocol's own entries, to a peer with
+// these limits; nil if nothing is. It is a function because users see the methods of Metadata.
 func CheckMetadata(m Metadata, own *Own, s *Settings) *Error {
 	for i := range m {
 		if !validKey(m[i].Key) {

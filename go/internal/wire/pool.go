@@ -1,19 +1,19 @@
 package wire
 
-// The pool (section 9.8): a second window in each direction, which all streams of
-// the connection share. What this side may send of the peer's is poolRoom; what
-// the peer may send here, and what is owed, is pool.
+// The pool (section 9.8): a second window in each direction, which all streams of the connection
+// share. poolRoom is what this side may still send from the peer's pool. pool is what the peer may
+// send here, and what is owed to it.
 
 const (
-	// leastMeasured is what must have been charged to the pool since the last PING
-	// before another measures the path.
+	// leastMeasured is how much must be charged to the pool after one measuring PING before the
+	// next is sent.
 	leastMeasured = 64 << 10
-	// measuresWithin is how late an ACK may be to measure anything.
+	// measuresWithin: an ACK that is later than that measures nothing.
 	measuresWithin = 10e9
-	// leastTime is over how long a rate is taken at least: in less, what a socket has
-	// gathered is read as fast as memory is.
+	// leastTime is the shortest time over which a rate is measured. Within less, bytes that the
+	// socket had gathered come as fast as memory is read.
 	leastTime = 1e6
-	// growth says how much more than what the path was seen to hold the pool holds.
+	// The pool is made larger by 1/growth than what the path was seen to hold.
 	growth = 8
 	// forgets is how long what was learned of the path holds.
 	forgets = 600e9

@@ -33,10 +33,10 @@ func (s *Session) Receive(b []byte, now int64) (n int, err *Error) {
 // Heard says that the peer is alive, by bytes that Receive is not given yet.
 func (s *Session) Heard(now int64) { s.lastReceived, s.pingSent = now, 0 }
 
-// Place says where the body of the frame that begins b, what Receive has left
-// over, will be wanted: in the message that it is a piece of. The caller may
-// gather the body there and hand it to ReceivePlaced once it is whole, instead
-// of offering it to Receive. It returns nil for any other frame.
+// Place returns the memory that the body of a frame belongs in: the message that it is a piece of.
+// b is what Receive has left over and begins with that frame. The caller may read the body into
+// that memory and call ReceivePlaced once it is whole, instead of Receive. For any other frame
+// Place returns nil.
 func (s *Session) Place(b []byte) []byte {
 	if !s.ready || len(b) < HeaderSize {
 		return nil

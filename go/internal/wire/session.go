@@ -16,8 +16,8 @@ const (
 	maxOwed = 1024
 	// maxPromised bounds the totals of cut messages in progress.
 	maxPromised = 256 << 20
-	// budgetRetry is what a refusal for want of room asks the caller to wait,
-	// in milliseconds.
+	// budgetRetry is how long, in milliseconds, a refusal because memory is full asks the caller to
+	// wait.
 	budgetRetry = 10
 )
 
@@ -28,19 +28,19 @@ type Options struct {
 	Codecs            string // that the layer above knows, for the text of refusals
 	KeepaliveInterval int64  // nanoseconds without input before a PING; 0: none
 	KeepaliveTimeout  int64  // nanoseconds after it before the peer is given up
-	// MaxPool is what the pool may grow to; up to Local.Pool: it stays as it begins,
-	// and the path is not measured.
+	// MaxPool is what the pool may grow to. If it is not above Local.Pool, the pool never grows and
+	// the path is not measured.
 	MaxPool uint32
 	// Budget, if set, is shared with other sessions.
 	Budget *Budget
-	// Shed is called when this session is to let go of something, by Session.Shed
-	// on another goroutine: it is called under locks of other sessions.
+	// Shed is called when this session is to free memory. It is called under locks of other
+	// sessions, so Session.Shed must be called on another goroutine.
 	Shed func()
 	// Room, if set, gives memory for outgoing bytes: it returns out with room for
 	// at least n more, copied if need be. out is nil after the last was taken.
 	Room func(out []byte, n int) []byte
-	// Splice leaves pieces of large messages where they lie, for TakeSpliced: they
-	// belong to the session until what is taken after Events.Sent was written.
+	// With Splice, pieces of large messages are not copied to the output: TakeSpliced returns them
+	// where they lie. They belong to the session until what was taken after Events.Sent is written.
 	Splice bool
 	// Buffer and Recycle, if set, give and take back memory for cut messages:
 	// an empty slice with room for at least n bytes. A message that was handed

@@ -83,15 +83,14 @@ func (st *Stream) Open() bool { return st.state&streamOpen != 0 }
 // Deadline is when the callee ends the call, in the session's time; 0: never.
 func (st *Stream) Deadline() int64 { return st.deadline }
 
-// Hold says of a call that is being accepted that its handler does not start
-// yet: until Session.Start, an end of the call that is not the handler's own is a
-// refusal, which proves that it never ran.
+// Hold says that the handler of a call that is being accepted does not start yet. Until
+// Session.Start, any other end of the call than the handler's own is a refusal, which proves that
+// the handler never ran.
 func (st *Stream) Hold() { st.state |= streamHeld }
 
-// ExpectOne says that exactly one message is to come from the other side: a
-// second ends the call with its first frame, and so, at the callee, does END
-// without one (section 7.4). It is for Events.Accept, and for a caller's stream
-// before Session.Open, which keeps it.
+// ExpectOne says that exactly one message is to come from the other side (section 7.4). The first
+// frame of a second message ends the call. At the callee so does END without a message. It is to be
+// called in Events.Accept or, by a caller, before Session.Open, which keeps it.
 func (st *Stream) ExpectOne() { st.state |= streamSingle }
 
 func (st *Stream) has(f streamState) bool { return st.state&f != 0 }

@@ -59,10 +59,9 @@ const delayGrace = 1e9
 // the session did.
 func (s *Session) GreetBy(by int64) { s.handshakeBy, s.wakeAt = by, by }
 
-// Delayed says that this side did not run when it should have, as a process that
-// was stopped: what the peer has sent meanwhile may lie unread, and what was to
-// be sent may not have left. The peer's silence is judged a second later, or
-// after the keepalive's answer time if that is shorter.
+// Delayed says that this side did not run when it should have, for instance because the process was
+// stopped. Meanwhile what the peer sent may have stayed unread, and output may not have left. The
+// peer's silence is judged a second later, or after the keepalive's answer time if that is shorter.
 func (s *Session) Delayed(now int64) {
 	grace := int64(delayGrace)
 	if s.options.KeepaliveTimeout > 0 {
@@ -170,8 +169,8 @@ func (s *Session) tooLong(since int64, passed int) bool {
 	return false
 }
 
-// Spent reports that the connection is of no use: a RESULT is overdue after a
-// CANCEL, so it takes no calls, and no other call is open.
+// Spent reports that the connection is of no use any more: it takes no calls because a RESULT is
+// overdue after a CANCEL, and no other call is open.
 func (s *Session) Spent() bool {
 	return s.overdue && s.openServed == 0 && !slices.ContainsFunc(s.calls, func(c calling) bool {
 		return c.stream != nil && c.stream != abandoned
