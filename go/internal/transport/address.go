@@ -14,13 +14,13 @@ import (
 // address is one place to dial.
 type address struct {
 	network, where string // for package net
-	host, port     string // of one yet to be looked up
+	host, port     string // of a name that is not looked up yet
 	serverName     string // for TLS
 	text           string
 	webSocket      *url.URL // where it is asked for; nil: nowhere
 }
 
-// asked is what a dialer of the user's is asked for.
+// asked is the address as a user's dialer is given it.
 func (a *address) asked() string {
 	if a.network == "tcp" {
 		return a.where
@@ -28,7 +28,7 @@ func (a *address) asked() string {
 	return a.text
 }
 
-// CheckAddress tells of an address that nothing can be reached at, whatever listens where.
+// CheckAddress returns an error for an address that is malformed.
 func CheckAddress(address string) error {
 	_, err := parseAddress(address)
 	return err
@@ -67,7 +67,8 @@ func parseAddress(text string) (address, error) {
 	return address{network: "tcp", where: where, host: host, port: port, serverName: host, text: text, webSocket: u}, nil
 }
 
-// resolve returns what is to be tried, in that order (client.md 9.4), and the addresses of which there is nothing.
+// resolve returns the addresses to try, in the order of client.md 9.4, and the failures of those
+// that cannot be resolved.
 func (t *Target) resolve(ctx context.Context) (found []address, failed failures) {
 	type answer struct {
 		addresses []address
@@ -129,7 +130,7 @@ func (t *Target) lookUp(ctx context.Context, text string) ([]address, error) {
 	return out, nil
 }
 
-// interleaved has addresses of IPv6 and others take turns, those of the first one's kind first.
+// interleaved puts IPv6 and IPv4 addresses in turns, beginning with the family of the first.
 func interleaved(found []address) []address {
 	var kinds [2][]address
 	for _, a := range found {

@@ -17,8 +17,8 @@ type Call struct {
 	Header wire.Metadata
 	// Ending is how the call ended, valid once it has. Its payload lies in Buf.
 	Ending wire.Ending
-	// AtEnd, if set, is run by the connection's pool once a call has ended that is not
-	// unary.
+	// AtEnd, if set, is run by the connection's pool once the call has ended. Unary calls do
+	// without.
 	AtEnd roles.Task
 	// Buf is memory for the request before Open and for the answer afterwards.
 	Buf []byte
@@ -35,9 +35,8 @@ type Call struct {
 	header   chan struct{} // closed when Header is known, nil unless somebody waits for that
 }
 
-// wakeList is unary calls whose callers are to be woken, in the order in which the
-// calls ended. They are linked, not listed, so that a round of them allocates
-// nothing.
+// wakeList is the unary calls whose callers are to be woken, in the order in which the calls ended.
+// It is a linked list, so that it allocates nothing.
 type wakeList struct {
 	first, last *Call
 	count       int32
@@ -76,8 +75,8 @@ func NewCall(unary bool) *Call {
 	return call
 }
 
-// NewAsyncCall returns a unary call that nobody waits for: once it has ended,
-// task is run by the connection's pool, once.
+// NewAsyncCall returns a unary call that nobody waits for. When it has ended, the connection's pool
+// runs task, once.
 func NewAsyncCall(task roles.Task) *Call {
 	call := &Call{unary: true, task: task}
 	call.Stream.Stream.Owner = call
@@ -150,13 +149,13 @@ func (c *Conn) Open(call *Call, out *wire.Outgoing, promised bool) error {
 	return nil
 }
 
-// Keeps reports, of a call that was opened, whether the session kept the
-// message that Open was given.
+// Keeps reports whether the session kept the message that Open was given. The call must have been
+// opened.
 func (call *Call) Keeps() bool { return call.keeps }
 
-// openedAsync sees to a call that was opened by one who does not wait: it is
-// likely to open more at once, so what has gathered is written by another, unless
-// it is the only one. It releases the lock.
+// openedAsync writes a call whose opener does not wait for it. The opener is likely to open more
+// calls at once, so another goroutine writes what has gathered, unless this call is the only one.
+// It releases the lock.
 func (c *Conn) openedAsync() {
 	c.roles.Solo = false
 	help := c.roles.WantReaderLocked()
@@ -208,9 +207,9 @@ func (call *Call) Wait(ctx context.Context) bool {
 	}
 }
 
-// GiveUp ends the call now, as ending says, and tells the callee. It does
-// nothing when the call has ended already, and reports false: one outcome only. Either way Ending
-// is valid when it returns, and nobody touches the call any more.
+// GiveUp ends the call now, as ending says, and tells the callee. If the call has ended already it
+// does nothing and reports false, since a call has one outcome. Either way Ending is valid when it
+// returns, and nobody touches the call any more.
 func (call *Call) GiveUp(reason uint32, ending *wire.Ending) (ended bool) {
 	c := call.conn
 	c.mu.Lock()
@@ -284,8 +283,7 @@ func (call *Call) answer() {
 // Unary reports whether the call is of one message each way.
 func (call *Call) Unary() bool { return call.unary }
 
-// Bytes returns how many bytes the messages had, as they went over the wire, that were
-// sent after Open and that have come.
+// Bytes returns the sizes, on the wire, of the messages sent after Open and of those received.
 func (call *Call) Bytes() (sent, received int64) {
 	c := call.conn
 	c.mu.Lock()

@@ -14,11 +14,11 @@ import (
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
-// The ends of a connection: lost or closed, at once; after a violation or a
-// farewell, which the peer is to read; drained.
+// How a connection ends: at once, when it is lost or closed; after the peer had time to read why,
+// when it broke the protocol or is turned away; or drained.
 
-// failLocked ends the session and the socket. If somebody is writing, that is
-// stopped first: only then is it known which calls may have left.
+// failLocked ends the session and the socket. A write that is under way is stopped first, since
+// only then is it known which calls may have left.
 func (c *Conn) failLocked(cause error) {
 	if c.closed || c.failing != nil {
 		if c.lingering {
@@ -53,9 +53,8 @@ func (c *Conn) endLocked(cause error, passed uint64) {
 	c.roles.DropQueueLocked()
 }
 
-// shed lets go of the calls that were held for longest, since the connection holds
-// most of what all may hold together; of the connection, if what it holds is output
-// that its peer does not read.
+// shed frees memory, because this connection holds most of the budget. It ends the calls that were
+// held for longest; if what is held is output that the peer does not read, it ends the connection.
 func (c *Conn) shed() {
 	c.mu.Lock()
 	defer c.unlock()
@@ -106,9 +105,8 @@ func (c *Conn) violateLocked(err *wire.Error) {
 	c.endLingeringLocked(err)
 }
 
-// contain makes a panic under the connection's lock the end of this connection,
-// in place of the process and all others; it is to be deferred. What the panic
-// says is not for the peer.
+// contain is deferred. It turns a panic under the connection's lock into the end of this
+// connection, instead of the process. The peer is not told what the panic says.
 func (c *Conn) contain(err **wire.Error) {
 	p := recover()
 	if p == nil {
@@ -138,7 +136,8 @@ func (c *Conn) endLingeringLocked(cause error) {
 	c.lingerIfFreeLocked()
 }
 
-// lingerIfFreeLocked has the socket closed, behind what the peer is to read, once nobody else reads or writes.
+// lingerIfFreeLocked has the socket closed once nobody else reads or writes. The peer still gets to
+// read what was written.
 func (c *Conn) lingerIfFreeLocked() {
 	if c.lingering && !c.lingered && !c.roles.Flushing && !c.roles.Reading {
 		c.lingered = true

@@ -15,10 +15,9 @@ import (
 // Handler is what a connection needs of the layer above. Its methods are
 // called by several goroutines at once for different connections.
 type Handler interface {
-	// Accept decides about a call that the peer opens. It runs under the
-	// connection's lock: it must not block and must not call the Conn. The
-	// stream that it returns is new, with Owner set. Of a call with in.Refused
-	// only what is at fault with it matters: no stream is wanted.
+	// Accept decides about a call that the peer opens. It runs under the connection's lock: it must
+	// not block and must not call the Conn. The stream that it returns is new, with Owner set. For
+	// a call with in.Refused no stream is wanted; only a fault of the call itself matters.
 	Accept(c *Conn, in *wire.Incoming) (*Stream, *wire.Refusal)
 	// Serve runs an accepted call and says how it ended, in w.Ending.
 	Serve(w *roles.Worker, st *Stream)
@@ -26,9 +25,8 @@ type Handler interface {
 	Dropped(st *Stream)
 	// Stopped tells that the call ended without its handler, under the lock.
 	Stopped(st *Stream, code wire.Code)
-	// Unserved tells of a call that was refused, or else cut off, under the lock;
-	// st is nil for one that was not accepted, of which method is the name where that is
-	// known.
+	// Unserved tells of a call that was refused, or else cut off, under the lock. For a call that
+	// was not accepted st is nil, and method is its name where that is known.
 	Unserved(c *Conn, st *Stream, method string, refused bool, code wire.Code, message string)
 	// Ready says that the peer's preface has arrived, under the lock.
 	Ready(c *Conn, p *wire.Preface)
@@ -63,7 +61,7 @@ type Config struct {
 type Conn struct {
 	// Owner is what NewConn was given, for the layer above.
 	Owner any
-	// Group is what it has in common with others (Turn.Group), set before Start.
+	// Group is the same for connections that share a Turn.Group. It is set before Start.
 	Group any
 
 	config   *Config
@@ -135,8 +133,8 @@ type Conn struct {
 	lingered  bool          // some goroutine does that
 }
 
-// NewConn begins a session on socket, of which prefix was read already. It
-// starts to read at once.
+// NewConn begins a session on socket and starts to read at once. prefix are bytes of it that were
+// read already.
 func NewConn(config *Config, socket net.Conn, acceptor bool, prefix []byte, owner any) *Conn {
 	c := Prepare(config, socket, acceptor, prefix)
 	c.Owner = owner
@@ -199,8 +197,8 @@ func (c *Conn) Start() {
 	c.mu.Unlock()
 }
 
-// giveUpAfter is for how long a peer may acknowledge nothing before the system gives the
-// connection up: not before anybody here would, who can say why. 0: for ever.
+// giveUpAfter is how long the peer's system may acknowledge nothing before ours gives the
+// connection up; 0: for ever. It is longer than the keepalive, whose error says why.
 func giveUpAfter(config *Config) time.Duration {
 	if config.KeepaliveInterval <= 0 {
 		return 0
@@ -215,8 +213,8 @@ func (c *Conn) takeRaw() {
 	}
 }
 
-// outRoom gives the session memory for outgoing bytes; the lock is held. It grows by
-// leaps, since bytes pile up while others are being written.
+// outRoom gives the session memory for outgoing bytes; the lock is held. It grows in large steps,
+// since bytes pile up while others are being written.
 func (c *Conn) outRoom(out []byte, n int) []byte {
 	b := c.gathered
 	if b == nil && n <= outSize {
@@ -329,8 +327,8 @@ func (c *Conn) Greeted() bool {
 	return c.greeted
 }
 
-// Err returns why the connection is over, or why the peer says that it will be
-// at once; else nil.
+// Err returns why the connection is over, or why the peer says that it is about to end it; else
+// nil.
 func (c *Conn) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -429,8 +427,8 @@ func (c *Conn) armLocked(at int64) {
 	}
 }
 
-// suspended is how late, in nanoseconds, a timer is when the process or its
-// machine must have stood still: the reader then has to see first what came.
+// suspended is how late, in nanoseconds, a timer must be to show that the process or its machine
+// stood still. Input that has come meanwhile is then read before anything is judged late.
 const suspended = 100e6
 
 func (c *Conn) tick() {

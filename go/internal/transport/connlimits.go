@@ -37,8 +37,8 @@ func addressOf(remote net.Addr) netip.Prefix {
 	return prefix
 }
 
-// Enter counts a connection, or says why there may be none more. remote is nil for one whose
-// address is not known yet; it is then counted in all, and Name counts it by its address.
+// Enter counts a connection, or returns an error if there are too many. If its address is not known
+// yet, remote is nil: it counts in all, and Name counts it by address later.
 func (l *ConnLimits) Enter(remote net.Addr) error {
 	address := addressOf(remote)
 	l.mu.Lock()
@@ -53,8 +53,8 @@ func (l *ConnLimits) Enter(remote net.Addr) error {
 	return nil
 }
 
-// Name counts by its address a connection that is counted in all, or says why there may be none
-// more of that address.
+// Name counts a connection by its address, after Enter without one. It returns an error if there
+// are too many of that address.
 func (l *ConnLimits) Name(remote net.Addr) error {
 	address := addressOf(remote)
 	l.mu.Lock()
@@ -74,7 +74,7 @@ func (l *ConnLimits) fullLocked(address netip.Prefix) error {
 	return nil
 }
 
-// Again counts a connection that goes on as another: as the WebSocket that it became.
+// Again counts a connection once more, as the WebSocket that it became.
 func (l *ConnLimits) Again(remote net.Addr) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -101,12 +101,12 @@ func (l *ConnLimits) countLocked(address netip.Prefix, n int) {
 	}
 }
 
-// mostTold is how many connections beyond the limits are told so at a time: others are just
-// closed.
+// mostTold is how many connections beyond the limits are told so at a time. Others are closed
+// without a word.
 const mostTold = 64
 
-// tellTime is how long they may take over what they begin with, which says how to tell them. Tests
-// change it.
+// tellTime is how long they may take to send their first bytes, which decide the protocol in which
+// they are told. Tests change it.
 var tellTime = time.Second
 
 var told atomic.Int32

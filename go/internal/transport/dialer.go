@@ -34,7 +34,7 @@ type Target struct {
 	// TLS is used if it is not nil, and by wss:// always. A server name in it
 	// comes before all others.
 	TLS *tls.Config
-	// Several says that there are other targets to turn to.
+	// Several says that the caller can try other targets.
 	Several bool
 	// Open opens byte streams in place of the system, if it is not nil. It is given
 	// HOST:PORT, unix:PATH or mem:NAME.
@@ -43,15 +43,15 @@ type Target struct {
 	Lookup func(ctx context.Context, host string) ([]string, error)
 }
 
-// Join takes over a socket that Dial has opened, and speaks on it until the server has answered. It is called for
-// several sockets at once, and takes one at most: others it closes, with an error. several says that there are other
-// addresses or targets to turn to, so that nothing may be sent which cannot be taken back before the server has
-// answered.
+// Join takes over a socket that Dial has opened and waits until the server has greeted. It is
+// called for several sockets at once and takes at most one; it closes the others and returns an
+// error. several says that there are other addresses or targets, so that no call may be sent before
+// the server has greeted.
 type Join func(ctx context.Context, socket net.Conn, several bool) error
 
-// Dial opens sockets to the addresses of a target until join takes one. They are raced (client.md 9.4); those whose
-// servers may be restarting are tried once more when all have failed. The error names every address that was tried
-// and why it failed.
+// Dial races the addresses of a target (client.md 9.4) until join takes a socket. When all have
+// failed, addresses whose servers may be restarting are tried once more. The error names every
+// address and why it failed.
 func Dial(ctx context.Context, target *Target, join Join) error {
 	ctx, cancel := context.WithTimeout(ctx, DialTimeout)
 	defer cancel()
@@ -91,7 +91,7 @@ func Dial(ctx context.Context, target *Target, join Join) error {
 	return failed
 }
 
-// failures is why each address of a target did not do.
+// failures is why each address of a target failed.
 type failures []failure
 
 type failure struct {
@@ -115,26 +115,26 @@ func (f failures) Unwrap() []error {
 	return all
 }
 
-// TurnedAway is why a server was not joined that took the connection and ended it, or
-// takes no more calls.
+// TurnedAway is the error of a server that accepted the connection and then ended it, or takes no
+// more calls.
 type TurnedAway struct{ Text string }
 
 func (e TurnedAway) Error() string { return e.Text }
 
-// Restarts reports whether err is what one is met with at a server that is being restarted.
+// Restarts reports whether err is one that a server gives while it restarts.
 func Restarts(err error) bool {
 	return errors.As(err, new(TurnedAway)) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, fs.ErrNotExist)
 }
 
-// race tries addresses one after the other, and side by side where one takes its time.
+// race tries addresses one after the other. If one takes long, the next is tried beside it.
 type race struct {
 	target  *Target
 	join    Join
 	several bool
 }
 
-// run returns nil once one was joined, else why each of the addresses was not. It returns
-// when no attempt is under way any more.
+// run returns nil once an address was joined, else the error of each. It returns when no attempt is
+// under way any more.
 func (r *race) run(ctx context.Context, addresses []address) []error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -194,7 +194,8 @@ func (r *race) try(ctx context.Context, a address) error {
 	return r.join(ctx, socket, r.several)
 }
 
-// reach opens what a session is spoken on.
+// reach opens the connection on which the session runs, with TLS and WebSocket where they are
+// wanted.
 func (t *Target) reach(ctx context.Context, a address) (net.Conn, error) {
 	config, protocol := t.TLS, ALPN
 	if a.webSocket != nil {
@@ -229,8 +230,8 @@ func (t *Target) open(ctx context.Context, a address) (net.Conn, error) {
 	}
 }
 
-// openElse has somebody else open a byte stream. Who does not come back in time is left, and what he opens later is
-// closed.
+// openElse has the user's dialer open a byte stream. A dialer that does not return in time is left
+// alone, and what it opens later is closed.
 func (t *Target) openElse(ctx context.Context, a address) (net.Conn, error) {
 	type result struct {
 		socket net.Conn

@@ -8,10 +8,10 @@ import (
 // What the engines of other protocols on the same port share with this one
 // (transport/http2).
 
-// RawOf returns what TryRead and TryWrite are used with, nil where they must not be: on
-// systems without them, and for any type but the two of package net, as they are or behind a proxy. A type that
-// embeds one of those has its methods, SyscallConn among them, but may do something to
-// the bytes in its Read and Write: limit, count or encrypt them.
+// RawOf returns what TryRead and TryWrite work on. It returns nil on systems without them, and for
+// all types but net.TCPConn and net.UnixConn, also behind a PROXY header. A user's type that embeds
+// one of those has their SyscallConn too, but its Read and Write may limit, count or encrypt the
+// bytes.
 func RawOf(socket net.Conn) syscall.RawConn {
 	if !canRaw {
 		return nil

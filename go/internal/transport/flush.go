@@ -8,20 +8,21 @@ import (
 	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 )
 
-// Writing. Whoever appended frames sees to it that they are written, in one
-// system call for as many frames as possible: a lone caller writes at once;
-// one of many lets the others append first. Nobody waits for a peer that does
-// not read: what the socket does not take goes to a goroutine of its own.
+// Writing. Whoever appended frames writes them, or knows who will, in one system call for as many
+// frames as possible: a lone caller writes at once; one of many lets the others append first.
+// Nobody waits for a peer that does not read: what the socket does not take goes to a goroutine of
+// its own.
 
 const (
-	// maxPiece is how many bytes a single write is given of what may have to wait.
+	// maxPiece is how many bytes a blocking write is given at a time.
 	maxPiece = 64 << 10
-	// flushRetry is how soon a write is tried again that cannot be waited for.
+	// flushRetry is the pause before a write is tried again where nothing tells that the socket is
+	// writable.
 	flushRetry = 5 * time.Millisecond
 )
 
-// outgoing is what one take brings: bytes that gathered, and pieces of large
-// messages that are written from where they lie.
+// outgoing is what was taken from the session at once: bytes that gathered, and pieces of large
+// messages, which are written from where they lie.
 type outgoing struct {
 	first  []byte
 	more   [][]byte  // what follows, nil as a rule

@@ -13,8 +13,8 @@ import (
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
-// What a peer speaks is found out by the first bytes that it sends, inside TLS
-// by what was negotiated there. Nothing is read beyond what decides.
+// The first bytes that a peer sends decide its protocol; inside TLS the negotiation does. Nothing
+// is read beyond what decides.
 
 // Recognition is what the first bytes of a connection say of one protocol.
 type Recognition uint8
@@ -34,8 +34,8 @@ type Protocol struct {
 	Name string
 	// ALPN is what the negotiation of TLS calls it; "": it is not negotiated.
 	ALPN string
-	// ClientFirst says that its client speaks first, so that its first bytes are looked at
-	// also where it was negotiated.
+	// ClientFirst says that the client speaks first, so that its first bytes are checked even if
+	// the protocol was negotiated.
 	ClientFirst bool
 	// Recognize judges the first bytes of a connection, MostFirst at most.
 	Recognize func(first []byte) Recognition
@@ -68,8 +68,8 @@ func (l *Listener) open(socket net.Conn, by time.Time) {
 	serve(final, prefix, by)
 }
 
-// identifyContained is identify, which a panic ends as an error: what a user's
-// tls.Config or protocol calls must not take the process down.
+// identifyContained is identify with panics turned into errors: a user's tls.Config or protocol
+// must not end the process.
 func (l *Listener) identifyContained(socket net.Conn, by time.Time) (serve serve, prefix []byte, final net.Conn, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -123,7 +123,7 @@ func RecognizeHTTP1(first []byte) Recognition {
 	return NotRecognized
 }
 
-// recognizeTLS is asked before all protocols where nothing is encrypted yet.
+// recognizeTLS is asked before all protocols on a connection that is not encrypted.
 func recognizeTLS(first []byte) Recognition {
 	return beginsWith(string(rune(tlsHandshakeRecord)), first)
 }
@@ -195,7 +195,7 @@ func (l *Listener) identify(socket net.Conn, by time.Time) (serve serve, prefix 
 	return spoken.Serve, prefix, final, nil
 }
 
-// farewell tells a peer why it is not served. The listener's end does not wait for that.
+// farewell tells a peer why it is not served. Closing the listener does not wait for that.
 func (l *Listener) farewell(accepted net.Conn, say func()) {
 	if l.parts(accepted) {
 		say()
@@ -233,11 +233,12 @@ func (l *Listener) negotiated(name string) *Protocol {
 	return nil
 }
 
-// overTLS stands for what is yet to be found out inside of TLS.
+// overTLS stands for the protocol inside TLS, which is not known yet.
 var overTLS = Protocol{Name: "TLS", Recognize: recognizeTLS}
 
-// spoken is the protocol that begins so; more says that it takes more bytes to tell. The protocols are
-// asked in turn: whoever needs more keeps those behind it waiting.
+// spoken is the protocol whose connections begin with prefix; more says that more bytes are needed
+// to decide. The protocols are asked in order: one that needs more bytes is waited for before the
+// next is asked.
 func (l *Listener) spoken(prefix []byte, cleartext bool) (spoken *Protocol, more bool) {
 	if cleartext && recognizeTLS(prefix) == Recognized {
 		return &overTLS, false

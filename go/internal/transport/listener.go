@@ -16,8 +16,8 @@ import (
 // its TLS handshake done (spec/limits.md).
 const HandshakeTimeout = 10 * time.Second
 
-// ErrNothingSaid is what Listener.Refused is given, wrapped with more, for a connection that
-// was closed, or timed out, without a byte: as of those who only look whether the port is open.
+// ErrNothingSaid is wrapped in what Listener.Refused is given for a connection that was closed, or
+// timed out, without a byte, as port scans and TCP probes do.
 var ErrNothingSaid = errors.New("nothing was said")
 
 // Listener accepts connections and finds out by the first bytes what each
@@ -31,7 +31,7 @@ type Listener struct {
 	// Proxied says that each connection begins with a header of the PROXY
 	// protocol, which says whose it is.
 	Proxied bool
-	// Limits, if set, counts the connections; whoever serves one tells it the end.
+	// Limits, if set, counts the connections; whoever serves a connection calls Leave at its end.
 	Limits *ConnLimits
 	// Patience is used in place of HandshakeTimeout unless it is 0.
 	Patience time.Duration
@@ -79,8 +79,8 @@ func Listen(where string) (net.Listener, error) {
 	return net.Listen("unix", path)
 }
 
-// Serve accepts until Close or Drain, then it returns nil; or until somebody else has closed the
-// listening socket, which is its error.
+// Serve accepts until Close or Drain and then returns nil. If somebody else closes the listening
+// socket, it returns that error.
 func (l *Listener) Serve() error {
 	l.mu.Lock()
 	l.ended, l.end = context.WithCancel(context.Background())
@@ -140,7 +140,8 @@ func (l *Listener) rest(pause time.Duration) {
 	}
 }
 
-// track has the socket dropped with the listener, and gives it its time.
+// track remembers a socket whose protocol is not known yet, so that Close drops it, and returns by
+// when its protocol must be known.
 func (l *Listener) track(socket net.Conn) (by time.Time, open bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -158,8 +159,8 @@ func (l *Listener) track(socket net.Conn) (by time.Time, open bool) {
 	return by, true
 }
 
-// parts notes that a socket is turned away: the listener's end does not wait for it. It reports
-// whether there is no such end yet.
+// parts notes that a socket is turned away, so that closing the listener does not wait for it. It
+// reports whether the listener is still open.
 func (l *Listener) parts(socket net.Conn) (goesOn bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

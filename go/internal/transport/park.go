@@ -2,10 +2,10 @@ package transport
 
 import "syscall"
 
-// Parked is the socket of a connection that is likely to stay idle: a poller
-// waits for it in place of a goroutine. Unlike one that is polled (poll.go) it
-// stays package net's, so that it can be written and closed as ever; the price is
-// two pollers that notice when something comes, which once in a while is none.
+// Parked is the socket of a connection that is likely to stay idle: a poller waits for it instead
+// of a goroutine. Unlike a polled socket (poll.go) it still belongs to package net, so that it can
+// be written and closed as usual. The price is that both pollers, package net's and ours, notice
+// when input comes, which is rare for such a connection.
 type Parked struct {
 	fd     int
 	poller *poller

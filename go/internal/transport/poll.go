@@ -37,8 +37,8 @@ type polled struct {
 	gone   bool
 }
 
-// awaitedLocked reports whether a poller sees to the input that comes next. Who reads sees
-// himself to what TLS holds, and alone may look at that.
+// awaitedLocked reports whether a poller waits for the next input. Input that TLS holds already is
+// the reader's business, and only the reader may look at it.
 func (c *Conn) awaitedLocked() bool { return c.polled != nil && (c.roles.Reading || !c.secure.holds()) }
 
 // pollLocked leaves a connection that nobody reads or writes to a poller, if that is worth it.
@@ -95,8 +95,8 @@ func (p *polled) dropLocked() {
 	p.closeIfFreeLocked()
 }
 
-// unpollLocked gives the socket back to package net, and sends somebody to read it. It fails, and changes nothing, when
-// the process has no descriptor free.
+// unpollLocked gives the socket back to package net, and sends a worker to read it. It fails, and
+// changes nothing, when the process has no descriptor free.
 func (c *Conn) unpollLocked() error {
 	p := c.polled
 	if p == nil {

@@ -29,12 +29,12 @@ type poller struct {
 // pollBatch is how many readable sockets are asked for at once.
 const pollBatch = 128
 
-// pollers is what the whole process has of them.
+// pollers is all of the process's pollers, and what they wait for.
 var pollers struct {
 	mu    sync.RWMutex // taken after a Conn's lock and before a poller's
 	all   []*poller
 	next  int
-	conns []*Conn // by descriptor; an entry may be found late, when it stands for another socket already
+	conns []*Conn // by descriptor; a late event may find another socket's entry
 
 	parked map[int]*Parked // likewise
 }

@@ -7,13 +7,13 @@ import (
 	"unsafe"
 )
 
-// The sockets do not block, so the scheduler need not be told of these calls:
-// it would have the watchdog of the runtime take the processor away and another
-// thread woken whenever the machine happens to stop us here.
+// The sockets do not block, so these calls need not be announced to Go's scheduler. If they were,
+// the runtime's sysmon would take the processor away and wake another thread whenever the machine
+// stops us here.
 
 //
-// The calls are those for sockets: read and write come to the same by a longer way,
-// which shows where every call of a connection needs one.
+// recvfrom and sendto are used, since read and write take a longer way in the kernel. That shows
+// where each call of a connection needs one.
 
 const canRaw = true
 

@@ -7,9 +7,9 @@ import (
 	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 )
 
-// SlotQueue is the calls that wait for a call slot, in order, on whichever of the
-// connections that share the queue has one first. A slot that becomes free is
-// promised to the first in the queue, who then opens its call; newcomers queue behind.
+// SlotQueue is the calls that wait for a slot, in order. Several connections may share it; the
+// first with a free slot serves the first in the queue. That slot is promised to the call, which
+// then opens. Newcomers queue behind.
 type SlotQueue struct {
 	length atomic.Int32
 
@@ -149,7 +149,7 @@ func (q *SlotQueue) take(c *Conn, others bool) *Turn {
 	return nil
 }
 
-// Slots is the queue that calls of the connection wait in.
+// Slots is the queue in which calls wait for a slot of the connection.
 func (c *Conn) Slots() *SlotQueue { return c.slots }
 
 // SlotFree reports whether a call may be opened now by one who has no promise.

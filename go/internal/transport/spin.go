@@ -7,11 +7,10 @@ import (
 	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 )
 
-// Spinning. Where one call follows the other, the next input often comes sooner than
-// it takes to put a thread to sleep and to wake it: both ends of a lone caller's
-// connection on one machine would spend most of their time, and of the processors',
-// on that. Whoever is about to wait therefore looks a few times more before it does,
-// as long as that proves to pay on this connection.
+// Spinning. Where one call follows the other, the next input often comes sooner than a thread can
+// be put to sleep and woken. On one machine, both ends of a lone caller's connection would spend
+// most of their time on that. So a reader looks for input a few more times before it waits, as long
+// as that proves to pay on this connection.
 
 // spinFor is how long it looks, in nanoseconds: about what a wake-up costs.
 var spinFor int64 = 50e3
@@ -19,17 +18,17 @@ var spinFor int64 = 50e3
 const (
 	// maxSpinPause is how many waits pass at most before it is tried again.
 	maxSpinPause = 1024
-	// maxLongSpins is how often in a row it may take more than half of spinFor,
-	// as it does until the other end spins too: for good that is no gain.
+	// maxLongSpins is how often in a row spinning may take more than half of spinFor. That is
+	// normal until the other end spins too; if it stays so, spinning gains nothing.
 	maxLongSpins = 8
 	// spinsBetweenWaits is how long, in nanoseconds, nobody need wait: the scheduler
 	// of Go looks for the input of others only when a processor has nothing to do.
 	spinsBetweenWaits = 1e6
 )
 
-// inputs counts what was read from sockets in this process, by pollers and package
-// net/http excepted. Who spins keeps a processor from whoever has something to do, so
-// nobody does while others do.
+// inputs counts reads from sockets in this process, except those of pollers and package net/http. A
+// reader that spins keeps a processor from others, so nobody spins while other connections have
+// input.
 var inputs atomic.Uint32
 
 // NoteInput counts what another engine has read.

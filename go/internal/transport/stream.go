@@ -50,8 +50,8 @@ type Stream struct {
 	several    *several
 }
 
-// several is what a stream needs beside that whose messages may be more than one each
-// way. Most calls have one, and are the lighter without.
+// several is what only a call needs that may have more than one message each way. Most calls do
+// without, which makes them lighter.
 type several struct {
 	shared    []*Buffer // that payloads in inbox lie in together
 	queued    *Buffer   // a message that waits in the session to be appended
@@ -165,9 +165,9 @@ func (st *Stream) dropInbox() {
 	}
 }
 
-// TakeFirst returns the one message of a call that is Whole, or the answer of
-// a unary call that came ahead of its end. No more is received, so no credit
-// is due and no lock needed: nobody else looks.
+// TakeFirst returns the one message of a call that is Whole, or the answer of a unary call that
+// came ahead of its end. No more messages come, so no credit is due, and nobody else looks, so no
+// lock is needed.
 func (st *Stream) TakeFirst() (m Message, ok bool) {
 	if len(st.inbox) == 0 {
 		return Message{}, false
@@ -270,11 +270,10 @@ var (
 // Misused reports whether err is one of those that leave the stream as it was.
 func Misused(err error) bool { return errors.Is(err, ErrReceiving) || errors.Is(err, ErrSending) }
 
-// Send sends the message in buffer, which is Send's from then on. It waits
-// while an earlier message of the stream has not got its place among the
-// outgoing bytes, which it gets as the peer's credit allows: so at most one
-// waits in memory. end makes it a caller's last. It returns io.EOF when the
-// call is over.
+// Send sends the message in buffer, which belongs to Send from then on. It waits until the stream's
+// earlier message has its place among the outgoing bytes, which depends on the peer's credit. So at
+// most one message waits in memory. end makes it a caller's last. It returns io.EOF when the call
+// is over.
 func (st *Stream) Send(buffer *Buffer, compression uint8, end bool) error {
 	c, s := st.conn, st.several
 	c.mu.Lock()

@@ -15,8 +15,8 @@ import (
 // and sends them as it does cleartext: in one system call for as many as possible, with callers, handlers and pollers
 // that do so themselves, and with the rest left to a goroutine of its own where the peer does not read (decision 0033).
 
-// tlsSocket is what crypto/tls has for a socket. Its methods with lower-case names may be called without one, as of a
-// connection in cleartext.
+// tlsSocket is the socket that crypto/tls works on. Its methods with lower-case names may be called
+// on nil, as for a connection in cleartext.
 type tlsSocket struct {
 	net.Conn           // the socket, while it is waited for
 	tls      *tls.Conn // that reads and writes this, nil while the socket is waited for
@@ -60,8 +60,8 @@ func (nothingYet) Temporary() bool { return true }
 // errUnread is why no more records are kept for a peer.
 var errUnread = errors.New("the peer reads none of what TLS answers")
 
-// takeTLSSocket has TLS wait no more for the socket that it was begun with, and returns that; nil if there is none that
-// can be read and written without waiting.
+// takeTLSSocket ends TLS's waiting for its socket and returns the tlsSocket; nil if there is no
+// socket that can be read and written without waiting.
 func takeTLSSocket(socket net.Conn) *tlsSocket {
 	secure, _ := socket.(*tls.Conn)
 	if secure == nil {
@@ -256,8 +256,8 @@ func (s *tlsSocket) unwritten() bool { return s != nil && (len(s.rest) > 0 || s.
 // sent reports whether the socket has taken all that was encrypted, so that it may take more.
 func (s *tlsSocket) sent() bool { return s != nil && len(s.rest) == 0 }
 
-// farewell makes one attempt to send that no more will come, and ahead of it why, if crypto/tls has said so. Nobody
-// else writes.
+// farewell makes one attempt to send close_notify, behind an alert if crypto/tls has written one.
+// Nobody else writes.
 func (s *tlsSocket) farewell(fd uintptr) {
 	_ = s.tls.CloseWrite()
 	if len(s.rest) == 0 {

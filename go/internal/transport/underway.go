@@ -2,9 +2,9 @@ package transport
 
 import "time"
 
-// UnderWay is a message on its way, in either direction, and what time it has
-// (protocol.md 9.6): some to begin with, and more with what has passed of it. So one that
-// passes byte by byte, or stands still, comes to an end, and a long one need not.
+// UnderWay is a message on its way, in either direction, and the time that it may take (protocol.md
+// 9.6): a fixed part, and more with each byte that has passed. So a message that stands still, or
+// passes byte by byte, is ended, and a long one is not.
 type UnderWay struct {
 	began  int64 // as Clock has it; 0: nothing is under way
 	passed int64 // bytes

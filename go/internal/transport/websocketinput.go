@@ -12,8 +12,8 @@ import (
 	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 )
 
-// WebSocketFault is why this side has closed a WebSocket: what its peer did against RFC
-// 6455 or a limit, or that what it carries is not Trunkcall.
+// WebSocketFault is why this side has closed a WebSocket: its peer broke RFC 6455 or a limit, or
+// does not speak Trunkcall in it.
 type WebSocketFault struct {
 	Code   websocket.StatusCode
 	Reason string
@@ -23,8 +23,8 @@ func (f *WebSocketFault) Error() string {
 	return fmt.Sprintf("the WebSocket was closed with %d: %s", f.Code, f.Reason)
 }
 
-// What a WebSocket may bring that is of no use, in bytes: headers of frames, PING, PONG,
-// empty frames (spec/limits.md 1).
+// How many bytes of no use a WebSocket may bring: headers of frames, PING, PONG, empty frames
+// (spec/limits.md 1).
 const (
 	uselessAtOnce    = 32 << 10
 	uselessPerSecond = 8 << 10

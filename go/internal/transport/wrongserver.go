@@ -7,11 +7,11 @@ import (
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
-// firstQuoted is how much is told of what an unknown server says first.
+// firstQuoted is how many of an unknown server's first bytes an error quotes.
 const firstQuoted = 24
 
-// wrongServer says what speaks at a port that does not speak Trunkcall, by the first bytes
-// that came from there, and what to do.
+// wrongServer is the error for a server that does not speak Trunkcall. By its first bytes it says
+// what the server speaks, and what to do.
 func wrongServer(input []byte) *wire.Error {
 	text := fmt.Sprintf("its first bytes are %q", input[:min(len(input), firstQuoted)])
 	switch {

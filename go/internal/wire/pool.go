@@ -13,7 +13,7 @@ const (
 	// leastTime is the shortest time over which a rate is measured. Within less, bytes that the
 	// socket had gathered come as fast as memory is read.
 	leastTime = 1e6
-	// The pool is made larger by 1/growth than what the path was seen to hold.
+	// The pool is made growth times as large as what the path was seen to hold.
 	growth = 8
 	// forgets is how long what was learned of the path holds.
 	forgets = 600e9
