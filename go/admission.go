@@ -75,9 +75,12 @@ func PrincipalFromContext(ctx context.Context) any {
 // leave gives back the place of a handler (serving.admit), and releases what the admission has given.
 func (c *ServerCall) leave() {
 	c.serving.running.Add(-1)
-	if c.admission == nil || c.admission.Release == nil {
-		return
+	if c.admission != nil && c.admission.Release != nil {
+		c.release()
 	}
+}
+
+func (c *ServerCall) release() {
 	defer func() {
 		if p := recover(); p != nil {
 			c.serving.options.journal.panicked("admission panicked", p, "method", c.handler.Method.Name)

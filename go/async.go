@@ -140,8 +140,11 @@ func (a *asyncCall) open() error {
 	}
 	a.codec = codec
 	o.asked = o.route.now()
-	o.out, o.plain, o.number = outgoingOf(o.method, codec, a.metadata, a.call.Buf), a.call.Buf, a.number
-	o.repeats(a.second)
+	o.number = a.number
+	o.carry(a.call.Buf, codec, a.metadata)
+	if a.second != nil {
+		o.repeats(a.second)
+	}
 	return a.try()
 }
 

@@ -84,19 +84,19 @@ func (c *route) Invoke(ctx context.Context, method *Method, request, response an
 
 func (c *route) invoke(ctx context.Context, m *Method, request, response any, o *callOptions) error {
 	if c.policies != nil || o.timed {
-		if ctx, cancel := c.within(ctx, m, o); cancel != nil {
+		var cancel func()
+		if ctx, cancel = c.within(ctx, m, o); cancel != nil {
 			defer cancel()
-			return c.chained(ctx, m, request, response, o)
 		}
 	}
-	return c.chained(ctx, m, request, response, o)
+	if len(c.interceptors) > 0 {
+		return c.intercepted(ctx, m, request, response, o)
+	}
+	return c.unary(ctx, m, request, response, outgoing(ctx), o)
 }
 
-// chained makes a call through the interceptors.
-func (c *route) chained(ctx context.Context, m *Method, request, response any, o *callOptions) error {
-	if len(c.interceptors) == 0 {
-		return c.unary(ctx, m, request, response, outgoing(ctx), o)
-	}
+// intercepted makes a call through the interceptors.
+func (c *route) intercepted(ctx context.Context, m *Method, request, response any, o *callOptions) error {
 	call := &Call{Method: *m, Metadata: outgoing(ctx), Request: request, Response: response}
 	var wentOn atomic.Bool
 	before := call.Metadata
@@ -112,14 +112,14 @@ func (c *route) chained(ctx context.Context, m *Method, request, response any, o
 	if o.reply != nil {
 		*o.reply = Reply{call.Header, call.Trailer, call.Peer}
 	}
-	err = intercepted(err, wentOn.Load())
+	err = afterInterceptors(err, wentOn.Load())
 	call.ended(StatusOf(err))
 	return err
 }
 
-// intercepted is the error that interceptors of the caller's side end a call with.
+// afterInterceptors is the error that interceptors of the caller's side end a call with.
 // While they did not go on, nothing of the call was sent, whatever they say.
-func intercepted(err error, wentOn bool) error {
+func afterInterceptors(err error, wentOn bool) error {
 	switch _, ours := statusWithin(err); {
 	case err == nil:
 		return nil

@@ -40,10 +40,11 @@ func newCalling(done context.Context, options *common, interceptors []Intercepto
 // their next calls on the same connection, where they leave in one write.
 type unaryCall struct {
 	*transport.Call
-	number  uint32 // of the connection
-	uses    uint32
-	waiter  waiter
-	attempt attempt
+	number   uint32 // of the connection
+	uses     uint32
+	watching *attempt // once it is open, if somebody wants to know how it ends
+	waiter   waiter
+	attempt  attempt
 }
 
 // stay is how many calls are made before another connection is looked at, which
@@ -62,13 +63,11 @@ func (c *route) unary(ctx context.Context, t *Method, request, response any, m M
 		}
 	}
 	again, err := c.attempt(ctx, call, t, request, response, m, o, nil)
-	if again {
-		if c.pauseBefore(ctx, t, &call.Ending) {
-			second := &secondAttempt{wire.Own{Attempt: 2}, c.endpointOf(call.Call)}
-			call.Reset()
-			call.number++ // elsewhere, if there is more than one connection
-			_, err = c.attempt(ctx, call, t, request, response, m, o, second)
-		}
+	if again && c.pauseBefore(ctx, t, &call.Ending) {
+		second := &secondAttempt{wire.Own{Attempt: 2}, c.endpointOf(call.Call)}
+		call.Reset()
+		call.number++ // elsewhere, if there is more than one connection
+		_, err = c.attempt(ctx, call, t, request, response, m, o, second)
 	}
 	call.Reset()
 	c.calls.Put(call)
@@ -96,20 +95,35 @@ func (c *route) attempt(
 	if err != nil {
 		return false, err
 	}
-	opening := opening{
-		route: c, ctx: ctx, call: call.Call, method: t, options: o, number: call.number, waiter: &call.waiter, attempt: &call.attempt,
-		asked: c.now(), out: outgoingOf(t, codec, m, call.Buf), plain: call.Buf,
-	}
-	opening.repeats(second)
-	if err := opening.open(); err != nil {
+	if err := c.start(ctx, call, t, codec, m, o, second); err != nil {
 		return false, err
 	}
 	if !call.Wait(ctx) {
 		reason, ending := giveUp(ctx)
 		call.GiveUp(reason, ending)
 	}
-	opening.ended()
+	if call.watching != nil {
+		call.watching.end(&call.Ending)
+		call.watching = nil
+	}
 	return c.conclude(ctx, call.Call, t, codec, response, o)
+}
+
+// start opens the call. What that takes is gone from the stack before the call waits: where
+// hundreds of goroutines do, each finds its stack in no cache when it wakes.
+func (c *route) start(
+	ctx context.Context, call *unaryCall, t *Method, codec Codec, m Metadata, o *callOptions, second *secondAttempt,
+) error {
+	var opening opening // field by field: a literal would be made beside it and copied
+	opening.route, opening.ctx, opening.call, opening.method, opening.options = c, ctx, call.Call, t, o
+	opening.number, opening.waiter, opening.attempt, opening.asked = call.number, &call.waiter, &call.attempt, c.now()
+	opening.carry(call.Buf, codec, m)
+	if second != nil {
+		opening.repeats(second)
+	}
+	err := opening.open()
+	call.watching = opening.watching
+	return err
 }
 
 // now is when a call began to be opened, if attempts are told of.
@@ -132,13 +146,6 @@ func (c *route) encode(call *transport.Call, request any, o *callOptions) (Codec
 	}
 	call.Buf = buf
 	return codec, nil
-}
-
-func outgoingOf(t *Method, codec Codec, m Metadata, payload []byte) wire.Outgoing {
-	return wire.Outgoing{
-		Method: t.wire(), Codec: codec.Number(), Metadata: m,
-		Payload: payload, HasMessage: true, End: true, OneWay: t.Kind == KindOneWay,
-	}
 }
 
 // conclude fills in the response of a call that has ended, or says whether it is to be

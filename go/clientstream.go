@@ -41,7 +41,7 @@ func (c *route) open(ctx context.Context, t *Method, o *callOptions) (Stream, *c
 		if s := end.Load(); s != nil {
 			_ = s.Close() // nobody else has it
 		}
-		err = intercepted(err, wentOn.Load())
+		err = afterInterceptors(err, wentOn.Load())
 		call.ended(StatusOf(err))
 		return nil, nil, err
 	}

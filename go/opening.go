@@ -47,11 +47,18 @@ type place interface {
 	Leave(t *transport.Turn) bool
 }
 
-// repeats makes it the second attempt of a call; nil: it is the first.
-func (o *opening) repeats(second *secondAttempt) {
-	if second != nil {
-		o.out.Own, o.not = &second.own, second.not
+// carry gives it what a unary call sends: the request as codec has encoded it, and metadata.
+func (o *opening) carry(request []byte, codec Codec, m Metadata) {
+	o.plain = request
+	o.out = wire.Outgoing{
+		Method: o.method.wire(), Codec: codec.Number(), Metadata: m,
+		Payload: request, HasMessage: true, End: true, OneWay: o.method.Kind == KindOneWay,
 	}
+}
+
+// repeats makes it the second attempt of a call.
+func (o *opening) repeats(second *secondAttempt) {
+	o.out.Own, o.not = &second.own, second.not
 }
 
 // open opens the call, waiting as long as that takes and its context lasts. Whatever fails

@@ -45,13 +45,17 @@ type serving struct {
 	options      *common
 	side         string // "server" or "client", for what callers are told
 	interceptors []Interceptor
-	running      atomic.Int64                                       // handlers, and calls accepted to become one
 	admission    func(context.Context, *Arrival) (Admission, error) // nil: all calls are admitted
 	oneWays      oneWays
 	counters     counters
 
 	registered sync.Mutex // guards handlers
 	handlers   map[string]*Handler
+
+	// Written with each call, by all processors: what is only read is not to share its cache line.
+	_       [64]byte
+	running atomic.Int64 // handlers, and calls accepted to become one
+	_       [56]byte
 }
 
 // begin makes s ready, before anything else can know it.
@@ -178,15 +182,15 @@ func (s acceptor) Accept(_ *transport.Conn, in *wire.Incoming) (*transport.Strea
 	if in.Refused {
 		return nil, nil // for a reason that counts less than those above
 	}
+	if refusal := s.admit(); refusal != nil {
+		return nil, refusal
+	}
 	call := &ServerCall{serving: s.serving, handler: h, codec: codec, Metadata: in.Metadata}
 	call.stream.Init(call, h.Unary != nil)
 	call.stream.Whole = h.wholeFirst()
 	call.stream.Pace = h.pace
 	call.context.call = call
 	call.context.deadline = in.Deadline
-	if refusal := s.admit(); refusal != nil {
-		return nil, refusal
-	}
 	if in.OneWay {
 		s.oneWays.add(call)
 	}
