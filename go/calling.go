@@ -54,7 +54,7 @@ const stay = 256
 
 // unary makes one unary call. A call that provably was not run is repeated
 // once, over another connection if there is one.
-func (c *route) unary(ctx context.Context, t *Method, request, response any, m Metadata, o *callOptions) error {
+func (c *route) unary(ctx context.Context, t *Method, request, response any, m Metadata, o *callOptions) (err error) {
 	call := c.calls.Get().(*unaryCall) //nolint:forcetypeassert // the pool holds nothing else
 	if call.uses++; call.uses%countedTogether == 0 {
 		c.repeats.made(thisSecond(), countedTogether)
@@ -62,12 +62,29 @@ func (c *route) unary(ctx context.Context, t *Method, request, response any, m M
 			call.number = c.lighter(call.number)
 		}
 	}
-	again, err := c.attempt(ctx, call, t, request, response, m, o, nil)
-	if again && c.pauseBefore(ctx, t, &call.Ending) {
-		second := &secondAttempt{wire.Own{Attempt: 2}, c.endpointOf(call.Call)}
-		call.Reset()
-		call.number++ // elsewhere, if there is more than one connection
-		_, err = c.attempt(ctx, call, t, request, response, m, o, second)
+	var second *secondAttempt
+	for again := true; again; {
+		var codec Codec
+		if codec, err = c.encode(call.Call, request, o); err != nil {
+			break
+		}
+		if err = c.start(ctx, call, t, codec, m, o, second); err != nil {
+			break
+		}
+		if !call.Wait(ctx) {
+			reason, ending := giveUp(ctx)
+			call.GiveUp(reason, ending)
+		}
+		if call.watching != nil {
+			call.watching.end(&call.Ending)
+			call.watching = nil
+		}
+		again, err = c.conclude(ctx, call.Call, t, codec, response, o)
+		if again = again && second == nil && c.pauseBefore(ctx, t, &call.Ending); again {
+			second = &secondAttempt{wire.Own{Attempt: 2}, c.endpointOf(call.Call)}
+			call.Reset()
+			call.number++ // elsewhere, if there is more than one connection
+		}
 	}
 	call.Reset()
 	c.calls.Put(call)
@@ -88,29 +105,8 @@ func (c *route) endpointOf(call *transport.Call) *EndpointState {
 	return nil
 }
 
-func (c *route) attempt(
-	ctx context.Context, call *unaryCall, t *Method, request, response any, m Metadata, o *callOptions, second *secondAttempt,
-) (again bool, err error) {
-	codec, err := c.encode(call.Call, request, o)
-	if err != nil {
-		return false, err
-	}
-	if err := c.start(ctx, call, t, codec, m, o, second); err != nil {
-		return false, err
-	}
-	if !call.Wait(ctx) {
-		reason, ending := giveUp(ctx)
-		call.GiveUp(reason, ending)
-	}
-	if call.watching != nil {
-		call.watching.end(&call.Ending)
-		call.watching = nil
-	}
-	return c.conclude(ctx, call.Call, t, codec, response, o)
-}
-
-// start opens the call. What that takes is gone from the stack before the call waits: where
-// hundreds of goroutines do, each finds its stack in no cache when it wakes.
+// start opens the call, waiting as long as that takes. What it needs is gone from the stack before the
+// call waits for its answer: where hundreds of goroutines wait, each finds its stack in no cache when it wakes.
 func (c *route) start(
 	ctx context.Context, call *unaryCall, t *Method, codec Codec, m Metadata, o *callOptions, second *secondAttempt,
 ) error {
@@ -121,7 +117,10 @@ func (c *route) start(
 	if second != nil {
 		opening.repeats(second)
 	}
-	err := opening.open()
+	wait, err := opening.try()
+	if wait {
+		err = opening.wait()
+	}
 	call.watching = opening.watching
 	return err
 }

@@ -83,7 +83,11 @@ func (c *route) openStream(ctx context.Context, m Metadata, t *Method, o *callOp
 		out: wire.Outgoing{Method: t.wire(), Codec: s.codec.Number(), Metadata: m},
 	}
 	c.repeats.made(thisSecond(), 1)
-	if err := opening.open(); err != nil {
+	wait, err := opening.try()
+	if wait {
+		err = opening.wait()
+	}
+	if err != nil {
 		if cancel != nil {
 			cancel()
 		}

@@ -61,14 +61,10 @@ func (o *opening) repeats(second *secondAttempt) {
 	o.out.Own, o.not = &second.own, second.not
 }
 
-// open opens the call, waiting as long as that takes and its context lasts. Whatever fails
+// wait waits for the call's turn and tries again, until it is open or its context ends. Whatever fails
 // here was not sent.
-func (o *opening) open() error {
+func (o *opening) wait() error {
 	for {
-		wait, err := o.try()
-		if err != nil || !wait {
-			return err
-		}
 		select {
 		case <-o.waiter.turn.Come():
 		case <-o.ctx.Done():
@@ -76,6 +72,9 @@ func (o *opening) open() error {
 				return err
 			}
 			<-o.waiter.turn.Come()
+		}
+		if wait, err := o.try(); err != nil || !wait {
+			return err
 		}
 	}
 }
