@@ -6,69 +6,85 @@ import contextlib
 import os
 import signal
 import subprocess
-import tempfile
 import threading
 import time
 from collections.abc import Generator
 from pathlib import Path
 
+from harness.processes import LOOK, Failed, Process
+
 ROOT = Path(__file__).resolve().parent.parent
+
 PATIENCE = 5.0  # for a group to end after a signal, in seconds, before it is killed
 
 _lock = threading.Lock()
-_running: set[subprocess.Popen[bytes]] = set()
 _making = threading.Lock()
 _made: dict[str, subprocess.CompletedProcess[str]] = {}
+_running: set[Process] = set()
 _over = False  # an interrupt came: nothing starts any more
-_thread = threading.local()  # until: when the commands of this thread's suite are ended
+_suite = threading.local()  # the Span of this thread's suite
 
 
-class Interrupted(BaseException):
-    """A signal asked for the end."""
+class Span:
+    """Of the commands of one suite: when they are ended, and the processor time that they took, in seconds."""
 
-    def __init__(self, signum: int) -> None:
-        super().__init__(signum)
-        self.signum = signum
+    def __init__(self, deadline: float) -> None:
+        self.deadline = deadline
+        self.cpu = 0.0
 
 
 @contextlib.contextmanager
-def until(deadline: float) -> Generator[None, None, None]:
+def until(deadline: float) -> Generator[Span, None, None]:
     """Commands of this thread are ended at a time of time.monotonic()."""
-    _thread.until = deadline
+    _suite.span = span = Span(deadline)
     try:
-        yield
+        yield span
     finally:
-        del _thread.until
+        del _suite.span
 
 
 def command(words: list[str], folder: str = ".", env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    """Runs a command to its end. Of its group nothing is left then."""
-    deadline = getattr(_thread, "until", None)
-    with tempfile.TemporaryFile() as output:  # no pipe: a process that outlives its parent would hold it open
-        with _lock:
-            if _over:
-                return subprocess.CompletedProcess(words, 1, stdout="interrupted\n")
-            process = subprocess.Popen(
-                words,
-                cwd=ROOT / folder,
-                env=env,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-            _running.add(process)
+    """Runs a command to its end, and tells what it printed. Of its group nothing is left then."""
+    span: Span = getattr(_suite, "span", None) or Span(float("inf"))
+    with _lock:
+        if _over:
+            return subprocess.CompletedProcess(words, 1, stdout="interrupted\n")
         try:
-            process.wait(None if deadline is None else max(deadline - time.monotonic(), 0))
-        except subprocess.TimeoutExpired:
-            _end(process, signal.SIGQUIT)  # Go's programs then tell what each goroutine does
-        finally:
-            with _lock:
-                _running.discard(process)
+            process = Process(words, cwd=ROOT / folder, env=env, merged=True)
+        except Failed as failed:
+            return subprocess.CompletedProcess(words, 127, stdout=f"{failed}\n")
+        _running.add(process)
+    with process:
+        if not _ends(process, span.deadline):
+            _signal(process, signal.SIGQUIT)  # Go's programs then tell what each goroutine does
+            _ends(process, time.monotonic() + PATIENCE)
             _signal(process, signal.SIGKILL)
-        output.seek(0)
-        text = output.read().decode(errors="replace")
-    return subprocess.CompletedProcess(words, process.returncode, stdout=text)
+            _ends(process, float("inf"))
+        span.cpu += processor_time(process.pid)
+        with _lock:
+            _running.discard(process)
+        status = process.end()
+    return subprocess.CompletedProcess(words, status, stdout=process.rest())
+
+
+def _ends(process: Process, deadline: float) -> bool:
+    """Takes in what it prints until it has ended, or that time is over; whether it has."""
+    pause = 0.001
+    while process.ended() is None:
+        if time.monotonic() >= deadline:
+            return False
+        process.read(pause)
+        pause = min(2 * pause, LOOK)
+    return True
+
+
+def processor_time(pid: int) -> float:
+    """Of a process that has ended and was not reaped, with the children that it waited for."""
+    try:
+        words = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return sum(map(int, words[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
 def made(*targets: str) -> subprocess.CompletedProcess[str]:
@@ -83,53 +99,23 @@ def made(*targets: str) -> subprocess.CompletedProcess[str]:
     return subprocess.CompletedProcess(["make", *targets], status, stdout="".join(one.stdout for one in done))
 
 
-def _signal(process: subprocess.Popen[bytes], signum: signal.Signals) -> None:
+def _signal(process: Process, signum: signal.Signals) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signum)
 
 
-def _end(process: subprocess.Popen[bytes], signum: signal.Signals) -> None:
-    _signal(process, signum)
-    try:
-        process.wait(PATIENCE)
-    except subprocess.TimeoutExpired:
-        _signal(process, signal.SIGKILL)
-        process.wait()
-
-
 def end_all() -> None:
-    """Ends every command that runs, and lets no other start."""
+    """Ends every command that runs, and lets no other start. The threads that run them take note of their ends."""
     global _over
     with _lock:
         _over = True
-        running = list(_running)
-    for process in running:
-        _signal(process, signal.SIGINT)
+        for process in _running:
+            _signal(process, signal.SIGINT)
     deadline = time.monotonic() + PATIENCE
-    for process in running:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(max(deadline - time.monotonic(), 0))
-        _signal(process, signal.SIGKILL)
-
-
-@contextlib.contextmanager
-def interruptible() -> Generator[None, None, None]:
-    """Signals that ask for the end raise Interrupted in the main thread, and end every command."""
-
-    def asked(signum: int, _frame: object) -> None:
-        for other in signals:
-            signal.signal(other, signal.SIG_IGN)
-        raise Interrupted(signum)
-
-    signals = [signal.SIGINT, signal.SIGTERM]
-    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # which nohup asks for
-        signals.append(signal.SIGHUP)
-    before = [signal.signal(signum, asked) for signum in signals]
-    try:
-        yield
-    except Interrupted:
-        end_all()
-        raise
-    finally:
-        for signum, handler in zip(signals, before, strict=True):
-            signal.signal(signum, handler)
+    while _running and time.monotonic() < deadline:
+        time.sleep(LOOK)
+    with _lock:
+        for process in _running:
+            _signal(process, signal.SIGKILL)
+    while _running:
+        time.sleep(LOOK)

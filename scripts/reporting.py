@@ -84,6 +84,7 @@ def keep(ended: list[Ran], figures: Path) -> None:
             "alone": ran.suite.alone,
             "began": round(ran.began - min(other.began for other in ended), 1),
             "seconds": round(ran.seconds, 1),
+            "cpu": round(ran.cpu, 1),
             "behaviours": len(ran.outcome.behaviours),
             "executions": ran.outcome.passed + ran.outcome.failed,
         }

@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import queue
-import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
+from harness.processes import Process
 from scripts import commands
 from scripts.counting import Outcome
 
@@ -33,14 +33,15 @@ class Ran:
     suite: Suite
     outcome: Outcome
     seconds: float
-    began: float = field(default_factory=time.monotonic)
+    began: float  # of time.monotonic()
+    cpu: float  # processor time of its commands, in seconds
 
 
 def run_suite(suite: Suite, patience: float) -> Ran:
     """Runs a suite, which fails if it raises or takes longer than its bound, times `patience`."""
     began = time.monotonic()
     bound = suite.bound * patience
-    with commands.until(began + bound):
+    with commands.until(began + bound) as span:
         try:
             outcome = suite.run()
         except Exception as error:  # what is wrong with one suite does not end the others
@@ -49,7 +50,7 @@ def run_suite(suite: Suite, patience: float) -> Ran:
     if seconds >= bound:
         outcome.failed = max(outcome.failed, 1)
         outcome.output += f"\n{suite.name} was ended after {bound:.0f} s\n"
-    return Ran(suite, outcome, seconds, began)
+    return Ran(suite, outcome, seconds, began, span.cpu)
 
 
 def outcomes(chosen: list[Suite], lanes: int = LANES, patience: float = 1.0) -> Iterator[Ran]:
@@ -87,13 +88,10 @@ def outcomes(chosen: list[Suite], lanes: int = LANES, patience: float = 1.0) -> 
 @contextlib.contextmanager
 def starved(loops: int) -> Generator[None, None, None]:
     """Keeps so many processors busy."""
-    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"], start_new_session=True) for _ in range(loops)]
-    try:
+    with contextlib.ExitStack() as busy:
+        for _ in range(loops):
+            busy.enter_context(Process([sys.executable, "-c", "while True: pass"]))
         yield
-    finally:
-        for loop in busy:
-            loop.kill()
-            loop.wait()
 
 
 def processors() -> int:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from harness import interrupts
 from scripts import commands, reporting, scheduler, suites
 
 STARVED_PATIENCE = 4.0  # beside busy loops, suites may take so many times as long
@@ -48,10 +49,12 @@ def main() -> int:
 
 def run(chosen: list[scheduler.Suite], starve: int) -> int:
     patience = STARVED_PATIENCE if starve else 1.0
+    interrupts.install()
     try:
-        with commands.interruptible(), scheduler.starved(starve):
+        with scheduler.starved(starve):
             return 1 if reporting.show(scheduler.outcomes(chosen, patience=patience)) else 0
-    except commands.Interrupted as interrupted:
+    except interrupts.Interrupted as interrupted:
+        commands.end_all()
         return 128 + interrupted.signum
 
 

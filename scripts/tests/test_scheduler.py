@@ -106,6 +106,16 @@ class Ends(unittest.TestCase):
         done = commands.command(["sh", "-c", "sleep 1000 & echo $!"])
         self.assertTrue(gone(int(done.stdout)))
 
+    def test_processor_time_is_told(self):
+        script = "import time\nwhile time.process_time() < 0.6: pass"
+        computes = Suite("computes", lambda: Outcome(int(commands.command(["sh", "-c", f"{sys.executable} -c '{script}'; true"]).returncode == 0), 0))
+        (ran,) = scheduler.outcomes([computes])
+        self.assertGreaterEqual(ran.cpu, 0.5)
+
+    def test_a_command_that_is_not_there_is_named(self):
+        done = commands.command(["no-such-command"])
+        self.assertEqual((done.returncode, done.stdout), (127, "no-such-command: cannot be started: No such file or directory\n"))
+
     def test_a_target_is_made_once(self):
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / "Makefile").write_text("one two:\n\t@echo made $@\n", encoding="utf-8")
@@ -168,7 +178,7 @@ class Report(unittest.TestCase):
     def shown(self, *runs: tuple[Suite, Outcome]) -> tuple[int, list[str]]:
         with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()) as stdout:
             figures = Path(folder) / "build" / "test.json"
-            failed = reporting.show([scheduler.Ran(suite, outcome, 1.25, 0.0) for suite, outcome in runs], figures)
+            failed = reporting.show([scheduler.Ran(suite, outcome, 1.25, 0.0, 2.5) for suite, outcome in runs], figures)
             self.figures = json.loads(figures.read_text(encoding="utf-8"))
         return failed, stdout.getvalue().splitlines()
 
@@ -187,7 +197,7 @@ class Report(unittest.TestCase):
         self.assertIn("skipped, Go: 2 times, no JDK", lines)
         self.assertEqual(
             self.figures[0],
-            {"name": "raced", "language": "Go", "alone": False, "began": 0.0, "seconds": 1.2, "behaviours": 3, "executions": 3},
+            {"name": "raced", "language": "Go", "alone": False, "began": 0.0, "seconds": 1.2, "cpu": 2.5, "behaviours": 3, "executions": 3},
         )
 
     def test_a_failure_is_shown_in_full_before_its_line(self):
