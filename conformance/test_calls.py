@@ -11,7 +11,8 @@ from google.protobuf.any_pb2 import Any as AnyMessage
 
 import trunkcall
 from example.v1.user_pb2 import GetUserRequest, GetUserResponse, ImportUsersResponse, ListUsersRequest
-from harness.programs import GO, LIMIT, USERS, Outcome, ProgramTest, run, run_unheard
+from harness.processes import PATIENCE, Outcome
+from harness.programs import GO, USERS, ProgramTest, run, run_unheard
 
 from .languages import PROGRAMS
 
@@ -59,7 +60,7 @@ class Callers(ProgramTest, IsolatedAsyncioTestCase):
         for program in PROGRAMS.values():
             words = ("call", "--target", target, USERS + "ListUsers", "{}")
             self.assertEqual((await asyncio.to_thread(run_unheard, program, *words)).status, 1)
-            async with asyncio.timeout(LIMIT):
+            async with asyncio.timeout(PATIENCE):
                 await ended.get()
 
     async def test_failures_and_their_details_arrive_alike(self) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-import threading
+import signal
 from unittest import IsolatedAsyncioTestCase
 
 import trunkcall
 from example.v1.user_pb2 import GetUserRequest, GetUserResponse
-from harness.programs import GO, LIMIT, USER_7, USERS, Outcome, ProgramTest, run
+from harness.processes import PATIENCE, Outcome, Process
+from harness.programs import GO, USER_7, USERS, ProgramTest
 
 from .languages import PAIRS, PROGRAMS, bench_words
 from .tap import Tap
@@ -19,14 +20,6 @@ WATCH_USERS = trunkcall.bidi_stream("/trunkcall.example.v1.UserService/WatchUser
 
 
 class Draining(ProgramTest):
-    def beside(self, *command: str) -> tuple[threading.Thread, list[Outcome]]:
-        """A command that runs while the test goes on, and where its outcome will be."""
-        outcomes: list[Outcome] = []
-        thread = threading.Thread(target=lambda: outcomes.append(run(command)))
-        thread.start()
-        self.addCleanup(thread.join)
-        return thread, outcomes
-
     def test_under_load_all_calls_succeed_at_the_next_server(self) -> None:
         for client, server in PAIRS:
             with self.subTest(client=client, server=server):
@@ -34,13 +27,12 @@ class Draining(ProgramTest):
                 with Tap(first.address, after=500_000) as tap:
                     flags = ("--calls", "20000", "--connections", "3", "--callers", "30")
                     words = bench_words(client, f"{tap.address},{second.address}", *flags)
-                    calling, outcomes = self.beside(*PROGRAMS[client], *words)
-                    self.assertTrue(tap.passed.wait(LIMIT))
+                    calling = self.enterContext(Process([*PROGRAMS[client], *words]))
+                    self.assertTrue(tap.passed.wait(PATIENCE))
                     tap.stop_listening()
-                    first.signal()
-                    self.assertEqual(first.end().status, 0)
-                    calling.join()
-                (got,) = outcomes
+                    first.stop_listening()
+                    self.assertEqual(first.finish().status, 0)
+                    got = calling.finish()
                 self.assertEqual(got.status, 0, got)
                 figures = json.loads(got.stdout)
                 self.assertEqual((figures["calls"], figures["errors"]), (20000, 0), got)
@@ -53,43 +45,43 @@ class Draining(ProgramTest):
                 served = self.serve(PROGRAMS[server])
                 with Tap(served.address, after=20_000) as tap:
                     words = ("call", "--target", tap.address, USERS + "WatchUsers", request)
-                    calling, outcomes = self.beside(*PROGRAMS[client], *words)
-                    self.assertTrue(tap.passed.wait(LIMIT))
-                    served.signal()
-                    self.assertEqual(served.end().status, 0)
-                    calling.join()
-                self.assertEqual(outcomes, [Outcome(USER_7 * many)])
+                    calling = self.enterContext(Process([*PROGRAMS[client], *words]))
+                    self.assertTrue(tap.passed.wait(PATIENCE))
+                    served.stop_listening()
+                    self.assertEqual(served.finish().status, 0)
+                    got = calling.finish()
+                self.assertEqual(got, Outcome(USER_7 * many))
 
 
 class DrainingGo(ProgramTest, IsolatedAsyncioTestCase):
     async def test_the_server_waits_for_a_stream_and_takes_no_call_that_it_does_not_answer(self) -> None:
         served = self.serve(GO)
         async with trunkcall.Client(served.address) as client:
-            stream = client.open(WATCH_USERS, timeout=LIMIT)
+            stream = client.open(WATCH_USERS, timeout=PATIENCE)
             await stream.send(GetUserRequest(user_id=7))
             self.assertIsNotNone(await stream.receive())
-            await asyncio.to_thread(served.signal)
-            await asyncio.to_thread(served.wait_log, "calls that still run", "calls=1")
+            await asyncio.to_thread(served.stop_listening)
+            await asyncio.to_thread(served.wait_said, "calls that still run", "calls=1")
             try:
-                await client.call(GET_USER, GetUserRequest(user_id=7), timeout=LIMIT)
+                await client.call(GET_USER, GetUserRequest(user_id=7), timeout=PATIENCE)
             except trunkcall.StatusError as failed:
                 self.assertIn(failed.delivery, (trunkcall.Delivery.NOT_SENT, trunkcall.Delivery.REFUSED))
             await stream.send(GetUserRequest(user_id=7))
             self.assertIsNotNone(await stream.receive())
             await stream.half_close()
             self.assertIsNone(await stream.receive())
-            self.assertEqual((await asyncio.to_thread(served.end)).status, 0)
+            self.assertEqual((await asyncio.to_thread(served.finish)).status, 0)
 
     async def test_a_second_signal_leaves_unknown_what_became_of_a_call(self) -> None:
         served = self.serve(GO)
         async with trunkcall.Client(served.address) as client:
-            stream = client.open(WATCH_USERS, timeout=LIMIT)
+            stream = client.open(WATCH_USERS, timeout=PATIENCE)
             await stream.send(GetUserRequest(user_id=7))
             self.assertIsNotNone(await stream.receive())
-            await asyncio.to_thread(served.signal)
-            served.process.terminate()
+            await asyncio.to_thread(served.stop_listening)
+            served.signal(signal.SIGTERM)
             with self.assertRaises(trunkcall.StatusError) as caught:
                 await stream.receive()
             self.assertEqual(caught.exception.code, trunkcall.Code.UNAVAILABLE)
             self.assertEqual(caught.exception.delivery, trunkcall.Delivery.UNKNOWN)
-            self.assertEqual((await asyncio.to_thread(served.end)).status, 1)
+            self.assertEqual((await asyncio.to_thread(served.finish)).status, 1)

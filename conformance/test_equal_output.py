@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from harness.programs import BENCH, GO, USERS, Outcome, ProgramTest, Served, carried_out, run
+from harness.processes import Outcome, Server
+from harness.programs import BENCH, GO, USERS, ProgramTest, carried_out, run, serving
 
 from .languages import PROGRAMS
 
@@ -46,13 +47,13 @@ CASES: list[tuple[tuple[str, ...], int, int]] = [
 
 
 class EqualOutput(ProgramTest):
-    servers: dict[str, Served]
+    servers: dict[str, Server]
 
     @classmethod
     def setUpClass(cls) -> None:
         cls.servers = {}
         for name, program in PROGRAMS.items():
-            cls.servers[name] = Served(program, "--listen", "127.0.0.1:0")
+            cls.servers[name] = serving(program, "--listen", "127.0.0.1:0")
             cls.addClassCleanup(cls.servers[name].stop)
 
     def test_calls(self) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import tempfile
 import unittest
 from pathlib import Path
 from xml.etree import ElementTree
 
+from harness.processes import run
 from harness.programs import GO, ProgramTest
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -38,25 +38,14 @@ ANSWERED = {
 class TheEngine(unittest.TestCase):
     def test_the_engine_alone_passes_every_case(self) -> None:
         go = os.environ.get("GO", "go")
-        done = subprocess.run(
-            [
-                go,
-                "test",
-                "-C",
-                "go",
-                "-count=1",
-                "-timeout=300s",
-                "-run=^TestH2spec$",
-                "-v",
-                "./internal/transport/http2",
-            ],
-            cwd=ROOT,
+        done = run(
+            [go, "test", "-count=1", "-timeout=300s", "-run=^TestH2spec$", "-v", "./internal/transport/http2"],
+            cwd=ROOT / "go",
             env={**os.environ, "TRUNKCALL_H2SPEC": str(H2SPEC)},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
+            merged=True,
+            patience=400,
         )
-        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertEqual(done.status, 0, done.stdout)
         self.assertIn("--- PASS: TestH2spec", done.stdout)
 
 
@@ -74,7 +63,7 @@ class TheServer(ProgramTest):
     def failures(self, *flags: str) -> set[tuple[str | None, str | None]]:
         with tempfile.TemporaryDirectory() as folder:
             report = Path(folder) / "report.xml"
-            subprocess.run([str(H2SPEC), *flags, "--junit-report", str(report)], stdout=subprocess.DEVNULL)
+            run([H2SPEC, *flags, "--junit-report", report], patience=400)
             cases = ElementTree.parse(report).getroot().findall(".//testcase")
         self.assertGreater(len(cases), 140)
         return {

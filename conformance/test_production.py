@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import tempfile
 import unittest
@@ -12,11 +11,11 @@ from pathlib import Path
 from typing import ClassVar
 
 from harness.certificates import Authority
+from harness.processes import PATIENCE, Process, run
 
 ROOT = Path(__file__).resolve().parent.parent
 PYTHON = ROOT / "examples" / "python" / "production"
 GO = ROOT / "build" / "examples"
-PATIENCE = 60
 
 
 def environment(token: str) -> dict[str, str]:
@@ -37,27 +36,18 @@ class Production:
         command = [*self.serve, str(identity.cert), str(identity.key)]
         if self.serve[0] == str(GO / "server"):
             command = [*self.serve, "-drain-delay=2s", f"-cert={identity.cert}", f"-key={identity.key}"]
-        self.server = subprocess.Popen(
-            command, env=environment("right"), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-        )
-        self.addCleanup(self.end)
-        assert self.server.stdout
-        _, address, *_, web = self.server.stdout.readline().split()
+        self.server = Process(command, env=environment("right"))
+        self.addCleanup(self.server.kill)
+        _, address, *_, web = self.server.line().split()
         self.target = "localhost:" + address.rpartition(":")[2]
         self.web = "127.0.0.1:" + web.rpartition(":")[2]
-
-    def end(self) -> None:
-        self.server.kill()
-        self.server.communicate(timeout=PATIENCE)
 
     def called(self, token: str) -> tuple[int, str, str]:
         command = [*self.call, self.authority, self.target]
         if self.call[0] == str(GO / "client"):
             command = [*self.call, f"-ca={self.authority}", f"-target={self.target}"]
-        done = subprocess.run(
-            command, env=environment(token), capture_output=True, text=True, timeout=PATIENCE, check=False
-        )
-        return done.returncode, done.stdout, done.stderr
+        done = run(command, env=environment(token))
+        return done.status, done.stdout, done.stderr
 
     def test_calls_are_served_measured_and_ended_in_order(self) -> None:
         said = "user-7, asked for by front\nlisted 3\nINVALID_ARGUMENT: ids begin at 1 user_id\n"
@@ -65,9 +55,8 @@ class Production:
         with urllib.request.urlopen(f"http://{self.web}/metrics", timeout=PATIENCE) as answer:
             metrics = answer.read().decode()
         self.assertRegex(metrics, r'rpc_server_seconds_count\{code="OK",method="/.*/ListUsers"\} 1')
-        self.server.terminate()
-        out, _ = self.server.communicate(timeout=PATIENCE)
-        self.assertEqual((self.server.returncode, out), (0, "stopped\n"))
+        done = self.server.stop()
+        self.assertEqual((done.status, done.stdout), (0, "stopped\n"))
 
     def test_a_wrong_token_is_refused(self) -> None:
         self.assertEqual(self.called("wrong"), (1, "", "UNAUTHENTICATED: a valid token is needed (refused)\n"))

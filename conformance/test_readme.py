@@ -8,11 +8,12 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import unittest
 from pathlib import Path
+
+from harness.processes import run
 
 ROOT = Path(__file__).resolve().parent.parent
 FILES = ROOT / "examples" / "hello"
@@ -39,22 +40,16 @@ class Newcomer(unittest.TestCase):
 
     def run_all(self, script: str) -> str:
         path = f"{self.tools}:{os.environ['PATH']}"
-        done = subprocess.run(
-            ["sh", "-e", "-c", script],
-            cwd=self.folder,
-            env={**os.environ, "PATH": path, "GOFLAGS": "-buildvcs=false"},
-            capture_output=True,
-            text=True,
-            timeout=600,
-            check=False,
-        )
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        env = {**os.environ, "PATH": path, "GOFLAGS": "-buildvcs=false"}
+        done = run(["sh", "-e", "-c", script], cwd=self.folder, env=env, patience=600)
+        self.assertEqual(done.status, 0, done.stdout + done.stderr)
         return done.stdout
 
     def test_the_lines_for_go_give_a_service_that_answers(self) -> None:
         shutil.copy(FILES / "main.go", self.folder)
         go = os.environ.get("GO", "go")
-        subprocess.run([go, "build", "-C", str(ROOT / "go/tools"), "-o", str(self.tools), GENERATOR], check=True)
+        built = run([go, "build", "-C", ROOT / "go/tools", "-o", self.tools, GENERATOR], patience=600)
+        self.assertEqual(built.status, 0, built)
         protoc = self.tools / "protoc"
         protoc.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m grpc_tools.protoc -I. "$@"\n', encoding="utf-8")
         protoc.chmod(0o755)

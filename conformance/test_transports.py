@@ -7,7 +7,8 @@ import tempfile
 from pathlib import Path
 
 from harness.certificates import Authority
-from harness.programs import USER_7, USERS, Outcome, ProgramTest, run
+from harness.processes import Outcome
+from harness.programs import USER_7, USERS, ProgramTest, run
 
 from .languages import PAIRS, PROGRAMS, bench_words
 

@@ -7,11 +7,12 @@
         server.address
 
 Each process leads a session of its own, and ends with all that it has started: at the end of the block, by end(), when
-the interpreter exits, and where that is killed outright, by the kernel. What it writes to stderr is kept in a file and
+the interpreter exits, and where that is killed outright, by the kernel if the main thread has started it (of another
+thread's processes the kernel would end those that outlive the thread). What it writes to stderr is kept in a file and
 told when something goes wrong; stdout is a pipe, read line by line.
 
 Nothing here waits without end. In code of asyncio read(0) takes what is there, and ended() looks. Linux only, and the
-standard library. A process is to be started by a thread that lives longer: the kernel kills it when that thread ends.
+standard library.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import warnings
 from collections import deque
@@ -112,7 +114,7 @@ class Process:
                     stdout=subprocess.PIPE if stdout is None else stdout,
                     stderr=subprocess.STDOUT if merged else self._log,
                     start_new_session=True,
-                    preexec_fn=_die_with_parent,
+                    preexec_fn=_die_with_parent if threading.current_thread() is threading.main_thread() else None,
                 )
                 _running.add(self)
         except OSError as error:
@@ -179,6 +181,14 @@ class Process:
             self._said = os.pread(self._log.fileno(), size, 0).decode("utf-8", "replace")
         return self._said
 
+    def wait_said(self, *words: str, patience: float = PATIENCE) -> None:
+        """Returns once a line of stderr has all these words in it. Raises Failed if none does in that time."""
+        deadline = time.monotonic() + patience
+        while not any(all(word in line for word in words) for line in self.said().splitlines()):
+            if time.monotonic() > deadline:
+                raise self.failure(f"has not told of {' '.join(words)} within {patience:g} s")
+            self.read(0.01)
+
     def failure(self, what: str) -> Failed:
         """Kills it; the failure tells what it did, and what it logged."""
         self.kill()
@@ -197,6 +207,11 @@ class Process:
         if state is None:
             return None
         return state.si_status if state.si_code == os.CLD_EXITED else -state.si_status
+
+    @property
+    def closed(self) -> bool:
+        """Whether it has ended, and somebody has looked at how."""
+        return self._popen.returncode is not None
 
     def signal(self, number: int) -> None:
         """Signals it, if it runs."""
@@ -229,6 +244,12 @@ class Process:
         text = "".join(f"{line}\n" for _, line in self.lines)
         self.lines.clear()
         return text[:-1] if self._partial else text
+
+    def finish_well(self, patience: float = PATIENCE) -> None:
+        """The same, of one that has to end with status 0. Raises Failed."""
+        done = self.finish(patience)
+        if done.status != 0:
+            raise self.failure(f"ended with status {done.status}")
 
     def stop(self, patience: float = PATIENCE) -> Outcome:
         """SIGTERM, and its end."""

@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
+from harness.processes import Failed
+
+from .carrying import Carrying
 from .cases import Case
 from .comparing import faults
 from .parties import LACKS, Client, Reasons, Server
-from .processes import Carrying, Failed
 from .servers import Servers
 
 COMPRESSIONS = ("gzip", "zstd")
@@ -181,12 +183,12 @@ class Pair:
     def _drop(self) -> None:
         """The next case has a new client."""
         if self._carrying is not None:
-            self._carrying.close()
+            self._carrying.kill()
             self._carrying = None
 
     def _finish(self, way: Way) -> None:
         if self._carrying is not None:
             try:
-                self._carrying.stop()
+                self._carrying.finish_well()
             except Failed as failed:
                 self._matrix.wrong.append(f"{way.client.name} to {way.server.name}: {failed}")

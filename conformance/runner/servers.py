@@ -8,13 +8,15 @@ import signal
 import tempfile
 import threading
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from harness.certificates import Authority
+from harness.processes import Failed
+from harness.processes import Server as Serving
 
 from .parties import Server
-from .processes import Failed, Serving
 
 # The flags of `serve` for what cases say of their server.
 FLAGS = {
@@ -48,16 +50,15 @@ class Own:
         first = self.serving[0]
         match what:
             case "terminate":
-                first.terminate()
+                first.stop_listening()
                 self.signalled = True
             case "kill":
-                first.process.kill()
-                first.process.wait()
+                first.kill()
             case "restart":
-                if first.process.poll() is None:
-                    first.stop()
+                if not first.closed:
+                    stop(first)
                 self.signalled = False
-                self.serving[0] = Serving(self.server.program, "--listen", first.address, *self.flags)
+                self.serving[0] = serve(self.server, "--listen", first.address, *self.flags)
             case _:
                 raise Failed(f"nobody knows how to {what}")
 
@@ -65,10 +66,10 @@ class Own:
         """Stops those that run, and waits for one that is about to end. Raises Failed."""
         with contextlib.ExitStack() as stack:
             for one in self.serving:
-                stack.callback(one.close)
-                if one.process.returncode != -signal.SIGKILL:
+                stack.callback(one.kill)
+                if not one.closed:
                     waiting = self.signalled and one is self.serving[0]
-                    stack.callback(one.ended if waiting else one.stop)
+                    stack.callback(one.finish_well if waiting else partial(stop, one))
 
 
 class Servers:
@@ -98,7 +99,7 @@ class Servers:
         if key in self._broken:
             raise self._broken[key]
         try:
-            self._kept[key] = Serving(server.program, *flags)
+            self._kept[key] = serve(server, *flags)
         except Failed as failed:
             self._broken[key] = failed
             raise
@@ -106,7 +107,7 @@ class Servers:
     def own(self, server: Server, transport: str, setup: dict[str, Any], count: int) -> Own:
         """Servers that nobody else has; to be stopped by who asked for them."""
         flags = flags_of(setup)
-        started = [Serving(server.program, *self._where(transport), *flags) for _ in range(count)]
+        started = [serve(server, *self._where(transport), *flags) for _ in range(count)]
         return Own(server, flags, started, SCHEMES.get(transport, ""))
 
     def _where(self, transport: str) -> tuple[str, ...]:
@@ -123,11 +124,21 @@ class Servers:
         wrong: list[str] = []
         for one in self._kept.values():
             try:
-                one.stop()
+                stop(one)
             except Failed as failed:
                 wrong.append(str(failed))
         self._folder.cleanup()
         return wrong
+
+
+def serve(server: Server, *flags: str) -> Serving:
+    return Serving([*server.program, "serve", "--conformance", *flags])
+
+
+def stop(serving: Serving) -> None:
+    """Signals it unless it has ended, and waits for that. Raises Failed where it does not end well."""
+    serving.signal(signal.SIGTERM)
+    serving.finish_well()
 
 
 def flags_of(setup: dict[str, Any]) -> tuple[str, ...]:

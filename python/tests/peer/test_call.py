@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from harness.programs import BENCH, PYTHON, USER_7, USERS, Outcome, ProgramTest, Served, carried_out, run, run_unheard
+from harness.processes import Outcome, Server
+from harness.programs import BENCH, PYTHON, USER_7, USERS, ProgramTest, carried_out, run, run_unheard, serving
 
 BAD_USER = (
     '{"code":"INVALID_ARGUMENT","message":"user_id must be at least 1","details":[{"@type":"type.googleapis.com/'
@@ -22,11 +23,11 @@ def users(*numbers: int) -> str:
 
 
 class Calls(ProgramTest):
-    served: Served
+    served: Server
 
     @classmethod
     def setUpClass(cls) -> None:
-        cls.served = Served(PYTHON, "--listen", "127.0.0.1:0")
+        cls.served = serving(PYTHON, "--listen", "127.0.0.1:0")
         cls.addClassCleanup(cls.served.stop)
 
     def call(self, *words: str) -> Outcome:

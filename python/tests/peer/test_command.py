@@ -10,7 +10,8 @@ from pathlib import Path
 
 from google.protobuf import any_pb2
 
-from harness.programs import PYTHON, Outcome, ProgramTest, carried_out, run
+from harness.processes import Outcome
+from harness.programs import PYTHON, ProgramTest, carried_out, run
 from load import UsageError
 from peer import details, jsonform, log, program, target
 

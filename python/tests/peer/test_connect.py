@@ -9,7 +9,8 @@ import threading
 from pathlib import Path
 
 from harness.certificates import Authority
-from harness.programs import PYTHON, USER_7, USERS, Outcome, ProgramTest, run
+from harness.processes import Outcome
+from harness.programs import PYTHON, USER_7, USERS, ProgramTest, run
 
 
 def get_user_7(target: str, *flags: str) -> Outcome:

@@ -10,7 +10,8 @@ from unittest import IsolatedAsyncioTestCase
 
 import trunkcall
 from example.v1.user_pb2 import GetUserRequest, GetUserResponse
-from harness.programs import PYTHON, USER_7, USERS, Outcome, ProgramTest, Served, run, run_unheard
+from harness.processes import Outcome, Server
+from harness.programs import PYTHON, USER_7, USERS, ProgramTest, run, run_unheard
 
 WATCH_USERS = trunkcall.bidi_stream("/trunkcall.example.v1.UserService/WatchUsers", GetUserRequest, GetUserResponse)
 
@@ -57,7 +58,7 @@ class Listening(ProgramTest):
 class Ending(ProgramTest, IsolatedAsyncioTestCase):
     """What a signal does to a server with a call that is running."""
 
-    async def watch(self, served: Served) -> trunkcall.ClientStream[GetUserRequest, GetUserResponse]:
+    async def watch(self, served: Server) -> trunkcall.ClientStream[GetUserRequest, GetUserResponse]:
         """A call that is running, as an exchange of messages has shown."""
         client = await self.enterAsyncContext(trunkcall.Client(served.address))
         stream = client.open(WATCH_USERS, timeout=60)
@@ -74,34 +75,34 @@ class Ending(ProgramTest, IsolatedAsyncioTestCase):
             with self.subTest(number):
                 served = self.serve(PYTHON)
                 stream = await self.watch(served)
-                await asyncio.to_thread(served.signal, number)
-                await asyncio.to_thread(served.wait_log, "calls that still run", "calls=1")
+                await asyncio.to_thread(served.stop_listening, number)
+                await asyncio.to_thread(served.wait_said, "calls that still run", "calls=1")
                 await self.exchange(stream)
                 await stream.half_close()
                 self.assertIsNone(await stream.receive())
-                self.assertEqual((await asyncio.to_thread(served.end)).status, 0)
+                self.assertEqual((await asyncio.to_thread(served.finish)).status, 0)
 
     async def test_a_signal_passed_on_twice_is_one(self) -> None:
         served = self.serve(PYTHON)
         stream = await self.watch(served)
         for number in (signal.SIGSTOP, signal.SIGINT, signal.SIGTERM, signal.SIGCONT):  # so that both come at once
-            served.process.send_signal(number)
-        await asyncio.to_thread(served.wait_log, "calls that still run", "calls=1")
+            served.signal(number)
+        await asyncio.to_thread(served.wait_said, "calls that still run", "calls=1")
         await self.exchange(stream)
         await stream.half_close()
         self.assertIsNone(await stream.receive())
-        self.assertEqual((await asyncio.to_thread(served.end)).status, 0)
+        self.assertEqual((await asyncio.to_thread(served.finish)).status, 0)
 
     async def test_a_second_signal_ends_it_at_once(self) -> None:
         served = self.serve(PYTHON)
         stream = await self.watch(served)
-        await asyncio.to_thread(served.signal)
-        await asyncio.to_thread(served.wait_log, "calls that still run")
-        served.process.send_signal(signal.SIGTERM)
+        await asyncio.to_thread(served.stop_listening)
+        await asyncio.to_thread(served.wait_said, "calls that still run")
+        served.signal(signal.SIGTERM)
         with self.assertRaises(trunkcall.StatusError) as caught:
             await stream.receive()
         self.assertEqual(caught.exception.code, trunkcall.Code.UNAVAILABLE)
         self.assertEqual(caught.exception.delivery, trunkcall.Delivery.UNKNOWN)
-        ended = await asyncio.to_thread(served.end)
+        ended = await asyncio.to_thread(served.finish)
         self.assertEqual(ended.status, 1)
         self.assertIn("a second signal came", ended.stderr)
