@@ -89,6 +89,10 @@ test: needs-test ## run every check and test (ONLY=go runs those whose names beg
 starve: needs-test ## the same beside STARVE busy loops (as many as there are processors)
 	@$(PYTHON) -m scripts.test --starve $(STARVE) $(if $(ONLY),--only '$(ONLY)')
 
+.PHONY: costs
+costs: needs ## write what the last whole `make test` took into conformance/README.md
+	@$(PYTHON) -m scripts.costs --write
+
 .PHONY: conformance
 conformance: needs needs-python ## the matrix, and the other tests of languages against each other
 	@$(PYTHON) -m scripts.test --only 'matrix,go and python'

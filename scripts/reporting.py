@@ -39,8 +39,8 @@ class Total:
         return f"{name:<20}" + "".join(f"{count:>12}" for count in counts)
 
 
-def show(runs: Iterable[Ran], figures: Path = FIGURES) -> int:
-    """Prints what comes of suites as they end; how many failed. Their figures are kept for scripts.costs."""
+def show(runs: Iterable[Ran], figures: Path | None) -> int:
+    """Prints what comes of suites as they end; how many failed. Their figures may be kept in a file, for scripts.costs."""
     ended: list[Ran] = []
     for ran in runs:
         ended.append(ran)
@@ -49,7 +49,8 @@ def show(runs: Iterable[Ran], figures: Path = FIGURES) -> int:
     for ran in ended:
         totals.setdefault(ran.suite.language or SHARED, Total()).add(ran)
     failed = sum(total.failed for total in totals.values())
-    keep(ended, figures)
+    if figures:
+        keep(ended, figures)
     print(table(totals))
     print(f"{sum(total.passed for total in totals.values())} passed, {failed} failed")
     return failed
@@ -81,7 +82,7 @@ def keep(ended: list[Ran], figures: Path) -> None:
         {
             "name": ran.suite.name,
             "language": ran.suite.language,
-            "alone": ran.suite.alone,
+            "meets": ran.suite.meets,
             "began": round(ran.began - min(other.began for other in ended), 1),
             "seconds": round(ran.seconds, 1),
             "cpu": round(ran.cpu, 1),

@@ -23,6 +23,7 @@ class Suite:
     name: str
     run: Callable[[], Outcome]
     language: str = ""  # "": it concerns none alone
+    meets: bool = False  # in it languages meet: with more of them it has more to do
     alone: bool = False  # nothing runs beside it
     seconds: float = 0.0  # about how long it takes: only the order depends on it
     bound: float = 600.0  # how long it may take, in seconds

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 
 from harness import interrupts
 from scripts import commands, reporting, scheduler, suites
@@ -27,6 +28,7 @@ def main() -> int:
     parser.add_argument("--only", default="", help="beginnings of names, separated by commas")
     parser.add_argument("--starve", nargs="?", type=int, const=scheduler.processors(), default=0, metavar="LOOPS", help="keep processors busy, all by default")
     parser.add_argument("--fuzz", metavar="FUZZTIME", help="how long each fuzz target runs: a time, or a number of runs such as 1000x")
+    parser.add_argument("--figures", type=Path, help="keep the figures for scripts.costs there, not those of whole runs in build/test.json")
     parser.add_argument("--list", action="store_true", help="print the names and run nothing")
     options = parser.parse_args()
     if options.fuzz is not None and not suites.FUZZTIME.fullmatch(options.fuzz):
@@ -44,15 +46,16 @@ def main() -> int:
     if not chosen:
         print(f"nothing begins with {options.only!r}; see --list", file=sys.stderr)
         return 2
-    return run(chosen, options.starve)
+    whole = options.fuzz is None and not options.only and not options.starve
+    return run(chosen, options.starve, options.figures or (reporting.FIGURES if whole else None))
 
 
-def run(chosen: list[scheduler.Suite], starve: int) -> int:
+def run(chosen: list[scheduler.Suite], starve: int, figures: Path | None) -> int:
     patience = STARVED_PATIENCE if starve else 1.0
     interrupts.install()
     try:
         with scheduler.starved(starve):
-            return 1 if reporting.show(scheduler.outcomes(chosen, patience=patience)) else 0
+            return 1 if reporting.show(scheduler.outcomes(chosen, patience=patience), figures) else 0
     except interrupts.Interrupted as interrupted:
         commands.end_all()
         return 128 + interrupted.signum

@@ -197,7 +197,7 @@ class Report(unittest.TestCase):
         self.assertIn("skipped, Go: 2 times, no JDK", lines)
         self.assertEqual(
             self.figures[0],
-            {"name": "raced", "language": "Go", "alone": False, "began": 0.0, "seconds": 1.2, "cpu": 2.5, "behaviours": 3, "executions": 3},
+            {"name": "raced", "language": "Go", "meets": False, "began": 0.0, "seconds": 1.2, "cpu": 2.5, "behaviours": 3, "executions": 3}
         )
 
     def test_a_failure_is_shown_in_full_before_its_line(self):
