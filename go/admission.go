@@ -14,16 +14,15 @@ type Arrival struct {
 	// Metadata is the request's; it must not be changed.
 	Metadata Metadata
 	Peer     Peer
-	// Protocol is how it came: "trunk", "grpc", "grpc-web", "connect", or the name of a Protocol
-	// of the user's.
+	// Protocol is "trunk", "grpc", "grpc-web", "connect", or the name of a user's Protocol.
 	Protocol string
-	// Authority is the host that a caller by HTTP asked for, with its port if that was said.
+	// Authority is the host, and perhaps port, of an HTTP caller's request.
 	Authority string
 	// Deadline is when the call ends, zero if it has none.
 	Deadline time.Time
 }
 
-// Admission is what comes of a call that is admitted.
+// Admission is what the admission says of a call that it lets in.
 type Admission struct {
 	// Principal is who calls, for handlers and interceptors: ServerCall.Principal,
 	// PrincipalFromContext.
@@ -33,16 +32,18 @@ type Admission struct {
 	Release func()
 }
 
-// WithAdmission has a server ask admit about each call, whichever protocol it came by, before the call's messages are
-// decompressed or decoded, before those of a stream are awaited, and before a one-way call is accepted. It is
-// where callers are identified, and where rates and numbers of calls are limited. A call that it returns an error for is
-// refused: its caller is told the error's Status, with its RetryAfter, and that the handler did not run; of
-// an error that is no status it is told UNKNOWN and an id, as of a handler's. Calls that nothing serves, and those beyond the server's own
-// limits, are refused without it.
+// WithAdmission makes a server ask admit about each call, of every protocol: before messages are
+// decompressed or decoded, before messages of a stream are awaited, and before a one-way call is
+// accepted. It is the place to identify callers and to limit rates and numbers of calls. If admit
+// returns an error, the call is refused: the caller gets the error's Status, with its RetryAfter,
+// and knows that the handler did not run. An error that is no status becomes UNKNOWN with an id, as
+// a handler's does. Calls of unknown methods, and those beyond the server's own limits, are refused
+// without asking admit.
 //
-// It is called by many goroutines at once, each time by the one that runs the call's handler, with the context that this will have. So
-// it may wait: verify a signature, or ask somebody. Meanwhile the call counts as a running handler. For a method whose handler
-// runs inline (Handler.Inline) it must not wait either.
+// Many goroutines call admit at once, each of them the one that then runs the call's handler, with
+// the handler's context. So admit may wait: verify a signature, or ask another service. Meanwhile
+// the call counts as a running handler. For a method whose handler runs inline (Handler.Inline)
+// admit must not wait either.
 func WithAdmission(admit func(ctx context.Context, call *Arrival) (Admission, error)) ServerOption {
 	return serverOption(func(s *serverOptions) {
 		switch {

@@ -11,8 +11,8 @@ import (
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
-// Attempt is one attempt of a call, as attempt observers are told of it. It is valid only
-// while they are; the same one is told to Began and to Ended.
+// Attempt is one attempt of a call, for attempt observers. Began and Ended are given the same one.
+// It must not be used after they return.
 type Attempt struct {
 	Context context.Context //nolint:containedctx // of the call, for its values
 	Method  *Method
@@ -43,8 +43,7 @@ type AttemptObserver struct {
 	Began, Ended func(*Attempt)
 }
 
-// WithAttemptObserver has attempts of the calls made told to o, in addition to those
-// given before.
+// WithAttemptObserver tells o of each attempt of the calls made. Observers given before stay.
 func WithAttemptObserver(o AttemptObserver) Option {
 	return option(func(c *common) { c.attemptObservers = append(c.attemptObservers, o) })
 }

@@ -23,19 +23,18 @@ type callOption func(*callOptions)
 
 func (f callOption) applyCall(o *callOptions) { f(o) }
 
-// CallCodec has the call use another codec than the client's. One with a number
-// of 8 to 15 has to be among the client's codecs (WithCodecs), which the server was
-// told of.
+// CallCodec sets the codec of the call in place of the client's. A codec with a number of 8 to 15
+// must be among the client's (WithCodecs), since the server knows only those.
 func CallCodec(codec Codec) CallOption { return callOption(func(o *callOptions) { o.codec = codec }) }
 
-// DefaultCodec has the call use the codec that choose returns for the client's own, unless
-// CallCodec names another: for messages that not every codec can carry.
+// DefaultCodec lets choose replace the client's codec for the call, unless CallCodec names one. It
+// is for messages that not every codec can carry.
 func DefaultCodec(choose func(of Codec) Codec) CallOption {
 	return callOption(func(o *callOptions) { o.choose = choose })
 }
 
-// WaitForReady has the call wait for a connection until its context ends,
-// instead of failing when none can be opened.
+// WaitForReady makes the call wait for a connection until its context ends, instead of failing when
+// none can be opened.
 func WaitForReady() CallOption {
 	return callOption(func(o *callOptions) { o.waitForReady, o.failFast = true, false })
 }
@@ -45,8 +44,8 @@ func MaxReceive(bytes int) CallOption {
 	return callOption(func(o *callOptions) { o.maxReceive = bytes })
 }
 
-// JoinOptions makes one option of several, to be kept: a call with that one alone need
-// not look at each, and allocates nothing for them.
+// JoinOptions makes one option of several. Keep it and give calls that one alone: they then
+// allocate nothing for options.
 func JoinOptions(options ...CallOption) CallOption {
 	j := &joined{all: options}
 	j.applyCall(&j.options)

@@ -48,9 +48,9 @@ var ErrClientClosed = errors.New("the client is closed")
 
 // NewClient returns a client of target: HOST:PORT, unix:PATH, mem:NAME, ws://HOST:PORT/PATH or
 // wss://HOST:PORT/PATH, or several of them separated by commas, each of which is an endpoint;
-// dns:HOST:PORT, each of whose addresses is one; or SCHEME: and what the resolver of that scheme is told (WithResolver). Connections
-// are opened with the first calls, or by Connect. The error names what is no good among the
-// target and the options.
+// dns:HOST:PORT, of which each address is one; or SCHEME:REST for the resolver of that scheme
+// (WithResolver). Connections are opened with the first calls, or by Connect. The error says what
+// is wrong with the target or the options.
 func NewClient(target string, options ...ClientOption) (*Client, error) {
 	c := &Client{pool: &roles.Pool{}, live: map[*Connection]struct{}{}}
 	c.options = clientOptions{connections: 1, most: DefaultMostEndpoints, common: defaults(DefaultKeepaliveInterval)}
@@ -78,8 +78,9 @@ func NewClient(target string, options ...ClientOption) (*Client, error) {
 	return c, nil
 }
 
-// Dial returns a client whose connections are open. The error is a StatusError
-// that says what was tried and why it failed: as Connect's, or FAILED_PRECONDITION for what NewClient fails for.
+// Dial is NewClient and Connect: it returns a client whose connections are open. The error is a
+// StatusError that says what was tried and why it failed: that of Connect, or FAILED_PRECONDITION
+// where NewClient fails.
 func Dial(ctx context.Context, target string, options ...ClientOption) (*Client, error) {
 	c, err := NewClient(target, options...)
 	if err != nil {
@@ -92,10 +93,10 @@ func Dial(ctx context.Context, target string, options ...ClientOption) (*Client,
 	return c, nil
 }
 
-// Connect connects to all endpoints to which the client is not connected, with a balancer
-// that is Lazy to the first that can be reached, and waits for each
-// server's first bytes. The error is a StatusError, not sent: UNAVAILABLE when no endpoint, or of
-// a single one not each connection, could be reached.
+// Connect opens the connections that are not open and waits until each server has greeted. With a
+// Lazy balancer it connects only to the first endpoint that can be reached. The error is a
+// StatusError, not sent: UNAVAILABLE when no endpoint could be reached or, of a single endpoint,
+// not every connection.
 func (c *Client) Connect(ctx context.Context) error {
 	if err := c.endpoints.connect(ctx); err != nil {
 		return c.unreachable(ctx, err)
@@ -103,9 +104,9 @@ func (c *Client) Connect(ctx context.Context) error {
 	return nil
 }
 
-// Close ends the client: calls that run fail, connections are closed, and the
-// contexts of handlers are cancelled. It returns when nothing of the client runs
-// any more but handlers and callbacks of the user's.
+// Close ends the client: calls that run fail, connections are closed, and the contexts of handlers
+// are cancelled. It returns when nothing of the client runs any more except the user's handlers and
+// callbacks.
 func (c *Client) Close() {
 	c.mu.Lock()
 	c.close()

@@ -4,8 +4,8 @@ import "time"
 
 // Options of clients alone.
 
-// WithResolver has targets SCHEME:REST resolved by r, which is told REST. One for "dns" takes
-// the place of ours; unix, mem, ws and wss are addresses and have none.
+// WithResolver makes r resolve targets SCHEME:REST; Watch.Target is REST. A resolver for "dns"
+// replaces the built-in one. unix, mem, ws and wss are addresses, not schemes.
 func WithResolver(scheme string, r Resolver) ClientOption {
 	return clientOption(func(c *clientOptions) {
 		switch {
@@ -36,8 +36,8 @@ func isScheme(s string) bool {
 	return s != ""
 }
 
-// WithBalancer has endpoints chosen by b. The default is RoundRobin. A balancer that
-// keeps something from call to call is for one client.
+// WithBalancer makes b choose the endpoint of each call. The default is RoundRobin. A balancer that
+// keeps state must not be shared by clients.
 func WithBalancer(b Balancer) ClientOption {
 	return clientOption(func(c *clientOptions) {
 		switch {
@@ -50,8 +50,8 @@ func WithBalancer(b Balancer) ClientOption {
 	})
 }
 
-// WithMostEndpoints has a client use n endpoints of a larger set, which are others for each
-// client; 0: all. The default is 20. A Lazy balancer is given all.
+// WithMostEndpoints makes a client use n endpoints of a larger set, each client others; 0: all. The
+// default is 20. A Lazy balancer is given all.
 func WithMostEndpoints(n int) ClientOption {
 	return clientOption(func(c *clientOptions) {
 		if c.most = n; n < 0 {
@@ -60,10 +60,9 @@ func WithMostEndpoints(n int) ClientOption {
 	})
 }
 
-// WithIdleTimeout has connections closed that no call was open on for d; 0, the default:
-// never. With a Lazy balancer each is closed by itself, and opened again once its
-// endpoint is picked; with another all are closed once the client had no call for d, and
-// the next call has all opened.
+// WithIdleTimeout closes connections on which no call was open for d; 0, the default: never. With a
+// Lazy balancer each connection is closed by itself, and opened again when its endpoint is picked.
+// With any other, all are closed once the client had no call for d, and the next call opens all.
 func WithIdleTimeout(d time.Duration) ClientOption {
 	return clientOption(func(c *clientOptions) {
 		if c.idle = d; d < 0 || d > 0 && d < leastIdle {

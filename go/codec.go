@@ -24,13 +24,13 @@ type Codec interface {
 	Decode(data []byte, message any) error
 }
 
-// ErrMessageType is what the error of a codec wraps that cannot carry messages of
-// the type it was given. Its text may name the type: a server writes it to its own
-// log, and tells its caller only that the codec does not fit the method.
+// ErrMessageType is for codecs: wrap it in the error for a message of a type that the codec cannot
+// carry. The text may name the type: a server writes it to its log, and tells the caller only that
+// the codec does not fit the method.
 var ErrMessageType = errors.New("the message is of a wrong type")
 
-// ErrLimit is what the error of a codec wraps that stops at a limit, such as how deep values
-// may nest: the call ends RESOURCE_EXHAUSTED.
+// ErrLimit is for codecs: wrap it in the error for a message that exceeds a limit, such as the
+// nesting of values. The call then ends RESOURCE_EXHAUSTED.
 var ErrLimit = errors.New("a limit was crossed")
 
 // uncarried is the error for a message that a codec could not write or read:

@@ -19,11 +19,10 @@ type Compression interface {
 	// Compress appends message, compressed, to dst. A message is sent as it is
 	// when it fails.
 	Compress(dst, message []byte) ([]byte, error)
-	// Decompress appends to dst what data holds, which is limit bytes at most:
-	// else it stops and returns ErrTooLong. It fails for data that is cut short,
-	// damaged or followed by anything. What data says of its own size must not
-	// make it allocate. The limit is what data says that it comes to, if that is less
-	// than what may be received: it counts as memory until the message is decoded.
+	// Decompress appends the decompressed data to dst. If that is more than limit bytes, it stops
+	// and returns ErrTooLong. It fails for data that is cut short, damaged or followed by anything.
+	// It must not allocate by the size that data states. The limit is that stated size where it is
+	// less than what may be received; so much counts as memory until the message is decoded.
 	Decompress(dst, data []byte, limit int) ([]byte, error)
 }
 
@@ -55,23 +54,21 @@ type preference struct {
 	order []Compression
 }
 
-// WithCompression has messages sent with the first of these compressions that
-// the peer accepts; with none, never compressed. The default is that a client
-// sends plain, and a server answers with the compression that the request was
-// sent with; one that is told here answers so also to requests that came plain,
-// for example because they are short.
+// WithCompression sends messages with the first of these compressions that the peer accepts; with
+// no arguments, never compressed. By default a client sends plain, and a server answers with the
+// compression of the request. With this option a server compresses answers to plain requests as
+// well.
 //
-// A message below 1 KiB is sent plain, and so is one that would not lose an eighth of
-// its length. Nor is compressing tried for ever where it does not pay. A try
-// pays if it saves an eighth or more, and takes no longer than the bytes saved
-// would on a line of 100 Mbit/s. When most tries for the messages of one method do not
-// pay, the next 16 of them are sent plain, then one is tried again; while that
-// does not pay either, the pause doubles, up to 1,024 messages. So a method whose
-// messages are small, random or compressed already costs next to nothing.
+// A message below 1 KiB is sent plain, and so is one that would not lose an eighth of its length. A
+// try pays if it saves an eighth or more and takes no longer than the saved bytes would at 100
+// Mbit/s. When most tries for the messages of one method do not pay, its next 16 messages are sent
+// plain, then one is tried again. While that does not pay either, the pause doubles, up to 1,024
+// messages. So compression costs next to nothing for methods whose messages are small, random or
+// compressed already.
 //
-// Metadata and statuses are never compressed. Do not compress messages that hold a secret
-// beside text that somebody else chooses, where the length on the wire can be
-// observed: it tells of the secret.
+// Metadata and statuses are never compressed. Do not compress messages that hold a secret beside
+// text that somebody else chooses, if the length on the wire can be observed: the length then tells
+// of the secret.
 func WithCompression(compressions ...Compression) Option {
 	return option(func(c *common) { c.compressions.send = preference{true, compressions} })
 }
@@ -83,9 +80,8 @@ func WithDecompression(accepted ...Compression) Option {
 	return option(func(c *common) { c.compressions.accept = append([]Compression{}, accepted...) })
 }
 
-// CallCompression has the requests of one call sent as WithCompression says of
-// a client's; with none, never compressed. One whose number is neither gzip's nor
-// zstd's fails the call.
+// CallCompression is WithCompression for the requests of one call; with no arguments, never
+// compressed. A compression whose number is neither gzip's nor zstd's fails the call.
 func CallCompression(compressions ...Compression) CallOption {
 	return callOption(func(o *callOptions) { o.send = preference{true, compressions} })
 }

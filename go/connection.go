@@ -12,12 +12,11 @@ import (
 	"github.com/trunkcall/trunkcall/go/internal/transport"
 )
 
-// Connection is one connection between a client and a server, at either end. It
-// is a Caller: through it a server calls what its client serves
-// (Client.Register), and a client this server and no other. Calls through a
-// Connection fail, not sent, when it is over or draining: no other takes its
-// place. A client of gRPC has a Connection at the server too, over which it cannot be
-// called. Its methods are safe for concurrent use.
+// Connection is one connection between a client and a server, at either end. It is a Caller:
+// through it a server calls what its client serves (Client.Register), and a client this server and
+// no other. Calls through a Connection that is over or draining fail, not sent: no other takes its
+// place. A server has Connections of gRPC clients too, but cannot call those. Its methods are safe
+// for concurrent use.
 type Connection struct {
 	route
 
@@ -81,8 +80,8 @@ func (c *Connection) Target() string { return c.link.Remote().String() }
 // Secure reports whether the connection uses TLS.
 func (c *Connection) Secure() bool { return c.link.TLS() != nil }
 
-// Protocol is what the other end speaks: "trunk", or at a server "h2" or "http/1.1" for
-// clients of gRPC and HTTP. Only through the former can this side call the other.
+// Protocol is what the other end speaks: "trunk", or at a server "h2" or "http/1.1" for clients of
+// gRPC and HTTP. This side can call the other only if it is "trunk".
 func (c *Connection) Protocol() string {
 	if c.conn == nil {
 		return c.protocol

@@ -21,8 +21,8 @@ type Peer struct {
 
 type metadataKey struct{}
 
-// WithMetadata returns a context whose calls carry m as request metadata, after
-// what ctx had them carry already.
+// WithMetadata returns a context whose calls carry m as request metadata, after the metadata that
+// ctx carries already.
 func WithMetadata(ctx context.Context, m Metadata) context.Context {
 	if before := outgoing(ctx); len(before) > 0 {
 		m = append(before[:len(before):len(before)], m...)

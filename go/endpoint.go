@@ -10,17 +10,16 @@ import (
 // Endpoint is one instance of a service, as a resolver tells of it. It must not be
 // changed once it was handed over.
 type Endpoint struct {
-	// ID says which endpoint this is, from one set to the next; by default its addresses
-	// do. An endpoint whose addresses or server name change is another one.
+	// ID identifies the endpoint from one set to the next. By default its addresses do. An endpoint
+	// whose addresses or server name change is another one.
 	ID string
 	// Addresses lead to the same instance: HOST:PORT, unix:PATH, mem:NAME, ws://… or
 	// wss://…. They are raced as RFC 8305 says.
 	Addresses []string
-	// ServerName is what its certificate is to show, unless the configuration of TLS
-	// names one; by default the host of the address that is dialled.
+	// ServerName is the name that its certificate must show, unless the configuration of TLS names
+	// one. By default it is the host of the dialled address.
 	ServerName string
-	// Weight is its part of the calls beside that of others, for balancers that
-	// look at it; 0 counts as 1.
+	// Weight is its part of the calls relative to others, for balancers that use it; 0 counts as 1.
 	Weight int
 	// Zone is where it runs, for balancers that look at it.
 	Zone string
@@ -39,8 +38,8 @@ const (
 	StateFailing                 // the last attempt failed; it is tried again by itself
 )
 
-// EndpointState is an endpoint as balancers and pickers see it. What its methods
-// tell changes with the calls made; they are safe for concurrent use.
+// EndpointState is an endpoint as balancers and pickers see it. The results of its methods change
+// as calls are made. They are safe for concurrent use.
 type EndpointState struct {
 	endpoint atomic.Pointer[Endpoint] // exchanged when a resolver tells something else of the same one
 	state    atomic.Uint32            // a State
@@ -114,20 +113,20 @@ type Pick struct {
 	Context  context.Context //nolint:containedctx // of the call, for its values
 	Method   Method
 	Metadata Metadata
-	// Not is the endpoint of the attempt before, which is better avoided; nil for the first.
+	// Not is the endpoint of the first attempt, which the second should avoid; nil for the first.
 	Not *EndpointState
 }
 
 // Picker chooses the endpoint of each call. It is called by many goroutines at
 // once and must not block.
 type Picker interface {
-	// Pick returns one of the endpoints that the balancer was given; nil: none will
-	// do for now. One that is not ready is connected first, while the call waits.
+	// Pick returns one of the endpoints that the balancer was given, or nil if none will do now. If
+	// it is not ready, it is connected while the call waits.
 	Pick(p *Pick) *EndpointState
 }
 
-// PickObserver is a picker that is told how the calls have ended that it chose for and that were made, also
-// after there is another picker.
+// PickObserver is a Picker that is told how each call ended that it chose for, even after another
+// picker took its place. Calls that were never made are left out.
 type PickObserver interface {
 	Picker
 	Ended(e *EndpointState, o Outcome)
@@ -141,8 +140,8 @@ type Balancer interface {
 	Balance(endpoints []*EndpointState) Picker
 }
 
-// Lazy is a balancer that wants an endpoint connected only once it is picked.
-// Those of other balancers are connected, and kept so, before that.
+// Lazy is a Balancer whose endpoints are connected only once they are picked. With any other, all
+// endpoints are connected beforehand, and kept so.
 type Lazy interface {
 	Balancer
 	Lazy()

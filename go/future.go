@@ -10,22 +10,22 @@ type Future[Resp any] struct {
 	err      error
 }
 
-// Start makes the call and returns at once, also when it has to wait for a
-// connection or a slot: for that it counts among the waiting calls
-// (WithWaitingCalls). The request must not be changed until the call has ended.
+// Start makes the call and returns at once. If the call has to wait for a connection or a slot, it
+// counts among the waiting calls (WithWaitingCalls). The request must not be changed until the call
+// has ended.
 //
-// The call has a goroutine of its own only where there are interceptors, or where the
-// Caller is none of ours. What these or a codec panic with there is logged, and the call
-// fails with INTERNAL.
+// The call has a goroutine of its own only if there are interceptors, or if the Caller is neither a
+// Client nor a Connection. A panic of those or of a codec is logged, and the call fails with
+// INTERNAL.
 func (m UnaryMethod[Req, Resp]) Start(ctx context.Context, c Caller, request *Req, options ...CallOption) *Future[Resp] {
 	f := &Future[Resp]{ended: make(chan struct{})}
 	launch(ctx, c, m.method, request, new(Resp), options, f)
 	return f
 }
 
-// CallFunc makes the call, returns at once like Start, and has done called with
-// its outcome: exactly once, whatever happens, on another goroutine. It may
-// block and may make calls. The error is a StatusError; the response is nil then.
+// CallFunc makes the call and returns at once, like Start. It calls done with the outcome exactly
+// once, on another goroutine; done may block and may make calls. The error is a StatusError; the
+// response is nil then.
 func (m UnaryMethod[Req, Resp]) CallFunc(
 	ctx context.Context, c Caller, request *Req, done func(*Resp, error), options ...CallOption,
 ) {
@@ -94,8 +94,8 @@ func (f *Future[Resp]) Result() (*Resp, error) {
 	return f.response, f.err
 }
 
-// Wait is Result that waits no longer than ctx lasts: then the error is that of
-// ctx, and the call goes on.
+// Wait is Result, but waits no longer than ctx lasts. If ctx ends first, the error is ctx's and the
+// call goes on.
 func (f *Future[Resp]) Wait(ctx context.Context) (*Resp, error) {
 	select {
 	case <-f.ended:

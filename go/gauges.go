@@ -14,8 +14,8 @@ import (
 type Gauges struct {
 	// Connections that are up, those included that end.
 	Connections int `json:"connections"`
-	// CallsMade and CallsServed are open: by the protocol, so that a handler that
-	// outlives its call is not among them.
+	// CallsMade and CallsServed are calls that are open. A handler that outlives its call is not
+	// counted.
 	CallsMade   int `json:"calls_made"`
 	CallsServed int `json:"calls_served"`
 	// RunningHandlers counts those as well, and calls accepted to become one.
@@ -26,15 +26,15 @@ type Gauges struct {
 	WaitingCalls int `json:"waiting_calls"`
 	// UnsentBytes wait to be written.
 	UnsentBytes int64 `json:"unsent_bytes"`
-	// HeldBytes are what is held in memory for peers, which counts against
-	// WithMemory: of messages that have not arrived whole, by what has arrived, or were
-	// not consumed; of answers that wait; and of output, which UnsentBytes are too.
+	// HeldBytes are held in memory for peers and count against WithMemory: messages that were not
+	// consumed, what has arrived of incomplete messages, answers that wait, and output
+	// (UnsentBytes).
 	HeldBytes int64 `json:"held_bytes"`
 	// WithheldCredit is how many bytes less the other side may send on open
 	// streams because messages were not consumed.
 	WithheldCredit int64 `json:"withheld_credit"`
-	// PoolBytes are granted to the other sides as pools of their connections, over
-	// native ones; PoolHeldBytes of them lie in messages that were not consumed.
+	// PoolBytes are the sizes of the pools granted to native connections. PoolHeldBytes of them lie
+	// in messages that were not consumed.
 	PoolBytes     int64 `json:"pool_bytes"`
 	PoolHeldBytes int64 `json:"pool_held_bytes"`
 
@@ -44,13 +44,13 @@ type Gauges struct {
 	CutOff  uint64 `json:"cut_off"`
 	// OneWayFailures are one-way calls whose handler failed, which nobody was told.
 	OneWayFailures uint64 `json:"one_way_failures"`
-	// RejectedConnections are those that a server closed for what they began with, or beyond
-	// a limit.
+	// RejectedConnections are those that a server closed for their first bytes, or because of a
+	// limit.
 	RejectedConnections uint64 `json:"rejected_connections"`
 	// ConnectFailures are a client's attempts to connect that failed.
 	ConnectFailures uint64 `json:"connect_failures"`
-	// DroppedEvents are those that an observer was not told of, because too many waited
-	// behind one that blocks.
+	// DroppedEvents are events that observers were not told of, because too many waited behind one
+	// that blocks.
 	DroppedEvents uint64 `json:"dropped_events"`
 }
 

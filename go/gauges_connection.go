@@ -2,12 +2,12 @@ package trunkcall
 
 import "time"
 
-// ConnectionGauges are what one connection has at the moment. The figures that Gauges has too
+// ConnectionGauges are the numbers of one connection at the moment. Fields of the names in Gauges
 // mean the same.
 type ConnectionGauges struct {
 	Age time.Duration `json:"age_ns"`
-	// RoundTrip is the shortest time there and back that was measured of late; 0: none was,
-	// since little came or the connection speaks HTTP.
+	// RoundTrip is the shortest round trip that was measured lately. It is 0 if none was, since
+	// little came or the connection speaks HTTP.
 	RoundTrip      time.Duration `json:"round_trip_ns"`
 	CallsMade      int           `json:"calls_made"`
 	CallsServed    int           `json:"calls_served"`
@@ -46,8 +46,7 @@ type EndpointGauges struct {
 	Connections []ConnectionGauges
 }
 
-// Endpoints returns how the client stands with the endpoints that it uses, in the order of their
-// resolver.
+// Endpoints returns the state of the endpoints that the client uses, in the resolver's order.
 func (c *Client) Endpoints() []EndpointGauges {
 	s := c.endpoints
 	s.mu.Lock()

@@ -31,10 +31,10 @@ func (c protoJSON) Decode(data []byte, message any) error {
 	return decodeSelf(c, data, message, "a Protobuf message")
 }
 
-// Encodable is a message that encodes itself, in the codecs that it can: the arguments of
-// a code-first method are such. Protobuf, ProtoJSON, Raw and MessagePack's number leave to it what is none
-// of their own messages. The methods are as those of Codec; what a message cannot be encoded in it
-// refuses with an error that wraps ErrMessageType, or with a Status.
+// Encodable is a message that encodes itself, such as the arguments of a code-first method. The
+// codecs Protobuf, ProtoJSON and Raw, and that with MessagePack's number, call it for messages that
+// are not of their own types. The methods are as those of Codec. For a codec that it does not
+// support it returns an error that wraps ErrMessageType, or a Status.
 type Encodable interface {
 	AppendIn(codec Codec, dst []byte) ([]byte, error)
 	DecodeIn(codec Codec, data []byte) error

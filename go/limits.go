@@ -17,16 +17,15 @@ type Limits struct {
 	MetadataEntries uint32 // likewise; default and least 128
 	Methods         uint32 // method names that a peer may give numbers; default and least 4,096, at most 65,535
 	Window          uint32 // bytes of a stream that may be unconsumed; default and least 256 KiB, at most 2^31 - 1
-	// Pool is what all streams of a connection may have unconsumed together beyond
-	// their windows, in bytes, when it begins; default 1 MiB, at most 2^31 - 1. Below
-	// zero there is none, and a stream moves no faster than one Window for each round
-	// trip. MaxPool is what it grows to on a long path, and windows of HTTP/2 as well,
-	// these up to 32 MiB; default an eighth of the memory (WithMemory), at most 128 MiB,
-	// or Pool if that is more.
+	// Pool is how many bytes all streams of a new connection may together have unconsumed beyond
+	// their windows; default 1 MiB, at most 2^31 - 1. Below zero there is no pool, and a stream
+	// moves no faster than one Window for each round trip. MaxPool is what the pool grows to on a
+	// long path; default an eighth of the memory (WithMemory), at most 128 MiB, or Pool if that is
+	// more. Windows of HTTP/2 grow up to it too, but not above 32 MiB.
 	Pool    int64
 	MaxPool uint32
-	// PingInterval is the least time between two PINGs that peers are asked to
-	// keep; default 5 s, at most 49 days. Below zero they need keep none.
+	// PingInterval is the least time that peers must leave between two PINGs; default 5 s, at most
+	// 49 days. Below zero there is none.
 	PingInterval time.Duration
 }
 

@@ -29,8 +29,8 @@ func (m UnaryMethod[Req, Resp]) Call(ctx context.Context, c Caller, request *Req
 	return response, nil
 }
 
-// Handler makes serve the method's handler, for Server.Register. It panics if
-// serve is nil, here and for the other kinds of methods.
+// Handler returns the method with serve as its handler, for Server.Register. Like the Handler of
+// the other kinds it panics if serve is nil.
 func (m UnaryMethod[Req, Resp]) Handler(serve func(context.Context, *Req) (*Resp, error)) Handler {
 	m.method.needHandler(serve == nil)
 	return Handler{
@@ -215,10 +215,9 @@ func (r *Receiver[T]) Receive() (*T, error) {
 	return message, nil
 }
 
-// ReceiveInto is Receive into a message that the caller has used before: its
-// content is replaced, in its own memory where the message's decoder can do that. So
-// a stream of large messages leaves no garbage behind; Raw can, and Protobuf with a
-// type whose own UnmarshalVT keeps its memory.
+// ReceiveInto is Receive into a message that was used before. Its content is replaced, in its own
+// memory if the decoder can do that, so that a stream of large messages leaves no garbage behind.
+// Raw can; so can Protobuf for a type whose UnmarshalVT keeps its memory.
 func (r *Receiver[T]) ReceiveInto(message *T) error { return r.stream.Receive(message) }
 
 // BidiStream is both ends of a bidirectional call: what it sends and what it

@@ -8,9 +8,8 @@ import (
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
-// Method is a name that can be called and the kind of call it takes. NewMethod makes
-// one for callers, for which sessions remember what they call its name; a literal works
-// as well.
+// Method is a name that can be called, and its kind. Callers best use NewMethod: for such methods
+// connections remember the id of the name. A literal works as well.
 type Method struct {
 	Name string // canonical: "/package.Service/Method"
 	Kind Kind
@@ -18,8 +17,8 @@ type Method struct {
 	known *knownName // the name in the table of names; nil if it was not looked up
 }
 
-// NewMethod describes a method by its name, "/package.Service/Method". All who describe
-// the same one are given the same Method, which must not be changed.
+// NewMethod describes a method by its name, "/package.Service/Method". For the same name and kind
+// it returns the same Method, which must not be changed.
 func NewMethod(name string, kind Kind) *Method {
 	known := lookUp(name)
 	if int(kind) < len(known.methods) {
