@@ -5,37 +5,33 @@ import (
 	"net"
 )
 
-// Observer is told what happens to listeners and connections. Fields that are
-// nil are left out. The functions are called without locks held, on goroutines
-// that do nothing else: for one connection one at a time and in order, for
-// different connections at once. One that blocks delays what is told of its own
-// connection, nothing else; past 10,000 events that wait behind it, more are left
-// out, logged and counted (Gauges). One that panics is logged, without a logger to
-// slog.Default. They may call everything, Close and Stop included, which do not wait
-// for them. Errors are never nil.
+// Observer is told what happens to listeners and connections. Fields that are nil are left out. The
+// functions are called without locks held, on goroutines that do nothing else: in order for one
+// connection, at once for different ones. A function that blocks delays only the events of its own
+// connection; when 10,000 wait behind it, further ones are left out, logged and counted (Gauges). A
+// panic is logged, without a logger to slog.Default. The functions may call everything, also Close
+// and Stop, which do not wait for them. Errors are never nil.
 type Observer struct {
 	// Listening tells of a server's new listener, ListenFailed of an address that
 	// could not be listened on, with the error that Listen returns.
 	Listening    func(address net.Addr)
 	ListenFailed func(address string, err error)
-	// Connected tells of a connection whose other end has answered as Trunkcall:
-	// it can be called from now on; or, at a server, of one that speaks another
-	// protocol that is served (Connection.Protocol). ConnectFailed tells of a client's attempt that
-	// did not come so far; err names each address of the target and why it failed.
+	// Connected tells of a connection whose other end has greeted, so that it can be called, or, at
+	// a server, of one that speaks another protocol (Connection.Protocol). ConnectFailed tells of a
+	// client's attempt that failed before that; err names each address of the target and why it
+	// failed.
 	Connected     func(c *Connection)
 	ConnectFailed func(target string, err error)
-	// ReadFailed and WriteFailed tell why a connection that was connected is lost,
-	// when its socket failed; the end of the stream is no failure of that kind. err
-	// is the socket's, in which errors.Is finds what the system said, such as
-	// syscall.ECONNRESET, or that of TLS.
+	// ReadFailed and WriteFailed tell that the socket of a connected connection failed; the end of
+	// the stream is no failure. err is the error of the socket or of TLS: errors.Is finds what the
+	// system said, such as syscall.ECONNRESET.
 	ReadFailed  func(c *Connection, err error)
 	WriteFailed func(c *Connection, err error)
-	// Disconnected tells of the end of each connection that was connected, once
-	// and last. errors.Is finds in err: ErrDisconnected, ErrClientClosed or
-	// ErrServerStopped if this side ended it; io.EOF if the other end closed it
-	// without a word; what ReadFailed or WriteFailed was told. Any other is for
-	// people: what the other end gave as its reason, what it did against the
-	// protocol, that it was silent, or that all was done before an orderly end.
+	// Disconnected tells of the end of each connected connection, once and last. errors.Is finds in
+	// err: ErrDisconnected, ErrClientClosed or ErrServerStopped if this side ended it; io.EOF if
+	// the other end closed it without a reason; the error of ReadFailed or WriteFailed. Any other
+	// error is a text for people: the reason that the other end gave, how it broke the protocol,
+	// that it was silent, or that the connection was drained.
 	Disconnected func(c *Connection, err error)
 }
 

@@ -10,9 +10,9 @@ import (
 	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 )
 
-// OneWayMethod is a method of one request and no response (protocol.md 7.5):
-// its caller learns that the call was accepted, and will be run, or was not. What
-// comes of it is between the handler and its server's log.
+// OneWayMethod is a method of one request and no response (protocol.md 7.5). Its caller learns
+// whether the call was accepted, and so will run. How the handler ends is told to the server's log
+// only.
 type OneWayMethod[Req any] struct{ method *Method }
 
 // OneWay describes a one-way method by its name, "/package.Service/Method".
@@ -20,10 +20,10 @@ func OneWay[Req any](name string) OneWayMethod[Req] {
 	return OneWayMethod[Req]{NewMethod(name, KindOneWay)}
 }
 
-// Send makes the call and waits until the other side has accepted it: then the
-// handler runs, whatever becomes of the caller and the connection. The error is a
-// StatusError, whose Delivery says whether the handler may run nevertheless. A
-// deadline of ctx goes along and ends the handler's context.
+// Send makes the call and waits until the other side has accepted it. From then on the handler
+// runs, whatever becomes of the caller and the connection. The error is a StatusError; its Delivery
+// says whether the handler may run nevertheless. A deadline of ctx travels with the call and ends
+// the handler's context.
 func (m OneWayMethod[Req]) Send(ctx context.Context, c Caller, request *Req, options ...CallOption) error {
 	return invoke(ctx, c, m.method, request, nil, options)
 }
@@ -31,10 +31,10 @@ func (m OneWayMethod[Req]) Send(ctx context.Context, c Caller, request *Req, opt
 // Method is the method without its message, for a Caller.
 func (m OneWayMethod[Req]) Method() *Method { return m.method }
 
-// Handler makes serve the method's handler. The error that it returns is logged
-// and counted, and goes nowhere else. Its context ends with the deadline of the
-// call, if it has one, but neither with the connection nor because the caller
-// gave up; and when the server is closed, or stopped and the grace is over.
+// Handler returns the method with serve as its handler. The error that serve returns is logged and
+// counted, and goes nowhere else. Its context ends at the call's deadline, if there is one, and
+// when the server is closed or the grace of its stop is over; not with the connection, and not
+// because the caller gave up.
 func (m OneWayMethod[Req]) Handler(serve func(context.Context, *Req) error) Handler {
 	m.method.needHandler(serve == nil)
 	return Handler{

@@ -137,8 +137,8 @@ func (c *common) noneNil(option string, interceptors []Interceptor) {
 	}
 }
 
-// WithReverseInterceptors adds interceptors of the calls that go the other way:
-// those that a client serves, and those that a server makes.
+// WithReverseInterceptors adds interceptors of calls from a server to its client: those that a
+// client serves, and those that a server makes.
 func WithReverseInterceptors(interceptors ...Interceptor) Option {
 	return option(func(c *common) {
 		c.noneNil("WithReverseInterceptors", interceptors)
@@ -146,41 +146,37 @@ func WithReverseInterceptors(interceptors ...Interceptor) Option {
 	})
 }
 
-// WithCodec sets the codec of a client's calls, and has calls in it accepted.
-// The default is Protobuf.
+// WithCodec sets the codec of the calls made, and accepts calls in it. The default is Protobuf.
 //
-// Protobuf, JSON, MessagePack and Raw are accepted without being asked for; a codec given
-// here or to WithCodecs takes the place of the one with its number, as
-// ProtobufStock does that of Protobuf. Two given ones with different names and one
-// number are a mistake that NewClient and NewServer return.
+// Protobuf, JSON, MessagePack and Raw are always accepted. A codec given here or to WithCodecs
+// replaces the one with its number, as ProtobufStock does Protobuf. Two given codecs with one
+// number and different names make NewClient and NewServer fail.
 func WithCodec(codec Codec) Option {
 	return option(func(c *common) { c.codec, c.given = codec, append(c.given, codec) })
 }
 
-// WithCodecs has calls in these codecs accepted besides, and lets a client's
-// calls be in them by CallCodec. A codec of one's own, with a number of 8 to 15, is
-// announced to the peer by its name when a connection begins, and the peer knows it by that.
+// WithCodecs accepts calls in these codecs too, and allows them for CallCodec. Codecs of your own,
+// with numbers of 8 to 15, are announced to the peer by name when a connection begins.
 func WithCodecs(codecs ...Codec) Option {
 	return option(func(c *common) { c.given = append(c.given, codecs...) })
 }
 
-// WithStrictJSON has code-first requests in JSON refused that have a field which the
-// method does not know, by its name, with INVALID_ARGUMENT. The default is that such fields
-// are ignored, as in every codec, so that services can be upgraded one by one.
+// WithStrictJSON refuses code-first requests in JSON with a field that the method does not know:
+// INVALID_ARGUMENT, naming the field. By default such fields are ignored, as in every codec, so
+// that services can be upgraded one by one.
 func WithStrictJSON() Option { return option(func(c *common) { c.strictJSON = true }) }
 
-// WithLogger has logged what would otherwise happen in silence: connection
-// events, calls refused or cut off, one-way calls that failed. docs/production.md
-// lists the records and their fields. The default is not to, but for panics of
-// handlers, callbacks and observers, which go to slog.Default. Records are written by a
-// goroutine that does nothing else, of each message and level at most 100 within a
-// second; Close and Stop wait for that, for a second at most.
+// WithLogger sets the log for what no caller is told: connection events, calls refused or cut off,
+// one-way calls that failed. docs/production.md lists the records and their fields. Without it
+// nothing is logged, except panics of handlers, callbacks and observers, and errors of handlers
+// that are no status, to slog.Default. A goroutine of its own writes the records, at most 100 a
+// second of each message and level. Close and Stop wait for it, for a second at most.
 func WithLogger(logger *slog.Logger) Option {
 	return option(func(c *common) { c.journal.logger = logger })
 }
 
-// WithKeepalive has the peer asked for a sign of life after interval without
-// input, and given up after another timeout. An interval of 0 turns it off.
+// WithKeepalive sends the peer a PING after interval without input, and gives the peer up if
+// nothing comes within timeout. An interval of 0 turns it off.
 func WithKeepalive(interval, timeout time.Duration) Option {
 	return option(func(c *common) {
 		c.keepaliveInterval, c.keepaliveTimeout = interval, timeout
@@ -190,25 +186,23 @@ func WithKeepalive(interval, timeout time.Duration) Option {
 	})
 }
 
-// WithTLS has a client use TLS, or a server offer it on its TCP and Unix
-// listeners. The configuration is not changed; its NextProtos are ignored. For
-// mutual TLS a server sets ClientAuth and ClientCAs, a client Certificates.
+// WithTLS makes a client use TLS, and a server offer it on its TCP and Unix listeners. The
+// configuration is not changed; its NextProtos are ignored. For mutual TLS a server sets ClientAuth
+// and ClientCAs, a client Certificates.
 func WithTLS(config *tls.Config) Option { return option(func(c *common) { c.tls = config }) }
 
-// WithMemory bounds what a Client or Server holds in memory for its peers over
-// all its connections, in bytes: messages that have not arrived whole or were
-// not consumed yet, and answers that wait to be written. The first 64 KiB of each
-// connection do not count. When there is no room for more, the connection that holds
-// most loses the call that it has held something of for longest, which fails with
-// RESOURCE_EXHAUSTED, as a refusal where nothing was started; one whose unread output
+// WithMemory bounds what a Client or Server holds in memory for its peers over all its connections,
+// in bytes: messages that have not arrived whole or were not consumed yet, and answers that wait to
+// be written. The first 64 KiB of each connection do not count. When it is full, the connection
+// that holds most loses the call that it has held for longest. That call fails with
+// RESOURCE_EXHAUSTED, refused if its handler was not started. A connection whose unread output
 // alone exceeds its share is ended.
 //
-// The default is a quarter of what the process may have by the limits of its container,
-// or of the machine, at most 1 GiB; the least is 1 MiB. The process takes more than this:
-// messages decompressed for code of one's own may take as much again,
-// handlers and their messages are not counted, and Go lets the heap grow to twice
-// what is in use (GOGC), unless GOMEMLIMIT bounds it: three times this is a good value.
-// spec/limits.md has the figures.
+// The default is a quarter of the memory of the container, or of the machine, at most 1 GiB; the
+// least is 1 MiB. The process takes more than this: messages decompressed for code of your own may
+// take as much again, handlers and their messages are not counted, and Go lets the heap grow to
+// twice what is in use (GOGC). Set GOMEMLIMIT to about three times this value. spec/limits.md has
+// the figures.
 func WithMemory(bytes int64) Option {
 	return option(func(c *common) {
 		if c.memory = bytes; bytes < leastMemory {
@@ -219,22 +213,21 @@ func WithMemory(bytes int64) Option {
 
 const leastMemory = 1 << 20
 
-// WithoutSharing has each handler run on a goroutine of its own. By default a goroutine
-// that has run one goes on to the next, which saves starting one for each call. So a handler
-// that locks its goroutine to its thread (runtime.LockOSThread) must unlock it before it returns, or
-// later handlers run on that thread too; with this option the thread ends with the handler, as
-// package runtime promises. Profiler labels that a handler leaves behind are taken off
-// either way.
+// WithoutSharing runs each handler on a goroutine of its own. By default goroutines run one handler
+// after the other, which saves starting them. So by default a handler that locks its goroutine to
+// its thread (runtime.LockOSThread) must unlock it before it returns, or later handlers run on that
+// thread too. With this option the thread ends with the handler, as package runtime promises.
+// Profiler labels that a handler leaves behind are removed either way.
 func WithoutSharing() Option { return option(func(c *common) { c.unshared = true }) }
 
-// WithoutSpinning has whoever reads a connection wait for its next input at once. By default
-// the reader of a connection with one call at a time looks for it again for up to 50 µs
-// first, as long as that proves to be quicker, and keeps a processor busy meanwhile.
+// WithoutSpinning makes readers wait for input at once. By default the reader of a connection with
+// one call at a time first looks for input for up to 50 µs, which keeps a processor busy, as long
+// as that proves to be quicker.
 func WithoutSpinning() Option { return option(func(c *common) { c.spinless = true }) }
 
-// WithoutPollers has a goroutine wait for each connection. By default, on Linux, connections
-// that are idle are left to a few goroutines with an epoll descriptor each, in a process of more
-// than 64 connections, and over HTTP/2 those that have long been idle.
+// WithoutPollers makes a goroutine wait for each connection. By default, on Linux, a few goroutines
+// with an epoll descriptor each wait for idle connections: in a process of more than 64
+// connections, and over HTTP/2 for those that have long been idle.
 func WithoutPollers() Option { return option(func(c *common) { c.unpolled = true }) }
 
 // WithConnections sets how many connections a client keeps to each endpoint,
@@ -248,14 +241,14 @@ func WithConnections(n int) ClientOption {
 	})
 }
 
-// Dialer opens the byte stream to an address of an endpoint: HOST:PORT, also of a WebSocket, with the
-// name as it stands there; or unix:PATH or mem:NAME. TLS and WebSocket lie above it. One that has not
-// come back when the time for connecting is over is left, and what it opens later is closed; one that
-// panics has failed.
+// Dialer opens the byte stream to an address of an endpoint: HOST:PORT, also for a WebSocket, with
+// the name not resolved; or unix:PATH or mem:NAME. TLS and WebSocket lie above it. If it does not
+// return in the time for connecting, the attempt has failed, and what it opens later is closed. A
+// panic is a failure too.
 type Dialer func(ctx context.Context, e Endpoint, address string) (net.Conn, error)
 
-// WithDialer has a client's byte streams opened by dial in place of the system: through tunnels
-// and proxies, or networks made for tests.
+// WithDialer makes dial open a client's byte streams in place of the system: through tunnels and
+// proxies, or in networks made for tests.
 func WithDialer(dial Dialer) ClientOption {
 	return clientOption(func(c *clientOptions) {
 		if c.dialer = dial; dial == nil {
@@ -280,17 +273,15 @@ func WithCleartext() ServerOption {
 	return serverOption(func(s *serverOptions) { s.allowClear = true })
 }
 
-// WithProxyProtocol is for a server behind a proxy that says whose connections it
-// passes on, by the PROXY protocol, version 1 or 2: the header is then wanted of every
-// connection on TCP, and what it says is the peer's address. Nobody else may reach
-// the port, since everybody can say anything there.
+// WithProxyProtocol is for a server behind a proxy that sends the PROXY protocol, version 1 or 2.
+// Every TCP connection must begin with its header, and the address in it is the peer's. Only the
+// proxy may be able to reach the port, since the header is believed.
 func WithProxyProtocol() ServerOption {
 	return serverOption(func(s *serverOptions) { s.proxied = true })
 }
 
-// WithMaxConnections bounds how many connections a server has, those that have not begun
-// to speak included. What is beyond is rejected, logged and counted. The default is
-// none but the descriptors that the process may have.
+// WithMaxConnections bounds how many connections a server has, also those that have sent nothing
+// yet. More are rejected, logged and counted. By default only the process's descriptors bound them.
 func WithMaxConnections(n int) ServerOption {
 	return serverOption(func(s *serverOptions) {
 		if s.most = n; n < 1 {
@@ -299,9 +290,9 @@ func WithMaxConnections(n int) ServerOption {
 	})
 }
 
-// WithMaxConnectionsPerAddress is WithMaxConnections for those of one remote address: of
-// IPv4, or the first 64 bits of one of IPv6. The default is 16,384, which is more
-// than the clients behind one address should need together.
+// WithMaxConnectionsPerAddress is WithMaxConnections for the connections of one remote address, of
+// which the first 64 bits count for IPv6. The default is 16,384, more than the clients behind one
+// address should need together.
 func WithMaxConnectionsPerAddress(n int) ServerOption {
 	return serverOption(func(s *serverOptions) {
 		if s.mostFrom = n; n < 1 {
@@ -310,10 +301,11 @@ func WithMaxConnectionsPerAddress(n int) ServerOption {
 	})
 }
 
-// WithMaxConnectionAge has a server drain each connection when it is as old as d, give or take a tenth, so that
-// clients connect anew: behind a load balancer that passes connections on, load spreads to new servers only so.
-// Calls that run are answered, however long that takes, and no call fails for it. Connections of HTTP/1.1 end with
-// the first answer after that. The default is 0: they live as long as both sides like.
+// WithMaxConnectionAge makes a server drain each connection at the age of d, give or take a tenth,
+// so that clients connect anew. Behind a load balancer that passes on connections, load spreads to
+// new servers only in this way. Calls that run are answered, however long that takes, and no call
+// fails for it. Connections of HTTP/1.1 end with the first answer after that. The default is 0: no
+// limit.
 func WithMaxConnectionAge(d time.Duration) ServerOption {
 	return serverOption(func(s *serverOptions) {
 		if s.maxAge = d; d < 0 {
@@ -322,9 +314,9 @@ func WithMaxConnectionAge(d time.Duration) ServerOption {
 	})
 }
 
-// WithDrainDelay has Stop wait for d before it turns anybody away, so that registries, load balancers
-// and their clients can forget the server first: it goes on accepting and serving, while
-// Server.Leaving is closed and gRPC's health service (package grpcstub) says NOT_SERVING. The default is 0.
+// WithDrainDelay makes Stop serve on for d before it refuses anything, so that registries, load
+// balancers and their clients can forget the server first. Meanwhile Server.Leaving is closed, and
+// gRPC's health service (package grpcstub) says NOT_SERVING. The default is 0.
 func WithDrainDelay(d time.Duration) ServerOption {
 	return serverOption(func(s *serverOptions) {
 		if s.drainDelay = d; d < 0 {

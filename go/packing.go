@@ -190,9 +190,10 @@ func (c *common) packCall(conn *Connection, out *wire.Outgoing, plain []byte, or
 // choice is the compression that a handler has chosen for its answers; nil: none.
 type choice struct{ one Compression }
 
-// SetCompression has the answers of the call sent with the first of these compressions that
-// the caller accepts, else plain; with none, never compressed. It goes ahead of WithCompression, which says
-// what else holds: short messages are sent plain. It fails once the answer has begun.
+// SetCompression sends the call's answers with the first of these compressions that the caller
+// accepts, else plain; with no arguments, never compressed. It takes precedence over
+// WithCompression; the rest of what stands there holds, such as that short messages are sent plain.
+// It fails once the answer has begun.
 func (c *ServerCall) SetCompression(order ...Compression) error {
 	chosen := &choice{}
 	for _, one := range order {

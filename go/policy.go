@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// Policy is what holds for the calls of one method, of the methods of a service or of all. For
-// each field the most specific policy that says something about it counts; an option of
-// the call wins over all.
+// Policy is what holds for the calls of one method, of a service, or of all. For each field, the
+// most specific policy that sets it counts. An option of the call wins over all policies.
 type Policy struct {
 	// Method is "/package.Service/Method", "/package.Service/" for all methods of the
 	// service, or empty for all.
@@ -18,11 +17,11 @@ type Policy struct {
 	// deadline of its context holds if it is earlier. It holds for unary and one-way calls, and
 	// for streams only if Method names theirs in full.
 	Timeout time.Duration
-	// WaitForReady is whether calls wait until an endpoint is ready, or fail when none can
-	// be reached. nil says nothing, as does that of Repeat.
+	// WaitForReady is whether calls wait until an endpoint is ready, or fail when none can be
+	// reached. nil sets nothing; so it is for Repeat.
 	WaitForReady *bool
-	// Repeat is whether the client makes a call again by itself that provably did not run;
-	// see WithoutRepeating.
+	// Repeat is whether the client by itself makes calls again that provably did not run; see
+	// WithoutRepeating.
 	Repeat *bool
 }
 
@@ -31,9 +30,9 @@ func WithPolicy(policies ...Policy) ClientOption {
 	return clientOption(func(c *clientOptions) { c.policies = append(c.policies, policies...) })
 }
 
-// WithTimeout is how long a unary or one-way call may take, as of a Policy for all methods. The
-// default is as long as its context allows. Streams have none, nor have calls of grpcstub unless
-// its own option asks for it.
+// WithTimeout is how long a unary or one-way call may take, like a Policy for all methods. By
+// default only its context bounds it. It does not hold for streams, and for calls of grpcstub only
+// if an option there asks for it.
 func WithTimeout(d time.Duration) ClientOption {
 	return clientOption(func(c *clientOptions) {
 		if c.timeout = d; d <= 0 {
@@ -42,8 +41,8 @@ func WithTimeout(d time.Duration) ClientOption {
 	})
 }
 
-// CallTimeout is how long the call may take, in place of what a policy or WithTimeout
-// says; 0: as long as its context allows.
+// CallTimeout is how long the call may take. It replaces what a policy or WithTimeout says; 0: only
+// the context bounds it.
 func CallTimeout(d time.Duration) CallOption {
 	return callOption(func(o *callOptions) { o.timeout, o.timed = d, true })
 }

@@ -11,23 +11,23 @@ import (
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
-// Protocol is a way by which calls come to a server beside Trunkcall's own, gRPC, gRPC-Web, Connect and WebSocket, which a
-// server has without being asked. This much is wanted of all of them, and enough for one without a listener, as of
-// a message broker: what it takes from there it hands over to Calls. A PortProtocol is one that clients speak on
-// the server's port.
+// Protocol is another way by which calls come to a server, beside Trunkcall's own, gRPC, gRPC-Web,
+// Connect and WebSocket. This interface is enough for a protocol without a listener, such as a
+// message broker's: it hands the calls that it takes from there to Calls. A PortProtocol is one
+// that clients speak on the server's port.
 //
-// Whichever protocol a call comes by, it is served alike: the methods, codecs, compressions, interceptors, admission, deadlines,
-// statuses and limits of the server are those that hold, but for the memory that a protocol takes for what it reads,
-// which is its own affair.
+// Calls of all protocols are served alike: the server's methods, codecs, compressions,
+// interceptors, admission, deadlines, statuses and limits hold. The exception is memory: what a
+// protocol itself reads is not counted.
 type Protocol interface {
 	// Name is for logs, Arrival.Protocol and Connection.Protocol.
 	Name() string
-	// Start is called once, before the server serves anything. What it fails with is returned by Listen, Start
-	// and Serve.
+	// Start is called once, before the server serves anything. Listen, Start and Serve return its
+	// error.
 	Start(calls *Calls) error
-	// Stop is called once, when the server takes no more calls; what is accepted then is refused. It returns when the
-	// calls that were taken are answered, as the server waits for that; at the latest when ctx ends, since what is
-	// still running then is cut off.
+	// Stop is called once, when the server takes no more calls; calls handed over from then on are
+	// refused. The server waits for it: it returns when the calls that were taken are answered, at
+	// the latest when ctx ends, since what still runs then is cut off.
 	Stop(ctx context.Context) error
 }
 
@@ -41,9 +41,10 @@ type PortProtocol interface {
 	// come first, HTTP/1.1 with every upper-case letter (unless there is WithNativeOnly), then those of WithProtocol in
 	// their order. It must not keep the bytes.
 	Recognize(first []byte) Recognition
-	// ServeConn serves a connection until it returns, which closes the connection and cancels the calls that
-	// came over it and still run. When ctx ends no more calls are wanted: it answers what it has begun and
-	// returns. At the end of the grace the connection is closed under it.
+	// ServeConn serves a connection. When it returns, the connection is closed, and calls of it
+	// that still run are cancelled. When ctx ends, it should take no more calls, answer those that
+	// it has begun, and return. At the end of the grace the connection is closed even if ServeConn
+	// still runs.
 	ServeConn(ctx context.Context, conn *PortConn)
 }
 
@@ -148,8 +149,8 @@ type Exchange interface {
 	Send(ctx context.Context, message []byte, compressed bool) error
 }
 
-// PortConn is a connection that a PortProtocol serves: what has been read of it already is read again, and
-// TLS is taken off. Its Close need not be called.
+// PortConn is a connection that a PortProtocol serves, with TLS decrypted. Bytes that were read to
+// recognise the protocol are read again. Its Close need not be called.
 type PortConn struct {
 	net.Conn
 	prefix []byte

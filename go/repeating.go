@@ -83,8 +83,8 @@ func (r *repeats) take(second int64) bool {
 	return true
 }
 
-// WithoutRepeating has every call made once only. By default a unary or one-way call
-// that provably did not run is made once more, if the connection ended before anything
-// of it was sent, or if the server refused it with UNAVAILABLE or RESOURCE_EXHAUSTED and
-// a time to come back; at most a tenth of the calls, or ten a second.
+// WithoutRepeating makes every call once only. By default a unary or one-way call that provably did
+// not run is made once more: if the connection ended before anything of it was sent, or if the
+// server refused it with UNAVAILABLE or RESOURCE_EXHAUSTED and a time to come back. At most a tenth
+// of the calls are repeated, or ten a second.
 func WithoutRepeating() Option { return option(func(c *common) { c.once = true }) }

@@ -15,8 +15,8 @@ type Response[T any] struct {
 	Reply
 }
 
-// Do is Call for who wants more of the answer than its message. The Status of an
-// error has the metadata and the peer of a failure, after Call too.
+// Do is Call for callers that want header, trailer or peer beside the message. For a failure, its
+// Status has those, after Call too.
 func (m UnaryMethod[Req, Resp]) Do(ctx context.Context, c Caller, request *Req, options ...CallOption) (*Response[Resp], error) {
 	response := &Response[Resp]{Message: new(Resp)}
 	if err := invoke(ctx, c, m.method, request, response.Message, withReply(options, &response.Reply)); err != nil {

@@ -58,8 +58,8 @@ func ownScheme(scheme string) bool {
 	return scheme == "unix" || scheme == "mem" || scheme == "ws" || scheme == "wss"
 }
 
-// DNS is the resolver of targets dns:HOST:PORT: each address of the host is an endpoint. It
-// is there without being given; WithResolver("dns", DNS(r)) has another resolver of package net asked.
+// DNS is the resolver of targets dns:HOST:PORT: each address of the host is an endpoint. It is
+// built in; WithResolver("dns", DNS(r)) asks another resolver of package net.
 func DNS(r *net.Resolver) Resolver { return lookup(r.LookupHost) }
 
 // When names are asked for again (spec/limits.md).

@@ -28,12 +28,12 @@ type Watch struct{ of *resolving }
 // Target is what follows the scheme.
 func (w *Watch) Target() string { return w.of.rest }
 
-// Set exchanges the whole set. The error says what is wrong with it; the last good set
-// stays then. The slice is the client's from here on.
+// Set replaces the whole set. If something is wrong with it, the error says what, and the last good
+// set stays. The slice belongs to the client from then on.
 func (w *Watch) Set(endpoints []Endpoint) error { return w.of.set(endpoints) }
 
-// Failed is received from after an endpoint could not be reached: a resolver that asks
-// now and then may ask again at once.
+// Failed has a value after an endpoint could not be reached. A resolver that asks at intervals may
+// then ask again at once.
 func (w *Watch) Failed() <-chan struct{} { return w.of.failed }
 
 // resolving is where a client's endpoints come from.

@@ -49,8 +49,8 @@ type Server struct {
 	done        sync.WaitGroup // one for each listener and connection
 }
 
-// NewServer returns a server without methods or listeners.
-// The error names the options that are no good.
+// NewServer returns a server without methods or listeners. The error says which options are wrong,
+// and why.
 func NewServer(options ...ServerOption) (*Server, error) {
 	s := &Server{
 		connections: map[*Connection]struct{}{},
@@ -132,10 +132,10 @@ func (s *Server) rejected(remote net.Addr, err error) {
 	s.options.log(level, "connection rejected", "remote", remote, "error", err)
 }
 
-// Serve serves the listeners, and what Listen has opened, until the server is ended. It
-// returns ErrServerStopped when Stop or Close has come to its end, so that a program may end
-// then without losing a call; or why one of the listeners given here can accept no more, while
-// all else goes on. The server closes the listeners, also those that it cannot serve.
+// Serve serves the listeners, and those of Listen, until the server is ended. It returns
+// ErrServerStopped when Stop or Close is done, so that a program may then exit without losing a
+// call. If one of the listeners given here can accept no more, it returns that error, while
+// everything else goes on. The server closes the listeners, also those that it cannot serve.
 func (s *Server) Serve(listeners ...net.Listener) error {
 	failed := make(chan error, len(listeners))
 	if err := s.start(listeners, failed); err != nil {
@@ -225,11 +225,11 @@ func (s *Server) Port() int {
 	return 0
 }
 
-// Stop ends the server without losing a call: it stops listening, asks its
-// peers to open no more calls, waits until those that run are answered and the
-// one-way calls that were accepted are done, and closes. When ctx ends, or after 30 seconds if it has no deadline, what is
-// left is cut off as by Close, and the error says so. With WithDrainDelay all that begins after the delay,
-// which counts in the deadline of ctx, but not in the 30 seconds.
+// Stop ends the server without losing a call: it stops listening, asks its peers to open no more
+// calls, waits until those that run are answered and the one-way calls that were accepted are done,
+// and closes. When ctx ends, or after 30 seconds if it has no deadline, what is left is cut off as
+// by Close, and the error says so. With WithDrainDelay all that begins after the delay. A deadline
+// of ctx includes the delay; the 30 seconds do not.
 func (s *Server) Stop(ctx context.Context) error {
 	defer s.options.journal.flush()
 	defer s.ended()
@@ -271,13 +271,13 @@ func (s *Server) Stop(ctx context.Context) error {
 	}
 }
 
-// Leaving returns a channel that is closed when Stop or Close begins: who asks whether the server
-// is well is told no from then on, while it still serves for the delay of WithDrainDelay.
+// Leaving returns a channel that is closed when Stop or Close begins. From then on health checks
+// should fail, although the server still serves for the delay of WithDrainDelay.
 func (s *Server) Leaving() <-chan struct{} { return s.leaving }
 
-// Stopping returns a channel that is closed when the server takes no more calls, which is when
-// Stop begins unless WithDrainDelay says otherwise: a handler whose stream has no end of its
-// own should end it then, since Stop waits for it until the grace is over.
+// Stopping returns a channel that is closed when the server takes no more calls: when Stop begins,
+// or after the delay of WithDrainDelay. A handler whose stream has no end of its own should end it
+// then, since Stop waits for it until the grace is over.
 func (s *Server) Stopping() <-chan struct{} { return s.draining }
 
 // leave begins the end of the server, and waits for the drain delay.

@@ -72,9 +72,9 @@ func (c *ServerCall) Authority() string {
 	return ""
 }
 
-// Connection is the one that the call came over. The server can call its client
-// through it, also while the call is open, if that speaks Trunkcall. It is nil for a call that came by none, as
-// a Protocol may have it.
+// Connection is the connection that the call came over. Through it the server can call its client,
+// if that speaks Trunkcall, also while the call is open. It is nil for a call of a Protocol without
+// connections.
 func (c *ServerCall) Connection() *Connection {
 	if c.http != nil {
 		return c.http.connection()
@@ -155,9 +155,9 @@ func (c *ServerCall) sendHeader() {
 	c.headerSent = true
 }
 
-// Decode fills in the request of a unary call. It is for Handler.Unary, which
-// calls it once and before anything else: the caller of a request that cannot be
-// decoded is told that the handler did not run.
+// Decode fills in the request of a unary call. It is for Handler.Unary, which must call it once,
+// before anything else: if the request cannot be decoded, the caller is told that the handler did
+// not run.
 func (c *ServerCall) Decode(request any) error { return c.decode(c.codec, request) }
 
 // decodeNew is Decode into a request that was just made.

@@ -23,15 +23,15 @@ type Handler struct {
 	Unary func(ctx context.Context, in *ServerCall) (response any, err error)
 	// Stream serves any other kind.
 	Stream func(ctx context.Context, stream Stream) error
-	// Inline has a unary handler run on the goroutine that reads its
-	// connection. It must not block: until it returns, its connection may stand
-	// still, and for a moment others may that are read together with it.
+	// Inline runs a unary handler on the goroutine that reads its connection. The handler must not
+	// block: until it returns, its connection may stand still, and for a moment others that the
+	// same goroutine reads.
 	Inline bool
-	// NoSideEffects says that a unary handler changes nothing, so that clients of
-	// HTTP may call it by GET, and what is between may keep the answer.
+	// NoSideEffects says that a unary handler changes nothing, so that HTTP clients may call it by
+	// GET, and caches in between may keep the answer.
 	NoSideEffects bool
-	// Carries reports whether a codec can carry the method's messages, for what clients of HTTP
-	// are told of a method that they call in another; nil: that is not known beforehand.
+	// Carries reports whether a codec can carry the method's messages. HTTP clients that call the
+	// method in another codec are told which ones can. nil: it is not known beforehand.
 	Carries func(codec Codec) bool
 
 	messages messages    // its Protobuf messages
@@ -64,9 +64,10 @@ func (s *serving) begin(side string, options *common, interceptors []Interceptor
 	s.handlers = map[string]*Handler{}
 }
 
-// Register adds handlers of the methods that the other side calls: a server's
-// clients, or a client's servers over its own connections. It fails on a name that is malformed or taken, and on
-// a method that is described otherwise by a .proto file of this process; the handlers before that one stay. Methods may be added at any time.
+// Register adds handlers of methods that the other side calls: a server's clients, or a client's
+// servers over its own connections. It fails for a name that is malformed or taken, and for a
+// method that contradicts a .proto file of this process; handlers before that one stay registered.
+// Methods may be added at any time.
 func (s *serving) Register(handlers ...Handler) error {
 	s.registered.Lock()
 	defer s.registered.Unlock()

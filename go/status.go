@@ -53,39 +53,39 @@ const (
 // Value (bytes). Status.WithDetails makes them of messages, Status.Detail finds one.
 type Detail = wire.Detail
 
-// Status is how a call ended. The zero value is a success. It is not an error
-// itself, so that none can be an error by accident: Err makes one of it, and
-// StatusOf finds it again.
+// Status is how a call ended. The zero value is a success. It is not an error itself, so that a
+// success is never returned as an error by accident. Err makes an error of it, and StatusOf finds
+// it again.
 type Status struct {
 	Code     Code
 	Message  string
 	Details  []Detail
 	Delivery Delivery // as the caller learnt it; a handler need not set it
-	// RetryAfter says of a refused call when it may be made again; 0: that is
-	// pointless. A server's interceptor that rejects a call may set it.
+	// RetryAfter is when a refused call may be made again; 0: making it again is pointless. A
+	// server's interceptor or admission that rejects a call may set it.
 	RetryAfter time.Duration
 	// Local says that the caller's side made the status up: the server did not send
 	// it.
 	Local bool
-	// Header and Trailer are, at the caller's end, the metadata that came ahead of the
-	// failure and with it, and Peer is who sent it. What a handler returns in them goes
-	// nowhere: it has ServerCall.SetHeader and SetTrailer.
+	// At the caller, Header and Trailer are the metadata that came ahead of the failure and with
+	// it, and Peer is who sent it. A handler cannot send metadata by them: it calls
+	// ServerCall.SetHeader and SetTrailer.
 	Header, Trailer Metadata
 	Peer            Peer
 
 	cause error
 }
 
-// StatusError is what the errors of calls are. It is for errors.As; StatusOf does
-// that and has an answer for other errors too. An error of the user's that has
-// this method counts as that Status, for what handlers and interceptors return.
+// StatusError is the type of the errors of calls, for errors.As. StatusOf is simpler, and works for
+// other errors too. If a handler or interceptor returns an error of its own with this method, it
+// counts as that Status.
 type StatusError interface {
 	error
 	Status() Status
 }
 
-// Errorf returns the error of a failed call, for a handler to answer with. It is
-// never nil: a code that is none of a failure becomes UNKNOWN.
+// Errorf returns the error of a failed call, for a handler to answer with. It is never nil: OK and
+// unknown codes become UNKNOWN.
 func Errorf(code Code, format string, args ...any) error {
 	return failure(code, fmt.Sprintf(format, args...)).Err()
 }
@@ -157,9 +157,9 @@ func (e *statusError) Error() string  { return e.status.String() }
 func (e *statusError) Status() Status { return e.status }
 func (e *statusError) Unwrap() error  { return e.status.cause }
 
-// StatusOf returns the Status that err is or wraps, and a success for nil. Any
-// other error becomes one with its text and an unknown delivery: with
-// context.DeadlineExceeded and context.Canceled the code of that name, else UNKNOWN.
+// StatusOf returns the Status that err is or wraps, and a success for nil. Any other error becomes
+// a Status with its text and an unknown delivery. Its code is DEADLINE_EXCEEDED or CANCELED for the
+// errors of contexts, else UNKNOWN.
 func StatusOf(err error) Status {
 	if err == nil {
 		return Status{}

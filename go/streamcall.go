@@ -17,9 +17,9 @@ type StreamCall interface {
 	Trailer() Metadata
 	// Peer is the server's end.
 	Peer() Peer
-	// Close ends the call, with CANCEL, if it has not ended; Receive then says CANCELED.
-	// It may be called at any time and from any goroutine, and always returns nil. Whoever
-	// does not receive a call to its end closes it, or ends its context.
+	// Close ends the call, with CANCEL, if it has not ended; Receive then says CANCELED. It may be
+	// called at any time and from any goroutine, and always returns nil. Close a call that you do
+	// not receive to its end, or end its context.
 	Close() error
 	// Abandon ends the call because its answer cannot be used. It returns the error,
 	// with its delivery unknown, and does nothing to a call that is over.
@@ -31,9 +31,9 @@ var (
 	_ StreamCall = (*wrappedStream)(nil)
 )
 
-// OpenStream opens a call of a streaming method through any Caller. It is what stubs are
-// made of; the error is a StatusError. What interceptors or Callers have wrapped around the
-// stream is looked through where it has a method Unwrap() Stream.
+// OpenStream opens a call of a streaming method through any Caller. Stubs are made with it. The
+// error is a StatusError. Streams that interceptors or Callers have wrapped are unwrapped if they
+// have a method Unwrap() Stream.
 func OpenStream(ctx context.Context, c Caller, method *Method, options ...CallOption) (StreamCall, error) {
 	if err := method.callable(true); err != nil {
 		return nil, err

@@ -9,10 +9,9 @@ import (
 // What a stream of a call has beside its messages. What interceptors wrap around a stream
 // is looked through.
 
-// Close ends the call, with CANCEL, unless it has ended: whoever does not receive a
-// call to its end closes it, and its handler, memory and slot are free. It may be called
-// at any time and from any goroutine. At a handler's end it does nothing, since
-// the call ends when the handler returns.
+// Close ends the call, with CANCEL, unless it has ended. Close a call that you do not receive to
+// its end: that frees its handler, memory and slot. It may be called at any time and from any
+// goroutine. At a handler's end it does nothing, since the call ends when the handler returns.
 func (r *Receiver[T]) Close() { closeStream(r.stream) }
 
 // All are the messages in turn, for a range loop. A failure of the call comes last, with

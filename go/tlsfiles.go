@@ -14,15 +14,15 @@ import (
 // tlsLookAgain is how often files of TLS are looked at, at most.
 const tlsLookAgain = time.Second
 
-// WithTLSFiles is WithTLS by files of PEM: a certificate, with those between it and its
-// authority behind it, its key, and certificates of authorities. A client verifies servers by
-// the authorities, or by the system's if there are none, and shows the certificate, if there
-// is one. A server shows the certificate, and if there are authorities wants one of its clients that they
-// have signed.
+// WithTLSFiles is WithTLS from PEM files: a certificate, followed by its intermediate certificates,
+// its key, and certificates of authorities. A client verifies servers by the authorities, or by the
+// system's if none are given, and shows the certificate, if there is one. A server shows the
+// certificate. If authorities are given, it demands a certificate of each client that they have
+// signed.
 //
-// Files that change are read again, without a restart, for the connections that come after that:
-// with each handshake, but at most once a second, it is looked whether they have. What cannot be
-// read, or does not fit together, is logged as a warning, and what was read before stays.
+// Files that change are read again, without a restart, for new connections: each handshake checks
+// for changes, but at most once a second. If new files cannot be read or do not fit together, a
+// warning is logged and what was read before stays.
 func WithTLSFiles(certificate, key string, authorities ...string) Option {
 	return option(func(c *common) {
 		c.tlsFiles = &tlsFiles{certificate: certificate, key: key, authorities: slices.Clone(authorities)}
