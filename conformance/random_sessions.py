@@ -5,9 +5,9 @@
     python -m conformance.random_sessions --pair go,python --seed 7 --sessions 1
     python -m conformance.random_sessions --pair go,python --seed 7 --sessions 1 --mutations 0
 
-Without --pair every language plays with the hub, so many sessions, and each with itself, a quarter as many. A session
-is decided by its pair and its seed. Of one that breaks a law the seed is printed, and what the users did when as little
-as possible is left of it.
+Without --pair every language plays with each that it meets, so many sessions, and with itself, a quarter as many. A
+session is decided by its pair and its seed. Of one that breaks a law the seed is printed, and what the users did when as
+little as possible is left of it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ import secrets
 import sys
 from collections.abc import Callable
 
-from harness.languages import hub, languages, named
+from harness.languages import named, pairs
+from harness.prerequisites import present
 
 from .sessions.mutation import Mutations
 from .sessions.play import ACTIONS, Plan, Play, plan
@@ -121,11 +122,10 @@ def told(compare: Callable[[], str]) -> str:
         return str(ended)
 
 
-def pairs() -> list[tuple[str, str]]:
-    """The hub with every other, and each with itself, of the languages that have the program."""
-    able = [key for key, language in languages().items() if language.peer.session]
-    center = hub().key
-    return [(center, key) for key in able if key != center] + [(key, key) for key in able]
+def joined() -> list[tuple[str, str]]:
+    """Those that meet, of the languages that have the program; either of a pair opens connections."""
+    met = [(a.key, b.key) for a, b in pairs() if a.peer.session and b.peer.session and present(a) and present(b)]
+    return [(one, other) for n, (one, other) in enumerate(met) if (other, one) not in met[:n]]
 
 
 def main() -> int:
@@ -136,7 +136,7 @@ def main() -> int:
     parser.add_argument("--mutations", type=int, default=2, help="of the input of each session between two languages")
     options = parser.parse_args()
     seeds = [FIXED_SEED, secrets.randbelow(1 << 40)] if options.seed is None else [options.seed]
-    chosen = [tuple(pair.split(",", 1)) for pair in options.pair] if options.pair else pairs()
+    chosen = [tuple(pair.split(",", 1)) for pair in options.pair] if options.pair else joined()
     failed = 0
     for one, other in chosen:
         sessions, mutations = options.sessions, options.mutations

@@ -12,9 +12,9 @@ from google.protobuf.any_pb2 import Any as AnyMessage
 import trunkcall
 from example.v1.user_pb2 import GetUserRequest, GetUserResponse, ImportUsersResponse, ListUsersRequest
 from harness.processes import PATIENCE, Outcome
-from harness.programs import GO, USERS, ProgramTest, run, run_unheard
+from harness.programs import USERS, ProgramTest, run, run_unheard
 
-from .languages import PROGRAMS
+from .languages import HUB, PROGRAMS
 
 GET_USER = trunkcall.unary("/" + USERS + "GetUser", GetUserRequest, GetUserResponse)
 LIST_USERS = trunkcall.server_stream("/" + USERS + "ListUsers", ListUsersRequest, GetUserResponse)
@@ -82,11 +82,11 @@ class Callers(ProgramTest, IsolatedAsyncioTestCase):
             self.assertEqual(other, first)
 
 
-class ServedByGo(ProgramTest, IsolatedAsyncioTestCase):
-    """A client of the test's own calls the Go program."""
+class ServedByAnother(ProgramTest, IsolatedAsyncioTestCase):
+    """A client of the test's own calls a reference program."""
 
     async def asyncSetUp(self) -> None:
-        self.served = self.serve(GO)
+        self.served = self.serve(PROGRAMS[HUB])
         self.client = await self.enterAsyncContext(trunkcall.Client(self.served.address))
 
     async def test_many_calls_of_every_kind_at_once(self) -> None:

@@ -10,9 +10,9 @@ from unittest import IsolatedAsyncioTestCase
 import trunkcall
 from example.v1.user_pb2 import GetUserRequest, GetUserResponse
 from harness.processes import PATIENCE, Outcome, Process
-from harness.programs import GO, USER_7, USERS, ProgramTest
+from harness.programs import USER_7, USERS, ProgramTest
 
-from .languages import PAIRS, PROGRAMS, bench_words
+from .languages import HUB, PAIRS, PROGRAMS, bench_words
 from .tap import Tap
 
 GET_USER = trunkcall.unary("/trunkcall.example.v1.UserService/GetUser", GetUserRequest, GetUserResponse)
@@ -53,9 +53,9 @@ class Draining(ProgramTest):
                 self.assertEqual(got, Outcome(USER_7 * many))
 
 
-class DrainingGo(ProgramTest, IsolatedAsyncioTestCase):
+class DrainingCallByCall(ProgramTest, IsolatedAsyncioTestCase):
     async def test_the_server_waits_for_a_stream_and_takes_no_call_that_it_does_not_answer(self) -> None:
-        served = self.serve(GO)
+        served = self.serve(PROGRAMS[HUB])
         async with trunkcall.Client(served.address) as client:
             stream = client.open(WATCH_USERS, timeout=PATIENCE)
             await stream.send(GetUserRequest(user_id=7))
@@ -73,7 +73,7 @@ class DrainingGo(ProgramTest, IsolatedAsyncioTestCase):
             self.assertEqual((await asyncio.to_thread(served.finish)).status, 0)
 
     async def test_a_second_signal_leaves_unknown_what_became_of_a_call(self) -> None:
-        served = self.serve(GO)
+        served = self.serve(PROGRAMS[HUB])
         async with trunkcall.Client(served.address) as client:
             stream = client.open(WATCH_USERS, timeout=PATIENCE)
             await stream.send(GetUserRequest(user_id=7))

@@ -1,15 +1,15 @@
-"""The public test suite for HTTP/2, github.com/summerwind/h2spec, against the Go server."""
+"""The public test suite for HTTP/2, github.com/summerwind/h2spec, against each server that has it."""
 
 from __future__ import annotations
 
-import os
 import tempfile
-import unittest
 from pathlib import Path
 from xml.etree import ElementTree
 
 from harness.processes import run
-from harness.programs import GO, ProgramTest
+from harness.programs import Program, ProgramTest
+
+from .languages import LANGUAGES
 
 ROOT = Path(__file__).resolve().parent.parent
 H2SPEC = ROOT / "build/tools/h2spec"
@@ -35,23 +35,15 @@ ANSWERED = {
 }
 
 
-class TheEngine(unittest.TestCase):
-    def test_the_engine_alone_passes_every_case(self) -> None:
-        go = os.environ.get("GO", "go")
-        done = run(
-            [go, "test", "-count=1", "-timeout=300s", "-run=^TestH2spec$", "-v", "./internal/transport/http2"],
-            cwd=ROOT / "go",
-            env={**os.environ, "TRUNKCALL_H2SPEC": str(H2SPEC)},
-            merged=True,
-            patience=400,
-        )
-        self.assertEqual(done.status, 0, done.stdout)
-        self.assertIn("--- PASS: TestH2spec", done.stdout)
-
-
 class TheServer(ProgramTest):
     def test_a_server_fails_no_case_but_those_known(self) -> None:
-        host, port = self.serve(GO).address.rsplit(":", 1)
+        for key, language in LANGUAGES.items():
+            if "h2spec" not in language.lacks.suites:
+                with self.subTest(server=key):
+                    self.check(language.program)
+
+    def check(self, program: Program) -> None:
+        host, port = self.serve(program).address.rsplit(":", 1)
         failed: set[tuple[str | None, str | None]] = set()
         for seconds in ("1", "10"):  # on a busy machine an answer may take longer than one
             failed = self.failures("-h", host, "-p", port, "--timeout", seconds)

@@ -3,53 +3,62 @@
 from __future__ import annotations
 
 import os
-import sys
 import tempfile
 import unittest
 import urllib.request
 from pathlib import Path
-from typing import ClassVar
 
 from harness.certificates import Authority
+from harness.languages import Production, pairs
 from harness.processes import PATIENCE, Process, run
 
-ROOT = Path(__file__).resolve().parent.parent
-PYTHON = ROOT / "examples" / "python" / "production"
-GO = ROOT / "build" / "examples"
+from .languages import LANGUAGES
 
 
 def environment(token: str) -> dict[str, str]:
     return {**os.environ, "TOKEN": token, "DRAIN_DELAY": "2"}
 
 
-class Production:
-    """What holds for each pair. `serve` and `call` are the commands."""
+def production(key: str) -> Production | None:
+    return LANGUAGES[key].production if key in LANGUAGES else None
 
-    serve: list[str]
-    call: list[str]
 
-    def setUp(self) -> None:
+# Client and server.
+PAIRS = [(a.key, b.key) for a, b in pairs() if production(a.key) and production(b.key)]
+
+
+class TheExamples(unittest.TestCase):
+    """What holds for each pair."""
+
+    def start(self, client: str, server: str) -> None:
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         authority = Authority(Path(folder.name))
-        self.authority, identity = str(authority.file), authority.server("localhost")
-        command = [*self.serve, str(identity.cert), str(identity.key)]
-        if self.serve[0] == str(GO / "server"):
-            command = [*self.serve, "-drain-delay=2s", f"-cert={identity.cert}", f"-key={identity.key}"]
-        self.server = Process(command, env=environment("right"))
+        identity = authority.server("localhost")
+        self.server = Process(
+            self.words(server, "server", cert=identity.cert, key=identity.key), env=environment("right")
+        )
         self.addCleanup(self.server.kill)
         _, address, *_, web = self.server.line().split()
-        self.target = "localhost:" + address.rpartition(":")[2]
         self.web = "127.0.0.1:" + web.rpartition(":")[2]
+        target = "localhost:" + address.rpartition(":")[2]
+        self.client = self.words(client, "client", ca=authority.file, target=target)
+
+    def words(self, language: str, which: str, **texts: object) -> list[str]:
+        command = getattr(production(language), which)
+        return [word.format(delay="2s", **texts) for word in LANGUAGES[language].words(command)]
 
     def called(self, token: str) -> tuple[int, str, str]:
-        command = [*self.call, self.authority, self.target]
-        if self.call[0] == str(GO / "client"):
-            command = [*self.call, f"-ca={self.authority}", f"-target={self.target}"]
-        done = run(command, env=environment(token))
+        done = run(self.client, env=environment(token))
         return done.status, done.stdout, done.stderr
 
     def test_calls_are_served_measured_and_ended_in_order(self) -> None:
+        for client, server in PAIRS:
+            with self.subTest(client=client, server=server):
+                self.start(client, server)
+                self.check()
+
+    def check(self) -> None:
         said = "user-7, asked for by front\nlisted 3\nINVALID_ARGUMENT: ids begin at 1 user_id\n"
         self.assertEqual(self.called("right"), (0, said, ""))
         with urllib.request.urlopen(f"http://{self.web}/metrics", timeout=PATIENCE) as answer:
@@ -59,39 +68,10 @@ class Production:
         self.assertEqual((done.status, done.stdout), (0, "stopped\n"))
 
     def test_a_wrong_token_is_refused(self) -> None:
-        self.assertEqual(self.called("wrong"), (1, "", "UNAUTHENTICATED: a valid token is needed (refused)\n"))
-
-
-class ServerInGo(Production):
-    serve: ClassVar = [str(GO / "server")]
-
-
-class ServerInPython(Production):
-    serve: ClassVar = [sys.executable, "-W", "error", str(PYTHON / "server.py")]
-
-
-class ClientInGo(Production):
-    call: ClassVar = [str(GO / "client")]
-
-
-class ClientInPython(Production):
-    call: ClassVar = [sys.executable, "-W", "error", str(PYTHON / "client.py")]
-
-
-class GoAndGo(ServerInGo, ClientInGo, unittest.TestCase):
-    pass
-
-
-class GoAndPython(ServerInGo, ClientInPython, unittest.TestCase):
-    pass
-
-
-class PythonAndGo(ServerInPython, ClientInGo, unittest.TestCase):
-    pass
-
-
-class PythonAndPython(ServerInPython, ClientInPython, unittest.TestCase):
-    pass
+        for client, server in PAIRS:
+            with self.subTest(client=client, server=server):
+                self.start(client, server)
+                self.assertEqual(self.called("wrong"), (1, "", "UNAUTHENTICATED: a valid token is needed (refused)\n"))
 
 
 if __name__ == "__main__":

@@ -90,14 +90,22 @@ class Tests(Step):
 
 @dataclass(frozen=True)
 class Fuzz:
-    """Fuzz targets: `pattern` finds their names in `files`. In the command {target}, {package} (the file's folder, as the
-    command's folder sees it) and {time} are put in. `finished` is output that is no failure whatever the status."""
+    """Fuzz targets: `pattern` finds their names in `files`. In the command {target}, {package} (the file's folder, as
+    the command's folder sees it) and {time} are put in. `finished` is output that is no failure whatever the status."""
 
     files: str
     pattern: str
     command: Words
     folder: str = "."
     finished: str = ""
+
+    def targets(self) -> list[tuple[str, str]]:
+        """Each target with its package."""
+        return [
+            (target, str(path.parent.relative_to(ROOT / self.folder)))
+            for path in sorted(ROOT.glob(self.files))
+            for target in re.findall(self.pattern, path.read_text(encoding="utf-8"), re.MULTILINE)
+        ]
 
 
 @dataclass(frozen=True)
@@ -125,6 +133,16 @@ class Peer:
             among("transports", one, TRANSPORTS)
         for one in self.protocols:
             among("protocols", one, PROTOCOLS)
+
+
+@dataclass(frozen=True)
+class Show:
+    """A program that `make run` shows, with the lines that it has to print unless that is another's business. {target}
+    is the address of the language's server."""
+
+    title: str
+    command: Words
+    prints: Words = ()
 
 
 @dataclass(frozen=True)
@@ -186,11 +204,17 @@ class Language:
     checks: tuple[Check, ...] = ()
     tests: tuple[Tests, ...] = ()
     fuzz: Fuzz | None = None
+    shows: tuple[Show, ...] = ()
+    echo: Words = ()  # a raw socket echo with the commands of a reference program, which `make run` compares with
     production: Production | None = None
     newcomer: Newcomer | None = None
     lacks: Lacks = field(default_factory=Lacks)
 
     def __post_init__(self) -> None:
+        for key, rows in (("checks", self.checks), ("tests", self.tests)):
+            names = [row.name for row in rows]
+            if twice := sorted({name for name in names if names.count(name) > 1}):
+                raise Wrong(f"{key}: {', '.join(twice)} is there twice")
         needed = {
             "production": self.production,
             "newcomer": self.newcomer,
@@ -255,9 +279,22 @@ def hub() -> Language:
     return next(language for language in languages().values() if language.hub)
 
 
-def environment() -> dict[str, str]:
-    """The variables that all commands are given: those of this process, and what the languages set. A variable that they
-    set to nothing is taken away; {root} stands for this tree, and {NAME} for what the variable NAME has."""
+def everybody_meets() -> bool:
+    """Whether it is to be all languages with all."""
+    return os.environ.get("TRUNKCALL_PAIRS") == "all"
+
+
+def pairs(whole: bool | None = None) -> list[tuple[Language, Language]]:
+    """Client and server: each language with itself, and the hub with every other; or all with all, if it is to be the
+    whole or, unless that is said, TRUNKCALL_PAIRS=all."""
+    everybody = list(languages().values())
+    whole = everybody_meets() if whole is None else whole
+    return [(a, b) for a in everybody for b in everybody if whole or a is b or a.hub or b.hub]
+
+
+def environment(step: Step | None = None) -> dict[str, str]:
+    """The variables that all commands are given: those of this process, what the languages set, and those of a step. A
+    variable that they set to nothing is taken away; {root} stands for this tree, {NAME} for what NAME has."""
     found = dict(os.environ)
     home = os.environ.get("HOME", "")
     at_home = os.path.isdir(home) and os.access(home, os.W_OK)
@@ -267,6 +304,8 @@ def environment() -> dict[str, str]:
         for name, value in () if at_home else language.without_home.items():
             if name not in os.environ or f"{{{name}}}" in value:
                 assign(found, name, value)
+    for name, value in (step.variables if step else {}).items():
+        assign(found, name, value)
     return found
 
 

@@ -6,7 +6,6 @@ import dataclasses
 import tomllib
 import types
 import typing
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -46,7 +45,7 @@ def made(table: dict[str, Any], kind: type[T], at: str, given: dict[str, Any]) -
         raise Wrong(f"{at}{wrong}") from None
 
 
-NAMES = {str: "a text", bool: "true or false", int: "a whole number", float: "a number", dict: "a table", tuple: "a list"}
+NAMES = {str: "a text", bool: "true or false", float: "a number", dict: "a table", tuple: "a list"}
 
 
 def value_of(value: Any, kind: Any, at: str) -> Any:
@@ -55,7 +54,7 @@ def value_of(value: Any, kind: Any, at: str) -> Any:
         return value_of(value, inner[0], at)
     if dataclasses.is_dataclass(kind):
         expect(isinstance(value, dict), value, dict, at)
-        return made(value, typing.cast(type, kind), f"{at}.", {})
+        return made(value, typing.cast(type[Any], kind), f"{at}.", {})
     if origin is tuple:
         expect(isinstance(value, list), value, tuple, at)
         return tuple(value_of(one, inner[0], f"{at}[{number}]") for number, one in enumerate(value))
@@ -72,15 +71,3 @@ def value_of(value: Any, kind: Any, at: str) -> Any:
 def expect(that: bool, value: Any, kind: type, at: str) -> None:
     if not that:
         raise Wrong(f"{at} has to be {NAMES[kind]}, and is {value!r}")
-
-
-def texts(value: Any, at: str = "") -> Iterator[tuple[str, str]]:
-    """All texts of a dataclass, with where they stand."""
-    if isinstance(value, str):
-        yield at, value
-    elif isinstance(value, tuple):
-        for number, one in enumerate(value):
-            yield from texts(one, f"{at}[{number}]")
-    elif dataclasses.is_dataclass(value):
-        for field in dataclasses.fields(value):
-            yield from texts(getattr(value, field.name), f"{at}.{field.name}".lstrip("."))

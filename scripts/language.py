@@ -41,7 +41,6 @@ def commands(language: Language, step: Step) -> Iterator[tuple[tuple[str, ...], 
 
 def carry_out(language: Language, what: str, parts: list[str], plan: bool) -> bool:
     """Whether all went well. What is checked in one folder after the other is, whatever came of the first."""
-    variables = environment()
     for step in steps(language, what, parts):
         statuses = []
         for words, folder in commands(language, step):
@@ -49,7 +48,7 @@ def carry_out(language: Language, what: str, parts: list[str], plan: bool) -> bo
                 print(f"{folder}: {shlex.join(words)}")
                 continue
             (ROOT / "build").mkdir(exist_ok=True)
-            statuses.append(subprocess.run(words, cwd=ROOT / folder, env=variables | step.variables).returncode)
+            statuses.append(subprocess.run(words, cwd=ROOT / folder, env=environment(step)).returncode)
         if any(statuses):
             return False
     return True

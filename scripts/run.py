@@ -1,9 +1,8 @@
-#!/usr/bin/env python3
 """Shows the framework at work: what `make run` does once everything is built.
 
-Starts the example server in Go, makes a call, a stream and a call that fails, and runs the example of the README. A
-client of gRPC calls the same port, and so do curl and a WebSocket. Then
-the client in Go calls the server in Python, and the client in Python the server in Go, with the same outcomes. At last it
+Starts the example server of each language. One makes a call, a stream and a call that fails; then come programs that it
+shows, as the example of the README, and others call the same port, as curl and a WebSocket do. Then
+clients call the servers of other languages, with the same outcomes. At last it
 puts load on these, and on a raw socket echo. Every process is ended, whichever way this ends.
 """
 
@@ -21,15 +20,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-PEER = "build/peer-go"
-PEER_PYTHON = "build/peer-python"
-NAMES = {PEER: "Go", PEER_PYTHON: "Python"}
-ECHO = "build/peers/go-echo"
-QUICKSTART = "build/examples/quickstart"
-GRPC_CLIENT = "build/examples/grpcclient"
+from harness.languages import ROOT, Language, Show, hub, languages, pairs
+from harness.prerequisites import present
+
 SERVICE = "trunkcall.example.v1.UserService"
 
 
@@ -96,9 +90,9 @@ def expect(that: bool, what: str) -> None:
         raise Failed(f"expected {what}")
 
 
-def calls(address: str) -> None:
+def calls(caller: Language, address: str) -> None:
     def call(title: str, method: str, request: str, status: int = 0) -> str:
-        return show(title, PEER, "call", "--target", address, f"{SERVICE}/{method}", request, status=status)
+        return show(title, *caller.peer.program, "call", "--target", address, f"{SERVICE}/{method}", request, status=status)
 
     answer = json.loads(call("A typed call.", "GetUser", '{"user_id": 7}'))
     expect(answer == {"name": "user-7", "email": "user-7@example.com"}, "user 7")
@@ -107,26 +101,34 @@ def calls(address: str) -> None:
     check_failure(call("A call that fails, and says why.", "GetUser", '{"user_id": 1000000000}', status=1))
 
 
-def other_protocols(address: str) -> None:
+def shows(one: Show, address: str) -> None:
+    words = (word.replace("{target}", address) for word in one.command)
+    printed = show(one.title, *words)
+    if one.prints:
+        expect(printed.splitlines() == list(one.prints), "; ".join(one.prints))
+
+
+def other_protocols(caller: Language, address: str) -> None:
     """Makes the same calls by plain HTTP, and natively through a WebSocket."""
     user = json.dumps({"user_id": 7})
-    if curl := shutil.which("curl"):
+    if "connect" in caller.peer.protocols and (curl := shutil.which("curl")):
         printed = show("So does curl, in JSON.", curl, "-sS", "--json", user, f"http://{address}/{SERVICE}/GetUser")
         expect(json.loads(printed)["name"] == "user-7", "user 7")
         printed = show("And a function that has no .proto.", curl, "-sS", "--json", "[7,2]", f"http://{address}/calc/div")
         expect(json.loads(printed) == [3, 1], "[3,1]")
     else:
         print("\nThere is no curl here, which could call the same port in JSON.")
-    printed = show("A call through a WebSocket, on the same port.", PEER, "call", "--target", f"ws://{address}", f"{SERVICE}/GetUser", user)
+    words = (*caller.peer.program, "call", "--target", f"ws://{address}", f"{SERVICE}/GetUser", user)
+    printed = show("A call through a WebSocket, on the same port.", *words)
     expect(json.loads(printed)["name"] == "user-7", "user 7")
 
 
-def calls_across(caller: str, address: str, server: str) -> None:
+def calls_across(caller: Language, server: Language, address: str) -> None:
     """Calls a server in another language; what comes of it is what calls within one language have shown."""
 
     def call(what: str, method: str, request: str, status: int = 0) -> str:
-        words = (caller, "call", "--target", address, f"{SERVICE}/{method}", request)
-        return show(f"{NAMES[caller]} calls {NAMES[server]}: {what}.", *words, status=status)
+        words = (*caller.peer.program, "call", "--target", address, f"{SERVICE}/{method}", request)
+        return show(f"{caller.name} calls {server.name}: {what}.", *words, status=status)
 
     answer = json.loads(call("a typed call", "GetUser", '{"user_id": 7}'))
     expect(answer == {"name": "user-7", "email": "user-7@example.com"}, "user 7")
@@ -141,11 +143,11 @@ def check_failure(printed: str) -> None:
     expect("google.rpc.ResourceInfo" in json.dumps(failure["details"]), "a detail that names the resource")
 
 
-def load(program: str, address: str, duration: str, *more: str) -> dict[str, float]:
+def load(program: tuple[str, ...], address: str, duration: str, *more: str) -> dict[str, float]:
     flags = ["--method", "Say", "--connections", "10", "--callers", "200", "--duration", duration, *more]
-    done = run(program, "bench", "--target", address, *flags)
+    done = run(*program, "bench", "--target", address, *flags)
     if done.returncode != 0:
-        raise Failed(f"{program} bench: {done.stderr.strip()}")
+        raise Failed(f"{shlex.join(program)} bench: {done.stderr.strip()}")
     figures = json.loads(done.stdout)
     expect(figures["errors"] == 0, "no call to fail under load")
     return figures
@@ -159,26 +161,49 @@ def table(rows: dict[str, dict[str, float]]) -> None:
         print("  " + f"{name:<28}" + "".join(f"{cell:>17}" for cell in cells))
 
 
+def met() -> list[tuple[Language, Language]]:
+    """Client and server of different languages, those of this machine."""
+    return [(client, server) for client, server in pairs() if client is not server and present(client) and present(server)]
+
+
+def plan() -> list[str]:
+    """What is shown and measured, a line each."""
+    first = hub()
+    lines = [f"serve {language.name}" for language in languages().values() if present(language)]
+    lines += [f"call {first.name} {first.name}", *(f"show {one.command[0]}" for one in first.shows)]
+    lines += [f"call {client.name} {server.name}" for client, server in met()]
+    lines += [f"load {client.name} {server.name}" for client, server in [(first, first), *met()]]
+    return lines + [f"load {language.echo[0]}" for language in languages().values() if language.echo]
+
+
 def show_all(duration: str) -> None:
     serve = ("serve", "--listen", "127.0.0.1:0")
     rows: dict[str, dict[str, float]] = {}
-    with server(PEER, *serve) as in_go, server(PEER_PYTHON, *serve, "--uvloop") as in_python:
-        print(f"The example server in Go listens on {in_go}, the one in Python on {in_python}.")
-        calls(in_go)
-        show("The example of the README: a server and a client in one file.", QUICKSTART)
-        printed = show("A client of gRPC, which knows nothing of Trunkcall, calls the same port.", GRPC_CLIENT, in_go)
-        expect(printed.splitlines() == ["found user-7", "failed with NotFound, 1 detail"], "user 7 and a failure")
-        other_protocols(in_go)
-        calls_across(PEER, in_python, PEER_PYTHON)
-        calls_across(PEER_PYTHON, in_go, PEER)
+    first = hub()
+    with contextlib.ExitStack() as stack:
+        at = {
+            key: stack.enter_context(server(*language.peer.program, *serve, *language.peer.fast.serve))
+            for key, language in languages().items()
+            if present(language)
+        }
+        for key, address in at.items():
+            print(f"The example server in {languages()[key].name} listens on {address}.")
+        calls(first, at[first.key])
+        for one in first.shows:
+            shows(one, at[first.key])
+        other_protocols(first, at[first.key])
+        for client, other in met():
+            calls_across(client, other, at[other.key])
         print(f"\nLoad for {duration} each: a 581-byte message there and back, 10 connections, 200 callers.")
-        rows["Trunkcall, Go and Go"] = load(PEER, in_go, duration)
-        rows["client Go, server Python"] = load(PEER, in_python, duration)
-        rows["client Python, server Go"] = load(PEER_PYTHON, in_go, duration, "--async", "--uvloop")
-    with server(ECHO, *serve) as address:
-        rows["raw socket echo in Go"] = load(ECHO, address, duration)
+        for client, other in [(first, first), *met()]:
+            name = f"client {client.name}, server {other.name}"
+            rows[name] = load(client.peer.program, at[other.key], duration, *client.peer.fast.bench)
+    for language in languages().values():
+        if language.echo and present(language):
+            with server(*language.echo, *serve) as address:
+                rows[f"raw socket echo in {language.name}"] = load(language.echo, address, duration)
     table(rows)
-    print("  Python runs on uvloop, on one processor. The echo sends back bytes that it does not look at: no codec, no")
+    print("  Each as fast as its language's flags make it. The echo sends back bytes that it does not look at: no codec, no")
     print("  handler. Client and server share this machine, and one short run each is no measurement; `make bench` is one")
     print("  (lab/README.md).")
 
@@ -186,11 +211,15 @@ def show_all(duration: str) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--load", default="3s", metavar="D", help="how long each load lasts")
+    parser.add_argument("--plan", action="store_true", help="print what would be shown, and show nothing")
     parser.add_argument("--began", type=float, default=time.time(), help="when the building before began, in seconds")
     options = parser.parse_args()
     if not DURATION.fullmatch(options.load):
         print(f"LOAD={options.load}: want a time such as 3s or 250ms", file=sys.stderr)
         return 2
+    if options.plan:
+        print("\n".join(plan()))
+        return 0
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda number, _: sys.exit(128 + number))
     began = time.monotonic()

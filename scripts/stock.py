@@ -1,8 +1,7 @@
-#!/usr/bin/env python3
 """Builds the stock clients of conformance/stock into build/stock.
 
-    scripts/stock.py             all for which this machine has the tools
-    scripts/stock.py grpc-js     only this one
+    python3 -m scripts.stock             all for which this machine has the tools
+    python3 -m scripts.stock grpc-js     only this one
 
 A client whose tools are missing is left out, and a line on stdout says what is missing. Exit status: 0 all others are
 there, 1 one could not be built, and stderr says why. What has not changed is not built again.
@@ -21,7 +20,8 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from harness.languages import ROOT, environment
+
 SOURCES = ROOT / "conformance" / "stock"
 BUILT = ROOT / "build" / "stock"
 PROTO = ROOT / "spec" / "proto"
@@ -56,14 +56,14 @@ def grpc_go() -> None:
 
 
 def grpcio() -> None:
-    environment()
+    environment_of_python()
     launcher("grpcio", PYTHON.replace("PROGRAM", "grpcio_client.py"))
 
 
 def curl() -> None:
     if "HTTP2" not in said("curl", "--version"):
         raise Missing("a curl that knows HTTP/2")
-    environment()
+    environment_of_python()
     launcher("curl", PYTHON.replace("PROGRAM", "curl_client.py"))
 
 
@@ -120,6 +120,7 @@ def run(words: list[str], folder: Path) -> None:
     done = subprocess.run(
         words,
         cwd=folder,
+        env=environment(),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -130,7 +131,7 @@ def run(words: list[str], folder: Path) -> None:
         raise Failed(f"{' '.join(words)}:\n{done.stdout.strip()}")
 
 
-def environment() -> None:
+def environment_of_python() -> None:
     run([sys.executable, str(ROOT / "scripts" / "environment.py"), "build/python"], ROOT)
 
 

@@ -1,104 +1,125 @@
-"""Which suites there are, and the command of each."""
+"""Which suites there are: those of the languages, from languages/NAME.toml, and those that concern none alone."""
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
 import sys
+from collections import Counter
+from functools import cache
+from subprocess import CompletedProcess
 
+from harness.languages import Check, Fuzz, Language, Tests, environment, languages
+from harness.prerequisites import missing
 from scripts.commands import ROOT, command, made
 from scripts.counting import Outcome, go_outcome, junit_outcome, single, unittest_outcome
 from scripts.scheduler import Suite
 
-GO = os.environ.get("GO", "go")
 PYTHON = sys.executable
-# From python/, whose pyproject.toml has the rules.
-PYTHON_FOLDERS = (".", "../conformance", "../harness", "../examples/python", "../lab/peers/python")
-PYTHON_SOURCES = ("conformance", "examples/python", "harness", "lab", "python", "scripts", "spec")
-GO_MODULES = ("go", "go/tools", "lab/peers/go", "examples/go", "conformance/connect", "conformance/interop", "conformance/stock/go")
 
 
-def check(name: str, *words: str, folder: str = ".", silent: bool = False) -> Suite:
-    """A command that passes with exit status 0 and, if it is to be silent, by printing nothing."""
-
-    def run() -> Outcome:
-        done = command(list(words), folder)
-        return single(name, done, done.returncode == 0 and not (silent and done.stdout))
-
-    return Suite(name, run)
+@cache
+def prepared(key: str, *parts: str) -> CompletedProcess[str]:
+    """Makes the environment of a language and builds parts of it."""
+    what = ["build", *parts] if parts else ["environment"]
+    return command([PYTHON, "-m", "scripts.language", "--only", key, *what])
 
 
-def go_tests(
-    name: str,
-    folder: str,
-    *flags: str,
-    packages: tuple[str, ...] = (),
-    but: str = "",
-    always: tuple[str, ...] = (),
-) -> Suite:
-    """The tests of some packages of a module, or of all `but` one. `always` is what all connections of them have."""
+def check(name: str, *words: str) -> Suite:
+    """A command of the project itself, which passes with exit status 0."""
 
     def run() -> Outcome:
-        chosen = packages
-        if not chosen:
-            listed = command([GO, "list", "./..."], folder)
-            if listed.returncode != 0:
-                return single(name, listed, False)
-            chosen = tuple(package for package in listed.stdout.split() if not (but and package.endswith(but)))
-        words = [GO, "test", "-json", "-count=1", *flags, *chosen]
-        done = command(["env", *(f"TRUNKCALL_TEST_{what}=always" for what in always), *words], folder)
-        return go_outcome(done.stdout, done.returncode)
-
-    return Suite(name, run)
-
-
-def fuzz_targets(fuzztime: str) -> list[Suite]:
-    """A suite for each fuzz target of the Go module. `make test` runs their seeds, as tests."""
-    suites = []
-    for path in sorted((ROOT / "go").rglob("*_test.go")):
-        package = "./" + str(path.parent.relative_to(ROOT / "go"))
-        for target in re.findall(r"^func (Fuzz\w+)\(", path.read_text(encoding="utf-8"), re.MULTILINE):
-            suites.append(fuzzing(target, package, fuzztime))
-    return suites
-
-
-# Up to 1.26, go test may report the end of -fuzztime as a failure (go.dev/issue/75804). It then names no input and no
-# line of the test: a target that fails says "Failing input", one that hangs "terminated unexpectedly".
-TIME_UP = re.compile(r"^--- FAIL: \w+ \([\d.]+s\)\n    context deadline exceeded\nFAIL$", re.MULTILINE)
-
-
-# What -fuzztime takes: a time, or a number of runs. Above 0, which would be without end.
-FUZZTIME = re.compile(r"(?=.*[1-9])(((\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h))+|\d+x)")
-
-
-def fuzzing(target: str, package: str, fuzztime: str) -> Suite:
-    def run() -> Outcome:
-        flags = ["-run", "^$", "-fuzz", f"^{target}$", "-fuzztime", fuzztime]
-        done = command([GO, "test", *flags, package], "go")
-        return single(target, done, done.returncode == 0 or bool(TIME_UP.search(done.stdout)))
-
-    return Suite(f"fuzz {target}", run, language="Go", alone=True, bound=86_400.0)
-
-
-def in_environment(environment: str, words: list[str], folder: str) -> subprocess.CompletedProcess[str]:
-    """Runs the Python of an environment (scripts/environment.py), which is made if it is not there."""
-    there = command([PYTHON, "scripts/environment.py", environment])
-    if there.returncode != 0:
-        return there
-    # Compiled once for all runs, under build/; and nothing that the shell says changes what is imported.
-    env = {name: value for name, value in os.environ.items() if name not in ("PYTHONDONTWRITEBYTECODE", "PYTHONPATH")}
-    env["PYTHONPYCACHEPREFIX"] = str(ROOT / "build" / ".cache" / "python")
-    env["PYRIGHT_PYTHON_IGNORE_WARNINGS"] = "1"  # it would ask the registry for newer versions of itself
-    return command([str(ROOT / environment / "bin" / "python"), *words], folder, env)
-
-
-def python_check(name: str, *words: str) -> Suite:
-    def run() -> Outcome:
-        done = in_environment("build/python", list(words), "python")
+        done = command(list(words))
         return single(name, done, done.returncode == 0)
 
     return Suite(name, run)
+
+
+def checks(language: Language, row: Check) -> list[Suite]:
+    """A suite for each folder; named by it if there are several."""
+    name = f"check {language.key} {row.name}"
+    return [checked(f"{name} {folder}" if row.folders[1:] else name, language, row, folder) for folder in row.folders]
+
+
+def checked(name: str, language: Language, row: Check, folder: str) -> Suite:
+    def run() -> Outcome:
+        if (there := prepared(language.key)).returncode != 0:
+            return single(name, there, False)
+        done = command(list(language.words(row.command)), folder, environment(row))
+        return single(name, done, done.returncode == 0 and not (row.silent and done.stdout))
+
+    return Suite(name, run, language=language.name)
+
+
+def tests(language: Language, row: Tests) -> Suite:
+    name = f"{language.key} {row.name}"
+
+    def run() -> Outcome:
+        if (there := prepared(language.key, *row.builds)).returncode != 0:
+            return single(name, there, False)
+        results = ROOT / "build" / "tests" / f"{name.replace(' ', '-')}.xml"
+        results.parent.mkdir(parents=True, exist_ok=True)
+        results.unlink(missing_ok=True)
+        words = [word.replace("{junit}", str(results)) for word in language.words(row.command)]
+        done = command(words, row.folders[0], environment(row))
+        match row.result:
+            case "go-json":
+                return go_outcome(done.stdout, done.returncode)
+            case "junit":
+                return junit_outcome(results, done.returncode, done.stdout)
+            case _:
+                return unittest_outcome(done)
+
+    return Suite(name, run, language=language.name, alone=row.alone, seconds=row.seconds)
+
+
+# How long a fuzz target runs: a time, or a number of runs. Above 0, which would be without end.
+FUZZTIME = re.compile(r"(?=.*[1-9])(((\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h))+|\d+x)")
+
+
+def fuzz_targets(fuzztime: str) -> list[Suite]:
+    """A suite for each fuzz target. `make test` runs their seeds, as tests."""
+    found = []
+    for language in languages().values():
+        if language.fuzz:
+            found += [fuzzing(language, language.fuzz, *target, fuzztime) for target in language.fuzz.targets()]
+    return found
+
+
+def fuzzing(language: Language, fuzz: Fuzz, target: str, package: str, time: str) -> Suite:
+    name = f"fuzz {target}"
+
+    def run() -> Outcome:
+        if (there := prepared(language.key)).returncode != 0:
+            return single(name, there, False)
+        words = [word.format(target=target, package=package, time=time) for word in language.words(fuzz.command)]
+        done = command(words, fuzz.folder, environment())
+        finished = fuzz.finished and re.search(fuzz.finished, done.stdout, re.MULTILINE)
+        return single(target, done, done.returncode == 0 or bool(finished))
+
+    return Suite(name, run, language=language.name, alone=True, bound=86_400.0)
+
+
+def left_out(language: Language, lacking: list[str]) -> Suite:
+    why = f"{language.name} is left out, for this machine has not {'; '.join(lacking)}"
+    return Suite(f"{language.key} left out", lambda: Outcome(0, 0, Counter({why: 1})), language=language.name)
+
+
+def of_languages() -> list[Suite]:
+    """Checks first: they are quick."""
+    every = list(languages().values())
+    lacking = {one.key: one.optional and missing(one, tests=True) for one in every}
+    there = [one for one in every if not lacking[one.key]]
+    found = [suite for one in there for row in one.checks for suite in checks(one, row)]
+    found += [tests(one, row) for one in there for row in one.tests]
+    return found + [left_out(one, lacks) for one in every if (lacks := lacking[one.key])]
+
+
+def in_environment(environment_folder: str, words: list[str], folder: str) -> CompletedProcess[str]:
+    """Runs the Python of an environment (scripts/environment.py), which is made if it is not there."""
+    there = command([PYTHON, "scripts/environment.py", environment_folder])
+    if there.returncode != 0:
+        return there
+    return command([str(ROOT / environment_folder / "bin" / "python"), *words], folder, environment())
 
 
 def unittests(name: str, tests: str, folder: str = ".", environment: str | None = None, build: str = "") -> Suite:
@@ -119,7 +140,7 @@ def random_sessions(count: str) -> Suite:
     """Sessions between languages, from a fixed seed and from a random one, which is printed."""
 
     def run() -> Outcome:
-        if (built := made("session-go", "session-python")).returncode != 0:
+        if (built := made("session")).returncode != 0:
             return single("random sessions", built, False)
         words = ["-W", "error", "-m", "conformance.random_sessions", "--sessions", count]
         done = in_environment("build/python", words, ".")
@@ -133,7 +154,7 @@ def matrix() -> Suite:
     build is skipped whole."""
 
     def run() -> Outcome:
-        if (built := made("peer-go", "stock")).returncode != 0:
+        if (built := made("peer", "stock")).returncode != 0:
             return single("matrix", built, False)
         results = ROOT / "build" / "matrix.xml"
         results.unlink(missing_ok=True)
@@ -147,41 +168,13 @@ def matrix() -> Suite:
 
 def suites() -> list[Suite]:
     return [
-        check("check gofmt", "gofmt", "-l", *GO_MODULES, silent=True),
-        check("check python syntax", PYTHON, "-W", "error", "-m", "compileall", "-q", *PYTHON_SOURCES),
-        python_check("check python format", "-m", "ruff", "format", "--check", *PYTHON_FOLDERS),
-        python_check("check python lint", "-m", "ruff", "check", "--quiet", *PYTHON_FOLDERS),
-        python_check("check python types", "-m", "mypy"),
-        python_check("check python types (pyright)", "-m", "pyright"),
-        python_check("check python api", "tools/api.py", "--check"),
-        python_check("check python reference", "-W", "error", "tools/reference.py"),
-        python_check("check python generated code", "tools/generate.py", "--check"),
-        check("check python layers", PYTHON, "scripts/python_layers.py"),
+        *of_languages(),
         check("check documents", PYTHON, "scripts/docs.py"),
         check("check vectors", PYTHON, "spec/vectors/derive.py", "--check"),
-        check("check layers", PYTHON, "scripts/layers.py"),
-        check("check generated code", "sh", "go/tools/generate.sh", "-check"),
-        check("check public surface", GO, "run", "./api", "-check", folder="go/tools"),
-        *(check(f"check go vet {module}", GO, "vet", "./...", folder=module) for module in GO_MODULES),
         unittests("scripts", "scripts/tests"),
         unittests("lab", "lab/tests"),
-        go_tests("go tests", "go", "-race", "-bench=.", "-benchtime=1x", but="/go/internal/wire"),
-        # It has no goroutine that could race with another, in its tests neither.
-        go_tests("go tests of the wire", "go", "-bench=.", "-benchtime=1x", packages=("./internal/wire",)),
-        go_tests("connect suite", "conformance/connect"),
-        go_tests("go interop", "conformance/interop"),
-        # The race detector has the transport use other system calls.
-        go_tests("go tests as built", "go", packages=(".", "./internal/transport")),
-        # As if there were many connections.
-        go_tests("go tests polled", "go", packages=(".", "./internal/transport"), always=("POLL",)),
-        go_tests("go tests over TLS", "go", "-race", packages=("./internal/transport",), always=("TLS",)),
-        go_tests("go tests over TLS polled", "go", packages=("./internal/transport",), always=("TLS", "POLL")),
-        go_tests("go examples", "examples/go", "-race"),
-        go_tests("go peers", "lab/peers/go"),
-        unittests("python tests", "tests", folder="python", environment="build/python"),
-        unittests("python peers", "tests", folder="lab/peers/python", environment="build/peers/python"),
         matrix(),
-        unittests("go and python", "conformance", environment="build/python", build="peer-go h2spec examples"),
+        unittests("languages", "conformance", environment="build/python", build="peer h2spec examples"),
         random_sessions("1000"),
         check("run", "make", "run", "LOAD=300ms"),
     ]

@@ -1,12 +1,14 @@
-"""Who takes part: clients, servers, transports, and what each of them lacks. A feature joins when its line goes."""
+"""Who takes part: clients, servers, transports, and what each of them lacks, as languages/NAME.toml has it."""
 
 from __future__ import annotations
 
 import shutil
 from dataclasses import dataclass, field
 
-from harness.programs import GO, PYTHON, Program
+from harness.languages import TRANSPORTS
+from harness.programs import Program
 
+from ..languages import LANGUAGES
 from .cases import Case
 
 Reasons = dict[str, str]
@@ -45,21 +47,20 @@ class Server:
     lacks: Reasons = field(default_factory=dict[str, str])
 
 
-# In this order: a case that is carried out once for a pair goes over the first.
-TRANSPORTS = ("tcp", "tls", "unix", "websocket")
 # What transports lack.
 LACKS: dict[str, Reasons] = {"unix": {"stop": "nobody can try whether a Unix socket is listened on"}}
 
-PYTHON_LACKS: Reasons = {
-    "code-first": "Python has no code-first services yet",
-    "json": "Python has no codec for JSON yet",
-    "zstd": "Python has no zstd",
-}
+
+def own(transports: tuple[str, ...]) -> tuple[str, ...]:
+    """In this order: all cases go over the first that a pair has."""
+    return tuple(one for one in TRANSPORTS if one in transports)
+
+
 CLIENTS = [
-    Client("go", GO, TRANSPORTS),
-    Client("python", PYTHON, TRANSPORTS, lacks=PYTHON_LACKS),
+    Client(key, language.program, own(language.peer.transports), lacks=language.lacks.client)
+    for key, language in LANGUAGES.items()
 ]
 SERVERS = [
-    Server("go", GO, TRANSPORTS, ("native", "grpc", "grpc-web", "connect")),
-    Server("python", PYTHON, TRANSPORTS, lacks=PYTHON_LACKS),
+    Server(key, language.program, own(language.peer.transports), language.peer.protocols, language.lacks.server)
+    for key, language in LANGUAGES.items()
 ]

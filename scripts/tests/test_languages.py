@@ -76,6 +76,10 @@ class Files(Folder):
         self.assert_wrong(GOOD + '[[tests]]\nname = "x"\ncommand = ["x"]\nresult = "tap"', "tests[0].result", "'tap'")
         self.assert_wrong(GOOD + '[[checks]]\nname = "x"\ncommand = []', "checks[0].command is empty")
 
+    def test_a_name_that_is_there_twice(self) -> None:
+        check = '[[checks]]\nname = "x"\ncommand = ["x"]\n'
+        self.assert_wrong(GOOD + check + check, "ada.toml", "checks: x is there twice")
+
     def test_what_is_not_there_has_a_reason(self) -> None:
         self.assert_wrong(GOOD.replace("production", "faults"), "production has to be there, or lacks.suites.production")
 
