@@ -6,8 +6,8 @@
     python -m conformance.random_sessions --pair go,python --seed 7 --sessions 1 --mutations 0
 
 Without --pair every language plays with each that it meets, so many sessions, and with itself, a quarter as many. A
-session is decided by its pair and its seed. Of one that breaks a law the seed is printed, and what the users did when as
-little as possible is left of it.
+session is decided by its pair and its seed. Of one that breaks a law the seed is printed, and what the users did when
+as little as possible is left of it.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from .runner.cases import Case, expand, read_cases
 from .runner.comparing import faults, made
 from .runner.matrix import Matrix, Pair, Tally, Way
 from .runner.parties import CLIENTS, SERVERS, Client
-from .runner.report import without, written
+from .runner.report import part, rows_of, written
 from .runner.stock import STOCK
 
 
@@ -144,10 +144,12 @@ class Reporting(TestCase):
         self.assertEqual(way.lack(Case("group", {"name": "unary", "calls": [{"method": "Unary"}]})), "")
         self.assertIn("one message", way.lack(Case("group", {"name": "many", "calls": [{"method": "BidiStream"}]})))
 
-    def test_rows_of_clients_that_are_not_there_are_left_out(self) -> None:
-        text = "| go | x |\n| node | y |\n"
-        self.assertEqual(without(text, ["node"]), "| go | x |\n")
-        self.assertEqual(without(text, []), text)
+    def test_rows_of_pairs_that_have_not_met_are_left_out(self) -> None:
+        head = "What came\n| client | server | transport |\n| --- | --- | --- |\n"
+        rows = "| go | go | tcp |\n| curl, HTTP/1.1 | go | tcp |\n"
+        self.assertEqual(rows_of(head + rows), {("go", "go"), ("curl, HTTP/1.1", "go")})
+        self.assertEqual(part(head + rows, {("go", "go")}), head + "| go | go | tcp |\n")
+        self.assertEqual(part(head + rows, rows_of(head + rows)), head + rows)
 
     def test_a_client_without_its_program_is_missing(self) -> None:
         self.assertTrue(Client("none", ("/there/is/none",), ("tcp",)).missing)

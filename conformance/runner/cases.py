@@ -31,8 +31,9 @@ class Case:
         return self.words.get("needs", [])
 
     @property
-    def once(self) -> bool:
-        return "once" in self.words
+    def smoke(self) -> bool:
+        """Whether it goes over every transport; the others over the first of a pair."""
+        return "smoke" in self.words
 
     @property
     def timed(self) -> bool:

@@ -146,10 +146,10 @@ class Pair:
             return [str(failed)]
 
     def _chosen(self, cases: list[Case], ways: list[Way]) -> Iterator[tuple[Way, Case]]:
-        """Every case over every way; those that are carried out once over the first."""
+        """Every case over the first way, and those of the smoke group over all."""
         for way in ways:
             for case in cases:
-                if way is ways[0] or not case.once:
+                if way is ways[0] or case.smoke:
                     yield way, case
 
     def _carry_out(self, way: Way, case: Case) -> list[str]:
