@@ -22,13 +22,12 @@ import (
 	"github.com/trunkcall/trunkcall/go"
 )
 
-// Limits bound what reading one received message may cost: its pointers can
-// lead to the same bytes any number of times, and to any depth. What crosses a
-// limit is an error of the getter that meets it. A zero field means the default.
+// Limits bound what reading one received message may cost, since its pointers can lead to the same
+// bytes any number of times, and to any depth. A getter that would exceed a limit returns an error.
+// A zero field means the default.
 type Limits struct {
-	// Traverse is how many bytes may be looked at, those that are looked at twice
-	// counted twice; the default is four times the message's length, and 64 MiB
-	// at least.
+	// Traverse is how many bytes may be read; bytes read twice count twice. The default is four
+	// times the message's length, and 64 MiB at least.
 	Traverse uint64
 	// Depth is how many pointers may follow each other; the default is 64.
 	Depth uint

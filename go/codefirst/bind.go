@@ -21,8 +21,7 @@ import (
 // use. Func panics for any other F, and for one whose values cannot be carried
 // (spec/code-first.md).
 //
-// A function that does not wait for the end of its call takes the results and the
-// error elsewhere. It returns a future,
+// An asynchronous function returns a future,
 //
 //	func(ctx context.Context, a, b int) *codefirst.Future[func() (int, int, error)]
 //
@@ -45,18 +44,17 @@ func Func[F any](c trunkcall.Caller, name string) F {
 	return f
 }
 
-// Bind fills in the functions of a struct, each to call the method of a
-// service that its field is named for:
+// Bind fills in the functions of a struct. Each calls the method of a service after which its field
+// is named:
 //
 //	var calc struct {
 //		Div func(ctx context.Context, a, b int) (quotient, remainder int, err error)
 //	}
 //	err := codefirst.Bind(client, "calc", &calc) // calc.Div calls /calc/div
 //
-// The method's name is the lowerCamelCase of the field's, unless the field has
-// another in a tag `trunkcall:"name"`: so one method may have several functions,
-// one that waits and one that does not. The functions are as Func's are; the
-// error names the field that cannot be one.
+// The method's name is the lowerCamelCase of the field's, unless a tag `trunkcall:"name"` says
+// another. So one method may have several functions, one that waits and one that does not. The
+// functions are like those of Func. The error names the field that cannot be filled in.
 func Bind(c trunkcall.Caller, service string, functions any) error {
 	if err := checkPublicName("service", service); err != nil {
 		return err

@@ -34,8 +34,8 @@ type Future[F any] struct {
 // Done is closed when the call has ended.
 func (f *Future[F]) Done() <-chan struct{} { return f.pending.ended }
 
-// Wait waits for the end of the call, no longer than ctx lasts. It returns the
-// error that Result does, or else that of ctx; the call goes on then.
+// Wait waits for the end of the call, but no longer than ctx lasts. It returns the error of Result,
+// or, if ctx ends first, that of ctx; the call then goes on.
 func (f *Future[F]) Wait(ctx context.Context) error {
 	select {
 	case <-f.pending.ended:

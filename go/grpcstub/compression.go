@@ -24,11 +24,11 @@ func compressorNamed(name string) trunkcall.Compression {
 
 var errNoCall = errors.New("failed to fetch the call from the given context")
 
-// SetSendCompressor is grpc.SetSendCompressor for handlers that are served by Trunkcall, however
-// their call came: its answers are sent with the compressor of that name, "identity" for
-// none. The caller must accept it, and the answer not have begun. The compressors are gzip and
-// zstd; what was given to encoding.RegisterCompressor does not count. Messages that are short, or
-// that do not shrink, are sent plain all the same (trunkcall.WithCompression).
+// SetSendCompressor is grpc.SetSendCompressor for handlers that Trunkcall serves: answers of the
+// call are sent with the compressor of that name, "identity" for none. The caller must accept it,
+// and the answer must not have begun. The compressors are gzip and zstd; those of
+// encoding.RegisterCompressor are not used. Messages that are short, or that do not shrink, are
+// sent plain all the same (trunkcall.WithCompression).
 //
 // The function of package grpc cannot do it: it asks the context for an object of grpc-go's
 // own transport, a type that no other package can make.

@@ -18,11 +18,11 @@ import (
 	"github.com/trunkcall/trunkcall/go"
 )
 
-// Conn returns a Caller, such as a client, or a connection that a server has to its
-// client, as what generated clients are made from. It is safe for concurrent use.
+// Conn returns what generated clients are made from, for a Caller: a client, a connection, or one
+// of the user's. It is safe for concurrent use.
 //
-// Per-call credentials ask a Caller for its methods Target() string and Secure() bool, as
-// Client and Connection have them. One without the latter counts as without TLS.
+// Per-call credentials use the Caller's methods Target() string and Secure() bool, which Client and
+// Connection have. A Caller without Secure counts as without TLS.
 func Conn(caller trunkcall.Caller, options ...ConnOption) grpc.ClientConnInterface {
 	if len(options) == 0 {
 		return conn{caller: caller}
@@ -39,9 +39,8 @@ type conn struct {
 	timed  bool // the client's default timeout holds
 }
 
-// DefaultTimeout has the client's default timeout (trunkcall.WithTimeout) hold for unary calls. By
-// default they take as long as their context allows, as grpc-go's do; policies hold
-// either way.
+// DefaultTimeout applies the client's default timeout (trunkcall.WithTimeout) to unary calls.
+// Without it only their context bounds them, as in grpc-go. Policies hold either way.
 func DefaultTimeout() ConnOption { return func(c *interceptedConn) { c.timed = true } }
 
 // untimed is for calls that the client's default timeout is not for.

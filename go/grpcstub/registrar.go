@@ -16,19 +16,18 @@ import (
 	"github.com/trunkcall/trunkcall/go"
 )
 
-// Services is a registry of services as gRPC's own packages know it: what
-// generated Register functions take, and what reflection.Register does.
+// Services is a registry of services as gRPC's own packages want it: generated Register functions
+// take it, and so does reflection.Register.
 type Services interface {
 	grpc.ServiceRegistrar
-	// GetServiceInfo tells of the services that have a method, those included
-	// that were registered in other ways, if a .proto file of this process describes
-	// them: code-first ones are left out, since nobody who is told of them could learn more.
+	// GetServiceInfo lists the services that a .proto file of this process describes, in whichever
+	// way they were registered. Code-first services are left out, since reflection has nothing to
+	// say of them.
 	GetServiceInfo() map[string]grpc.ServiceInfo
 }
 
-// Registrar returns a server, or a client that serves its servers, as what
-// generated Register functions take. A
-// service that is registered twice, or by a value that does not implement it,
+// Registrar returns what generated Register functions take, for a server, or for a client that
+// serves its servers. Registering a service twice, or with a value that does not implement it,
 // panics at once, since those functions return no error.
 //
 // gRPC's own services work on it too: healthgrpc.RegisterHealthServer, and
@@ -44,9 +43,9 @@ func Registrar(server Registry, options ...RegistrarOption) Services {
 // RegistrarOption changes how services are served that are registered through it.
 type RegistrarOption func(*registrar)
 
-// HideErrorText has errors that are no status told to callers as those of Trunkcall's own
-// handlers are: by an id that stands in the server's log beside the text. The default is
-// gRPC's: the text goes to the caller.
+// HideErrorText makes callers see errors that are no status as an id, which the server's log has
+// beside the text, like errors of Trunkcall's own handlers. By default the text goes to the caller,
+// as in gRPC.
 func HideErrorText() RegistrarOption { return func(r *registrar) { r.hidden = true } }
 
 // Registry is a *trunkcall.Server or a *trunkcall.Client.
