@@ -110,29 +110,46 @@ class Client(Calls, Registry):
         keepalive_timeout: float = KEEPALIVE_TIMEOUT,
         logger: logging.Logger | None = None,
     ) -> None:
-        """`target` is HOST:PORT, unix:PATH, ws://HOST:PORT/PATH or wss://HOST:PORT/PATH, or several with commas between
-        them, each an endpoint; dns:HOST:PORT, each address of the name an endpoint; or SCHEME:REST, which the one of
-        `resolvers` for that scheme turns into endpoints. `balancer` chooses among them, unless said `round_robin()`.
-        Connections are opened with the first calls, or by `connect`: `connections` to each endpoint, of which at most
-        `most_endpoints` are used at a time (0: all). `dialer` opens the sockets. Connections without calls are closed
-        after `idle_timeout` seconds, 0: never.
+        """`target` is one of:
 
-        `policies` say what holds for the calls of a method, `timeout` is a default for unary calls, in seconds.
-        `attempt_observer` is told of each attempt to make a call, `observer` of connections.
+        - HOST:PORT, unix:PATH, ws://HOST:PORT/PATH or wss://HOST:PORT/PATH, or several of them separated by commas,
+          each of which is an endpoint;
+        - dns:HOST:PORT, of which each address of the name is an endpoint;
+        - SCHEME:REST, which the one of `resolvers` for that scheme turns into endpoints.
 
-        `codec` is that of the calls that name no other, `codecs` are those that they may name. Messages are sent with
-        the first of `compression` that the server accepts; unless said, requests are sent plain. `decompression` is
-        what is accepted, (): nothing. `tls` is a context, of which only the ALPN is set, or what `tls_files` makes,
-        whose files are read again when they change; `server_hostname` is the name that the servers' certificates must
-        show, in place of that of the endpoint, which is the host of its address unless it says another.
+        Where the calls go:
 
-        `interceptors` wrap the calls that the client makes, `reverse_interceptors` those that it serves;
-        `running_handlers` bounds how many of those run at once, `memory` the bytes held for its servers, by default a
-        quarter of what the process may have and at most 1 GiB, `executor` runs them if they are plain functions, by
-        default the loop's. `waiting_calls` bounds how many calls wait for a free slot. A unary call that provably was
-        not run is made once more, with `repeat` (spec/client.md). After `keepalive` seconds
-        without input the server is asked for a sign of life, 0: never; it is given up `keepalive_timeout` seconds
-        later. Raises ValueError, TypeError; ImportError for a WebSocket without its library."""
+        - `balancer` chooses the endpoint, by default `round_robin()`.
+        - `connections` are kept to each endpoint, to `most_endpoints` at a time (0: all). They are opened with the
+          first calls, or by `connect`, and closed after `idle_timeout` seconds without calls (0: never).
+        - `dialer` opens the sockets.
+        - `tls` is an `ssl.SSLContext`, of which only the ALPN is set, or what `tls_files` makes, whose files are read
+          again when they change. `server_hostname` is the name that the servers' certificates must show; by default it
+          is that of the endpoint, or the host of its address.
+
+        What holds for the calls:
+
+        - `timeout` is a default for unary calls, in seconds. `policies` say what holds for the calls of a method.
+        - `codec` is that of calls that name no other; `codecs` are those that they may name.
+        - Requests are sent with the first of `compression` that the server accepts; by default plain. `decompression`
+          is what is accepted, (): nothing.
+        - `interceptors` wrap the calls that the client makes.
+        - With `repeat`, a unary call that provably was not run is made once more (spec/client.md).
+        - `waiting_calls` bounds how many calls wait for a free slot.
+        - After `keepalive` seconds without input the server is asked for a sign of life (0: never), and given up
+          `keepalive_timeout` seconds later.
+
+        What holds for the calls that its servers make at it:
+
+        - `reverse_interceptors` wrap them, `running_handlers` bounds how many run at once.
+        - `memory` bounds the bytes held for the servers, by default a quarter of what the process may have and at most
+          1 GiB; `limits` is what is accepted on each connection.
+        - `executor` runs handlers that are plain functions, by default the loop's.
+
+        Who is told: `attempt_observer` of each attempt to make a call, `observer` of connections, `logger` of what no
+        caller is told.
+
+        Raises ValueError, TypeError; ImportError for a WebSocket without its library."""
         check_count(1, running_handlers=running_handlers, connections=connections)
         check_count(0, waiting_calls=waiting_calls, most_endpoints=most_endpoints)
         check_seconds(0, idle_timeout=idle_timeout)

@@ -128,22 +128,37 @@ class Server(Registry):
         executor: Executor | None = None,
         logger: logging.Logger | None = None,
     ) -> None:
-        """With `tls`, whose ALPN is set, cleartext is refused unless `allow_cleartext`. Web pages of `origins`, such as
-        "https://app.example.com", may open WebSockets besides those of the server's own host and port; "*" stands for
-        all; with `native_only` there are no WebSockets. `interceptors` wrap the calls that the server serves,
-        `reverse_interceptors` those that it makes at its clients. `running_handlers` bounds how many handlers run at
-        once, `waiting_calls` how many of its own calls wait for a free slot, `memory` the bytes that it holds for its
-        clients, by default a quarter of what the process may have and at most 1 GiB; `repeat` has it make such a call
-        again that was refused and may be accepted later (spec/client.md). `codecs` are those beside Protobuf and raw,
-        `codec` is that of its own calls. Answers are compressed as their requests were; with `compression` also
-        others, with the first that the client accepts, and the server's own calls; with () none are. `decompression` is
-        what is accepted, (): nothing. `executor` runs handlers that are plain functions, by default the loop's. After
-        `keepalive` seconds without input a client is asked for a sign of life, 0: never; it is given up
-        `keepalive_timeout` seconds later. `admission` is asked about each call before anything is done for it.
-        `observer` is told of listeners and connections. `protocols` are ways of one's own by which calls come. A
-        connection that is `max_connection_age` seconds old, a tenth more or less, is drained, so that load spreads to
-        new servers behind a load balancer. `stop` serves on for `drain_delay` seconds before it begins, so that
-        registries can forget the server first. Raises ValueError, TypeError."""
+        """What may connect:
+
+        - `tls` is an `ssl.SSLContext`, whose ALPN is set, or what `tls_files` makes. With it cleartext is refused,
+          unless `allow_cleartext`.
+        - Web pages of `origins`, such as "https://app.example.com", may open WebSockets, besides those of the server's
+          own host and port; "*" stands for all. With `native_only` there are no WebSockets.
+        - `protocols` are ways of your own by which calls come.
+        - After `keepalive` seconds without input a client is asked for a sign of life (0: never), and given up
+          `keepalive_timeout` seconds later.
+        - A connection that is `max_connection_age` seconds old, a tenth more or less, is drained, so that load spreads
+          to new servers behind a load balancer.
+
+        What holds for the calls that it serves:
+
+        - `admission` is asked about each call before anything is done for it. `interceptors` wrap the calls.
+        - `running_handlers` bounds how many handlers run at once, `memory` the bytes held for clients, by default a
+          quarter of what the process may have and at most 1 GiB. `limits` is what is accepted on each connection.
+        - `codecs` are accepted beside Protobuf and raw.
+        - Answers are compressed as their requests were. With `compression` answers to plain requests are compressed
+          too, with the first that the client accepts; with () none are. `decompression` is what is accepted, ():
+          nothing.
+        - `executor` runs handlers that are plain functions, by default the loop's.
+
+        What holds for the calls that it makes at its clients: `codec` is theirs, `compression` too,
+        `reverse_interceptors` wrap them, `waiting_calls` bounds how many wait for a free slot, and with `repeat` one
+        that was refused and may be accepted later is made again (spec/client.md).
+
+        `stop` serves on for `drain_delay` seconds before it begins, so that registries can forget the server first.
+        `observer` is told of listeners and connections, `logger` of what no caller is told.
+
+        Raises ValueError, TypeError."""
         pages = listed_option("origins", origins, 'texts, such as "https://app.example.com"')
         for one in pages:
             check_text(origins=one)
