@@ -3,6 +3,7 @@ package trunkcall
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -172,6 +173,9 @@ func (c *route) conclude(
 func (c *calling) failure(ctx context.Context, call *transport.Call, e *wire.Ending) error {
 	s := statusOfEnding(e)
 	s.Header, s.Peer, s.cause = call.Header, peerOf(call.Conn()), c.causeOf(ctx, e)
+	if conn := call.Conn(); e.Local && e.Code == DeadlineExceeded && c.endpoints != nil && !conn.Greeted() {
+		s.Message = fmt.Sprintf("%s; of %v: %s", e.Message, conn.Remote(), connectionOf(conn).silence())
+	}
 	return s.Err()
 }
 

@@ -315,9 +315,20 @@ func (s *endpoints) comingLocked(o *opening) bool {
 // endpoint.
 func (s *endpoints) late(err error) error {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.set == nil {
+	resolved, why := s.set != nil, s.failuresLocked()
+	s.mu.Unlock()
+	if !resolved {
 		return fmt.Errorf("resolver %s has told of no endpoints in time: %w", s.client.resolving.scheme, err)
+	}
+	for _, conn := range s.client.Connections() {
+		select {
+		case <-conn.ready:
+		default:
+			why = append(why, fmt.Errorf("%v: %s", conn.Remote(), conn.silence()))
+		}
+	}
+	if len(why) > 0 {
+		return fmt.Errorf("%w; no more in time: %w", why, err)
 	}
 	return fmt.Errorf("cannot reach %s in time: %w", s.client.target, err)
 }
@@ -338,7 +349,14 @@ func (s *endpoints) whyLocked(e *EndpointState) error {
 
 // unreachedLocked is why none of the endpoints that are failing was reached.
 func (s *endpoints) unreachedLocked() error {
-	var why unreached
+	if why := s.failuresLocked(); len(why) > 0 {
+		return why
+	}
+	return fmt.Errorf("no endpoint of %s is connected", s.client.target)
+}
+
+// failuresLocked is why each of the endpoints that are failing was not reached.
+func (s *endpoints) failuresLocked() (why unreached) {
 	for _, e := range s.set {
 		for _, l := range e.dialed {
 			if l.state == StateFailing && l.current.Load() == nil {
@@ -346,9 +364,6 @@ func (s *endpoints) unreachedLocked() error {
 				break
 			}
 		}
-	}
-	if len(why) == 0 {
-		return fmt.Errorf("no endpoint of %s is connected", s.client.target)
 	}
 	return why
 }

@@ -66,7 +66,7 @@ func TestErrorsOfDiallingNameTheirCause(t *testing.T) {
 				t.Fatal("connected")
 			}
 			wantsText(t, err.Error(), l.Target())
-			return !strings.Contains(err.Error(), "does not answer as a Trunkcall server") // there was no time to connect
+			return !strings.Contains(err.Error(), "it has accepted the connection and said nothing for") // there was no time to connect
 		})
 	})
 	t.Run("a server that closes at once", func(t *testing.T) {

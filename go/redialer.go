@@ -282,7 +282,7 @@ func (l *redialer) await(ctx context.Context, conn *Connection) error {
 	select {
 	case <-conn.ready:
 	case <-ctx.Done():
-		err := fmt.Errorf("it accepts connections but does not answer as a Trunkcall server, and may speak something else: %w", ctx.Err())
+		err := fmt.Errorf("%s: %w", conn.silence(), ctx.Err())
 		conn.conn.Close(err)
 		return err
 	}
@@ -418,13 +418,16 @@ func (conn *Connection) greeted(ctx context.Context) error {
 	select {
 	case <-conn.ready:
 	case <-ctx.Done():
-		return fmt.Errorf("cannot reach %v: it accepts connections but does not answer as a Trunkcall server, and may speak something else: %w", conn.Remote(), ctx.Err())
+		return fmt.Errorf("cannot reach %v: %s: %w", conn.Remote(), conn.silence(), ctx.Err())
 	}
 	if err := conn.conn.Err(); err != nil && !transport.Drained(err) {
 		return unreached{explain(conn.conn, err)}
 	}
 	return nil
 }
+
+// silence is what there is to know of a server that has not greeted.
+func (conn *Connection) silence() string { return transport.Silence(time.Since(conn.began)) }
 
 // explain puts into words why a connection ended that had hardly begun.
 func explain(conn *transport.Conn, err error) error {
@@ -436,6 +439,8 @@ func reason(conn *transport.Conn, err error) error {
 	switch {
 	case errors.As(err, &violation) && violation.Class == wire.ErrPreface:
 		return fmt.Errorf("this is not a Trunkcall server: %s", violation.Text)
+	case !conn.Greeted() && transport.IsSilence(err):
+		return errors.New(transport.Silence(transport.HandshakeTimeout))
 	case !conn.Greeted() && errors.Is(err, io.EOF):
 		return errors.New("closed before a greeting: it may not be a Trunkcall server")
 	default:

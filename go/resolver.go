@@ -22,7 +22,11 @@ func parseTarget(target string, given map[string]Resolver) (static []Endpoint, s
 	}
 	if found && scheme == "dns" {
 		if _, _, err := hostAndPort(rest); err != nil {
-			return nil, "", nil, "", fmt.Errorf("target %q: want dns:HOST:PORT", target)
+			why := ""
+			if host := strings.TrimLeft(rest, "/"); transport.CheckAddress(host) == nil && !strings.HasPrefix(host, ":") {
+				why = "there are slashes in it, without which it is dns:" + host + ": "
+			}
+			return nil, "", nil, "", fmt.Errorf("target %q: %swant dns:HOST:PORT", target, why)
 		}
 		return nil, scheme, DNS(net.DefaultResolver), rest, nil
 	}

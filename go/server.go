@@ -99,11 +99,7 @@ var ErrServerStopped = errors.New("trunkcall: the server has been stopped")
 // unix:PATH or mem:NAME, and has it served in the background, as Start does. It returns the
 // listener's address.
 func (s *Server) Listen(where string) (net.Addr, error) {
-	var l net.Listener
-	err := checkAddress(where)
-	if err == nil {
-		l, err = transport.Listen(where)
-	}
+	l, err := transport.Listen(where)
 	if err != nil {
 		s.options.listenFailed(&s.events, where, err)
 		return nil, err
@@ -112,14 +108,6 @@ func (s *Server) Listen(where string) (net.Addr, error) {
 		return nil, err
 	}
 	return l.Addr(), nil
-}
-
-// checkAddress refuses addresses without the name that others would call them by.
-func checkAddress(where string) error {
-	if where == "mem:" || where == "unix:" {
-		return fmt.Errorf("cannot listen on %q: want HOST:PORT, unix:PATH or mem:NAME", where)
-	}
-	return nil
 }
 
 // rejected takes note of a connection that is closed for what it sent or did not send.
@@ -157,7 +145,12 @@ func (s *Server) Start(listeners ...net.Listener) error {
 
 // start serves listeners in the background. failed is told of those that fail for good.
 func (s *Server) start(listeners []net.Listener, failed chan<- error) error {
-	err := s.startProtocols()
+	var err error
+	if slices.Contains(listeners, nil) {
+		err = errors.New("trunkcall: a listener is nil: what was to make it has failed")
+	} else {
+		err = s.startProtocols()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err == nil && s.stopping {
@@ -165,7 +158,9 @@ func (s *Server) start(listeners []net.Listener, failed chan<- error) error {
 	}
 	if err != nil {
 		for _, socket := range listeners {
-			_ = socket.Close()
+			if socket != nil {
+				_ = socket.Close()
+			}
 		}
 		return err
 	}

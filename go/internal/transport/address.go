@@ -34,13 +34,14 @@ func CheckAddress(address string) error {
 	return err
 }
 
-const wantAddress = "target %q: want HOST:PORT, unix:PATH, mem:NAME or ws://HOST:PORT/PATH"
-
 // parseAddress reads one address (client.md 6.2).
 func parseAddress(text string) (address, error) {
+	fault := func(why string) (address, error) {
+		return address{}, fmt.Errorf("target %q: %s: want HOST:PORT, unix:PATH, mem:NAME or ws://HOST:PORT/PATH", text, why)
+	}
 	if network, name, _ := strings.Cut(text, ":"); network == "unix" || network == "mem" {
 		if name == "" {
-			return address{}, fmt.Errorf(wantAddress, text)
+			return fault("there is nothing behind " + network + ":")
 		}
 		return address{network: network, where: name, serverName: "localhost", text: text}, nil
 	}
@@ -52,19 +53,69 @@ func parseAddress(text string) (address, error) {
 	if u != nil {
 		part = u.Host
 	}
-	host, port, err := net.SplitHostPort(part)
-	if err != nil || strings.ContainsAny(host, "/[] \t") {
-		return address{}, fmt.Errorf(wantAddress, text)
-	}
-	number, err := strconv.ParseUint(port, 10, 16)
-	if err != nil || number == 0 || len(port) > 5 {
-		return address{}, fmt.Errorf("target %q: want a port from 1 to 65535, got %q", text, port)
+	host, port, why := splitHostPort(part, 1)
+	if why != "" {
+		return fault(why)
 	}
 	if host == "" {
 		host = "localhost"
 	}
-	where := net.JoinHostPort(host, strconv.FormatUint(number, 10))
+	where := net.JoinHostPort(host, port)
 	return address{network: "tcp", where: where, host: host, port: port, serverName: host, text: text, webSocket: u}, nil
+}
+
+// splitHostPort reads HOST:PORT, where HOST may be empty and PORT is a number, at least that. why says what is wrong
+// with it, and what would be right where that is clear.
+func splitHostPort(text string, least uint64) (host, port, why string) {
+	host, port, err := net.SplitHostPort(text)
+	if err != nil || strings.ContainsAny(host, "/[] \t") {
+		return "", "", noHostPort(text)
+	}
+	number, err := strconv.ParseUint(port, 10, 16)
+	switch {
+	case err == nil && number >= least && len(port) <= 5:
+		return host, strconv.FormatUint(number, 10), ""
+	case strings.HasPrefix(port, "//"):
+		return "", "", noHostPort(text)
+	case strings.Contains(port, "/"):
+		before, _, _ := strings.Cut(text, "/")
+		return "", "", "there is a path behind the port; without it, it is " + before
+	}
+	return "", "", fmt.Sprintf("a port is a number from %d to 65535, not %q", least, port)
+}
+
+// noHostPort is what is wrong with what is not HOST:PORT.
+func noHostPort(text string) string {
+	scheme, rest, isURL := strings.Cut(text, "://")
+	_, err := strconv.ParseUint(text, 10, 16)
+	bare := text[:max(strings.LastIndexByte(text, ':'), 0)]
+	switch {
+	case text == "":
+		return "it is empty"
+	case isURL:
+		why := "it is a URL"
+		authority, _, _ := strings.Cut(rest, "/")
+		if host, port, fault := splitHostPort(authority, 1); fault == "" {
+			why += "; as an address it is " + net.JoinHostPort(host, port)
+		}
+		if scheme == "https" || scheme == "grpcs" {
+			why += ", and TLS is an option"
+		}
+		return why
+	case strings.HasPrefix(text, "/") || strings.HasPrefix(text, "."):
+		return "it is a path; a Unix socket there is unix:" + text
+	case strings.Contains(text, ","):
+		return "there is a comma in it; each address is given by itself"
+	case strings.ContainsAny(text, " \t"):
+		return "there is a blank in it"
+	case err == nil:
+		return "it has no host; that port on this machine is localhost:" + text
+	case strings.Count(text, ":") > 1 && net.ParseIP(bare) != nil:
+		return "an address of IPv6 stands in brackets, such as [" + bare + "]" + text[len(bare):]
+	case net.ParseIP(strings.Trim(text, "[]")) != nil || !strings.Contains(text, ":"):
+		return "it has no port; with one it is " + net.JoinHostPort(strings.Trim(text, "[]"), "8080")
+	}
+	return "it is no address"
 }
 
 // resolve returns the addresses to try, in the order of client.md 9.4, and the failures of those

@@ -71,7 +71,23 @@ func (c *Conn) shed() {
 }
 
 func (c *Conn) lostText(cause error) string {
-	return fmt.Sprintf("connection to %v lost: %s", c.Remote(), Describe(cause))
+	text := Describe(cause)
+	if !c.greeted && IsSilence(cause) {
+		text = Silence(HandshakeTimeout)
+	}
+	return fmt.Sprintf("connection to %v lost: %s", c.Remote(), text)
+}
+
+// IsSilence reports whether a connection has ended because its peer said nothing.
+func IsSilence(cause error) bool {
+	violation := (*wire.Error)(nil)
+	return errors.As(cause, &violation) && violation.Class == wire.ErrSilence
+}
+
+// Silence is what there is to know of a server that has not greeted for so long, and what to look at.
+func Silence(since time.Duration) string {
+	return fmt.Sprintf("it has accepted the connection and said nothing for %v: check that a Trunkcall server listens there, "+
+		"that TLS is used at both ends or at neither, and that no proxy or firewall stands between", since.Round(time.Millisecond))
 }
 
 // Describe puts an error of the network into one line without the addresses,

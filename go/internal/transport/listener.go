@@ -52,16 +52,29 @@ type Listener struct {
 	done    sync.WaitGroup
 }
 
-// Listen opens a listening socket: HOST:PORT, unix:PATH or mem:NAME. A Unix
+// Listen opens a listening socket: HOST:PORT, where PORT may be 0 for any, unix:PATH or mem:NAME. A Unix
 // socket that nobody listens on any more is replaced.
 func Listen(where string) (net.Listener, error) {
-	if name, ok := strings.CutPrefix(where, "mem:"); ok {
+	network, name, _ := strings.Cut(where, ":")
+	switch {
+	case (network == "mem" || network == "unix") && name == "":
+		return nil, cannotListen(where, "there is nothing behind "+network+":")
+	case network == "mem":
 		return ListenMemory(name)
+	case network == "unix":
+		return listenUnix(name)
 	}
-	path, ok := strings.CutPrefix(where, "unix:")
-	if !ok {
-		return net.Listen("tcp", where)
+	if _, _, why := splitHostPort(where, 0); why != "" {
+		return nil, cannotListen(where, why)
 	}
+	return net.Listen("tcp", where)
+}
+
+func cannotListen(where, why string) error {
+	return fmt.Errorf("cannot listen on %q: %s: want HOST:PORT, unix:PATH or mem:NAME", where, why)
+}
+
+func listenUnix(path string) (net.Listener, error) {
 	l, err := net.Listen("unix", path)
 	if err == nil {
 		return l, nil
