@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class CallAttempt:
-    """One attempt to make a call: it was given to a connection. The same object is told of at its begin and its end,
-    and may be a key of what an observer keeps meanwhile."""
+    """One attempt of a call, once it was given to a connection. An observer is told of its begin and of its end with
+    the same object, which may be the key of what the observer keeps meanwhile."""
 
     method: Method[Any, Any]
 
@@ -45,8 +45,8 @@ class CallAttempt:
 
 
 class AttemptObserver(Protocol):
-    """Is told of each attempt. Must not wait; what it raises is logged. An attempt whose stream nobody wants any more
-    ends as well: with the stream's cancellation, or when the stream is collected."""
+    """Is told of each attempt. Must not wait; what it raises is logged. The attempt of a stream that its user drops
+    ends too: when the stream is cancelled, or when it is collected."""
 
     def attempt_began(self, attempt: CallAttempt, /) -> None:
         """An attempt is on its way."""

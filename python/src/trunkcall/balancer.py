@@ -43,8 +43,8 @@ class Picker(Protocol):
     """Chooses the endpoint of each call. Must not wait."""
 
     def pick(self, call: Pick, /) -> EndpointState | None:
-        """One of the endpoints that the balancer was given; None: none will do for now. For one that is not ready the
-        call waits, and is picked anew when there is a new picker."""
+        """Returns one of the endpoints that the balancer was given, or None if none will do now. If it is not ready,
+        the call waits, and is picked for again when there is a new picker."""
         ...
 
 
@@ -63,8 +63,8 @@ class PickObserver(Protocol):
 
 
 class Balancer(Protocol):
-    """Makes the picker for a set of endpoints. One with a true attribute `lazy` has an endpoint connected once it is
-    picked, and is given the whole set; for others all endpoints are connected, and kept so."""
+    """Makes the picker for a set of endpoints. If it has a true attribute `lazy`, it is given the whole set, and
+    endpoints are connected once they are picked. For others all endpoints are connected, and kept so."""
 
     def balance(self, endpoints: Sequence[EndpointState], /) -> Picker:
         """Called with each change of the set or of a state in it. The sequence is never changed."""
@@ -81,8 +81,8 @@ def first() -> Balancer:
 
 
 def round_robin(*, draw: Draw = random_word) -> Balancer:
-    """The endpoints that are ready take turns, as often as their weights say. It is what a client does unless it is
-    given another. `draw` is for tests: random numbers of 64 bits."""
+    """The endpoints that are ready take turns, as often as their weights say. It is the default of a client. `draw` is
+    for tests: random numbers of 64 bits."""
     return _RoundRobin(draw)
 
 

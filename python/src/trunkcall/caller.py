@@ -1,7 +1,7 @@
 """Making calls, as users see it: a Caller has two methods, and everything else that makes calls uses those.
 
-A Client and a Connection are callers. A class of one's own that wraps another caller, routes between several, or
-answers by itself in a test, is one as well: it gets every call that is made through it, those of stubs included.
+A Client and a Connection are callers. So is a class of your own that wraps another caller, routes between several, or
+answers by itself in a test. It gets every call that is made through it, also those of stubs.
 """
 
 from __future__ import annotations
@@ -143,8 +143,8 @@ class ClientStream(ABC, Generic[Req, Resp]):
 
 
 class Caller(ABC):
-    """What methods are called through. `unary` and `stream` are all that a class of one's own has to have: `call`,
-    `send` and `open` go through them, and so do stubs."""
+    """What methods are called through. A class of your own needs `unary` and `stream` only: `call`, `send`, `open` and
+    stubs use those."""
 
     @abstractmethod
     async def unary(self, method: Method[Req, Resp], request: Req, options: CallOptions) -> Response[Resp]:
@@ -185,9 +185,9 @@ class Caller(ABC):
         compression: Compressions | None = None,
         wait_for_ready: bool | None = None,
     ) -> None:
-        """Calls a one-way method and waits until the other side has accepted the call: then its handler runs, whatever
-        becomes of this side and the connection (protocol.md 7.5). What comes of it is between the handler and the log
-        there. A deadline goes along and ends the handler.
+        """Calls a one-way method and waits until the other side has accepted the call. From then on its handler runs,
+        whatever becomes of this side and the connection (protocol.md 7.5). How the handler ends is told to the log
+        there only. A deadline travels with the call and ends the handler.
 
         Raises StatusError, whose `delivery` says whether the handler may run nevertheless."""
         await self.unary(method, request, CallOptions(timeout, metadata, codec, compression, wait_for_ready))

@@ -24,11 +24,12 @@ DISCONNECTED = "disconnected by this side"
 
 class Connection(Calls):
     """One connection between a client and a server, at either end. Through it a server calls what its client serves
-    (Client.register), and a client this server and no other: `call`, `open` and `send` are those of a Client.
+    (Client.register), and a client calls this one server. `call`, `open` and `send` are those of a Client, with the
+    same rules for repeating, waiting and deadlines.
 
-    Calls through it fail UNAVAILABLE, `not_sent`, when it is over or drains: no other takes its place. While it drains,
-    handlers that still run may call. What calls make of retries, waiting and deadlines is as with a Client. Handlers
-    have it as `ServerCall.connection`; Server.connections and Client.connections list those that are up."""
+    When it is over or drains, calls through it fail UNAVAILABLE, `not_sent`: no other takes its place. While it drains,
+    handlers that still run may call. Handlers have it as `ServerCall.connection`; Server.connections and
+    Client.connections list those that are up."""
 
     _alone = True
 

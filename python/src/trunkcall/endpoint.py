@@ -16,8 +16,8 @@ _NONE: Mapping[str, str] = MappingProxyType({})
 class Endpoint:
     """One instance of a service, which may have several addresses: Endpoint("10.0.0.1:50051", weight=3).
 
-    `id` says which endpoint this is, from one set to the next; by default its addresses and server name do. One whose
-    addresses or server name change is another endpoint; with another weight, zone or attributes it is the same."""
+    `id` identifies the endpoint from one set to the next; by default its addresses and server name do. If those change,
+    it is another endpoint; with another weight, zone or attributes it is the same."""
 
     addresses: tuple[str, ...]  # HOST:PORT, unix:PATH, ws://… or wss://…, raced as RFC 8305 says
     id: str = ""
@@ -111,8 +111,8 @@ class EndpointState:
 
     @property
     def latency(self) -> float | None:
-        """A moving mean of how long the unary calls took that were picked for it, in seconds; None if there is none
-        from the last ten."""
+        """A moving mean, in seconds, of how long the unary calls took that were picked for it; None if none ended
+        within the last ten seconds."""
         return self._latency
 
     @property

@@ -6,11 +6,11 @@ _LARGE_BLOCK = 4 << 20  # bytes; glibc then keeps at most twice as many at the e
 
 
 def retain_heap() -> None:
-    """Has glibc keep the memory that large messages come and go in, up to 8 MiB, for the rest of the process.
+    """Makes glibc keep up to 8 MiB of freed memory, for large messages, for the rest of the process.
 
-    Without it glibc gives the memory of messages of about 1 MiB back to the system and takes it anew for the next, page
-    by page: half the CPU of a stream of them. Clients and servers never call this. Where the allocator is another one,
-    or the environment sets glibc's thresholds, it does nothing."""
+    Without it glibc gives the memory of a message of about 1 MiB back to the system and takes it again for the next,
+    page by page, which costs half the CPU of a stream of them. Clients and servers never call this. With another
+    allocator, or if the environment sets glibc's thresholds, it does nothing."""
     # glibc learns from the largest block that it has freed from which size on to give memory back (mallopt(3),
     # M_MMAP_THRESHOLD). Nobody touches this one.
     bytes(_LARGE_BLOCK)

@@ -55,9 +55,8 @@ class Call:
     _ends: list[Callable[[Status], None]] = field(default_factory=list[Callable[["Status"], None]], repr=False)
 
     def on_end(self, function: Callable[[Status], None]) -> None:
-        """Has `function` called once when the call is over, with how it ended: also of a stream at the client, which
-        ends after its interceptors have returned, and of one that its user has dropped. It must not raise; what it
-        raises is logged."""
+        """Calls `function` once, with the status, when the call is over. A stream at the client is over after its
+        interceptors have returned, or when its user drops it. `function` must not raise; what it raises is logged."""
         self._ends.append(function)
 
     def _end(self, status: Status) -> None:

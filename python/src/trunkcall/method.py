@@ -142,8 +142,8 @@ class UnaryMethod(Method[Req, Resp]):
 
 
 class OneWayMethod(Method[Req, None]):
-    """One request, no response (protocol.md 7.5): its caller learns that the call was accepted, and will be run, or was
-    not. What comes of it is between the handler and the log on its side."""
+    """One request, no response (protocol.md 7.5). The caller learns whether the call was accepted, and so will run. How
+    the handler ends is told to the log on its side only."""
 
     __slots__ = ()
     kind = Kind.ONE_WAY

@@ -12,8 +12,8 @@ from .checking import check_flags, check_text, check_timeout, listed_option, wro
 @dataclass(frozen=True, slots=True)
 class Policy:
     """What holds for the calls of a method, "/package.Service/Method", for those of a service, "/package.Service/", or
-    for all, "". Of several that say something of a call, the most specific wins, field by field; what the call itself
-    says wins over all. None says nothing."""
+    for all, "". For each field the most specific policy that sets it counts; the
+    options of the call win over all. None sets nothing."""
 
     method: str = ""
     timeout: float | None = None  # seconds; of streaming calls only if the policy names the method. math.inf: none

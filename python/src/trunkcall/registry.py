@@ -19,14 +19,14 @@ class Registry:
     _serving: Serving
 
     def register(self, *handlers: Handler) -> None:
-        """Serves methods to the other side: a server to its clients, a client to its servers over its own connections;
-        also on connections that are open. Raises ValueError for a method that is served already, TypeError for what is
-        no Handler."""
+        """Serves methods to the other side: a server to its clients, a client to its servers over its own connections.
+        That holds for open connections too. Raises ValueError for a method that is served already, TypeError for what
+        is no Handler."""
         self._serving.register(handlers)
 
     def register_service(self, service: ServiceDescriptor, implementation: object) -> None:
-        """Serves all methods of a service that Protobuf describes, and nothing else that `implementation` has: its
-        functions have the names of the methods, `GetUser` or `get_user`, and are what handlers are. Raises as
+        """Serves all methods of a service that Protobuf describes. `implementation` has a function for each, named
+        `GetUser` or `get_user`, which is like any handler. Nothing else that it has is served. Raises as
         `register`, and ValueError if a method is missing."""
         self.register(*service_handlers(service, implementation))
 

@@ -50,8 +50,8 @@ class Watch:
         self._apply(endpoints)
 
     async def failed(self) -> None:
-        """Waits until an endpoint could not be reached, which may have been since the last wait: a resolver that asks
-        now and then may ask again at once."""
+        """Returns when an endpoint could not be reached, at once if that has happened since the last wait. A resolver
+        that asks at intervals may then ask again."""
         await self._failed.wait()
         self._failed.clear()
 

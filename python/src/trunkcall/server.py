@@ -253,9 +253,8 @@ class Server(Registry):
         return str(listener.address)
 
     async def serve(self, *where: str) -> None:
-        """Listens on each of `where`, as `listen` does, and serves until the server has been stopped: it returns when
-        `stop` or `close` has come to its end, so that a program may end then without losing a call. Raises as
-        `listen`."""
+        """Listens on each of `where`, as `listen` does, and serves until the server has been stopped. It returns when
+        `stop` or `close` is done, so that a program may then exit without losing a call. Raises as `listen`."""
         loop = self._loop
         await self._start_protocols()
         for one in where:
@@ -295,14 +294,14 @@ class Server(Registry):
 
     @property
     def leaving(self) -> asyncio.Event:
-        """Set when `stop` or `close` begins: who asks whether the server is well is told no from then on, while it
-        still serves for the drain delay. To be looked at and waited for only."""
+        """Set when `stop` or `close` begins. From then on health checks should fail, although the server still serves
+        for the drain delay. Do not set or clear it."""
         return self._leaving
 
     @property
     def stopping(self) -> asyncio.Event:
-        """Set when the server takes no more calls, which is when `stop` begins unless there is a drain delay: a handler
-        whose stream has no end of its own should end it then. To be looked at and waited for only."""
+        """Set when the server takes no more calls: when `stop` begins, or after the drain delay. A handler whose stream
+        has no end of its own should end it then. Do not set or clear it."""
         return self._stopping
 
     def gauges(self) -> Gauges:
@@ -358,8 +357,8 @@ class Server(Registry):
         """Ends the server without losing a call: stops listening, asks its peers to open no more calls, waits until
         those that run are answered and the one-way calls that were accepted are done, and closes. Handlers may still
         call their callers meanwhile. With `drain_delay` all that begins after the delay, and so does `grace`. What is
-        left after `grace` seconds, None: never, is cut off. Returns whether nothing was. Raises RuntimeError in a
-        handler of the server."""
+        left after `grace` seconds is cut off; None: nothing ever is. Returns True if nothing was. Raises RuntimeError
+        in a handler of the server."""
         check_seconds(0, grace=grace)
         await self._leave()
         self._begin_stop()

@@ -46,8 +46,8 @@ def snake_case(name: str) -> str:
 
 
 def service_handlers(service: ServiceDescriptor, implementation: object) -> Iterator[Handler]:
-    """What serves a service: for each of its methods, and for nothing else that it has, the function of
-    `implementation` with the method's name, as GetUser or as get_user. Raises ValueError if one is missing."""
+    """The handlers of a service: for each of its methods the function of `implementation` with that name, as GetUser or
+    as get_user. Nothing else that `implementation` has is served. Raises ValueError if one is missing."""
     methods = service_methods(service)
     missing = [name for name in methods if _function(implementation, name) is None]
     if missing:

@@ -38,8 +38,8 @@ class StatusError(Exception):
 
     `details` are messages of Protobuf; `detail` finds one by its type. `trailer` is the metadata that came with the
     failure, or that goes with it; at the caller `header` is what came ahead of it and `peer` the address of the side
-    that answered. `retry_after`, in seconds, counts where a server's admission or interceptor raises it instead of
-    going on: the call is then refused, and may be made again that much later (0: never)."""
+    that answered. If a server's admission or interceptor raises it instead of going on, the call is
+    refused, and may be made again after `retry_after` seconds (0: never)."""
 
     def __init__(
         self,

@@ -80,8 +80,8 @@ class _Race:
 
     @property
     def restarting(self) -> list[_Place]:
-        """Those but the last that refused, or turned the client away: servers restart in turn, and one that was down
-        may be back by the time that another is."""
+        """The addresses, except the last, that refused or turned the client away. Servers restart in turn, and one that
+        was down may be back by the time that the next one stops."""
         return [one for one in self.places[:-1] if one in self._refused]
 
     async def look_up(self) -> None:

@@ -117,8 +117,8 @@ class Listener:
                 self._servers.append(await self.loop.create_server(self._opening, sock=bound, backlog=BACKLOG))
 
     def close(self) -> None:
-        """Stops listening. What was accepted and has not said what it is, counts as native, and is told that the server
-        drains; a handshake of TLS that is under way is given up."""
+        """Stops listening. An accepted connection whose protocol is not known yet counts as native, and is told that
+        the server drains. A TLS handshake that is under way is given up."""
         self.closed = True
         for server in self._servers:
             server.close()
