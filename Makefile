@@ -39,7 +39,7 @@ needs-test:
 needs-%:
 	@sh scripts/prerequisites.sh $*
 
-.PHONY: build peer peers examples session h2spec environment
+.PHONY: build peer peers examples session connectconformance h2spec environment
 build: needs ## build all programs into build/
 	@$(LANGUAGE) build
 build-%: needs-%
@@ -48,7 +48,7 @@ peer: needs # the reference programs
 	@$(LANGUAGE) build peer
 peers: needs ## build what the lab compares with into build/peers/
 	@$(LANGUAGE) build peers
-examples session h2spec: needs
+examples session connectconformance h2spec: needs
 	@$(LANGUAGE) build $@
 environment: needs # what the tests of languages together run in
 	@$(PYTHON) scripts/environment.py build/python

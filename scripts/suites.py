@@ -166,6 +166,21 @@ def matrix() -> Suite:
     return Suite("matrix", run, meets=True)
 
 
+def public_suite() -> Suite:
+    """The public suite of Connect, gRPC and gRPC-Web: its cases count once for each server, and client with server."""
+
+    def run() -> Outcome:
+        if (built := made("peer", "connectconformance")).returncode != 0:
+            return single("public suite", built, False)
+        results = ROOT / "build" / "public-suite.xml"
+        results.unlink(missing_ok=True)
+        words = ["-W", "error", "-m", "conformance.public_suite", f"--junit-xml={results}"]
+        done = in_environment("build/python", words, ".")
+        return junit_outcome(results, done.returncode, done.stdout, "{classname}")
+
+    return Suite("public suite", run, meets=True)
+
+
 def suites() -> list[Suite]:
     return [
         *of_languages(),
@@ -175,6 +190,7 @@ def suites() -> list[Suite]:
         unittests("lab", "lab/tests"),
         matrix(),
         unittests("languages", "conformance", environment="build/python", build="peer h2spec examples"),
+        public_suite(),
         random_sessions("1000"),
         check("run", "make", "run", "LOAD=300ms"),
     ]

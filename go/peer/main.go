@@ -23,6 +23,8 @@ const usage = `usage: peer-go COMMAND [FLAG…]
   bench    put load on a server and measure
   conformance
            carry out conformance cases, lines of JSON on stdin
+  connect-server, connect-client
+           the ends under test of the public suite of Connect
   version  print what this was built from
 
 peer-go COMMAND -h lists the flags of a command.
@@ -78,6 +80,10 @@ func (p program) run(args []string) int {
 		return p.exit(command, p.bench(args))
 	case "conformance":
 		return p.exit(command, p.conform(args))
+	case "connect-server":
+		return p.exit(command, p.connectServer(args))
+	case "connect-client":
+		return p.exit(command, p.connectClient(args))
 	case "version", "-version", "--version":
 		fmt.Fprintln(p.stdout, version())
 		return exitOK

@@ -108,3 +108,13 @@ func TestVersionNamesWhatWasLinkedIn(t *testing.T) {
 		t.Errorf("got %q, %v", out, err)
 	}
 }
+
+func TestTheEndsOfThePublicSuiteNeedItsMessages(t *testing.T) {
+	for _, command := range []string{"connect-server", "connect-client"} {
+		run(command).wantUsage(t, "--schema is needed")
+		run(command, "--schema", "nofile").wantUsage(t, "--schema: open nofile: no such file")
+		run(command, "--schema", "main.go").wantUsage(t, "main.go is no FileDescriptorSet")
+		run(command, "--schema", os.DevNull).wantUsage(t, "not found")
+		run(command, "more").wantUsage(t, `"more"`)
+	}
+}

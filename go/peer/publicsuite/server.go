@@ -1,19 +1,14 @@
-package connect
+package publicsuite
 
 import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/binary"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net"
 	"os"
-	"os/signal"
-	"syscall"
 
-	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/trunkcall/trunkcall/go"
@@ -27,15 +22,11 @@ type asked struct {
 	ServerCreds         struct{ Cert, Key []byte } `json:"serverCreds"`
 }
 
-// serve starts a server as it is asked to on in, says on out where it is, and
-// ends when it is told to by a signal.
-func serve(in io.Reader, out io.Writer) error {
-	if err := loadSchema(); err != nil {
-		return err
-	}
+// Serve starts a server as it is asked to on in, says on out where it is, and
+// ends when ended has something.
+func Serve(in io.Reader, out io.Writer, ended <-chan os.Signal) error {
 	wanted := asked{}
-	request := newMessage("ServerCompatRequest")
-	if err := readMessage(in, request, &wanted); err != nil {
+	if err := readMessage(in, "ServerCompatRequest", &wanted); err != nil {
 		return err
 	}
 	options, err := wanted.options()
@@ -46,6 +37,7 @@ func serve(in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	defer server.Close()
 	if err := server.Register(handlers()...); err != nil {
 		return err
 	}
@@ -53,16 +45,17 @@ func serve(in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	defer server.Close()
-	where := map[string]any{"host": "127.0.0.1", "port": address.(*net.TCPAddr).Port}
+	host, port, err := net.SplitHostPort(address.String())
+	if err != nil {
+		return err
+	}
+	where := map[string]any{"host": host, "port": json.Number(port)}
 	if wanted.UseTLS {
 		where["pemCert"] = wanted.ServerCreds.Cert
 	}
 	if err := writeMessage(out, "ServerCompatResponse", where); err != nil {
 		return err
 	}
-	ended := make(chan os.Signal, 1)
-	signal.Notify(ended, syscall.SIGTERM, syscall.SIGINT)
 	<-ended
 	return nil
 }
@@ -85,58 +78,6 @@ func (a *asked) options() ([]trunkcall.ServerOption, error) {
 		config.ClientCAs.AppendCertsFromPEM(a.ClientTLSCert)
 	}
 	return append(options, trunkcall.WithTLS(config)), nil
-}
-
-// readMessage reads a message behind its length, and fills in a struct shaped as
-// its JSON is.
-func readMessage(in io.Reader, m proto.Message, into any) error {
-	var length [4]byte
-	if _, err := io.ReadFull(in, length[:]); err != nil {
-		return err
-	}
-	b := make([]byte, binary.BigEndian.Uint32(length[:]))
-	if _, err := io.ReadFull(in, b); err != nil {
-		return err
-	}
-	if err := proto.Unmarshal(b, m); err != nil {
-		return err
-	}
-	return shape(m, into)
-}
-
-func writeMessage(out io.Writer, name string, value any) error {
-	m, err := message(name, value)
-	if err != nil {
-		return err
-	}
-	b, err := proto.Marshal(m)
-	if err != nil {
-		return err
-	}
-	_, err = out.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(b))), b...))
-	return err
-}
-
-// shape fills in a struct that is shaped as a message's JSON is.
-func shape(m proto.Message, into any) error {
-	text, err := protojson.Marshal(m)
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(text, into)
-}
-
-// message makes a message of the suite from what its JSON would be.
-func message(name string, value any) (proto.Message, error) {
-	text, err := json.Marshal(value)
-	if err != nil {
-		return nil, err
-	}
-	m := newMessage(name)
-	if err := protojson.Unmarshal(text, m); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return m, nil
 }
 
 func handlers() []trunkcall.Handler {

@@ -1,4 +1,4 @@
-package connect
+package publicsuite
 
 import (
 	"context"
@@ -44,6 +44,11 @@ type failure struct {
 	Details []json.RawMessage
 }
 
+// codeName is a code as the suite calls it.
+func codeName(code trunkcall.Code) string {
+	return "CODE_" + strings.Replace(code.String(), "CANCELLED", "CANCELED", 1)
+}
+
 // data is what is to be answered.
 func (d *definition) data() (all []json.RawMessage) {
 	if d == nil || len(d.ResponseData) == 0 {
@@ -77,7 +82,7 @@ func (d *definition) fail(info json.RawMessage) error {
 	}
 	out := trunkcall.Status{Code: trunkcall.Unknown, Message: d.Error.Message}
 	for c := trunkcall.Canceled; c <= trunkcall.Unauthenticated; c++ {
-		if strings.TrimPrefix(d.Error.Code, "CODE_") == strings.Replace(c.String(), "CANCELLED", "CANCELED", 1) {
+		if d.Error.Code == codeName(c) {
 			out.Code = c
 		}
 	}

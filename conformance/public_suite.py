@@ -1,0 +1,242 @@
+#!/usr/bin/env python3
+"""The public conformance suite of Connect, gRPC and gRPC-Web (connectrpc.com/conformance), for every language.
+
+    python -m conformance.public_suite
+    python -m conformance.public_suite --only 'go' --only 'go to go, natively' --junit-xml=build/public-suite.xml
+
+Its own clients call the `connect-server` of each language that serves these protocols, over each of them. Natively,
+`connect-client` calls `connect-server`, of languages that meet (each itself and the hub, all in `make conformance`).
+Trunkcall has no client of HTTP, so the suite's own servers are out of its reach: what is shown natively is that calls
+do what the suite wants of calls, not that they are gRPC's or Connect's.
+
+What a language lacks stands in its file, with the reason. connect/known-failing-NAME.txt lists cases that its server
+fails, each with the reason; one that is listed and passes is an error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from harness.languages import PROTOCOLS, ROOT, Language, languages, pairs
+from harness.prerequisites import present
+from harness.processes import run
+
+FOLDER = ROOT / "conformance/connect"
+RUNNER = ROOT / "build/tools/connectconformance"
+FILES = ("client_compat", "server_compat", "service")
+# Bounds a run of the suite, in seconds.
+PATIENCE = 540.0
+# How many cases may be carried out once more, all of them of the group below.
+AGAIN = 3
+# A client's own deadline may end the reading of the very answer that the case is about, when both come at the same
+# moment; the client then reports the rest as missing.
+RACED = "Timeouts/"
+
+
+@dataclass(frozen=True)
+class Way:
+    """What is under test: the server of a language, or a client with a server, natively."""
+
+    server: Language
+    client: Language | None = None
+
+    def __str__(self) -> str:
+        return f"{self.client.key} to {self.server.key}, natively" if self.client else self.server.key
+
+    @property
+    def lacks(self) -> str:
+        """Why it cannot be tested; "" if it can."""
+        if self.client is None:
+            others = [protocol for protocol in self.server.peer.protocols if protocol != "native"]
+            reason = self.server.lacks.suites.get("connect-server", "")
+            return reason or ("" if others else f"{self.server.name} serves the native protocol only")
+        for one in (self.client, self.server):
+            if "connect-client" in one.lacks.suites:
+                return one.lacks.suites["connect-client"]
+        return ""
+
+    def features(self) -> dict[str, Any]:
+        """What the suite is told is there. Natively its names of protocols stand for the one that is spoken."""
+        lacks = self.server.lacks.server
+        protocols = [one for one in PROTOCOLS if one in self.server.peer.protocols and one != "native"]
+        native = self.client is not None
+        versions = ["HTTP_VERSION_2"] if native else ["HTTP_VERSION_1", "HTTP_VERSION_2"]
+        codecs = ["CODEC_PROTO", *([] if native or "json" in lacks else ["CODEC_JSON"])]
+        compressions = ["IDENTITY", "GZIP", *([] if native or "zstd" in lacks else ["ZSTD"])]
+        named = ["grpc"] if native else protocols
+        return {
+            "versions": versions,
+            "protocols": [f"PROTOCOL_{one.upper().replace('-', '_')}" for one in named],
+            "codecs": codecs,
+            "compressions": [f"COMPRESSION_{one}" for one in compressions],
+            "supportsH2c": True,
+            "supportsTls": True,
+            "supportsTlsClientCerts": True,
+            "supportsTrailers": True,
+            "supportsHalfDuplexBidiOverHttp1": True,
+            "supportsConnectGet": not native,
+            "supportsMessageReceiveLimit": True,
+        }
+
+
+@dataclass
+class Result:
+    """What came of a way: the cases by their names, and of those that failed what the suite said."""
+
+    way: Way
+    cases: set[str] = field(default_factory=set[str])
+    failed: dict[str, str] = field(default_factory=dict[str, str])
+    again: list[str] = field(default_factory=list[str])
+    wrong: str = ""  # with the whole of it
+
+
+def ways() -> list[Way]:
+    servers = [one for one in languages().values() if present(one)]
+    natively = [Way(server, client) for client, server in pairs() if present(client) and present(server)]
+    return [*(Way(one) for one in servers), *natively]
+
+
+class Suite:
+    """The suite as a program, and what it needs, in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.schema = folder / "schema.bin"
+        listed = [os.environ.get("GO", "go"), "list", "-m", "-f", "{{.Dir}}", "connectrpc.com/conformance"]
+        proto = Path(subprocess.check_output(listed, cwd=FOLDER, text=True).strip()) / "proto"
+        files = [f"connectrpc/conformance/v1/{name}.proto" for name in FILES]
+        compiler = [sys.executable, "-m", "grpc_tools.protoc", f"-I{proto}", "--include_imports"]
+        subprocess.run([*compiler, f"--descriptor_set_out={self.schema}", *files], check=True)
+
+    def test(self, way: Way) -> Result:
+        result = Result(way)
+        said = self._run(way, result)
+        if result.failed and len(result.failed) <= AGAIN and all(name.startswith(RACED) for name in result.failed):
+            result.again = sorted(result.failed)
+            result.failed = {}
+            said = self._run(way, result, *result.again)
+        if not result.wrong and not result.cases:
+            result.wrong = said
+        return result
+
+    def _run(self, way: Way, result: Result, *only: str) -> str:
+        features = self.folder / "features.yaml"
+        features.write_text(json.dumps({"features": way.features()}), encoding="utf-8")  # JSON is YAML
+        words = [str(RUNNER), "--vv", "--conf", str(features), "--max-servers", "2"]
+        words += [word for name in only for word in ("--run", name)]
+        server = [*way.server.program, "connect-server", "--schema", str(self.schema)]
+        if way.client is None:
+            known = FOLDER / f"known-failing-{way.server.key}.txt"
+            words += ["--known-failing", f"@{known}"] if known.exists() and not only else []
+            words += ["--mode", "server", "--parallel", "8", "--", *server]
+        else:
+            client = [*way.client.program, "connect-client", "--schema", str(self.schema)]
+            words += ["--mode", "both", "--", *client, "----", *server]
+        done = run(words, patience=PATIENCE, merged=True)
+        read(done.stdout, result)
+        if (
+            done.status != 0
+            and not result.failed
+            or not re.search(r"^\d+ passed, \d+ failed$", done.stdout, re.MULTILINE)
+        ):
+            result.wrong = "\n".join(line for line in done.stdout.splitlines() if not PROGRESS.match(line))
+        return done.stdout
+
+
+PROGRESS = re.compile(r'^(?:Sending request for|Received response for) "(.+)"\.\.\.$')
+
+
+def read(said: str, result: Result) -> None:
+    """Takes the cases, and those that failed, from what the suite said."""
+    name = ""
+    for line in said.splitlines():
+        if progress := PROGRESS.match(line):
+            result.cases.add(progress[1])
+        elif failed := re.match(r"^FAILED: (.+?)(?::| was expected to fail but did not)$", line):
+            name = failed[1]
+            result.failed[name] = line
+        elif name and line.startswith((" ", "\t")):
+            result.failed[name] += "\n" + line
+        else:
+            name = ""
+
+
+def behaviour(case: str, way: Way) -> str:
+    """The case without what it was permuted with: versions of HTTP, protocols, codecs, compressions, TLS."""
+    parts = [part for part in case.split("/") if ":" not in part and not part.startswith("(")]
+    return "/".join([*parts, "natively"] if way.client else parts)
+
+
+def write_junit(results: list[Result], skipped: list[Way], path: Path) -> None:
+    """A behaviour is the class of its cases; their names say how they were permuted, and what was under test."""
+    suite = ElementTree.Element("testsuite", name="public suite")
+    for way in skipped:
+        case = ElementTree.SubElement(suite, "testcase", classname="public suite", name=str(way))
+        ElementTree.SubElement(case, "skipped", message=way.lacks)
+    for result in results:
+        if result.wrong:
+            case = ElementTree.SubElement(suite, "testcase", classname="public suite", name=str(result.way))
+            ElementTree.SubElement(case, "failure", message="the suite did not come to its end")
+        for name in sorted(result.cases):
+            case = ElementTree.SubElement(
+                suite, "testcase", classname=behaviour(name, result.way), name=f"{result.way}: {name}"
+            )
+            if name in result.again:
+                properties = ElementTree.SubElement(case, "properties")
+                ElementTree.SubElement(
+                    properties, "property", name="retry", value="it had failed, as its deadline may have it"
+                )
+            if name in result.failed:
+                ElementTree.SubElement(case, "failure", message="see the output")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    ElementTree.ElementTree(suite).write(path, encoding="utf-8", xml_declaration=True)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "--only", action="append", metavar="WAY", help="a language, or `A to B, natively`; may be repeated"
+    )
+    parser.add_argument("--junit-xml", metavar="FILE", type=Path, help="write the results there too")
+    options = parser.parse_args()
+    chosen = [way for way in ways() if not options.only or str(way) in options.only]
+    if not chosen:
+        print(f"there are {'; '.join(map(str, ways()))}", file=sys.stderr)
+        return 2
+    skipped = [way for way in chosen if way.lacks]
+    results: list[Result] = []
+    with tempfile.TemporaryDirectory() as folder:
+        suite = Suite(Path(folder))
+        for way in chosen:
+            if way.lacks:
+                print(f"{way}: left out, {way.lacks}", flush=True)
+                continue
+            results.append(suite.test(way))
+            tell(results[-1])
+    if options.junit_xml:
+        write_junit(results, skipped, options.junit_xml)
+    return 1 if any(result.failed or result.wrong for result in results) else 0
+
+
+def tell(result: Result) -> None:
+    for text in (*result.failed.values(), result.wrong):
+        if text:
+            print(text)
+    if result.again:
+        print(f"carried out once more: {', '.join(result.again)}")
+    passed = len(result.cases) - len(result.failed)
+    print(f"{result.way}: {passed} passed, {len(result.failed)} failed", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
