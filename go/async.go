@@ -9,10 +9,9 @@ import (
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
-// Calls that nobody waits for. Such a call is an object that is run, as a task of
-// the client's or server's goroutines, whenever what it waited for has happened:
-// a connection, a slot, a pause before it is made again, its end. No goroutine is
-// parked for it, and the goroutine that reads never runs what is the user's.
+// Asynchronous calls. Such a call is an object. It is run, as a task of the client's or server's
+// pool, whenever what it waited for has happened: a connection, a slot, the end of a pause, its own
+// end. No goroutine waits for it, and the user's code never runs on the goroutine that reads.
 
 // sink takes the outcome of an asynchronous call, once.
 type sink interface{ done(response any, err error) }

@@ -35,10 +35,9 @@ type Attempt struct {
 	SentBytes, ReceivedBytes int64
 }
 
-// AttemptObserver is told of each attempt of each call: when it was sent, and when it has
-// ended, also for streams that their user closed or dropped. Functions that are nil
-// are left out. They are called on the goroutines of the calls, and must not block; one that
-// panics is logged.
+// AttemptObserver is told when each attempt of a call was sent, and when it ended, also for streams
+// that their user closed or dropped. Functions that are nil are not called. They are called on the
+// goroutines of the calls, and must not block; one that panics is logged.
 type AttemptObserver struct {
 	Began, Ended func(*Attempt)
 }
@@ -189,8 +188,8 @@ func (a *attempt) contain(message string, f func()) {
 	f()
 }
 
-// dropped has a stream that is watched end when nobody has it any more, and logs that: its
-// user neither received it to its end nor closed it, and its context goes on.
+// dropped ends a watched stream when the collector finds that nobody has it any more, and logs
+// that: its user neither received it to its end nor closed it, and its context goes on.
 func (a *attempt) dropped(s *clientStream, cancel func()) {
 	method, journal := s.method, a.options.journal
 	runtime.AddCleanup(s, func(call *transport.Call) {

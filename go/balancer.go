@@ -2,8 +2,8 @@ package trunkcall
 
 import "math/bits"
 
-// First has each call go to the first endpoint, in the resolver's order, that is not
-// failing. Endpoints are connected to once they are needed.
+// First picks the first endpoint, in the resolver's order, that is not failing. Endpoints are
+// connected once they are needed.
 func First() Balancer { return first{} }
 
 type first struct{}

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// Hash has calls with the same key go to the same endpoint, from whichever client, as long as
-// it is not failing; then to the next in rank of that key. When the set changes, only the keys of
-// endpoints that came or left move. A call whose key is empty goes anywhere. The key may be an entry of
-// the metadata:
+// Hash picks the same endpoint for all calls with the same key, of whichever client. While that
+// endpoint fails, it picks the next in the key's rank. When the set changes, only the keys of
+// endpoints that came or left move. A call with an empty key goes anywhere. The key may be an entry
+// of the metadata:
 //
 //	trunkcall.Hash(func(p *trunkcall.Pick) string { return p.Metadata.Get("user") })
 //
-// Endpoints are connected to once they are needed.
+// Endpoints are connected once they are needed.
 func Hash(key func(*Pick) string) Balancer { return &hashing{key, rand.Uint64} }
 
 type hashing struct {

@@ -6,10 +6,9 @@ import (
 	"time"
 )
 
-// LeastLoaded draws two endpoints and has the call go to the less loaded one: that with the
-// lower product of the calls open there, and one, and of how long calls there took of
-// late. It stays with an endpoint for up to 64 calls, while that is about as good as
-// another, so that calls share writes.
+// LeastLoaded draws two endpoints at random and picks the less loaded one. The load is the number
+// of calls open there plus one, times how long calls there took lately. It stays with an endpoint
+// for up to 64 calls while that is about as good as another, so that calls share writes.
 func LeastLoaded() Balancer {
 	return &leastLoaded{rand.Uint64, func() time.Duration { return time.Since(began) }}
 }

@@ -5,9 +5,9 @@ import (
 	"sync/atomic"
 )
 
-// RoundRobin has calls go to the endpoints in turns, as often as their weights say, evenly
-// spread. It is the default for several endpoints. Each client should have one of its own, or
-// one client's calls are the other's turns.
+// RoundRobin picks the endpoints in turns, evenly spread, as often as their weights say. It is the
+// default for several endpoints. Each client should have its own, or one client's calls take the
+// turns of the other's.
 func RoundRobin() Balancer {
 	b := &roundRobin{}
 	b.counter.Store(rand.Uint64()) //nolint:gosec // where to begin, not a secret

@@ -5,14 +5,13 @@ import (
 	"sync/atomic"
 )
 
-// Caller is what methods are called through: a Client, which takes whichever of its
-// connections is there, a Connection, which is one, or anything else with these two
-// methods: one that wraps another, chooses among several, or answers itself in a test.
-// Typed methods, stubs, code-first functions and asynchronous calls are functions over
-// it. It is safe for concurrent use.
+// Caller is what methods are called through: a Client, which chooses among its connections, a
+// Connection, or any type with these two methods, such as one that wraps another Caller, chooses
+// among several, or answers itself in a test. Typed methods, stubs, code-first functions and
+// asynchronous calls all use it. It is safe for concurrent use.
 //
-// A struct that embeds a Client or a Connection and has a method of its own in the place
-// of one of these is asked for every call that is made through it.
+// If a struct embeds a Client or a Connection and overrides one of these methods, every call made
+// through the struct takes the overriding method.
 type Caller interface {
 	// Invoke calls a unary or one-way method, waits for its end, and fills in response,
 	// which is nil for a one-way method. An error that is no StatusError and wraps none counts as

@@ -42,7 +42,8 @@ type IncomingCall struct {
 	Deadline time.Time
 	// Authority is the host that the caller asked for, if it did.
 	Authority string
-	// Conn is the connection that it came over; nil for one that came by another way, of which Peer then tells.
+	// Conn is the connection that it came over; nil if it came another way, which Peer then
+	// describes.
 	Conn *PortConn
 	Peer Peer
 }
@@ -281,10 +282,10 @@ func (a *AcceptedCall) begins(from, to callState) bool {
 	return true
 }
 
-// Serve serves the call: it has its messages received and sent, and returns how it ended, with the trailer for its caller. The error is
-// nil or a StatusError, whose Delivery says whether the handler ran, and of a refused call RetryAfter when it may come
-// again. When ctx or the call's deadline ends, or the grace of the server, Serve returns without waiting
-// for the handler.
+// Serve serves the call: it receives and sends the messages through x, and returns how the call
+// ended, with the trailer for its caller. The error is nil or a StatusError. Its Delivery says
+// whether the handler ran; its RetryAfter, when a refused call may come again. When ctx or the
+// call's deadline ends, or the grace of the server, Serve returns without waiting for the handler.
 func (a *AcceptedCall) Serve(ctx context.Context, x Exchange) (trailer Metadata, err error) {
 	if !a.begins(callAccepted, callStarting) {
 		return nil, Status{Code: Unavailable, Message: "the call is over", Delivery: Refused}.Err()

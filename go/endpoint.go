@@ -92,7 +92,7 @@ func (e *EndpointState) State() State { return State(e.state.Load()) }
 // Calls is how many calls this client has open there.
 func (e *EndpointState) Calls() int { return int(e.calls.Load()) }
 
-// Latency is a moving mean of how long unary calls there took; 0 if none has ended of late.
+// Latency is a moving mean of how long unary calls there took; 0 if none has ended lately.
 func (e *EndpointState) Latency() time.Duration {
 	mean, _ := e.latency.at(time.Since(began))
 	return time.Duration(mean)

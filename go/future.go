@@ -32,8 +32,8 @@ func (m UnaryMethod[Req, Resp]) CallFunc(
 	launch(ctx, c, m.method, request, new(Resp), options, callback[Resp](done))
 }
 
-// InvokeFunc calls a unary method through any Caller, returns at once, and has done
-// called once when response is filled in or the call has failed, as CallFunc does.
+// InvokeFunc calls a unary method through any Caller and returns at once. Like CallFunc it calls
+// done once, when response is filled in or the call has failed.
 func InvokeFunc(
 	ctx context.Context, c Caller, method *Method, request, response any, done func(error), options ...CallOption,
 ) {

@@ -9,10 +9,9 @@ import (
 	"time"
 )
 
-// journal is the log of one Client or Server. Records are written by a goroutine
-// of its own, so that they may be made under locks and a log that is slow holds
-// up nothing; and no more than journalRate of them with one message and level within a
-// second, so that a flood does not become one of records.
+// journal is the log of one Client or Server. A goroutine of its own writes the records, so that
+// they may be made under locks and a slow log delays nothing. Of one message and level, at most
+// journalRate are written within a second, so that a flood of calls is not a flood of records.
 type journal struct {
 	logger  *slog.Logger
 	records sequence

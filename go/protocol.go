@@ -37,9 +37,9 @@ type PortProtocol interface {
 	// ALPN are its names in the negotiation of TLS, none if it is not negotiated. A connection that
 	// negotiated one is served at once: its first bytes are not looked at, so that its server may speak first.
 	ALPN() []string
-	// Recognize judges the first bytes of a connection, of which there are 1 to 64. The protocols of the server
-	// come first, HTTP/1.1 with every upper-case letter (unless there is WithNativeOnly), then those of WithProtocol in
-	// their order. It must not keep the bytes.
+	// Recognize judges the first bytes of a connection, 1 to 64 of them. The built-in protocols are
+	// asked first, of which HTTP/1.1 takes everything that begins with an upper-case letter (unless
+	// there is WithNativeOnly), then those of WithProtocol in order. It must not keep the bytes.
 	Recognize(first []byte) Recognition
 	// ServeConn serves a connection. When it returns, the connection is closed, and calls of it
 	// that still run are cancelled. When ctx ends, it should take no more calls, answer those that

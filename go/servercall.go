@@ -342,8 +342,8 @@ func (c *ServerCall) finish(w *roles.Worker, response any, err error) {
 	}
 }
 
-// keepHeaderLocked has the header of a call that is refused go with its end, if there is
-// room: sent ahead of it, it would say that the call has begun.
+// keepHeaderLocked sends the header of a refused call together with its end, if it fits. Sent
+// ahead, it would say that the call has begun.
 func (c *ServerCall) keepHeaderLocked() {
 	if !c.headerSent && len(c.header) > 0 {
 		_ = c.addTo(&c.trailer, c.header)

@@ -39,8 +39,8 @@
 // calls that its handler makes with the handler's context. A failure says in
 // its Delivery whether repeating the call is safe.
 //
-// Nothing about a process changes because a client or server was made. A process with
-// little on its heap that makes or serves very many calls gains by ReserveHeap.
+// Making a client or server changes nothing about the process. A process with a small heap that
+// makes or serves very many calls gains by ReserveHeap.
 package trunkcall
 
 import (

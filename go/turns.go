@@ -45,9 +45,9 @@ func decodesOurs(codec Codec, message any) bool {
 	return false
 }
 
-// unpacking is what bounds one message that is decompressed until it is decoded: a turn, or
-// that it is counted. No more bytes of messages that are counted are there at once
-// than WithMemory says, but for one message that is longer.
+// unpacking bounds one message from its decompression until it is decoded: it has a turn, or its
+// bytes are counted. At most WithMemory bytes of counted messages exist at once, except that a
+// single message may be longer.
 type unpacking struct {
 	all     *compressions
 	turn    bool

@@ -7,9 +7,9 @@
 //	div := codefirst.Func[func(ctx context.Context, a, b int) (int, int, error)](client, "calc/div")
 //	quotient, remainder, err := div(ctx, 7, 2)
 //
-// Arguments and results go as MessagePack, or as JSON where a caller asks for that. The codecs JSON
-// and MessagePack carry other values as well, as messages of a method that trunkcall.Unary or its
-// like describes: both sides are given them then, by trunkcall.WithCodecs.
+// Arguments and results travel as MessagePack, or as JSON if the caller asks for that. The codecs
+// JSON and MessagePack can also carry the messages of methods that trunkcall.Unary and the like
+// describe: give them to both sides by trunkcall.WithCodecs.
 package codefirst
 
 import "github.com/trunkcall/trunkcall/go"

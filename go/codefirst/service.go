@@ -21,8 +21,8 @@ type Registrar interface {
 	Register(handlers ...trunkcall.Handler) error
 }
 
-// RegisterService serves methods of value under a public name: those of an interface, or those
-// that are listed, so that none is served that was only embedded, such as Lock or Close:
+// RegisterService serves methods of value under a public name: those of an interface, or those that
+// are listed. So methods that are only embedded, such as Lock or Close, are not served:
 //
 //	type Calculator struct{ sync.Mutex }
 //
@@ -30,11 +30,10 @@ type Registrar interface {
 //
 //	err := codefirst.RegisterService(server, "calc", &Calculator{}, codefirst.Methods("Div")) // serves /calc/div
 //
-// A method may take a context first, and any number of arguments, and may return
-// any number of results and an error last. Its public name is the lowerCamelCase
-// of its own, unless an option gives another; names of Go's stay inside. What
-// values can be arguments and results, and how they map to other languages,
-// says spec/code-first.md. The error names the method and parameter that cannot be served.
+// A method may take a context first, and any number of arguments, and may return any number of
+// results and an error last. Its public name is the lowerCamelCase of its own, unless an option
+// gives another. spec/code-first.md says which values can be arguments and results, and how they
+// map to other languages. The error names the method and parameter that cannot be served.
 func RegisterService(with Registrar, name string, value any, options ...ServiceOption) error {
 	handlers, err := ServiceHandlers(name, value, options...)
 	if err != nil {

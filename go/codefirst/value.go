@@ -64,8 +64,8 @@ type valueReader interface {
 	// input is long enough for, or -1 if nobody knows.
 	beginArray() (announced int, err error)
 	beginMap() (announced int, err error)
-	// more reports whether another element comes, of which there are left, at
-	// first as many as were announced. It ends the array or map behind the last.
+	// more reports whether another element comes. left is how many are still to come, at first as
+	// many as were announced. Behind the last element, more ends the array or map.
 	more(left int) (rest int, more bool, err error)
 	any() (any, error)
 	skip() error

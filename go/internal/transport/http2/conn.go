@@ -119,8 +119,8 @@ func Serve(socket net.Conn, prefix []byte, config *Config, owner any) *Conn {
 	return c
 }
 
-// Prepare makes a connection, of which prefix was read already, known to what
-// goes on there. It is served from Start on.
+// Prepare makes a connection, which is served from Start on. prefix are bytes of it that were read
+// already.
 func Prepare(socket net.Conn, prefix []byte, config *Config, owner any) *Conn {
 	if !config.completed {
 		config = config.complete()

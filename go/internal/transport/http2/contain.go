@@ -39,8 +39,8 @@ func (c *Conn) dueLocked(due func(now int64) int64, now int64) (next int64) {
 	return due(now)
 }
 
-// run has a request's handler run, without the lock. After a panic its stream is
-// reset as one that was not answered.
+// run runs a request's handler, without the lock. After a panic the stream is reset like one that
+// was not answered.
 func (s *Stream) run(w *roles.Worker) {
 	defer func() {
 		if p := recover(); p != nil { // nil where the handler ends its goroutine

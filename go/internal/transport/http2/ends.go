@@ -98,7 +98,8 @@ func (c *Conn) leaveLocked() {
 	c.lingerIfFreeLocked()
 }
 
-// lingerIfFreeLocked has the socket closed, behind what the peer is to read, once nobody else reads or writes.
+// lingerIfFreeLocked has the socket closed once nobody else reads or writes. The peer still gets to
+// read what was written.
 func (c *Conn) lingerIfFreeLocked() {
 	if c.lingering && !c.lingered && !c.roles.Flushing && !c.roles.Reading {
 		c.lingered = true
@@ -355,7 +356,7 @@ func (c *Conn) passedByLocked(s *Stream) int64 {
 	return b.readBy
 }
 
-// stalledLocked ends a request of which something was under way, in either direction, for too long.
+// stalledLocked ends a request with a message that was under way for too long, in either direction.
 func (c *Conn) stalledLocked(s *Stream) {
 	c.cutLocked(s, &wire.Refusal{Code: wire.ResourceExhausted, Message: transport.LateText(c.config.Stall)})
 }

@@ -23,8 +23,7 @@ type Answer struct {
 	// Tail and TailFields are the trailers, if there are any.
 	Tail       *Block
 	TailFields []Field
-	// Merge has header and trailers sent as one, when there is no body between
-	// them.
+	// Merge sends header and trailers as one, if there is no body between them.
 	Merge bool
 }
 

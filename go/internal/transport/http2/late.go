@@ -27,8 +27,7 @@ const (
 	maxLate = 16
 )
 
-// lateLocked lets the request of a stream go on for a while, the answer of which
-// is complete.
+// lateLocked lets a request go on for a while although its answer is complete.
 func (c *Conn) lateLocked(s *Stream) {
 	if len(c.late) == maxLate {
 		c.resetLateLocked(0)

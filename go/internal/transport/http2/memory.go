@@ -32,9 +32,9 @@ func (c *Conn) affordsLocked(s *Stream, n int) bool {
 	}
 }
 
-// shed lets go of the requests that were held for longest, since the connection holds
-// most of what all may hold together; of the connection, if what it holds is output
-// that its peer does not read.
+// shed frees memory, because this connection holds most of the budget. It ends the requests that
+// were held for longest; if what is held is output that the peer does not read, it ends the
+// connection.
 func (c *Conn) shed() {
 	c.mu.Lock()
 	for !c.closed && c.share.Excess() {
@@ -100,8 +100,8 @@ func (c *Conn) beginsToHoldLocked(s *Stream) {
 // giveBackLocked returns what is no longer needed.
 func (c *Conn) giveBackLocked() { c.share.GiveBack(c.holdingLocked()) }
 
-// roomRetry is what a request refused for want of room is asked to wait, in
-// milliseconds.
+// roomRetry is how long, in milliseconds, a request that is refused because memory is full is asked
+// to wait.
 const roomRetry = 10
 
 func (c *Conn) noRoom() *wire.Refusal {

@@ -66,8 +66,7 @@ func (c *Conn) readLocked() {
 	}
 }
 
-// compactLocked moves what is left of the input to the front, or lets go of the
-// buffer.
+// compactLocked moves what is left of the input to the front, or frees the buffer.
 func (c *Conn) compactLocked() {
 	switch {
 	case c.start == c.end:

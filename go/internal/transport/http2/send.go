@@ -113,8 +113,7 @@ func (c *Conn) finishLocked(s *Stream, a *Answer) (kept bool) {
 	return len(s.rest) > 0
 }
 
-// answerLocked sends what is left of an answer, of which body has not been
-// sent.
+// answerLocked sends what is left of an answer: body, and what follows it.
 func (c *Conn) answerLocked(s *Stream, a *Answer, body []byte) {
 	hasTail := a.hasTail()
 	if !s.headerSent {

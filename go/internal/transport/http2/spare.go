@@ -6,13 +6,12 @@ import (
 	h2 "golang.org/x/net/http2"
 )
 
-// Frames that ask for work and bring none (PING, SETTINGS, PRIORITY,
-// WINDOW_UPDATE, RST_STREAM, empty DATA, CONTINUATION, frames for streams that
-// are gone, requests that are refused) are paid for out of an allowance. What
-// honest peers do earns it back: DATA with content, in either direction, and
-// requests that get their answer; and time does, slowly. What a request's DATA has earned is lost with a
-// reset, so that a request that is only made to be reset always costs. A peer that has spent
-// it is closed with ENHANCE_YOUR_CALM.
+// Frames that cost work and are of no use (PING, SETTINGS, PRIORITY, WINDOW_UPDATE, RST_STREAM,
+// empty DATA, CONTINUATION, frames for closed streams, refused requests) use up an allowance. DATA
+// with content, in either direction, and answered requests earn it back; time does so slowly. A
+// reset takes away what the request's DATA has earned, so that requests made only to be reset
+// always cost. The connection of a peer that has used up its allowance is ended with
+// ENHANCE_YOUR_CALM.
 
 const (
 	spareForData   = 4 // a frame with content, sent or received
@@ -44,8 +43,7 @@ func (c *Conn) earnLocked(n int) {
 	c.spare.left = min(c.spare.left+n, c.config.Spare)
 }
 
-// maxControl bounds the frames that wait to be written because the peer has us
-// send them, and does not read them.
+// maxControl bounds the frames that wait to be written in answer to a peer that does not read them.
 const maxControl = 1024
 
 // controlLocked is called before such a frame is appended.

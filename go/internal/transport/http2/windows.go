@@ -14,10 +14,9 @@ import (
 // until its ACK; if that was two thirds of a window, at a higher rate than when one last
 // grew, the window was too small for the path.
 //
-// What was learned goes to streams in two ways, each of which is bounded by
-// mostLocked for all streams together. SETTINGS say with how much they begin
-// (beginWithLocked), the less the more there are at once. Streams whose handlers take
-// what comes are lent the rest (lendLocked).
+// What was learned goes to streams in two ways, each of which is bounded by mostLocked for all
+// streams together. SETTINGS say with how much they begin (beginWithLocked), the less the more
+// there are at once. Streams whose handlers consume what arrives are lent the rest (lendLocked).
 
 const (
 	// leastMeasured is what must have come since the last PING before another measures the
@@ -181,14 +180,15 @@ func (c *Conn) fitLocked(b *inbound) {
 	c.path.lent -= less
 }
 
-// settleLentLocked ends the accounting of a window of which the peer can make no more use.
+// settleLentLocked ends the accounting of a window that the peer cannot use any more.
 func (c *Conn) settleLentLocked(b *inbound) {
 	c.path.lent -= b.kept - c.path.told
 	b.kept = c.path.told
 }
 
-// tellLocked has streams begin with what was learned, or a part of it where there are many,
-// if that is a quarter more, or half, of what the peer was told.
+// tellLocked sends SETTINGS with the window that streams begin with: what was learned, or a part of
+// it if there are many streams. It does so if that is a quarter more, or half, of what the peer was
+// told.
 func (c *Conn) tellLocked() {
 	p := &c.path
 	least := int64(c.config.Window)
@@ -234,7 +234,7 @@ func (c *Conn) toldLocked() bool {
 	return true
 }
 
-// oversteppedLocked reports whether a frame has exceeded a window, of which so much is left.
+// oversteppedLocked reports whether a frame exceeded a window that has so much left.
 func (c *Conn) oversteppedLocked(length, left int64) bool {
 	return length > 0 && left < -c.path.slack
 }

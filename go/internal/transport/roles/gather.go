@@ -2,15 +2,14 @@ package roles
 
 import "runtime"
 
-// Gathering. A write costs about the same for one frame as for fifty. Whoever is about to
-// write therefore yields first where others are likely to append soon: a caller among
-// several, and a goroutine of the pool that has run its queue dry while handlers that take
-// their time still run, which end one by one.
+// Gathering. A write costs about the same for one frame as for fifty. So a goroutine that is about
+// to write yields first if others are likely to append soon. That is a caller among several, and a
+// worker that has emptied its queue while slower handlers still run, which end one by one.
 //
-// What has gathered must not wait for the scheduler to come round to the one that yielded.
-// Answers are written by whoever ends a handler once they have waited for staleGathered, and
-// by a goroutine that the monitor sends if nobody does. Both need a processor themselves: so
-// nobody yields while computations hold those (ProcessorsHeld, held.go).
+// What has gathered must not wait until the scheduler runs the one that yielded. When answers have
+// waited for staleGathered, whoever ends a handler writes them; if nobody does, the monitor sends a
+// goroutine. Both need a processor, so nobody yields while computations hold all of them
+// (ProcessorsHeld, held.go).
 
 const (
 	// yieldRounds is how often one lets others append, as long as they do.

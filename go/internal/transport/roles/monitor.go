@@ -7,16 +7,13 @@ import (
 	"time"
 )
 
-// Watching over handlers. A goroutine that runs the calls that it has read, with
-// nobody on the way to take over, saves a wake-up, which is a large part of what
-// a lone call costs, and answers more calls with one write. It may do so only
-// for methods that have been quick for long, and a monitor looks every
-// millisecond whether the handler is still at it: then the connection gets
-// another goroutine.
+// Monitoring handlers. A worker that runs calls without calling a helper saves a wake-up, a large
+// part of what a lone call costs, and answers more calls with one write. It may do so only for
+// methods that have been quick so far. The monitor looks every millisecond whether the same handler
+// still runs; then it sends the connection another worker.
 
-// watched is what a worker that is watched over has left to do. There are about
-// as many as processors, and they are taken in turn: those that are looked at are
-// at hand, be there ever so many connections.
+// watched is what a monitored worker has left to do. They are reused, so there are about as many as
+// processors, and the monitor looks at few however many connections there are.
 type watched struct {
 	count  atomic.Uint32 // what was watched over so far
 	seen   uint32        // count at the monitor's last round
@@ -41,8 +38,7 @@ func (w *Worker) begin(seen *watched) {
 	startWatch()
 }
 
-// watchOver has the monitor look after a connection while its only goroutine runs a
-// handler.
+// watchOver makes the monitor look after a connection while its only worker runs a handler.
 func (w *Worker) watchOver(r *Roles) {
 	seen := takeWatched()
 	seen.worker.Store(w)
@@ -111,8 +107,8 @@ const (
 	watchIdle = 5
 )
 
-// LeaveUnread has nobody read the connection until its next call, and the monitor look
-// after it.
+// LeaveUnread leaves the connection without a reader until its next call. The monitor looks after
+// it.
 func (r *Roles) LeaveUnread() {
 	r.unread.left.Store(true)
 	r.unread.count.Add(1)

@@ -1,6 +1,6 @@
-// Package roles says who does what on a connection, whichever protocol it
-// speaks: who reads it, who writes it, which goroutine runs the calls that were
-// read, who is called to help, and how answers gather before they are written.
+// Package roles decides what each goroutine does on a connection, of whichever protocol: who reads
+// it, who writes it, who runs the calls that were read, who is called to help, and how answers
+// gather before they are written.
 //
 //	Roles    of one connection, and the calls that wait to run   (roles.go)
 //	Worker   a goroutine that reads, runs handlers and writes    (worker.go)
@@ -8,8 +8,8 @@
 //	FlushUnlock   what those do that append outside a worker          (gather.go)
 //	monitor  looks where somebody is held up                     (monitor.go)
 //
-// What it is to read and to write is the connection's: it says so as a Conn, and
-// each of its streams as a Call.
+// How to read and write is the connection's own business: it implements Conn, and each of its
+// streams Call.
 package roles
 
 import (
@@ -33,8 +33,8 @@ type Conn interface {
 	ReadDoneLocked()
 	// AwaitedLocked reports whether a poller sees to the input that comes next.
 	AwaitedLocked() bool
-	// LeaveLocked reports whether the worker that has nothing else to do need not read: because the
-	// connection is at its end, or because input is awaited by others from now on.
+	// LeaveLocked reports whether a worker with nothing else to do may leave without reading:
+	// because the connection is at its end, or because others wait for its input from now on.
 	LeaveLocked() bool
 
 	// HasOutputLocked reports whether there is something to write and it may be
@@ -172,8 +172,8 @@ func (r *Roles) TakeReadingLocked() bool {
 	return true
 }
 
-// sendHelper has another goroutine look after the connection, and write what one that
-// lets others append does not come to.
+// sendHelper has another goroutine look after the connection. That one also writes what a goroutine
+// that yielded has not come to.
 func (r *Roles) sendHelper() {
 	r.mu.Lock()
 	r.Solo, r.Scheduled = false, false

@@ -16,10 +16,9 @@ import (
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
-// DeclineHTTP2 tells a peer whose preface was read why it is not served here, and
-// closes the socket (spec/http.md 1). For a second its requests are answered, each by itself: those
-// that GOAWAY alone says nobody has taken are made again by clients of gRPC, at once and on a
-// new connection, which would have the same end.
+// DeclineHTTP2 tells a peer whose preface was read why it is not served here, and closes the socket
+// (spec/http.md 1). For a second its requests are answered one by one. With GOAWAY alone, gRPC
+// clients would make them again at once, on a new connection that would end in the same way.
 func DeclineHTTP2(socket net.Conn, text string) {
 	_ = socket.SetDeadline(time.Now().Add(transport.LingerTime))
 	framer := h2.NewFramer(socket, io.LimitReader(socket, declinedHTTP2))

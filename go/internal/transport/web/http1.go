@@ -188,8 +188,8 @@ type HTTP1Conn struct {
 	cause    error
 }
 
-// Prepare makes a connection, of which prefix was read already, known to what
-// goes on there. It is served from Serve on.
+// Prepare makes a connection, which is served from Serve on. prefix are bytes of it that were read
+// already.
 func (h *HTTP1) Prepare(socket net.Conn, prefix []byte) *HTTP1Conn {
 	return &HTTP1Conn{protocol: h, socket: socket, prefix: prefix, active: true} // its first request has begun
 }

@@ -5,11 +5,10 @@ import (
 	"strconv"
 )
 
-// heads follows what arrives on a connection of HTTP/1.1 as far as it takes to tell
-// the heads of its requests from their bodies, and ends the connection at a head
-// that net/http would let pass though others may read it otherwise: lengths
-// that conflict, and obsolete folding (RFC 9112 5.2, 6.1, 6.3). It parses nothing for
-// net/http, which reads the same bytes afterwards.
+// heads follows the input of an HTTP/1.1 connection closely enough to tell the heads of requests
+// from their bodies. It ends the connection at a head that net/http accepts but other
+// implementations may read differently: conflicting lengths, and obsolete folding (RFC 9112 5.2,
+// 6.1, 6.3). net/http reads and parses the same bytes afterwards.
 type heads struct {
 	at   place
 	left int64 // bytes until what next says

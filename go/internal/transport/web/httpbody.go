@@ -75,9 +75,9 @@ func malformed(r *http.Request, err error) bool {
 	return r.ProtoMajor == 1 && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.As(err, new(net.Error)) && !errors.Is(err, net.ErrClosed)
 }
 
-// What is read of a body whose call is over, before its connection is given up. The
-// end of the call waits for it a little: there are clients that take it for a failure if they
-// have not sent all by then.
+// Bounds on what is read of a body whose call is over, before its connection is closed. The end of
+// the call waits for it a little, since some clients report a failure if they could not send all of
+// it.
 const (
 	restBytes = 1 << 20
 	restFirst = 50 * time.Millisecond

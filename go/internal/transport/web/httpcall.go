@@ -230,8 +230,8 @@ type severed struct{ why wire.Refusal }
 
 func (s *severed) Error() string { return s.why.Message }
 
-// interrupted ends a call whose request is over: its caller has gone, or sent nothing for
-// too long, or whoever serves the connection ends it.
+// interrupted ends a call whose request has ended: the caller is gone, or sent nothing for too
+// long, or the connection's server ends it.
 func (x *httpCall) interrupted() {
 	var cut *severed
 	switch by := x.body.by.Load(); {

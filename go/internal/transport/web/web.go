@@ -1,9 +1,7 @@
-// Package web is what the protocols have in common through which clients of other protocols come; each has a
-// package of its own beside this one: grpc, grpcweb, connect, websocket. It
-// turns what such a client sends into a Call and an Exchange, and how the call
-// ended into that protocol's answer. spec/http.md states the mappings. What
-// serves the calls is behind Server, the same for all protocols, and knows nothing
-// of HTTP.
+// Package web is what the HTTP protocols have in common. Each has a package of its own below this
+// one: grpc, grpcweb, connect, websocket. They turn what a client sends into a Call and an
+// Exchange, and how the call ended into the protocol's answer. spec/http.md states the mappings.
+// Server is what serves the calls: it is the same for all protocols and knows nothing of HTTP.
 package web
 
 import (
