@@ -11,45 +11,53 @@ import trunkcall
 from example.v1.user_pb2 import GetUserRequest, GetUserResponse
 from harness.processes import PATIENCE, Outcome, Process
 from harness.programs import USER_7, USERS, ProgramTest
+from harness.proxy import Proxy
 
 from .languages import HUB, PAIRS, PROGRAMS, bench_words
-from .tap import Tap
 
 GET_USER = trunkcall.unary("/trunkcall.example.v1.UserService/GetUser", GetUserRequest, GetUserResponse)
 WATCH_USERS = trunkcall.bidi_stream("/trunkcall.example.v1.UserService/WatchUsers", GetUserRequest, GetUserResponse)
 
 
-class Draining(ProgramTest):
-    def test_under_load_all_calls_succeed_at_the_next_server(self) -> None:
+class Draining(ProgramTest, IsolatedAsyncioTestCase):
+    async def asyncSetUp(self) -> None:
+        asyncio.get_running_loop().set_debug(False)  # the proxy has to be quick
+
+    async def finished(self, process: Process) -> Outcome:
+        return await asyncio.to_thread(process.finish)
+
+    async def test_under_load_all_calls_succeed_at_the_next_server(self) -> None:
         for client, server in PAIRS:
             with self.subTest(client=client, server=server):
                 first, second = self.serve(PROGRAMS[server]), self.serve(PROGRAMS[server])
-                with Tap(first.address, after=500_000) as tap:
+                async with Proxy(first.address) as proxy:
                     flags = ("--calls", "20000", "--connections", "3", "--callers", "30")
-                    words = bench_words(client, f"{tap.address},{second.address}", *flags)
+                    words = bench_words(client, f"{proxy.address},{second.address}", *flags)
                     calling = self.enterContext(Process([*PROGRAMS[client], *words]))
-                    self.assertTrue(tap.passed.wait(PATIENCE))
-                    tap.stop_listening()
-                    first.stop_listening()
-                    self.assertEqual(first.finish().status, 0)
-                    got = calling.finish()
+                    async with asyncio.timeout(PATIENCE):
+                        await proxy.has_passed("up", 500_000)
+                    await proxy.stop_listening()
+                    await asyncio.to_thread(first.stop_listening)
+                    self.assertEqual((await self.finished(first)).status, 0)
+                    got = await self.finished(calling)
                 self.assertEqual(got.status, 0, got)
                 figures = json.loads(got.stdout)
                 self.assertEqual((figures["calls"], figures["errors"]), (20000, 0), got)
 
-    def test_a_stream_that_runs_goes_on_to_its_end(self) -> None:
+    async def test_a_stream_that_runs_goes_on_to_its_end(self) -> None:
         many = 9_000
         request = "[" + ",".join(['{"userId":7}'] * many) + "]"
         for client, server in PAIRS:
             with self.subTest(client=client, server=server):
                 served = self.serve(PROGRAMS[server])
-                with Tap(served.address, after=20_000) as tap:
-                    words = ("call", "--target", tap.address, USERS + "WatchUsers", request)
+                async with Proxy(served.address) as proxy:
+                    words = ("call", "--target", proxy.address, USERS + "WatchUsers", request)
                     calling = self.enterContext(Process([*PROGRAMS[client], *words]))
-                    self.assertTrue(tap.passed.wait(PATIENCE))
-                    served.stop_listening()
-                    self.assertEqual(served.finish().status, 0)
-                    got = calling.finish()
+                    async with asyncio.timeout(PATIENCE):
+                        await proxy.has_passed("up", 20_000)
+                    await asyncio.to_thread(served.stop_listening)
+                    self.assertEqual((await self.finished(served)).status, 0)
+                    got = await self.finished(calling)
                 self.assertEqual(got, Outcome(USER_7 * many))
 
 

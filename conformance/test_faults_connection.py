@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 
+from harness.proxy import Hole, Proxy
+from harness.rules import UP, Step
+
 from .faults import raw
 from .faults.kit import BOUND, CLIENT, FaultTest, in_full, size, until
 from .faults.ledger import check_files, gather, read
 from .faults.process import FAULTS, call
-from .faults.proxy import Hole, Proxy
-from .faults.rules import UP, Step
 
 # Far more bytes than a small call and its answer have, with both prefaces.
 EXCHANGE = 320

@@ -6,10 +6,11 @@ import asyncio
 import contextlib
 import resource
 
+from harness.proxy import Proxy
+
 from .faults import raw
 from .faults.kit import BOUND, FULL, FaultTest, in_full, size, until
 from .faults.ledger import check_files, read
-from .faults.proxy import Proxy
 from .test_faults_slow import most_at_once
 
 

@@ -20,10 +20,11 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.proxy import Proxy
+
 from .kit import BOUND, CLIENT, SERVER, until
 from .ledger import check_files
 from .process import Load, Server, held, spawn
-from .proxy import Proxy
 
 RULES = "* up: pass 200000-4000000; reset"
 LOADS = (

@@ -1,18 +1,21 @@
 """One run: a fresh server, a fresh client, and the figures they and the system give."""
 
+import asyncio
 import contextlib
 import json
 import math
 import os
 import resource
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from harness.processes import Failed, Process, Server, read_all
+from harness.processes import LOOK, Failed, Process, Server, read_all
+from harness.proxy import Proxy
 
 from . import sampling
-from .proxy import Proxy
+from .conversation import Conversation
 
 CLIENT_KEYS = (
     "calls", "errors", "seconds", "rate", "mean_us", "p50_us", "p90_us", "p95_us", "p99_us", "p999_us", "max_us",
@@ -126,18 +129,25 @@ def _strangers(before: tuple, after: tuple, started: float, ended: float, traces
 def _result(client: Process, serving: Process, watch: Callable[[], None], limit: float) -> tuple[float, dict]:
     """Wait for the client's line, calling `watch` all the while; returns when it arrived and what it says."""
     deadline = time.monotonic() + limit
-    while True:
+    watch()
+    while not (found := _result_so_far(client, serving, limit, deadline)):
         watch()
-        for arrived, line in client.lines:
-            if line.startswith("{"):
-                return arrived, parse_result(line)
-        status = client.ended()
-        if status is not None and not client.stdout_open:
-            raise Failed(f"client ended with status {status} and no result", client.said())
-        if serving.ended() is not None:
-            raise Failed(f"server ended during the run, status {serving.ended()}", serving.said())
-        if time.monotonic() > deadline:
-            raise Failed(f"client gave no result within {limit:g} s")
+    return found
+
+
+def _result_so_far(client: Process, serving: Process, limit: float, deadline: float) -> tuple[float, dict] | None:
+    """The same, if it is there. Raises Failed if it will not come any more."""
+    for arrived, line in client.lines:
+        if line.startswith("{"):
+            return arrived, parse_result(line)
+    status = client.ended()
+    if status is not None and not client.stdout_open:
+        raise Failed(f"client ended with status {status} and no result", client.said())
+    if serving.ended() is not None:
+        raise Failed(f"server ended during the run, status {serving.ended()}", serving.said())
+    if time.monotonic() > deadline:
+        raise Failed(f"client gave no result within {limit:g} s")
+    return None
 
 
 def parse_result(line: str) -> dict:
@@ -211,20 +221,29 @@ def _allow_files(count: int) -> None:
 
 def overhead(server_command: Command, client_for: ClientFor, root: str, payload: int, limit: float) -> Outcome:
     """Bytes on the connection per call beyond its messages, counted between client and server."""
-    with (
-        Server(server_command, cwd=root, patience=BEGINNING) as serving,
-        Proxy(serving.address) as proxy,
-        Process(client_for(proxy.address), cwd=root) as client,
-    ):
-
-        def watch() -> None:
-            for _ in range(50):
-                proxy.step(0.002)
-            read_all([client, serving], 0)
-
-        _, result = _result(client, serving, watch, limit)
-        conversation = proxy.longest()
+    with Server(server_command, cwd=root, patience=BEGINNING) as serving:
+        conversations, result = asyncio.run(_counted(serving, client_for, root, limit))
+        # The connection that the calls went over; a client may open others to look round.
+        conversation = max(conversations.values(), key=lambda one: len(one.turns), default=None)
         median, mean = conversation.bytes_per_call() if conversation else (0.0, 0.0)
         if not median:
             raise Failed("nothing was sent through the counting proxy")
         return Outcome({"overhead_bytes": median - payload}, result, {"overhead_mean_bytes": mean - payload})
+
+
+async def _counted(
+    serving: Server, client_for: ClientFor, root: str, limit: float
+) -> tuple[dict[int, Conversation], dict]:
+    """Has a client make its calls through a proxy: what passed over each connection, and the client's result."""
+    conversations: dict[int, Conversation] = defaultdict(Conversation)
+
+    def watch(number: int, direction: str, size: int) -> None:
+        conversations[number].passed(direction, size)
+
+    deadline = time.monotonic() + limit
+    async with Proxy(serving.address, watch=watch) as proxy:
+        with Process(client_for(proxy.address), cwd=root) as client:
+            while not (found := _result_so_far(client, serving, limit, deadline)):
+                read_all([client, serving], 0)
+                await asyncio.sleep(LOOK)
+        return conversations, found[1]

@@ -1,4 +1,4 @@
-"""The rules of the fault proxy: what becomes of the bytes of each connection.
+"""The rules of the proxy: what becomes of the bytes of each connection.
 
 A rule is a line, `CONNECTIONS DIRECTION: STEP; STEP; …`. Connections are numbered from 0 in the order in which they
 were accepted: `*`, `3`, `3-7` or `3-`. The direction is `up` (from the client), `down` or `both`. Of several rules for
@@ -10,14 +10,15 @@ Steps are taken one after the other; after the last, all passes.
     swallow [N | N-M] likewise, but they are lost; the end of the input, too
     stall TIME        nothing is read for a time
     slice N           from now on, bytes are written N at a time
-    delay TIME        from now on, what was read is written only after a time
+    delay TIME        from now on, what was read is written a time later, in order: a way that is that long
+    jitter TIME       likewise, up to that time more, drawn anew for what is read at once
     throttle N        from now on, at most N bytes a second
     end               this direction ends in order (half-close); what still comes is lost
     close             both directions end in order
     reset             the connection is reset, to both sides
 
-Times are `20ms` or `1.5s`. An example: the first connection is reset when 100 bytes came from the client, later ones
-lose every answer.
+What is still on its way arrives before a stall or an end. Times are `20ms` or `1.5s`. An example: the first connection
+is reset when 100 bytes came from the client, later ones lose every answer.
 
     0 up: pass 100; reset
     1- down: swallow
@@ -35,7 +36,7 @@ DIRECTIONS = {"up": (UP,), "down": (DOWN,), "both": (UP, DOWN)}
 
 AMOUNTS = ("pass", "swallow")
 SIZES = ("slice", "throttle")
-TIMES = ("stall", "delay")
+TIMES = ("stall", "delay", "jitter")
 ENDS = ("end", "close", "reset")
 
 
@@ -109,7 +110,8 @@ def parse_step(words: list[str]) -> Step:
             return Step(kind, int(size), int(size))
         case [kind, time] if kind in TIMES:
             return Step(kind, seconds=parse_time(time))
-    raise RuleError(f"there is no step {' '.join(words)!r}")
+        case _:
+            raise RuleError(f"there is no step {' '.join(words)!r}")
 
 
 def parse_range(text: str) -> tuple[int, int]:

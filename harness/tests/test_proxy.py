@@ -1,4 +1,4 @@
-"""The fault proxy does what its rules say, and nothing else."""
+"""The proxy does what its rules say, and nothing else."""
 
 from __future__ import annotations
 
@@ -8,21 +8,24 @@ import errno
 import socket
 from unittest import IsolatedAsyncioTestCase, TestCase
 
-from .faults.proxy import Hole, Proxy, split
-from .faults.rules import RuleError, Step, parse
+from harness.proxy import Hole, Proxy, split
+from harness.rules import RuleError, Step, parse
 
 LIMIT = 20.0
 
 
 class Rules(TestCase):
     def test_steps_are_read(self) -> None:
-        plan = parse("* both: pass 1-20; slice 3; delay 20ms; stall 1.5s; throttle 9; swallow; end; close; reset")
+        plan = parse(
+            "* both: pass 1-20; slice 3; delay 20ms; jitter 5ms; stall 1.5s; throttle 9; swallow; end; close; reset"
+        )
         self.assertEqual(
             plan(7, "down"),
             (
                 Step("pass", 1, 20),
                 Step("slice", 3, 3),
                 Step("delay", seconds=0.02),
+                Step("jitter", seconds=0.005),
                 Step("stall", seconds=1.5),
                 Step("throttle", 9, 9),
                 Step("swallow"),
@@ -145,6 +148,52 @@ class Passing(IsolatedAsyncioTestCase):
         await ends.send(ends.client, data)
         ends.client.shutdown(socket.SHUT_WR)
         self.assertEqual(await ends.receive(ends.server, 999), data)
+
+    async def test_a_long_way_takes_its_time_and_holds_up_nobody(self) -> None:
+        ends = await self.connect(proxy := await self.proxy("* up: delay 200ms; jitter 2ms; pass 9000000; end"))
+        began = self.loop.time()
+        data = bytes(range(250)) * 36_000
+        sending = asyncio.create_task(ends.send(ends.client, data))
+        await ends.send(ends.server, b"back")  # the other way is short
+        self.assertEqual(await ends.receive(ends.client, 4), b"back")
+        self.assertEqual(await ends.receive(ends.server, len(data) + 1), data)
+        self.assertGreater(self.loop.time() - began, 0.2)
+        self.assertEqual(proxy.passed["up"], len(data))
+        await sending
+
+    async def test_what_is_under_way_leaves_the_sender_free(self) -> None:
+        ends = await self.connect(proxy := await self.proxy("* up: delay 600s"))
+        async with asyncio.timeout(LIMIT):
+            for _ in range(200):
+                await ends.send(ends.client, bytes(100_000))
+        self.assertEqual(proxy.passed["up"], 0)
+
+    async def test_at_a_rate_nothing_is_lost_and_what_is_sent_is_held_back(self) -> None:
+        ends = await self.connect(await self.proxy("* up: throttle 100000; delay 1ms"))
+        data = bytes(range(200)) * 100
+        began = self.loop.time()
+        await ends.send(ends.client, data)
+        ends.client.shutdown(socket.SHUT_WR)
+        self.assertEqual(await ends.receive(ends.server, 99_999), data)
+        self.assertGreater(self.loop.time() - began, 0.19)
+
+    async def test_bytes_can_be_watched_and_waited_for(self) -> None:
+        seen: list[tuple[int, str, int]] = []
+        proxy = await self.enterAsyncContext(Proxy(self.target, watch=lambda *what: seen.append(what)))
+        first, second = await self.connect(proxy), await self.connect(proxy)
+        await first.send(first.client, b"abc")
+        await first.receive(first.server, 3)
+        await second.send(second.server, b"de")
+        async with asyncio.timeout(LIMIT):
+            await proxy.has_passed("up", 3)
+            await proxy.has_passed("down", 2)
+        self.assertEqual(seen, [(0, "up", 3), (1, "down", 2)])
+        for ends in (first, second):
+            ends.client.close()
+            ends.server.close()
+        async with asyncio.timeout(LIMIT):
+            await proxy.all_ended()
+        self.assertEqual(proxy.open, 0)
 
     async def test_a_stalled_direction_is_not_read(self) -> None:
         ends = await self.connect(await self.proxy("* up: stall 60s"))

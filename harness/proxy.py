@@ -1,13 +1,15 @@
-"""The fault proxy: stands in front of a server and does to the bytes of each connection what rules say.
+"""A proxy: stands in front of a server, does to the bytes of each connection what rules say, and counts them.
 
-    python -m conformance.faults.proxy --target HOST:PORT [--listen HOST:PORT] [--rules FILE] [--seed N] [RULE…]
+    python -m harness.proxy --target HOST:PORT [--listen HOST:PORT] [--rules FILE] [--seed N] [RULE…]
 
 Prints `listening HOST:PORT` and runs until it is ended. rules.py has the language of the rules. In tests:
 
     async with Proxy(address, "0 up: pass 100; reset") as proxy:
         … proxy.address …
+        await proxy.has_passed("up", 100)
 
-Everything belongs to one event loop and is used on its thread.
+Everything belongs to one event loop and is used on its thread. Standard library only. Its delays are as fine as the
+loop's timers, a millisecond; the lab has a program of its own for its distances (decision 0045).
 """
 
 from __future__ import annotations
@@ -19,11 +21,15 @@ import random
 import socket
 import struct
 import sys
-from collections import Counter
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from .rules import DOWN, UP, Plan, RuleError, Step, parse
+from harness.rules import DOWN, UP, Plan, RuleError, Step, parse
 
 PIECE = 1 << 16
+FASTEST = 1 << 28  # the rate, in bytes a second, that a way without one has room for
+PIECES_A_SECOND = 20  # where there is a rate
 RESET = struct.pack("ii", 1, 0)  # SO_LINGER without time: closing resets
 
 
@@ -47,9 +53,10 @@ class Link:
                 done, _ = await asyncio.wait({*left, over}, return_when=asyncio.FIRST_COMPLETED)
                 left -= done
         finally:
-            for task in (*directions, over):
+            tasks: set[asyncio.Task[Any]] = {*directions, over}
+            for task in tasks:
                 task.cancel()
-            await asyncio.gather(*directions, over, return_exceptions=True)
+            await asyncio.wait(tasks)
             for end in self.ends[UP]:
                 end.close()
 
@@ -84,15 +91,29 @@ class Flow:
         self.loop = asyncio.get_running_loop()
         self.slice = PIECE
         self.delay = 0.0
+        self.jitter = 0.0
         self.rate = 0
+        self.left = 0.0  # when the last byte has left, where there is a rate
+        self.arrives = 0.0  # when what was read last is to be written
+        self.under_way: deque[tuple[float, bytes]] = deque()  # each with when it is to be written
+        self.held = 0  # bytes under way
+        self.changed = asyncio.Event()  # something was put under way, or has arrived
+        self.delivering: asyncio.Task[None] | None = None
 
-    async def run(self, steps: object) -> None:
-        for step in (*steps, Step("pass")):  # type: ignore[misc]
-            if not await self.take(step):
-                return
+    async def run(self, steps: Sequence[Step]) -> None:
+        try:
+            for step in (*steps, Step("pass")):
+                if not await self.take(step):
+                    return
+        finally:
+            if self.delivering:
+                self.delivering.cancel()
+                await asyncio.gather(self.delivering, return_exceptions=True)
 
     async def take(self, step: Step) -> bool:
         """Takes a step. False when nothing of this direction is left to do."""
+        if step.kind in ("stall", "end", "close", "reset"):
+            await self.arrival()
         match step.kind:
             case "pass" | "swallow":
                 return await self.carry(step.amount(self.link.draw), lost=step.kind == "swallow")
@@ -102,6 +123,8 @@ class Flow:
                 self.slice = step.least
             case "delay":
                 self.delay = step.seconds
+            case "jitter":
+                self.jitter = step.seconds
             case "throttle":
                 self.rate = step.least
             case "end":
@@ -122,25 +145,70 @@ class Flow:
             if not piece:
                 if lost:
                     await self.link.over.wait()
+                await self.arrival()
                 self.shut()
                 return False
             if amount is not None:
                 amount -= len(piece)
             if not lost:
-                await self.write(piece)
+                await self.pass_on(piece)
         return True
 
-    async def write(self, data: bytes) -> None:
-        if self.delay:
-            await asyncio.sleep(self.delay)
-        size = min(self.slice, max(self.rate // 10, 1) if self.rate else PIECE)
+    async def pass_on(self, data: bytes) -> None:
+        """Writes, or puts under way."""
+        if not (self.delay or self.jitter or self.rate or self.under_way):
+            await self.write(data)
+            return
+        if self.delivering is None:
+            self.delivering = asyncio.create_task(self.deliver())
+        size = max(self.rate // PIECES_A_SECOND, 1) if self.rate else len(data)
+        room = int((self.delay + self.jitter) * (self.rate or FASTEST)) + PIECE
+        self.left = max(self.left, self.loop.time())
+        jitter = self.link.draw.uniform(0, self.jitter) if self.jitter else 0.0
         for at in range(0, len(data), size):
             piece = data[at : at + size]
-            await self.loop.sock_sendall(self.sink, piece)
-            self.link.proxy.passed[self.name] += len(piece)
+            while self.held > room:
+                await self.change()
             if self.rate:
-                await asyncio.sleep(len(piece) / self.rate)
-            elif self.slice < PIECE:
+                self.left = max(self.left, self.loop.time()) + len(piece) / self.rate
+            self.arrives = max(self.arrives, self.left + self.delay + jitter)
+            self.under_way.append((self.arrives, piece))
+            self.held += len(piece)
+            self.changed.set()
+            if self.rate:  # what has no room on the way stays with the sender
+                await asyncio.sleep(self.left - self.loop.time())
+
+    async def deliver(self) -> None:
+        """Writes what is under way when it is due."""
+        try:
+            while True:
+                while not self.under_way:
+                    await self.change()
+                due, piece = self.under_way[0]
+                if (early := due - self.loop.time()) > 0:
+                    await asyncio.sleep(early)
+                await self.write(piece)
+                self.under_way.popleft()
+                self.held -= len(piece)
+                self.changed.set()
+        except OSError:
+            self.link.reset()
+
+    async def arrival(self) -> None:
+        """Waits until nothing is under way."""
+        while self.under_way and not self.link.over.is_set():
+            await self.change()
+
+    async def change(self) -> None:
+        self.changed.clear()
+        await self.changed.wait()
+
+    async def write(self, data: bytes) -> None:
+        for at in range(0, len(data), self.slice):
+            piece = data[at : at + self.slice]
+            self.link.proxy.count(self.link.number, self.name, len(piece))
+            await self.loop.sock_sendall(self.sink, piece)
+            if self.slice < PIECE:
                 await asyncio.sleep(0)  # so that the slices leave apart
 
     def shut(self) -> None:
@@ -149,15 +217,25 @@ class Flow:
 
 
 class Proxy:
-    """A fault proxy that listens on a free port while it is entered, or on `listen`.
+    """A proxy that listens on a free port while it is entered, or on `listen`.
 
     `connections` counts what was accepted, `passed` the bytes passed on, by direction. `plan` may be replaced: it holds
-    for the connections that come after."""
+    for the connections that come after. `watch` is told of all bytes before they are passed on: a connection's number,
+    the direction, how many."""
 
-    def __init__(self, target: str, rules: str | Plan = "", *, listen: str = "127.0.0.1:0", seed: int = 1) -> None:
+    def __init__(
+        self,
+        target: str,
+        rules: str | Plan = "",
+        *,
+        listen: str = "127.0.0.1:0",
+        seed: int = 1,
+        watch: Callable[[int, str, int], None] | None = None,
+    ) -> None:
         self.target = split(target)
         self.plan: Plan = parse(rules) if isinstance(rules, str) else rules
         self.seed = seed
+        self.watch = watch
         self.connections = 0
         self.accepted_at: list[float] = []  # by the loop's clock
         self.passed: Counter[str] = Counter()
@@ -165,6 +243,7 @@ class Proxy:
         self._listener: socket.socket | None = None
         self._accepting: asyncio.Task[None] | None = None
         self._links: dict[asyncio.Task[None], Link | None] = {}
+        self._counted = asyncio.Event()
 
     async def __aenter__(self) -> Proxy:
         self.listen()
@@ -192,6 +271,23 @@ class Proxy:
             await asyncio.gather(self._accepting, return_exceptions=True)
             self._listener.close()
             self._accepting = self._listener = None
+
+    def count(self, number: int, direction: str, size: int) -> None:
+        self.passed[direction] += size
+        self._counted.set()
+        if self.watch:
+            self.watch(number, direction, size)
+
+    async def has_passed(self, direction: str, size: int) -> None:
+        """Returns when that many bytes have been passed on."""
+        while self.passed[direction] < size:
+            self._counted.clear()
+            await self._counted.wait()
+
+    async def all_ended(self) -> None:
+        """Returns when the connections that there are have ended by themselves."""
+        if self._links:
+            await asyncio.wait(self._links)
 
     def reset_all(self) -> None:
         """Resets all connections that there are."""
@@ -240,7 +336,7 @@ class Hole:
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=0)
         where = self._listener.getsockname()
         self.address = f"{where[0]}:{where[1]}"
-        self._waiting = []
+        self._waiting: list[socket.socket] = []
         for _ in range(3):
             filler = socket.socket()
             filler.setblocking(False)
@@ -257,7 +353,7 @@ class Hole:
 
 def split(address: str) -> tuple[str, int]:
     host, _, port = address.rpartition(":")
-    return host, int(port)
+    return host.strip("[]"), int(port)
 
 
 async def serve(options: argparse.Namespace, rules: str) -> None:
