@@ -112,8 +112,14 @@ lint-%: needs-%
 	@$(ONE) lint
 fmt-%: needs-%
 	@$(ONE) format
-vectors-% generate-% api-% reference-%: needs-%
-	@$(ONE) $(@:-$*=)
+vectors-%: needs-%
+	@$(ONE) vectors
+generate-%: needs-%
+	@$(ONE) generate
+api-%: needs-%
+	@$(ONE) api
+reference-%: needs-%
+	@$(ONE) reference
 test-%:
 	@sh scripts/prerequisites.sh --tests $*
 	@$(PYTHON) -m scripts.test --only '$* ,check $* '

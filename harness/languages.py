@@ -102,7 +102,7 @@ class Fuzz:
     def targets(self) -> list[tuple[str, str]]:
         """Each target with its package."""
         return [
-            (target, str(path.parent.relative_to(ROOT / self.folder)))
+            (target, os.path.relpath(path.parent, ROOT / self.folder))
             for path in sorted(ROOT.glob(self.files))
             for target in re.findall(self.pattern, path.read_text(encoding="utf-8"), re.MULTILINE)
         ]

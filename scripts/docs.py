@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Fails when a Markdown file links to a file or heading that is not there, or quotes code that does not stand so, or
-when a source cites a section of a specification that is not there, as in "protocol.md 9.6".
+when a source cites a section of a specification that is not there, as in "protocol.md 9.6", or a table says of languages
+what their files do not.
 
 A block of code behind the comment <!-- from FILE --> must be a run of lines of that file, whatever their indentation.
 """
@@ -13,6 +14,10 @@ import textwrap
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+from harness.languages import languages  # noqa: E402
+from scripts import language_tables  # noqa: E402
+
 SKIPPED = {".git", "build", "node_modules"}
 
 BLOCK = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
@@ -63,12 +68,13 @@ def stands_in(quoted: str, source: str) -> bool:
 def bad_citations() -> list[str]:
     """Sources that cite a section which the text does not have."""
     found = []
+    of_languages = [pattern for language in languages().values() for pattern in language.sources]
     for name in ("protocol", "limits", "status", "client", "code-first"):
         text = (ROOT / "spec" / f"{name}.md").read_text(encoding="utf-8")
         sections = set(re.findall(r"^(?:#+ |\*\*)(\d+(?:\.\d+)?)[. *]", text, flags=re.MULTILINE))
         cited = re.compile(rf"\b{name}\.md,? (?:section )?(\d+(?:\.\d+)?)\b")
-        for folder, suffix in (("go", "go"), ("python", "py"), ("conformance", "py"), ("harness", "py"), ("spec", "py")):
-            for path in sorted((ROOT / folder).rglob(f"*.{suffix}")):
+        for pattern in (*of_languages, *(f"{folder}/**/*.py" for folder in ("conformance", "harness", "spec"))):
+            for path in sorted(ROOT.glob(pattern)):
                 missing = set(cited.findall(path.read_text(encoding="utf-8"))) - sections
                 found += [f"{path.relative_to(ROOT)} cites {name}.md {n}, which is not there" for n in sorted(missing)]
     return found
@@ -77,8 +83,9 @@ def bad_citations() -> list[str]:
 def unsaid(path: Path) -> list[str]:
     """Texts of errors, in the first column of a table in this file, that no program says. Words in capitals stand for
     what differs, an ellipsis for what is left out."""
-    sources = [*(ROOT / "go").rglob("*.go"), *(ROOT / "python" / "src").rglob("*.py")]
-    said = "\n".join(source.read_text(encoding="utf-8") for source in sources if "_test." not in source.name)
+    sources = {path for language in languages().values() for pattern in language.sources for path in ROOT.glob(pattern)}
+    tests = {path for language in languages().values() for pattern in language.test_sources for path in ROOT.glob(pattern)}
+    said = "\n".join(source.read_text(encoding="utf-8") for source in sorted(sources - tests))
     told = re.sub(r'"\s*\+?\s*f?"', "", said)  # a text may be put together from several
     rows = re.findall(r"^\| (`.*?`(?:, `.*?`)*)[ |]", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
     texts = [text for row in rows for text in re.findall(r"`(.*?)`", row)]
@@ -92,7 +99,7 @@ def main() -> int:
     for path in files:
         text = path.read_text(encoding="utf-8")
         found += [f"{path.relative_to(ROOT)} {fault}" for fault in bad_links(path, text) + bad_quotes(path, text)]
-    found += bad_citations() + unsaid(ROOT / "docs" / "troubleshooting.md")
+    found += language_tables.faults() + bad_citations() + unsaid(ROOT / "docs" / "troubleshooting.md")
     print("\n".join(found) or f"{len(files)} files")
     return 1 if found else 0
 

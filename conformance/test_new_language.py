@@ -1,0 +1,67 @@
+"""With one file more in the folder of languages, a language takes part in what languages do together."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from unittest import TestCase
+
+from harness.languages import ROOT
+from harness.tests import fake_language
+
+LISTS = """
+import json
+from conformance import languages, random_sessions, test_production
+from conformance.runner.__main__ import all_ways
+print(json.dumps({
+    "programs": list(languages.PROGRAMS),
+    "pairs": languages.PAIRS,
+    "bench": languages.bench_words("ada", "HOST"),
+    "sessions": random_sessions.joined(),
+    "production": test_production.PAIRS,
+    "ways": [[way.client.name, way.server.name, way.transport] for way in all_ways()],
+}))
+"""
+
+
+class NewLanguage(TestCase):
+    def lists(self, **more: str) -> dict[str, list[object]]:
+        with tempfile.TemporaryDirectory() as folder:
+            variables = fake_language.add(Path(folder))
+            done = subprocess.run(
+                [sys.executable, "-c", LISTS], cwd=ROOT, env=variables | more, capture_output=True, text=True
+            )
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lists: dict[str, list[object]] = json.loads(done.stdout)
+        return lists
+
+    def test_it_meets_the_hub_and_itself(self) -> None:
+        lists = self.lists()
+        self.assertIn("ada", lists["programs"])
+        self.assertIn("--tasks", lists["bench"])
+        met = [["ada", "go"], ["go", "ada"]]
+        self.assertEqual([pair for pair in lists["pairs"] if "ada" in str(pair)], met)
+        self.assertEqual([pair for pair in lists["sessions"] if "ada" in str(pair)], [["ada", "ada"], ["ada", "go"]])
+        self.assertEqual(
+            [pair for pair in lists["production"] if "ada" in str(pair)], [["ada", "ada"], ["ada", "go"], ["go", "ada"]]
+        )
+
+    def test_it_meets_all_where_all_meet(self) -> None:
+        lists = self.lists(TRUNKCALL_PAIRS="all")
+        for name in ("pairs", "production"):
+            self.assertIn(["ada", "python"], lists[name])
+            self.assertIn(["python", "ada"], lists[name])
+        self.assertIn(["ada", "python"], lists["sessions"])
+        self.assertIn(["python", "ada", "tcp"], lists["ways"])
+
+    def test_the_matrix_has_it_over_what_it_speaks(self) -> None:
+        ways = self.lists()["ways"]
+        own = [way for way in ways if "ada" in str(way)]
+        for client, server in (("ada", "ada"), ("ada", "go"), ("go", "ada")):
+            for transport in ("tcp", "unix"):
+                self.assertIn([client, server, transport], own)
+        self.assertIn(["curl, HTTP/2", "ada", "tcp"], own)  # it serves Connect
+        self.assertFalse([way for way in own if "tls" in str(way) or "python" in str(way) or "grpc" in str(way)])

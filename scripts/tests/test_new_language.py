@@ -1,0 +1,94 @@
+"""A language is one file: with another one in the folder it is in every list. What needs the environment of the tests
+is in conformance/test_new_language.py."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+from harness.languages import ROOT
+from harness.tests import fake_language
+
+
+class NewLanguage(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls) -> None:
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.ada = Path(folder.name) / "ada"
+        cls.variables = fake_language.add(Path(folder.name))
+
+    def told(self, *words: str, status: int = 0, **variables: str) -> list[str]:
+        """The lines that a command prints."""
+        done = subprocess.run(
+            words,
+            cwd=ROOT,
+            env={**self.variables, **variables},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        self.assertEqual(done.returncode, status, done.stdout)
+        return done.stdout.splitlines()
+
+    def module(self, *words: str, **more: object) -> list[str]:
+        return self.told(sys.executable, "-m", *words, **more)  # type: ignore[arg-type]
+
+    def test_its_suites_are_listed_and_run(self) -> None:
+        listed = self.module("scripts.test", "--list")
+        self.assertTrue({"check ada style", "ada tests"} <= set(listed), listed)
+        self.assertIn("fuzz FuzzAddition", self.module("scripts.test", "--list", "--fuzz", "1s"))
+
+    def test_make_does_everything_for_it(self) -> None:
+        self.told("make", "build-ada", "fmt-ada", "generate-ada", "api-ada", "reference-ada", "vectors-ada")
+        for name in ("environment", "peer-ada", "peers", "formatted", "generated", "api", "reference", "vectors"):
+            self.assertTrue((self.ada / name).exists(), name)
+        out = "\n".join(self.told("make", "--no-print-directory", "test-ada"))
+        self.assertIn("check ada style", out)
+        self.assertIn("3 passed, 0 failed", out)  # the check, and two tests
+        for step in ("build", "format", "lint", "generate", "api", "reference", "vectors", "clean"):
+            plan = "\n".join(self.module("scripts.language", "--plan", step))
+            self.assertIn(str(self.ada), plan, step)
+
+    def test_the_lab_builds_it(self) -> None:
+        plan = self.module("scripts.language", "--plan", "build", "peer", "peers")
+        self.assertTrue(any("peer-ada" in line for line in plan) and any("/peers" in line for line in plan), plan)
+
+    def test_what_it_needs_is_asked_for(self) -> None:
+        self.told("sh", "scripts/prerequisites.sh")
+        out = self.told("sh", "scripts/prerequisites.sh", status=1, GNAT="no-gnat")
+        self.assertIn("  GNAT 12 or later: the command no-gnat is not there", out)
+
+    def test_one_that_is_optional_is_left_out_by_name_where_its_tools_are_not(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            variables = fake_language.add(Path(folder))
+            path = Path(variables["TRUNKCALL_LANGUAGES"]) / "ada.toml"
+            path.write_text("optional = true\n" + path.read_text(encoding="utf-8"), encoding="utf-8")
+            here = {"TRUNKCALL_LANGUAGES": str(path.parent), "GNAT": "no-gnat"}
+            self.told("sh", "scripts/prerequisites.sh", **here)
+            self.assertIn("ada left out", self.module("scripts.test", "--list", **here))
+            out = "\n".join(self.module("scripts.test", "--only", "ada", **here))
+            self.assertIn("Ada is left out, for this machine has not GNAT 12", out)
+            self.assertFalse(any("Ada" in line for line in self.module("scripts.run", "--plan", **here)))
+            plan = self.module("scripts.language", "--plan", "build", **here)
+            self.assertTrue(any(line.startswith("Ada is left out") for line in plan), plan)
+
+    def test_make_run_shows_it(self) -> None:
+        plan = self.module("scripts.run", "--plan")
+        wanted = ["serve Ada", "call Go Ada", "call Ada Go", "load Go Ada", "load Ada Go", f"load {self.ada}/echo"]
+        self.assertEqual([line for line in wanted if line not in plan], [])
+
+    def test_documents_have_to_name_it(self) -> None:
+        out = "\n".join(self.told(sys.executable, "scripts/docs.py", status=1))
+        self.assertIn("languages/README.md has another table", out)
+        self.assertIn("README.md: the row 'languages' has to begin with 'Ada, Go, Python'", out)
+        table = "\n".join(self.module("scripts.language_tables", status=1))
+        self.assertIn("'`curl` with JSON' has to begin with 'yes (Ada, Go)'", table)
+
+
+if __name__ == "__main__":
+    unittest.main()
