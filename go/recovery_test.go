@@ -59,8 +59,7 @@ func TestFailuresAreForgottenOnceAConnectionWasGood(t *testing.T) {
 			t.Cleanup(c.Close)
 			go func() { _ = c.Connect(soon(t)) }()
 			for range 2 {
-				answeredAt(t, c, l).Reset()
-				eventually(t, "the connection is gone", func() bool { return len(c.Connections()) == 0 })
+				answeredAt(t, c, l).Reset() // and the client opens the next one
 			}
 			p := answeredAt(t, c, l)
 			if n := trunkcall.Failures(c); n != 2 {

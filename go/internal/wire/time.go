@@ -43,6 +43,7 @@ func (s *Session) Tick(now int64) (next int64, err *Error) {
 			if due = max(s.pingSent+s.options.KeepaliveTimeout, s.graceBy); now >= due {
 				return 0, violation(ErrSilence, "the peer has been silent for %d ms", (now-s.lastReceived)/1e6)
 			}
+			due = min(due, now+interval) // its answer calls nobody, and the next PING is due sooner
 		}
 		if next == 0 || due < next {
 			next = due
