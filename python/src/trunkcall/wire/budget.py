@@ -24,7 +24,7 @@ class Budget:
         self.holders: dict[Share, None] = {}  # that have drawn something
 
     def greatest(self, asker: Share, more: int) -> Share:
-        """The share of which most is drawn, `more` bytes of the asker's included."""
+        """The share that has taken most, with `more` bytes added to the asker's."""
         greatest, most = asker, asker.drawn + more
         for share in self.holders:
             if share is not asker and share.drawn > most:
@@ -63,8 +63,8 @@ class Share:
     def __init__(
         self, budget: Budget, most_promised: int, unsent: Callable[[], int], relieve: Callable[[object], bool]
     ) -> None:
-        """`unsent` gives the bytes of unwritten output. `relieve` ends the call that was held longest, unless that is
-        the one given, and says whether it did."""
+        """`unsent` gives the bytes of unwritten output. `relieve` ends the call that was held for longest, unless that
+        is the given one, and returns whether it did."""
         self.budget = budget
         self.most_promised = most_promised
         self._unsent = unsent
@@ -81,7 +81,7 @@ class Share:
         self.promised += size
 
     def hold(self, size: int, holder: object) -> None:
-        """Counts bytes that are held for a call. Raises CallFault `memory` when there is no room for them."""
+        """Counts bytes that are held for a call. Raises CallFault `memory` when memory is full."""
         self.held += size
         if self.held - FREE_SHARE > self.drawn:
             try:

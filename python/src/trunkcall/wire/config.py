@@ -14,9 +14,8 @@ class Config:
     """What a side is configured with. Intervals are µs; keepalive 0: none.
 
     `codecs` are the fixed numbers, 0 to 7, that it has; its own, 8 to 15, are named in the settings; `codec_list` names
-    all of them for people. `exact`: the floor
-    below tells by `wrote` exactly what has left (protocol.md 14). `max_pool` is what the pool may grow to, in bytes
-    (limits.md 2); 0: it stays as the settings say."""
+    all of them for people. `exact`: the transport tells by `wrote` exactly which bytes have left (protocol.md 14).
+    `max_pool` is what the pool may grow to, in bytes (limits.md 2); 0: the pool does not grow."""
 
     settings: Settings = DEFAULTS
     window: int = INITIAL_WINDOW

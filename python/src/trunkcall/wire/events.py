@@ -8,8 +8,8 @@ from .stream import Call, IncomingCall, OutgoingCall
 
 
 class Events:
-    """The calls that a session makes, each of them a no-op here. They are made from within the session's own methods
-    and may use the session again, except `receive`. They must not raise."""
+    """What a session calls; each function does nothing here. They are called from within the session's own methods and
+    may use the session, except `receive`. They must not raise."""
 
     def opened(self) -> None:
         """The peer's preface has come: `session.peer` is known."""
@@ -44,7 +44,7 @@ class Events:
         """A call that found no slot may try again."""
 
     def relieved(self) -> None:
-        """To make room for others a call was ended, or this connection: what was appended is to be written."""
+        """A call, or this connection, was ended to free memory for others: what was appended is to be written."""
 
     def goes_away(self, reason: int, text: str) -> None:
         """The peer's GOAWAY: 0: it drains, open no more calls here; else it ends the connection."""

@@ -1,4 +1,4 @@
-"""What is to be written: one buffer that is handed over whole, and how far the writing is."""
+"""What is to be written: one buffer, handed over whole, and how much of it has been written."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ONE_CALL_LIMIT = (1 << 20) + PIECES_LIMIT  # the same while no other call is ope
 class Output:
     """`buffer` holds what was appended and not yet taken; `taken` and `written` count bytes since the beginning.
 
-    `exact` says that the layer below tells by `wrote` precisely which bytes left; otherwise what was taken counts as
+    `exact` says that the transport tells by `wrote` exactly which bytes have left; otherwise what was taken counts as
     passed on (protocol.md 14)."""
 
     __slots__ = ("_owed", "buffer", "exact", "owed_now", "owed_taken", "taken", "written")
@@ -34,7 +34,7 @@ class Output:
 
     @property
     def unsent(self) -> int:
-        """Bytes appended that the layer below has not written yet."""
+        """Bytes appended that the transport has not written yet."""
         return self.taken - self.written + len(self.buffer)
 
     @property

@@ -23,7 +23,8 @@ NEVER = 1 << 62
 
 
 class Pool:
-    """What a receiver knows of its pool: left, owed and charged make kept. Times are µs of the session's clock."""
+    """What a receiver knows of its pool. `left`, `owed` and `charged` add up to `kept`. Times are µs of the session's
+    clock."""
 
     __slots__ = (
         "_aim",
@@ -120,7 +121,7 @@ class Pool:
         self.due = self._known and self.owed > 0 and self.owed * 4 >= self.kept
 
     def give_back(self, flow: ReceiveFlow, size: int) -> None:
-        """Owes what lay in a stream, but for what was granted anew already."""
+        """Owes what lay in a stream, except what was granted anew already."""
         size = min(size, flow.lies)
         if size:
             flow.lies -= size
@@ -148,8 +149,8 @@ class Pool:
     # Its size.
 
     def make_way(self, total: int) -> None:
-        """Enlarges the pool for a message that begins: how much of it may be under way need not be found out. Less
-        than a quarter of the pool is owed and unsent."""
+        """Enlarges the pool for a message that begins, since its length is known. Less than a quarter of the pool is
+        owed and unsent."""
         want = total + total // 2
         self._shrink(self.session.now)
         if want > self._aim and self.kept:
@@ -158,7 +159,7 @@ class Pool:
             self._resize()
 
     def _resize(self) -> None:
-        """Has the pool become what it is to be: larger at once, smaller by and by."""
+        """Brings the pool to its new size: larger at once, smaller step by step."""
         self._aim = max(self._measured, self._announced, self._least)
         if self._aim > self.kept:
             self.owed += self._aim - self.kept
@@ -172,8 +173,9 @@ class Pool:
         self.session.output.buffer += control(PING, 0, 0, self._word)
 
     def answered(self, word: int) -> None:
-        """The ACK of a PING: reckons what the path holds. That is what comes over it while the pool is nearly used up,
-        in the shortest time there and back: most of a longer one is a queue, which a larger pool makes longer still."""
+        """The ACK of a PING: computes what the path holds. That is what comes over it while the pool is nearly used up,
+        within the shortest round trip. Most of a longer round trip is a queue, which a larger pool would make longer
+        still."""
         now = self.session.now
         took = max(now - self._pinged_at, 1)
         if not self._asked or word != self._word:
@@ -195,8 +197,8 @@ class Pool:
     # Streams that stand still.
 
     def look(self, now: int) -> None:
-        """Grants anew what has lain in streams since the look before: those that consume nothing leave the pool to the
-        others."""
+        """Grants anew what has lain in streams since the last look, so that streams that consume nothing leave the pool
+        to the others."""
         self.look_at = now + LAIN if self.charged else NEVER
         for calls in (self.session.caller.calls, self.session.callee.calls):
             for call in calls:

@@ -36,8 +36,8 @@ class Preface:
 
 
 def check_preface(data: bytes | bytearray) -> None:
-    """Makes the checks of the 16 bytes for those that `data` begins with, but for the version's own and the length,
-    which wait for the last of them. Raises ConnectionFault `preface`."""
+    """Checks those of the 16 bytes that have arrived. The version and the length are checked once all are there. Raises
+    ConnectionFault `preface`."""
     if data[:4] != MAGIC[: len(data)]:
         raise ConnectionFault("preface", _stranger(bytes(data)))
     if len(data) > 4 and data[4] == 0:
@@ -51,7 +51,7 @@ def check_preface(data: bytes | bytearray) -> None:
 
 
 def _stranger(data: bytes) -> str:
-    """What speaks where this protocol does not, by its first bytes, and what to do."""
+    """What speaks instead of Trunkcall, by its first bytes, and what to do."""
     if data.startswith(b"HTTP/"):
         return (
             "it speaks HTTP/1.1: call it with a client of HTTP, or, if a Trunkcall server is behind it, "

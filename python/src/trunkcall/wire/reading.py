@@ -37,7 +37,7 @@ LARGE = DATA << 24 | 16 << 10  # w0 of a DATA whose body is worth being taken fr
 
 
 class Reader:
-    """Takes frames apart and hands them to those they are for. Holds nothing but what is not whole yet."""
+    """Takes frames apart and hands each to its call. Keeps only what is not whole yet."""
 
     __slots__ = ("_largest", "_need", "_pending", "_preface", "_received", "call_high", "session")
 
@@ -187,8 +187,8 @@ class Reader:
         self._keep(data, at)
 
     def _read_large(self, view: memoryview, at: int) -> None:
-        """Frames that lie in memory which is used anew. What large DATA carry is copied to where it is kept and to no
-        place between; the frames before and behind them are copied together."""
+        """Frames in memory that is used again. The payload of a large DATA is copied once, straight to where it is
+        kept; the frames before and behind it are copied together."""
         lifecycle = self.session.lifecycle
         end = len(view)
         small = at  # where the frames begin that are to be copied

@@ -10,8 +10,8 @@ from .fault import CallFault, ConnectionFault
 from .frame import MESSAGE_COST
 from .pool import Pool
 
-# What is said where not exactly one message came: mostly a streaming method was called as one that is not, or the
-# other way round.
+# Texts for a call that lacks its one message, or has several. The usual cause is a streaming method that was called
+# as a unary one, or the other way round.
 ONE_EXPECTED = "where one is expected: is the method of another kind, such as streaming?"
 
 
@@ -224,7 +224,7 @@ class ReceiveFlow:
         self.total = self.received = 0
 
     def drop_all(self) -> None:
-        """Lets go of all messages, and owes at once for those that come (protocol.md 9.4, 7.3)."""
+        """Drops all messages, and owes at once for those that come (protocol.md 9.4, 7.3)."""
         self.owed += self.withheld + sum(cost for _, _, cost, _ in self.inbox)
         self.withheld = self.withheld_pool = 0
         self.inbox.clear()
@@ -236,7 +236,7 @@ class ReceiveFlow:
         self.close()
 
     def close(self) -> None:
-        """The call is over: all that lies here is owed to the pool, be it consumed or not (protocol.md 9.8)."""
+        """The call is over: all that lies here is owed to the pool, consumed or not (protocol.md 9.8)."""
         if self.lies:
             self.pool.give_back(self, self.lies)
 

@@ -1,4 +1,4 @@
-"""What a connection lets go of when the memory of all is used up (limits.md 2)."""
+"""Which call a connection ends when the memory of all is used up (limits.md 2)."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ RETRY = 1_000  # ms, where the text says: at least 1
 
 
 def relieve(session: Session, holder: object) -> bool:
-    """Ends the call that has held something for longest, unless `holder` is of it: then there is nothing to be had
-    here. A connection that holds nothing but output which its peer does not read is ended."""
+    """Ends the call that has held memory for longest. If that is the call of `holder` itself, nothing is freed. If all
+    that the connection holds is output that its peer does not read, the connection is ended."""
     longest = _longest(session)
     if longest is None:
         if session.output.unsent >= LEAST_SHARE:

@@ -88,7 +88,7 @@ class Sender:
         return not flow.outbox
 
     def queue(self, call: Call, flow: SendFlow, message: bytes, compression: int) -> None:
-        """Has a message wait for its turn. An answer that there is no room for ends its call."""
+        """Queues a message. An answer for which memory is full ends its call."""
         if isinstance(call, IncomingCall) and not self._holds(call, flow, len(message)):
             return
         if not flow.outbox:
@@ -116,7 +116,7 @@ class Sender:
             self.session.share.let_go(size)
 
     def line_up(self, call: Call, flow: SendFlow) -> None:
-        """Puts a stream with something to send into its line, unless it is there or lacks credit."""
+        """Puts a stream with something to send into its queue, unless it is there or lacks credit."""
         if flow.waiting or not flow.outbox:
             return
         left = len(flow.outbox[0][0]) - flow.offset
@@ -172,7 +172,7 @@ class Sender:
             self.session.output.buffer += control(DATA, call.id, END << 16, 0)
 
     def leave(self, flow: SendFlow) -> None:
-        """The call is over: what it had queued is discarded. Its place in a line is skipped when it comes up."""
+        """The call is over: what it had queued is discarded. Its place in a queue is skipped when it comes up."""
         flow.outbox.clear()
         flow.final = False
         flow.blocked = False
@@ -195,7 +195,7 @@ class Sender:
             first = False
 
     def _advance(self, call: Call) -> None:
-        """Appends one frame of the stream and puts it back into its line if there is more."""
+        """Appends one frame of the stream and puts it back into its queue if there is more."""
         flow = call.sending
         if flow is None:
             return

@@ -168,7 +168,7 @@ class Session:
         answer message is expected. `deadline` in µs of the session's clock, 0: none; past, the call ends at once.
         `inline` spends no method id on the name.
 
-        None: it cannot be opened now; if `accepts_calls`, for want of a slot, and Events.slot_free tells when to try
+        None: it cannot be opened now. If `accepts_calls`, no slot is free, and Events.slot_free tells when to try
         again. Raises LimitError for what the peer does not accept, ValueError for what cannot be sent."""
         return self.caller.open_call(
             name,
@@ -234,8 +234,8 @@ class Session:
     # Reading.
 
     def receive(self, data: bytes | memoryview, now: int) -> None:
-        """Takes in bytes, however cut. Never raises for what is in them. Of a memoryview, whose memory may be used anew
-        afterwards, nothing is kept but copies; it is for much at once."""
+        """Takes in bytes, however cut. Never raises for what is in them. Of a memoryview only copies are kept, so
+        its memory may be used again afterwards; it is for large input."""
         self.now = now
         lifecycle = self.lifecycle
         lifecycle.received_at = now
@@ -251,7 +251,7 @@ class Session:
         self.plain_send = min(self.peer.max_frame_body, self.peer.max_message, self.peer_window - MESSAGE_COST)
 
     def dispatch(self, now: int) -> None:
-        """Starts what was read, but for calls whose time has run out by now (protocol.md 10)."""
+        """Starts what was read, except calls whose time has run out by now (protocol.md 10)."""
         self.now = now
         self.callee.dispatch()
         if len(self.output.buffer) > FREE_SHARE:

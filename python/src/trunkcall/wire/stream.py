@@ -117,7 +117,7 @@ class OutgoingCall:
         return None
 
     def discard(self) -> None:
-        """Lets go of answers that nobody will take; without it they count against the memory until taken."""
+        """Drops answers that nobody will take. Without it they count against the memory until taken."""
         if self.receiving is not None:
             self.receiving.drop_all()
         self.message = None

@@ -21,7 +21,7 @@ NEVER = 1 << 62
 
 
 class Granter:
-    """Appends one CREDIT per stream, when the last one has left: what is owed meanwhile is added to it."""
+    """Appends one CREDIT per stream, once the last one has left. What is owed meanwhile is added to the next."""
 
     __slots__ = ("due", "session")
 
