@@ -85,7 +85,7 @@ matrix: peer environment stock ## carry out all conformance cases and write conf
 
 .PHONY: faults soak
 faults: peer environment ## bring about every fault of conformance/faults in full: half an hour
-	@TRUNKCALL_FAULTS=full build/python/bin/python -W error -m unittest discover -v -s conformance -t . -p 'test_faults_*.py'
+	@TRUNKCALL_FAULTS=full build/python/bin/python -W error -m pytest -v conformance/test_faults_*.py
 soak: peer environment ## mixed load with resets and restarts for SOAK (10m), fails if anything is kept
 	@build/python/bin/python -m conformance.faults.soak --for='$(SOAK)'
 

@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 TRANSPORTS = ("tcp", "tls", "unix", "websocket")
 PROTOCOLS = ("native", "grpc", "grpc-web", "connect")
-RESULTS = ("go-json", "junit", "unittest")
+RESULTS = ("go-json", "junit")
 # The steps that are only commands, and how `make` calls them.
 STEPS = ("format", "lint", "generate", "api", "reference", "vectors")
 # Suites that every language has, and may lack.

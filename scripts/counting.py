@@ -131,18 +131,3 @@ def junit_outcome(results: Path, status: int, output: str, behaviour: str = "{cl
     if outcome.passed + outcome.failed == 0:
         outcome.failed, outcome.output = 1, output + "no test was run\n"
     return outcome
-
-
-def unittest_outcome(done: subprocess.CompletedProcess[str]) -> Outcome:
-    """Counts what `unittest -v` tells: a line for each test, and its counts at the end."""
-    ran = re.search(r"^Ran (\d+) tests?", done.stdout, re.MULTILINE)
-    counts = {word: int(n) for word, n in re.findall(r"(failures|errors|skipped)=(\d+)", done.stdout)}
-    failed = counts.get("failures", 0) + counts.get("errors", 0)
-    if not ran or int(ran[1]) == 0 or done.returncode != 0:
-        failed = max(failed, 1)
-    reasons = re.findall(r"\.\.\. skipped ['\"](.*)['\"]$", done.stdout, re.MULTILINE)
-    skipped = counts.get("skipped", 0)
-    reasons += ["it did not say why"] * (skipped - len(reasons))
-    names = re.findall(r"^\w+ \(([\w.]+)\)", done.stdout, re.MULTILINE)
-    passed = max(int(ran[1]) - failed - skipped, 0) if ran else 0
-    return Outcome(passed, failed, Counter(reasons), done.stdout, frozenset(names))

@@ -6,12 +6,13 @@ import re
 import sys
 from collections import Counter
 from functools import cache
+from pathlib import Path
 from subprocess import CompletedProcess
 
 from harness.languages import Check, Fuzz, Language, Tests, environment, languages
 from harness.prerequisites import missing
 from scripts.commands import ROOT, command, made
-from scripts.counting import Outcome, go_outcome, junit_outcome, single, unittest_outcome
+from scripts.counting import Outcome, go_outcome, junit_outcome, single
 from scripts.scheduler import Suite
 
 PYTHON = sys.executable
@@ -56,18 +57,14 @@ def tests(language: Language, row: Tests) -> Suite:
     def run() -> Outcome:
         if (there := prepared(language.key, *row.builds)).returncode != 0:
             return single(name, there, False)
-        results = ROOT / "build" / "tests" / f"{name.replace(' ', '-')}.xml"
-        results.parent.mkdir(parents=True, exist_ok=True)
-        results.unlink(missing_ok=True)
+        results = results_of(name)
         words = [word.replace("{junit}", str(results)) for word in language.words(row.command)]
         done = command(words, row.folders[0], environment(row))
         match row.result:
             case "go-json":
                 return go_outcome(done.stdout, done.returncode)
-            case "junit":
-                return junit_outcome(results, done.returncode, done.stdout)
             case _:
-                return unittest_outcome(done)
+                return junit_outcome(results, done.returncode, done.stdout)
 
     return Suite(name, run, language=language.name, alone=row.alone, seconds=row.seconds)
 
@@ -122,18 +119,26 @@ def in_environment(environment_folder: str, words: list[str], folder: str) -> Co
     return command([str(ROOT / environment_folder / "bin" / "python"), *words], folder, environment())
 
 
-def unittests(name: str, tests: str, folder: str = ".", environment: str | None = None, build: str = "") -> Suite:
-    """The tests below a folder, by the Python that runs this or by that of an environment; `build` are
-    targets of the Makefile that they need."""
-    words = ["-W", "error", "-m", "unittest", "discover", "-v", "-s", tests, "-t", "."]
+def pytests(name: str, *folders: str, build: str = "", meets: bool = False) -> Suite:
+    """The tests in Python of some folders; `build` are targets of the Makefile that they need."""
 
     def run() -> Outcome:
         if (built := made(*build.split())).returncode != 0:
             return single(name, built, False)
-        done = in_environment(environment, words, folder) if environment else command([PYTHON, *words], folder)
-        return unittest_outcome(done)
+        results = results_of(name)
+        words = ["-W", "error", "-m", "pytest", "-q", *folders, f"--junit-xml={results}"]
+        done = in_environment("build/python", words, ".")
+        return junit_outcome(results, done.returncode, done.stdout)
 
-    return Suite(name, run)
+    return Suite(name, run, meets=meets)
+
+
+def results_of(name: str) -> Path:
+    """The file that a suite's results are to be written to; what an earlier run wrote is gone."""
+    results = ROOT / "build" / "tests" / f"{name.replace(' ', '-')}.xml"
+    results.parent.mkdir(parents=True, exist_ok=True)
+    results.unlink(missing_ok=True)
+    return results
 
 
 def random_sessions(count: str) -> Suite:
@@ -156,8 +161,7 @@ def matrix() -> Suite:
     def run() -> Outcome:
         if (built := made("peer", "stock")).returncode != 0:
             return single("matrix", built, False)
-        results = ROOT / "build" / "matrix.xml"
-        results.unlink(missing_ok=True)
+        results = results_of("matrix")
         done = in_environment("build/python", ["-W", "error", "-m", "conformance.runner", f"--junit-xml={results}"], ".")
         outcome = junit_outcome(results, done.returncode, done.stdout, "{classname}")
         outcome.skipped.update(line for line in built.stdout.splitlines() if " is left out, " in line)
@@ -186,10 +190,10 @@ def suites() -> list[Suite]:
         *of_languages(),
         check("check documents", PYTHON, "scripts/docs.py"),
         check("check vectors", PYTHON, "spec/vectors/derive.py", "--check"),
-        unittests("scripts", "scripts/tests"),
-        unittests("lab", "lab/tests"),
+        pytests("scripts", "scripts/tests", "harness/tests"),
+        pytests("lab", "lab/tests"),
         matrix(),
-        unittests("languages", "conformance", environment="build/python", build="peer h2spec examples"),
+        pytests("languages", "conformance", build="peer h2spec examples", meets=True),
         public_suite(),
         random_sessions("1000"),
         check("run", "make", "run", "LOAD=300ms"),

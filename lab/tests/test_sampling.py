@@ -3,7 +3,7 @@ import time
 import unittest
 
 from lab.runner import sampling
-from lab.runner.proxy import Conversation
+from lab.runner.conversation import Conversation
 
 
 def trace(*samples):
