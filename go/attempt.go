@@ -47,8 +47,8 @@ func WithAttemptObserver(o AttemptObserver) Option {
 	return option(func(c *common) { c.attemptObservers = append(c.attemptObservers, o) })
 }
 
-// attempt is what is kept of an attempt where somebody wants to know how it ends: an
-// observer, a picker, or the client, which has several endpoints to compare.
+// attempt is what is kept of an attempt whose end is of interest: to an observer, to a picker, or
+// to the client, which compares several endpoints.
 type attempt struct {
 	mu       sync.Mutex // held while it begins, so that its end comes after
 	told     Attempt
@@ -61,8 +61,8 @@ type attempt struct {
 	kind     Kind
 }
 
-// watched returns the attempt to be told of, before it is made over conn; nil if nobody wants to
-// know.
+// watched returns the attempt that is kept of o, before it is made over conn; nil if nobody is
+// interested in its end.
 func (o *opening) watched(conn *Connection) *attempt {
 	r := o.route
 	observed := len(r.options.attemptObservers) > 0
@@ -120,8 +120,8 @@ func (a *attempt) opened(conn *Connection, o *opening, made bool) {
 	}
 }
 
-// begin tells the observers that the attempt has begun. They are users' code, which others that wait for answers on the
-// connection do not wait for.
+// begin tells the observers that the attempt has begun. That is users' code, so other calls on the
+// connection must not have to wait for it.
 func (a *attempt) begin(conn *Connection, o *opening) {
 	a.told.Peer, a.told.Queued = peerOf(conn.conn), a.began-o.asked
 	if conn.redialer != nil {

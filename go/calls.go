@@ -16,8 +16,8 @@ import (
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
-// How protocols of the user's hand over calls: over the same seam as those of package web, but
-// without what that wants of them for speed (buffers with room ahead, no waiting under a lock).
+// How users' protocols hand over calls. They use the same interface as the protocols of package
+// web, without its rules for speed (buffers with free space in front, no waiting under a lock).
 
 // Calls is where a Protocol hands over the calls that come by it. Its methods are safe for concurrent use.
 type Calls struct {

@@ -10,8 +10,8 @@ import (
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
-// open opens a call. It returns the stream as the interceptors have left it, and the
-// caller's end under it, nil if they did not go on.
+// open opens a call. It returns the stream that the interceptors have left, which may be wrapped,
+// and the stream below it; the latter is nil if they did not go on.
 func (c *route) open(ctx context.Context, t *Method, o *callOptions) (Stream, *clientStream, error) {
 	if len(c.interceptors) == 0 {
 		s, err := c.openStream(ctx, outgoing(ctx), t, o)
@@ -194,8 +194,8 @@ func (s *clientStream) giveUp() {
 	s.call.GiveUp(reason, ending)
 }
 
-// cancelled is the error of a call whose context ended before its end was received,
-// whatever came of it: what has arrived meanwhile is not handed out.
+// cancelled is the error of a call whose context ended before the call's end was received. Messages
+// that have arrived meanwhile are not handed out.
 func (s *clientStream) cancelled() error {
 	s.giveUp()
 	if err := s.finished(); !errors.Is(err, io.EOF) {

@@ -12,8 +12,8 @@ import (
 	"github.com/trunkcall/trunkcall/go/internal/transport"
 )
 
-// endpoints is what a client knows of the endpoints of its target: the set that was
-// resolved, how it stands with each, and what calls choose from.
+// endpoints is what a client knows of its target's endpoints: the resolved set, the state of each,
+// and what calls choose from.
 type endpoints struct {
 	client   *Client
 	balancer Balancer
@@ -63,8 +63,8 @@ func newEndpoints(c *Client) *endpoints {
 	return s
 }
 
-// connection is one of the endpoint's that is there, that with the given number if it is;
-// nil without one.
+// connection is a connection of the endpoint that is there, preferably that with the given number;
+// nil if there is none.
 func (e *EndpointState) connection(number uint32) *Connection {
 	n := uint32(len(e.dialed))
 	for i := range n {
@@ -75,8 +75,8 @@ func (e *EndpointState) connection(number uint32) *Connection {
 	return nil
 }
 
-// apply exchanges the set. Who is in both stays as it was, and with whom the client has
-// connections keeps them; those that left are drained.
+// apply replaces the set. Endpoints that are in both stay as they were, with their connections;
+// those that left are drained.
 func (s *endpoints) apply(told []Endpoint) {
 	s.mu.Lock()
 	known := make(map[string]*EndpointState, len(s.set))
@@ -231,8 +231,8 @@ func (s *endpoints) takeLocked(next *snapshot) {
 	s.wakeLocked()
 }
 
-// sole is the endpoint that all calls go to, nil if they are to be picked for. A user's picker may
-// want a call to go nowhere rather than to an endpoint that it does not say; ours do not.
+// sole is the endpoint that all calls go to; nil if a picker has to choose. A user's picker may
+// want a call to wait rather than to go to another endpoint; ours do not.
 func (s *endpoints) sole(set []*EndpointState) *EndpointState {
 	switch {
 	case len(set) == 1 && (s.own || set[0].State() == StateReady):
@@ -268,9 +268,9 @@ func (s *endpoints) Leave(turn *transport.Turn) bool {
 	return s.turns.Remove(turn)
 }
 
-// await has a call wait that found no connection at e, nil if it was given no endpoint,
-// when version was that. It reports false when there is something new to look at, and
-// fails if there is nothing to wait for.
+// await makes a call wait that found no connection at e when the version was as given; e is nil if
+// no endpoint was chosen. It reports false if something has changed since, and fails if there is
+// nothing to wait for.
 func (s *endpoints) await(o *opening, e *EndpointState, version uint64) (waits bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -295,8 +295,8 @@ func (s *endpoints) await(o *opening, e *EndpointState, version uint64) (waits b
 	return true, nil
 }
 
-// comingLocked reports whether there is something to wait for, although the call fails fast:
-// what comes of the attempts that were under way when it first had to wait.
+// comingLocked reports whether a call that fails fast has something to wait for: the attempts that
+// were under way when it first had to wait.
 func (s *endpoints) comingLocked(o *opening) bool {
 	if s.changed || s.updating || s.set == nil && s.fault == nil {
 		return true
@@ -311,8 +311,7 @@ func (s *endpoints) comingLocked(o *opening) bool {
 	})
 }
 
-// late is why a call was not made whose context has ended, with err, while it waited for an
-// endpoint.
+// late is the error of a call whose context ended, with err, while it waited for an endpoint.
 func (s *endpoints) late(err error) error {
 	s.mu.Lock()
 	resolved, why := s.set != nil, s.failuresLocked()
@@ -336,7 +335,7 @@ func (s *endpoints) late(err error) error {
 // toldReasons bounds how many endpoints an error names.
 const toldReasons = 8
 
-// whyLocked is why a call cannot be made that was picked for e, nil: for none.
+// whyLocked is why a call to e cannot be made; e is nil if no endpoint was chosen.
 func (s *endpoints) whyLocked(e *EndpointState) error {
 	if s.set == nil {
 		return s.fault

@@ -15,8 +15,7 @@ import (
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
-// How clients of other protocols get at the methods of a server, on
-// the same port (spec/http.md).
+// How clients of HTTP protocols reach the methods of a server, on the same port (spec/http.md).
 
 // WithNativeOnly has a server serve no other protocol than Trunkcall's own. The
 // default is to serve clients of gRPC, Connect and plain HTTP besides.

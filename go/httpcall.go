@@ -13,8 +13,7 @@ import (
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
-// httpCall is a call that came over HTTP: what it does otherwise than a
-// native one.
+// httpCall is what a call over HTTP does differently from a native one.
 type httpCall struct {
 	ServerCall
 	call     *web.Call

@@ -14,9 +14,9 @@ func (s *endpoints) watchIdle() {
 	}
 }
 
-// closeIdle closes connections that were idle for so long, when another while has passed. All
-// are closed together where the balancer wants all connected, or calls would go to
-// those only that are left.
+// closeIdle closes connections that have been idle for the idle timeout; while is the time since
+// the last look. If the balancer wants all endpoints connected, all are closed together, or calls
+// would go only to those that are left.
 func (s *endpoints) closeIdle(while, timeout time.Duration) {
 	idle := map[*Connection]struct{}{}
 	for _, e := range s.current.Load().endpoints {

@@ -10,8 +10,8 @@ import (
 // (spec/limits.md).
 const latencyTime = 10 * time.Second
 
-// failureLatency is what a call counts that the server was not there for: one that fails
-// quickly must not look quick.
+// failureLatency is the latency that a call counts with if no server served it, so that an endpoint
+// that fails quickly does not look quick.
 const failureLatency = time.Second
 
 // movingLatency is a moving mean of how long calls took (client.md 10.9). It is safe for

@@ -11,8 +11,8 @@ import (
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
-// opening is a call on its way to a connection. All calls take it, blocking, asynchronous
-// and streams; they differ in how they wait.
+// opening is a call that has no connection yet. Blocking calls, asynchronous calls and streams all
+// use it; they differ in how they wait.
 type opening struct {
 	route    *route
 	ctx      context.Context //nolint:containedctx // it is the call's, and goes with it
@@ -33,7 +33,7 @@ type opening struct {
 	async    bool              // nobody waits: it counts as waiting also while it has no connection
 }
 
-// waiter is what a call needs that has to be picked for or to wait.
+// waiter is what a call needs only if a picker chooses for it, or if it has to wait.
 type waiter struct {
 	turn    transport.Turn
 	pick    Pick
@@ -79,7 +79,7 @@ func (o *opening) wait() error {
 	}
 }
 
-// ended tells those who want to know how a call ended that is not a stream.
+// ended tells observers and pickers how the call ended. Streams do that themselves.
 func (o *opening) ended() {
 	if o.watching != nil {
 		o.watching.end(&o.call.Ending)
@@ -213,8 +213,8 @@ func (o *opening) choose(s *snapshot) (*EndpointState, error) {
 	return e, nil
 }
 
-// pick has the picker pick. One that stayed although the set has changed may say endpoints that have
-// left: it is asked again then.
+// pick asks the picker. A picker that was kept although the set has changed may return endpoints
+// that have left; it is then asked again.
 func (s *snapshot) pick(p *Pick) (e *EndpointState, err error) {
 	done := false
 	defer func() {
@@ -307,8 +307,8 @@ func (o *opening) stand(p place) {
 	w.turn.Conn, w.place = nil, p
 }
 
-// turnCame returns the connection that has a slot for a call that waited, nil if it is
-// to be picked for.
+// turnCame returns the connection that has a slot for a call that waited; nil if a connection is
+// still to be found.
 func (o *opening) turnCame() (conn *Connection, promised bool) {
 	w := o.waiter
 	if w == nil || w.place == nil {
@@ -329,8 +329,8 @@ func (o *opening) uncount() {
 	}
 }
 
-// expire takes a call whose context has ended from where it waits, and returns its error;
-// nil if its turn has come meanwhile, so that trying says the same.
+// expire removes a call whose context has ended from where it waits, and returns its error. It
+// returns nil if the call's turn has come meanwhile: the next try then returns the error.
 func (o *opening) expire() error {
 	w := o.waiter
 	if !w.place.Leave(&w.turn) {
@@ -346,9 +346,9 @@ func (o *opening) expire() error {
 	return o.route.unreachable(o.ctx, o.route.endpoints.late(o.ctx.Err()))
 }
 
-// awaitSlot finds a connection for a call that full has no slot for: another one that
-// has, or whichever has one first, for which calls wait in order, in a queue that is
-// bounded over the whole client. If there is neither, one is to be picked anew.
+// awaitSlot finds a connection for a call when full has no slot. It returns another connection with
+// a free slot, if there is one. Else the call waits, in order, for the first free slot of any; the
+// whole client's queue is bounded. If there is no connection to wait for, one is to be picked anew.
 func (o *opening) awaitSlot(full *Connection) (conn *Connection, wait bool, err error) {
 	r := o.route
 	for conn := range r.others(full) {
@@ -382,8 +382,7 @@ func (o *opening) awaitSlot(full *Connection) (conn *Connection, wait bool, err 
 	return nil, false, nil
 }
 
-// others are the connections that may take a call which full has no slot for, full among
-// them.
+// others are the connections that may take a call when full has no slot; full is among them.
 func (c *route) others(full *Connection) func(yield func(*Connection) bool) {
 	return func(yield func(*Connection) bool) {
 		if c.via != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
-// How a call ends at the server: what its caller is told of the handler's error, and
-// of whether the handler ran.
+// How a call ends at the server: what the caller is told of the handler's error, and of whether the
+// handler ran.
 
 // progress says how far a call has come between the interceptors and the handler.
 type progress uint32
@@ -87,8 +87,8 @@ func retryMilliseconds(after time.Duration) uint32 {
 	return uint32(min((after-1)/time.Millisecond+1, 1<<32-1))
 }
 
-// foreign is what a caller is told of an error that is no Status. What that says is
-// for the log: it may hold secrets.
+// foreign is what a caller is told of an error that is no Status. The error's text goes to the log
+// only, since it may hold secrets.
 func (c *ServerCall) foreign(err error) Status {
 	switch err { //nolint:errorlint // what wraps them says more
 	case context.DeadlineExceeded:

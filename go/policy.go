@@ -57,8 +57,8 @@ func FailFast() CallOption {
 	return callOption(func(o *callOptions) { o.waitForReady, o.failFast = false, true })
 }
 
-// policies is what a client's policies come to for each method. Those of the methods called are
-// kept by the index of the method's name.
+// policies is what a client's policies say for each method. For methods that were called, that is
+// kept by the index of the name.
 type policies struct {
 	given   map[string]*Policy
 	timeout time.Duration // of WithTimeout; 0: none
@@ -159,8 +159,8 @@ func (c *calling) timeoutOf(m *Method, o *callOptions) time.Duration {
 	return f.timeout
 }
 
-// within bounds how long a call may take, if that is bounded: cancel is to be called then,
-// when it is over, and else nil.
+// within applies the bound on how long a call may take. If there is one, cancel is to be called
+// when the call is over; else cancel is nil.
 func (c *calling) within(ctx context.Context, m *Method, o *callOptions) (bounded context.Context, cancel context.CancelFunc) {
 	limit := c.timeoutOf(m, o)
 	if limit <= 0 {

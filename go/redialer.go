@@ -22,8 +22,7 @@ const (
 	firstPause = 100 * time.Millisecond
 	lastPause  = 10 * time.Second
 
-	// steady is how long a connection lives before its end counts as no
-	// failure of the attempt that opened it.
+	// steady is how long a connection must last so that its end does not count as a failed attempt.
 	steady = 5 * time.Second
 )
 
@@ -191,11 +190,11 @@ func (l *redialer) pause() {
 	}
 }
 
-// lastLocked has those of several endpoints tried again at once that are failing although their
-// servers may just have been restarted, because l has failed or was lost and nobody else is
-// there: servers are restarted in turn, and one that was down may be back by the time that
-// another stops. A single one is tried again if its server was draining that very connection,
-// as for its age. It does so again only after somebody was there.
+// lastLocked is called when l has failed or was lost and no other endpoint is ready. It tries at
+// once those failing endpoints whose servers may just have restarted: servers are restarted in
+// turn, and one that was down may be back by the time that the next one stops. A single endpoint is
+// tried if its server drained that very connection, for instance for its age. lastLocked does this
+// again only after an endpoint was ready in between.
 func (s *endpoints) lastLocked(l *redialer) {
 	if s.broken || len(s.set) == 1 && !l.drained {
 		return
@@ -220,10 +219,9 @@ func (s *endpoints) lastLocked(l *redialer) {
 	}
 }
 
-// join begins a connection on a socket and makes it the current one. Where there is
-// another address or endpoint to turn to, and on every connection but an endpoint's first, that
-// waits for the server's greeting: what is sent to one that accepts and says
-// nothing might have been run.
+// join begins a connection on a socket and makes it the current one. If there is another address or
+// endpoint to try, and on every connection after an endpoint's first, it waits for the server's
+// greeting: a call sent to a server that accepts but says nothing might have been run.
 func (l *redialer) join(ctx context.Context, socket net.Conn, several bool) error {
 	e := l.endpoint
 	s := e.of
@@ -313,8 +311,7 @@ func (l *redialer) await(ctx context.Context, conn *Connection) error {
 
 var errTurnsAway = errors.New("the server takes no more calls")
 
-// failedLocked notes that an attempt has failed, or that conn, which came of it,
-// is no good.
+// failedLocked notes that an attempt has failed, or that the connection it gave is of no use.
 func (l *redialer) failedLocked(err error, conn *Connection) {
 	l.last, l.restarts = err, conn != nil || transport.Restarts(err)
 	l.failures++
@@ -353,8 +350,8 @@ func (u unreached) Error() string {
 
 func (u unreached) Unwrap() []error { return u }
 
-// retire has later calls use another connection than conn, which has refused one because of
-// cause. That one is opened in the background: others may carry all calls meanwhile.
+// retire makes later calls use another connection than conn, which has refused one because of
+// cause. A new one is opened in the background; meanwhile others may carry all calls.
 func (l *redialer) retire(conn *Connection, cause error) {
 	s := l.endpoint.of
 	why := explain(conn.conn, cause) // not under the lock, which the connection's is taken before
@@ -363,11 +360,11 @@ func (l *redialer) retire(conn *Connection, cause error) {
 	l.endedLocked(conn, cause, why)
 }
 
-// endedLocked accounts for the end of conn, once: for whoever learns of it first, of the
-// server's GOAWAY, the end itself and calls that are refused. One that did not live for
-// long counts as a failed attempt, so that a server that takes connections only to end them is
-// not stormed. After the loss of one that did, the new one is opened a moment later, each client's
-// at another: many may have lost theirs together. why is cause in words.
+// endedLocked accounts for the end of conn, once. The first to learn of it calls it: by the
+// server's GOAWAY, by the end itself, or by a refused call. A connection that did not last counts
+// as a failed attempt, so that a server that ends connections at once is not flooded with attempts.
+// After the loss of one that did last, the new one is opened after a short random time, since many
+// clients may have lost theirs together. why is cause in words.
 func (l *redialer) endedLocked(conn *Connection, cause, why error) {
 	state := StateConnecting
 	if conn.taken && !conn.away && l.endpoint.within.Err() == nil {

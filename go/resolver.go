@@ -13,8 +13,8 @@ import (
 	"github.com/trunkcall/trunkcall/go/internal/transport"
 )
 
-// parseTarget says where a target's endpoints come from: they stand in it, or a resolver tells
-// of them, which is told rest (client.md 6).
+// parseTarget says where a target's endpoints come from: the target itself, or a resolver, which is
+// given rest (client.md 6).
 func parseTarget(target string, given map[string]Resolver) (static []Endpoint, scheme string, r Resolver, rest string, err error) {
 	scheme, rest, found := strings.Cut(target, ":")
 	if r := given[scheme]; found && r != nil {

@@ -72,8 +72,8 @@ func (r *resolving) start() {
 	}
 }
 
-// run has the resolver work, again after each failure. It is not waited for: what the user's
-// resolver does when its context has ended is the user's.
+// run runs the resolver, again after each failure. Close does not wait for it: what a user's
+// resolver does after its context has ended is its own business.
 func (r *resolving) run() {
 	failures, good := 0, uint64(0)
 	for {
@@ -151,7 +151,7 @@ func (r *resolving) applyLocked() {
 	r.client.endpoints.apply(r.choose(set))
 }
 
-// choose leaves out endpoints that come again, and of many those that other clients use.
+// choose leaves out repeated endpoints, and, of a large set, those that this client does not use.
 func (r *resolving) choose(set []Endpoint) []Endpoint {
 	seen := make(map[string]struct{}, len(set))
 	kept := make([]Endpoint, 0, len(set))

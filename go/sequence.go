@@ -2,10 +2,9 @@ package trunkcall
 
 import "sync"
 
-// sequence runs functions of the user's, one after the other in the order in
-// which they were added, on a goroutine of its own that is there only while there
-// are any. So they may be added under any lock, and what they do, or that they
-// block or panic, holds up nothing but those behind.
+// sequence runs users' functions in the order in which they were added, on a goroutine that exists
+// only while there are any. So they may be added under any lock, and one that blocks or panics
+// delays only those behind it.
 type sequence struct {
 	mu      sync.Mutex
 	waiting []func()

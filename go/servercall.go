@@ -361,16 +361,16 @@ func (c *ServerCall) uncarriedResponse(err error) error {
 	return c.uncarried(Internal, "response", err)
 }
 
-// wrongRequest logs and tells that an interceptor has put something in the place of
-// the request that the handler cannot take.
+// wrongRequest is for a request that an interceptor has replaced by one that the handler cannot
+// take: it logs that and returns the error.
 func (c *ServerCall) wrongRequest(request any) error {
 	c.serving.options.log(slog.LevelWarn, "request cannot be carried", "method", c.handler.Method.Name,
 		"error", fmt.Sprintf("an interceptor replaced it by a %T", request))
 	return Errorf(Internal, "an interceptor replaced the request by one of another type")
 }
 
-// uncarried is the error for a message that the codec could not write or read. What
-// that tells of types of this side's is not for its caller.
+// uncarried is the error for a message that the codec could not write or read. Names of this side's
+// types are not told to the caller.
 func (c *ServerCall) uncarried(code Code, what string, err error) error {
 	if _, said := statusWithin(err); !said && errors.Is(err, ErrMessageType) {
 		code := Internal

@@ -39,8 +39,7 @@ type Handler struct {
 	measured *roles.Pace // pace for those who do not run handlers inline
 }
 
-// serving is what the calls have in common that a Server, or a Client for its
-// servers, serves.
+// serving is what all calls share that a Server serves, or a Client for its servers.
 type serving struct {
 	options      *common
 	side         string // "server" or "client", for what callers are told
@@ -164,8 +163,7 @@ func (s *serving) notServed(name string) *wire.Refusal {
 // wholeFirst reports whether the method takes exactly one request.
 func (h *Handler) wholeFirst() bool { return h.Unary != nil || h.Method.Kind == KindServerStream }
 
-// acceptor is what is served as connections see it: those methods are theirs, not
-// the user's.
+// acceptor is serving as connections see it, so that its methods are not among the user's.
 type acceptor struct{ *serving }
 
 // Accept decides about a call: it is refused, and provably not run, when
