@@ -16,7 +16,7 @@ from .rendezvous import ranked
 from .resolver import Resolved, Resolving, Target
 from .slots import Slots
 from .status import failure
-from .transport import Address, Connection
+from .transport import Address, Connection, clock
 from .wire import Code, Delivery, Status
 
 if TYPE_CHECKING:
@@ -374,11 +374,19 @@ class Endpoints:
         if any(one.state is State.READY for one in self.order):
             return ""
         if self.alone:
-            return self.order[0].last
+            return self.order[0].last or self._unheard()
         known = [one for one in self.order if one.last]
         said = [f"{one.endpoint}: {one.last}" for one in known[:_NAMED]]
         more = len(self.order) - len(said)
-        return "; ".join([*said, *([f"and {more} more"] if said and more else [])])
+        return "; ".join([*said, *([f"and {more} more"] if said and more else [])]) or self._unheard()
+
+    def _unheard(self) -> str:
+        """What is known of a server that has accepted a connection and not spoken, "" if there is none."""
+        for one in self.order:
+            for end in one.live:
+                if end.young and (why := end.connection.session.lifecycle.unheard(clock())):
+                    return f"{end.connection.remote}: {why}"
+        return ""
 
 
 def _same(one: Endpoint, other: Endpoint) -> bool:

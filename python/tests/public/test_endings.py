@@ -90,6 +90,24 @@ class Deadlines(Case):
             client = self.client(address)
             await self.runs_out(lambda timeout: client.call(ECHO, b"", timeout=timeout), lambda: True)
 
+    async def test_a_port_that_accepts_and_says_nothing_is_told_apart(self) -> None:
+        silent = (
+            "the peer accepted the connection and has said nothing since, for [0-9.]+ s: check that a Trunkcall serv"
+        )
+        async with black_hole() as address, black_hole() as other:
+            for target, delivery in ((address, Delivery.UNKNOWN), (f"{address},{other}", Delivery.NOT_SENT)):
+                client = self.client(target)
+                timeout = 0.1
+                while True:  # where the machine stood still, nobody had accepted the connection yet
+                    with self.assertRaises(StatusError) as caught:
+                        await client.call(ECHO, b"", timeout=timeout)
+                    self.assertEqual(caught.exception.code, Code.DEADLINE_EXCEEDED)
+                    if caught.exception.delivery is delivery and "has said nothing" in caught.exception.message:
+                        break
+                    timeout *= 2
+                    self.assertLess(timeout, 20, caught.exception.message)
+                self.assertRegex(caught.exception.message, silent)
+
 
 class Cancellation(Case):
     async def test_cancelling_the_task_cancels_the_handler(self) -> None:

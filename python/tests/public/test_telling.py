@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import logging
 import unittest
 
-from trunkcall import Code, Delivery, StatusError, unary
+from trunkcall import Code, Delivery, StatusError, client_tls, unary
 from trunkcall.journal import RATE, Journal
 from trunkcall.wire import Code as WireCode
+from trunkcall.wire import not_served
 
-from .kit import ECHO, Case, Gate, echo, eventually
+from .kit import ECHO, PATIENCE, Case, Gate, echo, eventually
 
 MISSING = unary("/test.Service/Missing", bytes, bytes)
 
@@ -52,6 +55,43 @@ class Unserved(Case):
             await self.fails(client.call(ECHO, b""), Code.RESOURCE_EXHAUSTED, Delivery.REFUSED)
         self.assertIn("RESOURCE_EXHAUSTED: 1 handlers are running, which is the limit", logged.output[0])
         server._serving.load.running = 0
+
+
+class Strangers(Case):
+    async def says(self, address: str, said: bytes) -> bytes:
+        """What a server answers to some first bytes."""
+        reader, writer = await asyncio.open_connection(*address.split(":"))
+        writer.write(said)
+        answer = b""
+        with contextlib.suppress(ConnectionResetError):
+            async with asyncio.timeout(PATIENCE):
+                answer = await reader.read()
+        writer.close()
+        return answer
+
+    async def test_what_speaks_another_protocol_is_told_apart_in_the_log(self) -> None:
+        get, post = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", b"POST /a.B/C HTTP/1.1\r\nHost: a\r\n\r\n{}"
+        hello = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"
+        native = "the first bytes b'GET / HTTP.* are no protocol served here: HTTP is not served here"
+        for options, said, logged, answered in (
+            ({}, get, "426 to a request of HTTP: this port serves Trunkcall", b"HTTP/1.1 426 Upgrade Required\r\n"),
+            ({}, post, "405 to a request of HTTP: over HTTP this port", b"HTTP/1.1 405 Method Not Allowed\r\n"),
+            ({"native_only": True}, get, native, b""),
+            ({}, hello, "a TLS handshake on a port without TLS", not_served("this port does not speak TLS")),
+            ({}, b"\x00\x01\x02", r"the first bytes b.*x00.x01.x02. are no protocol served here", b""),
+        ):
+            server, address = await self.serve(**options)  # type: ignore[arg-type]
+            with self.subTest(logged), self.assertLogs("trunkcall", "WARNING") as records:
+                answer = await self.says(address, said)
+                await eventually(lambda server=server: server.gauges().rejected_connections == 1)  # type: ignore[misc]
+            self.assertEqual(answer[: len(answered)] if answered else answer, answered)
+            self.assertRegex(records.output[0], f"connection rejected: 127.0.0.1:[0-9]+: {logged}")
+
+    async def test_a_client_with_tls_at_a_port_without_says_so(self) -> None:
+        _, address = await self.serve()
+        client = self.client(address, tls=client_tls())
+        error = await self.fails(client.connect(), Code.UNAVAILABLE, Delivery.NOT_SENT)
+        self.assertIn("the server does not speak TLS on this port", error.message)
 
 
 class Bounded(unittest.TestCase):

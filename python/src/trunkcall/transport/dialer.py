@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 from typing import Any, TypeVar
 
-from .connection import Connection
+from .connection import Connection, clock
 from .target import Address
 from .tls import ALPN, HTTP1, usual_tls
 
@@ -77,6 +77,7 @@ class _Race:
         self.places: list[_Place] = []
         self.faults: dict[str, str] = {}
         self._refused: set[_Place] = set()
+        self._accepted: dict[_Place, Connection] = {}  # that are to greet
 
     @property
     def restarting(self) -> list[_Place]:
@@ -153,7 +154,10 @@ class _Race:
         try:
             return await limited(self._connected(place, secure), DIAL_TIMEOUT if alone else ADDRESS_TIMEOUT)
         except _FAILURES as error:
-            self.faults[place.where] = _described(error, secure)
+            unheard = ""
+            if isinstance(error, TimeoutError) and place in self._accepted:
+                unheard = self._accepted[place].session.lifecycle.unheard(clock())
+            self.faults[place.where] = unheard or _described(error, secure)
             if isinstance(error, ConnectionRefusedError | ConnectionResetError | FileNotFoundError | TurnedAway):
                 self._refused.add(place)
             return None
@@ -163,6 +167,7 @@ class _Race:
         try:
             made = await self._opened(place, secure)
             if self.dialing.greeting is not None:
+                self._accepted[place] = made
                 await self.dialing.greeting(made)
             return made
         except BaseException:

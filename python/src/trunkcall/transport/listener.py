@@ -20,7 +20,7 @@ from trunkcall.wire import MAGIC, PREFACE_SIZE, not_served
 
 from .answer import Answering, answer
 from .connection import Connection, clock
-from .opening import HANDSHAKE, NOTHING_SAID, Opening, Recognizes, begins_http
+from .opening import HANDSHAKE, LOOKED_AT, NOTHING_SAID, TLS_RECORD, Opening, Recognizes, begins_http, unknown
 from .target import Address, parse_address, spelled
 from .tls import TLSSource
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 BACKLOG = 1_024
 ACCEPT_PAUSE = 1.0  # seconds until accepting goes on when the process is out of descriptors
-_TLS_RECORD = 0x16
 _CLEARTEXT = "cleartext is refused on this port: use TLS"
 _EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
@@ -220,7 +219,7 @@ class Listener:
 
     def _look(self, accepted: socket.socket, since: int) -> None:
         try:
-            first = accepted.recv(1, socket.MSG_PEEK)
+            first = accepted.recv(LOOKED_AT, socket.MSG_PEEK)
         except (BlockingIOError, InterruptedError):
             return
         except OSError as error:
@@ -230,10 +229,10 @@ class Listener:
             self._refuse(accepted, NOTHING_SAID)
         elif (
             not self.protocols
-            and first[0] not in (_TLS_RECORD, MAGIC[0])
+            and first[0] not in (TLS_RECORD, MAGIC[0])
             and not (begins_http(first[0]) and self.origins is not None)
         ):
-            self._refuse(accepted, f"the first byte 0x{first[0]:02x} begins no protocol that is served here")
+            self._refuse(accepted, unknown(first))
         else:
             self._forget(accepted)
             task = self.loop.create_task(self._hand_over(accepted, since, first[0]))
@@ -248,7 +247,7 @@ class Listener:
         remote = _remote(accepted)
         left = HANDSHAKE - (clock() - since) / 1e6
         try:
-            if first == _TLS_RECORD and self._tls is not None:
+            if first == TLS_RECORD and self._tls is not None:
                 await self.loop.connect_accepted_socket(
                     lambda: Opening(self, since),
                     accepted,

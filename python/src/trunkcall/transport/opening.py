@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Protocol, cast
 
-from trunkcall.wire import MAGIC
+from trunkcall.wire import MAGIC, not_served
 
 from .answer import Answering, answer
 from .connection import clock
@@ -17,6 +17,7 @@ from .tls import ALPN, ALPN_HTTP1
 if TYPE_CHECKING:
     from .listener import Listener
 
+TLS_RECORD = 0x16
 LOOKED_AT = 64  # bytes of a beginning that users' protocols are asked about
 HANDSHAKE = 10.0  # seconds from accepted to preface read (limits.md 3)
 NOTHING_SAID = "closed before anything was said"
@@ -32,6 +33,12 @@ class Recognizes(Protocol):
     def alpn(self) -> Sequence[str]: ...
 
     def recognize(self, first: bytes) -> bool | None: ...
+
+
+def unknown(first: bytes) -> str:
+    """What is said of a beginning that is of no protocol."""
+    why = ": HTTP is not served here (native_only)" if begins_http(first[0]) else ""
+    return f"the first bytes {first!r} are no protocol served here{why}"
 
 
 def begins_http(byte: int) -> bool:
@@ -86,8 +93,14 @@ class Opening(asyncio.Protocol):
             self._turn_away(f"the first byte 0x{data[0]:02x} does not begin {negotiated}, which TLS has negotiated")
         elif http:
             self._upgrade(data)
-        else:
+        elif data[0] == MAGIC[0]:
             self.speak_natively(data)
+        elif data[0] == TLS_RECORD and negotiated is None:
+            self._listener.turned_away(self.remote, "a TLS handshake on a port without TLS")
+            self.transport.write(not_served("this port does not speak TLS"))  # so that TLS says why it fails
+            self.transport.close()
+        else:
+            self._turn_away(unknown(data[:LOOKED_AT]))
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self in self._listener.opening:

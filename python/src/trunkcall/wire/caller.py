@@ -463,8 +463,9 @@ class Caller:
             if call.deadline > now:
                 earliest = min(earliest, call.deadline)
             else:
-                status = local_status(Code.DEADLINE_EXCEEDED, "the deadline passed", Delivery.UNKNOWN)
-                self.abandon(call, DEADLINE_PASSED, status)
+                why = self.session.lifecycle.unheard(now)
+                text = f"the deadline passed: {why}" if why else "the deadline passed"
+                self.abandon(call, DEADLINE_PASSED, local_status(Code.DEADLINE_EXCEEDED, text, Delivery.UNKNOWN))
         self.earliest = earliest
 
     def next_overdue(self) -> int:

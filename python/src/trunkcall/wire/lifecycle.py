@@ -20,6 +20,7 @@ HANDSHAKE = 10_000_000  # µs (protocol.md 11.1)
 DISCARD_TIME = 1_000_000  # µs (protocol.md 11.6)
 DISCARD_BYTES = 1 << 20
 PATIENCE = 10_000_000  # µs that a GOAWAY waits for its ACK before calls are refused (protocol.md 11.4)
+_CHECK = "check that a Trunkcall server listens there and runs, and that TLS is spoken by both sides or by none"
 
 
 class Lifecycle:
@@ -185,6 +186,13 @@ class Lifecycle:
 
     # Endings (protocol.md 11.6, 11.7).
 
+    def unheard(self, now: int) -> str:
+        """What people are to know of a peer that has not begun to speak; "" once it has."""
+        if self.state != PREFACE:
+            return ""
+        silent = (now - self.received_at) / 1e6
+        return f"the peer accepted the connection and has said nothing since, for {silent:.1f} s: {_CHECK}"
+
     def opened(self) -> None:
         """Both prefaces are known."""
         self.state = OPEN
@@ -262,7 +270,8 @@ class Lifecycle:
     def tick(self, now: int) -> None:
         if now >= self.until:
             if self.state == PREFACE:
-                self._silent("no preface in 10 s", goaway=self.session.initiator)
+                text = self.unheard(now) if self.session.initiator else "no preface in 10 s"
+                self._silent(text, goaway=self.session.initiator)
             elif self.state == CLOSING:
                 self._close()
         if now >= self._ping_due():
