@@ -54,6 +54,7 @@ from .policy import Policies, Policy
 from .registry import Registry
 from .repeating import Repeating
 from .resolver import Resolver, Target
+from .servercall import resolve
 from .serving import Serving
 from .slots import Slots
 from .status import failure
@@ -202,7 +203,7 @@ class Client(Calls, Registry):
         self._connect_failures = 0
         self._reached = False  # a server was, once
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._change: asyncio.Future[None] | None = None
+        self._watching: dict[asyncio.Future[None], None] = {}  # those who wait for a change
         self._single: ClientEndpoint | None = None  # the only endpoint, while no picker has to be asked
         self._endpoints = Endpoints(self, self._target, balancer or round_robin(), most_endpoints)
         if self._target.known:
@@ -251,7 +252,7 @@ class Client(Calls, Registry):
     async def connect(self) -> None:
         """Opens the connections that are not open, of a lazy balancer to the first endpoint that will do, and waits
         until each is open or has failed once, and a server has greeted. Raises StatusError: UNAVAILABLE, `not_sent`,
-        if no endpoint is ready then."""
+        if no endpoint is ready then; with a single endpoint if any of its connections has failed."""
         self._check_open()
         endpoints = self._endpoints
         endpoints.wake()
@@ -268,7 +269,7 @@ class Client(Calls, Registry):
                 await asyncio.sleep(0)
                 continue
             await self._changed()
-        if not up:
+        if not up or (endpoints.alone and any(one.connection is None for one in up[0].connectors)):
             raise failure(Code.UNAVAILABLE, endpoints.trouble or "the connection was lost", Delivery.NOT_SENT)
 
     async def close(self) -> None:
@@ -386,11 +387,14 @@ class Client(Calls, Registry):
         self._waiting = self._slots.waiting if single is None else single.slots.waiting
         self._several = self._endpoints.picks_plainly if single is None else self._per_endpoint > 1
         self._quick = None if single is None or self._several else single.connection()
-        if self._change is not None:
-            self._change.set_result(None)
-            self._change = None
+        watching, self._watching = self._watching, {}
+        for one in watching:
+            resolve(one)
 
     async def _changed(self) -> None:
-        if self._change is None:
-            self._change = self._loop.create_future()
-        await asyncio.shield(self._change)
+        one: asyncio.Future[None] = self._loop.create_future()  # for each its own: to leave costs no search
+        self._watching[one] = None
+        try:
+            await one
+        finally:
+            self._watching.pop(one, None)

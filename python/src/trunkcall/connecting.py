@@ -135,6 +135,8 @@ class Connector:
         self.attempt: asyncio.Task[None] | None = None
         self.timer: asyncio.TimerHandle | None = None  # until the next attempt
         self._idle: asyncio.TimerHandle | None = None  # until it is looked whether the connection is used
+        self._mark: int | None = None  # what was seen then, which changes with each call
+        self._unused = 0  # how many looks ago it last did
 
     @property
     def trying(self) -> bool:
@@ -212,7 +214,8 @@ class Connector:
         if not end.young:
             client._told.tell("connected", end.caller)
         if client._idle_timeout:
-            self._look_later(end.connection, 0, 0)
+            self._mark, self._unused = None, 0
+            self._look_later(end.connection)
 
     def failed(self, why: str) -> None:
         """Notes a failure and when the next attempt is due, at random within a time that doubles."""
@@ -236,24 +239,35 @@ class Connector:
         if not self.endpoint.client._endpoints.lazy or self.failures:
             self.want()
 
-    def _look_later(self, connection: Connection, mark: int, unused: int) -> None:
+    def _look_later(self, connection: Connection) -> None:
         after = self.endpoint.client._idle_timeout / _LOOKS
-        self._idle = self.endpoint.client._loop.call_later(after, self._look, connection, mark, unused + 1)
+        self._idle = self.endpoint.client._loop.call_later(after, self._look, connection)
 
-    def _look(self, connection: Connection, mark: int, unused: int) -> None:
-        """Closes a connection over which no call went for the idle timeout; the next call has another one opened.
-        `mark` is what changes with each call, `unused` how many looks ago it last did."""
+    def _look(self, connection: Connection) -> None:
+        """Has a connection closed over which no call went for the idle timeout; the next call has another opened."""
         if self.connection is not connection:
             return
+        seen = self._seen(connection)
+        self._unused = 0 if seen is None or seen != self._mark else self._unused + 1
+        self._mark = seen
+        if not self.unused or not self.endpoint.client._endpoints.close_unused(self):
+            self._look_later(connection)
+
+    def _seen(self, connection: Connection) -> int | None:
+        """What changes with each call; None while one is open."""
         caller, callee = connection.session.caller, connection.session.callee
-        seen = sum(caller.words) + sum(callee.words)
-        if caller.open or callee.open or seen != mark:
-            self._look_later(connection, seen, 0)
-        elif unused <= _LOOKS:
-            self._look_later(connection, seen, unused)
-        else:
-            self._drain(connection)
-            self.endpoint.client._endpoints.rest()
+        return None if caller.open or callee.open else sum(caller.words) + sum(callee.words)
+
+    @property
+    def unused(self) -> bool:
+        """Whether there is a connection and no call went over it for the idle timeout."""
+        connection = self.connection
+        return connection is not None and self._unused > _LOOKS and self._seen(connection) == self._mark
+
+    def close(self) -> None:
+        """Closes the connection; the next call has another opened."""
+        if self.connection is not None:
+            self._drain(self.connection)
             self.endpoint.tried()
 
     def leave(self) -> None:

@@ -207,9 +207,18 @@ class Endpoints:
             self._client._spawn(self._resolving.run())
         self._connect()
 
-    def rest(self) -> None:
-        """Some are idle now: the next call has them connected again."""
-        self._awake = False
+    def close_unused(self, one: Connector) -> bool:
+        """Closes a connection that nobody uses. Where the balancer wants all connected they are closed together, once
+        none is used or being opened: calls would go to those only that are left. Whether anything was closed."""
+        unused = [one]
+        if not self.lazy:
+            unused = [connector for endpoint in self.order for connector in endpoint.connectors]
+            if any(not connector.unused and (connector.connection or connector.attempt) for connector in unused):
+                return False
+        self._awake = False  # the next call has them connected again
+        for connector in unused:
+            connector.close()
+        return True
 
     def _connect(self) -> None:
         if self._awake and not self.lazy:

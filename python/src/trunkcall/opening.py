@@ -124,7 +124,7 @@ class Opening(CallEvents):
                 return
             self._waits_for = "a slot"
             try:
-                if await queue.wait(self._open_on) is not None:
+                if await queue.wait(self._open_on) is not None or self.opened:
                     return
             except LimitError as error:
                 raise failure(Code.RESOURCE_EXHAUSTED, str(error), Delivery.NOT_SENT) from None
@@ -165,7 +165,7 @@ class Opening(CallEvents):
         self.told = CallAttempt(self.method, self.number, known, connection.remote, queued, self.sent())
         try:
             observer.attempt_began(self.told)
-        except Exception:
+        except (Exception, asyncio.CancelledError):
             _log.exception("an attempt observer failed")
 
     def sent(self) -> int:
@@ -184,7 +184,7 @@ class Opening(CallEvents):
             told.duration = (clock() - self._given) / 1e6
             try:
                 observer.attempt_ended(told)
-            except Exception:
+            except (Exception, asyncio.CancelledError):
                 _log.exception("an attempt observer failed")
 
     def unpick(self) -> None:

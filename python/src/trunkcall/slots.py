@@ -62,15 +62,21 @@ class Slots:
         """Gives a slot to the one who has waited longest. False: there is none."""
         future, (_, opener) = next(iter(self.waiting.items()))
         if not future.done():
+            opened, fault = None, None
             try:
                 opened = opener(connection)
                 if opened is None:
                     return False
                 connection.schedule()
-                future.set_result(opened)
             except Exception as error:
-                future.set_exception(error)
-        del self.waiting[future]
+                fault = error
+            if future.done():  # what the user's code has done that was told of it
+                return True
+            if fault is not None:
+                future.set_exception(fault)
+            else:
+                future.set_result(opened)
+        self.waiting.pop(future, None)
         return True
 
 

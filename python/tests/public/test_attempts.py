@@ -18,6 +18,7 @@ from trunkcall import (
     Code,
     Delivery,
     Endpoint,
+    Limits,
     Policy,
     ServerCall,
     State,
@@ -145,6 +146,35 @@ class Attempts(Case):
         with self.assertLogs("trunkcall", "ERROR") as logs:
             self.assertEqual(await client.call(ECHO, b"x"), b"x")
         self.assertEqual(len(logs.records), 2)
+
+    async def test_an_observer_that_ends_the_connection_under_calls_that_wait_ends_each_once(self) -> None:
+        gate = Gate()
+        server, address = await self.serve(ECHO.handler(gate), OTHER.handler(echo), limits=Limits(calls=1))
+        second = False
+
+        class Ending(Observing):
+            def attempt_began(self, attempt: CallAttempt) -> None:
+                super().attempt_began(attempt)
+                if second:
+                    for one in client.connections:
+                        one.disconnect()
+
+        observer = Ending()
+        client = self.client(address, attempt_observer=observer, repeat=False)
+        await client.connect()
+        running = asyncio.create_task(client.call(ECHO, b"x"))
+        await gate.begun.wait()
+        waiting = [asyncio.create_task(client.call(OTHER, b"y")) for _ in range(3)]
+        await eventually(lambda: client.gauges().waiting_calls == 3)
+        second = True
+        gate.open.set()
+        self.assertEqual(await running, b"x")
+        async with asyncio.timeout(PATIENCE):
+            ended = await asyncio.gather(*waiting, return_exceptions=True)
+        self.assertTrue(all(isinstance(one, StatusError) for one in ended), ended)
+        self.assertEqual((len(observer.ended), observer.open), (4, []))
+        self.assertEqual(client.gauges().waiting_calls, 0)
+        self.assertLessEqual(server._serving.load.running, 1)
 
     async def test_gauges_tell_how_a_client_stands_with_its_endpoints(self) -> None:
         gate = Gate()

@@ -1,0 +1,72 @@
+"""Connections that nobody uses."""
+
+from __future__ import annotations
+
+import asyncio
+
+from trunkcall import Client, State
+
+from .endpoints import EndpointsCase
+from .kit import ECHO, OTHER, PATIENCE, Gate, black_hole, echo, eventually
+
+
+class Idle(EndpointsCase):
+    async def test_idle_connections_are_closed_and_opened_again(self) -> None:
+        (one, a), (two, b) = await self.named(b"a"), await self.named(b"b")
+        client = self.client(f"{a},{b}", idle_timeout=0.2)
+        await client.connect()
+        await eventually(lambda: {each.state for each in client.endpoints} == {State.IDLE})
+        await eventually(lambda: not one.connections and not two.connections)
+        seen: set[bytes] = set()
+        async with asyncio.timeout(PATIENCE):
+            while len(seen) < 2:
+                seen |= set(await self.answers(client))
+
+    async def test_a_call_keeps_a_connection_from_being_idle(self) -> None:
+        gate = Gate()
+        _, address = await self.serve(ECHO.handler(gate), OTHER.handler(echo))
+        kept, other = self.client(address, idle_timeout=0.04), self.client(address, idle_timeout=0.04)
+        call = asyncio.create_task(kept.call(ECHO, b"x"))
+        await gate.begun.wait()
+        (end,) = kept._live
+        await other.call(OTHER, b"")
+        await eventually(lambda: not other._live)
+        self.assertEqual(list(kept._live), [end])
+        gate.open.set()
+        self.assertEqual(await call, b"x")
+
+    async def test_one_of_several_stays_while_another_is_used_or_opened(self) -> None:
+        """Calls would go to those that are left, and to no other."""
+        gate = Gate()
+        (one, a), (two, b) = await self.serve(ECHO.handler(gate)), await self.serve(ECHO.handler(gate))
+        client = self.client(f"{a},{b}", idle_timeout=10_000)
+        await client.connect()
+        await eventually(lambda: len(client.connections) == 2)
+        call = asyncio.create_task(client.call(ECHO, b"x"))
+        await gate.begun.wait()
+        self.look(client)
+        self.assertEqual((len(one.connections), len(two.connections)), (1, 1))
+        gate.open.set()
+        await call
+        self.look(client)
+        await eventually(lambda: not one.connections and not two.connections)
+
+    async def test_one_of_several_stays_while_an_attempt_is_under_way(self) -> None:
+        async with black_hole() as hole:
+            server, a = await self.named(b"a")
+            client = self.client(f"{a},{hole}", idle_timeout=10_000)
+            self.assertEqual(set(await self.answers(client)), {b"a"})
+            connectors = [connector for one in client._endpoints.order for connector in one.connectors]
+            await eventually(lambda: connectors[1].attempt is not None)
+            self.look(client)
+            self.assertEqual((len(server.connections), connectors[0].connection is None), (1, False))
+
+    def look(self, client: Client) -> None:
+        """What happens again and again in the idle timeout, and some more."""
+        for _ in range(10):
+            for one in client._endpoints.order:
+                for connector in one.connectors:
+                    if connector.connection is not None:
+                        if connector._idle is not None:
+                            connector._idle.cancel()
+                        connector._look(connector.connection)
