@@ -1,14 +1,17 @@
-"""The same input gives the same output, whichever program calls and whichever answers."""
+"""The same command line does the same, whichever program calls and whichever answers, as peer.md says: statuses, and
+lines as JSON values. The words of usage texts, and of failures that a framework makes, are each language's own."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import Any
 
+from harness.languages import pairs
 from harness.processes import Outcome, Server
-from harness.programs import BENCH, GO, USERS, ProgramTest, carried_out, run, serving
+from harness.programs import BENCH, USERS, ProgramTest, run, serving
 
-from .languages import PROGRAMS
+from .languages import HUB, PROGRAMS
 
 GET, LIST, IMPORT, WATCH = (USERS + name for name in ("GetUser", "ListUsers", "ImportUsers", "WatchUsers"))
 
@@ -46,6 +49,22 @@ CASES: list[tuple[tuple[str, ...], int, int]] = [
 ]
 
 
+@dataclass(frozen=True)
+class Told:
+    """What a program left behind, its lines as JSON values."""
+
+    status: int
+    stdout: list[Any]
+    stderr: list[Any]
+
+    @classmethod
+    def of(cls, outcome: Outcome) -> Told:
+        return cls(
+            outcome.status,
+            *([json.loads(line) for line in text.splitlines()] for text in (outcome.stdout, outcome.stderr)),
+        )
+
+
 class EqualOutput(ProgramTest):
     servers: dict[str, Server]
 
@@ -57,40 +76,40 @@ class EqualOutput(ProgramTest):
             cls.addClassCleanup(cls.servers[name].stop)
 
     def test_calls(self) -> None:
+        met = [(a.key, b.key) for a, b in pairs() if a.key in PROGRAMS and b.key in PROGRAMS]
         for words, lines, status in CASES:
             got = {
-                (client, server): run(program, "call", "--target", served.address, *words)
-                for client, program in PROGRAMS.items()
-                for server, served in self.servers.items()
+                (client, server): Told.of(
+                    run(PROGRAMS[client], "call", "--target", self.servers[server].address, *words)
+                )
+                for client, server in met
             }
-            wanted = got["go", "go"]
-            self.assertEqual((wanted.stdout.count("\n"), wanted.status), (lines, status), (words, wanted))
-            self.assertEqual(wanted.stderr.count("\n"), status)
-            for pair, outcome in got.items():
-                with self.subTest(words, client=pair[0], server=pair[1]):
-                    self.assertEqual(outcome, wanted)
+            wanted = got[HUB, HUB]
+            self.assertEqual((len(wanted.stdout), wanted.status), (lines, status), (words, wanted))
+            self.assertEqual(len(wanted.stderr), status)
+            for (client, server), told in got.items():
+                with self.subTest(words, client=client, server=server):
+                    self.assertEqual(told, wanted)
 
     def test_what_nobody_serves(self) -> None:
         method = "trunkcall.fault.v1.FaultService/ReadGauges"
         for name, served in self.servers.items():
             with self.subTest(server=name):
-                outcome = run(GO, "call", "--target", served.address, method, "{}")
-                self.assertIn(f'"message":"method /{method} is not served by this server"', outcome.stderr)
-                self.assertEqual((outcome.stdout, outcome.status), ("", 1))
+                outcome = run(PROGRAMS[HUB], "call", "--target", served.address, method, "{}")
+                self.assertEqual(
+                    self.without_text(outcome), {"code": "UNIMPLEMENTED", "details": [], "delivery": "refused"}
+                )
 
     def test_what_no_server_gets_to_see(self) -> None:
-        target = self.servers["go"].address
+        target = self.servers[HUB].address
         for words in (
-            ("call", "--target", target, GET, "{}", "--metadata", "a b=c"),
-            ("call", "--target", "127.0.0.1:1", GET, "{}"),
-            ("call", "--target", "127.0.0.1:1,127.0.0.1:2", GET, "{}"),
-            ("call", "--target", "unix:/nowhere/s", GET, "{}"),
-            ("call", "--target", "ws://127.0.0.1:1/path", GET, "{}"),
+            ("--target", target, GET, "{}", "--metadata", "a b=c"),
+            ("--target", "127.0.0.1:1", GET, "{}"),
+            ("--target", "127.0.0.1:1,127.0.0.1:2", GET, "{}"),
+            ("--target", "unix:/nowhere/s", GET, "{}"),
+            ("--target", "ws://127.0.0.1:1/path", GET, "{}"),
         ):
-            with self.subTest(words):
-                # The text is each language's own, as it knows the cause by its own names.
-                failures = [self.without_text(run(program, *words)) for program in PROGRAMS.values()]
-                self.assertEqual(failures, failures[:1] * len(PROGRAMS))
+            self.assert_fails_alike(*words)
 
     def test_calls_that_cannot_be_sent(self) -> None:
         for method, messages in (
@@ -101,40 +120,80 @@ class EqualOutput(ProgramTest):
             ("a.B/GetUser", "{}"),
             (USERS + "SetUser", "{}"),
         ):
-            with self.subTest((method, messages)):
-                # Parsers differ in their words.
-                failures = [
-                    self.without_text(run(program, "call", "--target", "127.0.0.1:1", method, messages))
-                    for program in PROGRAMS.values()
-                ]
-                self.assertEqual(failures, failures[:1] * len(PROGRAMS))
-                self.assertEqual(failures[0]["delivery"], "not_sent")
+            self.assert_fails_alike("--target", "127.0.0.1:1", method, messages)
 
     def test_what_is_turned_down(self) -> None:
-        # The wording of parsers differs, what they say first and the status do not.
+        to = ("call", "--target", "127.0.0.1:1")
+        listening = ("serve", "--listen", "127.0.0.1:0")
+        load = ("bench", "--target", "127.0.0.1:1")
         for words in (
             ("call", GET, "{}"),
-            ("call", "--target", "127.0.0.1:1", GET),
+            (*to, GET),
             ("call", "--target", "http://127.0.0.1:1", GET, "{}"),
             ("call", "--target", "ws://", GET, "{}"),
-            ("call", "--target", "127.0.0.1:1", GET, "{}", "{}"),
-            ("call", "--target", "127.0.0.1:1", GET, "{}", "--timeout", "0"),
-            ("call", "--target", "127.0.0.1:1", GET, "{}", "--tls-ca", "nofile"),
+            ("call", "--target", "127.0.0.1:0", GET, "{}"),
+            ("call", "--target", "unix:", GET, "{}"),
+            (*to, GET, "{}", "{}"),
+            (*to, GET, "{}", "--nope"),
+            (*to, GET, "{}", "--timeout", "0"),
+            (*to, GET, "{}", "--timeout", "5"),
+            (*to, GET, "{}", "--metadata", "key"),
+            (*to, GET, "{}", "--metadata", "k-bin=!"),
+            (*to, GET, "{}", "--tls-ca", "nofile"),
+            (*to, GET, "{}", "--tls-cert", "x", "--tls-key", "y"),
             ("serve",),
             ("serve", "--listen", "127.0.0.1"),
-            ("serve", "--listen", "127.0.0.1:0", "--codec", "json"),
-            ("serve", "--listen", "127.0.0.1:0", "--allow-cleartext"),
+            (*listening, "more"),
+            (*listening, "--codec", "xml"),
+            (*listening, "--compression", "zip"),
+            (*listening, "--inline", "--codec", "protobuf-stock"),
+            (*listening, "--allow-cleartext"),
+            (*listening, "--tls-client-ca", "x"),
+            (*listening, "--tls-cert", "x"),
+            ("bench",),
+            (*load, "--callers", "0"),
+            (*load, "--calls", "1", "--duration", "1s"),
+            (*load, "--rate", "0"),
+            (*load, "--method", "Nobody"),
+            (*load, "--warmup", "soon"),
+            (*load, "--method", "Emit", "--connection-per-call"),
+            (*load, "--inline"),
+            ("conformance", "more"),
+            ("connect-server",),
+            ("connect-client", "--schema", "nofile"),
         ):
-            with self.subTest(words):
-                wanted = self.without_name("go", run(GO, *words))
-                self.assertEqual(wanted.status, 2)
-                self.assertEqual(self.without_name("python", carried_out(*words)), wanted)
+            for name, program in PROGRAMS.items():
+                with self.subTest(words, program=name):
+                    got = run(program, *words)
+                    self.assertEqual((got.status, got.stdout, got.stderr.count("\n")), (2, "", 1), got)
+                    self.assertTrue(got.stderr.startswith(f"peer-{name} {words[0]}: "), got.stderr)
+
+    def test_commands_that_there_are_not(self) -> None:
+        for name, program in PROGRAMS.items():
+            with self.subTest(program=name):
+                listed = run(program, "help")
+                self.assertEqual((listed.status, listed.stderr), (0, ""))
+                for words in ((), ("answer",), ("--listen", "127.0.0.1:0")):
+                    got = run(program, *words)
+                    self.assertEqual((got.status, got.stdout), (2, ""))
+                    self.assertTrue(got.stderr.endswith(listed.stdout), got.stderr)
+                for command in ("serve", "call", "bench", "conformance"):
+                    got = run(program, command, "--help")
+                    self.assertEqual((got.status, got.stderr), (0, ""), command)
+                    self.assertTrue(got.stdout, command)
+                got = run(program, "version")
+                self.assertEqual((got.status, got.stderr, got.stdout.count("\n")), (0, "", 1))
+                self.assertTrue(got.stdout.startswith(f"peer-{name} "), got.stdout)
+
+    def assert_fails_alike(self, *words: str) -> None:
+        """Expects a call to fail the same way from every program, and that nothing of it was sent."""
+        with self.subTest(words):
+            failures = {name: self.without_text(run(program, "call", *words)) for name, program in PROGRAMS.items()}
+            self.assertEqual(failures, dict.fromkeys(failures, failures[HUB]))
+            self.assertEqual(failures[HUB]["delivery"], "not_sent")
 
     def without_text(self, outcome: Outcome) -> dict[str, Any]:
         self.assertEqual((outcome.stdout, outcome.stderr.count("\n"), outcome.status), ("", 1, 1), outcome)
         failure: dict[str, Any] = json.loads(outcome.stderr)
         self.assertTrue(failure.pop("message"))
         return failure
-
-    def without_name(self, name: str, outcome: Outcome) -> Outcome:
-        return Outcome(outcome.stdout, outcome.stderr.replace(f"peer-{name} ", "", 1), outcome.status)
