@@ -20,6 +20,8 @@ USAGE = f"""usage: {PROGRAM} COMMAND [FLAG…]
   bench    put load on a server and measure
   conformance
            carry out conformance cases, lines of JSON on stdin
+  connect-server, connect-client
+           the ends under test of the public suite of Connect
   version  print what this runs on
 
 {PROGRAM} COMMAND -h lists the flags of a command.
@@ -34,7 +36,10 @@ WRONG_USAGE = 2
 def main(words: Sequence[str]) -> int:
     """Carries out a command line and returns the exit status."""
     match words:
-        case ["serve" | "call" | "bench" | "conformance" as command, *rest]:
+        case [
+            "serve" | "call" | "bench" | "conformance" | "connect-server" | "connect-client" as command,
+            *rest,
+        ]:
             return run(command, rest)
         case ["version" | "-version" | "--version", *_]:
             print(version())
@@ -87,6 +92,14 @@ def commands(command: str) -> Callable[[Sequence[str]], int]:
             from .conform import conform
 
             return conform
+        case "connect-server":
+            from .suite import connect_server
+
+            return connect_server
+        case "connect-client":
+            from .suite import connect_client
+
+            return connect_client
         case _:
             from .bench import bench
 
