@@ -128,8 +128,8 @@ func bind(c trunkcall.Caller, name string, function reflect.Value) error {
 	return nil
 }
 
-// form finds out how functions of a type call, and the types of the method's own
-// parameters and of its results, the error among them.
+// form finds out how functions of a type make calls, and the types of the method's parameters and
+// results, including the error.
 func (b *bound) form(t reflect.Type) (
 	call func([]reflect.Value) []reflect.Value, parameters, results []reflect.Type, err error,
 ) {

@@ -13,8 +13,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// jsonReader reads JSON. The library takes care of its syntax, all but what
-// comes by what is wanted.
+// jsonReader reads JSON. The library parses the syntax; this checks that each value is of the
+// wanted type.
 type jsonReader struct {
 	in      bytes.Buffer
 	tokens  jsontext.Decoder

@@ -17,8 +17,7 @@ type notWhole string
 
 func (n notWhole) Error() string { return string(n) }
 
-// maxSafe is the largest whole number up to which a float of 64 bits tells all
-// from their neighbours, 2^53 - 1.
+// maxSafe is 2^53 - 1: up to it a float of 64 bits represents every whole number.
 const maxSafe = 1<<53 - 1
 
 // wholeFloat is the whole number that a float stands for.

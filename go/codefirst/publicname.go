@@ -32,8 +32,8 @@ func publicName(member string) string {
 	return b.String()
 }
 
-// capitalBeginsWord reports whether the capital at i, not the first character,
-// begins a word: what is before it is no capital, or what follows is small.
+// capitalBeginsWord reports whether the capital at i begins a word: the character before it is no
+// capital, or the one behind it is small. i is not the first.
 func capitalBeginsWord(s string, i int) bool {
 	return !capital(s[i-1]) || i+1 < len(s) && small(s[i+1])
 }

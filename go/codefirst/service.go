@@ -11,9 +11,8 @@ import (
 	"github.com/trunkcall/trunkcall/go"
 )
 
-// Code-first services at the server: functions and methods that are served as
-// they are (spec/code-first.md). Their types are looked at when they are
-// registered; a call looks up no name of Go's.
+// Code-first services at the server: functions and methods that are served as they are
+// (spec/code-first.md). Their types are read when they are registered; a call looks up no Go name.
 
 // Registrar is what services are registered with: a trunkcall.Server, or a
 // trunkcall.Client that serves its servers.

@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// preallocated bounds the bytes that the announced length of a list has
-// allocated before its elements are there.
+// preallocated is how many bytes are allocated, at most, for the announced length of a list before
+// its elements have come.
 const preallocated = 4 << 10
 
 // listShape is a slice's.

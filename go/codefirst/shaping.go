@@ -13,8 +13,8 @@ import (
 	"github.com/trunkcall/trunkcall/go"
 )
 
-// shaping finds the shapes of a type and of those that it is made of. A type
-// that is made of itself is met again while it is being looked at.
+// shaping finds the shapes of a type and of its parts. A recursive type is met again while its
+// shape is being made.
 type shaping struct{ begun map[reflect.Type]*laterShape }
 
 // laterShape stands for a shape that is not finished yet.
@@ -178,8 +178,8 @@ func (g *shaping) fields(s *recordShape, t reflect.Type, path []int) error {
 	return nil
 }
 
-// givenName is the name that a struct's field gives in its tag `trunkcall:"name"`,
-// or else in the one of encoding/json, whose options mean nothing here.
+// givenName is the name of a struct's field by its tag `trunkcall:"name"`, or else by that of
+// encoding/json, whose options are ignored.
 func givenName(tag reflect.StructTag) (name string, given bool) {
 	if name, given = tag.Lookup("trunkcall"); given {
 		return name, true

@@ -10,9 +10,8 @@ import (
 	"github.com/trunkcall/trunkcall/go"
 )
 
-// Values of Go types as JSON and MessagePack carry them, by code-first.md 3. A
-// type is looked at once, which gives its shape; a shape writes and reads values
-// of the type in either codec.
+// Values of Go types as JSON and MessagePack carry them, by code-first.md 3. Each type is analysed
+// once, which gives its shape. A shape writes and reads values of the type in either codec.
 
 // MaxNesting is how deep arrays and maps may nest in a message of JSON or
 // MessagePack (spec/limits.md).
@@ -60,8 +59,8 @@ type valueReader interface {
 	bytes() ([]byte, error)
 	time() (time.Time, error)
 	duration() (time.Duration, error)
-	// beginArray and beginMap return how many elements are announced, which the
-	// input is long enough for, or -1 if nobody knows.
+	// beginArray and beginMap return how many elements are announced, or -1 if that is not known.
+	// The input is long enough for so many.
 	beginArray() (announced int, err error)
 	beginMap() (announced int, err error)
 	// more reports whether another element comes. left is how many are still to come, at first as

@@ -48,8 +48,8 @@ func untilItLeaves(h *trunkcall.Handler, server leaver) {
 	}
 }
 
-// leaving is what the answer of a service is while the server leaves. The health service keeps no hold
-// of what it answers.
+// leaving is the answer for a service while the server leaves. The health service does not keep its
+// answers.
 func leaving(answer any) any {
 	switch m := answer.(type) {
 	case *healthgrpc.HealthCheckResponse:
@@ -66,8 +66,8 @@ func leaving(answer any) any {
 	return answer
 }
 
-// watchUntilItLeaves makes health's Watch tell NOT_SERVING when its server leaves, and end when that
-// takes no more calls: Stop would otherwise wait for it until the grace is over.
+// watchUntilItLeaves makes health's Watch say NOT_SERVING when the server leaves, and end when the
+// server takes no more calls. Otherwise Stop would wait for it until the grace is over.
 func watchUntilItLeaves(watch func(context.Context, trunkcall.Stream) error, server leaver) func(context.Context, trunkcall.Stream) error {
 	return func(ctx context.Context, s trunkcall.Stream) error {
 		inner, cancel := context.WithCancel(ctx)

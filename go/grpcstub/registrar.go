@@ -146,9 +146,9 @@ func (r registrar) unary(m *grpc.MethodDesc, impl any) func(context.Context, *tr
 	}
 }
 
-// The keys under which gRPC's helpers look for what belongs to a call are
-// private to its packages; asking a context that only listens tells them. So
-// what a handler does not ask for is never made.
+// The context keys of gRPC's helpers are private to its packages. They are found by calling the
+// helpers once with a context that notes what it is asked for. So the values are made only when a
+// handler asks for them.
 var (
 	metadataKey = listen(func(ctx context.Context) { metadata.FromIncomingContext(ctx) })
 	streamKey   = listen(func(ctx context.Context) { grpc.ServerTransportStreamFromContext(ctx) })

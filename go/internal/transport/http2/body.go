@@ -314,8 +314,8 @@ func (c *Conn) beginMessageLocked(s *Stream, here int) bool {
 	return c.roomLocked(s, transport.GetBuffer(room))
 }
 
-// roomLocked has the message put together in buffer, with what there is of it, unless
-// there is too little memory: the request then ends.
+// roomLocked puts the message together in buffer from now on, with what has come of it. If memory
+// is full, the request ends.
 func (c *Conn) roomLocked(s *Stream, buffer *transport.Buffer) bool {
 	b := &s.body
 	more := int64(cap(buffer.B)) - b.room
@@ -342,8 +342,8 @@ func (c *Conn) assembledLocked(b *inbound) {
 	b.current, b.promised, b.room = nil, 0, 0
 }
 
-// growLocked makes room for n bytes more of the message: at most four times what has
-// come, so that a length that lies costs little.
+// growLocked makes the buffer larger for n more bytes of the message: at most four times what has
+// come, so that a false length costs little.
 func (c *Conn) growLocked(s *Stream, n int) bool {
 	b := &s.body
 	have := b.current.B

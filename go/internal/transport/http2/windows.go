@@ -114,9 +114,9 @@ func (c *Conn) measuredLocked(word [8]byte) bool {
 	return true
 }
 
-// enlargeLocked has the windows of streams be at least so many bytes, and that of the
-// connection too; crowded says that twice what came fits the latter better. It reports
-// whether one of them has grown.
+// enlargeLocked makes the windows of streams, and that of the connection, at least so large;
+// crowded says that twice what came fits the latter better. It reports whether one of them has
+// grown.
 func (c *Conn) enlargeLocked(stream int64, crowded bool) (grown bool) {
 	p := &c.path
 	most := c.mostLocked()
@@ -134,12 +134,12 @@ func (c *Conn) enlargeLocked(stream int64, crowded bool) (grown bool) {
 	return grown
 }
 
-// mostLocked is what windows may grow to, and what all streams together may have beyond what
-// they had at first: in the one way, and in the other.
+// mostLocked is what windows may grow to. It is also what all streams together may have beyond
+// their first windows, by SETTINGS and by lending each.
 func (c *Conn) mostLocked() int64 { return min(int64(c.config.MostWindow), c.share.Part()) }
 
-// makeWayLocked enlarges the windows for a message that begins, so that it need not be
-// found out how much of it may be under way. Less than a quarter is owed and unsent.
+// makeWayLocked enlarges the windows for a message that begins, since its length is known. Less
+// than a quarter is owed and unsent.
 func (c *Conn) makeWayLocked(s *Stream, length int64) {
 	b := &s.body
 	if length = length + length/2; length <= b.kept || c.share.Exceeded() {
@@ -151,8 +151,8 @@ func (c *Conn) makeWayLocked(s *Stream, length int64) {
 	c.returnConnCreditLocked()
 }
 
-// lendLocked has the window of a stream be so large, as far as what is lent to all of
-// them allows. Each is lent half of what is left at most.
+// lendLocked enlarges the window of a stream to the given size, as far as the bound for all streams
+// allows. Each is lent at most half of what is left.
 func (c *Conn) lendLocked(b *inbound, window int64) {
 	left := c.mostLocked() - c.path.lent
 	if more := min(window-b.kept, left/2); more > 0 {
@@ -162,8 +162,8 @@ func (c *Conn) lendLocked(b *inbound, window int64) {
 	}
 }
 
-// fitLocked has the window of a stream, whose handler has taken what came, be as large as
-// the path wants it. What it is to be less is withheld of what is owed.
+// fitLocked makes the window of a stream as large as the path needs; its handler has consumed what
+// came. If the window is to be smaller, credit that is owed is withheld.
 func (c *Conn) fitLocked(b *inbound) {
 	window := c.path.stream
 	if c.share.Exceeded() {
@@ -239,8 +239,8 @@ func (c *Conn) oversteppedLocked(length, left int64) bool {
 	return length > 0 && left < -c.path.slack
 }
 
-// returnConnCreditLocked tells the peer what it may send more on the connection, once it is
-// a quarter. It gets none before it has acknowledged SETTINGS that lower the windows of streams.
+// returnConnCreditLocked returns credit for the connection once it is a quarter of the window. None
+// is returned before the peer has acknowledged SETTINGS that lower the windows of streams.
 func (c *Conn) returnConnCreditLocked() {
 	p := &c.path
 	if above := c.recvWindow + c.recvOwed - p.conn; above > 0 {

@@ -44,8 +44,8 @@ func refuseRequest(w http.ResponseWriter, status int, code wire.Code, message st
 	writeError(w, status, &wire.Ending{Code: code, Message: message, Delivery: wire.Refused})
 }
 
-// refusePlainly answers what is no call in a form that Connect takes for no error of
-// its own: its clients go by the status of HTTP.
+// refusePlainly answers a request that is no call. The form is none of Connect's errors, so that
+// Connect clients go by the HTTP status.
 func refusePlainly(w http.ResponseWriter, status int, message string) {
 	h := w.Header()
 	h["Content-Type"] = []string{"text/plain; charset=utf-8"}

@@ -22,7 +22,8 @@ type Dialect interface {
 	ContentType(codec string) string
 	// Takes reports whether a method can be called so.
 	Takes(m *Method) bool
-	// Plain says that a body is one message, without a prefix, and that the status of HTTP says how a call ended.
+	// Plain reports whether a body is one message without a prefix, and the HTTP status says how
+	// the call ended.
 	Plain() bool
 	// ByStatus says that its clients go by the status of HTTP where a request is no call.
 	ByStatus() bool
@@ -46,8 +47,7 @@ type Said struct {
 	ReadTimeout       func(string) (left int64, ok bool)
 }
 
-// dialectOf tells by the content type how a client speaks, and the codec's name; nil: in no way that
-// is known.
+// dialectOf finds a request's dialect and the codec's name by its content type; nil: none is known.
 func (h *HTTP) dialectOf(kind string) (Dialect, string) {
 	base, parameters, err := mime.ParseMediaType(kind)
 	if err != nil {

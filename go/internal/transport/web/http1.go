@@ -213,8 +213,8 @@ func (s *http1Socket) CloseWrite() error {
 	return errors.ErrUnsupported
 }
 
-// Close closes the socket, where input is left that is not looked at once the peer has
-// read the answer.
+// Close closes the socket. If input is left that is not read, the peer first gets time to read the
+// answer.
 func (s *http1Socket) Close() error {
 	if s.conn.deaf.Load() {
 		transport.Linger(s.Conn)
@@ -290,8 +290,8 @@ func (c *HTTP1Conn) end(cause error) error {
 	return c.cause
 }
 
-// Interrupt ends the reading of a request: what is left of it, and what would
-// follow on the connection, is not looked at; or the writing of its answer.
+// Interrupt ends the reading of a request, or the writing of its answer. The rest of the request,
+// and what follows on the connection, is not read.
 func (c *HTTP1Conn) Interrupt(reading bool) {
 	if reading {
 		c.deaf.Store(true)
@@ -353,8 +353,8 @@ func (c *HTTP1Conn) Drain(string) {
 	}
 }
 
-// Retire has the next answer say that the connection closes. Until then it stays, however idle:
-// a request may be on its way already.
+// Retire makes the next answer say that the connection closes. Until then the connection stays even
+// if idle, since a request may be on its way.
 func (c *HTTP1Conn) Retire(string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -43,7 +43,8 @@ func OverHTTP2(handler *HTTP) func(c *http2.Conn, r *http2.Request) (*http2.Stre
 			x.request.ContentLength = 0
 		}
 		x.stream.Init(x)
-		// What is said only so is not answered before it has been: a request that then turns out to be malformed gets no answer.
+		// Requests other than POST are answered once they are whole, so that one that turns out to
+		// be malformed gets no answer.
 		x.stream.Whole, x.stream.MaxMessage = r.Method != http.MethodPost, firstRoom
 		return &x.stream, nil
 	}

@@ -84,8 +84,8 @@ const (
 	restTime  = time.Second
 )
 
-// drain reads what is left of the body of a call that streams over HTTP/1.1. With
-// full duplex net/http does not bear that left to it.
+// drain reads what is left of the body of a call that streams over HTTP/1.1. With full duplex,
+// net/http requires that.
 func (b *httpBody) drain() {
 	if b.over.Load() || b.call.r.ProtoMajor != 1 {
 		return
@@ -246,8 +246,8 @@ func (b *httpBody) gather(m *transport.Buffer, want int64) (*transport.Buffer, e
 	return m, nil
 }
 
-// grow returns a larger buffer with what is in m, nil if there is no memory for
-// it: at most four times what has come, so that a length that lies costs little.
+// grow returns a larger buffer with the content of m, nil if memory is full. It is at most four
+// times what has come, so that a false length costs little.
 func (b *httpBody) grow(m *transport.Buffer, want int64) *transport.Buffer {
 	size := min(want, 4*int64(cap(m.B)))
 	if size > firstRoom && !b.call.affords(size-int64(cap(m.B))) {

@@ -13,10 +13,9 @@ import (
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
-// httpCall is one call that came as a request of HTTP. The goroutine that serves
-// the request reads what has to be there first, runs the handler and writes the
-// answer, unless the call has a deadline: then another does that, and the former
-// waits for whichever is first.
+// httpCall is one call that came as a request of HTTP. The goroutine that serves the request reads
+// what must be there first, runs the handler and writes the answer. If the call has a deadline,
+// another goroutine does that, and this one waits for the deadline or the answer.
 type httpCall struct {
 	protocol *HTTP
 	w        http.ResponseWriter
@@ -112,7 +111,8 @@ func (x *httpCall) serve(m Method, codec string) {
 		x.runUntil(time.Duration(x.call.Deadline - roles.Clock()))
 	}
 	if x.wasLost() && r.ProtoMajor == 1 {
-		// A caller that still listens must not take what it got for all: over TLS some say that they go, and read on.
+		// A caller that still reads must not take what it got for the whole answer: over TLS some
+		// clients say that they leave, and read on.
 		panic(http.ErrAbortHandler)
 	}
 }
@@ -401,6 +401,6 @@ func (x *httpCall) giveBack() {
 	x.share.GiveBack(0)
 }
 
-// roomRetry is after how many milliseconds a call may be made again that there
-// was no memory for.
+// roomRetry is how long, in milliseconds, a call that is refused because memory is full is asked to
+// wait.
 const roomRetry = 10

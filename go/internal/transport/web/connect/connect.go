@@ -55,8 +55,8 @@ func (connect) read(h http.Header, encoding, accepts string) (web.Said, *wire.Re
 	return said, nil
 }
 
-// formTypes are kinds of bodies that are no message of anybody's: what browsers
-// send without asking first, and what clients say that know nothing.
+// formTypes are content types that no codec has: those that browsers send without a CORS preflight,
+// and those that clients use by default.
 var formTypes = []string{"x-www-form-urlencoded", "octet-stream", "xml"}
 
 // Codec is what follows application/.

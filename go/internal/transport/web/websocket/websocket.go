@@ -21,8 +21,8 @@ func Offers(r *http.Request) bool {
 	return httpguts.HeaderValuesContainsToken(r.Header["Sec-Websocket-Protocol"], transport.ALPN)
 }
 
-// Accept makes the connection of a request a WebSocket, on this socket, whose input is counted. It fails for a request
-// that is malformed, whose sender was told.
+// Accept makes the connection of a request a WebSocket, on this socket, whose input is counted. It
+// fails for a malformed request; the sender has been told then.
 func Accept(w http.ResponseWriter, r *http.Request, socket net.Conn, input *transport.WebSocketInput) (*transport.WebSocket, error) {
 	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{
 		Subprotocols: []string{transport.ALPN}, CompressionMode: websocket.CompressionDisabled,
