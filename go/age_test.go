@@ -63,6 +63,7 @@ func byHTTP1(t *testing.T, target string) func(ctx context.Context, in *payload)
 
 // Connections end at their age under load, and nobody notices but by the number of connections.
 func TestConnectionsThatReachTheirMaximumAgeLoseNoCall(t *testing.T) {
+	t.Parallel() // it waits more than it computes
 	native := func(prefix string) func(*testing.T, string) func(context.Context, *payload) (*payload, error) {
 		return func(t *testing.T, target string) func(context.Context, *payload) (*payload, error) {
 			c := dial(t, prefix+target)

@@ -125,6 +125,7 @@ func TestAConnectionLostAsSoonAsItIsThereIsReopened(t *testing.T) {
 }
 
 func TestAServerThatGreetsAndClosesIsNotStormed(t *testing.T) {
+	t.Parallel() // it waits more than it computes
 	for name, end := range map[string]func(net.Conn){
 		"greets": func(s net.Conn) { _, _ = s.Write(rawframe.Preface()) },
 		"silent": func(net.Conn) {},
@@ -201,6 +202,7 @@ func TestEveryAddressThatFailedIsNamed(t *testing.T) {
 }
 
 func TestAHangingAddressIsLeftAfterItsTime(t *testing.T) {
+	t.Parallel() // it waits more than it computes
 	full, fill := swallow(t)
 	defer fill()
 	_, live := serve(t, nil, standard()...)

@@ -19,6 +19,7 @@ import (
 // What is beyond the limits is told so in its own protocol; when others have gone there is
 // room again.
 func TestConnectionsBeyondTheirLimitAreTurnedAway(t *testing.T) {
+	t.Parallel() // it waits more than it computes
 	for name, option := range map[string]trunkcall.ServerOption{
 		"in all": trunkcall.WithMaxConnections(3), "per address": trunkcall.WithMaxConnectionsPerAddress(3),
 	} {

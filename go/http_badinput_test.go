@@ -19,6 +19,7 @@ import (
 // connection alone.
 
 func TestWhatIsNoProtocolIsToldSoOrClosed(t *testing.T) {
+	t.Parallel() // it waits more than it computes
 	a := newAuthority(t)
 	withTLS := trunkcall.WithTLS(&tls.Config{Certificates: []tls.Certificate{a.certificate(t, x509.ExtKeyUsageServerAuth)}})
 	_, cleartext := serve(t, nil, standard()...)

@@ -14,6 +14,7 @@ import (
 
 // At the end of the grace whoever still waits is told so, also where the handler runs on.
 func TestTheGraceEndsCallsOfHTTPClients(t *testing.T) {
+	t.Parallel() // it waits more than it computes
 	for version, c := range overHTTP(t) {
 		for name, call := range map[string]struct{ method, kind, body, want string }{
 			"Connect":                 {"Block", "application/json", "{}", `{"code":"unavailable"`},

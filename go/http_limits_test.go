@@ -157,6 +157,7 @@ func TestStopLosesNoCallOfAGRPCClient(t *testing.T) {
 }
 
 func TestReplacingAServerFailsNoCallOfItsGRPCClients(t *testing.T) {
+	t.Parallel() // it waits more than it computes
 	s, where := serve(t, nil, standard()...)
 	c := stock(t, where, grpc.WithDefaultCallOptions(grpc.WaitForReady(true)))
 	var calls, failures atomic.Int64

@@ -501,6 +501,7 @@ func TestACallOfABrokerEndsWithItsContext(t *testing.T) {
 }
 
 func TestStopWaitsForTheCallsOfABrokerUntilTheGraceIsOver(t *testing.T) {
+	t.Parallel() // it waits more than it computes
 	g := newGate(t)
 	s, b := startBroker(t, g.handler())
 	hangs := make(chan struct{})

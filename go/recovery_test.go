@@ -35,6 +35,7 @@ func answeredAt(t *testing.T, c *trunkcall.Client, l *rawframe.Listener) *rawfra
 }
 
 func TestFailuresAreForgottenOnceAConnectionWasGood(t *testing.T) {
+	t.Parallel() // it waits more than it computes
 	goAway := func(reason uint32) func(*trunkcall.Client, *rawframe.Peer) {
 		return func(_ *trunkcall.Client, p *rawframe.Peer) {
 			p.Send(rawframe.GoAway(reason, "bye"), rawframe.GoAwayAck())

@@ -109,6 +109,7 @@ func until(t *testing.T, what string, come func() bool) {
 }
 
 func TestAServersCertificateIsExchangedUnderRunningConnections(t *testing.T) {
+	t.Parallel() // it waits more than it computes
 	p, a, told := newPEMs(t), newAuthority(t), &records{}
 	first := p.issue(t, a, x509.ExtKeyUsageServerAuth)
 	p.trust(t, a)
@@ -137,6 +138,7 @@ func TestAServersCertificateIsExchangedUnderRunningConnections(t *testing.T) {
 // What could not be read is read again with the next handshake, though the files look as they did then: their times and
 // sizes are the same.
 func TestFilesOfTLSAreReadAgainUntilTheyAreGood(t *testing.T) {
+	t.Parallel() // it waits more than it computes
 	p, a, told := newPEMs(t), newAuthority(t), &records{}
 	p.issue(t, a, x509.ExtKeyUsageServerAuth)
 	_, target := serve(t, []trunkcall.ServerOption{
@@ -165,6 +167,7 @@ func TestFilesOfTLSAreReadAgainUntilTheyAreGood(t *testing.T) {
 }
 
 func TestAClientReadsAuthoritiesAndItsCertificateAgain(t *testing.T) {
+	t.Parallel() // it waits more than it computes
 	right, wrong := newAuthority(t), newAuthority(t)
 	server, client := newPEMs(t), newPEMs(t)
 	server.issue(t, right, x509.ExtKeyUsageServerAuth)
