@@ -41,9 +41,9 @@ needs-%:
 
 .PHONY: build peer peers examples session connectconformance h2spec environment
 build: needs ## build all programs into build/
-	@$(LANGUAGE) build
+	@$(LANGUAGE) build peer examples peers
 build-%: needs-%
-	@$(ONE) build
+	@$(ONE) build peer examples
 peer: needs # the reference programs
 	@$(LANGUAGE) build peer
 peers: needs ## build what the lab compares with into build/peers/

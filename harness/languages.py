@@ -302,7 +302,7 @@ def environment(step: Step | None = None) -> dict[str, str]:
         for name, value in language.variables.items():
             assign(found, name, value)
         for name, value in () if at_home else language.without_home.items():
-            if name not in os.environ or f"{{{name}}}" in value:
+            if not os.environ.get(name) or f"{{{name}}}" in value:
                 assign(found, name, value)
     for name, value in (step.variables if step else {}).items():
         assign(found, name, value)

@@ -120,6 +120,7 @@ class Variables(Folder):
         table = '[without_home]\nCACHE = "{root}/build/.cache/x"\n'
         self.assertNotIn("CACHE", self.found(table))
         self.assertEqual(self.found(table, HOME="/there/is/none")["CACHE"], f"{ROOT}/build/.cache/x")
+        self.assertEqual(self.found(table, HOME="", CACHE="")["CACHE"], f"{ROOT}/build/.cache/x")
         self.assertEqual(self.found(table, HOME="", CACHE="mine")["CACHE"], "mine")
 
 
