@@ -22,7 +22,6 @@ USER_7 = '{"name":"user-7","email":"user-7@example.com"}\n'
 
 Program = tuple[str, ...]
 PYTHON: Program = (sys.executable, "-P", "-W", "error", "-m", "peer")
-GO: Program = (str(ROOT / "build" / "peer-go"),)
 
 
 def run(program: Program, *words: str) -> Outcome:

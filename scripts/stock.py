@@ -3,6 +3,8 @@
     python3 -m scripts.stock             all for which this machine has the tools
     python3 -m scripts.stock grpc-js     only this one
 
+They are other projects' libraries, whatever languages Trunkcall has: each is built here, by name.
+
 A client whose tools are missing is left out, and a line on stdout says what is missing. Exit status: 0 all others are
 there, 1 one could not be built, and stderr says why. What has not changed is not built again.
 """
