@@ -68,8 +68,9 @@ if TYPE_CHECKING:
 CLOSED = "the client is closed"
 MOST_ENDPOINTS = 20
 
-# Opens the byte stream to HOST:PORT, or unix:PATH, of an endpoint in place of the system: returns a connected socket.
-# TLS and WebSockets lie above it. What is no socket of the system's is joined to one end of a socket.socketpair.
+# Opens the byte stream to HOST:PORT, unix:PATH or mem:NAME of an endpoint in place of the system: returns a connected
+# socket. TLS and WebSockets lie above it. What is no socket of the system's is joined to one end of a
+# socket.socketpair.
 Dialer = Callable[[str, Endpoint], Awaitable[socket.socket]]
 
 
@@ -215,10 +216,10 @@ class Client(Calls, Registry):
 
     @property
     def secure(self) -> bool:
-        if self._tls:
-            return True
         addresses = [address for _, known in self._target.known for address in known]
         addresses = addresses or [address for one in self._endpoints.order for address in one.addresses]
+        if self._tls:
+            return self._dialer is not None or not any(address.name for address in addresses)
         return bool(addresses) and all(address.url.startswith("wss:") for address in addresses)
 
     @property

@@ -19,7 +19,7 @@ class Endpoint:
     `id` identifies the endpoint from one set to the next; by default its addresses and server name do. If those change,
     it is another endpoint; with another weight, zone or attributes it is the same."""
 
-    addresses: tuple[str, ...]  # HOST:PORT, unix:PATH, ws://… or wss://…, raced as RFC 8305 says
+    addresses: tuple[str, ...]  # HOST:PORT, unix:PATH, mem:NAME, ws://… or wss://…, raced as RFC 8305 says
     id: str = ""
     server_name: str = ""  # what its certificate must show unless the client says it; by default the address's host
     weight: int = 1  # its part of the calls beside others, for balancers that look at it; 0 counts as 1

@@ -44,6 +44,9 @@ class Gauges:
     """Bytes held for the other sides, which count against `memory`: of messages that have not arrived whole or were not
     consumed, of answers that wait, and unsent_bytes."""
 
+    withheld_credit: int
+    """How many bytes less the other sides may send on open streams because messages were not consumed."""
+
     pool_bytes: int
     """Bytes granted to the other sides as pools of their connections."""
 
@@ -86,6 +89,7 @@ class ConnectionGauges:
 
     unsent_bytes: int
     held_bytes: int
+    withheld_credit: int
     pool_bytes: int
     """Granted to the other side beyond its windows."""
 
@@ -138,6 +142,7 @@ def gauges_of(
         waiting_calls=calling.waiting,
         unsent_bytes=unsent,
         held_bytes=unsent + sum(session.share.held for session in sessions),
+        withheld_credit=sum(session.withheld_credit for session in sessions),
         pool_bytes=sum(session.pool.kept for session in sessions),
         pool_held_bytes=sum(session.pool.charged for session in sessions),
         refused=serving.load.refused,
@@ -159,6 +164,7 @@ def connection_gauges(carrier: Carrier, waiting: int, error: str) -> ConnectionG
         waiting_calls=waiting,
         unsent_bytes=session.output.unsent,
         held_bytes=session.output.unsent + session.share.held,
+        withheld_credit=session.withheld_credit,
         pool_bytes=session.pool.kept,
         error=error,
     )

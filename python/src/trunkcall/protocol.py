@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from .adapt import Served
 from .checking import wrong_type
+from .compression import TooLong
 from .context import current
 from .executing import NotStarted
 from .method import Method
@@ -43,6 +44,11 @@ class Exchange(ABC):
     metadata: Metadata = ()
     codec: int = 1
     """The number of the codec of its messages (protocol.md 3.8): 0 raw, 1 Protobuf."""
+
+    compression: int = 0
+    """The number of the compression of its request messages: 1 gzip, 2 zstd, 0 none. They are decompressed by what the
+    server accepts (`decompression`); a call in another one is refused UNIMPLEMENTED. Answers are given to `send`
+    plain."""
 
     timeout: float | None = None
     """Seconds until its deadline."""
@@ -167,6 +173,8 @@ class Calls:
             return None, refused(Code.UNIMPLEMENTED, f"method {name} is not served by this server")
         if exchange.codec not in found.target.bindings:
             return None, refused(Code.UNIMPLEMENTED, f"the messages of {name} have no codec {exchange.codec} here")
+        if exchange.compression and exchange.compression not in self._serving.packing.accepted:
+            return None, refused(Code.UNIMPLEMENTED, f"compression {exchange.compression} is not accepted here")
         if load.running >= load.running_limit:
             text = f"{load.running_limit} handlers are running, which is the limit"
             return None, refused(Code.RESOURCE_EXHAUSTED, text, RETRY)
@@ -252,8 +260,14 @@ class ForeignCall(ServerCall):
         if len(data) > self._most:
             text = f"the request has {len(data)} bytes, max_message is {self._most}"
             raise StatusError(Code.RESOURCE_EXHAUSTED, text)
+        decode, compression = self._binding.decode_request, self._exchange.compression
         try:
-            return self._binding.decode_request(data)
+            if not compression:
+                return decode(data)
+            async with self._end.serving.packing.unpacked(compression, data, self._most) as message:
+                return decode(message)
+        except TooLong as error:
+            raise StatusError(Code.RESOURCE_EXHAUSTED, f"the request {error}") from None
         except Exception as error:
             text = f"the request is not a valid {self.codec.name} message: {error}"
             raise StatusError(Code.INVALID_ARGUMENT, text) from error

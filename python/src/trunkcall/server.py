@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any, Self, cast
 
 from .admission import Admit
+from .attempt import AttemptObserver
 from .calling import Calling
 from .checking import (
     check_callable,
@@ -22,6 +23,7 @@ from .checking import (
     check_flags,
     check_functions,
     check_logger,
+    check_object,
     check_seconds,
     check_text,
     check_tls,
@@ -119,6 +121,7 @@ class Server(Registry):
         max_connection_age: float | None = None,
         drain_delay: float = 0.0,
         admission: Admit | None = None,
+        attempt_observer: AttemptObserver | None = None,
         observer: Observer | None = None,
         protocols: Sequence[Protocol] = (),
         codec: Codec = PROTOBUF,
@@ -168,6 +171,7 @@ class Server(Registry):
         check_seconds(0, drain_delay=drain_delay, max_connection_age=max_connection_age)
         check_functions(interceptors=interceptors, reverse_interceptors=reverse_interceptors)
         check_callable("admission", admission)
+        check_object("attempt_observer", attempt_observer, "an observer", "attempt_began", "attempt_ended")
         check_executor(executor)
         check_logger(logger)
         check_tls(tls, server=True)
@@ -188,7 +192,9 @@ class Server(Registry):
         load = Load(running_handlers, check_memory(memory))
         packing = Packing(compression, decompression)
         self._serving = Serving(table, interceptors, packing, executor, self._logger, load, admission)
-        self._calling = Calling(codec, table, tuple(reverse_interceptors), packing, waiting_calls, Repeating(repeat))
+        self._calling = Calling(
+            codec, table, tuple(reverse_interceptors), packing, waiting_calls, Repeating(repeat), attempt_observer
+        )
         self._config = session_config(
             limits or Limits(),
             table,
@@ -224,8 +230,9 @@ class Server(Registry):
     # Listening.
 
     async def listen(self, where: str) -> str:
-        """Listens on HOST:PORT, port 0 for any free one, or unix:PATH, and returns the address in the same form. Raises
-        OSError, ValueError; RuntimeError once the server was stopped."""
+        """Listens on HOST:PORT, port 0 for any free one, unix:PATH, or mem:NAME for clients of this process and event
+        loop, without TLS, and returns the address in the same form. Raises OSError, ValueError; RuntimeError once the
+        server was stopped."""
         loop = self._loop
         if self._stopping.is_set():
             raise RuntimeError("the server has been stopped")
@@ -317,7 +324,7 @@ class Server(Registry):
     @property
     def port(self) -> int:
         """The port of the first TCP listener, 0 without one."""
-        return next((listener.address.port for listener in self._listeners if not listener.address.path), 0)
+        return next((listener.address.port for listener in self._listeners if listener.address.port), 0)
 
     @property
     def connections(self) -> list[Connection]:

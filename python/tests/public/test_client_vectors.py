@@ -66,17 +66,13 @@ class Targets(Case):
 
     def _what_is_understood(self, case: dict[str, Any]) -> None:
         resolvers = dict.fromkeys(case["schemes"], no_resolver)
-        if "mem:" in case["target"]:  # which Python does not offer, and says so
-            with self.assertRaisesRegex(ValueError, "memory are not offered"):
-                Target(case["target"], resolvers)
-            return
         target = Target(case["target"], resolvers)
         self.assertEqual((target.scheme or "static", target.rest), (case["scheme"], case["rest"]))
         for described in case.get("endpoints", ()):
             place = parse_place(described["address"])
             self.assertEqual(place.host or "localhost", described["server_name"])
-            if described["network"] in ("tcp", "unix"):
-                self.assertEqual(str(place).removeprefix("unix:"), described["place"])
+            if described["network"] in ("tcp", "unix", "mem"):
+                self.assertEqual(str(place).removeprefix("unix:").removeprefix("mem:"), described["place"])
             else:
                 self.assertTrue(place.url.endswith(described["place"][described["place"].index("/") :]))
                 self.assertTrue(described["place"].split("/")[0].endswith(f":{place.port}"))
@@ -169,10 +165,6 @@ class Connecting(Case):
         self.each("races", self._addresses_are_raced_in_their_order)
 
     def _addresses_are_raced_in_their_order(self, case: dict[str, Any]) -> None:
-        if any(one.startswith("mem:") for one in case["addresses"]):  # which Python does not offer, and says so
-            with self.assertRaisesRegex(ValueError, "memory are not offered"):
-                self.dialing(case["addresses"])
-            return
         with asyncio.Runner() as runner:
             race = dialing._Race(runner.get_loop(), self.dialing(case["addresses"]))
             with mock.patch.object(runner.get_loop(), "getaddrinfo", self.answering(case["answers"])):

@@ -145,6 +145,18 @@ class Measuring(Case):
         server.connections[0].disconnect()
         await eventually(lambda: server.gauges().connections == 0)
 
+    async def test_credit_that_a_side_withholds_is_gauged_at_either_end(self) -> None:
+        gate = Gate()
+        server, address = await self.serve(TWICE.handler(twice_waiting(gate)))
+        client = self.client(address)
+        async with client.open(TWICE) as stream:
+            await stream.send(bytes(100_000))
+            await gate.begun.wait()
+            await eventually(lambda: server.gauges().withheld_credit > 100_000)
+            self.assertGreater(server.connections[0].gauges().withheld_credit, 100_000)
+            self.assertEqual(client.gauges().withheld_credit, 0)
+        await eventually(lambda: server.gauges().withheld_credit == 0)
+
 
 def twice_waiting(gate: Gate) -> Any:
     async def serve(requests: Any, call: ServerCall) -> None:

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import ssl
+import tempfile
+from pathlib import Path
 from typing import Any
 
+from harness.certificates import Authority
 from trunkcall import (
+    GZIP,
     Admission,
     Arrival,
     Call,
@@ -14,12 +20,14 @@ from trunkcall import (
     Delivery,
     Ending,
     Exchange,
+    Limits,
     Next,
     PortProtocol,
     Protocol,
     Server,
     ServerCall,
     StatusError,
+    tls_files,
 )
 
 from .kit import COUNT, ECHO, HANDLERS, JOIN, PATIENCE, TWICE, Case, Gate, all_of, echo, eventually
@@ -102,6 +110,30 @@ class WithoutAListener(Case):
                 ending = await broker.call(exchange)
                 self.assertEqual((ending.status.code, exchange.answers), (Code.OK, answers))
 
+    async def test_compressed_requests_are_decompressed_by_what_the_server_accepts(self) -> None:
+        _, broker = await self.begin(limits=Limits(message_bytes=1 << 20))
+        plain = bytes(1_000_000)
+        for method, packed, numbered, code, delivery, answers in (
+            (ECHO, GZIP.compress(plain), 1, Code.OK, Delivery.EXECUTED, [plain]),
+            (JOIN, GZIP.compress(b"a"), 1, Code.OK, Delivery.EXECUTED, [b"a"]),
+            (ECHO, GZIP.compress(bytes(2 << 20)), 1, Code.RESOURCE_EXHAUSTED, Delivery.REFUSED, []),
+            (ECHO, b"damaged", 1, Code.INVALID_ARGUMENT, Delivery.REFUSED, []),
+            (ECHO, b"x", 2, Code.UNIMPLEMENTED, Delivery.REFUSED, []),
+        ):
+            exchange = Delivered(method.name, packed)
+            exchange.compression = numbered
+            status = (await broker.call(exchange)).status
+            self.assertEqual((status.code, exchange.answers), (code, answers), status.message)
+            if code:
+                self.assertIs(status.delivery, delivery)
+
+    async def test_calls_that_no_handler_answers_are_counted_and_logged(self) -> None:
+        server, broker = await self.begin()
+        with self.assertLogs("trunkcall", "WARNING") as logs:
+            await broker.call(Delivered("/test.Service/Missing", b"x"))
+        self.assertIn("call refused: /test.Service/Missing from a queue: UNIMPLEMENTED: method", logs.output[0])
+        self.assertEqual(server.gauges().refused, 1)
+
     async def test_admission_interceptors_metadata_and_statuses_are_those_of_any_call(self) -> None:
         seen: list[Any] = []
 
@@ -166,6 +198,28 @@ class WithoutAListener(Case):
 
 
 class OnThePort(Case):
+    async def test_a_protocol_that_tls_negotiates_is_served_whatever_it_begins_with(self) -> None:
+        class Negotiated(Lines):
+            alpn = ("lines",)
+
+        with tempfile.TemporaryDirectory() as folder:
+            authority = Authority(Path(folder))
+            own = authority.server("localhost")
+            server, address = await self.serve(protocols=[Negotiated()], tls=tls_files(cert=own.cert, key=own.key))
+            context = ssl.create_default_context(cafile=str(authority.file))
+        context.set_alpn_protocols(["lines"])
+        host, port = address.split(":")
+        reader, writer = await asyncio.open_connection(host, port, ssl=context, server_hostname="localhost")
+        self.assertEqual(writer.get_extra_info("ssl_object").selected_alpn_protocol(), "lines")
+        for line in (b"xyz\n", b"ab\n"):
+            writer.write(line)
+            async with asyncio.timeout(PATIENCE):
+                self.assertEqual(await reader.readline(), line)
+        writer.close()
+        with contextlib.suppress(OSError):
+            await writer.wait_closed()
+        self.assertEqual(server.gauges().rejected_connections, 0)
+
     async def test_a_protocol_shares_the_port_with_ours(self) -> None:
         _, address = await self.serve(protocols=[Lines()])
         self.assertEqual(await self.client(address).call(ECHO, b"native"), b"native")

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from trunkcall import (
     RAW,
     Call,
+    CallAttempt,
     Caller,
     CallOptions,
     Client,
@@ -66,6 +67,29 @@ class Reverse(Joined):
                 self.assertEqual(await both.receive(), part * 2)
             await both.half_close()
             self.assertIsNone(await both.receive())
+
+    async def test_an_attempt_observer_is_told_of_the_calls_of_a_server(self) -> None:
+        class Observing:
+            def __init__(self) -> None:
+                self.told: list[tuple[str, CallAttempt]] = []
+
+            def attempt_began(self, attempt: CallAttempt) -> None:
+                self.told.append(("began", attempt))
+
+            def attempt_ended(self, attempt: CallAttempt) -> None:
+                self.told.append(("ended", attempt))
+
+        observer = Observing()
+        _, client, connection = await self.joined(attempt_observer=observer)
+        client.register(ECHO.handler(echo), *HANDLERS)
+        self.assertEqual(await connection.call(ECHO, b"unary"), b"unary")
+        self.assertEqual(await all_of(connection.open(COUNT, b"2")), [b"0", b"1"])
+        await client.call(ECHO, b"none of its own")
+        self.assertEqual([what for what, _ in observer.told], ["began", "ended"] * 2)
+        for _, attempt in observer.told:
+            self.assertEqual((attempt.endpoint, attempt.peer), (None, connection.remote))
+            assert attempt.status is not None
+            self.assertEqual(attempt.status.code, Code.OK)
 
     async def test_a_handler_calls_its_caller_who_waits(self) -> None:
         _, client, _ = await self.joined(BACK.handler(call_back))

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 from typing import Any, TypeVar
 
+from . import memory
 from .connection import Connection, clock
 from .target import Address
 from .tls import ALPN, HTTP1, usual_tls
@@ -23,7 +24,7 @@ STAGGER = 0.25  # seconds from the try of one address to that of the next
 
 T = TypeVar("T")
 
-# Opens the byte stream to HOST:PORT, or to unix:PATH, in place of the system: returns a connected socket.
+# Opens the byte stream to HOST:PORT, unix:PATH or mem:NAME in place of the system: returns a connected socket.
 OpenSocket = Callable[[str], Awaitable[socket.socket]]
 
 
@@ -100,7 +101,7 @@ class _Race:
         self.places = interleaved(once.values())
 
     async def _resolved(self, address: Address) -> list[_Place]:
-        if address.path:
+        if address.path or address.name:
             return [_Place(address, str(address))]
         try:
             found = await self.loop.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
@@ -181,6 +182,8 @@ class _Race:
         to: dict[str, Any] = {"server_hostname": name}
         if dialing.open_socket is not None:
             to["sock"] = await opened_by_user(dialing.open_socket, str(replace(address, url="")))
+        elif address.name:
+            return memory.connect(self.loop, address.name, dialing.make)
         elif not address.path:
             to.update(host=address.host, port=address.port)
         if address.url:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, cast
 
 from trunkcall.wire import MAGIC, PREFACE_SIZE, not_served
 
+from . import memory
 from .answer import Answering, answer
 from .connection import Connection, clock
 from .opening import HANDSHAKE, LOOKED_AT, NOTHING_SAID, TLS_RECORD, Opening, Recognizes, begins_http, unknown
@@ -100,8 +101,12 @@ class Listener:
         self.address = Address()
 
     async def start(self, where: str) -> None:
-        """Listens on HOST:PORT, port 0 for any free one, or unix:PATH. Raises OSError, ValueError."""
+        """Listens on HOST:PORT, port 0 for any free one, unix:PATH or mem:NAME. Raises OSError, ValueError."""
         address = parse_address(where)
+        if address.name:
+            memory.listen(address.name, self)
+            self.address = address
+            return
         self._sockets = await self._bind(address)
         if address.path:
             self.address = address
@@ -111,14 +116,16 @@ class Listener:
             if self._tls is not None:
                 self.loop.add_reader(bound, self._accept_all, bound)
             elif address.path:
-                self._servers.append(await self.loop.create_unix_server(self._opening, sock=bound, backlog=BACKLOG))
+                self._servers.append(await self.loop.create_unix_server(self.opened, sock=bound, backlog=BACKLOG))
             else:
-                self._servers.append(await self.loop.create_server(self._opening, sock=bound, backlog=BACKLOG))
+                self._servers.append(await self.loop.create_server(self.opened, sock=bound, backlog=BACKLOG))
 
     def close(self) -> None:
         """Stops listening. An accepted connection whose protocol is not known yet counts as native, and is told that
         the server drains. A TLS handshake that is under way is given up."""
         self.closed = True
+        if self.address.name:
+            memory.stop_listening(self.address.name, self)
         for server in self._servers:
             server.close()
         for timer in self._paused:
@@ -152,7 +159,8 @@ class Listener:
         if self._hand_over_to is not None:
             self._hand_over_to(protocol, reader, writer)
 
-    def _opening(self) -> Opening:
+    def opened(self) -> Opening:
+        """The protocol of a connection that has come and said nothing."""
         return Opening(self, clock())
 
     # Binding.

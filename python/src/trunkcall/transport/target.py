@@ -1,4 +1,4 @@
-"""Addresses as users write them: HOST:PORT, unix:PATH, ws://HOST:PORT/PATH."""
+"""Addresses as users write them: HOST:PORT, unix:PATH, mem:NAME, ws://HOST:PORT/PATH."""
 
 from __future__ import annotations
 
@@ -13,35 +13,44 @@ _HOST_PORT = re.compile(r"(?:\[(?P<six>[^\[\]]*:[^\[\]]*)\]|(?P<host>[^:\[\]/]*)
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """One place to dial or to listen on: a Unix socket if `path` is set. `url` is that of a WebSocket to open there."""
+    """One place to dial or to listen on: a Unix socket if `path` is set, memory if `name` is. `url` is that of a
+    WebSocket to open there."""
 
     host: str = ""
     port: int = 0
     path: str = ""
     url: str = ""
+    name: str = ""
 
     def __str__(self) -> str:
         if self.path:
             return f"unix:{self.path}"
+        if self.name:
+            return f"mem:{self.name}"
         if self.url:
             return self.url
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
 def parse_address(text: str) -> Address:
-    """Reads HOST:PORT, [IPV6]:PORT or unix:PATH. Raises ValueError; TypeError for what is no text."""
+    """Reads HOST:PORT, [IPV6]:PORT, unix:PATH or mem:NAME. Raises ValueError; TypeError for what is no text."""
     text = _text(text).strip()
     if text.startswith("unix:"):
         path = text.removeprefix("unix:")
         if not path:
             raise ValueError("unix: without a path")
         return Address(path=path)
+    if text.startswith("mem:"):
+        name = text.removeprefix("mem:")
+        if not name:
+            raise ValueError("mem: without a name")
+        return Address(name=name)
     if "://" in text:
-        raise ValueError(f"{text!r} is a URL, not HOST:PORT, unix:PATH or, to dial, ws://HOST:PORT/PATH")
+        raise ValueError(f"{text!r} is a URL, not HOST:PORT, unix:PATH, mem:NAME or, to dial, ws://HOST:PORT/PATH")
     found = _HOST_PORT.fullmatch(text)
     if found is None or int(found["port"]) > 65_535:
         why = ": an IPv6 address stands in brackets" if text.count(":") > 1 and "[" not in text else ""
-        raise ValueError(f"{text!r} is not HOST:PORT or unix:PATH{why}")
+        raise ValueError(f"{text!r} is not HOST:PORT, unix:PATH or mem:NAME{why}")
     return Address(found["six"] or found["host"] or "", int(found["port"]))
 
 
@@ -52,12 +61,12 @@ def parse_place(text: str) -> Address:
         raise ValueError(f"{text!r} has blanks around it")
     if text.startswith(("ws://", "wss://")):
         return _parse_url(text)
-    if text.startswith("mem:"):
-        raise ValueError(f"{text!r}: connections in memory are not offered in Python")
     place = parse_address(text)
-    if not place.path and not place.port:
+    if place.path or place.name:
+        return place
+    if not place.port:
         raise ValueError(f"{text!r}: port 0 cannot be dialled")
-    return place if place.path or place.host else Address("localhost", place.port)
+    return place if place.host else Address("localhost", place.port)
 
 
 def _parse_url(text: str) -> Address:
@@ -76,7 +85,7 @@ def _parse_url(text: str) -> Address:
 
 def _text(given: object) -> str:
     if not isinstance(given, str):
-        raise TypeError(f"an address is HOST:PORT or unix:PATH, not a {type(given).__name__}")
+        raise TypeError(f"an address is HOST:PORT, unix:PATH or mem:NAME, not a {type(given).__name__}")
     return given
 
 
@@ -87,6 +96,8 @@ def spelled(name: Any) -> str:
         return str(Address(str(host), int(port)))
     if isinstance(name, bytes):
         name = name.decode("utf-8", "replace")
+    if name and str(name).startswith("mem:"):
+        return str(name)
     return f"unix:{name}" if name else ""
 
 

@@ -20,7 +20,8 @@ _WANTED = "an ssl.SSLContext, or what client_tls, server_tls or tls_files makes"
 
 
 def client_tls(ca: FilePath | None = None, cert: FilePath | None = None, key: FilePath | None = None) -> ssl.SSLContext:
-    """A context for clients. `ca` names a file of the authorities to trust, by default the system's; `cert` and `key`
+    """A context for clients, for those who set more of it than `tls_files` does, which is the usual way: a context does
+    not read its files again. `ca` names a file of the authorities to trust, by default the system's; `cert` and `key`
     are files of the client's own certificate, for servers that ask for one. Raises OSError, ssl.SSLError."""
     context = _trusting(ssl.Purpose.SERVER_AUTH, ca)
     if cert is not None:
@@ -29,7 +30,8 @@ def client_tls(ca: FilePath | None = None, cert: FilePath | None = None, key: Fi
 
 
 def server_tls(cert: FilePath, key: FilePath | None = None, client_ca: FilePath | None = None) -> ssl.SSLContext:
-    """A context for servers, of files. With `client_ca` every client must show a certificate of that authority.
+    """A context for servers, for those who set more of it than `tls_files` does, which is the usual way: a context does
+    not read its files again. With `client_ca` every client must show a certificate of that authority.
     Raises OSError, ssl.SSLError."""
     context = _trusting(ssl.Purpose.CLIENT_AUTH, client_ca)
     _show(context, cert, key)
@@ -103,7 +105,7 @@ class TLSFiles:
 
 
 def tls_files(*, ca: FilePath | None = None, cert: FilePath | None = None, key: FilePath | None = None) -> TLSFiles:
-    """TLS from files that may be exchanged while the program runs, for `tls` of a client or a server. See TLSFiles."""
+    """TLS for clients and servers, the usual way: from files that may be exchanged while the program runs. See TLSFiles."""
     return TLSFiles(ca=ca, cert=cert, key=key)
 
 

@@ -39,7 +39,7 @@ from .reading import Reader
 from .relief import relieve
 from .send import Sender
 from .settings import DEFAULTS, known_codecs
-from .stream import Call, Method, OutgoingCall
+from .stream import ABANDONED, Call, Method, OutgoingCall
 from .underway import Granter, UnderWay
 
 _NO_METHODS: dict[bytes, Method] = {}
@@ -230,6 +230,14 @@ class Session:
     def credit_due(self, call: Call) -> None:
         """Has a CREDIT appended with the next `take`."""
         self.granter.due[call] = None
+
+    @property
+    def withheld_credit(self) -> int:
+        """The part of the open streams' windows that the peer may not use now: messages were not consumed, or their
+        credit was not granted yet."""
+        flows = [call.receiving for call in self.callee.calls if call is not None and not call.request_ended]
+        flows += [call.receiving for call in self.caller.calls if call is not None and call.state < ABANDONED]
+        return sum(max(flow.keep - flow.window, 0) for flow in flows if flow is not None)
 
     # Reading.
 

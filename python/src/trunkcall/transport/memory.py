@@ -1,0 +1,175 @@
+"""Connections within a process: mem:NAME (client.md 6.2). No socket, and no TLS. Both ends are on one event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from .connection import Connection
+
+if TYPE_CHECKING:
+    from .listener import Listener
+
+_listening: dict[str, Listener] = {}  # by name, of all loops of the process
+
+
+def listen(name: str, listener: Listener) -> None:
+    """Raises OSError for a name that is in use."""
+    other = _listening.get(name)
+    if other is not None and not other.loop.is_closed():
+        raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE), f"mem:{name}")
+    _listening[name] = listener
+
+
+def stop_listening(name: str, listener: Listener) -> None:
+    if _listening.get(name) is listener:
+        del _listening[name]
+
+
+def connect(loop: asyncio.AbstractEventLoop, name: str, make: Callable[[], Connection]) -> Connection:
+    """Raises ConnectionError."""
+    listener = _listening.get(name)
+    if listener is None or listener.loop.is_closed():
+        raise ConnectionRefusedError(f"nobody listens on mem:{name} in this process")
+    if listener.loop is not loop:
+        raise ConnectionError(f"mem:{name} is listened on in another event loop")
+    near, far = MemoryTransport(loop, name), MemoryTransport(loop, name)
+    near.peer, far.peer = far, near
+    made = make()
+    for transport, protocol in ((far, listener.opened()), (near, made)):
+        transport.set_protocol(protocol)
+        protocol.connection_made(transport)
+    return made
+
+
+class MemoryTransport(asyncio.Transport):
+    """One end. What is written reaches the other one in a later turn of the loop."""
+
+    peer: MemoryTransport
+    _protocol: Any
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, name: str) -> None:
+        super().__init__({"peername": f"mem:{name}", "sockname": f"mem:{name}"})
+        self._loop = loop
+        self._unread: list[bytes] = []  # that the other end has not taken
+        self._size = 0
+        self._high, self._low = 64 << 10, 16 << 10
+        self._full = False
+        self._reading = True
+        self._scheduled = False
+        self._eof = False  # nothing more is written
+        self._eof_passed = False
+        self._closing = False
+        self._lost = False
+
+    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
+        self._protocol = protocol
+
+    def get_protocol(self) -> asyncio.BaseProtocol:
+        return self._protocol  # type: ignore[no-any-return]
+
+    # Writing.
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        if self._closing or self._eof or not data:
+            return
+        self._unread.append(bytes(data))
+        self._size += len(data)
+        self._schedule()
+        if self._size > self._high and not self._full:
+            self._full = True
+            self._protocol.pause_writing()
+
+    def can_write_eof(self) -> bool:
+        return True
+
+    def write_eof(self) -> None:
+        self._eof = True
+        self._schedule()
+
+    def get_write_buffer_size(self) -> int:
+        return self._size
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        self._high = 64 << 10 if high is None else high
+        self._low = self._high // 4 if low is None else low
+
+    def get_write_buffer_limits(self) -> tuple[int, int]:
+        return self._low, self._high
+
+    def _schedule(self) -> None:
+        if not self._scheduled:
+            self._scheduled = True
+            self._loop.call_soon(self._pass_on)
+
+    def _pass_on(self) -> None:
+        """Gives the other end what was written, and ends behind it if that was asked for."""
+        self._scheduled = False
+        if self._lost:
+            return
+        peer = self.peer
+        if self._unread and peer._lost:
+            self._end(ConnectionResetError(errno.ECONNRESET, os.strerror(errno.ECONNRESET)))
+            return
+        if not peer._reading and not peer._lost:
+            return  # until it reads on
+        data = b"".join(self._unread)
+        self._unread.clear()
+        self._size = 0
+        if data and not peer._closing:
+            peer._protocol.data_received(data)
+        if self._full and self._size <= self._low and not self._lost:
+            self._full = False
+            self._protocol.resume_writing()
+        if self._unread:
+            return  # it was scheduled again
+        if (self._eof or self._closing) and not self._eof_passed:
+            self._eof_passed = True
+            peer._ended()
+        if self._closing:
+            self._end(None)
+
+    # Reading.
+
+    def is_reading(self) -> bool:
+        return self._reading and not self._closing
+
+    def pause_reading(self) -> None:
+        self._reading = False
+
+    def resume_reading(self) -> None:
+        self._reading = True
+        self.peer._schedule()
+
+    def _ended(self) -> None:
+        """The other end writes no more."""
+        if not self._closing and not self._protocol.eof_received():
+            self.close()
+
+    # The end.
+
+    def is_closing(self) -> bool:
+        return self._closing
+
+    def close(self) -> None:
+        if not self._closing:
+            self._closing = True
+            self._schedule()
+
+    def abort(self) -> None:
+        self._unread.clear()
+        self._size = 0
+        self._closing = True
+        self._loop.call_soon(self._end, None)
+
+    def _end(self, error: Exception | None) -> None:
+        if self._lost:
+            return
+        self._lost = self._closing = True
+        self._protocol.connection_lost(error)
+        if not self._eof_passed and not self.peer._lost:
+            self._eof_passed = True
+            self.peer._ended()

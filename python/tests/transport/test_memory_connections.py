@@ -1,0 +1,117 @@
+"""Connections in memory: mem:NAME, for clients and servers of one process."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+import unittest
+from unittest import mock
+
+from tests.public.kit import COUNT, ECHO, JOIN, OTHER, PATIENCE, TWICE, Case, Gate, all_of, echo, eventually
+from trunkcall import RAW, Client, Code, Delivery, Limits, Server, ServerCall, client_tls
+
+
+class InMemory(Case):
+    async def test_every_kind_of_call_goes_without_a_socket(self) -> None:
+        with mock.patch("socket.socket", side_effect=AssertionError("there is no socket")):
+            server, address = await self.serve(where="mem:calls")
+            client = self.client(address)
+            self.assertEqual((address, server.addresses, server.port), ("mem:calls", ["mem:calls"], 0))
+            self.assertEqual(await client.call(ECHO, b"x"), b"x")
+            large = os.urandom(3_000_000)
+            self.assertEqual(await client.call(ECHO, large), large)
+            self.assertEqual(await all_of(client.open(COUNT, b"3")), [b"0", b"1", b"2"])
+            stream = client.open(JOIN)
+            await stream.send(b"a")
+            self.assertEqual(await stream.response(), b"a")
+            async with client.open(TWICE) as both:
+                for message in (b"a", bytes(500_000)):
+                    await both.send(message)
+                    self.assertEqual(await both.receive(), message * 2)
+            self.assertEqual((client.connections[0].remote, client.secure), ("mem:calls", False))
+            await client.close()
+            self.assertTrue(await server.stop(10))
+
+    async def test_servers_call_their_clients(self) -> None:
+        async def back(request: bytes, call: ServerCall) -> bytes:
+            return await call.connection.call(OTHER, request + b" there") + b" and back"
+
+        _, address = await self.serve(ECHO.handler(back), where="mem:back", codec=RAW)
+        client = self.client(address)
+        client.register(OTHER.handler(echo))
+        self.assertEqual(await client.call(ECHO, b"x"), b"x there and back")
+
+    async def test_draining_answers_what_runs_and_a_client_comes_back(self) -> None:
+        gate = Gate()
+        server, address = await self.serve(ECHO.handler(gate), where="mem:drains")
+        client = self.client(address)
+        running = asyncio.create_task(client.call(ECHO, b"x"))
+        await gate.begun.wait()
+        stopping = asyncio.create_task(server.stop(PATIENCE))
+        await server.stopping.wait()
+        gate.open.set()
+        self.assertEqual((await running, await stopping), (b"x", True))
+        error = await self.fails(client.call(ECHO, b""), Code.UNAVAILABLE, Delivery.NOT_SENT)
+        self.assertIn("nobody listens on mem:drains in this process", error.message)
+        await self.serve(where="mem:drains")
+        self.assertEqual(await client.call(ECHO, b"y", wait_for_ready=True, timeout=PATIENCE), b"y")
+
+    async def test_a_connection_that_is_lost_ends_its_calls_as_unknown(self) -> None:
+        gate = Gate()
+        server, address = await self.serve(ECHO.handler(gate), where="mem:lost")
+        client = self.client(address)
+        running = asyncio.create_task(client.call(ECHO, b"x"))
+        await gate.begun.wait()
+        await server.close()
+        await self.fails(running, Code.UNAVAILABLE, Delivery.UNKNOWN)
+
+    async def test_a_peer_that_does_not_read_is_felt(self) -> None:
+        server, address = await self.serve(where="mem:slow", limits=Limits(window=1 << 30))
+        client = self.client(address)
+        await client.connect()
+        (end,) = server._connections
+        end.connection.transport.pause_reading()
+        call = asyncio.create_task(client.call(ECHO, bytes(1 << 20)))
+        await eventually(lambda: client.gauges().unsent_bytes > 0)
+        (mine,) = client._live
+        self.assertTrue(mine.connection._full)
+        end.connection.transport.resume_reading()
+        self.assertEqual(len(await call), 1 << 20)
+
+    async def test_a_name_is_listened_on_once(self) -> None:
+        _, address = await self.serve(where="mem:once")
+        with self.assertLogs("trunkcall", "ERROR"), self.assertRaisesRegex(OSError, "in use.*mem:once"):
+            await self.serve(where=address)
+        with self.assertRaisesRegex(ValueError, "mem: without a name"):
+            await self.serve(where="mem:")
+
+    async def test_tls_is_for_sockets(self) -> None:
+        _, address = await self.serve(where="mem:clear")
+        client = self.client(address, tls=client_tls())
+        self.assertEqual((await client.call(ECHO, b"x"), client.secure), (b"x", False))
+
+    async def test_another_loop_is_told(self) -> None:
+        _, address = await self.serve(where="mem:here")
+        said: list[str] = []
+
+        def elsewhere() -> None:
+            async def call() -> None:
+                async with Client(address, codec=RAW) as client:
+                    said.append((await self.fails(client.call(ECHO, b""), Code.UNAVAILABLE, Delivery.NOT_SENT)).message)
+
+            asyncio.run(call())
+
+        thread = threading.Thread(target=elsewhere)
+        thread.start()
+        await asyncio.to_thread(thread.join)
+        self.assertIn("mem:here is listened on in another event loop", said[0])
+
+
+class Abandoned(unittest.TestCase):
+    def test_the_name_of_a_loop_that_is_closed_is_free(self) -> None:
+        async def listen() -> None:
+            await Server().listen("mem:left")
+
+        asyncio.run(listen())
+        asyncio.run(listen())
