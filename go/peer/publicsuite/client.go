@@ -226,7 +226,7 @@ func (w *wantedCall) stream(
 		failed, err := errorOf(err)
 		return &result{Error: failed, NumUnsentRequests: len(requests)}, err
 	}
-	defer s.Close()
+	defer func() { _ = s.Close() }()
 	c := &streaming{wantedCall: w, StreamCall: s, cancel: cancel}
 	err = c.carryOut(requests)
 	if err != nil {

@@ -112,7 +112,7 @@ func writeMessage(out io.Writer, name string, value any) error {
 	if err != nil {
 		return err
 	}
-	_, err = out.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(b))), b...)) //nolint:gosec // far below
+	_, err = out.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(b))), b...))
 	return err
 }
 
