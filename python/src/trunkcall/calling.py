@@ -64,7 +64,7 @@ class Calls(Caller):
         self._calling = calling
         self._codec = calling.codec
         self._interceptors = calling.interceptors
-        # Whether nobody comes between a call and its making: no interceptor, no class that is derived of this one.
+        # Whether nothing stands between a call and its making: no interceptor, no derived class.
         self._direct = not calling.interceptors and type(self).unary is Calls.unary
         self._plain = self._direct and not calling.packing.order and calling.attempts is None and calling.policies.quick
         self._slots = Slots(calling)
@@ -93,8 +93,8 @@ class Calls(Caller):
         raise NotImplementedError
 
     def _next(self, method: Method[Any, Any], *, sampled: bool = True) -> Connection | None:
-        """A connection for a unary call that says nothing else, where there are several; None: the call has to go the
-        long way, as calls have that are not `sampled` where a picker chooses. Raises StatusError: `not_sent`."""
+        """A connection for a plain unary call, if there are several. None: the call has to go by `unary`, as do calls
+        that are not `sampled` if a picker chooses. Raises StatusError: `not_sent`."""
         return None
 
     def _sample(self, connection: Connection, status: Status, picked_at: int) -> None:

@@ -93,7 +93,7 @@ def has_functions(given: object, *names: str) -> bool:
 
 
 def check_object(name: str, given: object, wanted: str, *functions: str) -> None:
-    """An object with functions; None is not given. A class is none of its objects."""
+    """An object with functions; None is not given. A class is refused: an object of it is wanted."""
     if given is not None and (isinstance(given, type) or not has_functions(given, *functions)):
         forgot = f": call it, {getattr(given, '__name__', name)}()" if callable(given) else ""
         raise wrong_type(name, given, f"{wanted}, with {' and '.join(f'`{one}`' for one in functions)}{forgot}")

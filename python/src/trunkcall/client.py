@@ -302,7 +302,7 @@ class Client(Calls, Registry):
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Runs work of the client's own, which `close` waits for, in an empty context: what it opens outlives the call
-        that asked for it, whose variables and deadline are none of its business."""
+        that asked for it, so that call's variables and deadline must not hold for it."""
         task = self._loop.create_task(work, context=Context())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

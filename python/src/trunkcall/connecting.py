@@ -151,7 +151,7 @@ class Connector:
         return None if self.timer is None else max((self.due - clock()) / 1e6, 0.0)
 
     def want(self) -> None:
-        """Has a connection opened, at once or when it is time to try again, if there is none."""
+        """Opens a connection if there is none, at once or when the pause is over."""
         endpoint = self.endpoint
         if self.connection is not None or self.attempt is not None or self.timer is not None:
             return
@@ -244,7 +244,7 @@ class Connector:
         self._idle = self.endpoint.client._loop.call_later(after, self._look, connection)
 
     def _look(self, connection: Connection) -> None:
-        """Has a connection closed over which no call went for the idle timeout; the next call has another opened."""
+        """Closes a connection that had no call for the idle timeout. The next call opens another."""
         if self.connection is not connection:
             return
         seen = self._seen(connection)

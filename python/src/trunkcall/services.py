@@ -106,5 +106,5 @@ class _Function:
 
 
 def service_client(service: ServiceDescriptor, caller: Caller) -> ServiceClient:
-    """A client of a service, which calls through a Client, a Connection, or a caller of one's own."""
+    """A client of a service, which calls through a Client, a Connection, or a caller of your own."""
     return ServiceClient(service, caller)

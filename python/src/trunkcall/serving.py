@@ -416,8 +416,8 @@ class ServingEnd(ConnectionEvents):
             incoming.finish(None, Status(Code.INTERNAL, "the answer cannot be sent"))
 
     def _unencodable(self, call: ServerCall, response: Any) -> StatusError:
-        """For an answer that the codec does not take. Why, and what types it has, is for this side's log alone, but
-        for None, of a handler that forgot to return."""
+        """For an answer that the codec does not take. The reason and the types go to this side's log only, except for
+        None, which a handler returns that forgot to return something."""
         method, codec = call.method, call.codec.name
         if isinstance(response, method.response):
             self.serving.logger.error("the answer of %s is not valid", method.name, exc_info=True)
@@ -452,7 +452,7 @@ def _is_late(call: IncomingCall) -> bool:
 
 
 def ended_by(error: BaseException) -> Status:
-    """What interceptors are told of the end of a call, of which its caller may be told less."""
+    """How a call ended, for interceptors. The caller may be told less."""
     match error:
         case StatusError():
             return error.status

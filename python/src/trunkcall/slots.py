@@ -18,8 +18,8 @@ Opener = Callable[[Connection], OutgoingCall | None]
 
 
 class Slots:
-    """Those who wait for a slot of one endpoint, or of one connection. What counts them, and bounds their number, is
-    the Calling that all queues of a client share."""
+    """Calls that wait for a slot of one endpoint, or of one connection. The Calling, which all queues of a client
+    share, counts them and bounds their number."""
 
     def __init__(self, calling: Calling) -> None:
         self.waiting: dict[asyncio.Future[OutgoingCall | None], tuple[int, Opener]] = {}

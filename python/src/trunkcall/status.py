@@ -19,7 +19,7 @@ bytes, all others printable ASCII."""
 
 
 def pairs(metadata: Metadata | None) -> list[tuple[str, str | bytes]]:
-    """Metadata as a list of one's own. Raises TypeError for a mapping, which would give its keys only."""
+    """A copy of metadata as a list. Raises TypeError for a mapping, of which a list would have the keys only."""
     if isinstance(metadata, Mapping):
         raise TypeError("metadata are pairs, of which several may have one key: give list(metadata.items())")
     return list(metadata or ())

@@ -73,8 +73,8 @@ class _CallOf:
 
 
 class UnaryUnaryCall(_CallOf, grpc.aio.UnaryUnaryCall[Any, Any]):
-    """One request, one response. The call begins at once; whoever awaits it first goes on with it, so that a task is
-    made only for those who ask for more."""
+    """One request, one response. The call begins at once. The first to await it continues it, so that a task is made
+    only if more is asked of it."""
 
     _attempt: Attempt | None = None
     _begun: Begun | None = None  # the quick way, until it is left

@@ -69,7 +69,8 @@ class ConnectionEvents(Events):
 class Connection(asyncio.BufferedProtocol):
     """A session on a transport. Owned by one event loop and used only from its thread.
 
-    After anything was appended to `session`, `schedule` has it written. `scheduled` may be read to save the call."""
+    After something was appended to `session`, call `schedule` to have it written. `scheduled` may be read to save the
+    call."""
 
     __slots__ = (
         "_close_timer",
@@ -160,7 +161,7 @@ class Connection(asyncio.BufferedProtocol):
         self.data_received(data if nbytes > COPIED else bytes(data))
 
     def data_received(self, data: bytes | memoryview) -> None:
-        """Takes in what was read. A memoryview is of memory that is used anew afterwards."""
+        """Takes in what was read. The memory of a memoryview is used again afterwards."""
         session = self.session
         session.receive(data, time.monotonic_ns() // 1_000)
         if session.callee.ready:
@@ -198,13 +199,13 @@ class Connection(asyncio.BufferedProtocol):
     # What the layer above calls.
 
     def schedule(self) -> None:
-        """Has what was appended written in this turn of the loop or the next one."""
+        """Writes what was appended, in this turn of the loop or the next one."""
         if not self.scheduled:
             self.scheduled = True
             self._loop.call_soon(self._flush)
 
     def give_up(self, call: OutgoingCall) -> None:
-        """Ends a call of this side, if it has not ended, and lets go of answers that nobody will take."""
+        """Ends a call of this side, if it has not ended, and drops answers that nobody will take."""
         self.session.now = clock()
         call.cancel()
         call.discard()

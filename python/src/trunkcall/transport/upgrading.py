@@ -155,7 +155,7 @@ def _wrong_method() -> Refused:
 
 
 def _check(request: Request, origins: Sequence[str]) -> None:
-    """Whether a request may become a WebSocket, but for what the library looks at. Raises Refused."""
+    """Checks whether a request may become a WebSocket, except what the library checks. Raises Refused."""
     if request.protocol != "HTTP/1.1":
         raise Refused(HTTPStatus.HTTP_VERSION_NOT_SUPPORTED, f"{request.protocol} is not served on this port")
     if request.method != "GET":
