@@ -119,7 +119,7 @@ def in_environment(environment_folder: str, words: list[str], folder: str) -> Co
     return command([str(ROOT / environment_folder / "bin" / "python"), *words], folder, environment())
 
 
-def pytests(name: str, *folders: str, build: str = "", meets: bool = False) -> Suite:
+def pytests(name: str, *folders: str, build: str = "", meets: bool = False, seconds: float = 0.0) -> Suite:
     """The tests in Python of some folders; `build` are targets of the Makefile that they need."""
 
     def run() -> Outcome:
@@ -130,7 +130,7 @@ def pytests(name: str, *folders: str, build: str = "", meets: bool = False) -> S
         done = in_environment("build/python", words, ".")
         return junit_outcome(results, done.returncode, done.stdout)
 
-    return Suite(name, run, meets=meets)
+    return Suite(name, run, meets=meets, seconds=seconds)
 
 
 def results_of(name: str) -> Path:
@@ -151,7 +151,7 @@ def random_sessions(count: str) -> Suite:
         done = in_environment("build/python", words, ".")
         return single("random sessions", done, done.returncode == 0)
 
-    return Suite("random sessions", run, meets=True)
+    return Suite("random sessions", run, meets=True, seconds=22)
 
 
 def matrix() -> Suite:
@@ -167,7 +167,7 @@ def matrix() -> Suite:
         outcome.skipped.update(line for line in built.stdout.splitlines() if " is left out, " in line)
         return outcome
 
-    return Suite("matrix", run, meets=True)
+    return Suite("matrix", run, meets=True, seconds=50)
 
 
 def public_suite() -> Suite:
@@ -176,13 +176,12 @@ def public_suite() -> Suite:
     def run() -> Outcome:
         if (built := made("peer", "connectconformance")).returncode != 0:
             return single("public suite", built, False)
-        results = ROOT / "build" / "public-suite.xml"
-        results.unlink(missing_ok=True)
+        results = results_of("public suite")
         words = ["-W", "error", "-m", "conformance.public_suite", f"--junit-xml={results}"]
         done = in_environment("build/python", words, ".")
         return junit_outcome(results, done.returncode, done.stdout, "{classname}")
 
-    return Suite("public suite", run, meets=True)
+    return Suite("public suite", run, meets=True, seconds=30)
 
 
 def suites() -> list[Suite]:
@@ -191,9 +190,9 @@ def suites() -> list[Suite]:
         check("check documents", PYTHON, "scripts/docs.py"),
         check("check vectors", PYTHON, "spec/vectors/derive.py", "--check"),
         pytests("scripts", "scripts/tests", "harness/tests"),
-        pytests("lab", "lab/tests"),
+        pytests("lab", "lab/tests", seconds=14),
         matrix(),
-        pytests("languages", "conformance", build="peer h2spec examples", meets=True),
+        pytests("languages", "conformance", build="peer h2spec examples", meets=True, seconds=162),
         public_suite(),
         random_sessions("1000"),
         check("run", "make", "run", "LOAD=300ms"),
