@@ -119,15 +119,17 @@ def in_environment(environment_folder: str, words: list[str], folder: str) -> Co
     return command([str(ROOT / environment_folder / "bin" / "python"), *words], folder, environment())
 
 
-def pytests(name: str, *folders: str, build: str = "", meets: bool = False, seconds: float = 0.0) -> Suite:
-    """The tests in Python of some folders; `build` are targets of the Makefile that they need."""
+FAULTS = "conformance/test_faults_*.py"
+
+
+def pytests(name: str, *words: str, build: str = "", meets: bool = False, seconds: float = 0.0) -> Suite:
+    """Tests in Python, chosen by the words for pytest; `build` are targets of the Makefile that they need."""
 
     def run() -> Outcome:
         if (built := made(*build.split())).returncode != 0:
             return single(name, built, False)
         results = results_of(name)
-        words = ["-W", "error", "-m", "pytest", "-q", *folders, f"--junit-xml={results}"]
-        done = in_environment("build/python", words, ".")
+        done = in_environment("build/python", ["-W", "error", "-m", "pytest", "-q", *words, f"--junit-xml={results}"], ".")
         return junit_outcome(results, done.returncode, done.stdout)
 
     return Suite(name, run, meets=meets, seconds=seconds)
@@ -192,7 +194,9 @@ def suites() -> list[Suite]:
         pytests("scripts", "scripts/tests", "harness/tests"),
         pytests("lab", "lab/tests", seconds=14),
         matrix(),
-        pytests("languages", "conformance", build="peer h2spec examples", meets=True, seconds=162),
+        # Apart, so that they run beside each other.
+        pytests("languages", "conformance", f"--ignore-glob={FAULTS}", build="peer h2spec examples", meets=True, seconds=80),
+        pytests("faults", *sorted(str(path) for path in ROOT.glob(FAULTS)), build="peer", meets=True, seconds=100),
         public_suite(),
         random_sessions("1000"),
         check("run", "make", "run", "LOAD=300ms"),
