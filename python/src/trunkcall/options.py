@@ -29,8 +29,8 @@ class Limits:
     metadata_entries: int = 128  # likewise
     window: int = INITIAL_WINDOW  # bytes of a stream that may be unconsumed; the default is the least
     pool: int = POOL  # bytes that all streams of a connection share beyond their windows, at first; 0: none
-    # What the pool grows to on a long path; it does not grow if this is not above `pool`. None: an eighth of the memory,
-    # 128 MiB at most.
+    # What the pool grows to on a long path; it does not grow if this is not above `pool`. None: an eighth of the
+    # memory, 128 MiB at most.
     max_pool: int | None = None
 
 
