@@ -105,7 +105,8 @@ class TLSFiles:
 
 
 def tls_files(*, ca: FilePath | None = None, cert: FilePath | None = None, key: FilePath | None = None) -> TLSFiles:
-    """TLS for clients and servers, the usual way: from files that may be exchanged while the program runs. See TLSFiles."""
+    """TLS for clients and servers, the usual way: from files that may be exchanged while the program runs. See
+    TLSFiles."""
     return TLSFiles(ca=ca, cert=cert, key=key)
 
 
