@@ -14,7 +14,7 @@ from harness.tests import fake_language
 
 LISTS = """
 import json
-from conformance import languages, random_sessions, test_production
+from conformance import languages, public_suite, random_sessions, test_production
 from conformance.runner.__main__ import all_ways
 print(json.dumps({
     "programs": list(languages.PROGRAMS),
@@ -22,6 +22,7 @@ print(json.dumps({
     "bench": languages.bench_words("ada", "HOST"),
     "sessions": random_sessions.joined(),
     "production": test_production.PAIRS,
+    "public": [[way.client and way.client.key, way.server.key] for way in public_suite.ways()],
     "ways": [[way.client.name, way.server.name, way.transport] for way in all_ways()],
 }))
 """
@@ -44,6 +45,10 @@ class NewLanguage(TestCase):
         self.assertIn("--tasks", lists["bench"])
         met = [["ada", "go"], ["go", "ada"]]
         self.assertEqual([pair for pair in lists["pairs"] if "ada" in str(pair)], met)
+        self.assertEqual(
+            [pair for pair in lists["public"] if "ada" in str(pair)],
+            [[None, "ada"], ["ada", "ada"], ["ada", "go"], ["go", "ada"]],
+        )
         self.assertEqual([pair for pair in lists["sessions"] if "ada" in str(pair)], [["ada", "ada"], ["ada", "go"]])
         self.assertEqual(
             [pair for pair in lists["production"] if "ada" in str(pair)], [["ada", "ada"], ["ada", "go"], ["go", "ada"]]
