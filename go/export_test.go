@@ -73,3 +73,6 @@ func Waiting(c *Client) int {
 
 // CloseIdle has a client close the connections that no call was made on since it was last called.
 func CloseIdle(c *Client) { c.endpoints.closeIdle(1, 1) }
+
+// Held is how much of its memory a server has given to what it holds for its peers.
+func Held(s *Server) int64 { return s.config.Budget.Used() }
