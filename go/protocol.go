@@ -139,7 +139,8 @@ func (s *serverOptions) allALPN() []string {
 type Exchange interface {
 	// Receive returns the next message of the request, as it came, and whether it is in the call's
 	// compression; io.EOF after the last. A StatusError is how the call then ends, any other error that the request is cut
-	// off. The message need not last longer than until Receive is called again or the call is over.
+	// off. The message need not last longer than until Receive is called again or the call is over: the server has a
+	// copy, which counts against WithMemory for as long.
 	Receive(ctx context.Context) (message []byte, compressed bool, err error)
 	// SendHeader sends metadata ahead of the first message, once at most, if there is any.
 	SendHeader(ctx context.Context, header Metadata) error

@@ -158,7 +158,6 @@ func Prepare(config *Config, socket net.Conn, acceptor bool, prefix []byte) *Con
 	}
 	c.roles.Init((*roleConn)(c), &c.mu, config.Pool)
 	c.takeRaw()
-	setUserTimeout(c.socket, giveUpAfter(config))
 	openConns.Add(1)
 	now := roles.Clock()
 	c.session = wire.NewSession((*events)(c), wire.Options{
@@ -195,15 +194,6 @@ func (c *Conn) Start() {
 	}
 	c.roles.StartLocked()
 	c.mu.Unlock()
-}
-
-// giveUpAfter is how long the peer's system may acknowledge nothing before ours gives the
-// connection up; 0: for ever. It is longer than the keepalive, whose error says why.
-func giveUpAfter(config *Config) time.Duration {
-	if config.KeepaliveInterval <= 0 {
-		return 0
-	}
-	return max(config.KeepaliveInterval+config.KeepaliveTimeout, defaultStall)
 }
 
 // takeRaw has the socket's own system calls used, if that can be done.

@@ -21,7 +21,7 @@ func TestTheSystemGivesAConnectionUpNoSoonerThanKeepaliveAndTheStall(t *testing.
 		if err != nil {
 			t.Fatal(err)
 		}
-		setUserTimeout(socket, giveUpAfter(&Config{KeepaliveInterval: c.interval, KeepaliveTimeout: c.timeout}))
+		setUserTimeout(socket, GiveUpAfter(c.interval, c.timeout))
 		raw, err := socket.(*net.TCPConn).SyscallConn()
 		if err != nil {
 			t.Fatal(err)
