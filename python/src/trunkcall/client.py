@@ -116,14 +116,15 @@ class Client(Calls, Registry):
 
         - HOST:PORT, unix:PATH, ws://HOST:PORT/PATH or wss://HOST:PORT/PATH, or several of them separated by commas,
           each of which is an endpoint;
+        - mem:NAME, what a server of this process and event loop listens on: no socket and no TLS, for tests;
         - dns:HOST:PORT, of which each address of the name is an endpoint;
         - SCHEME:REST, which the one of `resolvers` for that scheme turns into endpoints.
 
         Where the calls go:
 
         - `balancer` chooses the endpoint, by default `round_robin()`.
-        - `connections` are kept to each endpoint, to `most_endpoints` at a time (0: all). They are opened with the
-          first calls, or by `connect`, and closed after `idle_timeout` seconds without calls (0: never).
+        - `connections` are kept to each endpoint (1), to `most_endpoints` at a time (20; 0: all). They are opened with
+          the first calls, or by `connect`, and closed after `idle_timeout` seconds without calls (0: never).
         - `dialer` opens the sockets.
         - `tls` is an `ssl.SSLContext`, of which only the ALPN is set, or what `tls_files` makes, whose files are read
           again when they change. `server_hostname` is the name that the servers' certificates must show; by default it
@@ -137,13 +138,13 @@ class Client(Calls, Registry):
           is what is accepted, (): nothing.
         - `interceptors` wrap the calls that the client makes.
         - With `repeat`, a unary call that provably was not run is made once more (spec/client.md).
-        - `waiting_calls` bounds how many calls wait for a free slot.
-        - After `keepalive` seconds without input the server is asked for a sign of life (0: never), and given up
-          `keepalive_timeout` seconds later.
+        - `waiting_calls` bounds how many calls wait for a free slot (4,096).
+        - After `keepalive` seconds without input (20) the server is asked for a sign of life (0: never), and given up
+          `keepalive_timeout` seconds later (20).
 
         What holds for the calls that its servers make at it:
 
-        - `reverse_interceptors` wrap them, `running_handlers` bounds how many run at once.
+        - `reverse_interceptors` wrap them, `running_handlers` bounds how many run at once (16,384).
         - `memory` bounds the bytes held for the servers, by default a quarter of what the process may have and at most
           1 GiB; `limits` is what is accepted on each connection.
         - `executor` runs handlers that are plain functions, by default the loop's.
@@ -151,7 +152,8 @@ class Client(Calls, Registry):
         Who is told: `attempt_observer` of each attempt to make a call, `observer` of connections, `logger` of what no
         caller is told.
 
-        Raises ValueError, TypeError; ImportError for a WebSocket without its library."""
+        Raises TypeError and ValueError, which name the option, what was given and what is wanted; OSError, ssl.SSLError
+        for files of TLS; ImportError for a WebSocket without its library."""
         check_count(1, running_handlers=running_handlers, connections=connections)
         check_count(0, waiting_calls=waiting_calls, most_endpoints=most_endpoints)
         check_seconds(0, idle_timeout=idle_timeout)

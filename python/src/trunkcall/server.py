@@ -138,16 +138,17 @@ class Server(Registry):
         - Web pages of `origins`, such as "https://app.example.com", may open WebSockets, besides those of the server's
           own host and port; "*" stands for all. With `native_only` there are no WebSockets.
         - `protocols` are ways of your own by which calls come.
-        - After `keepalive` seconds without input a client is asked for a sign of life (0: never), and given up
-          `keepalive_timeout` seconds later.
+        - After `keepalive` seconds without input (60) a client is asked for a sign of life (0: never), and given up
+          `keepalive_timeout` seconds later (20).
         - A connection that is `max_connection_age` seconds old, a tenth more or less, is drained, so that load spreads
-          to new servers behind a load balancer.
+          to new servers behind a load balancer; None: never.
 
         What holds for the calls that it serves:
 
         - `admission` is asked about each call before anything is done for it. `interceptors` wrap the calls.
-        - `running_handlers` bounds how many handlers run at once, `memory` the bytes held for clients, by default a
-          quarter of what the process may have and at most 1 GiB. `limits` is what is accepted on each connection.
+        - `running_handlers` bounds how many handlers run at once (16,384), `memory` the bytes held for clients, by
+          default a quarter of what the process may have and at most 1 GiB. `limits` is what is accepted on each
+          connection.
         - `codecs` are accepted beside Protobuf and raw.
         - Answers are compressed as their requests were. With `compression` answers to plain requests are compressed
           too, with the first that the client accepts; with () none are. `decompression` is what is accepted, ():
@@ -155,13 +156,16 @@ class Server(Registry):
         - `executor` runs handlers that are plain functions, by default the loop's.
 
         What holds for the calls that it makes at its clients: `codec` is theirs, `compression` too,
-        `reverse_interceptors` wrap them, `waiting_calls` bounds how many wait for a free slot, and with `repeat` one
-        that was refused and may be accepted later is made again (spec/client.md).
+        `reverse_interceptors` wrap them, `waiting_calls` bounds how many wait for a free slot (4,096), and with
+        `repeat` one that was refused and may be accepted later is made again (spec/client.md). `attempt_observer` is
+        told of each attempt to make one.
 
         `stop` serves on for `drain_delay` seconds before it begins, so that registries can forget the server first.
-        `observer` is told of listeners and connections, `logger` of what no caller is told.
+        `observer` is told of listeners and connections, `logger` of what no caller is told and of the calls that no
+        handler answers; by default that is `logging.getLogger("trunkcall")`.
 
-        Raises ValueError, TypeError."""
+        Raises TypeError and ValueError, which name the option, what was given and what is wanted; OSError, ssl.SSLError
+        for files of TLS."""
         pages = listed_option("origins", origins, 'texts, such as "https://app.example.com"')
         for one in pages:
             check_text(origins=one)
