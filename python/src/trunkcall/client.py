@@ -183,7 +183,7 @@ class Client(Calls, Registry):
         )
         self._target = Target(target, resolvers or {})
         self._logger = logger or logging.getLogger("trunkcall")
-        self._tls = TLSSource(tls, TLSFiles.for_clients, self._logger)
+        self._tls = TLSSource(tls, TLSFiles._for_clients, self._logger)
         self._server_hostname = server_hostname or ""
         secure = tls is not None or self._target.resolver is not None or "wss:" in target
         if server_hostname and not secure:

@@ -188,7 +188,7 @@ class Server(Registry):
         names = [] if native_only else [ALPN_HTTP1]
         for one in self._protocols:
             names += one.alpn if isinstance(one, PortProtocol) else ()
-        self._tls = TLSSource(tls, TLSFiles.for_servers, self._logger, *names)
+        self._tls = TLSSource(tls, TLSFiles._for_servers, self._logger, *names)
         table = codec_table([*listed_option("codecs", codecs, "codecs"), codec])
         self._told = Told(observer)
         self._max_age = max_connection_age

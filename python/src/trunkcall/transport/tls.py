@@ -84,17 +84,17 @@ class TLSFiles:
         self.ca, self.cert, self.key = ca, cert, key
         client_tls(ca, cert, key)  # raises now, rather than with the first connection
 
-    def for_clients(self) -> ssl.SSLContext:
+    def _for_clients(self) -> ssl.SSLContext:
         """Raises OSError, ssl.SSLError."""
         return client_tls(self.ca, self.cert, self.key)
 
-    def for_servers(self) -> ssl.SSLContext:
+    def _for_servers(self) -> ssl.SSLContext:
         """Raises OSError, ssl.SSLError; ValueError without a certificate."""
         if self.cert is None:
             raise ValueError("TLS files of a server: there is no certificate")
         return server_tls(self.cert, self.key, self.ca)
 
-    def seen(self) -> tuple[object, ...]:
+    def _seen(self) -> tuple[object, ...]:
         """What changes when one of the files does. Raises OSError."""
         found: list[object] = []
         for path in (self.ca, self.cert, self.key):
@@ -120,7 +120,7 @@ class TLSSource:
         logger: logging.Logger,
         *more: str,
     ) -> None:
-        """`make` is TLSFiles.for_clients or for_servers, `more` are protocols of ALPN behind ours. Raises TypeError,
+        """`make` is TLSFiles._for_clients or _for_servers, `more` are protocols of ALPN behind ours. Raises TypeError,
         OSError, ssl.SSLError, ValueError."""
         self._files = given if isinstance(given, TLSFiles) else None
         self._make = make
@@ -130,7 +130,7 @@ class TLSSource:
         self._fault = ""
         self._looked = time.monotonic()
         if self._files is not None:
-            self._seen = self._files.seen()
+            self._seen = self._files._seen()
             self._context: ssl.SSLContext | None = prepared(make(self._files), *more)
         else:
             self._context = None if given is None else prepared(given, *more)  # type: ignore[arg-type]
@@ -145,7 +145,7 @@ class TLSSource:
         if files is not None and time.monotonic() - self._looked >= LOOK:
             self._looked = time.monotonic()
             try:
-                seen = files.seen()
+                seen = files._seen()
                 if seen != self._seen:
                     self._context = prepared(self._make(files), *self._more)
                     self._seen, self._fault = seen, ""
