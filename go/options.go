@@ -62,7 +62,9 @@ const (
 	DefaultMemory                  = 1 << 30 // bytes, at most: see WithMemory
 )
 
-// Option configures a Client or a Server alike.
+// Option configures a Client or a Server alike. An option may be given to several of them, and used
+// by many goroutines at once. A value out of its range, and options that contradict each other,
+// fail NewClient, Dial and NewServer, whose error names each of them.
 type Option interface {
 	ClientOption
 	ServerOption
@@ -176,7 +178,10 @@ func WithLogger(logger *slog.Logger) Option {
 }
 
 // WithKeepalive sends the peer a PING after interval without input, and gives the peer up if
-// nothing comes within timeout. An interval of 0 turns it off.
+// nothing comes within timeout: its calls then end UNAVAILABLE. An interval of 0 turns it off. The
+// default is an interval of 20 s for clients and 60 s for servers, and a timeout of 20 s. With it
+// the system gives up TCP connections whose peer acknowledges nothing for both together, at least
+// a minute. An interval below 0, or a timeout that is not above 0, fails NewClient, Dial and NewServer.
 func WithKeepalive(interval, timeout time.Duration) Option {
 	return option(func(c *common) {
 		c.keepaliveInterval, c.keepaliveTimeout = interval, timeout
@@ -231,7 +236,7 @@ func WithoutSpinning() Option { return option(func(c *common) { c.spinless = tru
 func WithoutPollers() Option { return option(func(c *common) { c.unpolled = true }) }
 
 // WithConnections sets how many connections a client keeps to each endpoint,
-// with calls spread over them. The default is 1.
+// with calls spread over them. The default is 1; less fails NewClient and Dial.
 func WithConnections(n int) ClientOption {
 	return clientOption(func(c *clientOptions) {
 		if c.connections = n; n < 1 {
@@ -268,12 +273,14 @@ func WithWaitingCalls(n int) Option {
 	})
 }
 
-// WithCleartext allows cleartext connections to a server that has TLS.
+// WithCleartext allows cleartext connections to a server that has TLS. By default such a server
+// refuses them, and says why where their protocol allows it.
 func WithCleartext() ServerOption {
 	return serverOption(func(s *serverOptions) { s.allowClear = true })
 }
 
-// WithProxyProtocol is for a server behind a proxy that sends the PROXY protocol, version 1 or 2.
+// WithProxyProtocol is for a server behind a proxy that sends the PROXY protocol, version 1 or 2;
+// by default none is expected.
 // Every TCP connection must begin with its header, and the address in it is the peer's. Only the
 // proxy may be able to reach the port, since the header is believed.
 func WithProxyProtocol() ServerOption {
@@ -326,7 +333,8 @@ func WithDrainDelay(d time.Duration) ServerOption {
 }
 
 // WithRunningHandlers bounds how many handlers a server, or a client for its
-// servers, runs at once; further calls are refused. The default is 16,384.
+// servers, runs at once; further calls are refused with RESOURCE_EXHAUSTED. The default is 16,384,
+// the least 1.
 func WithRunningHandlers(n int) Option {
 	return option(func(c *common) {
 		if c.runningHandlers = n; n < 1 {

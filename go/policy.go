@@ -25,14 +25,16 @@ type Policy struct {
 	Repeat *bool
 }
 
-// WithPolicy adds policies.
+// WithPolicy adds policies. Without any, calls have no timeout but their context's, fail fast and
+// are repeated as WithoutRepeating says. Two for one method fail NewClient and Dial.
 func WithPolicy(policies ...Policy) ClientOption {
 	return clientOption(func(c *clientOptions) { c.policies = append(c.policies, policies...) })
 }
 
 // WithTimeout is how long a unary or one-way call may take, like a Policy for all methods. By
 // default only its context bounds it. It does not hold for streams, and for calls of grpcstub only
-// if an option there asks for it.
+// if an option there asks for it. It is above 0: else NewClient and Dial fail. A call that takes
+// longer ends DEADLINE_EXCEEDED.
 func WithTimeout(d time.Duration) ClientOption {
 	return clientOption(func(c *clientOptions) {
 		if c.timeout = d; d <= 0 {
