@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..schemas import faults
+
 FOLDER = Path(__file__).resolve().parents[1] / "cases"
-# The checker of schemas is the vectors'.
-sys.path.append(str(FOLDER.parents[1] / "spec" / "vectors"))
-from derivation import schema  # noqa: E402
 
 
 @dataclass(frozen=True)
@@ -54,20 +52,19 @@ class Case:
 
 def read_cases() -> list[Case]:
     """All cases, in the order of their groups. Raises ValueError for a file that is not as the schema says."""
-    rules = json.loads((FOLDER / "schema.json").read_text(encoding="utf-8"))
     cases: list[Case] = []
     for path in sorted(FOLDER.glob("*.json")):
         if path.name == "schema.json":
             continue
         text = path.read_text(encoding="utf-8")
         group = json.loads(text)
-        faults = schema.faults(group, rules)
+        wrong = faults(group, FOLDER / "schema.json")
         names = [case.get("name") for case in group.get("cases", [])]
-        faults += [f"/cases: {name} is there twice" for name in sorted({n for n in names if names.count(n) > 1})]
+        wrong += [f"$.cases: {name} is there twice" for name in sorted({n for n in names if names.count(n) > 1})]
         if group.get("group") != path.stem:
-            faults.append("/group: is not the name of the file")
-        if faults:
-            raise ValueError(f"{path}:\n" + "\n".join(faults))
+            wrong.append("$.group: is not the name of the file")
+        if wrong:
+            raise ValueError(f"{path}:\n" + "\n".join(wrong))
         cases += [Case(group["group"], case) for case in group["cases"]]
     return cases
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes the vectors from the cases in derivation/, or compares: derive.py --check fails when a file differs.
 
-Both ways check each file against its schema and read each entry with the reader in derivation/reader.py, which was
-written from protocol.md apart from the encoder: whole, cut off at every byte, and with bytes behind it. Of scripts of
+Both ways read each entry with the reader in derivation/reader.py, which was written from protocol.md apart from the
+encoder: whole, cut off at every byte, and with bytes behind it. Of scripts of
 sessions the frames that arrive are read, and every rule in derivation/rules.py must have a script.
 """
 
@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from derivation import client, client_rules, codefirst, frames_bad, frames_good, metadata, preface, replay, schema, sessions, status
+from derivation import client, client_rules, codefirst, frames_bad, frames_good, metadata, preface, replay, sessions, status
 
 HERE = Path(__file__).parent
 
@@ -51,8 +51,8 @@ def rendered(content: dict[str, Any]) -> str:
     return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
 
-def faults(kind: str, content: dict[str, Any], rules: dict[str, Any]) -> list[str]:
-    out = [f"{kind}.json: {fault}" for fault in schema.faults(content, rules)]
+def faults(kind: str, content: dict[str, Any]) -> list[str]:
+    out: list[str] = []
     seen: set[str] = set()
     for verdict in ("valid", "degenerate", "invalid"):
         for entry in content[verdict]:
@@ -73,18 +73,12 @@ def settle(path: Path, text: str, check: bool) -> list[str]:
     return []
 
 
-def rules_of(name: str) -> dict[str, Any]:
-    rules: dict[str, Any] = json.loads((HERE / name).read_text(encoding="utf-8"))
-    return rules
-
-
 def vectors(check: bool) -> tuple[int, list[str]]:
     """How many entries there are, and what is wrong."""
     found: list[str] = []
     total = 0
-    rules = rules_of("schema.json")
     for kind, content in FILES.items():
-        found += faults(kind, content, rules) + settle(HERE / f"{kind}.json", rendered(content), check)
+        found += faults(kind, content) + settle(HERE / f"{kind}.json", rendered(content), check)
         counts = [len(content[verdict]) for verdict in ("valid", "degenerate", "invalid")]
         total += sum(counts)
         print(f"{kind}.json: {counts[0]} valid, {counts[1]} degenerate, {counts[2]} invalid")
@@ -95,12 +89,10 @@ def scripts(check: bool) -> tuple[int, list[str]]:
     """The same for the scripts of sessions."""
     found: list[str] = []
     total = 0
-    rules = rules_of("sessions.schema.json")
     seen: set[str] = set()
     for kind, content in sessions.FILES.items():
         name = f"sessions/{kind}.json"
-        wrong = schema.faults(content, rules) + sessions.faults(content, seen)
-        found += [f"{name}: {fault}" for fault in wrong]
+        found += [f"{name}: {fault}" for fault in sessions.faults(content, seen)]
         found += settle(HERE / name, sessions.rendered(content), check)
         total += len(content["scripts"])
         print(f"{name}: {len(content['scripts'])} scripts")
@@ -111,8 +103,7 @@ def scripts(check: bool) -> tuple[int, list[str]]:
 def values(check: bool) -> tuple[int, list[str]]:
     """The same for values of code-first services, read by the reader in derivation/codefirst_read.py."""
     content = codefirst.content()
-    wrong = schema.faults(content, rules_of("code-first.schema.json")) + codefirst.faults(content)
-    found = [f"code-first.json: {fault}" for fault in wrong]
+    found = [f"code-first.json: {fault}" for fault in codefirst.faults(content)]
     found += settle(HERE / "code-first.json", codefirst.rendered(content), check)
     total = sum(len(entries) for entries in content.values() if isinstance(entries, list))
     print(f"code-first.json: {total} entries")
@@ -122,7 +113,7 @@ def values(check: bool) -> tuple[int, list[str]]:
 def clients(check: bool) -> tuple[int, list[str]]:
     """The same for what clients compute, by the model in derivation/client_model.py and by hand."""
     content = client.content()
-    wrong = schema.faults(content, rules_of("client.schema.json")) + client.faults(content) + client_rules.untold(content)
+    wrong = client.faults(content) + client_rules.untold(content)
     found = [f"client.json: {fault}" for fault in wrong]
     found += settle(HERE / "client.json", codefirst.rendered(content), check)
     total = sum(len(entries) for entries in content.values() if isinstance(entries, list))
