@@ -195,7 +195,7 @@ def suites() -> list[Suite]:
         pytests("lab", "lab/tests", seconds=14),
         matrix(),
         # Apart, so that they run beside each other.
-        pytests("languages", "conformance", f"--ignore-glob={FAULTS}", build="peer h2spec examples", meets=True, seconds=80),
+        pytests("languages", "conformance", f"--ignore-glob={FAULTS}", build="peer session h2spec examples", meets=True, seconds=80),
         pytests("faults", *sorted(str(path) for path in ROOT.glob(FAULTS)), build="peer", meets=True, seconds=100),
         public_suite(),
         random_sessions("1000"),
