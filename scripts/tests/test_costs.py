@@ -31,6 +31,7 @@ class Costs(unittest.TestCase):
         self.assertIn("| Go | go tests | 100 | 200 | 1 | 2 |", lines)
         self.assertIn("| shared | 2 below 5 s | 5 | 10 | 2 | 4 |", lines)
         self.assertIn("| **all** | | 195 | 390 | | 10 |", lines)
+        self.assertIn(" and 810 seconds of the processor instead of 390.", lines[-1])
         self.assertIn("took 1 min 40 s with 2 languages. With 4 it is reckoned to take 3 min 28 s", lines[-1])
 
     def test_there_is_a_place_for_it(self):
