@@ -6,12 +6,10 @@ import asyncio
 import random
 from collections import Counter
 from pathlib import Path
-from unittest import skipUnless
 
-from .faults.kit import CLIENT, FaultTest, size, until
+from .faults.kit import ACROSS, THEMSELVES, FaultTest, each, size
 from .faults.ledger import read
 from .faults.process import Server
-from .languages import PROGRAMS
 
 SEED = 14
 
@@ -23,17 +21,7 @@ def put(path: Path, servers: list[Server]) -> None:
     fresh.replace(path)
 
 
-async def called(servers: list[Server]) -> None:
-    """Waits until servers were called some more."""
-
-    def written() -> int:
-        return sum(server.ledger.stat().st_size for server in servers)
-
-    began = written()
-    await until("they are called", lambda: written() > began + 20_000)
-
-
-@skipUnless(PROGRAMS["go"] == CLIENT, "only peer-go resolves file:PATH")
+@each(*THEMSELVES, in_full=ACROSS)
 class Churn(FaultTest):
     async def test_endpoints_that_come_and_go_lose_no_call(self) -> None:
         """A server leaves the set before it stops, as one does whose registry is told first."""
@@ -43,7 +31,7 @@ class Churn(FaultTest):
         put(path, servers)
         load = await self.load(
             f"file:{path}",
-            f"--mix Say=4,Echo,Behave=4 --callers 30 --connections 2 --duration {size(6, 60)}s",
+            "--mix Say=4,Echo,Behave=4 --callers 30 --connections 2 --duration 1h",
             waitMs=2,
         )
         away: Server | None = None
@@ -57,29 +45,29 @@ class Churn(FaultTest):
                 away = draw.choice(servers)
                 rest = [server for server in servers if server is not away]
                 put(path, rest)
-                await called(rest)
+                await self.executes(rest)
                 self.assertEqual(await away.stop(), 0, away.log())
             else:
                 await asyncio.sleep(draw.uniform(0, 0.02))  # a change may come at any time
         if away:
             await away.start()
-        await load.end()
+        await load.stop()
         self.assert_all_ok(self.check())
 
     async def test_servers_that_are_killed_are_avoided_and_what_is_said_of_each_call_is_true(self) -> None:
         servers = [await self.serve() for _ in range(3)]
         load = await self.load(
             ",".join(server.address for server in servers),
-            f"--mix Say=2,Behave=4 --callers 30 --connections 2 --timeout 1s-3s --duration {size(4, 30)}s",
+            "--mix Say=2,Behave=4 --callers 30 --connections 2 --timeout 1s-3s --duration 1h",
             waitMs=2,
         )
         for turn in range(size(4, 30)):
             server = servers[turn % 3]
-            await called([server])
+            await self.executes([server])
             await server.kill()
-            await called([other for other in servers if other is not server])
+            await self.executes([other for other in servers if other is not server])
             await server.start()
-        await load.end()
+        await load.stop()
         outcomes = self.check().outcomes
         self.assertGreater(outcomes["OK", "executed"], 0)
         unsent = {code for code, delivery in outcomes if delivery == "not_sent"}

@@ -6,22 +6,22 @@ import asyncio
 import json
 import signal
 
-from .faults.kit import CLIENT, FaultTest, size, until
+from .faults.kit import ACROSS, THEMSELVES, FaultTest, each, over, size, until
 from .faults.ledger import read
-from .faults.process import FAULTS, attempt
 
 
+@each(*THEMSELVES, *ACROSS, in_full=over("tls", THEMSELVES) + over("unix", THEMSELVES))
 class Crash(FaultTest):
     async def test_sigkill_in_mid_call_leaves_what_is_said_of_each_call_true(self) -> None:
         server = await self.serve()
-        flags = f"--callers 50 --connections 4 --timeout 1s-3s --duration {size(4, 30)}s"
+        flags = "--callers 50 --connections 4 --timeout 1s-3s --duration 1h"
         load = await self.load(server.address, f"--mix Say=2,Behave=4,Take,Exchange,Pour {flags}", waitMs=5, answers=3)
         for _ in range(size(3, 20)):
-            began = server.ledger.stat().st_size
-            await until("calls are executed", lambda began=began: server.ledger.stat().st_size > began + 50_000)
+            await self.executes([server])
             await server.kill()
             await server.start()
-        await load.end()
+        await self.executes([server])
+        await load.stop()
         report = self.check()
         outcomes = report.outcomes
         self.assertGreater(outcomes["OK", "executed"], 0, report)
@@ -50,17 +50,16 @@ class Crash(FaultTest):
         targets = ",".join(server.address for server in servers)
         load = await self.load(
             targets,
-            f"--mix Say=4,Echo,Behave=4 --callers 30 --connections 3 --duration {size(4, 30)}s",
+            "--mix Say=4,Echo,Behave=4 --callers 30 --connections 3 --duration 1h",
             waitMs=5,
         )
         for turn in range(size(4, 24)):
             server, other = servers[turn % 2], servers[1 - turn % 2]
-            began = len(list(read([s.ledger for s in servers])))
-            await until("calls are executed", lambda b=began: len(list(read([s.ledger for s in servers]))) > b + 500)
+            await self.executes(servers)  # each: the client is connected to both
             self.assertEqual(await server.stop(), 0, server.log())
             self.assertTrue(other.running)
             await server.start()
-        await load.end()
+        await load.stop()
         self.assert_all_ok(self.check())
 
     async def test_an_endless_stream_while_draining_ends_at_the_grace_period(self) -> None:
@@ -84,10 +83,12 @@ class Crash(FaultTest):
             )
             await load.end()
         own = [line for line in read(self.client_ledgers) if line["event"] == "end"]
-        self.assertEqual({(line["code"], line["delivery"]) for line in own}, {("INTERNAL", "executed")})
+        # What is raised is a panic in one language, an error like any other in the next (status.md 1).
+        code = "INTERNAL" if own[0]["code"] == "INTERNAL" else "UNKNOWN"
+        self.assertEqual({(line["code"], line["delivery"]) for line in own}, {(code, "executed")})
         self.assertNotIn("secret", json.dumps(own))
         self.assertIn("a secret", server.log())  # where who serves can read it
-        failure = await attempt(CLIENT, server.address, FAULTS + "Behave", '{"panics":true,"message":"a secret"}')
+        failure = await self.attempt(server.address, "Behave", '{"panics":true,"message":"a secret"}')
         self.assertNotIn("secret", json.dumps(failure))
 
     async def test_a_stopped_client_loses_its_connection_and_lives_on(self) -> None:
@@ -96,12 +97,14 @@ class Crash(FaultTest):
         async with self.unharmed(server):
             load = await self.load(
                 server.address,
-                "--mix Behave --callers 10 --timeout 5s --duration 3s",
+                "--mix Behave --callers 10 --timeout 5s --duration 1h",
                 waitMs=2,
             )
             load.process.send_signal(signal.SIGSTOP)
             await asyncio.sleep(1.5)  # the fault itself
             load.process.send_signal(signal.SIGCONT)
-            await load.end()
+            began = load.ledger.stat().st_size
+            await until("it goes on", lambda: load.ledger.stat().st_size > began + 50_000)
+            await load.stop()
         ends = [line["code"] for line in read(self.client_ledgers) if line["event"] == "end"]
         self.assertEqual(ends[-1], "OK")

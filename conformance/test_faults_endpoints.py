@@ -16,7 +16,7 @@ import trunkcall
 from bench.v1 import bench_pb2 as pb
 from load.message import request
 
-from .faults.kit import FaultTest, size, until
+from .faults.kit import SERVERS, FaultTest, each, size, until
 from .faults.process import Server
 
 SAY = trunkcall.unary("/trunkcall.bench.v1.BenchService/Say", pb.BenchmarkMessage, pb.BenchmarkMessage)
@@ -51,6 +51,7 @@ class Ledger:
         self._file.write(json.dumps(line) + "\n")
 
 
+@each(SERVERS[0], in_full=SERVERS[1:])
 class Endpoints(FaultTest):
     def balancers(self) -> dict[str, trunkcall.Balancer]:
         return {

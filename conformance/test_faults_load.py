@@ -9,11 +9,12 @@ import resource
 from harness.proxy import Proxy
 
 from .faults import raw
-from .faults.kit import BOUND, FULL, FaultTest, in_full, size, until
+from .faults.kit import ACROSS, BOUND, FULL, THEMSELVES, FaultTest, each, in_full, size, until
 from .faults.ledger import check_files, read
 from .test_faults_slow import most_at_once
 
 
+@each(*THEMSELVES, in_full=ACROSS)
 class Load(FaultTest):
     async def test_an_open_and_cancel_flood_stays_under_the_cap(self) -> None:
         server = await self.serve("--running-handlers", "50")
@@ -91,6 +92,7 @@ class Load(FaultTest):
             self.assert_all_ok(check_files([load.ledger], [server.ledger], BOUND))
 
 
+@each(*THEMSELVES, in_full=ACROSS)
 class Leaks(FaultTest):
     async def test_connects_leave_nothing(self) -> None:
         """Connections that say nothing, a little, or make a call, and end in every way."""
@@ -137,7 +139,7 @@ class Leaks(FaultTest):
                     answerBytes=2000,
                 )
                 await load.end()
-                rounds.append((await server.gauges(), server.held()))
+                rounds.append((await self.gauges(server), server.held()))
         self.check()
         first, last = rounds[0], rounds[-1]
         self.assertLessEqual(last[0]["running"], first[0]["running"], rounds)

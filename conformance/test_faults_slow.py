@@ -9,11 +9,12 @@ import signal
 from pathlib import Path
 
 from .faults import raw
-from .faults.kit import CLIENT, FaultTest, in_full, size, until
+from .faults.kit import ACROSS, THEMSELVES, FaultTest, each, in_full, size, until
 from .faults.ledger import Line, expired, read
-from .faults.process import FAULTS, attempt
+from .faults.process import FAULTS
 
 
+@each(*THEMSELVES, in_full=ACROSS)
 class Slow(FaultTest):
     async def test_a_server_that_stands_still_fails_no_promise_and_starts_nothing_expired(self) -> None:
         """Clients time out while it stands; when it goes on, what has expired meanwhile is not started."""
@@ -97,6 +98,7 @@ class Slow(FaultTest):
         await self.assert_settled(server, before)
 
 
+@each(*THEMSELVES, in_full=ACROSS)
 class Time(FaultTest):
     async def test_a_deadline_races_its_answer_and_one_of_them_wins(self) -> None:
         server = await self.serve()
@@ -125,7 +127,7 @@ class Time(FaultTest):
         ):
             load = await self.load(
                 server.address,
-                f"--mix Behave,Take,Exchange,Pour --calls 20 --timeout {timeout}",
+                f"--mix Behave,Take,Exchange,Pour --calls 20 --timeout={timeout}",
                 answers=1,
             )
             await load.end()
@@ -148,7 +150,7 @@ class Time(FaultTest):
         server = await self.serve()
         server.signal(signal.SIGSTOP)
         try:
-            failure = await attempt(CLIENT, server.address, FAULTS + "Behave", "{}", "--timeout", "300ms")
+            failure = await self.attempt(server.address, "Behave", "{}", "--timeout", "300ms")
             self.assertEqual(failure["code"], "DEADLINE_EXCEEDED")
         finally:
             server.signal(signal.SIGCONT)

@@ -9,7 +9,7 @@ import struct
 from collections.abc import Callable
 
 from .faults import raw
-from .faults.kit import FaultTest, in_full, size
+from .faults.kit import SERVERS, FaultTest, each, in_full, size
 from .faults.process import FAULTS, Server
 
 BEHAVE = "/" + FAULTS + "Behave"
@@ -56,6 +56,7 @@ BAD_CALLS: dict[str, tuple[bytes, int]] = {
 }  # fmt: skip
 
 
+@each(*SERVERS)
 class Wire(FaultTest):
     async def asyncSetUp(self) -> None:
         await super().asyncSetUp()

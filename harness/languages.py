@@ -24,6 +24,7 @@ STEPS = ("format", "lint", "generate", "api", "reference", "vectors")
 SUITES = (
     "random-sessions",
     "faults",
+    "processes",  # several that serve on one listener
     "production",
     "newcomer",
     "connect-server",

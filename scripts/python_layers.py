@@ -39,7 +39,7 @@ def place(module: str) -> str | None:
         return layer if layer in MAY_IMPORT or (PYTHON / "src" / PACKAGE / rest[0]).is_dir() else PUBLIC
     if first == PACKAGE:
         return PUBLIC
-    if first in ("example", "bench", "conformance"):
+    if first in ("example", "bench", "conformance", "fault"):
         return GENERATED
     return first if first in MAY_IMPORT else None
 

@@ -1,7 +1,8 @@
 """What the tests of faults share.
 
-TRUNKCALL_FAULTS=full has them run in full, otherwise they are quick; FAULT_CLIENT and FAULT_SERVER name the languages
-of the reference programs, go unless given.
+A test is written once, as a class derived of FaultTest; `each` makes a class of tests of it for each setting, which is
+the language of the client, that of the server, and what lies between. TRUNKCALL_FAULTS=full has tests run in full and
+in all settings, otherwise they are quick.
 """
 
 from __future__ import annotations
@@ -9,25 +10,32 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import ssl
+import sys
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 from unittest import IsolatedAsyncioTestCase, skipUnless
 
-from harness.programs import Program
+from google.protobuf.empty_pb2 import Empty
 
-from ..languages import PROGRAMS
+import trunkcall
+from fault.v1.fault_pb2 import Gauges
+from harness.certificates import Authority
+from harness.languages import Language, hub, languages
+
 from .ledger import Report, check_files
-from .process import LIMIT, Held, Load, Server, spawn
+from .process import FAULTS, LIMIT, Held, Load, Server, attempt, call, spawn
 
 FULL = os.environ.get("TRUNKCALL_FAULTS") == "full"
-CLIENT: Program = PROGRAMS[os.environ.get("FAULT_CLIENT", "go")]
-SERVER: Program = PROGRAMS[os.environ.get("FAULT_SERVER", "go")]
 
 # How late a call may end, in seconds: what is promised is 5 ms on an idle machine, and this one is not idle.
 BOUND = 2.0
+
+READ_GAUGES = trunkcall.unary(f"/{FAULTS}ReadGauges", Empty, Gauges)
 
 T = TypeVar("T")
 
@@ -51,16 +59,71 @@ async def until(what: str, condition: Callable[[], bool | Awaitable[bool]], limi
         await asyncio.sleep(0.02)
 
 
-class FaultTest(IsolatedAsyncioTestCase):
+@dataclass(frozen=True)
+class Setting:
+    """Who calls whom, over "tcp", "tls" or "unix"."""
+
+    client: Language
+    server: Language
+    over: str = "tcp"
+
+    @property
+    def title(self) -> str:
+        return "".join(word.capitalize() for word in (self.client.key, self.server.key, self.over))
+
+
+TESTED = [language for language in languages().values() if "faults" not in language.lacks.suites]
+# Each language with itself.
+THEMSELVES = [Setting(language, language) for language in TESTED]
+# The hub with each of the others, in either role.
+ACROSS = [
+    setting for other in TESTED if other is not hub() for setting in (Setting(hub(), other), Setting(other, hub()))
+]
+# Each as the server; the client stands by.
+SERVERS = [Setting(hub(), language) for language in TESTED]
+
+
+def over(what: str, settings: Iterable[Setting]) -> list[Setting]:
+    """The same settings over something else, where both languages have it."""
+    return [
+        replace(one, over=what)
+        for one in settings
+        if what in one.client.peer.transports and what in one.server.peer.transports
+    ]
+
+
+def each(*settings: Setting, in_full: Iterable[Setting] = ()) -> Callable[[type[FaultTest]], type[FaultTest]]:
+    """Makes a class of tests for each setting, in the module of the class that it is made of, which has none itself."""
+
+    def make(test: type[FaultTest]) -> type[FaultTest]:
+        for setting in (*settings, *(in_full if FULL else ())):
+            name = f"{test.__name__}{setting.title}"
+            made = type(name, (test, IsolatedAsyncioTestCase), {"setting": setting, "__module__": test.__module__})
+            setattr(sys.modules[test.__module__], name, made)
+        return test
+
+    return make
+
+
+async def read_gauges(address: str, tls: ssl.SSLContext | None = None) -> dict[str, int]:
+    """What a server says of itself: running, tasks, heapBytes."""
+    async with trunkcall.Client(address, tls=tls) as client:
+        got = await client.call(READ_GAUGES, Empty(), timeout=LIMIT)
+    return {"running": got.running, "tasks": got.tasks, "heapBytes": got.heap_bytes}
+
+
+class FaultTest:
     """Tests with servers and load as processes. At the end all servers that still run have to end well."""
 
     maxDiff = None
+    setting: Setting
 
     async def asyncSetUp(self) -> None:
         asyncio.get_running_loop().set_debug(False)  # the proxy has to be quick
         folder = tempfile.TemporaryDirectory(prefix="faults")
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name)
+        self.authority = Authority(self.folder) if self.setting.over == "tls" else None
         self.servers: list[Server] = []
         self.client_ledgers: list[Path] = []
         self.loads = 0
@@ -69,7 +132,11 @@ class FaultTest(IsolatedAsyncioTestCase):
     async def serve(self, *flags: str) -> Server:
         """A server with a ledger and FaultService."""
         name = f"server{len(self.servers)}"
-        server = Server(SERVER, self.folder / f"{name}.log", self.folder / name, flags)
+        if self.authority:
+            flags = (*flags, *self.authority.server().flags())
+        server = Server(self.setting.server.program, self.folder / f"{name}.log", self.folder / name, flags)
+        if self.setting.over == "unix":
+            server.address = f"unix:{self.folder / name}.socket"
         self.servers.append(server)
         await server.start()
 
@@ -85,17 +152,12 @@ class FaultTest(IsolatedAsyncioTestCase):
         ledger = self.folder / f"client{self.loads}"
         self.loads += 1
         self.client_ledgers.append(ledger)
+        client = self.setting.client
         words = (
-            "bench",
-            "--target",
-            target,
-            "--ledger",
-            str(ledger),
-            "--behaviour",
-            json.dumps(behaviour),
-            *flags.split(),
+            *("bench", *client.peer.bench, "--target", target, "--ledger", str(ledger)),
+            *("--behaviour", json.dumps(behaviour), *self.trust, *flags.split()),
         )
-        load = Load(await spawn(CLIENT, words), ledger)
+        load = Load(await spawn(client.program, words), ledger)
 
         async def end() -> None:
             if load.process.returncode is None:
@@ -106,6 +168,29 @@ class FaultTest(IsolatedAsyncioTestCase):
         # Its first call has begun, so it is connected.
         await until("the load begins", lambda: ledger.exists() and ledger.stat().st_size > 0 or ended(load))
         return load
+
+    @property
+    def trust(self) -> tuple[str, ...]:
+        """The flags with which a client believes the servers."""
+        return ("--tls-ca", str(self.authority.file)) if self.authority else ()
+
+    async def call(self, target: str, method: str, request: str, *flags: str) -> None:
+        """Makes one call of FaultService, which must succeed."""
+        await call(self.setting.client.program, target, FAULTS + method, request, *self.trust, *flags)
+
+    async def attempt(self, target: str, method: str, request: str, *flags: str) -> dict[str, Any]:
+        """Makes one call of FaultService; how it failed, or nothing."""
+        return await attempt(self.setting.client.program, target, FAULTS + method, request, *self.trust, *flags)
+
+    async def gauges(self, server: Server) -> dict[str, int]:
+        """What the server says of itself: running, tasks, heapBytes."""
+        tls = trunkcall.client_tls(str(self.authority.file)) if self.authority else None
+        return await read_gauges(server.address, tls)
+
+    async def executes(self, servers: list[Server], *, calls: int = 100) -> None:
+        """Waits until each of the servers has executed so many calls."""
+        began = {server: server.executed() for server in servers}
+        await until("calls are executed", lambda: all(now.executed() >= calls + was for now, was in began.items()))
 
     def check(self, bound: float = BOUND) -> Report:
         """I1 to I3 of all ledgers of the test."""
@@ -121,14 +206,13 @@ class FaultTest(IsolatedAsyncioTestCase):
     async def unharmed(self, server: Server) -> AsyncIterator[None]:
         """Bystanders: calls that all succeed while something goes on, however many there are by then. I4 after it."""
         before = await self.settled(server)
-        flags = "--callers 4 --connections 2 --rate 200 --duration 300s"
+        flags = "--callers 4 --connections 2 --rate 200 --duration 1h"
         load = await self.load(server.address, f"--mix Say=2,Echo,Take,Exchange {flags}")
         ledger = self.client_ledgers.pop()
         yield
-        load.process.kill()
-        await load.process.wait()
+        await load.stop()
         await self.assert_settled(server, before)
-        report = check_files([ledger], [server.ledger], BOUND, killed=True)
+        report = check_files([ledger], [server.ledger], BOUND)
         report.breaches = [one for one in report.breaches if "0 beginnings at the client" not in one]  # another's
         self.assertFalse(report.breaches, report)
         self.assertTrue(report.outcomes, "no call was made")
@@ -136,8 +220,8 @@ class FaultTest(IsolatedAsyncioTestCase):
 
     async def settled(self, server: Server) -> tuple[dict[str, int], Held]:
         """The gauges of a server on which there is no load. Read twice: the first call makes what it needs."""
-        await server.gauges()
-        return await server.gauges(), server.held()
+        await self.gauges(server)
+        return await self.gauges(server), server.held()
 
     async def assert_settled(self, server: Server, before: tuple[dict[str, int], Held], tasks: int = 150) -> None:
         """I4: the gauges of a server are back where they were. Idle tasks, up to a number, and the descriptors of
@@ -147,7 +231,7 @@ class FaultTest(IsolatedAsyncioTestCase):
 
         async def back() -> bool:
             nonlocal gauges, now
-            gauges, now = await server.gauges(), server.held()
+            gauges, now = await self.gauges(server), server.held()
             return (
                 gauges["running"] == before[0]["running"]
                 and gauges["tasks"] <= before[0]["tasks"] + tasks

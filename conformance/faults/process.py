@@ -15,6 +15,9 @@ from harness.programs import Program
 # Bounds a test in which something hangs, in seconds.
 LIMIT = 120.0
 
+# About how many bytes the two lines of an execution have.
+LINES = 330
+
 FAULTS = "trunkcall.fault.v1.FaultService/"
 
 
@@ -46,7 +49,9 @@ class Server:
         self._process: asyncio.subprocess.Process | None = None
 
     async def start(self) -> None:
-        words = ("serve", "--listen", self.address, "--faults", "--ledger", str(self.ledger), *self._flags)
+        path = self.address.removeprefix("unix:")
+        where = ("--listen", self.address) if path == self.address else ("--unix", path)
+        words = ("serve", *where, "--faults", "--ledger", str(self.ledger), *self._flags)
         self._process = await spawn(self.program, words, self._log)
         assert self._process.stdout
         async with asyncio.timeout(LIMIT):
@@ -75,6 +80,10 @@ class Server:
     def held(self) -> Held:
         return held(self.pid)
 
+    def executed(self) -> int:
+        """About how many calls it has executed, by the size of its ledger."""
+        return self.ledger.stat().st_size // LINES if self.ledger.exists() else 0
+
     def signal(self, number: signal.Signals) -> None:
         self.process.send_signal(number)
 
@@ -91,11 +100,6 @@ class Server:
         """SIGTERM, and the end."""
         self.signal(signal.SIGTERM)
         return await self.end()
-
-    async def gauges(self) -> dict[str, int]:
-        """What the server says of itself: running, tasks, heapBytes."""
-        got = await call(self.program, self.address, FAULTS + "ReadGauges", "{}")
-        return {name: int(value) for name, value in json.loads(got).items()}
 
 
 class Load:
@@ -117,6 +121,11 @@ class Load:
             raise AssertionError(f"bench ended with {self.process.returncode} and printed {out.decode()!r}")
         result: dict[str, float] = json.loads(out)
         return result
+
+    async def stop(self) -> dict[str, float]:
+        """Has no more calls made, and waits for the end."""
+        self.process.terminate()
+        return await self.end()
 
 
 async def spawn(program: Program, words: tuple[str, ...], log: Path | int | None = None) -> asyncio.subprocess.Process:

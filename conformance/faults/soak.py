@@ -1,6 +1,6 @@
 """Mixed load for a long time, with cancels, resets and restarts: nothing may be kept of it, and no promise broken.
 
-    python -m conformance.faults.soak [--for 10m] [--every 10s] [--seed N]
+    python -m conformance.faults.soak [--client LANGUAGE] [--server LANGUAGE] [--for 10m] [--every 10s] [--seed N]
 
 Two servers stand behind fault proxies that reset connections at random. Clients put mixed load on both, which gives up
 some of its calls and has deadlines for all. One of the servers is stopped in order and started again now and then; the
@@ -20,23 +20,35 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.languages import Language, hub, named
 from harness.proxy import Proxy
 
-from .kit import BOUND, CLIENT, SERVER, until
+from .kit import BOUND, read_gauges, until
 from .ledger import check_files
 from .process import Load, Server, held, spawn
 
 RULES = "* up: pass 200000-4000000; reset"
+MIX = "Say=6,Echo=2,Behave=3,Take,Exchange,Pour"
+FEW = '--behaviour {"answers":3,"waitMs":1}'
+RATE = 1500
+# Calls a second, or a share of that, and the rest of the flags.
 LOADS = (
     # Small calls of every kind, of which some are given up.
-    "--mix Say=6,Echo=2,Behave=3,Take,Exchange,Pour --callers 12 --connections 3 --rate 1500 --timeout 1ms-2s"
-    ' --cancel-share 0.1 --cancel-after 3ms --behaviour {"answers":3,"waitMs":1}',
+    (
+        RATE,
+        f"--mix {MIX} --callers 12 --connections 3 --timeout 1ms-2s --cancel-share 0.1 --cancel-after 3ms {FEW}",
+    ),
     # Large messages, both ways.
-    "--mix Echo,Pour,Take --size 300000 --callers 3 --connections 2 --rate 15 --timeout 5s"
-    f' --behaviour {{"answers":3,"answerBytes":200000,"padding":"{"A" * 40_000}"}}',
+    (
+        15,
+        "--mix Echo,Pour,Take --size 300000 --callers 3 --connections 2 --timeout 5s"
+        f' --behaviour {{"answers":3,"answerBytes":200000,"padding":"{"A" * 40_000}"}}',
+    ),
     # Handlers that take no notice of the end of their calls.
-    '--mix Behave --callers 10 --rate 200 --timeout 1ms-30ms --behaviour {"waitMs":20,"stubborn":true}',
+    (200, '--mix Behave --callers 10 --timeout 1ms-30ms --behaviour {"waitMs":20,"stubborn":true}'),
 )
+# Of what a client and a server alone can do: here are two of each, and proxies between them.
+SHARE = 0.15
 
 MIB = 1 << 20
 
@@ -90,7 +102,11 @@ def slopes(readings: list[Reading]) -> list[str]:
 
 
 class Soak:
-    def __init__(self, folder: Path, seconds: float, every: float, seed: int) -> None:
+    def __init__(
+        self, client: Language, server: Language, folder: Path, seconds: float, every: float, seed: int
+    ) -> None:
+        self.client = client
+        self.server = server
         self.folder = folder
         self.seconds = seconds
         self.every = every
@@ -100,14 +116,16 @@ class Soak:
 
     async def run(self) -> list[str]:
         """Runs it; what was wrong."""
-        servers = [Server(SERVER, self.folder / f"{n}.log", self.folder / f"server{n}", ()) for n in range(2)]
+        program = self.server.program
+        servers = [Server(program, self.folder / f"{n}.log", self.folder / f"server{n}", ()) for n in range(2)]
         for server in servers:
             await server.start()
+        share = await self.share(servers[0])
         async with (
             Proxy(servers[0].address, RULES, seed=self.seed) as steady,
             Proxy(servers[1].address, RULES, seed=self.seed + 1) as changing,
         ):
-            loads = [await self.load(n, proxy) for n, proxy in enumerate((steady, changing))]
+            loads = [await self.load(n, proxy, share) for n, proxy in enumerate((steady, changing))]
             flat = [load for of_proxy in loads for load in of_proxy]
             await asyncio.gather(self.read(servers[0], flat), self.restart(servers[1]))
             for load in flat:
@@ -121,12 +139,22 @@ class Soak:
         print(report)
         return faults + (["promises were broken"] if report.breaches else [])
 
-    async def load(self, number: int, proxy: Proxy) -> list[Load]:
+    async def share(self, server: Server) -> float:
+        """The share of the load that leaves this pair of programs, on this machine, time for everything."""
+        flags = f"--mix {MIX} --callers 12 --connections 3 --duration 3s {FEW}"
+        words = ("bench", *self.client.peer.bench, "--target", server.address, *flags.split())
+        measured = await Load(await spawn(self.client.program, words), server.ledger).end()
+        share = min(SHARE * measured["rate"] / RATE, 1.0)
+        print(f"{measured['rate']:.0f} calls/s back to back; {100 * share:.0f} % of the load", flush=True)
+        return share
+
+    async def load(self, number: int, proxy: Proxy, share: float) -> list[Load]:
         loads = []
-        for n, flags in enumerate(LOADS):
+        for n, (rate, flags) in enumerate(LOADS):
             ledger = self.folder / f"client{number}-{n}"
-            words = ("bench", "--target", proxy.address, "--ledger", str(ledger), "--duration", f"{self.seconds:.0f}s")
-            process = await spawn(CLIENT, (*words, "--seed", str(self.seed + n), *flags.split()))
+            words = ("bench", *self.client.peer.bench, "--target", proxy.address, "--ledger", str(ledger))
+            more = ("--duration", f"{self.seconds:.0f}s", "--seed", str(self.seed + n), "--rate", str(share * rate))
+            process = await spawn(self.client.program, (*words, *more, *flags.split()))
             load = Load(process, ledger)
             await until("the load begins", lambda path=ledger: path.exists() and path.stat().st_size > 0)
             loads.append(load)
@@ -138,7 +166,7 @@ class Soak:
         print(Reading.COLUMNS, flush=True)
         while (at := loop.time() - began) < self.seconds - self.every / 2:
             await asyncio.sleep(self.every)
-            gauges, own = await server.gauges(), server.held()
+            gauges, own = await read_gauges(server.address), server.held()
             clients = [held(load.pid) for load in loads if load.process.returncode is None]
             if len(clients) < len(loads):
                 return
@@ -168,6 +196,8 @@ def seconds(text: str) -> float:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for role in ("client", "server"):
+        parser.add_argument(f"--{role}", default=hub().key, metavar="LANGUAGE", help=f"{hub().key} unless given")
     parser.add_argument(
         "--for", dest="time", type=seconds, default=600.0, metavar="D", help="how long: 10m unless given"
     )
@@ -177,7 +207,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="soak") as folder:
-        soak = Soak(Path(folder), options.time, options.every or max(options.time / 30, 1), options.seed)
+        pair = named(options.client), named(options.server)
+        soak = Soak(*pair, Path(folder), options.time, options.every or max(options.time / 30, 1), options.seed)
         faults = asyncio.run(soak.run())
     print("\n".join(faults) or "nothing was kept, no promise was broken")
     return 1 if faults else 0

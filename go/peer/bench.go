@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -27,7 +28,8 @@ rate that was reached.
 
 With --mix, --ledger, --timeout or --cancel-share there is no warm-up, and no
 failure ends the load: the ledger has what became of each call. A call of Take
-or Exchange then is a stream of its own, with 3 requests.
+or Exchange then is a stream of its own, with 3 requests. SIGTERM ends such load:
+no more calls are made, and the result is printed when those that run have ended.
 `,
 }
 
@@ -197,6 +199,7 @@ func (p program) benchMixed(options *benchOptions, clientOptions []trunkcall.Cli
 	if k := options.mixed.keepalive; k.given() {
 		clientOptions = append(clientOptions, trunkcall.WithKeepalive(k.interval, k.timeout))
 	}
+	work.stop = p.signalled()
 	config := options.Config()
 	config.Warmup = 0
 	client := func(ctx context.Context) (*trunkcall.Client, func(), error) {
@@ -221,6 +224,20 @@ func (p program) benchMixed(options *benchOptions, clientOptions []trunkcall.Cli
 		return err
 	}
 	return result.Print(p.stdout)
+}
+
+// signalled returns a channel that the first signal closes; the second ends the
+// process.
+func (p program) signalled() <-chan struct{} {
+	signals, stop := make(chan os.Signal, 2), make(chan struct{})
+	p.notify(signals)
+	go func() {
+		<-signals
+		close(stop)
+		<-signals
+		os.Exit(1)
+	}()
+	return stop
 }
 
 func (p program) measure(options *benchOptions, factory load.Factory) error {

@@ -53,6 +53,7 @@ type mix struct {
 	request *faultv1.Behaviour
 	size    int
 	ledger  *ledger.File // nil without one
+	stop    <-chan struct{}
 }
 
 // connect returns a client for a call and what to do with it afterwards.
@@ -101,6 +102,11 @@ func (m *mix) open() (err error) {
 func (m *mix) newCall(caller int, client connect) load.Call {
 	random := rand.New(rand.NewPCG(m.seed, uint64(caller))) //nolint:gosec // not for secrets
 	return func() error {
+		select {
+		case <-m.stop:
+			return load.ErrStop
+		default:
+		}
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
 		if m.timeout.given {

@@ -19,7 +19,7 @@ from __future__ import annotations
 from .flags import Options, UsageError, parse
 from .result import Result
 from .running import AsyncCall, BlockingCall, run_async, run_threads
-from .window import Config, Failed
+from .window import Config, Failed, Stopped
 
 __all__ = [
     "AsyncCall",
@@ -28,6 +28,7 @@ __all__ = [
     "Failed",
     "Options",
     "Result",
+    "Stopped",
     "UsageError",
     "parse",
     "run_async",

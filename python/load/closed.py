@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 
-from .window import ERROR_PAUSE, Window, clock
+from .window import ERROR_PAUSE, Stopped, Window, clock
 
 
 async def async_caller(window: Window, call: Callable[[], Awaitable[None]]) -> None:
@@ -16,6 +16,8 @@ async def async_caller(window: Window, call: Callable[[], Awaitable[None]]) -> N
         failed = False
         try:
             await call()
+        except Stopped:
+            return
         except Exception as error:
             failed = True
             window.failures.append(error)

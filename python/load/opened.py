@@ -17,7 +17,7 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable
 
-from .window import Window, clock
+from .window import Stopped, Window, clock
 
 CLOCK_MONOTONIC = 1
 
@@ -30,6 +30,8 @@ async def async_caller(window: Window, call: Callable[[], Awaitable[None]], rate
             await alarm.sleep(due, early)
         try:
             await call()
+        except Stopped:
+            return
         except Exception as error:
             window.failures.append(error)
         note(clock() - due)

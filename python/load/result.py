@@ -52,11 +52,15 @@ class Result:
         result.cpu_us = micros(window.cpu / count)
         return result
 
-    def tell(self, program: str, rate: float = 0.0) -> int:
-        """Prints a line of JSON, and on stderr what went wrong; returns the exit status. `rate`: what was asked for."""
+    def print(self) -> None:
+        """Prints a line of JSON."""
         figures = asdict(self)
         del figures["first_error"]
         print(json.dumps(figures), flush=True)
+
+    def tell(self, program: str, rate: float = 0.0) -> int:
+        """Prints a line of JSON, and on stderr what went wrong; returns the exit status. `rate`: what was asked for."""
+        self.print()
         if 0 < self.rate < KEPT_UP * rate:
             print(f"{program}: fell behind: {self.rate:.0f}/s of {rate:.0f}/s", file=sys.stderr)
         if not self.calls:

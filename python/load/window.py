@@ -20,6 +20,10 @@ class Failed(Exception):
     """The run has no result: nothing could be called, or the warm-up failed."""
 
 
+class Stopped(Exception):
+    """Raised by a call function: no call was made, and the caller is to make no more."""
+
+
 @dataclass
 class Config:
     """How much load to make. Times in seconds; of `calls` and `duration` one is above 0.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import signal
 import ssl
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -13,6 +14,7 @@ import trunkcall
 from load import UsageError
 from load.flags import Parser
 
+from . import mix
 from .flags import (
     PROGRAM,
     STOCK,
@@ -25,7 +27,7 @@ from .flags import (
 )
 from .loop import run_loop
 from .security import add_identity, client_tls
-from .target import check_target
+from .target import FILES, check_target
 from .workload import METHODS, Workload
 
 MISSING = "not there yet"
@@ -37,6 +39,10 @@ def bench(words: Sequence[str]) -> int:
     tls = client_tls(options.extra)
     if options.extra.retain_heap:
         trunkcall.retain_heap()
+    if mix.wanted(options.extra):
+        result = run_loop(lambda: measure_mix(options, tls), options.extra.uvloop)
+        result.print()
+        return 0
     result = run_loop(lambda: measure(options, tls), options.extra.uvloop)
     return result.tell(f"{PROGRAM} bench", options.rate)
 
@@ -56,11 +62,15 @@ def add_flags(parser: Parser) -> None:
     parser.add_argument("--inline", action="store_true", help=f"run handlers on the thread that reads ({MISSING})")
     add_uvloop(parser)
     add_retain_heap(parser)
+    mix.add_flags(parser)
     parser.epilog = (
         "One line of JSON on stdout is the result; everything else goes to stderr. Calls that failed are among the "
         "calls and in the rate, and are counted in errors; stderr has the first failure. The exit status is 0 unless "
         "no call succeeded, or one failed in the warm-up. If the calls could not be made at --rate, stderr says that "
-        "it fell behind, with the rate that was reached."
+        "it fell behind, with the rate that was reached. With --mix, --ledger, --timeout or --cancel-share there is no "
+        "warm-up, and no failure ends the load: the ledger has what became of each call. A call of Take or Exchange "
+        "then is a stream of its own, with 3 requests. SIGTERM ends such load: no more calls are made, and the result "
+        "is printed when those that run have ended."
     )
 
 
@@ -72,6 +82,8 @@ def check(options: load.Options) -> None:
     check_target(options.target)
     check_codec(flags.codec)
     find_compression(flags.compression)
+    if mix.wanted(flags) and flags.codec == STOCK:
+        raise UsageError(f"--codec {STOCK} does not go with --mix, --ledger, --timeout and --cancel-share")
     if options.method in ("EchoStream", "Emit") and flags.connection_per_call:
         raise UsageError("--connection-per-call does not go with EchoStream and Emit, whose calls share a stream")
     if not flags.asynchronous:
@@ -98,6 +110,31 @@ async def measure(options: load.Options, tls: ssl.SSLContext | None) -> load.Res
             return await load.run_async(options.config(), [work.new_call(client) for _ in range(options.callers)])
         finally:
             work.end()
+
+
+async def measure_mix(options: load.Options, tls: ssl.SSLContext | None) -> load.Result:
+    """Load that goes on whatever becomes of its calls."""
+    flags: argparse.Namespace = options.extra
+    mixed = mix.Mix(flags, options.method, options.size)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, mixed.stop)
+    compression = find_compression(flags.compression)
+    interval, answer = flags.keepalive
+    new_client = partial(
+        trunkcall.Client,
+        options.target,
+        tls=tls,
+        compression=compression,
+        keepalive=interval,
+        keepalive_timeout=answer,
+        resolvers=FILES,
+    )
+    config = options.config()
+    config.warmup = 0.0
+    if flags.connection_per_call:
+        return await load.run_async(config, [mixed.new_call(n, new_client) for n in range(options.callers)])
+    async with new_client(connections=options.connections) as client:
+        connect = partial(mix.shared, client)
+        return await load.run_async(config, [mixed.new_call(n, connect) for n in range(options.callers)])
 
 
 def connecting(

@@ -23,7 +23,7 @@ from .loop import run_loop
 from .method import Method, Unsendable, find_method, list_methods
 from .program import FAILED, OK, one_line
 from .security import add_identity, client_tls
-from .target import check_target
+from .target import FILES, check_target
 
 NOTES = f"""METHOD is one of
 {list_methods()}JSON is the request; for client-streaming and bidi-streaming methods an array of requests.
@@ -108,7 +108,8 @@ async def outcome(
     method: Method, requests: Sequence[Message], flags: argparse.Namespace, tls: ssl.SSLContext | None
 ) -> int:
     try:
-        async with trunkcall.Client(flags.target, tls=tls, compression=flags.compression) as client:
+        client = trunkcall.Client(flags.target, tls=tls, compression=flags.compression, resolvers=FILES)
+        async with client:
             loop = asyncio.get_running_loop()
             began = loop.time()
             async with asyncio.timeout(flags.timeout):

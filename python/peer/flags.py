@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import trunkcall
 from load import UsageError
-from load.flags import Parser
+from load.flags import Parser, seconds
 
 PROGRAM = "peer-python"
 
@@ -17,6 +17,9 @@ STOCK = "protobuf-stock"
 CODECS = (FAST, STOCK)
 
 GZIP = trunkcall.GZIP.name
+
+# The framework's default, in seconds (spec/limits.md 2).
+KEEPALIVE_TIMEOUT = 20.0
 
 
 def make_parser(command: str, notes: str) -> Parser:
@@ -69,3 +72,27 @@ def add_retain_heap(parser: argparse.ArgumentParser) -> None:
 
 def add_uvloop(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--uvloop", action="store_true", help="run on uvloop instead of asyncio's own event loop")
+
+
+def add_keepalive(parser: argparse.ArgumentParser, interval: float) -> None:
+    """`interval` is the framework's default, in seconds."""
+    parser.add_argument(
+        "--keepalive",
+        metavar="INTERVAL,TIMEOUT",
+        type=two_times,
+        default=(interval, KEEPALIVE_TIMEOUT),
+        help="when a silent peer is asked for a sign of life, and how long it has to give one "
+        f"(default {interval:g}s,{KEEPALIVE_TIMEOUT:g}s)",
+    )
+
+
+def two_times(text: str) -> tuple[float, float]:
+    """`20s,20s` in seconds. Raises ArgumentTypeError."""
+    first, _, second = text.partition(",")
+    try:
+        interval, answer = seconds(first), seconds(second)
+    except argparse.ArgumentTypeError:
+        interval = answer = 0.0
+    if interval <= 0 or answer <= 0:
+        raise argparse.ArgumentTypeError("want two times above 0, such as 20s,20s")
+    return interval, answer

@@ -15,12 +15,13 @@ from google.protobuf.message import Message
 import trunkcall
 from bench.v1 import bench_pb2
 from example.v1 import user_pb2
+from fault.v1 import fault_pb2
 
 from .jsonform import from_json
 
 SERVICES: dict[str, ServiceDescriptor] = {
     service.full_name: service
-    for file in (user_pb2.DESCRIPTOR, bench_pb2.DESCRIPTOR)
+    for file in (user_pb2.DESCRIPTOR, bench_pb2.DESCRIPTOR, fault_pb2.DESCRIPTOR)
     for service in file.services_by_name.values()
 }
 KINDS = {

@@ -6,7 +6,9 @@ import argparse
 import asyncio
 import contextlib
 import logging
+import os
 import signal
+import socket
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,21 +16,24 @@ import trunkcall
 from bench.v1 import bench_pb2_grpc
 from example.v1 import user_pb2_grpc
 from load import Failed, UsageError
+from load.flags import seconds
 from trunkcall.grpcstub import aio
 
-from . import native, stock
+from . import faults, native, prefork, stock
 from .conformance.service import Service
 from .flags import (
     FAST,
     STOCK,
     add_codec,
     add_compression,
+    add_keepalive,
     add_retain_heap,
     add_uvloop,
     check_codec,
     find_compression,
     make_parser,
 )
+from .ledger import Ledger
 from .log import make_logger
 from .loop import run_loop
 from .security import add_identity, server_tls
@@ -43,8 +48,10 @@ comes within a tenth of a second: that is the same one, passed on twice.
 
 # How long draining may take before the log says what it waits for, in seconds. Calls that end by then are no news.
 QUIET_STOP = 0.1
-# The framework's default (spec/limits.md 2).
+# The framework's defaults (spec/limits.md 2).
 RUNNING_HANDLERS = 16_384
+GRACE = 30.0
+KEEPALIVE = 60.0
 # Bounds how long handlers that do not heed their cancellation can hold up the end of the process, in seconds.
 CLOSE_TIME = 1.0
 
@@ -53,8 +60,45 @@ def serve(words: Sequence[str]) -> int:
     flags = parse(words)
     if flags.retain_heap:
         trunkcall.retain_heap()
+    if flags.processes > 1:
+        return serve_forked(flags)
     run_loop(lambda: answer(flags), flags.uvloop)
     return 0
+
+
+def serve_forked(flags: argparse.Namespace) -> int:
+    """Answers in several processes."""
+    logger = make_logger()
+    sockets = prefork.bind(flags.listen, flags.unix)
+    processes = prefork.Processes(flags.processes, sockets, logger)
+    worker = processes.begin()
+    if worker is None:
+        say_where(spelled(sockets[-1]))
+        if flags.unix and flags.listen:
+            logger.info("listening", extra={"fields": {"address": f"unix:{flags.unix}"}})
+        try:
+            worker = processes.watch()
+        finally:
+            if worker is None and flags.unix:
+                os.unlink(flags.unix)
+    if worker is not None:
+        run_loop(lambda: answer(flags, sockets, worker), flags.uvloop)
+    return 0
+
+
+def spelled(bound: socket.socket) -> str:
+    """The address of a socket, in the form that users write."""
+    name = bound.getsockname()
+    if bound.family == socket.AF_UNIX:
+        return f"unix:{name}"
+    return f"[{name[0]}]:{name[1]}" if bound.family == socket.AF_INET6 else f"{name[0]}:{name[1]}"
+
+
+def say_where(address: str) -> None:
+    try:
+        print(f"listening {address}", flush=True)
+    except OSError as error:
+        raise Failed(f"cannot say where it listens: {error.strerror}") from None
 
 
 def parse(words: Sequence[str]) -> argparse.Namespace:
@@ -72,6 +116,9 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
         "--inline", action="store_true", help="run Say and Echo as plain functions on the event loop, without a task"
     )
     add_conformance(parser)
+    add_faults(parser)
+    help = "processes that serve, each on one thread, all on the same listeners"
+    parser.add_argument("--processes", metavar="N", type=int, default=1, help=help)
     add_uvloop(parser)
     add_retain_heap(parser)
     flags = parser.parse_args(words)
@@ -82,6 +129,8 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
             split_address(flags.listen)
         except ValueError:
             raise UsageError(f"--listen {flags.listen}: want HOST:PORT") from None
+    if flags.processes < 1:
+        raise UsageError("--processes must be at least 1")
     if flags.inline and flags.codec == STOCK:
         raise UsageError(f"--inline needs --codec {FAST}: the stock stubs have no such option")
     check_codec(flags.codec)
@@ -98,16 +147,31 @@ def add_conformance(parser: argparse.ArgumentParser) -> None:
         ("max-message", default.message_bytes, "largest message, in bytes"),
         ("max-calls", default.calls, "calls that may be open on a connection"),
         ("max-metadata", default.metadata_bytes, "metadata of one side of a call, in bytes"),
-        ("running-handlers", RUNNING_HANDLERS, "handlers that may run at once"),
     ):
         parser.add_argument(f"--{name}", metavar="N", type=int, default=value, help=what)
+
+
+def add_faults(parser: argparse.ArgumentParser) -> None:
+    """The flags with which a server takes part in tests of faults (conformance/faults/README.md)."""
+    help = "answer FaultService as well, whose handlers misbehave as they are asked to"
+    parser.add_argument("--faults", action="store_true", help=help)
+    help = "append a line for each beginning and end of a handler whose call has an id"
+    parser.add_argument("--ledger", metavar="FILE", default="", help=help)
+    help = "handlers that may run at once"
+    parser.add_argument("--running-handlers", metavar="N", type=int, default=RUNNING_HANDLERS, help=help)
+    help = "time after SIGTERM before calls that still run are cut off (default 30s)"
+    parser.add_argument("--grace", metavar="D", type=seconds, default=GRACE, help=help)
+    add_keepalive(parser, KEEPALIVE)
 
 
 def limits(flags: argparse.Namespace) -> trunkcall.Limits:
     return trunkcall.Limits(flags.max_message, flags.max_calls, flags.max_metadata)
 
 
-async def answer(flags: argparse.Namespace) -> None:
+async def answer(
+    flags: argparse.Namespace, sockets: Sequence[socket.socket] = (), worker: prefork.Worker | None = None
+) -> None:
+    """Serves until a signal comes: on its own listeners, or as one of several processes on theirs."""
     logger = make_logger()
     server = trunkcall.Server(
         tls=server_tls(flags),
@@ -115,24 +179,31 @@ async def answer(flags: argparse.Namespace) -> None:
         compression=flags.compression,
         limits=limits(flags),
         running_handlers=flags.running_handlers,
+        interceptors=[Ledger(flags.ledger).intercept] if flags.ledger else (),
+        keepalive=flags.keepalive[0],
+        keepalive_timeout=flags.keepalive[1],
     )
     register(server, flags)
     if flags.conformance:
         server.register(*Service().handlers())
+    if flags.faults:
+        server.register(*faults.handlers(server))
     # Before anybody can know that the server is there, and signal it.
     signals = Signals()
     async with contextlib.AsyncExitStack() as failing:
         failing.push_async_callback(server.close)
-        where = await listen(server, flags)
-        if flags.unix and flags.listen:
-            logger.info("listening", extra={"fields": {"address": f"unix:{flags.unix}"}})
-        try:
-            print(f"listening {where}", flush=True)
-        except OSError as error:
-            raise Failed(f"cannot say where it listens: {error.strerror}") from None
+        if worker is not None:
+            for bound in sockets:
+                await server.listen(bound)
+            signals.heed(worker)
+        else:
+            where = await listen(server, flags)
+            if flags.unix and flags.listen:
+                logger.info("listening", extra={"fields": {"address": f"unix:{flags.unix}"}})
+            say_where(where)
         failing.pop_all()
     await signals.next()
-    await stop(server, signals, logger)
+    await stop(server, flags.grace, signals, logger)
 
 
 class Signals:
@@ -142,6 +213,17 @@ class Signals:
         self._came: asyncio.Queue[None] = asyncio.Queue()
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, self._came.put_nowait, None)
+
+    def heed(self, worker: prefork.Worker) -> None:
+        """Those of a worker's parent, whose end counts as one."""
+        loop = asyncio.get_running_loop()
+
+        def orphaned() -> None:
+            loop.remove_reader(worker.parent)
+            self._came.put_nowait(None)
+
+        loop.add_reader(worker.parent, orphaned)
+        worker.ready()
 
     async def next(self) -> None:
         await self._came.get()
@@ -176,9 +258,9 @@ async def listen(server: trunkcall.Server, flags: argparse.Namespace) -> str:
     return announced
 
 
-async def stop(server: trunkcall.Server, signals: Signals, logger: logging.Logger) -> None:
-    """Drains the server; another signal cuts that short."""
-    draining = asyncio.create_task(server.stop())
+async def stop(server: trunkcall.Server, grace: float, signals: Signals, logger: logging.Logger) -> None:
+    """Drains the server for as long as `grace`; another signal cuts that short."""
+    draining = asyncio.create_task(server.stop(grace))
     await asyncio.wait((draining,), timeout=QUIET_STOP)
     signals.forget()
     cut = asyncio.create_task(signals.next())

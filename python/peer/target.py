@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
+from pathlib import Path
 from urllib.parse import urlsplit
 
+import trunkcall
 from load import UsageError
 
+READ_AGAIN = 0.005  # seconds between two looks at a file of endpoints
 WANTED = "want HOST:PORT, unix:PATH or ws://HOST:PORT/PATH"
 
 
@@ -22,6 +26,8 @@ def check_address(address: str) -> None:
         return
     if found:
         raise UsageError(f"--target {address}: {WANTED}, without {scheme}://")
+    if address.startswith("file:"):
+        return
     if address.startswith("unix:"):
         if address == "unix:":
             raise UsageError(f"--target {address}: there is no path, {WANTED}")
@@ -32,6 +38,24 @@ def check_address(address: str) -> None:
         raise UsageError(f"--target {address}: {error}, {WANTED}") from None
     if not port_number(port):
         raise UsageError(f'--target {address}: "{port}" is no port to connect to, {WANTED}')
+
+
+async def from_file(watch: trunkcall.Watch) -> None:
+    """Endpoints from a file, file:PATH, with an address on each line, which may be replaced at any time."""
+    last = None
+    while True:
+        lines = words_of(watch.target)
+        if lines != last:
+            last = lines
+            watch.set([trunkcall.Endpoint(address) for address in lines])
+        await asyncio.sleep(READ_AGAIN)
+
+
+def words_of(path: str) -> list[str]:
+    return Path(path).read_text(encoding="utf-8").split()
+
+
+FILES = {"file": from_file}
 
 
 def is_url(address: str) -> bool:

@@ -33,6 +33,9 @@ type Call func() error
 // are looked at: it counts as a call, and is in no latency.
 var ErrUntimed = errors.New("not to be timed")
 
+// ErrStop says that no call was made and that the caller makes no more.
+var ErrStop = errors.New("the load is to end")
+
 // Factory prepares the call function of one caller, numbered from 0. It runs
 // before the clock does; opening connections belongs here or before Run. A call
 // function is only ever used by one goroutine at a time.
@@ -198,7 +201,11 @@ func (w *window) closedLoop(c *caller) {
 	last := time.Since(w.start)
 	for granted := w.take(); granted > 0; granted = w.take() {
 		for ; granted > 0; granted-- {
-			if last = w.ended(c, last, c.call()); w.duration > 0 && last >= w.duration {
+			err := c.call()
+			if err == ErrStop { //nolint:errorlint // it is never wrapped
+				return
+			}
+			if last = w.ended(c, last, err); w.duration > 0 && last >= w.duration {
 				return
 			}
 		}

@@ -42,6 +42,9 @@ func (w *window) openLoop(callers []*caller, rate float64) (Result, error) {
 				alarm.Sleep(early)
 			}
 			err := c.call()
+			if err == ErrStop { //nolint:errorlint // it is never wrapped
+				return
+			}
 			w.record(c, time.Since(w.start)-due, err)
 		}
 	})

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import random
+import socket
 import ssl
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
@@ -233,10 +234,11 @@ class Server(Registry):
 
     # Listening.
 
-    async def listen(self, where: str) -> str:
+    async def listen(self, where: str | socket.socket) -> str:
         """Listens on HOST:PORT, port 0 for any free one, unix:PATH, or mem:NAME for clients of this process and event
-        loop, without TLS, and returns the address in the same form. Raises OSError, ValueError; RuntimeError once the
-        server was stopped."""
+        loop, without TLS, and returns the address in the same form. A socket that listens already is taken over, and
+        closed when the server stops listening: processes that were forked with it share its connections, of which each
+        takes some. Raises OSError, ValueError; RuntimeError once the server was stopped."""
         loop = self._loop
         if self._stopping.is_set():
             raise RuntimeError("the server has been stopped")
@@ -255,7 +257,7 @@ class Server(Registry):
             await listener.start(where)
         except OSError as error:
             self._logger.error("cannot listen on %s: %s", where, error)
-            self._told.tell("listen_failed", where, error)
+            self._told.tell("listen_failed", str(where), error)
             raise
         self._listeners.append(listener)
         self._addresses.append(str(listener.address))
@@ -263,7 +265,7 @@ class Server(Registry):
         self._told.tell("listening", str(listener.address))
         return str(listener.address)
 
-    async def serve(self, *where: str) -> None:
+    async def serve(self, *where: str | socket.socket) -> None:
         """Listens on each of `where`, as `listen` does, and serves until the server has been stopped. It returns when
         `stop` or `close` is done, so that a program may then exit without losing a call. Raises as `listen`."""
         loop = self._loop

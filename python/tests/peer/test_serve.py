@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import tempfile
+import time
+from collections.abc import Callable
 from pathlib import Path
 from unittest import IsolatedAsyncioTestCase
 
 import trunkcall
 from example.v1.user_pb2 import GetUserRequest, GetUserResponse
-from harness.processes import Outcome, Server
+from harness.processes import PATIENCE, Outcome, Server
 from harness.programs import PYTHON, USER_7, USERS, ProgramTest, run, run_unheard
+from peer import prefork
 
 WATCH_USERS = trunkcall.bidi_stream("/trunkcall.example.v1.UserService/WatchUsers", GetUserRequest, GetUserResponse)
 
@@ -106,3 +110,53 @@ class Ending(ProgramTest, IsolatedAsyncioTestCase):
         ended = await asyncio.to_thread(served.finish)
         self.assertEqual(ended.status, 1)
         self.assertIn("a second signal came", ended.stderr)
+
+
+def children(pid: int) -> list[int]:
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()]
+
+
+class SeveralProcesses(ProgramTest):
+    def until(self, what: str, condition: Callable[[], bool]) -> None:
+        end = time.monotonic() + PATIENCE
+        while not condition():
+            self.assertLess(time.monotonic(), end, what)
+            time.sleep(0.01)
+
+    def test_they_answer_at_the_same_addresses_and_end_together(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            path = f"{folder}/s"
+            server = self.serve(PYTHON, "--listen", "127.0.0.1:0", "--unix", path, "--processes", "3")
+            workers = children(server.pid)
+            self.assertEqual(len(workers), 3)
+            for _ in range(3):
+                for address in (server.address, f"unix:{path}"):
+                    self.assertEqual(get_user_7(address), Outcome(USER_7))
+            stopped = server.stop()
+            self.assertRegex(stopped.stderr, rf"^time=\S+ level=INFO msg=listening address=unix:{path}\n$")
+            self.assertEqual(stopped.status, 0)
+            self.assertFalse(Path(path).exists())
+            self.assertFalse([pid for pid in workers if Path(f"/proc/{pid}").exists()])
+
+    def test_one_that_dies_is_named_and_another_takes_its_place(self) -> None:
+        server = self.serve(PYTHON, "--listen", "127.0.0.1:0", "--processes", "2")
+        first = children(server.pid)
+        time.sleep(prefork.TOO_SOON)  # one that dies sooner would die again
+        os.kill(first[0], signal.SIGKILL)
+        server.wait_said("another takes its place", f"pid={first[0]}", "SIGKILL")
+        self.until("there are two again", lambda: len(children(server.pid)) == 2)
+        self.assertEqual(get_user_7(server.address), Outcome(USER_7))
+
+    def test_one_that_cannot_begin_ends_all(self) -> None:
+        flags = ("--listen", "127.0.0.1:0", "--processes", "2", "--ledger", "/nowhere/ledger")
+        ended = run(PYTHON, "serve", *flags)
+        self.assertEqual(ended.status, 1)
+        self.assertIn("as soon as it began", ended.stderr)
+        self.assertIn("/nowhere/ledger", ended.stderr)
+
+    def test_without_their_parent_they_end(self) -> None:
+        server = self.serve(PYTHON, "--listen", "127.0.0.1:0", "--processes", "2")
+        workers = children(server.pid)
+        os.kill(server.pid, signal.SIGKILL)
+        self.until("they are gone", lambda: not [pid for pid in workers if Path(f"/proc/{pid}").exists()])
+        server.kill()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import socket
 import unittest
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
@@ -97,7 +98,9 @@ class Gate:
 class Case(unittest.IsolatedAsyncioTestCase):
     """Serves on loopback. What a test has opened is closed behind it."""
 
-    async def serve(self, *handlers: Handler, where: str = "127.0.0.1:0", **options: Any) -> tuple[Server, str]:
+    async def serve(
+        self, *handlers: Handler, where: str | socket.socket = "127.0.0.1:0", **options: Any
+    ) -> tuple[Server, str]:
         server = Server(**options)
         server.register(*(handlers or (ECHO.handler(echo), *HANDLERS)))
         self.addAsyncCleanup(server.close)

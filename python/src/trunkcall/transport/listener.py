@@ -12,6 +12,7 @@ import errno
 import os
 import socket
 import ssl
+import sys
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from typing import TYPE_CHECKING, cast
@@ -98,27 +99,36 @@ class Listener:
         self._waiting: dict[socket.socket, asyncio.TimerHandle] = {}  # accepted, silent so far
         self._tasks: set[asyncio.Task[None]] = set()
         self._paused: list[asyncio.TimerHandle] = []
+        self._path = ""  # of a Unix socket that was made here, and ends here
         self.address = Address()
 
-    async def start(self, where: str) -> None:
-        """Listens on HOST:PORT, port 0 for any free one, unix:PATH or mem:NAME. Raises OSError, ValueError."""
-        address = parse_address(where)
-        if address.name:
-            memory.listen(address.name, self)
-            self.address = address
-            return
-        self._sockets = await self._bind(address)
-        if address.path:
-            self.address = address
+    async def start(self, where: str | socket.socket) -> None:
+        """Listens on HOST:PORT, port 0 for any free one, unix:PATH or mem:NAME, or goes on listening on a socket.
+        Raises OSError, ValueError."""
+        if isinstance(where, str):
+            address = parse_address(where)
+            if address.name:
+                memory.listen(address.name, self)
+                self.address = address
+                return
+            self._sockets = await self._bind(address)
+            self._path = address.path
+            port = 0 if self._path else int(self._sockets[0].getsockname()[1])
+            self.address = address if self._path else Address(address.host, port)
         else:
-            self.address = Address(address.host, int(self._sockets[0].getsockname()[1]))
+            self.address = _listening(where)
+            self._sockets = [where]
         for bound in self._sockets:
             if self._tls is not None:
                 self.loop.add_reader(bound, self._accept_all, bound)
-            elif address.path:
-                self._servers.append(await self.loop.create_unix_server(self.opened, sock=bound, backlog=BACKLOG))
-            else:
+            elif not self.address.path:
                 self._servers.append(await self.loop.create_server(self.opened, sock=bound, backlog=BACKLOG))
+            elif sys.version_info >= (3, 13):
+                # The file is not the loop's: of a socket that was handed over it is others' as well.
+                made = self.loop.create_unix_server(self.opened, sock=bound, backlog=BACKLOG, cleanup_socket=False)
+                self._servers.append(await made)
+            else:
+                self._servers.append(await self.loop.create_unix_server(self.opened, sock=bound, backlog=BACKLOG))
 
     def close(self) -> None:
         """Stops listening. An accepted connection whose protocol is not known yet counts as native, and is told that
@@ -139,9 +149,9 @@ class Listener:
             silent.close()
         for task in self._tasks:
             task.cancel()
-        if self.address.path and self._sockets:
+        if self._path and self._sockets:
             with contextlib.suppress(OSError):
-                os.unlink(self.address.path)
+                os.unlink(self._path)
         self._sockets = []
         for opening in list(self.opening):
             opening.speak_natively()
@@ -277,6 +287,21 @@ class Listener:
         if begins_http(first):
             return Answering(self.loop, answer(HTTPStatus.BAD_REQUEST, _CLEARTEXT))
         return Declining(self.loop, _CLEARTEXT)
+
+
+def _listening(given: socket.socket) -> Address:
+    """The address of a socket that a user hands over. Raises ValueError for one that does not listen, TypeError for
+    what is no socket."""
+    if not isinstance(given, socket.socket):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"an address is HOST:PORT, unix:PATH or a socket that listens, not a {type(given).__name__}")
+    streams = given.type == socket.SOCK_STREAM and given.family in (socket.AF_INET, socket.AF_INET6, socket.AF_UNIX)
+    if not streams or not given.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+        raise ValueError(f"{given!r} is no TCP or Unix socket that listens")
+    given.setblocking(False)
+    name = given.getsockname()
+    if given.family == socket.AF_UNIX:
+        return Address(path=name.decode("utf-8", "replace") if isinstance(name, bytes) else name)
+    return Address(str(name[0]), int(name[1]))
 
 
 def _bind_path(path: str) -> socket.socket:
