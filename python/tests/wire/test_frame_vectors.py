@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import unittest
 from dataclasses import replace
+
+import pytest
 
 from trunkcall.wire import Code, Config, Events, IncomingCall, Load, Method, OutgoingCall, Session, Settings
 from trunkcall.wire.fault import Fault
@@ -13,7 +14,7 @@ from trunkcall.wire.send import SendFlow
 from trunkcall.wire.stream import RUNNING
 
 from .frame_meaning import codecs_of, decode, encode, expected, flow_of, settings_of
-from .vectors import Entry, filled, load, pieces
+from .vectors import Entry, each, filled, load, pieces
 
 PING = bytes.fromhex("000000070000000000000000efbeadde")
 CODES = {
@@ -118,80 +119,76 @@ class Fitting:
         return -1
 
 
-class FrameVectors(unittest.TestCase):
-    def setUp(self) -> None:
-        self.file = load("frames.json")
+FILE = load("frames.json")
+READABLE = FILE["valid"] + FILE["degenerate"]
 
-    def readable(self) -> list[Entry]:
-        return self.file["valid"] + self.file["degenerate"]
 
-    def test_whole_and_with_a_tail(self) -> None:
-        for entry in self.readable():
-            data = filled(entry)
-            with self.subTest(entry["id"]):
-                self.assertEqual(decode(data, entry), (expected(entry["decoded"]), b""))
-                self.assertEqual(decode(data + PING, entry), (expected(entry["decoded"]), PING))
+def cuts(data: bytes) -> list[list[bytes]]:
+    return [[data], [data + PING], list(pieces(data)), [data[:17], data[17:]]]
 
-    def test_every_prefix_is_incomplete(self) -> None:
-        for entry in self.readable():
-            data = filled(entry)
-            for end in [*range(min(len(data), 100)), len(data) - 1]:
-                with self.subTest(entry["id"], end=end):
-                    self.assertIsNone(decode(data[:end], entry))
 
-    def test_invalid_gives_its_class(self) -> None:
-        for entry in self.file["invalid"]:
-            with self.subTest(entry["id"]), self.assertRaises(Fault) as caught:
-                decode(filled(entry), entry)
-            self.assertEqual(caught.exception.kind, entry["error"], entry["id"])
+@each(READABLE)
+def test_whole_and_with_a_tail(entry: Entry) -> None:
+    data = filled(entry)
+    assert decode(data, entry) == (expected(entry["decoded"]), b"")
+    assert decode(data + PING, entry) == (expected(entry["decoded"]), PING)
 
-    def test_a_fault_of_the_header_is_found_in_it(self) -> None:
-        for entry in self.file["invalid"]:
-            if entry["stage"] == "header":
-                with self.subTest(entry["id"]), self.assertRaises(Fault) as caught:
-                    decode(filled(entry)[:16], entry)
-                self.assertEqual(caught.exception.kind, entry["error"], entry["id"])
 
-    def test_written_again(self) -> None:
-        for entry in self.file["valid"]:
-            with self.subTest(entry["id"]):
-                if entry["decoded"]["type"] != "UNKNOWN":
-                    self.assertEqual(encode(entry["decoded"]), filled(entry))
+@each(READABLE)
+def test_every_prefix_is_incomplete(entry: Entry) -> None:
+    data = filled(entry)
+    for end in [*range(min(len(data), 100)), len(data) - 1]:
+        assert decode(data[:end], entry) is None, end
 
-    def test_sessions_take_what_is_readable(self) -> None:
-        for entry in self.readable():
-            for parts in self.cuts(filled(entry)):
-                fitting = Fitting(entry)
-                for part in parts:
-                    fitting.session.receive(part, 1)
-                with self.subTest(entry["id"], parts=len(parts)):
-                    self.assertEqual(fitting.events.kinds, [])
-                    if entry["decoded"]["type"] in ("CALL", "CANCEL"):
-                        self.assertEqual(fitting.result_code(), 1 if entry["decoded"]["type"] == "CANCEL" else -1)
 
-    def test_sessions_fail_with_the_class(self) -> None:
-        for entry in self.file["invalid"]:
-            for parts in self.cuts(filled(entry)):
-                fitting = Fitting(entry)
-                for part in parts:
-                    fitting.session.receive(part, 1)
-                with self.subTest(entry["id"], parts=len(parts)):
-                    if entry["ends"] == "connection":
-                        self.assertEqual(fitting.events.kinds, [entry["error"]])
-                    else:
-                        self.assertEqual(fitting.events.kinds, [])
-                        self.check_call_ended(entry, fitting)
+@each(FILE["invalid"])
+def test_invalid_gives_its_class(entry: Entry) -> None:
+    with pytest.raises(Fault) as caught:
+        decode(filled(entry), entry)
+    assert caught.value.kind == entry["error"]
 
-    def check_call_ended(self, entry: Entry, fitting: Fitting) -> None:
-        outgoing = fitting.outgoing
-        if outgoing is not None:
-            self.assertIsNotNone(outgoing.status)
-            if outgoing.status is not None:
-                code = CODES[entry["error"]][1] if entry["error"] != "status" else Code.NOT_FOUND
-                self.assertEqual(outgoing.status.code, code)
+
+@each([entry for entry in FILE["invalid"] if entry["stage"] == "header"])
+def test_a_fault_of_the_header_is_found_in_it(entry: Entry) -> None:
+    with pytest.raises(Fault) as caught:
+        decode(filled(entry)[:16], entry)
+    assert caught.value.kind == entry["error"]
+
+
+@each([entry for entry in FILE["valid"] if entry["decoded"]["type"] != "UNKNOWN"])
+def test_written_again(entry: Entry) -> None:
+    assert encode(entry["decoded"]) == filled(entry)
+
+
+@each(READABLE)
+def test_sessions_take_what_is_readable(entry: Entry) -> None:
+    for parts in cuts(filled(entry)):
+        fitting = Fitting(entry)
+        for part in parts:
+            fitting.session.receive(part, 1)
+        assert fitting.events.kinds == []
+        if entry["decoded"]["type"] in ("CALL", "CANCEL"):
+            assert fitting.result_code() == (1 if entry["decoded"]["type"] == "CANCEL" else -1)
+
+
+@each(FILE["invalid"])
+def test_sessions_fail_with_the_class(entry: Entry) -> None:
+    for parts in cuts(filled(entry)):
+        fitting = Fitting(entry)
+        for part in parts:
+            fitting.session.receive(part, 1)
+        if entry["ends"] == "connection":
+            assert fitting.events.kinds == [entry["error"]]
         else:
-            self.assertEqual(fitting.result_code(), CODES[entry["error"]][0])
+            assert fitting.events.kinds == []
+            assert_call_ended(entry, fitting)
 
-    @staticmethod
-    def cuts(data: bytes) -> list[list[bytes]]:
-        return [[data], [data + PING], list(pieces(data)), [data[:17], data[17:]]]
+
+def assert_call_ended(entry: Entry, fitting: Fitting) -> None:
+    outgoing = fitting.outgoing
+    if outgoing is not None:
+        assert outgoing.status is not None
+        code = CODES[entry["error"]][1] if entry["error"] != "status" else Code.NOT_FOUND
+        assert outgoing.status.code == code
+    else:
+        assert fitting.result_code() == CODES[entry["error"]][0]

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import unittest
 from typing import Any
+
+import pytest
 
 from trunkcall.wire import Metadata, Settings
 from trunkcall.wire.fault import CallFault
 from trunkcall.wire.metadata import block, read_block
 from trunkcall.wire.status import payload, read_payload
 
-from .vectors import Entry, filled, load
+from .vectors import Entry, each, filled, load
 
 
 def limits(entry: Entry) -> Settings:
@@ -57,78 +58,78 @@ def read_status(data: bytes) -> dict[str, Any]:
     return {"message": message, "details": [{"type_url": url, "value": value.hex()} for url, value in details]}
 
 
-class MetadataVectors(unittest.TestCase):
-    def setUp(self) -> None:
-        self.file = load("metadata.json")
-
-    def test_whole_and_with_a_tail(self) -> None:
-        for entry in self.file["valid"] + self.file["degenerate"]:
-            data = filled(entry)
-            with self.subTest(entry["id"]):
-                expected = (written_out(entry["decoded"]), len(data))
-                self.assertEqual(read_metadata(data, limits(entry)), expected)
-                self.assertEqual(read_metadata(data + b"\0\1\xff", limits(entry)), expected)
-
-    def test_cut_off(self) -> None:
-        for entry in self.file["valid"] + self.file["degenerate"]:
-            data = filled(entry)
-            for end in [*range(min(len(data), 300)), len(data) - 1]:
-                with self.subTest(entry["id"], end=end), self.assertRaises(CallFault) as caught:
-                    read_metadata(data[:end], limits(entry))
-                self.assertEqual(caught.exception.kind, "metadata")
-
-    def test_invalid_gives_its_class(self) -> None:
-        for entry in self.file["invalid"]:
-            with self.subTest(entry["id"]), self.assertRaises(CallFault) as caught:
-                read_metadata(filled(entry), limits(entry))
-            self.assertEqual(caught.exception.kind, entry["error"], entry["id"])
-
-    def test_written_again(self) -> None:
-        for entry in self.file["valid"]:
-            metadata = metadata_of(entry["decoded"])
-            bounds = limits(entry)
-            written = block(metadata, bounds.max_metadata_bytes, bounds.max_metadata_entries, bounds.max_frame_body)
-            with self.subTest(entry["id"]):
-                self.assertEqual(len(written), len(filled(entry)))
-                self.assertEqual(read_metadata(written, bounds)[0], written_out(entry["decoded"]))
-                if not entry["decoded"]["own"]:
-                    self.assertEqual(written, filled(entry))
+METADATA = load("metadata.json")
+STATUS = load("status.json")
 
 
-class StatusVectors(unittest.TestCase):
-    def setUp(self) -> None:
-        self.file = load("status.json")
+@each(METADATA["valid"] + METADATA["degenerate"])
+def test_metadata_whole_and_with_a_tail(entry: Entry) -> None:
+    data = filled(entry)
+    expected = (written_out(entry["decoded"]), len(data))
+    assert read_metadata(data, limits(entry)) == expected
+    assert read_metadata(data + b"\0\1\xff", limits(entry)) == expected
 
-    def test_whole(self) -> None:
-        for entry in self.file["valid"] + self.file["degenerate"]:
-            with self.subTest(entry["id"]):
-                self.assertEqual(read_status(filled(entry)), entry["decoded"])
 
-    def test_cut_off(self) -> None:
-        for entry in self.file["valid"] + self.file["degenerate"]:
-            data = filled(entry)
-            for end in range(1, len(data)):
-                with self.subTest(entry["id"], end=end), self.assertRaises(CallFault) as caught:
-                    read_status(data[:end])
-                self.assertEqual(caught.exception.kind, "status")
+@each(METADATA["valid"] + METADATA["degenerate"])
+def test_metadata_cut_off(entry: Entry) -> None:
+    data = filled(entry)
+    for end in [*range(min(len(data), 300)), len(data) - 1]:
+        with pytest.raises(CallFault) as caught:
+            read_metadata(data[:end], limits(entry))
+        assert caught.value.kind == "metadata", end
 
-    def test_invalid_gives_its_class(self) -> None:
-        for entry in self.file["invalid"]:
-            with self.subTest(entry["id"]), self.assertRaises(CallFault) as caught:
-                read_status(filled(entry))
-            self.assertEqual(caught.exception.kind, entry["error"], entry["id"])
 
-    def test_written_again(self) -> None:
-        for entry in self.file["valid"]:
-            meaning = entry["decoded"]
-            details = tuple((one["type_url"], bytes.fromhex(one["value"])) for one in meaning["details"])
-            with self.subTest(entry["id"]):
-                self.assertEqual(payload(meaning["message"], details, 65_536), (filled(entry), False))
+@each(METADATA["invalid"])
+def test_invalid_metadata_gives_its_class(entry: Entry) -> None:
+    with pytest.raises(CallFault) as caught:
+        read_metadata(filled(entry), limits(entry))
+    assert caught.value.kind == entry["error"]
 
-    def test_what_does_not_fit_is_stripped(self) -> None:
-        details = (("t", bytes(100)),)
-        self.assertEqual(payload("ab", details, 60), (b"\x02ab\0", True))
-        written, stripped = payload("\u00fc" * 100, details, 60)
-        self.assertTrue(stripped)
-        self.assertLessEqual(len(written), 60)
-        self.assertEqual(read_status(written), {"message": "\u00fc" * 27, "details": []})
+
+@each(METADATA["valid"])
+def test_metadata_written_again(entry: Entry) -> None:
+    bounds = limits(entry)
+    written = block(
+        metadata_of(entry["decoded"]), bounds.max_metadata_bytes, bounds.max_metadata_entries, bounds.max_frame_body
+    )
+    assert len(written) == len(filled(entry))
+    assert read_metadata(written, bounds)[0] == written_out(entry["decoded"])
+    if not entry["decoded"]["own"]:
+        assert written == filled(entry)
+
+
+@each(STATUS["valid"] + STATUS["degenerate"])
+def test_status_whole(entry: Entry) -> None:
+    assert read_status(filled(entry)) == entry["decoded"]
+
+
+@each(STATUS["valid"] + STATUS["degenerate"])
+def test_status_cut_off(entry: Entry) -> None:
+    data = filled(entry)
+    for end in range(1, len(data)):
+        with pytest.raises(CallFault) as caught:
+            read_status(data[:end])
+        assert caught.value.kind == "status", end
+
+
+@each(STATUS["invalid"])
+def test_an_invalid_status_gives_its_class(entry: Entry) -> None:
+    with pytest.raises(CallFault) as caught:
+        read_status(filled(entry))
+    assert caught.value.kind == entry["error"]
+
+
+@each(STATUS["valid"])
+def test_status_written_again(entry: Entry) -> None:
+    meaning = entry["decoded"]
+    details = tuple((one["type_url"], bytes.fromhex(one["value"])) for one in meaning["details"])
+    assert payload(meaning["message"], details, 65_536) == (filled(entry), False)
+
+
+def test_what_does_not_fit_a_status_is_stripped() -> None:
+    details = (("t", bytes(100)),)
+    assert payload("ab", details, 60) == (b"\x02ab\0", True)
+    written, stripped = payload("\u00fc" * 100, details, 60)
+    assert stripped
+    assert len(written) <= 60
+    assert read_status(written) == {"message": "\u00fc" * 27, "details": []}

@@ -5,30 +5,27 @@ from __future__ import annotations
 import unittest
 
 from .session_script import Runner
-from .vectors import FOLDER, Entry, load
+from .vectors import FOLDER, Entry, each, load
+
+SCRIPTS = [one for path in sorted(FOLDER.glob("sessions/*.json")) for one in load(f"sessions/{path.name}")["scripts"]]
 
 
-def scripts() -> list[Entry]:
-    found: list[Entry] = []
-    for path in sorted(FOLDER.glob("sessions/*.json")):
-        found += load(f"sessions/{path.name}")["scripts"]
-    return found
+def replay(script: Entry, bytewise: bool = False, reused: bool = False) -> None:
+    case = unittest.TestCase()
+    case.maxDiff = None
+    Runner(case, script, bytewise, reused).run()
 
 
-class SessionVectors(unittest.TestCase):
-    def replay(self, bytewise: bool = False, reused: bool = False) -> None:
-        found = scripts()
-        if not found:
-            self.skipTest("there are no session vectors")
-        for script in found:
-            with self.subTest(script["id"]):
-                Runner(self, script, bytewise, reused).run()
+@each(SCRIPTS)
+def test_whole(entry: Entry) -> None:
+    replay(entry)
 
-    def test_whole(self) -> None:
-        self.replay()
 
-    def test_byte_by_byte(self) -> None:
-        self.replay(bytewise=True)
+@each(SCRIPTS)
+def test_byte_by_byte(entry: Entry) -> None:
+    replay(entry, bytewise=True)
 
-    def test_in_memory_that_is_used_anew(self) -> None:
-        self.replay(reused=True)
+
+@each(SCRIPTS)
+def test_in_memory_that_is_used_anew(entry: Entry) -> None:
+    replay(entry, reused=True)

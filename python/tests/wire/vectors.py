@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 FOLDER = Path(__file__).resolve().parents[3] / "spec" / "vectors"
 Entry = dict[str, Any]
 
@@ -15,6 +17,11 @@ def load(name: str) -> dict[str, list[Entry]]:
     with open(FOLDER / name, encoding="utf-8") as file:
         entries: dict[str, list[Entry]] = json.load(file)
         return entries
+
+
+def each(entries: list[Entry]) -> pytest.MarkDecorator:
+    """A test of each entry, called by its id."""
+    return pytest.mark.parametrize("entry", [pytest.param(entry, id=entry["id"]) for entry in entries])
 
 
 def filled(entry: Entry, field: str = "hex", fill: str = "fill") -> bytes:
