@@ -68,9 +68,10 @@ class Spread(EndpointsCase):
         await client.connect()
         await eventually(lambda: all(one.state is State.READY for one in client.endpoints))
         calls: list[asyncio.Task[bytes]] = []
-        for _ in range(50):
-            calls.append(asyncio.create_task(client.call(ECHO, b"")))
-            await eventually(lambda: sum(call.done() for call in calls) + gate.runs == len(calls))
+        with mock.patch.object(ClientEndpoint, "latency", 0.001):  # what is measured depends on the machine
+            for _ in range(50):
+                calls.append(asyncio.create_task(client.call(ECHO, b"")))
+                await eventually(lambda: sum(call.done() for call in calls) + gate.runs == len(calls))
         self.assertLessEqual(gate.runs, 1)
         gate.open.set()
         await asyncio.gather(*calls)
