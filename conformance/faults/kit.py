@@ -32,8 +32,9 @@ from .process import FAULTS, LIMIT, Held, Load, Server, attempt, call, spawn
 
 FULL = os.environ.get("TRUNKCALL_FAULTS") == "full"
 
-# How late a call may end, in seconds: what is promised is 5 ms on an idle machine, and this one is not idle.
-BOUND = 2.0
+# How late a call may end, in seconds: what is promised is 5 ms on an idle machine, and this one may have ten programs
+# that want each of its processors. What never ends, or ends only by chance, is found all the same.
+BOUND = 10.0
 
 READ_GAUGES = trunkcall.unary(f"/{FAULTS}ReadGauges", Empty, Gauges)
 
