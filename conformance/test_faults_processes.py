@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import time
@@ -31,6 +32,7 @@ class Processes(FaultTest):
         serving, killed = await self.all_serve(server, 0), set[str]()
         for _ in range(size(2, 20)):
             await self.executes([server])
+            await asyncio.sleep(1.2)  # one that dies within a second of its start would end all (peer.md 3)
             one = children(server)[0]
             os.kill(one, signal.SIGKILL)
             await until("it has ended", lambda one=one: one not in children(server))
