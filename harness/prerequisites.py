@@ -7,7 +7,7 @@ import shutil
 import subprocess
 from functools import cache
 
-from harness.languages import ROOT, Language, Prerequisite, environment
+from harness.languages import ROOT, Language, Prerequisite, environment, languages, pairs
 
 
 def missing(language: Language, tests: bool = False) -> list[str]:
@@ -19,6 +19,17 @@ def missing(language: Language, tests: bool = False) -> list[str]:
 def present(language: Language) -> bool:
     """Whether the language takes part: one that is optional is left out where its tools are not."""
     return not (language.optional and missing(language))
+
+
+def here() -> dict[str, Language]:
+    """The languages that take part on this machine, by their keys: what everything uses that runs their programs."""
+    return {key: language for key, language in languages().items() if present(language)}
+
+
+def pairs_here(whole: bool | None = None) -> list[tuple[Language, Language]]:
+    """The pairs of client and server among those that take part."""
+    there = here()
+    return [(client, server) for client, server in pairs(whole) if client.key in there and server.key in there]
 
 
 @cache

@@ -21,8 +21,8 @@ import sys
 import time
 from collections.abc import Iterator
 
-from harness.languages import ROOT, Language, Show, hub, languages, pairs
-from harness.prerequisites import present
+from harness.languages import ROOT, Language, Show, hub
+from harness.prerequisites import here, pairs_here
 
 SERVICE = "trunkcall.example.v1.UserService"
 
@@ -163,17 +163,17 @@ def table(rows: dict[str, dict[str, float]]) -> None:
 
 def met() -> list[tuple[Language, Language]]:
     """Client and server of different languages, those of this machine."""
-    return [(client, server) for client, server in pairs() if client is not server and present(client) and present(server)]
+    return [(client, server) for client, server in pairs_here() if client is not server]
 
 
 def plan() -> list[str]:
     """What is shown and measured, a line each."""
     first = hub()
-    lines = [f"serve {language.name}" for language in languages().values() if present(language)]
+    lines = [f"serve {language.name}" for language in here().values()]
     lines += [f"call {first.name} {first.name}", *(f"show {one.command[0]}" for one in first.shows)]
     lines += [f"call {client.name} {server.name}" for client, server in met()]
     lines += [f"load {client.name} {server.name}" for client, server in [(first, first), *met()]]
-    return lines + [f"load {language.echo[0]}" for language in languages().values() if language.echo]
+    return lines + [f"load {language.echo[0]}" for language in here().values() if language.echo]
 
 
 def show_all(duration: str) -> None:
@@ -183,11 +183,10 @@ def show_all(duration: str) -> None:
     with contextlib.ExitStack() as stack:
         at = {
             key: stack.enter_context(server(*language.peer.program, *serve, *language.peer.fast.serve))
-            for key, language in languages().items()
-            if present(language)
+            for key, language in here().items()
         }
         for key, address in at.items():
-            print(f"The example server in {languages()[key].name} listens on {address}.")
+            print(f"The example server in {here()[key].name} listens on {address}.")
         calls(first, at[first.key])
         for one in first.shows:
             shows(one, at[first.key])
@@ -198,8 +197,8 @@ def show_all(duration: str) -> None:
         for client, other in [(first, first), *met()]:
             name = f"client {client.name}, server {other.name}"
             rows[name] = load(client.peer.program, at[other.key], duration, *client.peer.fast.bench)
-    for language in languages().values():
-        if language.echo and present(language):
+    for language in here().values():
+        if language.echo:
             with server(*language.echo, *serve) as address:
                 rows[f"raw socket echo in {language.name}"] = load(language.echo, address, duration)
     table(rows)

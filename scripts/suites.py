@@ -10,7 +10,7 @@ from pathlib import Path
 from subprocess import CompletedProcess
 
 from harness.languages import Check, Fuzz, Language, Tests, environment, languages
-from harness.prerequisites import missing
+from harness.prerequisites import here, missing
 from scripts.commands import ROOT, command, made
 from scripts.counting import Outcome, go_outcome, junit_outcome, single
 from scripts.scheduler import Suite
@@ -96,19 +96,23 @@ def fuzzing(language: Language, fuzz: Fuzz, target: str, package: str, time: str
     return Suite(name, run, language=language.name, alone=True, bound=86_400.0)
 
 
-def left_out(language: Language, lacking: list[str]) -> Suite:
-    why = f"{language.name} is left out, for this machine has not {'; '.join(lacking)}"
+def left_out(language: Language, what: str, lacking: list[str]) -> Suite:
+    why = f"{what} left out, for this machine has not {'; '.join(lacking)}"
     return Suite(f"{language.key} left out", lambda: Outcome(0, 0, Counter({why: 1})), language=language.name)
 
 
 def of_languages() -> list[Suite]:
-    """Checks first: they are quick."""
-    every = list(languages().values())
-    lacking = {one.key: one.optional and missing(one, tests=True) for one in every}
-    there = [one for one in every if not lacking[one.key]]
+    """Checks first: they are quick. Of an optional language only what this machine has the tools for."""
+    there, without = [], []
+    for one in languages().values():
+        if one.key not in here():
+            without.append(left_out(one, f"{one.name} is", missing(one)))
+        elif one.optional and (lacking := missing(one, tests=True)):
+            without.append(left_out(one, f"{one.name}'s own checks and tests are", lacking))
+        else:
+            there.append(one)
     found = [suite for one in there for row in one.checks for suite in checks(one, row)]
-    found += [tests(one, row) for one in there for row in one.tests]
-    return found + [left_out(one, lacks) for one in every if (lacks := lacking[one.key])]
+    return found + [tests(one, row) for one in there for row in one.tests] + without
 
 
 def in_environment(environment_folder: str, words: list[str], folder: str) -> CompletedProcess[str]:
