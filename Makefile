@@ -75,7 +75,7 @@ costs: needs ## write what the last whole `make test` took into conformance/READ
 
 .PHONY: conformance
 conformance: needs ## all pairs of languages: the matrix, and the other tests of languages against each other
-	@TRUNKCALL_PAIRS=all $(PYTHON) -m scripts.test --only 'matrix,languages,faults,random sessions'
+	@TRUNKCALL_PAIRS=all $(PYTHON) -m scripts.test --only 'matrix,languages,faults,public suite,random sessions'
 
 .PHONY: stock matrix
 stock: needs ## build the stock clients into build/stock, those for which there are the tools
@@ -85,7 +85,7 @@ matrix: peer environment stock ## carry out all conformance cases and write conf
 
 .PHONY: faults soak
 faults: peer environment ## bring about every fault of conformance/faults in full, for all pairs of languages: two hours
-	@TRUNKCALL_FAULTS=full build/python/bin/python -W error -m pytest -v conformance/test_faults_*.py
+	@TRUNKCALL_FAULTS=full TRUNKCALL_PAIRS=all build/python/bin/python -W error -m pytest -v conformance/test_faults_*.py
 soak: peer environment ## mixed load with resets and restarts for SOAK (10m), fails if anything is kept; client=python, server=python: not in Go
 	@build/python/bin/python -m conformance.faults.soak --for='$(SOAK)' $(foreach role,client server,$(if $($(role)),--$(role)='$($(role))'))
 

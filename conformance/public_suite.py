@@ -27,8 +27,8 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from harness.languages import PROTOCOLS, ROOT, Language, languages, pairs
-from harness.prerequisites import present
+from harness.languages import PROTOCOLS, ROOT, Language
+from harness.prerequisites import here, pairs_here
 from harness.processes import run
 
 FOLDER = ROOT / "conformance/connect"
@@ -101,9 +101,7 @@ class Result:
 
 
 def ways() -> list[Way]:
-    servers = [one for one in languages().values() if present(one)]
-    natively = [Way(server, client) for client, server in pairs() if present(client) and present(server)]
-    return [*(Way(one) for one in servers), *natively]
+    return [*(Way(one) for one in here().values()), *(Way(server, client) for client, server in pairs_here())]
 
 
 class Suite:

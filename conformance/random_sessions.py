@@ -19,8 +19,8 @@ import secrets
 import sys
 from collections.abc import Callable
 
-from harness.languages import named, pairs
-from harness.prerequisites import present
+from harness.languages import named
+from harness.prerequisites import pairs_here
 
 from .sessions.mutation import Mutations
 from .sessions.play import ACTIONS, Plan, Play, plan
@@ -124,7 +124,7 @@ def told(compare: Callable[[], str]) -> str:
 
 def joined() -> list[tuple[str, str]]:
     """Those that meet, of the languages that have the program; either of a pair opens connections."""
-    met = [(a.key, b.key) for a, b in pairs() if a.peer.session and b.peer.session and present(a) and present(b)]
+    met = [(a.key, b.key) for a, b in pairs_here() if a.peer.session and b.peer.session]
     return [(one, other) for n, (one, other) in enumerate(met) if (other, one) not in met[:n]]
 
 

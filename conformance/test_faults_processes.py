@@ -8,12 +8,13 @@ import signal
 import time
 from pathlib import Path
 
-from .faults.kit import ACROSS, TESTED, THEMSELVES, FaultTest, each, size, until
+from .faults.kit import ACROSS, THEMSELVES, FaultTest, each, size, until
 from .faults.ledger import Line, gather, read
 from .faults.process import Server
+from .languages import having
 
 MANY = "3"
-FORKING = [language for language in TESTED if "processes" not in language.lacks.suites]
+FORKING = having("faults", "processes")
 
 
 @each(

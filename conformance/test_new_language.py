@@ -14,24 +14,32 @@ from harness.tests import fake_language
 
 LISTS = """
 import json
-from conformance import languages, public_suite, random_sessions, test_production
-from conformance.runner.__main__ import all_ways
+from conformance import languages, public_suite, random_sessions, test_lacking, test_production, test_sessions
+from conformance.faults import kit
+from conformance.runner.__main__ import all_ways, known
 print(json.dumps({
     "programs": list(languages.PROGRAMS),
     "pairs": languages.PAIRS,
-    "bench": languages.bench_words("ada", "HOST"),
+    "bench": [languages.bench_words(key, "HOST") for key in languages.PROGRAMS],
     "sessions": random_sessions.joined(),
     "production": test_production.PAIRS,
     "public": [[way.client and way.client.key, way.server.key] for way in public_suite.ways()],
+    "themselves": [[one.client.key, one.server.key] for one in kit.THEMSELVES],
+    "across": [[one.client.key, one.server.key] for one in kit.ACROSS],
+    "servers": [one.server.key for one in kit.SERVERS],
+    "h2spec": [one.key for one in languages.having("h2spec")],
+    "lacking": [one.id for one in test_lacking.LACKING],
+    "programs of sessions": [one.key for one in test_sessions.SESSIONS],
+    "known": sorted(known()),
     "ways": [[way.client.name, way.server.name, way.transport] for way in all_ways()],
 }))
 """
 
 
 class NewLanguage(TestCase):
-    def lists(self, **more: str) -> dict[str, list[object]]:
+    def lists(self, absent: bool = False, **more: str) -> dict[str, list[object]]:
         with tempfile.TemporaryDirectory() as folder:
-            variables = fake_language.add(Path(folder))
+            variables = fake_language.add(Path(folder), absent)
             done = subprocess.run(
                 [sys.executable, "-c", LISTS], cwd=ROOT, env=variables | more, capture_output=True, text=True
             )
@@ -42,13 +50,17 @@ class NewLanguage(TestCase):
     def test_it_meets_the_hub_and_itself(self) -> None:
         lists = self.lists()
         self.assertIn("ada", lists["programs"])
-        self.assertIn("--tasks", lists["bench"])
+        self.assertIn("--tasks", str(lists["bench"]))
         met = [["ada", "go"], ["go", "ada"]]
         self.assertEqual([pair for pair in lists["pairs"] if "ada" in str(pair)], met)
         self.assertEqual(
             [pair for pair in lists["public"] if "ada" in str(pair)],
             [[None, "ada"], ["ada", "ada"], ["ada", "go"], ["go", "ada"]],
         )
+        self.assertIn("ada", lists["programs of sessions"])
+        self.assertIn(["ada", "ada"], lists["themselves"])
+        self.assertEqual([pair for pair in lists["across"] if "ada" in str(pair)], met)
+        self.assertIn("ada", lists["servers"])
         self.assertEqual([pair for pair in lists["sessions"] if "ada" in str(pair)], [["ada", "ada"], ["ada", "go"]])
         self.assertEqual(
             [pair for pair in lists["production"] if "ada" in str(pair)], [["ada", "ada"], ["ada", "go"], ["go", "ada"]]
@@ -56,11 +68,23 @@ class NewLanguage(TestCase):
 
     def test_it_meets_all_where_all_meet(self) -> None:
         lists = self.lists(TRUNKCALL_PAIRS="all")
-        for name in ("pairs", "production"):
+        for name in ("pairs", "production", "across"):
             self.assertIn(["ada", "python"], lists[name])
             self.assertIn(["python", "ada"], lists[name])
         self.assertIn(["ada", "python"], lists["sessions"])
         self.assertIn(["python", "ada", "tcp"], lists["ways"])
+
+    def test_what_it_lacks_is_told(self) -> None:
+        lists = self.lists()
+        self.assertNotIn("ada", lists["h2spec"])
+        self.assertIn("h2spec-ada", lists["lacking"])
+
+    def test_one_whose_tools_are_missing_is_in_no_list_but_keeps_its_rows_of_the_matrix(self) -> None:
+        for lists in (self.lists(absent=True), self.lists(absent=True, TRUNKCALL_PAIRS="all")):
+            known = lists.pop("known")
+            self.assertIn(["ada", "go"], known)
+            self.assertIn(["curl, HTTP/2", "ada"], known)
+            self.assertNotIn("ada", json.dumps(lists))
 
     def test_the_matrix_has_it_over_what_it_speaks(self) -> None:
         ways = self.lists()["ways"]

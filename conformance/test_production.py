@@ -9,7 +9,7 @@ import urllib.request
 from pathlib import Path
 
 from harness.certificates import Authority
-from harness.languages import Production, pairs
+from harness.prerequisites import pairs_here
 from harness.processes import PATIENCE, Process, run
 
 from .languages import LANGUAGES
@@ -19,12 +19,8 @@ def environment(token: str) -> dict[str, str]:
     return {**os.environ, "TOKEN": token, "DRAIN_DELAY": "2"}
 
 
-def production(key: str) -> Production | None:
-    return LANGUAGES[key].production if key in LANGUAGES else None
-
-
 # Client and server.
-PAIRS = [(a.key, b.key) for a, b in pairs() if production(a.key) and production(b.key)]
+PAIRS = [(a.key, b.key) for a, b in pairs_here() if a.production and b.production]
 
 
 class TheExamples(unittest.TestCase):
@@ -45,7 +41,7 @@ class TheExamples(unittest.TestCase):
         self.client = self.words(client, "client", ca=authority.file, target=target)
 
     def words(self, language: str, which: str, **texts: object) -> list[str]:
-        command = getattr(production(language), which)
+        command = getattr(LANGUAGES[language].production, which)
         return [word.format(delay="2s", **texts) for word in LANGUAGES[language].words(command)]
 
     def called(self, token: str) -> tuple[int, str, str]:

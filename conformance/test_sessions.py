@@ -7,10 +7,11 @@ import contextlib
 import sys
 import unittest
 
-from harness.languages import languages
-
+from .languages import having
 from .random_sessions import Runner
 from .sessions.side import Ended, Side
+
+SESSIONS = having("random-sessions")
 
 
 class Programs(unittest.TestCase):
@@ -27,11 +28,10 @@ class Programs(unittest.TestCase):
                     side.begin({})
 
     def test_what_it_does_not_know_ends_it(self) -> None:
-        for key, language in languages().items():
-            if language.peer.session:
-                side = self.side(*language.words(language.peer.session))
-                with self.subTest(key), self.assertRaises(Ended):
-                    side.ledger()
+        for language in SESSIONS:
+            side = self.side(*language.words(language.peer.session))
+            with self.subTest(language.key), self.assertRaises(Ended):
+                side.ledger()
 
 
 class Broken(Side):
@@ -43,9 +43,9 @@ class Broken(Side):
 
 class Laws(unittest.TestCase):
     def test_a_session_that_breaks_them_is_made_small_and_told(self) -> None:
-        key, language = next((key, one) for key, one in languages().items() if one.peer.session)
+        language = SESSIONS[0]
         with contextlib.ExitStack() as stack:
-            sides = [kind(key, language.words(language.peer.session)) for kind in (Side, Broken)]
+            sides = [kind(language.key, language.words(language.peer.session)) for kind in (Side, Broken)]
             for side in sides:
                 stack.callback(side.close)
             told = Runner(*sides).session(7)

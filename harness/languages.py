@@ -29,7 +29,6 @@ SUITES = (
     "newcomer",
     "connect-server",
     "connect-client",
-    "grpc-interop",
     "h2spec",
 )
 

@@ -25,8 +25,10 @@ from google.protobuf.empty_pb2 import Empty
 import trunkcall
 from fault.v1.fault_pb2 import Gauges
 from harness.certificates import Authority
-from harness.languages import Language, hub, languages
+from harness.languages import Language, hub
+from harness.prerequisites import pairs_here
 
+from ..languages import having
 from .ledger import Report, check_files
 from .process import FAULTS, LIMIT, Held, Load, Server, attempt, call, spawn
 
@@ -73,13 +75,11 @@ class Setting:
         return "".join(word.capitalize() for word in (self.client.key, self.server.key, self.over))
 
 
-TESTED = [language for language in languages().values() if "faults" not in language.lacks.suites]
+TESTED = having("faults")
 # Each language with itself.
 THEMSELVES = [Setting(language, language) for language in TESTED]
-# The hub with each of the others, in either role.
-ACROSS = [
-    setting for other in TESTED if other is not hub() for setting in (Setting(hub(), other), Setting(other, hub()))
-]
+# Those of different languages that meet: the hub with each of the others, in either role, or all with all.
+ACROSS = [Setting(a, b) for a, b in pairs_here() if a is not b and a in TESTED and b in TESTED]
 # Each as the server; the client stands by.
 SERVERS = [Setting(hub(), language) for language in TESTED]
 

@@ -98,8 +98,9 @@ h2spec = "Ada has no HTTP/2"
 """
 
 
-def add(folder: Path) -> dict[str, str]:
-    """Writes it below a folder; the variables with which it is one of the languages."""
+def add(folder: Path, absent: bool = False) -> dict[str, str]:
+    """Writes it below a folder; the variables with which it is one of the languages. `absent` makes it one that is left
+    out, for this machine has not its tools."""
     files, ada = folder / "languages", folder / "ada"
     files.mkdir()
     ada.mkdir()
@@ -107,6 +108,8 @@ def add(folder: Path) -> dict[str, str]:
         shutil.copy(path, files)
     glob = os.path.relpath(ada, ROOT)  # patterns are relative
     text = FILE.format(folder=ada, glob=glob).replace(f'sources = ["{ada}', f'sources = ["{glob}')
+    if absent:
+        text = "optional = true\n" + text.replace('least = "12"', 'least = "99"')
     (files / "ada.toml").write_text(text, encoding="utf-8")
     for name, program in (("peer.sh", PEER), ("peer-ada", PEER), ("session-ada", PEER), ("tests.sh", JUNIT)):
         (ada / name).write_text(program, encoding="utf-8")
