@@ -1,7 +1,7 @@
 """Shows the framework at work: what `make run` does once everything is built.
 
 Starts the example server of each language. One makes a call, a stream and a call that fails; then come programs that it
-shows, as the example of the README, and others call the same port, as curl and a WebSocket do. Then
+shows, as one server and its client, and others call the same port, as curl and a WebSocket do. Then
 clients call the servers of other languages, with the same outcomes. At last it
 puts load on these, and on a raw socket echo. Every process is ended, whichever way this ends.
 """

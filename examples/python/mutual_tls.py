@@ -2,7 +2,7 @@
 
     python mutual_tls.py ca.pem server.pem server.key client.pem client.key
 
-Both certificates are signed by the authority; the server's is for localhost."""
+Both certificates are signed by the authority; the server's is for localhost. docs/tls.md says how to make the files."""
 
 from __future__ import annotations
 
@@ -44,4 +44,6 @@ async def main(ca: str, server_cert: str, server_key: str, client_cert: str, cli
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 6:
+        sys.exit("usage: mutual_tls.py ca.pem server.pem server.key client.pem client.key")
     asyncio.run(main(*sys.argv[1:]))

@@ -68,6 +68,13 @@ class TestExamples(unittest.TestCase):
             printed = run("mutual_tls.py", authority.file, server.cert, server.key, client.cert, client.key)
         self.assertEqual(printed, "hello client\nwithout a certificate: UNAVAILABLE\n")
 
+    def test_programs_without_their_arguments_say_their_usage(self) -> None:
+        for name in ("mutual_tls.py", "production/client.py", "production/server.py"):
+            with self.subTest(name):
+                done = completed(name)
+                self.assertEqual(done.returncode, 1)
+                self.assertTrue(done.stderr.startswith("usage: "), done.stderr)
+
     def test_a_protocol_of_ones_own(self) -> None:
         users = '{"name": "user-7"}\n{"code": "OK", "message": ""}\n{"name": "user-0"}\n{"name": "user-1"}\n'
         failure = '{"code": "NOT_FOUND", "message": "ids begin at 1"}\n'

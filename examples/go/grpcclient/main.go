@@ -1,5 +1,6 @@
 // Grpcclient is a client of gRPC and knows nothing of Trunkcall, whose server it calls: that serves both on one port.
 //
+//	make peer examples
 //	build/peer-go serve --listen 127.0.0.1:4000
 //	build/examples/grpcclient 127.0.0.1:4000
 package main

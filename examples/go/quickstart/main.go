@@ -1,4 +1,4 @@
-// Quickstart is the example of the README: a server, a client, a call that succeeds and one that fails.
+// Quickstart is a server and its client in one file: a call that succeeds and one that fails.
 package main
 
 import (

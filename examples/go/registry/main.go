@@ -43,6 +43,9 @@ func (f file) Resolve(ctx context.Context, w *trunkcall.Watch) error {
 
 // It tells who answers, whenever that is somebody else: registry FILE UNTIL-WHO.
 func main() {
+	if len(os.Args) != 3 {
+		log.Fatal("usage: registry FILE UNTIL-WHO")
+	}
 	client, err := trunkcall.NewClient("file:"+os.Args[1], trunkcall.WithResolver("file", file(50*time.Millisecond)))
 	if err != nil {
 		log.Fatal(err)

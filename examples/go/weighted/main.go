@@ -1,4 +1,5 @@
 // Weighted has a balancer of its own: each call goes to an endpoint by chance, as likely as its weight says.
+// Its servers are those of its test: go test ./weighted
 package main
 
 import (

@@ -1,8 +1,8 @@
 """A client as one would write it: TLS, a token, deadlines, repeats under a budget, a stream, error details.
 
-    TOKEN=secret PYTHONPATH=PATH/python/gen python client.py cert.pem TARGET
+    TOKEN=secret python client.py cert.pem TARGET
 
-TARGET may name several servers: a:4000,b:4000 or dns:api:4000."""
+examples/README.md says what it needs. TARGET may name several servers: a:4000,b:4000 or dns:api:4000."""
 
 from __future__ import annotations
 
@@ -47,6 +47,8 @@ async def main(authority: str, target: str) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 3 or not os.environ.get("TOKEN"):
+        sys.exit("usage: TOKEN=secret client.py cert.pem TARGET")
     try:
         asyncio.run(main(*sys.argv[1:]))
     except StatusError as error:

@@ -38,6 +38,9 @@ func main() {
 	log.SetFlags(0)
 	authority, target := flag.String("ca", "cert.pem", "authority of the servers"), flag.String("target", "", "servers")
 	flag.Parse()
+	if *target == "" || os.Getenv("TOKEN") == "" {
+		log.Fatal("usage: TOKEN=secret client -ca cert.pem -target HOST:PORT")
+	}
 	client, err := trunkcall.NewClient(*target,
 		trunkcall.WithTLSFiles("", "", *authority),
 		trunkcall.WithInterceptors(withToken(os.Getenv("TOKEN"))),
