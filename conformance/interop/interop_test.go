@@ -41,6 +41,7 @@ func TestInterop(t *testing.T) {
 			all := maps.Clone(cases)
 			if c.dial != nil {
 				maps.Copy(all, stockCases)
+				delete(all, clientsOwn)
 			}
 			for _, name := range slices.Sorted(maps.Keys(all)) {
 				t.Run(name, func(t *testing.T) {
