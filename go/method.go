@@ -77,6 +77,7 @@ func respond[Resp any](response *Resp, err error) (any, error) {
 	return response, err
 }
 
+// errNoResponse is told with the name of the method, and logged, by ServerCall.failed.
 var errNoResponse = Errorf(Internal, "the handler returned neither a response nor an error")
 
 // ServerStreamMethod is a method of one request and many responses.
@@ -196,8 +197,15 @@ func (m BidiMethod[Req, Resp]) Handler(serve func(context.Context, *BidiStream[R
 type Sender[T any] struct{ stream Stream }
 
 // Send sends a message, waiting while the peer is slow to consume. It returns
-// io.EOF once the call is over.
-func (s *Sender[T]) Send(message *T) error { return s.stream.Send(message) }
+// io.EOF once the call is over, and another error for nil.
+func (s *Sender[T]) Send(message *T) error {
+	if message == nil {
+		return errSendsNil
+	}
+	return s.stream.Send(message)
+}
+
+var errSendsNil = errors.New("trunkcall: Send was given nil, want a message: an empty one is no nil")
 
 // CloseSend says that no more messages will be sent; a handler need not.
 func (s *Sender[T]) CloseSend() error { return s.stream.CloseSend() }

@@ -70,8 +70,12 @@ func (c *ServerCall) delivery(err error) Delivery {
 // failed says that err is how the call ended.
 func (c *ServerCall) failed(e *wire.Ending, err error) {
 	s, ours := statusWithin(err)
-	if !ours {
+	switch {
+	case !ours:
 		s = c.foreign(err)
+	case errors.Is(err, errNoResponse):
+		s.Message = fmt.Sprintf("the handler of %s returned neither a response nor an error", c.handler.Method.Name)
+		c.unsent(errNoResponse)
 	}
 	e.Code, e.Message, e.Details = s.Code, s.Message, s.Details
 	if e.Delivery = c.delivery(err); e.Delivery == Refused {
@@ -88,17 +92,25 @@ func retryMilliseconds(after time.Duration) uint32 {
 }
 
 // foreign is what a caller is told of an error that is no Status. The error's text goes to the log
-// only, since it may hold secrets.
+// only, since it may hold secrets. A timeout of the handler's own, while the call had time, is logged too.
 func (c *ServerCall) foreign(err error) Status {
-	switch err { //nolint:errorlint // what wraps them says more
-	case context.DeadlineExceeded:
-		return Status{Code: DeadlineExceeded, Message: "the handler ran out of time"}
-	case context.Canceled:
-		return Status{Code: Canceled, Message: "the handler was cancelled"}
+	if c.isOver() {
+		switch err { //nolint:errorlint // what wraps them says more
+		case context.DeadlineExceeded:
+			return Status{Code: DeadlineExceeded, Message: "the handler ran out of time"}
+		case context.Canceled:
+			return Status{Code: Canceled, Message: "the handler was cancelled"}
+		}
 	}
 	id := newErrorID()
 	c.serving.options.journal.failed("handler failed", "method", c.handler.Method.Name, "id", id, "error", err)
 	return Status{Code: codeOf(err), Message: c.untold("failed", id)}
+}
+
+// isOver reports whether the call has ended without its handler, or its deadline has passed.
+func (c *ServerCall) isOver() bool {
+	deadline, ok := c.context.Deadline()
+	return c.context.Err() != nil || ok && !time.Now().Before(deadline)
 }
 
 // untold tells a caller that the log has more about a handler's end.

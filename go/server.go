@@ -123,11 +123,15 @@ func (s *Server) rejected(remote net.Addr, err error) {
 // Serve serves the listeners, and those of Listen, until the server is ended. It returns
 // ErrServerStopped when Stop or Close is done, so that a program may then exit without losing a
 // call. If one of the listeners given here can accept no more, it returns that error, while
-// everything else goes on. The server closes the listeners, also those that it cannot serve.
+// everything else goes on. The server closes the listeners, also those that it cannot serve. Where
+// there is nothing to serve, no listener and no Protocol, it fails at once.
 func (s *Server) Serve(listeners ...net.Listener) error {
 	failed := make(chan error, len(listeners))
 	if err := s.start(listeners, failed); err != nil {
 		return err
+	}
+	if !s.reachable() {
+		return errors.New("trunkcall: Serve without a listener: call Listen first, or pass one")
 	}
 	select {
 	case <-s.stopped:
@@ -135,6 +139,13 @@ func (s *Server) Serve(listeners ...net.Listener) error {
 	case err := <-failed:
 		return err
 	}
+}
+
+// reachable reports whether calls can come, or could before the server was stopped.
+func (s *Server) reachable() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.listeners) > 0 || len(s.options.userProtocols) > 0 || s.stopping
 }
 
 // Start is Serve in the background: it returns once the listeners are served. A server whose calls come by

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"runtime/pprof"
 	"sync"
 	"sync/atomic"
@@ -200,6 +199,9 @@ func (c *ServerCall) Intercept(
 		call.Response, err = serve(ctx, call.Request)
 		return err
 	})
+	if err == nil && call.Response == nil && c.handler.Method.Kind == KindUnary {
+		err = c.leftUnanswered()
+	}
 	if adopted := c.adopt(call); adopted != nil {
 		call.Response, err = nil, adopted
 	}
@@ -357,14 +359,29 @@ func (c *ServerCall) uncarriedResponse(err error) error {
 	if said, ok := statusWithin(err); ok && said.cause != nil {
 		why = said.cause
 	}
-	c.serving.options.log(slog.LevelWarn, "response cannot be carried", "method", c.handler.Method.Name, "error", why)
+	c.unsent(why)
 	return c.uncarried(Internal, "response", err)
+}
+
+// unsent logs why a response cannot be sent, always: the owner of the server is who can mend it.
+func (c *ServerCall) unsent(why error) {
+	c.serving.options.journal.failed("response cannot be carried", "method", c.handler.Method.Name, "error", why)
+}
+
+// leftUnanswered logs and tells that interceptors ended a call in success without a response.
+func (c *ServerCall) leftUnanswered() error {
+	text := "an interceptor of the " + c.serving.side + " left no response"
+	if progress(c.progress.Load()) == notEntered {
+		text = "an interceptor of the " + c.serving.side + " neither went on nor answered"
+	}
+	c.unsent(errors.New(text))
+	return Errorf(Internal, "%s", text)
 }
 
 // wrongRequest is for a request that an interceptor has replaced by one that the handler cannot
 // take: it logs that and returns the error.
 func (c *ServerCall) wrongRequest(request any) error {
-	c.serving.options.log(slog.LevelWarn, "request cannot be carried", "method", c.handler.Method.Name,
+	c.serving.options.journal.failed("request cannot be carried", "method", c.handler.Method.Name,
 		"error", fmt.Sprintf("an interceptor replaced it by a %T", request))
 	return Errorf(Internal, "an interceptor replaced the request by one of another type")
 }
@@ -388,7 +405,9 @@ func (c *ServerCall) checkSize(size int) error {
 		return nil // nearly always; a lower limit of the peer's is its own to enforce
 	}
 	if limits := c.stream.Conn().PeerLimits(); uint64(size) > uint64(limits.Message) {
-		return Errorf(ResourceExhausted, "response of %d bytes exceeds the caller's max_message %d", size, limits.Message)
+		err := Errorf(ResourceExhausted, "response of %d bytes exceeds the caller's max_message %d", size, limits.Message)
+		c.unsent(err)
+		return err
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/protobuf/proto"
@@ -93,8 +94,8 @@ func TestWhatAForeignErrorSaysIsForTheLog(t *testing.T) {
 		{errors.New("a secret 1"), trunkcall.Unknown, ""},
 		{fmt.Errorf("a secret 2: %w", context.DeadlineExceeded), trunkcall.DeadlineExceeded, ""},
 		{fmt.Errorf("a secret 3: %w", context.Canceled), trunkcall.Canceled, ""},
-		{context.DeadlineExceeded, trunkcall.DeadlineExceeded, "the handler ran out of time"},
-		{context.Canceled, trunkcall.Canceled, "the handler was cancelled"},
+		{context.DeadlineExceeded, trunkcall.DeadlineExceeded, ""}, // of contexts of its own: the call goes on
+		{context.Canceled, trunkcall.Canceled, ""},
 		{io.EOF, trunkcall.Unknown, ""},
 		{fmt.Errorf("a secret: %w", trunkcall.Errorf(trunkcall.NotFound, "inner")), trunkcall.NotFound, "inner"},
 		{trunkcall.Errorf(99, "no such code"), trunkcall.Unknown, "no such code"},
@@ -117,6 +118,35 @@ func TestWhatAForeignErrorSaysIsForTheLog(t *testing.T) {
 			}
 			eventually(t, "the log has the text beside the id", func() bool { return log.has("id="+id[2], tried.err.Error()) })
 		}
+	}
+}
+
+func TestAHandlerThatEndsWithItsCallIsNoFailure(t *testing.T) {
+	var log logged
+	ended := make(chan error, 2)
+	s, target := serve(t, serverOptions{log.option()}, block.Handler(func(ctx context.Context, _ *payload) (*payload, error) {
+		<-ctx.Done()
+		ended <- ctx.Err()
+		return nil, ctx.Err()
+	}))
+	c := dial(t, target)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	_, err := block.Call(ctx, c, text(""))
+	if code := trunkcall.StatusOf(err).Code; code != trunkcall.DeadlineExceeded {
+		t.Fatal(err)
+	}
+	ctx, cancel = context.WithCancel(t.Context())
+	time.AfterFunc(20*time.Millisecond, cancel)
+	_, err = block.Call(ctx, c, text(""))
+	if code := trunkcall.StatusOf(err).Code; code != trunkcall.Canceled {
+		t.Fatal(err)
+	}
+	if err := s.Stop(soon(t)); err != nil {
+		t.Fatal(err)
+	}
+	if log.has("handler failed") {
+		t.Errorf("logged after %v", <-ended)
 	}
 }
 

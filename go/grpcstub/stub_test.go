@@ -202,7 +202,7 @@ func TestTheTextOfAPlainErrorIsHiddenWhereThatIsAskedFor(t *testing.T) {
 		says string
 	}{
 		{errors.New("disk 7 is full"), codes.Unknown, "the handler failed (error "},
-		{context.DeadlineExceeded, codes.DeadlineExceeded, "the handler ran out of time"},
+		{context.DeadlineExceeded, codes.DeadlineExceeded, "the handler failed (error "},
 		{status.Error(codes.NotFound, "no user 7"), codes.NotFound, "no user 7"},
 	} {
 		with = tried.err
