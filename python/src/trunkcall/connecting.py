@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import TYPE_CHECKING, cast
 
 from .backoff import pause
@@ -82,7 +83,8 @@ class ClientEnd(End):
             self.fault = f"the peer ended the connection: {text}"
             if self.taken:
                 self.connector.failed(f"cannot reach {self.connection.remote}: {self.fault}")
-        self.client._logger.info("server %s goes away: %s (reason %d)", self.connection.remote, text, reason)
+        words = (self.connection.remote, text, reason)
+        self.serving.journal.log(logging.INFO, "server %s goes away: %s (reason %d)", *words)
         self.leaving = True
         super().goes_away(reason, text)
         self.connector.retire(self.connection)
@@ -113,7 +115,7 @@ class ClientEnd(End):
                 self.connector.failed(f"cannot reach {remote}: {why}")
             else:
                 self.connector.failed(f"the connection to {remote} ended: {why}")
-        client._logger.debug("disconnected from %s: %s", remote, why)
+        self.serving.journal.log(logging.DEBUG, "disconnected from %s: %s", remote, why)
         if self.taken and not self.young:
             client._told.ended(self.caller, self.connection.fault, self.why or why)
         del client._live[self]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import random
 import time
 from collections.abc import Sequence
@@ -113,7 +114,7 @@ class ClientEndpoint(EndpointState):
     def failed(self, why: str) -> None:
         self.last = why
         client = self.client
-        client._logger.info("no connection: %s", why)
+        client._serving.journal.log(logging.INFO, "no connection: %s", why)
         client._connect_failures += 1
         client._told.tell("connect_failed", str(self.endpoint), why)
         client._endpoints.endpoint_failed()
@@ -166,8 +167,9 @@ class Picked:
         if self._observer is not None:
             try:
                 self._observer.ended(self.endpoint, Outcome(status, duration / 1e9))
-            except Exception:
-                self.endpoint.client._logger.exception("a picker failed when it was told of the end of a call")
+            except Exception as error:
+                journal = self.endpoint.client._serving.journal
+                journal.log(logging.ERROR, "a picker failed when it was told of the end of a call", error=error)
 
 
 class Endpoints:
@@ -340,7 +342,7 @@ class Endpoints:
                 raise TypeError(f"{picker!r} is no picker")
         except Exception as error:
             self._fault = f"it failed: {error!r}"
-            self._client._logger.error("%s", self._named(self._fault), exc_info=error)
+            self._client._serving.journal.log(logging.ERROR, "%s", self._named(self._fault), error=error)
             return
         self._picker, self._fault = picker, ""
         self._observer = picker if isinstance(picker, PickObserver) else None
@@ -351,7 +353,7 @@ class Endpoints:
 
     def _failure(self, fault: str, *, log: bool = False) -> Exception:
         if log:
-            self._client._logger.error("%s", self._named(fault))
+            self._client._serving.journal.log(logging.ERROR, "%s", self._named(fault))
         return failure(Code.INTERNAL, self._named(fault), Delivery.NOT_SENT)
 
     # Why there is no connection.

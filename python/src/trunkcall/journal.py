@@ -1,4 +1,5 @@
-"""What is logged because of what the other sides do: bounded, so that a flood of calls is none of records."""
+"""What is logged because of what the other sides do: bounded, so that a flood of calls is none of records, and with
+their texts escaped, so that none of them reads as a record of its own or commands a terminal."""
 
 from __future__ import annotations
 
@@ -11,6 +12,13 @@ from .wire import Code
 
 RATE = 100  # records of one kind that are written within a second
 LOGGED_NAME = 256  # bytes of a method's name that a record has: its caller made it up
+
+
+def printable(text: str) -> str:
+    """The text with what is not printable as Python escapes it: line ends, and what terminals obey."""
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
 
 
 @dataclass(slots=True)
@@ -29,8 +37,8 @@ class Journal:
         self._clock = clock
         self._counts: dict[tuple[int, str], _Count] = {}
 
-    def log(self, level: int, message: str, *words: object) -> None:
-        """Writes a record; what is to follow `message` are `words`, as logging takes them."""
+    def log(self, level: int, message: str, *words: object, error: BaseException | None = None) -> None:
+        """Writes a record, of `error` its stack too; what is to follow `message` are `words`, as logging takes them."""
         if not self.logger.isEnabledFor(level):
             return
         second = int(self._clock())
@@ -44,7 +52,8 @@ class Journal:
         left_out, count.left_out = count.left_out, 0
         if left_out:
             message, words = f"{message} (%d like this were left out)", (*words, left_out)
-        self.logger.log(level, message, *words)
+        escaped = (word if isinstance(word, int | float) else printable(str(word)) for word in words)
+        self.logger.log(level, message, *escaped, exc_info=error)
 
     def unserved(self, remote: str, method: bytes, refused: bool, code: Code, text: str) -> None:
         """Tells of a call that no handler answers: its caller is told as much."""

@@ -288,12 +288,13 @@ class Server(Registry):
         self._ports[task] = writer
 
     async def _serve_port(self, protocol: Any, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        journal = self._serving.journal
         try:
             await protocol.serve(reader, writer, self._calls(protocol))
         except ConnectionError as error:
-            self._logger.debug("connection of protocol %s ended: %s", protocol.name, error)
-        except Exception:
-            self._logger.exception("protocol %s failed", protocol.name)
+            journal.log(logging.DEBUG, "connection of protocol %s ended: %s", protocol.name, error)
+        except Exception as error:
+            journal.log(logging.ERROR, "protocol %s failed", protocol.name, error=error)
         finally:
             writer.close()
             del self._ports[cast("asyncio.Task[None]", asyncio.current_task())]
@@ -362,7 +363,7 @@ class Server(Registry):
 
     def _disconnected(self, end: ServerEnd, why: str) -> None:
         self._connections.pop(end, None)
-        self._logger.debug("disconnected: %s: %s", end.connection.remote, why)
+        self._serving.journal.log(logging.DEBUG, "disconnected: %s: %s", end.connection.remote, why)
 
     # Stopping.
 

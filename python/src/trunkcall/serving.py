@@ -10,6 +10,7 @@ import asyncio
 import inspect
 import logging
 import secrets
+import sys
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any
@@ -373,7 +374,7 @@ class ServingEnd(ConnectionEvents):
         try:
             release()
         except Exception as error:
-            self.serving.logger.error("the release of a call of %s failed", call.method.name, exc_info=error)
+            self.serving.journal.log(logging.ERROR, "the release of a call of %s failed", call.method.name, error=error)
 
     async def _finish_large(self, call: ServerCall, incoming: IncomingCall, data: bytes) -> None:
         """Ends a call whose handler had no task, with an answer that is compressed on a thread."""
@@ -412,7 +413,7 @@ class ServingEnd(ConnectionEvents):
         except ValueError as error:
             incoming.finish(None, Status(Code.INTERNAL, f"the answer's metadata is not valid: {error}"))
         except Exception as error:
-            self.serving.logger.error("the answer of %s cannot be sent", call.method.name, exc_info=error)
+            self.serving.journal.log(logging.ERROR, "the answer of %s cannot be sent", call.method.name, error=error)
             incoming.finish(None, Status(Code.INTERNAL, "the answer cannot be sent"))
 
     def _unencodable(self, call: ServerCall, response: Any) -> StatusError:
@@ -420,11 +421,13 @@ class ServingEnd(ConnectionEvents):
         None, which a handler returns that forgot to return something."""
         method, codec = call.method, call.codec.name
         if isinstance(response, method.response):
-            self.serving.logger.error("the answer of %s is not valid", method.name, exc_info=True)
+            self.serving.journal.log(
+                logging.ERROR, "the answer of %s is not valid", method.name, error=sys.exc_info()[1]
+            )
             return StatusError(Code.INTERNAL, f"the answer is not a valid {codec} message")
         found = "None" if response is None else f"a {type(response).__name__}"
         text = f"the handler of {method.name} returned {found}, want a {method.response.__name__}"
-        self.serving.logger.error("%s", text)
+        self.serving.journal.log(logging.ERROR, "%s", text)
         if response is None:
             return StatusError(Code.INTERNAL, text)
         return StatusError(Code.INTERNAL, f"codec {codec} cannot carry the messages of this method")
@@ -442,7 +445,8 @@ class ServingEnd(ConnectionEvents):
             return Status(Code.DEADLINE_EXCEEDED, RAN_OUT if what == "handler" else f"the {what} ran out of time")
         code = Code.DEADLINE_EXCEEDED if isinstance(error, TimeoutError) else Code.UNKNOWN
         found = secrets.token_hex(8)
-        self.serving.logger.error("%s of %s failed: error %s", what, call.method.name, found, exc_info=error)
+        words = (what, call.method.name, found)
+        self.serving.journal.log(logging.ERROR, "%s of %s failed: error %s", *words, error=error)
         return Status(code, f"the {what} failed (error {found} in the log of the server)")
 
 

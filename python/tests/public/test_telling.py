@@ -14,6 +14,7 @@ from trunkcall.wire import not_served
 
 from .kit import ECHO, PATIENCE, Case, Gate, echo, eventually
 
+FORGED = "/a.B/C\n2026-01-01 ERROR all keys were stolen\r\x1b[31m"
 MISSING = unary("/test.Service/Missing", bytes, bytes)
 
 
@@ -87,6 +88,17 @@ class Strangers(Case):
             self.assertEqual(answer[: len(answered)] if answered else answer, answered)
             self.assertRegex(records.output[0], f"connection rejected: 127.0.0.1:[0-9]+: {logged}")
 
+    async def test_a_peer_that_ends_the_connection_writes_no_records_of_its_own(self) -> None:
+        server, client = await self.pair()
+        await client.connect()
+        with self.assertLogs("trunkcall", "DEBUG") as logged:
+            server.connections[0]._end.goes_away(7, FORGED)
+            client.connections[0]._end.goes_away(7, FORGED)
+        said = [record.getMessage() for record in logged.records if "all keys" in record.getMessage()]
+        self.assertGreaterEqual(len(said), 2)
+        for message in said:
+            self.assertTrue(message.isprintable(), message)
+
     async def test_a_client_with_tls_at_a_port_without_says_so(self) -> None:
         _, address = await self.serve()
         client = self.client(address, tls=client_tls())
@@ -94,7 +106,29 @@ class Strangers(Case):
         self.assertIn("the server does not speak TLS on this port", error.message)
 
 
+class Failing(Case):
+    async def test_a_flood_of_calls_whose_handler_raises_is_none_of_records(self) -> None:
+        async def raises(request: bytes, call: object) -> bytes:
+            raise ValueError("no")
+
+        server, client = await self.pair(ECHO.handler(raises))
+        server._serving.journal._clock = lambda: 1.0
+        with self.assertLogs("trunkcall", "ERROR") as logged:
+            for _ in range(RATE + 5):
+                await self.fails(client.call(ECHO, b""), Code.UNKNOWN)
+        self.assertEqual(len(logged.records), RATE)
+        self.assertIsNotNone(logged.records[0].exc_info)
+
+
 class Bounded(unittest.TestCase):
+    def test_what_a_caller_made_up_is_one_line_without_commands_for_terminals(self) -> None:
+        journal = Journal(logging.getLogger("trunkcall"))
+        with self.assertLogs("trunkcall", "WARNING") as logged:
+            journal.unserved("1.2.3.4:5", FORGED.encode(), True, WireCode.UNIMPLEMENTED, FORGED)
+        said = logged.records[0].getMessage()
+        self.assertTrue(said.isprintable(), said)
+        self.assertIn(r"/a.B/C\n2026-01-01 ERROR all keys were stolen\r\x1b[31m", said)
+
     def test_a_flood_of_calls_is_none_of_records(self) -> None:
         now = 0.0
         journal = Journal(logging.getLogger("trunkcall"), lambda: now)

@@ -38,9 +38,6 @@ _KINDS: dict[tuple[bool, bool], type[Method[Any, Any]]] = {
 }
 
 
-logger = logging.getLogger("trunkcall")
-
-
 def _same(message: Any) -> Any:
     return message
 
@@ -213,7 +210,8 @@ def _instead(context: CommonContext, error: Exception, hide: bool) -> None:
         raise asked or error from None
     if hide or isinstance(error, StatusError | NotStarted):
         return
-    logger.error("servicer of %s raised an exception", context.call.method.name, exc_info=error)
+    call = context.call
+    call._end.serving.journal.log(logging.ERROR, "servicer of %s raised an exception", call.method.name, error=error)
     code = grpc.StatusCode.UNKNOWN if asked is None else asked.code
     raise failed(code, f"Unexpected {type(error)}: {error}", context.trailing) from error
 
