@@ -25,7 +25,7 @@ def commands(language: Language, newcomer: languages.Newcomer) -> str:
     block = re.search(r"^```sh\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
     assert block
     lines = [line for line in block[1].splitlines() if not re.search(newcomer.without, line)]
-    text = "\n".join(lines).replace("PATH/", f"{ROOT}/")
+    text = "\n".join(lines).replace("REPOSITORY/", f"{ROOT}/")
     for word, instead in newcomer.instead.items():
         text = text.replace(word, instead.replace("{root}", str(ROOT)))
     return text
