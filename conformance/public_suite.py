@@ -29,7 +29,7 @@ from xml.etree import ElementTree
 
 from harness.languages import PROTOCOLS, ROOT, Language
 from harness.prerequisites import here, pairs_here
-from harness.processes import run
+from harness.processes import Failed, run
 
 FOLDER = ROOT / "conformance/connect"
 RUNNER = ROOT / "build/tools/connectconformance"
@@ -104,17 +104,23 @@ def ways() -> list[Way]:
     return [*(Way(one) for one in here().values()), *(Way(server, client) for client, server in pairs_here())]
 
 
+@dataclass(frozen=True)
 class Suite:
-    """The suite as a program, and what it needs, in a folder."""
+    """The suite as a program, a folder for its files, and its schema."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.schema = folder / "schema.bin"
+    folder: Path
+    schema: Path
+
+    @classmethod
+    def prepared(cls, folder: Path) -> Suite:
+        """With the schema made."""
+        schema = folder / "schema.bin"
         listed = [os.environ.get("GO", "go"), "list", "-m", "-f", "{{.Dir}}", "connectrpc.com/conformance"]
         proto = Path(subprocess.check_output(listed, cwd=FOLDER, text=True).strip()) / "proto"
         files = [f"connectrpc/conformance/v1/{name}.proto" for name in FILES]
         compiler = [sys.executable, "-m", "grpc_tools.protoc", f"-I{proto}", "--include_imports"]
-        subprocess.run([*compiler, f"--descriptor_set_out={self.schema}", *files], check=True)
+        subprocess.run([*compiler, f"--descriptor_set_out={schema}", *files], check=True)
+        return cls(folder, schema)
 
     def test(self, way: Way) -> Result:
         result = Result(way)
@@ -140,7 +146,11 @@ class Suite:
         else:
             client = [*way.client.program, "connect-client", "--schema", str(self.schema)]
             words += ["--mode", "both", "--", *client, "----", *server]
-        done = run(words, patience=PATIENCE, merged=True)
+        try:
+            done = run(words, patience=PATIENCE, merged=True)
+        except Failed as failed:
+            result.wrong = str(failed)
+            return ""
         read(done.stdout, result)
         if (
             done.status != 0
@@ -214,7 +224,7 @@ def main() -> int:
     skipped = [way for way in chosen if way.lacks]
     results: list[Result] = []
     with tempfile.TemporaryDirectory() as folder:
-        suite = Suite(Path(folder))
+        suite = Suite.prepared(Path(folder))
         for way in chosen:
             if way.lacks:
                 print(f"{way}: left out, {way.lacks}", flush=True)

@@ -62,7 +62,7 @@ class Churn(FaultTest):
         servers = [await self.serve() for _ in range(3)]
         load = await self.load(
             ",".join(server.address for server in servers),
-            "--mix Say=2,Behave=4 --callers 30 --connections 2 --timeout 1s-3s --duration 1h",
+            "--mix Say=2,Behave=4 --callers 30 --connections 2 --timeout 30s-60s --duration 1h",
             waitMs=2,
         )
         for turn in range(size(4, 30)):
@@ -75,7 +75,9 @@ class Churn(FaultTest):
         outcomes = self.check().outcomes
         self.assertGreater(outcomes["OK", "executed"], 0)
         unsent = {code for code, delivery in outcomes if delivery == "not_sent"}
-        self.assertLessEqual(unsent, {"UNAVAILABLE", "DEADLINE_EXCEEDED"})  # the latter while it waits for an attempt
+        self.assertLessEqual(unsent, {"UNAVAILABLE"})
+        # Two servers are always there: nothing waits until its deadline, which is far away on a busy machine, too.
+        self.assertNotIn("DEADLINE_EXCEEDED", {code for code, _ in outcomes})
 
     async def test_calls_are_spread_evenly(self) -> None:
         servers = [await self.serve() for _ in range(4)]

@@ -9,7 +9,7 @@ from harness.proxy import Hole, Proxy
 from harness.rules import UP, Step
 
 from .faults import raw
-from .faults.kit import ACROSS, BOUND, THEMSELVES, FaultTest, each, in_full, size, until
+from .faults.kit import ACROSS, BOUND, KEEPALIVE, THEMSELVES, FaultTest, each, in_full, size, until
 from .faults.ledger import check_files, gather, read
 from .faults.process import FAULTS
 
@@ -68,14 +68,14 @@ class Connection(FaultTest):
     async def test_silence_is_noticed_by_keepalive(self) -> None:
         """Calls without a deadline, over a connection on which bytes are lost from somewhere on, both ways or one. Both
         ends give it up, and the calls that follow succeed over another."""
-        server = await self.serve("--keepalive", "300ms,300ms")
+        server = await self.serve("--keepalive", KEEPALIVE)
         before = await self.settled(server)
         for lost in ("both", "up", "down"):
             with self.subTest(lost=lost):
                 async with Proxy(server.address, f"0 {lost}: pass 20000; swallow") as proxy:
                     load = await self.load(
                         proxy.address,
-                        "--mix Behave,Take --callers 8 --calls 3000 --keepalive 300ms,300ms",
+                        f"--mix Behave,Take --callers 8 --calls 3000 --keepalive {KEEPALIVE}",
                     )
                     await load.end()
                     self.assertGreater(proxy.connections, 1)

@@ -29,8 +29,8 @@ class Load(FaultTest):
         )
         await load.end()
         report = self.check()
-        self.assertGreater(report.outcomes["CANCELLED", "unknown"], 50, report)
-        self.assertGreater(report.outcomes["RESOURCE_EXHAUSTED", "refused"], 50, report)
+        self.assertGreater(report.outcomes["CANCELLED", "unknown"], 0, report)
+        self.assertGreater(report.outcomes["RESOURCE_EXHAUSTED", "refused"], 0, report)
         self.assertLessEqual(most_at_once(list(read([server.ledger]))), 50)
         await self.assert_settled(server, before)
         again = await self.load(server.address, "--mix Behave --calls 100")
@@ -44,6 +44,8 @@ class Load(FaultTest):
         words = f"--mix Behave --timeout 300ms --connections 4 --duration {size(3, 20)}s"
         rounds: list[tuple[float, float]] = []
         while len(rounds) < 3:  # something else on the machine may have slowed one of the two
+            if rounds:
+                self.tell("retry", "of {:.0f} calls a second {:.0f} were left".format(*rounds[-1]))
             peak = await self.goodput(server.address, f"{words} --callers 20")
             over = await self.goodput(server.address, f"{words} --callers 400 --rate {3 * peak:.0f}")
             self.check()

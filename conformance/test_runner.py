@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+import sys
+import tempfile
+from pathlib import Path
 from typing import Any
 from unittest import TestCase, mock
+from xml.etree import ElementTree
 
+from harness.processes import Failed
+
+from .runner import carrying
 from .runner.cases import Case, expand, read_cases
 from .runner.comparing import faults, made
-from .runner.matrix import Matrix, Pair, Tally, Way
+from .runner.matrix import Matrix, Pair, Result, Tally, Way
 from .runner.parties import CLIENTS, SERVERS, Client
-from .runner.report import part, rows_of, written
+from .runner.report import part, rows_of, write_junit, written
 from .runner.stock import STOCK
 
 
@@ -128,7 +135,26 @@ class Trying(TestCase):
             self.assert_tally([["wrong"]], timeout, 0)
 
 
+class Carrying(TestCase):
+    def test_a_client_that_prints_no_outcomes_has_failed(self) -> None:
+        for line in ("no JSON", "5", "{}", '{"name":"one"}', '{"name":"one","outcomes":[5]}', '{"name":"two"}'):
+            program = f"input(); print({line!r}, flush=True); input()"
+            with (
+                self.subTest(line),
+                carrying.Carrying([sys.executable, "-c", program]) as client,
+                self.assertRaisesRegex(Failed, "printed no outcomes|told of two"),
+            ):
+                client.carry_out({"name": "one"}, lambda _: None)
+
+
 class Reporting(TestCase):
+    def test_each_retry_is_told(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "results.xml"
+            write_junit([Result("case", "way", retried=("late", "later"))], path)
+            told = [one.attrib for one in ElementTree.parse(path).iter("property")]
+        self.assertEqual(told, [{"name": "retry", "value": "late"}, {"name": "retry", "value": "later"}])
+
     def test_a_failure_is_seen_in_the_table(self) -> None:
         case = Case("group", {"name": "name"})
         ways = [Way(client, SERVERS[0], "tcp") for client in CLIENTS]

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from unittest import IsolatedAsyncioTestCase, skipUnless
 
+import pytest
 from google.protobuf.empty_pb2 import Empty
 
 import trunkcall
@@ -34,9 +35,15 @@ from .process import FAULTS, LIMIT, Held, Load, Server, attempt, call, spawn
 
 FULL = os.environ.get("TRUNKCALL_FAULTS") == "full"
 
-# How late a call may end, in seconds: what is promised is 5 ms on an idle machine, and this one may have ten programs
-# that want each of its processors. What never ends, or ends only by chance, is found all the same.
+# How late a call may end, in seconds. What is promised is 5 ms on an idle machine; these tests say nothing of speed. This
+# machine may have ten programs that want each of its processors, and one that is ready may then wait for seconds until it
+# is run: with 2 s the machine decided now and then. What never ends, or only when something else happens to it, is found
+# with ten as well.
 BOUND = 10.0
+
+# After how long a silence a connection is asked whether it lives, and how long an answer may take, where a test brings
+# silence about. A program that only waits for a processor answers in that time.
+KEEPALIVE = "500ms,3s"
 
 READ_GAUGES = trunkcall.unary(f"/{FAULTS}ReadGauges", Empty, Gauges)
 
@@ -118,6 +125,11 @@ class FaultTest:
 
     maxDiff = None
     setting: Setting
+    tell: Callable[[str, object], None]  # writes a property, such as a retry, into the results
+
+    @pytest.fixture(autouse=True)
+    def take_properties(self, record_property: Callable[[str, object], None]) -> None:
+        self.tell = record_property
 
     async def asyncSetUp(self) -> None:
         asyncio.get_running_loop().set_debug(False)  # the proxy has to be quick

@@ -22,15 +22,20 @@ class Carrying(Process):
         """The outcomes of a case; `do` does what a call wants done. Raises Failed."""
         self.write(f"{json.dumps(case)}\n")
         while True:
-            told = json.loads(self.line(CASE))
-            if told.get("name") != case["name"]:
-                raise Failed(f"the client told of {told.get('name')}")
+            line = self.line(CASE)
+            try:
+                told = json.loads(line)
+            except ValueError:
+                told = None
             match told:
+                case {"name": name} if name != case["name"]:
+                    raise Failed(f"the client told of {name}")
                 case {"do": what}:
                     do(what)
                     self.write(f"{json.dumps({'done': what})}\n")
                 case {"error": text}:
-                    raise Failed(text)
-                case _:
-                    outcomes: list[dict[str, Any]] = told["outcomes"]
+                    raise Failed(str(text))
+                case {"outcomes": [*outcomes]} if all(isinstance(one, dict) for one in outcomes):
                     return outcomes
+                case _:
+                    raise self.failure(f"printed no outcomes: {line[:300]!r}")

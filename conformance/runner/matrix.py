@@ -70,7 +70,7 @@ class Result:
     way: str
     wrong: str = ""
     lacks: str = ""  # why it was not carried out
-    retried: str = ""  # what was wrong before it was carried out once more
+    retried: tuple[str, ...] = ()  # what was wrong each time before it was carried out once more
 
 
 @dataclass
@@ -128,13 +128,13 @@ class Pair:
             retried: list[str] = []
             while (wrong := self._try(way, case)) and tries > 1:
                 tries -= 1
-                retried += wrong
+                retried.append("; ".join(wrong))
             if wrong:
                 tally.failed += 1
                 self._matrix.wrong.append("\n    ".join([f"{case.name}: {way}", *wrong]))
             else:
                 tally.passed += 1
-            self._matrix.results.append(Result(case.name, str(way), wrong="\n".join(wrong), retried="; ".join(retried)))
+            self._matrix.results.append(Result(case.name, str(way), wrong="\n".join(wrong), retried=tuple(retried)))
         self._finish(ways[0])
 
     def _try(self, way: Way, case: Case) -> list[str]:

@@ -87,7 +87,8 @@ def write_junit(results: list[Result], path: Path) -> None:
         case = ElementTree.SubElement(suite, "testcase", classname=result.case, name=result.way)
         if result.retried:
             properties = ElementTree.SubElement(case, "properties")
-            ElementTree.SubElement(properties, "property", name="retry", value=printable(result.retried))
+            for wrong in result.retried:
+                ElementTree.SubElement(properties, "property", name="retry", value=printable(wrong))
         if result.lacks:
             ElementTree.SubElement(case, "skipped", message=result.lacks)
         if result.wrong:
