@@ -180,8 +180,10 @@ func WithLogger(logger *slog.Logger) Option {
 // WithKeepalive sends the peer a PING after interval without input, and gives the peer up if
 // nothing comes within timeout: its calls then end UNAVAILABLE. An interval of 0 turns it off. The
 // default is an interval of 20 s for clients and 60 s for servers, and a timeout of 20 s. With it
-// the system gives up TCP connections whose peer acknowledges nothing for both together, at least
-// a minute. An interval below 0, or a timeout that is not above 0, fails NewClient, Dial and NewServer.
+// the system gives up TCP connections, except those of HTTP/1.1 and of users' protocols, whose peer
+// acknowledges or reads nothing for both together, at least a minute. An interval below 0, or one
+// above 0 with a timeout that is not above 0, fails NewClient, Dial and NewServer; with an interval
+// of 0 the timeout says nothing.
 func WithKeepalive(interval, timeout time.Duration) Option {
 	return option(func(c *common) {
 		c.keepaliveInterval, c.keepaliveTimeout = interval, timeout

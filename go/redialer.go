@@ -165,7 +165,6 @@ func (e *EndpointState) target() *transport.Target {
 	s.mu.Unlock()
 	told, options := e.endpoint.Load(), &s.client.options
 	t := &transport.Target{Addresses: told.Addresses, ServerName: told.ServerName, TLS: options.forClient(), Several: several}
-	t.GiveUp = transport.GiveUpAfter(options.keepaliveInterval, options.keepaliveTimeout)
 	if dial := options.dialer; dial != nil {
 		t.Open = func(ctx context.Context, address string) (net.Conn, error) { return dial(ctx, *told, address) }
 	}

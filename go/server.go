@@ -186,7 +186,6 @@ func (s *Server) startListener(socket net.Listener, failed chan<- error) {
 	l := &transport.Listener{
 		Socket: socket, TLS: s.options.tls, AllowClear: s.options.allowClear,
 		Protocols: s.ports, Limits: &s.limits, Refused: s.rejected,
-		GiveUp: transport.GiveUpAfter(s.options.keepaliveInterval, s.options.keepaliveTimeout),
 	}
 	l.Proxied = s.options.proxied && socket.Addr().Network() == "tcp"
 	l.Accepting = func(err error) {

@@ -152,6 +152,7 @@ func Prepare(config *Config, socket net.Conn, acceptor bool, prefix []byte) *Con
 	if c.slots = config.Slots; c.slots == nil {
 		c.slots = &SlotQueue{}
 	}
+	GiveUpAfter(socket, config.KeepaliveInterval, config.KeepaliveTimeout)
 	c.encrypted, _ = socket.(interface{ ConnectionState() tls.ConnectionState })
 	if s := takeTLSSocket(socket); s != nil {
 		c.secure, c.socket = s, s.Conn

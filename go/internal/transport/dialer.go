@@ -39,8 +39,6 @@ type Target struct {
 	// Open opens byte streams in place of the system, if it is not nil. It is given
 	// HOST:PORT, unix:PATH or mem:NAME.
 	Open func(ctx context.Context, address string) (net.Conn, error)
-	// GiveUp is when the system gives up the connection, if it is one over TCP (GiveUpAfter).
-	GiveUp time.Duration
 	// Lookup finds the addresses of a host; by default the system's resolver does.
 	Lookup func(ctx context.Context, host string) ([]string, error)
 }
@@ -210,9 +208,6 @@ func (t *Target) reach(ctx context.Context, a address) (net.Conn, error) {
 		}
 	}
 	socket, err := t.open(ctx, a)
-	if err == nil {
-		setUserTimeout(socket, t.GiveUp)
-	}
 	private := a.network == "mem" && t.Open == nil // nobody else can listen in: TLS would add nothing
 	if err == nil && config != nil && !private {
 		socket, err = secured(ctx, socket, config, a.serverName, protocol)

@@ -20,15 +20,6 @@ const HandshakeTimeout = 10 * time.Second
 // timed out, without a byte, as port scans and TCP probes do.
 var ErrNothingSaid = errors.New("nothing was said")
 
-// GiveUpAfter is how long the peer's system may acknowledge nothing before ours gives a connection with
-// such a keepalive up; 0: for ever. It is longer than the keepalive, whose error says why.
-func GiveUpAfter(interval, timeout time.Duration) time.Duration {
-	if interval <= 0 {
-		return 0
-	}
-	return max(interval+timeout, defaultStall)
-}
-
 // Listener accepts connections and finds out by the first bytes what each
 // speaks.
 type Listener struct {
@@ -42,8 +33,6 @@ type Listener struct {
 	Proxied bool
 	// Limits, if set, counts the connections; whoever serves a connection calls Leave at its end.
 	Limits *ConnLimits
-	// GiveUp is when the system gives up connections over TCP (GiveUpAfter).
-	GiveUp time.Duration
 	// Patience is used in place of HandshakeTimeout unless it is 0.
 	Patience time.Duration
 	// Protocols are those that are served, in the order in which they are asked.
@@ -135,7 +124,6 @@ func (l *Listener) Serve() error {
 			l.accepting(nil)
 			pause = 0
 		}
-		setUserTimeout(socket, l.GiveUp)
 		if by, open := l.track(socket); open {
 			go l.open(socket, by)
 		}

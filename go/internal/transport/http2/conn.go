@@ -135,6 +135,7 @@ func Prepare(socket net.Conn, prefix []byte, config *Config, owner any) *Conn {
 		sendWindow: initialWindow,
 		peer:       peerSettings{window: initialWindow, frame: maxFrame},
 	}
+	transport.GiveUpAfter(socket, config.KeepaliveInterval, config.KeepaliveTimeout)
 	c.roles.Init((*roleConn)(c), &c.mu, config.Pool)
 	c.spare.left = config.Spare
 	c.share.Budget = config.Budget
