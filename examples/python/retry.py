@@ -8,7 +8,7 @@ from typing import Any
 
 import trunkcall
 from example.v1 import user_pb2 as pb
-from trunkcall import Arrival, Call, Code, Delivery, Next, ServerCall, StatusError
+from trunkcall import Admission, Arrival, Call, Code, Delivery, Next, ServerCall, StatusError
 
 SERVICE = pb.DESCRIPTOR.services_by_name["UserService"]
 get_user = trunkcall.service_methods(SERVICE)["GetUser"]
@@ -37,10 +37,11 @@ class Retry:
 async def main() -> None:
     arrivals: list[str] = []
 
-    def admit(arrival: Arrival) -> None:  # a server that is overloaded at first
+    def admit(arrival: Arrival) -> Admission:  # a server that is overloaded at first
         arrivals.append(arrival.peer)
         if len(arrivals) < 3:
             raise StatusError(Code.UNAVAILABLE, "overloaded")
+        return Admission()
 
     async def answer(request: Any, call: ServerCall) -> Any:
         return pb.GetUserResponse(name=f"user-{request.user_id}")

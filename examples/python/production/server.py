@@ -36,7 +36,7 @@ list_users = trunkcall.server_stream(SERVICE + "ListUsers", pb.ListUsersRequest,
 def admit(arrival: Arrival) -> Admission:
     """Who calls. Asked before anything of the call is decoded; who is not let in knows that nothing ran."""
     given = next((value for key, value in arrival.metadata if key == "authorization"), "")
-    if not hmac.compare_digest(str(given), f"Bearer {TOKEN}"):
+    if not hmac.compare_digest(str(given).encode(), f"Bearer {TOKEN}".encode()):
         raise StatusError(Code.UNAUTHENTICATED, "a valid token is needed")
     return Admission(principal="front")
 

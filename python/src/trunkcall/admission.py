@@ -44,10 +44,11 @@ class Admission:
     free again."""
 
 
-Admit = Callable[[Arrival], Admission | Awaitable[Admission | None] | None]
-"""Lets a call in by returning an Admission, or None for one without a principal, or rejects it by raising StatusError:
-the call is then refused, so that its caller knows that no handler ran, and may come back after `retry_after` seconds.
-What else it raises is told as a handler's exception is.
+Admit = Callable[[Arrival], Admission | Awaitable[Admission]]
+"""Lets a call in by returning an Admission, `Admission()` for one without a principal, or rejects it by raising
+StatusError: the call is then refused, so that its caller knows that no handler ran, and may come back after
+`retry_after` seconds. What else it raises is told as a handler's exception is. So is what else it returns: a function
+that falls off its end lets nobody in.
 
 It may be a coroutine function, which is awaited in the handler's own task; a plain function runs on the event loop and
 must not block. It is asked before the request is decompressed and decoded and before a one-way call is accepted, and

@@ -14,7 +14,7 @@ from .attempt import AttemptObserver
 from .caller import NO_OPTIONS, Caller, CallOptions, ClientStream, Response, check_stream, check_unary
 from .checking import check_codec
 from .clientstream import CANCELLED, OpenedStream
-from .codec import FIRST_NAMED, PROTOBUF, Codec
+from .codec import FIRST_NAMED, PROTOBUF, Codec, kind_of, one_of
 from .compression import Compression, Compressions, Packing, in_order
 from .context import current, deadline_of
 from .interceptor import Call, Interceptor, chain
@@ -337,7 +337,7 @@ def _bounded(timeout: float | None) -> float | None:
 def unencodable(codec: Codec, error: Exception, method: Method[Any, Any], request: Any) -> StatusError:
     text = f"the request is not a valid {codec.name} message: {error}"
     if not isinstance(request, method.request):
-        text = f"the request of {method.name} is a {method.request.__name__}, not a {type(request).__name__}"
+        text = f"the request of {method.name} is {one_of(method.request)}, not {kind_of(request)}"
     return failure(Code.INTERNAL, text, Delivery.NOT_SENT)
 
 

@@ -8,6 +8,17 @@ from typing import Any, Protocol
 Encode = Callable[[Any], bytes]
 Decode = Callable[[bytes], Any]
 
+
+def one_of(kind: type[Any]) -> str:
+    """A type with its article: "an Item"."""
+    return f"{'an' if kind.__name__[:1].lower() in 'aeiou' else 'a'} {kind.__name__}"
+
+
+def kind_of(message: object) -> str:
+    """What a message is, for people: "a str", "None"."""
+    return "None" if message is None else one_of(type(message))
+
+
 FIRST_NAMED = 8  # from here on numbers are users' own, with a name in the settings (protocol.md 3.8)
 
 
@@ -50,7 +61,7 @@ class Protobuf:
 
         def encode(message: Any) -> bytes:
             if type(message) is not kind and not isinstance(message, kind):
-                raise TypeError(f"a {kind.__name__} is expected, not a {type(message).__name__}")
+                raise TypeError(f"want {one_of(kind)}, not {kind_of(message)}")
             return serialize(message)  # type: ignore[no-any-return]
 
         return encode

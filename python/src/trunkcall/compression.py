@@ -10,7 +10,7 @@ from typing import Protocol
 
 from .checking import has_functions, wrong_type
 from .unpacking import on_a_thread
-from .wire import LimitError, Session, Settings
+from .wire import MessageTooLarge, Session, Settings
 
 LEAST = 1 << 10  # bytes of a message; shorter ones are sent plain
 LEAST_SAVED = 8  # it is worth sending compressed if this part of it is saved: an eighth
@@ -170,7 +170,7 @@ class Packing:
         """A message of a method as it is sent, and its compression, 0: none. Raises LimitError for one that the peer
         would not take when decompressed."""
         if len(message) > session.peer.max_message:
-            raise LimitError(f"a message of {len(message)} bytes, max_message is {session.peer.max_message}")
+            raise MessageTooLarge(len(message), session.peer.max_message)
         if len(message) < LEAST:
             return message, 0
         one = _accepted(order, session)

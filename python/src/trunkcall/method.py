@@ -9,7 +9,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from .checking import check_text, wrong_type
-from .codec import PROTOBUF, Codec, Decode, Encode
+from .codec import PROTOBUF, Codec, Decode, Encode, kind_of
 from .wire.body import MAX_NAME
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class Handler:
         """Raises TypeError for what cannot be called with a request, or requests, and the call."""
         name = self.method.name
         if not callable(self.serve):
-            raise TypeError(f"the handler of {name} is a {type(self.serve).__name__}, not a function")
+            raise TypeError(f"the handler of {name} is {kind_of(self.serve)}, not a function")
         try:
             inspect.signature(self.serve).bind(None, None)
         except ValueError:

@@ -281,8 +281,7 @@ class ForeignCall(ServerCall):
         try:
             return self._binding.encode_response(message)
         except Exception as error:
-            end: Any = self._end
-            raise end._unencodable(self, message) from error
+            raise self._end._unencodable(self, message) from error
 
 
 class ForeignEnd(ServingEnd):

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from .backoff import pause
 from .checking import wrong_type
+from .codec import kind_of
 from .endpoint import Endpoint
 from .status import spelled
 from .transport import Address, parse_address, parse_place
@@ -98,7 +99,7 @@ class Target:
         """Raises ValueError, TypeError; ImportError for a WebSocket without its library."""
         check_resolvers(resolvers)
         if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError(f"a target is HOST:PORT, unix:PATH, dns:HOST:PORT or the like, not a {type(text).__name__}")
+            raise TypeError(f"a target is HOST:PORT, unix:PATH, dns:HOST:PORT or the like, not {kind_of(text)}")
         self.text = text
         self.scheme, self.rest = _scheme_of(text, resolvers)
         self.resolver: Resolver | None = None

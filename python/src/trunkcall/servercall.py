@@ -145,7 +145,7 @@ class ServerCall:
         try:
             data = binding.encode_response(message)
         except Exception as error:
-            raise unencodable(self.codec, error) from error
+            raise self._end._unencodable(self, message) from error
         incoming = self._incoming
         if self._writable is not None:
             raise RuntimeError("another task is sending on this call")
@@ -166,7 +166,7 @@ class ServerCall:
             incoming.session.now = clock()
             at_once = incoming.send(*packed)
         except LimitError as error:
-            raise StatusError(Code.RESOURCE_EXHAUSTED, str(error)) from None
+            raise self._end._too_large(self, error) from None
         self._end.connection.schedule()
         if not at_once:
             self._writable = self._end.loop.create_future()
@@ -323,10 +323,6 @@ class OnlyMessage:
     async def receive(self) -> Any | None:
         message, self._message = self._message, None
         return message
-
-
-def unencodable(codec: Codec, error: Exception) -> StatusError:
-    return StatusError(Code.INTERNAL, f"the response is not a valid {codec.name} message: {error}")
 
 
 def resolve(future: asyncio.Future[None] | None) -> None:

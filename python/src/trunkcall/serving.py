@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from .adapt import Served
 from .admission import Admission, Admit, Arrival, Rejected
-from .codec import Codec
+from .codec import Codec, kind_of, one_of
 from .compression import Packing, TooLong
 from .context import current
 from .executing import NotStarted
@@ -174,10 +174,8 @@ class ServingEnd(ConnectionEvents):
         try:
             said = admit(arrival)
             admitted = await said if inspect.isawaitable(said) else said
-            if admitted is None:
-                return
             if not isinstance(admitted, Admission):  # pyright: ignore[reportUnnecessaryIsInstance]
-                raise TypeError(f"admission returns an Admission or None, not {admitted!r}")
+                raise TypeError(f"admission returned {admitted!r}, want an Admission, such as Admission()")
         except Exception as error:
             raise Rejected(self._status(call, error, "admission")) from error
         call._principal, call._release = admitted.principal, admitted.release
@@ -250,7 +248,7 @@ class ServingEnd(ConnectionEvents):
             else:
                 self._finish(call, incoming, data, OK)
         except asyncio.CancelledError as error:
-            self._finish(call, incoming, None, _cancelled(error))
+            self._finish(call, incoming, None, self._given_up(call, error))
         except Exception as error:
             self._finish(call, incoming, None, self._status(call, error))
         except BaseException:
@@ -296,7 +294,7 @@ class ServingEnd(ConnectionEvents):
             else:
                 self._finish(call, incoming, data, OK)
         except asyncio.CancelledError as error:
-            self._finish(call, incoming, None, _cancelled(error))
+            self._finish(call, incoming, None, self._given_up(call, error))
         except NotStarted:
             self._refuse_late(incoming)
         except Undecodable as error:
@@ -409,28 +407,35 @@ class ServingEnd(ConnectionEvents):
         except StatusError as error:
             incoming.finish(None, error.status)
         except LimitError as error:
-            incoming.finish(None, Status(Code.RESOURCE_EXHAUSTED, str(error)))
+            incoming.finish(None, self._too_large(call, error).status)
         except ValueError as error:
             incoming.finish(None, Status(Code.INTERNAL, f"the answer's metadata is not valid: {error}"))
         except Exception as error:
             self.serving.journal.log(logging.ERROR, "the answer of %s cannot be sent", call.method.name, error=error)
             incoming.finish(None, Status(Code.INTERNAL, "the answer cannot be sent"))
 
+    def _too_large(self, call: ServerCall, error: LimitError) -> StatusError:
+        """For an answer above a limit of the caller's, of which its side and this one are told."""
+        self.serving.journal.log(logging.WARNING, "the answer of %s cannot be sent: %s", call.method.name, error)
+        return StatusError(Code.RESOURCE_EXHAUSTED, str(error))
+
     def _unencodable(self, call: ServerCall, response: Any) -> StatusError:
         """For an answer that the codec does not take. The reason and the types go to this side's log only, except for
-        None, which a handler returns that forgot to return something."""
-        method, codec = call.method, call.codec.name
+        None, which a handler gives that forgot to return something."""
+        method, number = call.method, secrets.token_hex(8)
+        hidden = f" (error {number} in the log of the server)"
         if isinstance(response, method.response):
-            self.serving.journal.log(
-                logging.ERROR, "the answer of %s is not valid", method.name, error=sys.exc_info()[1]
-            )
-            return StatusError(Code.INTERNAL, f"the answer is not a valid {codec} message")
-        found = "None" if response is None else f"a {type(response).__name__}"
-        text = f"the handler of {method.name} returned {found}, want a {method.response.__name__}"
-        self.serving.journal.log(logging.ERROR, "%s", text)
+            words = (method.name, number)
+            message = "the answer of %s is not valid: error %s"
+            self.serving.journal.log(logging.ERROR, message, *words, error=sys.exc_info()[1])
+            return StatusError(Code.INTERNAL, f"the answer is not a valid {call.codec.name} message{hidden}")
+        gave = "returned" if method.kind.answers_one else "sent"
+        text = f"the handler of {method.name} {gave} {kind_of(response)}, want {one_of(method.response)}"
         if response is None:
+            self.serving.journal.log(logging.ERROR, "%s", text)
             return StatusError(Code.INTERNAL, text)
-        return StatusError(Code.INTERNAL, f"codec {codec} cannot carry the messages of this method")
+        self.serving.journal.log(logging.ERROR, "%s: error %s", text, number)
+        return StatusError(Code.INTERNAL, f"the handler's answer is not a message of this method{hidden}")
 
     def _status(self, call: ServerCall, error: Exception, what: str = "handler") -> Status:
         """What the exception of a handler, or of admission, makes of a call (status.md 1): the text of others stays
@@ -440,14 +445,25 @@ class ServingEnd(ConnectionEvents):
                 call.set_trailer(error.trailer)
             return error.status
         if isinstance(error, LimitError):
-            return Status(Code.RESOURCE_EXHAUSTED, str(error))
-        if type(error) is TimeoutError:
-            return Status(Code.DEADLINE_EXCEEDED, RAN_OUT if what == "handler" else f"the {what} ran out of time")
+            return self._too_large(call, error).status
         code = Code.DEADLINE_EXCEEDED if isinstance(error, TimeoutError) else Code.UNKNOWN
+        if type(error) is TimeoutError and call.time_remaining() == 0:
+            return Status(code, f"the {what} ran out of time")
+        return Status(code, self._told(call, error, what))
+
+    def _given_up(self, call: ServerCall, error: asyncio.CancelledError) -> Status:
+        """How a call ends whose handler was cancelled, or raised the cancellation of something that it waited for."""
+        task = asyncio.current_task()
+        if call._stopped or (task is not None and task.cancelling()):
+            return _cancelled(error)
+        return Status(Code.CANCELLED, self._told(call, error))
+
+    def _told(self, call: ServerCall, error: BaseException, what: str = "handler") -> str:
+        """Logs what a caller is not told, and returns what it is told of it."""
         found = secrets.token_hex(8)
         words = (what, call.method.name, found)
         self.serving.journal.log(logging.ERROR, "%s of %s failed: error %s", *words, error=error)
-        return Status(code, f"the {what} failed (error {found} in the log of the server)")
+        return f"the {what} failed (error {found} in the log of the server)"
 
 
 def _is_late(call: IncomingCall) -> bool:

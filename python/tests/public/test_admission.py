@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, NoReturn
 
 from google.protobuf.wrappers_pb2 import StringValue
 
@@ -77,7 +77,7 @@ class Admitting(Case):
     async def test_what_it_rejects_was_refused_with_all_that_it_says_and_is_not_decoded(self) -> None:
         runs: list[str] = []
 
-        def admit(arrival: Arrival) -> None:
+        def admit(arrival: Arrival) -> NoReturn:
             details = [StringValue(value="why")]
             raise StatusError(Code.UNAUTHENTICATED, "no token", details, [("a", "b")], retry_after=70.0)
 
@@ -109,7 +109,7 @@ class Admitting(Case):
         self.assertEqual((runs, counted.decoded, server.running), ([], 0, 0))
 
     async def test_its_own_exception_is_told_by_an_id_and_was_refused(self) -> None:
-        def admit(arrival: Arrival) -> None:
+        def admit(arrival: Arrival) -> NoReturn:
             raise KeyError("a secret")
 
         _, client = await self.pair(admission=admit)
@@ -124,7 +124,23 @@ class Admitting(Case):
         _, client = await self.pair(admission=wrong)
         with self.assertLogs("trunkcall", "ERROR") as logs:
             await self.fails(client.call(ECHO, b""), Code.UNKNOWN, Delivery.REFUSED)
-        self.assertIn("returns an Admission", "".join(logs.output))
+        self.assertIn("want an Admission", "".join(logs.output))
+
+    async def test_one_that_returns_nothing_lets_nobody_in(self) -> None:
+        gate = Gate()
+
+        def falls_off(arrival: Arrival) -> Any:
+            pass
+
+        async def later(arrival: Arrival) -> Any:
+            await asyncio.sleep(0)
+
+        for admit in (falls_off, later):
+            _, client = await self.pair(ECHO.handler(gate), admission=admit)
+            with self.assertLogs("trunkcall", "ERROR") as logs:
+                await self.fails(client.call(ECHO, b""), Code.UNKNOWN, Delivery.REFUSED)
+            self.assertIn("admission returned None, want an Admission", "".join(logs.output))
+        self.assertEqual(gate.runs, 0)
 
     async def test_a_place_is_released_once_when_the_handler_is_done(self) -> None:
         places: list[int] = []
@@ -174,8 +190,9 @@ class Admitting(Case):
     async def test_it_waits_within_the_time_of_the_call_and_ends_with_it(self) -> None:
         waiting = Gate()
 
-        async def admit(arrival: Arrival) -> None:
+        async def admit(arrival: Arrival) -> Admission:
             await waiting(b"", None)  # type: ignore[arg-type]
+            return Admission()
 
         _, client = await self.pair(ECHO.handler(echo), admission=admit)
         task = asyncio.create_task(client.call(ECHO, b""))
@@ -187,8 +204,9 @@ class Admitting(Case):
     async def test_inline_handlers_and_one_way_calls_wait_for_it(self) -> None:
         told: list[bytes] = []
 
-        async def admit(arrival: Arrival) -> None:
+        async def admit(arrival: Arrival) -> Admission:
             await asyncio.sleep(0)
+            return Admission()
 
         async def tell(request: bytes, call: ServerCall) -> None:
             told.append(request)

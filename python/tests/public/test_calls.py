@@ -24,7 +24,7 @@ from trunkcall import (
     unary,
 )
 
-from .kit import COUNT, ECHO, HANDLERS, JOIN, OTHER, TWICE, Case, all_of, echo
+from .kit import COUNT, ECHO, HANDLERS, JOIN, OTHER, PATIENCE, TWICE, Case, all_of, echo
 
 
 class Kinds(Case):
@@ -142,13 +142,50 @@ class Statuses(Case):
         self.assertIn("xyzzy", logged.output[0])
         self.assertIn(found[1], logged.output[0])
 
-    async def test_a_deadline_that_a_handler_met_keeps_its_code(self) -> None:
+    async def test_a_timeout_within_a_handler_keeps_its_code_and_is_logged(self) -> None:
         async def serve(request: bytes, call: ServerCall) -> bytes:
             raise TimeoutError("of a data base at db:5432")
 
         _, client = await self.pair(ECHO.handler(serve))
-        error = await self.fails(client.call(ECHO, b""), Code.DEADLINE_EXCEEDED)
-        self.assertEqual((error.message, error.local), ("the handler ran out of time", False))
+        for timeout in (None, PATIENCE):
+            with self.assertLogs("trunkcall", "ERROR") as logged:
+                error = await self.fails(client.call(ECHO, b"", timeout=timeout), Code.DEADLINE_EXCEEDED)
+            told = r"the handler failed \(error ([0-9a-f]{16}) in the log of the server\)"
+            found = re.fullmatch(told, error.message)
+            assert found is not None, error.message
+            self.assertFalse(error.local)
+            self.assertIn(found[1], logged.output[0])
+            self.assertIn("of a data base at db:5432", logged.output[0])
+
+    async def test_a_cancellation_within_a_handler_keeps_its_code_and_is_logged(self) -> None:
+        async def serve(request: bytes, call: ServerCall) -> bytes:
+            inner = asyncio.create_task(asyncio.sleep(PATIENCE))
+            inner.cancel()
+            await inner
+            return request
+
+        _, client = await self.pair(ECHO.handler(serve))
+        with self.assertLogs("trunkcall", "ERROR") as logged:
+            error = await self.fails(client.call(ECHO, b""), Code.CANCELLED)
+        found = re.fullmatch(r"the handler failed \(error ([0-9a-f]{16}) in the log of the server\)", error.message)
+        assert found is not None, error.message
+        self.assertIn(found[1], logged.output[0])
+
+    async def test_an_answer_that_is_too_large_is_logged_where_it_is_made(self) -> None:
+        async def serve(request: bytes, call: ServerCall) -> bytes:
+            return bytes(2_000)
+
+        async def many(request: bytes, call: ServerCall) -> AsyncIterator[bytes]:
+            yield bytes(2_000)
+
+        _, address = await self.serve(ECHO.handler(serve), COUNT.handler(many))
+        client = self.client(address, limits=Limits(message_bytes=1_000))
+        told = "message of 2000 bytes exceeds the peer's max_message 1000: raise Limits.message_bytes there, or stream"
+        for method, begin in ((ECHO, lambda: client.call(ECHO, b"")), (COUNT, lambda: all_of(client.open(COUNT, b"")))):
+            with self.assertLogs("trunkcall", "WARNING") as logged:
+                error = await self.fails(begin(), Code.RESOURCE_EXHAUSTED)
+            self.assertEqual(error.message, told)
+            self.assertIn(f"the answer of {method.name} cannot be sent: {told}", logged.output[0])
 
     async def test_messages_before_a_failure_are_received(self) -> None:
         async def serve(request: bytes, call: ServerCall) -> AsyncIterator[bytes]:
@@ -201,7 +238,7 @@ class Statuses(Case):
         _, address = await self.serve(ECHO.handler(serve))
         client = self.client(address, limits=Limits(message_bytes=1_000))
         error = await self.fails(client.call(ECHO, b""), Code.RESOURCE_EXHAUSTED)
-        self.assertIn("max_message is 1000", error.message)
+        self.assertIn("exceeds the peer's max_message 1000: raise Limits.message_bytes there", error.message)
 
     async def test_a_request_above_the_servers_limit_is_not_sent(self) -> None:
         _, address = await self.serve(limits=Limits(message_bytes=1_000))

@@ -8,9 +8,10 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from example.v1.user_pb2 import GetUserRequest, GetUserResponse
-from trunkcall import PROTOBUF, Client, Code, Delivery, Handler, Limits, Server, ServerCall, unary
+from trunkcall import PROTOBUF, Client, Code, Delivery, Handler, Limits, Server, ServerCall, server_stream, unary
+from trunkcall.codec import kind_of, one_of
 
-from .kit import COUNT, ECHO, JOIN, OTHER, Case, Gate, count, echo, eventually
+from .kit import COUNT, ECHO, JOIN, OTHER, Case, Gate, all_of, count, echo, eventually
 
 GET_USER = unary("/test.Users/GetUser", GetUserRequest, GetUserResponse)
 
@@ -25,7 +26,7 @@ class AtOnce(unittest.TestCase):
         server: Any = Server()
         cases: list[tuple[Callable[[], Any], type[Exception], str]] = [
             (lambda: anything("http://localhost:80"), ValueError, "is a URL"),
-            (lambda: anything(4000), TypeError, "not a int"),
+            (lambda: anything(4000), TypeError, "not an int"),
             (lambda: anything("a:1", tls=True), TypeError, "client_tls"),
             (
                 lambda: anything("a:1", limits=Limits(message_bytes=0)),
@@ -48,8 +49,8 @@ class AtOnce(unittest.TestCase):
                 "option limits.metadata_entries: 1 was given",
             ),
             (lambda: server.register(echo), TypeError, "register takes"),
-            (lambda: ECHO.handler(anything(None)), TypeError, "not a NoneType"),
-            (lambda: ECHO.handler(None), TypeError, "/test.Service/Echo is a NoneType"),  # type: ignore[arg-type]
+            (lambda: ECHO.handler(anything(None)), TypeError, "the like, not None"),
+            (lambda: ECHO.handler(None), TypeError, "/test.Service/Echo is None"),  # type: ignore[arg-type]
             (lambda: ECHO.handler(one_argument), TypeError, "a request and the call"),  # type: ignore[arg-type]
             (lambda: unary("div", bytes, bytes), ValueError, 'method name "/div": want /package.Service/Method'),
             (lambda: unary("/test.Service/", bytes, bytes), ValueError, "want /package.Service/Method, at most 1024"),
@@ -75,10 +76,10 @@ class Messages(Case):
         def inline(request: GetUserRequest, call: ServerCall) -> Any:
             return None
 
-        carries = "codec protobuf cannot carry the messages of this method"
+        hidden = r"the handler's answer is not a message of this method \(error [0-9a-f]{16} in the log of the server\)"
         none = "the handler of /test.Users/GetUser returned None, want a GetUserResponse"
         for handler, told, logged in (
-            (GET_USER.handler(serve), carries, "the handler of /test.Users/GetUser returned a str, want a GetUserRes"),
+            (GET_USER.handler(serve), hidden, "the handler of /test.Users/GetUser returned a str, want a GetUserRes"),
             (GET_USER.handler(inline, inline=True), none, none),
         ):
             _, client = await self.pair(handler)
@@ -89,8 +90,29 @@ class Messages(Case):
                 self.assertIn("is a GetUserRequest, not a dict", error.message)
                 with self.assertLogs("trunkcall", "ERROR") as log:
                     error = await self.fails(client.call(GET_USER, GetUserRequest()), Code.INTERNAL)
-                self.assertEqual(error.message, told)
+                self.assertRegex(error.message, f"^{told}$")
                 self.assertIn(logged, log.output[0])
+
+    async def test_a_stream_that_yields_none_is_named_to_its_caller_and_in_the_log(self) -> None:
+        async def serve(request: GetUserRequest, call: ServerCall) -> Any:
+            yield None
+
+        method = server_stream("/test.Users/ListUsers", GetUserRequest, GetUserResponse)
+        _, client = await self.pair(method.handler(serve))
+        untyped: Any = client
+        untyped._codec = PROTOBUF
+        text = "the handler of /test.Users/ListUsers sent None, want a GetUserResponse"
+        with self.assertLogs("trunkcall", "ERROR") as log:
+            error = await self.fails(all_of(untyped.open(method, GetUserRequest())), Code.INTERNAL)
+        self.assertEqual(error.message, text)
+        self.assertIn(text, log.output[0])
+
+    def test_a_type_is_named_with_its_article(self) -> None:
+        class Item:
+            pass
+
+        self.assertEqual((one_of(Item), one_of(GetUserRequest)), ("an Item", "a GetUserRequest"))
+        self.assertEqual((kind_of(1), kind_of(None)), ("an int", "None"))
 
 
 class Pairs(Case):

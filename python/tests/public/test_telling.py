@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import unittest
+from typing import NoReturn
 
 from trunkcall import Code, Delivery, StatusError, client_tls, unary
 from trunkcall.journal import RATE, Journal
@@ -29,7 +30,7 @@ class Unserved(Case):
         self.assertEqual([record.getMessage()[: len(text)] for record in logged.records], [text, text])
 
     async def test_a_call_that_admission_rejects_is_logged(self) -> None:
-        async def nobody(arrival: object) -> None:
+        async def nobody(arrival: object) -> NoReturn:
             raise StatusError(Code.UNAUTHENTICATED, "no token")
 
         _, client = await self.pair(admission=nobody)

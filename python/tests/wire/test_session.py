@@ -301,7 +301,7 @@ class Limits(unittest.TestCase):
 
     def test_what_the_peer_would_not_take_is_not_sent(self) -> None:
         pair = Pair(own=Settings(max_message=10))
-        with self.assertRaisesRegex(LimitError, "max_message is 10"):
+        with self.assertRaisesRegex(LimitError, "max_message 10:"):
             pair.client.unary(UNARY, bytes(11))
         stream = pair.client.open(BOTH, None, end=False)
         assert stream

@@ -9,7 +9,7 @@ from __future__ import annotations
 from .budget import Load
 from .config import Config
 from .events import Events
-from .fault import CallFault, ConnectionFault, Fault, LimitError
+from .fault import CallFault, ConnectionFault, Fault, LimitError, MessageTooLarge
 from .frame import CANNOT_TAKE, DEADLINE_PASSED, GAVE_UP
 from .lifecycle import NEVER
 from .metadata import Metadata
@@ -39,6 +39,7 @@ __all__ = [
     "IncomingCall",
     "LimitError",
     "Load",
+    "MessageTooLarge",
     "Metadata",
     "Method",
     "OutgoingCall",

@@ -44,3 +44,11 @@ class LimitError(ValueError):
     """What the user wants to send crosses a limit that the peer has told; nothing of it was sent.
 
     The call it belongs to is as it was. The text names the limit and its value."""
+
+
+class MessageTooLarge(LimitError):
+    """A message above max_message."""
+
+    def __init__(self, size: int, most: int) -> None:
+        advice = "raise Limits.message_bytes there, or stream"
+        super().__init__(f"message of {size} bytes exceeds the peer's max_message {most}: {advice}")

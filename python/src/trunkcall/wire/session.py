@@ -28,7 +28,7 @@ from .callee import Callee
 from .caller import Caller
 from .config import Config
 from .events import Events
-from .fault import CallFault, LimitError
+from .fault import CallFault, MessageTooLarge
 from .frame import HEADER, INITIATOR_BIT, MESSAGE_COST
 from .lifecycle import CLOSED, CLOSING, Lifecycle
 from .metadata import Metadata
@@ -187,7 +187,7 @@ class Session:
     def check_message(self, message: bytes, compression: int) -> None:
         """Raises LimitError or ValueError for a message that the peer would not take (protocol.md 12, limits.md 1)."""
         if len(message) > self.peer.max_message:
-            raise LimitError(f"a message of {len(message)} bytes, max_message is {self.peer.max_message}")
+            raise MessageTooLarge(len(message), self.peer.max_message)
         if compression and (compression not in self.peer.compressions or not message):
             raise ValueError(f"compression {compression} of {len(message)} bytes: not listed by the peer, or empty")
 
