@@ -5,10 +5,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import ssl
+import sys
+import tempfile
 import unittest
+from pathlib import Path
 from typing import NoReturn
+from unittest import mock
 
-from trunkcall import Code, Delivery, StatusError, client_tls, unary
+from harness.certificates import Authority
+from trunkcall import Code, Delivery, StatusError, client_tls, tls_files, unary
 from trunkcall.journal import RATE, Journal
 from trunkcall.wire import Code as WireCode
 from trunkcall.wire import not_served
@@ -99,6 +105,38 @@ class Strangers(Case):
         self.assertGreaterEqual(len(said), 2)
         for message in said:
             self.assertTrue(message.isprintable(), message)
+
+    async def test_what_asks_for_http_is_told_apart_where_the_library_of_websockets_is_missing(self) -> None:
+        get, upgrade = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", b"GET / HTTP/1.1\r\nUpgrade: websocket\r\n\r\n"
+        both = "a client of gRPC or HTTP/2 came: servers in Python answer neither"
+        for said, logged, told in (
+            (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", both, both),
+            (get, "a client of HTTP came", "a client of HTTP came: servers in Python answer neither HTTP nor gRPC"),
+            (upgrade, "a WebSocket was asked for, and the package websockets is missing", "no WebSockets"),
+        ):
+            server, address = await self.serve()
+            with mock.patch.dict(sys.modules, {"trunkcall.transport.upgrading": None}):
+                with self.subTest(logged), self.assertLogs("trunkcall", "WARNING") as records:
+                    answer = await self.says(address, said)
+                    await eventually(lambda server=server: server.gauges().rejected_connections == 1)  # type: ignore[misc]
+            self.assertTrue(answer.startswith(b"HTTP/1.1 501 "))
+            self.assertIn(told.encode(), answer)
+            self.assertRegex(records.output[0], f"connection rejected: 127.0.0.1:[0-9]+: {logged}")
+
+    async def test_a_client_of_grpc_with_tls_is_named_with_its_address(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            authority = Authority(Path(folder))
+            pair = authority.server("localhost")
+            server, address = await self.serve(tls=tls_files(cert=pair.cert, key=pair.key))
+            context = ssl.create_default_context(cafile=authority.file)
+            context.set_alpn_protocols(["h2"])
+            with self.assertLogs("trunkcall", "WARNING") as records:
+                host, port = address.split(":")
+                _, writer = await asyncio.open_connection(host, port, ssl=context, server_hostname="localhost")
+                writer.close()
+                await eventually(lambda: server.gauges().rejected_connections == 1)
+        text = "connection rejected: 127.0.0.1:[0-9]+: a client of TLS that does not offer the protocol trunk"
+        self.assertRegex(records.output[0], text)
 
     async def test_a_client_with_tls_at_a_port_without_says_so(self) -> None:
         _, address = await self.serve()

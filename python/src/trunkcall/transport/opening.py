@@ -21,9 +21,14 @@ TLS_RECORD = 0x16
 LOOKED_AT = 64  # bytes of a beginning that users' protocols are asked about
 HANDSHAKE = 10.0  # seconds from accepted to preface read (limits.md 3)
 NOTHING_SAID = "closed before anything was said"
-WITHOUT_LIBRARY = (
-    "a client of HTTP came, and for WebSockets the package websockets is missing, which trunkcall[websocket] brings"
+WITHOUT_LIBRARY = "a WebSocket was asked for, and the package websockets is missing, which trunkcall[websocket] brings"
+HTTP1_CLIENT = "a client of HTTP came: servers in Python answer neither HTTP nor gRPC"
+HTTP2_CLIENT = "a client of gRPC or HTTP/2 came: servers in Python answer neither"
+OTHER_ALPN = (
+    f"a client of TLS that does not offer the protocol {ALPN} (ALPN) closed before anything was said: it may be one of "
+    "gRPC or HTTP/2, which servers in Python do not answer"
 )
+_PREFACE_HTTP2 = b"PRI "
 
 
 class Recognizes(Protocol):
@@ -37,8 +42,17 @@ class Recognizes(Protocol):
 
 def unknown(first: bytes) -> str:
     """What is said of a beginning that is of no protocol."""
-    why = ": HTTP is not served here (native_only)" if begins_http(first[0]) else ""
+    why = ""
+    if begins_http(first[0]):
+        why = f": {HTTP2_CLIENT}" if first.startswith(_PREFACE_HTTP2) else ": HTTP is not served here (native_only)"
     return f"the first bytes {first!r} are no protocol served here{why}"
+
+
+def asks_for(first: bytes) -> str:
+    """What a beginning of HTTP asks for that is not served for want of a library."""
+    if first.startswith(_PREFACE_HTTP2):
+        return HTTP2_CLIENT
+    return WITHOUT_LIBRARY if b"\r\nupgrade:" in first.lower() else HTTP1_CLIENT
 
 
 def begins_http(byte: int) -> bool:
@@ -49,7 +63,7 @@ class Opening(asyncio.Protocol):
     """A connection that has not said what it speaks. With its first byte, or a few more where users have protocols of
     their own, it gets another protocol."""
 
-    __slots__ = ("_listener", "_seen", "_since", "_timer", "transport")
+    __slots__ = ("_listener", "_other_alpn", "_seen", "_since", "_timer", "remote", "transport")
 
     transport: asyncio.Transport
 
@@ -64,13 +78,12 @@ class Opening(asyncio.Protocol):
         """Seconds until its time is over."""
         return max(HANDSHAKE - (clock() - self._since) / 1e6, 0.0)
 
-    @property
-    def remote(self) -> str:
-        return spelled(self.transport.get_extra_info("peername"))
-
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)  # other loops have classes of their own
+        tls = transport.get_extra_info("ssl_object")
+        self._other_alpn = tls is not None and tls.selected_alpn_protocol() is None
         self._timer = self._listener.loop.call_later(self.left, self._too_long)
+        self.remote = spelled(transport.get_extra_info("peername"))  # which TLS forgets when the connection is gone
         self._listener.opening[self] = None
         if self._listener.closed:  # after it was accepted
             self.speak_natively()
@@ -105,7 +118,7 @@ class Opening(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         if self in self._listener.opening:
             self._forget()
-            self._listener.turned_away(self.remote, NOTHING_SAID)
+            self._listener.turned_away(self.remote, OTHER_ALPN if self._other_alpn else NOTHING_SAID)
 
     def speak_natively(self, data: bytes = b"") -> None:
         """Makes it a native connection, which judges what has come and what will."""
@@ -136,9 +149,10 @@ class Opening(asyncio.Protocol):
         try:
             from .upgrading import Upgrading  # nobody pays for the library who has no such client
         except ImportError:
-            self._listener.turned_away(self.remote, WITHOUT_LIBRARY)
-            text = answer(HTTPStatus.NOT_IMPLEMENTED, "this port serves Trunkcall only, and no HTTP: its log says why")
-            answering = Answering(self._listener.loop, text)
+            why = asks_for(data)
+            self._listener.turned_away(self.remote, why)
+            text = "this port serves Trunkcall, and no WebSockets: its log says why" if why is WITHOUT_LIBRARY else why
+            answering = Answering(self._listener.loop, answer(HTTPStatus.NOT_IMPLEMENTED, text))
             self.transport.set_protocol(answering)
             answering.begin(self.transport)
             return

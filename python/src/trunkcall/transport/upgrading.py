@@ -16,7 +16,7 @@ from websockets.server import ServerProtocol
 
 from .answer import Answering, answer
 from .connection import clock
-from .opening import HANDSHAKE
+from .opening import HANDSHAKE, HTTP2_CLIENT
 from .target import spelled
 from .websocket import FRAME, SILENT, SUB_PROTOCOL, WebSocket
 
@@ -129,7 +129,7 @@ def _parsed(ws: ServerProtocol, head: bytes) -> Request:
     """The request that a whole header makes. Raises Refused."""
     method = head[: head.find(b" ") + 1]
     if method == b"PRI ":  # HTTP/2, or half a preface of it
-        raise Refused(HTTPStatus.HTTP_VERSION_NOT_SUPPORTED, "HTTP/2 is not served on this port")
+        raise Refused(HTTPStatus.HTTP_VERSION_NOT_SUPPORTED, HTTP2_CLIENT)
     ws.receive_data(head)
     events = ws.events_received()
     fault = ws.handshake_exc
