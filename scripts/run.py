@@ -112,8 +112,11 @@ def other_protocols(caller: Language, address: str) -> None:
     """Makes the same calls by plain HTTP, and natively through a WebSocket."""
     user = json.dumps({"user_id": 7})
     if "connect" in caller.peer.protocols and (curl := shutil.which("curl")):
-        printed = show("So does curl, in JSON.", curl, "-sS", "--json", user, f"http://{address}/{SERVICE}/GetUser")
-        expect(json.loads(printed)["name"] == "user-7", "user 7")
+        printed = show("So does curl, in JSON: a call, and a stream of three.", "examples/curl.sh", address)
+        one, stream = printed.splitlines()
+        expect(json.loads(one)["name"] == "user-7", "user 7")
+        names = re.findall(r'"name": ?"([^"]*)"', stream)
+        expect(names == ["user-1", "user-2", "user-3"], "three users")
         printed = show("And a function that has no .proto.", curl, "-sS", "--json", "[7,2]", f"http://{address}/calc/div")
         expect(json.loads(printed) == [3, 1], "[3,1]")
     else:

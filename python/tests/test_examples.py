@@ -61,6 +61,10 @@ class TestExamples(unittest.TestCase):
         rejected = "UNAUTHENTICATED: no token that is known here (refused)"
         self.assertEqual(run("tokens.py"), f"user-7 for ada\n{rejected}\n")
 
+    def test_metadata_there_and_back(self) -> None:
+        answers = ["user-7 of north", "user-7 of north server-1 3", "server-1 ['user-1 of north']"]
+        self.assertEqual(run("metadata.py").splitlines(), answers)
+
     def test_mutual_tls(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             authority = Authority(Path(folder))
