@@ -51,7 +51,7 @@ from .protocol import Calls, PortProtocol, Protocol, check_protocols
 from .registry import Registry
 from .repeating import Repeating
 from .serving import Serving
-from .transport import ALPN_HTTP1, NOTHING_SAID, Listener, TLSFiles, TLSSource
+from .transport import ALPN_HTTP1, NOTHING_SAID, SILENT, Listener, TLSFiles, TLSSource
 from .transport import Connection as Carrier
 from .wire import MAGIC, Load
 
@@ -236,9 +236,10 @@ class Server(Registry):
 
     async def listen(self, where: str | socket.socket) -> str:
         """Listens on HOST:PORT, port 0 for any free one, unix:PATH, or mem:NAME for clients of this process and event
-        loop, without TLS, and returns the address in the same form. A socket that listens already is taken over, and
-        closed when the server stops listening: processes that were forked with it share its connections, of which each
-        takes some. Raises OSError, ValueError; RuntimeError once the server was stopped."""
+        loop, without TLS, and returns the address in the same form. A socket that listens already is taken from its
+        object, which is as good as closed then, and closed when the server stops listening: processes that were forked
+        with it share its connections, of which each takes some. Where this raises ValueError or TypeError, the socket
+        is still yours. Raises OSError; RuntimeError once the server was stopped, also while this was under way."""
         loop = self._loop
         if self._stopping.is_set():
             raise RuntimeError("the server has been stopped")
@@ -252,6 +253,7 @@ class Server(Registry):
             self._origins,
             [one for one in self._protocols if isinstance(one, PortProtocol)],
             self._hand_over,
+            self._pauses,
         )
         try:
             await listener.start(where)
@@ -259,6 +261,9 @@ class Server(Registry):
             self._logger.error("cannot listen on %s: %s", where, error)
             self._told.tell("listen_failed", str(where), error)
             raise
+        if self._stopping.is_set():  # meanwhile: nobody else would close it
+            listener.close()
+            raise RuntimeError("the server has been stopped")
         self._listeners.append(listener)
         self._addresses.append(str(listener.address))
         self._logger.info("listening on %s", listener.address)
@@ -350,8 +355,11 @@ class Server(Registry):
 
     def _turned_away(self, remote: str, why: str) -> None:
         self._rejected_count += 1
-        level = logging.DEBUG if why == NOTHING_SAID else logging.WARNING
+        level = logging.DEBUG if why in (NOTHING_SAID, SILENT) else logging.WARNING
         self._serving.journal.log(level, "connection rejected: %s: %s", remote or "a client", why)
+
+    def _pauses(self, why: str) -> None:
+        self._serving.journal.log(logging.WARNING, "accepting pauses for %s", why)
 
     def _connected(self, end: ServerEnd) -> None:
         self._connections[end] = None
@@ -437,7 +445,10 @@ class Server(Registry):
         self._leaving.set()
         self._stopping.set()
         for listener in self._listeners:
-            listener.close()
+            try:
+                listener.close()
+            except Exception:  # the others are to be closed, and connections drained, none the less
+                self._logger.exception("listening on %s could not be ended in order", listener.address)
         self._listeners = []
 
     async def __aenter__(self) -> Self:

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import logging
+import socket
 import ssl
+import struct
 import sys
 import tempfile
 import unittest
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 from unittest import mock
 
 from harness.certificates import Authority
-from trunkcall import Code, Delivery, StatusError, client_tls, tls_files, unary
+from trunkcall import Code, Delivery, StatusError, client_tls, server_tls, tls_files, unary
 from trunkcall.journal import RATE, Journal
+from trunkcall.transport import listener, opening
 from trunkcall.wire import Code as WireCode
 from trunkcall.wire import not_served
 
@@ -143,6 +147,49 @@ class Strangers(Case):
         client = self.client(address, tls=client_tls())
         error = await self.fails(client.connect(), Code.UNAVAILABLE, Delivery.NOT_SENT)
         self.assertIn("the server does not speak TLS on this port", error.message)
+
+
+class SayingNothing(Case):
+    """Probes and scanners: of no interest unless somebody looks closely."""
+
+    async def rejected(self, reset: bool, **options: Any) -> logging.LogRecord:
+        server, address = await self.serve(**options)
+        host, port = address.split(":")
+        with self.assertLogs("trunkcall", "DEBUG") as logged, socket.create_connection((host, int(port))) as probe:
+            if reset:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                probe.close()
+            await eventually(lambda: server.gauges().rejected_connections == 1)
+        (record,) = [one for one in logged.records if one.getMessage().startswith("connection rejected")]
+        return record
+
+    def tls(self) -> ssl.SSLContext:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        identity = Authority(Path(folder.name)).server()
+        return server_tls(str(identity.cert), str(identity.key))
+
+    async def test_a_connection_that_is_reset_is_no_warning(self) -> None:
+        for options in ({}, {"tls": self.tls()}):
+            record = await self.rejected(True, **options)
+            self.assertEqual(record.levelno, logging.DEBUG, record.getMessage())
+
+    async def test_silence_is_no_warning(self) -> None:
+        with mock.patch.object(opening, "HANDSHAKE", 0.01), mock.patch.object(listener, "HANDSHAKE", 0.01):
+            for options in ({}, {"tls": self.tls()}):
+                record = await self.rejected(False, **options)
+                self.assertEqual(record.levelno, logging.DEBUG, record.getMessage())
+                self.assertIn("nothing was said in 10 s", record.getMessage())
+
+    async def test_that_accepting_pauses_is_a_record_of_its_own_and_no_rejected_connection(self) -> None:
+        server, _ = await self.serve(tls=self.tls())
+        bound = server._listeners[0]._sockets[0]
+        full = mock.Mock(fileno=bound.fileno)
+        full.accept.side_effect = OSError(errno.EMFILE, "Too many open files")
+        with self.assertLogs("trunkcall", "WARNING") as logged:
+            server._listeners[0]._accept_all(full)
+        self.assertEqual(logged.records[0].getMessage(), "accepting pauses for 1 s: Too many open files")
+        self.assertEqual(server.gauges().rejected_connections, 0)
 
 
 class Failing(Case):

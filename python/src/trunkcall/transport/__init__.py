@@ -5,13 +5,14 @@ from __future__ import annotations
 from .connection import Connection, ConnectionEvents, clock
 from .dialer import DialError, Dialing, OpenSocket, TurnedAway, dial
 from .listener import Listener
-from .opening import NOTHING_SAID
+from .opening import NOTHING_SAID, SILENT
 from .target import Address, parse_address, parse_place
 from .tls import ALPN_HTTP1, TLSFiles, TLSSource, client_tls, server_tls, tls_files
 
 __all__ = [
     "ALPN_HTTP1",
     "NOTHING_SAID",
+    "SILENT",
     "Address",
     "Connection",
     "ConnectionEvents",

@@ -22,7 +22,7 @@ from trunkcall.wire import MAGIC, PREFACE_SIZE, not_served
 from . import memory
 from .answer import Answering, answer
 from .connection import Connection, clock
-from .opening import HANDSHAKE, LOOKED_AT, NOTHING_SAID, TLS_RECORD, Opening, Recognizes, begins_http, unknown
+from .opening import HANDSHAKE, LOOKED_AT, NOTHING_SAID, SILENT, TLS_RECORD, Opening, Recognizes, begins_http, unknown
 from .target import Address, parse_address, spelled
 from .tls import TLSSource
 
@@ -81,14 +81,17 @@ class Listener:
         origins: Sequence[str] | None = None,
         protocols: Sequence[Recognizes] = (),
         hand_over: HandOver | None = None,
+        pauses: Callable[[str], None] | None = None,
     ) -> None:
-        """With `origins`, clients of HTTP may open WebSockets, and pages of these origins, besides the server's own."""
+        """With `origins`, clients of HTTP may open WebSockets, and pages of these origins, besides the server's own.
+        `pauses` is told for how long nothing is accepted, and why."""
         self.loop = loop
         self.accept = accept
         self.turned_away = turned_away
         self.origins = origins
         self.protocols = protocols  # of users; `_hand_over_to` takes their connections
         self._hand_over_to = hand_over
+        self._pauses = pauses
         self.opening: dict[Opening, None] = {}  # that have said nothing yet
         self.upgrading: dict[Upgrading, None] = {}  # whose request is not whole
         self.closed = False
@@ -103,8 +106,16 @@ class Listener:
         self.address = Address()
 
     async def start(self, where: str | socket.socket) -> None:
-        """Listens on HOST:PORT, port 0 for any free one, unix:PATH or mem:NAME, or goes on listening on a socket.
-        Raises OSError, ValueError."""
+        """Listens on HOST:PORT, port 0 for any free one, unix:PATH or mem:NAME, or goes on listening on a socket, which
+        it takes from its object. Raises OSError, ValueError; what it had or took is closed then, but a socket that
+        cannot be listened on stays its giver's."""
+        try:
+            await self._start(where)
+        except BaseException:
+            self.close()
+            raise
+
+    async def _start(self, where: str | socket.socket) -> None:
         if isinstance(where, str):
             address = parse_address(where)
             if address.name:
@@ -117,7 +128,7 @@ class Listener:
             self.address = address if self._path else Address(address.host, port)
         else:
             self.address = _listening(where)
-            self._sockets = [where]
+            self._sockets = [socket.socket(fileno=where.detach())]
         for bound in self._sockets:
             if self._tls is not None:
                 self.loop.add_reader(bound, self._accept_all, bound)
@@ -218,13 +229,14 @@ class Listener:
             self.loop.add_reader(accepted, self._look, accepted, since)
 
     def _pause(self, bound: socket.socket, error: OSError) -> None:
-        self.turned_away("", f"accepting pauses for {ACCEPT_PAUSE:g} s: {error.strerror}")
+        if self._pauses is not None:
+            self._pauses(f"{ACCEPT_PAUSE:g} s: {error.strerror}")
         self.loop.remove_reader(bound)
         self._paused = [timer for timer in self._paused if timer.when() > self.loop.time()]
         self._paused.append(self.loop.call_later(ACCEPT_PAUSE, self.loop.add_reader, bound, self._accept_all, bound))
 
     def _too_long(self, accepted: socket.socket) -> None:
-        self._refuse(accepted, f"nothing was said in {HANDSHAKE:g} s")
+        self._refuse(accepted, SILENT)
 
     def _refuse(self, accepted: socket.socket, why: str) -> None:
         self._forget(accepted)
@@ -240,9 +252,8 @@ class Listener:
             first = accepted.recv(LOOKED_AT, socket.MSG_PEEK)
         except (BlockingIOError, InterruptedError):
             return
-        except OSError as error:
-            self._refuse(accepted, error.strerror or str(error))
-            return
+        except OSError:  # reset
+            first = b""
         if not first:
             self._refuse(accepted, NOTHING_SAID)
         elif (
@@ -290,10 +301,12 @@ class Listener:
 
 
 def _listening(given: socket.socket) -> Address:
-    """The address of a socket that a user hands over. Raises ValueError for one that does not listen, TypeError for
-    what is no socket."""
+    """The address of a socket that a user hands over. Raises ValueError for one that does not listen or is closed,
+    TypeError for what is no socket."""
     if not isinstance(given, socket.socket):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"an address is HOST:PORT, unix:PATH or a socket that listens, not a {type(given).__name__}")
+    if given.fileno() == -1:
+        raise ValueError("the socket is closed, or was handed over before")
     streams = given.type == socket.SOCK_STREAM and given.family in (socket.AF_INET, socket.AF_INET6, socket.AF_UNIX)
     if not streams or not given.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
         raise ValueError(f"{given!r} is no TCP or Unix socket that listens")

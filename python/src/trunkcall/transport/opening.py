@@ -21,6 +21,7 @@ TLS_RECORD = 0x16
 LOOKED_AT = 64  # bytes of a beginning that users' protocols are asked about
 HANDSHAKE = 10.0  # seconds from accepted to preface read (limits.md 3)
 NOTHING_SAID = "closed before anything was said"
+SILENT = f"nothing was said in {HANDSHAKE:g} s"
 WITHOUT_LIBRARY = "a WebSocket was asked for, and the package websockets is missing, which trunkcall[websocket] brings"
 HTTP1_CLIENT = "a client of HTTP came: servers in Python answer neither HTTP nor gRPC"
 HTTP2_CLIENT = "a client of gRPC or HTTP/2 came: servers in Python answer neither"
@@ -162,7 +163,8 @@ class Opening(asyncio.Protocol):
 
     def _too_long(self) -> None:
         self._forget()
-        self._turn_away(f"nothing was said in {HANDSHAKE:g} s")
+        seen = f"after {HANDSHAKE:g} s its first bytes {self._seen!r} tell no protocol"
+        self._turn_away(seen if self._seen else SILENT)
 
     def _turn_away(self, why: str) -> None:
         self._listener.turned_away(self.remote, why)
