@@ -8,6 +8,7 @@ import random
 import re
 import socket
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, cast
 
 from .backoff import pause
@@ -15,7 +16,7 @@ from .checking import wrong_type
 from .codec import kind_of
 from .endpoint import Endpoint
 from .status import spelled
-from .transport import Address, parse_address, parse_place
+from .transport import Address, parse_place
 
 MOST = 100_000  # endpoints of a set
 MOST_ADDRESSES = 64  # of an endpoint
@@ -83,13 +84,16 @@ async def dns(watch: Watch) -> None:
 
 
 def _dns_place(text: str) -> Address:
-    try:
-        place = parse_address(text)
-    except ValueError as error:
-        raise ValueError(f"target dns:{text}: {error}") from None
-    if not place.host or place.path:
-        raise ValueError(f"target dns:{text}: want dns:HOST:PORT")
-    return place
+    with suppress(ValueError):
+        place = parse_place(text)
+        if place.host and not place.url and not text.startswith(":"):
+            return place
+    why = ""
+    bare = text.lstrip("/")
+    with suppress(ValueError):
+        if bare != text and parse_place(bare).host and not bare.startswith(":"):
+            why = f"there are slashes in it, without which it is dns:{bare}: "
+    raise ValueError(f'target "dns:{text}": {why}want dns:HOST:PORT')
 
 
 class Target:
@@ -105,7 +109,7 @@ class Target:
         self.resolver: Resolver | None = None
         self.known: list[Resolved] = []
         if not self.scheme:
-            self.known = check_endpoints([Endpoint(part.strip()) for part in text.split(",")], f"target {text!r}: ")
+            self.known = check_endpoints([Endpoint(part) for part in _parts(text)])
         elif self.scheme in resolvers:
             self.resolver = resolvers[self.scheme]
         else:
@@ -129,14 +133,33 @@ def _scheme_of(text: str, resolvers: Mapping[str, Resolver]) -> tuple[str, str]:
     scheme, colon, rest = text.partition(":")
     if colon and (scheme in resolvers or scheme == "dns"):
         return scheme, rest
-    address = scheme in _ADDRESSES or re.match(r"//|\d+\s*(,|$)", rest)
-    if colon and _SCHEME.fullmatch(scheme) and not address:
-        known = ", ".join(["dns", *resolvers])
-        raise ValueError(f"target {text!r}: there is no resolver for {scheme}:, only for {known}")
     return "", text
 
 
-def check_endpoints(endpoints: Sequence[Endpoint], where: str = "") -> list[Resolved]:
+def _parts(text: str) -> list[str]:
+    """The addresses of a target. Raises ValueError, ImportError."""
+    found = [part.strip() for part in text.split(",")]
+    if len(found) > 1 and "" in found:
+        raise ValueError(f'target "{text}": a part of it is empty')
+    for part in found:
+        try:
+            parse_place(part)
+        except ValueError as error:
+            raise ValueError(f"{error}{_no_scheme(part)}") from None
+    return found
+
+
+def _no_scheme(part: str) -> str:
+    """What else may be wrong with what is no address."""
+    scheme, _, rest = part.partition(":")
+    if not rest or not _SCHEME.fullmatch(scheme) or scheme in _ADDRESSES:
+        return ""
+    if scheme == "dns":
+        return "; dns: is for a whole target, with one HOST:PORT"
+    return f'; no resolver was given for the scheme "{scheme}" either'
+
+
+def check_endpoints(endpoints: Sequence[Endpoint]) -> list[Resolved]:
     """The endpoints of a set, each once, with their addresses. Raises InvalidSet, ImportError."""
     if not endpoints:
         raise InvalidSet("the set of endpoints is empty")
@@ -155,7 +178,7 @@ def check_endpoints(endpoints: Sequence[Endpoint], where: str = "") -> list[Reso
         try:
             found.setdefault(identity, (endpoint, tuple(parse_place(address) for address in endpoint.addresses)))
         except (ValueError, TypeError) as error:
-            raise InvalidSet(f"{where or f'endpoint {endpoint}: '}{error}") from None
+            raise InvalidSet(f"endpoint {endpoint}: {error}") from None
     return list(found.values())
 
 

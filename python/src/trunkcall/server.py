@@ -258,6 +258,7 @@ class Server(Registry):
         try:
             await listener.start(where)
         except OSError as error:
+            error.filename = error.filename or str(where)  # which its text has then
             self._logger.error("cannot listen on %s: %s", where, error)
             self._told.tell("listen_failed", str(where), error)
             raise

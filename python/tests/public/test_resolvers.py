@@ -114,7 +114,7 @@ class Faulty(EndpointsCase):
         for resolver, text in (
             (nothing, "returned without a set"),
             (empty, "is empty"),
-            (bad, "'nowhere' is not HOST:PORT"),
+            (bad, "nowhere: target \"nowhere\": it has no port"),
             (none, "a list of them, not None"),
             (cancels, "was cancelled"),
         ):
@@ -322,5 +322,5 @@ class Faulty(EndpointsCase):
         ):
             with self.subTest(text), self.assertRaisesRegex((ValueError, TypeError), text):
                 Client("127.0.0.1:1", **options)
-        with self.assertRaisesRegex(ValueError, "no resolver for consul:, only for dns, test"):
+        with self.assertRaisesRegex(ValueError, 'no resolver was given for the scheme "consul" either'):
             Client("consul:web", resolvers={"test": Registry()})

@@ -83,7 +83,7 @@ class InMemory(Case):
         _, address = await self.serve(where="mem:once")
         with self.assertLogs("trunkcall", "ERROR"), self.assertRaisesRegex(OSError, "in use.*mem:once"):
             await self.serve(where=address)
-        with self.assertRaisesRegex(ValueError, "mem: without a name"):
+        with self.assertRaisesRegex(ValueError, "there is nothing behind mem:"):
             await self.serve(where="mem:")
 
     async def test_tls_is_for_sockets(self) -> None:

@@ -15,7 +15,7 @@ import uvloop
 
 from harness.certificates import Authority
 from tests.public.kit import COUNT, ECHO, JOIN, Case, Gate, all_of, connector, eventually
-from trunkcall import Code, Delivery, client_tls, server_tls
+from trunkcall import Client, Code, Delivery, client_tls, server_tls
 from trunkcall.transport import clock, parse_address, parse_place
 from trunkcall.wire import PREFACE_SIZE, Session, not_served
 
@@ -30,6 +30,40 @@ class Addresses(unittest.TestCase):
         for text in ("", "host", "host:", "host:x", "::1:80", "host:65536", "unix:", "host:-1"):
             with self.assertRaises(ValueError, msg=text):
                 parse_address(text)
+
+    def test_what_is_no_address_is_told_with_what_would_be_right(self) -> None:
+        no_scheme = '; no resolver was given for the scheme "localhost" either'
+        for text, why, more in (
+            ("", "it is empty", ""),
+            ("4000", "it has no host; that port on this machine is localhost:4000", ""),
+            ("localhost", "it has no port; with one it is, for example, localhost:8080", ""),
+            ("localhost:abc", 'a port is a number from 1 to 65535, not "abc"', no_scheme),
+            ("localhost:99999", 'a port is a number from 1 to 65535, not "99999"', no_scheme),
+            ("localhost:4001/", "there is a path behind the port; without it, it is localhost:4001", no_scheme),
+            ("https://a:1/x", "it is a URL; as an address it is a:1, and TLS is an option", None),
+            ("/run/x", "it is a path; a Unix socket there is unix:/run/x", ""),
+            ("::1:80", "an address of IPv6 stands in brackets, such as [::1]:80", ""),
+            ("a b:1", "there is a blank in it", ""),
+            ("unix:", "there is nothing behind unix:", ""),
+        ):
+            want = f'target "{text}": {why}: want HOST:PORT, unix:PATH, mem:NAME or ws://HOST:PORT/PATH'
+            with self.subTest(text), self.assertRaises(ValueError) as caught:
+                Client(text)
+            told = str(caught.exception)
+            self.assertTrue(told == want + more if more is not None else told.startswith(want), told)
+            want = f'cannot listen on "{text}": {why.replace("from 1", "from 0")}: want HOST:PORT, unix:PATH or mem:NAME'
+            with self.subTest(text), self.assertRaises(ValueError) as caught:
+                parse_address(text)
+            self.assertEqual(str(caught.exception), want)
+        slashes = "there are slashes in it, without which it is dns:localhost:4001: want dns:HOST:PORT"
+        for text, told in (
+            ("dns:///localhost:4001", f'target "dns:///localhost:4001": {slashes}'),
+            ("dns:localhost", 'target "dns:localhost": want dns:HOST:PORT'),
+            ("a:1,", 'target "a:1,": a part of it is empty'),
+        ):
+            with self.subTest(text), self.assertRaises(ValueError) as caught:
+                Client(text)
+            self.assertEqual(str(caught.exception), told)
 
 
 class Transports(Case):
@@ -107,6 +141,11 @@ class Transports(Case):
         self.assertEqual(address, f"127.0.0.1:{server.port}")
         await self.works(address)
         self.assertTrue(await server.stop(10))
+
+    async def test_a_port_that_is_in_use_is_named(self) -> None:
+        _, address = await self.serve()
+        with self.assertRaisesRegex(OSError, f"in use.*{address}"), self.assertLogs("trunkcall", "ERROR"):
+            await self.serve(where=address)
 
     async def test_a_name_is_listened_on_and_dialled(self) -> None:
         _, address = await self.serve(where="localhost:0")
