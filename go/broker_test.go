@@ -233,3 +233,45 @@ func TestMessagesOfAProtocolCountAgainstTheMemory(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// pausing is an exchange whose second message never comes.
+type pausing struct {
+	lineExchange
+	first chan struct{} // closed once the first has been taken
+}
+
+func (p *pausing) Receive(ctx context.Context) ([]byte, bool, error) {
+	if len(p.call.Messages) > 0 {
+		return p.lineExchange.Receive(ctx)
+	}
+	close(p.first)
+	<-ctx.Done()
+	return nil, false, ctx.Err()
+}
+
+// A call that makes room for another before its handler has begun may come again soon, over each protocol alike.
+func TestACallOfAProtocolThatMakesRoomMayComeAgain(t *testing.T) {
+	s, b := startBrokerWith(t, serverOptions{trunkcall.WithMemory(1 << 20)})
+	x := &pausing{*manyBytes(600 << 10), make(chan struct{})}
+	ended := make(chan error, 1)
+	go func() { ended <- b.call(context.Background(), x, "/test.Service/Echo") }()
+	receive(t, x.first, "first message")
+	if err := b.call(t.Context(), manyBytes(300<<10), "/test.Service/Echo"); err != nil {
+		t.Error(err)
+	}
+	status := wants(t, receive(t, ended, "end"), trunkcall.ResourceExhausted, trunkcall.Refused)
+	wantsText(t, status.Message, "memory 1048576")
+	if status.RetryAfter <= 0 {
+		t.Error("it may not come again")
+	}
+	eventually(t, "nothing is held", func() bool { return trunkcall.Held(s) == 0 })
+}
+
+// Of a method that takes one request a second message counts beside the first, which is still held.
+func TestASecondMessageOfAProtocolCountsBesideTheFirst(t *testing.T) {
+	_, b := startBrokerWith(t, serverOptions{trunkcall.WithMemory(1 << 20)})
+	half := strings.Repeat("x", 500<<10) // of which JSON makes a third more
+	x := &lineExchange{call: &asked{Messages: messagesOf(half, half)}, out: json.NewEncoder(io.Discard)}
+	status := wants(t, b.call(t.Context(), x, "/test.Service/Echo"), trunkcall.ResourceExhausted, trunkcall.Refused)
+	wantsText(t, status.Message, "memory 1048576")
+}

@@ -332,7 +332,7 @@ func (a *AcceptedCall) why() *wire.Refusal {
 		return &wire.Refusal{Code: DeadlineExceeded, Message: "the deadline has passed"}
 	default:
 		if s, ours := statusWithin(cause); ours {
-			return &wire.Refusal{Code: s.Code, Message: s.Message}
+			return &wire.Refusal{Code: s.Code, Message: s.Message, RetryAfter: retryMilliseconds(s.RetryAfter)}
 		}
 		return &wire.Refusal{Code: Canceled, Message: "the caller has gone"}
 	}

@@ -57,7 +57,7 @@ type unpacking struct {
 var errNoRoom = errors.New("too many messages are decompressed at once")
 
 // roomRetry is when a call may come again that there was no room for.
-const roomRetry = 50 * time.Millisecond
+const roomRetry = wire.RoomRetry * time.Millisecond
 
 // noRoom is how a call ends for errNoRoom.
 func (c *compressions) noRoom() error {

@@ -32,19 +32,16 @@ func newUserExchange(a *AcceptedCall, user Exchange) *userExchange {
 	e := &userExchange{call: a, user: user, limit: int(s.options.local.Message)}
 	e.share.Budget = s.config.Budget
 	e.share.Shed = func() {
-		go func() {
-			a.end(Errorf(ResourceExhausted, "%s", e.share.Budget.Full()))
-			e.share.Relieved()
-		}()
+		go a.end(Status{Code: ResourceExhausted, Message: e.share.Budget.Full(), RetryAfter: roomRetry}.Err()) // and leave follows
 	}
 	return e
 }
 
-// roomFor charges a message of so many bytes, in place of the one before.
+// roomFor charges so many bytes, in place of those before.
 func (e *userExchange) roomFor(bytes int) error {
 	e.share.GiveBack(int64(bytes))
 	if !e.share.Affords(int64(bytes)) {
-		return &web.Fault{Code: ResourceExhausted, Text: e.share.Budget.Full()}
+		return &web.Fault{Code: ResourceExhausted, Text: e.share.Budget.Full(), RetryAfter: wire.RoomRetry}
 	}
 	return nil
 }
@@ -59,8 +56,8 @@ func (e *userExchange) contained(err *error) {
 	}
 }
 
-// next has the protocol receive a message.
-func (e *userExchange) next() (message *transport.Buffer, compressed bool, err error) {
+// next has the protocol receive a message. So many bytes of the one before are still held beside it.
+func (e *userExchange) next(kept int) (message *transport.Buffer, compressed bool, err error) {
 	e.receiving.Lock()
 	defer e.receiving.Unlock()
 	if e.over {
@@ -82,7 +79,7 @@ func (e *userExchange) next() (message *transport.Buffer, compressed bool, err e
 	case compressed && e.call.call.Compression == 0:
 		return nil, false, &web.Fault{Code: Internal, Text: "a message is compressed, and the call does not say how"}
 	}
-	if err := e.roomFor(len(m)); err != nil {
+	if err := e.roomFor(kept + len(m)); err != nil {
 		return nil, false, err
 	}
 	message = transport.GetBuffer(len(m))
@@ -95,14 +92,14 @@ func (e *userExchange) readFirst() *wire.Refusal {
 	if !e.call.served.Whole() {
 		return nil
 	}
-	m, packed, err := e.next()
+	m, packed, err := e.next(0)
 	if errors.Is(err, io.EOF) {
 		err = &web.Fault{Code: Unimplemented, Text: "the method takes one request, and none was sent"}
 	}
 	if err == nil {
 		e.first, e.packed = m, packed
 		var more *transport.Buffer
-		if more, _, err = e.next(); errors.Is(err, io.EOF) {
+		if more, _, err = e.next(len(m.B)); errors.Is(err, io.EOF) {
 			return nil
 		}
 		e.free()
@@ -116,11 +113,7 @@ func (e *userExchange) readFirst() *wire.Refusal {
 	}
 	var fault *web.Fault
 	errors.As(err, &fault)
-	refusal := &wire.Refusal{Code: fault.Code, Message: fault.Text}
-	if fault.Text == e.share.Budget.Full() {
-		refusal.RetryAfter = uint32(roomRetry.Milliseconds())
-	}
-	return refusal
+	return fault.Refusal()
 }
 
 func (e *userExchange) free() {
@@ -139,12 +132,13 @@ func (e *userExchange) leave() {
 	defer e.sending.Unlock()
 	e.over = true
 	e.share.GiveBack(0)
+	e.share.Relieved()
 }
 
 // Receive implements web.Exchange.
 func (e *userExchange) Receive() (message *transport.Buffer, compressed bool, err error) {
 	if !e.call.served.Whole() {
-		return e.next()
+		return e.next(0)
 	}
 	if e.taken {
 		return nil, false, io.EOF

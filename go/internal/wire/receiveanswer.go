@@ -152,7 +152,7 @@ func (s *Session) checkDataState(st *Stream, h *Header, assembling bool) *Error 
 func (s *Session) fault(st *Stream, err *Error) {
 	retryAfter := uint32(0)
 	if s.forWantOfRoom(err) {
-		retryAfter = budgetRetry
+		retryAfter = RoomRetry
 	}
 	if st.has(streamCaller) {
 		s.giveUp(st, CancelUnusable, err.Class.answerCode(), "the answer: "+err.Text)

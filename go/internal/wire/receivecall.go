@@ -130,10 +130,10 @@ func (s *Session) refusesNow(total uint32) *Refusal {
 		}
 	}
 	if s.promised+s.held+uint64(total) > maxPromised {
-		return &Refusal{Code: ResourceExhausted, Message: promisedText, RetryAfter: budgetRetry}
+		return &Refusal{Code: ResourceExhausted, Message: promisedText, RetryAfter: RoomRetry}
 	}
 	if total > 0 && !s.affords(nil, min(int(total), 2*MinPiece)) {
-		return &Refusal{Code: ResourceExhausted, Message: s.options.Budget.full.Text, RetryAfter: budgetRetry}
+		return &Refusal{Code: ResourceExhausted, Message: s.options.Budget.full.Text, RetryAfter: RoomRetry}
 	}
 	return nil
 }
@@ -143,7 +143,7 @@ func (s *Session) refuseUntracked(id StreamID, binding *Binding) *Error {
 		return err
 	}
 	s.refuse(id, binding, &Refusal{
-		Code: ResourceExhausted, Message: "max_calls " + utoa(s.options.Local.Calls) + " is exceeded", RetryAfter: budgetRetry,
+		Code: ResourceExhausted, Message: "max_calls " + utoa(s.options.Local.Calls) + " is exceeded", RetryAfter: RoomRetry,
 	})
 	return nil
 }

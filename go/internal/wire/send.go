@@ -13,7 +13,7 @@ func (s *Session) Send(st *Stream, payload []byte, compression uint8, end bool) 
 		return true
 	}
 	if !st.has(streamCaller) && !s.affords(st, cap(payload)) {
-		s.stop(st, ResourceExhausted, s.options.Budget.full.Text, budgetRetry)
+		s.stop(st, ResourceExhausted, s.options.Budget.full.Text, RoomRetry)
 		s.events.Stopped(st, ResourceExhausted)
 		return true
 	}

@@ -16,10 +16,12 @@ const (
 	maxOwed = 1024
 	// maxPromised bounds the totals of cut messages in progress.
 	maxPromised = 256 << 20
-	// budgetRetry is how long, in milliseconds, a refusal because memory is full asks the caller to
-	// wait.
-	budgetRetry = 10
 )
+
+// RoomRetry is how long, in milliseconds, callers are asked to wait whose calls were refused because there
+// was no room for them in memory. It is one value for all protocols and all such bounds, since the same
+// ends of calls make room: it is soon, and a call that comes too early is refused again.
+const RoomRetry = 10
 
 // Options are what a session is made with.
 type Options struct {

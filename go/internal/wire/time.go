@@ -103,7 +103,7 @@ func (s *Session) look() {
 			s.stop(st, DeadlineExceeded, lateText, 0)
 			s.events.Stopped(st, DeadlineExceeded)
 		case s.sendsTooLong(st) || s.receivesTooLong(st):
-			s.stop(st, ResourceExhausted, tooLongText, budgetRetry)
+			s.stop(st, ResourceExhausted, tooLongText, RoomRetry)
 			s.events.Stopped(st, ResourceExhausted)
 		case st.deadline != 0:
 			s.wakeBy(st.deadline)

@@ -100,12 +100,8 @@ func (c *Conn) beginsToHoldLocked(s *Stream) {
 // giveBackLocked returns what is no longer needed.
 func (c *Conn) giveBackLocked() { c.share.GiveBack(c.holdingLocked()) }
 
-// roomRetry is how long, in milliseconds, a request that is refused because memory is full is asked
-// to wait.
-const roomRetry = 10
-
 func (c *Conn) noRoom() *wire.Refusal {
-	return &wire.Refusal{Code: wire.ResourceExhausted, Message: c.config.Budget.Full(), RetryAfter: roomRetry}
+	return &wire.Refusal{Code: wire.ResourceExhausted, Message: c.config.Budget.Full(), RetryAfter: wire.RoomRetry}
 }
 
 // Gauges are what the connection has at the moment.

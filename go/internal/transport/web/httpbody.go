@@ -59,9 +59,9 @@ func (b *httpBody) Read(p []byte) (int, error) {
 		} else {
 			switch {
 			case errors.Is(err, os.ErrDeadlineExceeded) && roles.Clock() >= by:
-				err = &Fault{wire.ResourceExhausted, transport.LateText(b.call.protocol.stall())}
+				err = &Fault{Code: wire.ResourceExhausted, Text: transport.LateText(b.call.protocol.stall())}
 			case malformed(b.call.r, err):
-				err = &Fault{wire.InvalidArgument, "the request is malformed: " + err.Error()}
+				err = &Fault{Code: wire.InvalidArgument, Text: "the request is malformed: " + err.Error()}
 			}
 			b.call.peer.Interrupt(true) // or net/http would wait for the rest, ahead of the answer and without end
 		}
@@ -124,14 +124,10 @@ func (x *httpCall) readFirst() *wire.Refusal {
 		}
 		m.Free()
 	case errors.Is(err, io.EOF) && !x.spoken.Plain():
-		err = &Fault{wire.Unimplemented, "the method takes one request, and none was sent"}
+		err = &Fault{Code: wire.Unimplemented, Text: "the method takes one request, and none was sent"}
 	}
 	if errors.As(err, &fault) {
-		refusal := &wire.Refusal{Code: fault.Code, Message: fault.Text}
-		if x.protocol.Budget != nil && fault.Text == x.protocol.Budget.Full() {
-			refusal.RetryAfter = roomRetry
-		}
-		return refusal
+		return fault.Refusal()
 	}
 	return &wire.Refusal{Code: wire.Canceled, Message: "the request is cut off: " + transport.Describe(err)}
 }
@@ -151,7 +147,7 @@ func (b *httpBody) only() (m *transport.Buffer, flags byte, err error) {
 		m.Free()
 		if err == nil {
 			extra.Free()
-			err = &Fault{wire.Unimplemented, "the method takes one request, and more were sent"}
+			err = &Fault{Code: wire.Unimplemented, Text: "the method takes one request, and more were sent"}
 		}
 		return nil, 0, err
 	}
@@ -172,7 +168,7 @@ func (b *httpBody) all() (*transport.Buffer, error) {
 	m, err := b.gather(transport.GetBuffer(int(min(want, leastRoom))), want)
 	if err == nil && int64(len(m.B)) > limit {
 		m.Free()
-		return nil, &Fault{wire.ResourceExhausted, fmt.Sprintf("message of more than max_message %d bytes", limit)}
+		return nil, &Fault{Code: wire.ResourceExhausted, Text: fmt.Sprintf("message of more than max_message %d bytes", limit)}
 	}
 	return m, err
 }
@@ -213,13 +209,13 @@ func (b *httpBody) message() (m *transport.Buffer, flags byte, err error) {
 
 func cutOff(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return &Fault{wire.InvalidArgument, "the request is cut off within a message"}
+		return &Fault{Code: wire.InvalidArgument, Text: "the request is cut off within a message"}
 	}
 	return err
 }
 
 func tooLong(length, limit int64) error {
-	return &Fault{wire.ResourceExhausted, fmt.Sprintf("message of %d bytes exceeds max_message %d", length, limit)}
+	return &Fault{Code: wire.ResourceExhausted, Text: fmt.Sprintf("message of %d bytes exceeds max_message %d", length, limit)}
 }
 
 // gather appends to m until it has want bytes or the body ends.
@@ -259,4 +255,6 @@ func (b *httpBody) grow(m *transport.Buffer, want int64) *transport.Buffer {
 }
 
 // full is the fault of a message that there is no memory for.
-func (b *httpBody) full() error { return &Fault{wire.ResourceExhausted, b.call.protocol.Budget.Full()} }
+func (b *httpBody) full() error {
+	return &Fault{Code: wire.ResourceExhausted, Text: b.call.protocol.Budget.Full(), RetryAfter: wire.RoomRetry}
+}

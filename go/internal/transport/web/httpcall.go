@@ -380,7 +380,7 @@ func (x *httpCall) affords(more int64) bool {
 // shed ends the call, since it holds most of what all may hold together.
 func (x *httpCall) shed() {
 	defer x.share.Relieved()
-	why := wire.Refusal{Code: wire.ResourceExhausted, Message: x.protocol.Budget.Full(), RetryAfter: roomRetry}
+	why := wire.Refusal{Code: wire.ResourceExhausted, Message: x.protocol.Budget.Full(), RetryAfter: wire.RoomRetry}
 	if x.stop(why, false) {
 		if !x.body.over.Load() {
 			x.peer.Interrupt(true)
@@ -400,7 +400,3 @@ func (x *httpCall) giveBack() {
 	x.holds = 0
 	x.share.GiveBack(0)
 }
-
-// roomRetry is how long, in milliseconds, a call that is refused because memory is full is asked to
-// wait.
-const roomRetry = 10

@@ -40,9 +40,9 @@ func (x *httpCall) Receive() (message *transport.Buffer, compressed bool, err er
 func (x *httpCall) compressed(flags byte) (bool, error) {
 	switch {
 	case flags > 1:
-		return false, &Fault{wire.InvalidArgument, "a message has flags that mean nothing"}
+		return false, &Fault{Code: wire.InvalidArgument, Text: "a message has flags that mean nothing"}
 	case flags == 1 && x.call.Compression == 0:
-		return false, &Fault{wire.Internal, "a message is compressed, and no encoding says how"}
+		return false, &Fault{Code: wire.Internal, Text: "a message is compressed, and no encoding says how"}
 	}
 	return flags == 1, nil
 }

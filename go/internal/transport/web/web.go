@@ -122,11 +122,17 @@ type Answer struct {
 
 // Fault is what is wrong with a request.
 type Fault struct {
-	Code wire.Code
-	Text string
+	Code       wire.Code
+	Text       string
+	RetryAfter uint32 // milliseconds, if its handler has not begun; 0: it is not to come again
 }
 
 func (f *Fault) Error() string { return f.Code.String() + ": " + f.Text }
 
+// Refusal is what the caller is told of it where the handler has not begun.
+func (f *Fault) Refusal() *wire.Refusal {
+	return &wire.Refusal{Code: f.Code, Message: f.Text, RetryAfter: f.RetryAfter}
+}
+
 // ErrOver is returned by the methods of an exchange whose call is over.
-var ErrOver error = &Fault{wire.Canceled, "the call is over"}
+var ErrOver error = &Fault{Code: wire.Canceled, Text: "the call is over"}
