@@ -7,6 +7,7 @@ import unittest
 from typing import Any
 from unittest import mock
 
+from tests.public.kit import eventually
 from trunkcall.transport import Connection, ConnectionEvents, clock
 from trunkcall.transport.connection import HIGH_WATER, STALL, STALL_LOOK
 from trunkcall.wire import Config, Events, IncomingCall, Method, OutgoingCall, Session
@@ -22,12 +23,13 @@ class Stuck(asyncio.Transport):
         super().__init__()
         self.buffer = bytearray()
         self.aborted = False
+        self.unbounded = False  # it takes all that it is given
         self.connection: Connection | None = None
 
     def write(self, data: Any) -> None:
         self.buffer += data
         assert self.connection is not None
-        if len(self.buffer) > HIGH_WATER:
+        if len(self.buffer) > HIGH_WATER and not self.unbounded:
             self.connection.pause_writing()
 
     def read(self) -> bytes:
@@ -134,6 +136,18 @@ class Backpressure(unittest.IsolatedAsyncioTestCase):
         self.assertTrue(self.connection.session.sender.ready)
         self.transport.read()
         self.assertFalse(self.connection.session.sender.ready, "a message still waits")
+
+    async def test_one_turn_of_the_loop_writes_no_more_than_so_much_and_others_the_rest(self) -> None:
+        calls = [self.open() for _ in range(8)]
+        self.transport.unbounded = True
+        for call in calls:
+            for _ in range(3):
+                call.send(MESSAGE)
+        with mock.patch("trunkcall.transport.connection.TURN", 1 << 20):
+            self.connection._flush()
+            self.assertTrue(self.connection.session.sender.ready, "all went in one turn")
+            await eventually(lambda: len(self.transport.buffer) >= 24 * len(MESSAGE))
+        self.assertFalse(self.connection.session.sender.ready)
 
     def stop_clock(self) -> None:
         self.now = clock()

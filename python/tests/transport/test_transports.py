@@ -136,6 +136,14 @@ class Transports(Case):
             tick.assert_not_called()
             await eventually(lambda: tick.called)
 
+    async def test_a_deadline_passes_though_every_timer_is_late(self) -> None:
+        gate = Gate()
+        _, address = await self.serve(ECHO.handler(gate))
+        client = self.client(address)
+        await client.connect()
+        with mock.patch("trunkcall.transport.connection.STOOD_STILL", -(1 << 40)):
+            await self.runs_out(lambda left: client.call(ECHO, b"", timeout=left), lambda: gate.runs > 0)
+
     async def test_tcp(self) -> None:
         server, address = await self.serve()
         self.assertEqual(address, f"127.0.0.1:{server.port}")

@@ -26,6 +26,7 @@ STALL_LOOK = 10_000_000  # µs between two looks whether it has
 UNACKNOWLEDGED = 60_000_000  # µs, at least, in which the peer's system acknowledges nothing (limits.md 3)
 LINGER = 10.0  # seconds for the last bytes to leave before the transport is aborted
 STOOD_STILL = 1_000_000  # µs by which a timer is late when the process was suspended, or something blocked the loop
+TURN = 4 << 20  # bytes given to the transport in one turn of the loop, so that other connections and timers get theirs
 _USER_TIMEOUT: int | None = getattr(socket, "TCP_USER_TIMEOUT", None)
 _ROUNDING = 500e-6  # seconds; some loops count timers in whole milliseconds, to the nearest one
 
@@ -81,6 +82,7 @@ class Connection(asyncio.BufferedProtocol):
         "_loop",
         "_moved",
         "_moved_at",
+        "_put_off",
         "_timer",
         "_timer_at",
         "_unsaid",
@@ -132,6 +134,7 @@ class Connection(asyncio.BufferedProtocol):
         self._ended = False
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = NEVER
+        self._put_off = False  # the timer was late, and what is due was put off by one turn of the loop
         self._close_timer: asyncio.TimerHandle | None = None
 
     # What the loop calls.
@@ -246,7 +249,7 @@ class Connection(asyncio.BufferedProtocol):
         if not self._full and not self._wrote_eof:
             self._write()
         lifecycle = session.lifecycle
-        if lifecycle.half_close or lifecycle.done:
+        if (lifecycle.half_close or lifecycle.done) and not self.scheduled:  # else there may be more to write
             self._end()
         due = min(session.next_deadline(), self._look_at)
         if due < self._timer_at:
@@ -255,7 +258,9 @@ class Connection(asyncio.BufferedProtocol):
     def _write(self) -> None:
         session, transport = self.session, self.transport
         data = session.take()
+        given = 0
         while data:
+            given += len(data)
             self._unsaid += len(data)
             transport.write(data)
             if self._full:
@@ -263,6 +268,9 @@ class Connection(asyncio.BufferedProtocol):
                 self._watch()
                 return
             self._account(0)
+            if given >= TURN:
+                self.schedule()
+                break
             data = session.take()
         if self._look_at == NEVER and transport.get_write_buffer_size():
             self._watch()
@@ -323,9 +331,11 @@ class Connection(asyncio.BufferedProtocol):
     def _tick(self) -> None:
         self._timer = None
         now = clock()
-        if now - self._timer_at > STOOD_STILL:
+        if now - self._timer_at > STOOD_STILL and not self._put_off:
+            self._put_off = True  # once: on a starved machine every turn of the loop may be so late
             self._arm(now)  # the process did: what has come meanwhile is read before anybody is judged by the time
             return
+        self._put_off = False
         self._timer_at = NEVER
         self.session.tick(now)
         if now >= self._look_at:
