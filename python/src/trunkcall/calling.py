@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import math
 from asyncio import get_running_loop
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from time import monotonic_ns
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -45,12 +46,24 @@ class Calling:
     codecs: dict[int, Codec]
     interceptors: tuple[Interceptor, ...]
     packing: Packing
-    waiting_limit: int  # calls that may wait for a slot, over all connections
+    waiting_limit: int  # calls that may wait for a connection or a slot, over all connections
     repeating: Repeating
     attempts: AttemptObserver | None = None
     policies: Policies = NO_POLICIES
     waiting: int = 0
     ever_waited: int = 0  # the number of the last one that began to
+
+    @contextmanager
+    def queued(self) -> Generator[None]:
+        """Counts a call that waits within. Raises StatusError when too many do."""
+        if self.waiting >= self.waiting_limit:
+            text = f"waiting calls have reached their limit of {self.waiting_limit}"
+            raise failure(Code.RESOURCE_EXHAUSTED, text, Delivery.NOT_SENT)
+        self.waiting += 1
+        try:
+            yield
+        finally:
+            self.waiting -= 1
 
 
 class Calls(Caller):

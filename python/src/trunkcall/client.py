@@ -138,7 +138,7 @@ class Client(Calls, Registry):
           is what is accepted, (): nothing.
         - `interceptors` wrap the calls that the client makes.
         - With `repeat`, a unary call that provably was not run is made once more (spec/client.md).
-        - `waiting_calls` bounds how many calls wait for a free slot (4,096).
+        - `waiting_calls` bounds how many calls wait for a connection or a free slot (4,096).
         - After `keepalive` seconds without input (20) the server is asked for a sign of life (0: never), and given up
           `keepalive_timeout` seconds later (20).
 
@@ -333,15 +333,22 @@ class Client(Calls, Registry):
         return self._endpoints.pick(opening)
 
     async def _connected(self, opening: Opening, wait_for_ready: bool) -> Carrier:
+        connection = self._look(opening, wait_for_ready)
+        if connection is None:
+            with self._calling.queued():
+                while connection is None:
+                    await self._changed()
+                    connection = self._look(opening, wait_for_ready)
+        return connection
+
+    def _look(self, opening: Opening, wait_for_ready: bool) -> Carrier | None:
+        """A connection for a call, None: it is to wait. Raises StatusError."""
+        self._check_open()
         endpoints = self._endpoints
-        while True:
-            self._check_open()
-            connection = endpoints.pick(opening)
-            if connection is not None:
-                return connection
-            if not wait_for_ready and not endpoints.hopeful:
-                raise failure(Code.UNAVAILABLE, endpoints.trouble or endpoints.none_chosen, Delivery.NOT_SENT)
-            await self._changed()
+        connection = endpoints.pick(opening)
+        if connection is None and not wait_for_ready and not endpoints.hopeful:
+            raise failure(Code.UNAVAILABLE, endpoints.trouble or endpoints.none_chosen, Delivery.NOT_SENT)
+        return connection
 
     def _retire(self, connection: Carrier) -> None:
         cast(ClientEnd, connection.end).connector.retire(connection)

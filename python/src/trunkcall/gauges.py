@@ -35,7 +35,7 @@ class Gauges:
     """Those of them that serve one-way calls, whose callers have been answered."""
 
     waiting_calls: int
-    """Calls of this side that have found no free slot."""
+    """Calls of this side that wait for a connection or a free slot."""
 
     unsent_bytes: int
     """Bytes that wait to be written."""

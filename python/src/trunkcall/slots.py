@@ -6,9 +6,8 @@ import asyncio
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from .status import failure
 from .transport import Connection
-from .wire import Code, Delivery, OutgoingCall
+from .wire import OutgoingCall
 
 if TYPE_CHECKING:
     from .calling import Calling
@@ -29,20 +28,16 @@ class Slots:
         """Waits in turn until `opener` finds a slot; None when the connections have changed. Raises StatusError when
         too many wait."""
         calling = self._calling
-        if calling.waiting >= calling.waiting_limit:
-            text = f"waiting calls have reached their limit of {calling.waiting_limit}"
-            raise failure(Code.RESOURCE_EXHAUSTED, text, Delivery.NOT_SENT)
-        future: asyncio.Future[OutgoingCall | None] = asyncio.get_running_loop().create_future()
-        calling.waiting += 1
-        calling.ever_waited += 1
-        self.waiting[future] = (calling.ever_waited, opener)
-        try:
-            return await future
-        finally:
-            calling.waiting -= 1
-            self.waiting.pop(future, None)
-            if not future.cancelled():
-                future.exception()  # seen, should the task be cancelled in this turn
+        with calling.queued():
+            future: asyncio.Future[OutgoingCall | None] = asyncio.get_running_loop().create_future()
+            calling.ever_waited += 1
+            self.waiting[future] = (calling.ever_waited, opener)
+            try:
+                return await future
+            finally:
+                self.waiting.pop(future, None)
+                if not future.cancelled():
+                    future.exception()  # seen, should the task be cancelled in this turn
 
     def try_again(self) -> None:
         """The connections have changed: those who wait look anew."""

@@ -390,6 +390,23 @@ class LimitsOfCalls(Case):
         gate.open.set()
         self.assertEqual(await asyncio.gather(first, second), [b"1", b"2"])
 
+    async def test_too_many_calls_that_wait_for_a_connection_fail_at_once(self) -> None:
+        async with black_hole() as hole:
+            client = self.client(f"{hole},{hole.replace('127.0.0.1', '127.0.0.2')}", waiting_calls=2)
+            waiting = [asyncio.create_task(client.call(ECHO, b"", wait_for_ready=True))]
+            stream = client.open(COUNT, b"1", wait_for_ready=True)
+            await eventually(lambda: client.gauges().waiting_calls == 2)
+            error = await self.fails(client.call(ECHO, b""), Code.RESOURCE_EXHAUSTED, Delivery.NOT_SENT)
+            self.assertIn("limit of 2", error.message)
+            stream.cancel()
+            await eventually(lambda: client.gauges().waiting_calls == 1)
+            waiting.append(asyncio.create_task(client.call(ECHO, b"")))
+            await eventually(lambda: client.gauges().waiting_calls == 2)
+            for call in waiting:
+                call.cancel()
+            await asyncio.wait(waiting)
+            self.assertEqual(client.gauges().waiting_calls, 0)
+
     async def test_a_waiting_call_ends_at_its_deadline(self) -> None:
         gate = Gate()
         _, client = await self.pair(ECHO.handler(gate), limits=Limits(calls=1))
