@@ -278,7 +278,6 @@ class _Less(_Group):
             among = [one for one in among if one is not avoid]
         n = len(among)
         if n == 1:
-            self._kept.keep(among[0], self._kept.one is among[0])
             return among[0]
         kept = self._kept.one if self._kept.row < KEPT else None
         a = among.index(kept) if kept is not None and kept in among else -1

@@ -32,7 +32,7 @@ class ClientEnd(End):
         self.began = clock()
         self.greeted: asyncio.Future[None] = client._loop.create_future()  # or gone
         self.taken = False  # calls use it, or did
-        self.leaving = False  # it drains or is replaced: no failure when it ends
+        self.leaving = False  # it drains or is replaced, or its loss was counted: no failure when it ends
         self.fault = ""  # why the server turned the client away
 
     def connected(self) -> None:
@@ -95,6 +95,28 @@ class ClientEnd(End):
         super().overdue()
         self.connector.retire(self.connection)
 
+    def spelled(self, why: str) -> str:
+        """Why the connection is over, with what else is known of a server that has not greeted."""
+        if self.young:
+            if not self.connection.why:
+                why = f"{why} before a greeting: it may not be a Trunkcall server"
+            if self.connection.tls is not None and self.connection.tls.selected_alpn_protocol() is None:
+                why += _PROXY
+        return why
+
+    def count(self, why: str) -> None:
+        """Has the loss of the connection counted, and the pause begin; once, by whoever notices it first."""
+        if not self.taken or self.leaving or self.client._closed:
+            return
+        self.leaving = True
+        remote = self.connection.remote
+        if clock() - self.began >= STEADY:
+            self.connector.lost()
+        elif self.young:
+            self.connector.failed(f"cannot reach {remote}: {why}")
+        else:
+            self.connector.failed(f"the connection to {remote} ended: {why}")
+
     def failed(self, kind: str, text: str) -> None:
         super().failed(kind, text if kind != "preface" or not self.young else f"this is not a Trunkcall server: {text}")
         self.fault = self.fault or self.connection.why
@@ -102,11 +124,7 @@ class ClientEnd(End):
 
     def disconnected(self, why: str) -> None:
         remote, client = self.connection.remote, self.client
-        if self.young:
-            if not self.connection.why:
-                why = f"{why} before a greeting: it may not be a Trunkcall server"
-            if self.connection.tls is not None and self.connection.tls.selected_alpn_protocol() is None:
-                why += _PROXY
+        why = self.spelled(why)
         self.fault = self.fault or why
         if self.taken and not client._closed and not self.leaving:
             if clock() - self.began >= STEADY:
@@ -236,6 +254,8 @@ class Connector:
         if self.connection is not connection:
             return
         self.connection = None
+        end = cast(ClientEnd, connection.end)
+        end.count(end.spelled(connection.why or "closed"))  # a call may be the first to see that it is over
         self.endpoint.tried()
         self.endpoint.slots.try_again()
         if not self.endpoint.client._endpoints.lazy or self.failures:
@@ -283,6 +303,7 @@ class Connector:
     def _drain(self, connection: Connection) -> None:
         self.connection = None
         end = cast(ClientEnd, connection.end)
+        end._was_good()
         end.leaving = True
         end.drain()
 

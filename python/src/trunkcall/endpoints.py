@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import random
 import time
@@ -167,7 +168,7 @@ class Picked:
         if self._observer is not None:
             try:
                 self._observer.ended(self.endpoint, Outcome(status, duration / 1e9))
-            except Exception as error:
+            except (Exception, asyncio.CancelledError) as error:
                 journal = self.endpoint.client._serving.journal
                 journal.log(logging.ERROR, "a picker failed when it was told of the end of a call", error=error)
 
@@ -324,9 +325,13 @@ class Endpoints:
             raise self._failure(self._fault)
         try:
             found = picker.pick(call)
-        except Exception as error:
+            for _ in self.order if self._fault else ():  # it was kept, and does not know who has left
+                if not isinstance(found, ClientEndpoint) or not found.left:
+                    break
+                found = picker.pick(call)
+        except (Exception, asyncio.CancelledError) as error:
             raise self._failure(f"the picker failed: {error!r}", log=True) from error
-        if found is None:
+        if found is None or (self._fault and isinstance(found, ClientEndpoint) and found.left):
             return None
         if not isinstance(found, ClientEndpoint) or found.client is not self._client:
             raise self._failure(f"the picker chose {found!r}, which it was not given", log=True)
@@ -340,7 +345,7 @@ class Endpoints:
             picker = self._balancer.balance(self.order)
             if not callable(getattr(picker, "pick", None)):
                 raise TypeError(f"{picker!r} is no picker")
-        except Exception as error:
+        except (Exception, asyncio.CancelledError) as error:
             self._fault = f"it failed: {error!r}"
             self._client._serving.journal.log(logging.ERROR, "%s", self._named(self._fault), error=error)
             return

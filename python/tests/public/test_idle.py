@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from trunkcall import Client, State
+from trunkcall import Client, Code, Delivery, State, first
 
 from .endpoints import EndpointsCase
 from .kit import ECHO, OTHER, PATIENCE, Gate, black_hole, echo, eventually
@@ -60,6 +60,17 @@ class Idle(EndpointsCase):
             await eventually(lambda: connectors[1].attempt is not None)
             self.look(client)
             self.assertEqual((len(server.connections), connectors[0].connection is None), (1, False))
+
+    async def test_one_that_had_failed_before_is_opened_again(self) -> None:
+        server, address = await self.named(b"a")
+        await server.close()
+        client = self.client(address, balancer=first(), idle_timeout=10_000)
+        await self.fails(client.call(ECHO, b""), Code.UNAVAILABLE, Delivery.NOT_SENT)
+        await self.serve(ECHO.handler(echo), where=address)
+        await self.answers(client)
+        self.look(client)
+        self.assertIs(client.endpoints[0].state, State.IDLE)
+        self.assertEqual(await client.call(ECHO, b"again", timeout=PATIENCE), b"again")
 
     def look(self, client: Client) -> None:
         """What happens again and again in the idle timeout, and some more."""

@@ -22,6 +22,7 @@ from trunkcall import (
     Pick,
     State,
     Watch,
+    round_robin,
 )
 
 from .endpoints import Counting, EndpointsCase, Registry
@@ -204,12 +205,13 @@ class Faulty(EndpointsCase):
                 return self
 
             def pick(self, call: Pick) -> Any:
-                if isinstance(self.found, Exception):
+                if isinstance(self.found, BaseException):
                     raise self.found
                 return self.found
 
         for found, text in (
             (ValueError("no idea"), "balancer mine: the picker failed: ValueError('no idea')"),
+            (asyncio.CancelledError(), "balancer mine: the picker failed: CancelledError()"),
             ("a", "balancer mine: the picker chose 'a', which it was not given"),
             (EndpointState(Endpoint("x:1")), "balancer mine: the picker chose"),
         ):
@@ -259,6 +261,45 @@ class Faulty(EndpointsCase):
         fails = True
         client._endpoints.changed()
         self.assertIn(await client.call(ECHO, b""), (b"a", b"b"))
+
+    async def test_a_balancer_that_is_cancelled_has_failed(self) -> None:
+        (_, a), (_, b) = await self.named(b"a"), await self.named(b"b")
+
+        class Cancelled:
+            def balance(self, endpoints: Sequence[EndpointState]) -> Any:
+                raise asyncio.CancelledError
+
+        client = self.client(f"{a},{b}", balancer=Cancelled())
+        error = await self.fails(client.call(ECHO, b""), Code.INTERNAL, Delivery.NOT_SENT)
+        self.assertIn("balancer Cancelled: it failed: CancelledError()", error.message)
+
+    async def test_a_picker_that_was_kept_and_chooses_who_has_left_is_asked_again(self) -> None:
+        (_, a), (_, b), (_, c) = [await self.named(name) for name in (b"a", b"b", b"c")]
+        fails = False
+
+        class Moody:
+            own = round_robin()
+
+            def balance(self, endpoints: Sequence[EndpointState]) -> Any:
+                if fails:
+                    raise RuntimeError("not today")
+                return self.own.balance(endpoints)
+
+        registry = Registry(a, b)
+        client = self.resolved(registry, balancer=Moody())
+        await client.connect()
+        await eventually(lambda: all(one.state is State.READY for one in client.endpoints))
+        self.assertEqual(set(await self.answers(client)), {b"a", b"b"})
+        fails = True
+        registry.set(b, c)
+        await eventually(lambda: str(client.endpoints[0].endpoint) == b)
+        self.assertEqual(set(await self.answers(client)), {b"b"})
+        registry.set(c)  # nobody whom the picker knows is there
+        await eventually(lambda: str(client.endpoints[0].endpoint) == c and client.endpoints[0].state is State.READY)
+        registry.set(c, a.replace("127.0.0.1", "127.0.0.2"))
+        await eventually(lambda: len(client.endpoints) == 2 and not client._endpoints.hopeful)
+        error = await self.fails(client.call(ECHO, b""), Code.UNAVAILABLE, Delivery.NOT_SENT)
+        self.assertIn("the picker chose no endpoint", error.message)
 
     async def test_a_picker_is_told_once_of_each_endpoint_that_it_chose(self) -> None:
         (_, a), (_, b) = await self.named(b"a"), await self.named(b"b")
