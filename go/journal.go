@@ -73,13 +73,10 @@ func (j *journal) logTo(logger *slog.Logger, level slog.Level, message string, a
 	}
 }
 
-// panicked tells of something of the user's that panicked with p: always, and never in
-// silence, which is why it goes to slog's default where there is no logger. It is
-// called by the deferred function that recovered.
+// panicked is failed for something of the user's that panicked with p. It is called by the deferred
+// function that recovered.
 func (j *journal) panicked(message string, p any, args ...any) {
-	defer func() { _ = recover() }() // a log that panics has nobody to tell
-	logger := cmp.Or(j.logger, slog.Default())
-	logger.Error(message, append(args, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))...)
+	j.failed(message, append(args, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))...)
 }
 
 func (j *journal) admit(second int64, kind journalKind) (leftOut int, ok bool) {

@@ -392,7 +392,7 @@ func (c *common) complete() error {
 // panicked tells of a panic that ended a connection: never in silence, but not
 // to a logger of the user's, which may be what panicked.
 func (c *common) panicked(value any, stack []byte) {
-	slog.Default().Error("a connection was ended by a panic", "panic", fmt.Sprint(value), "stack", string(stack))
+	c.journal.logTo(slog.Default(), slog.LevelError, "a connection was ended by a panic", []any{"panic", fmt.Sprint(value), "stack", string(stack)})
 }
 
 func (c *common) log(level slog.Level, message string, args ...any) {
