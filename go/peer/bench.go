@@ -274,8 +274,8 @@ func perSecond(rate float64) string {
 	return fmt.Sprintf("%.0f/s", rate)
 }
 
-// connectionPerCall has a call end with its answer: that the connection ends
-// cleanly, which takes the path once more, is not waited for.
+// connectionPerCall makes each call over a connection of its own. A call ends with its answer. It does
+// not wait until the connection has closed, which takes another round trip.
 func connectionPerCall(
 	ctx context.Context, work *workload, target string, options []trunkcall.ClientOption,
 ) load.Call {

@@ -8,8 +8,8 @@ import (
 	"github.com/trunkcall/trunkcall/go/peer/services"
 )
 
-// echoHandlers answer Echo and EchoStream, whose messages may be bytes instead of
-// a Payload: what they are, the codec of the call says.
+// echoHandlers answer Echo and EchoStream. The codec of the call decides whether their messages
+// are a Payload or bytes.
 func echoHandlers(bench services.Bench) []trunkcall.Handler {
 	unary := echo.Handler(bench.Echo)
 	stream := trunkcall.Bidi[services.KeptPayload, services.KeptPayload](benchv1.BenchService_EchoStream_FullMethodName).Handler(func(_ context.Context, s *trunkcall.BidiStream[services.KeptPayload, services.KeptPayload]) error {

@@ -123,7 +123,7 @@ func (m *mix) newCall(caller int, client connect) load.Call {
 	}
 }
 
-// givingUp says when a caller gives a call up; after 0, it does not.
+// givingUp says after what time a caller gives a call up; 0: never.
 type givingUp struct{ after time.Duration }
 
 // one makes a call and keeps the ledger.

@@ -11,9 +11,9 @@ import (
 )
 
 // nativeHandlers are both services on the typed methods of package trunkcall.
-// The functions of package services are written for the stock stubs: their
-// streams and failures are fitted here. Unary methods that cannot fail are taken
-// as they are, so that nothing stands between them and the framework.
+// The functions of package services are written for the stock stubs: their streams and
+// failures are converted here. Unary methods that cannot fail are registered as they are,
+// so that measurements of them have no conversion.
 func nativeHandlers() []trunkcall.Handler {
 	var user services.User
 	var bench services.Bench

@@ -19,9 +19,8 @@ import (
 	"google.golang.org/grpc/health"
 )
 
-// codecs are what serve's --codec names, the default first: the code that
-// handles Protobuf. Messages in the codecs that need no code of their own are
-// answered besides.
+// codecs are what serve's --codec names, the default first: which code encodes and decodes
+// Protobuf. Whatever it names, the server also answers calls in its other codecs.
 var codecs = []string{load.CodecFast, load.CodecStock}
 
 func checkCodec(name string) error {

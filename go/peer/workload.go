@@ -38,7 +38,7 @@ type clients = func() *calling
 // method, and the first of a stream.
 //
 // Unary calls have the background context, as in the programs of the lab's peers:
-// one context for all callers would be what they contend for.
+// a context that can be cancelled, shared by all callers, would have them contend for its lock.
 func (w *workload) newCall(ctx context.Context, next clients) (load.Call, error) {
 	switch w.method {
 	case "Say":
@@ -142,7 +142,7 @@ func (w *workload) newStream(ctx context.Context, client *trunkcall.Client) (loa
 	}
 	request := newPayload(w.size)
 	go func() {
-		// What ends sending, ends receiving too, and is told there.
+		// The receiver meets the same failure and reports it.
 		for send(request) == nil {
 		}
 	}()
@@ -177,7 +177,7 @@ func (w *workload) openStream(ctx context.Context, client *trunkcall.Client) (
 	return stream.Send, dataOf(stream.ReceiveInto), nil
 }
 
-// dataOf receives into one message again and again, as one does who cares.
+// dataOf receives each answer into the same message, so that none is allocated.
 func dataOf(receive func(into *services.KeptPayload) error) func() ([]byte, error) {
 	answer := &services.KeptPayload{}
 	return func() ([]byte, error) {
@@ -239,8 +239,8 @@ func checkDictionary(answer *benchv1.Dictionary) error {
 // sized is what generated code knows of a message without decoding it.
 type sized interface{ SizeVT() int }
 
-// same checks by its length that a message came back, which is not to be what a
-// benchmark spends its time on.
+// same checks an answer by its encoded length alone: comparing whole messages would
+// take more time than the call that is measured.
 func same[M sized](request M) func(M) error {
 	size := request.SizeVT()
 	return func(answer M) error {

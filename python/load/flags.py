@@ -33,7 +33,7 @@ class Parser(argparse.ArgumentParser):
 
 @dataclass
 class Options:
-    """The flags of bench; times in seconds. `warmup` is None, and `duration` and `calls` are, unless given."""
+    """The flags of bench; times in seconds. `warmup`, `duration` and `calls` are None unless given."""
 
     target: str
     method: str

@@ -53,7 +53,8 @@ def blocking_caller(window: Window, call: Callable[[], None], rate: float) -> No
 class Alarm:
     """Wakes coroutines at times finer than an event loop's timers, which round to a millisecond.
 
-    On Linux by a timer that is a file; elsewhere by the loop's own. Those who wait come in the order of their times.
+    On Linux by a timer that is a file; elsewhere by the loop's own. Callers of `sleep`
+    must come in the order of their times: only the first is timed.
     """
 
     def __init__(self) -> None:

@@ -140,7 +140,7 @@ async def measure_mix(options: load.Options, tls: ssl.SSLContext | None) -> load
 def connecting(
     work: Workload, new_client: Callable[[], trunkcall.Client], closing: set[asyncio.Task[None]]
 ) -> load.AsyncCall:
-    """A call ends with its answer: that the connection ends, which takes the path once more, is not waited for."""
+    """A call ends with its answer. It does not wait until the connection has closed, which takes another round trip."""
 
     async def call() -> None:
         client = await new_client().__aenter__()

@@ -1,5 +1,5 @@
 """The ledger: what became of calls, written down so that it can be checked afterwards that each ended once and ran as
-often as its caller was told. The form of the file is the same for every language: conformance/faults/README.md."""
+often as its caller was told. The form of the file is the same for every language: conformance/peer.md, section 7."""
 
 from __future__ import annotations
 

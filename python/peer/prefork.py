@@ -42,8 +42,8 @@ class Processes:
         self._count = count
         self._sockets = sockets
         self._logger = logger
-        self._began: dict[int, float] = {}  # those that there are
-        self._alive = os.pipe()  # of which only the parent has the end to write to
+        self._began: dict[int, float] = {}  # when each running process began
+        self._alive = os.pipe()  # only the parent holds the writing end, so that reading ends when the parent does
         self._stopping = False
         self._failed = False
         signal.pthread_sigmask(signal.SIG_BLOCK, WAITED_FOR)
@@ -102,7 +102,7 @@ class Processes:
 
 
 def reaped() -> list[tuple[int, int]]:
-    """The processes that have ended, with their statuses: of several, one signal may tell."""
+    """The processes that have ended, with their statuses. One signal may stand for several."""
     found: list[tuple[int, int]] = []
     while True:
         try:

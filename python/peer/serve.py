@@ -152,7 +152,7 @@ def add_conformance(parser: argparse.ArgumentParser) -> None:
 
 
 def add_faults(parser: argparse.ArgumentParser) -> None:
-    """The flags with which a server takes part in tests of faults (conformance/faults/README.md)."""
+    """The flags with which a server takes part in tests of faults (conformance/peer.md, section 7)."""
     help = "answer FaultService as well, whose handlers misbehave as they are asked to"
     parser.add_argument("--faults", action="store_true", help=help)
     help = "append a line for each beginning and end of a handler whose call has an id"
@@ -229,7 +229,7 @@ class Signals:
         await self._came.get()
 
     def forget(self) -> None:
-        """Takes those that have come as one with the last: whoever else passes it on sends it again."""
+        """Drops the signals that are queued: a program around this one may have passed the last on once more."""
         while not self._came.empty():
             self._came.get_nowait()
 

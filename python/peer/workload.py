@@ -85,7 +85,7 @@ class Workload:
         request = message.payload(self.size)
 
         async def send_on() -> None:
-            with contextlib.suppress(Exception):  # what ends sending ends receiving too, and is told there
+            with contextlib.suppress(Exception):  # the receiver meets the same failure and reports it
                 while await send(request) is not False:
                     pass
 
@@ -128,7 +128,7 @@ def checking_first(receive: Callable[[], Awaitable[object]], want: bytes) -> Asy
 
 
 def stock_stub(client: trunkcall.Client) -> Any:
-    """Imported when it is asked for: other measurements are not to pay for it."""
+    """Imports the stub only where it is used, so that other measurements do not pay for it."""
     from bench.v1 import bench_pb2_grpc
     from trunkcall.grpcstub import aio
 
