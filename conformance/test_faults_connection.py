@@ -144,7 +144,6 @@ class Connection(FaultTest):
             began = load.ledger.stat().st_size
             await until("calls are made as before", lambda: load.ledger.stat().st_size > began + 100_000)
             load.process.kill()
-            await load.process.wait()
         self.killed = True
         report = self.check()
         # 100 ms, doubling, each time a random part: a handful within a second.

@@ -38,7 +38,6 @@ class Crash(FaultTest):
         self.killed = True
         await until("handlers run", lambda: len(list(read([server.ledger]))) >= 20)
         load.process.kill()
-        await load.process.wait()
         await self.assert_settled(server, before)
         self.assertTrue(all(line["cancelled"] for line in read([server.ledger]) if line["event"] == "end"))
         self.check()
@@ -101,10 +100,10 @@ class Crash(FaultTest):
                 waitMs=2,
             )
             await until("it is connected", lambda: server.held().descriptors >= before + 10)
-            load.process.send_signal(signal.SIGSTOP)
+            load.process.signal(signal.SIGSTOP)
             # A connection of those that do no harm may have come meanwhile.
             await until("its connections are lost", lambda: server.held().descriptors <= before + 2)
-            load.process.send_signal(signal.SIGCONT)
+            load.process.signal(signal.SIGCONT)
             began = load.ledger.stat().st_size
             await until("it goes on", lambda: load.ledger.stat().st_size > began + 50_000)
             await load.stop()

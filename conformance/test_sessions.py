@@ -27,6 +27,13 @@ class Programs(unittest.TestCase):
                 with self.subTest(program), self.assertRaisesRegex(Ended, "some: the program has ended: cannot"):
                     side.begin({})
 
+    def test_one_that_says_nothing_is_told(self) -> None:
+        side = Side("some", (sys.executable, "-c", "import time; time.sleep(1000)"), patience=1)
+        self.addCleanup(side.close)
+        for size in (1, 1 << 20):  # more than a pipe takes
+            with self.subTest(size), self.assertRaisesRegex(Ended, "some: the program has not answered within 1 s"):
+                side.round(0, 0, bytes(size))
+
     def test_what_it_does_not_know_ends_it(self) -> None:
         for language in SESSIONS:
             side = self.side(*language.words(language.peer.session))

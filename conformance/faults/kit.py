@@ -28,17 +28,18 @@ from fault.v1.fault_pb2 import Gauges
 from harness.certificates import Authority
 from harness.languages import Language, hub
 from harness.prerequisites import pairs_here
+from harness.processes import Process
 
 from ..languages import having
 from .ledger import Report, check_files
-from .process import FAULTS, LIMIT, Held, Load, Server, attempt, call, spawn
+from .process import FAULTS, LIMIT, Held, Load, Server, attempt, call
 
 FULL = os.environ.get("TRUNKCALL_FAULTS") == "full"
 
-# How late a call may end, in seconds. What is promised is 5 ms on an idle machine; these tests say nothing of speed. This
-# machine may have ten programs that want each of its processors, and one that is ready may then wait for seconds until it
-# is run: with 2 s the machine decided now and then. What never ends, or only when something else happens to it, is found
-# with ten as well.
+# How late a call may end, in seconds. What is promised is 5 ms on an idle machine; these tests say nothing of speed.
+# This machine may have ten programs that want each of its processors, and one that is ready may then have to wait for
+# seconds until it is run: with 2 s the machine could decide. What never ends, or only when something else happens to
+# it, is found with ten as well.
 BOUND = 10.0
 
 # After how long a silence a connection is asked whether it lives, and how long an answer may take, where a test brings
@@ -151,6 +152,7 @@ class FaultTest:
         if self.setting.over == "unix":
             server.address = f"unix:{self.folder / name}.socket"
         self.servers.append(server)
+        self.addCleanup(server.close)
         await server.start()
 
         async def stop() -> None:
@@ -170,16 +172,10 @@ class FaultTest:
             *("bench", *client.peer.bench, "--target", target, "--ledger", str(ledger)),
             *("--behaviour", json.dumps(behaviour), *self.trust, *flags.split()),
         )
-        load = Load(await spawn(client.program, words), ledger)
-
-        async def end() -> None:
-            if load.process.returncode is None:
-                load.process.kill()
-                await load.process.wait()
-
-        self.addAsyncCleanup(end)
+        load = Load(Process([*client.program, *words]), ledger)
+        self.addCleanup(load.process.kill)
         # Its first call has begun, so it is connected.
-        await until("the load begins", lambda: ledger.exists() and ledger.stat().st_size > 0 or ended(load))
+        await until("the load begins", lambda: ledger.exists() and ledger.stat().st_size > 0 or not load.running)
         return load
 
     @property
@@ -256,7 +252,3 @@ class FaultTest:
             await until("gauges are back", back, 40)
         except AssertionError:
             self.fail(f"gauges are not back: {before} became {gauges}, {now}")
-
-
-def ended(load: Load) -> bool:
-    return load.process.returncode is not None

@@ -6,14 +6,18 @@ import asyncio
 import json
 import os
 import signal
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from harness.processes import Outcome, Process
 from harness.programs import Program
 
 # Bounds a test in which something hangs, in seconds.
 LIMIT = 120.0
+# How often somebody who waits looks, in seconds.
+PAUSE = 0.01
 
 # About how many bytes the two lines of an execution have.
 LINES = 330
@@ -46,23 +50,26 @@ class Server:
         self.address = "127.0.0.1:0"
         self._log = log
         self._flags = flags
-        self._process: asyncio.subprocess.Process | None = None
+        self._process: Process | None = None
 
     async def start(self) -> None:
         path = self.address.removeprefix("unix:")
         where = ("--listen", self.address) if path == self.address else ("--unix", path)
         words = ("serve", *where, "--faults", "--ledger", str(self.ledger), *self._flags)
-        self._process = await spawn(self.program, words, self._log)
-        assert self._process.stdout
-        async with asyncio.timeout(LIMIT):
-            line = (await self._process.stdout.readline()).decode()
+        self._process = process = Process([*self.program, *words], log=self._log)
+        end = time.monotonic() + LIMIT
+        while not process.lines and process.stdout_open:
+            if time.monotonic() > end:
+                raise process.failure(f"said nothing for {LIMIT:g} s")
+            process.read(0)
+            await asyncio.sleep(PAUSE)
+        line = process.line()
         if not line.startswith("listening "):
-            await self._process.wait()
-            raise AssertionError(f"serve announced {line!r}; it said: {self.log()}")
-        self.address = line.removeprefix("listening ").rstrip("\n")
+            raise process.failure(f"announced {line!r}")
+        self.address = line.removeprefix("listening ")
 
     @property
-    def process(self) -> asyncio.subprocess.Process:
+    def process(self) -> Process:
         assert self._process
         return self._process
 
@@ -72,10 +79,15 @@ class Server:
 
     @property
     def running(self) -> bool:
-        return self._process is not None and self._process.returncode is None
+        return self._process is not None and self._process.ended() is None
 
     def log(self) -> str:
         return self._log.read_text(encoding="utf-8", errors="replace")
+
+    def close(self) -> None:
+        """Ends it, unless somebody has."""
+        if self._process:
+            self._process.end()
 
     def held(self) -> Held:
         return held(self.pid)
@@ -85,12 +97,11 @@ class Server:
         return self.ledger.stat().st_size // LINES if self.ledger.exists() else 0
 
     def signal(self, number: signal.Signals) -> None:
-        self.process.send_signal(number)
+        self.process.signal(number)
 
     async def end(self) -> int:
         """Waits for the end; the exit status."""
-        async with asyncio.timeout(LIMIT):
-            return await self.process.wait()
+        return (await finished(self.process)).status
 
     async def kill(self) -> None:
         self.signal(signal.SIGKILL)
@@ -105,7 +116,7 @@ class Server:
 class Load:
     """The bench command of a program while it runs."""
 
-    def __init__(self, process: asyncio.subprocess.Process, ledger: Path) -> None:
+    def __init__(self, process: Process, ledger: Path) -> None:
         self.process = process
         self.ledger = ledger
 
@@ -113,47 +124,47 @@ class Load:
     def pid(self) -> int:
         return self.process.pid
 
+    @property
+    def running(self) -> bool:
+        return self.process.ended() is None
+
     async def end(self) -> dict[str, float]:
         """Waits for the end; what was measured."""
-        async with asyncio.timeout(LIMIT + 1000):
-            out, _ = await self.process.communicate()
-        if self.process.returncode != 0:
-            raise AssertionError(f"bench ended with {self.process.returncode} and printed {out.decode()!r}")
-        result: dict[str, float] = json.loads(out)
+        done = await finished(self.process, LIMIT + 1000)
+        if done.status != 0:
+            raise self.process.failure(f"ended with status {done.status} and printed {done.stdout!r}")
+        result: dict[str, float] = json.loads(done.stdout)
         return result
 
     async def stop(self) -> dict[str, float]:
         """Has no more calls made, and waits for the end."""
-        self.process.terminate()
+        self.process.signal(signal.SIGTERM)
         return await self.end()
 
 
-async def spawn(program: Program, words: tuple[str, ...], log: Path | int | None = None) -> asyncio.subprocess.Process:
-    """Starts a command; its stderr goes to a file, to a pipe, or where ours goes."""
-    streams = {"stdin": asyncio.subprocess.DEVNULL, "stdout": asyncio.subprocess.PIPE}
-    if not isinstance(log, Path):
-        return await asyncio.create_subprocess_exec(*program, *words, **streams, stderr=log)
-    descriptor = os.open(log, os.O_APPEND | os.O_CREAT | os.O_WRONLY, 0o644)
-    try:
-        return await asyncio.create_subprocess_exec(*program, *words, **streams, stderr=descriptor)
-    finally:
-        os.close(descriptor)
+async def finished(process: Process, limit: float = LIMIT) -> Outcome:
+    """Waits for the end of a process while other tasks go on. Raises Failed if it does not come in time."""
+    end = time.monotonic() + limit
+    while process.ended() is None:
+        if time.monotonic() > end:
+            raise process.failure(f"did not end within {limit:g} s")
+        process.read(0)
+        await asyncio.sleep(PAUSE)
+    return process.finish()
 
 
 async def call(program: Program, target: str, method: str, request: str, *flags: str) -> str:
     """Makes one call that must succeed; its answers, a line each."""
-    process = await spawn(program, ("call", "--target", target, method, request, *flags))
-    async with asyncio.timeout(LIMIT):
-        out, _ = await process.communicate()
-    if process.returncode != 0:
-        raise AssertionError(f"{method} {request} at {target} ended with {process.returncode}")
-    return out.decode()
+    with Process([*program, "call", "--target", target, method, request, *flags]) as process:
+        done = await finished(process)
+        if done.status != 0:
+            raise process.failure(f"ended with status {done.status}")
+    return done.stdout
 
 
 async def attempt(program: Program, target: str, method: str, request: str, *flags: str) -> dict[str, Any]:
     """Makes one call; how it failed, or nothing."""
-    process = await spawn(program, ("call", "--target", target, method, request, *flags), asyncio.subprocess.PIPE)
-    async with asyncio.timeout(LIMIT):
-        _, err = await process.communicate()
-    failure: dict[str, Any] = json.loads(err) if err else {}
+    with Process([*program, "call", "--target", target, method, request, *flags]) as process:
+        done = await finished(process)
+    failure: dict[str, Any] = json.loads(done.stderr) if done.stderr else {}
     return failure

@@ -20,12 +20,14 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness import processes
 from harness.languages import Language, hub, named
+from harness.processes import Process
 from harness.proxy import Proxy
 
 from .kit import BOUND, read_gauges, until
 from .ledger import check_files
-from .process import Load, Server, held, spawn
+from .process import Load, Server, held
 
 RULES = "* up: pass 200000-4000000; reset"
 MIX = "Say=6,Echo=2,Behave=3,Take,Exchange,Pour"
@@ -143,7 +145,7 @@ class Soak:
         """The share of the load that leaves this pair of programs, on this machine, time for everything."""
         flags = f"--mix {MIX} --callers 12 --connections 3 --duration 3s {FEW}"
         words = ("bench", *self.client.peer.bench, "--target", server.address, *flags.split())
-        measured = await Load(await spawn(self.client.program, words), server.ledger).end()
+        measured = await Load(Process([*self.client.program, *words]), server.ledger).end()
         share = min(SHARE * measured["rate"] / RATE, 1.0)
         print(f"{measured['rate']:.0f} calls/s back to back; {100 * share:.0f} % of the load", flush=True)
         return share
@@ -154,8 +156,7 @@ class Soak:
             ledger = self.folder / f"client{number}-{n}"
             words = ("bench", *self.client.peer.bench, "--target", proxy.address, "--ledger", str(ledger))
             more = ("--duration", f"{self.seconds:.0f}s", "--seed", str(self.seed + n), "--rate", str(share * rate))
-            process = await spawn(self.client.program, (*words, *more, *flags.split()))
-            load = Load(process, ledger)
+            load = Load(Process([*self.client.program, *words, *more, *flags.split()]), ledger)
             await until("the load begins", lambda path=ledger: path.exists() and path.stat().st_size > 0)
             loads.append(load)
         return loads
@@ -167,7 +168,7 @@ class Soak:
         while (at := loop.time() - began) < self.seconds - self.every / 2:
             await asyncio.sleep(self.every)
             gauges, own = await read_gauges(server.address), server.held()
-            clients = [held(load.pid) for load in loads if load.process.returncode is None]
+            clients = [held(load.pid) for load in loads if load.running]
             if len(clients) < len(loads):
                 return
             reading = Reading(
@@ -209,7 +210,10 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="soak") as folder:
         pair = named(options.client), named(options.server)
         soak = Soak(*pair, Path(folder), options.time, options.every or max(options.time / 30, 1), options.seed)
-        faults = asyncio.run(soak.run())
+        try:
+            faults = asyncio.run(soak.run())
+        finally:
+            processes.end_all()
     print("\n".join(faults) or "nothing was kept, no promise was broken")
     return 1 if faults else 0
 

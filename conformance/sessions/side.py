@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import select
 import struct
-import subprocess
-import tempfile
+import time
 from typing import Any
+
+from harness.processes import PATIENCE, Failed, Process
 
 Entry = dict[str, Any]
 
@@ -26,15 +29,17 @@ class Ended(Exception):
 class Side:
     """The process serves one session after another, and is started when it is needed. Times are µs."""
 
-    def __init__(self, language: str, program: tuple[str, ...]) -> None:
+    def __init__(self, language: str, program: tuple[str, ...], patience: float = PATIENCE) -> None:
+        """The program has `patience` seconds for each answer."""
         self.language = language
         self.program = program
-        self._process: subprocess.Popen[bytes] | None = None
-        self._log = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the side)
+        self.patience = patience
+        self._process: Process | None = None
 
     def close(self) -> None:
-        self._end()
-        self._log.close()
+        process, self._process = self._process, None
+        if process is not None:
+            process.end(patience=0)
 
     def begin(self, config: Entry) -> None:
         self._ask(b"S", json.dumps(config).encode())
@@ -51,34 +56,44 @@ class Side:
 
     def _ask(self, letter: bytes, body: bytes) -> bytes:
         if self._process is None:
-            self._log.seek(0)
-            self._log.truncate()
-            self._process = subprocess.Popen(
-                self.program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log
-            )
+            self._process = Process(self.program, stdin=True)
+            assert self._process.stdin is not None
+            os.set_blocking(self._process.stdin.fileno(), False)
         process = self._process
-        assert process.stdin is not None and process.stdout is not None
         try:
-            process.stdin.write(_HEAD.pack(letter, len(body)) + body)
-            process.stdin.flush()
-            head = process.stdout.read(_LENGTH.size)
-        except OSError:
-            head = b""
-        if len(head) == _LENGTH.size:
-            (size,) = _LENGTH.unpack(head)
-            answer = process.stdout.read(size)
-            if len(answer) == size:
-                return answer
-        self._end()
-        self._log.seek(0)
-        raise Ended(f"{self.language}: the program has ended: {self._log.read().decode(errors='replace')[-3_000:]}")
+            return _exchange(process, _HEAD.pack(letter, len(body)) + body, self.patience)
+        except TimeoutError:
+            what = f"the program has not answered within {self.patience:g} s"
+        except (OSError, EOFError):
+            what = "the program has ended"
+            with contextlib.suppress(Failed):
+                process.wait(self.patience)  # it may still say why
+        self.close()
+        raise Ended(f"{self.language}: {what}: {process.said()[-3_000:]}")
 
-    def _end(self) -> None:
-        process, self._process = self._process, None
-        if process is None:
-            return
-        assert process.stdin is not None and process.stdout is not None
-        with contextlib.suppress(OSError):  # it has ended before it read all
-            process.stdin.close()
-        process.stdout.close()
-        process.wait()
+
+def _exchange(process: Process, question: bytes, patience: float) -> bytes:
+    """Writes a question while reading its answer. Raises EOFError, OSError or TimeoutError."""
+    assert process.stdin is not None
+    there, back = process.stdin.fileno(), process.fileno()
+    poll = select.poll()
+    poll.register(there, select.POLLOUT)
+    poll.register(back, select.POLLIN)
+    deadline = time.monotonic() + patience
+    left, answer, want = memoryview(question), bytearray(), _LENGTH.size
+    while left or len(answer) < want:
+        ready = {descriptor for descriptor, _ in poll.poll(1000 * max(deadline - time.monotonic(), 0))}
+        if not ready:
+            raise TimeoutError
+        if there in ready:
+            left = left[os.write(there, left) :]
+            if not left:
+                poll.unregister(there)
+        if back in ready:
+            data = os.read(back, 1 << 16)
+            if not data:
+                raise EOFError
+            answer += data
+            if want == _LENGTH.size <= len(answer):
+                want += _LENGTH.unpack_from(answer)[0]
+    return bytes(answer[_LENGTH.size :])
