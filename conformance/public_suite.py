@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+from harness import interrupts, processes
 from harness.languages import PROTOCOLS, ROOT, Language
 from harness.prerequisites import here, pairs_here
 from harness.processes import Failed, run
@@ -221,7 +222,18 @@ def main() -> int:
     if not chosen:
         print(f"there are {'; '.join(map(str, ways()))}", file=sys.stderr)
         return 2
-    skipped = [way for way in chosen if way.lacks]
+    interrupts.install()
+    try:
+        results = run_ways(chosen)
+    except interrupts.Interrupted as interrupted:
+        processes.end_all()
+        return 128 + interrupted.signum
+    if options.junit_xml:
+        write_junit(results, [way for way in chosen if way.lacks], options.junit_xml)
+    return 1 if any(result.failed or result.wrong for result in results) else 0
+
+
+def run_ways(chosen: list[Way]) -> list[Result]:
     results: list[Result] = []
     with tempfile.TemporaryDirectory() as folder:
         suite = Suite.prepared(Path(folder))
@@ -231,9 +243,7 @@ def main() -> int:
                 continue
             results.append(suite.test(way))
             tell(results[-1])
-    if options.junit_xml:
-        write_junit(results, skipped, options.junit_xml)
-    return 1 if any(result.failed or result.wrong for result in results) else 0
+    return results
 
 
 def tell(result: Result) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -10,7 +11,8 @@ from typing import Any
 from unittest import TestCase, mock
 from xml.etree import ElementTree
 
-from harness.processes import Failed
+from harness.languages import ROOT
+from harness.processes import Failed, Process
 
 from .runner import carrying
 from .runner.cases import Case, expand, read_cases
@@ -145,6 +147,38 @@ class Carrying(TestCase):
                 self.assertRaisesRegex(Failed, "printed no outcomes|told of two"),
             ):
                 client.carry_out({"name": "one"}, lambda _: None)
+
+
+# Two pairs, whose servers and clients write down their ids and then do nothing.
+HANGING = """
+import sys
+from pathlib import Path
+from unittest import mock
+from conformance.runner import __main__ as runner, matrix
+from conformance.runner.cases import Case
+from conformance.runner.parties import Client, Server
+hangs = 'echo $$ >>"$0"; [ "$1" = serve ] && echo listening 127.0.0.1:1; exec sleep 1000'
+program = ("sh", "-c", hangs, sys.argv.pop())
+ways = [matrix.Way(Client(str(n), program, ("tcp",)), Server(str(n), program, ("tcp",)), "tcp") for n in range(2)]
+case = Case("group", {"name": "one", "calls": []})
+others = {way.server.name: way.server for way in ways}
+with mock.patch.object(runner, "carry_out", lambda _: matrix.run_all([case, case], ways, others)):
+    sys.exit(runner.main())
+"""
+
+
+class Interrupted(TestCase):
+    def test_nothing_is_left_of_an_interrupted_run(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            ids = Path(folder) / "ids"
+            with Process([sys.executable, "-c", HANGING, str(ids)], cwd=ROOT) as runner:
+                while not ids.exists() or len(ids.read_text().split()) < 4:
+                    self.assertIsNone(runner.ended(), runner.said())
+                    runner.read(0.01)
+                runner.signal(signal.SIGINT)
+                self.assertEqual(runner.wait(), 128 + signal.SIGINT, runner.said())
+            started = [int(word) for word in ids.read_text().split()]
+        self.assertEqual([one for one in started if Path(f"/proc/{one}").exists()], [])
 
 
 class Reporting(TestCase):

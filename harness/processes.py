@@ -349,6 +349,13 @@ def read_all(processes: Iterable[Process], timeout: float) -> bool:
         return bool(ready)
 
 
+def kill_all() -> None:
+    """Kills whatever runs, and leaves it to the threads that wait for its end to take note of that."""
+    for process in list(_running):
+        if process.ended() is None:
+            process._signal_group(signal.SIGKILL)
+
+
 def end_all() -> None:
     """Whatever still runs; the last line of defence, after the `finally` blocks of each run."""
     for process in list(_running):

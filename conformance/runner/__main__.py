@@ -4,6 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from harness import interrupts, processes
 from harness.languages import everybody_meets, languages, pairs
 
 from ..languages import LANGUAGES
@@ -20,6 +21,15 @@ EVERYBODY = [*CLIENTS, *STOCK]
 
 def main() -> int:
     options = parse()
+    interrupts.install()
+    try:
+        return carry_out(options)
+    except interrupts.Interrupted as interrupted:
+        processes.end_all()
+        return 128 + interrupted.signum
+
+
+def carry_out(options: argparse.Namespace) -> int:
     cases = [case for case in read_cases() if case.name.startswith(options.only)]
     absent = [key for key in languages() if key not in LANGUAGES]
     missing = [*(client.name for client in EVERYBODY if client.missing), *absent]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
+from harness import processes
 from harness.processes import Failed
 
 from .carrying import Carrying
@@ -80,6 +82,7 @@ class Matrix:
     tallies: dict[tuple[Way, str], Tally] = field(default_factory=dict[tuple[Way, str], Tally])
     wrong: list[str] = field(default_factory=list[str])
     results: list[Result] = field(default_factory=list[Result])
+    over: bool = False  # no further case is carried out
 
     @property
     def passed(self) -> int:
@@ -99,11 +102,22 @@ def run_all(cases: list[Case], ways: list[Way], others: dict[str, Server]) -> Ma
     matrix = Matrix({(way, case.group): Tally() for way in ways for case in cases})
     pairs = [list(pair) for _, pair in itertools.groupby(ways, lambda way: (way.client.name, way.server.name))]
     servers = Servers()
-    try:
-        with ThreadPoolExecutor(BESIDE) as pool:
-            list(pool.map(lambda pair: Pair(matrix, servers, others).run(cases, pair), pairs))
-    finally:
-        matrix.wrong += servers.stop()
+    with ThreadPoolExecutor(BESIDE) as pool:
+        running = [pool.submit(Pair(matrix, servers, others).run, cases, pair) for pair in pairs]
+        try:
+            for one in running:
+                one.result()
+        except BaseException:
+            matrix.over = True
+            for one in running:
+                one.cancel()
+            # Again and again: a thread may be about to start one. The kernel ends none that a thread has started.
+            while not all(one.done() for one in running):
+                processes.kill_all()
+                time.sleep(processes.LOOK)
+            raise
+        finally:
+            matrix.wrong += servers.stop()
     return matrix
 
 
@@ -119,6 +133,8 @@ class Pair:
 
     def run(self, cases: list[Case], ways: list[Way]) -> None:
         for way, case in self._chosen(cases, ways):
+            if self._matrix.over:
+                return
             tally = self._matrix.tallies[way, case.group]
             if why := way.lack(case):
                 tally.lacking[why] += 1
@@ -126,7 +142,7 @@ class Pair:
                 continue
             tries = TRIES if case.timed else 1
             retried: list[str] = []
-            while (wrong := self._try(way, case)) and tries > 1:
+            while (wrong := self._try(way, case)) and tries > 1 and not self._matrix.over:
                 tries -= 1
                 retried.append("; ".join(wrong))
             if wrong:
