@@ -6,10 +6,12 @@ import asyncio
 import os
 import threading
 import unittest
+from typing import Any
 from unittest import mock
 
 from tests.public.kit import COUNT, ECHO, JOIN, OTHER, PATIENCE, TWICE, Case, Gate, all_of, echo, eventually
 from trunkcall import RAW, Client, Code, Delivery, Limits, Server, ServerCall, client_tls
+from trunkcall.transport.memory import MemoryTransport
 
 
 class InMemory(Case):
@@ -106,6 +108,70 @@ class InMemory(Case):
         thread.start()
         await asyncio.to_thread(thread.join)
         self.assertIn("mem:here is listened on in another event loop", said[0])
+
+
+class Ends(unittest.IsolatedAsyncioTestCase):
+    """The transport as asyncio's own are."""
+
+    async def asyncSetUp(self) -> None:
+        loop = asyncio.get_running_loop()
+        self.near, self.far = MemoryTransport(loop, "ends"), MemoryTransport(loop, "ends")
+        self.near.peer, self.far.peer = self.far, self.near
+        self.near_protocol, self.far_protocol = mock.Mock(), mock.Mock()
+        self.near_protocol.eof_received.return_value = self.far_protocol.eof_received.return_value = None
+        self.near.set_protocol(self.near_protocol)
+        self.far.set_protocol(self.far_protocol)
+
+    async def both_lost(self) -> None:
+        lost = (self.near_protocol.connection_lost, self.far_protocol.connection_lost)
+        await eventually(lambda: all(one.called for one in lost))
+        self.assertEqual([one.call_count for one in lost], [1, 1])
+
+    async def test_an_exception_of_a_protocol_ends_the_connection(self) -> None:
+        for function in ("data_received", "eof_received"):
+            await self.asyncSetUp()
+            told: list[dict[str, Any]] = []
+            asyncio.get_running_loop().set_exception_handler(lambda _, context, told=told: told.append(context))  # type: ignore[misc]
+            error = KeyError("x")
+            getattr(self.far_protocol, function).side_effect = error
+            self.near.write(b"x")
+            self.near.write_eof()
+            await self.both_lost()
+            self.assertEqual([one["exception"] for one in told], [error])
+            self.far_protocol.connection_lost.assert_called_with(error)
+
+    async def test_both_ends_are_lost_although_one_did_not_read(self) -> None:
+        for written in (b"", b"x"):
+            await self.asyncSetUp()
+            self.far.pause_reading()
+            self.near.write(written)
+            self.near.close()
+            self.far.close()
+            await self.both_lost()
+
+    async def test_an_end_that_waits_for_a_reader_is_lost_when_the_reader_aborts(self) -> None:
+        self.far.pause_reading()
+        self.near.write(b"x")
+        self.near.close()
+        await asyncio.sleep(0)
+        self.far.abort()
+        await self.both_lost()
+
+    async def test_bounds_of_the_buffer(self) -> None:
+        for given, low, high in (
+            ({}, 16 << 10, 64 << 10),
+            ({"low": 100 << 10}, 100 << 10, 400 << 10),
+            ({"high": 8 << 10}, 2 << 10, 8 << 10),
+        ):
+            self.near.set_write_buffer_limits(**given)
+            self.assertEqual(self.near.get_write_buffer_limits(), (low, high))
+        with self.assertRaises(ValueError):
+            self.near.set_write_buffer_limits(high=1, low=2)
+
+    async def test_nothing_is_written_behind_the_end(self) -> None:
+        self.near.write_eof()
+        with self.assertRaisesRegex(RuntimeError, "after write_eof"):
+            self.near.write(b"x")
 
 
 class Abandoned(unittest.TestCase):

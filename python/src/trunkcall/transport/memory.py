@@ -74,7 +74,9 @@ class MemoryTransport(asyncio.Transport):
     # Writing.
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        if self._closing or self._eof or not data:
+        if self._eof:
+            raise RuntimeError("Cannot call write() after write_eof()")
+        if self._closing or not data:
             return
         self._unread.append(bytes(data))
         self._size += len(data)
@@ -94,8 +96,14 @@ class MemoryTransport(asyncio.Transport):
         return self._size
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        self._high = 64 << 10 if high is None else high
-        self._low = self._high // 4 if low is None else low
+        """As asyncio's: of one that is not given, the other makes four times, or a quarter. Raises ValueError."""
+        if high is None:
+            high = 64 << 10 if low is None else 4 * low
+        if low is None:
+            low = high // 4
+        if not high >= low >= 0:
+            raise ValueError(f"high ({high!r}) must be >= low ({low!r}) must be >= 0")
+        self._high, self._low = high, low
 
     def get_write_buffer_limits(self) -> tuple[int, int]:
         return self._low, self._high
@@ -114,13 +122,17 @@ class MemoryTransport(asyncio.Transport):
         if self._unread and peer._lost:
             self._end(ConnectionResetError(errno.ECONNRESET, os.strerror(errno.ECONNRESET)))
             return
-        if not peer._reading and not peer._lost:
+        if not peer._reading and not peer._closing:
             return  # until it reads on
         data = b"".join(self._unread)
         self._unread.clear()
         self._size = 0
         if data and not peer._closing:
-            peer._protocol.data_received(data)
+            try:
+                peer._protocol.data_received(data)
+            except Exception as error:
+                peer._broken(error)
+                return
         if self._full and self._size <= self._low and not self._lost:
             self._full = False
             self._protocol.resume_writing()
@@ -146,8 +158,23 @@ class MemoryTransport(asyncio.Transport):
 
     def _ended(self) -> None:
         """The other end writes no more."""
-        if not self._closing and not self._protocol.eof_received():
+        if self._closing:
+            return
+        try:
+            stays = self._protocol.eof_received()
+        except Exception as error:
+            self._broken(error)
+            return
+        if not stays:
             self.close()
+
+    def _broken(self, error: Exception) -> None:
+        """The protocol has raised an exception: as with asyncio's sockets, the connection ends."""
+        message = "Fatal error: protocol of a connection in memory raised an exception"
+        self._loop.call_exception_handler(
+            {"message": message, "exception": error, "transport": self, "protocol": self._protocol}
+        )
+        self._end(error)
 
     # The end.
 
@@ -158,6 +185,7 @@ class MemoryTransport(asyncio.Transport):
         if not self._closing:
             self._closing = True
             self._schedule()
+            self.peer._schedule()  # which may have waited for this one to read
 
     def abort(self) -> None:
         self._unread.clear()
@@ -170,6 +198,7 @@ class MemoryTransport(asyncio.Transport):
             return
         self._lost = self._closing = True
         self._protocol.connection_lost(error)
+        self.peer._schedule()  # what it has written is lost
         if not self._eof_passed and not self.peer._lost:
             self._eof_passed = True
             self.peer._ended()
