@@ -1,9 +1,10 @@
 """Options are checked where they are given. The error names the option, what was given and what is wanted: TypeError
-for what is of another kind, ValueError for what is out of its range."""
+for what is of another kind, ValueError for what is out of its range. With `none`, None is not given."""
 
 from __future__ import annotations
 
 import logging
+import math
 import ssl
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
@@ -14,24 +15,24 @@ def wrong_type(option: str, given: object, wanted: str) -> TypeError:
     return TypeError(f"option {option}: {given!r} was given, want {wanted}")
 
 
-def check_seconds(least: float = 0, **options: Any) -> None:
-    """Times in seconds; None is not given."""
-    _check_numbers(least, "seconds", (int, float), options)
+def check_seconds(least: float = 0, *, none: bool = False, **options: Any) -> None:
+    """Times in seconds."""
+    _check_numbers(least, "seconds", (int, float), none, options)
 
 
 def check_count(least: int, **options: Any) -> None:
-    """Whole numbers; None is not given."""
-    _check_numbers(least, "a whole number", (int,), options)
+    """Whole numbers."""
+    _check_numbers(least, "a whole number", (int,), False, options)
 
 
-def _check_numbers(least: float, what: str, kinds: tuple[type, ...], options: dict[str, Any]) -> None:
+def _check_numbers(least: float, what: str, kinds: tuple[type, ...], none: bool, options: dict[str, Any]) -> None:
     for name, value in options.items():
-        if value is None:
+        if none and value is None:
             continue
         if type(value) is bool or not isinstance(value, kinds):
             raise wrong_type(name, value, f"{what}, at least {least:,}")
         number: Any = value
-        if not number >= least:
+        if not least <= number < math.inf:
             raise ValueError(f"option {name}: {value:,} was given, want {what}, at least {least:,}")
 
 
@@ -54,15 +55,15 @@ def check_timeout(name: str, value: Any) -> None:
         raise ValueError(f"option {name}: {value:,} was given, want seconds above 0")
 
 
-def check_flags(**options: Any) -> None:
+def check_flags(*, none: bool = False, **options: Any) -> None:
     for name, value in options.items():
-        if value is not None and not isinstance(value, bool):
+        if not isinstance(value, bool) and not (none and value is None):
             raise wrong_type(name, value, "True or False")
 
 
-def check_text(**options: Any) -> None:
+def check_text(*, none: bool = False, **options: Any) -> None:
     for name, value in options.items():
-        if value is not None and not isinstance(value, str):
+        if not isinstance(value, str) and not (none and value is None):
             raise wrong_type(name, value, "a text")
 
 
@@ -85,7 +86,8 @@ def check_functions(**options: Any) -> None:
         if not isinstance(given, Sequence):  # an iterator would be used up by the look at it
             raise wrong_type(name, given, "a list of functions")
         for one in listed_option(name, given, "functions"):
-            check_callable(name, one, "a list of functions")
+            if not callable(one):
+                raise wrong_type(name, one, "a list of functions")
 
 
 def has_functions(given: object, *names: str) -> bool:

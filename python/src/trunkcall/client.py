@@ -161,7 +161,7 @@ class Client(Calls, Registry):
         check_callable("dialer", dialer, "an asynchronous function")
         check_object("balancer", balancer, "a balancer", "balance")
         check_object("attempt_observer", attempt_observer, "an observer", "attempt_began", "attempt_ended")
-        check_text(server_hostname=server_hostname)
+        check_text(none=True, server_hostname=server_hostname)
         check_flags(repeat=repeat)
         check_executor(executor)
         check_logger(logger)
@@ -181,7 +181,7 @@ class Client(Calls, Registry):
                 Policies(policies, timeout),
             )
         )
-        self._target = Target(target, resolvers or {})
+        self._target = Target(target, {} if resolvers is None else resolvers)
         self._logger = logger or logging.getLogger("trunkcall")
         self._tls = TLSSource(tls, TLSFiles._for_clients, self._logger)
         self._server_hostname = server_hostname or ""
@@ -194,7 +194,7 @@ class Client(Calls, Registry):
         load = Load(running_handlers, check_memory(memory))
         self._serving = Serving(table, reverse_interceptors, packing, executor, self._logger, load)
         self._config = session_config(
-            limits or Limits(),
+            Limits() if limits is None else limits,
             table,
             packing.accepted,
             keepalive,

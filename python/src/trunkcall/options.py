@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from .checking import check_codec, check_range, check_seconds, check_timeout, listed_option, wrong_type
+from .checking import check_codec, check_range, check_seconds, listed_option, wrong_type
 from .codec import FIRST_NAMED, PROTOBUF, RAW, Codec
 from .wire import INITIAL_WINDOW, Config, Load, Settings
 
@@ -60,7 +60,9 @@ def session_config(
 ) -> Config:
     """The configuration of sessions. Times are in seconds. Raises TypeError, ValueError."""
     check_seconds(0, keepalive=keepalive)
-    check_timeout("keepalive_timeout", keepalive_timeout)
+    check_seconds(0, keepalive_timeout=keepalive_timeout)
+    if keepalive and not keepalive_timeout:
+        raise ValueError(f"option keepalive_timeout: {keepalive_timeout:,} was given, want seconds above 0")
     if not isinstance(limits, Limits):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise wrong_type("limits", limits, "Limits(…)")
     max_pool = min(MAX_POOL, load.budget.limit // 8) if limits.max_pool is None else limits.max_pool

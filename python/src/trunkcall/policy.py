@@ -12,8 +12,8 @@ from .checking import check_flags, check_text, check_timeout, listed_option, wro
 @dataclass(frozen=True, slots=True)
 class Policy:
     """What holds for the calls of a method, "/package.Service/Method", for those of a service, "/package.Service/", or
-    for all, "". For each field the most specific policy that sets it counts; the
-    options of the call win over all. None sets nothing."""
+    for all, "". For each field the most specific policy that sets it counts; the options of the call win over all. None
+    sets nothing."""
 
     method: str = ""
     timeout: float | None = None  # seconds; of streaming calls only if the policy names the method. math.inf: none
@@ -55,7 +55,7 @@ class Policies:
             raise ValueError(f"{of}: it says nothing")
         check_timeout(f"policies: {of}: timeout", policy.timeout)
         for flag in ("wait_for_ready", "repeat"):
-            check_flags(**{f"policies: {of}: {flag}": getattr(policy, flag)})
+            check_flags(none=True, **{f"policies: {of}: {flag}": getattr(policy, flag)})
         self._given[name] = policy
 
     def __bool__(self) -> bool:

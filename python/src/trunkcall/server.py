@@ -173,7 +173,8 @@ class Server(Registry):
         check_flags(allow_cleartext=allow_cleartext, native_only=native_only, repeat=repeat)
         check_count(1, running_handlers=running_handlers)
         check_count(0, waiting_calls=waiting_calls)
-        check_seconds(0, drain_delay=drain_delay, max_connection_age=max_connection_age)
+        check_seconds(0, drain_delay=drain_delay)
+        check_seconds(0, none=True, max_connection_age=max_connection_age)
         check_functions(interceptors=interceptors, reverse_interceptors=reverse_interceptors)
         check_callable("admission", admission)
         check_object("attempt_observer", attempt_observer, "an observer", "attempt_began", "attempt_ended")
@@ -201,7 +202,7 @@ class Server(Registry):
             codec, table, tuple(reverse_interceptors), packing, waiting_calls, Repeating(repeat), attempt_observer
         )
         self._config = session_config(
-            limits or Limits(),
+            Limits() if limits is None else limits,
             table,
             packing.accepted,
             keepalive,
@@ -382,7 +383,7 @@ class Server(Registry):
         call their callers meanwhile. With `drain_delay` all that begins after the delay, and so does `grace`. What is
         left after `grace` seconds is cut off; None: nothing ever is. Returns True if nothing was. Raises RuntimeError
         in a handler of the server."""
-        check_seconds(0, grace=grace)
+        check_seconds(0, none=True, grace=grace)
         await self._leave()
         self._begin_stop()
         began = self._loop.time()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 import math
 import ssl
 import unittest
 from collections.abc import Callable
+from dataclasses import fields
 from typing import Any
 
 from trunkcall import (
@@ -27,6 +29,12 @@ from .kit import ECHO, Case
 
 async def intercept(call: Any, proceed: Any) -> Any:
     return await proceed(call)
+
+
+def _defaults(make: Any) -> list[tuple[str, Any]]:
+    """The options of a client or a server, and what they are by default."""
+    found = inspect.signature(make).parameters.values()
+    return [(one.name, one.default) for one in found if one.kind is inspect.Parameter.KEYWORD_ONLY]
 
 
 CLIENT: Any = Client
@@ -128,6 +136,45 @@ class Given(unittest.TestCase):
         self.refused(lambda: method(5, bytes, bytes), "option name: 5 was given, want a text")
         self.refused(lambda: method("/a.B/C", b"", bytes), "option request: b'' was given, want a class of messages")
 
+    def test_no_option_takes_what_would_fail_later(self) -> None:
+        optional = {name for make in (CLIENT, SERVER) for name, default in _defaults(make) if default is None}
+        for make, more in ((CLIENT, ("a:1",)), (SERVER, ())):
+            for name, default in _defaults(make):
+                for value in (None, math.inf, math.nan, True, "1", []):
+                    taken = (
+                        (value is None and name in optional)
+                        or (value is True and isinstance(default, bool))
+                        or (value == math.inf and name == "timeout")
+                        or (value == [] and isinstance(default, tuple))
+                        or (value == [] and name in ("compression", "decompression"))
+                    )
+                    with self.subTest(option=name, value=value):
+                        if taken:
+                            make(*more, **{name: value})
+                        else:
+                            with self.assertRaisesRegex((TypeError, ValueError), f"^option {name}: "):
+                                make(*more, **{name: value})
+
+    def test_no_limit_takes_what_would_fail_later(self) -> None:
+        for one in fields(Limits):
+            for value in (None, math.inf, math.nan, True, "1"):
+                limits: Any = {one.name: value}
+                if value is not None or one.default is not None:
+                    self.refused(lambda limits=limits: Server(limits=Limits(**limits)), f"option limits.{one.name}: ")  # type: ignore[misc]
+
+    def test_endpoints_and_policies_without_what_they_need(self) -> None:
+        make: Any = Endpoint
+        self.refused(lambda: make(None), "option addresses: None was given, want a text")
+        for name in ("id", "server_name", "zone"):
+            self.refused(lambda name=name: make("a:1", **{name: None}), f"option {name}: None was given")  # type: ignore[misc]
+        policy: Any = Policy
+        self.refused(lambda: Client("a:1", policies=[policy(None, timeout=1)]), "option policies: method: None was")
+        self.refused(lambda: CLIENT("a:1", interceptors=[None]), "option interceptors: None was given")
+
+    def test_without_keepalive_its_timeout_says_nothing(self) -> None:
+        Client("a:1", keepalive=0, keepalive_timeout=0)
+        Server(keepalive=0, keepalive_timeout=0)
+
     def test_what_is_right_is_taken(self) -> None:
         logger = logging.getLogger("trunkcall.test")
         Client(
@@ -150,6 +197,10 @@ class OfACall(Case):
                 with self.subTest(text), self.assertRaisesRegex(TypeError, text):
                     await call(ECHO, b"", **options)
             self.assertEqual(await client.call(ECHO, b"x"), b"x")
+
+    async def test_a_keepalive_of_months_is_within_what_the_system_takes(self) -> None:
+        _, address = await self.serve(keepalive=1e7)
+        self.assertEqual(await self.client(address, keepalive=1e7).call(ECHO, b"x"), b"x")
 
     async def test_the_grace_of_a_stop(self) -> None:
         server, _ = await self.serve()

@@ -151,7 +151,7 @@ class Connection(asyncio.BufferedProtocol):
             lifecycle = self.session.lifecycle
             if _USER_TIMEOUT is not None and lifecycle.interval:
                 longest = max(lifecycle.interval + lifecycle.answer_time, UNACKNOWLEDGED)
-                raw.setsockopt(socket.IPPROTO_TCP, _USER_TIMEOUT, longest // 1_000)
+                raw.setsockopt(socket.IPPROTO_TCP, _USER_TIMEOUT, min(longest // 1_000, 0x7FFFFFFF))
         self.end.connection = self
         self.end.connected()
         self._flush()
