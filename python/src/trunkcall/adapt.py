@@ -9,7 +9,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from .codec import Codec
+from .codec import Codec, kind_of
 from .described import check_described
 from .executing import NotStarted, in_executor
 from .interceptor import MessageStream
@@ -128,6 +128,8 @@ def _many(serve: Callable[..., Any], kind: Kind, executor: Executor | None) -> R
         many: Any = answers
         if hasattr(many, "__aiter__"):
             await _send_all(many, stream)
+        elif not hasattr(many, "__iter__"):
+            raise TypeError(f"the handler of a stream returned {kind_of(many)}: yield the messages, or await call.send")
         else:
             await _send_each(many, stream, executor)
 

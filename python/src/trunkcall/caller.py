@@ -234,12 +234,21 @@ class Caller(ABC):
 
 
 def check_unary(method: Method[Any, Any]) -> None:
-    """Raises TypeError for a method that streams."""
+    """Raises TypeError for a method that streams, and for what is none."""
+    check_method(method)
     if method.kind.streams:
         raise TypeError(f"{method.name} is {method.kind.value}: it is called by `open` or `stream`")
 
 
 def check_stream(method: Method[Any, Any]) -> None:
-    """Raises TypeError for a method that does not stream."""
+    """Raises TypeError for a method that does not stream, and for what is none."""
+    check_method(method)
     if not method.kind.streams:
         raise TypeError(f"{method.name} is {method.kind.value}: it is called by `call`, `send` or `unary`")
+
+
+def check_method(given: object) -> None:
+    """Raises TypeError for what is no method."""
+    if not isinstance(given, Method):
+        wanted = "want a method and then its request; a method is what unary(name, request, response) and the like make"
+        raise TypeError(f"a call of {given!r:.200}: {wanted}")

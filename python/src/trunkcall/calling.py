@@ -188,6 +188,7 @@ class Calls(Caller):
             or codec is not None
             or compression is not None
             or self._waiting
+            or not isinstance(method, Method)  # pyright: ignore[reportUnnecessaryIsInstance]
             or method.kind is not UNARY
         ):
             options = CallOptions(timeout, metadata, codec, compression, wait_for_ready)

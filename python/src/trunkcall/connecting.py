@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 STEADY = 5_000_000  # µs after which the end of a connection counts as no failure of the attempt that opened it
 _LOOKS = 4  # within the idle timeout
-_PROXY = ": TLS has negotiated no protocol; behind a proxy that ends TLS, use wss:"
+_PROXY = "; TLS has negotiated no protocol: behind a proxy that ends TLS, use wss:"
 
 
 class ClientEnd(End):

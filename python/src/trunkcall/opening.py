@@ -103,6 +103,9 @@ class Opening(CallEvents):
             if self.opened:
                 return
             why = self.caller._trouble
+            if left is not None and left <= 0:
+                text = "the deadline had passed when the call began: want a timeout of seconds above 0"
+                raise failure(Code.DEADLINE_EXCEEDED, text, Delivery.NOT_SENT) from None
             text = f"the deadline passed before the call was sent, while it waited for {self._waits_for}"
             raise failure(Code.DEADLINE_EXCEEDED, f"{text}{why and f': {why}'}", Delivery.NOT_SENT) from None
         finally:

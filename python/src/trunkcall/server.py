@@ -183,6 +183,8 @@ class Server(Registry):
         check_tls(tls, server=True)
         check_codec("codec", codec)
         self._origins = None if native_only else pages
+        if allow_cleartext and tls is None:
+            raise ValueError("option allow_cleartext: True was given, and no tls, beside which cleartext is allowed")
         self._allow_cleartext = allow_cleartext
         self._logger = logger or logging.getLogger("trunkcall")
         self._protocols: tuple[Protocol, ...] = listed_option("protocols", protocols, "Protocol objects")

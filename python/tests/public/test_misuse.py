@@ -114,6 +114,41 @@ class Messages(Case):
         self.assertEqual((one_of(Item), one_of(GetUserRequest)), ("an Item", "a GetUserRequest"))
         self.assertEqual((kind_of(1), kind_of(None)), ("an int", "None"))
 
+    async def test_what_is_called_and_is_no_method_is_named(self) -> None:
+        _, client = await self.pair()
+        await client.connect()
+        anything: Any = client
+        for work in (
+            lambda: anything.call("/test.Service/Echo", b""),
+            lambda: anything.call(b"", ECHO),
+            lambda: anything.send("/test.Service/Echo", b""),
+            lambda: all_of(anything.open("/test.Service/Count", b"")),
+        ):
+            with self.assertRaisesRegex(TypeError, "a call of b?'.*': want a method and then its request"):
+                await work()
+
+    async def test_a_timeout_that_is_none_left_says_so(self) -> None:
+        _, client = await self.pair()
+        for timeout in (0, -1):
+            error = await self.fails(client.call(ECHO, b"", timeout=timeout), Code.DEADLINE_EXCEEDED, Delivery.NOT_SENT)
+            self.assertIn("had passed when the call began: want a timeout of seconds above 0", error.message)
+
+    async def test_a_stream_whose_handler_returns_one_message_says_what_to_do(self) -> None:
+        async def serve(request: GetUserRequest, call: ServerCall) -> Any:
+            return GetUserResponse()
+
+        method = server_stream("/test.Users/ListUsers", GetUserRequest, GetUserResponse)
+        _, client = await self.pair(method.handler(serve))
+        untyped: Any = client
+        untyped._codec = PROTOBUF
+        with self.assertLogs("trunkcall", "ERROR") as log:
+            await self.fails(all_of(untyped.open(method, GetUserRequest())), Code.UNKNOWN)
+        self.assertIn("returned a GetUserResponse: yield the messages, or await call.send", log.output[0])
+
+    def test_cleartext_beside_no_tls_is_named(self) -> None:
+        with self.assertRaisesRegex(ValueError, "option allow_cleartext: True was given, and no tls"):
+            Server(allow_cleartext=True)
+
 
 class Pairs(Case):
     async def test_metadata_of_a_wrong_type_is_not_sent(self) -> None:

@@ -115,7 +115,7 @@ class Faulty(EndpointsCase):
         for resolver, text in (
             (nothing, "returned without a set"),
             (empty, "is empty"),
-            (bad, "nowhere: target \"nowhere\": it has no port"),
+            (bad, 'nowhere: target "nowhere": it has no port'),
             (none, "a list of them, not None"),
             (cancels, "was cancelled"),
         ):

@@ -17,6 +17,7 @@ from harness.certificates import Authority
 from tests.public.kit import COUNT, ECHO, JOIN, Case, Gate, all_of, connector, eventually
 from trunkcall import Client, Code, Delivery, client_tls, server_tls
 from trunkcall.transport import clock, parse_address, parse_place
+from trunkcall.transport.dialer import NOT_OFFERED, _described
 from trunkcall.wire import PREFACE_SIZE, Session, not_served
 
 
@@ -51,7 +52,8 @@ class Addresses(unittest.TestCase):
                 Client(text)
             told = str(caught.exception)
             self.assertTrue(told == want + more if more is not None else told.startswith(want), told)
-            want = f'cannot listen on "{text}": {why.replace("from 1", "from 0")}: want HOST:PORT, unix:PATH or mem:NAME'
+            why = why.replace("from 1", "from 0")
+            want = f'cannot listen on "{text}": {why}: want HOST:PORT, unix:PATH or mem:NAME'
             with self.subTest(text), self.assertRaises(ValueError) as caught:
                 parse_address(text)
             self.assertEqual(str(caught.exception), want)
@@ -216,6 +218,23 @@ class Transports(Case):
         client = self.client(address, tls=client_tls(other.file))
         error = await self.fails(client.call(ECHO, b""), Code.UNAVAILABLE, Delivery.NOT_SENT)
         self.assertIn("certificate verify failed", error.message)
+        self.assertIn("of an authority that is not trusted here: give it, tls_files(ca=…)", error.message)
+
+    async def test_a_server_of_tls_without_our_protocol_is_named(self) -> None:
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        pair = self.authority.server("localhost")
+        context.load_cert_chain(pair.cert, pair.key)
+        context.set_alpn_protocols(["h2"])
+        other = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0, ssl=context)
+        self.addCleanup(other.close)
+        port = other.sockets[0].getsockname()[1]
+        client = self.client(f"localhost:{port}", tls=client_tls(self.authority.file))
+        error = await self.fails(client.call(ECHO, b""), Code.UNAVAILABLE, Delivery.NOT_SENT)
+        self.assertIn("; TLS has negotiated no protocol: behind a proxy that ends TLS, use wss:", error.message)
+
+    def test_an_alert_for_want_of_our_protocol_has_the_same_words(self) -> None:
+        for said in ("[SSL] tlsv1 alert no application protocol (_ssl.c:1006)", "[SSL: NO_APPLICATION_PROTOCOL] no"):
+            self.assertEqual(_described(ssl.SSLError(1, said), True), NOT_OFFERED)
 
     async def test_cleartext_on_a_tls_port_is_not_served(self) -> None:
         _, address = await self.serve(tls=self.server_tls())

@@ -359,7 +359,7 @@ async def main():
     server = trunkcall.Server()
     address = await server.listen("127.0.0.1:0")
     reader, writer = await asyncio.open_connection(*address.split(":"))
-    writer.write(b"GET / HTTP/1.1\\r\\nHost: a\\r\\n\\r\\n")
+    writer.write(b"GET / HTTP/1.1\\r\\nHost: a\\r\\nUpgrade: websocket\\r\\n\\r\\n")
     print((await reader.read()).split(b"\\r\\n")[0].decode())
     writer.close()
     await server.stop()

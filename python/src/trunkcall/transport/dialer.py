@@ -220,6 +220,11 @@ class _Place:
         return self.where
 
 
+NOT_OFFERED = (
+    f"TLS: the server does not offer the protocol {ALPN}: it is none of Trunkcall, or there is a proxy before it; "
+    "through one that passes on WebSockets, dial wss://HOST:PORT/PATH"
+)
+_UNKNOWN_AUTHORITY = (18, 19, 20, 21)  # codes of OpenSSL's: self-signed, or its issuer is not known
 _FAILURES = (OSError, ssl.SSLError, ssl.CertificateError, ValueError)  # UnicodeError is a ValueError
 
 
@@ -276,8 +281,11 @@ def _close_result(task: asyncio.Task[socket.socket]) -> None:
 def _described(error: Exception, secure: bool) -> str:
     if secure and isinstance(error, ConnectionResetError) and not error.errno:
         return "closed during the TLS handshake: it may not speak TLS, or asks for a client's certificate"
-    if isinstance(error, ssl.SSLError) and "APPLICATION_PROTOCOL" in (error.reason or ""):
-        return f"TLS does not negotiate {ALPN} here: behind a proxy that ends TLS, use a WebSocket, wss://"
+    if isinstance(error, ssl.SSLError) and "no application protocol" in str(error).lower().replace("_", " "):
+        return NOT_OFFERED
+    if isinstance(error, ssl.SSLCertVerificationError) and error.verify_code in _UNKNOWN_AUTHORITY:
+        advice = "its certificate is of an authority that is not trusted here: give it, tls_files(ca=…)"
+        return f"{advice} ({error})"
     if isinstance(error, ssl.SSLError) and error.reason == "WRONG_VERSION_NUMBER":
         return "the server does not speak TLS on this port"
     if isinstance(error, OSError) and error.errno and not isinstance(error, ssl.SSLError | socket.gaierror):
