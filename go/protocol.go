@@ -17,8 +17,8 @@ import (
 // that clients speak on the server's port.
 //
 // Calls of all protocols are served alike: the server's methods, codecs, compressions,
-// interceptors, admission, deadlines, statuses and limits hold. The exception is memory: what a
-// protocol itself reads is not counted.
+// interceptors, admission, deadlines, statuses and limits hold. Messages that Exchange.Receive has
+// returned count against WithMemory; what a protocol holds before that does not.
 type Protocol interface {
 	// Name is for logs, Arrival.Protocol and Connection.Protocol.
 	Name() string
@@ -140,7 +140,7 @@ type Exchange interface {
 	// Receive returns the next message of the request, as it came, and whether it is in the call's
 	// compression; io.EOF after the last. A StatusError is how the call then ends, any other error that the request is cut
 	// off. The message need not last longer than until Receive is called again or the call is over: the server has a
-	// copy, which counts against WithMemory for as long.
+	// copy, which counts against WithMemory for as long, beside the one before it where that is still held.
 	Receive(ctx context.Context) (message []byte, compressed bool, err error)
 	// SendHeader sends metadata ahead of the first message, once at most, if there is any.
 	SendHeader(ctx context.Context, header Metadata) error

@@ -35,7 +35,7 @@ type redialer struct {
 	endpoint *EndpointState
 	current  atomic.Pointer[Connection] // nil while there is none; changes under endpoints.mu
 
-	// The rest is guarded by endpoints.mu.
+	// These are guarded by endpoints.mu.
 	state    State
 	dialing  bool          // a goroutine tries until there is a connection
 	attempt  uint64        // that is under way; 0: none
@@ -44,10 +44,12 @@ type redialer struct {
 	nextTry  time.Time     // not before then
 	hurry    chan struct{} // closed to have the pause cut short
 	reopened bool          // there was a connection before
-	idle     time.Duration // for how long the connection was seen to be
-	calls    uint64        // how many it had then
 	restarts bool          // the last attempt failed as one does at a server that is being restarted
 	drained  bool          // the server drained the last one before it could be used
+
+	// Only closeIdle, which one goroutine calls, touches these.
+	idle  time.Duration // for how long the connection was seen to be
+	calls uint64        // how many it had then
 }
 
 // setLocked notes how the client stands with a connection, and so with its endpoint.

@@ -54,12 +54,17 @@ func (call *Call) LeaveReading() (left bool) {
 	return true
 }
 
-// ResumeReading has the caller read its answer after all, unless somebody else reads by now.
+// ResumeReading has the caller read its answer after all, or somebody else where others have called
+// meanwhile.
 func (call *Call) ResumeReading() {
 	c := call.conn
 	c.mu.Lock()
-	defer c.unlock()
 	call.reads = !call.ended && c.takeReadingLocked()
+	help := !call.reads && !call.ended && !c.closed && c.roles.WantReaderLocked()
+	c.unlock()
+	if help {
+		c.roles.Help()
+	}
 }
 
 // readAnswer reads until the call has ended. It reports false when ctx ended

@@ -25,9 +25,15 @@ type asked struct {
 // Serve starts a server as it is asked to on in, says on out where it is, and
 // ends when ended has something.
 func Serve(in io.Reader, out io.Writer, ended <-chan os.Signal) error {
-	wanted := asked{}
-	if err := readMessage(in, "ServerCompatRequest", &wanted); err != nil {
-		return err
+	wanted, read := asked{}, make(chan error, 1)
+	go func() { read <- readMessage(in, "ServerCompatRequest", &wanted) }()
+	select {
+	case err := <-read:
+		if err != nil {
+			return err
+		}
+	case <-ended:
+		return nil
 	}
 	options, err := wanted.options()
 	if err != nil {
