@@ -51,12 +51,14 @@ def go_outcome(events: str, status: int) -> Outcome:
         try:
             event = json.loads(line)
         except ValueError:
-            event = {"Action": "build-output", "Output": line + "\n"}  # go itself, before it ran anything
+            event = None
+        if not isinstance(event, dict) or "Action" not in event:
+            event = {"Action": "build-output", "Output": line + "\n"}  # of go itself, or of what a test started
         package = event.get("Package", event.get("ImportPath", ""))
         test = event.get("Test", "")
         match event["Action"]:
             case "output" | "build-output":
-                printed.setdefault((package, test), []).append(event["Output"])
+                printed.setdefault((package, test), []).append(event.get("Output", ""))
             case "attr" if event["Key"] == "retry":
                 outcome.retries.append(f"{package}.{test}: {event['Value']}")
             case "pass" | "skip" | "fail" as action if test:
@@ -113,18 +115,21 @@ def junit_outcome(results: Path, status: int, output: str, behaviour: str = "{cl
         cases: Iterable[ElementTree.Element] = ElementTree.fromstring(results.read_bytes()).iter("testcase")
     except (OSError, ElementTree.ParseError) as error:
         return Outcome(0, 1, output=f"{output.rstrip()}\nno results in JUnit's format: {error}\n")
+    # A case may be there several times: what failed in it, what failed as it was cleared up.
+    failed: dict[tuple[str, str], bool] = {}
     for case in cases:
-        name = f"{case.get('classname', '')}.{case.get('name', '')}"
+        key = case.get("classname", ""), case.get("name", "")
         retries = [prop.get("value", "") for prop in case.iter("property") if prop.get("name") == "retry"]
-        outcome.retries += [f"{name}: {why}" for why in retries]
-        if (skipped := case.find("skipped")) is not None:
+        outcome.retries += [f"{'.'.join(key)}: {why}" for why in retries]
+        fails = case.find("failure") is not None or case.find("error") is not None
+        skipped = case.find("skipped")
+        if skipped is not None and not fails:
             outcome.skipped[skipped.get("message") or "it did not say why"] += 1
             continue
+        failed[key] = fails or failed.get(key, False)
         executed.add(behaviour.format(**{"classname": "", "name": "", **case.attrib}))
-        if case.find("failure") is not None or case.find("error") is not None:
-            outcome.failed += 1
-        else:
-            outcome.passed += 1
+    outcome.failed = sum(failed.values())
+    outcome.passed = len(failed) - outcome.failed
     outcome.behaviours = frozenset(executed)
     if status != 0 and outcome.failed == 0:
         outcome.failed = 1

@@ -65,6 +65,11 @@ class GoCounts(unittest.TestCase):
         outcome = counting.go_outcome("go: no such tool\n", 2)
         self.assertEqual((outcome.failed, outcome.output), (1, "go: no such tool\n"))
 
+    def test_a_line_of_json_that_is_no_event_is_shown(self):
+        for line in ("5", "null", "{}", "[]", '"Action"'):
+            outcome = counting.go_outcome(f"{line}\n{events(('pass', 'A', ''))}", 1)
+            self.assertEqual((outcome.passed, outcome.failed, outcome.output), (1, 1, line + "\n"))
+
     def test_no_test_at_all_is_a_failure(self):
         self.assertEqual(self.counted(("skip", "", "")).failed, 1)
 
@@ -95,6 +100,16 @@ class JUnitCounts(unittest.TestCase):
             '<testsuite><testcase name="x"><failure>no</failure></testcase><testcase name="y"><error/></testcase></testsuite>', status=1
         )
         self.assertEqual((outcome.passed, outcome.failed, outcome.output), (0, 2, "said\n"))
+
+    def test_a_case_of_which_one_part_failed_and_another_was_skipped_has_failed(self):
+        outcome = self.counted('<testsuite><testcase name="x"><skipped message="no JDK"/><failure>no</failure></testcase></testsuite>', status=1)
+        self.assertEqual((outcome.passed, outcome.failed, outcome.skipped), (0, 1, Counter()))
+
+    def test_a_case_that_is_there_twice_counts_once(self):
+        twice = '<testcase classname="t.A" name="x"{0}</testcase><testcase classname="t.A" name="x"{1}</testcase>'
+        for first, second, passed in (("><failure/>", "><error/>", 0), (">", "><error/>", 0), (">", ">", 1)):
+            outcome = self.counted(f"<testsuite>{twice.format(first, second)}</testsuite>")
+            self.assertEqual((outcome.passed, outcome.failed), (passed, 1 - passed), (first, second))
 
     def test_one_behaviour_may_be_executed_by_many(self):
         outcome = self.counted(

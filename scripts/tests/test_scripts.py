@@ -2,12 +2,15 @@
 
 import contextlib
 import io
+import os
 import re
+import tempfile
 import unittest
 from pathlib import Path
 from unittest import mock
 
-from harness.languages import named
+from harness import processes
+from harness.languages import ROOT, named
 from scripts import docs, layers, run, suites, test
 
 MODULE = layers.MODULE
@@ -56,6 +59,26 @@ class Times(unittest.TestCase):
             self.assertIn("FUZZTIME=abc: want a time", stderr)
             show_all.assert_not_called()
             run_all.assert_not_called()
+
+
+class ChecksOfEveryChange(unittest.TestCase):
+    """.ci/run, with a make that does nothing but print."""
+
+    def told(self, printed: str, status: int) -> tuple[int, str]:
+        with tempfile.TemporaryDirectory() as folder:
+            make = Path(folder) / "make"
+            make.write_text(f"#!/bin/sh\nprintf %b '{printed}'\nexit {status}\n", encoding="ascii")
+            make.chmod(0o755)
+            path = f"{folder}:{os.environ['PATH']}"
+            done = processes.run(["bash", ROOT / ".ci" / "run"], env={**os.environ, "PATH": path})
+        return done.status, done.stdout.splitlines()[-1]
+
+    def test_the_last_line_is_the_total(self):
+        self.assertEqual(self.told("3 passed, 0 failed\\n", 0), (0, "3 passed, 0 failed"))
+        self.assertEqual(self.told("3 passed, 2 failed\\nmake: *** [test] Error 1\\n", 2), (2, "3 passed, 2 failed"))
+
+    def test_a_total_without_failures_is_not_that_of_a_run_that_failed(self):
+        self.assertEqual(self.told("--- scripts\\n14 passed, 0 failed\\n---\\n", 2), (2, "0 passed, 1 failed"))
 
 
 class Layers(unittest.TestCase):
