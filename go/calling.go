@@ -260,10 +260,13 @@ func checkName(m wire.Method) error {
 	return nil
 }
 
+// raiseIt is what helps where the other side takes no message of that size.
+const raiseIt = ": raise Limits.MessageBytes there, or stream"
+
 func checkOutgoing(conn *Connection, out *wire.Outgoing) error {
 	limits := conn.conn.PeerLimits()
 	if uint64(len(out.Payload)) > uint64(limits.Message) {
-		return notSent(Errorf(ResourceExhausted, "message of %d bytes exceeds the peer's max_message %d", len(out.Payload), limits.Message))
+		return notSent(Errorf(ResourceExhausted, "message of %d bytes exceeds the peer's max_message %d%s", len(out.Payload), limits.Message, raiseIt))
 	}
 	if err := wire.CheckMetadata(out.Metadata, out.Own, &limits); err != nil {
 		code := InvalidArgument

@@ -133,7 +133,7 @@ func (s *clientStream) Send(message any) error {
 	}
 	if len(buffer.B) > wire.MinPiece {
 		if limits := s.call.Conn().PeerLimits(); uint64(len(buffer.B)) > uint64(limits.Message) {
-			tooLong := Errorf(ResourceExhausted, "message of %d bytes exceeds the peer's max_message %d", len(buffer.B), limits.Message)
+			tooLong := Errorf(ResourceExhausted, "message of %d bytes exceeds the peer's max_message %d%s", len(buffer.B), limits.Message, raiseIt)
 			return s.abandon(tooLong, wire.CancelGivenUp)
 		}
 	}

@@ -25,6 +25,8 @@ type endpoints struct {
 	current atomic.Pointer[snapshot] // read once by each call
 	version atomic.Uint64            // of all that calls decide by; changes under mu
 
+	handshakes transport.Handshakes
+
 	mu       sync.Mutex
 	set      []*EndpointState // in the resolver's order
 	wanted   bool             // somebody has called or connected, and not all were closed for being idle since
@@ -326,6 +328,7 @@ func (s *endpoints) late(err error) error {
 			why = append(why, fmt.Errorf("%v: %s", conn.Remote(), conn.silence()))
 		}
 	}
+	why = append(why, s.handshakes.Silent()...)
 	if len(why) > 0 {
 		return fmt.Errorf("%w; no more in time: %w", why, err)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"math/rand/v2"
 	"net"
@@ -166,7 +165,7 @@ func (e *EndpointState) target() *transport.Target {
 	several := len(s.set) > 1
 	s.mu.Unlock()
 	told, options := e.endpoint.Load(), &s.client.options
-	t := &transport.Target{Addresses: told.Addresses, ServerName: told.ServerName, TLS: options.forClient(), Several: several}
+	t := &transport.Target{Addresses: told.Addresses, ServerName: told.ServerName, TLS: options.forClient(), Several: several, Handshakes: &s.handshakes}
 	if dial := options.dialer; dial != nil {
 		t.Open = func(ctx context.Context, address string) (net.Conn, error) { return dial(ctx, *told, address) }
 	}
@@ -222,8 +221,9 @@ func (s *endpoints) lastLocked(l *redialer) {
 }
 
 // join begins a connection on a socket and makes it the current one. If there is another address or
-// endpoint to try, and on every connection after an endpoint's first, it waits for the server's
-// greeting: a call sent to a server that accepts but says nothing might have been run.
+// endpoint to try, and on every connection after an endpoint's first, or where TLS has agreed on no
+// protocol, it waits for the server's greeting: a call sent to a server that accepts but says nothing
+// might have been run.
 func (l *redialer) join(ctx context.Context, socket net.Conn, several bool) error {
 	e := l.endpoint
 	s := e.of
@@ -235,6 +235,8 @@ func (l *redialer) join(ctx context.Context, socket net.Conn, several bool) erro
 	conn := newConnection(c.calling, transport.Prepare(c.config, socket, false, nil))
 	conn.redialer, conn.ready = l, make(chan struct{})
 	conn.conn.Group = e
+	secure := conn.conn.TLS()
+	unagreed := secure != nil && secure.NegotiatedProtocol == "" // it may be a server of something else
 	c.mu.Lock()
 	c.live[conn] = struct{}{}
 	c.mu.Unlock()
@@ -242,7 +244,7 @@ func (l *redialer) join(ctx context.Context, socket net.Conn, several bool) erro
 	// From here on it may be reported as going away, under its lock, which then
 	// waits for this one: nothing here may want it.
 	conn.conn.Start()
-	wait := several || l.reopened || len(s.set) > 1
+	wait := several || l.reopened || len(s.set) > 1 || unagreed
 	if !wait {
 		l.takeLocked(conn)
 	}
@@ -433,19 +435,7 @@ func explain(conn *transport.Conn, err error) error {
 	return fmt.Errorf("%v: %w", conn.Remote(), reason(conn, err))
 }
 
-func reason(conn *transport.Conn, err error) error {
-	var violation *wire.Error
-	switch {
-	case errors.As(err, &violation) && violation.Class == wire.ErrPreface:
-		return fmt.Errorf("this is not a Trunkcall server: %s", violation.Text)
-	case !conn.Greeted() && transport.IsSilence(err):
-		return errors.New(transport.Silence(transport.HandshakeTimeout))
-	case !conn.Greeted() && errors.Is(err, io.EOF):
-		return errors.New("closed before a greeting: it may not be a Trunkcall server")
-	default:
-		return errors.New(transport.Describe(err))
-	}
-}
+func reason(conn *transport.Conn, err error) error { return errors.New(conn.Why(err)) }
 
 // clientConnections is a Client as its connections see it.
 type clientConnections struct {

@@ -72,6 +72,9 @@ func NewServer(options ...ServerOption) (*Server, error) {
 			s.options.wrong("there is no certificate among the files of TLS")
 		}
 	}
+	if s.options.allowClear && s.options.tls == nil && s.options.tlsFiles == nil {
+		s.options.wrong("cleartext is allowed and there is no TLS: without it cleartext is all there is")
+	}
 	s.options.checkProtocols()
 	if err := s.options.complete(); err != nil {
 		return nil, err

@@ -405,7 +405,7 @@ func (c *ServerCall) checkSize(size int) error {
 		return nil // nearly always; a lower limit of the peer's is its own to enforce
 	}
 	if limits := c.stream.Conn().PeerLimits(); uint64(size) > uint64(limits.Message) {
-		err := Errorf(ResourceExhausted, "response of %d bytes exceeds the caller's max_message %d", size, limits.Message)
+		err := Errorf(ResourceExhausted, "response of %d bytes exceeds the caller's max_message %d%s", size, limits.Message, raiseIt)
 		c.unsent(err)
 		return err
 	}

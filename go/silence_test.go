@@ -56,10 +56,10 @@ func TestACallToAServerThatSaysNothingSaysSo(t *testing.T) {
 func TestWrongAddressesSayWhatWouldBeRight(t *testing.T) {
 	for where, says := range map[string]string{
 		"":                    "it is empty",
-		"localhost":           "it has no port; with one it is localhost:8080",
-		"127.0.0.1":           "it has no port; with one it is 127.0.0.1:8080",
-		"[::1]":               "it has no port; with one it is [::1]:8080",
-		"::1":                 "it has no port; with one it is [::1]:8080",
+		"localhost":           "it has no port; with one it is, for example, localhost:8080",
+		"127.0.0.1":           "it has no port; with one it is, for example, 127.0.0.1:8080",
+		"[::1]":               "it has no port; with one it is, for example, [::1]:8080",
+		"::1":                 "it has no port; with one it is, for example, [::1]:8080",
 		"8080":                "it has no host; that port on this machine is localhost:8080",
 		"::1:80":              "stands in brackets, such as [::1]:80",
 		"http://localhost:80": "it is a URL; as an address it is localhost:80",

@@ -113,7 +113,7 @@ func noHostPort(text string) string {
 	case strings.Count(text, ":") > 1 && net.ParseIP(bare) != nil:
 		return "an address of IPv6 stands in brackets, such as [" + bare + "]" + text[len(bare):]
 	case net.ParseIP(strings.Trim(text, "[]")) != nil || !strings.Contains(text, ":"):
-		return "it has no port; with one it is " + net.JoinHostPort(strings.Trim(text, "[]"), "8080")
+		return "it has no port; with one it is, for example, " + net.JoinHostPort(strings.Trim(text, "[]"), "8080")
 	}
 	return "it is no address"
 }

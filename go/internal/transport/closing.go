@@ -8,6 +8,7 @@ import (
 	"math"
 	"net"
 	"runtime/debug"
+	"syscall"
 	"time"
 
 	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
@@ -71,11 +72,33 @@ func (c *Conn) shed() {
 }
 
 func (c *Conn) lostText(cause error) string {
-	text := Describe(cause)
-	if !c.greeted && IsSilence(cause) {
-		text = Silence(HandshakeTimeout)
+	return fmt.Sprintf("connection to %v lost: %s", c.Remote(), c.why(cause, c.greeted))
+}
+
+// Why puts into words why a connection is over, with what that says of a server that has not greeted.
+func (c *Conn) Why(cause error) string { return c.why(cause, c.Greeted()) }
+
+func (c *Conn) why(cause error, greeted bool) string {
+	var violation *wire.Error
+	switch {
+	case greeted || c.acceptor:
+		return Describe(cause)
+	case errors.As(cause, &violation) && violation.Class == wire.ErrPreface:
+		return "this is not a Trunkcall server: " + violation.Text
+	case IsSilence(cause):
+		return Silence(HandshakeTimeout)
+	case errors.Is(cause, io.EOF) || errors.Is(cause, syscall.ECONNRESET) || errors.Is(cause, syscall.EPIPE):
+		return "closed before a greeting: it may not be a Trunkcall server" + c.unagreed()
 	}
-	return fmt.Sprintf("connection to %v lost: %s", c.Remote(), text)
+	return Describe(cause)
+}
+
+// unagreed says that TLS has agreed on no protocol, if so: who answers may be none of Trunkcall's.
+func (c *Conn) unagreed() string {
+	if state := c.TLS(); state != nil && state.NegotiatedProtocol == "" {
+		return "; TLS has negotiated no protocol: behind a proxy that ends TLS, use wss:"
+	}
+	return ""
 }
 
 // IsSilence reports whether a connection has ended because its peer said nothing.

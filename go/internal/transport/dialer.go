@@ -39,6 +39,8 @@ type Target struct {
 	// Open opens byte streams in place of the system, if it is not nil. It is given
 	// HOST:PORT, unix:PATH or mem:NAME.
 	Open func(ctx context.Context, address string) (net.Conn, error)
+	// Handshakes is told of each handshake of TLS, if it is not nil.
+	Handshakes *Handshakes
 	// Lookup finds the addresses of a host; by default the system's resolver does.
 	Lookup func(ctx context.Context, host string) ([]string, error)
 }
@@ -210,7 +212,7 @@ func (t *Target) reach(ctx context.Context, a address) (net.Conn, error) {
 	socket, err := t.open(ctx, a)
 	private := a.network == "mem" && t.Open == nil // nobody else can listen in: TLS would add nothing
 	if err == nil && config != nil && !private {
-		socket, err = secured(ctx, socket, config, a.serverName, protocol)
+		socket, err = t.secured(ctx, socket, config, a.serverName, protocol)
 	}
 	if err != nil || a.webSocket == nil {
 		return socket, err
@@ -266,7 +268,7 @@ func (t *Target) openElse(ctx context.Context, a address) (net.Conn, error) {
 }
 
 // secured does the handshake of TLS.
-func secured(ctx context.Context, socket net.Conn, config *tls.Config, serverName, protocol string) (net.Conn, error) {
+func (t *Target) secured(ctx context.Context, socket net.Conn, config *tls.Config, serverName, protocol string) (net.Conn, error) {
 	config = config.Clone()
 	config.NextProtos = []string{protocol}
 	if config.ServerName == "" {
@@ -277,6 +279,8 @@ func secured(ctx context.Context, socket net.Conn, config *tls.Config, serverNam
 		below = &tlsSocket{Conn: socket}
 	}
 	secure := tls.Client(below, config)
+	began := time.Now()
+	defer t.Handshakes.begin(socket)()
 	if err := secure.HandshakeContext(ctx); err != nil {
 		_ = socket.Close()
 		var record tls.RecordHeaderError
@@ -289,6 +293,9 @@ func secured(ctx context.Context, socket net.Conn, config *tls.Config, serverNam
 		}
 		if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) {
 			return nil, TurnedAway{"closed during the TLS handshake: it may be a port without TLS"}
+		}
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("TLS: %s: %w", Silence(time.Since(began)), ctx.Err())
 		}
 		return nil, fmt.Errorf("TLS: %s", Describe(err))
 	}
