@@ -101,6 +101,7 @@ class Process:
         self.lines: deque[tuple[float, str]] = deque()
         self._partial = b""
         self._said = ""
+        self._ending = threading.Lock()  # two threads may end it, one of them at the interpreter's exit
         self._log: IO[bytes] = open(log, "ab+") if log else tempfile.TemporaryFile()  # noqa: SIM115 (closed by end)
         try:
             with interrupts.held(), warnings.catch_warnings():
@@ -203,7 +204,10 @@ class Process:
         """
         if self._popen.returncode is not None:
             return self._popen.returncode
-        state = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        try:
+            state = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        except ChildProcessError:  # another thread reaps it at this moment
+            return self._popen.wait()
         if state is None:
             return None
         return state.si_status if state.si_code == os.CLD_EXITED else -state.si_status
@@ -262,9 +266,9 @@ class Process:
 
     def end(self, patience: float = TERM_PATIENCE) -> int:
         """SIGTERM, patience, SIGKILL, for the whole group; the exit status. Once ended it does nothing more."""
-        if self._popen.returncode is not None:
-            return self._popen.returncode
-        with interrupts.held():
+        with interrupts.held(), self._ending:
+            if self._popen.returncode is not None:
+                return self._popen.returncode
             if patience and self.ended() is None:
                 self._signal_group(signal.SIGTERM)
                 deadline = time.monotonic() + patience

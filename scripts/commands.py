@@ -1,8 +1,9 @@
-"""Commands of suites: each in a process group of its own, which is ended with it."""
+"""Commands of suites, ended with all that they have started."""
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import signal
 import subprocess
@@ -23,14 +24,21 @@ _made: dict[str, subprocess.CompletedProcess[str]] = {}
 _running: set[Process] = set()
 _over = False  # an interrupt came: nothing starts any more
 _suite = threading.local()  # the Span of this thread's suite
+_numbers = itertools.count()
+
+# Each command has a mark in this variable, behind those of the commands that it was started by.
+MARKS = "TRUNKCALL_COMMANDS"
 
 
 class Span:
-    """Of the commands of one suite: when they are ended, and the processor time that they took, in seconds."""
+    """Of the commands of one suite: when they are ended, the processor time that they took, and for how long they
+    waited for what another suite had made, in seconds; and what they printed."""
 
     def __init__(self, deadline: float) -> None:
         self.deadline = deadline
         self.cpu = 0.0
+        self.waited = 0.0
+        self.printed = ""
 
 
 @contextlib.contextmanager
@@ -43,9 +51,17 @@ def until(deadline: float) -> Generator[Span, None, None]:
         del _suite.span
 
 
+def current() -> Span:
+    """That of this thread's suite."""
+    return getattr(_suite, "span", None) or Span(float("inf"))
+
+
 def command(words: list[str], folder: str = ".", env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    """Runs a command to its end, and tells what it printed. Of its group nothing is left then."""
-    span: Span = getattr(_suite, "span", None) or Span(float("inf"))
+    """Runs a command to its end, and tells what it printed. Nothing that it started is left then."""
+    span = current()
+    mark = f"{os.getpid()}-{next(_numbers)}"
+    env = dict(os.environ if env is None else env)
+    env[MARKS] = f"{env.get(MARKS, '')} {mark}".strip()
     with _lock:
         if _over:
             return subprocess.CompletedProcess(words, 1, stdout="interrupted\n")
@@ -54,28 +70,56 @@ def command(words: list[str], folder: str = ".", env: dict[str, str] | None = No
         except Failed as failed:
             return subprocess.CompletedProcess(words, 127, stdout=f"{failed}\n")
         _running.add(process)
-    with process:
-        if not _ends(process, span.deadline):
-            _signal(process, signal.SIGQUIT)  # Go's programs then tell what each goroutine does
-            _ends(process, time.monotonic() + PATIENCE)
-            _signal(process, signal.SIGKILL)
-            _ends(process, float("inf"))
-        span.cpu += processor_time(process.pid)
+    try:
+        with process:
+            if not _ends(process, span):
+                _signal(process, signal.SIGQUIT)  # Go's programs then tell what each goroutine does
+                _ends(process, Span(time.monotonic() + PATIENCE))
+                _signal(process, signal.SIGKILL)
+                _ends(process, Span(float("inf")))
+            span.cpu += processor_time(process.pid)
+            status = process.end()
+            printed = process.rest()
+    finally:
+        kill_marked(mark)
         with _lock:
             _running.discard(process)
-        status = process.end()
-    return subprocess.CompletedProcess(words, status, stdout=process.rest())
+    span.printed += printed
+    return subprocess.CompletedProcess(words, status, stdout=printed)
 
 
-def _ends(process: Process, deadline: float) -> bool:
-    """Takes in what it prints until it has ended, or that time is over; whether it has."""
+def _ends(process: Process, span: Span) -> bool:
+    """Takes in what it prints until it has ended, or the time is over; whether it has."""
     pause = 0.001
     while process.ended() is None:
-        if time.monotonic() >= deadline:
+        if time.monotonic() >= span.deadline:
             return False
         process.read(pause)
         pause = min(2 * pause, LOOK)
     return True
+
+
+def kill_marked(mark: str) -> None:
+    """Kills all that has a mark. Who is in a session of its own and has lost its parent has no other sign of whose it
+    is. Looked again, for what was started meanwhile, until there is none."""
+    deadline = time.monotonic() + PATIENCE
+    while (found := marked(mark)) and time.monotonic() < deadline:
+        for pid in found:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.001)
+
+
+def marked(mark: str) -> list[int]:
+    """The processes that a command, or what it started, has started, and that have not ended."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):
+            for variable in path.read_bytes().split(b"\0"):
+                name, _, value = variable.partition(b"=")
+                if name == MARKS.encode() and mark.encode() in value.split():
+                    found.append(int(path.parent.name))
+    return found
 
 
 def processor_time(pid: int) -> float:
@@ -90,13 +134,25 @@ def processor_time(pid: int) -> float:
 def made(*targets: str) -> subprocess.CompletedProcess[str]:
     """Makes targets of the Makefile, each once in a run of this script: suites that need one may run beside each other.
     Told is what all that were asked for printed, and the status of one that failed."""
-    with _making:
+    with _alone():
         for target in targets:
             if target not in _made:
                 _made[target] = command(["make", target])
     done = [_made[target] for target in targets]
     status = next((one.returncode for one in done if one.returncode), 0)
     return subprocess.CompletedProcess(["make", *targets], status, stdout="".join(one.stdout for one in done))
+
+
+@contextlib.contextmanager
+def _alone() -> Generator[None, None, None]:
+    """One at a time. That a suite waits for another, which has a bound of its own, is not counted as its time."""
+    span = current()
+    began = time.monotonic()
+    with _making:
+        waited = time.monotonic() - began
+        span.deadline += waited
+        span.waited += waited
+        yield
 
 
 def _signal(process: Process, signum: signal.Signals) -> None:

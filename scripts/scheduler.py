@@ -41,16 +41,15 @@ class Ran:
 def run_suite(suite: Suite, patience: float) -> Ran:
     """Runs a suite, which fails if it raises or takes longer than its bound, times `patience`."""
     began = time.monotonic()
-    bound = suite.bound * patience
-    with commands.until(began + bound) as span:
+    with commands.until(began + suite.bound * patience) as span:
         try:
             outcome = suite.run()
         except Exception as error:  # what is wrong with one suite does not end the others
-            outcome = Outcome(0, 1, output=f"{type(error).__name__}: {error}\n")
-    seconds = time.monotonic() - began
-    if seconds >= bound:
+            outcome = Outcome(0, 1, output=f"{span.printed}{type(error).__name__}: {error}\n")
+    seconds = time.monotonic() - began - span.waited
+    if time.monotonic() >= span.deadline:
         outcome.failed = max(outcome.failed, 1)
-        outcome.output += f"\n{suite.name} was ended after {bound:.0f} s\n"
+        outcome.output += f"\n{suite.name} was ended after {seconds:.0f} s\n"
     return Ran(suite, outcome, seconds, began, span.cpu)
 
 

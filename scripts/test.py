@@ -14,7 +14,11 @@ counted how.
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
+import os
 import sys
+import traceback
 from pathlib import Path
 
 from harness import interrupts
@@ -38,27 +42,45 @@ def main() -> int:
         print(f"STARVE={options.starve}: want a number of busy loops", file=sys.stderr)
         return 2
     there = suites.suites() if options.fuzz is None else suites.fuzz_targets(options.fuzz)
-    wanted = tuple(options.only.split(","))
-    chosen = [suite for suite in there if suite.name.startswith(wanted)]
+    beginnings = tuple(options.only.split(",")) if options.only else ()
+    if useless := [one for one in beginnings if not one or not any(suite.name.startswith(one) for suite in there)]:
+        print(f"nothing begins with {' or '.join(map(repr, useless))}; see --list", file=sys.stderr)
+        return 2
+    chosen = [suite for suite in there if suite.name.startswith(beginnings)] if beginnings else there
     if options.list:
         print("\n".join(suite.name for suite in chosen))
         return 0
-    if not chosen:
-        print(f"nothing begins with {options.only!r}; see --list", file=sys.stderr)
-        return 2
     whole = options.fuzz is None and not options.only and not options.starve
     return run(chosen, options.starve, options.figures or (reporting.FIGURES if whole else None))
 
 
 def run(chosen: list[scheduler.Suite], starve: int, figures: Path | None) -> int:
+    """Whatever happens, every command is ended, and the last line printed is a total."""
     patience = STARVED_PATIENCE if starve else 1.0
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # what tests print may have any character
     interrupts.install()
     try:
         with scheduler.starved(starve):
             return 1 if reporting.show(scheduler.outcomes(chosen, patience=patience), figures) else 0
     except interrupts.Interrupted as interrupted:
         commands.end_all()
+        last_words("")
         return 128 + interrupted.signum
+    except Exception:  # such as nobody who reads what is printed
+        commands.end_all()
+        last_words(traceback.format_exc())
+        return 1
+
+
+def last_words(why: str) -> None:
+    """Why no suite runs any more, and a total that is no success."""
+    with contextlib.suppress(OSError):
+        print(why, end="", file=sys.stderr, flush=True)
+    try:
+        print("0 passed, 1 failed", flush=True)
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left is not tried again at the exit
 
 
 if __name__ == "__main__":

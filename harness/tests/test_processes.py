@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -121,6 +122,12 @@ def test_one_that_does_not_end_is_killed(capsys: pytest.CaptureFixture[str]) -> 
         process.line()
         assert process.end(patience=0.1) == -signal.SIGKILL
     assert "sh did not end on SIGTERM and is killed" in capsys.readouterr().err
+
+
+def test_two_threads_may_end_one() -> None:
+    for _ in range(20):
+        with Process(["sleep", "600"]) as process, ThreadPoolExecutor(2) as pool:
+            assert [one.result() for one in [pool.submit(process.end) for _ in range(2)]] == [-signal.SIGTERM] * 2
 
 
 def test_a_log_is_added_to(tmp_path: Path) -> None:

@@ -68,11 +68,14 @@ class Order(unittest.TestCase):
 
     def test_the_longest_begins_first_and_short_ones_beside_it(self):
         begun: list[str] = []
-        short_ones_ran = threading.Event()
+        long_began, short_ones_ran = threading.Event(), threading.Event()
 
         def note(name: str) -> Outcome:
             begun.append(name)
+            if name == "a":
+                long_began.wait(PATIENCE)
             if name == "long":
+                long_began.set()
                 short_ones_ran.wait(PATIENCE)
             if name == "b":
                 short_ones_ran.set()
@@ -86,25 +89,83 @@ class Order(unittest.TestCase):
         def raises() -> Outcome:
             raise OSError("no such tool")
 
-        ran = {ran.suite.name: ran.outcome for ran in scheduler.outcomes([Suite("a", raises), Suite("b", ok)])}
+        def prints_first() -> Outcome:
+            commands.command(["echo", "half done"])
+            return raises()
+
+        ran = {ran.suite.name: ran.outcome for ran in scheduler.outcomes([Suite("a", raises), Suite("b", ok), Suite("c", prints_first)])}
         self.assertEqual((ran["a"].failed, ran["a"].output), (1, "OSError: no such tool\n"))
+        self.assertEqual((ran["c"].failed, ran["c"].output), (1, "half done\nOSError: no such tool\n"))
         self.assertEqual(ran["b"].passed, 1)
 
 
 class Ends(unittest.TestCase):
     def test_a_suite_that_hangs_is_ended_with_all_it_started_and_its_output_shown(self):
         # The shell's child outlives the shell's own end, and ignores the first signal.
-        script = "trap '' QUIT INT TERM; sleep 1000 & echo child $!; wait; wait; wait"
-        hangs = Suite("hangs", lambda: Outcome(1, 0, output=commands.command(["sh", "-c", script]).stdout), bound=1.0)
-        with unittest.mock.patch.object(commands, "PATIENCE", 0.2):
-            (ran,) = scheduler.outcomes([hangs])
+        script = "trap '' QUIT INT TERM; sleep 1000 & echo child $! >$0; cat $0; wait; wait; wait"
+        with tempfile.TemporaryDirectory() as folder, unittest.mock.patch.object(commands, "PATIENCE", 0.2):
+            said = Path(folder) / "said"
+
+            def hang() -> Outcome:
+                self.past(commands.current(), said)
+                return Outcome(1, 0, output=commands.command(["sh", "-c", script, str(said)]).stdout)
+
+            (ran,) = scheduler.outcomes([Suite("hangs", hang)])
         self.assertEqual(ran.outcome.failed, 1)
-        self.assertIn("hangs was ended after 1 s", ran.outcome.output)
+        self.assertRegex(ran.outcome.output, r"hangs was ended after \d+ s")
         self.assertTrue(gone(int(ran.outcome.output.split()[1])))
+
+    def past(self, span: commands.Span, said: Path) -> None:
+        """Has a suite's time be over once its command has written a file."""
+
+        def end() -> None:
+            self.wait_for(said)
+            span.deadline = time.monotonic()
+
+        thread = threading.Thread(target=end)
+        thread.start()
+        self.addCleanup(thread.join)
+
+    def test_time_in_which_a_suite_waits_for_what_another_makes_is_not_its_own(self):
+        making, waiting = threading.Event(), threading.Event()
+        spans: dict[str, commands.Span] = {}
+
+        def make(*_: object) -> "subprocess.CompletedProcess[str]":
+            making.set()
+            waiting.wait(PATIENCE)
+            while time.monotonic() < spans["waits"].deadline:  # until it would have been over
+                time.sleep(0.01)
+            return subprocess.CompletedProcess([], 0, stdout="")
+
+        def makes() -> Outcome:
+            commands.made("one")
+            return ok()
+
+        def waits() -> Outcome:
+            making.wait(PATIENCE)
+            spans["waits"] = commands.current()
+            waiting.set()
+            return makes()
+
+        with unittest.mock.patch.object(commands, "command", make), unittest.mock.patch.object(commands, "_made", {}):
+            ran = {ran.suite.name: ran for ran in scheduler.outcomes([Suite("makes", makes), Suite("waits", waits, bound=1.0)])}
+        self.assertEqual((ran["waits"].outcome.failed, ran["waits"].outcome.output), (0, ""))
+        self.assertLess(ran["waits"].seconds, ran["makes"].seconds)
 
     def test_a_suite_leaves_nothing_running(self):
         done = commands.command(["sh", "-c", "sleep 1000 & echo $!"])
         self.assertTrue(gone(int(done.stdout)))
+
+    def test_nor_in_another_session(self):
+        script = "setsid sh -c 'echo $$ >$0; exec sleep 1000' $0 & until [ -s $0 ]; do :; done; cat $0"
+        with tempfile.TemporaryDirectory() as folder:
+            done = commands.command(["sh", "-c", script, f"{folder}/said"])
+        self.assertTrue(gone(int(done.stdout)))
+
+    def test_what_cannot_be_waited_for_is_not_waited_for(self):
+        with unittest.mock.patch.object(commands, "_ends", side_effect=OSError("broken")), self.assertRaises(OSError):
+            commands.command(["sleep", "1000"])
+        self.assertEqual(commands._running, set())
 
     def test_processor_time_is_told(self):
         script = "import time\nwhile time.process_time() < 0.6: pass"
@@ -154,9 +215,62 @@ class Ends(unittest.TestCase):
                 self.assertEqual(len(loops), 3)
                 runner.send_signal(signum)
                 stdout, stderr = runner.communicate(timeout=PATIENCE)
-                self.assertEqual((runner.returncode, stdout, stderr), (128 + signum, "", ""))
+                self.assertEqual((runner.returncode, stdout, stderr), (128 + signum, "0 passed, 1 failed\n", ""))
                 for pid in [*pids, *loops]:
                     self.assertTrue(gone(pid))
+
+    def crashed(self, script: str, folder: str, **streams: object) -> "subprocess.CompletedProcess[str]":
+        """Of a run of two suites: `fails` ends once `hangs` has begun, and prints a character that is not in ASCII."""
+        before = """
+            import os, sys, time
+            from scripts import commands, reporting, scheduler, suites, test
+            from scripts.counting import Outcome
+            from scripts.scheduler import Suite
+
+            at = f"{sys.argv[1]}/hangs"
+
+            def hangs():
+                commands.command(["sh", "-c", f"sleep 1000 & echo $! >{at}.new; mv {at}.new {at}; wait"])
+                return Outcome(1, 0)
+
+            def fails():
+                while not os.path.exists(at):
+                    time.sleep(0.01)
+                return Outcome(0, 1, output="\ufffd")
+        """
+        after = """
+            suites.suites = lambda: [Suite("hangs", hangs), Suite("fails", fails)]
+            sys.argv[1:] = []
+            sys.exit(test.main())
+        """
+        words = [sys.executable, "-c", "".join(map(textwrap.dedent, (before, script, after))), folder]
+        env = {**os.environ, "PYTHONIOENCODING": "ascii"}
+        return subprocess.run(words, cwd=commands.ROOT, env=env, stderr=subprocess.PIPE, text=True, timeout=PATIENCE, **streams)  # type: ignore[call-overload]
+
+    def test_a_crash_ends_every_command_and_tells_a_total(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = self.crashed("def text(ran): raise ValueError('of the test')\nreporting.text = text\n", folder, stdout=subprocess.PIPE)
+            self.assertEqual((done.returncode, done.stdout), (1, "0 passed, 1 failed\n"))
+            self.assertIn("ValueError: of the test", done.stderr)
+            self.assertTrue(gone(int((Path(folder) / "hangs").read_text(encoding="utf-8"))))
+
+    def test_where_nobody_reads_every_command_is_ended(self):
+        with tempfile.TemporaryDirectory() as folder:
+            read, write = os.pipe()
+            os.close(read)
+            try:
+                done = self.crashed("", folder, stdout=write)
+            finally:
+                os.close(write)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("BrokenPipeError", done.stderr)
+            self.assertTrue(gone(int((Path(folder) / "hangs").read_text(encoding="utf-8"))))
+
+    def test_characters_that_cannot_be_printed_are_described(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = self.crashed("hangs = lambda: open(at, 'w') and Outcome(1, 0)", folder, stdout=subprocess.PIPE)
+        self.assertEqual((done.returncode, done.stdout.splitlines()[-1]), (1, "1 passed, 1 failed"), done.stderr)
+        self.assertIn("\\ufffd\n", done.stdout)
 
     def end(self, runner: "subprocess.Popen[str]") -> None:
         if runner.poll() is None:

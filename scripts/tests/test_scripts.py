@@ -61,6 +61,21 @@ class Times(unittest.TestCase):
             run_all.assert_not_called()
 
 
+class Choice(unittest.TestCase):
+    def told(self, only: str) -> tuple[int, str, str]:
+        words = ["script", "--list", "--only", only]
+        with mock.patch("sys.argv", words), contextlib.redirect_stderr(io.StringIO()) as stderr, contextlib.redirect_stdout(io.StringIO()) as stdout:
+            return test.main(), stdout.getvalue(), stderr.getvalue()
+
+    def test_beginnings_of_names_choose(self):
+        self.assertEqual(self.told("matrix,run"), (0, "matrix\nrun\n", ""))
+
+    def test_each_has_to_choose_something(self):
+        self.assertEqual(self.told("matrix,typo"), (2, "", "nothing begins with 'typo'; see --list\n"))
+        self.assertEqual(self.told("matrix,"), (2, "", "nothing begins with ''; see --list\n"))
+        self.assertEqual(self.told("no,nay"), (2, "", "nothing begins with 'no' or 'nay'; see --list\n"))
+
+
 class ChecksOfEveryChange(unittest.TestCase):
     """.ci/run, with a make that does nothing but print."""
 
