@@ -49,8 +49,8 @@ from .attempt import AttemptObserver, CallAttempt
 from .balancer import Balancer, Outcome, Pick, Picker, PickObserver, first, hash_by, least_loaded, round_robin
 from .caller import Caller, CallOptions, ClientStream, Response
 from .client import Client, Dialer
-from .codec import PROTOBUF, RAW, Codec
-from .compression import GZIP, Compression, TooLong
+from .codec import PROTOBUF, RAW, Codec, Decode, Encode
+from .compression import GZIP, Compression, Compressions, TooLong
 from .connection import Connection
 from .context import current_call
 from .endpoint import Endpoint, EndpointState, State
@@ -82,7 +82,7 @@ from .server import Server
 from .servercall import ServerCall
 from .services import ServiceClient, service_client, service_methods
 from .status import Metadata, StatusError
-from .transport import TLSFiles, client_tls, server_tls, tls_files
+from .transport import FilePath, TLSFiles, client_tls, server_tls, tls_files
 from .wire import Code, Delivery, Status
 
 __all__ = [
@@ -107,15 +107,19 @@ __all__ = [
     "Code",
     "Codec",
     "Compression",
+    "Compressions",
     "Connection",
     "ConnectionGauges",
+    "Decode",
     "Delivery",
     "Dialer",
+    "Encode",
     "Ending",
     "Endpoint",
     "EndpointGauges",
     "EndpointState",
     "Exchange",
+    "FilePath",
     "Gauges",
     "Handler",
     "Interceptor",

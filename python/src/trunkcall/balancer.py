@@ -80,18 +80,18 @@ def first() -> Balancer:
     return _First()
 
 
-def round_robin(*, draw: Draw = random_word) -> Balancer:
+def round_robin(*, draw: Callable[[], int] = random_word) -> Balancer:
     """The endpoints that are ready take turns, as often as their weights say. It is the default of a client. `draw` is
     for tests: random numbers of 64 bits."""
     return _RoundRobin(draw)
 
 
-def least_loaded(*, draw: Draw = random_word) -> Balancer:
+def least_loaded(*, draw: Callable[[], int] = random_word) -> Balancer:
     """Of two endpoints drawn at random that with the lesser load: its calls in flight, times its moving latency."""
     return _LeastLoaded(draw)
 
 
-def hash_by(key: str | Callable[[Pick], str], *, draw: Draw = random_word) -> Balancer:
+def hash_by(key: str | Callable[[Pick], str], *, draw: Callable[[], int] = random_word) -> Balancer:
     """Calls with the same key go to the same endpoint as long as it is there, and to the next in rank while it fails.
     `key` is the name of a metadata entry, or a function; calls without one are spread. Raises TypeError."""
     if not isinstance(key, str) and not callable(key):  # pyright: ignore[reportUnnecessaryIsInstance]

@@ -7,7 +7,7 @@ from .dialer import DialError, Dialing, OpenSocket, TurnedAway, dial
 from .listener import Listener
 from .opening import NOTHING_SAID, SILENT
 from .target import Address, parse_address, parse_place
-from .tls import ALPN_HTTP1, TLSFiles, TLSSource, client_tls, server_tls, tls_files
+from .tls import ALPN_HTTP1, FilePath, TLSFiles, TLSSource, client_tls, server_tls, tls_files
 
 __all__ = [
     "ALPN_HTTP1",
@@ -18,6 +18,7 @@ __all__ = [
     "ConnectionEvents",
     "DialError",
     "Dialing",
+    "FilePath",
     "Listener",
     "OpenSocket",
     "TLSFiles",
