@@ -13,7 +13,7 @@ from .compression import Compression, Request, TooLong
 from .context import deadline_of
 from .interceptor import Call, Interceptor, MessageStream, Next, chain
 from .method import Method
-from .opening import Opening
+from .opening import IN_ROW, Opening
 from .status import StatusError, failure, intercepted
 from .transport import Connection, clock
 from .wire import CANNOT_TAKE, GAVE_UP, OK, Code, Delivery, LimitError, Metadata, OutgoingCall, Session, Status
@@ -54,6 +54,7 @@ class PlainStream(Opening):
         self._kept: tuple[bytes, int] | None = None  # an answer that was taken and not handed over
         self._readable: asyncio.Future[None] | None = None
         self._writable: asyncio.Future[None] | None = None
+        self._in_row = 0  # messages since others had their turn
         self._packing = False  # a message is being compressed
         self._closing = False  # the half-close follows it
         self._heard: asyncio.Future[None] | None = None  # the header, a message or the end
@@ -117,6 +118,10 @@ class PlainStream(Opening):
 
     async def send(self, message: Any) -> bool:
         """See MessageStream.send. A message that cannot be sent ends the call, with the StatusError that is raised."""
+        self._in_row += 1
+        if self._in_row > IN_ROW:
+            self._in_row = 1
+            await asyncio.sleep(0)
         try:
             data = self._binding.encode_request(message)
         except Exception as error:
@@ -185,6 +190,10 @@ class PlainStream(Opening):
 
     async def receive(self) -> Any | None:
         """See MessageStream.receive. Raises StatusError when the call failed."""
+        self._in_row += 1
+        if self._in_row > IN_ROW:
+            self._in_row = 1
+            await asyncio.sleep(0)
         out = self.out
         if self._readable is not None:
             raise RuntimeError("another task is receiving from this stream")

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .method import Method
 
 _log = logging.getLogger("trunkcall")
+IN_ROW = 128  # messages of a stream that a task may send or receive without waiting until others have their turn
 NOT_TAKEN = local_status(Code.UNAVAILABLE, "the call did not go there", Delivery.NOT_SENT)
 
 

@@ -10,6 +10,7 @@ from .codec import Codec
 from .compression import TooLong
 from .executing import in_executor
 from .method import Binding, Method
+from .opening import IN_ROW
 from .status import Metadata, StatusError, failure, pairs
 from .transport import clock
 from .wire import Code, Delivery, IncomingCall, LimitError
@@ -32,6 +33,7 @@ class ServerCall:
         "_entered",
         "_header",
         "_header_sent",
+        "_in_row",
         "_incoming",
         "_kept",
         "_left",
@@ -62,6 +64,7 @@ class ServerCall:
         self._readable: asyncio.Future[None] | None = None
         self._kept: tuple[bytes, int] | None = None  # a request that was taken and not handed over
         self._writable: asyncio.Future[None] | None = None
+        self._in_row = 0  # messages since others had their turn
 
     @property
     def metadata(self) -> list[tuple[str, str | bytes]]:
@@ -141,6 +144,10 @@ class ServerCall:
         """Sends an answer message, waiting while the caller is slow to consume. False: the call is over. When it is
         cancelled while it waits, the message is not sent, unless a part of it was: then the rest follows. Raises
         StatusError for a message that cannot be sent."""
+        self._in_row += 1
+        if self._in_row > IN_ROW:
+            self._in_row = 1
+            await asyncio.sleep(0)
         binding = self.method.binding(self.codec)
         try:
             data = binding.encode_response(message)
@@ -182,6 +189,10 @@ class ServerCall:
 
     async def receive(self) -> Any | None:
         """The next request; None when the caller has sent all. Raises StatusError when the call is over."""
+        self._in_row += 1
+        if self._in_row > IN_ROW:
+            self._in_row = 1
+            await asyncio.sleep(0)
         incoming = self._incoming
         if self._readable is not None:
             raise RuntimeError("another task is receiving from this call")
