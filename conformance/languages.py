@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+from unittest import TestCase
+
 from harness.languages import Language
 from harness.prerequisites import here, pairs_here
 from harness.programs import Program
@@ -18,6 +23,24 @@ PAIRS = [(a.key, b.key) for a, b in pairs_here() if a is not b]
 def having(*suites: str) -> list[Language]:
     """Those that take part in all of these suites. Why the others do not is told by test_lacking.py."""
     return [language for language in LANGUAGES.values() if not set(suites) & set(language.lacks.suites)]
+
+
+Test = TypeVar("Test", bound=type[TestCase])
+
+
+def each_pair(pairs: Iterable[tuple[str, str]]) -> Callable[[Test], Test]:
+    """Makes a class of tests for each `client` and `server`, in the module of the class that it is made of, which has
+    none itself."""
+
+    def make(test: Test) -> Test:
+        for client, server in pairs:
+            name = f"{test.__name__}{client.capitalize()}{server.capitalize()}"
+            more = {"client": client, "server": server, "__module__": test.__module__, "__test__": True}
+            setattr(sys.modules[test.__module__], name, type(name, (test,), more))
+        test.__test__ = False  # type: ignore[attr-defined]
+        return test
+
+    return make
 
 
 def bench_words(client: str, target: str, *flags: str) -> tuple[str, ...]:

@@ -13,13 +13,17 @@ from harness.processes import PATIENCE, Outcome, Process
 from harness.programs import USER_7, USERS, ProgramTest
 from harness.proxy import Proxy
 
-from .languages import HUB, PAIRS, PROGRAMS, bench_words
+from .languages import HUB, PAIRS, PROGRAMS, bench_words, each_pair
 
 GET_USER = trunkcall.unary("/trunkcall.example.v1.UserService/GetUser", GetUserRequest, GetUserResponse)
 WATCH_USERS = trunkcall.bidi_stream("/trunkcall.example.v1.UserService/WatchUsers", GetUserRequest, GetUserResponse)
 
 
+@each_pair(PAIRS)
 class Draining(ProgramTest, IsolatedAsyncioTestCase):
+    client: str
+    server: str
+
     async def asyncSetUp(self) -> None:
         asyncio.get_running_loop().set_debug(False)  # the proxy has to be quick
 
@@ -27,38 +31,34 @@ class Draining(ProgramTest, IsolatedAsyncioTestCase):
         return await asyncio.to_thread(process.finish)
 
     async def test_under_load_all_calls_succeed_at_the_next_server(self) -> None:
-        for client, server in PAIRS:
-            with self.subTest(client=client, server=server):
-                first, second = self.serve(PROGRAMS[server]), self.serve(PROGRAMS[server])
-                async with Proxy(first.address) as proxy:
-                    flags = ("--calls", "20000", "--connections", "3", "--callers", "30")
-                    words = bench_words(client, f"{proxy.address},{second.address}", *flags)
-                    calling = self.enterContext(Process([*PROGRAMS[client], *words]))
-                    async with asyncio.timeout(PATIENCE):
-                        await proxy.has_passed("up", 500_000)
-                    await proxy.stop_listening()
-                    await asyncio.to_thread(first.stop_listening)
-                    self.assertEqual((await self.finished(first)).status, 0)
-                    got = await self.finished(calling)
-                self.assertEqual(got.status, 0, got)
-                figures = json.loads(got.stdout)
-                self.assertEqual((figures["calls"], figures["errors"]), (20000, 0), got)
+        first, second = self.serve(PROGRAMS[self.server]), self.serve(PROGRAMS[self.server])
+        async with Proxy(first.address) as proxy:
+            flags = ("--calls", "20000", "--connections", "3", "--callers", "30")
+            words = bench_words(self.client, f"{proxy.address},{second.address}", *flags)
+            calling = self.enterContext(Process([*PROGRAMS[self.client], *words]))
+            async with asyncio.timeout(PATIENCE):
+                await proxy.has_passed("up", 500_000)
+            await proxy.stop_listening()
+            await asyncio.to_thread(first.stop_listening)
+            self.assertEqual((await self.finished(first)).status, 0)
+            got = await self.finished(calling)
+        self.assertEqual(got.status, 0, got)
+        figures = json.loads(got.stdout)
+        self.assertEqual((figures["calls"], figures["errors"]), (20000, 0), got)
 
     async def test_a_stream_that_runs_goes_on_to_its_end(self) -> None:
         many = 9_000
         request = "[" + ",".join(['{"userId":7}'] * many) + "]"
-        for client, server in PAIRS:
-            with self.subTest(client=client, server=server):
-                served = self.serve(PROGRAMS[server])
-                async with Proxy(served.address) as proxy:
-                    words = ("call", "--target", proxy.address, USERS + "WatchUsers", request)
-                    calling = self.enterContext(Process([*PROGRAMS[client], *words]))
-                    async with asyncio.timeout(PATIENCE):
-                        await proxy.has_passed("up", 20_000)
-                    await asyncio.to_thread(served.stop_listening)
-                    self.assertEqual((await self.finished(served)).status, 0)
-                    got = await self.finished(calling)
-                self.assertEqual(got, Outcome(USER_7 * many))
+        served = self.serve(PROGRAMS[self.server])
+        async with Proxy(served.address) as proxy:
+            words = ("call", "--target", proxy.address, USERS + "WatchUsers", request)
+            calling = self.enterContext(Process([*PROGRAMS[self.client], *words]))
+            async with asyncio.timeout(PATIENCE):
+                await proxy.has_passed("up", 20_000)
+            await asyncio.to_thread(served.stop_listening)
+            self.assertEqual((await self.finished(served)).status, 0)
+            got = await self.finished(calling)
+        self.assertEqual(got, Outcome(USER_7 * many))
 
 
 class DrainingCallByCall(ProgramTest, IsolatedAsyncioTestCase):

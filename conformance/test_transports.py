@@ -10,18 +10,27 @@ from harness.certificates import Authority
 from harness.processes import Outcome
 from harness.programs import USER_7, USERS, ProgramTest, run
 
-from .languages import PAIRS, PROGRAMS, bench_words
+from .languages import LANGUAGES, PAIRS, PROGRAMS, bench_words, each_pair
 
 TCP = ("--listen", "127.0.0.1:0")
 
 
+@each_pair(PAIRS)
 class Transports(ProgramTest):
+    client: str
+    server: str
+
     def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name)
         self.authority = Authority(self.folder)
         self.trust = ("--tls-ca", str(self.authority.file))
+
+    def needs(self, *transports: str) -> None:
+        for key in (self.client, self.server):
+            if lacking := sorted(set(transports) - set(LANGUAGES[key].peer.transports)):
+                self.skipTest(f"{LANGUAGES[key].name} has not {', '.join(lacking)}")
 
     def check(self, client: str, target: str, *tls: str) -> None:
         """Every kind of call, then some load with all methods that can be driven, through both codecs."""
@@ -45,51 +54,44 @@ class Transports(ProgramTest):
             self.assertEqual((figures["errors"], figures["calls"]), (0, int(flags[flags.index("--calls") + 1])))
 
     def test_tcp(self) -> None:
-        for client, server in PAIRS:
-            with self.subTest(client=client, server=server):
-                self.check(client, self.serve(PROGRAMS[server]).address)
+        self.needs("tcp")
+        self.check(self.client, self.serve(PROGRAMS[self.server]).address)
 
     def test_unix_sockets(self) -> None:
-        for client, server in PAIRS:
-            with self.subTest(client=client, server=server):
-                self.check(client, self.serve(PROGRAMS[server], "--unix", str(self.folder / server)).address)
+        self.needs("unix")
+        self.check(self.client, self.serve(PROGRAMS[self.server], "--unix", str(self.folder / self.server)).address)
 
     def test_tls(self) -> None:
-        for client, server in PAIRS:
-            with self.subTest(client=client, server=server):
-                served = self.serve(PROGRAMS[server], *TCP, *self.authority.server().flags())
-                self.check(client, served.address, *self.trust)
-                refused = run(PROGRAMS[client], "call", "--target", served.address, USERS + "GetUser", "{}")
-                self.assert_failure(refused, "UNAVAILABLE", "not_sent", "TLS")
+        self.needs("tls")
+        served = self.serve(PROGRAMS[self.server], *TCP, *self.authority.server().flags())
+        self.check(self.client, served.address, *self.trust)
+        refused = run(PROGRAMS[self.client], "call", "--target", served.address, USERS + "GetUser", "{}")
+        self.assert_failure(refused, "UNAVAILABLE", "not_sent", "TLS")
 
     def test_mutual_tls(self) -> None:
-        for client, server in PAIRS:
-            with self.subTest(client=client, server=server):
-                flags = (*self.authority.server().flags(), "--tls-client-ca", str(self.authority.file))
-                served = self.serve(PROGRAMS[server], *TCP, *flags)
-                self.check(client, served.address, *self.trust, *self.authority.client().flags())
-                words = ("call", "--target", served.address, USERS + "GetUser", "{}", *self.trust)
-                self.assert_failure(run(PROGRAMS[client], *words), "UNAVAILABLE", "not_sent", served.address)
+        self.needs("tls")
+        flags = (*self.authority.server().flags(), "--tls-client-ca", str(self.authority.file))
+        served = self.serve(PROGRAMS[self.server], *TCP, *flags)
+        self.check(self.client, served.address, *self.trust, *self.authority.client().flags())
+        words = ("call", "--target", served.address, USERS + "GetUser", "{}", *self.trust)
+        self.assert_failure(run(PROGRAMS[self.client], *words), "UNAVAILABLE", "not_sent", served.address)
 
     def test_cleartext_beside_tls(self) -> None:
-        for client, server in PAIRS:
-            with self.subTest(client=client, server=server):
-                flags = (*self.authority.server().flags(), "--allow-cleartext")
-                served = self.serve(PROGRAMS[server], *TCP, *flags)
-                for tls in ((), self.trust):
-                    words = ("call", "--target", served.address, USERS + "GetUser", '{"userId":7}', *tls)
-                    self.assertEqual(run(PROGRAMS[client], *words), Outcome(USER_7))
+        self.needs("tcp", "tls")
+        flags = (*self.authority.server().flags(), "--allow-cleartext")
+        served = self.serve(PROGRAMS[self.server], *TCP, *flags)
+        for tls in ((), self.trust):
+            words = ("call", "--target", served.address, USERS + "GetUser", '{"userId":7}', *tls)
+            self.assertEqual(run(PROGRAMS[self.client], *words), Outcome(USER_7))
 
     def test_websockets(self) -> None:
-        for client, server in PAIRS:
-            with self.subTest(client=client, server=server):
-                self.check(client, f"ws://{self.serve(PROGRAMS[server]).address}/any/path")
+        self.needs("websocket")
+        self.check(self.client, f"ws://{self.serve(PROGRAMS[self.server]).address}/any/path")
 
     def test_websockets_in_tls(self) -> None:
-        for client, server in PAIRS:
-            with self.subTest(client=client, server=server):
-                served = self.serve(PROGRAMS[server], *TCP, *self.authority.server().flags())
-                self.check(client, f"wss://{served.address}", *self.trust)
-                for scheme, told in (("wss", "certificate"), ("ws", "400")):
-                    words = ("call", "--target", f"{scheme}://{served.address}", USERS + "GetUser", "{}")
-                    self.assert_failure(run(PROGRAMS[client], *words), "UNAVAILABLE", "not_sent", told)
+        self.needs("websocket", "tls")
+        served = self.serve(PROGRAMS[self.server], *TCP, *self.authority.server().flags())
+        self.check(self.client, f"wss://{served.address}", *self.trust)
+        for scheme, told in (("wss", "certificate"), ("ws", "400")):
+            words = ("call", "--target", f"{scheme}://{served.address}", USERS + "GetUser", "{}")
+            self.assert_failure(run(PROGRAMS[self.client], *words), "UNAVAILABLE", "not_sent", told)

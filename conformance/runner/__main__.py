@@ -7,7 +7,7 @@ from pathlib import Path
 from harness import interrupts, processes
 from harness.languages import everybody_meets, languages, pairs
 
-from ..languages import LANGUAGES
+from ..languages import HUB, LANGUAGES
 from . import __doc__ as usage
 from .cases import read_cases
 from .matrix import Way, run_all
@@ -34,7 +34,9 @@ def carry_out(options: argparse.Namespace) -> int:
     absent = [key for key in languages() if key not in LANGUAGES]
     missing = [*(client.name for client in EVERYBODY if client.missing), *absent]
     ways = [way for way in all_ways() if way.client.name not in missing and wanted(way, options)]
-    others = {server.name: next((o for o in SERVERS if o is not server), server) for server in SERVERS}
+    # The hub, of which the other is any.
+    by_hub = sorted(SERVERS, key=lambda server: server.name != HUB)
+    others = {server.name: next((other for other in by_hub if other is not server), server) for server in SERVERS}
     matrix = run_all(cases, ways, others)
     if options.junit_xml:
         write_junit(matrix.results, options.junit_xml)
