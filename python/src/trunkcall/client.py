@@ -59,7 +59,7 @@ from .serving import Serving
 from .slots import Slots
 from .status import failure
 from .transport import Connection as Carrier
-from .transport import OpenSocket, TLSFiles, TLSSource
+from .transport import OpenSocket, TLSFiles, TLSSource, for_clients
 from .wire import Code, Delivery, Load, Status
 
 if TYPE_CHECKING:
@@ -183,7 +183,7 @@ class Client(Calls, Registry):
         )
         self._target = Target(target, {} if resolvers is None else resolvers)
         self._logger = logger or logging.getLogger("trunkcall")
-        self._tls = TLSSource(tls, TLSFiles._for_clients, self._logger)
+        self._tls = TLSSource(tls, for_clients, self._logger)
         self._server_hostname = server_hostname or ""
         secure = tls is not None or self._target.resolver is not None or "wss:" in target
         if server_hostname and not secure:

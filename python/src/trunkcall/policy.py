@@ -45,7 +45,7 @@ class Policies:
     def _add(self, policy: Policy) -> None:
         if not isinstance(policy, Policy):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise wrong_type("policies", policy, "a list of Policy(…)")
-        check_text(**{"policies: method": policy.method})
+        check_text(none=False, **{"policies: method": policy.method})
         name, of = policy.method, f"policy of {policy.method or 'all methods'}"
         if not _FORM.fullmatch(name):
             raise ValueError(f"{of}: want /package.Service/Method, /package.Service/ or nothing")

@@ -51,7 +51,7 @@ from .protocol import Calls, PortProtocol, Protocol, check_protocols
 from .registry import Registry
 from .repeating import Repeating
 from .serving import Serving
-from .transport import ALPN_HTTP1, NOTHING_SAID, SILENT, Listener, TLSFiles, TLSSource
+from .transport import ALPN_HTTP1, NOTHING_SAID, SILENT, Listener, TLSFiles, TLSSource, for_servers
 from .transport import Connection as Carrier
 from .wire import MAGIC, Load
 
@@ -192,7 +192,7 @@ class Server(Registry):
         names = [] if native_only else [ALPN_HTTP1]
         for one in self._protocols:
             names += one.alpn if isinstance(one, PortProtocol) else ()
-        self._tls = TLSSource(tls, TLSFiles._for_servers, self._logger, *names)
+        self._tls = TLSSource(tls, for_servers, self._logger, *names)
         table = codec_table([*listed_option("codecs", codecs, "codecs"), codec])
         self._told = Told(observer)
         self._max_age = max_connection_age

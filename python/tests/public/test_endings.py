@@ -91,9 +91,7 @@ class Deadlines(Case):
             await self.runs_out(lambda timeout: client.call(ECHO, b"", timeout=timeout), lambda: True)
 
     async def test_a_port_that_accepts_and_says_nothing_is_told_apart(self) -> None:
-        silent = (
-            "the peer accepted the connection and has said nothing since, for [0-9.]+ s: check that a Trunkcall serv"
-        )
+        silent = "it has accepted the connection and said nothing for [0-9.]+ s: check that a Trunkcall serv"
         async with black_hole() as address, black_hole() as other:
             for target, delivery in ((address, Delivery.UNKNOWN), (f"{address},{other}", Delivery.NOT_SENT)):
                 client = self.client(target)
@@ -102,7 +100,7 @@ class Deadlines(Case):
                     with self.assertRaises(StatusError) as caught:
                         await client.call(ECHO, b"", timeout=timeout)
                     self.assertEqual(caught.exception.code, Code.DEADLINE_EXCEEDED)
-                    if caught.exception.delivery is delivery and "has said nothing" in caught.exception.message:
+                    if caught.exception.delivery is delivery and "said nothing" in caught.exception.message:
                         break
                     timeout *= 2
                     self.assertLess(timeout, 20, caught.exception.message)

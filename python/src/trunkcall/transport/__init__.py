@@ -7,7 +7,7 @@ from .dialer import DialError, Dialing, OpenSocket, TurnedAway, dial
 from .listener import Listener
 from .opening import NOTHING_SAID, SILENT
 from .target import Address, parse_address, parse_place
-from .tls import ALPN_HTTP1, FilePath, TLSFiles, TLSSource, client_tls, server_tls, tls_files
+from .tls import ALPN_HTTP1, FilePath, TLSFiles, TLSSource, client_tls, for_clients, for_servers, server_tls, tls_files
 
 __all__ = [
     "ALPN_HTTP1",
@@ -27,6 +27,8 @@ __all__ = [
     "client_tls",
     "clock",
     "dial",
+    "for_clients",
+    "for_servers",
     "parse_address",
     "parse_place",
     "server_tls",

@@ -20,9 +20,10 @@ _WANTED = "an ssl.SSLContext, or what client_tls, server_tls or tls_files makes"
 
 
 def client_tls(ca: FilePath | None = None, cert: FilePath | None = None, key: FilePath | None = None) -> ssl.SSLContext:
-    """A context for clients, for those who set more of it than `tls_files` does, which is the usual way: a context does
-    not read its files again. `ca` names a file of the authorities to trust, by default the system's; `cert` and `key`
-    are files of the client's own certificate, for servers that ask for one. Raises OSError, ssl.SSLError."""
+    """A context for clients. Usually `tls_files` is what you want: it reads its files again when they change, which a
+    context does not. Use this to set more of a context. `ca` names a file of the authorities to trust, by default the
+    system's; `cert` and `key` are files of the client's own certificate, for servers that ask for one. Raises OSError,
+    ssl.SSLError."""
     context = _trusting(ssl.Purpose.SERVER_AUTH, ca)
     if cert is not None:
         _show(context, cert, key)
@@ -30,9 +31,9 @@ def client_tls(ca: FilePath | None = None, cert: FilePath | None = None, key: Fi
 
 
 def server_tls(cert: FilePath, key: FilePath | None = None, client_ca: FilePath | None = None) -> ssl.SSLContext:
-    """A context for servers, for those who set more of it than `tls_files` does, which is the usual way: a context does
-    not read its files again. With `client_ca` every client must show a certificate of that authority.
-    Raises OSError, ssl.SSLError."""
+    """A context for servers. Usually `tls_files` is what you want: it reads its files again when they change, which a
+    context does not. Use this to set more of a context. With `client_ca` every client must show a certificate of that
+    authority. Raises OSError, ssl.SSLError."""
     context = _trusting(ssl.Purpose.CLIENT_AUTH, client_ca)
     _show(context, cert, key)
     if client_ca is not None:
@@ -84,24 +85,27 @@ class TLSFiles:
         self.ca, self.cert, self.key = ca, cert, key
         client_tls(ca, cert, key)  # raises now, rather than with the first connection
 
-    def _for_clients(self) -> ssl.SSLContext:
-        """Raises OSError, ssl.SSLError."""
-        return client_tls(self.ca, self.cert, self.key)
 
-    def _for_servers(self) -> ssl.SSLContext:
-        """Raises OSError, ssl.SSLError; ValueError without a certificate."""
-        if self.cert is None:
-            raise ValueError("TLS files of a server: there is no certificate")
-        return server_tls(self.cert, self.key, self.ca)
+def for_clients(files: TLSFiles) -> ssl.SSLContext:
+    """A context of what the files hold now. Raises OSError, ssl.SSLError."""
+    return client_tls(files.ca, files.cert, files.key)
 
-    def _seen(self) -> tuple[object, ...]:
-        """What changes when one of the files does. Raises OSError."""
-        found: list[object] = []
-        for path in (self.ca, self.cert, self.key):
-            if path is not None:
-                status = os.stat(path)
-                found += [status.st_mtime_ns, status.st_size, status.st_ino]
-        return tuple(found)
+
+def for_servers(files: TLSFiles) -> ssl.SSLContext:
+    """The same for a server. Raises OSError, ssl.SSLError; ValueError without a certificate."""
+    if files.cert is None:
+        raise ValueError("TLS files of a server: there is no certificate")
+    return server_tls(files.cert, files.key, files.ca)
+
+
+def _seen(files: TLSFiles) -> tuple[object, ...]:
+    """What changes when one of the files does. Raises OSError."""
+    found: list[object] = []
+    for path in (files.ca, files.cert, files.key):
+        if path is not None:
+            status = os.stat(path)
+            found += [status.st_mtime_ns, status.st_size, status.st_ino]
+    return tuple(found)
 
 
 def tls_files(*, ca: FilePath | None = None, cert: FilePath | None = None, key: FilePath | None = None) -> TLSFiles:
@@ -120,7 +124,7 @@ class TLSSource:
         logger: logging.Logger,
         *more: str,
     ) -> None:
-        """`make` is TLSFiles._for_clients or _for_servers, `more` are protocols of ALPN behind ours. Raises TypeError,
+        """`make` is for_clients or for_servers, `more` are protocols of ALPN behind ours. Raises TypeError,
         OSError, ssl.SSLError, ValueError."""
         self._files = given if isinstance(given, TLSFiles) else None
         self._make = make
@@ -130,7 +134,7 @@ class TLSSource:
         self._fault = ""
         self._looked = time.monotonic()
         if self._files is not None:
-            self._seen = self._files._seen()
+            self._seen = _seen(self._files)
             self._context: ssl.SSLContext | None = prepared(make(self._files), *more)
         else:
             self._context = None if given is None else prepared(given, *more)  # type: ignore[arg-type]
@@ -145,7 +149,7 @@ class TLSSource:
         if files is not None and time.monotonic() - self._looked >= LOOK:
             self._looked = time.monotonic()
             try:
-                seen = files._seen()
+                seen = _seen(files)
                 if seen != self._seen:
                     self._context = prepared(self._make(files), *self._more)
                     self._seen, self._fault = seen, ""

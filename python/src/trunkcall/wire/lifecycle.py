@@ -20,7 +20,10 @@ HANDSHAKE = 10_000_000  # µs (protocol.md 11.1)
 DISCARD_TIME = 1_000_000  # µs (protocol.md 11.6)
 DISCARD_BYTES = 1 << 20
 PATIENCE = 10_000_000  # µs that a GOAWAY waits for its ACK before calls are refused (protocol.md 11.4)
-_CHECK = "check that a Trunkcall server listens there and runs, and that TLS is spoken by both sides or by none"
+_CHECK = (
+    "check that a Trunkcall server listens there, that TLS is used at both ends or at neither, and that no proxy or "
+    "firewall stands between"
+)
 
 
 class Lifecycle:
@@ -191,7 +194,7 @@ class Lifecycle:
         if self.state != PREFACE:
             return ""
         silent = (now - self.received_at) / 1e6
-        return f"the peer accepted the connection and has said nothing since, for {silent:.1f} s: {_CHECK}"
+        return f"it has accepted the connection and said nothing for {silent:.1f} s: {_CHECK}"
 
     def opened(self) -> None:
         """Both prefaces are known."""
