@@ -95,9 +95,7 @@ func TestAPanicFailsItsCallAloneAndKeepsItsSecret(t *testing.T) {
 		}
 		mustEcho(t, c, "the server lives")
 	}
-	if !log.has(secret) || !log.has("panic_test.go") {
-		t.Error("the log lacks what the panic said, or where")
-	}
+	eventually(t, "the log has what the panic said, and where", func() bool { return log.has(secret) && log.has("panic_test.go") })
 	eventually(t, "no handler counts any more", func() bool { return s.Running() == 0 })
 }
 
