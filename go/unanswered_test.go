@@ -16,8 +16,8 @@ import (
 func TestAHandlerWithoutAResponseIsNamedAndLogged(t *testing.T) {
 	var log logged
 	_, target := serve(t, serverOptions{log.option()},
-		block.Handler(func(context.Context, *payload) (*payload, error) { return nil, nil }),                       //nolint:nilnil // the mistake
-		collect.Handler(func(context.Context, *trunkcall.Receiver[payload]) (*payload, error) { return nil, nil })) //nolint:nilnil // the mistake
+		block.Handler(func(context.Context, *payload) (*payload, error) { return nil, nil }),
+		collect.Handler(func(context.Context, *trunkcall.Receiver[payload]) (*payload, error) { return nil, nil }))
 	c := dial(t, target)
 	_, err := block.Call(soon(t), c, text(""))
 	wantsText(t, wants(t, err, trunkcall.Internal, trunkcall.Executed).Message, "the handler of /test.Service/Block returned neither")
