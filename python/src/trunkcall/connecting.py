@@ -179,10 +179,18 @@ class Connector:
             return
         pause = (self.due - clock()) / 1e6
         if pause > 0:
-            self.timer = endpoint.client._loop.call_later(pause, self._begin)
+            self.timer = endpoint.client._loop.call_later(pause, self._again)
         else:
             self._begin()
         endpoint.changed()
+
+    def _again(self) -> None:
+        """The pause is over: dials, unless the client has become idle meanwhile (client.md 9.1)."""
+        if not self.endpoint.client._endpoints.asleep:
+            self._begin()
+            return
+        self.timer, self.failures = None, 0
+        self.endpoint.tried()
 
     def _begin(self) -> None:
         self.timer = None

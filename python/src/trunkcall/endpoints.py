@@ -223,6 +223,11 @@ class Endpoints:
             connector.close()
         return True
 
+    @property
+    def asleep(self) -> bool:
+        """Whether nobody wants connections now, where the balancer wants all: they were closed for being idle."""
+        return not self._awake and not self.lazy
+
     def _connect(self) -> None:
         if self._awake and not self.lazy:
             for one in self.order:

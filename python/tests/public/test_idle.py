@@ -72,6 +72,19 @@ class Idle(EndpointsCase):
         self.assertIs(client.endpoints[0].state, State.IDLE)
         self.assertEqual(await client.call(ECHO, b"again", timeout=PATIENCE), b"again")
 
+    async def test_a_failing_one_is_dialled_no_more_once_the_client_is_idle(self) -> None:
+        (server, a), (gone, b) = await self.named(b"a"), await self.named(b"b")
+        await gone.close()
+        client = self.client(f"{a},{b}", idle_timeout=10_000)
+        self.assertEqual(set(await self.answers(client)), {b"a"})
+        failing = client._endpoints.order[1].connectors[0]
+        await eventually(lambda: failing.timer is not None)
+        self.look(client)
+        await eventually(lambda: not server.connections)
+        await eventually(lambda: {each.state for each in client.endpoints} == {State.IDLE})
+        self.assertIsNone(failing.next_attempt)
+        self.assertEqual(await client.call(ECHO, b"", timeout=PATIENCE), b"a")
+
     def look(self, client: Client) -> None:
         """What happens again and again in the idle timeout, and some more."""
         for _ in range(10):
