@@ -311,7 +311,9 @@ def environment(step: Step | None = None) -> dict[str, str]:
 
 def assign(variables: dict[str, str], name: str, value: str) -> None:
     before = variables.pop(name, "")
-    if f"{{{name}}}" in value:  # words, none of them twice
-        value = " ".join(dict.fromkeys(value.replace(f"{{{name}}}", before).split()))
+    if f"{{{name}}}" in value:  # words, of which only those are added that are not there
+        there = before.split()
+        added = (word for word in value.replace(f"{{{name}}}", "").split() if word not in there)
+        value = " ".join(filter(None, (before, *added)))
     if value:
         variables[name] = value.replace("{root}", str(ROOT))

@@ -32,7 +32,7 @@ def ways(languages: int) -> int:
 
 def reckoned(rows: list[dict[str, Any]], languages: int, what: str = "seconds") -> float:
     """The sum of seconds of all suites with so many languages, or of their processor time."""
-    there = {row["language"] for row in rows if row["language"]}
+    there = {row["language"] for row in rows if row["language"] and row["executions"]}
     own = sum(row[what] for row in rows if row["language"])
     met = sum(row[what] for row in rows if row["meets"])
     rest = sum(row[what] for row in rows if not row["language"] and not row["meets"])
