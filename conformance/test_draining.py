@@ -56,9 +56,9 @@ class Draining(ProgramTest, IsolatedAsyncioTestCase):
             async with asyncio.timeout(PATIENCE):
                 await proxy.has_passed("up", 20_000)
             await asyncio.to_thread(served.stop_listening)
-            self.assertEqual((await self.finished(served)).status, 0)
-            got = await self.finished(calling)
-        self.assertEqual(got, Outcome(USER_7 * many))
+            # Together: a client whose output nobody reads stands still.
+            ended, got = await asyncio.gather(self.finished(served), self.finished(calling))
+        self.assertEqual((ended.status, got), (0, Outcome(USER_7 * many)))
 
 
 class DrainingCallByCall(ProgramTest, IsolatedAsyncioTestCase):
@@ -87,6 +87,8 @@ class DrainingCallByCall(ProgramTest, IsolatedAsyncioTestCase):
             await stream.send(GetUserRequest(user_id=7))
             self.assertIsNotNone(await stream.receive())
             await asyncio.to_thread(served.stop_listening)
+            # Before it says so, another signal may be the first one again.
+            await asyncio.to_thread(served.wait_said, "another signal cuts them off")
             served.signal(signal.SIGTERM)
             with self.assertRaises(trunkcall.StatusError) as caught:
                 await stream.receive()

@@ -163,7 +163,7 @@ class Connection(FaultTest):
                 answers=3,
             )
             await load.end()
-            self.assertGreater(proxy.connections, 20)
+            self.assertGreater(proxy.connections, 4)  # some of the four came again, after pauses that grow
         report = self.check()
-        self.assertGreater(report.outcomes["UNAVAILABLE", "unknown"], 10, report)
+        self.assertGreater(report.outcomes["UNAVAILABLE", "unknown"], 0, report)
         await self.assert_settled(server, before)
