@@ -199,7 +199,7 @@ class Eager(Case):
     async def test_a_target_that_fails_at_once_is_tried_again(self) -> None:
         tried = connector(self.client("unix:/nowhere/at/all"))
         with eager_tasks():
-            tried.want()
+            tried.endpoint.client._endpoints.wake()
         self.assertEqual(tried.failures, 1)
         await eventually(lambda: tried.failures == 3)
 
