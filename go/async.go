@@ -292,7 +292,7 @@ func (i *interceptedCall) Run() {
 			tell(i.route.options.journal, i.sink, i.response, broken(i.route.options.journal, i.method, recover(), DeliveryUnknown))
 		}
 	}()
-	err := i.route.invoke(i.ctx, i.method, i.request, i.response, i.options)
+	err := i.route.around(i.ctx, i.method, i.request, i.response, i.options)
 	judged = true
 	tell(i.route.options.journal, i.sink, i.response, err)
 }

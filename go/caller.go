@@ -48,10 +48,15 @@ func routeOf(c Caller) *route {
 
 // invoke makes a unary or one-way call through a Caller, for a response that was just made.
 func invoke(ctx context.Context, c Caller, m *Method, request, response any, options []CallOption) error {
-	if r := routeOf(c); r != nil {
-		return r.invoke(ctx, m, request, response, gatherFresh(options))
+	r := routeOf(c)
+	if r == nil {
+		return foreign(c.Invoke(ctx, m, request, response, options...))
 	}
-	return foreign(c.Invoke(ctx, m, request, response, options...))
+	o := gatherFresh(options)
+	if r.plain(o) {
+		return r.unary(ctx, m, request, response, o)
+	}
+	return r.around(ctx, m, request, response, o)
 }
 
 // Invoke calls a unary or one-way method through any Caller and fills in response. The error is a
@@ -78,20 +83,28 @@ func (c *route) Invoke(ctx context.Context, method *Method, request, response an
 	if err := method.callable(false); err != nil {
 		return err
 	}
-	return c.invoke(ctx, method, request, response, gather(options))
+	o := gather(options)
+	if c.plain(o) {
+		return c.unary(ctx, method, request, response, o)
+	}
+	return c.around(ctx, method, request, response, o)
 }
 
-func (c *route) invoke(ctx context.Context, m *Method, request, response any, o *callOptions) error {
-	if c.policies != nil || o.timed {
-		var cancel func()
-		if ctx, cancel = c.within(ctx, m, o); cancel != nil {
-			defer cancel()
-		}
+// plain reports whether nothing is around a call: no timeout but its context's, and no interceptor.
+func (c *route) plain(o *callOptions) bool {
+	return c.policies == nil && !o.timed && len(c.interceptors) == 0
+}
+
+// around makes a call within its timeout and through the interceptors.
+func (c *route) around(ctx context.Context, m *Method, request, response any, o *callOptions) error {
+	ctx, cancel := c.within(ctx, m, o)
+	if cancel != nil {
+		defer cancel()
 	}
 	if len(c.interceptors) > 0 {
 		return c.intercepted(ctx, m, request, response, o)
 	}
-	return c.unary(ctx, m, request, response, outgoing(ctx), o)
+	return c.unary(ctx, m, request, response, o)
 }
 
 // intercepted makes a call through the interceptors.
@@ -103,8 +116,8 @@ func (c *route) intercepted(ctx context.Context, m *Method, request, response an
 		wentOn.Store(true)
 		var reply Reply
 		within := *o
-		within.reply = &reply
-		err := c.unary(ctx, m, call.Request, call.Response, withAdded(call.Metadata, before, ctx), &within)
+		within.reply, within.intercepted, within.metadata = &reply, true, withAdded(call.Metadata, before, ctx)
+		err := c.unary(ctx, m, call.Request, call.Response, &within)
 		call.Header, call.Trailer, call.Peer = reply.Header, reply.Trailer, reply.Peer
 		return err
 	})

@@ -32,7 +32,11 @@ type calling struct {
 
 func newCalling(done context.Context, options *common, interceptors []Interceptor, pool *roles.Pool) *calling {
 	c := &calling{options: options, interceptors: interceptors, pool: pool, done: done}
-	c.calls.New = func() any { return &unaryCall{Call: transport.NewCall(true), number: c.next.Add(1)} }
+	c.calls.New = func() any {
+		call := &unaryCall{number: c.next.Add(1)}
+		call.InitUnary()
+		return call
+	}
 	return c
 }
 
@@ -40,7 +44,7 @@ func newCalling(done context.Context, options *common, interceptors []Intercepto
 // one connection of an endpoint for a while: callers whose answers come in one read then make
 // their next calls on the same connection, where they leave in one write.
 type unaryCall struct {
-	*transport.Call
+	transport.Call
 	number   uint32 // of the connection
 	uses     uint32
 	watching *attempt // once it is open, if somebody wants to know how it ends
@@ -55,7 +59,7 @@ const stay = 256
 
 // unary makes one unary call. A call that provably was not run is repeated
 // once, over another connection if there is one.
-func (c *route) unary(ctx context.Context, t *Method, request, response any, m Metadata, o *callOptions) (err error) {
+func (c *route) unary(ctx context.Context, t *Method, request, response any, o *callOptions) (err error) {
 	call := c.calls.Get().(*unaryCall) //nolint:forcetypeassert // the pool holds nothing else
 	if call.uses++; call.uses%countedTogether == 0 {
 		c.repeats.made(thisSecond(), countedTogether)
@@ -66,10 +70,10 @@ func (c *route) unary(ctx context.Context, t *Method, request, response any, m M
 	var second *secondAttempt
 	for again := true; again; {
 		var codec Codec
-		if codec, err = c.encode(call.Call, request, o); err != nil {
+		if codec, err = c.encode(&call.Call, request, o); err != nil {
 			break
 		}
-		if err = c.start(ctx, call, t, codec, m, o, second); err != nil {
+		if err = c.start(ctx, call, t, codec, o, second); err != nil {
 			break
 		}
 		if !call.Wait(ctx) {
@@ -80,9 +84,9 @@ func (c *route) unary(ctx context.Context, t *Method, request, response any, m M
 			call.watching.end(&call.Ending)
 			call.watching = nil
 		}
-		again, err = c.conclude(ctx, call.Call, t, codec, response, o)
+		again, err = c.conclude(ctx, &call.Call, t, codec, response, o)
 		if again = again && second == nil && c.pauseBefore(ctx, t, &call.Ending); again {
-			second = &secondAttempt{wire.Own{Attempt: 2}, c.endpointOf(call.Call)}
+			second = &secondAttempt{wire.Own{Attempt: 2}, c.endpointOf(&call.Call)}
 			call.Reset()
 			call.number++ // elsewhere, if there is more than one connection
 		}
@@ -109,11 +113,15 @@ func (c *route) endpointOf(call *transport.Call) *EndpointState {
 // start opens the call, waiting as long as that takes. What it needs is gone from the stack before the
 // call waits for its answer: where hundreds of goroutines wait, each finds its stack in no cache when it wakes.
 func (c *route) start(
-	ctx context.Context, call *unaryCall, t *Method, codec Codec, m Metadata, o *callOptions, second *secondAttempt,
+	ctx context.Context, call *unaryCall, t *Method, codec Codec, o *callOptions, second *secondAttempt,
 ) error {
 	var opening opening // field by field: a literal would be made beside it and copied
-	opening.route, opening.ctx, opening.call, opening.method, opening.options = c, ctx, call.Call, t, o
+	opening.route, opening.ctx, opening.call, opening.method, opening.options = c, ctx, &call.Call, t, o
 	opening.number, opening.waiter, opening.attempt, opening.asked = call.number, &call.waiter, &call.attempt, c.now()
+	m := o.metadata
+	if !o.intercepted {
+		m = outgoing(ctx)
+	}
 	opening.carry(call.Buf, codec, m)
 	if second != nil {
 		opening.repeats(second)
@@ -149,24 +157,38 @@ func (c *route) encode(call *transport.Call, request any, o *callOptions) (Codec
 }
 
 // conclude fills in the response of a call that has ended, or says whether it is to be
-// made again and how it failed.
+// made again and how it failed. Decoders may need much stack, so there is little of it above them:
+// what is seldom needed has functions of its own.
 func (c *route) conclude(
 	ctx context.Context, call *transport.Call, t *Method, codec Codec, response any, o *callOptions,
 ) (again bool, err error) {
 	e := &call.Ending
 	if o.reply != nil {
-		*o.reply = Reply{call.Header, e.Metadata, peerOf(call.Conn())}
+		o.tell(call)
 	}
-	if e.Code != OK {
+	switch {
+	case e.Code != OK:
 		return repeatable(e), c.failure(ctx, call, e)
-	}
-	if t.Kind == KindOneWay {
+	case t.Kind == KindOneWay:
 		return false, nil
-	}
-	if o.fresh && len(c.interceptors) == 0 { // they may have put something else in its place
+	case o.fresh && len(c.interceptors) == 0: // they may have put something else in its place
 		codec = forNew(codec)
 	}
-	return false, c.options.takeAnswer(call, codec, response, o)
+	payload, compression, count := call.Answer()
+	if count != 1 {
+		return false, wrongAnswer(count)
+	}
+	if compression == 0 && o.maxReceive == 0 {
+		if err = codec.Decode(payload, response); err != nil {
+			err = uncarried(Internal, "response", codec, err)
+		}
+	} else {
+		err = c.options.decodeResponse(codec, compression, payload, response, o)
+	}
+	if err != nil {
+		return false, local(err, Executed)
+	}
+	return false, nil
 }
 
 // failure is the error of a call that has ended so.
@@ -179,31 +201,13 @@ func (c *calling) failure(ctx context.Context, call *transport.Call, e *wire.End
 	return s.Err()
 }
 
-// takeAnswer decodes the one message of an answer.
-func (c *common) takeAnswer(call *transport.Call, codec Codec, response any, o *callOptions) error {
-	payload, compression := call.Ending.Payload, call.Ending.Compression
-	m, inData := call.TakeFirst()
-	switch has := call.Ending.HasMessage; {
-	case !has && !inData:
-		return local(Errorf(Unimplemented, "the answer: "+wire.NoMessage), Executed)
-	case has && inData:
-		m.Free()
-		return local(Errorf(Unimplemented, "the answer: "+wire.SeveralMessages), Executed)
-	case inData:
-		payload, compression = m.Payload, m.Compression
+// wrongAnswer is the error of a call that was answered with no message, or with several.
+func wrongAnswer(messages int) error {
+	what := wire.NoMessage
+	if messages > 0 {
+		what = wire.SeveralMessages
 	}
-	defer m.Free()
-	if err := c.decodeResponse(codec, compression, payload, response, o); err != nil {
-		return local(err, Executed)
-	}
-	return nil
-}
-
-func (o *callOptions) checkReceived(size int) error {
-	if o.maxReceive > 0 && size > o.maxReceive {
-		return Errorf(ResourceExhausted, "message of %d bytes exceeds the call's limit of %d", size, o.maxReceive)
-	}
-	return nil
+	return local(Errorf(Unimplemented, "the answer: %s", what), Executed)
 }
 
 // causeOf is the context's error if that is why the call ended, also when the

@@ -17,6 +17,8 @@ type callOptions struct {
 	byStub       bool // the client's default timeout is not meant for it
 	timeout      time.Duration
 	maxReceive   int
+	intercepted  bool // metadata is what interceptors have left to be sent; else the context says it
+	metadata     Metadata
 }
 
 type callOption func(*callOptions)

@@ -51,10 +51,13 @@ func uncarried(code Code, what string, codec Codec, err error) error {
 // protoc-gen-go-vtproto generates are encoded and decoded by those, all others
 // by the standard library of Protobuf. What is received into a message that was used
 // before takes the place of its content.
-var Protobuf Codec = protobuf{}
+var Protobuf Codec = &protobuf{}
 
 // ProtobufStock is Protobuf without the generated fast paths.
-var ProtobufStock Codec = protobufStock{}
+var ProtobufStock Codec = &protobufStock{}
+
+// The methods of these codecs have pointers for receivers, as the interface has: with values there
+// would be a function between it and them, and decoders are to have the stack.
 
 type protobuf struct{ protobufStock }
 
@@ -73,7 +76,7 @@ type (
 // one may be somewhat longer: memory of large ones is seldom used again.
 const mostSpare = 16 << 10
 
-func (c protobuf) Append(dst []byte, message any) ([]byte, error) {
+func (c *protobuf) Append(dst []byte, message any) ([]byte, error) {
 	m, ok := message.(fastMarshaler)
 	if !ok {
 		return c.protobufStock.Append(dst, message)
@@ -90,7 +93,7 @@ func (c protobuf) Append(dst []byte, message any) ([]byte, error) {
 	return dst, nil
 }
 
-func (c protobuf) Decode(data []byte, message any) error {
+func (c *protobuf) Decode(data []byte, message any) error {
 	if m, ok := message.(fastUnmarshaler); ok {
 		if used, ok := message.(interface{ Reset() }); ok {
 			used.Reset() // UnmarshalVT adds to what there is
@@ -104,34 +107,36 @@ func (c protobuf) Decode(data []byte, message any) error {
 // to be reset, which for one of many fields costs a part of what decoding does.
 type protobufNew struct{ protobuf }
 
-func (c protobufNew) Decode(data []byte, message any) error {
+func (c *protobufNew) Decode(data []byte, message any) error {
 	if m, ok := message.(fastUnmarshaler); ok {
 		return m.UnmarshalVT(data)
 	}
 	return c.protobufStock.Decode(data, message)
 }
 
+var newProtobuf protobufNew
+
 // forNew is codec for decoding into messages that nobody has used.
 func forNew(codec Codec) Codec {
-	if _, ok := codec.(protobuf); ok {
-		return protobufNew{}
+	if _, ok := codec.(*protobuf); ok {
+		return &newProtobuf
 	}
 	return codec
 }
 
 type protobufStock struct{}
 
-func (protobufStock) Name() string  { return "protobuf" }
-func (protobufStock) Number() uint8 { return 1 }
+func (*protobufStock) Name() string  { return "protobuf" }
+func (*protobufStock) Number() uint8 { return 1 }
 
-func (c protobufStock) Append(dst []byte, message any) ([]byte, error) {
+func (c *protobufStock) Append(dst []byte, message any) ([]byte, error) {
 	if m, ok := message.(proto.Message); ok {
 		return proto.MarshalOptions{}.MarshalAppend(dst, m)
 	}
 	return appendSelf(c, dst, message, "a Protobuf message")
 }
 
-func (c protobufStock) Decode(data []byte, message any) error {
+func (c *protobufStock) Decode(data []byte, message any) error {
 	if m, ok := message.(proto.Message); ok {
 		return proto.UnmarshalOptions{}.Unmarshal(data, m)
 	}

@@ -50,10 +50,9 @@ type place interface {
 // carry gives it what a unary call sends: the request as codec has encoded it, and metadata.
 func (o *opening) carry(request []byte, codec Codec, m Metadata) {
 	o.plain = request
-	o.out = wire.Outgoing{
-		Method: o.method.wire(), Codec: codec.Number(), Metadata: m,
-		Payload: request, HasMessage: true, End: true, OneWay: o.method.Kind == KindOneWay,
-	}
+	out := &o.out // field by field: a literal would be made beside it and copied
+	out.Method, out.Codec, out.Metadata = o.method.wire(), codec.Number(), m
+	out.Payload, out.HasMessage, out.End, out.OneWay = request, true, true, o.method.Kind == KindOneWay
 }
 
 // repeats makes it the second attempt of a call.
@@ -170,6 +169,12 @@ func (o *opening) pick() (conn *Connection, wait bool, err error) {
 		return via, false, nil
 	}
 	s := o.route.endpoints
+	if only := s.current.Load(); only.only != nil { // as most calls find it
+		if conn := only.only.connection(o.number); conn != nil {
+			o.chose = only
+			return conn, false, nil
+		}
+	}
 	for {
 		version := s.version.Load()
 		e, err := o.choose(s.current.Load())

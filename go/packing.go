@@ -142,23 +142,38 @@ func (c *ServerCall) undecodable(err error) error {
 }
 
 // decodeResponse decodes a message that the server sent.
-func (c *common) decodeResponse(codec Codec, number uint8, payload []byte, response any, o *callOptions) error {
-	err := o.checkReceived(len(payload))
-	if err != nil {
-		return err
-	}
-	limit := c.compressions.limit
-	if number == 0 {
-		err = codec.Decode(payload, response)
-	} else {
-		if o.maxReceive > 0 {
-			limit = min(limit, o.maxReceive)
-		}
-		err = c.compressions.decode(codec, number, payload, response, limit)
-	}
+func (c *common) decodeResponse(codec Codec, number uint8, payload []byte, response any, o *callOptions) (err error) {
 	switch {
-	case err == nil:
-		return nil
+	case o.maxReceive > 0 && len(payload) > o.maxReceive:
+		err = errExceeds
+	case number == 0:
+		err = codec.Decode(payload, response)
+	default:
+		err = c.compressions.decode(codec, number, payload, response, c.responseLimit(o))
+	}
+	if err != nil {
+		return c.undecoded(err, codec, len(payload), o)
+	}
+	return nil
+}
+
+// responseLimit is how long a response may be when decompressed.
+func (c *common) responseLimit(o *callOptions) int {
+	if o.maxReceive > 0 {
+		return min(c.compressions.limit, o.maxReceive)
+	}
+	return c.compressions.limit
+}
+
+// errExceeds is why a response is not decoded that exceeds the call's limit.
+var errExceeds = errors.New("the response exceeds the call's limit")
+
+// undecoded is the error of a call whose response, of so many bytes, was not decoded.
+func (c *common) undecoded(err error, codec Codec, size int, o *callOptions) error {
+	limit := c.responseLimit(o)
+	switch {
+	case err == errExceeds: //nolint:errorlint // as above
+		return Errorf(ResourceExhausted, "message of %d bytes exceeds the call's limit of %d", size, o.maxReceive)
 	case err == ErrTooLong && limit == o.maxReceive: //nolint:errorlint // as above
 		return Errorf(ResourceExhausted, "the response exceeds the call's limit of %d when decompressed", limit)
 	case err == errNoRoom: //nolint:errorlint // as above

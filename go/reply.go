@@ -1,6 +1,10 @@
 package trunkcall
 
-import "context"
+import (
+	"context"
+
+	"github.com/trunkcall/trunkcall/go/internal/transport"
+)
 
 // Reply is what came beside the response of a unary call: metadata ahead of it and
 // behind it, and who sent it.
@@ -43,6 +47,11 @@ func withReply(options []CallOption, reply *Reply) []CallOption {
 // functions of code-first. Others use Do, and streams have methods.
 func ReplyTo(reply *Reply) CallOption {
 	return callOption(func(o *callOptions) { o.reply = reply })
+}
+
+// tell stores what came beside the response of a call that has ended.
+func (o *callOptions) tell(call *transport.Call) {
+	*o.reply = Reply{call.Header, call.Ending.Metadata, peerOf(call.Conn())}
 }
 
 // SetReply is for a Caller that answers itself: who called by Do, or with ReplyTo among these

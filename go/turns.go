@@ -38,7 +38,7 @@ func decodesOurs(codec Codec, message any) bool {
 	switch codec.(type) {
 	case raw:
 		return true
-	case protobuf, protobufNew, protobufStock, protoJSON:
+	case *protobuf, *protobufNew, *protobufStock, protoJSON:
 		m, ok := message.(proto.Message)
 		return ok && reflect.TypeOf(m.ProtoReflect().Interface()) == reflect.TypeOf(message)
 	}

@@ -25,7 +25,7 @@ import (
 // Connection have. A Caller without Secure counts as without TLS.
 func Conn(caller trunkcall.Caller, options ...ConnOption) grpc.ClientConnInterface {
 	if len(options) == 0 {
-		return conn{caller: caller}
+		return &conn{caller: caller}
 	}
 	c := &interceptedConn{conn: conn{caller: caller}}
 	for _, o := range options {
@@ -47,7 +47,7 @@ func DefaultTimeout() ConnOption { return func(c *interceptedConn) { c.timed = t
 var untimed = []trunkcall.CallOption{trunkcall.JoinOptions(trunkcall.WithoutDefaultTimeout())}
 
 // options are those of a call, beside more.
-func (c conn) options(more []trunkcall.CallOption) []trunkcall.CallOption {
+func (c *conn) options(more []trunkcall.CallOption) []trunkcall.CallOption {
 	switch {
 	case c.timed:
 		return more
@@ -58,7 +58,7 @@ func (c conn) options(more []trunkcall.CallOption) []trunkcall.CallOption {
 }
 
 // Invoke makes a unary call; generated code calls it.
-func (c conn) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
+func (c *conn) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
 	ctx = withOutgoing(ctx)
 	args = message(args)
 	called := trunkcall.NewMethod(method, trunkcall.KindUnary)
@@ -68,6 +68,11 @@ func (c conn) Invoke(ctx context.Context, method string, args, reply any, opts .
 		}
 		return nil
 	}
+	return c.invokeWith(ctx, called, args, reply, opts)
+}
+
+// invokeWith makes a unary call with options. Decoding has the more stack for its being apart.
+func (c *conn) invokeWith(ctx context.Context, called *trunkcall.Method, args, reply any, opts []grpc.CallOption) error {
 	o, err := translate(opts)
 	if err == nil {
 		if ctx, err = o.authorize(ctx, c.caller, called.Name); err == nil {
@@ -241,7 +246,7 @@ func (o *callOptions) finish(err error) error {
 }
 
 // NewStream opens a streaming call; generated code calls it.
-func (c conn) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+func (c *conn) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 	called := trunkcall.NewMethod(method, kindOf(desc))
 	o, err := translate(opts)
 	if err == nil {

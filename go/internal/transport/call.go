@@ -10,29 +10,33 @@ import (
 
 // Call is the caller's end of one call. A unary Call can be used again once it
 // has ended.
+//
+// By the time that its answer comes, a call that waited lies in no cache. So what every unary call
+// needs then stands together, here and in Stream.
 type Call struct {
 	Stream
-
-	// Header is the metadata that came ahead of the answer.
-	Header wire.Metadata
-	// Ending is how the call ended, valid once it has. Its payload lies in Buf.
-	Ending wire.Ending
-	// AtEnd, if set, is run by the connection's pool once the call has ended. Unary calls do
-	// without.
-	AtEnd roles.Task
-	// Buf is memory for the request before Open and for the answer afterwards.
-	Buf []byte
 
 	answered bool // Header is known
 	ended    bool
 	unary    bool
 	keeps    bool          // the session took Buf for a message that had to wait
 	reads    bool          // unary: the caller itself reads the connection
-	wake     chan struct{} // unary: the call ended
-	task     roles.Task    // unary: run then, by the connection's pool; nobody waits
 	woken    bool          // unary: wake was or is about to be sent to
+	wake     chan struct{} // unary: the call ended
 	next     *Call         // unary: whose caller is to be woken after this one's
-	header   chan struct{} // closed when Header is known, nil unless somebody waits for that
+	task     roles.Task    // unary: run then, by the connection's pool; nobody waits
+
+	// Buf is memory for the request before Open and for the answer afterwards.
+	Buf []byte
+	// Ending is how the call ended, valid once it has. Its payload lies in Buf.
+	Ending wire.Ending
+	// Header is the metadata that came ahead of the answer.
+	Header wire.Metadata
+	// AtEnd, if set, is run by the connection's pool once the call has ended. Unary calls do
+	// without.
+	AtEnd roles.Task
+
+	header chan struct{} // closed when Header is known, nil unless somebody waits for that
 }
 
 // wakeList is the unary calls whose callers are to be woken, in the order in which the calls ended.
@@ -64,15 +68,22 @@ func (w *wakeList) wakeAll() {
 
 // NewCall returns a call to use with Conn.Open. A unary one expects one answer.
 func NewCall(unary bool) *Call {
-	call := &Call{unary: unary}
-	call.Stream.Stream.Owner = call
+	call := &Call{}
 	if unary {
-		call.wake = make(chan struct{}, 1)
-		call.ExpectOne()
-	} else {
-		call.several = &several{}
+		call.InitUnary()
+		return call
 	}
+	call.Stream.Stream.Owner = call
+	call.several = &several{}
 	return call
+}
+
+// InitUnary makes a call that lies in another object what NewCall makes of a unary one.
+func (call *Call) InitUnary() {
+	call.unary = true
+	call.Stream.Stream.Owner = call
+	call.wake = make(chan struct{}, 1)
+	call.ExpectOne()
 }
 
 // NewAsyncCall returns a unary call that nobody waits for. When it has ended, the connection's pool
@@ -282,6 +293,19 @@ func (call *Call) answer() {
 
 // Unary reports whether the call is of one message each way.
 func (call *Call) Unary() bool { return call.unary }
+
+// Answer returns the message that a unary call was answered with, and how many there were: one may
+// have come ahead of the end, and one with it. It is valid until Reset. The call must have ended.
+func (call *Call) Answer() (payload []byte, compression uint8, count int) {
+	e := &call.Ending
+	payload, compression, count = e.Payload, e.Compression, len(call.inbox)
+	if e.HasMessage {
+		count++
+	} else if count > 0 {
+		payload, compression = call.inbox[0].Payload, call.inbox[0].Compression
+	}
+	return payload, compression, count
+}
 
 // Bytes returns the sizes, on the wire, of the messages sent after Open and of those received.
 func (call *Call) Bytes() (sent, received int64) {

@@ -31,23 +31,24 @@ type Stream struct {
 	wire.Stream
 	conn *Conn
 
-	// Owner is the object of the layer above that embeds the stream.
-	Owner any
+	// Guarded by the connection's lock.
+	oneWay     bool
+	halfClosed bool // the caller sends no more messages
+	sendClosed bool // this side, a caller, has sent all
+	// Whole says that the handler is to start only once the caller has sent
+	// all it has to send. Handler.Accept sets it.
+	Whole   bool
+	several *several
+	inbox   []Message // that nobody has received, the oldest first
+	arrived int64     // when the CALL was read
+
 	// Pace is that of the method called; nil if nothing is known of it.
 	// Handler.Accept sets it.
 	Pace *roles.Pace
-	// Whole says that the handler is to start only once the caller has sent
-	// all it has to send. Handler.Accept sets it.
-	Whole bool
+	// Owner is the object of the layer above that embeds the stream.
+	Owner any
 
-	// The rest is guarded by the connection's lock.
-	oneWay     bool
-	halfClosed bool       // the caller sends no more messages
-	sendClosed bool       // this side, a caller, has sent all
-	arrived    int64      // when the CALL was read
-	inbox      []Message  // that nobody has received, the oldest first
-	one        [1]Message // where inbox begins
-	several    *several
+	one [1]Message // where inbox begins
 }
 
 // several is what only a call needs that may have more than one message each way. Most calls do
@@ -165,9 +166,8 @@ func (st *Stream) dropInbox() {
 	}
 }
 
-// TakeFirst returns the one message of a call that is Whole, or the answer of a unary call that
-// came ahead of its end. No more messages come, so no credit is due, and nobody else looks, so no
-// lock is needed.
+// TakeFirst returns the one message of a call that is Whole. No more messages come, so no credit is
+// due, and nobody else looks, so no lock is needed.
 func (st *Stream) TakeFirst() (m Message, ok bool) {
 	if len(st.inbox) == 0 {
 		return Message{}, false
