@@ -25,7 +25,7 @@ def missing_programs(config: Config, cases: list[Case], root: Path) -> list[str]
     """One line for each program that is not there, with the command that makes it."""
     lines = {}
     for name in sorted({name for case in cases for name in case.participants()}):
-        participant = config.participants[name]
+        participant = config.participants[name].of_layout(1)
         for program in (participant.server[0], participant.client[0]):
             if not _found(program, root):
                 lines[program] = f"{program} is missing: run `{participant.made_by}`"
@@ -64,7 +64,7 @@ class Campaign:
     def describe(self, command_line: list[str], among: str | None, against: str | None = None) -> None:
         """The head of the rows: everything a later reader needs besides the runs."""
         used = {name for case in self.cases for name in case.participants()}
-        programs = {n: p for n, p in self.config.participants.items() if n in used}
+        programs = {n: p.of_layout(1) for n, p in self.config.participants.items() if n in used}
         named = {n: [*p.client, "version"] for n, p in programs.items()}
         named |= {f"{n}, server": [*p.server, "version"] for n, p in programs.items() if p.server != p.client}
         commit = ["git", "--no-optional-locks", "describe", "--always", "--dirty"]
@@ -83,6 +83,7 @@ class Campaign:
             seed=self.seed,
             among=among,
             against=against,
+            layouts=self.config.layouts,
             participants={n: dataclasses.asdict(p) for n, p in programs.items()},
         )
 
@@ -159,7 +160,7 @@ class Campaign:
         )
 
     def _slot(self, case: Case, slot: schedule.Slot, name: str, phase: str, rate: float | None) -> dict | None:
-        participant = self.config.participants[slot.participant]
+        participant = self.config.participants[slot.participant].of_layout(slot.round % self.config.layouts + 1)
         serve, client = commands(case, participant, rate, phase, self._secrets)
         about = {"case": name, "phase": phase, **dataclasses.asdict(slot), "server": serve, "client": client}
         try:

@@ -131,7 +131,8 @@ def _options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "--against",
         metavar="PROGRAM=OTHER",
-        help="compare two builds of ours: OTHER is an older build of PROGRAM (build/peer-go), and the only peer",
+        help="compare two builds of ours: OTHER is an older build of PROGRAM (build/peer-go), and the only peer; "
+        "or a directory with several layouts of both (lab/layouts.py)",
     )
     parser.add_argument("--seed", type=int, help="repeat the order of an earlier run")
     parser.add_argument("--list", action="store_true", help="show rows, runs and time; run nothing")

@@ -49,6 +49,11 @@ class Participant:
     without: list[str]
     made_by: str
 
+    def of_layout(self, number: int) -> "Participant":
+        """The same, run by one of the layouts of its build (`compared`)."""
+        server, client = ([word.replace(LAYOUT, str(number)) for word in c] for c in (self.server, self.client))
+        return dataclasses.replace(self, server=server, client=client)
+
 
 @dataclass
 class Check:
@@ -119,8 +124,10 @@ class Config:
     participants: dict[str, Participant]
     cases: list[Case]
     tools: dict[str, list[str]]
+    layouts: int = 1  # of the builds that are compared; rounds take them in turn
 
 
+LAYOUT = "{layout}"
 OLD = "old"  # the participant that compared() adds
 NO_WORSE = {"idle": ("idle_bytes",), "bytes": ("overhead_bytes",), "open": ("mean_us", "p99_us", "cpu_both_us")}
 
@@ -129,20 +136,23 @@ def compared(config: Config, cases: list[Case], against: str) -> list[Case]:
     """The cases with another build as the only peer: `against` is PROGRAM=OTHER, where PROGRAM is one of the subject's.
 
     The other build runs as the subject does but for that program. The subject is to be no worse, beyond the interval.
+    If OTHER is a directory, it has both builds, each in several layouts (`lab/layouts.py`).
     """
     program, _, other = against.partition("=")
     if not program or not other:
         raise ConfigError(f"--against wants PROGRAM=OTHER, such as build/peer-go=PATH, not {against!r}")
+    ours, laid_out = program, {}
+    if Path(other).is_dir():
+        config.layouts = _layouts(Path(other))
+        ours, other = (f"{other}/{build}-{LAYOUT}" for build in ("new", OLD))
     found = []
     for case in cases:
         subject = config.participants[case.subject]
         if program not in (subject.server[0], subject.client[0]):
             continue
         name = f"{OLD} {case.subject}"
-        servers, clients = (
-            [other if word == program else word for word in c] for c in (subject.server, subject.client)
-        )
-        config.participants[name] = dataclasses.replace(subject, name=name, server=servers, client=clients)
+        config.participants[name] = _run_by(other, program, dataclasses.replace(subject, name=name))
+        laid_out[case.subject] = _run_by(ours, program, subject)
         flags = {**case.flags, name: case.flags[case.subject]} if case.subject in case.flags else case.flags
         checks = [Check(m, name, must=1, lenient=True) for m in NO_WORSE.get(case.kind, ("rate", "cpu_both_us"))]
         found.append(dataclasses.replace(
@@ -150,7 +160,23 @@ def compared(config: Config, cases: list[Case], against: str) -> list[Case]:
         ))  # fmt: skip
     if not found:
         raise ConfigError(f"--against {against}: no row has {program} for its subject")
+    config.participants |= laid_out
     return found
+
+
+def _run_by(other: str, program: str, participant: Participant) -> Participant:
+    server, client = ([other if w == program else w for w in c] for c in (participant.server, participant.client))
+    return dataclasses.replace(participant, server=server, client=client)
+
+
+def _layouts(directory: Path) -> int:
+    """How many layouts of the two builds there are: old-1, new-1, old-2 and so on."""
+    number = 0
+    while all((directory / f"{build}-{number + 1}").is_file() for build in ("new", OLD)):
+        number += 1
+    if not number:
+        raise ConfigError(f"{directory}: no new-1 and {OLD}-1 in it: make them with lab/layouts.py")
+    return number
 
 
 def seconds(text: str) -> float:

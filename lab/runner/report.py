@@ -71,7 +71,8 @@ def _head(rows: list[dict], machine: dict, campaign: dict) -> str:
     if few:
         lines += ["", f"**{few}.**"]
     if campaign.get("against"):
-        lines += ["", f"**Two builds: the peer `{OLD} …` is {campaign['against']}.**"]
+        several = f", {campaign['layouts']} layouts of each" if campaign.get("layouts", 1) > 1 else ""
+        lines += ["", f"**Two builds: the peer `{OLD} …` is {campaign['against']}{several}.**"]
     if campaign["among"]:
         lines += ["", f"**Only {campaign['among']} were measured: `fastest` and `each` mean these.**"]
     for row in rows:

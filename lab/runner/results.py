@@ -83,7 +83,9 @@ def write(results: list[Result], root: Path) -> list[Path]:
     readme = root / README
     before, rest = readme.read_text(encoding="utf-8").split(BEGIN)
     _, after = rest.split(END)
-    readme.write_text(f"{before}{BEGIN}\n{summary(results, targets.summary(root / targets.FILE))}\n{END}{after}", encoding="utf-8")
+    readme.write_text(
+        f"{before}{BEGIN}\n{summary(results, targets.summary(root / targets.FILE))}\n{END}{after}", encoding="utf-8"
+    )
     return [root / FILE, readme]
 
 

@@ -91,6 +91,19 @@ class Reading(unittest.TestCase):
         with self.assertRaisesRegex(ConfigError, "PROGRAM=OTHER"):
             compared(config, config.cases, "/old/a")
 
+    def test_builds_in_several_layouts_are_taken_from_a_directory(self):
+        with tempfile.TemporaryDirectory() as made:
+            config = loaded(HEAD + ROW)
+            with self.assertRaisesRegex(ConfigError, "no new-1 and old-1"):
+                compared(config, config.cases, f"build/a={made}")
+            for name in ("old-1", "new-1", "old-2", "new-2", "old-3"):
+                (Path(made) / name).touch()
+            compared(config, config.cases, f"build/a={made}")
+        self.assertEqual(config.layouts, 2)
+        ours, theirs = (config.participants[name].of_layout(2) for name in ("a", "old a"))
+        self.assertEqual((ours.server, theirs.client), ([f"{made}/new-2"], [f"{made}/old-2"]))
+        self.assertEqual(ours.serve, ["--codec", "x"])
+
     def test_quick_is_short_and_few_and_pairs_can_be_said(self):
         self.assertEqual((loaded(HEAD + ROW).cases[0].pairs, loaded(HEAD + ROW).cases[0].duration), (10, 2.0))
         quick = loaded(HEAD + ROW, quick=True).cases[0]
