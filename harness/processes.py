@@ -6,10 +6,9 @@
     with Server(["build/peer-go", "serve", ...]) as server:    one that says `listening ADDRESS` first
         server.address
 
-Each process leads a session of its own, and ends with all that it has started: at the end of the block, by end(), when
-the interpreter exits, and where that is killed outright, by the kernel if the main thread has started it (of another
-thread's processes the kernel would end those that outlive the thread). What it writes to stderr is kept in a file and
-told when something goes wrong; stdout is a pipe, read line by line.
+Each process leads a session of its own, and ends with its group: at the end of the block, by end(), when the
+interpreter exits, and where that is killed outright, by its guard (guard.py), with all that it has started. What it
+writes to stderr is kept in a file and told when something goes wrong; stdout is a pipe, read line by line.
 
 Nothing here waits without end. In code of asyncio read(0) takes what is there, and ended() looks. Linux only, and the
 standard library.
@@ -19,7 +18,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import ctypes
 import os
 import selectors
 import signal
@@ -29,15 +27,14 @@ import sys
 import tempfile
 import threading
 import time
-import warnings
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
-from harness import interrupts
+from harness import guard, interrupts
 
 # In seconds: how long a process may take to begin, to say a line, or to end.
 PATIENCE = 60.0
@@ -47,15 +44,10 @@ TERM_PATIENCE = 5.0
 LOOK = 0.05
 # How much of what a process logged is told when it fails, in bytes.
 TOLD = 3000
-_PR_SET_PDEATHSIG = 1
 
 Words = Sequence[str | os.PathLike[str]]
 
 _running: set[Process] = set()
-try:
-    _prctl: Callable[..., int] | None = ctypes.CDLL(None).prctl
-except (OSError, AttributeError):
-    _prctl = None
 
 
 class Failed(Exception):
@@ -76,13 +68,9 @@ class Outcome:
     status: int = 0
 
 
-def _die_with_parent() -> None:
-    if _prctl:
-        _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
 class Process:
-    """A started process. `lines` are those of stdout that nobody has taken, each with the time at which it arrived."""
+    """A started process. `lines` are those of stdout that nobody has taken, each with the time at which it arrived;
+    `mark` is what it and all that it starts are found by (guard.py)."""
 
     def __init__(
         self,
@@ -104,9 +92,8 @@ class Process:
         self._ending = threading.Lock()  # two threads may end it, one of them at the interpreter's exit
         self._log: IO[bytes] = open(log, "ab+") if log else tempfile.TemporaryFile()  # noqa: SIM115 (closed by end)
         try:
-            with interrupts.held(), warnings.catch_warnings():
-                # From 3.12 on about preexec_fn beside threads: it makes one system call.
-                warnings.simplefilter("ignore", DeprecationWarning)
+            with interrupts.held():
+                self.mark, env = guard.marking(env)
                 self._popen = subprocess.Popen(
                     self.words,
                     cwd=cwd,
@@ -115,7 +102,6 @@ class Process:
                     stdout=subprocess.PIPE if stdout is None else stdout,
                     stderr=subprocess.STDOUT if merged else self._log,
                     start_new_session=True,
-                    preexec_fn=_die_with_parent if threading.current_thread() is threading.main_thread() else None,
                 )
                 _running.add(self)
         except OSError as error:

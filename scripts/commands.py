@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import os
 import signal
 import subprocess
@@ -12,6 +11,7 @@ import time
 from collections.abc import Generator
 from pathlib import Path
 
+from harness.guard import kill_marked
 from harness.processes import LOOK, Failed, Process
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -24,10 +24,6 @@ _made: dict[str, subprocess.CompletedProcess[str]] = {}
 _running: set[Process] = set()
 _over = False  # an interrupt came: nothing starts any more
 _suite = threading.local()  # the Span of this thread's suite
-_numbers = itertools.count()
-
-# Each command has a mark in this variable, behind those of the commands that it was started by.
-MARKS = "TRUNKCALL_COMMANDS"
 
 
 class Span:
@@ -59,9 +55,6 @@ def current() -> Span:
 def command(words: list[str], folder: str = ".", env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     """Runs a command to its end, and tells what it printed. Nothing that it started is left then."""
     span = current()
-    mark = f"{os.getpid()}-{next(_numbers)}"
-    env = dict(os.environ if env is None else env)
-    env[MARKS] = f"{env.get(MARKS, '')} {mark}".strip()
     with _lock:
         if _over:
             return subprocess.CompletedProcess(words, 1, stdout="interrupted\n")
@@ -81,7 +74,7 @@ def command(words: list[str], folder: str = ".", env: dict[str, str] | None = No
             status = process.end()
             printed = process.rest()
     finally:
-        kill_marked(mark)
+        kill_marked(process.mark)  # whatever session it is in, and whoever its parent
         with _lock:
             _running.discard(process)
     span.printed += printed
@@ -97,29 +90,6 @@ def _ends(process: Process, span: Span) -> bool:
         process.read(pause)
         pause = min(2 * pause, LOOK)
     return True
-
-
-def kill_marked(mark: str) -> None:
-    """Kills all that has a mark. Who is in a session of its own and has lost its parent has no other sign of whose it
-    is. Looked again, for what was started meanwhile, until there is none."""
-    deadline = time.monotonic() + PATIENCE
-    while (found := marked(mark)) and time.monotonic() < deadline:
-        for pid in found:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
-        time.sleep(0.001)
-
-
-def marked(mark: str) -> list[int]:
-    """The processes that a command, or what it started, has started, and that have not ended."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/environ"):
-        with contextlib.suppress(OSError):
-            for variable in path.read_bytes().split(b"\0"):
-                name, _, value = variable.partition(b"=")
-                if name == MARKS.encode() and mark.encode() in value.split():
-                    found.append(int(path.parent.name))
-    return found
 
 
 def processor_time(pid: int) -> float:

@@ -158,6 +158,22 @@ def test_nothing_outlives_the_interpreter(ending: str) -> None:
     assert_goes(int(done.stdout))
 
 
+def test_what_a_thread_started_goes_with_all_it_started_when_the_interpreter_is_killed() -> None:
+    program = """
+import os, signal, threading
+from harness.processes import Process
+def start():
+    process = Process(["sh", "-c", "setsid sleep 600 & echo $!; wait"])
+    print(process.pid, process.line(), flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+threading.Thread(target=start).start()
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    for pid in map(int, done.stdout.split()):
+        assert_goes(pid)
+
+
 def test_a_fork_of_the_interpreter_ends_nothing() -> None:
     program = """
 import os, sys

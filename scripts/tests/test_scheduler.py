@@ -212,7 +212,7 @@ class Ends(unittest.TestCase):
                 self.addCleanup(self.end, runner)
                 pids = [int(self.wait_for(Path(folder) / name)) for name in "ab"]
                 loops = self.children(runner.pid)
-                self.assertEqual(len(loops), 3)
+                self.assertEqual(len(loops), 4)  # a command for each suite, the loop, and the guard
                 runner.send_signal(signum)
                 stdout, stderr = runner.communicate(timeout=PATIENCE)
                 self.assertEqual((runner.returncode, stdout, stderr), (128 + signum, "0 passed, 1 failed\n", ""))

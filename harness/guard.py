@@ -1,0 +1,107 @@
+"""Kills what a process has started once that process is gone, also where it was killed outright.
+
+Whatever harness.processes starts has a mark in an environment variable, behind the marks of what has started its
+starter. What it starts in turn inherits them, whatever its group, session and parent, so that all of it can be found.
+Beside the starter runs a guard, which is this file as a program: it waits for the end of a pipe that the starter alone
+holds, and kills all that the starter has marked. Linux only, and the standard library.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import secrets
+import signal
+import sys
+import threading
+import time
+from collections.abc import Mapping
+
+MARKS = "TRUNKCALL_STARTED_BY"
+
+# How long what is killed may take to be gone, in seconds.
+PATIENCE = 20.0
+# Who is about to become another program has no mark of its own yet: it is looked again so much later, in seconds.
+AGAIN = 0.02
+
+_lock = threading.Lock()
+_numbers = itertools.count(1)
+_starter = ""  # this process's part of the marks that it gives
+_pipe = -1
+
+
+def marking(env: Mapping[str, str] | None) -> tuple[str, dict[str, str]]:
+    """A mark for a process that is about to be started, and its environment with it. A guard is there from then on."""
+    env = dict(os.environ if env is None else env)
+    with _lock:
+        if not _starter:
+            _watch()
+    mark = f"{_starter}.{next(_numbers)}"
+    # Of this process's own, whatever of them the environment had that was given.
+    env[MARKS] = f"{os.environ.get(MARKS, '')} {mark}".strip()
+    return mark, env
+
+
+def _watch() -> None:
+    global _starter, _pipe
+    starter = f"{os.getpid()}-{secrets.token_hex(4)}"
+    read, _pipe = os.pipe()
+    nowhere = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_WRONLY, 0) for stream in (1, 2)]
+    os.posix_spawn(
+        sys.executable,
+        [sys.executable, "-I", "-S", __file__, starter],
+        os.environ,
+        file_actions=[(os.POSIX_SPAWN_DUP2, read, 0), *nowhere],
+        setsid=True,
+    )
+    os.close(read)
+    _starter = starter
+
+
+def _forked() -> None:
+    """A fork of the interpreter has a guard of its own when it starts something, and does not hold its parent's up."""
+    global _starter, _pipe, _lock
+    _lock = threading.Lock()
+    if _starter:
+        os.close(_pipe)
+        _starter, _pipe = "", -1
+
+
+os.register_at_fork(after_in_child=_forked)
+
+
+def marked(mark: str) -> list[int]:
+    """The processes that have a mark, or one that began with it and a dot, and that have not ended."""
+    word, beginning = mark.encode(), f"{mark}.".encode()
+    found: list[int] = []
+    for name in os.listdir("/proc"):
+        if name.isdecimal():
+            with contextlib.suppress(OSError), open(f"/proc/{name}/environ", "rb") as environ:
+                for variable in environ.read().split(b"\0"):
+                    key, _, value = variable.partition(b"=")
+                    if key == MARKS.encode() and any(w == word or w.startswith(beginning) for w in value.split()):
+                        found.append(int(name))
+    return found
+
+
+def kill_marked(mark: str) -> None:
+    """Kills all that has a mark. Looked again, for what was started meanwhile, until there is none."""
+    deadline = time.monotonic() + PATIENCE
+    while (found := marked(mark)) and time.monotonic() < deadline:
+        for pid in found:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.001)
+
+
+def main() -> None:
+    while os.read(0, 1):
+        pass
+    kill_marked(sys.argv[1])
+    time.sleep(AGAIN)
+    kill_marked(sys.argv[1])
+
+
+if __name__ == "__main__":
+    main()
