@@ -20,6 +20,11 @@ PROTOCOLS = ("native", "grpc", "grpc-web", "connect")
 RESULTS = ("go-json", "junit")
 # The steps that are only commands, and how `make` calls them.
 STEPS = ("format", "lint", "generate", "api", "reference", "vectors")
+# What conformance cases need of a client or a server (conformance/cases/README.md 4).
+NEEDS = (
+    *("native", "one-way", "callback", "gzip", "zstd", "json", "bytes", "code-first", "duplex", "stop", "several"),
+    "limits",
+)
 # Suites that every language has, and may lack.
 SUITES = (
     "random-sessions",
@@ -175,6 +180,9 @@ class Lacks:
     suites: dict[str, str] = field(default_factory=dict[str, str])
 
     def __post_init__(self) -> None:
+        for side, needs in (("client", self.client), ("server", self.server)):
+            for need in needs:
+                among(side, need, NEEDS)
         for suite in self.suites:
             among("suites", suite, SUITES)
 

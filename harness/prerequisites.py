@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 from functools import cache
 
 from harness.languages import ROOT, Language, Prerequisite, environment, languages, pairs
+from harness.processes import Failed, Outcome, run
+
+PATIENCE = 60.0  # for a tool to say what it is, in seconds
 
 
 def missing(language: Language, tests: bool = False) -> list[str]:
@@ -38,22 +40,27 @@ def lacks(one: Prerequisite, command: str) -> str:
     wanted = f"{one.what} {one.least} or later" if one.least else one.what
     if not shutil.which(command):
         return f"{wanted}: the command {command} is not there"
-    asked = subprocess.run(
-        [command, *one.asks],
-        cwd=ROOT / one.folder,
-        env=environment(),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-    )
-    said = asked.stdout.strip()
-    if asked.returncode != 0:
-        return f"{wanted}: {command} says {said or f'nothing, and ends with status {asked.returncode}'}"
+    try:
+        asked = ask(one, command)
+    except Failed as failed:
+        return f"{wanted}: {failed}"
+    said = "\n".join(filter(None, map(answer, (asked.stdout, asked.stderr))))
+    if asked.status != 0:
+        return f"{wanted}: {command} says {said or f'nothing, and ends with status {asked.status}'}"
     if one.least and version(said) < version(one.least):
         return f"{wanted}: {command} is {said}"
     return ""
+
+
+@cache
+def ask(one: Prerequisite, command: str) -> Outcome:
+    """What it says when it is asked. Raises Failed if it does not end."""
+    return run([command, *one.asks], cwd=ROOT / one.folder, env=environment(), patience=PATIENCE)
+
+
+def answer(said: str) -> str:
+    """What a tool says of itself. A virtual machine of Java also says which options it has taken from a variable."""
+    return "\n".join(line for line in said.strip().splitlines() if not line.startswith("Picked up "))
 
 
 def version(text: str) -> tuple[int, ...]:

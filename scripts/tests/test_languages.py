@@ -1,5 +1,6 @@
 """The files of languages: what is wrong with one is told with the file and the key."""
 
+import json
 import os
 import re
 import tempfile
@@ -8,7 +9,7 @@ from pathlib import Path
 from unittest import mock
 
 from harness import languages as module
-from harness import prerequisites
+from harness import prerequisites, processes
 from harness.languages import ROOT, Prerequisite, Wrong, languages, named
 
 GOOD = """
@@ -73,6 +74,8 @@ class Files(Folder):
     def test_a_value_that_means_nothing(self) -> None:
         self.assert_wrong(GOOD.replace('["build/peer-ada"]', '["x"]\ntransports = ["quic"]'), "peer.transports", "'quic'")
         self.assert_wrong(GOOD + 'dance = "why"', "lacks.suites", "'dance'", "faults")
+        for side in ("client", "server"):
+            self.assert_wrong(GOOD + f'[lacks.{side}]\nzsdt = "why"', f"lacks.{side} has 'zsdt'", "zstd")
         self.assert_wrong(GOOD + '[[tests]]\nname = "x"\ncommand = ["x"]\nresult = "tap"', "tests[0].result", "'tap'")
         self.assert_wrong(GOOD + '[[checks]]\nname = "x"\ncommand = []', "checks[0].command is empty")
 
@@ -148,6 +151,17 @@ class Prerequisites(unittest.TestCase):
         self.assertEqual(self.lacks("go1.9", "1.10"), "Ada 1.10 or later: sh is go1.9")
         self.assertEqual(self.lacks("nothing", "1"), "Ada 1 or later: sh is nothing")
 
+    def test_what_a_machine_of_java_says_of_its_options_is_no_version(self) -> None:
+        picked = "Picked up JAVA_TOOL_OPTIONS: -Xmx512m"
+        self.assertEqual(self.lacks(f"{picked} >&2; echo javac 17.0.15", "17"), "")
+        self.assertEqual(self.lacks(f"{picked} >&2; echo openjdk version 17 >&2", "17"), "")
+        self.assertEqual(self.lacks(f"{picked} >&2; echo javac 11.0.2", "17"), "Ada 17 or later: sh is javac 11.0.2")
+
+    def test_one_that_does_not_answer_is_told(self) -> None:
+        one = Prerequisite("Ada", "sh", ("-c", "sleep 1000"))
+        with mock.patch.object(prerequisites, "PATIENCE", 1.0):
+            self.assertIn("Ada: sh", prerequisites.lacks(one, "sh"))
+
     def test_a_command_that_is_not_there_or_fails(self) -> None:
         one = Prerequisite("Ada", "no-such-command")
         self.assertEqual(prerequisites.lacks(one, one.command), "Ada: the command no-such-command is not there")
@@ -163,6 +177,24 @@ class Here(unittest.TestCase):
     def test_go_is_as_old_as_its_module_allows(self) -> None:
         (least,) = (one.least for one in named("go").prerequisites if one.command == "go")
         self.assertEqual(re.findall(r"^go (\S+)$", (ROOT / "go/go.mod").read_text(encoding="utf-8"), re.MULTILINE), [least])
+
+    def test_needs_are_those_of_the_cases(self) -> None:
+        schema = json.loads((ROOT / "conformance/cases/schema.json").read_text(encoding="utf-8"))
+        (needs,) = re.findall(r"'needs': {.*?'enum': \[(.*?)\]", str(schema))
+        self.assertEqual(sorted(module.NEEDS), sorted(re.findall(r"[\w-]+", needs)))
+
+    def test_gofmt_is_that_of_the_go_that_is_named(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in (("go", f"echo {folder}"), ("bin/gofmt", 'echo formats "$@"')):
+                path = Path(folder) / name
+                path.parent.mkdir(exist_ok=True)
+                path.write_text(f"#!/bin/sh\n{text}\n", encoding="ascii")
+                path.chmod(0o755)
+            go = named("go")
+            for step in (*go.format, *(row for row in go.checks if row.name == "gofmt")):
+                with mock.patch.dict(os.environ, GO=f"{folder}/go"):
+                    done = processes.run(go.words(step.command), cwd=ROOT)
+                self.assertRegex(done.stdout, "^formats -[wl] go ")
 
     def test_what_they_name_is_there(self) -> None:
         for language in languages().values():
