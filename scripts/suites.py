@@ -51,15 +51,19 @@ def checked(name: str, language: Language, row: Check, folder: str) -> Suite:
     return Suite(name, run, language=language.name)
 
 
-def tests(language: Language, row: Tests) -> Suite:
+def tests(language: Language, row: Tests) -> list[Suite]:
+    """Likewise."""
     name = f"{language.key} {row.name}"
+    return [tested(f"{name} {folder}" if row.folders[1:] else name, language, row, folder) for folder in row.folders]
 
+
+def tested(name: str, language: Language, row: Tests, folder: str) -> Suite:
     def run() -> Outcome:
         if (there := prepared(language.key, *row.builds)).returncode != 0:
             return single(name, there, False)
         results = results_of(name)
         words = [word.replace("{junit}", str(results)) for word in language.words(row.command)]
-        done = command(words, row.folders[0], environment(row))
+        done = command(words, folder, environment(row))
         match row.result:
             case "go-json":
                 return go_outcome(done.stdout, done.returncode)
@@ -112,7 +116,7 @@ def of_languages() -> list[Suite]:
         else:
             there.append(one)
     found = [suite for one in there for row in one.checks for suite in checks(one, row)]
-    return found + [tests(one, row) for one in there for row in one.tests] + without
+    return found + [suite for one in there for row in one.tests for suite in tests(one, row)] + without
 
 
 def in_environment(environment_folder: str, words: list[str], folder: str) -> CompletedProcess[str]:
@@ -141,7 +145,7 @@ def pytests(name: str, *words: str, build: str = "", meets: bool = False, second
 
 def results_of(name: str) -> Path:
     """The file that a suite's results are to be written to; what an earlier run wrote is gone."""
-    results = ROOT / "build" / "tests" / f"{name.replace(' ', '-')}.xml"
+    results = ROOT / "build" / "tests" / f"{re.sub(r'[ /]', '-', name)}.xml"
     results.parent.mkdir(parents=True, exist_ok=True)
     results.unlink(missing_ok=True)
     return results

@@ -12,6 +12,7 @@ PEER = """#!/bin/sh
 echo "listening 127.0.0.1:1"
 """
 JUNIT = """#!/bin/sh
+pwd >>"${0%/*}/folders"
 cat >"$1" <<END
 <testsuite><testcase classname="ada" name="adds"/><testcase classname="ada" name="subtracts"/></testsuite>
 END
@@ -67,6 +68,12 @@ command = ["test", "-e", "{folder}/environment"]
 name = "tests"
 command = ["{folder}/tests.sh", "{{junit}}"]
 builds = ["peer"]
+result = "junit"
+
+[[tests]]
+name = "examples"
+command = ["{folder}/tests.sh", "{{junit}}"]
+folders = ["spec", "{folder}"]
 result = "junit"
 
 [fuzz]

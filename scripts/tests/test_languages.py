@@ -204,6 +204,12 @@ class Here(unittest.TestCase):
             for pattern in (*language.sources, *language.test_sources):
                 self.assertTrue(any(ROOT.glob(pattern)), f"{language.key}: {pattern}")
 
+    def test_make_in_the_folder_of_a_language_is_for_it_alone(self) -> None:
+        for key, language in languages().items():
+            for target in ("build", "test", "lint", "fmt"):
+                planned = processes.run(["make", "-C", ROOT / language.folder, "--dry-run", target]).stdout
+                self.assertRegex(planned, rf"(--only|prerequisites.sh( --tests)?) {key}\b", f"{language.folder}: {target}")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -40,7 +40,8 @@ class NewLanguage(unittest.TestCase):
 
     def test_its_suites_are_listed_and_run(self) -> None:
         listed = self.module("scripts.test", "--list")
-        self.assertTrue({"check ada style", "ada tests"} <= set(listed), listed)
+        names = {"check ada style", "ada tests", "ada examples spec", f"ada examples {self.ada}"}
+        self.assertEqual({name for name in listed if "ada" in name}, names)
         self.assertIn("fuzz FuzzAddition", self.module("scripts.test", "--list", "--fuzz", "1s"))
 
     def test_make_does_everything_for_it(self) -> None:
@@ -49,7 +50,9 @@ class NewLanguage(unittest.TestCase):
             self.assertTrue((self.ada / name).exists(), name)
         out = "\n".join(self.told("make", "--no-print-directory", "test-ada"))
         self.assertIn("check ada style", out)
-        self.assertIn("3 passed, 0 failed", out)  # the check, and two tests
+        self.assertIn("7 passed, 0 failed", out)  # the check, and two tests in each of three folders
+        folders = (self.ada / "folders").read_text(encoding="utf-8").split()
+        self.assertEqual(sorted(folders), sorted([str(ROOT), str(ROOT / "spec"), str(self.ada)]))
         for step in ("build", "format", "lint", "generate", "api", "reference", "vectors", "clean"):
             plan = "\n".join(self.module("scripts.language", "--plan", step))
             self.assertIn(str(self.ada), plan, step)
