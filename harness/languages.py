@@ -68,7 +68,21 @@ class Step:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Build(Step):
+class Making(Step):
+    """`outputs` are files or folders that are made of `inputs`, patterns of files: as long as these stay as they are and
+    those are there, the command is not run again. Without any it is always run, and has to find out itself."""
+
+    inputs: Words = ()
+    outputs: Words = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if bool(self.inputs) != bool(self.outputs):
+            raise Wrong("inputs and outputs have to be there both, or neither")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Build(Making):
     part: str  # what it belongs to: peer, peers, examples, or a tool by name
 
 
@@ -201,7 +215,7 @@ class Language:
     without_home: dict[str, str] = field(default_factory=dict[str, str])
     clean: Words = ()
     prerequisites: tuple[Prerequisite, ...] = ()
-    environment: tuple[Step, ...] = ()
+    environment: tuple[Making, ...] = ()
     build: tuple[Build, ...] = ()
     format: tuple[Step, ...] = ()
     lint: tuple[Step, ...] = ()
@@ -236,6 +250,17 @@ class Language:
     def program(self) -> Words:
         """The reference program as tests start it."""
         return self.words(self.peer.tested or self.peer.program)
+
+    def files(self, patterns: Words) -> list[Path]:
+        """The files of patterns, without those that were made. Raises Wrong if there are none for one."""
+        made = [ROOT / name for name in self.clean]
+        found: list[Path] = []
+        for pattern in patterns:
+            files = [path for path in sorted(ROOT.glob(pattern)) if path.is_file()]
+            if not files:
+                raise Wrong(f"there is no file {pattern}")
+            found += [path for path in files if not any(path.is_relative_to(folder) for folder in made)]
+        return found
 
     def words(self, command: Words) -> Words:
         """A command as it is run; {root} in it stands for this tree."""

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Generator
 from pathlib import Path
 
@@ -19,8 +20,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PATIENCE = 5.0  # for a group to end after a signal, in seconds, before it is killed
 
 _lock = threading.Lock()
-_making = threading.Lock()
-_made: dict[str, subprocess.CompletedProcess[str]] = {}
+_making: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)  # by kind
+_made: dict[tuple[str, ...], subprocess.CompletedProcess[str]] = {}
 _running: set[Process] = set()
 _over = False  # an interrupt came: nothing starts any more
 _suite = threading.local()  # the Span of this thread's suite
@@ -101,24 +102,26 @@ def processor_time(pid: int) -> float:
     return sum(map(int, words[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
-def made(*targets: str) -> subprocess.CompletedProcess[str]:
-    """Makes targets of the Makefile, each once in a run of this script: suites that need one may run beside each other.
-    Told is what all that were asked for printed, and the status of one that failed."""
-    with _alone():
-        for target in targets:
-            if target not in _made:
-                _made[target] = command(["make", target])
-    done = [_made[target] for target in targets]
+def once(kind: str, *commands: list[str]) -> subprocess.CompletedProcess[str]:
+    """Runs commands, each once in a run of this script, those of a kind one after the other: suites that need the same
+    may run beside each other. Told is what all that were asked for printed, and the status of the first that failed."""
+    with _alone(kind):
+        for words in commands:
+            if tuple(words) not in _made:
+                _made[tuple(words)] = command(words)
+    done = [_made[tuple(words)] for words in commands]
     status = next((one.returncode for one in done if one.returncode), 0)
-    return subprocess.CompletedProcess(["make", *targets], status, stdout="".join(one.stdout for one in done))
+    return subprocess.CompletedProcess([], status, stdout="".join(one.stdout for one in done))
 
 
 @contextlib.contextmanager
-def _alone() -> Generator[None, None, None]:
+def _alone(kind: str) -> Generator[None, None, None]:
     """One at a time. That a suite waits for another, which has a bound of its own, is not counted as its time."""
     span = current()
     began = time.monotonic()
-    with _making:
+    with _lock:
+        making = _making[kind]
+    with making:
         waited = time.monotonic() - began
         span.deadline += waited
         span.waited += waited

@@ -68,23 +68,23 @@ def stands_in(quoted: str, source: str) -> bool:
 def bad_citations() -> list[str]:
     """Sources that cite a section which the text does not have."""
     found = []
-    of_languages = [pattern for language in languages().values() for pattern in language.sources]
+    sources = [path for language in languages().values() for path in language.files(language.sources)]
+    sources += sorted(path for folder in ("conformance", "harness", "spec") for path in (ROOT / folder).rglob("*.py"))
     for name in ("protocol", "limits", "status", "client", "code-first"):
         text = (ROOT / "spec" / f"{name}.md").read_text(encoding="utf-8")
         sections = set(re.findall(r"^(?:#+ |\*\*)(\d+(?:\.\d+)?)[. *]", text, flags=re.MULTILINE))
         cited = re.compile(rf"\b{name}\.md,? (?:section )?(\d+(?:\.\d+)?)\b")
-        for pattern in (*of_languages, *(f"{folder}/**/*.py" for folder in ("conformance", "harness", "spec"))):
-            for path in sorted(ROOT.glob(pattern)):
-                missing = set(cited.findall(path.read_text(encoding="utf-8"))) - sections
-                found += [f"{path.relative_to(ROOT)} cites {name}.md {n}, which is not there" for n in sorted(missing)]
+        for path in sources:
+            missing = set(cited.findall(path.read_text(encoding="utf-8"))) - sections
+            found += [f"{path.relative_to(ROOT)} cites {name}.md {n}, which is not there" for n in sorted(missing)]
     return found
 
 
 def unsaid(path: Path) -> list[str]:
     """Texts of errors, in the first column of a table in this file, that no program says. Words in capitals stand for
     what differs, an ellipsis for what is left out."""
-    sources = {path for language in languages().values() for pattern in language.sources for path in ROOT.glob(pattern)}
-    tests = {path for language in languages().values() for pattern in language.test_sources for path in ROOT.glob(pattern)}
+    sources = {path for language in languages().values() for path in language.files(language.sources)}
+    tests = {path for language in languages().values() for path in language.files(language.test_sources)}
     said = "\n".join(source.read_text(encoding="utf-8") for source in sorted(sources - tests))
     told = re.sub(r'"\s*\+?\s*f?"', "", said)  # a text may be put together from several
     rows = re.findall(r"^\| (`.*?`(?:, `.*?`)*)[ |]", path.read_text(encoding="utf-8"), flags=re.MULTILINE)

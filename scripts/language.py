@@ -6,52 +6,83 @@
     python3 -m scripts.language list                  the languages
     python3 -m scripts.language --plan build peer     prints the commands and runs none
 
-The environment of a language is made before its first command. A language that is optional is left out where its tools
+The environment of a language is made before its first command. One process at a time makes what belongs to a language, and
+what is there already, of the same inputs, is not made again. A language that is optional is left out where its tools
 are missing, and a line says so. Exit status: 0 all well, 1 a command failed, 2 the command line or a file is wrong.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 
-from harness.languages import ROOT, STEPS, Language, Step, Wrong, environment, languages, named
-from harness.prerequisites import missing
+from harness.languages import ROOT, STEPS, Language, Making, Step, Wrong, environment, languages, named
+from harness.prerequisites import ask, missing
+from harness.processes import Failed
+from scripts import stamps
 
+STAMPS = ROOT / "build" / ".languages"
 WHAT = ("build", "environment", "clean", "list", *STEPS)
 
 
 def steps(language: Language, what: str, parts: list[str]) -> tuple[Step, ...]:
+    """Those that follow the environment."""
     if what == "build":
-        chosen = tuple(step for step in language.build if not parts or step.part in parts)
-    else:
-        chosen = () if what == "environment" else getattr(language, what)
-    return (*language.environment, *chosen) if chosen or what == "environment" else ()
-
-
-def commands(language: Language, step: Step) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Each command of a step, with the folder that it is run in."""
-    for folder in step.folders:
-        yield language.words(step.command), folder
+        return tuple(step for step in language.build if not parts or step.part in parts)
+    return () if what == "environment" else getattr(language, what)
 
 
 def carry_out(language: Language, what: str, parts: list[str], plan: bool) -> bool:
+    """Whether all went well."""
+    chosen = steps(language, what, parts)
+    if not chosen and what != "environment":
+        return True
+    before = language.environment
+    made = (*before, *chosen) if what == "build" else before
+    if plan:
+        return all(run(language, step, plan=True) for step in (*before, *chosen))
+    with stamps.alone(STAMPS / f"{language.key}.lock", language.name) if made else contextlib.nullcontext():
+        well = all(make(language, step) for step in made)
+    return well and (what == "build" or all(run(language, step) for step in chosen))
+
+
+def make(language: Language, step: Making) -> bool:
+    """Runs the step unless what it makes is fresh."""
+    if not step.inputs:
+        return run(language, step)
+    # What is built depends on the environment, too.
+    of = [*language.environment, step] if step in language.build else [step]
+    files = [file for one in of for file in language.files(one.inputs)]
+    wanted = stamps.digest([repr(step), str(ROOT), *tools(language)], files)
+    there = all((ROOT / name).exists() for name in step.outputs)
+    number = (*language.environment, *language.build).index(step)
+    return stamps.make(STAMPS / f"{language.key}-{number}", wanted, lambda: run(language, step), there)
+
+
+def tools(language: Language) -> list[str]:
+    """What the tools of the machine say of themselves."""
+    found = []
+    for one in language.prerequisites:
+        with contextlib.suppress(Failed):  # some are for tests only
+            found.append(repr(ask(one, language.words((one.command,))[0])))
+    return found
+
+
+def run(language: Language, step: Step, plan: bool = False) -> bool:
     """Whether all went well. What is checked in one folder after the other is, whatever came of the first."""
-    for step in steps(language, what, parts):
-        statuses = []
-        for words, folder in commands(language, step):
-            if plan:
-                print(f"{folder}: {shlex.join(words)}")
-                continue
+    statuses = []
+    words = language.words(step.command)
+    for folder in step.folders:
+        if plan:
+            print(f"{folder}: {shlex.join(words)}")
+        else:
             (ROOT / "build").mkdir(exist_ok=True)
             statuses.append(subprocess.run(words, cwd=ROOT / folder, env=environment(step)).returncode)
-        if any(statuses):
-            return False
-    return True
+    return not any(statuses)
 
 
 def clean(language: Language, plan: bool) -> None:
@@ -85,7 +116,11 @@ def main() -> int:
         elif language.optional and not options.only and (lacking := missing(language)):
             print(f"{language.name} is left out, for this machine has not {'; '.join(lacking)}", flush=True)
         else:
-            well &= carry_out(language, options.what, options.parts, options.plan)
+            try:
+                well &= carry_out(language, options.what, options.parts, options.plan)
+            except Wrong as wrong:
+                print(f"{language.key}.toml: {wrong}", file=sys.stderr)
+                return 2
     return 0 if well else 1
 
 

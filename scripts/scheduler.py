@@ -26,6 +26,7 @@ class Suite:
     meets: bool = False  # in it languages meet: with more of them it has more to do
     alone: bool = False  # nothing runs beside it
     seconds: float = 0.0  # about how long it takes: only the order depends on it
+    builds: tuple[tuple[str, str], ...] = ()  # languages and their parts that have to be built
     bound: float = 1200.0  # how long it may take, in seconds; the tests of one package of Go end after half of that
 
 

@@ -4,25 +4,51 @@ from __future__ import annotations
 
 import re
 import sys
-from collections import Counter
-from functools import cache
+from collections import Counter, defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 from subprocess import CompletedProcess
 
 from harness.languages import Check, Fuzz, Language, Tests, environment, languages
 from harness.prerequisites import here, missing
-from scripts.commands import ROOT, command, made
+from scripts.commands import ROOT, command, once
 from scripts.counting import Outcome, go_outcome, junit_outcome, single
 from scripts.scheduler import Suite
 
 PYTHON = sys.executable
 
 
-@cache
-def prepared(key: str, *parts: str) -> CompletedProcess[str]:
-    """Makes the environment of a language and builds parts of it."""
-    what = ["build", *parts] if parts else ["environment"]
-    return command([PYTHON, "-m", "scripts.language", "--only", key, *what])
+# The parts that the suites of this run need, by language. All are built before the first of them runs, and none beside
+# one that runs: what builds one part may take from another what that has in use.
+_needed: defaultdict[str, set[str]] = defaultdict(set)
+
+
+def expect(chosen: Iterable[Suite]) -> None:
+    """Says which suites will run."""
+    for suite in chosen:
+        for language, part in suite.builds:
+            _needed[language].add(part)
+
+
+def prepared(*builds: tuple[str, str], of: Iterable[str] = ()) -> CompletedProcess[str]:
+    """Makes the environments of languages, and those parts of them. Nothing of a language is made twice in a run."""
+    status, printed = 0, ""
+    for key in dict.fromkeys([*(key for key, _ in builds), *of]):
+        once(key, *steps(key, _needed[key]))
+        done = once(key, *steps(key, {part for language, part in builds if language == key}))
+        status, printed = status or done.returncode, printed + done.stdout
+    return CompletedProcess([], status, stdout=printed)
+
+
+def steps(key: str, parts: Iterable[str]) -> list[list[str]]:
+    """The commands that make the environment of a language and build parts of it."""
+    language = [PYTHON, "-m", "scripts.language", "--only", key]
+    return [[*language, "environment"], *([*language, "build", part] for part in sorted(parts))]
+
+
+def everywhere(*parts: str) -> tuple[tuple[str, str], ...]:
+    """Those parts of all languages that take part here."""
+    return tuple((key, row.part) for key, language in here().items() for row in language.build if row.part in parts)
 
 
 def check(name: str, *words: str) -> Suite:
@@ -43,7 +69,7 @@ def checks(language: Language, row: Check) -> list[Suite]:
 
 def checked(name: str, language: Language, row: Check, folder: str) -> Suite:
     def run() -> Outcome:
-        if (there := prepared(language.key)).returncode != 0:
+        if (there := prepared(of=[language.key])).returncode != 0:
             return single(name, there, False)
         done = command(list(language.words(row.command)), folder, environment(row))
         return single(name, done, done.returncode == 0 and not (row.silent and done.stdout))
@@ -58,8 +84,10 @@ def tests(language: Language, row: Tests) -> list[Suite]:
 
 
 def tested(name: str, language: Language, row: Tests, folder: str) -> Suite:
+    builds = tuple((language.key, part) for part in row.builds)
+
     def run() -> Outcome:
-        if (there := prepared(language.key, *row.builds)).returncode != 0:
+        if (there := prepared(*builds, of=[language.key])).returncode != 0:
             return single(name, there, False)
         results = results_of(name)
         words = [word.replace("{junit}", str(results)) for word in language.words(row.command)]
@@ -70,7 +98,7 @@ def tested(name: str, language: Language, row: Tests, folder: str) -> Suite:
             case _:
                 return junit_outcome(results, done.returncode, done.stdout)
 
-    return Suite(name, run, language=language.name, alone=row.alone, seconds=row.seconds)
+    return Suite(name, run, language=language.name, alone=row.alone, seconds=row.seconds, builds=builds)
 
 
 # How long a fuzz target runs: a time, or a number of runs. Above 0, which would be without end.
@@ -90,7 +118,7 @@ def fuzzing(language: Language, fuzz: Fuzz, target: str, package: str, time: str
     name = f"fuzz {target}"
 
     def run() -> Outcome:
-        if (there := prepared(language.key)).returncode != 0:
+        if (there := prepared(of=[language.key])).returncode != 0:
             return single(name, there, False)
         words = [word.format(target=target, package=package, time=time) for word in language.words(fuzz.command)]
         done = command(words, fuzz.folder, environment())
@@ -130,17 +158,18 @@ def in_environment(environment_folder: str, words: list[str], folder: str) -> Co
 FAULTS = "conformance/test_faults_*.py"
 
 
-def pytests(name: str, *words: str, build: str = "", meets: bool = False, seconds: float = 0.0) -> Suite:
-    """Tests in Python, chosen by the words for pytest; `build` are targets of the Makefile that they need."""
+def pytests(name: str, *words: str, parts: tuple[str, ...] = (), seconds: float = 0.0) -> Suite:
+    """Tests in Python, chosen by the words for pytest; `parts` are those of all languages that meet there."""
+    builds = everywhere(*parts)
 
     def run() -> Outcome:
-        if (built := made(*build.split())).returncode != 0:
+        if (built := prepared(*builds)).returncode != 0:
             return single(name, built, False)
         results = results_of(name)
         done = in_environment("build/python", ["-W", "error", "-m", "pytest", "-q", *words, f"--junit-xml={results}"], ".")
         return junit_outcome(results, done.returncode, done.stdout)
 
-    return Suite(name, run, meets=meets, seconds=seconds)
+    return Suite(name, run, meets=bool(parts), seconds=seconds, builds=builds)
 
 
 def results_of(name: str) -> Path:
@@ -153,45 +182,63 @@ def results_of(name: str) -> Path:
 
 def random_sessions(count: str) -> Suite:
     """Sessions between languages, from a fixed seed and from a random one, which is printed."""
+    builds = everywhere("session")
 
     def run() -> Outcome:
-        if (built := made("session")).returncode != 0:
+        if (built := prepared(*builds)).returncode != 0:
             return single("random sessions", built, False)
         words = ["-W", "error", "-m", "conformance.random_sessions", "--sessions", count]
         done = in_environment("build/python", words, ".")
         return single("random sessions", done, done.returncode == 0)
 
-    return Suite("random sessions", run, meets=True, seconds=22)
+    return Suite("random sessions", run, meets=True, seconds=22, builds=builds)
 
 
 def matrix() -> Suite:
     """The conformance cases. Each counts once for each client, server and transport; a client that this machine cannot
     build is skipped whole."""
+    builds = everywhere("peer")
 
     def run() -> Outcome:
-        if (built := made("peer", "stock")).returncode != 0:
-            return single("matrix", built, False)
+        for built in (prepared(*builds), stock := once("stock", [PYTHON, "-m", "scripts.stock"])):
+            if built.returncode != 0:
+                return single("matrix", built, False)
         results = results_of("matrix")
         done = in_environment("build/python", ["-W", "error", "-m", "conformance.runner", f"--junit-xml={results}"], ".")
         outcome = junit_outcome(results, done.returncode, done.stdout, "{classname}")
-        outcome.skipped.update(line for line in built.stdout.splitlines() if " is left out, " in line)
+        outcome.skipped.update(line for line in stock.stdout.splitlines() if " is left out, " in line)
         return outcome
 
-    return Suite("matrix", run, meets=True, seconds=50)
+    return Suite("matrix", run, meets=True, seconds=50, builds=builds)
 
 
 def public_suite() -> Suite:
     """The public suite of Connect, gRPC and gRPC-Web: its cases count once for each server, and client with server."""
+    builds = everywhere("peer", "connectconformance")
 
     def run() -> Outcome:
-        if (built := made("peer", "connectconformance")).returncode != 0:
+        if (built := prepared(*builds)).returncode != 0:
             return single("public suite", built, False)
         results = results_of("public suite")
         words = ["-W", "error", "-m", "conformance.public_suite", f"--junit-xml={results}"]
         done = in_environment("build/python", words, ".")
         return junit_outcome(results, done.returncode, done.stdout, "{classname}")
 
-    return Suite("public suite", run, meets=True, seconds=30)
+    return Suite("public suite", run, meets=True, seconds=30, builds=builds)
+
+
+def demonstration() -> Suite:
+    """What `make run` shows."""
+    name = "check run"
+    builds = everywhere("peer", "examples", "echo")
+
+    def run() -> Outcome:
+        if (built := prepared(*builds)).returncode != 0:
+            return single(name, built, False)
+        done = command([PYTHON, "-m", "scripts.run", "--load=300ms"])
+        return single(name, done, done.returncode == 0)
+
+    return Suite(name, run, builds=builds)
 
 
 def suites() -> list[Suite]:
@@ -203,8 +250,8 @@ def suites() -> list[Suite]:
         pytests("lab", "lab/tests", seconds=14),
         matrix(),
         # Apart, so that they run beside each other.
-        pytests("languages", "conformance", f"--ignore-glob={FAULTS}", build="peer session h2spec examples", meets=True, seconds=80),
-        pytests("faults", *sorted(str(path) for path in ROOT.glob(FAULTS)), build="peer", meets=True, seconds=100),
+        pytests("languages", "conformance", f"--ignore-glob={FAULTS}", parts=("peer", "session", "h2spec", "examples"), seconds=80),
+        pytests("faults", *sorted(str(path) for path in ROOT.glob(FAULTS)), parts=("peer",), seconds=100),
         public_suite(),
         random_sessions("1000"),
         check("run", "make", "run", "LOAD=300ms"),

@@ -59,6 +59,7 @@ def run(chosen: list[scheduler.Suite], starve: int, figures: Path | None) -> int
     patience = STARVED_PATIENCE if starve else 1.0
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # what tests print may have any character
+    suites.expect(chosen)
     interrupts.install()
     try:
         with scheduler.starved(starve):

@@ -86,6 +86,17 @@ class Files(Folder):
     def test_what_is_not_there_has_a_reason(self) -> None:
         self.assert_wrong(GOOD.replace("production", "faults"), "production has to be there, or lacks.suites.production")
 
+    def test_what_is_made_of_files_names_both(self) -> None:
+        build = '[[build]]\npart = "x"\ncommand = ["x"]\n'
+        for key in ("inputs", "outputs"):
+            self.assert_wrong(GOOD + build + f'{key} = ["x"]', "build[0].inputs and outputs have to be there both")
+
+    def test_what_was_made_is_no_source(self) -> None:
+        self.write(GOOD.replace("hub", 'clean = ["conformance/faults"]\nhub'))
+        (ada,) = self.read().values()
+        found = ada.files(("conformance/**/kit.py", "conformance/**/schemas.py"))
+        self.assertEqual(found, [ROOT / "conformance/schemas.py"])
+
     def test_a_file_that_is_no_toml(self) -> None:
         self.assert_wrong(GOOD + "[", "ada.toml")
 

@@ -1,5 +1,6 @@
 """Suites beside each other, ended when they hang or when somebody interrupts, and what is printed of them."""
 
+import collections
 import contextlib
 import io
 import json
@@ -16,7 +17,7 @@ import unittest.mock
 from collections import Counter
 from pathlib import Path
 
-from scripts import commands, reporting, scheduler
+from scripts import commands, reporting, scheduler, suites
 from scripts.counting import Outcome
 from scripts.scheduler import Suite
 
@@ -138,7 +139,7 @@ class Ends(unittest.TestCase):
             return subprocess.CompletedProcess([], 0, stdout="")
 
         def makes() -> Outcome:
-            commands.made("one")
+            commands.once("kind", ["one"])
             return ok()
 
         def waits() -> Outcome:
@@ -177,14 +178,46 @@ class Ends(unittest.TestCase):
         done = commands.command(["no-such-command"])
         self.assertEqual((done.returncode, done.stdout), (127, "no-such-command: cannot be started: No such file or directory\n"))
 
-    def test_a_target_is_made_once(self):
-        with tempfile.TemporaryDirectory() as folder:
-            (Path(folder) / "Makefile").write_text("one two:\n\t@echo made $@\n", encoding="utf-8")
-            with unittest.mock.patch.object(commands, "ROOT", Path(folder)), unittest.mock.patch.object(commands, "_made", {}):
-                self.assertEqual(commands.made("one").stdout, "made one\n")
-                (Path(folder) / "Makefile").write_text("one two:\n\t@echo made $@ again; exit 1\n", encoding="utf-8")
-                done = commands.made("one", "two")
-        self.assertEqual((done.stdout.splitlines()[:2], done.returncode), (["made one", "made two again"], 2))
+    def test_a_command_is_run_once(self):
+        with tempfile.TemporaryDirectory() as folder, unittest.mock.patch.object(commands, "_made", {}):
+            script = 'echo $1 >>$0; cat $0; [ $1 != two ]'
+            one, two = (["sh", "-c", script, f"{folder}/said", number] for number in ("one", "two"))
+            self.assertEqual(commands.once("kind", one).stdout, "one\n")
+            done = commands.once("kind", one, two)
+            again = commands.once("another", one, two)
+        self.assertEqual((done.stdout, done.returncode), ("one\none\ntwo\n", 1))
+        self.assertEqual((again.stdout, again.returncode), (done.stdout, 1))
+
+    def test_nothing_of_a_language_is_built_once_a_suite_of_it_runs(self):
+        runs: list[str] = []
+
+        def build(words: list[str], *_: object) -> "subprocess.CompletedProcess[str]":
+            runs.append(" ".join(words[words.index("--only") + 1 :]))
+            return subprocess.CompletedProcess([], int(words[-1] == "broken"), stdout=f"{words[-1]}\n")
+
+        def suite(name: str, *parts: str) -> Suite:
+            builds = tuple(("ada", part) for part in parts)
+
+            def run() -> Outcome:
+                prepared = suites.prepared(*builds, of=["ada"])
+                runs.append(name)
+                return Outcome(int(prepared.returncode == 0), int(prepared.returncode != 0), output=prepared.stdout)
+
+            return Suite(name, run, builds=builds)
+
+        chosen = [suite("tests"), suite("matrix", "peer"), suite("others", "broken")]
+        with (
+            unittest.mock.patch.object(commands, "command", build),
+            unittest.mock.patch.object(commands, "_made", {}),
+            unittest.mock.patch.object(suites, "_needed", collections.defaultdict(set)),
+        ):
+            suites.expect(chosen)
+            ran = {ran.suite.name: ran.outcome for ran in scheduler.outcomes(chosen)}
+        self.assertEqual(runs[:3], ["ada environment", "ada build broken", "ada build peer"])
+        self.assertEqual(sorted(runs[3:]), ["matrix", "others", "tests"])
+        # One that cannot be built concerns only those that need it.
+        self.assertEqual({name: outcome.failed for name, outcome in ran.items()}, {"tests": 0, "matrix": 0, "others": 1})
+        self.assertEqual(ran["others"].output, "environment\nbroken\n")
 
     def test_an_interrupt_ends_every_child(self):
         script = """

@@ -61,6 +61,14 @@ class Times(unittest.TestCase):
             run_all.assert_not_called()
 
 
+class Demonstration(unittest.TestCase):
+    def test_make_builds_what_it_shows(self):
+        planned = processes.run(["make", "--dry-run", "run", "LOAD=1s"], cwd=ROOT).stdout
+        (built,) = re.findall(r"-m scripts.language build ([a-z ]+) &&", planned)
+        self.assertEqual(set(built.split()), {part for _, part in suites.demonstration().builds})
+        self.assertIn("-m scripts.run --load='1s'", planned)
+
+
 class Choice(unittest.TestCase):
     def told(self, only: str) -> tuple[int, str, str]:
         words = ["script", "--list", "--only", only]

@@ -1,0 +1,46 @@
+"""What was made of which files is not made again: a stamp beside it tells. One process at a time makes it."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+
+@contextlib.contextmanager
+def alone(guard: Path, what: str) -> Iterator[None]:
+    """Keeps other processes that name the same file out meanwhile; who has to wait for them says so."""
+    guard.parent.mkdir(parents=True, exist_ok=True)
+    with open(guard, "w", encoding="ascii") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print(f"waiting for another process that makes {what} …", file=sys.stderr, flush=True)
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def digest(texts: Iterable[str], files: Iterable[Path]) -> str:
+    """Of the texts, and of the names and contents of the files."""
+    found = hashlib.sha256()
+    for text in texts:
+        found.update(f"{len(text)} {text}".encode(errors="surrogateescape"))
+    for file in sorted(set(files)):
+        content = file.read_bytes()
+        found.update(f"{file} {len(content)} ".encode(errors="surrogateescape") + content)
+    return found.hexdigest()
+
+
+def make(stamp: Path, wanted: str, make: Callable[[], bool], there: bool = True) -> bool:
+    """Makes something unless the stamp has what is wanted and it is there; whether that went well, or was not needed."""
+    if there and stamp.exists() and stamp.read_text(encoding="ascii") == wanted:
+        return True
+    stamp.parent.mkdir(parents=True, exist_ok=True)
+    stamp.unlink(missing_ok=True)  # it is not whole until it was made
+    if not make():
+        return False
+    stamp.write_text(wanted, encoding="ascii")
+    return True
