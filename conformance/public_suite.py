@@ -9,8 +9,8 @@ Its own clients call the `connect-server` of each language that serves these pro
 Trunkcall has no client of HTTP, so the suite's own servers are out of its reach: what is shown natively is that calls
 do what the suite wants of calls, not that they are gRPC's or Connect's.
 
-What a language lacks stands in its file, with the reason. connect/known-failing-NAME.txt lists cases that its server
-fails, each with the reason; one that is listed and passes is an error.
+What a language lacks, and which cases it fails, stands in its file with the reasons; a case that is listed there and
+passes is an error. What is left out for the lack of it is a skipped case, with the reason.
 """
 
 from __future__ import annotations
@@ -57,37 +57,57 @@ class Way:
     @property
     def lacks(self) -> str:
         """Why it cannot be tested; "" if it can."""
-        if self.client is None:
-            others = [protocol for protocol in self.server.peer.protocols if protocol != "native"]
-            reason = self.server.lacks.suites.get("connect-server", "")
-            return reason or ("" if others else f"{self.server.name} serves the native protocol only")
-        for one in (self.client, self.server):
-            if "connect-client" in one.lacks.suites:
-                return one.lacks.suites["connect-client"]
-        return ""
+        suite = "connect-client" if self.client else "connect-server"
+        sides = (self.client, self.server) if self.client else (self.server,)
+        return next((one.lacks.suites[suite] for one in sides if suite in one.lacks.suites), "")
+
+    def lacking(self) -> dict[str, str]:
+        """What the suite asks for and is not there, with the reasons. Natively it asks for neither HTTP nor codecs."""
+        found = dict(self.server.lacks.connect)
+        sides = (self.client, self.server) if self.client else (self.server,)
+        for one in sides:
+            if "tls" not in one.peer.transports:
+                found["tls"] = f"{one.name} has no TLS"
+        if self.client:
+            lacks = self.client.lacks.client | self.server.lacks.server
+            native = {"tls": found.get("tls"), "client-certificates": found.get("client-certificates")}
+            native |= {"gzip": lacks.get("gzip"), "receive-limit": lacks.get("limits") or found.get("receive-limit")}
+            found = {feature: why for feature, why in native.items() if why}
+        return found
 
     def features(self) -> dict[str, Any]:
         """What the suite is told is there. Natively its names of protocols stand for the one that is spoken."""
-        lacks = self.server.lacks.server
-        protocols = [one for one in PROTOCOLS if one in self.server.peer.protocols and one != "native"]
         native = self.client is not None
-        versions = ["HTTP_VERSION_2"] if native else ["HTTP_VERSION_1", "HTTP_VERSION_2"]
-        codecs = ["CODEC_PROTO", *([] if native or "json" in lacks else ["CODEC_JSON"])]
-        compressions = ["IDENTITY", "GZIP", *([] if native or "zstd" in lacks else ["ZSTD"])]
-        named = ["grpc"] if native else protocols
+        lacking = self.lacking()
+        absent = {"http1", "json", "zstd", "get"} if native else set[str]()
+
+        def has(feature: str) -> bool:
+            return feature not in lacking and feature not in absent
+
+        def those(prefix: str, names: dict[str, str]) -> list[str]:
+            return [f"{prefix}_{name}" for name, feature in names.items() if not feature or has(feature)]
+
+        served = [one for one in PROTOCOLS if one in self.server.peer.protocols and one != "native"]
+        protocols = ["grpc"] if native else served
         return {
-            "versions": versions,
-            "protocols": [f"PROTOCOL_{one.upper().replace('-', '_')}" for one in named],
-            "codecs": codecs,
-            "compressions": [f"COMPRESSION_{one}" for one in compressions],
-            "supportsH2c": True,
-            "supportsTls": True,
-            "supportsTlsClientCerts": True,
+            "versions": those("HTTP_VERSION", {"1": "http1", "2": "http2"}),
+            "protocols": [f"PROTOCOL_{one.upper().replace('-', '_')}" for one in protocols],
+            "codecs": those("CODEC", {"PROTO": "", "JSON": "json"}),
+            "compressions": those("COMPRESSION", {"IDENTITY": "", "GZIP": "gzip", "ZSTD": "zstd"}),
+            "supportsH2c": has("http2"),
+            "supportsTls": has("tls"),
+            "supportsTlsClientCerts": has("tls") and has("client-certificates"),
             "supportsTrailers": True,
-            "supportsHalfDuplexBidiOverHttp1": True,
-            "supportsConnectGet": not native,
-            "supportsMessageReceiveLimit": True,
+            "supportsHalfDuplexBidiOverHttp1": has("half-duplex"),
+            "supportsConnectGet": has("get"),
+            "supportsMessageReceiveLimit": has("receive-limit"),
         }
+
+    def fails(self) -> dict[str, str]:
+        """Cases that are known to fail, with the reasons."""
+        if self.client is None:
+            return self.server.fails.get("connect-server", {})
+        return self.client.fails.get("connect-client", {}) | self.server.fails.get("connect-client", {})
 
 
 @dataclass
@@ -139,10 +159,9 @@ class Suite:
         features.write_text(json.dumps({"features": way.features()}), encoding="utf-8")  # JSON is YAML
         words = [str(RUNNER), "--vv", "--conf", str(features), "--max-servers", "2"]
         words += [word for name in only for word in ("--run", name)]
+        words += [word for name in (() if only else way.fails()) for word in ("--known-failing", name)]
         server = [*way.server.program, "connect-server", "--schema", str(self.schema)]
         if way.client is None:
-            known = FOLDER / f"known-failing-{way.server.key}.txt"
-            words += ["--known-failing", f"@{known}"] if known.exists() and not only else []
             words += ["--mode", "server", "--parallel", "8", "--", *server]
         else:
             client = [*way.client.program, "connect-client", "--schema", str(self.schema)]
@@ -193,6 +212,9 @@ def write_junit(results: list[Result], skipped: list[Way], path: Path) -> None:
         case = ElementTree.SubElement(suite, "testcase", classname="public suite", name=str(way))
         ElementTree.SubElement(case, "skipped", message=way.lacks)
     for result in results:
+        for feature, why in result.way.lacking().items():
+            case = ElementTree.SubElement(suite, "testcase", classname="public suite", name=f"{result.way}: {feature}")
+            ElementTree.SubElement(case, "skipped", message=f"{feature}: {why}")
         if result.wrong:
             case = ElementTree.SubElement(suite, "testcase", classname="public suite", name=str(result.way))
             ElementTree.SubElement(case, "failure", message="the suite did not come to its end")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from unittest import mock
 from xml.etree import ElementTree
 
 import pytest
@@ -13,15 +15,11 @@ from harness.languages import ROOT, Language
 from harness.processes import run
 from harness.programs import serving
 
-from .languages import having
+from .languages import HUB, LANGUAGES, having
 
 H2SPEC = ROOT / "build/tools/h2spec"
 
 Case = tuple[str, str]  # section and title
-
-# What fails where Connect is served, which is over HTTP/1.1 too, with the reason; a case that is listed and passes is
-# an error.
-KNOWN = {("http2/3.5", "Sends invalid connection preface"): "not HTTP/2: answered as HTTP/1.1"}
 
 # The suite calls no method that is served: a POST is answered with 404 as soon as a worker comes to it. Whether what is
 # wrong with its body comes before or after that, when it no longer matters, is a matter of time.
@@ -45,7 +43,7 @@ ANSWERED = {
 def test_a_server_fails_no_case_but_those_known(
     language: Language, record_property: Callable[[str, str], None]
 ) -> None:
-    known = KNOWN.keys() if "connect" in language.peer.protocols else set[Case]()
+    known = {split(case) for case in language.fails.get("h2spec", {})}
     with serving(language.program, "--listen", "127.0.0.1:0") as server:
         host, port = server.address.rsplit(":", 1)
         failed = failures("-h", host, "-p", port, "--timeout", "1")
@@ -55,6 +53,22 @@ def test_a_server_fails_no_case_but_those_known(
         assert failed - ANSWERED - known == set(), "fail and are not known to"
         assert known - failed == set(), "are listed and pass"
         assert server.stop().status == 0, server.said()
+
+
+def test_what_is_known_to_fail_stands_in_the_file_of_the_language(record_property: Callable[[str, str], None]) -> None:
+    case = ("http2/1", "Sends what is wrong")
+    hub = LANGUAGES[HUB]
+    with mock.patch(f"{__name__}.serving") as serving:
+        serving.return_value.__enter__.return_value.stop.return_value.status = 0
+        serving.return_value.__enter__.return_value.address = "127.0.0.1:1"
+        for known, failed in (({}, set[Case]()), ({"http2/1 Sends what is wrong": "why"}, {case})):
+            with mock.patch(f"{__name__}.failures", return_value=failed):
+                test_a_server_fails_no_case_but_those_known(replace(hub, fails={"h2spec": known}), record_property)
+
+
+def split(case: str) -> Case:
+    section, _, title = case.partition(" ")
+    return section, title
 
 
 def failures(*flags: str) -> set[Case]:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 from unittest import TestCase
 
 from harness.languages import ROOT
@@ -24,6 +25,8 @@ print(json.dumps({
     "sessions": random_sessions.joined(),
     "production": test_production.PAIRS,
     "public": [[way.client and way.client.key, way.server.key] for way in public_suite.ways()],
+    "public features": {way.server.key: way.features() for way in public_suite.ways() if not way.client},
+    "public failures": [why for way in public_suite.ways() if not way.client for why in way.fails().values()],
     "themselves": [[one.client.key, one.server.key] for one in kit.THEMSELVES],
     "across": [[one.client.key, one.server.key] for one in kit.ACROSS],
     "servers": [one.server.key for one in kit.SERVERS],
@@ -37,14 +40,14 @@ print(json.dumps({
 
 
 class NewLanguage(TestCase):
-    def lists(self, absent: bool = False, **more: str) -> dict[str, list[object]]:
+    def lists(self, absent: bool = False, **more: str) -> dict[str, Any]:
         with tempfile.TemporaryDirectory() as folder:
             variables = fake_language.add(Path(folder), absent)
             done = subprocess.run(
                 [sys.executable, "-c", LISTS], cwd=ROOT, env=variables | more, capture_output=True, text=True
             )
         self.assertEqual(done.returncode, 0, done.stderr)
-        lists: dict[str, list[object]] = json.loads(done.stdout)
+        lists: dict[str, Any] = json.loads(done.stdout)
         return lists
 
     def test_it_meets_the_hub_and_itself(self) -> None:
@@ -78,6 +81,12 @@ class NewLanguage(TestCase):
         lists = self.lists()
         self.assertNotIn("ada", lists["h2spec"])
         self.assertIn("h2spec-ada", lists["lacking"])
+        features = lists["public features"]["ada"]
+        self.assertEqual(features["protocols"], ["PROTOCOL_CONNECT"])
+        self.assertEqual(
+            [features[f"supports{name}"] for name in ("Tls", "ConnectGet", "Trailers")], [False, False, True]
+        )
+        self.assertEqual(lists["public failures"], ["Ada is strict"])
 
     def test_one_whose_tools_are_missing_is_in_no_list_but_keeps_its_rows_of_the_matrix(self) -> None:
         for lists in (self.lists(absent=True), self.lists(absent=True, TRUNKCALL_PAIRS="all")):

@@ -37,6 +37,16 @@ SUITES = (
     "h2spec",
 )
 
+# What of the public Connect suite a server may lack (conformance/public_suite.py).
+CONNECT = (
+    *("http1", "http2", "tls", "client-certificates", "json", "gzip", "zstd"),
+    "get",  # requests of Connect by GET
+    "half-duplex",  # streams both ways over HTTP/1.1, one after the other
+    "receive-limit",  # a limit for messages that are received
+)
+# Suites of which a language may name cases that fail.
+FAIL = ("connect-server", "connect-client", "h2spec")
+
 Words = tuple[str, ...]
 
 
@@ -69,8 +79,8 @@ class Step:
 
 @dataclass(frozen=True, kw_only=True)
 class Making(Step):
-    """`outputs` are files or folders that are made of `inputs`, patterns of files: as long as these stay as they are and
-    those are there, the command is not run again. Without any it is always run, and has to find out itself."""
+    """`outputs` are files or folders that are made of `inputs`, patterns of files: the command is not run again as long
+    as these stay as they are and those are there. Without any it is always run, and has to find out itself."""
 
     inputs: Words = ()
     outputs: Words = ()
@@ -187,16 +197,20 @@ class Newcomer:
 
 @dataclass(frozen=True)
 class Lacks:
-    """What is not there yet, with the reason: needs of conformance cases, and suites."""
+    """What is not there yet, with the reason: needs of conformance cases, what the public suite asks of a server, and
+    suites."""
 
     client: dict[str, str] = field(default_factory=dict[str, str])
     server: dict[str, str] = field(default_factory=dict[str, str])
+    connect: dict[str, str] = field(default_factory=dict[str, str])
     suites: dict[str, str] = field(default_factory=dict[str, str])
 
     def __post_init__(self) -> None:
         for side, needs in (("client", self.client), ("server", self.server)):
             for need in needs:
                 among(side, need, NEEDS)
+        for feature in self.connect:
+            among("connect", feature, CONNECT)
         for suite in self.suites:
             among("suites", suite, SUITES)
 
@@ -231,8 +245,11 @@ class Language:
     production: Production | None = None
     newcomer: Newcomer | None = None
     lacks: Lacks = field(default_factory=Lacks)
+    fails: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])  # cases of suites, why
 
     def __post_init__(self) -> None:
+        for suite in self.fails:
+            among("fails", suite, FAIL)
         for key, rows in (("checks", self.checks), ("tests", self.tests)):
             names = [row.name for row in rows]
             if twice := sorted({name for name in names if names.count(name) > 1}):
@@ -245,6 +262,9 @@ class Language:
         for suite, there in needed.items():
             if (there is None) != (suite in self.lacks.suites):
                 raise Wrong(f"{suite} has to be there, or lacks.suites.{suite} with the reason, and not both")
+        for suite in () if set(self.peer.protocols) - {"native"} else ("connect-server", "h2spec"):
+            if suite not in self.lacks.suites:
+                raise Wrong(f"peer.protocols has none that {suite} asks for: lacks.suites.{suite} has to be there")
 
     @property
     def program(self) -> Words:

@@ -42,7 +42,8 @@ def table() -> str:
 def lacking(language: Language) -> list[str]:
     """The reasons, each once."""
     lacks = language.lacks
-    return list(dict.fromkeys([*lacks.client.values(), *lacks.server.values(), *lacks.suites.values()]))
+    tables = (lacks.client, lacks.server, lacks.connect, lacks.suites)
+    return list(dict.fromkeys(reason for table in tables for reason in table.values()))
 
 
 def rows() -> dict[str, str]:

@@ -229,7 +229,7 @@ def public_suite() -> Suite:
 
 def demonstration() -> Suite:
     """What `make run` shows."""
-    name = "check run"
+    name = "run"
     builds = everywhere("peer", "examples", "echo")
 
     def run() -> Outcome:
@@ -254,5 +254,5 @@ def suites() -> list[Suite]:
         pytests("faults", *sorted(str(path) for path in ROOT.glob(FAULTS)), parts=("peer",), seconds=100),
         public_suite(),
         random_sessions("1000"),
-        check("run", "make", "run", "LOAD=300ms"),
+        demonstration(),
     ]

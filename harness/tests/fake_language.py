@@ -100,6 +100,12 @@ answers = []
 [lacks.client]
 callback = "Ada takes no calls from its server yet"
 
+[lacks.connect]
+get = "Ada has no GET yet"
+
+[fails.connect-server]
+"a/case" = "Ada is strict"
+
 [lacks.suites]
 h2spec = "Ada has no HTTP/2"
 """

@@ -22,6 +22,8 @@ program = ["build/peer-ada"]
 production = "there is no example"
 newcomer = "the README has no lines"
 random-sessions = "there is no program"
+connect-server = "there is no HTTP"
+h2spec = "there is no HTTP"
 """
 
 
@@ -74,6 +76,8 @@ class Files(Folder):
     def test_a_value_that_means_nothing(self) -> None:
         self.assert_wrong(GOOD.replace('["build/peer-ada"]', '["x"]\ntransports = ["quic"]'), "peer.transports", "'quic'")
         self.assert_wrong(GOOD + 'dance = "why"', "lacks.suites", "'dance'", "faults")
+        self.assert_wrong(GOOD + '[lacks.connect]\nput = "why"', "lacks.connect has 'put'", "half-duplex")
+        self.assert_wrong(GOOD + '[fails.faults]\nx = "why"', "fails has 'faults'", "h2spec")
         for side in ("client", "server"):
             self.assert_wrong(GOOD + f'[lacks.{side}]\nzsdt = "why"', f"lacks.{side} has 'zsdt'", "zstd")
         self.assert_wrong(GOOD + '[[tests]]\nname = "x"\ncommand = ["x"]\nresult = "tap"', "tests[0].result", "'tap'")
@@ -96,6 +100,13 @@ class Files(Folder):
         (ada,) = self.read().values()
         found = ada.files(("conformance/**/kit.py", "conformance/**/schemas.py"))
         self.assertEqual(found, [ROOT / "conformance/schemas.py"])
+
+    def test_who_speaks_one_protocol_has_no_part_in_what_asks_for_others(self) -> None:
+        for suite in ("h2spec", "connect-server"):
+            text = GOOD.replace(f'{suite} = "there is no HTTP"\n', "")
+            self.assert_wrong(text, f"peer.protocols has none that {suite} asks for: lacks.suites.{suite} has to be there")
+            self.write(text.replace("]\n[lacks", ']\nprotocols = ["native", "connect"]\n[lacks'))
+            self.assertIn("ada", self.read())
 
     def test_a_file_that_is_no_toml(self) -> None:
         self.assert_wrong(GOOD + "[", "ada.toml")
