@@ -104,17 +104,21 @@ class Check(Step):
 
 @dataclass(frozen=True, kw_only=True)
 class Tests(Step):
-    """A suite of unit tests. With the result junit, {junit} in the command is the file to be written."""
+    """A suite of unit tests. With the result junit, {junit} in the command is the file to be written, or `reports` are
+    patterns of the files that the command writes, as build tools have one for each class; older ones are removed."""
 
     name: str
     result: str
     builds: Words = ()  # parts that have to be built before
     alone: bool = False  # the machine has to be quiet
+    reports: Words = ()
     seconds: float = 0.0  # about, so that long ones begin first
 
     def __post_init__(self) -> None:
         super().__post_init__()
         among("result", self.result, RESULTS)
+        if (self.result == "junit") != (bool(self.reports) or any("{junit}" in word for word in self.command)):
+            raise Wrong("{junit} in the command, or reports, belong to the result junit, which wants one of them")
 
 
 @dataclass(frozen=True)

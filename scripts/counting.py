@@ -106,18 +106,18 @@ def _reason(printed: list[str]) -> str:
     return re.sub(r"^[\w./-]+:\d+: ", "", said[-1].strip()) if said else "it did not say why"
 
 
-def junit_outcome(results: Path, status: int, output: str, behaviour: str = "{classname}.{name}") -> Outcome:
-    """Counts what a file of JUnit's format tells: failures and errors as failed. `behaviour` is what of a test case
+def junit_outcome(results: Iterable[Path], status: int, output: str, behaviour: str = "{classname}.{name}") -> Outcome:
+    """Counts what files of JUnit's format tell together: failures and errors as failed. `behaviour` is what of a test case
     names the behaviour. A property `retry` says that a case was carried out once more, and why."""
     outcome = Outcome(0, 0, output=output)
     executed: set[str] = set()
     try:
-        cases: Iterable[ElementTree.Element] = ElementTree.fromstring(results.read_bytes()).iter("testcase")
+        trees = [ElementTree.fromstring(path.read_bytes()) for path in results]
     except (OSError, ElementTree.ParseError) as error:
         return Outcome(0, 1, output=f"{output.rstrip()}\nno results in JUnit's format: {error}\n")
     # A case may be there several times: what failed in it, what failed as it was cleared up.
     failed: dict[tuple[str, str], bool] = {}
-    for case in cases:
+    for case in (case for tree in trees for case in tree.iter("testcase")):
         key = case.get("classname", ""), case.get("name", "")
         retries = [prop.get("value", "") for prop in case.iter("property") if prop.get("name") == "retry"]
         outcome.retries += [f"{'.'.join(key)}: {why}" for why in retries]

@@ -90,15 +90,21 @@ def tested(name: str, language: Language, row: Tests, folder: str) -> Suite:
         if (there := prepared(*builds, of=[language.key])).returncode != 0:
             return single(name, there, False)
         results = results_of(name)
+        for report in files(row.reports):
+            report.unlink()
         words = [word.replace("{junit}", str(results)) for word in language.words(row.command)]
         done = command(words, folder, environment(row))
         match row.result:
             case "go-json":
                 return go_outcome(done.stdout, done.returncode)
             case _:
-                return junit_outcome(results, done.returncode, done.stdout)
+                return junit_outcome(files(row.reports) or [results], done.returncode, done.stdout)
 
     return Suite(name, run, language=language.name, alone=row.alone, seconds=row.seconds, builds=builds)
+
+
+def files(patterns: Iterable[str]) -> list[Path]:
+    return sorted(path for pattern in patterns for path in ROOT.glob(pattern))
 
 
 # How long a fuzz target runs: a time, or a number of runs. Above 0, which would be without end.
@@ -167,7 +173,7 @@ def pytests(name: str, *words: str, parts: tuple[str, ...] = (), seconds: float 
             return single(name, built, False)
         results = results_of(name)
         done = in_environment("build/python", ["-W", "error", "-m", "pytest", "-q", *words, f"--junit-xml={results}"], ".")
-        return junit_outcome(results, done.returncode, done.stdout)
+        return junit_outcome([results], done.returncode, done.stdout)
 
     return Suite(name, run, meets=bool(parts), seconds=seconds, builds=builds)
 
@@ -205,7 +211,7 @@ def matrix() -> Suite:
                 return single("matrix", built, False)
         results = results_of("matrix")
         done = in_environment("build/python", ["-W", "error", "-m", "conformance.runner", f"--junit-xml={results}"], ".")
-        outcome = junit_outcome(results, done.returncode, done.stdout, "{classname}")
+        outcome = junit_outcome([results], done.returncode, done.stdout, "{classname}")
         outcome.skipped.update(line for line in stock.stdout.splitlines() if " is left out, " in line)
         return outcome
 
@@ -222,7 +228,7 @@ def public_suite() -> Suite:
         results = results_of("public suite")
         words = ["-W", "error", "-m", "conformance.public_suite", f"--junit-xml={results}"]
         done = in_environment("build/python", words, ".")
-        return junit_outcome(results, done.returncode, done.stdout, "{classname}")
+        return junit_outcome([results], done.returncode, done.stdout, "{classname}")
 
     return Suite("public suite", run, meets=True, seconds=30, builds=builds)
 

@@ -17,6 +17,7 @@ cat >"$1" <<END
 <testsuite><testcase classname="ada" name="adds"/><testcase classname="ada" name="subtracts"/></testsuite>
 END
 """
+OLD = '<testsuite><testcase classname="ada" name="divides"><failure/></testcase></testsuite>'
 FILE = """
 name = "Ada"
 folder = "{folder}"
@@ -72,9 +73,10 @@ result = "junit"
 
 [[tests]]
 name = "examples"
-command = ["{folder}/tests.sh", "{{junit}}"]
+command = ["{folder}/tests.sh", "{folder}/reports/TEST-new.xml"]
 folders = ["spec", "{folder}"]
 result = "junit"
+reports = ["{glob}/reports/*.xml"]
 
 [fuzz]
 files = "{glob}/*.adb"
@@ -127,5 +129,7 @@ def add(folder: Path, absent: bool = False) -> dict[str, str]:
     for name, program in (("peer.sh", PEER), ("peer-ada", PEER), ("session-ada", PEER), ("tests.sh", JUNIT)):
         (ada / name).write_text(program, encoding="utf-8")
         (ada / name).chmod(0o755)
+    (ada / "reports").mkdir()
+    (ada / "reports" / "TEST-old.xml").write_text(OLD, encoding="utf-8")
     (ada / "main.adb").write_text("procedure FuzzAddition is\n", encoding="utf-8")
     return {**os.environ, "TRUNKCALL_LANGUAGES": str(files)}

@@ -85,7 +85,7 @@ class JUnitCounts(unittest.TestCase):
             path = Path(folder) / "results.xml"
             if xml is not None:
                 path.write_text(xml, encoding="utf-8")
-            return counting.junit_outcome(path, status, "said\n", **words)
+            return counting.junit_outcome([path], status, "said\n", **words)
 
     def test_cases_count(self):
         outcome = self.counted(

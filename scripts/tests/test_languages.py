@@ -101,6 +101,11 @@ class Files(Folder):
         found = ada.files(("conformance/**/kit.py", "conformance/**/schemas.py"))
         self.assertEqual(found, [ROOT / "conformance/schemas.py"])
 
+    def test_results_of_junit_are_written_somewhere(self) -> None:
+        for more in ('command = ["x"]', 'command = ["x", "{junit}"]\nresult = "go-json"', 'command = ["x"]\nreports = ["x"]\nresult = "go-json"'):
+            result = "" if "result" in more else '\nresult = "junit"'
+            self.assert_wrong(GOOD + f'[[tests]]\nname = "x"\n{more}{result}', "tests[0].{junit} in the command, or reports")
+
     def test_who_speaks_one_protocol_has_no_part_in_what_asks_for_others(self) -> None:
         for suite in ("h2spec", "connect-server"):
             text = GOOD.replace(f'{suite} = "there is no HTTP"\n', "")
