@@ -130,6 +130,13 @@ class Files(Folder):
             named("cobol")
 
 
+    def test_the_one_that_the_readme_has_is_right(self) -> None:
+        readme = (ROOT / "languages/README.md").read_text(encoding="utf-8")
+        (example,) = re.findall(r"^```toml\n(.*?)^```$", readme, re.MULTILINE | re.DOTALL)
+        self.write("hub = true\n" + example, "java")
+        self.assertEqual(self.read()["java"].name, "Java")
+
+
 class Variables(Folder):
     def found(self, table: str, **before: str) -> dict[str, str]:
         self.write(GOOD + table)
