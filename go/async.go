@@ -212,7 +212,7 @@ func (a *asyncCall) expired() {
 	o := &a.opening
 	switch a.state {
 	case asyncOpen:
-		reason, ending := giveUp(o.ctx)
+		reason, ending := giveUp(o.ctx, o.method.Name, o.route.timeoutOf(o.method, o.options))
 		if !a.call.Cut(reason, ending) {
 			a.mu.Unlock()
 			return // it has ended

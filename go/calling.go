@@ -77,7 +77,7 @@ func (c *route) unary(ctx context.Context, t *Method, request, response any, o *
 			break
 		}
 		if !call.Wait(ctx) {
-			reason, ending := giveUp(ctx)
+			reason, ending := giveUp(ctx, t.Name, c.timeoutOf(t, o))
 			call.GiveUp(reason, ending)
 		}
 		if call.watching != nil {
@@ -226,10 +226,16 @@ func (c *calling) causeOf(ctx context.Context, e *wire.Ending) error {
 	return nil
 }
 
-// giveUp is how a call ends when its context does.
-func giveUp(ctx context.Context) (reason uint32, e *wire.Ending) {
+// giveUp is how a call ends when its context does. own is its timeout, if it has one beside its context's
+// deadline, of which nobody knows how long it was.
+func giveUp(ctx context.Context, method string, own *callTimeout) (reason uint32, e *wire.Ending) {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return wire.CancelDeadline, &wire.Ending{Code: DeadlineExceeded, Message: "the deadline passed", Local: true}
+		text := "the deadline passed: " + method
+		var by *callTimeout
+		if own != nil && errors.As(context.Cause(ctx), &by) && *by == *own {
+			text += " had " + time.Duration(*own).String()
+		}
+		return wire.CancelDeadline, &wire.Ending{Code: DeadlineExceeded, Message: text, Local: true}
 	}
 	return wire.CancelGivenUp, &wire.Ending{Code: Canceled, Message: "the caller gave the call up", Local: true}
 }

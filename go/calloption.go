@@ -1,7 +1,5 @@
 package trunkcall
 
-import "time"
-
 // CallOption configures one call.
 type CallOption interface{ applyCall(*callOptions) }
 
@@ -15,7 +13,7 @@ type callOptions struct {
 	failFast     bool
 	timed        bool // timeout says it
 	byStub       bool // the client's default timeout is not meant for it
-	timeout      time.Duration
+	timeout      callTimeout
 	maxReceive   int
 	intercepted  bool // metadata is what interceptors have left to be sent; else the context says it
 	metadata     Metadata

@@ -53,6 +53,7 @@ type clientStream struct {
 	ctx     context.Context
 	calling *calling
 	method  string
+	own     *callTimeout // besides its context's, nil: none
 	call    *transport.Call
 	codec   Codec
 	order   []Compression // of what is sent
@@ -71,7 +72,8 @@ func (c *route) openStream(ctx context.Context, m Metadata, t *Method, o *callOp
 		return nil, err
 	}
 	s := &clientStream{
-		ctx: ctx, calling: c.calling, method: t.Name, call: transport.NewCall(false), codec: codec, order: c.options.order(o), limit: o,
+		ctx: ctx, calling: c.calling, method: t.Name, own: c.timeoutOf(t, o), call: transport.NewCall(false),
+		codec: codec, order: c.options.order(o), limit: o,
 	}
 	if t.Kind == KindClientStream {
 		s.call.ExpectOne()
@@ -94,7 +96,7 @@ func (c *route) openStream(ctx context.Context, m Metadata, t *Method, o *callOp
 		return nil, err
 	}
 	if ctx.Done() != nil {
-		s.stop = watch(ctx, s.call, cancel)
+		s.stop = watch(ctx, s.call, t.Name, s.own, cancel)
 	}
 	if opening.watching != nil {
 		opening.watching.dropped(s, cancel)
@@ -105,17 +107,17 @@ func (c *route) openStream(ctx context.Context, m Metadata, t *Method, o *callOp
 // watch has a call end when its context does, until it is stopped; cancel is that of a
 // timeout, nil without. It knows nothing of the stream, so that one which its user drops
 // can be told of (attempt.go).
-func watch(ctx context.Context, call *transport.Call, cancel func()) (stop func() bool) {
-	stop = context.AfterFunc(ctx, func() {
-		reason, ending := giveUp(ctx)
+func watch(ctx context.Context, call *transport.Call, method string, own *callTimeout, cancel func()) (stop func() bool) {
+	unwatch := context.AfterFunc(ctx, func() {
+		reason, ending := giveUp(ctx, method, own)
 		call.GiveUp(reason, ending)
 	})
 	if cancel == nil {
-		return stop
+		return unwatch
 	}
 	return func() bool {
 		defer cancel()
-		return stop()
+		return unwatch()
 	}
 }
 
@@ -190,7 +192,7 @@ func (s *clientStream) Receive(message any) error {
 
 // giveUp ends the call because its context has ended.
 func (s *clientStream) giveUp() {
-	reason, ending := giveUp(s.ctx)
+	reason, ending := giveUp(s.ctx, s.method, s.own)
 	s.call.GiveUp(reason, ending)
 }
 
@@ -201,7 +203,7 @@ func (s *clientStream) cancelled() error {
 	if err := s.finished(); !errors.Is(err, io.EOF) {
 		return err
 	}
-	_, ending := giveUp(s.ctx)
+	_, ending := giveUp(s.ctx, s.method, s.own)
 	ending.Delivery = Executed
 	return s.calling.failure(s.ctx, s.call, ending)
 }

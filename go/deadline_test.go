@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"io"
 	"sync"
 	"testing"
 	"time"
@@ -255,4 +256,72 @@ func TestTheDeadlineRacesTheAnswer(t *testing.T) {
 	all.Wait()
 	t.Logf("answered %v, expired %v", answered, expired)
 	mustEcho(t, c, "the connection lives")
+}
+
+func TestAStreamWithATimeoutOfTheClientsIsReceivedToItsEnd(t *testing.T) {
+	_, c := join(t)
+	s, err := chat.Open(context.Background(), c, trunkcall.CallTimeout(long))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.CloseSend(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Receive(); !errors.Is(err, io.EOF) {
+		t.Fatal(err)
+	}
+}
+
+// How long a deadline of the user's context was nobody knows; a timeout of the client's is told.
+func TestADeadlineThatPassesIsToldWithItsMethodAndLength(t *testing.T) {
+	g := newGate(t)
+	_, target := serve(t, nil, g.handler(), chat.Handler(func(ctx context.Context, _ *trunkcall.BidiStream[payload, payload]) error {
+		<-ctx.Done()
+		return ctx.Err()
+	}))
+	around := func(ctx context.Context, call *trunkcall.Call, next trunkcall.Next) error { return next(ctx, call) }
+	plain, intercepted := dial(t, target), dial(t, target, trunkcall.WithInterceptors(around))
+	unary := func(c *trunkcall.Client) func(context.Context, trunkcall.CallOption) error {
+		return func(ctx context.Context, o trunkcall.CallOption) error {
+			_, err := block.Call(ctx, c, text(""), o)
+			return err
+		}
+	}
+	for name, a := range map[string]struct {
+		call func(context.Context, trunkcall.CallOption) error
+		want string
+	}{
+		"unary":               {unary(plain), "the deadline passed: /test.Service/Block"},
+		"with an interceptor": {unary(intercepted), "the deadline passed: /test.Service/Block"},
+		"asynchronous": {func(ctx context.Context, o trunkcall.CallOption) error {
+			_, err := block.Start(ctx, plain, text(""), o).Result()
+			return err
+		}, "the deadline passed: /test.Service/Block"},
+		"a stream": {func(ctx context.Context, o trunkcall.CallOption) error {
+			s, err := chat.Open(ctx, plain, o)
+			if err == nil {
+				_, err = s.Receive()
+			}
+			return err
+		}, "the deadline passed: /test.Service/Chat"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			runsOut(t, func(d time.Duration) bool {
+				told := func(err error, want string) bool {
+					s := trunkcall.StatusOf(err)
+					if s.Code != trunkcall.DeadlineExceeded || s.Delivery != trunkcall.DeliveryUnknown || !s.Local {
+						return false // on a busy machine, before it was sent, or the server was first to tell
+					}
+					if s.Message != want {
+						t.Errorf("%q, want %q", s.Message, want)
+					}
+					return true
+				}
+				ctx, cancel := within(d)
+				defer cancel()
+				return !told(a.call(ctx, trunkcall.CallTimeout(long)), a.want) ||
+					!told(a.call(context.Background(), trunkcall.CallTimeout(d)), a.want+" had "+d.String())
+			})
+		})
+	}
 }

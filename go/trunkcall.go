@@ -167,6 +167,9 @@ type Next func(ctx context.Context, call *Call) error
 // client). At the client, next returns for a stream as soon as the call was
 // opened; at the server, when the handler is done.
 //
+// A client's that returns nil without calling next has answered with what it wrote to where
+// Response points, be it nothing: one that only forgot to call next cannot be told from that.
+//
 // Interceptors run in the order in which they were given, the first outermost.
 // They are used by many goroutines at once.
 type Interceptor func(ctx context.Context, call *Call, next Next) error
