@@ -17,8 +17,8 @@ from .checking import check_codec
 from .clientstream import CANCELLED, OpenedStream
 from .codec import FIRST_NAMED, PROTOBUF, Codec, kind_of, one_of
 from .compression import Compression, Compressions, Packing, in_order
-from .context import current, deadline_of
-from .interceptor import Call, Interceptor, chain
+from .context import current, deadline_of, own_timeout
+from .interceptor import Call, Interceptor, answers, chain, returned_none
 from .method import Kind, Method, UnaryMethod
 from .options import listed
 from .policy import NO_POLICIES, Policies
@@ -234,6 +234,7 @@ class Calls(Caller):
             except Exception as error:
                 raise undecodable(self._codec, error) from error
         attempt = Attempt(self, method, data, self._codec, deadline, None, bool(wait_for_ready))
+        attempt.timeout = own_timeout(timeout, deadline)
         attempt.adopt(out, connection, None)
         return cast(Resp, await invoke(attempt))
 
@@ -245,18 +246,32 @@ class Calls(Caller):
         wait_for_ready = bool(policy.wait_for_ready if options.wait_for_ready is None else options.wait_for_ready)
         timeout = _bounded(policy.timeout if options.timeout is None else options.timeout)
         went_on = False
+        nothing = False  # is the answer
+        delivery = Delivery.NOT_SENT  # as far as interceptors went on
 
         async def last(call: Call) -> Any:
-            nonlocal went_on
-            went_on = True
+            nonlocal went_on, delivery, nothing
+            went_on, delivery = True, Delivery.UNKNOWN
             self._calling.repeating.calls += 1
             codec = options.codec
             data = self._encode(method, call.request, codec)
             deadline = deadline_of(call.timeout)
             attempt = Attempt(self, method, data, codec or self._codec, deadline, call.metadata, wait_for_ready)
+            attempt.timeout = own_timeout(call.timeout, deadline)
             attempt.compress(order)
             attempt.response = call.response
-            return await invoke(attempt)
+            try:
+                answer = await invoke(attempt)
+            except StatusError as error:
+                delivery = error.delivery
+                raise
+            delivery, nothing = Delivery.EXECUTED, answer is None
+            return answer
+
+        def forgotten(interceptor: str) -> StatusError | None:
+            if nothing:  # as a stub's function has decoded it
+                return None
+            return failure(Code.INTERNAL, returned_none(interceptor, method), delivery)
 
         call = Call(method, pairs(options.metadata), request, timeout)
         if not self._interceptors:
@@ -264,7 +279,8 @@ class Calls(Caller):
             return call.response
         status = OK
         try:
-            call.response.message = await chain(self._interceptors, last)(call)
+            step = chain(self._interceptors, last, forgotten if answers(method) else None)
+            call.response.message = await step(call)
             return call.response
         except Exception as error:
             said = intercepted(error, went_on)

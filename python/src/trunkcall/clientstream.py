@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from .caller import ClientStream
 from .codec import Codec
 from .compression import Compression, Request, TooLong
-from .context import deadline_of
-from .interceptor import Call, Interceptor, MessageStream, Next, chain
+from .context import deadline_of, own_timeout
+from .interceptor import Call, Interceptor, MessageStream, Next, chain, returned_none
 from .method import Method
 from .opening import IN_ROW, Opening
 from .status import StatusError, failure, intercepted
@@ -40,6 +40,7 @@ class PlainStream(Opening):
         first: bytes | None,
     ) -> None:
         super().__init__(caller, method, call.metadata, deadline)
+        self.timeout = own_timeout(call.timeout, deadline)
         self._order = order
         self.loop = caller._loop
         self._codec = codec
@@ -89,6 +90,7 @@ class PlainStream(Opening):
 
     def set_result(self, result: None) -> None:
         if self.opened and self.out.status is not None:
+            self.name_late()
             if self.told is not None:
                 self.told.received += len(self.out.message or b"")
             self.finish(self.out.status)
@@ -328,7 +330,7 @@ class OpenedStream(ClientStream[Req, Resp]):
 
     async def _start(self, interceptors: Sequence[Interceptor], call: Call, last: Next) -> None:
         try:
-            self._inner = cast(MessageStream, await chain(interceptors, last)(call))
+            self._inner = cast(MessageStream, await chain(interceptors, last, self._forgotten)(call))
         except asyncio.CancelledError:
             delivery = Delivery.NOT_SENT if self._plain is None else Delivery.UNKNOWN
             self._failed(failure(Code.CANCELLED, CANCELLED, delivery))
@@ -337,6 +339,10 @@ class OpenedStream(ClientStream[Req, Resp]):
         finally:
             self._starting = None
             self._has_ends_told(call)
+
+    def _forgotten(self, interceptor: str) -> StatusError:
+        delivery = Delivery.UNKNOWN if self._went_on else Delivery.NOT_SENT
+        return failure(Code.INTERNAL, returned_none(interceptor, self._method), delivery)
 
     def _has_ends_told(self, call: Call) -> None:
         plain = self._plain
@@ -357,9 +363,7 @@ class OpenedStream(ClientStream[Req, Resp]):
             await asyncio.wait([self._starting])
         if self._failure is not None:
             raise self._failure
-        if self._inner is None:
-            raise RuntimeError("an interceptor returned no stream")
-        return self._inner
+        return cast(MessageStream, self._inner)  # what did not fail gave one
 
     async def send(self, message: Req) -> bool:
         inner = self._inner

@@ -19,6 +19,12 @@ def current_call() -> ServerCall | None:
     return current.get()
 
 
+def own_timeout(timeout: float | None, deadline: int) -> float | None:
+    """The timeout of a call with that deadline; None if it was not what set it."""
+    parent = current.get()
+    return None if parent is not None and parent._deadline == deadline else timeout
+
+
 def deadline_of(timeout: float | None) -> int:
     """When a call made now has to end, in µs of `clock`; 0: never. A handler's own deadline is forwarded."""
     parent = current.get()

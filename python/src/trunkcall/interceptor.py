@@ -75,15 +75,20 @@ Interceptor = Callable[[Call, Next], Awaitable[Any]]
 """Wraps calls of all kinds: `async def intercept(call, proceed): return await proceed(call)`.
 
 It returns what the next step returned or something in its place: of a unary call the message of the response; of others
-at the client the MessageStream, as soon as the call was opened, and at the server None, when the handler is done.
+at the client the MessageStream, as soon as the call was opened, and at the server what the handler returns, when it is
+done. One that returns None where there has to be an answer fails the call with INTERNAL.
 `Call.on_end` tells of the end of all of them. It may answer without `proceed` (a cache), or call it more than once (a
 retry, at the client). The first in the list is the outermost."""
 
 
-def chain(interceptors: Sequence[Interceptor], last: Next) -> Next:
-    """Wraps `last` in the interceptors."""
+Forgotten = Callable[[str], Exception | None]
+"""The error for an interceptor that returned None, whose name it is given; None if that is what it was given."""
+
+
+def chain(interceptors: Sequence[Interceptor], last: Next, forgotten: Forgotten | None) -> Next:
+    """Wraps `last` in the interceptors, each of which has to return something if `forgotten` is given."""
     for intercept in reversed(interceptors):
-        last = _link(intercept, last)
+        last = _link(intercept, last) if forgotten is None else _answering(intercept, last, forgotten)
     return last
 
 
@@ -92,3 +97,24 @@ def _link(intercept: Interceptor, proceed: Next) -> Next:
         return intercept(call, proceed)
 
     return go_on
+
+
+def _answering(intercept: Interceptor, proceed: Next, forgotten: Forgotten) -> Next:
+    async def go_on(call: Call) -> Any:
+        answer = await intercept(call, proceed)
+        if answer is None and (error := forgotten(getattr(intercept, "__qualname__", type(intercept).__qualname__))):
+            raise error
+        return answer
+
+    return go_on
+
+
+def answers(method: Method[Any, Any]) -> bool:
+    """Whether a call of the method ends in an answer that cannot be None. Stubs of gRPC tell no type of theirs."""
+    return method.kind.answers_one and (method._fixed is not None or not isinstance(None, method.response))
+
+
+def returned_none(interceptor: str, method: Method[Any, Any]) -> str:
+    """What is said of an interceptor that returned None where there has to be an answer."""
+    wanted = "want what `proceed` returned, or something in its place"
+    return f"the interceptor {interceptor} returned None for a call of {method.name}: {wanted}"

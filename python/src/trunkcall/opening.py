@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import logging
 from typing import TYPE_CHECKING, Any
 
 from .attempt import AttemptObserver, CallAttempt
 from .status import failure
 from .transport import Connection, clock
-from .wire import Code, Delivery, LimitError, Metadata, OutgoingCall, Status, local_status
+from .wire import LATE, Code, Delivery, LimitError, Metadata, OutgoingCall, Status, local_status
 
 if TYPE_CHECKING:
     from .calling import Calls
@@ -51,6 +52,7 @@ class Opening(CallEvents):
     out: OutgoingCall
     connection: Connection
     told: CallAttempt | None = None  # what an observer was told of, until the attempt has ended
+    timeout: float | None = None  # seconds, if that set the deadline
     _began = 0  # when the attempt was wanted
     _given = 0  # when it was given to a connection, if somebody wants to know
     _waits_for = ""
@@ -107,8 +109,8 @@ class Opening(CallEvents):
             if left is not None and left <= 0:
                 text = "the deadline had passed when the call began: want a timeout of seconds above 0"
                 raise failure(Code.DEADLINE_EXCEEDED, text, Delivery.NOT_SENT) from None
-            text = f"the deadline passed before the call was sent, while it waited for {self._waits_for}"
-            raise failure(Code.DEADLINE_EXCEEDED, f"{text}{why and f': {why}'}", Delivery.NOT_SENT) from None
+            text = f"the deadline passed before the call was sent, while it waited for {self._waits_for}: {self._had}"
+            raise failure(Code.DEADLINE_EXCEEDED, f"{text}{why and f'; {why}'}", Delivery.NOT_SENT) from None
         finally:
             if not self.opened:
                 self.unpick()
@@ -157,6 +159,21 @@ class Opening(CallEvents):
             if opened.status is not None:
                 self.finish(opened.status)
         return opened
+
+    @property
+    def _had(self) -> str:
+        """Whose deadline has passed, for people."""
+        if self.timeout is None:
+            return self.method.name
+        told = f"{self.timeout:g} s" if self.timeout >= 1 else f"{self.timeout * 1e3:g} ms"
+        return f"{self.method.name} had {told}"
+
+    def name_late(self) -> None:
+        """Has the status of a call whose deadline has passed say which, and what is known of a silent peer."""
+        if self.out.status is LATE:
+            unheard = self.connection.session.lifecycle.unheard(clock())
+            text = f"{LATE.message}: {self._had}{unheard and f'; {unheard}'}"
+            self.out.status = dataclasses.replace(LATE, message=text)
 
     # Those who want to know.
 

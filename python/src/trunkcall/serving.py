@@ -21,7 +21,7 @@ from .codec import Codec, kind_of, one_of
 from .compression import Packing, TooLong
 from .context import current
 from .executing import NotStarted
-from .interceptor import Call, Interceptor, chain
+from .interceptor import Call, Interceptor, answers, chain, returned_none
 from .journal import Journal
 from .method import Binding, Handler
 from .options import listed
@@ -330,17 +330,26 @@ class ServingEnd(ConnectionEvents):
             if call.oneway and incoming is not None and not incoming.over:
                 self._accept(call, incoming)
             try:
-                return await served.run(seen.request, seen.stream or call, call)
+                response = await served.run(seen.request, seen.stream or call, call)
             finally:
                 call._left = True
+            if wanted and response is None:
+                raise self._unencodable(call, response)
+            return response
 
+        def forgotten(interceptor: str) -> StatusError:
+            self.serving.journal.log(logging.ERROR, "%s", returned_none(interceptor, served.method))
+            did = "left no response" if call._entered else "neither went on nor answered"
+            return StatusError(Code.INTERNAL, f"an interceptor of the server {did}")
+
+        wanted = answers(served.method)
         stream = None
         if served.method.kind.streams:
             stream = OnlyMessage(request) if call.oneway else call
         seen = Call(served.method, call.metadata, request, call.time_remaining(), stream, server=call)
         status = OK
         try:
-            return await chain(self.serving.interceptors, last)(seen)
+            return await chain(self.serving.interceptors, last, forgotten if wanted else None)(seen)
         except BaseException as error:
             status = ended_by(error)
             raise

@@ -58,6 +58,7 @@ class Attempt(Opening):
 
     def set_result(self, result: None) -> None:
         if self.opened and self.out.status is not None:
+            self.name_late()
             self._count()
             self.finish(self.out.status)
         if self._future is not None and not self._future.done():
@@ -168,6 +169,7 @@ class Attempt(Opening):
 
     async def result(self) -> Any:
         """The response. Raises StatusError."""
+        self.name_late()
         out = self.out
         status = out.status
         if status is None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import gc
 import unittest
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 
-from trunkcall import Client, Code, Delivery, Limits, ServerCall, Status, StatusError
+from trunkcall import Call, Client, Code, Delivery, Limits, Next, ServerCall, Status, StatusError
 from trunkcall.transport import clock
 from trunkcall.wire import IncomingCall
 
@@ -84,6 +84,62 @@ class Deadlines(Case):
 
         await self.runs_out(receive, lambda: bool(received))
         self.assertEqual(set(received), {b"1"})
+
+    async def test_a_deadline_that_passes_is_told_with_its_method_and_length(self) -> None:
+        told = "the deadline passed: /test.Service/{}"
+
+        async def hangs(requests: AsyncIterator[bytes], call: ServerCall) -> None:
+            await asyncio.Event().wait()
+
+        async def passes_on(call: Call, proceed: Next) -> object:
+            return await proceed(call)
+
+        _, client = await self.pair(ECHO.handler(Gate()), TWICE.handler(hangs))
+        around = self.client(client.target, interceptors=[passes_on])
+
+        async def says(call: Callable[[float], Awaitable[object]], words: str) -> None:
+            timeout = 0.2
+            while True:  # on a busy machine it may pass before the call was sent, or the server may tell it first
+                with self.assertRaises(StatusError) as caught:
+                    await call(timeout)
+                if caught.exception.local and caught.exception.delivery is Delivery.UNKNOWN:
+                    break
+                timeout *= 2
+            had = f"{timeout:g} s" if timeout >= 1 else f"{timeout * 1e3:g} ms"
+            self.assertEqual(caught.exception.message, f"{words} had {had}")
+
+        for one in (client, around):
+            await says(lambda timeout: one.call(ECHO, b"", timeout=timeout), told.format("Echo"))  # noqa: B023
+            await says(lambda timeout: one.open(TWICE, timeout=timeout).receive(), told.format("Twice"))  # noqa: B023
+
+    async def test_a_deadline_that_a_handler_has_from_its_caller_is_told_with_the_method_alone(self) -> None:
+        made: list[asyncio.Task[bytes]] = []
+
+        async def onward(request: bytes, call: ServerCall) -> bytes:
+            made.append(asyncio.create_task(client.call(ECHO, b"", timeout=3_600)))
+            return await asyncio.shield(made[-1])
+
+        _, client = await self.pair(ECHO.handler(Gate()), OTHER.handler(onward))
+        timeout = 0.2
+        while True:  # on a busy machine it may pass before the call was sent, or the server may tell it first
+            with self.assertRaises(StatusError):
+                await client.call(OTHER, b"", timeout=timeout)
+            if made:
+                with self.assertRaises(StatusError) as caught:
+                    await made[-1]
+                if caught.exception.local and caught.exception.delivery is Delivery.UNKNOWN:
+                    break
+            timeout *= 2
+        self.assertEqual(caught.exception.message, "the deadline passed: /test.Service/Echo")
+
+    async def test_a_deadline_that_passes_while_a_call_waits_is_told_with_its_method_and_length(self) -> None:
+        gate = Gate()
+        _, client = await self.pair(ECHO.handler(gate), limits=Limits(calls=1))
+        holding = asyncio.create_task(client.call(ECHO, b""))
+        await gate.begun.wait()
+        error = await self.fails(client.call(ECHO, b"", timeout=1), Code.DEADLINE_EXCEEDED, Delivery.NOT_SENT)
+        self.assertIn("while it waited for a slot: /test.Service/Echo had 1 s", error.message)
+        holding.cancel()
 
     async def test_a_server_that_says_nothing_costs_no_more_than_the_deadline(self) -> None:
         async with black_hole() as address:

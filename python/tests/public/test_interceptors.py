@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import unittest
 from typing import Any
 
-from trunkcall import Call, Code, Delivery, MessageStream, Next, StatusError
+from trunkcall import Call, Code, Delivery, MessageStream, Next, ServerCall, StatusError
 
-from .kit import COUNT, ECHO, JOIN, Case, all_of
+from .kit import COUNT, ECHO, JOIN, OTHER, TWICE, Case, all_of, eventually
 
 
 class Upper:
@@ -112,6 +113,88 @@ class Interceptors(Case):
         _, address = await self.serve()
         await self.client(address, interceptors=[look]).call(ECHO, b"")
         self.assertEqual(seen, [address])
+
+    async def test_one_of_a_client_that_forgets_to_return_fails_the_call_which_was_executed(self) -> None:
+        ended: list[Any] = []
+
+        async def forgets(call: Call, proceed: Next) -> Any:
+            await proceed(call)
+
+        async def outer(call: Call, proceed: Next) -> Any:
+            call.on_end(lambda status: ended.append((status.code, status.delivery)))
+            return await proceed(call)
+
+        _, address = await self.serve()
+        error = await self.fails(
+            self.client(address, interceptors=[outer, forgets]).call(ECHO, b"x"), Code.INTERNAL, Delivery.EXECUTED
+        )
+        self.assertIn("forgets returned None for a call of /test.Service/Echo", error.message)
+        self.assertTrue(error.local)
+        self.assertEqual(ended, [(Code.INTERNAL, Delivery.EXECUTED)])
+
+    async def test_one_of_a_client_that_neither_goes_on_nor_answers_fails_the_call_which_was_not_sent(self) -> None:
+        async def idle(call: Call, proceed: Next) -> Any:
+            pass
+
+        async def hides(call: Call, proceed: Next) -> Any:
+            with contextlib.suppress(StatusError):
+                return await proceed(call)
+
+        async def reject(call: Call, proceed: Next) -> Any:
+            raise StatusError(Code.UNAUTHENTICATED, "who are you")
+
+        _, address = await self.serve()
+        await self.fails(self.client(address, interceptors=[idle]).call(ECHO, b"x"), Code.INTERNAL, Delivery.NOT_SENT)
+        _, address = await self.serve(interceptors=[reject])
+        hidden = self.client(address, interceptors=[hides]).call(ECHO, b"x")
+        await self.fails(hidden, Code.INTERNAL, Delivery.REFUSED)  # as the attempt was
+
+    async def test_one_of_a_client_that_forgets_the_stream_ends_the_call(self) -> None:
+        async def forgets(call: Call, proceed: Next) -> Any:
+            await proceed(call)
+
+        async def idle(call: Call, proceed: Next) -> Any:
+            pass
+
+        server, address = await self.serve()
+        stream = self.client(address, interceptors=[forgets]).open(TWICE)
+        error = await self.fails(stream.receive(), Code.INTERNAL, Delivery.UNKNOWN)
+        self.assertIn("forgets returned None for a call of /test.Service/Twice", error.message)
+        await eventually(lambda: server.running == 0)
+        await self.fails(
+            self.client(address, interceptors=[idle]).open(TWICE).receive(), Code.INTERNAL, Delivery.NOT_SENT
+        )
+
+    async def test_one_of_a_server_that_forgets_to_return_is_logged_and_the_handler_not_blamed(self) -> None:
+        async def forgets(call: Call, proceed: Next) -> Any:
+            await proceed(call)
+
+        async def idle(call: Call, proceed: Next) -> Any:
+            pass
+
+        for one, delivery, said in (
+            (forgets, Delivery.EXECUTED, "an interceptor of the server left no response"),
+            (idle, Delivery.REFUSED, "an interceptor of the server neither went on nor answered"),
+        ):
+            _, address = await self.serve(interceptors=[one])
+            client = self.client(address)
+            with self.assertLogs("trunkcall", "ERROR") as logged:
+                error = await self.fails(client.call(ECHO, b"x"), Code.INTERNAL, delivery)
+            self.assertEqual(error.message, said)
+            self.assertIn(f"{one.__name__} returned None for a call of /test.Service/Echo", logged.output[0])
+            self.assertEqual(await all_of(client.open(COUNT, b"0")), [])  # nothing is to be returned of this
+
+    async def test_a_handler_that_forgets_to_return_is_named_behind_interceptors(self) -> None:
+        async def forgets(request: bytes, call: ServerCall) -> Any:
+            pass
+
+        async def around(call: Call, proceed: Next) -> Any:
+            return await proceed(call)
+
+        _, address = await self.serve(OTHER.handler(forgets), interceptors=[around])
+        with self.assertLogs("trunkcall", "ERROR"):
+            error = await self.fails(self.client(address).call(OTHER, b"x"), Code.INTERNAL, Delivery.EXECUTED)
+        self.assertIn("the handler of /test.Service/Other returned", error.message)
 
 
 if __name__ == "__main__":

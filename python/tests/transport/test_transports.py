@@ -15,7 +15,7 @@ import uvloop
 
 from harness.certificates import Authority
 from tests.public.kit import COUNT, ECHO, JOIN, Case, Gate, all_of, connector, eventually
-from trunkcall import Client, Code, Delivery, client_tls, server_tls
+from trunkcall import Client, Code, Delivery, Endpoint, client_tls, server_tls
 from trunkcall.transport import clock, parse_address, parse_place
 from trunkcall.transport.dialer import NOT_OFFERED, _described
 from trunkcall.wire import PREFACE_SIZE, Session, not_served
@@ -258,6 +258,19 @@ class Transports(Case):
             raw = end.connection.transport.get_extra_info("socket")
             set_to = raw.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT)
             self.assertEqual(set_to, wanted)
+
+    async def test_what_a_dialer_has_set_for_that_stays(self) -> None:
+        async def dialer(address: str, endpoint: Endpoint) -> socket.socket:
+            opened = socket.create_connection(("127.0.0.1", parse_address(address).port))
+            opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 7_000)
+            return opened
+
+        _, address = await self.serve()
+        client = self.client(address, dialer=dialer)
+        await client.connect()
+        (end,) = client._live
+        raw = end.connection.transport.get_extra_info("socket")
+        self.assertEqual(raw.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT), 7_000)
 
     async def test_what_begins_no_protocol_is_closed_at_once(self) -> None:
         for options in ({}, {"tls": self.server_tls()}):

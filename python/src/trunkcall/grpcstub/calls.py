@@ -16,7 +16,7 @@ from trunkcall import Code, Status
 from trunkcall.caller import Caller, CallOptions, Response
 from trunkcall.calling import Calls, undecodable
 from trunkcall.codec import PROTOBUF
-from trunkcall.context import deadline_of
+from trunkcall.context import deadline_of, own_timeout
 from trunkcall.method import Method
 from trunkcall.status import StatusError
 from trunkcall.unarycall import Attempt, Begun, early_metadata, invoke
@@ -99,6 +99,7 @@ class UnaryUnaryCall(_CallOf, grpc.aio.UnaryUnaryCall[Any, Any]):
         super().__init__(caller, timeout)
         self._method = method
         self._wait_for_ready = wait_for_ready
+        self._timeout = timeout
         if not isinstance(caller, Calls) or not caller._direct:
             self._around = (request, timeout, metadata)
             self._watch()
@@ -122,6 +123,7 @@ class UnaryUnaryCall(_CallOf, grpc.aio.UnaryUnaryCall[Any, Any]):
 
     def _attempt_of(self, caller: Calls, data: bytes, deadline: int, metadata: Entries) -> Attempt:
         attempt = Attempt(caller, self._method, data, PROTOBUF, deadline, metadata, self._wait_for_ready)
+        attempt.timeout = own_timeout(self._timeout, deadline)
         attempt.response = self._answer
         return attempt
 

@@ -150,8 +150,9 @@ class Connection(asyncio.BufferedProtocol):
             raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             lifecycle = self.session.lifecycle
             if _USER_TIMEOUT is not None and lifecycle.interval:
+                set_to = raw.getsockopt(socket.IPPROTO_TCP, _USER_TIMEOUT)  # by the socket's maker; that stays
                 longest = max(lifecycle.interval + lifecycle.answer_time, UNACKNOWLEDGED)
-                raw.setsockopt(socket.IPPROTO_TCP, _USER_TIMEOUT, min(longest // 1_000, 0x7FFFFFFF))
+                raw.setsockopt(socket.IPPROTO_TCP, _USER_TIMEOUT, set_to or min(longest // 1_000, 0x7FFFFFFF))
         self.end.connection = self
         self.end.connected()
         self._flush()

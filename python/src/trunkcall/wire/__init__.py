@@ -7,6 +7,7 @@ Read first `Session` (session.py), `Config` (config.py), `Events` (events.py), `
 from __future__ import annotations
 
 from .budget import Load
+from .caller import LATE
 from .config import Config
 from .events import Events
 from .fault import CallFault, ConnectionFault, Fault, LimitError, MessageTooLarge
@@ -24,6 +25,7 @@ __all__ = [
     "DEADLINE_PASSED",
     "GAVE_UP",
     "INITIAL_WINDOW",
+    "LATE",
     "MAGIC",
     "NEVER",
     "OK",

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 OVERDUE = 30_000_000  # µs from CANCEL to RESULT (limits.md 3)
 LONGEST = 0xFFFFFFFF  # that long or longer (protocol.md 10)
 NEVER = 1 << 62
+LATE = local_status(Code.DEADLINE_EXCEEDED, "the deadline passed", Delivery.UNKNOWN)
 
 _CALLER_CODES = {
     "metadata": Code.INTERNAL,
@@ -463,9 +464,7 @@ class Caller:
             if call.deadline > now:
                 earliest = min(earliest, call.deadline)
             else:
-                why = self.session.lifecycle.unheard(now)
-                text = f"the deadline passed: {why}" if why else "the deadline passed"
-                self.abandon(call, DEADLINE_PASSED, local_status(Code.DEADLINE_EXCEEDED, text, Delivery.UNKNOWN))
+                self.abandon(call, DEADLINE_PASSED, LATE)
         self.earliest = earliest
 
     def next_overdue(self) -> int:
