@@ -27,9 +27,9 @@ func TestACallEndsAtItsDeadlineThoughTheHandlerDoesNot(t *testing.T) {
 	g := newGate(t)
 	everywhere(t, func(t *testing.T, _ *trunkcall.Server, c *trunkcall.Client) {
 		runsOut(t, func(d time.Duration) bool {
+			began := time.Now()
 			ctx, cancel := within(d)
 			defer cancel()
-			began := time.Now()
 			_, err := block.Call(ctx, c, text(""))
 			if took := time.Since(began); took < d || took > d+tardy {
 				t.Errorf("ended after %v of %v", took, d)
