@@ -19,6 +19,7 @@ PROGRAM = [sys.executable, "-W", "error", "-m"]
 RUNS = {
     "matrix": ["conformance.runner", "--client", HUB, "--server", HUB],
     "faults": ["pytest", "conformance/test_faults_load.py", "-k", HUB],
+    "run": ["scripts.run", "--load", "1h"],
     "soak": ["conformance.faults.soak", "--for", "1h"],
     "random sessions": ["conformance.random_sessions", "--pair", f"{HUB},{HUB}", "--sessions", "1000000"],
 }

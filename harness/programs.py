@@ -2,37 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 import os
-import sys
 import unittest
-from pathlib import Path
 from typing import Any
 
 from harness import processes
 from harness.processes import Outcome, Process, Server
-from peer import program
 
-ROOT = Path(__file__).resolve().parents[1]
 USERS = "trunkcall.example.v1.UserService/"
 BENCH = "trunkcall.bench.v1.BenchService/"
 USER_7 = '{"name":"user-7","email":"user-7@example.com"}\n'
 
 Program = tuple[str, ...]
-PYTHON: Program = (sys.executable, "-P", "-W", "error", "-m", "peer")
 
 
 def run(program: Program, *words: str) -> Outcome:
     return processes.run([*program, *words])
-
-
-def carried_out(*words: str) -> Outcome:
-    """Carries out a command line of the program in Python within this process, for commands that are turned down."""
-    with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as err:
-        status = program.main(words)
-    return Outcome(out.getvalue(), err.getvalue(), status)
 
 
 def run_unheard(program: Program, *words: str) -> Outcome:

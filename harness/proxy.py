@@ -150,7 +150,9 @@ class Flow:
                 return False
             if amount is not None:
                 amount -= len(piece)
-            if not lost:
+            if lost:
+                self.link.proxy.lost[self.name] += len(piece)
+            else:
                 await self.pass_on(piece)
         return True
 
@@ -219,9 +221,9 @@ class Flow:
 class Proxy:
     """A proxy that listens on a free port while it is entered, or on `listen`.
 
-    `connections` counts what was accepted, `passed` the bytes passed on, by direction. `plan` may be replaced: it holds
-    for the connections that come after. `watch` is told of all bytes before they are passed on: a connection's number,
-    the direction, how many."""
+    `connections` counts what was accepted, `passed` the bytes passed on and `lost` those swallowed, by direction.
+    `plan` may be replaced: it holds for the connections that come after. `watch` is told of all bytes before they are passed
+    on: a connection's number, the direction, how many."""
 
     def __init__(
         self,
@@ -239,6 +241,7 @@ class Proxy:
         self.connections = 0
         self.accepted_at: list[float] = []  # by the loop's clock
         self.passed: Counter[str] = Counter()
+        self.lost: Counter[str] = Counter()
         self.address = listen
         self._listener: socket.socket | None = None
         self._accepting: asyncio.Task[None] | None = None

@@ -12,76 +12,50 @@ import argparse
 import contextlib
 import json
 import re
-import select
 import shlex
 import shutil
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
 
-from harness.languages import ROOT, Language, Show, hub
+from harness import interrupts, processes
+from harness.durations import seconds
+from harness.languages import ROOT, Language, Show, Words, hub
 from harness.prerequisites import here, pairs_here
+from harness.processes import PATIENCE, Failed, Outcome, Server
 
 SERVICE = "trunkcall.example.v1.UserService"
 
 
-# A time as the programs take it, and above 0.
-DURATION = re.compile(r"(?=.*[1-9])((\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h))+")
-
-
-class Failed(Exception):
-    """Something did not go as it should; the text says what."""
-
-
 @contextlib.contextmanager
-def server(*words: str) -> Iterator[str]:
+def server(words: Words) -> Iterator[str]:
     """Runs a server for as long as the block lasts, and gives its address."""
-    process = subprocess.Popen(
-        [ROOT / words[0], *words[1:]], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
-    )
-    try:
-        ready, _, _ = select.select([process.stdout], [], [], 10)
-        first = process.stdout.readline() if ready else ""
-        if not first.startswith("listening "):
-            raise Failed(f"{words[0]} did not say where it listens, but {first.strip() or 'nothing within ten seconds'!r}")
-        yield first.split()[1]
-    finally:
-        process.terminate()
-        try:
-            process.wait(5)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-    if process.returncode not in (0, -signal.SIGTERM):
-        raise Failed(f"{words[0]} ended with status {process.returncode}")
+    with Server(words, cwd=ROOT) as process:
+        yield process.address
+        status = process.stop().status
+        if status not in (0, -signal.SIGTERM):
+            raise process.failure(f"ended with status {status}")
 
 
-def run(*words: str) -> subprocess.CompletedProcess[str]:
-    try:
-        return subprocess.run(
-            [ROOT / words[0], *words[1:]],
-            cwd=ROOT,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            timeout=60,
-        )
-    except subprocess.TimeoutExpired:
-        raise Failed(f"{shlex.join(words)} did not end within a minute") from None
+def run(words: Words, patience: float = PATIENCE) -> Outcome:
+    return processes.run(words, patience=patience, cwd=ROOT)
 
 
-def show(title: str, *words: str, status: int = 0) -> str:
+def shown(words: Words) -> str:
+    """A command as it is typed in this tree."""
+    return shlex.join(word.removeprefix(f"{ROOT}/") for word in words)
+
+
+def show(title: str, words: Words, status: int = 0) -> str:
     """Runs a program in view, and returns what it printed."""
-    print(f"\n{title}\n  $ {shlex.join(words)}")
-    done = run(*words)
+    print(f"\n{title}\n  $ {shown(words)}", flush=True)
+    done = run(words)
     printed = done.stdout + done.stderr
     for line in printed.splitlines():
         print(f"  {line}")
-    if done.returncode != status:
-        raise Failed(f"that ended with status {done.returncode}, not {status}")
+    if done.status != status:
+        raise Failed(f"that ended with status {done.status}, not {status}")
     return printed
 
 
@@ -90,9 +64,15 @@ def expect(that: bool, what: str) -> None:
         raise Failed(f"expected {what}")
 
 
+def program(language: Language) -> Words:
+    """The reference program as users start it."""
+    return language.words(language.peer.program)
+
+
 def calls(caller: Language, address: str) -> None:
     def call(title: str, method: str, request: str, status: int = 0) -> str:
-        return show(title, *caller.peer.program, "call", "--target", address, f"{SERVICE}/{method}", request, status=status)
+        words = (*program(caller), "call", "--target", address, f"{SERVICE}/{method}", request)
+        return show(title, words, status)
 
     answer = json.loads(call("A typed call.", "GetUser", '{"user_id": 7}'))
     expect(answer == {"name": "user-7", "email": "user-7@example.com"}, "user 7")
@@ -101,9 +81,9 @@ def calls(caller: Language, address: str) -> None:
     check_failure(call("A call that fails, and says why.", "GetUser", '{"user_id": 1000000000}', status=1))
 
 
-def shows(one: Show, address: str) -> None:
-    words = (word.replace("{target}", address) for word in one.command)
-    printed = show(one.title, *words)
+def shows(language: Language, one: Show, address: str) -> None:
+    words = tuple(word.replace("{target}", address) for word in language.words(one.command))
+    printed = show(one.title, words)
     if one.prints:
         expect(printed.splitlines() == list(one.prints), "; ".join(one.prints))
 
@@ -112,17 +92,17 @@ def other_protocols(caller: Language, address: str) -> None:
     """Makes the same calls by plain HTTP, and natively through a WebSocket."""
     user = json.dumps({"user_id": 7})
     if "connect" in caller.peer.protocols and (curl := shutil.which("curl")):
-        printed = show("So does curl, in JSON: a call, and a stream of three.", "examples/curl.sh", address)
+        printed = show("So does curl, in JSON: a call, and a stream of three.", (f"{ROOT}/examples/curl.sh", address))
         one, stream = printed.splitlines()
         expect(json.loads(one)["name"] == "user-7", "user 7")
         names = re.findall(r'"name": ?"([^"]*)"', stream)
         expect(names == ["user-1", "user-2", "user-3"], "three users")
-        printed = show("And a function that has no .proto.", curl, "-sS", "--json", "[7,2]", f"http://{address}/calc/div")
+        printed = show("And a function that has no .proto.", (curl, "-sS", "--json", "[7,2]", f"http://{address}/calc/div"))
         expect(json.loads(printed) == [3, 1], "[3,1]")
     else:
         print("\nThere is no curl here, which could call the same port in JSON.")
-    words = (*caller.peer.program, "call", "--target", f"ws://{address}", f"{SERVICE}/GetUser", user)
-    printed = show("A call through a WebSocket, on the same port.", *words)
+    words = (*program(caller), "call", "--target", f"ws://{address}", f"{SERVICE}/GetUser", user)
+    printed = show("A call through a WebSocket, on the same port.", words)
     expect(json.loads(printed)["name"] == "user-7", "user 7")
 
 
@@ -130,8 +110,8 @@ def calls_across(caller: Language, server: Language, address: str) -> None:
     """Calls a server in another language; what comes of it is what calls within one language have shown."""
 
     def call(what: str, method: str, request: str, status: int = 0) -> str:
-        words = (*caller.peer.program, "call", "--target", address, f"{SERVICE}/{method}", request)
-        return show(f"{caller.name} calls {server.name}: {what}.", *words, status=status)
+        words = (*program(caller), "call", "--target", address, f"{SERVICE}/{method}", request)
+        return show(f"{caller.name} calls {server.name}: {what}.", words, status)
 
     answer = json.loads(call("a typed call", "GetUser", '{"user_id": 7}'))
     expect(answer == {"name": "user-7", "email": "user-7@example.com"}, "user 7")
@@ -146,11 +126,11 @@ def check_failure(printed: str) -> None:
     expect("google.rpc.ResourceInfo" in json.dumps(failure["details"]), "a detail that names the resource")
 
 
-def load(program: tuple[str, ...], address: str, duration: str, *more: str) -> dict[str, float]:
+def load(program: Words, address: str, duration: str, *more: str) -> dict[str, float]:
     flags = ["--method", "Say", "--connections", "10", "--callers", "200", "--duration", duration, *more]
-    done = run(*program, "bench", "--target", address, *flags)
-    if done.returncode != 0:
-        raise Failed(f"{shlex.join(program)} bench: {done.stderr.strip()}")
+    done = run((*program, "bench", "--target", address, *flags), PATIENCE + seconds(duration))
+    if done.status != 0:
+        raise Failed(f"{shown(program)} bench: {done.stderr.strip()}")
     figures = json.loads(done.stdout)
     expect(figures["errors"] == 0, "no call to fail under load")
     return figures
@@ -185,25 +165,26 @@ def show_all(duration: str) -> None:
     first = hub()
     with contextlib.ExitStack() as stack:
         at = {
-            key: stack.enter_context(server(*language.peer.program, *serve, *language.peer.fast.serve))
+            key: stack.enter_context(server((*program(language), *serve, *language.peer.fast.serve)))
             for key, language in here().items()
         }
         for key, address in at.items():
             print(f"The example server in {here()[key].name} listens on {address}.")
         calls(first, at[first.key])
         for one in first.shows:
-            shows(one, at[first.key])
+            shows(first, one, at[first.key])
         other_protocols(first, at[first.key])
         for client, other in met():
             calls_across(client, other, at[other.key])
         print(f"\nLoad for {duration} each: a 581-byte message there and back, 10 connections, 200 callers.")
         for client, other in [(first, first), *met()]:
             name = f"client {client.name}, server {other.name}"
-            rows[name] = load(client.peer.program, at[other.key], duration, *client.peer.fast.bench)
+            rows[name] = load(program(client), at[other.key], duration, *client.peer.fast.bench)
     for language in here().values():
         if language.echo:
-            with server(*language.echo, *serve) as address:
-                rows[f"raw socket echo in {language.name}"] = load(language.echo, address, duration)
+            echo = language.words(language.echo)
+            with server((*echo, *serve)) as address:
+                rows[f"raw socket echo in {language.name}"] = load(echo, address, duration)
     table(rows)
     print("  Each as fast as its language's flags make it. The echo sends back bytes that it does not look at: no codec, no")
     print("  handler. Client and server share this machine, and one short run each is no measurement; `make bench` is one")
@@ -216,17 +197,21 @@ def main() -> int:
     parser.add_argument("--plan", action="store_true", help="print what would be shown, and show nothing")
     parser.add_argument("--began", type=float, default=time.time(), help="when the building before began, in seconds")
     options = parser.parse_args()
-    if not DURATION.fullmatch(options.load):
-        print(f"LOAD={options.load}: want a time such as 3s or 250ms", file=sys.stderr)
+    try:
+        seconds(options.load)
+    except ValueError as error:
+        print(f"LOAD={options.load}: {error}", file=sys.stderr)
         return 2
     if options.plan:
         print("\n".join(plan()))
         return 0
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda number, _: sys.exit(128 + number))
+    interrupts.install()
     began = time.monotonic()
     try:
         show_all(options.load)
+    except interrupts.Interrupted as interrupted:
+        processes.end_all()
+        return 128 + interrupted.signum
     except (Failed, OSError, ValueError, KeyError) as failure:
         sys.stdout.flush()
         print(f"\nmake run failed: {failure}", file=sys.stderr)

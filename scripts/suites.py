@@ -107,10 +107,6 @@ def files(patterns: Iterable[str]) -> list[Path]:
     return sorted(path for pattern in patterns for path in ROOT.glob(pattern))
 
 
-# How long a fuzz target runs: a time, or a number of runs. Above 0, which would be without end.
-FUZZTIME = re.compile(r"(?=.*[1-9])(((\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h))+|\d+x)")
-
-
 def fuzz_targets(fuzztime: str) -> list[Suite]:
     """A suite for each fuzz target. `make test` runs their seeds, as tests."""
     found = []

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import re
 import statistics
 import sys
 import tempfile
@@ -21,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness import processes
+from harness.durations import seconds
 from harness.languages import Language, hub, named
 from harness.processes import Process
 from harness.proxy import Proxy
@@ -188,23 +188,19 @@ class Soak:
             self.restarts += 1
 
 
-def seconds(text: str) -> float:
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)(s|m|h)", text)
-    if not found:
-        raise argparse.ArgumentTypeError("want a time such as 90s, 10m or 2h")
-    return float(found[1]) * {"s": 1, "m": 60, "h": 3600}[found[2]]
+def time(text: str) -> float:
+    try:
+        return seconds(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for role in ("client", "server"):
         parser.add_argument(f"--{role}", default=hub().key, metavar="LANGUAGE", help=f"{hub().key} unless given")
-    parser.add_argument(
-        "--for", dest="time", type=seconds, default=600.0, metavar="D", help="how long: 10m unless given"
-    )
-    parser.add_argument(
-        "--every", type=seconds, metavar="D", help="how often gauges are read: a 30th of it unless given"
-    )
+    parser.add_argument("--for", dest="time", type=time, default=600.0, metavar="D", help="how long: 10m unless given")
+    parser.add_argument("--every", type=time, metavar="D", help="how often gauges are read: a 30th of it unless given")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="soak") as folder:

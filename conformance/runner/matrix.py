@@ -111,7 +111,7 @@ def run_all(cases: list[Case], ways: list[Way], others: dict[str, Server]) -> Ma
             matrix.over = True
             for one in running:
                 one.cancel()
-            # Again and again: a thread may be about to start one. The kernel ends none that a thread has started.
+            # Again and again: a thread may be about to start one.
             while not all(one.done() for one in running):
                 processes.kill_all()
                 time.sleep(processes.LOOK)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from harness.programs import ROOT
+from harness.languages import ROOT
 
 from .cases import Case
 from .parties import Client, Reasons

@@ -23,7 +23,6 @@ CLIENT_KEYS = (
 )  # fmt: skip
 ALLOCATIONS = "allocations "  # how lines begin in which a server tells of them
 SAMPLE_EVERY = 0.05
-BEGINNING = 10.0  # how long a server may take to say where it listens
 # Shorter than this the CPU clocks' samples say too little.
 SHORTEST_CPU_WINDOW = 0.2
 
@@ -48,11 +47,11 @@ def bench(
     `between` is the command of a program that stands between the two, and is a server like any.
     """
     with contextlib.ExitStack() as running:
-        serving = running.enter_context(Server(server_command, cwd=root, patience=BEGINNING))
+        serving = running.enter_context(Server(server_command, cwd=root))
         address = serving.address
         helping = []
         if between:
-            forwarding = running.enter_context(Server(between(address), cwd=root, patience=BEGINNING))
+            forwarding = running.enter_context(Server(between(address), cwd=root))
             address = forwarding.address
             helping.append(sampling.Trace(forwarding.pid))
         client = running.enter_context(Process(client_for(address), cwd=root))
@@ -185,7 +184,7 @@ def idle(server_command: Command, client_for: ClientFor, root: str, connections:
     """
     _allow_files(connections + 100)
     limit = 30 + connections / 100
-    with Server(server_command, cwd=root, patience=BEGINNING) as serving:
+    with Server(server_command, cwd=root) as serving:
         _pass_time(0.5, serving)
         resident, files = sampling.resident_bytes(serving.pid), sampling.open_files(serving.pid)
         with Process(client_for(serving.address), cwd=root) as client:
@@ -221,7 +220,7 @@ def _allow_files(count: int) -> None:
 
 def overhead(server_command: Command, client_for: ClientFor, root: str, payload: int, limit: float) -> Outcome:
     """Bytes on the connection per call beyond its messages, counted between client and server."""
-    with Server(server_command, cwd=root, patience=BEGINNING) as serving:
+    with Server(server_command, cwd=root) as serving:
         conversations, result = asyncio.run(_counted(serving, client_for, root, limit))
         # The connection that the calls went over; a client may open others to look round.
         conversation = max(conversations.values(), key=lambda one: len(one.turns), default=None)

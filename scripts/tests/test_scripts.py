@@ -1,6 +1,7 @@
 """What the scripts must not let pass."""
 
 import contextlib
+import dataclasses
 import io
 import os
 import re
@@ -9,7 +10,7 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from harness import processes
+from harness import durations, processes
 from harness.languages import ROOT, named
 from scripts import docs, layers, run, suites, test
 
@@ -42,13 +43,14 @@ class Times(unittest.TestCase):
             return main(), stderr.getvalue()
 
     def test_a_time_has_numbers_and_units(self):
-        for pattern in (run.DURATION, suites.FUZZTIME):
-            for text in self.good:
-                self.assertTrue(pattern.fullmatch(text), text)
-            for text in self.bad:
-                self.assertFalse(pattern.fullmatch(text), text)
-        self.assertTrue(suites.FUZZTIME.fullmatch("1000x"))
-        self.assertFalse(run.DURATION.fullmatch("1000x"))
+        self.assertEqual([durations.seconds(text) for text in self.good], [3, 0.25, 1.5, 90, 0.5, 10 * 1e-6, 60])
+        for text in self.good:
+            self.assertTrue(test.fuzztime(text), text)
+        for text in self.bad:
+            self.assertFalse(test.fuzztime(text), text)
+            with self.assertRaises(ValueError, msg=text):
+                durations.seconds(text)
+        self.assertEqual([test.fuzztime(text) for text in ("1000x", "0x")], [True, False])
 
     def test_a_bad_time_is_named_before_anything_runs(self):
         with mock.patch.object(run, "show_all") as show_all, mock.patch.object(test, "run") as run_all:
@@ -62,11 +64,25 @@ class Times(unittest.TestCase):
 
 
 class Demonstration(unittest.TestCase):
+    """What `make run` does."""
+
     def test_make_builds_what_it_shows(self):
         planned = processes.run(["make", "--dry-run", "run", "LOAD=1s"], cwd=ROOT).stdout
         (built,) = re.findall(r"-m scripts.language build ([a-z ]+) &&", planned)
         self.assertEqual(set(built.split()), {part for _, part in suites.demonstration().builds})
         self.assertIn("-m scripts.run --load='1s'", planned)
+
+    def test_load_has_the_time_that_it_was_asked_for(self):
+        with mock.patch.object(processes, "run", return_value=processes.Outcome('{"errors": 0}')) as started:
+            run.load(("program",), "address", "5m")
+        self.assertGreater(started.call_args.kwargs["patience"], 300)
+
+    def test_programs_are_started_as_all_other_tests_start_them(self):
+        """A first word without a slash is a command of the machine, which a variable may name."""
+        there = run.here()
+        go = dataclasses.replace(there["go"], peer=dataclasses.replace(there["go"].peer, program=("go", "run", "{root}/x")))
+        with mock.patch.dict(os.environ, GO="other-go"):
+            self.assertEqual(run.program(go), ("other-go", "run", f"{ROOT}/x"))
 
 
 class Choice(unittest.TestCase):

@@ -8,7 +8,9 @@ import tempfile
 from pathlib import Path
 
 from harness.certificates import Authority
-from harness.programs import PYTHON, ProgramTest, run
+from harness.programs import ProgramTest, run
+
+from .own import PYTHON
 
 KEYS = "calls errors seconds rate mean_us p50_us p90_us p95_us p99_us p999_us max_us cpu_us".split()
 FEW = ("--async", "--calls", "200", "--warmup", "0s")

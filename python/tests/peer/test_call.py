@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from harness.processes import Outcome, Server
-from harness.programs import BENCH, PYTHON, USER_7, USERS, ProgramTest, carried_out, run, run_unheard, serving
+from harness.programs import BENCH, USER_7, USERS, ProgramTest, run, run_unheard, serving
+
+from .own import PYTHON, carried_out
 
 BAD_USER = (
     '{"code":"INVALID_ARGUMENT","message":"user_id must be at least 1","details":[{"@type":"type.googleapis.com/'

@@ -11,9 +11,11 @@ from pathlib import Path
 from google.protobuf import any_pb2
 
 from harness.processes import Outcome
-from harness.programs import PYTHON, ProgramTest, carried_out, run
+from harness.programs import ProgramTest, run
 from load import UsageError
 from peer import details, jsonform, log, program, target
+
+from .own import PYTHON, carried_out
 
 
 class Commands(ProgramTest):

@@ -10,7 +10,9 @@ from pathlib import Path
 
 from harness.certificates import Authority
 from harness.processes import Outcome
-from harness.programs import PYTHON, USER_7, USERS, ProgramTest, run
+from harness.programs import USER_7, USERS, ProgramTest, run
+
+from .own import PYTHON
 
 
 def get_user_7(target: str, *flags: str) -> Outcome:

@@ -14,8 +14,10 @@ from unittest import IsolatedAsyncioTestCase
 import trunkcall
 from example.v1.user_pb2 import GetUserRequest, GetUserResponse
 from harness.processes import PATIENCE, Outcome, Server
-from harness.programs import PYTHON, USER_7, USERS, ProgramTest, run, run_unheard
+from harness.programs import USER_7, USERS, ProgramTest, run, run_unheard
 from peer import prefork
+
+from .own import PYTHON
 
 WATCH_USERS = trunkcall.bidi_stream("/trunkcall.example.v1.UserService/WatchUsers", GetUserRequest, GetUserResponse)
 
