@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
 import logging
+import resource
 import socket
 import ssl
 import struct
@@ -182,14 +182,25 @@ class SayingNothing(Case):
                 self.assertIn("nothing was said in 10 s", record.getMessage())
 
     async def test_that_accepting_pauses_is_a_record_of_its_own_and_no_rejected_connection(self) -> None:
-        server, _ = await self.serve(tls=self.tls())
-        bound = server._listeners[0]._sockets[0]
-        full = mock.Mock(fileno=bound.fileno)
-        full.accept.side_effect = OSError(errno.EMFILE, "Too many open files")
-        with self.assertLogs("trunkcall", "WARNING") as logged:
-            server._listeners[0]._accept_all(full)
-        self.assertEqual(logged.records[0].getMessage(), "accepting pauses for 1 s: Too many open files")
-        self.assertEqual(server.gauges().rejected_connections, 0)
+        for tls in (None, self.tls()):
+            server, where = await self.serve(tls=tls)
+            host, _, port = where.rpartition(":")
+            await self.out_of_descriptors(host, int(port))
+            self.assertEqual(server.gauges().rejected_connections, 0)
+
+    async def out_of_descriptors(self, host: str, port: int) -> None:
+        """One connection comes while this process may open nothing."""
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        with socket.socket() as client, self.assertLogs(level="WARNING") as logged:
+            client.setblocking(False)
+            try:
+                resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
+                await asyncio.get_running_loop().sock_connect(client, (host, port))
+                await eventually(lambda: bool(logged.records))
+                said = [record.getMessage() for record in logged.records]
+            finally:
+                resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        self.assertEqual(set(said), {"accepting pauses for 1 s: Too many open files"})
 
 
 class Failing(Case):

@@ -12,7 +12,6 @@ import errno
 import os
 import socket
 import ssl
-import sys
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from typing import TYPE_CHECKING, cast
@@ -97,10 +96,10 @@ class Listener:
         self.closed = False
         self._tls = tls or None
         self._allow_cleartext = allow_cleartext
-        self._servers: list[asyncio.AbstractServer] = []
         self._sockets: list[socket.socket] = []
         self._waiting: dict[socket.socket, asyncio.TimerHandle] = {}  # accepted, silent so far
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[None]] = set()  # TLS handshakes
+        self._beginning: set[asyncio.Task[None]] = set()  # without TLS
         self._paused: list[asyncio.TimerHandle] = []
         self._path = ""  # of a Unix socket that was made here, and ends here
         self.address = Address()
@@ -130,16 +129,7 @@ class Listener:
             self.address = _listening(where)
             self._sockets = [socket.socket(fileno=where.detach())]
         for bound in self._sockets:
-            if self._tls is not None:
-                self.loop.add_reader(bound, self._accept_all, bound)
-            elif not self.address.path:
-                self._servers.append(await self.loop.create_server(self.opened, sock=bound, backlog=BACKLOG))
-            elif sys.version_info >= (3, 13):
-                # The file is not the loop's: of a socket that was handed over it is others' as well.
-                made = self.loop.create_unix_server(self.opened, sock=bound, backlog=BACKLOG, cleanup_socket=False)
-                self._servers.append(await made)
-            else:
-                self._servers.append(await self.loop.create_unix_server(self.opened, sock=bound, backlog=BACKLOG))
+            self.loop.add_reader(bound, self._accept_all, bound)
 
     def close(self) -> None:
         """Stops listening. An accepted connection whose protocol is not known yet counts as native, and is told that
@@ -147,13 +137,10 @@ class Listener:
         self.closed = True
         if self.address.name:
             memory.stop_listening(self.address.name, self)
-        for server in self._servers:
-            server.close()
         for timer in self._paused:
             timer.cancel()
         for bound in self._sockets:
-            if self._tls is not None:
-                self.loop.remove_reader(bound)
+            self.loop.remove_reader(bound)
             bound.close()
         for silent in list(self._waiting):
             self._forget(silent)
@@ -211,7 +198,7 @@ class Listener:
             raise
         return bound
 
-    # Accepting with TLS.
+    # Accepting. The loop's own servers, when out of descriptors, would try BACKLOG times in a row and log each time.
 
     def _accept_all(self, bound: socket.socket) -> None:
         for _ in range(BACKLOG):
@@ -225,8 +212,13 @@ class Listener:
                 return
             accepted.setblocking(False)
             since = clock()
-            self._waiting[accepted] = self.loop.call_later(HANDSHAKE, self._too_long, accepted)
-            self.loop.add_reader(accepted, self._look, accepted, since)
+            if self._tls is None:
+                task = self.loop.create_task(self._begin(accepted, since))
+                self._beginning.add(task)
+                task.add_done_callback(self._beginning.discard)
+            else:
+                self._waiting[accepted] = self.loop.call_later(HANDSHAKE, self._too_long, accepted)
+                self.loop.add_reader(accepted, self._look, accepted, since)
 
     def _pause(self, bound: socket.socket, error: OSError) -> None:
         if self._pauses is not None:
@@ -234,6 +226,18 @@ class Listener:
         self.loop.remove_reader(bound)
         self._paused = [timer for timer in self._paused if timer.when() > self.loop.time()]
         self._paused.append(self.loop.call_later(ACCEPT_PAUSE, self.loop.add_reader, bound, self._accept_all, bound))
+
+    async def _begin(self, accepted: socket.socket, since: int) -> None:
+        """Begins the transport of a connection without TLS, also when the listener is closed meanwhile: the client is
+        told then that the server drains."""
+        remote = _remote(accepted)
+        try:
+            await self.loop.connect_accepted_socket(lambda: Opening(self, since), accepted)
+        except OSError as error:
+            self.turned_away(remote, f"accepting failed: {error}")
+            accepted.close()
+
+    # With TLS.
 
     def _too_long(self, accepted: socket.socket) -> None:
         self._refuse(accepted, SILENT)
