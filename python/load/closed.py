@@ -20,7 +20,7 @@ async def async_caller(window: Window, call: Callable[[], Awaitable[None]]) -> N
             return
         except Exception as error:
             failed = True
-            window.failures.append(error)
+            window.failed(error)
         now = clock()
         note(now - last)
         last = now
@@ -40,7 +40,7 @@ def blocking_caller(window: Window, call: Callable[[], None]) -> None:
             call()
         except Exception as error:
             failed = True
-            window.failures.append(error)
+            window.failed(error)
         now = clock()
         note(now - last)
         last = now

@@ -33,7 +33,7 @@ async def async_caller(window: Window, call: Callable[[], Awaitable[None]], rate
         except Stopped:
             return
         except Exception as error:
-            window.failures.append(error)
+            window.failed(error)
         note(clock() - due)
 
 
@@ -46,7 +46,7 @@ def blocking_caller(window: Window, call: Callable[[], None], rate: float) -> No
         try:
             call()
         except Exception as error:
-            window.failures.append(error)
+            window.failed(error)
         note(clock() - due)
 
 

@@ -53,7 +53,7 @@ class Window:
         self.take: Callable[[], int] = itertools.count().__next__
         self.length = round(duration * 1e9) if duration else UNBOUNDED
         self.samples: list[array[int]] = []
-        self.failures: list[Exception] = []
+        self.failures: list[Exception | None] = []
         self.start = self.stop = 0
         self.cpu = 0
 
@@ -62,6 +62,10 @@ class Window:
         own: array[int] = array("q")
         self.samples.append(own)
         return own.append
+
+    def failed(self, error: Exception) -> None:
+        """Keeps the first; the others would keep what their calls had in memory, and are only counted."""
+        self.failures.append(None if self.failures else error)
 
     def begin(self) -> None:
         self.cpu = time.process_time_ns()

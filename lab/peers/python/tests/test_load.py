@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import io
 import json
 import threading
 import unittest
+import weakref
 from array import array
 
 import load
@@ -138,6 +140,21 @@ class Loops(unittest.TestCase):
     def test_a_failure_is_counted_and_does_not_end_the_run(self) -> None:
         for result, _ in self.both(load.Config(callers=2, calls=10), fail_at=3):
             self.assertEqual((result.calls, result.errors, str(result.first_error)), (10, 1, "that one"))
+
+    def test_what_failed_calls_held_is_let_go(self) -> None:
+        for run in (self.asynchronous, self.threaded):
+            held: list[weakref.ref[Window]] = []
+
+            def call(held: list[weakref.ref[Window]] = held) -> None:
+                message = Window(0, 0)  # whatever has no room a thousand times
+                held.append(weakref.ref(message))
+                raise ValueError("that one")
+
+            result = run(load.Config(callers=1, calls=5), call)
+            self.assertEqual((result.calls, result.errors), (5, 5))
+            gc.collect()
+            self.assertTrue(held[0]())  # it is told
+            self.assertEqual([one() for one in held[1:]], [None] * 4)
 
     def test_a_failure_in_the_warmup_ends_it(self) -> None:
         for run in (self.asynchronous, self.threaded):
