@@ -158,7 +158,7 @@ class Connection(FaultTest):
             load = await self.load(
                 proxy.address,
                 "--mix Say=3,Behave=3,Take,Exchange,Pour --callers 20 --connections 4 --cancel-share 0.1 "
-                f"--timeout 1ms-2s --duration {size(3, 60)}s",
+                f"--timeout 1ms-2s --duration {size(3, 20)}s",
                 waitMs=1,
                 answers=3,
             )

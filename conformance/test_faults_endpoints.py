@@ -70,7 +70,7 @@ class Endpoints(FaultTest):
         servers = [await self.serve() for _ in range(3)]
         registry = Registry(servers)
         async with self.calls(registry, balancer) as client:
-            for turn in range(size(4, 24)):
+            for turn in range(size(4, 9)):
                 await self.executes(servers)
                 leaving = servers[turn % len(servers)]
                 if turn % 2:
@@ -88,7 +88,7 @@ class Endpoints(FaultTest):
                 servers = [await self.serve() for _ in range(3)]
                 registry = Registry(servers)
                 async with self.calls(registry, balancer) as client:
-                    for turn in range(size(4, 24)):
+                    for turn in range(size(4, 9)):
                         await self.executes(servers)
                         killed = servers[turn % len(servers)]
                         await killed.kill()
@@ -145,7 +145,7 @@ class Endpoints(FaultTest):
 
     async def assert_nothing_left(self, client: trunkcall.Client, registry: Registry, servers: list[Server]) -> None:
         """Thousands of sets leave neither connections nor tasks behind."""
-        for turn in range(size(2_000, 20_000)):
+        for turn in range(size(2_000, 10_000)):
             registry.set([servers[(turn + at) % len(servers)] for at in range(1 + turn % len(servers))])
             if turn % 100 == 0:
                 await asyncio.sleep(0)

@@ -22,7 +22,7 @@ class Load(FaultTest):
         load = await self.load(
             server.address,
             "--mix Behave=2,Pour,Exchange,Take --callers 200 --connections 4 --cancel-share 1 "
-            f"--cancel-after 3ms --duration {size(2, 30)}s",
+            f"--cancel-after 3ms --duration {size(2, 10)}s",
             waitMs=20,
             stubborn=True,
             answers=2,
@@ -38,10 +38,10 @@ class Load(FaultTest):
         self.assert_all_ok(check_files([again.ledger], [], BOUND))
 
     async def test_three_times_the_capacity_leaves_most_of_it(self) -> None:
-        """A server whose handlers take 10 ms, 20 at a time: at most 2,000 calls a second, whatever the machine. Three
-        times as many come, each with 300 ms."""
+        """A server whose handlers take 200 ms, 20 at a time: at most 100 calls a second, whatever the machine. Three
+        times as many come: so few that a client in any language makes them also on a busy machine."""
         server = await self.serve("--running-handlers", "20")
-        words = f"--mix Behave --timeout 300ms --connections 4 --duration {size(3, 20)}s"
+        words = f"--mix Behave --timeout 10s --connections 4 --duration {size(3, 8)}s"
         rounds: list[tuple[float, float]] = []
         while len(rounds) < 3:  # something else on the machine may have slowed one of the two
             if rounds:
@@ -56,7 +56,7 @@ class Load(FaultTest):
 
     async def goodput(self, target: str, flags: str) -> float:
         """Calls that succeeded, in a second."""
-        load = await self.load(target, flags, waitMs=10)
+        load = await self.load(target, flags, waitMs=200)
         result = await load.end()
         good = check_files([load.ledger], [s.ledger for s in self.servers], BOUND).outcomes["OK", "executed"]
         return good / result["seconds"]
@@ -92,6 +92,7 @@ class Load(FaultTest):
             load = await self.load(server.address, "--mix Say --calls 50 --connections 3 --callers 3")
             await load.end()
             self.assert_all_ok(check_files([load.ledger], [server.ledger], BOUND))
+        self.assertLess(len(server.log()), 100_000)  # a record a second, not one for each attempt
 
 
 @each(*THEMSELVES, in_full=ACROSS)
@@ -110,7 +111,7 @@ class Leaks(FaultTest):
                 if number % 3 == 0:
                     client.reset()
 
-        for first in range(0, size(3_000, 100_000), 50):
+        for first in range(0, size(3_000, 20_000), 50):
             await asyncio.gather(*(connect(number) for number in range(first, first + 50)))
         await self.assert_settled(server, before)
 
@@ -119,7 +120,7 @@ class Leaks(FaultTest):
         before = await self.settled(server)
         load = await self.load(
             server.address,
-            f"--mix Say,Take,Pour,Exchange --connection-per-call --callers 8 --calls {size(1000, 50000)}",
+            f"--mix Say,Take,Pour,Exchange --connection-per-call --callers 8 --calls {size(1000, 10000)}",
             answers=2,
         )
         await load.end()
@@ -132,7 +133,7 @@ class Leaks(FaultTest):
         await self.settled(server)
         rounds = []
         async with Proxy(server.address, "* up: pass 1000-60000; reset") as proxy:
-            for _ in range(size(3, 12)):
+            for _ in range(size(3, 8)):
                 load = await self.load(
                     proxy.address,
                     "--mix Say=3,Behave=3,Take,Exchange,Pour --callers 20 --connections 3 --cancel-share 0.3 "

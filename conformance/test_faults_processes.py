@@ -31,7 +31,7 @@ class Processes(FaultTest):
             answers=3,
         )
         serving, killed = await self.all_serve(server, 0), set[str]()
-        for _ in range(size(2, 20)):
+        for _ in range(size(2, 6)):
             await self.executes([server])
             await asyncio.sleep(1.2)  # one that dies within a second of its start would end all (peer.md 3)
             one = children(server)[0]
@@ -41,7 +41,7 @@ class Processes(FaultTest):
             killed |= serving - left
             serving = left
         await load.stop()
-        self.assertEqual(len(killed), size(2, 20))
+        self.assertEqual(len(killed), size(2, 6))
         report = self.check()  # none was executed twice, and what is said of each is true
         self.assertGreater(report.outcomes["OK", "executed"], 100, report)
         self.assertGreater(report.outcomes["UNAVAILABLE", "unknown"], 0, report)
@@ -68,7 +68,7 @@ class Processes(FaultTest):
             "--mix Say=4,Echo,Behave=4 --callers 30 --connections 3 --duration 1h",
             waitMs=5,
         )
-        for turn in range(size(3, 20)):
+        for turn in range(size(3, 8)):
             await self.executes(servers)
             ending = servers[turn % 2]
             self.assertEqual(await ending.stop(), 0, ending.log())

@@ -65,7 +65,7 @@ class Wire(FaultTest):
     async def test_what_breaks_the_protocol_ends_its_connection_and_says_why(self) -> None:
         async with self.unharmed(self.server):
             for name, (data, words) in BREACHES.items():
-                for _ in range(size(3, 100)):
+                for _ in range(size(3, 20)):
                     with self.subTest(name):
                         async with raw.Raw(self.server.address) as client:
                             await client.send(raw.preface(), data)
@@ -79,7 +79,7 @@ class Wire(FaultTest):
                     raw.preface()[:12] + struct.pack("<I", 1 << 30))  # fmt: skip
         async with self.unharmed(self.server):
             for opening in openings:
-                for _ in range(size(3, 100)):
+                for _ in range(size(3, 20)):
                     async with raw.Raw(self.server.address) as client:
                         await client.send(opening)
                         with self.subTest(opening):
@@ -123,7 +123,7 @@ class Wire(FaultTest):
             + raw.call(TAKE, slot=2, flags=0)
         )
         async with self.unharmed(self.server):
-            for number in range(size(150, 20_000)):
+            for number in range(size(150, 3_000)):
                 data = bytearray(whole if number % 4 else draw.randbytes(200))
                 for _ in range(draw.randint(1, 4)):
                     data[draw.randrange(len(data))] = draw.randrange(256)
