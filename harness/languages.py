@@ -35,6 +35,7 @@ SUITES = (
     "connect-server",
     "connect-client",
     "h2spec",
+    "interop",  # gRPC's own interoperability cases: a suite of its unit tests that is called so
 )
 
 # What of the public Connect suite a server may lack (conformance/public_suite.py).
@@ -262,6 +263,7 @@ class Language:
             "production": self.production,
             "newcomer": self.newcomer,
             "random-sessions": self.peer.session or None,
+            "interop": next((row for row in self.tests if row.name == "interop"), None),
         }
         for suite, there in needed.items():
             if (there is None) != (suite in self.lacks.suites):

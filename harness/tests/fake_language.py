@@ -110,6 +110,7 @@ get = "Ada has no GET yet"
 
 [lacks.suites]
 h2spec = "Ada has no HTTP/2"
+interop = "Ada has no stubs of gRPC"
 """
 
 

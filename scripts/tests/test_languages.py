@@ -24,6 +24,7 @@ newcomer = "the README has no lines"
 random-sessions = "there is no program"
 connect-server = "there is no HTTP"
 h2spec = "there is no HTTP"
+interop = "there are no stubs of gRPC"
 """
 
 
@@ -100,6 +101,14 @@ class Files(Folder):
         (ada,) = self.read().values()
         found = ada.files(("conformance/**/kit.py", "conformance/**/schemas.py"))
         self.assertEqual(found, [ROOT / "conformance/schemas.py"])
+
+    def test_cases_of_grpc_are_unit_tests_of_that_name_or_lacking(self) -> None:
+        lacking = 'interop = "there are no stubs of gRPC"\n'
+        row = '[[tests]]\nname = "interop"\ncommand = ["x"]\nresult = "go-json"\n'
+        for text in (GOOD.replace(lacking, ""), GOOD + row):
+            self.assert_wrong(text, "interop has to be there, or lacks.suites.interop with the reason, and not both")
+        self.write(GOOD.replace(lacking, "") + row)
+        self.assertIn("ada", self.read())
 
     def test_results_of_junit_are_written_somewhere(self) -> None:
         for more in ('command = ["x"]', 'command = ["x", "{junit}"]\nresult = "go-json"', 'command = ["x"]\nreports = ["x"]\nresult = "go-json"'):
