@@ -34,13 +34,13 @@ def digest(texts: Iterable[str], files: Iterable[Path]) -> str:
     return found.hexdigest()
 
 
-def make(stamp: Path, wanted: str, make: Callable[[], bool], there: bool = True) -> bool:
-    """Makes something unless the stamp has what is wanted and it is there; whether that went well, or was not needed."""
+def make(stamp: Path, wanted: str, make: Callable[[], bool | None], there: bool = True) -> bool:
+    """Makes something unless the stamp has what is wanted and it is there. False if making it tells that it went wrong."""
     if there and stamp.exists() and stamp.read_text(encoding="ascii") == wanted:
         return True
     stamp.parent.mkdir(parents=True, exist_ok=True)
     stamp.unlink(missing_ok=True)  # it is not whole until it was made
-    if not make():
+    if make() is False:
         return False
     stamp.write_text(wanted, encoding="ascii")
     return True

@@ -11,18 +11,16 @@ there, 1 one could not be built, and stderr says why. What has not changed is no
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
-import hashlib
 import os
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 from harness.languages import ROOT, environment
+from scripts import stamps
 
 SOURCES = ROOT / "conformance" / "stock"
 BUILT = ROOT / "build" / "stock"
@@ -75,10 +73,13 @@ def grpc_js() -> None:
     said("npm", "--version")
     folder, files = BUILT / "node", sorted((SOURCES / "node").glob("*.js"))
     lock = [SOURCES / "node" / name for name in ("package.json", "package-lock.json", ".npmrc")]
-    with made_from(folder, lock) as stale:
-        if stale:
-            copy(lock, folder)
-            run(["npm", "ci", "--loglevel=error", *npm_cache()], folder)
+
+    def make() -> None:
+        folder.mkdir(exist_ok=True)
+        copy(lock, folder)
+        run(["npm", "ci", "--loglevel=error", *npm_cache()], folder)
+
+    made_of(folder, lock, make)
     copy(files, folder)
     launcher("grpc-js", NODE)
 
@@ -89,10 +90,12 @@ def grpc_java() -> None:
     said("mvn", "--version")
     folder, sources = BUILT / "java", SOURCES / "java"
     files = [sources / "pom.xml", *sorted(sources.rglob("*.java")), *sorted(PROTO.rglob("*.proto"))]
-    with made_from(folder, files) as stale:
-        if stale:
-            shutil.rmtree(folder, ignore_errors=True)
-            run(["mvn", "--quiet", "--batch-mode", *maven_cache(), "process-classes"], sources)
+
+    def make() -> None:
+        shutil.rmtree(folder, ignore_errors=True)
+        run(["mvn", "--quiet", "--batch-mode", *maven_cache(), "process-classes"], sources)
+
+    made_of(folder, files, make)
     launcher("grpc-java", JAVA)
 
 
@@ -150,17 +153,9 @@ def maven_cache() -> list[str]:
     return [f"-Dmaven.repo.local={ROOT / 'build' / '.cache' / 'maven'}"] if homeless() else []
 
 
-@contextlib.contextmanager
-def made_from(folder: Path, files: list[Path]) -> Iterator[bool]:
-    """Says whether a folder has to be made anew, and remembers what it was made from if that goes well."""
-    wanted = hashlib.sha256(b"\0".join([str(folder).encode(), *(file.read_bytes() for file in files)])).hexdigest()
-    folder.mkdir(parents=True, exist_ok=True)
-    stamp = folder / "made-from"
-    stale = not stamp.exists() or stamp.read_text(encoding="ascii") != wanted
-    yield stale
-    if stale:
-        folder.mkdir(parents=True, exist_ok=True)
-        stamp.write_text(wanted, encoding="ascii")
+def made_of(folder: Path, files: list[Path], make: Callable[[], None]) -> None:
+    """Makes a folder unless it was made of these files as they are now."""
+    stamps.make(BUILT / f"{folder.name}.made-of", stamps.digest([str(folder)], files), make, folder.exists())
 
 
 def copy(files: list[Path], folder: Path) -> None:
@@ -182,8 +177,7 @@ def main(names: list[str]) -> int:
         return 2
     BUILT.mkdir(parents=True, exist_ok=True)
     failed = False
-    with open(BUILT / ".making", "w", encoding="ascii") as guard:
-        fcntl.flock(guard, fcntl.LOCK_EX)  # several may ask at once
+    with stamps.alone(BUILT / ".making", "the stock clients"):
         for name in names or CLIENTS:
             try:
                 CLIENTS[name]()
