@@ -31,11 +31,19 @@ Test = TypeVar("Test", bound=type[TestCase])
 def each_pair(pairs: Iterable[tuple[str, str]]) -> Callable[[Test], Test]:
     """Makes a class of tests for each `client` and `server`, in the module of the class that it is made of, which has
     none itself."""
+    return _each([{"client": client, "server": server} for client, server in pairs])
 
+
+def each_language(keys: Iterable[str]) -> Callable[[Test], Test]:
+    """Likewise, for each `language`."""
+    return _each([{"language": key} for key in keys])
+
+
+def _each(settings: list[dict[str, str]]) -> Callable[[Test], Test]:
     def make(test: Test) -> Test:
-        for client, server in pairs:
-            name = f"{test.__name__}{client.capitalize()}{server.capitalize()}"
-            more = {"client": client, "server": server, "__module__": test.__module__, "__test__": True}
+        for setting in settings:
+            name = test.__name__ + "".join(key.capitalize() for key in setting.values())
+            more = {**setting, "__module__": test.__module__, "__test__": True}
             setattr(sys.modules[test.__module__], name, type(name, (test,), more))
         test.__test__ = False  # type: ignore[attr-defined]
         return test

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.prerequisites import pairs_here
-from harness.processes import Outcome, Server
-from harness.programs import BENCH, USERS, ProgramTest, run, serving
+from harness.processes import Outcome
+from harness.programs import BENCH, USERS, ProgramTest, run
 
-from .languages import HUB, PROGRAMS
+from .languages import HUB, PROGRAMS, each_language, each_pair
 
 GET, LIST, IMPORT, WATCH = (USERS + name for name in ("GetUser", "ListUsers", "ImportUsers", "WatchUsers"))
 
@@ -65,43 +65,36 @@ class Told:
         )
 
 
+@each_pair([(client.key, server.key) for client, server in pairs_here()])
 class EqualOutput(ProgramTest):
-    servers: dict[str, Server]
+    """What comes of a pair is what comes of the hub with itself."""
 
-    @classmethod
-    def setUpClass(cls) -> None:
-        cls.servers = {}
-        for name, program in PROGRAMS.items():
-            cls.servers[name] = serving(program, "--listen", "127.0.0.1:0")
-            cls.addClassCleanup(cls.servers[name].stop)
+    client: str
+    server: str
 
     def test_calls(self) -> None:
-        met = [(a.key, b.key) for a, b in pairs_here()]
+        target = self.serve(PROGRAMS[self.server]).address
+        of_hub = self.serve(PROGRAMS[HUB]).address
         for words, lines, status in CASES:
-            got = {
-                (client, server): Told.of(
-                    run(PROGRAMS[client], "call", "--target", self.servers[server].address, *words)
-                )
-                for client, server in met
-            }
-            wanted = got[HUB, HUB]
-            self.assertEqual((len(wanted.stdout), wanted.status), (lines, status), (words, wanted))
-            self.assertEqual(len(wanted.stderr), status)
-            for (client, server), told in got.items():
-                with self.subTest(words, client=client, server=server):
-                    self.assertEqual(told, wanted)
+            with self.subTest(words):
+                wanted = Told.of(run(PROGRAMS[HUB], "call", "--target", of_hub, *words))
+                self.assertEqual((len(wanted.stdout), wanted.status, len(wanted.stderr)), (lines, status, status))
+                self.assertEqual(Told.of(run(PROGRAMS[self.client], "call", "--target", target, *words)), wanted)
+
+
+@each_language(PROGRAMS)
+class EqualFailures(ProgramTest):
+    """What a program does by itself is what the hub's does."""
+
+    language: str
 
     def test_what_nobody_serves(self) -> None:
-        method = "trunkcall.fault.v1.FaultService/ReadGauges"
-        for name, served in self.servers.items():
-            with self.subTest(server=name):
-                outcome = run(PROGRAMS[HUB], "call", "--target", served.address, method, "{}")
-                self.assertEqual(
-                    self.without_text(outcome), {"code": "UNIMPLEMENTED", "details": [], "delivery": "refused"}
-                )
+        target = self.serve(PROGRAMS[self.language]).address
+        outcome = run(PROGRAMS[HUB], "call", "--target", target, "trunkcall.fault.v1.FaultService/ReadGauges", "{}")
+        self.assertEqual(self.without_text(outcome), {"code": "UNIMPLEMENTED", "details": [], "delivery": "refused"})
 
     def test_what_no_server_gets_to_see(self) -> None:
-        target = self.servers[HUB].address
+        target = self.serve(PROGRAMS[HUB]).address
         for words in (
             ("--target", target, GET, "{}", "--metadata", "a b=c"),
             ("--target", "127.0.0.1:1", GET, "{}"),
@@ -150,35 +143,33 @@ class EqualOutput(ProgramTest):
             (*load, "--method", "Emit", "--connection-per-call"),
             ("connect-client", "--schema", "nofile"),
         ):
-            for name, program in PROGRAMS.items():
-                with self.subTest(words, program=name):
-                    got = run(program, *words)
-                    self.assertEqual((got.status, got.stdout, got.stderr.count("\n")), (2, "", 1), got)
-                    self.assertTrue(got.stderr.startswith(f"peer-{name} {words[0]}: "), got.stderr)
+            with self.subTest(words):
+                got = run(PROGRAMS[self.language], *words)
+                self.assertEqual((got.status, got.stdout, got.stderr.count("\n")), (2, "", 1), got)
+                self.assertTrue(got.stderr.startswith(f"peer-{self.language} {words[0]}: "), got.stderr)
 
     def test_commands_that_there_are_not(self) -> None:
-        for name, program in PROGRAMS.items():
-            with self.subTest(program=name):
-                listed = run(program, "help")
-                self.assertEqual((listed.status, listed.stderr), (0, ""))
-                for words in ((), ("answer",), ("--listen", "127.0.0.1:0")):
-                    got = run(program, *words)
-                    self.assertEqual((got.status, got.stdout), (2, ""))
-                    self.assertTrue(got.stderr.endswith(listed.stdout), got.stderr)
-                for command in ("serve", "call", "bench", "conformance"):
-                    got = run(program, command, "--help")
-                    self.assertEqual((got.status, got.stderr), (0, ""), command)
-                    self.assertTrue(got.stdout, command)
-                got = run(program, "version")
-                self.assertEqual((got.status, got.stderr, got.stdout.count("\n")), (0, "", 1))
-                self.assertTrue(got.stdout.startswith(f"peer-{name} "), got.stdout)
+        program = PROGRAMS[self.language]
+        listed = run(program, "help")
+        self.assertEqual((listed.status, listed.stderr), (0, ""))
+        for words in ((), ("answer",), ("--listen", "127.0.0.1:0")):
+            got = run(program, *words)
+            self.assertEqual((got.status, got.stdout), (2, ""))
+            self.assertTrue(got.stderr.endswith(listed.stdout), got.stderr)
+        for command in ("serve", "call", "bench", "conformance"):
+            got = run(program, command, "--help")
+            self.assertEqual((got.status, got.stderr), (0, ""), command)
+            self.assertTrue(got.stdout, command)
+        got = run(program, "version")
+        self.assertEqual((got.status, got.stderr, got.stdout.count("\n")), (0, "", 1))
+        self.assertTrue(got.stdout.startswith(f"peer-{self.language} "), got.stdout)
 
     def assert_fails_alike(self, *words: str) -> None:
-        """Expects a call to fail the same way from every program, and that nothing of it was sent."""
+        """Expects a call to fail as the hub's does, and that nothing of it was sent."""
         with self.subTest(words):
-            failures = {name: self.without_text(run(program, "call", *words)) for name, program in PROGRAMS.items()}
-            self.assertEqual(failures, dict.fromkeys(failures, failures[HUB]))
-            self.assertEqual(failures[HUB]["delivery"], "not_sent")
+            got, of_hub = (self.without_text(run(PROGRAMS[key], "call", *words)) for key in (self.language, HUB))
+            self.assertEqual(got, of_hub)
+            self.assertEqual(got["delivery"], "not_sent")
 
     def without_text(self, outcome: Outcome) -> dict[str, Any]:
         self.assertEqual((outcome.stdout, outcome.stderr.count("\n"), outcome.status), ("", 1, 1), outcome)

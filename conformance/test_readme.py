@@ -15,7 +15,7 @@ from harness import languages
 from harness.languages import ROOT, Language, Step
 from harness.processes import run
 
-from .languages import HUB, LANGUAGES
+from .languages import HUB, LANGUAGES, each_language
 
 FILES = ROOT / "examples" / "hello"
 
@@ -32,13 +32,7 @@ def commands(language: Language, newcomer: languages.Newcomer) -> str:
     return text
 
 
-class Newcomer(unittest.TestCase):
-    def test_the_lines_for_a_language_give_a_service_that_answers(self) -> None:
-        for key, language in LANGUAGES.items():
-            if language.newcomer:
-                with self.subTest(key), tempfile.TemporaryDirectory() as folder:
-                    self.check(Path(folder), language, language.newcomer)
-
+class InAnEmptyFolder(unittest.TestCase):
     def check(self, folder: Path, language: Language, newcomer: languages.Newcomer) -> None:
         tools = folder / "bin"
         tools.mkdir()
@@ -51,6 +45,24 @@ class Newcomer(unittest.TestCase):
         out = self.run_all(("sh", "-e", "-c", commands(language, newcomer)), folder, languages.environment() | own)
         self.assertEqual(out.splitlines(), list(newcomer.answers))
 
+    def run_all(self, words: languages.Words, folder: Path, variables: dict[str, str]) -> str:
+        done = run(words, cwd=folder, env=variables, patience=600)
+        self.assertEqual(done.status, 0, done.stdout + done.stderr)
+        return done.stdout
+
+
+@each_language([key for key, language in LANGUAGES.items() if language.newcomer])
+class Newcomer(InAnEmptyFolder):
+    language: str
+
+    def test_the_lines_for_a_language_give_a_service_that_answers(self) -> None:
+        language = LANGUAGES[self.language]
+        assert language.newcomer
+        with tempfile.TemporaryDirectory() as folder:
+            self.check(Path(folder), language, language.newcomer)
+
+
+class Commands(InAnEmptyFolder):
     def test_what_comes_before_has_its_folders_and_variables(self) -> None:
         step = Step(("sh", "-c", 'echo "$WORD" >"$TOOLS/${PWD##*/}"'), ("conformance", "spec"), {"WORD": "{root}/x"})
         newcomer = languages.Newcomer(files=(), answers=(), without="", before=(step,))
@@ -62,11 +74,6 @@ class Newcomer(unittest.TestCase):
     def test_a_language_that_the_readme_does_not_have_is_told(self) -> None:
         with self.assertRaisesRegex(AssertionError, r"README.md has no commands behind \*\*Ada\.\*\*"):
             commands(replace(LANGUAGES[HUB], name="Ada"), languages.Newcomer(files=(), answers=()))
-
-    def run_all(self, words: languages.Words, folder: Path, variables: dict[str, str]) -> str:
-        done = run(words, cwd=folder, env=variables, patience=600)
-        self.assertEqual(done.status, 0, done.stdout + done.stderr)
-        return done.stdout
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import contextlib
 import sys
 import unittest
 
-from .languages import having
+from .languages import LANGUAGES, each_language, having
 from .random_sessions import Runner
 from .sessions.side import Ended, Side
 
@@ -34,11 +34,17 @@ class Programs(unittest.TestCase):
             with self.subTest(size), self.assertRaisesRegex(Ended, "some: the program has not answered within 1 s"):
                 side.round(0, 0, bytes(size))
 
+
+@each_language([language.key for language in SESSIONS])
+class ProgramsOfLanguages(unittest.TestCase):
+    language: str
+
     def test_what_it_does_not_know_ends_it(self) -> None:
-        for language in SESSIONS:
-            side = self.side(*language.words(language.peer.session))
-            with self.subTest(language.key), self.assertRaises(Ended):
-                side.ledger()
+        language = LANGUAGES[self.language]
+        side = Side(language.key, language.words(language.peer.session))
+        self.addCleanup(side.close)
+        with self.assertRaises(Ended):
+            side.ledger()
 
 
 class Broken(Side):

@@ -222,8 +222,8 @@ class Proxy:
     """A proxy that listens on a free port while it is entered, or on `listen`.
 
     `connections` counts what was accepted, `passed` the bytes passed on and `lost` those swallowed, by direction.
-    `plan` may be replaced: it holds for the connections that come after. `watch` is told of all bytes before they are passed
-    on: a connection's number, the direction, how many."""
+    `plan` may be replaced: it holds for the connections that come after. `watch` is told of all bytes before they are
+    passed on: a connection's number, the direction, how many."""
 
     def __init__(
         self,
