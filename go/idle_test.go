@@ -2,10 +2,15 @@ package trunkcall_test
 
 import (
 	"context"
+	"encoding/json"
 	"net"
+	"os"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/trunkcall/trunkcall/go"
+	"github.com/trunkcall/trunkcall/go/internal/rawframe"
 )
 
 // An attempt to connect that is under way while the other connections are idle brings a connection when they are closed:
@@ -81,4 +86,53 @@ func TestConnectionsStayWhileACallWaits(t *testing.T) {
 	}
 	cancel()
 	wants(t, receive(t, ended, "end"), trunkcall.Canceled, trunkcall.NotSent)
+}
+
+func TestAClientThatIsIdleHasItsEndpointsAsTheVectorsSay(t *testing.T) {
+	data, err := os.ReadFile("../spec/vectors/client.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var vectors struct {
+		Idle []struct {
+			ID, Balancer  string
+			Serves        []bool
+			Before, After []string
+		}
+	}
+	if err := json.Unmarshal(data, &vectors); err != nil || len(vectors.Idle) == 0 {
+		t.Fatal(err, len(vectors.Idle))
+	}
+	balancers := map[string]trunkcall.Balancer{"first": trunkcall.First(), "round_robin": trunkcall.RoundRobin(), "least_loaded": trunkcall.LeastLoaded()}
+	for _, v := range vectors.Idle {
+		t.Run(v.ID, func(t *testing.T) {
+			var targets []string
+			for _, serves := range v.Serves {
+				if serves {
+					_, target := serve(t, nil, standard()...)
+					targets = append(targets, target)
+					continue
+				}
+				refuses := rawframe.Listen(t)
+				_ = refuses.Close()
+				targets = append(targets, refuses.Target())
+			}
+			c := newClient(t, strings.Join(targets, ","), trunkcall.WithBalancer(balancers[v.Balancer]))
+			t.Cleanup(c.Close)
+			become := func(want []string, do func()) {
+				eventually(t, strings.Join(want, ", "), func() bool {
+					do()
+					var states []string
+					for _, e := range c.Endpoints() {
+						states = append(states, [...]string{"idle", "connecting", "ready", "failing"}[e.State])
+					}
+					return slices.Equal(states, want)
+				})
+			}
+			for range 2 {
+				become(v.Before, func() { mustEcho(t, c, "x") })
+				become(v.After, func() { trunkcall.CloseIdle(c) })
+			}
+		})
+	}
 }

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
-from trunkcall import Client, Code, Delivery, State, first
+from trunkcall import Client, Code, Delivery, State, first, least_loaded, round_robin
 
 from .endpoints import EndpointsCase
 from .kit import ECHO, OTHER, PATIENCE, Gate, black_hole, echo, eventually
+from .test_client_vectors import VECTORS
 
 
 class Idle(EndpointsCase):
@@ -84,6 +85,26 @@ class Idle(EndpointsCase):
         await eventually(lambda: {each.state for each in client.endpoints} == {State.IDLE})
         self.assertIsNone(failing.next_attempt)
         self.assertEqual(await client.call(ECHO, b"", timeout=PATIENCE), b"a")
+
+    async def test_a_client_that_is_idle_has_its_endpoints_as_the_vectors_say(self) -> None:
+        balancers = {"first": first, "round_robin": round_robin, "least_loaded": least_loaded}
+        for case in VECTORS["idle"]:
+            with self.subTest(case["id"]):
+                targets: list[str] = []
+                for serves in case["serves"]:
+                    server, address = await self.named(b"a")
+                    if not serves:
+                        await server.close()
+                    targets.append(address)
+                client = self.client(",".join(targets), balancer=balancers[case["balancer"]](), idle_timeout=10_000)
+                for _ in range(2):
+                    async with asyncio.timeout(PATIENCE):
+                        while [one.state.value for one in client.endpoints] != case["before"]:
+                            await self.answers(client, 1)
+                    async with asyncio.timeout(PATIENCE):
+                        while [one.state.value for one in client.endpoints] != case["after"]:
+                            self.look(client)
+                            await asyncio.sleep(0.001)
 
     def look(self, client: Client) -> None:
         """What happens again and again in the idle timeout, and some more."""

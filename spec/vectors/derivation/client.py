@@ -319,6 +319,15 @@ RUNS: list[tuple[str, str, list[dict[str, Any]], str, str, int]] = [
      [tried("a", ("refuses", 10), ("refuses", 10)), tried("b", ("refuses", 10))], "a0 b10 a20", "", 30),
 ]  # fmt: skip
 
+# id, why, balancer, which endpoints have a server, states while calls are made and once the client is idle, by hand
+IDLE: list[tuple[str, str, str, list[bool], str, str]] = [
+    ("all", "all connections are closed together", "round_robin", [True, True], "rr", "ii"),
+    ("failing", "with them failing endpoints become idle", "round_robin", [True, False], "rf", "ii"),
+    ("failing-least-loaded", "whatever the balancer that is not lazy", "least_loaded", [False, True, False], "frf", "iii"),
+    ("lazy", "of a lazy balancer only what was picked is connected", "first", [True, True], "ri", "ii"),
+    ("lazy-failing", "there a failing one stays so", "first", [False, True], "fr", "fi"),
+]  # fmt: skip
+
 S, S1, ALL = "/p.S/M", "/p.S/", ""
 
 # id, why, policies, [method, streaming, by hand]
@@ -396,6 +405,7 @@ def content() -> dict[str, Any]:
         "pauses": [{"failures": n, "longest": model.pause(n)} for n in (1, 2, 3, 7, 8, 9, 64, 100_000)],
         "races": [{**head(i, w), "addresses": a, "answers": s, "order": model.raced(a, s)} for i, w, a, s, _ in RACES],
         "runs": [{**head(i, w), "tries": t, **model.run(t)} for i, w, t, *_ in RUNS],
+        "idle": [{**head(i, w), "balancer": b, "serves": s, **model.idled(b, s)} for i, w, b, s, *_ in IDLE],
         "picks": [picked(*case) for case in PICKS],
         "latencies": [{**head(i, w), "events": e, "moving": model.latencies(e)} for i, w, e, _ in LATENCIES],
         "policies": [
@@ -441,6 +451,10 @@ def faults(told: dict[str, Any]) -> list[str]:
             found["at"],
         ) != (began, wins, at):
             out.append(f"runs: {i} differs: {found}")
+    for i, _, b, s, before, after in IDLE:
+        found = model.idled(b, s)
+        if ["".join(state[0] for state in found[when]) for when in ("before", "after")] != [before, after]:
+            out.append(f"idle: {i} differs: {found}")
     for i, _, p, calls in POLICIES:
         out += [f"policies: {i}, {m} differs" for m, s, want in calls if model.policy(p, m, s) != want]
     for group, entries in told.items():

@@ -203,6 +203,16 @@ def run(tries: list[dict[str, Any]]) -> dict[str, Any]:
     return {"began": began, "wins": None, "at": now}
 
 
+def idled(balancer: str, serves: list[bool]) -> dict[str, list[str]]:
+    """The states of endpoints while calls are made, and once the client has closed its connections for being idle."""
+    lazy, before, after = balancer in ("first", "hash"), [], []
+    for n, serving in enumerate(serves):
+        unpicked = lazy and any(serves[:n])
+        before.append("idle" if unpicked else "ready" if serving else "failing")
+        after.append("failing" if lazy and before[n] == "failing" else "idle")
+    return {"before": before, "after": after}
+
+
 # 10: choosing
 
 

@@ -24,6 +24,7 @@ RULES: list[tuple[str, str, str, str]] = [
     ("8.1/twice", "the first of one identity counts", "sets", "twice"),
     ("8.2/empty", "an empty set is refused", "bad_sets", "empty"),
     ("8.5/part", "the highest scores, in the order of the set", "parts", "fewer all twenty three one"),
+    ("9.1/idle", "a client that is idle has its endpoints idle, failing ones of a lazy balancer apart", "idle", "all failing lazy"),
     ("9.2/pauses", "from 100 ms, doubling, at most 10 s", "pauses", ""),
     ("9.4/order", "IPv6 and others take turns", "races", "one given six four two again unresolved mem"),
     ("9.4/stagger", "the next after 250 ms, or once the one before has failed", "runs", "quick slow slower third refused"),
