@@ -108,7 +108,7 @@ lint: needs ## the checks of `make test`, and what takes longer
 	@$(PYTHON) -m scripts.test --only 'check '
 	@$(LANGUAGE) lint
 lint-%: needs-%
-	@$(PYTHON) -m scripts.test --only 'check $* '
+	@$(PYTHON) -m scripts.test --language $* --only 'check '
 	@$(ONE) lint
 fmt-%: needs-%
 	@$(ONE) format
@@ -122,7 +122,7 @@ reference-%: needs-%
 	@$(ONE) reference
 test-%:
 	@sh scripts/prerequisites.sh --tests $*
-	@$(PYTHON) -m scripts.test --only '$* ,check $* '
+	@$(PYTHON) -m scripts.test --language $*
 
 .PHONY: bench results
 bench: $(patsubst lab/%.toml,bench-%,$(filter-out lab/targets.toml,$(wildcard lab/*.toml))) ## measure beside the peers: five hours, see lab/README.md

@@ -2,6 +2,7 @@
 
     python3 -m scripts.test                   all, ends with the line "N passed, N failed"
     python3 -m scripts.test --only 'go '      those whose names begin so; several with commas
+    python3 -m scripts.test --language go     those that concern this language alone; with --only perhaps none
     python3 -m scripts.test --starve 2        all, beside so many busy loops
     python3 -m scripts.test --fuzz 60s        no tests: each fuzz target for so long
     python3 -m scripts.test --list            their names
@@ -23,6 +24,7 @@ import traceback
 from pathlib import Path
 
 from harness import interrupts
+from harness.languages import Wrong, named
 from harness.durations import seconds
 from scripts import commands, reporting, scheduler, suites
 
@@ -32,6 +34,7 @@ STARVED_PATIENCE = 4.0  # beside busy loops, suites may take so many times as lo
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="beginnings of names, separated by commas")
+    parser.add_argument("--language", metavar="KEY", help="those that concern it alone")
     parser.add_argument("--starve", nargs="?", type=int, const=scheduler.processors(), default=0, metavar="LOOPS", help="keep processors busy, all by default")
     parser.add_argument("--fuzz", metavar="FUZZTIME", help="how long each fuzz target runs: a time, or a number of runs such as 1000x")
     parser.add_argument("--figures", type=Path, help="keep the figures for scripts.costs there, not those of whole runs in build/test.json")
@@ -49,10 +52,20 @@ def main() -> int:
         print(f"nothing begins with {' or '.join(map(repr, useless))}; see --list", file=sys.stderr)
         return 2
     chosen = [suite for suite in there if suite.name.startswith(beginnings)] if beginnings else there
+    if options.language:
+        try:
+            language = named(options.language).name
+        except Wrong as wrong:
+            print(wrong, file=sys.stderr)
+            return 2
+        chosen = [suite for suite in chosen if suite.language == language]
+        if not chosen:
+            print(f"{language} has no such suite", file=sys.stderr)
+            return 0 if beginnings else 2
     if options.list:
         print("\n".join(suite.name for suite in chosen))
         return 0
-    whole = options.fuzz is None and not options.only and not options.starve
+    whole = chosen == there and options.fuzz is None and not options.starve
     return run(chosen, options.starve, options.figures or (reporting.FIGURES if whole else None))
 
 

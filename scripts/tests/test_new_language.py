@@ -3,6 +3,7 @@ is in conformance/test_new_language.py."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tempfile
@@ -56,6 +57,18 @@ class NewLanguage(unittest.TestCase):
         for step in ("build", "format", "lint", "generate", "api", "reference", "vectors", "clean"):
             plan = "\n".join(self.module("scripts.language", "--plan", step))
             self.assertIn(str(self.ada), plan, step)
+
+    def test_with_the_least_that_a_file_has_make_does_what_there_is(self) -> None:
+        text = (ROOT / "languages/README.md").read_text(encoding="utf-8")
+        (example,) = re.findall(r"^```toml\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+        kept = re.sub(r"^(prerequisites|tests) = .*\n|^\[\[build\]\]\n(.+\n)+", "", example, flags=re.MULTILINE)
+        with tempfile.TemporaryDirectory() as folder:
+            variables = fake_language.add(Path(folder))
+            (Path(variables["TRUNKCALL_LANGUAGES"]) / "java.toml").write_text(kept, encoding="utf-8")
+            least = {"TRUNKCALL_LANGUAGES": variables["TRUNKCALL_LANGUAGES"]}
+            self.told("make", "build-java", "fmt-java", "vectors-java", "environment-java", **least)
+            self.assertEqual(self.told("make", "lint-java", **least), ["Java has no such suite"])
+            self.assertIn("Java has no such suite", self.told("make", "test-java", status=2, **least))
 
     def test_the_lab_builds_it(self) -> None:
         plan = self.module("scripts.language", "--plan", "build", "peer", "peers")

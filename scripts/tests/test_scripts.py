@@ -86,8 +86,8 @@ class Demonstration(unittest.TestCase):
 
 
 class Choice(unittest.TestCase):
-    def told(self, only: str) -> tuple[int, str, str]:
-        words = ["script", "--list", "--only", only]
+    def told(self, only: str, *more: str) -> tuple[int, str, str]:
+        words = ["script", "--list", *(["--only", only] if only else []), *more]
         with mock.patch("sys.argv", words), contextlib.redirect_stderr(io.StringIO()) as stderr, contextlib.redirect_stdout(io.StringIO()) as stdout:
             return test.main(), stdout.getvalue(), stderr.getvalue()
 
@@ -98,6 +98,16 @@ class Choice(unittest.TestCase):
         self.assertEqual(self.told("matrix,typo"), (2, "", "nothing begins with 'typo'; see --list\n"))
         self.assertEqual(self.told("matrix,"), (2, "", "nothing begins with ''; see --list\n"))
         self.assertEqual(self.told("no,nay"), (2, "", "nothing begins with 'no' or 'nay'; see --list\n"))
+
+
+    def test_those_of_a_language_perhaps_none(self):
+        status, listed, _ = self.told("", "--language", "python")
+        self.assertEqual((status, {name.split()[0] for name in listed.splitlines()}), (0, {"check", "python"}))
+        self.assertIn("check python types\n", listed)
+        self.assertNotIn(" go ", listed)
+        self.assertEqual(self.told("matrix", "--language", "go"), (0, "", "Go has no such suite\n"))
+        self.assertEqual(self.told("typo", "--language", "go")[0], 2)
+        self.assertEqual(self.told("", "--language", "cobol"), (2, "", "there is no language cobol; there are go, python\n"))
 
 
 class ChecksOfEveryChange(unittest.TestCase):
