@@ -143,11 +143,11 @@ def main() -> int:
         if one == other:
             sessions, mutations = (sessions if options.pair else -(-sessions // OTHERS)), 0
         with contextlib.ExitStack() as stack:
-            sides = [Side(key, named(key).words(named(key).peer.session)) for key in (one, other)]
-            for side in sides:
+            first, second = (Side(key, named(key).words(named(key).peer.session)) for key in (one, other))
+            for side in (first, second):
                 stack.callback(side.close)
             for seed in seeds:
-                wrong = run(*sides, seed, sessions, mutations)
+                wrong = run(first, second, seed, sessions, mutations)
                 failed += wrong
                 what = f"seeds {seed} to {seed + sessions - 1}: {mutations} mutations of each, {wrong} failed"
                 print(f"{one} and {other}, {what}", flush=True)

@@ -98,7 +98,7 @@ class Connection(FaultTest):
                     name = {"ledger-call": f"{method}{round}"}
                     await client.send(raw.call("/" + FAULTS + method, raw.field(2, 60_000), slot=slot, metadata=name))
                 names = {f"{method}{round}" for method in methods}
-                await until("handlers run", lambda names=names: names <= set(gather([], read([server.ledger]))))
+                await until("handlers run", lambda names=names: names <= set(gather([], read([server.ledger]))))  # type: ignore[misc]
                 await client.send(announced)
                 client.half_close()
                 await client.to_end()

@@ -71,14 +71,14 @@ class Endpoints(FaultTest):
         registry = Registry(servers)
         async with self.calls(registry, balancer) as client:
             for turn in range(size(4, 9)):
-                await self.executes(servers)
+                await self.grows(servers)
                 leaving = servers[turn % len(servers)]
                 if turn % 2:
                     registry.set([server for server in servers if server is not leaving])
                 self.assertEqual(await leaving.stop(), 0, leaving.log())
                 await leaving.start()
                 registry.set(servers)
-            await self.executes(servers, each=True)
+            await self.grows(servers, each=True)
             await self.assert_nothing_left(client, registry, servers)
         self.assert_all_ok(self.check())
 
@@ -89,12 +89,12 @@ class Endpoints(FaultTest):
                 registry = Registry(servers)
                 async with self.calls(registry, balancer) as client:
                     for turn in range(size(4, 9)):
-                        await self.executes(servers)
+                        await self.grows(servers)
                         killed = servers[turn % len(servers)]
                         await killed.kill()
-                        await self.executes([server for server in servers if server is not killed])
+                        await self.grows([server for server in servers if server is not killed])
                         await killed.start()
-                    await self.executes(servers, each=name != "first")
+                    await self.grows(servers, each=name != "first")
                     await self.assert_nothing_left(client, registry, servers)
                 report = self.check()
                 self.assertGreater(report.outcomes["OK", "executed"], 100, report)
@@ -111,7 +111,7 @@ class Endpoints(FaultTest):
 
             async def caller(client: trunkcall.Client) -> None:
                 while not ended.is_set():
-                    await self.call(client, ledger, f"{os.getpid()}-{path.name}-{next(numbers)}")
+                    await self.call_in_turn(client, ledger, f"{os.getpid()}-{path.name}-{next(numbers)}")
 
             target = trunkcall.Client("test:", resolvers={"test": registry.resolve}, balancer=balancer, idle_timeout=5)
             async with target as client:
@@ -122,7 +122,7 @@ class Endpoints(FaultTest):
                     ended.set()
                     await asyncio.gather(*callers)
 
-    async def call(self, client: trunkcall.Client, ledger: Ledger, name: str) -> None:
+    async def call_in_turn(self, client: trunkcall.Client, ledger: Ledger, name: str) -> None:
         ledger.write("begin", name, method=SAY.name, deadline=time.monotonic_ns() + 20 * 10**9)
         code, delivery, message = "OK", "executed", ""
         try:
@@ -133,7 +133,7 @@ class Endpoints(FaultTest):
             await asyncio.sleep(0)  # whatever fails, others have their turn
         ledger.write("end", name, code=code, delivery=delivery, message=message)
 
-    async def executes(self, servers: list[Server], *, each: bool = False) -> None:
+    async def grows(self, servers: list[Server], *, each: bool = False) -> None:
         """Waits until some of the servers execute calls, or each of them does."""
         began = [_size(server.ledger) for server in servers]
 
@@ -152,7 +152,7 @@ class Endpoints(FaultTest):
         registry.set(servers[:1])
         await until("one endpoint is left", lambda: len(client.endpoints) == 1)
         await until("one connection is left", lambda: len(client.connections) <= 1 and len(client._tasks) <= 2)
-        await self.executes(servers[:1])
+        await self.grows(servers[:1])
 
 
 def _size(ledger: Path) -> int:

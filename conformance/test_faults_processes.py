@@ -36,7 +36,7 @@ class Processes(FaultTest):
             await asyncio.sleep(1.2)  # one that dies within a second of its start would end all (peer.md 3)
             one = children(server)[0]
             os.kill(one, signal.SIGKILL)
-            await until("it has ended", lambda one=one: one not in children(server))
+            await until("it has ended", lambda one=one: one not in children(server))  # type: ignore[misc]
             left = await self.all_serve(server, time.monotonic_ns())
             killed |= serving - left
             serving = left

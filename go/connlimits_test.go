@@ -16,7 +16,8 @@ import (
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
-// A connection beyond the limits is told so in its own protocol; when others have gone there is room again.
+// What is beyond the limits is told so in its own protocol; when others have gone there is
+// room again.
 func TestConnectionsBeyondTheirLimitAreTurnedAway(t *testing.T) {
 	t.Parallel() // it waits more than it computes
 	for name, option := range map[string]trunkcall.ServerOption{
@@ -76,7 +77,7 @@ func TestConnectionsBeyondTheirLimitAreTurnedAway(t *testing.T) {
 	}
 }
 
-// Connections from other addresses do not count.
+// Those from elsewhere are not counted with them.
 func TestALimitPerAddressCountsAddresses(t *testing.T) {
 	_, target := serve(t, serverOptions{trunkcall.WithMaxConnectionsPerAddress(1), trunkcall.WithProxyProtocol()}, standard()...)
 	from := func(address string) error {

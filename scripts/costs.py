@@ -33,15 +33,15 @@ def ways(languages: int) -> int:
 def reckoned(rows: list[dict[str, Any]], languages: int, what: str = "seconds") -> float:
     """The sum of seconds of all suites with so many languages, or of their processor time."""
     there = {row["language"] for row in rows if row["language"] and row["executions"]}
-    own = sum(row[what] for row in rows if row["language"])
-    met = sum(row[what] for row in rows if row["meets"])
-    rest = sum(row[what] for row in rows if not row["language"] and not row["meets"])
+    own: float = sum(row[what] for row in rows if row["language"])
+    met: float = sum(row[what] for row in rows if row["meets"])
+    rest: float = sum(row[what] for row in rows if not row["language"] and not row["meets"])
     return own * languages / len(there) + met * ways(languages) / ways(len(there)) + rest
 
 
 def whole(rows: list[dict[str, Any]]) -> float:
     """From the first suite's beginning to the last one's end."""
-    return max(row["began"] + row["seconds"] for row in rows)
+    return float(max(row["began"] + row["seconds"] for row in rows))
 
 
 def table(rows: list[dict[str, Any]]) -> str:

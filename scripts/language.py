@@ -20,9 +20,10 @@ import shutil
 import subprocess
 import sys
 
-from harness.languages import ROOT, STEPS, Language, Making, Step, Wrong, environment, languages, named
+from harness.languages import ROOT, STEPS, Language, Making, Step, environment, languages, named
 from harness.prerequisites import ask, missing
 from harness.processes import Failed
+from harness.tables import Wrong
 from scripts import stamps
 
 STAMPS = ROOT / "build" / ".languages"
@@ -46,7 +47,7 @@ def carry_out(language: Language, what: str, parts: list[str], plan: bool) -> bo
     if plan:
         return all(run(language, step, plan=True) for step in (*before, *chosen))
     with stamps.alone(STAMPS / f"{language.key}.lock", language.name) if made else contextlib.nullcontext():
-        well = all(make(language, step) for step in made)
+        well = all(make(language, step) for step in made if isinstance(step, Making))
     return well and (what == "build" or all(run(language, step) for step in chosen))
 
 

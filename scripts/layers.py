@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 MODULE = "github.com/trunkcall/trunkcall/go"
@@ -50,7 +51,7 @@ def is_standard(path: str) -> bool:
     return "." not in path.split("/")[0]
 
 
-def faults(package: dict) -> list[str]:
+def faults(package: dict[str, Any]) -> list[str]:
     own = place(package["ImportPath"])
     if own == "internal":
         return []  # tools for tests, which nothing else may import

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 
-from harness.languages import Wrong, languages, named
+from harness.languages import languages, named
 from harness.prerequisites import missing
+from harness.tables import Wrong
 
 
 def main() -> int:

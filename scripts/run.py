@@ -131,7 +131,7 @@ def load(program: Words, address: str, duration: str, *more: str) -> dict[str, f
     done = run((*program, "bench", "--target", address, *flags), PATIENCE + seconds(duration))
     if done.status != 0:
         raise Failed(f"{shown(program)} bench: {done.stderr.strip()}")
-    figures = json.loads(done.stdout)
+    figures: dict[str, float] = json.loads(done.stdout)
     expect(figures["errors"] == 0, "no call to fail under load")
     return figures
 

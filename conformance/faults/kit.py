@@ -107,8 +107,10 @@ def each(*settings: Setting, in_full: Iterable[Setting] = ()) -> Callable[[type[
     def make(test: type[FaultTest]) -> type[FaultTest]:
         for setting in (*settings, *(in_full if FULL else ())):
             name = f"{test.__name__}{setting.title}"
-            made = type(name, (test, IsolatedAsyncioTestCase), {"setting": setting, "__module__": test.__module__})
+            more = {"setting": setting, "__module__": test.__module__, "__test__": True}
+            made = type(name, (test,), more)
             setattr(sys.modules[test.__module__], name, made)
+        test.__test__ = False
         return test
 
     return make
@@ -121,9 +123,10 @@ async def read_gauges(address: str, tls: ssl.SSLContext | None = None) -> dict[s
     return {"running": got.running, "tasks": got.tasks, "heapBytes": got.heap_bytes}
 
 
-class FaultTest:
+class FaultTest(IsolatedAsyncioTestCase):
     """Tests with servers and load as processes. At the end all servers that still run have to end well."""
 
+    __test__ = False  # each() makes the classes that are run
     maxDiff = None
     setting: Setting
     tell: Callable[[str, object], None]  # writes a property, such as a retry, into the results

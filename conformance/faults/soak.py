@@ -157,7 +157,7 @@ class Soak:
             words = ("bench", *self.client.peer.bench, "--target", proxy.address, "--ledger", str(ledger))
             more = ("--duration", f"{self.seconds:.0f}s", "--seed", str(self.seed + n), "--rate", str(share * rate))
             load = Load(Process([*self.client.program, *words, *more, *flags.split()]), ledger)
-            await until("the load begins", lambda path=ledger: path.exists() and path.stat().st_size > 0)
+            await until("the load begins", lambda path=ledger: path.exists() and path.stat().st_size > 0)  # type: ignore[misc]
             loads.append(load)
         return loads
 

@@ -26,7 +26,8 @@ class Case:
 
     @property
     def needs(self) -> list[str]:
-        return self.words.get("needs", [])
+        needs: list[str] = self.words.get("needs", [])
+        return needs
 
     @property
     def smoke(self) -> bool:
@@ -109,8 +110,8 @@ def request_line(request: dict[str, Any]) -> dict[str, Any]:
     match request.get("data"):
         case str(data):
             message["data"] = data
-        case {"size": size, **rest}:
-            return {"message": message, "size": size, **rest}
+        case {"size": _}:
+            return {"message": message, **request["data"]}
     return {"message": message}
 
 

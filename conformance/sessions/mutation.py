@@ -238,8 +238,8 @@ class Mutations:
 
     def _differences(self, recording: Recording, parts: list[bytes], seed: int) -> list[str]:
         steps = delivered(recording.steps, parts, random.Random(seed))
-        told = [self._read(side, recording.config, steps) for side in (self.first, self.second)]
-        return list(compared(*told, names=(self.first.language, self.second.language)))
+        first, second = (self._read(side, recording.config, steps) for side in (self.first, self.second))
+        return list(compared(first, second, names=(self.first.language, self.second.language)))
 
     def _read(self, side: Side, config: Entry, steps: list[Step]) -> Entry:
         side.begin(config)

@@ -2,6 +2,7 @@ import json
 import sys
 import unittest
 from pathlib import Path
+from typing import ClassVar
 
 from harness.processes import Failed
 from lab.runner import measure
@@ -42,7 +43,7 @@ class OneRun(unittest.TestCase):
 
 
 class Allocations(unittest.TestCase):
-    RESULT = {"allocations": 48.02}
+    RESULT: ClassVar = {"allocations": 48.02}
 
     def told(self, *samples):
         head = {"client_message": 48, "server_message": 50}

@@ -13,7 +13,18 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from derivation import client, client_rules, codefirst, frames_bad, frames_good, metadata, preface, replay, sessions, status
+from derivation import (
+    client,
+    client_rules,
+    codefirst,
+    frames_bad,
+    frames_good,
+    metadata,
+    preface,
+    replay,
+    sessions,
+    status,
+)
 
 HERE = Path(__file__).parent
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from . import encode as e
-from .meaning import Entry, fill
+from .meaning import fill
 from .script import (
     ACKED,
     BOTH,
     CANCELLED,
     CLOSED,
-    DOWN,
     HALF_CLOSED,
     HOLD,
     NOBODYS,

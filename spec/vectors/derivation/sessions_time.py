@@ -9,7 +9,6 @@ from .script import (
     CANCELLED,
     DEADLINE_EXCEEDED,
     DOWN,
-    FIRST,
     FIRST_COST,
     FULL_COST,
     OK,
