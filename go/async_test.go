@@ -172,7 +172,7 @@ func (b breaking) Decode(data []byte, message any) error {
 	return b.Codec.Decode(data, message)
 }
 
-// Nobody is there to recover what user code does on the way to a callback.
+// User code panics, or ends its goroutine, on the way to a callback, where no caller could recover it.
 func TestAnAsynchronousCallEndsThoughItsCodecOrInterceptorPanics(t *testing.T) {
 	_, target := serve(t, nil, standard()...)
 	for name, how := range map[string]func(){"panics": func() { panic("in user code") }, "exits": runtime.Goexit} {

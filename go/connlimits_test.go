@@ -16,8 +16,7 @@ import (
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
-// What is beyond the limits is told so in its own protocol; when others have gone there is
-// room again.
+// A connection beyond the limits is told so in its own protocol; when others have gone there is room again.
 func TestConnectionsBeyondTheirLimitAreTurnedAway(t *testing.T) {
 	t.Parallel() // it waits more than it computes
 	for name, option := range map[string]trunkcall.ServerOption{
@@ -77,7 +76,7 @@ func TestConnectionsBeyondTheirLimitAreTurnedAway(t *testing.T) {
 	}
 }
 
-// Those from elsewhere are not counted with them.
+// Connections from other addresses do not count.
 func TestALimitPerAddressCountsAddresses(t *testing.T) {
 	_, target := serve(t, serverOptions{trunkcall.WithMaxConnectionsPerAddress(1), trunkcall.WithProxyProtocol()}, standard()...)
 	from := func(address string) error {

@@ -272,7 +272,7 @@ func TestAStreamWithATimeoutOfTheClientsIsReceivedToItsEnd(t *testing.T) {
 	}
 }
 
-// How long a deadline of the user's context was nobody knows; a timeout of the client's is told.
+// Nobody knows how long the deadline of a user's context was. The length of a client's own timeout is told.
 func TestADeadlineThatPassesIsToldWithItsMethodAndLength(t *testing.T) {
 	g := newGate(t)
 	_, target := serve(t, nil, g.handler(), chat.Handler(func(ctx context.Context, _ *trunkcall.BidiStream[payload, payload]) error {

@@ -107,8 +107,8 @@ func TestACallOnItsWayWhenTheConnectionIsLostIsUnknown(t *testing.T) {
 	}
 }
 
-// What the socket never took cannot have been run. The client repeats such a
-// call once by itself; here nobody listens any more.
+// A call that the socket never took cannot have run. The client repeats such a call once by itself; here nobody
+// listens any more.
 func TestCallsThatTheSocketNeverTookAreNotSent(t *testing.T) {
 	l := rawframe.Listen(t)
 	c := newClient(t, l.Target())

@@ -214,8 +214,8 @@ func TestDrainingOnTheWire(t *testing.T) {
 	}
 }
 
-// What a server does not have it does not have while it drains, either
-// (protocol.md 4.6), and calls that it turns away do not count as running.
+// A method that a server lacks is UNIMPLEMENTED also while it drains (protocol.md 4.6), and calls that it
+// refuses do not count as running.
 func TestADrainingServerStillSaysWhatIsAtFault(t *testing.T) {
 	g := newGate(t)
 	s, target := serve(t, nil, append(standard(), g.handler())...)

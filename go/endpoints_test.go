@@ -181,8 +181,8 @@ func TestAFailedResolverIsCalledAgain(t *testing.T) {
 	}
 }
 
-// What differs in a description of the same endpoint is exchanged, and its connection
-// stays; another address makes another endpoint of it.
+// The fields of an endpoint that may differ are exchanged in place, and its connection stays; another address
+// makes it another endpoint.
 func TestAnEndpointIsRecognised(t *testing.T) {
 	_, one := serve(t, nil, standard()...)
 	_, two := serve(t, nil, standard()...)

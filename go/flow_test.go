@@ -293,7 +293,7 @@ func TestAHandlerMayReturnWhileTheClientStillSends(t *testing.T) {
 	mustEcho(t, c, "x")
 }
 
-// What handlers answered after their calls had been given up is not kept.
+// Answers of handlers whose calls had been given up are not kept.
 func TestAnswersThatNobodyWantsAreNotKept(t *testing.T) {
 	g := newGate(t)
 	s, c := join(t, trunkcall.Unary[payload, payload]("/test.Service/Large").Handler(func(ctx context.Context, _ *payload) (*payload, error) {

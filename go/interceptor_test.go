@@ -289,7 +289,7 @@ func TestInterceptorsMayWrapStreams(t *testing.T) {
 	}
 }
 
-// One that answers a stream has to leave one.
+// An interceptor that answers a stream itself has to leave a Stream.
 func TestAnInterceptorThatLeavesNoStreamFailsItsCall(t *testing.T) {
 	_, target := serve(t, nil, standard()...)
 	c := dial(t, target, trunkcall.WithInterceptors(func(context.Context, *trunkcall.Call, trunkcall.Next) error { return nil }))

@@ -26,7 +26,7 @@ func TestRecordsAreCountedByLevel(t *testing.T) {
 	}
 }
 
-// What finds no place behind a log that stands still is counted as left out.
+// Records that find no place in the queue of a logger that blocks are counted as left out.
 func TestRecordsThatALogHasNoPlaceForAreCounted(t *testing.T) {
 	var out bytes.Buffer
 	j := journal{logger: slog.New(slog.NewTextHandler(&out, nil))}

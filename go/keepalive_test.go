@@ -39,7 +39,7 @@ func TestAServerThatFallsSilentIsGivenUp(t *testing.T) {
 	p.ExpectViolation(wire.ErrSilence, wire.GoAwayPeerSilent)
 }
 
-// It is asked again only after it has answered.
+// A peer that has not answered a PING is sent no other.
 func TestAPeerThatAnswersPingsIsKept(t *testing.T) {
 	l := rawframe.Listen(t)
 	c := newClient(t, l.Target(), trunkcall.WithKeepalive(20*time.Millisecond, long))

@@ -194,7 +194,7 @@ func TestGaugesCountAndReturn(t *testing.T) {
 	})
 }
 
-// What a handler does not consume is held, and its credit withheld.
+// Messages that a handler does not consume are held, and their credit is withheld.
 func TestGaugesShowWhatIsNotConsumed(t *testing.T) {
 	entered, leave := make(chan struct{}), make(chan struct{})
 	method := trunkcall.ClientStream[payload, payload]("/test.Service/Slow")

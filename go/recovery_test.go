@@ -92,7 +92,7 @@ func TestALossThatACallFindsIsALossLikeAnother(t *testing.T) {
 	}
 }
 
-// What a call that ended waited for is nothing to the next one, which uses its memory again.
+// The next call, which uses the memory of one that ended, has nothing of what that one waited for.
 func TestACallThatFailsFastWaitsForTheAttemptUnderWay(t *testing.T) {
 	const calls = 8
 	_, target := serve(t, nil, standard()...)

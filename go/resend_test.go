@@ -73,8 +73,7 @@ func TestARefusedCallIsRepeatedElsewhere(t *testing.T) {
 	}
 }
 
-// What may have been run is not repeated, whatever its code, nor what could
-// only be repeated too late.
+// A call that may have run is not repeated, whatever its code; nor is one that could only be repeated too late.
 func TestWhatMayHaveRunIsNotRepeated(t *testing.T) {
 	for name, a := range map[string]answer{
 		"answered by the handler":           {0, 1, trunkcall.Unavailable, trunkcall.Executed},

@@ -266,7 +266,7 @@ func TestACallTakesAnyConnectionWithAFreeSlot(t *testing.T) {
 	}
 }
 
-// One that comes back serves those that wait for others.
+// A connection that comes back also serves calls that wait for a slot of another.
 func TestCallsThatWaitTakeANewConnection(t *testing.T) {
 	g := newGate(t)
 	s, target := serve(t, serverOptions{trunkcall.WithLimits(trunkcall.Limits{Calls: 1})}, append(standard(), g.handler())...)

@@ -140,7 +140,7 @@ func TestAQuickHandlerThatSuddenlyCallsItsOwnServer(t *testing.T) {
 	}
 }
 
-// What a server does between two calls is noticed although no caller reads.
+// A GOAWAY or an end between two calls is noticed although no caller reads.
 func TestTheEndOfAnIdleConnectionIsNoticed(t *testing.T) {
 	for name, end := range map[string]func(*rawframe.Peer){
 		"closed": func(p *rawframe.Peer) { _ = p.Close() },

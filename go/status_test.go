@@ -204,7 +204,7 @@ func TestAStatusPrintsItsCodeMessageAndDelivery(t *testing.T) {
 	}
 }
 
-// What nobody has filled in is a success, or a failure of which nothing is known.
+// A Status that nobody has filled in is a success; with a code alone, a failure with an unknown delivery.
 func TestTheZeroValuesOfAStatus(t *testing.T) {
 	var none trunkcall.Status
 	if none.Err() != nil || none.String() != "OK" || trunkcall.StatusOf(nil).Code != trunkcall.OK {

@@ -74,9 +74,10 @@ class ClientStream(ABC, Generic[Req, Resp]):
 
     @abstractmethod
     async def send(self, message: Req) -> bool:
-        """Sends a message, waiting while the peer is slow to consume. False: the call is over, `receive` tells how.
-        When it is cancelled while it waits, the message is not sent, unless a part of it was: then the rest follows.
-        Raises StatusError for a call that could not be opened, a message that cannot be sent."""
+        """Sends a message, waiting while the peer is slow to consume. Returns False when the call is over; `receive`
+        tells how it ended. If the task is cancelled while it waits, the message is not sent, unless a part of it was:
+        then the rest follows. Raises StatusError for a call that could not be opened, or a message that cannot be
+        sent."""
 
     @abstractmethod
     async def half_close(self) -> None:

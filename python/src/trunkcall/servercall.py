@@ -141,9 +141,9 @@ class ServerCall:
         self._trailer = [*(self._trailer or ()), *pairs(metadata)]
 
     async def send(self, message: Any) -> bool:
-        """Sends an answer message, waiting while the caller is slow to consume. False: the call is over. When it is
-        cancelled while it waits, the message is not sent, unless a part of it was: then the rest follows. Raises
-        StatusError for a message that cannot be sent."""
+        """Sends an answer message, waiting while the caller is slow to consume. Returns False when the call is over.
+        If the task is cancelled while it waits, the message is not sent, unless a part of it was: then the rest
+        follows. Raises StatusError for a message that cannot be sent."""
         self._in_row += 1
         if self._in_row > IN_ROW:
             self._in_row = 1

@@ -217,6 +217,20 @@ class UnaryCalls(Case):
         async with asyncio.timeout(60):
             await users.cancelled.wait()
 
+    async def test_a_deadline_is_told_with_its_method_and_length(self) -> None:
+        stub = await self.stub(Users())
+        timeout = 0.25
+        while True:  # on a busy machine it may pass before the call was sent, or the server may tell it first
+            with self.assertRaises(grpc.aio.AioRpcError) as caught:
+                await stub.GetUser(ID(user_id=-3), timeout=timeout)
+            details = caught.exception.details() or ""
+            if details.startswith("the deadline passed: "):
+                break
+            timeout *= 2
+            self.assertLess(timeout, 60)
+        had = f"{timeout:g} s" if timeout >= 1 else f"{timeout * 1e3:g} ms"
+        self.assertEqual(details, f"the deadline passed: /trunkcall.example.v1.UserService/GetUser had {had}")
+
     async def test_cancel(self) -> None:
         users = Users()
         stub = await self.stub(users)

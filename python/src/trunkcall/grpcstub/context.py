@@ -108,7 +108,7 @@ class CommonContext:
         return response
 
     def failure(self) -> StatusError | None:
-        """What the servicer said by `abort` or `set_code`, whatever it raised behind that."""
+        """The failure that the servicer asked for by `abort` or `set_code`, whatever it raised afterwards."""
         if self._aborted is not None:
             return self._aborted
         if self._code is None or self._code is grpc.StatusCode.OK or self._code == 0:
@@ -126,7 +126,7 @@ class CommonContext:
         return self._trailing
 
     def end(self) -> list[Callable[..., Any]]:
-        """The servicer has returned: gives the callbacks that are to be called."""
+        """Notes that the servicer has returned. Returns the callbacks that are to be called."""
         self._over = True
         callbacks, self._callbacks = self._callbacks, []
         return callbacks

@@ -44,14 +44,14 @@ def _same(message: Any) -> Any:
 
 class Server(grpc.aio.Server):
     """A Trunkcall server, or a client that serves its servers, as a grpc.aio.Server, for add_…Servicer_to_server.
-    Servicers may have coroutines, asynchronous
-    generators and plain methods, which run on the Trunkcall server's executor.
+    Servicers may have coroutines, asynchronous generators, and plain methods, which run on the Trunkcall server's
+    executor.
 
     Ports, credentials and interceptors are the Trunkcall server's own; `stop` stops it. A client is not stopped."""
 
     def __init__(self, server: NativeServer | Client, *, hide_errors: bool = False) -> None:
-        """Callers of a servicer that raises an exception are told its type and text, as by grpc.aio; with `hide_errors`
-        an id instead, beside which the log has the text."""
+        """Callers of a servicer that raises an exception are told its type and text, as by grpc.aio. With `hide_errors`
+        they are told an id, and the log has the text beside it."""
         self._server = server
         self._hide = hide_errors
         self._registered: set[str] = set()
