@@ -7,7 +7,7 @@ import random
 from collections import Counter
 from pathlib import Path
 
-from .faults.kit import ACROSS, THEMSELVES, FaultTest, each, size
+from .faults.kit import ACROSS, THEMSELVES, FaultTest, each, elsewhere, size
 from .faults.ledger import read
 from .faults.process import Server
 
@@ -24,7 +24,7 @@ def put(path: Path, servers: list[Server]) -> None:
 # In small test_faults_endpoints.py has the client of another language.
 @each(
     *(one for one in THEMSELVES if one.server.hub),
-    in_full=[*ACROSS, *(one for one in THEMSELVES if not one.server.hub)],
+    in_full=[*ACROSS, *(one for one in THEMSELVES if not one.server.hub), *elsewhere([*THEMSELVES, *ACROSS])],
 )
 class Churn(FaultTest):
     async def test_endpoints_that_come_and_go_lose_no_call(self) -> None:

@@ -9,7 +9,7 @@ from harness.proxy import Hole, Proxy
 from harness.rules import UP, Step
 
 from .faults import raw
-from .faults.kit import ACROSS, BOUND, KEEPALIVE, THEMSELVES, FaultTest, each, in_full, size, until
+from .faults.kit import ACROSS, BOUND, KEEPALIVE, THEMSELVES, FaultTest, each, elsewhere, in_full, size, until
 from .faults.ledger import check_files, gather, read
 from .faults.process import FAULTS
 
@@ -17,7 +17,7 @@ from .faults.process import FAULTS
 EXCHANGE = 320
 
 
-@each(*THEMSELVES, in_full=ACROSS)
+@each(*THEMSELVES, in_full=[*ACROSS, *elsewhere([*THEMSELVES, *ACROSS])])
 class Connection(FaultTest):
     async def test_reset_at_every_byte_leaves_the_delivery_right(self) -> None:
         """Each call has a connection of its own, which is reset one byte later than the one before: bytes of the client
@@ -92,7 +92,7 @@ class Connection(FaultTest):
         before = await self.settled(server)
         methods = ("Behave", "Pour")
         for round, announced in enumerate((b"", raw.frame(raw.GOAWAY, flags=raw.ACK)), 1):
-            async with raw.Raw(server.address) as client:
+            async with self.raw(server) as client:
                 await client.send(raw.preface())
                 for slot, method in enumerate(methods, 1):
                     name = {"ledger-call": f"{method}{round}"}

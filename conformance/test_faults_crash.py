@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import signal
 
-from .faults.kit import ACROSS, KEEPALIVE, THEMSELVES, FaultTest, each, over, size, until
+from .faults.kit import ACROSS, KEEPALIVE, THEMSELVES, FaultTest, each, elsewhere, size, until
 from .faults.ledger import read
 
 
-@each(*THEMSELVES, *ACROSS, in_full=over("tls", THEMSELVES) + over("unix", THEMSELVES))
+@each(*THEMSELVES, *ACROSS, in_full=elsewhere([*THEMSELVES, *ACROSS]))
 class Crash(FaultTest):
     async def test_sigkill_in_mid_call_leaves_what_is_said_of_each_call_true(self) -> None:
         server = await self.serve()

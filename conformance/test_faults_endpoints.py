@@ -16,7 +16,7 @@ import trunkcall
 from bench.v1 import bench_pb2 as pb
 from load.message import request
 
-from .faults.kit import SERVERS, FaultTest, each, size, until
+from .faults.kit import SERVERS, FaultTest, each, elsewhere, size, until
 from .faults.process import Server
 
 SAY = trunkcall.unary("/trunkcall.bench.v1.BenchService/Say", pb.BenchmarkMessage, pb.BenchmarkMessage)
@@ -51,7 +51,7 @@ class Ledger:
         self._file.write(json.dumps(line) + "\n")
 
 
-@each(SERVERS[0], in_full=SERVERS[1:])
+@each(SERVERS[0], in_full=[*SERVERS[1:], *elsewhere(SERVERS)])
 class Endpoints(FaultTest):
     def balancers(self) -> dict[str, trunkcall.Balancer]:
         return {
@@ -113,7 +113,9 @@ class Endpoints(FaultTest):
                 while not ended.is_set():
                     await self.call_in_turn(client, ledger, f"{os.getpid()}-{path.name}-{next(numbers)}")
 
-            target = trunkcall.Client("test:", resolvers={"test": registry.resolve}, balancer=balancer, idle_timeout=5)
+            target = trunkcall.Client(
+                "test:", resolvers={"test": registry.resolve}, balancer=balancer, tls=self.tls, idle_timeout=5
+            )
             async with target as client:
                 callers = [asyncio.create_task(caller(client)) for _ in range(CALLERS)]
                 try:

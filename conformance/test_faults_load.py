@@ -9,12 +9,12 @@ import resource
 from harness.proxy import Proxy
 
 from .faults import raw
-from .faults.kit import ACROSS, BOUND, FULL, THEMSELVES, FaultTest, each, in_full, size, until
+from .faults.kit import ACROSS, BOUND, FULL, THEMSELVES, FaultTest, each, elsewhere, in_full, size, until
 from .faults.ledger import check_files, read
 from .test_faults_slow import most_at_once
 
 
-@each(*THEMSELVES, in_full=ACROSS)
+@each(*THEMSELVES, in_full=[*ACROSS, *elsewhere([*THEMSELVES, *ACROSS])])
 class Load(FaultTest):
     async def test_an_open_and_cancel_flood_stays_under_the_cap(self) -> None:
         server = await self.serve("--running-handlers", "50")
@@ -84,7 +84,7 @@ class Load(FaultTest):
             limit = server.held().descriptors + 30
             resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (limit, limit))
             async with contextlib.AsyncExitStack() as stack:
-                clients = [await stack.enter_async_context(raw.Raw(server.address)) for _ in range(100)]
+                clients = [await stack.enter_async_context(self.raw(server)) for _ in range(100)]
                 await until("it has no more", lambda: server.held().descriptors >= limit - 1)
                 for client in clients:
                     await client.send(raw.preface())
@@ -95,7 +95,7 @@ class Load(FaultTest):
         self.assertLess(len(server.log()), 100_000)  # a record a second, not one for each attempt
 
 
-@each(*THEMSELVES, in_full=ACROSS)
+@each(*THEMSELVES, in_full=[*ACROSS, *elsewhere([*THEMSELVES, *ACROSS])])
 class Leaks(FaultTest):
     async def test_connects_leave_nothing(self) -> None:
         """Connections that say nothing, a little, or make a call, and end in every way."""
@@ -104,7 +104,7 @@ class Leaks(FaultTest):
         hello, request = raw.preface(), raw.call("/trunkcall.fault.v1.FaultService/Behave")
 
         async def connect(number: int) -> None:
-            async with raw.Raw(server.address) as client:
+            async with self.raw(server) as client:
                 await client.send((b"", hello[:9], hello, hello + request)[number % 4])
                 if number % 4 == 3:
                     await client.frame(raw.RESULT)

@@ -8,7 +8,7 @@ import signal
 import time
 from pathlib import Path
 
-from .faults.kit import ACROSS, THEMSELVES, FaultTest, each, size, until
+from .faults.kit import ACROSS, THEMSELVES, FaultTest, each, elsewhere, size, until
 from .faults.ledger import Line, gather, read
 from .faults.process import Server
 from .languages import having
@@ -17,10 +17,11 @@ MANY = "3"
 FORKING = having("faults", "processes")
 
 
-@each(
-    *(setting for setting in THEMSELVES if setting.server in FORKING),
-    in_full=(setting for setting in ACROSS if setting.server in FORKING),
-)
+FORKED = [setting for setting in THEMSELVES if setting.server in FORKING]
+FORKED_ACROSS = [setting for setting in ACROSS if setting.server in FORKING]
+
+
+@each(*FORKED, in_full=[*FORKED_ACROSS, *elsewhere(FORKED + FORKED_ACROSS)])
 class Processes(FaultTest):
     async def test_one_that_is_killed_loses_its_own_calls_alone(self) -> None:
         server = await self.serve("--processes", MANY)

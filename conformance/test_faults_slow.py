@@ -9,12 +9,12 @@ import signal
 from pathlib import Path
 
 from .faults import raw
-from .faults.kit import ACROSS, THEMSELVES, FaultTest, each, in_full, size, until
+from .faults.kit import ACROSS, THEMSELVES, FaultTest, each, elsewhere, in_full, size, until
 from .faults.ledger import Line, expired, read
 from .faults.process import FAULTS
 
 
-@each(*THEMSELVES, in_full=ACROSS)
+@each(*THEMSELVES, in_full=[*ACROSS, *elsewhere([*THEMSELVES, *ACROSS])])
 class Slow(FaultTest):
     async def test_a_server_that_stands_still_fails_no_promise_and_starts_nothing_expired(self) -> None:
         """Clients time out while it stands; when it goes on, what has expired meanwhile is not started."""
@@ -48,7 +48,7 @@ class Slow(FaultTest):
             many = 40
             before = server.held().resident
             for _ in range(many):
-                client = await stack.enter_async_context(raw.Raw(server.address, receive_buffer=4096))
+                client = await stack.enter_async_context(self.raw(server, receive_buffer=4096))
                 request = raw.field(7, 16_384)
                 await client.send(raw.preface(), raw.call("/" + FAULTS + "Pour", request))
             await asyncio.sleep(size(1, 5))  # time in which it could grow
@@ -58,7 +58,7 @@ class Slow(FaultTest):
     @in_full
     async def test_a_reader_that_never_grants_credit_is_reaped(self) -> None:
         server = await self.serve()
-        async with raw.Raw(server.address) as client:
+        async with self.raw(server) as client:
             await client.send(raw.preface(), raw.call("/" + FAULTS + "Pour", raw.field(7, 16_384)))
             _, flags, status, _, _ = await client.frame(raw.RESULT, limit=90)
             self.assertEqual((status, flags & 0x20), (8, 0x20))  # RESOURCE_EXHAUSTED, CUT
@@ -69,7 +69,7 @@ class Slow(FaultTest):
         async with self.unharmed(server):
 
             async def drip(step: float) -> None:
-                async with raw.Raw(server.address) as client:
+                async with self.raw(server) as client:
                     ended = asyncio.create_task(client.to_end(25))
                     for byte in raw.preface():
                         await client.send(bytes([byte]))
@@ -99,7 +99,7 @@ class Slow(FaultTest):
         await self.assert_settled(server, before)
 
 
-@each(*THEMSELVES, in_full=ACROSS)
+@each(*THEMSELVES, in_full=[*ACROSS, *elsewhere([*THEMSELVES, *ACROSS])])
 class Time(FaultTest):
     async def test_a_deadline_races_its_answer_and_one_of_them_wins(self) -> None:
         server = await self.serve()
@@ -143,7 +143,7 @@ class Time(FaultTest):
         """The greatest remaining time on the wire means that long or longer: the server does not watch it."""
         server = await self.serve()
         for micros, ok in ((0xFFFFFFFF, True), (0, True), (1, False)):
-            async with raw.Raw(server.address) as client:
+            async with self.raw(server) as client:
                 await client.send(raw.preface(), raw.call("/" + FAULTS + "Behave", raw.field(2, 100), micros=micros))
                 _, _, status, _, _ = await client.frame(raw.RESULT)
                 self.assertEqual(status, 0 if ok else 4, micros)

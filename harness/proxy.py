@@ -17,12 +17,14 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import itertools
 import random
 import socket
 import struct
 import sys
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from harness.rules import DOWN, UP, Plan, RuleError, Step, parse
@@ -30,6 +32,7 @@ from harness.rules import DOWN, UP, Plan, RuleError, Step, parse
 PIECE = 1 << 16
 FASTEST = 1 << 28  # the rate, in bytes a second, that a way without one has room for
 PIECES_A_SECOND = 20  # where there is a rate
+NUMBERS = itertools.count()  # of Unix sockets
 RESET = struct.pack("ii", 1, 0)  # SO_LINGER without time: closing resets
 
 
@@ -74,7 +77,7 @@ class Link:
         self.over.set()
 
     def reset(self) -> None:
-        """Ends the connection with a reset to both sides."""
+        """Ends the connection with a reset to both sides, of a Unix socket with an end."""
         for end in self.ends[UP]:
             with contextlib.suppress(OSError):
                 end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
@@ -219,7 +222,7 @@ class Flow:
 
 
 class Proxy:
-    """A proxy that listens on a free port while it is entered, or on `listen`.
+    """A proxy that listens while it is entered: on `listen`, or a free port, or beside a target that is a Unix socket.
 
     `connections` counts what was accepted, `passed` the bytes passed on and `lost` those swallowed, by direction.
     `plan` may be replaced: it holds for the connections that come after. `watch` is told of all bytes before they are
@@ -230,11 +233,11 @@ class Proxy:
         target: str,
         rules: str | Plan = "",
         *,
-        listen: str = "127.0.0.1:0",
+        listen: str = "",
         seed: int = 1,
         watch: Callable[[int, str, int], None] | None = None,
     ) -> None:
-        self.target = split(target)
+        self.target = target
         self.plan: Plan = parse(rules) if isinstance(rules, str) else rules
         self.seed = seed
         self.watch = watch
@@ -242,7 +245,7 @@ class Proxy:
         self.accepted_at: list[float] = []  # by the loop's clock
         self.passed: Counter[str] = Counter()
         self.lost: Counter[str] = Counter()
-        self.address = listen
+        self.address = listen or beside(target)
         self._listener: socket.socket | None = None
         self._accepting: asyncio.Task[None] | None = None
         self._links: dict[asyncio.Task[None], Link | None] = {}
@@ -260,12 +263,8 @@ class Proxy:
 
     def listen(self) -> None:
         """Begins to listen, on the same port as before if it did."""
-        listener = socket.create_server(split(self.address), backlog=1024)
-        listener.setblocking(False)
-        host, port = listener.getsockname()[:2]
-        self.address = f"{host}:{port}"
-        self._listener = listener
-        self._accepting = asyncio.create_task(self._accept(listener))
+        self._listener, self.address = listening(self.address)
+        self._accepting = asyncio.create_task(self._accept(self._listener))
 
     async def stop_listening(self) -> None:
         """Takes no more connections: the port refuses. Those that are there go on."""
@@ -314,17 +313,19 @@ class Proxy:
             task.add_done_callback(self._links.pop)
 
     async def _join(self, client: socket.socket, number: int) -> None:
-        server = socket.socket()
+        family, target = where(self.target)
+        server = socket.socket(family)
         with client, server:
             for end in (client, server):
                 end.setblocking(False)
-                end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                if end.family != socket.AF_UNIX:
+                    end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             link = Link(self, number, client, server)
             task = asyncio.current_task()
             assert task
             self._links[task] = link
             try:
-                await asyncio.get_running_loop().sock_connect(server, self.target)
+                await asyncio.get_running_loop().sock_connect(server, target)
             except OSError:
                 link.reset()
                 return
@@ -354,9 +355,31 @@ class Hole:
             end.close()
 
 
-def split(address: str) -> tuple[str, int]:
+def where(address: str) -> tuple[socket.AddressFamily, Any]:
+    """HOST:PORT of IPv4 or unix:PATH, as sockets take it."""
+    path = address.removeprefix("unix:")
+    if path != address:
+        return socket.AF_UNIX, path
     host, _, port = address.rpartition(":")
-    return host.strip("[]"), int(port)
+    return socket.AF_INET, (host, int(port))
+
+
+def listening(address: str) -> tuple[socket.socket, str]:
+    """A socket that listens there, and where that is. The file of a Unix socket may be there from before."""
+    family, place = where(address)
+    if family == socket.AF_UNIX:
+        Path(place).unlink(missing_ok=True)
+    listener = socket.create_server(place, family=family, backlog=1024)
+    listener.setblocking(False)
+    if family != socket.AF_UNIX:
+        host, port = listener.getsockname()[:2]
+        address = f"{host}:{port}"
+    return listener, address
+
+
+def beside(target: str) -> str:
+    """Where to listen before a target: on a free port, or a Unix socket whose name nobody else has."""
+    return f"{target}.{next(NUMBERS)}" if target.startswith("unix:") else "127.0.0.1:0"
 
 
 async def serve(options: argparse.Namespace, rules: str) -> None:

@@ -2,7 +2,7 @@
 
 A test is written once, as a class derived of FaultTest; `each` makes a class of tests of it for each setting, which is
 the language of the client, that of the server, and what lies between. TRUNKCALL_FAULTS=full has tests run in full and
-in all settings, otherwise they are quick.
+in all settings, TRUNKCALL_FAULTS=everywhere in all settings and in small; otherwise they are quick.
 """
 
 from __future__ import annotations
@@ -33,8 +33,11 @@ from harness.processes import Process
 from ..languages import having
 from .ledger import Report, check_files
 from .process import FAULTS, LIMIT, Held, Load, Server, attempt, call
+from .raw import Raw
 
 FULL = os.environ.get("TRUNKCALL_FAULTS") == "full"
+# All settings, be it in full or in small.
+EVERYWHERE = os.environ.get("TRUNKCALL_FAULTS") in ("full", "everywhere")
 
 # How late a call may end, in seconds. What is promised is 5 ms on an idle machine; these tests say nothing of speed.
 # This machine may have ten programs that want each of its processors, and one that is ready may then have to wait for
@@ -90,6 +93,8 @@ THEMSELVES = [Setting(language, language) for language in TESTED]
 ACROSS = [Setting(a, b) for a, b in pairs_here() if a is not b and a in TESTED and b in TESTED]
 # Each as the server; the client stands by.
 SERVERS = [Setting(hub(), language) for language in TESTED]
+# Each as the client; the server is what comes after.
+CLIENTS = [Setting(language, hub()) for language in TESTED]
 
 
 def over(what: str, settings: Iterable[Setting]) -> list[Setting]:
@@ -101,11 +106,17 @@ def over(what: str, settings: Iterable[Setting]) -> list[Setting]:
     ]
 
 
+def elsewhere(settings: Iterable[Setting]) -> list[Setting]:
+    """The same settings over everything but TCP."""
+    settings = list(settings)
+    return over("tls", settings) + over("unix", settings)
+
+
 def each(*settings: Setting, in_full: Iterable[Setting] = ()) -> Callable[[type[FaultTest]], type[FaultTest]]:
     """Makes a class of tests for each setting, in the module of the class that it is made of, which has none itself."""
 
     def make(test: type[FaultTest]) -> type[FaultTest]:
-        for setting in (*settings, *(in_full if FULL else ())):
+        for setting in (*settings, *(in_full if EVERYWHERE else ())):
             name = f"{test.__name__}{setting.title}"
             more = {"setting": setting, "__module__": test.__module__, "__test__": True}
             made = type(name, (test,), more)
@@ -141,18 +152,21 @@ class FaultTest(IsolatedAsyncioTestCase):
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name)
         self.authority = Authority(self.folder) if self.setting.over == "tls" else None
+        self.tls = trunkcall.client_tls(str(self.authority.file)) if self.authority else None
         self.servers: list[Server] = []
         self.client_ledgers: list[Path] = []
         self.loads = 0
         self.killed = False  # whether a client was, whose calls may lack their end
 
-    async def serve(self, *flags: str) -> Server:
-        """A server with a ledger and FaultService."""
+    async def serve(self, *flags: str, address: str = "") -> Server:
+        """A server with a ledger and FaultService, at an address of its own or a given one."""
         name = f"server{len(self.servers)}"
         if self.authority:
             flags = (*flags, *self.authority.server().flags())
         server = Server(self.setting.server.program, self.folder / f"{name}.log", self.folder / name, flags)
-        if self.setting.over == "unix":
+        if address:
+            server.address = address
+        elif self.setting.over == "unix":
             server.address = f"unix:{self.folder / name}.socket"
         self.servers.append(server)
         self.addCleanup(server.close)
@@ -181,6 +195,10 @@ class FaultTest(IsolatedAsyncioTestCase):
         await until("the load begins", lambda: ledger.exists() and ledger.stat().st_size > 0 or not load.running)
         return load
 
+    def raw(self, server: Server, **options: Any) -> Raw:
+        """A connection over which any bytes can be sent."""
+        return Raw(server.address, self.tls, **options)
+
     @property
     def trust(self) -> tuple[str, ...]:
         """The flags with which a client believes the servers."""
@@ -196,8 +214,7 @@ class FaultTest(IsolatedAsyncioTestCase):
 
     async def gauges(self, server: Server) -> dict[str, int]:
         """What the server says of itself: running, tasks, heapBytes."""
-        tls = trunkcall.client_tls(str(self.authority.file)) if self.authority else None
-        return await read_gauges(server.address, tls)
+        return await read_gauges(server.address, self.tls)
 
     async def executes(self, servers: list[Server], *, calls: int = 100) -> None:
         """Waits until each of the servers has executed so many calls."""

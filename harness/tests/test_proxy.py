@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import errno
 import socket
+import tempfile
 from unittest import IsolatedAsyncioTestCase, TestCase
 
-from harness.proxy import Hole, Proxy, split
+from harness.proxy import Hole, Proxy, listening, where
 from harness.rules import RuleError, Step, parse
 
 LIMIT = 20.0
@@ -87,7 +88,7 @@ class Passing(IsolatedAsyncioTestCase):
         client.setblocking(False)
         self.addCleanup(client.close)
         async with asyncio.timeout(LIMIT):
-            await self.loop.sock_connect(client, split(proxy.address))
+            await self.loop.sock_connect(client, where(proxy.address)[1])
             server, _ = await self.loop.sock_accept(self.listener)
         server.setblocking(False)
         self.addCleanup(server.close)
@@ -116,6 +117,24 @@ class Passing(IsolatedAsyncioTestCase):
         await ends.send(ends.server, b"late")
         ends.server.close()
         self.assertEqual(await ends.receive(ends.client, 100), b"late")
+
+    async def test_before_a_unix_socket_there_is_another_one(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            target, address = listening(f"unix:{folder}/socket")
+            async with Proxy(address) as proxy, Proxy(address) as other:
+                self.assertNotEqual(proxy.address, other.address)
+                client = socket.socket(socket.AF_UNIX)
+                client.setblocking(False)
+                with target, client:
+                    await self.loop.sock_connect(client, where(proxy.address)[1])
+                    server, _ = await self.loop.sock_accept(target)
+                    with server:
+                        await self.loop.sock_sendall(client, b"there")
+                        self.assertEqual(await self.loop.sock_recv(server, 10), b"there")
+                await proxy.stop_listening()
+                with self.assertRaises(ConnectionRefusedError), socket.socket(socket.AF_UNIX) as refused:
+                    refused.connect(where(proxy.address)[1])
+                proxy.listen()
 
     async def test_reset_at_a_byte_reaches_both_sides(self) -> None:
         ends = await self.connect(await self.proxy("* up: pass 3; reset"))
@@ -258,7 +277,7 @@ class Passing(IsolatedAsyncioTestCase):
         ends = await self.connect(proxy)
         await proxy.stop_listening()
         with self.assertRaises(ConnectionRefusedError), socket.socket() as refused:
-            refused.connect(split(proxy.address))
+            refused.connect(where(proxy.address)[1])
         await ends.send(ends.client, b"a")
         self.assertEqual(await ends.receive(ends.server, 1), b"a")
         proxy.listen()
@@ -272,7 +291,7 @@ class Passing(IsolatedAsyncioTestCase):
         proxy = await self.proxy("")
         with socket.socket() as client:
             client.setblocking(False)
-            await self.loop.sock_connect(client, split(proxy.address))
+            await self.loop.sock_connect(client, where(proxy.address)[1])
             with self.assertRaises(ConnectionResetError):
                 await self.loop.sock_recv(client, 1)
 
@@ -281,6 +300,6 @@ class Passing(IsolatedAsyncioTestCase):
             client.setblocking(False)
             with self.assertRaises(TimeoutError):
                 async with asyncio.timeout(1):
-                    await self.loop.sock_connect(client, split(hole.address))
+                    await self.loop.sock_connect(client, where(hole.address)[1])
             state = client.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)
             self.assertEqual(state[0], SYN_SENT)
