@@ -12,7 +12,7 @@ from typing import Any
 from unittest import TestCase, mock
 
 from .faults import ledger
-from .faults.ledger import Line, check, expired, read
+from .faults.ledger import Line, check, check_files, expired, read
 
 MS = 1_000_000
 
@@ -127,6 +127,21 @@ class Checker(TestCase):
         looks = contextlib.nullcontext(iter([line, line[:9], line[9:]]))
         with mock.patch.object(ledger, "open", lambda *_, **__: looks, create=True):
             self.assertEqual(list(read([Path("ledger")])), [begin()])
+
+    def test_long_ledgers_are_checked_in_parts_as_if_they_were_one(self) -> None:
+        calls = [f"call{number}" for number in range(100)]
+        client = [line for call in calls for line in (begin(call), end(call))]
+        server = [line for call in calls[1:] for line in ran(call, f"execution of {call}")]
+        with tempfile.TemporaryDirectory() as folder:
+            paths = Path(folder) / "client", Path(folder) / "server"
+            for path, lines in zip(paths, (client, server), strict=True):
+                path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+            together = check_files(paths[:1], paths[1:])
+            with mock.patch.object(ledger, "PART", 4_000), mock.patch.object(ledger, "check", wraps=check) as checked:
+                apart = check_files(paths[:1], paths[1:])
+        self.assertGreater(checked.call_count, 5)
+        self.assertEqual(apart, together)
+        self.assertEqual((apart.calls, apart.executions, len(apart.breaches)), (100, 99, 1))
 
     def test_the_program_says_what_is_wrong(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
