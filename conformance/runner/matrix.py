@@ -6,7 +6,7 @@ import itertools
 import time
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 
 from harness import processes
@@ -105,8 +105,11 @@ def run_all(cases: list[Case], ways: list[Way], others: dict[str, Server]) -> Ma
     with ThreadPoolExecutor(BESIDE) as pool:
         running = [pool.submit(Pair(matrix, servers, others).run, cases, pair) for pair in pairs]
         try:
-            for one in running:
-                one.result()
+            left = set(running)
+            while left:  # with pauses: a signal that reached another thread does not wake this one
+                done, left = wait(left, processes.LOOK, FIRST_COMPLETED)
+                for one in done:
+                    one.result()
         except BaseException:
             matrix.over = True
             for one in running:
