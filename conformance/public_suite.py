@@ -19,7 +19,6 @@ import argparse
 import json
 import os
 import re
-import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass, field
@@ -30,18 +29,13 @@ from xml.etree import ElementTree
 from harness import interrupts, processes
 from harness.languages import PROTOCOLS, ROOT, Language
 from harness.prerequisites import here, pairs_here
-from harness.processes import Failed, run
+from harness.processes import Failed, Process, run
 
 FOLDER = ROOT / "conformance/connect"
 RUNNER = ROOT / "build/tools/connectconformance"
 FILES = ("client_compat", "server_compat", "service")
 # Bounds a run of the suite, in seconds.
 PATIENCE = 540.0
-# How many cases may be carried out once more, all of them of the group below.
-AGAIN = 3
-# A client's own deadline may end the reading of the very answer that the case is about, when both come at the same
-# moment; the client then reports the rest as missing.
-RACED = "Timeouts/"
 
 
 @dataclass(frozen=True)
@@ -117,7 +111,6 @@ class Result:
     way: Way
     cases: set[str] = field(default_factory=set[str])
     failed: dict[str, str] = field(default_factory=dict[str, str])
-    again: list[str] = field(default_factory=list[str])
     wrong: str = ""  # with the whole of it
 
 
@@ -137,29 +130,24 @@ class Suite:
         """With the schema made."""
         schema = folder / "schema.bin"
         listed = [os.environ.get("GO", "go"), "list", "-m", "-f", "{{.Dir}}", "connectrpc.com/conformance"]
-        proto = Path(subprocess.check_output(listed, cwd=FOLDER, text=True).strip()) / "proto"
+        proto = Path(done_well(listed, FOLDER).strip()) / "proto"
         files = [f"connectrpc/conformance/v1/{name}.proto" for name in FILES]
         compiler = [sys.executable, "-m", "grpc_tools.protoc", f"-I{proto}", "--include_imports"]
-        subprocess.run([*compiler, f"--descriptor_set_out={schema}", *files], check=True)
+        done_well([*compiler, f"--descriptor_set_out={schema}", *files], ROOT)
         return cls(folder, schema)
 
     def test(self, way: Way) -> Result:
         result = Result(way)
         said = self._run(way, result)
-        if result.failed and len(result.failed) <= AGAIN and all(name.startswith(RACED) for name in result.failed):
-            result.again = sorted(result.failed)
-            result.failed = {}
-            said = self._run(way, result, *result.again)
         if not result.wrong and not result.cases:
             result.wrong = said
         return result
 
-    def _run(self, way: Way, result: Result, *only: str) -> str:
+    def _run(self, way: Way, result: Result) -> str:
         features = self.folder / "features.yaml"
         features.write_text(json.dumps({"features": way.features()}), encoding="utf-8")  # JSON is YAML
         words = [str(RUNNER), "--vv", "--conf", str(features), "--max-servers", "2"]
-        words += [word for name in only for word in ("--run", name)]
-        words += [word for name in (() if only else way.fails()) for word in ("--known-failing", name)]
+        words += [word for name in way.fails() for word in ("--known-failing", name)]
         server = [*way.server.program, "connect-server", "--schema", str(self.schema)]
         if way.client is None:
             words += ["--mode", "server", "--parallel", "8", "--", *server]
@@ -179,6 +167,15 @@ class Suite:
         ):
             result.wrong = "\n".join(line for line in done.stdout.splitlines() if not PROGRESS.match(line))
         return done.stdout
+
+
+def done_well(words: list[str], folder: Path) -> str:
+    """What a command printed. Raises Failed where it ends badly."""
+    with Process(words, cwd=folder) as process:
+        done = process.finish(PATIENCE)
+        if done.status != 0:
+            raise process.failure(f"ended with status {done.status}")
+    return done.stdout
 
 
 PROGRESS = re.compile(r'^(?:Sending request for|Received response for) "(.+)"\.\.\.$')
@@ -222,11 +219,6 @@ def write_junit(results: list[Result], skipped: list[Way], path: Path) -> None:
             case = ElementTree.SubElement(
                 suite, "testcase", classname=behaviour(name, result.way), name=f"{result.way}: {name}"
             )
-            if name in result.again:
-                properties = ElementTree.SubElement(case, "properties")
-                ElementTree.SubElement(
-                    properties, "property", name="retry", value="it had failed, as its deadline may have it"
-                )
             if name in result.failed:
                 ElementTree.SubElement(case, "failure", message="see the output")
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -272,8 +264,6 @@ def tell(result: Result) -> None:
     for text in (*result.failed.values(), result.wrong):
         if text:
             print(text)
-    if result.again:
-        print(f"carried out once more: {', '.join(result.again)}")
     passed = len(result.cases) - len(result.failed)
     print(f"{result.way}: {passed} passed, {len(result.failed)} failed", flush=True)
 

@@ -73,6 +73,15 @@ class Features(TestCase):
 
 
 class Running(TestCase):
+    def test_a_case_that_fails_is_not_carried_out_again(self) -> None:
+        said = 'Sending request for "Timeouts/a"...\nFAILED: Timeouts/a:\n  too late\n0 passed, 1 failed\n'
+        with (
+            mock.patch.object(Path, "write_text"),
+            mock.patch.object(public_suite, "run", return_value=Outcome(said, status=1)) as started,
+        ):
+            result = SUITE.test(ways()[0])
+        self.assertEqual((list(result.failed), result.wrong, started.call_count), (["Timeouts/a"], "", 1))
+
     def test_a_way_that_does_not_end_has_failed(self) -> None:
         with (
             mock.patch.object(Path, "write_text"),

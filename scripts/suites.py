@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import sys
+import threading
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from pathlib import Path
@@ -80,15 +82,20 @@ def checked(name: str, language: Language, row: Check, folder: str) -> Suite:
 def tests(language: Language, row: Tests) -> list[Suite]:
     """Likewise."""
     name = f"{language.key} {row.name}"
-    return [tested(f"{name} {folder}" if row.folders[1:] else name, language, row, folder) for folder in row.folders]
+    reporting = threading.Lock()  # the reports are the same files for all folders
+    return [tested(f"{name} {folder}" if row.folders[1:] else name, language, row, folder, reporting) for folder in row.folders]
 
 
-def tested(name: str, language: Language, row: Tests, folder: str) -> Suite:
+def tested(name: str, language: Language, row: Tests, folder: str, reporting: threading.Lock) -> Suite:
     builds = tuple((language.key, part) for part in row.builds)
 
     def run() -> Outcome:
         if (there := prepared(*builds, of=[language.key])).returncode != 0:
             return single(name, there, False)
+        with reporting if row.reports else contextlib.nullcontext():
+            return told()
+
+    def told() -> Outcome:
         results = results_of(name)
         for report in files(row.reports):
             report.unlink()

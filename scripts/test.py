@@ -24,8 +24,9 @@ import traceback
 from pathlib import Path
 
 from harness import interrupts
-from harness.languages import Wrong, named
 from harness.durations import seconds
+from harness.languages import named
+from harness.tables import Wrong
 from scripts import commands, reporting, scheduler, suites
 
 STARVED_PATIENCE = 4.0  # beside busy loops, suites may take so many times as long

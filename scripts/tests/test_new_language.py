@@ -70,6 +70,13 @@ class NewLanguage(unittest.TestCase):
             self.assertEqual(self.told("make", "lint-java", **least), ["Java has no such suite"])
             self.assertIn("Java has no such suite", self.told("make", "test-java", status=2, **least))
 
+    def test_what_it_costs_is_told(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            figures = str(Path(folder) / "figures.json")
+            self.module("scripts.test", "--only", "check ada ,ada ", "--figures", figures)
+            costs = self.module("scripts.costs", "--figures", figures)
+        self.assertTrue(any(line.startswith("| Ada | ") for line in costs), costs)
+
     def test_the_lab_builds_it(self) -> None:
         plan = self.module("scripts.language", "--plan", "build", "peer", "peers")
         self.assertTrue(any("peer-ada" in line for line in plan) and any("/peers" in line for line in plan), plan)
