@@ -33,6 +33,19 @@ func useUpDescriptors(t *testing.T) {
 // To wait for a peer that is slow a polled connection needs one descriptor more for a moment. Without it, writing goes
 // on as the socket takes it, and no call is lost.
 func TestAPolledConnectionOutlivesTheLackOfDescriptors(t *testing.T) {
+	polled := false
+	for try := 0; !polled && !t.Failed(); try++ {
+		if try == 20 {
+			t.Fatal("each time a descriptor was there after all")
+		}
+		if try > 0 { // what an earlier connection gave back late
+			t.Attr("retry", "a descriptor was there after all")
+		}
+		t.Run("try", func(t *testing.T) { polled = staysPolledWithoutDescriptors(t) })
+	}
+}
+
+func staysPolledWithoutDescriptors(t *testing.T) bool {
 	hold := make(chan struct{})
 	p := newPair(t, func(w *roles.Worker, st *Stream) {
 		<-hold
@@ -70,9 +83,7 @@ func TestAPolledConnectionOutlivesTheLackOfDescriptors(t *testing.T) {
 			t.Fatalf("%v %q", e.Code, e.Message)
 		}
 	}
-	if !p.caller.isPolled() {
-		t.Fatal("a descriptor was there after all")
-	}
+	return p.caller.isPolled()
 }
 
 // Nor does it wait for ever then for a peer that reads nothing.
