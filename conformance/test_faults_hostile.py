@@ -178,8 +178,8 @@ class Hostility(FaultTest):
             said[at] += await farewells(met)
 
         async with Hostile(self.listen, play, self.context()) as hostile:
-            words = f"--mix {method} --connection-per-call --calls {len(chosen)} --timeout 20s"
-            load = await self.load(hostile.address, words)
+            flags = f"--mix {method} --connection-per-call --calls {len(chosen)} --timeout 20s"
+            load = await self.load(hostile.address, flags)
             await load.end()
             await hostile.all_ended()
             self.assertFalse(hostile.failures)

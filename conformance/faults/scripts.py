@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from google.rpc import code_pb2
-
+import trunkcall
 from harness.languages import ROOT
 
 from . import raw
@@ -92,7 +91,7 @@ def taken(script: dict[str, Any]) -> Iterator[Script]:
         data[cut:],
         fails,
         away[0] if away else None,
-        (code_pb2.Code.Name(status), delivery),
+        (trunkcall.Code(status).name, delivery),
     )
 
 
