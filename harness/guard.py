@@ -3,7 +3,8 @@
 Whatever harness.processes starts has a mark in an environment variable, behind the marks of what has started its
 starter. What it starts in turn inherits them, whatever its group, session and parent, so that all of it can be found.
 Beside the starter runs a guard, which is this file as a program: it waits for the end of a pipe that the starter alone
-holds, and kills all that the starter has marked. Linux only, and the standard library.
+holds, and kills all that the starter has marked. A starter that ends in order waits for it (dismiss), so that all is
+gone then and no zombie is left where nobody reaps orphans. Linux only, and the standard library.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ AGAIN = 0.02
 _lock = threading.Lock()
 _numbers = itertools.count(1)
 _starter = ""  # this process's part of the marks that it gives
-_pipe = -1
+_pipe = _guard = -1
 
 
 def marking(env: Mapping[str, str] | None) -> tuple[str, dict[str, str]]:
@@ -44,11 +45,11 @@ def marking(env: Mapping[str, str] | None) -> tuple[str, dict[str, str]]:
 
 
 def _watch() -> None:
-    global _starter, _pipe
+    global _starter, _pipe, _guard
     starter = f"{os.getpid()}-{secrets.token_hex(4)}"
     read, _pipe = os.pipe()
     nowhere = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_WRONLY, 0) for stream in (1, 2)]
-    os.posix_spawn(
+    _guard = os.posix_spawn(
         sys.executable,
         [sys.executable, "-I", "-S", __file__, starter],
         os.environ,
@@ -59,13 +60,28 @@ def _watch() -> None:
     _starter = starter
 
 
+def dismiss() -> None:
+    """At the end of this process: the guard kills what is left, and is reaped, unless that takes too long."""
+    global _starter, _pipe, _guard
+    with _lock:
+        if not _starter:
+            return
+        guard = _guard
+        os.close(_pipe)
+        _starter, _pipe, _guard = "", -1, -1
+    deadline = time.monotonic() + PATIENCE
+    with contextlib.suppress(ChildProcessError):  # somebody has reaped every child
+        while os.waitpid(guard, os.WNOHANG)[0] == 0 and time.monotonic() < deadline:
+            time.sleep(0.001)
+
+
 def _forked() -> None:
     """A fork of the interpreter has a guard of its own when it starts something, and does not hold its parent's up."""
-    global _starter, _pipe, _lock
+    global _starter, _pipe, _guard, _lock
     _lock = threading.Lock()
     if _starter:
         os.close(_pipe)
-        _starter, _pipe = "", -1
+        _starter, _pipe, _guard = "", -1, -1
 
 
 os.register_at_fork(after_in_child=_forked)

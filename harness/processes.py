@@ -350,6 +350,7 @@ def end_all() -> None:
     """Whatever still runs; the last line of defence, after the `finally` blocks of each run."""
     for process in list(_running):
         process.end()
+    guard.dismiss()
 
 
 def is_listening(address: str) -> bool:

@@ -174,6 +174,25 @@ threading.Thread(target=start).start()
         assert_goes(pid)
 
 
+@pytest.mark.parametrize("ending", ["", "raise ValueError", "sys.exit(3)"])
+def test_an_interpreter_that_ends_in_order_leaves_no_child_and_nothing_that_left_its_group(ending: str) -> None:
+    program = f"""
+import atexit, sys
+from pathlib import Path
+def tell():
+    print(Path("/proc/thread-self/children").read_text(encoding="ascii").split(), flush=True)
+atexit.register(tell)  # the last to be carried out
+from harness.processes import Process
+process = Process(["sh", "-c", "setsid sleep 600 & echo $!; wait"])
+print(process.line(), flush=True)
+{ending}
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE)
+    child, children = done.stdout.splitlines()
+    assert children == "[]", done.stderr
+    assert is_gone(int(child))
+
+
 def test_a_fork_of_the_interpreter_ends_nothing() -> None:
     program = """
 import os, sys
