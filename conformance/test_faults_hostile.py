@@ -18,8 +18,8 @@ from .faults.ledger import check_files, gather, read
 from .faults.process import held
 from .faults.scripts import GREETING, WORDS, Script, scripts
 
-# How long calls may take, in seconds: those that have to run out of time, for which it is plenty to get there first, and
-# those that have to end before.
+# How long calls may take, in seconds: those that have to run out of time, for which it is plenty to get there first,
+# and those that have to end before.
 SHORT, LONG = 5, 60
 
 CUT = 0x20
@@ -234,9 +234,9 @@ class Hostility(FaultTest):
                 self.assertTrue(end["message"])
 
     async def test_what_a_server_does_harms_its_own_calls_alone_and_costs_little(self) -> None:
-        """Parts at once, each for a call of its own: those that go on until its time is over, and then the others, which
-        have more of it than any machine needs."""
-        late = {name: part for name, part in PLAYS.items() if LATE <= part[1]}
+        """Parts at once, each for a call of its own: those that go on until its time is over, and then the others,
+        which have more of it than any machine needs."""
+        late = {name: part for name, part in PLAYS.items() if part[1] >= LATE}
         for seconds, parts in ((SHORT, late), (LONG, {name: PLAYS[name] for name in PLAYS if name not in late})):
             await self.suffer(parts, seconds)
 
