@@ -165,7 +165,7 @@ class Opening(CallEvents):
         """Whose deadline has passed, for people."""
         if self.timeout is None:
             return self.method.name
-        told = f"{self.timeout:g} s" if self.timeout >= 1 else f"{self.timeout * 1e3:g} ms"
+        told = f"{self.timeout:g}s" if self.timeout >= 1 else f"{self.timeout * 1e3:g}ms"
         return f"{self.method.name} had {told}"
 
     def name_late(self) -> None:

@@ -228,7 +228,7 @@ class UnaryCalls(Case):
                 break
             timeout *= 2
             self.assertLess(timeout, 60)
-        had = f"{timeout:g} s" if timeout >= 1 else f"{timeout * 1e3:g} ms"
+        had = f"{timeout:g}s" if timeout >= 1 else f"{timeout * 1e3:g}ms"
         self.assertEqual(details, f"the deadline passed: /trunkcall.example.v1.UserService/GetUser had {had}")
 
     async def test_cancel(self) -> None:

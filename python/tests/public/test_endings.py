@@ -106,7 +106,7 @@ class Deadlines(Case):
                     break
                 timeout *= 2
                 self.assertLess(timeout, 60)
-            had = f"{timeout:g} s" if timeout >= 1 else f"{timeout * 1e3:g} ms"
+            had = f"{timeout:g}s" if timeout >= 1 else f"{timeout * 1e3:g}ms"
             self.assertEqual(caught.exception.message, f"{words} had {had}")
 
         for one in (client, around):
@@ -140,7 +140,7 @@ class Deadlines(Case):
         holding = asyncio.create_task(client.call(ECHO, b""))
         await gate.begun.wait()
         error = await self.fails(client.call(ECHO, b"", timeout=1), Code.DEADLINE_EXCEEDED, Delivery.NOT_SENT)
-        self.assertIn("while it waited for a slot: /test.Service/Echo had 1 s", error.message)
+        self.assertIn("while it waited for a slot: /test.Service/Echo had 1s", error.message)
         holding.cancel()
 
     async def test_a_server_that_says_nothing_costs_no_more_than_the_deadline(self) -> None:
