@@ -212,7 +212,7 @@ func (a *asyncCall) expired() {
 	o := &a.opening
 	switch a.state {
 	case asyncOpen:
-		reason, ending := giveUp(o.ctx, o.method.Name, o.route.timeoutOf(o.method, o.options))
+		reason, ending := giveUp(o.ctx, o.method.Name)
 		if !a.call.Cut(reason, ending) {
 			a.mu.Unlock()
 			return // it has ended

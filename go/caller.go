@@ -2,7 +2,7 @@ package trunkcall
 
 import (
 	"context"
-	"sync/atomic"
+	"sync"
 )
 
 // Caller is what methods are called through: a Client, which chooses among its connections, a
@@ -110,35 +110,81 @@ func (c *route) around(ctx context.Context, m *Method, request, response any, o 
 // intercepted makes a call through the interceptors.
 func (c *route) intercepted(ctx context.Context, m *Method, request, response any, o *callOptions) error {
 	call := &Call{Method: *m, Metadata: outgoing(ctx), Request: request, Response: response}
-	var wentOn atomic.Bool
+	var tried attempts
 	before := call.Metadata
 	err := call.run(ctx, c.interceptors, func(ctx context.Context, call *Call) error {
-		wentOn.Store(true)
+		tried.begin()
 		var reply Reply
 		within := *o
 		within.reply, within.intercepted, within.metadata = &reply, true, withAdded(call.Metadata, before, ctx)
 		err := c.unary(ctx, m, call.Request, call.Response, &within)
+		tried.end(err)
 		call.Header, call.Trailer, call.Peer = reply.Header, reply.Trailer, reply.Peer
 		return err
 	})
 	if o.reply != nil {
 		*o.reply = Reply{call.Header, call.Trailer, call.Peer}
 	}
-	err = afterInterceptors(err, wentOn.Load())
+	err = tried.after(err)
 	call.ended(StatusOf(err))
 	return err
 }
 
-// afterInterceptors is the error that interceptors of the caller's side end a call with.
-// While they did not go on, nothing of the call was sent, whatever they say.
-func afterInterceptors(err error, wentOn bool) error {
-	switch _, ours := statusWithin(err); {
-	case err == nil:
+// attempts is what became of a call each time that its interceptors went on.
+type attempts struct {
+	mu       sync.Mutex
+	began    int
+	ended    int
+	delivery Delivery // that promises least, of those that ended
+}
+
+func (a *attempts) begin() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.began++
+}
+
+func (a *attempts) end(err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delivery := Executed
+	if err != nil {
+		delivery = StatusOf(err).Delivery
+	}
+	if a.ended++; a.ended > 1 {
+		delivery = leastPromise(a.delivery, delivery)
+	}
+	a.delivery = delivery
+}
+
+// after is the error that interceptors of the caller's side end a call with. A status is believed, but for a
+// promise that an attempt does not keep (client.md 5). While they did not go on, nothing was sent.
+func (a *attempts) after(err error) error {
+	if err == nil {
 		return nil
-	case !wentOn:
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.began == 0 {
 		return notSent(err)
-	case !ours:
+	}
+	s, ours := statusWithin(err)
+	if !ours {
 		return local(err, DeliveryUnknown)
 	}
-	return StatusOf(err).Err()
+	s.Delivery = leastPromise(s.Delivery, a.delivery)
+	if a.began > a.ended {
+		s.Delivery = leastPromise(s.Delivery, DeliveryUnknown)
+	}
+	return s.Err()
+}
+
+// leastPromise is that one of two deliveries which promises less: that nothing was sent, that it did not run, or
+// neither of these.
+func leastPromise(a, b Delivery) Delivery {
+	promise := [...]int{NotSent: 2, Refused: 1, DeliveryUnknown: 0, Executed: 0}
+	if promise[b&3] < promise[a&3] {
+		return b
+	}
+	return a
 }

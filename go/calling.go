@@ -77,7 +77,7 @@ func (c *route) unary(ctx context.Context, t *Method, request, response any, o *
 			break
 		}
 		if !call.Wait(ctx) {
-			reason, ending := giveUp(ctx, t.Name, c.timeoutOf(t, o))
+			reason, ending := giveUp(ctx, t.Name)
 			call.GiveUp(reason, ending)
 		}
 		if call.watching != nil {
@@ -226,14 +226,14 @@ func (c *calling) causeOf(ctx context.Context, e *wire.Ending) error {
 	return nil
 }
 
-// giveUp is how a call ends when its context does. own is its timeout, if it has one beside its context's
-// deadline, of which nobody knows how long it was.
-func giveUp(ctx context.Context, method string, own *callTimeout) (reason uint32, e *wire.Ending) {
+// giveUp is how a call of a method ends when its context does. How long it had is known of the client's own
+// timeouts, and of this call's only: a call that an interceptor makes has the outer call's deadline.
+func giveUp(ctx context.Context, method string) (reason uint32, e *wire.Ending) {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		text := "the deadline passed: " + method
-		var by *callTimeout
-		if own != nil && errors.As(context.Cause(ctx), &by) && *by == *own {
-			text += " had " + time.Duration(*own).String()
+		var by *overrun
+		if errors.As(context.Cause(ctx), &by) && by.method == method {
+			text += " had " + by.had.String()
 		}
 		return wire.CancelDeadline, &wire.Ending{Code: DeadlineExceeded, Message: text, Local: true}
 	}

@@ -1,5 +1,7 @@
 package trunkcall
 
+import "time"
+
 // CallOption configures one call.
 type CallOption interface{ applyCall(*callOptions) }
 
@@ -13,7 +15,7 @@ type callOptions struct {
 	failFast     bool
 	timed        bool // timeout says it
 	byStub       bool // the client's default timeout is not meant for it
-	timeout      callTimeout
+	timeout      time.Duration
 	maxReceive   int
 	intercepted  bool // metadata is what interceptors have left to be sent; else the context says it
 	metadata     Metadata

@@ -21,13 +21,14 @@ func (c *route) open(ctx context.Context, t *Method, o *callOptions) (Stream, *c
 		return s, s, nil
 	}
 	call := &Call{Method: *t, Metadata: outgoing(ctx)}
-	var wentOn atomic.Bool
+	var tried attempts
 	var end atomic.Pointer[clientStream]
 	before := call.Metadata
 	err := call.run(ctx, c.interceptors, func(ctx context.Context, call *Call) error {
-		wentOn.Store(true)
+		tried.begin()
 		s, err := c.openStream(ctx, withAdded(call.Metadata, before, ctx), t, o)
 		if err != nil {
+			tried.end(err)
 			return err
 		}
 		end.Store(s)
@@ -41,7 +42,7 @@ func (c *route) open(ctx context.Context, t *Method, o *callOptions) (Stream, *c
 		if s := end.Load(); s != nil {
 			_ = s.Close() // nobody else has it
 		}
-		err = afterInterceptors(err, wentOn.Load())
+		err = tried.after(err)
 		call.ended(StatusOf(err))
 		return nil, nil, err
 	}
@@ -53,7 +54,6 @@ type clientStream struct {
 	ctx     context.Context
 	calling *calling
 	method  string
-	own     *callTimeout // besides its context's, nil: none
 	call    *transport.Call
 	codec   Codec
 	order   []Compression // of what is sent
@@ -72,7 +72,7 @@ func (c *route) openStream(ctx context.Context, m Metadata, t *Method, o *callOp
 		return nil, err
 	}
 	s := &clientStream{
-		ctx: ctx, calling: c.calling, method: t.Name, own: c.timeoutOf(t, o), call: transport.NewCall(false),
+		ctx: ctx, calling: c.calling, method: t.Name, call: transport.NewCall(false),
 		codec: codec, order: c.options.order(o), limit: o,
 	}
 	if t.Kind == KindClientStream {
@@ -96,7 +96,7 @@ func (c *route) openStream(ctx context.Context, m Metadata, t *Method, o *callOp
 		return nil, err
 	}
 	if ctx.Done() != nil {
-		s.stop = watch(ctx, s.call, t.Name, s.own, cancel)
+		s.stop = watch(ctx, s.call, t.Name, cancel)
 	}
 	if opening.watching != nil {
 		opening.watching.dropped(s, cancel)
@@ -107,9 +107,9 @@ func (c *route) openStream(ctx context.Context, m Metadata, t *Method, o *callOp
 // watch has a call end when its context does, until it is stopped; cancel is that of a
 // timeout, nil without. It knows nothing of the stream, so that one which its user drops
 // can be told of (attempt.go).
-func watch(ctx context.Context, call *transport.Call, method string, own *callTimeout, cancel func()) (stop func() bool) {
+func watch(ctx context.Context, call *transport.Call, method string, cancel func()) (stop func() bool) {
 	unwatch := context.AfterFunc(ctx, func() {
-		reason, ending := giveUp(ctx, method, own)
+		reason, ending := giveUp(ctx, method)
 		call.GiveUp(reason, ending)
 	})
 	if cancel == nil {
@@ -192,7 +192,7 @@ func (s *clientStream) Receive(message any) error {
 
 // giveUp ends the call because its context has ended.
 func (s *clientStream) giveUp() {
-	reason, ending := giveUp(s.ctx, s.method, s.own)
+	reason, ending := giveUp(s.ctx, s.method)
 	s.call.GiveUp(reason, ending)
 }
 
@@ -203,7 +203,7 @@ func (s *clientStream) cancelled() error {
 	if err := s.finished(); !errors.Is(err, io.EOF) {
 		return err
 	}
-	_, ending := giveUp(s.ctx, s.method, s.own)
+	_, ending := giveUp(s.ctx, s.method)
 	ending.Delivery = Executed
 	return s.calling.failure(s.ctx, s.call, ending)
 }

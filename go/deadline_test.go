@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -324,4 +325,29 @@ func TestADeadlineThatPassesIsToldWithItsMethodAndLength(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A call that an interceptor makes ends with the outer call's deadline, which is not a time that it had itself.
+func TestACallWithinAnotherIsNotToldTheOthersTimeout(t *testing.T) {
+	g := newGate(t)
+	_, target := serve(t, nil, append(standard(), g.handler())...)
+	var c *trunkcall.Client
+	c = dial(t, target, trunkcall.WithInterceptors(func(ctx context.Context, call *trunkcall.Call, next trunkcall.Next) error {
+		if call.Method.Name != echo.Method().Name {
+			return next(ctx, call)
+		}
+		_, err := block.Call(ctx, c, text(""))
+		return err
+	}))
+	runsOut(t, func(d time.Duration) bool {
+		_, err := echo.Call(context.Background(), c, text(""), trunkcall.CallTimeout(d))
+		s := trunkcall.StatusOf(err)
+		if s.Code != trunkcall.DeadlineExceeded || s.Delivery != trunkcall.NotSent {
+			t.Fatal(err) // the outer call was never made
+		}
+		if strings.Contains(s.Message, " had ") {
+			t.Errorf("%q tells the time of another call", s.Message)
+		}
+		return !strings.Contains(s.Message, "the deadline passed: /test.Service/Block") // else it ended before it was sent
+	})
 }

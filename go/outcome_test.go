@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -330,4 +331,59 @@ func TestAFailureToReachAServerIsNotSentAndLocal(t *testing.T) {
 	if _, err := trunkcall.Dial(ctx, l.Target()); trunkcall.StatusOf(err).Code != trunkcall.Canceled || !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
+}
+
+// An interceptor that tries again may have run the call the first time, whatever the second came to.
+func TestSeveralAttemptsOfAnInterceptorPromiseWhatTheWorstOfThemDoes(t *testing.T) {
+	_, target := serve(t, nil, standard()...)
+	over, end := context.WithCancel(t.Context())
+	end()
+	for name, tried := range map[string]struct {
+		how  func(ctx context.Context, call *trunkcall.Call, next trunkcall.Next) error
+		want trunkcall.Delivery
+	}{
+		"the second was not sent": {func(ctx context.Context, call *trunkcall.Call, next trunkcall.Next) error {
+			_ = next(ctx, call)
+			return next(over, call)
+		}, trunkcall.Executed},
+		"the first was not sent": {func(ctx context.Context, call *trunkcall.Call, next trunkcall.Next) error {
+			_ = next(over, call)
+			_ = next(ctx, call)
+			return trunkcall.Status{Code: trunkcall.Aborted, Delivery: trunkcall.NotSent}.Err()
+		}, trunkcall.Executed},
+		"neither was sent": {func(_ context.Context, call *trunkcall.Call, next trunkcall.Next) error {
+			_ = next(over, call)
+			return next(over, call)
+		}, trunkcall.NotSent},
+		"one is under way": {func(ctx context.Context, call *trunkcall.Call, next trunkcall.Next) error {
+			begun, on := make(chan struct{}), *call
+			waits, stop := context.WithCancel(ctx)
+			t.Cleanup(stop)
+			go func() {
+				_ = next(holding{waits, sync.OnceFunc(func() { close(begun) })}, &on)
+			}()
+			<-begun
+			return next(over, call)
+		}, trunkcall.DeliveryUnknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := dial(t, target, (&rejecting{tried.how}).option())
+			_, err := echo.Call(soon(t), c, text("x"))
+			if s := trunkcall.StatusOf(err); err == nil || s.Delivery != tried.want {
+				t.Errorf("%v, delivery %v, want %v", err, s.Delivery, tried.want)
+			}
+		})
+	}
+}
+
+// holding is a context that says when it is first asked for a value, and then holds the asking up until it ends.
+type holding struct {
+	context.Context //nolint:containedctx // it is one
+	begun           func()
+}
+
+func (b holding) Value(key any) any {
+	b.begun()
+	<-b.Done()
+	return b.Context.Value(key)
 }

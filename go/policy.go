@@ -46,7 +46,7 @@ func WithTimeout(d time.Duration) ClientOption {
 // CallTimeout is how long the call may take. It replaces what a policy or WithTimeout says; 0: only
 // the context bounds it.
 func CallTimeout(d time.Duration) CallOption {
-	return callOption(func(o *callOptions) { o.timeout, o.timed = callTimeout(d), true })
+	return callOption(func(o *callOptions) { o.timeout, o.timed = d, true })
 }
 
 // WithoutDefaultTimeout has the call go without the timeout of WithTimeout; policies hold.
@@ -63,15 +63,15 @@ func FailFast() CallOption {
 // kept by the index of the name.
 type policies struct {
 	given   map[string]*Policy
-	timeout callTimeout // of WithTimeout
-	once    bool        // by WithoutRepeating
+	timeout time.Duration // of WithTimeout
+	once    bool          // by WithoutRepeating
 	found   atomic.Pointer[[]*found]
 }
 
 // found is what holds for a method.
 type found struct {
-	timeout callTimeout // by policies, of a unary or one-way call
-	stream  callTimeout // of a streaming one
+	timeout time.Duration // by policies, of a unary or one-way call
+	stream  time.Duration // of a streaming one
 	waits   bool
 	repeats bool
 }
@@ -81,7 +81,7 @@ func newPolicies(c *clientOptions) *policies {
 	if len(c.policies) == 0 && c.timeout == 0 {
 		return nil
 	}
-	p := &policies{given: map[string]*Policy{}, timeout: callTimeout(max(c.timeout, 0)), once: c.once}
+	p := &policies{given: map[string]*Policy{}, timeout: max(c.timeout, 0), once: c.once}
 	for i := range c.policies {
 		one := &c.policies[i]
 		name := one.Method
@@ -121,7 +121,7 @@ func (p *policies) of(m *Method) *found {
 			continue
 		}
 		if one.Timeout > 0 {
-			f.timeout = callTimeout(one.Timeout)
+			f.timeout = one.Timeout
 		}
 		if one.WaitForReady != nil {
 			f.waits = *one.WaitForReady
@@ -130,7 +130,7 @@ func (p *policies) of(m *Method) *found {
 			f.repeats = *one.Repeat
 		}
 		if name == m.Name {
-			f.stream = callTimeout(one.Timeout)
+			f.stream = one.Timeout
 		}
 	}
 	if index >= 0 {
@@ -142,43 +142,43 @@ func (p *policies) of(m *Method) *found {
 	return f
 }
 
-// callTimeout is how long a call may take, 0: as long as its context allows. It is the cause of a context
-// that ended by it.
-type callTimeout time.Duration
-
-func (t *callTimeout) Error() string {
-	return "the timeout of " + time.Duration(*t).String() + " passed"
+// overrun is the cause of a context that ended because a call had its time.
+type overrun struct {
+	method string
+	had    time.Duration
 }
 
-func (t *callTimeout) Unwrap() error { return context.DeadlineExceeded }
+func (o *overrun) Error() string { return "the timeout of " + o.had.String() + " passed" }
 
-// timeoutOf is how long a call may take besides what its context says; nil if nothing says it.
-func (c *calling) timeoutOf(m *Method, o *callOptions) *callTimeout {
+func (o *overrun) Unwrap() error { return context.DeadlineExceeded }
+
+// timeoutOf is how long a call may take besides what its context says; 0 or less if nothing says it.
+func (c *calling) timeoutOf(m *Method, o *callOptions) time.Duration {
 	p := c.policies
 	switch {
 	case o.timed:
-		return &o.timeout
+		return o.timeout
 	case p == nil:
-		return nil
+		return 0
 	}
 	f := p.of(m)
 	switch {
 	case m.Kind != KindUnary && m.Kind != KindOneWay:
-		return &f.stream
+		return f.stream
 	case f.timeout == 0 && !o.byStub:
-		return &p.timeout
+		return p.timeout
 	}
-	return &f.timeout
+	return f.timeout
 }
 
 // within applies the bound on how long a call may take. If there is one, cancel is to be called
 // when the call is over; else cancel is nil.
 func (c *calling) within(ctx context.Context, m *Method, o *callOptions) (bounded context.Context, cancel context.CancelFunc) {
 	limit := c.timeoutOf(m, o)
-	if limit == nil || *limit <= 0 {
+	if limit <= 0 {
 		return ctx, nil
 	}
-	return context.WithTimeoutCause(ctx, time.Duration(*limit), limit)
+	return context.WithTimeoutCause(ctx, limit, &overrun{m.Name, limit})
 }
 
 // repeatsCalls reports whether calls of a method may be made again.

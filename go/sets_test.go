@@ -116,11 +116,7 @@ func TestPoliciesHoldAsTheVectorsSay(t *testing.T) {
 			if call.Holds.Timeout != nil {
 				timeout = time.Duration(*call.Holds.Timeout)
 			}
-			var got time.Duration
-			if limit := calling.timeoutOf(m, &noOptions); limit != nil {
-				got = time.Duration(*limit)
-			}
-			if got != timeout {
+			if got := calling.timeoutOf(m, &noOptions); got != timeout {
 				t.Errorf("%s: timeout of %s is %v, want %v", c.ID, call.Method, got, timeout)
 			}
 			o := opening{method: m, options: &noOptions, route: &route{calling: &calling}}
