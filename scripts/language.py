@@ -58,10 +58,20 @@ def make(language: Language, step: Making) -> bool:
     # What is built depends on the environment, too.
     of = [*language.environment, step] if step in language.build else [step]
     files = [file for one in of for file in language.files(one.inputs)]
-    wanted = stamps.digest([repr(step), str(ROOT), *tools(language)], files)
+    wanted = stamps.digest([repr(of), str(ROOT), *variables(language, of), *tools(language)], files)
     there = all((ROOT / name).exists() for name in step.outputs)
     number = (*language.environment, *language.build).index(step)
     return stamps.make(STAMPS / f"{language.key}-{number}", wanted, lambda: run(language, step), there)
+
+
+def variables(language: Language, of: list[Making]) -> list[str]:
+    """What the commands are given of the variables that the language or the steps set."""
+    found = []
+    for step in of:
+        given = environment(step)
+        names = {**language.variables, **language.without_home, **step.variables}
+        found += [f"{name}={given.get(name, '')}" for name in names]
+    return found
 
 
 def tools(language: Language) -> list[str]:
@@ -82,7 +92,8 @@ def run(language: Language, step: Step, plan: bool = False) -> bool:
             print(f"{folder}: {shlex.join(words)}")
         else:
             (ROOT / "build").mkdir(exist_ok=True)
-            statuses.append(subprocess.run(words, cwd=ROOT / folder, env=environment(step)).returncode)
+            done = subprocess.run(words, cwd=ROOT / folder, env=environment(step), pass_fds=stamps.held())
+            statuses.append(done.returncode)
     return not any(statuses)
 
 

@@ -10,9 +10,13 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 
+_held: list[int] = []
+
+
 @contextlib.contextmanager
 def alone(guard: Path, what: str) -> Iterator[None]:
-    """Keeps other processes that name the same file out meanwhile; who has to wait for them says so."""
+    """Keeps other processes that name the same file out meanwhile; who has to wait for them says so. If this process is
+    killed, they wait for the commands that it has started with `held`."""
     guard.parent.mkdir(parents=True, exist_ok=True)
     with open(guard, "w", encoding="ascii") as file:
         try:
@@ -20,7 +24,17 @@ def alone(guard: Path, what: str) -> Iterator[None]:
         except BlockingIOError:
             print(f"waiting for another process that makes {what} …", file=sys.stderr, flush=True)
             fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+        _held.append(file.fileno())
+        try:
+            yield
+        finally:
+            _held.remove(file.fileno())
+            fcntl.flock(file, fcntl.LOCK_UN)  # whoever may have it still, such as a daemon of a build tool
+
+
+def held() -> tuple[int, ...]:
+    """The locks that this process has: descriptors for a command to inherit that works under them."""
+    return tuple(_held)
 
 
 def digest(texts: Iterable[str], files: Iterable[Path]) -> str:

@@ -68,9 +68,9 @@ def curl() -> None:
 
 
 def grpc_js() -> None:
-    if version(said("node", "--version")) < 20:
+    tools = [said("node", "--version"), said("npm", "--version")]
+    if version(tools[0]) < 20:
         raise Missing("Node.js 20 or later")
-    said("npm", "--version")
     folder, files = BUILT / "node", sorted((SOURCES / "node").glob("*.js"))
     lock = [SOURCES / "node" / name for name in ("package.json", "package-lock.json", ".npmrc")]
 
@@ -79,15 +79,15 @@ def grpc_js() -> None:
         copy(lock, folder)
         run(["npm", "ci", "--loglevel=error", *npm_cache()], folder)
 
-    made_of(folder, lock, make)
+    made_of(folder, lock, tools, make)
     copy(files, folder)
     launcher("grpc-js", NODE)
 
 
 def grpc_java() -> None:
-    if version(said("javac", "-version")) < 17:
+    tools = [said("javac", "-version"), said("mvn", "--version")]
+    if version(tools[0]) < 17:
         raise Missing("a JDK of Java 17 or later")
-    said("mvn", "--version")
     folder, sources = BUILT / "java", SOURCES / "java"
     files = [sources / "pom.xml", *sorted(sources.rglob("*.java")), *sorted(PROTO.rglob("*.proto"))]
 
@@ -95,7 +95,7 @@ def grpc_java() -> None:
         shutil.rmtree(folder, ignore_errors=True)
         run(["mvn", "--quiet", "--batch-mode", *maven_cache(), "process-classes"], sources)
 
-    made_of(folder, files, make)
+    made_of(folder, files, tools, make)
     launcher("grpc-java", JAVA)
 
 
@@ -131,6 +131,7 @@ def run(words: list[str], folder: Path) -> None:
         stderr=subprocess.STDOUT,
         text=True,
         errors="replace",
+        pass_fds=stamps.held(),
     )
     if done.returncode != 0:
         raise Failed(f"{' '.join(words)}:\n{done.stdout.strip()}")
@@ -153,9 +154,10 @@ def maven_cache() -> list[str]:
     return [f"-Dmaven.repo.local={ROOT / 'build' / '.cache' / 'maven'}"] if homeless() else []
 
 
-def made_of(folder: Path, files: list[Path], make: Callable[[], None]) -> None:
-    """Makes a folder unless it was made of these files as they are now."""
-    stamps.make(BUILT / f"{folder.name}.made-of", stamps.digest([str(folder)], files), make, folder.exists())
+def made_of(folder: Path, files: list[Path], tools: list[str], make: Callable[[], None]) -> None:
+    """Makes a folder unless it was made of these files as they are now, by tools that said the same of themselves."""
+    wanted = stamps.digest([str(folder), *tools], files)
+    stamps.make(BUILT / f"{folder.name}.made-of", wanted, make, folder.exists())
 
 
 def copy(files: list[Path], folder: Path) -> None:

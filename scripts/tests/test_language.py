@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -82,6 +83,14 @@ class Making(unittest.TestCase):
         self.file.write_text(text.replace("gnat 13", "gnat 14"), encoding="utf-8")
         self.assertEqual(self.made(), [2, 2])
 
+    def test_with_other_variables_it_is_made_again(self) -> None:
+        self.assertEqual(self.made(), [1, 1])
+        text = self.file.read_text(encoding="utf-8")
+        self.file.write_text(f'{text}\n[variables]\nADA_FLAGS = "-a {{ADA_FLAGS}}"\n', encoding="utf-8")
+        self.assertEqual(self.made(), [2, 2])
+        self.variables["ADA_FLAGS"] = "-b"
+        self.assertEqual([self.made(), self.made()], [[3, 3], [3, 3]])
+
     def test_what_could_not_be_made_is_not_taken_for_made(self) -> None:
         self.assertEqual(self.made(), [1, 1])
         (self.ada / "source").write_text("2", encoding="utf-8")
@@ -92,20 +101,38 @@ class Making(unittest.TestCase):
         (self.ada / "broken").unlink()
         self.assertEqual(self.made(), [1, 2])
 
-    def test_two_at_once_make_it_once(self) -> None:
+    def begun(self) -> tuple[Process, int]:
+        """A build whose maker of the packages goes on when something is written there."""
         os.mkfifo(self.ada / "may")
-        first = Process([*LANGUAGE, "build", "program"], cwd=ROOT, env=self.variables, merged=True)
-        self.addCleanup(first.kill)
+        process = Process([*LANGUAGE, "build", "program"], cwd=ROOT, env=self.variables, merged=True)
+        self.addCleanup(process.kill)
         opened: list[int] = []
         opening = threading.Thread(target=lambda: opened.append(os.open(self.ada / "may", os.O_WRONLY)), daemon=True)
         opening.start()  # until the maker of the packages reads
         opening.join(60)
+        return process, opened[0]
+
+    def test_what_one_that_was_killed_has_begun_is_waited_for(self) -> None:
+        killed, write = self.begun()
+        os.kill(killed.pid, signal.SIGKILL)
+        self.assertEqual(killed.wait(), -signal.SIGKILL)
         second = Process([*LANGUAGE, "build", "program"], cwd=ROOT, env=self.variables, merged=True)
         self.addCleanup(second.kill)
         self.assertEqual(second.line(), "waiting for another process that makes Ada …")
         os.rename(self.ada / "may", self.ada / "might")
-        os.write(opened[0], b"yes\n")
-        os.close(opened[0])
+        os.write(write, b"yes\n")
+        os.close(write)
+        self.assertEqual(second.finish().status, 0)
+        self.assertEqual(self.made(), [2, 1])  # nobody knew whether the first packages were whole
+
+    def test_two_at_once_make_it_once(self) -> None:
+        first, write = self.begun()
+        second = Process([*LANGUAGE, "build", "program"], cwd=ROOT, env=self.variables, merged=True)
+        self.addCleanup(second.kill)
+        self.assertEqual(second.line(), "waiting for another process that makes Ada …")
+        os.rename(self.ada / "may", self.ada / "might")
+        os.write(write, b"yes\n")
+        os.close(write)
         self.assertEqual([first.finish().status, second.finish().status], [0, 0])
         self.assertEqual(self.made(), [1, 1])
 
