@@ -85,9 +85,7 @@ class Late(Case):
             server, client = await self.pair(SLOW.handler(run), ECHO.handler(echo), executor=executor)
             first = asyncio.create_task(client.call(SLOW, b"first"))
             await asyncio.get_running_loop().run_in_executor(None, begun.wait, PATIENCE)
-            await self.runs_out(
-                lambda timeout: client.call(SLOW, b"late", timeout=timeout), lambda: server.running > 1
-            )
+            await self.runs_out(lambda timeout: client.call(SLOW, b"late", timeout=timeout), lambda: server.running > 1)
             given_up = asyncio.create_task(client.call(SLOW, b"given up"))
             await asyncio.create_task(client.call(ECHO, b""))  # which comes behind it
             given_up.cancel()
