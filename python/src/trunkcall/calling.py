@@ -24,7 +24,7 @@ from .options import listed
 from .policy import NO_POLICIES, Policies
 from .repeating import Repeating
 from .slots import Slots
-from .status import Metadata, StatusError, failure, intercepted, pairs
+from .status import Attempts, Metadata, StatusError, failure, intercepted, pairs
 from .transport import Connection, clock
 from .unarycall import Attempt, Begun, invoke
 from .wire import OK, Code, Delivery, LimitError, Status, local_status
@@ -245,33 +245,35 @@ class Calls(Caller):
         policy = self._policies.of(method.name)
         wait_for_ready = bool(policy.wait_for_ready if options.wait_for_ready is None else options.wait_for_ready)
         timeout = _bounded(policy.timeout if options.timeout is None else options.timeout)
-        went_on = False
+        attempts = Attempts()
         nothing = False  # is the answer
-        delivery = Delivery.NOT_SENT  # as far as interceptors went on
 
         async def last(call: Call) -> Any:
-            nonlocal went_on, delivery, nothing
-            went_on, delivery = True, Delivery.UNKNOWN
-            self._calling.repeating.calls += 1
-            codec = options.codec
-            data = self._encode(method, call.request, codec)
-            deadline = deadline_of(call.timeout)
-            attempt = Attempt(self, method, data, codec or self._codec, deadline, call.metadata, wait_for_ready)
-            attempt.timeout = own_timeout(call.timeout, deadline)
-            attempt.compress(order)
-            attempt.response = call.response
+            nonlocal nothing
+            attempts.begin()
+            delivery = Delivery.UNKNOWN
             try:
+                self._calling.repeating.calls += 1
+                codec = options.codec
+                data = self._encode(method, call.request, codec)
+                deadline = deadline_of(call.timeout)
+                attempt = Attempt(self, method, data, codec or self._codec, deadline, call.metadata, wait_for_ready)
+                attempt.timeout = own_timeout(call.timeout, deadline)
+                attempt.compress(order)
+                attempt.response = call.response
                 answer = await invoke(attempt)
+                delivery, nothing = Delivery.EXECUTED, answer is None
+                return answer
             except StatusError as error:
                 delivery = error.delivery
                 raise
-            delivery, nothing = Delivery.EXECUTED, answer is None
-            return answer
+            finally:
+                attempts.end(delivery)
 
         def forgotten(interceptor: str) -> StatusError | None:
             if nothing:  # as a stub's function has decoded it
                 return None
-            return failure(Code.INTERNAL, returned_none(interceptor, method), delivery)
+            return failure(Code.INTERNAL, returned_none(interceptor, method), attempts.delivery)
 
         call = Call(method, pairs(options.metadata), request, timeout)
         if not self._interceptors:
@@ -283,13 +285,14 @@ class Calls(Caller):
             call.response.message = await step(call)
             return call.response
         except Exception as error:
-            said = intercepted(error, went_on)
+            said = intercepted(error, attempts.went_on, attempts.delivery)
             status = said.status
             if said is error:
                 raise
             raise said from error
         except asyncio.CancelledError:
-            status = local_status(Code.CANCELLED, CANCELLED, Delivery.UNKNOWN if went_on else Delivery.NOT_SENT)
+            delivery = Delivery.UNKNOWN if attempts.went_on else Delivery.NOT_SENT
+            status = local_status(Code.CANCELLED, CANCELLED, delivery)
             raise
         finally:
             call._end(status)

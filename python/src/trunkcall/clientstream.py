@@ -14,7 +14,7 @@ from .context import deadline_of, own_timeout
 from .interceptor import Call, Interceptor, MessageStream, Next, chain, returned_none
 from .method import Method
 from .opening import IN_ROW, Opening
-from .status import StatusError, failure, intercepted
+from .status import Attempts, StatusError, failure, intercepted, least
 from .transport import Connection, clock
 from .wire import CANNOT_TAKE, GAVE_UP, OK, Code, Delivery, LimitError, Metadata, OutgoingCall, Session, Status
 
@@ -281,7 +281,8 @@ class OpenedStream(ClientStream[Req, Resp]):
         self._order = order
         self._plain: PlainStream | None = None
         self._inner: MessageStream | None = None  # what interceptors made of it
-        self._went_on = False  # interceptors did
+        self._attempts = Attempts()  # of those that were not opened, how they ended
+        self._tried: list[OutgoingCall] = []  # while interceptors may begin another: those that were opened
         self._failure: Exception | None = None  # why it was not opened
         self._starting: asyncio.Task[None] | None = None
 
@@ -317,13 +318,21 @@ class OpenedStream(ClientStream[Req, Resp]):
 
     def _last(self, timeout: float | None, deadline: int, wait_for_ready: bool) -> Next:
         async def last(call: Call) -> MessageStream:
-            self._went_on = True
-            plain = self._make(call, deadline_of(call.timeout) if call.timeout != timeout else deadline)
+            self._attempts.begin()
+            delivery = Delivery.NOT_SENT
             try:
-                await plain.open(wait_for_ready)
+                plain = self._make(call, deadline_of(call.timeout) if call.timeout != timeout else deadline)
+                try:
+                    await plain.open(wait_for_ready)
+                finally:
+                    if plain.opened:
+                        self._plain = plain
+                        self._tried.append(plain.out)
+            except StatusError as error:
+                delivery = error.delivery
+                raise
             finally:
-                if plain.opened:
-                    self._plain = plain
+                self._attempts.end(delivery)
             return plain
 
         return last
@@ -335,13 +344,20 @@ class OpenedStream(ClientStream[Req, Resp]):
             delivery = Delivery.NOT_SENT if self._plain is None else Delivery.UNKNOWN
             self._failed(failure(Code.CANCELLED, CANCELLED, delivery))
         except Exception as error:
-            self._failed(intercepted(error, self._went_on))
+            self._failed(intercepted(error, self._attempts.went_on, self._delivery))
         finally:
+            self._tried.clear()
             self._starting = None
             self._has_ends_told(call)
 
+    @property
+    def _delivery(self) -> Delivery:
+        """What the call has, of all attempts."""
+        opened = (Delivery.UNKNOWN if out.status is None else out.status.delivery for out in self._tried)
+        return least(self._attempts.delivery, *opened)
+
     def _forgotten(self, interceptor: str) -> StatusError:
-        delivery = Delivery.UNKNOWN if self._went_on else Delivery.NOT_SENT
+        delivery = Delivery.UNKNOWN if self._attempts.went_on else Delivery.NOT_SENT
         return failure(Code.INTERNAL, returned_none(interceptor, self._method), delivery)
 
     def _has_ends_told(self, call: Call) -> None:

@@ -133,16 +133,47 @@ def spelled(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
-def intercepted(error: Exception, went_on: bool) -> StatusError:
-    """What a call ends with for which an interceptor of the caller's side raised `error`. Without going on, nothing of
-    the call was sent; what is no StatusError says nothing about the handler (status.md 2)."""
+_BY_PROMISE = (Delivery.EXECUTED, Delivery.UNKNOWN, Delivery.REFUSED, Delivery.NOT_SENT)  # that of the least first
+
+
+def least(*deliveries: Delivery) -> Delivery:
+    """The delivery that promises least: whoever is told it repeats the call least."""
+    return min(deliveries, key=_BY_PROMISE.index)
+
+
+@dataclasses.dataclass(slots=True)
+class Attempts:
+    """What became of a call each time that its interceptors went on."""
+
+    went_on: bool = False
+    _under_way: int = 0
+    _ended: Delivery = Delivery.NOT_SENT  # that promises least, of those that ended
+
+    @property
+    def delivery(self) -> Delivery:
+        """What the call has, of several attempts (client.md 5)."""
+        return least(self._ended, Delivery.UNKNOWN) if self._under_way else self._ended
+
+    def begin(self) -> None:
+        self.went_on = True
+        self._under_way += 1
+
+    def end(self, delivery: Delivery) -> None:
+        self._under_way -= 1
+        self._ended = least(self._ended, delivery)
+
+
+def intercepted(error: Exception, went_on: bool, delivery: Delivery) -> StatusError:
+    """What a call ends with for which an interceptor of the caller's side raised `error`; `delivery` is that of its
+    attempts, whatever the error says. Without going on, nothing of the call was sent; what is no StatusError says
+    nothing about the handler (client.md 5)."""
     if not isinstance(error, StatusError):
         code = Code.DEADLINE_EXCEEDED if isinstance(error, TimeoutError) else Code.UNKNOWN
         return failure(code, spelled(error), Delivery.UNKNOWN if went_on else Delivery.NOT_SENT)
-    if went_on:
+    if went_on and error.delivery is delivery:
         return error
     made = type(error).__new__(type(error))
     made.__dict__.update(error.__dict__)
     made.args = error.args
-    made.status = dataclasses.replace(error.status, delivery=Delivery.NOT_SENT, local=True)
+    made.status = dataclasses.replace(error.status, delivery=delivery, local=error.local or not went_on)
     return made

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import dataclasses
+import itertools
 import unittest
+from collections.abc import AsyncIterator
 from typing import Any
 
 from google.protobuf.wrappers_pb2 import StringValue
@@ -133,6 +137,81 @@ class AtTheClient(Case):
         _, address = await self.serve(ECHO.handler(serve))
         error = await self.fails(self.client(address, interceptors=[pass_on]).call(ECHO, b""), Code.NOT_FOUND)
         self.assertEqual((str(error), error.local), ("NOT_FOUND: no such thing", False))
+
+    async def test_of_several_attempts_that_one_counts_which_promises_least(self) -> None:
+        """Whether interceptors pass an error on, say another or forget to answer, and whichever attempt came last."""
+
+        async def serve(request: bytes, call: ServerCall) -> bytes:
+            if request == b"executed":
+                raise StatusError(Code.ABORTED, "not now")
+            (end,) = server.connections
+            end.disconnect()
+            return request
+
+        async def turn_away(call: Call, proceed: Next) -> Any:
+            if call.request == b"refused":
+                raise StatusError(Code.PERMISSION_DENIED, "not you")
+            return await proceed(call)
+
+        async def attempts(call: Call, proceed: Next) -> Any:
+            last: StatusError | None = None
+            for request in tried:
+                made = dataclasses.replace(call, request=b"" if request == b"not_sent" else request)
+                made.timeout = -1.0 if request == b"not_sent" else None
+                try:
+                    await proceed(made)
+                except StatusError as error:
+                    self.assertEqual(error.delivery, request.decode())
+                    last = error
+            if last is not None and how == "passed on":
+                raise last
+            if how == "another":
+                raise StatusError(Code.ABORTED, "as I say")
+
+        server, address = await self.serve(ECHO.handler(serve), interceptors=[turn_away])
+        client = self.client(address, interceptors=[attempts], repeat=False)
+        for deliveries in itertools.permutations(("executed", "unknown", "refused", "not_sent"), 2):
+            tried = [one.encode() for one in deliveries]
+            least = next(one for one in ("executed", "unknown", "refused") if one in deliveries)
+            for how in ("passed on", "another", "forgotten"):
+                with self.subTest(deliveries=deliveries, how=how), self.assertRaises(StatusError) as caught:
+                    async with asyncio.timeout(PATIENCE):
+                        await client.call(ECHO, b"")
+                self.assertEqual(caught.exception.delivery, least)
+
+    async def test_while_an_attempt_is_under_way_nobody_knows(self) -> None:
+        async def leave_one(call: Call, proceed: Next) -> Any:
+            left.append(asyncio.ensure_future(proceed(call)))
+            await gate.begun.wait()
+            await proceed(dataclasses.replace(call, timeout=-1.0))
+
+        gate = Gate()
+        left: list[asyncio.Future[Any]] = []
+        _, address = await self.serve(ECHO.handler(gate))
+        client = self.client(address, interceptors=[leave_one])
+        await self.fails(client.call(ECHO, b""), Code.DEADLINE_EXCEEDED, Delivery.UNKNOWN)
+        gate.open.set()
+        await left[0]
+
+    async def test_a_stream_that_was_opened_counts_when_the_next_attempt_cannot_be_sent(self) -> None:
+        async def again(call: Call, proceed: Next) -> Any:
+            opened = await proceed(call)
+            if call.request == b"ends":
+                with contextlib.suppress(StatusError):
+                    await opened.receive()
+            return await proceed(dataclasses.replace(call, request=None))
+
+        async def serve(request: bytes, call: ServerCall) -> AsyncIterator[bytes]:
+            if request == b"waits":
+                await asyncio.Event().wait()
+            for answer in tuple[bytes, ...]():
+                yield answer
+            raise StatusError(Code.ABORTED, "not now")
+
+        _, address = await self.serve(COUNT.handler(serve))
+        client = self.client(address, interceptors=[again])
+        for request, delivery in ((b"waits", Delivery.UNKNOWN), (b"ends", Delivery.EXECUTED)):
+            await self.fails(client.open(COUNT, request).receive(), Code.INTERNAL, delivery)
 
     async def test_a_server_that_cannot_be_reached_was_sent_nothing(self) -> None:
         error = await self.fails(
