@@ -325,7 +325,10 @@ class ServingEnd(ConnectionEvents):
             raise Undecodable(*self._undecodable(incoming, error)) from error
 
     async def _intercepted(self, served: Served, call: ServerCall, incoming: IncomingCall | None, request: Any) -> Any:
+        wanted, nothing = answers(served.method), False  # is what the handler returned
+
         async def last(seen: Call) -> Any:
+            nonlocal nothing
             call._entered = True
             if call.oneway and incoming is not None and not incoming.over:
                 self._accept(call, incoming)
@@ -333,19 +336,18 @@ class ServingEnd(ConnectionEvents):
                 response = await served.run(seen.request, seen.stream or call, call)
             finally:
                 call._left = True
-            if wanted and response is None:
+            if (nothing := response is None) and wanted and served.method._fixed is None:
                 raise self._unencodable(call, response)
             return response
 
-        def forgotten(interceptor: str) -> StatusError:
+        def forgotten(interceptor: str) -> StatusError | None:
+            if nothing:  # the serializer of a servicer is to say whether that is an answer
+                return None
             self.serving.journal.log(logging.ERROR, "%s", returned_none(interceptor, served.method))
             did = "left no response" if call._entered else "neither went on nor answered"
             return StatusError(Code.INTERNAL, f"an interceptor of the server {did}")
 
-        wanted = answers(served.method)
-        stream = None
-        if served.method.kind.streams:
-            stream = OnlyMessage(request) if call.oneway else call
+        stream = (OnlyMessage(request) if call.oneway else call) if served.method.kind.streams else None
         seen = Call(served.method, call.metadata, request, call.time_remaining(), stream, server=call)
         status = OK
         try:
@@ -434,9 +436,8 @@ class ServingEnd(ConnectionEvents):
         method, number = call.method, secrets.token_hex(8)
         hidden = f" (error {number} in the log of the server)"
         if isinstance(response, method.response):
-            words = (method.name, number)
             message = "the answer of %s is not valid: error %s"
-            self.serving.journal.log(logging.ERROR, message, *words, error=sys.exc_info()[1])
+            self.serving.journal.log(logging.ERROR, message, method.name, number, error=sys.exc_info()[1])
             return StatusError(Code.INTERNAL, f"the answer is not a valid {call.codec.name} message{hidden}")
         gave = "returned" if method.kind.answers_one else "sent"
         text = f"the handler of {method.name} {gave} {kind_of(response)}, want {one_of(method.response)}"
@@ -447,8 +448,7 @@ class ServingEnd(ConnectionEvents):
         return StatusError(Code.INTERNAL, f"the handler's answer is not a message of this method{hidden}")
 
     def _status(self, call: ServerCall, error: Exception, what: str = "handler") -> Status:
-        """What the exception of a handler, or of admission, makes of a call (status.md 1): the text of others stays
-        here."""
+        """What the exception of a handler, or of admission, makes of a call (status.md 1); others' text stays here."""
         if isinstance(error, StatusError) and error.code:
             if error.trailer:
                 call.set_trailer(error.trailer)

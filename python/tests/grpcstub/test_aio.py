@@ -282,6 +282,41 @@ class UnaryCalls(Case):
         await self.fails(stub.GetUser(ID()), grpc.StatusCode.INVALID_ARGUMENT)
 
 
+class Serializers(unittest.IsolatedAsyncioTestCase):
+    async def test_one_that_takes_none_has_its_word_behind_interceptors(self) -> None:
+        async def around(call: Call, proceed: Next) -> Any:
+            return await proceed(call)
+
+        async def forgets(call: Call, proceed: Next) -> Any:
+            await proceed(call)
+
+        async def nothing(request: Any, context: Any) -> None:
+            pass
+
+        async def something(request: Any, context: Any) -> bytes:
+            return b"x"
+
+        for interceptors in ((), (around,), (around, forgets)):
+            server = Server(interceptors=interceptors)
+            handlers: dict[str, Any] = {
+                "Nothing": grpc.unary_unary_rpc_method_handler(nothing, None, lambda answer: b"none"),
+                "Something": grpc.unary_unary_rpc_method_handler(something),
+            }
+            generic = grpc.method_handlers_generic_handler("test.Service", handlers)
+            aio.Server(server).add_generic_rpc_handlers((generic,))
+            address = await server.listen("127.0.0.1:0")
+            async with server, Client(address) as client:
+                channel = aio.Channel(client)
+                self.assertEqual(await channel.unary_unary("/test.Service/Nothing")(b""), b"none")
+                call = channel.unary_unary("/test.Service/Something")
+                if forgets not in interceptors:
+                    self.assertEqual(await call(b""), b"x")
+                    continue
+                with self.assertLogs("trunkcall", "ERROR"), self.assertRaises(grpc.aio.AioRpcError) as caught:
+                    await call(b"")
+                self.assertEqual(caught.exception.details(), "an interceptor of the server left no response")
+
+
 class Streams(Case):
     async def test_many_answers(self) -> None:
         stub = await self.stub(Users())
