@@ -149,6 +149,14 @@ class End:
                     self._read += piece
         return self._read
 
+    async def frames_to_end(self) -> list[int]:
+        """The types of the frames among it, behind a preface. An answer of HTTP has none."""
+        await self.to_end()
+        kinds = []
+        while found := self._next():
+            kinds.append(found[0])
+        return kinds
+
     async def _receive(self) -> bytes:
         """What comes next; nothing when the other side has ended its direction in order."""
         if not self._tls:
