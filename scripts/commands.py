@@ -105,7 +105,7 @@ def processor_time(pid: int) -> float:
 def once(kind: str, *commands: list[str]) -> subprocess.CompletedProcess[str]:
     """Runs commands, each once in a run of this script, those of a kind one after the other: suites that need the same
     may run beside each other. Told is what all that were asked for printed, and the status of the first that failed."""
-    with _alone(kind):
+    with one_at_a_time(kind):
         for words in commands:
             if tuple(words) not in _made:
                 _made[tuple(words)] = command(words)
@@ -115,8 +115,8 @@ def once(kind: str, *commands: list[str]) -> subprocess.CompletedProcess[str]:
 
 
 @contextlib.contextmanager
-def _alone(kind: str) -> Generator[None, None, None]:
-    """One at a time. That a suite waits for another, which has a bound of its own, is not counted as its time."""
+def one_at_a_time(kind: str) -> Generator[None, None, None]:
+    """Of a kind. That a suite waits for another, which has a bound of its own, is not counted as its time."""
     span = current()
     began = time.monotonic()
     with _lock:

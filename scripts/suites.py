@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import re
 import sys
-import threading
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from pathlib import Path
@@ -13,7 +12,7 @@ from subprocess import CompletedProcess
 
 from harness.languages import Check, Fuzz, Language, Tests, environment, languages
 from harness.prerequisites import here, missing
-from scripts.commands import ROOT, command, once
+from scripts.commands import ROOT, command, once, one_at_a_time
 from scripts.counting import Outcome, go_outcome, junit_outcome, single
 from scripts.scheduler import Suite
 
@@ -82,30 +81,34 @@ def checked(name: str, language: Language, row: Check, folder: str) -> Suite:
 def tests(language: Language, row: Tests) -> list[Suite]:
     """Likewise."""
     name = f"{language.key} {row.name}"
-    reporting = threading.Lock()  # the reports are the same files for all folders
-    return [tested(f"{name} {folder}" if row.folders[1:] else name, language, row, folder, reporting) for folder in row.folders]
+    return [tested(f"{name} {folder}" if row.folders[1:] else name, language, row, folder) for folder in row.folders]
 
 
-def tested(name: str, language: Language, row: Tests, folder: str, reporting: threading.Lock) -> Suite:
+def tested(name: str, language: Language, row: Tests, folder: str) -> Suite:
     builds = tuple((language.key, part) for part in row.builds)
 
     def run() -> Outcome:
         if (there := prepared(*builds, of=[language.key])).returncode != 0:
             return single(name, there, False)
-        with reporting if row.reports else contextlib.nullcontext():
+        # The reports may be the same files for other folders, and for other rows of the language.
+        with one_at_a_time(f"reports {language.key}") if row.reports else contextlib.nullcontext():
             return told()
 
     def told() -> Outcome:
         results = results_of(name)
         for report in files(row.reports):
-            report.unlink()
+            report.unlink(missing_ok=True)
         words = [word.replace("{junit}", str(results)) for word in language.words(row.command)]
         done = command(words, folder, environment(row))
         match row.result:
             case "go-json":
                 return go_outcome(done.stdout, done.returncode)
             case _:
-                return junit_outcome(files(row.reports) or [results], done.returncode, done.stdout)
+                reports = files(row.reports) if row.reports else [results]
+                if not reports:
+                    missing = f"no results in JUnit's format: there is no file {' or '.join(row.reports)}"
+                    return Outcome(0, 1, output=f"{done.stdout.rstrip()}\n{missing}\n")
+                return junit_outcome(reports, done.returncode, done.stdout)
 
     return Suite(name, run, language=language.name, alone=row.alone, seconds=row.seconds, builds=builds)
 

@@ -17,6 +17,7 @@ import unittest.mock
 from collections import Counter
 from pathlib import Path
 
+from harness import languages
 from scripts import commands, reporting, scheduler, suites
 from scripts.counting import Outcome
 from scripts.scheduler import Suite
@@ -154,6 +155,33 @@ class Ends(unittest.TestCase):
         self.assertEqual((ran["waits"].outcome.failed, ran["waits"].outcome.output), (0, ""))
         self.assertLess(ran["waits"].seconds, ran["makes"].seconds)
 
+    def test_suites_of_a_language_with_reports_are_not_beside_each_other(self):
+        begun = collections.Counter[str]()
+        beside: list[str] = []
+
+        def run(words: list[str], *_: object) -> "subprocess.CompletedProcess[str]":
+            begun[words[0]] += 1
+            deadline = time.monotonic() + 1
+            while len(begun) == 1 and time.monotonic() < deadline:  # the other one could begin
+                time.sleep(0.01)
+            if len(begun) > 1:
+                beside.extend(begun)
+            del begun[words[0]]
+            return subprocess.CompletedProcess(words, 0, stdout="ran\n")
+
+        rows = [languages.Tests(command=(name,), name=name, result="junit", reports=("nowhere/*.xml",)) for name in ("unit", "whole")]
+        chosen = [suite for row in rows for suite in suites.tests(languages.hub(), row)]
+        prepared = subprocess.CompletedProcess([], 0, stdout="")
+        with (
+            unittest.mock.patch.object(suites, "command", run),
+            unittest.mock.patch.object(suites, "prepared", lambda *_, **__: prepared),
+        ):
+            outcomes = [ran.outcome for ran in scheduler.outcomes(chosen)]
+        self.assertEqual(beside, [])
+        for outcome in outcomes:
+            self.assertEqual(outcome.failed, 1)
+            self.assertEqual(outcome.output, "ran\nno results in JUnit's format: there is no file nowhere/*.xml\n")
+
     def test_a_suite_leaves_nothing_running(self):
         done = commands.command(["sh", "-c", "sleep 1000 & echo $!"])
         self.assertTrue(gone(int(done.stdout)))
@@ -257,7 +285,8 @@ class Ends(unittest.TestCase):
         """Of a run of two suites: `fails` ends once `hangs` has begun, and prints a character that is not in ASCII."""
         before = """
             import os, sys, time
-            from scripts import commands, reporting, scheduler, suites, test
+            from harness import languages
+from scripts import commands, reporting, scheduler, suites, test
             from scripts.counting import Outcome
             from scripts.scheduler import Suite
 
