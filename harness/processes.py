@@ -7,8 +7,9 @@
         server.address
 
 Each process leads a session of its own, and ends with its group: at the end of the block, by end(), when the
-interpreter exits, and where that is killed outright, by its guard (guard.py), with all that it has started. What it
-writes to stderr is kept in a file and told when something goes wrong; stdout is a pipe, read line by line.
+interpreter exits, and where that is killed outright. What it has started and has left its group is killed by the guard
+(guard.py) when the interpreter is gone, and before that by who calls kill_marked with its `mark`. What it writes to
+stderr is kept in a file and told when something goes wrong; stdout is a pipe, read line by line.
 
 Nothing here waits without end. In code of asyncio read(0) takes what is there, and ended() looks. Linux only, and the
 standard library.
