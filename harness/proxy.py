@@ -19,6 +19,7 @@ import asyncio
 import contextlib
 import itertools
 import random
+import re
 import socket
 import struct
 import sys
@@ -356,11 +357,13 @@ class Hole:
 
 
 def where(address: str) -> tuple[socket.AddressFamily, Any]:
-    """HOST:PORT of IPv4 or unix:PATH, as sockets take it."""
+    """HOST:PORT of IPv4 or unix:PATH, as sockets take it. ValueError for anything else."""
     path = address.removeprefix("unix:")
-    if path != address:
+    if path != address and path:
         return socket.AF_UNIX, path
     host, _, port = address.rpartition(":")
+    if not host or ":" in host or not re.fullmatch("[0-9]{1,5}", port) or int(port) > 65_535:
+        raise ValueError(f"{address!r} is not HOST:PORT of IPv4 or unix:PATH")
     return socket.AF_INET, (host, int(port))
 
 
@@ -382,6 +385,15 @@ def beside(target: str) -> str:
     return f"{target}.{next(NUMBERS)}" if target.startswith("unix:") else "127.0.0.1:0"
 
 
+def address(text: str) -> str:
+    """An argument that says where."""
+    try:
+        where(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return text
+
+
 async def serve(options: argparse.Namespace, rules: str) -> None:
     async with Proxy(options.target, rules, listen=options.listen, seed=options.seed) as proxy:
         print(f"listening {proxy.address}", flush=True)
@@ -390,8 +402,11 @@ async def serve(options: argparse.Namespace, rules: str) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--target", required=True, metavar="HOST:PORT", help="the server")
-    parser.add_argument("--listen", default="127.0.0.1:0", metavar="HOST:PORT", help="where clients connect")
+    either = "HOST:PORT of IPv4 or unix:PATH"
+    parser.add_argument("--target", required=True, type=address, metavar="ADDRESS", help=f"the server: {either}")
+    parser.add_argument(
+        "--listen", default="127.0.0.1:0", type=address, metavar="ADDRESS", help=f"where clients connect: {either}"
+    )
     parser.add_argument("--rules", metavar="FILE", help="rules, before those of the command line")
     parser.add_argument("--seed", type=int, default=1, help="decides what is drawn")
     parser.add_argument("rule", nargs="*", metavar="RULE")

@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 import errno
 import socket
+import sys
 import tempfile
+from pathlib import Path
 from unittest import IsolatedAsyncioTestCase, TestCase
 
+from harness.processes import run
 from harness.proxy import Hole, Proxy, listening, where
 from harness.rules import RuleError, Step, parse
 
+ROOT = Path(__file__).resolve().parents[2]
 LIMIT = 20.0
 SYN_SENT = 2  # the state of a connection that nobody has answered
 
@@ -48,6 +52,20 @@ class Rules(TestCase):
                      "* up: slice 0", "* up: delay 3", "* up: reset 3", "x up: pass", "12 up pass"):  # fmt: skip
             with self.subTest(rule), self.assertRaises(RuleError):
                 parse(rule)
+
+
+class Addresses(TestCase):
+    def test_those_of_ipv4_and_unix_sockets_are_known(self) -> None:
+        self.assertEqual(where("127.0.0.1:80"), (socket.AF_INET, ("127.0.0.1", 80)))
+        self.assertEqual(where("unix:/a:b"), (socket.AF_UNIX, "/a:b"))
+        for other in ("[::1]:80", "::1", "localhost", "a:http", ":80", "a:65536", "a:", "unix:", ""):
+            with self.subTest(other), self.assertRaisesRegex(ValueError, "is not HOST:PORT of IPv4 or unix:PATH"):
+                where(other)
+
+    def test_the_command_line_says_which_is_none(self) -> None:
+        done = run([sys.executable, "-m", "harness.proxy", "--target", "[::1]:80"], cwd=ROOT)
+        self.assertEqual(done.status, 2)
+        self.assertIn("error: argument --target: '[::1]:80' is not HOST:PORT of IPv4 or unix:PATH", done.stderr)
 
 
 class Ends:
