@@ -285,8 +285,7 @@ class Ends(unittest.TestCase):
         """Of a run of two suites: `fails` ends once `hangs` has begun, and prints a character that is not in ASCII."""
         before = """
             import os, sys, time
-            from harness import languages
-from scripts import commands, reporting, scheduler, suites, test
+            from scripts import commands, reporting, scheduler, suites, test
             from scripts.counting import Outcome
             from scripts.scheduler import Suite
 
