@@ -157,8 +157,8 @@ func (a *attempts) end(err error) {
 	a.delivery = delivery
 }
 
-// after is the error that interceptors of the caller's side end a call with. A status is believed, but for a
-// promise that an attempt does not keep (client.md 5). While they did not go on, nothing was sent.
+// after is the error that interceptors of the caller's side end a call with. Delivery follows from what the
+// attempts came to, whatever the interceptors say (client.md 5). While they did not go on, nothing was sent.
 func (a *attempts) after(err error) error {
 	if err == nil {
 		return nil
@@ -172,17 +172,19 @@ func (a *attempts) after(err error) error {
 	if !ours {
 		return local(err, DeliveryUnknown)
 	}
-	s.Delivery = leastPromise(s.Delivery, a.delivery)
+	s.Delivery = a.delivery
 	if a.began > a.ended {
-		s.Delivery = leastPromise(s.Delivery, DeliveryUnknown)
+		s.Delivery = DeliveryUnknown
+		if a.ended > 0 {
+			s.Delivery = leastPromise(a.delivery, DeliveryUnknown)
+		}
 	}
 	return s.Err()
 }
 
-// leastPromise is that one of two deliveries which promises less: that nothing was sent, that it did not run, or
-// neither of these.
+// leastPromise is that one of two deliveries which promises less (client.md 5).
 func leastPromise(a, b Delivery) Delivery {
-	promise := [...]int{NotSent: 2, Refused: 1, DeliveryUnknown: 0, Executed: 0}
+	promise := [...]int{NotSent: 3, Refused: 2, DeliveryUnknown: 1, Executed: 0}
 	if promise[b&3] < promise[a&3] {
 		return b
 	}

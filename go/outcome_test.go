@@ -261,8 +261,8 @@ func TestAOneWayCallThatDoesNotDecodeIsRefused(t *testing.T) {
 	eventually(t, "the call is over", func() bool { return s.Running() == 0 })
 }
 
-// What a client's interceptor answers itself was not sent, whatever it says; what it
-// makes of an answer is its own affair.
+// What a client's interceptor answers itself was not sent, whatever it says; what it makes of an answer has the
+// delivery of its attempt, which of a stream that was opened nobody knows yet.
 func TestWhatAClientsInterceptorSaysItself(t *testing.T) {
 	secret := errors.New("in plain words")
 	var how func(ctx context.Context, call *trunkcall.Call, next trunkcall.Next) error
@@ -284,15 +284,24 @@ func TestWhatAClientsInterceptorSaysItself(t *testing.T) {
 		how      func(ctx context.Context, call *trunkcall.Call, next trunkcall.Next) error
 		code     trunkcall.Code
 		delivery trunkcall.Delivery
+		opened   trunkcall.Delivery // of a stream
 		local    bool
 		says     string
 	}{
-		"a status before":               {before(aborted), trunkcall.Aborted, trunkcall.NotSent, true, "m"},
-		"a plain error before":          {before(secret), trunkcall.Unknown, trunkcall.NotSent, true, "in plain words"},
-		"a status after":                {after(aborted), trunkcall.Aborted, trunkcall.Executed, false, "m"},
-		"a new status after":            {after(trunkcall.Errorf(trunkcall.Aborted, "m")), trunkcall.Aborted, trunkcall.DeliveryUnknown, false, "m"},
-		"a plain error after":           {after(secret), trunkcall.Unknown, trunkcall.DeliveryUnknown, true, "in plain words"},
-		"a deadline of its own, before": {before(context.DeadlineExceeded), trunkcall.DeadlineExceeded, trunkcall.NotSent, true, "deadline"},
+		"a status before": {before(aborted), trunkcall.Aborted, trunkcall.NotSent, trunkcall.NotSent, true, "m"},
+		"a plain error before": {
+			before(secret), trunkcall.Unknown, trunkcall.NotSent, trunkcall.NotSent, true, "in plain words",
+		},
+		"a status after": {after(aborted), trunkcall.Aborted, trunkcall.Executed, trunkcall.DeliveryUnknown, false, "m"},
+		"a new status after": {
+			after(trunkcall.Errorf(trunkcall.Aborted, "m")), trunkcall.Aborted, trunkcall.Executed, trunkcall.DeliveryUnknown, false, "m",
+		},
+		"a plain error after": {
+			after(secret), trunkcall.Unknown, trunkcall.DeliveryUnknown, trunkcall.DeliveryUnknown, true, "in plain words",
+		},
+		"a deadline of its own, before": {
+			before(context.DeadlineExceeded), trunkcall.DeadlineExceeded, trunkcall.NotSent, trunkcall.NotSent, true, "deadline",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			how = tried.how
@@ -301,8 +310,12 @@ func TestWhatAClientsInterceptorSaysItself(t *testing.T) {
 			ctx, cancel := context.WithCancel(soon(t))
 			defer cancel()
 			_, stream := chat.Open(ctx, c)
-			for _, err := range []error{unary, asynchronous, stream} {
-				s := wants(t, err, tried.code, tried.delivery)
+			for i, err := range []error{unary, asynchronous, stream} {
+				delivery := tried.delivery
+				if i == 2 {
+					delivery = tried.opened
+				}
+				s := wants(t, err, tried.code, delivery)
 				if s.Local != tried.local {
 					t.Errorf("local is %t: %v", s.Local, s)
 				}
