@@ -14,6 +14,11 @@ import (
 func (c *Conn) countWrites() *atomic.Int32 {
 	n := &atomic.Int32{}
 	c.mu.Lock()
+	for c.roles.Flushing { // who writes reads writeFD without the lock
+		c.mu.Unlock()
+		runtime.Gosched()
+		c.mu.Lock()
+	}
 	once := c.writeFD
 	c.writeFD = func(fd uintptr) bool { n.Add(1); return once(fd) }
 	c.mu.Unlock()

@@ -1,6 +1,7 @@
 package http2
 
 import (
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -28,6 +29,11 @@ func TestAnswersOfHandlersThatYieldLeaveTogether(t *testing.T) {
 	c := p.server
 	var writes atomic.Int32 // an answer may be here before whoever wrote it comes back
 	c.mu.Lock()
+	for c.roles.Flushing { // who writes reads writeFD without the lock
+		c.mu.Unlock()
+		runtime.Gosched()
+		c.mu.Lock()
+	}
 	once := c.writeFD
 	c.writeFD = func(fd uintptr) bool { writes.Add(1); return once(fd) }
 	c.mu.Unlock()
