@@ -48,6 +48,7 @@ type unaryCall struct {
 	number   uint32 // of the connection
 	uses     uint32
 	watching *attempt // once it is open, if somebody wants to know how it ends
+	opening  opening
 	waiter   waiter
 	attempt  attempt
 }
@@ -110,12 +111,12 @@ func (c *route) endpointOf(call *transport.Call) *EndpointState {
 	return nil
 }
 
-// start opens the call, waiting as long as that takes. What it needs is gone from the stack before the
-// call waits for its answer: where hundreds of goroutines wait, each finds its stack in no cache when it wakes.
+// start opens the call, waiting as long as that takes. What it needs lies in the call and not on the stack, of
+// which writing within TLS needs much.
 func (c *route) start(
 	ctx context.Context, call *unaryCall, t *Method, codec Codec, o *callOptions, second *secondAttempt,
 ) error {
-	var opening opening // field by field: a literal would be made beside it and copied
+	opening := &call.opening // field by field: a literal would be made beside it and copied
 	opening.route, opening.ctx, opening.call, opening.method, opening.options = c, ctx, &call.Call, t, o
 	opening.number, opening.waiter, opening.attempt, opening.asked = call.number, &call.waiter, &call.attempt, c.now()
 	m := o.metadata
@@ -131,8 +132,12 @@ func (c *route) start(
 		err = opening.wait()
 	}
 	call.watching = opening.watching
+	call.forget()
 	return err
 }
+
+// forget drops what the call was opened with.
+func (call *unaryCall) forget() { call.opening = opening{} }
 
 // now is when a call began to be opened, if attempts are told of.
 func (c *calling) now() time.Duration {

@@ -123,6 +123,7 @@ func (c *Conn) writeLocked() (all bool) {
 	p.useLocked()
 	c.mu.Unlock()
 	c.wroteN, c.wroteSome, c.wroteAll, c.wroteErr = 0, false, false, nil // a socket that is closed does not call writeOnce
+	c.secure.sealAhead(&c.writing)
 	var err error
 	if p != nil {
 		c.writeOnce(uintptr(p.fd))

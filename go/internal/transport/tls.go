@@ -36,10 +36,11 @@ type tlsSocket struct {
 	queued  atomic.Bool // the writer is not: crypto/tls itself has something to say
 
 	// Only the writer touches these.
-	rest    []byte  // of the records that are being sent
-	sending *Buffer // that they lie in
-	sealed  int     // how many bytes of the session they stand for, until one of them has left
-	torn    bool    // a record was sent in part, and never will be as a whole
+	rest     []byte  // of the records that are being sent
+	sending  *Buffer // that they lie in
+	sealed   int     // how many bytes of the session they stand for, until one of them has left
+	unsealed error   // why no more could be encrypted, until tryWrite tells it
+	torn     bool    // a record was sent in part, and never will be as a whole
 }
 
 const (
@@ -219,6 +220,14 @@ func (s *tlsSocket) seal(o *outgoing) error {
 	return err
 }
 
+// sealAhead has what tryWrite writes next encrypted. Encrypting takes much stack, and below a RawConn there is
+// less of it.
+func (s *tlsSocket) sealAhead(o *outgoing) {
+	if s != nil && len(s.rest) == 0 && s.unsealed == nil {
+		s.unsealed = s.seal(o)
+	}
+}
+
 // tryWrite makes one attempt to write what of o comes next. It returns how many bytes of o may have reached the peer
 // with it, and how many it has given to the socket.
 func (s *tlsSocket) tryWrite(fd uintptr, o *outgoing) (passed, wrote int, err error) {
@@ -228,10 +237,9 @@ func (s *tlsSocket) tryWrite(fd uintptr, o *outgoing) (passed, wrote int, err er
 		}
 		return wrote, wrote, err
 	}
-	if len(s.rest) == 0 {
-		if err = s.seal(o); len(s.rest) == 0 {
-			return 0, 0, err
-		}
+	s.sealAhead(o)
+	if err, s.unsealed = s.unsealed, nil; len(s.rest) == 0 {
+		return 0, 0, err
 	}
 	wrote, failed := tryWrite(fd, s.rest, nil)
 	if err == nil {
