@@ -135,7 +135,7 @@ type attempts struct {
 	mu       sync.Mutex
 	began    int
 	ended    int
-	delivery Delivery // that promises least, of those that ended
+	delivery Delivery // that promises least, of those that ended; unknown while none has
 }
 
 func (a *attempts) begin() {
@@ -174,10 +174,7 @@ func (a *attempts) after(err error) error {
 	}
 	s.Delivery = a.delivery
 	if a.began > a.ended {
-		s.Delivery = DeliveryUnknown
-		if a.ended > 0 {
-			s.Delivery = leastPromise(a.delivery, DeliveryUnknown)
-		}
+		s.Delivery = leastPromise(a.delivery, DeliveryUnknown)
 	}
 	return s.Err()
 }

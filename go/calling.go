@@ -183,7 +183,7 @@ func (c *route) conclude(
 	if count != 1 {
 		return false, wrongAnswer(count)
 	}
-	if compression == 0 && o.maxReceive == 0 {
+	if compression == 0 && o.maxReceive == 0 { // as with most: one function less above the decoder
 		if err = codec.Decode(payload, response); err != nil {
 			err = uncarried(Internal, "response", codec, err)
 		}

@@ -8,19 +8,42 @@ build/peer-go=DIR` therefore takes in turn (decision 0050).
 
 import argparse
 import os
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+PATIENCE = 600.0  # that one build may take, in seconds
+sys.path.insert(0, str(ROOT))
+
+from harness.processes import Failed, run  # noqa: E402
+
+
+def make(words: list[str]) -> None:
+    done = run(words, cwd=ROOT, patience=PATIENCE)
+    if done.status != 0:
+        raise Failed(f"{' '.join(words)}: ended with status {done.status}", done.stderr)
 
 
 def build(tree: Path, name: str, count: int, out: Path) -> None:
     """Link the program of a tree `count` times."""
     for number in range(1, count + 1):
         words = [os.environ.get("GO", "go"), "build", "-C", str(tree / "go"), f"-ldflags=-randlayout={number}"]
-        subprocess.run([*words, "-o", str(out / f"{name}-{number}"), "./peer"], check=True)
+        make([*words, "-o", str(out / f"{name}-{number}"), "./peer"])
+
+
+def build_both(revision: str, count: int, out: Path) -> None:
+    out.mkdir(parents=True, exist_ok=True)
+    for left in [*out.glob("old-*"), *out.glob("new-*")]:  # of another revision: the lab takes all that are there
+        left.unlink()
+    with tempfile.TemporaryDirectory() as directory:
+        tree = str(Path(directory) / "tree")
+        make(["git", "worktree", "add", "--quiet", "--detach", tree, revision])
+        try:
+            build(Path(tree), "old", count, out)
+        finally:
+            make(["git", "worktree", "remove", "--force", tree])
+    build(ROOT, "new", count, out)
 
 
 def main() -> int:
@@ -29,20 +52,13 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=5, metavar="N", help="layouts of each (5)")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "layouts", metavar="DIR", help="build/layouts")
     options = parser.parse_args()
-    out = options.out.resolve()
-    out.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as directory:
-        tree = Path(directory) / "tree"
-        git = ["git", "-C", str(ROOT), "worktree"]
-        try:
-            subprocess.run([*git, "add", "--quiet", "--detach", str(tree), options.revision], check=True)
-            build(tree, "old", options.count, out)
-        except subprocess.CalledProcessError as failed:
-            print(f"lab/layouts.py: {failed}", file=sys.stderr)
-            return 1
-        finally:
-            subprocess.run([*git, "remove", "--force", str(tree)], check=False)
-    build(ROOT, "new", options.count, out)
+    if options.count < 1:
+        parser.error(f"--count {options.count}: want 1 or more")
+    try:
+        build_both(options.revision, options.count, options.out.resolve())
+    except Failed as failure:
+        print(f"lab/layouts.py: {failure}", file=sys.stderr)
+        return 1
     print(options.out)
     return 0
 
