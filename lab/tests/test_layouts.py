@@ -1,4 +1,4 @@
-"""Builds in several layouts, by a compiler that only writes down what it was told."""
+"""Builds in several layouts, by a compiler that only writes down what it was told, and a git that knows HEAD alone."""
 
 import os
 import subprocess
@@ -9,6 +9,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 COMPILER = '#!/bin/sh\n[ "$1" = build ] || exit 1\nshift\nwhile [ "$1" != -o ]; do tree="$tree $1"; shift; done\necho "$tree" > "$2"\n'
+GIT = """#!/bin/sh
+case "$*" in
+*" add "*HEAD) mkdir "$5" ;;
+*" remove "*) rm -r "$4" ;;
+*) echo "git: no revision: $*" >&2; exit 128 ;;
+esac
+"""
 
 
 class Layouts(unittest.TestCase):
@@ -16,13 +23,15 @@ class Layouts(unittest.TestCase):
         made = tempfile.TemporaryDirectory()
         self.addCleanup(made.cleanup)
         self.directory = Path(made.name)
-        (self.directory / "go").write_text(COMPILER, encoding="ascii")
-        (self.directory / "go").chmod(0o755)
+        for name, script in (("go", COMPILER), ("git", GIT)):
+            (self.directory / name).write_text(script, encoding="ascii")
+            (self.directory / name).chmod(0o755)
 
     def build(self, *arguments):
         words = [sys.executable, "-W", "error", str(ROOT / "lab" / "layouts.py"), *arguments]
         words += ["--out", str(self.directory / "out")]
-        environment = {**os.environ, "GO": str(self.directory / "go")}
+        path = f"{self.directory}{os.pathsep}{os.environ['PATH']}"
+        environment = {**os.environ, "PATH": path, "GO": str(self.directory / "go")}
         return subprocess.run(words, env=environment, capture_output=True, text=True, timeout=120, check=False)
 
     def test_both_revisions_are_built_anew_in_each_layout(self):
