@@ -70,3 +70,40 @@ func TestADialerThatFailsOrPanicsIsNamedByTheCall(t *testing.T) {
 		c.Close()
 	}
 }
+
+// A server holds buffers and a stack for each handshake, so a client of many connections does not begin all at once.
+func TestAtMost64ConnectionsToAnEndpointAreOpenedAtATime(t *testing.T) {
+	_, address := serve(t, nil, standard()...)
+	var begun, opening, most int
+	var mu sync.Mutex
+	full := make(chan struct{}) // closed once 64 are being opened
+	dialer := func(ctx context.Context, _ trunkcall.Endpoint, address string) (net.Conn, error) {
+		mu.Lock()
+		opening++
+		most = max(most, opening)
+		if begun++; begun == 64 {
+			close(full)
+		}
+		mu.Unlock()
+		defer func() {
+			mu.Lock()
+			opening--
+			mu.Unlock()
+		}()
+		select {
+		case <-full:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		return (&net.Dialer{}).DialContext(ctx, "tcp", address)
+	}
+	c := dial(t, address, trunkcall.WithConnections(100), trunkcall.WithDialer(dialer))
+	if got := len(c.Connections()); got != 100 {
+		t.Errorf("%d connections are open, want 100", got)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if most != 64 {
+		t.Errorf("%d connections were opened at a time, want 64", most)
+	}
+}

@@ -51,9 +51,14 @@ type EndpointState struct {
 	of       *endpoints // nil in tests of balancers
 	given    atomic.Uint64
 	dialed   []*redialer
+	opening  chan struct{}   // holds one for each connection being opened
 	within   context.Context //nolint:containedctx // ends when the endpoint has left
 	leave    context.CancelFunc
 }
+
+// maxOpening is how many connections to an endpoint are opened at a time (client.md 9.3): a thousand
+// at once would have the server hold a thousand handshakes, each with buffers and a stack.
+const maxOpening = 64
 
 // newEndpointState returns what a client keeps of an endpoint.
 func newEndpointState(of *endpoints, e Endpoint) *EndpointState {
@@ -63,6 +68,7 @@ func newEndpointState(of *endpoints, e Endpoint) *EndpointState {
 		return s
 	}
 	s.within, s.leave = context.WithCancel(of.client.done)
+	s.opening = make(chan struct{}, maxOpening)
 	for range of.client.options.connections {
 		s.dialed = append(s.dialed, &redialer{endpoint: s})
 	}

@@ -120,7 +120,7 @@ func (l *redialer) dial() {
 		if l.pause(); !l.goesOn() {
 			return
 		}
-		err := transport.Dial(e.within, e.target(), l.join)
+		err := l.open()
 		s.mu.Lock()
 		if l.attempt > 0 {
 			l.attempt = 0
@@ -140,6 +140,18 @@ func (l *redialer) dial() {
 		}
 		s.mu.Unlock()
 	}
+}
+
+// open makes an attempt, in its turn.
+func (l *redialer) open() error {
+	e := l.endpoint
+	select {
+	case e.opening <- struct{}{}:
+	case <-e.within.Done():
+		return e.within.Err() //nolint:wrapcheck // nobody is told: the endpoint has left
+	}
+	defer func() { <-e.opening }()
+	return transport.Dial(e.within, e.target(), l.join)
 }
 
 // goesOn begins an attempt. It reports false if none is wanted any more.

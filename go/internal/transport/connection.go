@@ -123,12 +123,12 @@ type Conn struct {
 	timerAt int64
 
 	shut      chan struct{} // closed when the socket is, if that may take long; else nil
-	closing   bool          // half-closed after draining
 	lingerBy  int64         // when to stop waiting for the peer's end of stream
 	drainBy   int64         // when to close although the peer has not answered GOAWAY
-	greeted   bool          // the peer's preface has come
 	peerCause error         // why the peer says that it ends the connection
 	failing   error         // why the session ends once writing has stopped
+	closing   bool          // half-closed after draining
+	greeted   bool          // the peer's preface has come
 	lingering bool          // a violation ended the session, the peer is to be told
 	lingered  bool          // some goroutine does that
 }

@@ -202,18 +202,19 @@ class Connector:
         alone = client._endpoints.alone
         several = len(endpoint.addresses) > 1 or not alone or client._reached
         try:
-            made = await dial(
-                client._loop,
-                Dialing(
-                    endpoint.addresses,
-                    self._make,
-                    client._tls.context(),
-                    client._server_hostname or endpoint.endpoint.server_name,
-                    client._open_socket(endpoint.endpoint),
-                    _greeting if several else None,
-                    alone,
-                ),
-            )
+            async with endpoint.opening:
+                made = await dial(
+                    client._loop,
+                    Dialing(
+                        endpoint.addresses,
+                        self._make,
+                        client._tls.context(),
+                        client._server_hostname or endpoint.endpoint.server_name,
+                        client._open_socket(endpoint.endpoint),
+                        _greeting if several else None,
+                        alone,
+                    ),
+                )
             end = cast(ClientEnd, made.end)
             if end.usable:
                 self._take(end)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .method import Kind, Method
     from .opening import Opening
 
+_OPENING = 64  # connections to an endpoint that are opened at a time (client.md 9.3)
 _STAY = 64  # calls made over one connection of an endpoint before another is looked at
 _NAMED = 8  # endpoints that an error names
 
@@ -42,6 +43,7 @@ class ClientEndpoint(EndpointState):
         self.left = False  # it is in the set no more
         self.last = ""  # why the last attempt failed
         self.latencies = MovingLatency()
+        self.opening = asyncio.Semaphore(_OPENING)
         self.connectors = [Connector(self) for _ in range(client._per_endpoint)]
         self._turn = 0
         self._uses = 0

@@ -271,6 +271,29 @@ class Dialers(Case):
         self.assertEqual(await client.call(ECHO, b"x"), b"x")
         self.assertEqual(asked[1:], [("no.such.host:8", "tunnel")])
 
+    async def test_at_most_64_connections_to_an_endpoint_are_opened_at_a_time(self) -> None:
+        _, address = await self.serve()
+        begun = opening = most = 0
+        full = asyncio.Event()
+
+        async def dial(address: str, endpoint: Endpoint) -> socket.socket:
+            nonlocal begun, opening, most
+            begun, opening = begun + 1, opening + 1
+            most = max(most, opening)
+            if begun == 64:
+                full.set()
+            await full.wait()
+            host, port = address.split(":")
+            opened = socket.socket()
+            opened.setblocking(False)
+            await asyncio.get_running_loop().sock_connect(opened, (host, int(port)))
+            opening -= 1
+            return opened
+
+        client = self.client(address, connections=100, dialer=dial)
+        await client.connect()
+        self.assertEqual((most, begun), (64, 100))
+
     async def test_one_that_fails_hangs_or_returns_something_else(self) -> None:
         late: asyncio.Future[socket.socket] = asyncio.get_running_loop().create_future()
 
