@@ -38,6 +38,11 @@ const (
 	StateFailing                 // the last attempt failed; it is tried again by itself
 )
 
+// String is the state's name in client.md 9.1.
+func (s State) String() string {
+	return [...]string{"idle", "connecting", "ready", "failing", "unknown"}[min(s, StateFailing+1)]
+}
+
 // EndpointState is an endpoint as balancers and pickers see it. The results of its methods change
 // as calls are made. They are safe for concurrent use.
 type EndpointState struct {

@@ -124,7 +124,7 @@ func TestAClientThatIsIdleHasItsEndpointsAsTheVectorsSay(t *testing.T) {
 					do()
 					var states []string
 					for _, e := range c.Endpoints() {
-						states = append(states, [...]string{"idle", "connecting", "ready", "failing"}[e.State])
+						states = append(states, e.State.String())
 					}
 					return slices.Equal(states, want)
 				})

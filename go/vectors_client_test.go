@@ -240,8 +240,8 @@ func find(set []*EndpointState, identity string) *EndpointState {
 
 func (v *seenVector) apply(e *EndpointState) {
 	if v.State != "" {
-		states := []string{"idle", "connecting", "ready", "failing"}
-		e.state.Store(uint32(slices.Index(states, v.State)))
+		states := []State{StateIdle, StateConnecting, StateReady, StateFailing}
+		e.state.Store(uint32(slices.IndexFunc(states, func(s State) bool { return s.String() == v.State })))
 	}
 	if v.Calls != nil {
 		e.calls.Store(*v.Calls)

@@ -45,7 +45,7 @@ def run_suite(suite: Suite, patience: float) -> Ran:
     with commands.until(began + suite.bound * patience) as span:
         try:
             outcome = suite.run()
-        except Exception as error:  # what is wrong with one suite does not end the others
+        except (Exception, SystemExit) as error:  # what is wrong with one suite does not end the others
             outcome = Outcome(0, 1, output=f"{span.printed}{type(error).__name__}: {error}\n")
     seconds = time.monotonic() - began - span.waited
     if time.monotonic() >= span.deadline:

@@ -96,9 +96,11 @@ class Order(unittest.TestCase):
             commands.command(["echo", "half done"])
             return raises()
 
-        ran = {ran.suite.name: ran.outcome for ran in scheduler.outcomes([Suite("a", raises), Suite("b", ok), Suite("c", prints_first)])}
+        suites = [Suite("a", raises), Suite("b", ok), Suite("c", prints_first), Suite("d", lambda: sys.exit("it gave up"))]
+        ran = {ran.suite.name: ran.outcome for ran in scheduler.outcomes(suites)}
         self.assertEqual((ran["a"].failed, ran["a"].output), (1, "OSError: no such tool\n"))
         self.assertEqual((ran["c"].failed, ran["c"].output), (1, "half done\nOSError: no such tool\n"))
+        self.assertEqual((ran["d"].failed, ran["d"].output), (1, "SystemExit: it gave up\n"))
         self.assertEqual(ran["b"].passed, 1)
 
 
