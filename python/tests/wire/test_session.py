@@ -14,6 +14,7 @@ from trunkcall.wire import (
     IncomingCall,
     LimitError,
     Load,
+    Metadata,
     Method,
     OutgoingCall,
     Session,
@@ -230,6 +231,23 @@ class Deliveries(unittest.TestCase):
         self.assertEqual(call.status and call.status.delivery, Delivery.UNKNOWN)
         self.assertEqual(frames(bytes(pair.client.take())), ["DEFINE", "CALL", "CANCEL"])
 
+    def test_a_call_that_is_turned_away_after_credit_and_before_an_answer_was_refused(self) -> None:
+        for answers, delivery in ((False, Delivery.REFUSED), (True, Delivery.UNKNOWN)):
+            pair = Pair()
+            out = pair.client.open(BOTH, None, end=False, single=False)
+            assert out is not None
+            pair.exchange(0)
+            (call,) = pair.there.started
+            pair.server.callee.on_credit(call.id, 1_000)
+            if answers:
+                call.send(b"x")
+                with self.assertRaises(ValueError):
+                    call.send_metadata(Metadata())
+            pair.server.callee.turn_away(call, Status(Code.UNAVAILABLE, "no"), None)
+            pair.exchange(0)
+            assert out.status is not None
+            self.assertEqual(out.status.delivery, delivery)
+
     def test_the_deadline_and_the_answer_have_one_outcome(self) -> None:
         pair = Pair()
         call = pair.client.unary(UNARY, b"m", deadline=1_000)
@@ -378,6 +396,18 @@ class Writing(unittest.TestCase):
         self.assertEqual(taken and len(taken[0]), 400_000)
         pair.exchange(4)
         self.assertEqual(len(pair.here.writables), 2)
+
+    def test_streams_that_end_while_they_wait_for_credit_leave_nothing(self) -> None:
+        pair = Pair(own=Settings(pool=0))
+        for _ in range(3):
+            out, _ = self.stream(pair)
+            for _ in range(5):
+                out.send(bytes(60_000))
+            pair.exchange(1)
+            self.assertEqual(len(pair.client.sender.line), 1)
+            out.cancel()
+            self.assertFalse(pair.client.sender.line)
+            pair.exchange(1)
 
     def test_at_most_one_credit_of_a_stream_is_unsent(self) -> None:
         pair = Pair()

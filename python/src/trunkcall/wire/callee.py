@@ -31,7 +31,7 @@ from .metadata import Metadata, block
 from .receive import ONE_EXPECTED, ReceiveFlow
 from .send import SendFlow
 from .status import LONGEST, Code, Status, milliseconds, payload
-from .stream import DONE, READY, RECEIVING, RUNNING, IncomingCall, Method
+from .stream import DONE, MESSAGES, METADATA, READY, RECEIVING, RUNNING, IncomingCall, Method
 
 if TYPE_CHECKING:
     from .session import Session
@@ -313,15 +313,16 @@ class Callee:
         if call.state == DONE:
             return True
         self.session.check_message(message, compression)
+        call.answered = MESSAGES
         return self.session.sender.send(call, self._sending(call), message, compression)
 
     def send_metadata(self, call: IncomingCall, metadata: Metadata) -> None:
         if call.state == DONE:
             return
-        if call.sending is not None and (call.sending.outbox or call.sending.window < self.session.peer_window):
+        if call.answered == MESSAGES:
             raise ValueError("early metadata goes ahead of all messages")
         meta = self._block(metadata)
-        self._sending(call)
+        call.answered = METADATA
         self.session.output.buffer += control(DATA, call.id, META << 16, 0, meta)
 
     def _block(self, metadata: Metadata) -> bytes:
@@ -403,7 +404,7 @@ class Callee:
             self.session.load.running -= 1
         if call.state == DONE:
             return
-        flag = CUT if call.sending is not None else REFUSED
+        flag = CUT if call.answered else REFUSED
         self._failure(call, status, flag, meta)
 
     # Endings.

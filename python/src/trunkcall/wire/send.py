@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from typing import TYPE_CHECKING
 
 from .fault import CallFault, ConnectionFault
@@ -25,7 +25,6 @@ class SendFlow:
         "ended",
         "final",
         "holds",
-        "in_line",
         "offset",
         "order",
         "outbox",
@@ -44,7 +43,6 @@ class SendFlow:
         self.final = False  # RESULT follows the last message
         self.blocked = False  # waits for credit
         self.waiting = False  # stands in one of the sender's lines of those that can send
-        self.in_line = False  # stands in the line of those that wait for the pool
         self.since = 0  # since when the first message is under way (protocol.md 9.6)
         self.holds = 0  # bytes of queued answers
         self.order = 0  # a lesser one has held something for longer
@@ -60,7 +58,7 @@ class Sender:
         self.room = 0  # what may be spent of the peer's pool
         self.singles: deque[Call] = deque()  # streams whose first message goes in one frame
         self.pieces: deque[Call] = deque()  # streams whose first message is cut
-        self.line: deque[Call] = deque()  # streams that wait for credit, their own or the pool's
+        self.line: OrderedDict[SendFlow, Call] = OrderedDict()  # that wait for credit, their own or the pool's
 
     def send(self, call: Call, flow: SendFlow, message: bytes, compression: int) -> bool:
         """Appends the message at once if nothing is in its way, else queues it. False: the stream should wait."""
@@ -132,9 +130,7 @@ class Sender:
 
     def _block(self, call: Call, flow: SendFlow) -> None:
         flow.blocked = True
-        if not flow.in_line:
-            flow.in_line = True
-            self.line.append(call)
+        self.line.setdefault(flow, call)
 
     def granted(self, call: Call, flow: SendFlow) -> None:
         """The window has grown."""
@@ -148,11 +144,8 @@ class Sender:
         if self.room > MAX_WINDOW:
             raise ConnectionFault("credit", f"a pool of {self.room}")
         for _ in range(min(self.room // FULL_PIECE + 1, len(self.line))):
-            call = self.line.popleft()
-            flow = call.sending
-            if flow is not None:
-                flow.in_line = False
-                self.granted(call, flow)
+            flow, call = self.line.popitem(last=False)
+            self.granted(call, flow)
 
     def withdraw(self, call: Call) -> None:
         """Takes back the last message queued. One of which a piece was appended stays: its rest has to follow."""
@@ -172,7 +165,9 @@ class Sender:
             self.session.output.buffer += control(DATA, call.id, END << 16, 0)
 
     def leave(self, flow: SendFlow) -> None:
-        """The call is over: what it had queued is discarded. Its place in a queue is skipped when it comes up."""
+        """The call is over: what it had queued is discarded. Its place among those that can send is skipped when it
+        comes up. The line may never move, so it leaves that."""
+        self.line.pop(flow, None)
         flow.outbox.clear()
         flow.final = False
         flow.blocked = False

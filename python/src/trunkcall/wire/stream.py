@@ -19,6 +19,8 @@ _PACK = HEADER.pack
 OPEN, ENDED, ABANDONED, OVER = range(4)
 # States of the callee's side (protocol.md 7.3): READY is `receiving` with nothing missing but the start.
 RECEIVING, READY, RUNNING, DONE = range(4)
+# What of its answer a call has sent.
+NOTHING, METADATA, MESSAGES = range(3)
 
 
 class Method:
@@ -129,6 +131,7 @@ class IncomingCall:
     `deadline` is in µs of the session's clock, 0: none. `user` belongs to the one who serves it."""
 
     __slots__ = (
+        "answered",
         "began",
         "codec",
         "compression",
@@ -167,6 +170,7 @@ class IncomingCall:
         self.oneway = False
         self.returned = False
         self.request_ended = False
+        self.answered = NOTHING
 
     def send(self, message: bytes, compression: int = 0) -> bool:
         """Sends an answer message. False: wait for Events.writable before the next one.
