@@ -132,26 +132,25 @@ class Mix:
         assert task
         attempt.begin()
         timer = None if given_up is None else loop.call_later(given_up, attempt.give_up, task)
-        try:
-            async with connect() as client:
-                try:
-                    await run(client, attempt.options, self)
-                finally:
-                    if timer is not None:
-                        timer.cancel()
-        except asyncio.CancelledError:
-            if not attempt.given_up:
+        async with connect() as client:  # the call is over before its connection is, which may take long to close
+            try:
+                await run(client, attempt.options, self)
+            except asyncio.CancelledError:
+                if not attempt.given_up:
+                    raise
+                task.uncancel()
+                attempt.end("CANCELLED", trunkcall.Delivery.UNKNOWN, "the caller gave it up")
+            except trunkcall.StatusError as error:
+                attempt.end(error.code.name, error.delivery, error.message)
                 raise
-            task.uncancel()
-            attempt.end("CANCELLED", trunkcall.Delivery.UNKNOWN, "the caller gave it up")
-        except trunkcall.StatusError as error:
-            attempt.end(error.code.name, error.delivery, error.message)
-            raise
-        except Exception as error:
-            attempt.end("UNKNOWN", trunkcall.Delivery.UNKNOWN, f"{type(error).__name__}: {error}")
-            raise
-        else:
-            attempt.end("OK", trunkcall.Delivery.EXECUTED)
+            except Exception as error:
+                attempt.end("UNKNOWN", trunkcall.Delivery.UNKNOWN, f"{type(error).__name__}: {error}")
+                raise
+            else:
+                attempt.end("OK", trunkcall.Delivery.EXECUTED)
+            finally:
+                if timer is not None:
+                    timer.cancel()
 
 
 class Attempt:
