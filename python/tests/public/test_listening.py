@@ -17,6 +17,15 @@ from .kit import ECHO, PATIENCE, Case, Gate, echo
 
 
 class Given(Case):
+    async def test_a_file_that_is_no_socket_stays_where_it_is(self) -> None:
+        path = Path(self.enterContext(tempfile.TemporaryDirectory())) / "notes"
+        path.write_text("dear to somebody")
+        server = Server()
+        self.addAsyncCleanup(server.close)
+        with self.assertRaisesRegex(OSError, "in use"):
+            await server.listen(f"unix:{path}")
+        self.assertEqual(path.read_text(), "dear to somebody")
+
     async def test_a_server_listens_on_a_socket_that_it_is_given_and_closes_it(self) -> None:
         given = socket.create_server(("127.0.0.1", 0))
         port = given.getsockname()[1]

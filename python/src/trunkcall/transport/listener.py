@@ -12,6 +12,7 @@ import errno
 import os
 import socket
 import ssl
+import stat
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from typing import TYPE_CHECKING, cast
@@ -337,9 +338,12 @@ def _bind_path(path: str) -> socket.socket:
 
 
 def _is_abandoned(path: str) -> bool:
+    """Whether nobody listens on the socket that is there. A file of another kind refuses connections too."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.setblocking(False)
         try:
+            if not stat.S_ISSOCK(os.lstat(path).st_mode):
+                return False
             probe.connect(path)
         except ConnectionRefusedError:
             return True
