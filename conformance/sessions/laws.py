@@ -112,6 +112,8 @@ def balance(first: Entry, second: Entry) -> list[str]:
 def _pool(sender: Entry, receiver: Entry) -> list[str]:
     if "pool" not in sender or "pool" not in receiver:
         return []
+    if sender["drained"]:
+        return []  # closing: it need not look at the last CREDIT (protocol.md 11.1)
     left, kept = sender["pool"], receiver["pool"]
     faults = []
     if left["send"] != kept["receive"]:
