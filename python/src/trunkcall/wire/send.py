@@ -58,7 +58,7 @@ class Sender:
         self.room = 0  # what may be spent of the peer's pool
         self.singles: deque[Call] = deque()  # streams whose first message goes in one frame
         self.pieces: deque[Call] = deque()  # streams whose first message is cut
-        self.line: OrderedDict[SendFlow, Call] = OrderedDict()  # that wait for credit, their own or the pool's
+        self.line: OrderedDict[SendFlow, Call] = OrderedDict()  # streams that wait for credit, their own or the pool's
 
     def send(self, call: Call, flow: SendFlow, message: bytes, compression: int) -> bool:
         """Appends the message at once if nothing is in its way, else queues it. False: the stream should wait."""

@@ -208,7 +208,7 @@ class IncomingCall:
             and len(message) <= session.plain_send
             and not (self.returned or self.sending or self.receiving or compression or metadata or status.code)
         ):
-            # RESULT(OK, MSG) of a call that said nothing before; all else goes the long way, Callee.finish.
+            # RESULT(OK, MSG) of a call that sent no message before; all else goes the long way, Callee.finish.
             self.returned = True
             self.state = DONE
             session.load.running -= 1
