@@ -263,7 +263,8 @@ def suites() -> list[Suite]:
         matrix(),
         # Apart, so that they run beside each other.
         pytests("languages", "conformance", f"--ignore-glob={FAULTS}", parts=("peer", "session", "h2spec", "examples"), seconds=80),
-        pytests("faults", *sorted(str(path) for path in ROOT.glob(FAULTS)), parts=("peer",), seconds=100),
+        # Half of their time they wait.
+        pytests("faults", "-n", "2", "--dist", "worksteal", *sorted(str(path) for path in ROOT.glob(FAULTS)), parts=("peer",), seconds=110),
         public_suite(),
         random_sessions("1000"),
         demonstration(),
