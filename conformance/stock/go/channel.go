@@ -35,7 +35,10 @@ func (p *program) channel(one *caseLine) (*grpc.ClientConn, error) {
 	if err != nil {
 		return nil, err
 	}
-	quick := grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: 20 * time.Millisecond, Multiplier: 1, MaxDelay: 20 * time.Millisecond}}
+	quick := grpc.ConnectParams{
+		Backoff:           backoff.Config{BaseDelay: 20 * time.Millisecond, Multiplier: 1, MaxDelay: 20 * time.Millisecond},
+		MinConnectTimeout: 20 * time.Second, // grpc-go's own, which any parameters replace
+	}
 	conn, err := grpc.NewClient(one.Target,
 		grpc.WithTransportCredentials(secured), grpc.WithDefaultCallOptions(defaults...), grpc.WithConnectParams(quick))
 	if err == nil && !one.OwnConnection {

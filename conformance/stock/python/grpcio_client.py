@@ -25,7 +25,6 @@ OPTIONS: dict[str, Any] = {
     "grpc.max_metadata_size": 1 << 20,
     "grpc.absolute_max_metadata_size": 1 << 20,
     "grpc.initial_reconnect_backoff_ms": 20,
-    "grpc.min_reconnect_backoff_ms": 20,
     "grpc.max_reconnect_backoff_ms": 20,
 }
 
