@@ -1,0 +1,153 @@
+package io.trunkcall.internal.wire;
+
+import io.trunkcall.Code;
+import io.trunkcall.Metadata;
+import io.trunkcall.Status;
+import org.jspecify.annotations.Nullable;
+
+/** A call of the peer. Owned by its session, and used where the session is used. */
+public final class IncomingCall extends Call {
+  // States of the callee's side (protocol.md 7.3). READY is receiving with nothing missing but the
+  // start.
+  static final byte RECEIVING = 0;
+  static final byte READY = 1;
+  static final byte RUNNING = 2;
+  static final byte DONE = 3;
+
+  final long began;
+  boolean oneway;
+  boolean returned;
+  boolean requestEnded;
+  @Nullable ServedMethod method;
+  @Nullable Metadata metadata;
+  int attempt;
+  byte @Nullable [] message;
+  int compression;
+  // What RESULT will say, once the messages before it are appended.
+  @Nullable Status finalStatus;
+  byte[] finalMetadata = OutgoingCall.NO_BYTES;
+
+  IncomingCall(Session session, int id, int codec, long deadline, long began) {
+    super(session, id, codec, deadline, null);
+    this.began = began;
+  }
+
+  /** What is called. */
+  public ServedMethod method() {
+    ServedMethod known = method;
+    if (known == null) {
+      throw new IllegalStateException("the call has not started");
+    }
+    return known;
+  }
+
+  /** Its metadata, empty if there is none. */
+  public Metadata metadata() {
+    return metadata == null ? Metadata.EMPTY : metadata;
+  }
+
+  /** Which attempt the caller says that it is; 0: it says nothing. */
+  public int attempt() {
+    return attempt;
+  }
+
+  /** When its CALL was read, in µs of the session's clock. */
+  public long began() {
+    return began;
+  }
+
+  /** Whether its caller wants acceptance, not an answer: {@link #accept}. */
+  public boolean oneway() {
+    return oneway;
+  }
+
+  /**
+   * The request of a method that takes one, which belongs to the one who serves it, or the only
+   * message of a one-way call; null for others.
+   */
+  public byte @Nullable [] message() {
+    return message;
+  }
+
+  /** The number of the compression that {@link #message} is in. */
+  public int compression() {
+    return compression;
+  }
+
+  /**
+   * Sends an answer message. False: wait for {@link Events#writable} before the next one. The array
+   * must not change until the call is over. Nothing happens once the call has its RESULT.
+   *
+   * @throws LimitException for a message that the peer does not take
+   */
+  public boolean send(byte[] array, int offset, int length, int compression) {
+    throw new UnsupportedOperationException();
+  }
+
+  /**
+   * Sends early metadata, before any answer message.
+   *
+   * @throws LimitException for metadata that the peer does not take
+   * @throws IllegalArgumentException for metadata that is malformed
+   */
+  public void sendMetadata(Metadata metadata) {
+    throw new UnsupportedOperationException();
+  }
+
+  /**
+   * The handler has returned OK with its last, or only, message. {@code finish} is called once for
+   * each started call, also when the call was stopped before. The array must not change until the
+   * call is over.
+   *
+   * @throws LimitException for what the peer does not take; the call is as it was
+   * @throws IllegalArgumentException for metadata that is malformed
+   */
+  public void finish(byte[] array, int offset, int length, int compression, Metadata trailers) {
+    throw new UnsupportedOperationException();
+  }
+
+  /** The handler has returned without a last message; see the other {@code finish}. */
+  public void finish(Status status, Metadata trailers) {
+    throw new UnsupportedOperationException();
+  }
+
+  /**
+   * Tells the caller of a one-way call that its handler will run (protocol.md 7.5), in or after
+   * {@link Events#start}; else there is {@link #refuse}.
+   */
+  public void accept() {
+    throw new UnsupportedOperationException();
+  }
+
+  /**
+   * Ends a call whose handler did not run and will not: REFUSED, or CUT if an answer was sent
+   * before. Stands for {@code finish} as well. The caller of a one-way call that was accepted is
+   * told nothing.
+   */
+  public void refuse(Status status, Metadata trailers) {
+    throw new UnsupportedOperationException();
+  }
+
+  /**
+   * Ends a started call with CUT, as when interceptors leave their handler running (status.md 1.1).
+   * {@link Events#stopped} is told, and the handler still has to return.
+   */
+  public void fail(Code code, String text) {
+    throw new UnsupportedOperationException();
+  }
+
+  /** Consumes the oldest request message; null when there is none now. */
+  public @Nullable Message takeMessage() {
+    throw new UnsupportedOperationException();
+  }
+
+  @Override
+  public boolean over() {
+    return state == DONE;
+  }
+
+  @Override
+  boolean takesCredit() {
+    return state < DONE && !requestEnded;
+  }
+}

@@ -1,0 +1,128 @@
+package io.trunkcall.internal.wire;
+
+import io.trunkcall.Metadata;
+import io.trunkcall.Status;
+import org.jspecify.annotations.Nullable;
+
+/** A call of this side. Owned by its session, and used where the session is used. */
+public final class OutgoingCall extends Call {
+  // States of the caller's side (protocol.md 7.2). Free is the absence of a call.
+  static final byte OPEN = 0;
+  static final byte ENDED = 1;
+  static final byte ABANDONED = 2;
+  static final byte OVER = 3;
+
+  static final byte[] NO_BYTES = new byte[0];
+
+  int plain; // w2 of the RESULT that the session can take at once; -1: none
+  long position; // where its CALL begins in the output
+  int spent; // window spent by the CALL
+  boolean single = true; // exactly one answer message is expected
+  boolean oneway;
+  @Nullable Status status;
+  @Nullable Metadata header;
+  @Nullable Metadata trailers;
+  long serverTime;
+  long abandonedAt;
+  // The last answer, if it came with the RESULT.
+  boolean hasMessage;
+  byte[] array = NO_BYTES;
+  int offset;
+  int length;
+  int compression;
+
+  OutgoingCall(Session session, int id, int codec, long deadline, @Nullable Object user) {
+    super(session, id, codec, deadline, user);
+    state = ENDED;
+  }
+
+  /**
+   * Sends a request message, with the half-close if {@code end}. False: wait for {@link
+   * Events#writable} before the next one. The array must not change until the call is over. Nothing
+   * happens once the call has ended.
+   *
+   * @throws LimitException for a message that the peer does not take
+   * @throws IllegalStateException after the half-close
+   */
+  public boolean send(byte[] array, int offset, int length, int compression, boolean end) {
+    throw new UnsupportedOperationException();
+  }
+
+  /** No more messages follow. A second half-close does nothing. */
+  public void halfClose() {
+    throw new UnsupportedOperationException();
+  }
+
+  /** Ends the call with CANCELLED, if it has not ended, for a reason of protocol.md 7.7. */
+  public void cancel(int reason) {
+    throw new UnsupportedOperationException();
+  }
+
+  /** Consumes the oldest answer that came ahead of the end; null when there is none now. */
+  public @Nullable Message takeMessage() {
+    throw new UnsupportedOperationException();
+  }
+
+  /** Drops answers that nobody will take. Without it they count against the memory until taken. */
+  public void discard() {
+    throw new UnsupportedOperationException();
+  }
+
+  /** How the call ended; null until then. */
+  public @Nullable Status status() {
+    return status;
+  }
+
+  /** The metadata that came ahead of the answer, empty if none did. */
+  public Metadata header() {
+    return header == null ? Metadata.EMPTY : header;
+  }
+
+  /** The metadata that came with the end, empty if none did. */
+  public Metadata trailers() {
+    return trailers == null ? Metadata.EMPTY : trailers;
+  }
+
+  /** How long the peer had the call, in µs, as it says. */
+  public long serverTime() {
+    return serverTime;
+  }
+
+  /**
+   * Whether the last answer came with the end. It is then the {@link #length} bytes at {@link
+   * #offset} of {@link #array}, in {@link #compression}, until {@link Events#ended} returns.
+   */
+  public boolean hasMessage() {
+    return hasMessage;
+  }
+
+  /** See {@link #hasMessage}. */
+  public byte[] array() {
+    return array;
+  }
+
+  /** See {@link #hasMessage}. */
+  public int offset() {
+    return offset;
+  }
+
+  /** See {@link #hasMessage}. */
+  public int length() {
+    return length;
+  }
+
+  /** See {@link #hasMessage}. */
+  public int compression() {
+    return compression;
+  }
+
+  @Override
+  public boolean over() {
+    return state >= ABANDONED;
+  }
+
+  @Override
+  boolean takesCredit() {
+    return state < ABANDONED;
+  }
+}
