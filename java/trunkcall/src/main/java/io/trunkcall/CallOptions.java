@@ -1,0 +1,69 @@
+package io.trunkcall;
+
+import java.time.Duration;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/** What a single call may say of itself. Never changes; what begins with {@code with} is a copy. */
+public final class CallOptions {
+  /** Nothing: all is as the policies and the client say. */
+  public static final CallOptions NONE = new CallOptions(0, Metadata.EMPTY, null);
+
+  /** What stands for no timeout, in µs. */
+  static final long ENDLESS = Long.MAX_VALUE;
+
+  private final long timeout; // µs, 0: as the policy says
+  private final Metadata metadata;
+  private final @Nullable Boolean waitForReady;
+
+  private CallOptions(long timeout, Metadata metadata, @Nullable Boolean waitForReady) {
+    this.timeout = timeout;
+    this.metadata = metadata;
+    this.waitForReady = waitForReady;
+  }
+
+  /**
+   * The call ends after this time at the latest. Within a handler the handler's own deadline counts
+   * as well.
+   */
+  public CallOptions withTimeout(Duration timeout) {
+    return new CallOptions(Checks.timeoutMicros("timeout", timeout), metadata, waitForReady);
+  }
+
+  /** No timeout, whatever the policy says. */
+  public CallOptions withoutTimeout() {
+    return new CallOptions(ENDLESS, metadata, waitForReady);
+  }
+
+  /** What goes with the request, in place of what was given before. */
+  public CallOptions withMetadata(Metadata metadata) {
+    return new CallOptions(timeout, Objects.requireNonNull(metadata, "metadata"), waitForReady);
+  }
+
+  /**
+   * Whether the call waits for a connection until its deadline, instead of failing when none can be
+   * opened.
+   */
+  public CallOptions withWaitForReady(boolean waitForReady) {
+    return new CallOptions(timeout, metadata, waitForReady);
+  }
+
+  /** The timeout; null: as the policy says, or none. */
+  public @Nullable Duration timeout() {
+    return timeout == 0 || timeout == ENDLESS ? null : Duration.of(timeout, java.time.temporal.ChronoUnit.MICROS);
+  }
+
+  /** What goes with the request. */
+  public Metadata metadata() {
+    return metadata;
+  }
+
+  /** Whether the call waits for a connection; null: as its policy says, else it fails. */
+  public @Nullable Boolean waitForReady() {
+    return waitForReady;
+  }
+
+  long timeoutMicros() {
+    return timeout;
+  }
+}

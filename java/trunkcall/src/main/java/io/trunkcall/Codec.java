@@ -1,0 +1,58 @@
+package io.trunkcall;
+
+import com.google.protobuf.MessageLite;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Makes bytes of messages of one type, and messages of bytes. Used by any thread, for several calls
+ * at a time.
+ *
+ * <p>A codec that throws {@link StatusException} chooses the code and the message that the caller
+ * sees. What else it throws is INVALID_ARGUMENT of a request and INTERNAL of a response.
+ */
+public interface Codec<T> {
+  /**
+   * Which codec it is on the wire (protocol.md 3.8): 0 raw, 1 Protobuf, 2 JSON, 3 MessagePack, 4
+   * Cap'n Proto, 8 to 15 a user's own, to which both sides give the same {@link #name}.
+   */
+  int number();
+
+  /** What both sides call it. */
+  String name();
+
+  /** Appends a message to {@code out}. */
+  void encode(T message, Output out);
+
+  /** The message that these bytes are. They belong to others once the function has returned. */
+  T decode(byte[] array, int offset, int length);
+
+  /**
+   * The same messages in another codec, by its number: what a server uses for a call that came in
+   * it. Null: it is refused, UNIMPLEMENTED.
+   */
+  default @Nullable Codec<T> in(int number) {
+    return number == number() ? this : null;
+  }
+
+  /** What a server that is set to be strict reads requests by. */
+  default Codec<T> strict() {
+    return this;
+  }
+
+  /** The codecs that {@link #in} knows, for people. */
+  default String carriedBy() {
+    return name();
+  }
+
+  /** Messages of Protobuf: those of the class of {@code defaultInstance}. */
+  @SuppressWarnings("unchecked")
+  static <M extends MessageLite> Codec<M> protobuf(M defaultInstance) {
+    return new ProtobufCodec<>(
+        (Class<M>) defaultInstance.getClass(), (com.google.protobuf.Parser<M>) defaultInstance.getParserForType());
+  }
+
+  /** Messages that are bytes already. */
+  static Codec<byte[]> raw() {
+    return RawCodec.RAW;
+  }
+}
