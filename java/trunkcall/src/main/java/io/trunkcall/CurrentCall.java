@@ -1,0 +1,48 @@
+package io.trunkcall;
+
+import io.trunkcall.internal.transport.Clock;
+import java.time.Duration;
+import org.jspecify.annotations.Nullable;
+
+/** The call that the handler on this thread serves, and what it says of deadlines. */
+final class CurrentCall {
+  private static final ThreadLocal<@Nullable ServerCall> CURRENT = new ThreadLocal<>();
+
+  private CurrentCall() {}
+
+  static @Nullable ServerCall get() {
+    return CURRENT.get();
+  }
+
+  /** Gives the one before. */
+  static @Nullable ServerCall set(@Nullable ServerCall call) {
+    ServerCall before = CURRENT.get();
+    CURRENT.set(call);
+    return before;
+  }
+
+  /**
+   * When a call made now has to end, in µs of the sessions' clock; 0: never. {@code timeout} is in
+   * µs, 0 or {@link CallOptions#ENDLESS}: none. A handler's own deadline is forwarded.
+   */
+  static long deadline(long timeout) {
+    long inherited = 0;
+    ServerCall parent = CURRENT.get();
+    if (parent != null) {
+      inherited = deadlineOf(parent);
+    }
+    if (timeout == 0 || timeout >= CallOptions.ENDLESS / 8) {
+      return inherited;
+    }
+    long own = Math.max(Clock.micros() + timeout, 1);
+    return inherited == 0 ? own : Math.min(own, inherited);
+  }
+
+  private static long deadlineOf(ServerCall parent) {
+    if (parent instanceof ServingCall serving) {
+      return serving.deadlineMicros();
+    }
+    Duration left = parent.timeRemaining();
+    return left == null ? 0 : Math.max(Clock.micros() + Checks.micros("deadline", left), 1);
+  }
+}

@@ -1,0 +1,28 @@
+package io.trunkcall;
+
+/**
+ * Is told what happens to listeners and connections. The functions are called on event loops, must
+ * not block, and may use the connection; what they throw is logged.
+ */
+public interface Observer {
+  /** A server listens on an address. */
+  default void listening(String address) {}
+
+  /** An address could not be listened on. */
+  default void listenFailed(String where, Throwable error) {}
+
+  /** The other end of a connection has answered as Trunkcall: it can be called from now on. */
+  default void connected(Connection connection) {}
+
+  /** An attempt of a client did not come so far; {@code why} names each address that was tried. */
+  default void connectFailed(String target, String why) {}
+
+  /** A connection that was connected is lost because its socket could not be read. */
+  default void readFailed(Connection connection, Throwable error) {}
+
+  /** A connection that was connected is lost because its socket could not be written. */
+  default void writeFailed(Connection connection, Throwable error) {}
+
+  /** A connection that was connected is over: once, and last. */
+  default void disconnected(Connection connection, String why) {}
+}
