@@ -1,0 +1,538 @@
+package io.trunkcall.internal.transport;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.EventLoop;
+import io.netty.channel.WriteBufferWaterMark;
+import io.netty.channel.socket.ChannelInputShutdownEvent;
+import io.netty.channel.socket.DuplexChannel;
+import io.netty.channel.socket.SocketChannel;
+import io.netty.handler.ssl.SslCloseCompletionEvent;
+import io.netty.handler.ssl.SslHandler;
+import io.netty.util.ReferenceCountUtil;
+import io.netty.util.concurrent.FastThreadLocal;
+import io.trunkcall.internal.wire.MethodTable;
+import io.trunkcall.internal.wire.OutgoingCall;
+import io.trunkcall.internal.wire.Session;
+import io.trunkcall.internal.wire.SessionConfig;
+import java.util.concurrent.ScheduledFuture;
+import java.util.concurrent.TimeUnit;
+import javax.net.ssl.SSLSession;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A session joined to a channel of Netty. One event loop owns both, and everything here is used on
+ * its thread, except what says otherwise.
+ *
+ * <p>What a batch appends is written at its end, with one flush: a batch is what the loop reads in
+ * one go, or what other threads have handed over by then ({@link #submit}).
+ */
+public final class Carrier extends ChannelInboundHandlerAdapter {
+  private static final System.Logger LOG = System.getLogger("io.trunkcall");
+
+  /** How input ends where the channel has no half-close of its own. */
+  static final Object END_OF_INPUT = new Object();
+
+  /** What the channel holds before the session keeps the rest (limits.md 2: pieces). */
+  static final WriteBufferWaterMark WATER_MARKS = new WriteBufferWaterMark(32 << 10, 128 << 10);
+
+  private static final long UNACKNOWLEDGED = 60_000_000; // µs, at least (limits.md 3)
+  private static final long LINGER = 10; // s for the last bytes to leave
+  private static final long STOOD_STILL = 1_000_000; // µs by which a timer is late when all stood
+  private static final long TURN = 4 << 20; // bytes written before other connections get theirs
+  private static final FastThreadLocal<byte[]> INPUT =
+      new FastThreadLocal<>() {
+        @Override
+        protected byte[] initialValue() {
+          return new byte[64 << 10];
+        }
+      };
+
+  private final Channel channel;
+  private final EventLoop loop;
+  private final ConnectionEvents end;
+  private final Session session;
+  private final long began;
+  private final String remote;
+  private final String local;
+  private final @Nullable SslHandler tls;
+  private final Outlet outlet;
+  private final WorkQueue handedOver = new WorkQueue();
+  private final Runnable drain = this::drainQueue;
+  private final Runnable flush = this::flush;
+  private final Runnable tick = this::tick;
+
+  private boolean inBatch; // flushes at its end
+  private boolean scheduled; // a flush will come
+  private boolean writing;
+  private boolean outputEnded;
+  private boolean ended; // the channel is being closed
+  private boolean lost;
+  private @Nullable Throwable fault;
+  private String why = "";
+  private @Nullable ScheduledFuture<?> timer;
+  private long timerAt = Clock.NEVER;
+  private boolean putOff; // the timer was late, and what is due waits for one more turn of the loop
+  private @Nullable ScheduledFuture<?> closeTimer;
+
+  private Carrier(
+      Channel channel,
+      ConnectionEvents end,
+      boolean initiator,
+      SessionConfig config,
+      MethodTable methods,
+      long since) {
+    this.channel = channel;
+    this.loop = channel.eventLoop();
+    this.end = end;
+    this.began = since;
+    this.session = new Session(end, initiator, since, config, methods);
+    Sockets sockets = Loops.of(loop).sockets;
+    this.remote = Spelling.of(channel.remoteAddress(), sockets);
+    this.local = Spelling.of(channel.localAddress(), sockets);
+    this.tls = channel.pipeline().get(SslHandler.class);
+    this.outlet = new Outlet(channel, session);
+    prepare(sockets, config);
+  }
+
+  /**
+   * Makes a session of a channel that is connected, with its handshakes done: the last handler of
+   * its pipeline, which reads what comes next. On the channel's loop.
+   *
+   * @param since when the handshake began, by {@link Clock}
+   */
+  static Carrier attach(
+      Channel channel,
+      ConnectionEvents end,
+      boolean initiator,
+      SessionConfig config,
+      MethodTable methods,
+      long since) {
+    Carrier made = new Carrier(channel, end, initiator, config, methods, since);
+    end.connected(made);
+    channel.pipeline().addLast("trunkcall", made);
+    made.flush();
+    return made;
+  }
+
+  private void prepare(Sockets sockets, SessionConfig config) {
+    channel.config().setWriteBufferWaterMark(WATER_MARKS);
+    if (channel instanceof SocketChannel socket) {
+      socket.config().setTcpNoDelay(true);
+      if (config.keepalive() > 0) {
+        long longest = Math.max(config.keepalive() + config.keepaliveAnswer(), UNACKNOWLEDGED);
+        sockets.userTimeout(channel, (int) Math.min(longest / 1_000, Integer.MAX_VALUE));
+      }
+    }
+  }
+
+  // For any thread.
+
+  /** The loop that owns the connection. */
+  public EventLoop loop() {
+    return loop;
+  }
+
+  /**
+   * Has work done on the loop, in order, with what other threads hand over until then; what it
+   * appends is written behind all of it. On the loop itself it is done at the end of the batch, and
+   * never within this function. It is done, too, when the connection is {@link #lost}. What extends
+   * {@link Work} costs no allocation.
+   */
+  public void submit(Runnable work) {
+    if (handedOver.add(work) && !(inBatch && loop.inEventLoop())) {
+      loop.execute(drain);
+    }
+  }
+
+  /** Has the session free memory for others, later. */
+  void relieve() {
+    submit(
+        () -> {
+          if (!lost) {
+            session.relieve(Clock.micros());
+          }
+        });
+  }
+
+  /** The address of the other end, empty if it has none. */
+  public String remote() {
+    return remote;
+  }
+
+  /** The address of this end, empty if it has none. */
+  public String local() {
+    return local;
+  }
+
+  /** What TLS has agreed on, null in the clear. */
+  public @Nullable SSLSession tls() {
+    return tls == null ? null : tls.engine().getSession();
+  }
+
+  /** Whether TLS has agreed on a protocol (ALPN). */
+  public boolean tlsNegotiated() {
+    return tls != null && tls.applicationProtocol() != null;
+  }
+
+  /** When the handshake began, by {@link Clock}. */
+  public long began() {
+    return began;
+  }
+
+  // For the layer above, on the loop.
+
+  /** The session. After something was appended to it, {@link #schedule} is to be called. */
+  public Session session() {
+    return session;
+  }
+
+  /** Whether the transport is gone. */
+  public boolean lost() {
+    return lost;
+  }
+
+  /** What the transport was lost by, if that was a fault of its own. */
+  public @Nullable Throwable fault() {
+    return fault;
+  }
+
+  /** The error that ended the connection; empty if there was none. */
+  public String why() {
+    return why;
+  }
+
+  /** Sets the error that ends the connection. */
+  public void why(String why) {
+    this.why = why;
+  }
+
+  /** Writes what was appended, at the end of this batch or in the next turn of the loop. */
+  public void schedule() {
+    if (!scheduled) {
+      scheduled = true;
+      if (!inBatch) {
+        loop.execute(flush);
+      }
+    }
+  }
+
+  /** Ends a call of this side, if it has not ended, and drops answers that nobody will take. */
+  public void giveUp(OutgoingCall call) {
+    session.setNow(Clock.micros());
+    call.cancel();
+    call.discard();
+    schedule();
+  }
+
+  /**
+   * Asks the peer to open no more calls; closes when all are done (protocol.md 11.4, 11.5). Handlers
+   * that are to finish may still call.
+   */
+  public void drain() {
+    session.drain(Clock.micros(), true);
+    flush();
+  }
+
+  /** Ends what is still open, tells the peer so, and closes. */
+  public void graceOver() {
+    session.graceOver(Clock.micros());
+    flush();
+  }
+
+  /** Closes behind what was appended, without waiting for the peer; gives up after a while. */
+  public void shut(String why) {
+    if (!lost) {
+      because(why);
+      flush();
+      close();
+    }
+  }
+
+  /** Closes at once; what is unsent is dropped. */
+  public void abort(String why) {
+    if (!lost) {
+      because(why);
+      ended = true;
+      outputEnded = true;
+      channel.unsafe().close(channel.voidPromise());
+    }
+  }
+
+  private void because(String text) {
+    if (why.isEmpty()) {
+      why = text;
+    }
+  }
+
+  // What Netty calls.
+
+  @Override
+  public void channelRead(ChannelHandlerContext context, Object message) {
+    if (message == END_OF_INPUT) {
+      endOfInput();
+    } else if (message instanceof ByteBuf buffer) {
+      inBatch = true;
+      try {
+        receive(buffer);
+      } finally {
+        buffer.release();
+      }
+    } else {
+      ReferenceCountUtil.release(message);
+    }
+  }
+
+  private void receive(ByteBuf buffer) {
+    long now = Clock.micros();
+    if (buffer.hasArray()) {
+      int offset = buffer.arrayOffset() + buffer.readerIndex();
+      session.receive(buffer.array(), offset, buffer.readableBytes(), now);
+      return;
+    }
+    byte[] input = INPUT.get();
+    while (buffer.isReadable()) {
+      int length = Math.min(buffer.readableBytes(), input.length);
+      buffer.readBytes(input, 0, length);
+      session.receive(input, 0, length, now);
+    }
+  }
+
+  @Override
+  public void channelReadComplete(ChannelHandlerContext context) {
+    if (!lost) {
+      inBatch = true;
+      session.dispatch(Clock.micros());
+    }
+    drainQueue();
+  }
+
+  @Override
+  public void userEventTriggered(ChannelHandlerContext context, Object event) {
+    if (event == ChannelInputShutdownEvent.INSTANCE || event instanceof SslCloseCompletionEvent) {
+      endOfInput();
+    }
+    context.fireUserEventTriggered(event);
+  }
+
+  private void endOfInput() {
+    if (!lost) {
+      session.endOfStream(Clock.micros());
+      flush();
+    }
+  }
+
+  @Override
+  public void channelWritabilityChanged(ChannelHandlerContext context) {
+    if (channel.isWritable() && !writing && !lost) {
+      outlet.account();
+      flush();
+    }
+  }
+
+  @Override
+  public void exceptionCaught(ChannelHandlerContext context, Throwable cause) {
+    if (fault == null && !ended) {
+      fault = cause;
+    }
+    channel.unsafe().close(channel.voidPromise());
+  }
+
+  @Override
+  public void channelInactive(ChannelHandlerContext context) {
+    lost = true;
+    outputEnded = true;
+    cancel(timer);
+    cancel(closeTimer);
+    timerAt = Clock.NEVER;
+    String told = fault == null ? "closed" : Faults.text(fault);
+    String text = why;
+    if (text.isEmpty()) {
+      text = fault == null ? told : "the connection was lost: " + told;
+    }
+    session.lost(Clock.micros(), text);
+    end.disconnected(why.isEmpty() ? told : why);
+    inBatch = false;
+    drainQueue();
+  }
+
+  private static void cancel(@Nullable ScheduledFuture<?> timer) {
+    if (timer != null) {
+      timer.cancel(false);
+    }
+  }
+
+  // What other threads hand over.
+
+  private void drainQueue() {
+    inBatch = true;
+    try {
+      // Again for what the loop's own work hands over; for others' the loop was woken.
+      for (int round = 0; round < 16 && !handedOver.isEmpty(); round++) {
+        runAll();
+      }
+    } finally {
+      inBatch = false;
+    }
+    if (!handedOver.isEmpty()) {
+      loop.execute(drain);
+    }
+    flush();
+  }
+
+  private void runAll() {
+    if (!lost) {
+      session.setNow(Clock.micros());
+    }
+    Work work = handedOver.takeAll();
+    while (work != null) {
+      Work behind = work.next;
+      work.next = null; // it may be handed over again from now on
+      try {
+        work.run();
+      } catch (Throwable thrown) {
+        LOG.log(System.Logger.Level.ERROR, "work on a connection failed", thrown);
+      }
+      work = behind;
+    }
+  }
+
+  // Writing and time.
+
+  private void flush() {
+    scheduled = false;
+    if (lost || writing) {
+      return;
+    }
+    session.setNow(Clock.micros());
+    if (channel.isWritable() && !outputEnded) {
+      write();
+    }
+    if ((session.halfClose() || session.closed()) && !scheduled && !lost) {
+      end();
+    }
+    long due = Math.min(session.nextDeadline(), outlet.lookAt());
+    if (due < timerAt && !lost) {
+      arm(due);
+    }
+  }
+
+  private void write() {
+    writing = true; // to write may tell of writability, and of the end
+    try {
+      long given = 0;
+      while (!lost) {
+        long size = outlet.writeAll();
+        if (size == 0) {
+          outlet.watch();
+          return;
+        }
+        given += size;
+        if (!channel.isWritable()) {
+          outlet.accountExactly();
+          outlet.watch();
+          return;
+        }
+        outlet.account();
+        if (given >= TURN) {
+          schedule();
+          return;
+        }
+      }
+    } finally {
+      writing = false;
+    }
+  }
+
+  /** Half-closes or closes, as the session says, once all is with the channel. */
+  private void end() {
+    if (ended) {
+      return;
+    }
+    if (!channel.isWritable()) {
+      if (closeTimer == null) {
+        closeTimer = later(() -> abort("the last bytes could not be sent"), LINGER);
+      }
+    } else if (session.closed() || !hasHalfClose()) {
+      close();
+    } else if (!outputEnded) {
+      outputEnded = true;
+      behindOutput(this::halfClose);
+    }
+  }
+
+  private boolean hasHalfClose() {
+    return channel.pipeline().get(WebSocket.class) == null;
+  }
+
+  private void halfClose() {
+    if (lost || ended) {
+      return;
+    }
+    if (tls != null) {
+      tls.closeOutbound();
+    } else if (channel instanceof DuplexChannel duplex) {
+      duplex.shutdownOutput();
+    } else {
+      channel.writeAndFlush(END_OF_INPUT);
+    }
+  }
+
+  private void close() {
+    if (ended) {
+      return;
+    }
+    ended = true;
+    outlet.stopWatching();
+    if (closeTimer == null) {
+      closeTimer = later(() -> abort("the connection did not close"), LINGER);
+    }
+    boolean opened = !outputEnded;
+    outputEnded = true;
+    if (opened) {
+      behindOutput(channel::close);
+    } else {
+      channel.close();
+    }
+  }
+
+  /** Does something when what was written before has left. */
+  private void behindOutput(Runnable next) {
+    ChannelFuture left = channel.writeAndFlush(Unpooled.EMPTY_BUFFER);
+    left.addListener(done -> next.run());
+  }
+
+  private ScheduledFuture<?> later(Runnable work, long seconds) {
+    return loop.schedule(work, seconds, TimeUnit.SECONDS);
+  }
+
+  private void arm(long due) {
+    cancel(timer);
+    timerAt = due;
+    long delay = Math.max(due - Clock.micros(), 0);
+    timer = loop.schedule(tick, delay, TimeUnit.MICROSECONDS);
+  }
+
+  private void tick() {
+    timer = null;
+    long now = Clock.micros();
+    if (now - timerAt > STOOD_STILL && !putOff) {
+      // The process stood still: what has come meanwhile is read before anybody is judged by the
+      // time. Once: on a starved machine every turn of the loop may be so late.
+      putOff = true;
+      arm(now + 1_000);
+      return;
+    }
+    putOff = false;
+    timerAt = Clock.NEVER;
+    session.tick(now);
+    if (outlet.standsStill(now)) {
+      abort("the peer has read nothing for 60 s of what is there for it");
+    }
+    flush();
+  }
+}

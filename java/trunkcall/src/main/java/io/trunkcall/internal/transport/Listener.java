@@ -1,0 +1,235 @@
+package io.trunkcall.internal.transport;
+
+import io.netty.bootstrap.ServerBootstrap;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.ChannelInitializer;
+import io.netty.channel.ChannelOption;
+import io.netty.channel.EventLoopGroup;
+import io.netty.channel.ServerChannel;
+import io.netty.channel.local.LocalServerChannel;
+import java.io.IOException;
+import java.net.BindException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.SocketAddress;
+import java.net.StandardProtocolFamily;
+import java.net.UnixDomainSocketAddress;
+import java.nio.channels.SocketChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One address that is listened on. Its connections are spread over the event loops, and each becomes
+ * what its first bytes tell ({@link Opening}). For any thread.
+ */
+public final class Listener {
+  private static final int BACKLOG = 1_024;
+
+  final Acceptor acceptor;
+  final ListenOptions options;
+  final @Nullable TlsSource tls;
+  final List<Protocol> protocols;
+  final Set<Opening> opening = ConcurrentHashMap.newKeySet(); // that have said nothing yet
+  final Set<Upgrading> upgrading = ConcurrentHashMap.newKeySet(); // whose request is not whole
+
+  private final Loops loops;
+  private final Places places;
+  private final List<Channel> bound = new ArrayList<>();
+  private Address address;
+  private volatile boolean closed;
+
+  private Listener(Loops loops, Address address, ListenOptions options, Acceptor acceptor)
+      throws IOException {
+    this.loops = loops;
+    this.address = address;
+    this.options = options;
+    this.acceptor = acceptor;
+    List<Protocol> asked = new ArrayList<>(options.protocols());
+    if (options.origins() != null) {
+      asked.add(Upgrading.protocol(this, options.origins()));
+    }
+    this.protocols = List.copyOf(asked);
+    List<String> offered = new ArrayList<>();
+    protocols.forEach(one -> offered.addAll(one.alpn()));
+    TlsSource given = options.tls();
+    this.tls = given == null ? null : given.offering(offered);
+    this.places = new Places(options.maxConnections(), options.maxPerAddress());
+  }
+
+  /**
+   * Listens on HOST:PORT, port 0 for any free one, unix:PATH or mem:NAME. Blocks while the name is
+   * looked up.
+   *
+   * @throws IOException for an address that cannot be listened on
+   * @throws IllegalArgumentException for what is no address
+   */
+  public static Listener listen(String where, ListenOptions options, Acceptor acceptor)
+      throws IOException {
+    return listen(Loops.NATIVE, where, options, acceptor);
+  }
+
+  static Listener listen(Loops loops, String where, ListenOptions options, Acceptor acceptor)
+      throws IOException {
+    Listener made = new Listener(loops, Address.parseListening(where), options, acceptor);
+    try {
+      made.bind();
+    } catch (IOException | RuntimeException fault) {
+      made.close();
+      throw fault;
+    }
+    return made;
+  }
+
+  /** The address, with the port that was found where 0 was given. */
+  public String address() {
+    return address.toString();
+  }
+
+  /** The port, 0 if it is none of TCP. */
+  public int port() {
+    return address.port();
+  }
+
+  /**
+   * Stops listening. An accepted connection whose protocol is not known yet counts as native: the
+   * acceptor is given it, to tell it that the server drains. A TLS handshake under way is given up.
+   */
+  public void close() {
+    if (closed) {
+      return;
+    }
+    closed = true;
+    bound.forEach(one -> one.close().syncUninterruptibly());
+    if (!address.path().isEmpty() && !bound.isEmpty()) {
+      try {
+        Files.deleteIfExists(Path.of(address.path()));
+      } catch (IOException fault) {
+        acceptor.paused("the socket's file " + address.path() + " stays: " + fault.getMessage());
+      }
+    }
+    opening.forEach(one -> one.onLoop(one::stop));
+    upgrading.forEach(Upgrading::stop);
+  }
+
+  // Binding.
+
+  private void bind() throws IOException {
+    if (!address.name().isEmpty()) {
+      bind(new LocalServerChannel(), Spelling.memory(address.name()));
+    } else if (!address.path().isEmpty()) {
+      dropAbandoned(Path.of(address.path()));
+      bind(loops.sockets.server(true), loops.sockets.unix(address.path()));
+    } else {
+      bindTcp();
+    }
+  }
+
+  private void bindTcp() throws IOException {
+    if (address.host().isEmpty()) {
+      address = at(bind(loops.sockets.server(false), new InetSocketAddress(address.port())));
+      return;
+    }
+    Set<InetAddress> hosts = new LinkedHashSet<>(List.of(InetAddress.getAllByName(address.host())));
+    for (InetAddress host : hosts) { // the first of port 0 finds one for all
+      SocketAddress where = new InetSocketAddress(host, address.port());
+      address = at(bind(loops.sockets.server(false), where));
+    }
+  }
+
+  private Address at(Channel channel) {
+    InetSocketAddress found = (InetSocketAddress) channel.localAddress();
+    return Address.tcp(address.host(), found.getPort());
+  }
+
+  private Channel bind(ServerChannel channel, SocketAddress where) throws IOException {
+    EventLoopGroup group = loops.group;
+    ServerBootstrap bootstrap = new ServerBootstrap().group(group, group);
+    bootstrap.channelFactory(() -> channel);
+    if (where instanceof InetSocketAddress) {
+      bootstrap.option(ChannelOption.SO_REUSEADDR, true);
+    }
+    if (!(channel instanceof LocalServerChannel)) {
+      bootstrap.option(ChannelOption.SO_BACKLOG, BACKLOG);
+      bootstrap.childOption(ChannelOption.ALLOW_HALF_CLOSURE, true);
+    }
+    bootstrap.handler(new Pauses());
+    bootstrap.childHandler(new Accepted());
+    ChannelFuture done = bootstrap.bind(where).awaitUninterruptibly();
+    if (!done.isSuccess()) {
+      Throwable fault = done.cause();
+      BindException told =
+          new BindException("cannot listen on " + address + ": " + Faults.text(fault));
+      told.initCause(fault);
+      throw told;
+    }
+    bound.add(done.channel());
+    return done.channel();
+  }
+
+  /** Deletes the file of a Unix socket whose listener is gone. */
+  private static void dropAbandoned(Path path) throws IOException {
+    if (!Files.exists(path)) {
+      return;
+    }
+    try (SocketChannel probe = SocketChannel.open(StandardProtocolFamily.UNIX)) {
+      probe.connect(UnixDomainSocketAddress.of(path));
+    } catch (IOException fault) {
+      if (Faults.text(fault).equals("Connection refused")) {
+        Files.delete(path);
+      }
+    }
+  }
+
+  // Accepting.
+
+  /** Netty stops accepting for a second when that fails. */
+  private final class Pauses extends ChannelInboundHandlerAdapter {
+    @Override
+    public boolean isSharable() {
+      return true;
+    }
+
+    @Override
+    public void exceptionCaught(ChannelHandlerContext context, Throwable cause) {
+      acceptor.paused("1 s: " + Faults.text(cause));
+      context.fireExceptionCaught(cause);
+    }
+  }
+
+  private final class Accepted extends ChannelInitializer<Channel> {
+    @Override
+    protected void initChannel(Channel channel) {
+      long since = Clock.micros();
+      String full = places.take(channel);
+      if (full == null) {
+        channel.pipeline().addLast(new Opening(Listener.this, since));
+        return;
+      }
+      acceptor.rejected(remote(channel), full);
+      if (tls == null && places.takeTold(channel)) {
+        channel.pipeline().addLast(Told.full(full));
+      } else {
+        channel.close();
+      }
+    }
+  }
+
+  String remote(Channel channel) {
+    return Spelling.of(channel.remoteAddress(), loops.sockets);
+  }
+
+  /** Makes a native connection of a channel. Its end hears of a listener that is closed. */
+  void attach(Channel channel, long since) {
+    ConnectionEvents end = acceptor.accept();
+    Carrier.attach(channel, end, false, acceptor.config(), acceptor.methods(), since);
+  }
+}

@@ -1,0 +1,73 @@
+package io.trunkcall.internal.transport;
+
+import io.netty.channel.EventLoop;
+import io.netty.channel.EventLoopGroup;
+import io.netty.channel.MultiThreadIoEventLoopGroup;
+import io.netty.channel.epoll.Epoll;
+import io.netty.util.concurrent.FastThreadLocalThread;
+import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/**
+ * The event loops of the process: as many as it has processors, on daemon threads that are started
+ * with their first connection. All clients and servers share them.
+ */
+public final class Loops {
+  /** Waits by epoll where the system has it, else as {@link #NIO}. */
+  static final Loops NATIVE = new Loops(sockets(), "trunkcall-loop-", processors());
+
+  /** Waits by the selectors of the JDK, for channels that users open. */
+  static final Loops NIO = new Loops(new NioSockets(), "trunkcall-nio-loop-", processors());
+
+  final Sockets sockets;
+  final EventLoopGroup group;
+
+  Loops(Sockets sockets, String name, int count) {
+    this.sockets = sockets;
+    this.group =
+        new MultiThreadIoEventLoopGroup(count, named(name), MemoryIo.with(sockets.waiting()));
+  }
+
+  /** A loop for connections that the system opens. */
+  public static EventLoop next() {
+    return NATIVE.group.next();
+  }
+
+  /** A loop for connections that a user's dialer opens. */
+  public static EventLoop nextNio() {
+    return NIO.group.next();
+  }
+
+  /** Whether the current thread is that of an event loop, which nobody may block. */
+  public static boolean onLoop() {
+    return Thread.currentThread() instanceof LoopThread;
+  }
+
+  /** Those that a loop is one of. */
+  static Loops of(EventLoop loop) {
+    return loop.parent() == NIO.group ? NIO : NATIVE;
+  }
+
+  private static int processors() {
+    return Runtime.getRuntime().availableProcessors();
+  }
+
+  private static Sockets sockets() {
+    return Epoll.isAvailable() ? new EpollSockets() : new NioSockets();
+  }
+
+  private static ThreadFactory named(String name) {
+    AtomicInteger count = new AtomicInteger();
+    return work -> {
+      Thread made = new LoopThread(work, name + count.incrementAndGet());
+      made.setDaemon(true);
+      return made;
+    };
+  }
+
+  private static final class LoopThread extends FastThreadLocalThread {
+    LoopThread(Runnable work, String name) {
+      super(work, name);
+    }
+  }
+}

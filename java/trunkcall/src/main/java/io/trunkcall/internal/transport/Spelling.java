@@ -1,0 +1,47 @@
+package io.trunkcall.internal.transport;
+
+import io.netty.channel.local.LocalAddress;
+import java.net.InetSocketAddress;
+import java.net.SocketAddress;
+import java.nio.charset.StandardCharsets;
+import java.util.HexFormat;
+import org.jspecify.annotations.Nullable;
+
+/** Addresses of sockets in the form that users write. */
+final class Spelling {
+  private static final String MEMORY = "trunkcall-";
+
+  private Spelling() {}
+
+  /** The address of a channel, empty if it has none. */
+  static String of(@Nullable SocketAddress address, Sockets sockets) {
+    if (address == null) {
+      return "";
+    }
+    if (address instanceof InetSocketAddress inet) {
+      String host = inet.getAddress() == null ? "" : inet.getAddress().getHostAddress();
+      return Address.tcp(host, inet.getPort()).toString();
+    }
+    if (address instanceof LocalAddress local) {
+      return memory(local);
+    }
+    String path = sockets.path(address);
+    return path == null || path.isEmpty() ? "" : "unix:" + path;
+  }
+
+  /** The address of memory of that name. Hexadecimal, since Netty does not tell A from a. */
+  static LocalAddress memory(String name) {
+    return new LocalAddress(
+        MEMORY
+            + HexFormat.of()
+                .formatHex(name.getBytes(StandardCharsets.UTF_8)));
+  }
+
+  private static String memory(LocalAddress address) {
+    if (!address.id().startsWith(MEMORY)) {
+      return "";
+    }
+    byte[] name = HexFormat.of().parseHex(address.id().substring(MEMORY.length()));
+    return "mem:" + new String(name, StandardCharsets.UTF_8);
+  }
+}
