@@ -1,0 +1,476 @@
+package io.trunkcall.internal.client;
+
+import io.trunkcall.Balancer;
+import io.trunkcall.Code;
+import io.trunkcall.Delivery;
+import io.trunkcall.Endpoint;
+import io.trunkcall.EndpointGauges;
+import io.trunkcall.Pick;
+import io.trunkcall.State;
+import io.trunkcall.Status;
+import io.trunkcall.StatusException;
+import io.trunkcall.internal.transport.Clockwork;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.SplittableRandom;
+import java.util.concurrent.Executor;
+import java.util.random.RandomGenerator;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The endpoints of a client: the set that there is, how each stands, and where a call goes (client.md
+ * 7 to 10). Used on the client's loop only; balancers and pickers of users run there too.
+ */
+public final class Endpoints {
+  private static final int NAMED = 8; // endpoints that an error names
+
+  /**
+   * How many connections each endpoint has, how many endpoints are used at a time (0: all), and after
+   * how long without a call connections are closed (zero: never).
+   */
+  public record Settings(int connections, int most, Duration idleTimeout) {}
+
+  final Clockwork clockwork;
+  final Opener opener;
+  final Listener listener;
+  final RandomGenerator random;
+  final Duration idleTimeout;
+
+  private final long id;
+  private final Target target;
+  private final Choosing choosing;
+  private final boolean lazy;
+  private final Settings settings;
+  private final @Nullable Resolving resolving;
+  private final Set<Connector> connectors = new LinkedHashSet<>(); // of all that have connections
+  private final Set<ClientEndpoint> toTryAgain = new LinkedHashSet<>();
+
+  private Map<String, ClientEndpoint> known = Map.of(); // by their identities
+  private volatile List<ClientEndpoint> order = List.of();
+  private boolean stale; // the picker is of another set, or of other states
+  private boolean telling; // the listener is about to be told
+  private boolean awake; // somebody has wanted connections
+  private boolean began; // somebody ever has
+  private boolean reached; // a server was, once
+  private boolean closed;
+
+  /** The endpoints of a target, of which nothing is connected yet. */
+  public Endpoints(
+      Clockwork clockwork,
+      Target target,
+      Balancer balancer,
+      Opener opener,
+      Listener listener,
+      Settings settings) {
+    this(
+        clockwork,
+        target,
+        balancer,
+        opener,
+        listener,
+        settings,
+        Endpoints::onThreadOfItsOwn,
+        new SplittableRandom());
+  }
+
+  Endpoints(
+      Clockwork clockwork,
+      Target target,
+      Balancer balancer,
+      Opener opener,
+      Listener listener,
+      Settings settings,
+      Executor threads,
+      RandomGenerator random) {
+    this.clockwork = clockwork;
+    this.target = target;
+    this.choosing = new Choosing(this, balancer);
+    this.lazy = balancer.lazy();
+    this.opener = opener;
+    this.listener = listener;
+    this.settings = settings;
+    this.idleTimeout = settings.idleTimeout;
+    this.random = random;
+    this.id = random.nextLong();
+    this.resolving =
+        target.resolver() == null
+            ? null
+            : new Resolving(target, target.resolver(), this, threads, this::apply);
+    if (!target.known().isEmpty()) {
+      apply(target.known());
+    }
+  }
+
+  private static void onThreadOfItsOwn(Runnable work) {
+    Thread thread = new Thread(work, "trunkcall-resolver");
+    thread.setDaemon(true);
+    thread.start();
+  }
+
+  // The set.
+
+  /** The endpoints that there are, in their order. Any thread may ask. */
+  public List<ClientEndpoint> order() {
+    return order;
+  }
+
+  /** Whether the set has a single endpoint. */
+  public boolean alone() {
+    return order.size() == 1;
+  }
+
+  /** Whether a call that was turned away over one connection may be made over another. */
+  public boolean elsewhere() {
+    return settings.connections > 1 || order.size() > 1;
+  }
+
+  /** Begins to resolve and to connect, if that has not begun. */
+  public void wake() {
+    if (awake || closed) {
+      return;
+    }
+    awake = true;
+    if (!began) {
+      began = true;
+      if (resolving != null) {
+        resolving.start();
+      }
+    }
+    connect();
+  }
+
+  private void connect() {
+    if (awake && !lazy) {
+      order.forEach(ClientEndpoint::want);
+    }
+  }
+
+  /** Exchanges the set: new ones first, then those that are in it no more are drained. */
+  void apply(List<Resolved> found) {
+    if (closed) {
+      return;
+    }
+    Map<String, ClientEndpoint> before = known;
+    Map<String, ClientEndpoint> now = new LinkedHashMap<>();
+    for (Resolved one : part(id, found)) {
+      String identity = one.endpoint().identity();
+      ClientEndpoint old = before.get(identity);
+      if (old != null && same(old.endpoint(), one.endpoint())) {
+        old.exchange(one.endpoint());
+        now.put(identity, old);
+      } else {
+        now.put(identity, new ClientEndpoint(this, one, settings.connections));
+      }
+    }
+    known = now;
+    order = List.copyOf(now.values());
+    connect();
+    for (ClientEndpoint old : before.values()) {
+      if (now.get(old.endpoint().identity()) != old) {
+        old.leave();
+      }
+    }
+    changed();
+  }
+
+  /** Whether two descriptions with one identity are of the same endpoint (client.md 7.3). */
+  private static boolean same(Endpoint one, Endpoint other) {
+    return one.addresses().equals(other.addresses()) && one.serverName().equals(other.serverName());
+  }
+
+  /** Those of a set that a client with this id uses, in their order (client.md 8.5). */
+  List<Resolved> part(long client, List<Resolved> found) {
+    if (lazy || settings.most == 0 || found.size() <= settings.most) {
+      return found;
+    }
+    List<String> identities = found.stream().map(one -> one.endpoint().identity()).toList();
+    int[] chosen = Rendezvous.ranked(client, identities, settings.most);
+    Arrays.sort(chosen);
+    List<Resolved> used = new ArrayList<>(chosen.length);
+    for (int at : chosen) {
+      used.add(found.get(at));
+    }
+    return used;
+  }
+
+  // What its endpoints and their connectors tell and ask.
+
+  boolean lazy() {
+    return lazy;
+  }
+
+  boolean closed() {
+    return closed;
+  }
+
+  /** Whether a server was reached, once. */
+  boolean reached() {
+    return reached;
+  }
+
+  void noteReached() {
+    reached = true;
+  }
+
+  /**
+   * Whether nobody wants connections now, where the balancer wants all: they were closed for being
+   * idle.
+   */
+  boolean asleep() {
+    return !awake && !lazy;
+  }
+
+  void failed(ClientEndpoint endpoint, String why) {
+    listener.log(System.Logger.Level.INFO, "no connection: " + why, null);
+    listener.connectFailed(endpoint.endpoint(), why);
+    unreached();
+  }
+
+  /** An endpoint could not be reached. */
+  void unreached() {
+    if (resolving != null) {
+      resolving.endpointFailed();
+    }
+  }
+
+  void liveChanged(ClientEndpoint endpoint) {
+    List<Link> live = new ArrayList<>();
+    for (Connector one : endpoint.connectors) {
+      List<Link> of = one.live();
+      live.addAll(of);
+      if (of.isEmpty()) {
+        connectors.remove(one);
+      } else {
+        connectors.add(one);
+      }
+    }
+    endpoint.liveChanged(List.copyOf(live));
+  }
+
+  /** Those who wait for a slot of an endpoint are to look again. */
+  void tryAgain(ClientEndpoint endpoint) {
+    toTryAgain.add(endpoint);
+    changed();
+  }
+
+  /** The set or a state in it has changed. Who waits is told when everything else is done. */
+  void changed() {
+    stale = true;
+    if (!telling) {
+      telling = true;
+      clockwork.execute(this::tell);
+    }
+  }
+
+  private void tell() {
+    telling = false;
+    List<ClientEndpoint> again = List.copyOf(toTryAgain);
+    toTryAgain.clear();
+    again.forEach(listener::tryAgain);
+    listener.changed();
+  }
+
+  /**
+   * Closes a connection that nobody uses. Where the balancer wants all connected they are closed
+   * together, once none is used or being opened: calls would go to those only that are left. Whether
+   * anything was closed.
+   */
+  boolean closeUnused(Connector one) {
+    List<Connector> unused = new ArrayList<>();
+    if (lazy) {
+      unused.add(one);
+    } else {
+      for (ClientEndpoint endpoint : order) {
+        for (Connector other : endpoint.connectors) {
+          if (!other.unused() && (other.hasConnection() || other.attempting())) {
+            return false;
+          }
+          unused.add(other);
+        }
+      }
+    }
+    awake = false; // the next call has them connected again
+    unused.forEach(Connector::close);
+    return true;
+  }
+
+  // Closing, and what there is.
+
+  /** The client is closed: nothing is opened any more. What is open is the client's to end. */
+  public void stop() {
+    closed = true;
+    if (resolving != null) {
+      resolving.stop();
+    }
+    for (ClientEndpoint endpoint : order) {
+      endpoint.connectors.forEach(Connector::giveUp);
+      tryAgain(endpoint);
+    }
+  }
+
+  /** Every connection that is not gone, those included of endpoints that have left. */
+  public List<Link> live() {
+    List<Link> live = new ArrayList<>();
+    connectors.forEach(one -> live.addAll(one.live()));
+    return live;
+  }
+
+  /** How the client stands with each endpoint. */
+  public List<EndpointGauges> gauges() {
+    return order.stream().map(ClientEndpoint::gauges).toList();
+  }
+
+  // Picking.
+
+  /**
+   * A connection for a call; null if there is none now. Then the call waits for a change, or fails
+   * if it does not wait and nothing is {@link #hopeful}. Throws StatusException: INTERNAL, not sent.
+   */
+  public @Nullable Link pick(Opening opening) {
+    opening.unpick();
+    wake();
+    List<ClientEndpoint> set = order;
+    if (set.isEmpty()) {
+      return null;
+    }
+    if (stale) {
+      stale = false;
+      choosing.balance(List.copyOf(set));
+    }
+    if (set.size() == 1 && set.get(0).state() == State.READY && choosing.isPlain()) {
+      return set.get(0).connection();
+    }
+    Pick call = new Pick(opening.method(), opening.metadata(), opening.avoided());
+    ClientEndpoint found = choosing.ask(call, set.size());
+    if (found == null) {
+      return null;
+    }
+    opening.picked(found, choosing.observer());
+    Link link = found.connection();
+    if (link == null) {
+      opening.unpick();
+      found.want();
+    }
+    return link;
+  }
+
+  // Why there is no connection.
+
+  /** Whether something is under way that may end well. */
+  public boolean hopeful() {
+    if (order.isEmpty()) {
+      return resolving != null && resolving.reason().isEmpty();
+    }
+    return order.stream().anyMatch(ClientEndpoint::trying);
+  }
+
+  /** What a call without a connection waits for, for people. */
+  public String waitsFor() {
+    return order.isEmpty() ? "the resolver" : "an endpoint that is ready";
+  }
+
+  /** Why a call ends that fails fast and for which there is no connection. */
+  public String whyNone() {
+    String trouble = trouble();
+    if (!trouble.isEmpty()) {
+      return trouble;
+    }
+    boolean ready = order.stream().anyMatch(one -> one.state() == State.READY);
+    return ready ? choosing.named("the picker chose no endpoint") : "the connection was lost";
+  }
+
+  /** Why no endpoint is ready; empty if nothing is known or one is. */
+  public String trouble() {
+    if (order.isEmpty()) {
+      return resolving == null ? "" : resolving.reason();
+    }
+    if (order.stream().anyMatch(one -> one.state() == State.READY)) {
+      return "";
+    }
+    List<String> said = new ArrayList<>();
+    for (ClientEndpoint one : order) {
+      if (!one.last().isEmpty() && said.size() < NAMED) {
+        said.add(alone() ? one.last() : one.endpoint() + ": " + one.last());
+      }
+    }
+    if (said.isEmpty()) {
+      return unheard();
+    }
+    int more = order.size() - said.size();
+    if (more > 0) {
+      said.add("and " + more + " more");
+    }
+    return String.join("; ", said);
+  }
+
+  /** What is known of a server that has accepted a connection and not spoken. */
+  private String unheard() {
+    for (ClientEndpoint one : order) {
+      for (Link link : one.live()) {
+        String why = link.greeted() ? "" : link.unheard();
+        if (!why.isEmpty()) {
+          return link.remote() + ": " + why;
+        }
+      }
+    }
+    return "";
+  }
+
+  // Connecting beforehand.
+
+  /**
+   * Connects beforehand (client.md 9.7): whether that is done; if not, it is to be asked again after
+   * the next change. Throws StatusException: UNAVAILABLE, not sent.
+   */
+  public boolean connected() {
+    wake();
+    if (lazy && order.stream().noneMatch(ClientEndpoint::trying)) {
+      wantFirst();
+    }
+    List<ClientEndpoint> up =
+        order.stream().filter(one -> one.state() == State.READY).toList();
+    if (unsettled() || (up.isEmpty() && hopeful()) || up.stream().anyMatch(Endpoints::silent)) {
+      return false;
+    }
+    boolean missing =
+        alone() && order.get(0).connectors.stream().anyMatch(one -> !one.hasConnection());
+    if (up.isEmpty() || missing) {
+      String trouble = trouble();
+      String text = trouble.isEmpty() ? "the connection was lost" : trouble;
+      throw new StatusException(
+          Status.of(Code.UNAVAILABLE, text).withDelivery(Delivery.NOT_SENT).withLocal(true));
+    }
+    return true;
+  }
+
+  /**
+   * Whether what comes of a first attempt, or of one for a further connection, is not known yet.
+   */
+  private boolean unsettled() {
+    return order.stream()
+        .anyMatch(
+            one ->
+                one.state() == State.CONNECTING || (one.state() == State.READY && one.trying()));
+  }
+
+  /** Whether a server at one of the connections has yet to greet. */
+  private static boolean silent(ClientEndpoint endpoint) {
+    return endpoint.live().stream().anyMatch(link -> !link.greeted() && !link.lost());
+  }
+
+  /** Has the first endpoint connected that is not failing, as a lazy balancer may want it. */
+  private void wantFirst() {
+    for (ClientEndpoint one : order) {
+      if (one.state() != State.FAILING) {
+        one.want();
+        return;
+      }
+    }
+  }
+}
