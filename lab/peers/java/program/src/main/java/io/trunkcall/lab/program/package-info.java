@@ -1,0 +1,2 @@
+/** The command line that all peers share, the benchmark message, and what else they have alike. */
+package io.trunkcall.lab.program;
