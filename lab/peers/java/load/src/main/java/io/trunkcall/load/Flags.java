@@ -1,6 +1,7 @@
 package io.trunkcall.load;
 
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -161,18 +162,31 @@ public final class Flags {
 
   /** Reads the words behind the command. Returns false if help was asked for. */
   public boolean parse(List<String> words) throws UsageError {
+    List<String> others = new ArrayList<>();
+    boolean read = parse(words, others);
+    if (read && !others.isEmpty()) {
+      throw new UsageError("there is nothing to do with " + others.get(0));
+    }
+    return read;
+  }
+
+  /** The same for commands that also take words that are no flags: they are added to the others. */
+  public boolean parse(List<String> words, List<String> others) throws UsageError {
     Iterator<String> left = words.iterator();
     while (left.hasNext()) {
       String word = left.next();
       if (word.equals(HELP) || word.equals("-h")) {
         return false;
       }
+      if (!word.startsWith("--")) {
+        others.add(word);
+        continue;
+      }
       int equals = word.indexOf('=');
       String name = equals < 0 ? word : word.substring(0, equals);
       Flag<?> flag = flags.get(name);
       if (flag == null) {
-        throw new UsageError(
-            name.startsWith("--") ? "there is no flag " + name : "there is nothing to do with " + word);
+        throw new UsageError("there is no flag " + name);
       }
       String value = "";
       if (flag.placeholder().isEmpty()) {

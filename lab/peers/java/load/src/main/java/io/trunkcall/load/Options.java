@@ -65,7 +65,6 @@ public final class Options {
     if (!target.given()) {
       throw new UsageError("--target is needed");
     }
-    Address.parse("--target", target.get());
     if (calls.given() && duration.given()) {
       throw new UsageError("--calls and --duration cannot go together");
     }
@@ -84,6 +83,12 @@ public final class Options {
         warmup.given() ? 0 : DEFAULT_WARMUP_CALLS);
   }
 
+  /** The target as it was given. */
+  public String address() {
+    return target.get();
+  }
+
+  /** The target as a host and a port, for programs that know no others. */
   public Address target() throws UsageError {
     return Address.parse("--target", target.get());
   }

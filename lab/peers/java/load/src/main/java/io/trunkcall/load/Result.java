@@ -81,7 +81,7 @@ public record Result(
    */
   public int tell(String program, double asked, PrintStream out, PrintStream err) {
     out.println(json());
-    out.flush();
+    boolean lost = out.checkError(); // which flushes
     if (rate > 0 && rate < KEPT_UP * asked) {
       err.printf("%s: fell behind: %.0f/s of %.0f/s%n", program, rate, asked);
     }
@@ -92,6 +92,9 @@ public record Result(
           "%s: %d of %d calls failed, the first with: %s%n",
           program, errors, calls, Failed.told(firstError));
     }
-    return errors == calls ? 1 : 0;
+    if (lost) {
+      err.printf("%s: nobody takes the result%n", program);
+    }
+    return lost || errors == calls ? 1 : 0;
   }
 }

@@ -1,0 +1,2 @@
+/** What the tests of all peers share. */
+package io.trunkcall.lab.smoke;
