@@ -51,6 +51,11 @@ public final class IncomingCall extends Call {
     return attempt;
   }
 
+  /** Whether the caller sends no more: all requests have come, or lie in this call. */
+  public boolean requestEnded() {
+    return requestEnded;
+  }
+
   /** When its CALL was read, in µs of the session's clock. */
   public long began() {
     return began;

@@ -36,6 +36,16 @@ public final class SessionConfig {
     return settings;
   }
 
+  /** The keepalive interval in µs; 0: none. */
+  public long keepalive() {
+    return keepalive;
+  }
+
+  /** How long an answer to a PING of keepalive may take, in µs. */
+  public long keepaliveAnswer() {
+    return keepaliveAnswer;
+  }
+
   /** What all sessions of one client or server share. */
   public Load load() {
     return load;
