@@ -14,7 +14,7 @@ class CallFuture<T> extends CompletableFuture<T> {
   }
 
   /** What {@code made} makes of the result of another. */
-  static <A extends @Nullable Object, T extends @Nullable Object> CompletableFuture<T> of(
+  static <A extends @Nullable Object, T extends @Nullable Object> CallFuture<T> of(
       CompletableFuture<A> from, Function<A, T> made) {
     CallFuture<T> to = new CallFuture<>(() -> from.cancel(false));
     from.whenComplete(

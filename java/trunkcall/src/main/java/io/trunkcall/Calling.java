@@ -1,0 +1,50 @@
+package io.trunkcall;
+
+import io.trunkcall.internal.client.Policies;
+import io.trunkcall.internal.client.Repeating;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
+
+/** What the calls have in common that a client makes, or a server at its clients. Any thread. */
+final class Calling {
+  final List<ClientInterceptor> interceptors;
+  final int waitingLimit; // calls that may wait for a connection or a slot
+  final Repeating repeating;
+  final boolean repeats; // unless a policy says otherwise
+  final Policies policies;
+  final @Nullable AttemptObserver attempts;
+  final AtomicInteger waiting = new AtomicInteger();
+  private final AtomicLong everWaited = new AtomicLong();
+
+  Calling(
+      List<ClientInterceptor> interceptors,
+      int waitingLimit,
+      boolean repeats,
+      Policies policies,
+      @Nullable AttemptObserver attempts) {
+    this.interceptors = List.copyOf(interceptors);
+    this.waitingLimit = waitingLimit;
+    this.repeating = new Repeating(System.nanoTime());
+    this.repeats = repeats;
+    this.policies = policies;
+    this.attempts = attempts;
+  }
+
+  /** Counts a call that begins to wait; gives its turn. Throws StatusException when too many do. */
+  long queued() {
+    if (waiting.incrementAndGet() > waitingLimit) {
+      waiting.decrementAndGet();
+      throw Failures.local(
+          Code.RESOURCE_EXHAUSTED,
+          "waiting calls have reached their limit of " + waitingLimit,
+          Delivery.NOT_SENT);
+    }
+    return everWaited.incrementAndGet();
+  }
+
+  void waitsNoMore() {
+    waiting.decrementAndGet();
+  }
+}

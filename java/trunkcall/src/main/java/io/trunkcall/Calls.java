@@ -1,0 +1,303 @@
+package io.trunkcall;
+
+import io.netty.channel.EventLoop;
+import io.trunkcall.internal.client.Attempts;
+import io.trunkcall.internal.client.ClientEndpoint;
+import io.trunkcall.internal.client.Policies;
+import io.trunkcall.internal.transport.Carrier;
+import java.time.Duration;
+import java.time.temporal.ChronoUnit;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a client, which takes whichever of its connections is there, and a connection, which is one,
+ * have in common. Any thread may call; what is said to be of the loop is used there only.
+ */
+abstract class Calls implements Caller {
+  static final String CLOSED = "the client is closed";
+
+  final Calling calling;
+
+  Calls(Calling calling) {
+    this.calling = calling;
+  }
+
+  // What it takes a client or a connection to know. On the loop, except loop, hand and isClosed.
+
+  /** The loop of its connections. */
+  abstract EventLoop loop();
+
+  /** Has work done on the loop. Any thread. */
+  abstract void hand(Runnable work);
+
+  /** Whether no calls can be made any more. Any thread. */
+  abstract boolean isClosed();
+
+  /** A connection for a call; null if there is none now. Throws StatusException: not sent. */
+  abstract @Nullable Carrier pick(OpeningCall call);
+
+  /** Whether there may soon be a connection. */
+  abstract boolean hopeful();
+
+  /** Why there is no connection that a call could have. */
+  abstract String noConnection();
+
+  /** Why there is no connection, empty if there is one or nothing is known. */
+  abstract String trouble();
+
+  /** What a call without a connection waits for, for people. */
+  abstract String waitsFor();
+
+  /** Has a call look again when the connections change. */
+  abstract void watch(OpeningCall call);
+
+  abstract void unwatch(OpeningCall call);
+
+  /** A connection takes no more calls: later ones are to use another. */
+  abstract void retire(Carrier carrier);
+
+  /** Where calls wait for a slot of a connection. */
+  abstract Slots slots(Carrier carrier);
+
+  /** The endpoint that a connection leads to, of a client's. */
+  abstract @Nullable ClientEndpoint endpointOf(Carrier carrier);
+
+  /** Whether a call that was turned away over one connection may be made over another. */
+  abstract boolean elsewhere();
+
+  /** Whether a call that ended so may be made once more, if there is budget. */
+  abstract boolean mayRepeat(Status status, @Nullable Boolean policy);
+
+  // Calls.
+
+  @Override
+  public <Q, R> CompletableFuture<Response<R>> unary(
+      Method<Q, R> method, Q request, CallOptions options) {
+    if (method.kind().streams()) {
+      throw new IllegalArgumentException(
+          method.name() + " is " + method.kind() + ": it is opened, not called");
+    }
+    Policies.Holding policy = calling.policies.of(method.name());
+    long timeout = timeout(options, policy);
+    boolean wait = waits(options, policy);
+    if (calling.interceptors.isEmpty()) {
+      long deadline = CurrentCall.deadline(timeout);
+      return begin(method, request, options.metadata(), deadline, wait, policy.repeat());
+    }
+    return intercepted(method, request, options, timeout, wait, policy);
+  }
+
+  private <Q, R> CompletableFuture<Response<R>> begin(
+      Method<Q, R> method,
+      Q request,
+      Metadata metadata,
+      long deadline,
+      boolean wait,
+      @Nullable Boolean repeat) {
+    calling.repeating.counted();
+    Output data;
+    try {
+      checkOpen();
+      data = Responses.encoded(method, request, Delivery.NOT_SENT);
+    } catch (StatusException e) {
+      return CompletableFuture.failedFuture(e);
+    }
+    UnaryCall<R> call = new UnaryCall<>(this, method, metadata, data, deadline, wait, repeat);
+    hand(call);
+    return call.result;
+  }
+
+  @SuppressWarnings("unchecked")
+  private <Q, R> CompletableFuture<Response<R>> intercepted(
+      Method<Q, R> method,
+      Q request,
+      CallOptions options,
+      long timeout,
+      boolean wait,
+      Policies.Holding policy) {
+    Attempts attempts = new Attempts();
+    ServerCall within = CurrentCall.get();
+    Cancelling cancelling = new Cancelling();
+    Call call = new Call(method, options.metadata(), request, duration(timeout), null, null);
+    Next last =
+        one -> {
+          attempts.begin();
+          ServerCall before = CurrentCall.set(within);
+          CompletableFuture<Response<R>> made;
+          try {
+            long deadline = CurrentCall.deadline(micros(one.timeout()));
+            made =
+                begin(method, (Q) one.request(), one.metadata(), deadline, wait, policy.repeat());
+          } finally {
+            CurrentCall.set(before);
+          }
+          cancelling.add(made);
+          return CallFuture.of(
+              made.whenComplete((response, error) -> attempts.end(delivery(error))),
+              response -> {
+                call.answered(response);
+                return response.message();
+              });
+        };
+    CallFuture<Response<R>> result = new CallFuture<>(cancelling);
+    Interceptions.call(calling.interceptors, call, last)
+        .whenComplete(
+            (message, error) -> {
+              StatusException failure = null;
+              if (error != null) {
+                failure = Intercepted.failure(error, attempts);
+              } else if (message == null && method.kind() == Kind.UNARY) {
+                failure = Intercepted.nothing(method, attempts.wentOn(), attempts.delivery());
+              }
+              call.end(failure == null ? Status.OK : failure.status());
+              if (failure != null) {
+                result.completeExceptionally(failure);
+              } else {
+                result.complete(answer((R) message, call));
+              }
+            });
+    return result;
+  }
+
+  private static <R> Response<R> answer(@Nullable R message, Call call) {
+    Response<?> came = call.response();
+    return came == null
+        ? new Response<>(message, Metadata.EMPTY, Metadata.EMPTY, "", Duration.ZERO)
+        : new Response<>(
+            message, came.headers(), came.trailers(), came.peer(), came.serverTime());
+  }
+
+  private static Delivery delivery(@Nullable Throwable error) {
+    if (error == null) {
+      return Delivery.EXECUTED;
+    }
+    return CallFuture.unwrapped(error) instanceof StatusException failure
+        ? failure.status().delivery()
+        : Delivery.UNKNOWN;
+  }
+
+  @Override
+  public <Q, R> ClientStream<Q, R> stream(
+      Method<Q, R> method, @Nullable Q request, CallOptions options) {
+    if (!method.kind().streams()) {
+      throw new IllegalArgumentException(
+          method.name() + " is " + method.kind() + ": it is called, not opened");
+    }
+    if (method.kind().takesOne() != (request != null)) {
+      throw new IllegalArgumentException(
+          method.name() + (request == null ? " takes a request" : " takes its requests one by one"));
+    }
+    Policies.Holding policy = calling.policies.ofStream(method.name());
+    long timeout = timeout(options, policy);
+    boolean wait = waits(options, policy);
+    if (calling.interceptors.isEmpty()) {
+      long deadline = CurrentCall.deadline(timeout);
+      return new OpenedStream<>(open(method, request, options.metadata(), deadline, wait));
+    }
+    return intercepted(method, request, options, timeout, wait);
+  }
+
+  private <Q, R> StreamCall open(
+      Method<Q, R> method, @Nullable Q request, Metadata metadata, long deadline, boolean wait) {
+    calling.repeating.counted();
+    Output first = null;
+    StatusException wrong = null;
+    try {
+      checkOpen();
+      first = request == null ? null : Responses.encoded(method, request, Delivery.NOT_SENT);
+    } catch (StatusException e) {
+      wrong = e;
+    }
+    StreamCall call = new StreamCall(this, method, metadata, first, deadline, wait);
+    if (wrong == null) {
+      hand(call);
+    } else {
+      call.failed(wrong);
+    }
+    return call;
+  }
+
+  @SuppressWarnings("unchecked")
+  private <Q, R> ClientStream<Q, R> intercepted(
+      Method<Q, R> method, @Nullable Q request, CallOptions options, long timeout, boolean wait) {
+    Attempts attempts = new Attempts();
+    ServerCall within = CurrentCall.get();
+    OpenedStream<Q, R> stream = new OpenedStream<>();
+    Call call = new Call(method, options.metadata(), request, duration(timeout), null, null);
+    Next last =
+        one -> {
+          attempts.begin();
+          ServerCall before = CurrentCall.set(within);
+          StreamCall made;
+          try {
+            long deadline = CurrentCall.deadline(micros(one.timeout()));
+            made = open(method, (Q) one.request(), one.metadata(), deadline, wait);
+          } finally {
+            CurrentCall.set(before);
+          }
+          stream.began(made);
+          made.status.thenAccept(
+              status -> {
+                attempts.end(status.delivery());
+                call.end(status);
+              });
+          return made.open;
+        };
+    CompletionStage<? extends @Nullable Object> made =
+        Interceptions.call(calling.interceptors, call, last);
+    stream.follow(
+        made,
+        error -> {
+          StatusException failure =
+              error == null
+                  ? Intercepted.nothing(method, attempts.wentOn(), attempts.delivery())
+                  : Intercepted.failure(error, attempts);
+          call.end(failure.status());
+          return failure;
+        });
+    return stream;
+  }
+
+  private void checkOpen() {
+    if (isClosed()) {
+      throw Failures.local(Code.CANCELLED, CLOSED, Delivery.NOT_SENT);
+    }
+  }
+
+  private static boolean waits(CallOptions options, Policies.Holding policy) {
+    Boolean said = options.waitForReady() == null ? policy.waitForReady() : options.waitForReady();
+    return said != null && said;
+  }
+
+  private static long timeout(CallOptions options, Policies.Holding policy) {
+    return options.timeoutMicros() != 0 ? options.timeoutMicros() : micros(policy.timeout());
+  }
+
+  private static long micros(@Nullable Duration timeout) {
+    return timeout == null ? 0 : Checks.timeoutMicros("timeout", timeout);
+  }
+
+  private static @Nullable Duration duration(long timeout) {
+    return timeout == 0 || timeout >= CallOptions.ENDLESS / 8
+        ? null
+        : Duration.of(timeout, ChronoUnit.MICROS);
+  }
+
+  // For callers of all kinds.
+
+  static void answering(Method<?, ?> method) {
+    if (method.kind() == Kind.ONE_WAY) {
+      throw new IllegalArgumentException(method.name() + " is one-way: it is sent, not called");
+    }
+  }
+
+  static <R> R message(Response<R> response) {
+    R message = response.message();
+    if (message == null) {
+      throw new IllegalStateException("a response without a message");
+    }
+    return message;
+  }
+}

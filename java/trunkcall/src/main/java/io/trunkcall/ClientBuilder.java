@@ -1,0 +1,117 @@
+package io.trunkcall;
+
+import io.trunkcall.internal.client.Policies;
+import io.trunkcall.internal.client.Target;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/** Collects what a client is to be. Options fail where they are given. Used by one thread. */
+public final class ClientBuilder extends SideBuilder<ClientBuilder> {
+  private final String text;
+  private final Map<String, Resolver> resolvers = new HashMap<>();
+  private final List<Policy> policies = new ArrayList<>();
+  private @Nullable Duration timeout;
+
+  Target target;
+  Balancer balancer = Balancer.roundRobin();
+  @Nullable Dialer dialer;
+  int connections = 1;
+  int mostEndpoints = 20;
+  Duration idleTimeout = Duration.ZERO;
+  String serverName = "";
+
+  ClientBuilder(String target) {
+    super(Configs.CLIENT_KEEPALIVE);
+    this.text = target;
+    this.target = new Target(target, "", target, null, List.of());
+  }
+
+  @Override
+  ClientBuilder self() {
+    return this;
+  }
+
+  /** What turns {@code SCHEME:REST} into endpoints. */
+  public ClientBuilder resolver(String scheme, Resolver resolver) {
+    Target.checkScheme(scheme);
+    resolvers.put(scheme, Objects.requireNonNull(resolver, "resolver"));
+    return this;
+  }
+
+  /** What chooses the endpoint of a call; {@link Balancer#roundRobin} unless it is given. */
+  public ClientBuilder balancer(Balancer balancer) {
+    this.balancer = Objects.requireNonNull(balancer, "balancer");
+    return this;
+  }
+
+  /** What opens the byte streams in place of the system. */
+  public ClientBuilder dialer(Dialer dialer) {
+    this.dialer = Objects.requireNonNull(dialer, "dialer");
+    return this;
+  }
+
+  /** How many connections are kept to each endpoint: 1 unless it is given. */
+  public ClientBuilder connections(int count) {
+    this.connections = Checks.count("connections", count, 1);
+    return this;
+  }
+
+  /** How many endpoints are used at a time: 20 unless it is given; 0: all. */
+  public ClientBuilder mostEndpoints(int count) {
+    this.mostEndpoints = Checks.count("mostEndpoints", count, 0);
+    return this;
+  }
+
+  /** After how long without calls connections are closed; zero: never. */
+  public ClientBuilder idleTimeout(Duration time) {
+    Checks.micros("idleTimeout", time);
+    this.idleTimeout = time;
+    return this;
+  }
+
+  /** What holds for the calls of a method, of a service, or for all. */
+  public ClientBuilder policy(Policy policy) {
+    policies.add(Objects.requireNonNull(policy, "policy"));
+    Policies.of(policies, timeout);
+    return this;
+  }
+
+  /** A default for unary calls. */
+  public ClientBuilder timeout(Duration timeout) {
+    Checks.timeoutMicros("timeout", timeout);
+    Policies.of(policies, timeout);
+    this.timeout = timeout;
+    return this;
+  }
+
+  /** The name that the servers' certificates must show, in place of that of the endpoint. */
+  public ClientBuilder serverName(String name) {
+    this.serverName = Objects.requireNonNull(name, "serverName");
+    return this;
+  }
+
+  @Override
+  Policies policies() {
+    return Policies.of(policies, timeout);
+  }
+
+  /**
+   * The client. It connects with the first call, or by {@link Client#connect}.
+   *
+   * @throws IllegalArgumentException for a target that is none
+   */
+  public Client build() {
+    target = Target.parse(text, resolvers);
+    boolean secure = tls != null || target.resolver() != null || text.contains("wss:");
+    if (!serverName.isEmpty() && !secure) {
+      throw new IllegalArgumentException(
+          "option serverName: \"" + serverName + "\" was given, and no TLS that could show it");
+    }
+    return new Client(this);
+  }
+}

@@ -1,0 +1,86 @@
+package io.trunkcall;
+
+import io.trunkcall.internal.wire.Load;
+import io.trunkcall.internal.wire.SessionConfig;
+import io.trunkcall.internal.wire.Settings;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.Map;
+
+/** How sessions are configured, from what clients and servers are given. */
+final class Configs {
+  static final int WAITING_CALLS = 4_096;
+  static final int RUNNING_HANDLERS = 16_384;
+  static final Duration CLIENT_KEEPALIVE = Duration.ofSeconds(20);
+  static final Duration SERVER_KEEPALIVE = Duration.ofSeconds(60);
+  static final Duration KEEPALIVE_TIMEOUT = Duration.ofSeconds(20);
+  static final Duration DRAIN_GRACE = Duration.ofSeconds(30);
+
+  private static final long LEAST_MEMORY = 1 << 20;
+  private static final long MOST_MEMORY = 1 << 30;
+  private static final int MOST_POOL = 128 << 20;
+  private static final int FIRST_NAMED = 8; // codecs from here on are users' own
+
+  private Configs() {}
+
+  /** A quarter of what the heap may grow to, at most 1 GiB: messages lie in the heap. */
+  static long defaultMemory() {
+    return Math.max(LEAST_MEMORY, Math.min(MOST_MEMORY, Runtime.getRuntime().maxMemory() / 4));
+  }
+
+  static long memory(long given) {
+    return Checks.range("memory", given, LEAST_MEMORY, Long.MAX_VALUE);
+  }
+
+  /** Names of users' own codecs by number; adds one. */
+  static void add(Map<Integer, String> named, Codec<?> codec) {
+    int number = codec.number();
+    if (number < FIRST_NAMED || number > 15) {
+      throw new IllegalArgumentException(
+          "option codec: " + codec.name() + " has number " + number + ", want 8 to 15");
+    }
+    String before = named.putIfAbsent(number, codec.name());
+    if (before != null && !before.equals(codec.name())) {
+      throw new IllegalArgumentException(
+          "option codec: " + before + " and " + codec.name() + " both have number " + number);
+    }
+  }
+
+  static SessionConfig of(
+      Limits limits,
+      Map<Integer, String> named,
+      Duration keepalive,
+      Duration keepaliveTimeout,
+      Load load,
+      long memory) {
+    long interval = Checks.micros("keepalive", keepalive);
+    long answer = Checks.micros("keepaliveTimeout", keepaliveTimeout);
+    if (interval > 0 && answer == 0) {
+      throw new IllegalArgumentException(
+          "option keepaliveTimeout: PT0S was given, want a time above 0");
+    }
+    int maxPool =
+        limits.maxPool() >= 0 ? limits.maxPool() : (int) Math.min(MOST_POOL, memory / 8);
+    Settings settings =
+        Settings.DEFAULTS.toBuilder()
+            .maxMessage(limits.messageBytes())
+            .maxCalls(limits.calls())
+            .maxMetadataBytes(limits.metadataBytes())
+            .maxMetadataEntries(limits.metadataEntries())
+            .codecs(new HashMap<>(named))
+            .keepaliveInterval(Math.min(interval / 1_000, 0xFFFFFFFFL))
+            .pool(limits.pool())
+            .build();
+    StringBuilder list = new StringBuilder("0 (raw), 1 (protobuf), 2 (json), 3 (msgpack)");
+    named.forEach((number, name) -> list.append(", ").append(number).append(" (" + name + ")"));
+    return SessionConfig.builder()
+        .settings(settings)
+        .window(limits.window())
+        .maxPool(maxPool)
+        .codecs(0, 1, 2, 3)
+        .codecList(list.toString())
+        .keepalive(interval, answer)
+        .load(load)
+        .build();
+  }
+}

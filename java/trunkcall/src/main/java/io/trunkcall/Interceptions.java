@@ -1,0 +1,84 @@
+package io.trunkcall;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import org.jspecify.annotations.Nullable;
+
+/** Interceptors around calls. */
+final class Interceptions {
+  private Interceptions() {}
+
+  /** Serves a call through the interceptors of its side. */
+  static CompletionStage<? extends @Nullable Object> serve(
+      ServingCall call,
+      @Nullable Object request,
+      @Nullable Duration timeout,
+      @Nullable MessageStream stream)
+      throws Exception {
+    Call seen = new Call(call.method(), call.metadata(), request, timeout, stream, call);
+    Next next =
+        one -> {
+          try {
+            Object found = call.handler(one.request(), one.stream());
+            return found instanceof CompletionStage<?> later
+                ? later
+                : CompletableFuture.completedFuture(found);
+          } catch (Throwable e) {
+            return CompletableFuture.failedFuture(e);
+          }
+        };
+    List<ServerInterceptor> interceptors = call.serving().interceptors;
+    for (int at = interceptors.size() - 1; at >= 1; at--) {
+      next = link(interceptors.get(at), next);
+    }
+    CompletionStage<? extends @Nullable Object> answer;
+    try {
+      answer = interceptors.get(0).intercept(seen, next);
+    } catch (Throwable e) {
+      seen.end(ended(e));
+      throw e;
+    }
+    return answer.whenComplete(
+        (response, error) -> seen.end(error == null ? Status.OK : ended(error)));
+  }
+
+  private static Next link(ServerInterceptor interceptor, Next next) {
+    return call -> {
+      try {
+        return interceptor.intercept(call, next);
+      } catch (Throwable e) {
+        return CompletableFuture.failedFuture(e);
+      }
+    };
+  }
+
+  /** Goes through the interceptors of a client, to {@code last}. */
+  static CompletionStage<? extends @Nullable Object> call(
+      List<ClientInterceptor> interceptors, Call call, Next last) {
+    Next next = last;
+    for (int at = interceptors.size() - 1; at >= 0; at--) {
+      next = link(interceptors.get(at), next);
+    }
+    return next.proceed(call);
+  }
+
+  private static Next link(ClientInterceptor interceptor, Next next) {
+    return call -> {
+      try {
+        return interceptor.intercept(call, next);
+      } catch (Throwable e) {
+        return CompletableFuture.failedFuture(e);
+      }
+    };
+  }
+
+  /** How a call ended, for interceptors; its caller may be told less. */
+  static Status ended(Throwable error) {
+    Throwable found = CallFuture.unwrapped(error);
+    return found instanceof StatusException given
+        ? given.status()
+        : Status.of(Code.UNKNOWN, Failures.spelled(found));
+  }
+}

@@ -1,0 +1,400 @@
+package io.trunkcall;
+
+import io.trunkcall.internal.client.ClientEndpoint;
+import io.trunkcall.internal.client.Opening;
+import io.trunkcall.internal.transport.Carrier;
+import io.trunkcall.internal.transport.Clock;
+import io.trunkcall.internal.wire.LimitException;
+import io.trunkcall.internal.wire.OutgoingCall;
+import io.trunkcall.internal.wire.Session;
+import java.time.Duration;
+import java.time.temporal.ChronoUnit;
+import java.util.concurrent.ScheduledFuture;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A call of this side: how it finds a connection and a slot, and what its session tells of it. On
+ * the loop of its connections, but for the constructor and {@link #cancel}.
+ */
+abstract class OpeningCall extends Opening implements Runnable {
+  final Calls calls;
+  final Method<?, ?> method;
+  final Metadata metadata;
+  final long deadline; // µs of Clock, 0: none
+  private final boolean waitForReady;
+
+  /** Of the attempt. */
+  int number = 1;
+
+  private @Nullable OutgoingCall out;
+  private @Nullable Carrier carrier;
+  private boolean over; // its user was told how it ended
+  private boolean cancelled;
+  private long began; // the attempt was wanted
+  private long given; // it was given to a connection
+  private long turn; // among those that wait; 0: it does not
+  private String waitsFor = "";
+  private @Nullable Slots queue; // that it waits in
+  private @Nullable ScheduledFuture<?> timer; // while it waits
+  private @Nullable CallAttempt told; // what an observer was told of, until the attempt has ended
+  private @Nullable ClientEndpoint endpoint; // where the attempt went
+
+  OpeningCall(
+      Calls calls, Method<?, ?> method, Metadata metadata, long deadline, boolean waitForReady) {
+    this.calls = calls;
+    this.method = method;
+    this.metadata = metadata;
+    this.deadline = deadline;
+    this.waitForReady = waitForReady;
+  }
+
+  // What the kinds of calls differ in.
+
+  /** Opens the call; null if there is no slot. Throws LimitException, IllegalArgumentException. */
+  abstract @Nullable OutgoingCall append(Session session);
+
+  /** It was opened. */
+  void opened() {}
+
+  /** It could not be opened: once, instead of all else. */
+  abstract void failed(StatusException failure);
+
+  /** It has ended: once. */
+  abstract void ended(OutgoingCall call, Status status);
+
+  /** Early metadata has come. */
+  void header(Metadata metadata) {}
+
+  /** A message has come. */
+  void arrived() {}
+
+  /** What was queued is on its way. */
+  void writable() {}
+
+  /** Bytes of the message that goes with the CALL. */
+  abstract int firstBytes();
+
+  // Opening it.
+
+  @Override
+  protected Method<?, ?> method() {
+    return method;
+  }
+
+  @Override
+  protected Metadata metadata() {
+    return metadata;
+  }
+
+  /** Begins an attempt. */
+  @Override
+  public void run() {
+    if (over) {
+      return;
+    }
+    began = Clock.micros();
+    if (cancelled) {
+      fail(Code.CANCELLED, "cancelled by the caller");
+    } else if (deadline != 0 && deadline <= began) {
+      fail(
+          Code.DEADLINE_EXCEEDED,
+          "the deadline had passed when the call began: want a timeout above 0");
+    } else {
+      look();
+    }
+  }
+
+  /** Looks for a connection and a slot; waits where there is none now. */
+  void look() {
+    try {
+      while (!over && !seek()) {
+        // Until it is opened, or waits.
+      }
+    } catch (StatusException e) {
+      fail(e);
+    }
+  }
+
+  /** Whether there is no more to be done now. */
+  private boolean seek() {
+    queue = null;
+    Carrier found = calls.pick(this);
+    if (found == null) {
+      if (!waitForReady && !calls.hopeful()) {
+        throw Failures.local(Code.UNAVAILABLE, calls.noConnection(), Delivery.NOT_SENT);
+      }
+      waitsFor = calls.waitsFor();
+      beginToWait();
+      calls.watch(this);
+      return true;
+    }
+    if (!found.session().acceptsCalls()) {
+      calls.retire(found);
+      return false;
+    }
+    Slots slots = calls.slots(found);
+    if (slots.isEmpty() && openOn(found)) {
+      return true;
+    }
+    waitsFor = "a slot";
+    beginToWait();
+    slots.add(this);
+    queue = slots;
+    return true;
+  }
+
+  private void beginToWait() {
+    if (turn == 0) {
+      turn = calls.calling.queued();
+      if (deadline != 0) {
+        long left = Math.max(deadline - Clock.micros(), 0);
+        timer = calls.loop().schedule(this::late, left, TimeUnit.MICROSECONDS);
+      }
+    }
+  }
+
+  private void waitNoMore() {
+    if (turn != 0) {
+      turn = 0;
+      calls.calling.waitsNoMore();
+      calls.unwatch(this);
+      Slots in = queue;
+      if (in != null) {
+        in.remove(this);
+        queue = null;
+      }
+    }
+    if (timer != null) {
+      timer.cancel(false);
+      timer = null;
+    }
+  }
+
+  /** Its turn among those that wait. */
+  long turn() {
+    return turn;
+  }
+
+  private void late() {
+    String why = calls.trouble();
+    fail(
+        Code.DEADLINE_EXCEEDED,
+        "the deadline passed before the call was sent, while it waited for "
+            + waitsFor
+            + ": "
+            + method.name()
+            + (why.isEmpty() ? "" : "; " + why));
+  }
+
+  /** A slot may be free on a connection. Whether it was opened, or has failed. */
+  boolean tryOn(Carrier on) {
+    try {
+      return openOn(on);
+    } catch (StatusException e) {
+      fail(e);
+      return true;
+    }
+  }
+
+  private boolean openOn(Carrier on) {
+    Session session = on.session();
+    given = Clock.micros();
+    session.setNow(given);
+    carrier = on;
+    OutgoingCall opened;
+    try {
+      opened = append(session);
+    } catch (LimitException e) {
+      throw Failures.local(
+          Code.RESOURCE_EXHAUSTED, String.valueOf(e.getMessage()), Delivery.NOT_SENT);
+    } catch (IllegalArgumentException e) {
+      throw Failures.local(
+          Code.INVALID_ARGUMENT, String.valueOf(e.getMessage()), Delivery.NOT_SENT);
+    }
+    if (opened == null) {
+      carrier = null;
+      return false;
+    }
+    waitNoMore();
+    if (over) { // it has ended at once
+      return true;
+    }
+    out = opened;
+    given();
+    AttemptObserver observer = calls.calling.attempts;
+    endpoint = calls.endpointOf(on);
+    if (observer != null) {
+      tell(observer, on);
+    }
+    opened();
+    on.schedule();
+    return true;
+  }
+
+  // Its end.
+
+  private void fail(Code code, String text) {
+    fail(Failures.local(code, text, Delivery.NOT_SENT));
+  }
+
+  private void fail(StatusException failure) {
+    waitNoMore();
+    unpick();
+    if (!over) {
+      over = true;
+      failed(failure);
+    }
+  }
+
+  /** The session tells of the end. */
+  void end(OutgoingCall call) {
+    Status status = call.status();
+    if (over || status == null) {
+      return;
+    }
+    out = call;
+    status = named(status);
+    finish(call, status);
+    if (!again(status)) {
+      over = true;
+      ended(call, status);
+    }
+  }
+
+  /** Has the status of a call whose deadline has passed say which. */
+  private Status named(Status status) {
+    if (status.code() != Code.DEADLINE_EXCEEDED || !status.local()) {
+      return status;
+    }
+    Carrier on = carrier;
+    String unheard = on == null ? "" : on.session().unheard(Clock.micros());
+    return Failures.localStatus(
+        status.code(),
+        status.message() + ": " + method.name() + (unheard.isEmpty() ? "" : "; " + unheard),
+        status.delivery());
+  }
+
+  /** Whether the call is made once more. */
+  boolean again(Status status) {
+    return false;
+  }
+
+  /** Makes the call once more, after so many µs. */
+  void repeat(long pause) {
+    number++;
+    avoid(endpoint);
+    out = null;
+    carrier = null;
+    if (pause <= 0) {
+      calls.loop().execute(this);
+    } else {
+      timer =
+          calls
+              .loop()
+              .schedule(
+                  () -> {
+                    timer = null;
+                    run();
+                  },
+                  pause,
+                  TimeUnit.MICROSECONDS);
+    }
+  }
+
+  /** Ends the call with CANCELLED, if it has not ended. Any thread. */
+  void cancel() {
+    calls.hand(this::cancelNow);
+  }
+
+  void cancelNow() {
+    cancelled = true;
+    OutgoingCall call = out;
+    Carrier on = carrier;
+    if (over) {
+      if (call != null) {
+        call.discard();
+      }
+    } else if (call == null || on == null) {
+      fail(Code.CANCELLED, "cancelled by the caller");
+    } else {
+      on.giveUp(call);
+    }
+  }
+
+  /** The client is closed: a call that is not open ends. */
+  void closed() {
+    fail(Code.CANCELLED, Calls.CLOSED);
+  }
+
+  boolean isOver() {
+    return over;
+  }
+
+  @Nullable OutgoingCall out() {
+    return out;
+  }
+
+  @Nullable Carrier on() {
+    return carrier;
+  }
+
+  String peer() {
+    Carrier on = carrier;
+    return on == null ? "" : on.remote();
+  }
+
+  // Those who want to know.
+
+  private void tell(AttemptObserver observer, Carrier on) {
+    CallAttempt attempt =
+        new CallAttempt(
+            method,
+            number,
+            endpoint == null ? null : endpoint.endpoint(),
+            on.remote(),
+            Duration.of(given - began, ChronoUnit.MICROS));
+    attempt.sentBytes = firstBytes();
+    told = attempt;
+    try {
+      observer.attemptBegan(attempt);
+    } catch (RuntimeException e) {
+      Journal.LOGGER.log(System.Logger.Level.ERROR, "an attempt observer threw", e);
+    }
+  }
+
+  void sentMore(int bytes) {
+    CallAttempt attempt = told;
+    if (attempt != null) {
+      attempt.sentBytes += bytes;
+    }
+  }
+
+  void receivedMore(int bytes) {
+    CallAttempt attempt = told;
+    if (attempt != null) {
+      attempt.receivedBytes += bytes;
+    }
+  }
+
+  /** The attempt has ended. */
+  private void finish(OutgoingCall call, Status status) {
+    ended(status);
+    CallAttempt attempt = told;
+    AttemptObserver observer = calls.calling.attempts;
+    told = null;
+    if (attempt == null || observer == null) {
+      return;
+    }
+    if (call.hasMessage()) {
+      attempt.receivedBytes += call.length();
+    }
+    attempt.ended = status;
+    attempt.took = Duration.of(Clock.micros() - given, ChronoUnit.MICROS);
+    try {
+      observer.attemptEnded(attempt);
+    } catch (RuntimeException e) {
+      Journal.LOGGER.log(System.Logger.Level.ERROR, "an attempt observer threw", e);
+    }
+  }
+}

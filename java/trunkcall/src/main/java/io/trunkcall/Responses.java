@@ -1,0 +1,48 @@
+package io.trunkcall;
+
+/** Requests and responses of calls that this side makes, to bytes and from them. */
+final class Responses {
+  private Responses() {}
+
+  /** Throws StatusException. */
+  static <Q> Output encoded(Method<Q, ?> method, Q request, Delivery delivery) {
+    Output out = new Output();
+    Codec<Q> codec = method.request();
+    try {
+      codec.encode(request, out);
+      return out;
+    } catch (StatusException e) {
+      throw Failures.local(e.code(), e.status().message(), delivery);
+    } catch (RuntimeException e) {
+      StatusException failure =
+          Failures.local(
+              Code.INTERNAL,
+              "the request of "
+                  + method.name()
+                  + " is not a valid "
+                  + codec.name()
+                  + " message: "
+                  + Failures.spelled(e),
+              delivery);
+      failure.initCause(e);
+      throw failure;
+    }
+  }
+
+  /** Throws StatusException. */
+  static <R> R decoded(Codec<R> codec, byte[] array, int offset, int length, Delivery delivery) {
+    try {
+      return codec.decode(array, offset, length);
+    } catch (StatusException e) {
+      throw Failures.local(e.code(), e.status().message(), delivery);
+    } catch (RuntimeException e) {
+      StatusException failure =
+          Failures.local(
+              Code.INTERNAL,
+              "the response is not a valid " + codec.name() + " message: " + e.getMessage(),
+              delivery);
+      failure.initCause(e);
+      throw failure;
+    }
+  }
+}

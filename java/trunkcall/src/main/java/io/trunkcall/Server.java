@@ -1,0 +1,362 @@
+package io.trunkcall;
+
+import io.trunkcall.internal.transport.Acceptor;
+import io.trunkcall.internal.transport.Clock;
+import io.trunkcall.internal.transport.ConnectionEvents;
+import io.trunkcall.internal.transport.ListenOptions;
+import io.trunkcall.internal.transport.Listener;
+import io.trunkcall.internal.transport.TlsSource;
+import io.trunkcall.internal.wire.MethodTable;
+import io.trunkcall.internal.wire.SessionConfig;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.atomic.LongAdder;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Owns listeners and the handlers of methods; calls its clients over their connections ({@link
+ * #connections}, and in a handler {@link ServerCall#connection}). May be used by any thread.
+ */
+public final class Server implements AutoCloseable {
+  private static final long CUT_OFF = 1_000_000; // µs that peers have to hear that they are cut off
+
+  private final Serving serving;
+  private final Calling calling;
+  private final SessionConfig config;
+  private final Told told;
+  private final @Nullable ExecutorService ownExecutor;
+  private final ListenOptions options;
+  private final List<String> where;
+  private final long maxConnectionAge;
+  private final long drainDelay;
+  private final Acceptor acceptor = new Accepting();
+  private final Set<ServerEnd> ends = ConcurrentHashMap.newKeySet();
+  private final LongAdder rejected = new LongAdder();
+
+  private final CompletableFuture<@Nullable Void> leaving = new CompletableFuture<>();
+  private final CompletableFuture<@Nullable Void> stopping = new CompletableFuture<>();
+  private final CompletableFuture<@Nullable Void> stopped = new CompletableFuture<>();
+
+  private final ReentrantLock lock = new ReentrantLock(); // nothing waits under it but listening
+  private final List<Listener> listeners = new ArrayList<>(); // guarded by lock
+  private boolean closing; // guarded by lock: no more listeners
+  private volatile boolean aborting; // connections that still come are closed at once
+
+  Server(ServerBuilder builder) {
+    this.calling = builder.calling();
+    this.told = new Told(builder.observer);
+    TlsSource tls = builder.tls == null ? null : builder.tls.forServers();
+    this.options =
+        ListenOptions.plain()
+            .tls(tls, builder.allowCleartext)
+            .origins(builder.nativeOnly ? null : List.copyOf(builder.origins));
+    this.where = List.copyOf(builder.addresses);
+    this.maxConnectionAge = builder.maxConnectionAge;
+    this.drainDelay = builder.drainDelay;
+    this.ownExecutor = builder.executor == null ? builder.ownExecutor() : null;
+    this.serving = builder.serving("server", ownExecutor);
+    this.config = builder.config(serving.load);
+    builder.handlers.forEach(serving::register);
+  }
+
+  /** A builder of a server. */
+  public static ServerBuilder builder() {
+    return new ServerBuilder();
+  }
+
+  /** Serves more methods; connections that are open have them too. */
+  public void register(Handler... handlers) {
+    for (Handler handler : handlers) {
+      serving.register(handler);
+    }
+  }
+
+  /** The methods that are served, by name. */
+  public List<Method<?, ?>> methods() {
+    return serving.methods();
+  }
+
+  /** The names of the services that have a method, sorted. */
+  public List<String> services() {
+    return serving.methods().stream().map(Method::service).distinct().sorted().toList();
+  }
+
+  // Listening.
+
+  /**
+   * Listens where the builder said, and serves. Does not wait.
+   *
+   * @throws IOException where it cannot listen
+   */
+  public Server start() throws IOException {
+    for (String one : where) {
+      listen(one);
+    }
+    return this;
+  }
+
+  /**
+   * Listens where the builder said, and serves until the server has been stopped: it returns when
+   * {@link #stop} or {@link #close} is done, so that a program may then exit without losing a call.
+   *
+   * @throws IOException where it cannot listen
+   */
+  public void serve() throws IOException {
+    Blocking.refuseOnLoop();
+    start();
+    Blocking.getNullable(stopped);
+  }
+
+  /**
+   * Listens on one more address, see {@link ServerBuilder#listen}, and gives it in the same form,
+   * with the port that was free.
+   *
+   * @throws IOException where it cannot
+   * @throws IllegalStateException once the server was stopped
+   */
+  public String listen(String address) throws IOException {
+    Blocking.refuseOnLoop();
+    lock.lock();
+    try {
+      if (closing) {
+        throw new IllegalStateException("the server has been stopped");
+      }
+      Listener made = Listener.listen(address, options, acceptor);
+      listeners.add(made);
+      Journal.LOGGER.log(System.Logger.Level.INFO, "listening on " + made.address());
+      told.tell(one -> one.listening(made.address()));
+      return made.address();
+    } catch (IOException e) {
+      Journal.LOGGER.log(
+          System.Logger.Level.ERROR, "cannot listen on " + address + ": " + e.getMessage());
+      told.tell(one -> one.listenFailed(address, e));
+      throw e;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** The addresses that are listened on. */
+  public List<String> addresses() {
+    lock.lock();
+    try {
+      return listeners.stream().map(Listener::address).toList();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** The port of the first TCP listener, 0 without one. */
+  public int port() {
+    lock.lock();
+    try {
+      return listeners.stream().mapToInt(Listener::port).filter(port -> port > 0).findFirst()
+          .orElse(0);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** The connections that are up: those whose clients can be called. */
+  public List<Connection> connections() {
+    return ends.stream().filter(one -> !one.isYoung()).map(End::caller).toList();
+  }
+
+  /** What the server has at the moment. */
+  public CompletableFuture<Gauges> gauges() {
+    Summing sum = new Summing();
+    List<CompletableFuture<?>> all = new ArrayList<>();
+    for (ServerEnd one : ends) {
+      CompletableFuture<@Nullable Void> added = new CompletableFuture<>();
+      all.add(added);
+      one.carrier()
+          .submit(
+              () -> {
+                if (!one.carrier().lost()) {
+                  sum.add(one.carrier().session());
+                }
+                added.complete(null);
+              });
+    }
+    return CompletableFuture.allOf(all.toArray(CompletableFuture<?>[]::new))
+        .thenApply(done -> sum.gauges(serving, calling, rejected.sum(), 0));
+  }
+
+  /**
+   * Done when {@link #stop} or {@link #close} begins. From then on health checks should fail,
+   * although the server still serves for the drain delay.
+   */
+  public CompletableFuture<@Nullable Void> leaving() {
+    return leaving.copy();
+  }
+
+  /**
+   * Done when the server takes no more calls. A handler whose stream has no end of its own should
+   * end it then.
+   */
+  public CompletableFuture<@Nullable Void> stopping() {
+    return stopping.copy();
+  }
+
+  // Stopping.
+
+  /** Stops with the default grace of 30 s. */
+  public boolean stop() {
+    return stop(Configs.DRAIN_GRACE);
+  }
+
+  /**
+   * Ends the server without losing a call: stops listening, asks its peers to open no more calls,
+   * waits until those that run are answered and the one-way calls that were accepted are done, and
+   * closes. Handlers may still call their callers meanwhile. With a drain delay all that begins
+   * after the delay, and so does {@code grace}. What is left after it is cut off. True: nothing was.
+   *
+   * @throws IllegalStateException on an event loop, or in a handler of the server
+   */
+  public boolean stop(Duration grace) {
+    long micros = Checks.micros("grace", grace);
+    refuseInside();
+    if (leaving.complete(null) && drainDelay > 0) {
+      Waiting.done(stopping, drainDelay);
+    }
+    beginToStop();
+    long until = Clock.micros() + micros;
+    ends.forEach(one -> one.carrier().submit(() -> drain(one)));
+    boolean all = gone(until);
+    if (!all) {
+      ends.forEach(one -> one.carrier().submit(() -> one.carrier().graceOver()));
+      gone(Clock.micros() + CUT_OFF);
+    } else {
+      all = Waiting.done(serving.idle(), Math.max(until - Clock.micros(), 0));
+    }
+    close();
+    return all;
+  }
+
+  private static void drain(ServerEnd end) {
+    if (!end.carrier().lost() && !end.isDraining()) {
+      end.drain("this side drains");
+    }
+  }
+
+  /**
+   * Ends the server at once: running calls lose their connection and their handlers are interrupted.
+   * Returns when the handlers have.
+   *
+   * @throws IllegalStateException on an event loop, or in a handler of the server
+   */
+  @Override
+  public void close() {
+    refuseInside();
+    aborting = true;
+    beginToStop();
+    for (ServerEnd one : ends) {
+      one.carrier().submit(() -> one.carrier().abort("the server has been stopped"));
+    }
+    gone(Long.MAX_VALUE);
+    Blocking.getNullable(serving.end());
+    if (ownExecutor != null) {
+      ownExecutor.shutdown();
+    }
+    stopped.complete(null);
+  }
+
+  private void refuseInside() {
+    Blocking.refuseOnLoop();
+    if (CurrentCall.get() instanceof ServingCall one && one.serving() == serving) {
+      throw new IllegalStateException(
+          "a handler cannot wait for the end of its own server: leave that to another thread");
+    }
+  }
+
+  private void beginToStop() {
+    leaving.complete(null);
+    stopping.complete(null);
+    lock.lock();
+    try {
+      closing = true;
+      listeners.forEach(Listener::close);
+      listeners.clear();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Waits until all connections are gone, also those that come late. */
+  private boolean gone(long until) {
+    while (true) {
+      CompletableFuture<?>[] all =
+          ends.stream().map(one -> one.gone).toArray(CompletableFuture<?>[]::new);
+      if (all.length == 0) {
+        return true;
+      }
+      long left = until == Long.MAX_VALUE ? until : Math.max(until - Clock.micros(), 0);
+      if (!Waiting.done(CompletableFuture.allOf(all), left)) {
+        return false;
+      }
+    }
+  }
+
+  // What its ends tell.
+
+  void connected(ServerEnd end) {
+    ends.add(end);
+    if (aborting) {
+      end.carrier().abort("the server has been stopped");
+    } else if (stopping.isDone()) {
+      end.carrier().submit(() -> drain(end));
+    }
+  }
+
+  void disconnected(ServerEnd end) {
+    ends.remove(end);
+  }
+
+  Told told() {
+    return told;
+  }
+
+  long maxAgeMicros() {
+    return maxConnectionAge;
+  }
+
+  /** What its listeners ask. */
+  private final class Accepting implements Acceptor {
+    @Override
+    public ConnectionEvents accept() {
+      return new ServerEnd(Server.this, serving, calling);
+    }
+
+    @Override
+    public SessionConfig config() {
+      return config;
+    }
+
+    @Override
+    public MethodTable methods() {
+      return serving.table();
+    }
+
+    @Override
+    public void rejected(String remote, String why) {
+      rejected.increment();
+      serving.journal.log(
+          System.Logger.Level.WARNING,
+          "connection rejected",
+          (remote.isEmpty() ? "a client" : remote) + ": " + why,
+          null);
+    }
+
+    @Override
+    public void paused(String why) {
+      serving.journal.log(System.Logger.Level.WARNING, "accepting pauses", why, null);
+    }
+  }
+}

@@ -1,0 +1,102 @@
+package io.trunkcall;
+
+import io.trunkcall.internal.transport.Carrier;
+import io.trunkcall.internal.wire.IncomingCall;
+import io.trunkcall.internal.wire.LimitException;
+import io.trunkcall.internal.wire.Message;
+import org.jspecify.annotations.Nullable;
+
+/** The messages of a call at the side that serves it. */
+final class ServerPipe extends Pipe {
+  private static final Ending ALL = new Ending(null);
+
+  private final ServingCall call;
+  private final IncomingCall incoming;
+  private final Carrier carrier;
+  private final Served served;
+
+  ServerPipe(
+      ServingCall call, IncomingCall incoming, Carrier carrier, Served served, boolean oneWay) {
+    this.call = call;
+    this.incoming = incoming;
+    this.carrier = carrier;
+    this.served = served;
+  }
+
+  @Override
+  void hand(Runnable work) {
+    carrier.submit(work);
+  }
+
+  @Override
+  Output encoded(Object message) {
+    Codec<Object> codec = served.response(incoming.codec());
+    if (codec == null) {
+      throw new StatusException(Code.UNIMPLEMENTED, "there is no codec for the answer");
+    }
+    Output out = new Output();
+    try {
+      codec.encode(message, out);
+      return out;
+    } catch (RuntimeException e) {
+      throw new StatusException(Outcomes.unencodable(call, codec.name(), e));
+    }
+  }
+
+  @Override
+  Object decoded(byte[] bytes) {
+    Codec<Object> codec = served.request(incoming.codec());
+    if (codec == null) {
+      throw new StatusException(Code.UNIMPLEMENTED, "there is no codec for the request");
+    }
+    try {
+      return codec.decode(bytes, 0, bytes.length);
+    } catch (StatusException e) {
+      throw e;
+    } catch (RuntimeException e) {
+      throw new StatusException(
+          Code.INVALID_ARGUMENT,
+          "the request is not a valid " + codec.name() + " message: " + e.getMessage());
+    }
+  }
+
+  @Override
+  boolean pass(Output message) {
+    call.flushHeaders();
+    return incoming.send(message.array(), 0, message.length(), 0);
+  }
+
+  @Override
+  void passHalfClose() {}
+
+  @Override
+  void tooLong(LimitException error) {
+    call.overrule(error);
+  }
+
+  @Override
+  @Nullable Message take() {
+    return incoming.takeMessage();
+  }
+
+  @Override
+  @Nullable Ending ended() {
+    if (incoming.requestEnded()) {
+      return ALL;
+    }
+    if (incoming.over() || call.isStopped()) {
+      return new Ending(Failures.local(Code.CANCELLED, "the call is over", Delivery.UNKNOWN));
+    }
+    return null;
+  }
+
+  @Override
+  void schedule() {
+    carrier.schedule();
+  }
+
+  @Override
+  boolean isOver() {
+    return incoming.over() || call.isStopped() || call.isOverruled();
+  }
+}

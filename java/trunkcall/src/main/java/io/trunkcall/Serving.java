@@ -1,0 +1,105 @@
+package io.trunkcall;
+
+import io.trunkcall.internal.wire.Load;
+import io.trunkcall.internal.wire.MethodTable;
+import io.trunkcall.internal.wire.ServedMethod;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Executor;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.LongAdder;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What the calls have in common that a server serves, or a client for its servers. Used by any
+ * thread.
+ */
+final class Serving {
+  final String side; // "server" or "client", as callers are told
+  final List<ServerInterceptor> interceptors;
+  final @Nullable Admission admission;
+  final Executor executor;
+  final Load load;
+  final Journal journal = new Journal();
+  final LongAdder oneWayFailures = new LongAdder();
+
+  /** Handlers of one-way calls that were accepted, which no connection knows of any more. */
+  final Set<ServingCall> oneWays = ConcurrentHashMap.newKeySet();
+
+  private final ConcurrentHashMap<String, ServedMethod> methods = new ConcurrentHashMap<>();
+  private final AtomicInteger running = new AtomicInteger();
+  private volatile @Nullable CompletableFuture<@Nullable Void> ended;
+
+  Serving(
+      String side,
+      List<ServerInterceptor> interceptors,
+      @Nullable Admission admission,
+      Executor executor,
+      Load load) {
+    this.side = side;
+    this.interceptors = List.copyOf(interceptors);
+    this.admission = admission;
+    this.executor = executor;
+    this.load = load;
+  }
+
+  /** Throws IllegalArgumentException if the method is served already. */
+  void register(Handler handler) {
+    Served served = new Served(handler);
+    if (methods.putIfAbsent(handler.method().name(), served.wire) != null) {
+      throw new IllegalArgumentException(
+          "method " + handler.method().name() + " is registered already");
+    }
+  }
+
+  MethodTable table() {
+    return methods::get;
+  }
+
+  /** What is served, by name. */
+  List<Method<?, ?>> methods() {
+    List<Method<?, ?>> found = new ArrayList<>();
+    for (ServedMethod one : methods.values()) {
+      if (one.target() instanceof Served served) {
+        found.add(served.method);
+      }
+    }
+    found.sort(Comparator.comparing(Method::name));
+    return found;
+  }
+
+  void began() {
+    running.incrementAndGet();
+  }
+
+  void returned() {
+    if (running.decrementAndGet() == 0) {
+      CompletableFuture<@Nullable Void> waits = ended;
+      if (waits != null) {
+        waits.complete(null);
+      }
+    }
+  }
+
+  /** Done when no handler runs any more. Nothing begins meanwhile: the connections are gone. */
+  CompletableFuture<@Nullable Void> end() {
+    for (ServingCall call : oneWays) {
+      call.stop("the " + side + " has been stopped");
+    }
+    return idle();
+  }
+
+  /** Done when no handler runs any more. */
+  CompletableFuture<@Nullable Void> idle() {
+    CompletableFuture<@Nullable Void> waits = new CompletableFuture<>();
+    ended = waits;
+    if (running.get() == 0) {
+      waits.complete(null);
+    }
+    return waits;
+  }
+}

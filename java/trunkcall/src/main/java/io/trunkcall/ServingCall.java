@@ -1,0 +1,576 @@
+package io.trunkcall;
+
+import io.trunkcall.internal.transport.Clock;
+import io.trunkcall.internal.transport.Work;
+import io.trunkcall.internal.wire.IncomingCall;
+import io.trunkcall.internal.wire.LimitException;
+import java.time.Duration;
+import java.time.temporal.ChronoUnit;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ScheduledFuture;
+import java.util.concurrent.TimeUnit;
+import javax.net.ssl.SSLSession;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One call that is served. It is run twice: first where its handler runs, then on the loop of its
+ * connection, to say how it ended.
+ *
+ * <p>What the handler's side writes before it hands over (outcome, headers, trailers) the loop reads
+ * behind that. {@link #stop} comes from the loop at any time.
+ */
+final class ServingCall extends Work implements ServerCall {
+  private final End end;
+  private final Served served;
+  private final IncomingCall incoming;
+  private final long deadline;
+  private final @Nullable ServerPipe pipe;
+
+  // Of the handler's side, until it hands over.
+  private boolean handled;
+  private boolean entered; // behind interceptors: the handler was called
+  private volatile boolean left; // and is done
+  private @Nullable Object principal;
+  private @Nullable Runnable release;
+  private @Nullable Output answer;
+  private Status status = Status.OK;
+  private boolean refused;
+  private boolean cut;
+
+  // Guarded by this; nothing that waits is done under it.
+  private @Nullable Metadata headers;
+  private @Nullable Metadata trailers;
+  private boolean headersSent;
+  private @Nullable Thread runner; // whom to interrupt
+  private @Nullable List<Runnable> onCancel;
+  private @Nullable String stopped;
+
+  private @Nullable LimitException overruled; // an answer was too long, on the loop
+  private @Nullable ScheduledFuture<?> timer; // of a one-way call, on the loop
+
+  ServingCall(End end, Served served, IncomingCall incoming) {
+    this.end = end;
+    this.served = served;
+    this.incoming = incoming;
+    this.deadline = incoming.deadline();
+    this.pipe =
+        served.kind.streams()
+            ? new ServerPipe(this, incoming, end.carrier(), served, incoming.oneway())
+            : null;
+  }
+
+  /** First where the handler runs, then on the loop. */
+  @Override
+  public void run() {
+    if (handled) {
+      finish();
+    } else {
+      handled = true;
+      handle();
+    }
+  }
+
+  // Where the handler runs.
+
+  private void handle() {
+    ServerCall before = CurrentCall.set(this);
+    boolean inline = served.handler.isInline();
+    if (!inline && !served.handler.answersLater()) {
+      runOn(Thread.currentThread());
+    }
+    try {
+      CompletionStage<? extends @Nullable Object> later = begin();
+      if (later != null) {
+        later.whenComplete(
+            (response, error) -> {
+              if (error == null) {
+                answered(response);
+              } else {
+                failed(CallFuture.unwrapped(error));
+              }
+            });
+      }
+    } catch (Throwable e) {
+      failed(e);
+    } finally {
+      CurrentCall.set(before);
+    }
+  }
+
+  /** Null: the answer is there. */
+  private @Nullable CompletionStage<? extends @Nullable Object> begin() throws Exception {
+    if (isStopped()) {
+      throw new StatusException(Code.CANCELLED, "the handler was cancelled");
+    }
+    if (isLate()) {
+      throw refusing(Code.DEADLINE_EXCEEDED, "the deadline passed before the handler started");
+    }
+    if (end.serving.admission != null) {
+      admit(end.serving.admission);
+    }
+    Object request = decoded();
+    if (!end.serving.interceptors.isEmpty()) {
+      return Interceptions.serve(this, request, timeRemaining(), pipe);
+    }
+    return enter(request, pipe);
+  }
+
+  /** Runs the handler. Null: it has answered. */
+  private @Nullable CompletionStage<? extends @Nullable Object> enter(
+      @Nullable Object request, @Nullable MessageStream stream) throws Exception {
+    Object found = handler(request, stream);
+    if (found instanceof CompletionStage<?> later && served.handler.answersLater()) {
+      return later;
+    }
+    answered(found);
+    return null;
+  }
+
+  /** Calls the handler, behind interceptors or without any. */
+  @Nullable Object handler(@Nullable Object request, @Nullable MessageStream stream)
+      throws Exception {
+    entered = true;
+    if (incoming.oneway()) {
+      accept();
+    }
+    boolean later = served.handler.answersLater();
+    try {
+      Object found = served.handler.run().run(request, stream, this);
+      if (later && found instanceof CompletionStage<?> stage) {
+        return stage.whenComplete((response, error) -> left = true);
+      }
+      left = true;
+      return found;
+    } catch (Throwable e) {
+      left = true;
+      throw e;
+    }
+  }
+
+  private void accept() {
+    end.serving.oneWays.add(this);
+    onLoop(
+        () -> {
+          if (incoming.over()) {
+            return;
+          }
+          incoming.accept();
+          end.carrier().schedule();
+          if (deadline != 0) {
+            long left = Math.max(deadline - Clock.micros(), 0);
+            timer =
+                end.carrier()
+                    .loop()
+                    .schedule(() -> stop("the deadline passed"), left, TimeUnit.MICROSECONDS);
+          }
+        });
+  }
+
+  private void admit(Admission admission) throws Exception {
+    Admitted admitted;
+    try {
+      admitted =
+          admission.admit(
+              new Arrival(served.method, metadata(), peer(), "trunk", timeRemaining(), tls()));
+    } catch (Throwable e) {
+      refused = true;
+      status = Outcomes.of(this, e, "admission");
+      throw Refusal.SAID;
+    }
+    if (admitted == null) {
+      throw refusing(
+          Code.UNKNOWN, Outcomes.hidden(this, new NullPointerException("admission"), "admission"));
+    }
+    principal = admitted.principal();
+    release = admitted.release();
+  }
+
+  private @Nullable Object decoded() {
+    byte[] message = incoming.message();
+    Codec<Object> codec = served.request(incoming.codec());
+    if (message == null || codec == null) {
+      return null;
+    }
+    try {
+      return codec.decode(message, 0, message.length);
+    } catch (StatusException e) {
+      throw refusing(e.code(), e.status().message());
+    } catch (RuntimeException e) {
+      throw refusing(
+          Code.INVALID_ARGUMENT,
+          "the request is not a valid " + codec.name() + " message: " + e.getMessage());
+    }
+  }
+
+  private Refusal refusing(Code code, String text) {
+    refused = true;
+    status = Status.of(code, text);
+    return Refusal.SAID;
+  }
+
+  /** The handler, or what stands before it, has answered. */
+  void answered(@Nullable Object response) {
+    if (!served.kind.answersOne()) {
+      done();
+      return;
+    }
+    Codec<Object> codec = served.response(incoming.codec());
+    if (response == null || codec == null) {
+      status = Outcomes.noAnswer(this);
+      done();
+      return;
+    }
+    Output out = new Output();
+    try {
+      codec.encode(response, out);
+      answer = out;
+    } catch (RuntimeException e) {
+      status = Outcomes.unencodable(this, codec.name(), e);
+    }
+    done();
+  }
+
+  void failed(Throwable error) {
+    if (error != Refusal.SAID) {
+      status = Outcomes.of(this, error, "handler");
+      if (error instanceof StatusException given && !given.trailers().isEmpty()) {
+        setTrailers(given.trailers());
+      }
+      if (!end.serving.interceptors.isEmpty() && !left) {
+        refused = !entered;
+        cut = entered;
+      }
+    }
+    done();
+  }
+
+  private void done() {
+    runOn(null);
+    if (served.handler.isInline() && end.carrier().loop().inEventLoop()) {
+      finish();
+      end.carrier().schedule();
+    } else {
+      end.carrier().submit(this);
+    }
+  }
+
+  private void runOn(@Nullable Thread thread) {
+    boolean was;
+    synchronized (this) {
+      was = runner != null;
+      runner = thread;
+    }
+    if (was && Thread.currentThread().isInterrupted() && isStopped()) {
+      Thread.interrupted(); // it was for this handler, and the thread serves others
+    }
+  }
+
+  // On the loop.
+
+  /** Says how the call ended; what cannot be sent is replaced by a status that can. */
+  private void finish() {
+    try {
+      say();
+    } catch (LimitException e) {
+      end.serving.journal.log(
+          System.Logger.Level.WARNING,
+          "the answer cannot be sent",
+          method().name() + ": " + e.getMessage(),
+          null);
+      incoming.finish(Status.of(Code.RESOURCE_EXHAUSTED, e.getMessage()), Metadata.EMPTY);
+    } catch (IllegalArgumentException e) {
+      incoming.finish(
+          Status.of(Code.INTERNAL, "the answer's metadata is not valid: " + e.getMessage()),
+          Metadata.EMPTY);
+    } finally {
+      over();
+    }
+  }
+
+  private void say() {
+    if (incoming.oneway() && !status.ok() && !refused) {
+      end.serving.oneWayFailures.increment();
+      end.serving.journal.log(
+          System.Logger.Level.WARNING,
+          "a one-way call failed",
+          method().name() + " from " + peer() + ": " + status,
+          null);
+    }
+    Metadata behind = trailersNow();
+    if (refused) {
+      refuse(behind);
+      return;
+    }
+    if (cut) {
+      incoming.fail(status.code(), status.message());
+      incoming.finish(status, Metadata.EMPTY);
+      return;
+    }
+    LimitException tooLong = overruled;
+    if (tooLong != null) {
+      throw tooLong;
+    }
+    flushHeaders();
+    Output out = answer;
+    if (out == null) {
+      incoming.finish(status, behind);
+    } else {
+      incoming.finish(out.array(), 0, out.length(), 0, behind);
+    }
+  }
+
+  /** Early metadata that was not sent goes behind: ahead it would say that the call has begun. */
+  private void refuse(Metadata behind) {
+    Metadata early;
+    synchronized (this) {
+      early = headers == null || headersSent ? Metadata.EMPTY : headers;
+    }
+    try {
+      incoming.refuse(status, behind.toBuilder().addAll(early).build());
+    } catch (LimitException | IllegalArgumentException e) {
+      incoming.refuse(status, Metadata.EMPTY);
+    }
+  }
+
+  private void over() {
+    if (timer != null) {
+      timer.cancel(false);
+    }
+    if (incoming.oneway()) {
+      end.serving.oneWays.remove(this);
+    }
+    Runnable free = release;
+    if (free != null) {
+      try {
+        free.run();
+      } catch (RuntimeException e) {
+        end.serving.journal.log(
+            System.Logger.Level.ERROR, "the release of a call failed", method().name(), e);
+      }
+    }
+    end.serving.returned();
+  }
+
+  /** Sends the headers if there are some and they were not sent. */
+  void flushHeaders() {
+    Metadata early;
+    synchronized (this) {
+      early = headersSent ? null : headers;
+      headersSent = true;
+    }
+    if (early != null && !early.isEmpty() && !incoming.over()) {
+      incoming.sendMetadata(early);
+    }
+  }
+
+  private synchronized Metadata trailersNow() {
+    return trailers == null ? Metadata.EMPTY : trailers;
+  }
+
+  /** An answer is above a limit of the caller's: that is how the call ends (status.md 1.3). */
+  void overrule(LimitException error) {
+    overruled = error;
+  }
+
+  boolean isOverruled() {
+    return overruled != null;
+  }
+
+  /** The session has ended the call, or its side is closed. */
+  void stop(String why) {
+    List<Runnable> told;
+    synchronized (this) {
+      if (stopped != null) {
+        return;
+      }
+      stopped = why;
+      told = onCancel;
+      onCancel = null;
+      if (runner != null) {
+        runner.interrupt();
+      }
+    }
+    if (pipe != null) {
+      pipe.over();
+    }
+    if (told != null) {
+      told.forEach(this::tell);
+    }
+  }
+
+  private void tell(Runnable function) {
+    try {
+      function.run();
+    } catch (RuntimeException e) {
+      end.serving.journal.log(
+          System.Logger.Level.ERROR, "what was to be told of the end of a call threw", method().name(), e);
+    }
+  }
+
+  void arrived() {
+    if (pipe != null) {
+      pipe.arrived();
+    }
+  }
+
+  void writable() {
+    if (pipe != null) {
+      pipe.writable();
+    }
+  }
+
+  void onLoop(Runnable work) {
+    if (served.handler.isInline() && end.carrier().loop().inEventLoop()) {
+      work.run();
+    } else {
+      end.carrier().submit(work);
+    }
+  }
+
+  // For those around it.
+
+  Serving serving() {
+    return end.serving;
+  }
+
+  Kind kind() {
+    return served.kind;
+  }
+
+  /** Whether interceptors have gone on to the handler. */
+  boolean entered() {
+    return entered;
+  }
+
+  boolean isStopped() {
+    synchronized (this) {
+      return stopped != null;
+    }
+  }
+
+  long deadlineMicros() {
+    return deadline;
+  }
+
+  private boolean isLate() {
+    return deadline != 0 && deadline <= Clock.micros();
+  }
+
+  // As handlers see it.
+
+  @Override
+  public Method<?, ?> method() {
+    return served.method;
+  }
+
+  @Override
+  public Metadata metadata() {
+    return incoming.metadata();
+  }
+
+  @Override
+  public String peer() {
+    return end.carrier().remote();
+  }
+
+  @Override
+  public int codec() {
+    return incoming.codec();
+  }
+
+  @Override
+  public @Nullable Object principal() {
+    return principal;
+  }
+
+  @Override
+  public Connection connection() {
+    return end.caller();
+  }
+
+  @Override
+  public @Nullable SSLSession tls() {
+    return end.carrier().tls();
+  }
+
+  @Override
+  public boolean oneWay() {
+    return incoming.oneway();
+  }
+
+  @Override
+  public @Nullable Duration timeRemaining() {
+    return deadline == 0
+        ? null
+        : Duration.of(Math.max(deadline - Clock.micros(), 0), ChronoUnit.MICROS);
+  }
+
+  @Override
+  public int attempt() {
+    return Math.max(incoming.attempt(), 1);
+  }
+
+  @Override
+  public boolean cancelled() {
+    return isStopped();
+  }
+
+  @Override
+  public void onCancel(Runnable function) {
+    synchronized (this) {
+      if (stopped == null) {
+        if (onCancel == null) {
+          onCancel = new ArrayList<>(1);
+        }
+        onCancel.add(function);
+        return;
+      }
+    }
+    tell(function);
+  }
+
+  @Override
+  public synchronized void setHeaders(Metadata metadata) {
+    if (headersSent) {
+      throw new IllegalStateException(
+          "the answer has begun, its headers can no longer be changed");
+    }
+    headers = headers == null ? metadata : headers.toBuilder().addAll(metadata).build();
+  }
+
+  @Override
+  public void sendHeaders(Metadata metadata) {
+    setHeaders(metadata);
+    onLoop(
+        () -> {
+          try {
+            flushHeaders();
+          } catch (LimitException | IllegalArgumentException e) {
+            // What cannot be sent ends the call when it is to end: nobody waits here.
+            end.serving.journal.log(
+                System.Logger.Level.WARNING,
+                "headers cannot be sent",
+                method().name() + ": " + e.getMessage(),
+                null);
+          }
+          end.carrier().schedule();
+        });
+  }
+
+  @Override
+  public synchronized void setTrailers(Metadata metadata) {
+    trailers = trailers == null ? metadata : trailers.toBuilder().addAll(metadata).build();
+  }
+
+  /** Ends a call that is refused, of which all is said already. */
+  private static final class Refusal extends RuntimeException {
+    private static final long serialVersionUID = 1L;
+    static final Refusal SAID = new Refusal();
+
+    private Refusal() {
+      super("refused", null, false, false);
+    }
+  }
+}

@@ -1,0 +1,172 @@
+package io.trunkcall;
+
+import io.trunkcall.internal.client.Policies;
+import io.trunkcall.internal.wire.Load;
+import io.trunkcall.internal.wire.SessionConfig;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.TreeMap;
+import java.util.concurrent.Executor;
+import java.util.concurrent.ExecutorService;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What clients and servers are both given: each calls the other.
+ *
+ * @param <B> the builder
+ */
+public abstract class SideBuilder<B extends SideBuilder<B>> {
+  final List<Handler> handlers = new ArrayList<>();
+  @Nullable Tls tls;
+  @Nullable Executor executor;
+  @Nullable Observer observer;
+
+  private final Map<Integer, String> codecs = new TreeMap<>();
+  private final List<ClientInterceptor> calls = new ArrayList<>();
+  private final List<ServerInterceptor> served = new ArrayList<>();
+  private boolean virtualThreads;
+  private @Nullable AttemptObserver attempts;
+  private Limits limits = Limits.DEFAULTS;
+  private Duration keepalive;
+  private Duration keepaliveTimeout = Configs.KEEPALIVE_TIMEOUT;
+  private boolean repeat = true;
+  private int waitingCalls = Configs.WAITING_CALLS;
+  private int runningHandlers = Configs.RUNNING_HANDLERS;
+  private long memory = Configs.defaultMemory();
+  @Nullable Admission admission;
+
+  SideBuilder(Duration keepalive) {
+    this.keepalive = keepalive;
+  }
+
+  abstract B self();
+
+  abstract Policies policies();
+
+  /** Methods that it serves. */
+  public B serve(Handler... more) {
+    handlers.addAll(List.of(more));
+    return self();
+  }
+
+  /** TLS. Without it connections are in the clear. */
+  public B tls(Tls tls) {
+    this.tls = Objects.requireNonNull(tls, "tls");
+    return self();
+  }
+
+  /** A codec of one's own, 8 to 15, which the other side is told of. */
+  public B codec(Codec<?> codec) {
+    Configs.add(codecs, codec);
+    return self();
+  }
+
+  /** What wraps the calls that it makes. The first one given is the outermost. */
+  public B clientInterceptor(ClientInterceptor interceptor) {
+    calls.add(Objects.requireNonNull(interceptor, "interceptor"));
+    return self();
+  }
+
+  /** What wraps the calls that it serves. The first one given is the outermost. */
+  public B serverInterceptor(ServerInterceptor interceptor) {
+    served.add(Objects.requireNonNull(interceptor, "interceptor"));
+    return self();
+  }
+
+  /** What is accepted on each connection. */
+  public B limits(Limits limits) {
+    this.limits = Objects.requireNonNull(limits, "limits");
+    return self();
+  }
+
+  /**
+   * After so long without input (a client 20 s, a server 60 s) the other side is asked for a sign of
+   * life (zero: never), and given up {@code timeout} later (20 s).
+   */
+  public B keepalive(Duration interval, Duration timeout) {
+    Checks.micros("keepalive", interval);
+    Checks.micros("keepaliveTimeout", timeout);
+    this.keepalive = interval;
+    this.keepaliveTimeout = timeout;
+    return self();
+  }
+
+  /** Whether a unary call that provably was not run is made once more (spec/client.md); it is. */
+  public B repeat(boolean repeat) {
+    this.repeat = repeat;
+    return self();
+  }
+
+  /** How many calls may wait for a connection or a free slot: 4,096 unless it is given. */
+  public B waitingCalls(int most) {
+    this.waitingCalls = Checks.count("waitingCalls", most, 0);
+    return self();
+  }
+
+  /** How many handlers may run at once: 16,384 unless it is given. */
+  public B runningHandlers(int most) {
+    this.runningHandlers = Checks.count("runningHandlers", most, 1);
+    return self();
+  }
+
+  /**
+   * How many bytes may be held for the other sides: a quarter of what the heap may grow to, and at
+   * most 1 GiB, unless it is given.
+   */
+  public B memory(long bytes) {
+    this.memory = Configs.memory(bytes);
+    return self();
+  }
+
+  /**
+   * What handlers run on, in place of threads of its own, up to 1,024, which end when they are not
+   * used.
+   */
+  public B executor(Executor executor) {
+    this.executor = Objects.requireNonNull(executor, "executor");
+    return self();
+  }
+
+  /**
+   * Has each handler run on a virtual thread of its own.
+   *
+   * @throws UnsupportedOperationException where the runtime has none
+   */
+  public B virtualThreads() {
+    HandlerThreads.virtual().shutdown();
+    this.virtualThreads = true;
+    return self();
+  }
+
+  /** Who is told of connections. */
+  public B observer(Observer observer) {
+    this.observer = Objects.requireNonNull(observer, "observer");
+    return self();
+  }
+
+  /** Who is told of each attempt to make a call. */
+  public B attemptObserver(AttemptObserver observer) {
+    this.attempts = Objects.requireNonNull(observer, "attemptObserver");
+    return self();
+  }
+
+  Calling calling() {
+    return new Calling(calls, waitingCalls, repeat, policies(), attempts);
+  }
+
+  ExecutorService ownExecutor() {
+    return virtualThreads ? HandlerThreads.virtual() : HandlerThreads.pooled();
+  }
+
+  Serving serving(String side, @Nullable ExecutorService own) {
+    Executor runs = own == null ? Objects.requireNonNull(executor) : own;
+    return new Serving(side, served, admission, runs, new Load(runningHandlers, memory));
+  }
+
+  SessionConfig config(Load load) {
+    return Configs.of(limits, codecs, keepalive, keepaliveTimeout, load, memory);
+  }
+}

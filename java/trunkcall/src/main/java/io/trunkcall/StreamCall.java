@@ -1,0 +1,246 @@
+package io.trunkcall;
+
+import io.trunkcall.internal.transport.Carrier;
+import io.trunkcall.internal.transport.Clock;
+import io.trunkcall.internal.wire.LimitException;
+import io.trunkcall.internal.wire.Message;
+import io.trunkcall.internal.wire.Opening;
+import io.trunkcall.internal.wire.OutgoingCall;
+import io.trunkcall.internal.wire.Session;
+import java.util.Arrays;
+import java.util.concurrent.CompletableFuture;
+import org.jspecify.annotations.Nullable;
+
+/** A call that is not unary, at its caller: one attempt. What is sent before it is open waits. */
+final class StreamCall extends OpeningCall {
+  /** Done with how the call ended. */
+  final CompletableFuture<Status> status = new CompletableFuture<>();
+
+  /** Done when the metadata ahead of the answer is known. */
+  final CompletableFuture<Metadata> headers = new CompletableFuture<>();
+
+  /** Done when the call is open, or has failed to be. */
+  final CompletableFuture<MessageStream> open = new CompletableFuture<>();
+
+  final CallerPipe pipe = new CallerPipe();
+
+  private final @Nullable Output first;
+  private final Codec<Object> requests;
+  private final Codec<Object> responses;
+  private volatile Metadata trailers = Metadata.EMPTY;
+  private volatile String peer = "";
+  private byte @Nullable [] last; // the answer that came with the end
+  private Pipe.@Nullable Ending ending;
+  private @Nullable StatusException unsendable; // a message that ended the call
+
+  @SuppressWarnings("unchecked")
+  StreamCall(
+      Calls calls,
+      Method<?, ?> method,
+      Metadata metadata,
+      @Nullable Output first,
+      long deadline,
+      boolean waitForReady) {
+    super(calls, method, metadata, deadline, waitForReady);
+    this.first = first;
+    this.requests = (Codec<Object>) method.request();
+    this.responses = (Codec<Object>) method.response();
+    pipe.block();
+  }
+
+  Metadata trailers() {
+    return trailers;
+  }
+
+  @Override
+  String peer() {
+    return peer;
+  }
+
+  @Override
+  @Nullable OutgoingCall append(Session session) {
+    Opening opening =
+        new Opening()
+            .codec(requests.number())
+            .metadata(metadata)
+            .end(method.kind().takesOne())
+            .single(method.kind().answersOne());
+    byte[] array = first == null ? null : first.array();
+    int length = first == null ? 0 : first.length();
+    return session.open(method.wireName(), array, 0, length, opening, deadline, this);
+  }
+
+  @Override
+  int firstBytes() {
+    return first == null ? 0 : first.length();
+  }
+
+  @Override
+  void opened() {
+    peer = super.peer();
+    pipe.writable();
+    open.complete(pipe);
+  }
+
+  @Override
+  void failed(StatusException failure) {
+    ending = new Pipe.Ending(failure);
+    headers.complete(Metadata.EMPTY);
+    status.complete(failure.status());
+    pipe.over();
+    open.completeExceptionally(failure);
+  }
+
+  @Override
+  void ended(OutgoingCall call, Status ended) {
+    peer = super.peer();
+    trailers = call.trailers();
+    StatusException own = unsendable;
+    Status said = own == null ? ended : own.status();
+    if (said.ok()) {
+      ending = new Pipe.Ending(null);
+      if (call.hasMessage()) {
+        last = Arrays.copyOfRange(call.array(), call.offset(), call.offset() + call.length());
+      }
+    } else {
+      ending = new Pipe.Ending(new StatusException(said, trailers, call.header(), peer));
+    }
+    headers.complete(call.header());
+    status.complete(said);
+    pipe.over();
+    open.complete(pipe); // if it has ended at once
+  }
+
+  @Override
+  void header(Metadata metadata) {
+    headers.complete(metadata);
+  }
+
+  @Override
+  void arrived() {
+    headers.complete(Metadata.EMPTY);
+    pipe.arrived();
+  }
+
+  @Override
+  void writable() {
+    pipe.writable();
+  }
+
+  /** Ends the call for a message that cannot be sent, or taken. */
+  private void giveUp(StatusException failure, int reason) {
+    OutgoingCall call = out();
+    Carrier on = on();
+    if (isOver() || call == null || on == null) {
+      return;
+    }
+    unsendable = failure;
+    on.session().setNow(Clock.micros());
+    call.cancel(reason);
+    call.discard();
+    on.schedule();
+  }
+
+  /** Its messages. */
+  final class CallerPipe extends Pipe {
+    @Override
+    void hand(Runnable work) {
+      calls.hand(work);
+    }
+
+    @Override
+    Output encoded(Object message) {
+      try {
+        Output out = new Output();
+        requests.encode(message, out);
+        return out;
+      } catch (RuntimeException e) {
+        StatusException failure =
+            e instanceof StatusException given
+                ? Failures.local(given.code(), given.status().message(), Delivery.UNKNOWN)
+                : Failures.local(
+                    Code.INTERNAL,
+                    "the request is not a valid "
+                        + requests.name()
+                        + " message: "
+                        + Failures.spelled(e),
+                    Delivery.UNKNOWN);
+        calls.hand(() -> giveUp(failure, Session.GAVE_UP));
+        throw failure;
+      }
+    }
+
+    @Override
+    Object decoded(byte[] bytes) {
+        Delivery delivery = status.isDone() ? Delivery.EXECUTED : Delivery.UNKNOWN;
+      try {
+        return Responses.decoded(responses, bytes, 0, bytes.length, delivery);
+      } catch (StatusException e) {
+        calls.hand(() -> giveUp(e, Session.CANNOT_TAKE));
+        throw e;
+      }
+    }
+
+    @Override
+    boolean pass(Output message) {
+      OutgoingCall call = out();
+      if (call == null) {
+        return true;
+      }
+      boolean more = call.send(message.array(), 0, message.length(), 0, false);
+      sentMore(message.length());
+      return more;
+    }
+
+    @Override
+    void passHalfClose() {
+      OutgoingCall call = out();
+      if (call != null) {
+        call.halfClose();
+      }
+    }
+
+    @Override
+    void tooLong(LimitException error) {
+      giveUp(
+          Failures.local(
+              Code.RESOURCE_EXHAUSTED, String.valueOf(error.getMessage()), Delivery.UNKNOWN),
+          Session.GAVE_UP);
+    }
+
+    @Override
+    @Nullable Message take() {
+      OutgoingCall call = out();
+      Message found = call == null ? null : call.takeMessage();
+      if (found != null) {
+        receivedMore(found.bytes().length);
+      }
+      return found;
+    }
+
+    @Override
+    byte @Nullable [] takeLast() {
+      byte[] found = last;
+      last = null;
+      return found;
+    }
+
+    @Override
+    @Nullable Ending ended() {
+      return ending;
+    }
+
+    @Override
+    void schedule() {
+      Carrier on = on();
+      if (on != null) {
+        on.schedule();
+      }
+    }
+
+    @Override
+    boolean isOver() {
+      return ending != null;
+    }
+  }
+}

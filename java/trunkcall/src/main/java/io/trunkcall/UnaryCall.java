@@ -1,0 +1,117 @@
+package io.trunkcall;
+
+import io.trunkcall.internal.client.Repeating;
+import io.trunkcall.internal.transport.Clock;
+import io.trunkcall.internal.wire.LimitException;
+import io.trunkcall.internal.wire.Message;
+import io.trunkcall.internal.wire.Opening;
+import io.trunkcall.internal.wire.OutgoingCall;
+import io.trunkcall.internal.wire.Session;
+import java.time.Duration;
+import java.time.temporal.ChronoUnit;
+import org.jspecify.annotations.Nullable;
+
+/** A unary or one-way call, with its one repetition. */
+final class UnaryCall<R> extends OpeningCall {
+  final CallFuture<Response<R>> result = new CallFuture<>(this::cancel);
+  private final Output data;
+  private final Codec<R> response;
+  private final int codec;
+  private final boolean oneWay;
+  private final @Nullable Boolean repeats; // as its policy says
+
+  UnaryCall(
+      Calls calls,
+      Method<?, R> method,
+      Metadata metadata,
+      Output data,
+      long deadline,
+      boolean waitForReady,
+      @Nullable Boolean repeats) {
+    super(calls, method, metadata, deadline, waitForReady);
+    this.data = data;
+    this.response = method.response();
+    this.codec = method.request().number();
+    this.oneWay = method.kind() == Kind.ONE_WAY;
+    this.repeats = repeats;
+  }
+
+  @Override
+  @Nullable OutgoingCall append(Session session) {
+    if (number == 1 && !oneWay && metadata.isEmpty()) {
+      return session.unary(
+          method.wireName(), data.array(), 0, data.length(), codec, deadline, this);
+    }
+    if (number > 1) {
+      try {
+        return append(session, number);
+      } catch (LimitException e) {
+        // There is room for the user's own metadata only.
+      }
+    }
+    return append(session, 0);
+  }
+
+  private @Nullable OutgoingCall append(Session session, int attempt) {
+    Opening opening =
+        new Opening().codec(codec).metadata(metadata).attempt(attempt).oneway(oneWay);
+    return session.open(
+        method.wireName(), data.array(), 0, data.length(), opening, deadline, this);
+  }
+
+  @Override
+  int firstBytes() {
+    return data.length();
+  }
+
+  @Override
+  boolean again(Status status) {
+    if (status.ok() || number > 1 || calls.isClosed() || !calls.mayRepeat(status, repeats)) {
+      return false;
+    }
+    long left = deadline == 0 ? Long.MAX_VALUE : (deadline - Clock.micros()) * 1_000;
+    long pause = Repeating.pause(status, left, calls.elsewhere());
+    if (pause < 0 || !calls.calling.repeating.take(System.nanoTime())) {
+      return false;
+    }
+    repeat(pause / 1_000);
+    return true;
+  }
+
+  @Override
+  void failed(StatusException failure) {
+    result.completeExceptionally(failure);
+  }
+
+  @Override
+  void ended(OutgoingCall call, Status status) {
+    Metadata headers = call.header();
+    Metadata trailers = call.trailers();
+    if (!status.ok()) {
+      call.discard();
+      result.completeExceptionally(new StatusException(status, trailers, headers, peer()));
+      return;
+    }
+    try {
+      R message = oneWay ? null : decoded(call);
+      Duration time = Duration.of(call.serverTime(), ChronoUnit.MICROS);
+      result.complete(new Response<>(message, headers, trailers, peer(), time));
+    } catch (StatusException e) {
+      result.completeExceptionally(
+          new StatusException(e.status(), trailers, headers, peer()));
+    }
+  }
+
+  private R decoded(OutgoingCall call) {
+    byte[] array = call.array();
+    int offset = call.offset();
+    int length = call.length();
+    if (!call.hasMessage()) {
+      Message whole = call.takeMessage();
+      array = whole == null ? array : whole.bytes();
+      offset = 0;
+      length = whole == null ? 0 : array.length;
+    }
+    return Responses.decoded(response, array, offset, length, Delivery.EXECUTED);
+  }
+}
