@@ -101,9 +101,6 @@ public final class Call {
 
   /** At the client: the same with another time to go by. */
   public Call withTimeout(@Nullable Duration timeout) {
-    if (timeout != null) {
-      Checks.timeoutMicros("timeout", timeout);
-    }
     return new Call(method, metadata, request, timeout, stream, server, shared);
   }
 

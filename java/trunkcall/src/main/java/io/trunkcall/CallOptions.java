@@ -1,6 +1,7 @@
 package io.trunkcall;
 
 import java.time.Duration;
+import java.time.temporal.ChronoUnit;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
@@ -8,6 +9,9 @@ import org.jspecify.annotations.Nullable;
 public final class CallOptions {
   /** Nothing: all is as the policies and the client say. */
   public static final CallOptions NONE = new CallOptions(0, Metadata.EMPTY, null);
+
+  /** What stands for a time that has passed before the call began. */
+  static final long PAST = -1;
 
   /** What stands for no timeout, in µs. */
   static final long ENDLESS = Long.MAX_VALUE;
@@ -23,11 +27,13 @@ public final class CallOptions {
   }
 
   /**
-   * The call ends after this time at the latest. Within a handler the handler's own deadline counts
-   * as well.
+   * The call ends after this time at the latest; one that has none left is not sent. Within a
+   * handler the handler's own deadline counts as well.
    */
   public CallOptions withTimeout(Duration timeout) {
-    return new CallOptions(Checks.timeoutMicros("timeout", timeout), metadata, waitForReady);
+    boolean left = !timeout.isZero() && !timeout.isNegative();
+    long micros = left ? Checks.timeoutMicros("timeout", timeout) : PAST;
+    return new CallOptions(micros, metadata, waitForReady);
   }
 
   /** No timeout, whatever the policy says. */
@@ -50,7 +56,10 @@ public final class CallOptions {
 
   /** The timeout; null: as the policy says, or none. */
   public @Nullable Duration timeout() {
-    return timeout == 0 || timeout == ENDLESS ? null : Duration.of(timeout, java.time.temporal.ChronoUnit.MICROS);
+    if (timeout == 0 || timeout == ENDLESS) {
+      return null;
+    }
+    return timeout == PAST ? Duration.ZERO : Duration.of(timeout, ChronoUnit.MICROS);
   }
 
   /** What goes with the request. */

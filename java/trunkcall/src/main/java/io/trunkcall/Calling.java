@@ -10,6 +10,8 @@ import org.jspecify.annotations.Nullable;
 /** What the calls have in common that a client makes, or a server at its clients. Any thread. */
 final class Calling {
   final List<ClientInterceptor> interceptors;
+  final boolean gzip; // of requests, where the other side accepts it
+  final long maxMessage; // that this side accepts
   final int waitingLimit; // calls that may wait for a connection or a slot
   final Repeating repeating;
   final boolean repeats; // unless a policy says otherwise
@@ -20,11 +22,15 @@ final class Calling {
 
   Calling(
       List<ClientInterceptor> interceptors,
+      boolean gzip,
+      long maxMessage,
       int waitingLimit,
       boolean repeats,
       Policies policies,
       @Nullable AttemptObserver attempts) {
     this.interceptors = List.copyOf(interceptors);
+    this.gzip = gzip;
+    this.maxMessage = maxMessage;
     this.waitingLimit = waitingLimit;
     this.repeating = new Repeating(System.nanoTime());
     this.repeats = repeats;

@@ -104,7 +104,9 @@ abstract class Calls implements Caller {
     } catch (StatusException e) {
       return CompletableFuture.failedFuture(e);
     }
-    UnaryCall<R> call = new UnaryCall<>(this, method, metadata, data, deadline, wait, repeat);
+    Output packed = calling.gzip ? Gzip.packed(data) : null;
+    UnaryCall<R> call =
+        new UnaryCall<>(this, method, metadata, data, packed, deadline, wait, repeat);
     hand(call);
     return call.result;
   }
@@ -276,13 +278,18 @@ abstract class Calls implements Caller {
   }
 
   private static long micros(@Nullable Duration timeout) {
-    return timeout == null ? 0 : Checks.timeoutMicros("timeout", timeout);
+    if (timeout == null) {
+      return 0;
+    }
+    boolean left = !timeout.isZero() && !timeout.isNegative();
+    return left ? Checks.timeoutMicros("timeout", timeout) : CallOptions.PAST;
   }
 
   private static @Nullable Duration duration(long timeout) {
-    return timeout == 0 || timeout >= CallOptions.ENDLESS / 8
-        ? null
-        : Duration.of(timeout, ChronoUnit.MICROS);
+    if (timeout == 0 || timeout >= CallOptions.ENDLESS / 8) {
+      return null;
+    }
+    return timeout < 0 ? Duration.ZERO : Duration.of(timeout, ChronoUnit.MICROS);
   }
 
   // For callers of all kinds.

@@ -6,6 +6,7 @@ import io.trunkcall.internal.wire.Settings;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Set;
 
 /** How sessions are configured, from what clients and servers are given. */
 final class Configs {
@@ -68,6 +69,7 @@ final class Configs {
             .maxMetadataBytes(limits.metadataBytes())
             .maxMetadataEntries(limits.metadataEntries())
             .codecs(new HashMap<>(named))
+            .compressions(Set.of(Gzip.NUMBER))
             .keepaliveInterval(Math.min(interval / 1_000, 0xFFFFFFFFL))
             .pool(limits.pool())
             .build();

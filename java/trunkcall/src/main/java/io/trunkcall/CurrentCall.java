@@ -34,7 +34,7 @@ final class CurrentCall {
     if (timeout == 0 || timeout >= CallOptions.ENDLESS / 8) {
       return inherited;
     }
-    long own = Math.max(Clock.micros() + timeout, 1);
+    long own = timeout < 0 ? 1 : Math.max(Clock.micros() + timeout, 1);
     return inherited == 0 ? own : Math.min(own, inherited);
   }
 

@@ -34,7 +34,7 @@ abstract class Pipe implements MessageStream {
 
   // Receiving. `wanted` belongs to the loop; `taken` to the loop while somebody waits, else to the
   // one who receives.
-  private final ConcurrentLinkedDeque<byte[]> taken = new ConcurrentLinkedDeque<>();
+  private final ConcurrentLinkedDeque<Got> taken = new ConcurrentLinkedDeque<>();
   private final AtomicReference<@Nullable CompletableFuture<@Nullable Object>> waiter =
       new AtomicReference<>();
   private final AtomicBoolean fetching = new AtomicBoolean();
@@ -42,16 +42,24 @@ abstract class Pipe implements MessageStream {
   private boolean wanted;
   private volatile @Nullable Ending ending;
 
+  /** A message as it came. */
+  record Got(byte[] bytes, int compression) {}
+
   /** How the messages end: null is the end of all, else why there are no more. */
   record Ending(@Nullable StatusException failure) {}
 
   /** A message on its way to the session; without bytes the half-close. */
   private static final class Sending {
     final @Nullable Output bytes;
+    final @Nullable Output packed; // the same in gzip
     final @Nullable CompletableFuture<Boolean> done;
 
-    Sending(@Nullable Output bytes, @Nullable CompletableFuture<Boolean> done) {
+    Sending(
+        @Nullable Output bytes,
+        @Nullable Output packed,
+        @Nullable CompletableFuture<Boolean> done) {
       this.bytes = bytes;
+      this.packed = packed;
       this.done = done;
     }
   }
@@ -65,10 +73,16 @@ abstract class Pipe implements MessageStream {
   abstract Output encoded(Object message);
 
   /** Throws StatusException for bytes that are no message. */
-  abstract Object decoded(byte[] message);
+  abstract Object decoded(Got message);
+
+  /** A message in gzip; null if it is to be sent plain. */
+  abstract @Nullable Output packed(Output message);
+
+  /** Whether the other side accepts gzip. */
+  abstract boolean acceptsGzip();
 
   /** Gives the session a message. False: wait. */
-  abstract boolean pass(Output message);
+  abstract boolean pass(Output message, int compression);
 
   abstract void passHalfClose();
 
@@ -79,7 +93,7 @@ abstract class Pipe implements MessageStream {
   abstract @Nullable Message take();
 
   /** A message that came with the end, behind all others; null: none did, or it was taken. */
-  byte @Nullable [] takeLast() {
+  @Nullable Got takeLast() {
     return null;
   }
 
@@ -97,22 +111,24 @@ abstract class Pipe implements MessageStream {
   @Override
   public CompletableFuture<Boolean> sendAsync(Object message) {
     Output bytes;
+    Output packed;
     try {
       bytes = encoded(message);
+      packed = packed(bytes);
     } catch (StatusException e) {
       return CompletableFuture.failedFuture(e);
     }
     int size = bytes.length() + COST;
     CompletableFuture<Boolean> done =
         onTheWay.addAndGet(size) > AHEAD || full ? new CompletableFuture<>() : null;
-    Sending sending = new Sending(bytes, done);
+    Sending sending = new Sending(bytes, packed, done);
     hand(() -> arrive(sending));
     return done == null ? SENT : done;
   }
 
   /** Sends nothing more, behind what is on its way. */
   void halfClose() {
-    hand(() -> arrive(new Sending(null, null)));
+    hand(() -> arrive(new Sending(null, null, null)));
   }
 
   private void arrive(Sending sending) {
@@ -136,7 +152,9 @@ abstract class Pipe implements MessageStream {
     }
     boolean more;
     try {
-      more = pass(bytes);
+      Output small = sending.packed;
+      more =
+          small != null && acceptsGzip() ? pass(small, Gzip.NUMBER) : pass(bytes, 0);
     } catch (LimitException e) {
       tooLong(e);
       settle(sending, false);
@@ -192,7 +210,7 @@ abstract class Pipe implements MessageStream {
       throw new IllegalStateException("another receives from this stream");
     }
     CompletableFuture<@Nullable Object> result = new CompletableFuture<>();
-    byte[] message = before == null ? taken.poll() : null;
+    Got message = before == null ? taken.poll() : null;
     if (message != null) {
       give(result, message);
       return result;
@@ -242,13 +260,13 @@ abstract class Pipe implements MessageStream {
         break;
       }
       bytes += message.bytes().length;
-      taken.add(message.bytes());
+      taken.add(new Got(message.bytes(), message.compression()));
       any = true;
     }
     if (any) {
       schedule();
     }
-    byte[] first = taken.poll();
+    Got first = taken.poll();
     if (first == null) {
       first = takeLast();
     }
@@ -272,7 +290,7 @@ abstract class Pipe implements MessageStream {
     }
   }
 
-  private void give(CompletableFuture<@Nullable Object> to, byte[] message) {
+  private void give(CompletableFuture<@Nullable Object> to, Got message) {
     try {
       to.complete(decoded(message));
     } catch (StatusException e) {

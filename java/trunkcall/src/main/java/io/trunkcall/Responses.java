@@ -30,11 +30,22 @@ final class Responses {
   }
 
   /** Throws StatusException. */
-  static <R> R decoded(Codec<R> codec, byte[] array, int offset, int length, Delivery delivery) {
+  static <R> R decoded(
+      Codec<R> codec,
+      byte[] array,
+      int offset,
+      int length,
+      int compression,
+      long limit,
+      Delivery delivery) {
     try {
-      return codec.decode(array, offset, length);
+      if (compression == 0) {
+        return codec.decode(array, offset, length);
+      }
+      byte[] plain = Gzip.unpacked(array, offset, length, limit);
+      return codec.decode(plain, 0, plain.length);
     } catch (StatusException e) {
-      throw Failures.local(e.code(), e.status().message(), delivery);
+      throw Failures.local(e.code(), "the response: " + e.status().message(), delivery);
     } catch (RuntimeException e) {
       StatusException failure =
           Failures.local(

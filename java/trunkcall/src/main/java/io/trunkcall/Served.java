@@ -5,6 +5,7 @@ import org.jspecify.annotations.Nullable;
 
 /** A method that is served, with its codecs by their numbers. */
 final class Served {
+  private static final int JSON = 2;
   private static final int CODECS = 16; // there is no other number (protocol.md 3.8)
 
   final Method<?, ?> method;
@@ -14,13 +15,15 @@ final class Served {
   private final @Nullable Codec<Object>[] requests = codecs();
   private final @Nullable Codec<Object>[] responses = codecs();
 
-  Served(Handler handler) {
+  Served(Handler handler, boolean strictJson) {
     this.handler = handler;
     this.method = handler.method();
     this.kind = method.kind();
     this.wire = new ServedMethod(method.name(), kind.takesOne(), this);
     for (int number = 0; number < CODECS; number++) {
-      requests[number] = in(method.request(), number);
+      Codec<Object> request = in(method.request(), number);
+      requests[number] =
+          request != null && number == JSON && strictJson ? strict(request) : request;
       responses[number] = kind == Kind.ONE_WAY ? null : in(method.response(), number);
     }
   }
@@ -38,6 +41,10 @@ final class Served {
   @SuppressWarnings("unchecked")
   private static @Nullable Codec<Object> in(Codec<?> codec, int number) {
     return (Codec<Object>) codec.in(number);
+  }
+
+  private static Codec<Object> strict(Codec<Object> codec) {
+    return codec.strict();
   }
 
   @SuppressWarnings({"unchecked", "rawtypes"})

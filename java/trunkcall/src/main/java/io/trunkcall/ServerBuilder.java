@@ -59,6 +59,12 @@ public final class ServerBuilder extends SideBuilder<ServerBuilder> {
     return this;
   }
 
+  /** Refuses requests of code-first methods in JSON that have unknown keys or fields. */
+  public ServerBuilder strictJson() {
+    this.strictJson = true;
+    return this;
+  }
+
   /** What is asked about each call before anything is done for it. */
   public ServerBuilder admission(Admission admission) {
     this.admission = Objects.requireNonNull(admission, "admission");

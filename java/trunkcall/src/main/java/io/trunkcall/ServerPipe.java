@@ -14,6 +14,7 @@ final class ServerPipe extends Pipe {
   private final IncomingCall incoming;
   private final Carrier carrier;
   private final Served served;
+  private volatile int compression; // of the last request
 
   ServerPipe(
       ServingCall call, IncomingCall incoming, Carrier carrier, Served served, boolean oneWay) {
@@ -21,6 +22,7 @@ final class ServerPipe extends Pipe {
     this.incoming = incoming;
     this.carrier = carrier;
     this.served = served;
+    this.compression = incoming.compression();
   }
 
   @Override
@@ -44,15 +46,17 @@ final class ServerPipe extends Pipe {
   }
 
   @Override
-  Object decoded(byte[] bytes) {
+  Object decoded(Got message) {
     Codec<Object> codec = served.request(incoming.codec());
     if (codec == null) {
       throw new StatusException(Code.UNIMPLEMENTED, "there is no codec for the request");
     }
+    compression = message.compression();
     try {
+      byte[] bytes = call.unpacked(message.bytes(), message.compression());
       return codec.decode(bytes, 0, bytes.length);
     } catch (StatusException e) {
-      throw e;
+      throw new StatusException(e.code(), "the request: " + e.status().message());
     } catch (RuntimeException e) {
       throw new StatusException(
           Code.INVALID_ARGUMENT,
@@ -61,9 +65,19 @@ final class ServerPipe extends Pipe {
   }
 
   @Override
-  boolean pass(Output message) {
+  @Nullable Output packed(Output message) {
+    return call.packed(message, compression);
+  }
+
+  @Override
+  boolean acceptsGzip() {
+    return carrier.session().peer().compressions().contains(Gzip.NUMBER);
+  }
+
+  @Override
+  boolean pass(Output message, int in) {
     call.flushHeaders();
-    return incoming.send(message.array(), 0, message.length(), 0);
+    return incoming.send(message.array(), 0, message.length(), in);
   }
 
   @Override

@@ -22,6 +22,9 @@ final class Serving {
   final String side; // "server" or "client", as callers are told
   final List<ServerInterceptor> interceptors;
   final @Nullable Admission admission;
+  final boolean gzip; // of answers also to requests that came plain
+  final boolean strictJson;
+  final long maxMessage; // that this side accepts
   final Executor executor;
   final Load load;
   final Journal journal = new Journal();
@@ -38,18 +41,24 @@ final class Serving {
       String side,
       List<ServerInterceptor> interceptors,
       @Nullable Admission admission,
+      boolean gzip,
+      boolean strictJson,
+      long maxMessage,
       Executor executor,
       Load load) {
     this.side = side;
     this.interceptors = List.copyOf(interceptors);
     this.admission = admission;
+    this.gzip = gzip;
+    this.strictJson = strictJson;
+    this.maxMessage = maxMessage;
     this.executor = executor;
     this.load = load;
   }
 
   /** Throws IllegalArgumentException if the method is served already. */
   void register(Handler handler) {
-    Served served = new Served(handler);
+    Served served = new Served(handler, strictJson);
     if (methods.putIfAbsent(handler.method().name(), served.wire) != null) {
       throw new IllegalArgumentException(
           "method " + handler.method().name() + " is registered already");

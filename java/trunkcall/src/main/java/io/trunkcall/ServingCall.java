@@ -35,6 +35,7 @@ final class ServingCall extends Work implements ServerCall {
   private @Nullable Object principal;
   private @Nullable Runnable release;
   private @Nullable Output answer;
+  private @Nullable Output packed; // the same in gzip
   private Status status = Status.OK;
   private boolean refused;
   private boolean cut;
@@ -194,14 +195,26 @@ final class ServingCall extends Work implements ServerCall {
       return null;
     }
     try {
-      return codec.decode(message, 0, message.length);
+      byte[] plain = unpacked(message, incoming.compression());
+      return codec.decode(plain, 0, plain.length);
     } catch (StatusException e) {
-      throw refusing(e.code(), e.status().message());
+      throw refusing(e.code(), "the request: " + e.status().message());
     } catch (RuntimeException e) {
       throw refusing(
           Code.INVALID_ARGUMENT,
           "the request is not a valid " + codec.name() + " message: " + e.getMessage());
     }
+  }
+
+  byte[] unpacked(byte[] message, int compression) {
+    return compression == 0
+        ? message
+        : Gzip.unpacked(message, 0, message.length, end.serving.maxMessage);
+  }
+
+  /** An answer in gzip; null if it is to be sent plain. */
+  @Nullable Output packed(Output plain, int compressionOfRequest) {
+    return end.serving.gzip || compressionOfRequest == Gzip.NUMBER ? Gzip.packed(plain) : null;
   }
 
   private Refusal refusing(Code code, String text) {
@@ -226,6 +239,7 @@ final class ServingCall extends Work implements ServerCall {
     try {
       codec.encode(response, out);
       answer = out;
+      packed = packed(out, incoming.compression());
     } catch (RuntimeException e) {
       status = Outcomes.unencodable(this, codec.name(), e);
     }
@@ -316,6 +330,11 @@ final class ServingCall extends Work implements ServerCall {
     Output out = answer;
     if (out == null) {
       incoming.finish(status, behind);
+      return;
+    }
+    Output small = packed;
+    if (small != null && end.carrier().session().peer().compressions().contains(Gzip.NUMBER)) {
+      incoming.finish(small.array(), 0, small.length(), Gzip.NUMBER, behind);
     } else {
       incoming.finish(out.array(), 0, out.length(), 0, behind);
     }

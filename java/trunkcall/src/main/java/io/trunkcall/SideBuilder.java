@@ -36,7 +36,9 @@ public abstract class SideBuilder<B extends SideBuilder<B>> {
   private int waitingCalls = Configs.WAITING_CALLS;
   private int runningHandlers = Configs.RUNNING_HANDLERS;
   private long memory = Configs.defaultMemory();
+  private boolean gzip;
   @Nullable Admission admission;
+  boolean strictJson;
 
   SideBuilder(Duration keepalive) {
     this.keepalive = keepalive;
@@ -73,6 +75,15 @@ public abstract class SideBuilder<B extends SideBuilder<B>> {
   /** What wraps the calls that it serves. The first one given is the outermost. */
   public B serverInterceptor(ServerInterceptor interceptor) {
     served.add(Objects.requireNonNull(interceptor, "interceptor"));
+    return self();
+  }
+
+  /**
+   * Has messages of 1 KiB and more compressed with gzip where the other side accepts that and it
+   * pays. Answers to requests that came so are compressed anyway.
+   */
+  public B gzip() {
+    this.gzip = true;
     return self();
   }
 
@@ -154,7 +165,8 @@ public abstract class SideBuilder<B extends SideBuilder<B>> {
   }
 
   Calling calling() {
-    return new Calling(calls, waitingCalls, repeat, policies(), attempts);
+    return new Calling(
+        calls, gzip, limits.messageBytes(), waitingCalls, repeat, policies(), attempts);
   }
 
   ExecutorService ownExecutor() {
@@ -163,7 +175,15 @@ public abstract class SideBuilder<B extends SideBuilder<B>> {
 
   Serving serving(String side, @Nullable ExecutorService own) {
     Executor runs = own == null ? Objects.requireNonNull(executor) : own;
-    return new Serving(side, served, admission, runs, new Load(runningHandlers, memory));
+    return new Serving(
+        side,
+        served,
+        admission,
+        gzip,
+        strictJson,
+        limits.messageBytes(),
+        runs,
+        new Load(runningHandlers, memory));
   }
 
   SessionConfig config(Load load) {

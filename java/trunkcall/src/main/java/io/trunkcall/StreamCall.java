@@ -29,7 +29,7 @@ final class StreamCall extends OpeningCall {
   private final Codec<Object> responses;
   private volatile Metadata trailers = Metadata.EMPTY;
   private volatile String peer = "";
-  private byte @Nullable [] last; // the answer that came with the end
+  private Pipe.@Nullable Got last; // the answer that came with the end
   private Pipe.@Nullable Ending ending;
   private @Nullable StatusException unsendable; // a message that ended the call
 
@@ -100,7 +100,10 @@ final class StreamCall extends OpeningCall {
     if (said.ok()) {
       ending = new Pipe.Ending(null);
       if (call.hasMessage()) {
-        last = Arrays.copyOfRange(call.array(), call.offset(), call.offset() + call.length());
+        int end = call.offset() + call.length();
+        last =
+            new Pipe.Got(
+                Arrays.copyOfRange(call.array(), call.offset(), end), call.compression());
       }
     } else {
       ending = new Pipe.Ending(new StatusException(said, trailers, call.header(), peer));
@@ -171,10 +174,18 @@ final class StreamCall extends OpeningCall {
     }
 
     @Override
-    Object decoded(byte[] bytes) {
+    Object decoded(Got message) {
         Delivery delivery = status.isDone() ? Delivery.EXECUTED : Delivery.UNKNOWN;
       try {
-        return Responses.decoded(responses, bytes, 0, bytes.length, delivery);
+        byte[] bytes = message.bytes();
+        return Responses.decoded(
+            responses,
+            bytes,
+            0,
+            bytes.length,
+            message.compression(),
+            calls.calling.maxMessage,
+            delivery);
       } catch (StatusException e) {
         calls.hand(() -> giveUp(e, Session.CANNOT_TAKE));
         throw e;
@@ -182,12 +193,23 @@ final class StreamCall extends OpeningCall {
     }
 
     @Override
-    boolean pass(Output message) {
+    @Nullable Output packed(Output message) {
+      return calls.calling.gzip ? Gzip.packed(message) : null;
+    }
+
+    @Override
+    boolean acceptsGzip() {
+      Carrier on = on();
+      return on != null && on.session().peer().compressions().contains(Gzip.NUMBER);
+    }
+
+    @Override
+    boolean pass(Output message, int compression) {
       OutgoingCall call = out();
       if (call == null) {
         return true;
       }
-      boolean more = call.send(message.array(), 0, message.length(), 0, false);
+      boolean more = call.send(message.array(), 0, message.length(), compression, false);
       sentMore(message.length());
       return more;
     }
@@ -219,8 +241,8 @@ final class StreamCall extends OpeningCall {
     }
 
     @Override
-    byte @Nullable [] takeLast() {
-      byte[] found = last;
+    @Nullable Got takeLast() {
+      Got found = last;
       last = null;
       return found;
     }

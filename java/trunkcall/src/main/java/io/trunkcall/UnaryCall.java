@@ -15,6 +15,7 @@ import org.jspecify.annotations.Nullable;
 final class UnaryCall<R> extends OpeningCall {
   final CallFuture<Response<R>> result = new CallFuture<>(this::cancel);
   private final Output data;
+  private final @Nullable Output packed; // the same in gzip
   private final Codec<R> response;
   private final int codec;
   private final boolean oneWay;
@@ -25,11 +26,13 @@ final class UnaryCall<R> extends OpeningCall {
       Method<?, R> method,
       Metadata metadata,
       Output data,
+      @Nullable Output packed,
       long deadline,
       boolean waitForReady,
       @Nullable Boolean repeats) {
     super(calls, method, metadata, deadline, waitForReady);
     this.data = data;
+    this.packed = packed;
     this.response = method.response();
     this.codec = method.request().number();
     this.oneWay = method.kind() == Kind.ONE_WAY;
@@ -38,7 +41,7 @@ final class UnaryCall<R> extends OpeningCall {
 
   @Override
   @Nullable OutgoingCall append(Session session) {
-    if (number == 1 && !oneWay && metadata.isEmpty()) {
+    if (number == 1 && !oneWay && packed == null && metadata.isEmpty()) {
       return session.unary(
           method.wireName(), data.array(), 0, data.length(), codec, deadline, this);
     }
@@ -55,8 +58,13 @@ final class UnaryCall<R> extends OpeningCall {
   private @Nullable OutgoingCall append(Session session, int attempt) {
     Opening opening =
         new Opening().codec(codec).metadata(metadata).attempt(attempt).oneway(oneWay);
+    Output sent = data;
+    if (packed != null && session.peer().compressions().contains(Gzip.NUMBER)) {
+      sent = packed;
+      opening.compression(Gzip.NUMBER);
+    }
     return session.open(
-        method.wireName(), data.array(), 0, data.length(), opening, deadline, this);
+        method.wireName(), sent.array(), 0, sent.length(), opening, deadline, this);
   }
 
   @Override
@@ -106,12 +114,15 @@ final class UnaryCall<R> extends OpeningCall {
     byte[] array = call.array();
     int offset = call.offset();
     int length = call.length();
+    int compression = call.compression();
     if (!call.hasMessage()) {
       Message whole = call.takeMessage();
       array = whole == null ? array : whole.bytes();
       offset = 0;
       length = whole == null ? 0 : array.length;
+      compression = whole == null ? 0 : whole.compression();
     }
-    return Responses.decoded(response, array, offset, length, Delivery.EXECUTED);
+    return Responses.decoded(
+        response, array, offset, length, compression, calls.calling.maxMessage, Delivery.EXECUTED);
   }
 }

@@ -1,0 +1,195 @@
+package io.trunkcall;
+
+import static io.trunkcall.Pair.await;
+import static io.trunkcall.Pair.failure;
+import static io.trunkcall.Texts.COUNT;
+import static io.trunkcall.Texts.SAY;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
+
+class InterceptorTest {
+  private static final Handler WHO =
+      Handler.unary(SAY, (request, call) -> request + call.metadata().get("who"));
+
+  @Test
+  void aClientsInterceptorsWrapCallsInOrder() throws Exception {
+    List<String> order = Collections.synchronizedList(new ArrayList<>());
+    ClientInterceptor outer =
+        (call, next) -> {
+          order.add("outer");
+          return next.proceed(call);
+        };
+    ClientInterceptor inner =
+        (call, next) -> {
+          order.add("inner");
+          return next.proceed(call.withMetadata(Metadata.of("who", "Ada")));
+        };
+    try (Pair pair =
+        new Pair(s -> s.serve(WHO), c -> c.clientInterceptor(outer).clientInterceptor(inner))) {
+      assertEquals("hello Ada", pair.client.call(SAY, "hello "));
+      assertEquals(List.of("outer", "inner"), order);
+    }
+  }
+
+  @Test
+  void whatAnInterceptorAnswersWithoutGoingOnWasNotSent() throws Exception {
+    ClientInterceptor caches = (call, next) -> CompletableFuture.completedFuture("cached");
+    try (Pair pair = new Pair(s -> s.serve(WHO), c -> c.clientInterceptor(caches))) {
+      assertEquals("cached", pair.client.call(SAY, "hello "));
+    }
+    ClientInterceptor rejects =
+        (call, next) -> {
+          throw new StatusException(
+              Status.of(Code.PERMISSION_DENIED, "no").withDelivery(Delivery.EXECUTED));
+        };
+    try (Pair pair = new Pair(s -> s.serve(WHO), c -> c.clientInterceptor(rejects))) {
+      StatusException failed = failure(() -> pair.client.call(SAY, "hello "));
+      assertEquals(Code.PERMISSION_DENIED, failed.code());
+      assertEquals(Delivery.NOT_SENT, failed.status().delivery());
+      assertTrue(failed.status().local());
+    }
+  }
+
+  @Test
+  void aClientsInterceptorMayCallAgain() throws Exception {
+    AtomicInteger served = new AtomicInteger();
+    Handler fails =
+        Handler.unary(
+            SAY,
+            (request, call) -> {
+              if (served.incrementAndGet() == 1) {
+                throw new StatusException(Code.ABORTED, "again");
+              }
+              return request;
+            });
+    ClientInterceptor retries =
+        (call, next) ->
+            next.proceed(call)
+                .handle(
+                    (answer, error) ->
+                        error == null
+                            ? CompletableFuture.<Object>completedFuture(answer)
+                            : next.proceed(call).toCompletableFuture().thenApply(x -> (Object) x))
+                .thenCompose(stage -> stage);
+    try (Pair pair = new Pair(s -> s.serve(fails), c -> c.clientInterceptor(retries))) {
+      assertEquals("Ada", pair.client.call(SAY, "Ada"));
+      assertEquals(2, served.get());
+    }
+  }
+
+  @Test
+  void aServersInterceptorsWrapCallsOfAllKinds() throws Exception {
+    List<String> ends = Collections.synchronizedList(new ArrayList<>());
+    ServerInterceptor counts =
+        (call, next) -> {
+          call.onEnd(status -> ends.add(call.method().name() + " " + status.code()));
+          return next.proceed(call);
+        };
+    Handler streams =
+        Handler.serverStream(
+            COUNT,
+            (request, responses, call) -> {
+              responses.send("one");
+            });
+    try (Pair pair = new Pair(s -> s.serve(WHO, streams).serverInterceptor(counts), c -> {})) {
+      assertEquals("hello null", pair.client.call(SAY, "hello "));
+      pair.client.open(COUNT, "").forEach(one -> assertEquals("one", one));
+      Pair.until(() -> ends.size() == 2, "the ends were not told");
+      assertEquals(List.of("/test.Texts/Say OK", "/test.Texts/Count OK"), ends);
+    }
+  }
+
+  @Test
+  void aServersInterceptorRefusesWithoutGoingOn() throws Exception {
+    ServerInterceptor rejects =
+        (call, next) -> {
+          throw new StatusException(Code.UNAUTHENTICATED, "who are you");
+        };
+    try (Pair pair = new Pair(s -> s.serve(WHO).serverInterceptor(rejects), c -> {})) {
+      StatusException failed = failure(() -> pair.client.call(SAY, "hello "));
+      assertEquals(Code.UNAUTHENTICATED, failed.code());
+      assertEquals(Delivery.REFUSED, failed.status().delivery());
+    }
+  }
+
+  @Test
+  void whatTheHandlerAnsweredWasExecutedWhateverInterceptorsMakeOfIt() throws Exception {
+    ServerInterceptor replaces =
+        (call, next) ->
+            next.proceed(call)
+                .thenApply(
+                    answer -> {
+                      throw new StatusException(Code.ABORTED, "afterwards");
+                    });
+    try (Pair pair = new Pair(s -> s.serve(WHO).serverInterceptor(replaces), c -> {})) {
+      StatusException failed = failure(() -> pair.client.call(SAY, "hello "));
+      assertEquals(Code.ABORTED, failed.code());
+      assertEquals(Delivery.EXECUTED, failed.status().delivery());
+    }
+  }
+
+  @Test
+  void admissionRefusesBeforeTheHandler() throws Exception {
+    Admission nobody =
+        arrival -> {
+          throw new StatusException(Code.PERMISSION_DENIED, "not " + arrival.peer());
+        };
+    try (Pair pair = new Pair(s -> s.serve(WHO).admission(nobody), c -> {})) {
+      StatusException failed = failure(() -> pair.client.call(SAY, "hello "));
+      assertEquals(Code.PERMISSION_DENIED, failed.code());
+      assertEquals(Delivery.REFUSED, failed.status().delivery());
+    }
+  }
+
+  @Test
+  void whatAdmissionLentIsReleasedOnce() throws Exception {
+    AtomicInteger released = new AtomicInteger();
+    Admission lends = arrival -> new Admitted("Ada", released::incrementAndGet);
+    try (Pair pair = new Pair(s -> s.serve(WHO).admission(lends), c -> {})) {
+      pair.client.call(SAY, "hello ");
+      Pair.until(() -> released.get() == 1, "it was not released");
+    }
+  }
+
+  @Test
+  void observersAreToldOfConnectionsAndAttempts() throws Exception {
+    List<String> told = Collections.synchronizedList(new ArrayList<>());
+    Observer observer =
+        new Observer() {
+          @Override
+          public void connected(Connection connection) {
+            told.add("connected");
+          }
+
+          @Override
+          public void disconnected(Connection connection, String why) {
+            told.add("disconnected");
+          }
+        };
+    AttemptObserver attempts =
+        new AttemptObserver() {
+          @Override
+          public void attemptBegan(CallAttempt attempt) {
+            told.add("began " + attempt.number());
+          }
+
+          @Override
+          public void attemptEnded(CallAttempt attempt) {
+            told.add("ended " + attempt.status().code() + " " + attempt.sent());
+          }
+        };
+    try (Pair pair =
+        new Pair(s -> s.serve(WHO), c -> c.observer(observer).attemptObserver(attempts))) {
+      await(pair.client.connect());
+      pair.client.call(SAY, "hello ");
+    }
+    assertEquals(List.of("connected", "began 1", "ended OK 6", "disconnected"), told);
+  }
+}
