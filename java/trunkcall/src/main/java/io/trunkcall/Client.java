@@ -57,9 +57,9 @@ public final class Client extends Calls implements AutoCloseable {
   private volatile boolean closed;
   private volatile boolean stopped; // the endpoints were
 
-  Client(ClientBuilder builder) {
+  Client(ClientBuilder builder, Target target) {
     super(builder.calling());
-    this.target = builder.target;
+    this.target = target;
     this.dialer = builder.dialer;
     this.loop = dialer == null ? Loops.next() : Loops.nextNio();
     this.clockwork = new LoopClockwork(loop);

@@ -17,7 +17,6 @@ public final class ClientBuilder extends SideBuilder<ClientBuilder> {
   private final List<Policy> policies = new ArrayList<>();
   private @Nullable Duration timeout;
 
-  Target target;
   Balancer balancer = Balancer.roundRobin();
   @Nullable Dialer dialer;
   int connections = 1;
@@ -28,7 +27,6 @@ public final class ClientBuilder extends SideBuilder<ClientBuilder> {
   ClientBuilder(String target) {
     super(Configs.CLIENT_KEEPALIVE);
     this.text = target;
-    this.target = new Target(target, "", target, null, List.of());
   }
 
   @Override
@@ -106,12 +104,12 @@ public final class ClientBuilder extends SideBuilder<ClientBuilder> {
    * @throws IllegalArgumentException for a target that is none
    */
   public Client build() {
-    target = Target.parse(text, resolvers);
+    Target target = Target.parse(text, resolvers);
     boolean secure = tls != null || target.resolver() != null || text.contains("wss:");
     if (!serverName.isEmpty() && !secure) {
       throw new IllegalArgumentException(
           "option serverName: \"" + serverName + "\" was given, and no TLS that could show it");
     }
-    return new Client(this);
+    return new Client(this, target);
   }
 }

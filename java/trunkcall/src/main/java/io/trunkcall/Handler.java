@@ -197,8 +197,14 @@ public final class Handler {
   /**
    * The same on the event loop, which saves the way to a thread and back. It must not block: all
    * connections of the loop wait meanwhile. Blocking calls of Trunkcall are refused there.
+   *
+   * @throws IllegalArgumentException for one that sends and receives by waiting
    */
   public Handler inline() {
+    if (method.kind().streams() && !later) {
+      throw new IllegalArgumentException(
+          method.name() + " is " + method.kind() + ": on the loop it can only be a publisher");
+    }
     return new Handler(method, run, later, true);
   }
 

@@ -16,8 +16,7 @@ final class ServerPipe extends Pipe {
   private final Served served;
   private volatile int compression; // of the last request
 
-  ServerPipe(
-      ServingCall call, IncomingCall incoming, Carrier carrier, Served served, boolean oneWay) {
+  ServerPipe(ServingCall call, IncomingCall incoming, Carrier carrier, Served served) {
     this.call = call;
     this.incoming = incoming;
     this.carrier = carrier;

@@ -57,8 +57,8 @@ final class ServingCall extends Work implements ServerCall {
     this.incoming = incoming;
     this.deadline = incoming.deadline();
     this.pipe =
-        served.kind.streams()
-            ? new ServerPipe(this, incoming, end.carrier(), served, incoming.oneway())
+        served.kind.streams() && !incoming.oneway()
+            ? new ServerPipe(this, incoming, end.carrier(), served)
             : null;
   }
 
@@ -97,6 +97,10 @@ final class ServingCall extends Work implements ServerCall {
       failed(e);
     } finally {
       CurrentCall.set(before);
+      runOn(null);
+      if (!inline && isStopped()) {
+        Thread.interrupted(); // it was for this handler, and the thread serves others
+      }
     }
   }
 
@@ -112,10 +116,14 @@ final class ServingCall extends Work implements ServerCall {
       admit(end.serving.admission);
     }
     Object request = decoded();
-    if (!end.serving.interceptors.isEmpty()) {
-      return Interceptions.serve(this, request, timeRemaining(), pipe);
+    MessageStream stream = pipe;
+    if (stream == null && served.kind.streams()) {
+      stream = new OnlyMessage(served.kind.takesOne() ? null : request);
     }
-    return enter(request, pipe);
+    if (!end.serving.interceptors.isEmpty()) {
+      return Interceptions.serve(this, request, timeRemaining(), stream);
+    }
+    return enter(request, stream);
   }
 
   /** Runs the handler. Null: it has answered. */
@@ -271,13 +279,8 @@ final class ServingCall extends Work implements ServerCall {
   }
 
   private void runOn(@Nullable Thread thread) {
-    boolean was;
     synchronized (this) {
-      was = runner != null;
       runner = thread;
-    }
-    if (was && Thread.currentThread().isInterrupted() && isStopped()) {
-      Thread.interrupted(); // it was for this handler, and the thread serves others
     }
   }
 

@@ -25,6 +25,7 @@ final class StreamCall extends OpeningCall {
   final CallerPipe pipe = new CallerPipe();
 
   private final @Nullable Output first;
+  private final @Nullable Output packedFirst; // the same in gzip
   private final Codec<Object> requests;
   private final Codec<Object> responses;
   private volatile Metadata trailers = Metadata.EMPTY;
@@ -43,6 +44,7 @@ final class StreamCall extends OpeningCall {
       boolean waitForReady) {
     super(calls, method, metadata, deadline, waitForReady);
     this.first = first;
+    this.packedFirst = first == null || !calls.calling.gzip ? null : Gzip.packed(first);
     this.requests = (Codec<Object>) method.request();
     this.responses = (Codec<Object>) method.response();
     pipe.block();
@@ -65,8 +67,13 @@ final class StreamCall extends OpeningCall {
             .metadata(metadata)
             .end(method.kind().takesOne())
             .single(method.kind().answersOne());
-    byte[] array = first == null ? null : first.array();
-    int length = first == null ? 0 : first.length();
+    Output sent = first;
+    if (packedFirst != null && session.peer().compressions().contains(Gzip.NUMBER)) {
+      sent = packedFirst;
+      opening.compression(Gzip.NUMBER);
+    }
+    byte[] array = sent == null ? null : sent.array();
+    int length = sent == null ? 0 : sent.length();
     return session.open(method.wireName(), array, 0, length, opening, deadline, this);
   }
 

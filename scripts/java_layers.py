@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+"""Fails when a Java class imports upward: wire <- transport <- client <- the public package <- code-first.
+
+scripts/layers.py does the same for Go, and ARCHITECTURE.md draws the layers. A package that is not in the table below
+fails too, so that each new one gets a place. Of a layer that may not use the public package some may use values of it.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCES = "java/*/src/main/java/**/*.java"
+PUBLIC = "io.trunkcall"
+WIRE = "io.trunkcall.internal.wire"
+TRANSPORT = "io.trunkcall.internal.transport"
+CLIENT = "io.trunkcall.internal.client"
+
+VALUES = {"Code", "Delivery", "Metadata", "Status", "StatusException"}
+
+# Package -> the other packages of ours that it may import, and what it may import of others, by the beginning.
+MAY_IMPORT: dict[str, tuple[set[str], tuple[str, ...]]] = {
+    WIRE: (set(), ()),
+    TRANSPORT: ({WIRE}, ("io.netty.", "javax.net.ssl.")),
+    CLIENT: ({PUBLIC, TRANSPORT}, ()),  # it keeps endpoints, whose words are the user's; no connection, no Netty
+    PUBLIC: ({WIRE, TRANSPORT, CLIENT}, ("io.netty.channel.EventLoop", "com.google.protobuf.", "javax.net.ssl.")),
+    "io.trunkcall.codefirst": ({PUBLIC}, ("com.google.protobuf.", "org.msgpack.", "com.fasterxml.jackson.")),
+}
+OF_ALL = ("java.", "org.jspecify.annotations.")
+
+IMPORT = re.compile(r"^import (?:static )?([\w.]+(?:\.\*)?);", re.MULTILINE)
+PACKAGE = re.compile(r"^package ([\w.]+);", re.MULTILINE)
+
+
+def split(name: str) -> tuple[str, str]:
+    """The package of a class, and the class with what is within it."""
+    parts = name.split(".")
+    first = next((i for i, part in enumerate(parts) if part[:1].isupper() or part == "*"), len(parts))
+    return ".".join(parts[:first]), ".".join(parts[first:])
+
+
+def faults(package: str, source: str) -> Iterator[str]:
+    """What a class of a package imports that it may not."""
+    ours, others = MAY_IMPORT[package]
+    for name in IMPORT.findall(source):
+        where, what = split(name)
+        if where == package or name.startswith((*OF_ALL, *others)) or where in ours:
+            continue
+        if where == PUBLIC and package in (WIRE, TRANSPORT) and what.split(".")[0] in VALUES:
+            continue
+        yield name
+
+
+def main() -> int:
+    wrong = 0
+    for path in sorted(ROOT.glob(SOURCES)):
+        source = path.read_text(encoding="utf-8")
+        found = PACKAGE.search(source)
+        package = found.group(1) if found else ""
+        if not package.startswith(PUBLIC):
+            continue  # programs, which use public packages as everybody does
+        if package not in MAY_IMPORT:
+            print(f"{path.relative_to(ROOT)}: package {package} has no place in the layers")
+            wrong += 1
+            continue
+        for name in faults(package, source):
+            print(f"{path.relative_to(ROOT)}: {package} must not import {name}")
+            wrong += 1
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
