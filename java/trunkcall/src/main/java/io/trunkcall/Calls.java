@@ -39,7 +39,7 @@ abstract class Calls implements Caller {
   abstract @Nullable Carrier pick(OpeningCall call);
 
   /** Whether there may soon be a connection. */
-  abstract boolean hopeful();
+  abstract boolean hopeful(OpeningCall call);
 
   /** Why there is no connection that a call could have. */
   abstract String noConnection();

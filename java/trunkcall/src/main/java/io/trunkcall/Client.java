@@ -370,8 +370,8 @@ public final class Client extends Calls implements AutoCloseable {
   }
 
   @Override
-  boolean hopeful() {
-    return endpoints.hopeful();
+  boolean hopeful(OpeningCall call) {
+    return endpoints.hopeful(call);
   }
 
   @Override

@@ -123,7 +123,7 @@ public final class Connection extends Calls {
   }
 
   @Override
-  boolean hopeful() {
+  boolean hopeful(OpeningCall call) {
     return false;
   }
 

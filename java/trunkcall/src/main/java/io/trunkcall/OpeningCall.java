@@ -121,7 +121,7 @@ abstract class OpeningCall extends Opening implements Runnable {
     queue = null;
     Carrier found = calls.pick(this);
     if (found == null) {
-      if (!waitForReady && !calls.hopeful()) {
+      if (!waitForReady && !calls.hopeful(this)) {
         throw Failures.local(Code.UNAVAILABLE, calls.noConnection(), Delivery.NOT_SENT);
       }
       waitsFor = calls.waitsFor();
