@@ -232,7 +232,7 @@ public final class ClientEndpoint implements EndpointState {
 
   /** An attempt that was begun is over. */
   void opened() {
-    Runnable next = waitingToOpen.poll();
+    Runnable next = left || of.closed() ? null : waitingToOpen.poll();
     if (next == null) {
       opening--;
     } else {

@@ -79,6 +79,13 @@ public final class Connector {
     return ending || attempt != null || (timer != null && failures == 0);
   }
 
+  /** Whether a first attempt is under way, or one of the first {@code begun} of all attempts. */
+  boolean promises(long begun) {
+    return state() == State.CONNECTING
+        || (current != null && !current.link.usable())
+        || (attempt != null && attempt.number <= begun);
+  }
+
   int failures() {
     return failures;
   }
@@ -142,6 +149,7 @@ public final class Connector {
 
   /** One attempt to connect. */
   private final class Attempt {
+    final long number = endpoints.attemptBegins();
     final Runnable start = this::start; // in its turn
     private @Nullable CompletableFuture<? extends Link> opening;
     private boolean cancelled;

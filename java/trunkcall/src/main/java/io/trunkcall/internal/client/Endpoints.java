@@ -58,6 +58,7 @@ public final class Endpoints {
   private boolean awake; // somebody has wanted connections
   private boolean began; // somebody ever has
   private boolean reached; // a server was, once
+  private long attempts; // to connect, that were begun
   private boolean closed;
 
   /** The endpoints of a target, of which nothing is connected yet. */
@@ -209,6 +210,11 @@ public final class Endpoints {
     return closed;
   }
 
+  /** An attempt to connect begins; its number. */
+  long attemptBegins() {
+    return ++attempts;
+  }
+
   /** Whether a server was reached, once. */
   boolean reached() {
     return reached;
@@ -335,6 +341,14 @@ public final class Endpoints {
   public @Nullable Link pick(Opening opening) {
     opening.unpick();
     wake();
+    Link found = choose(opening);
+    if (found != null) {
+      opening.found();
+    }
+    return found;
+  }
+
+  private @Nullable Link choose(Opening opening) {
     List<ClientEndpoint> set = order;
     if (set.isEmpty()) {
       return null;
@@ -368,6 +382,19 @@ public final class Endpoints {
       return resolving != null && resolving.reason().isEmpty();
     }
     return order.stream().anyMatch(ClientEndpoint::trying);
+  }
+
+  /**
+   * The same for a call that fails fast: it waits for what comes of the attempts which were under way
+   * when it first had to, and of first ones, not for one retry after the other.
+   */
+  public boolean hopeful(Opening opening) {
+    if (order.isEmpty()) {
+      return hopeful();
+    }
+    long begun = opening.hopes(attempts);
+    return order.stream()
+        .anyMatch(one -> one.connectors.stream().anyMatch(each -> each.promises(begun)));
   }
 
   /** What a call without a connection waits for, for people. */
@@ -441,7 +468,7 @@ public final class Endpoints {
     boolean missing =
         alone() && order.get(0).connectors.stream().anyMatch(one -> !one.hasConnection());
     if (up.isEmpty() || missing) {
-      String trouble = trouble();
+      String trouble = missing ? order.get(0).last() : trouble();
       String text = trouble.isEmpty() ? "the connection was lost" : trouble;
       throw new StatusException(
           Status.of(Code.UNAVAILABLE, text).withDelivery(Delivery.NOT_SENT).withLocal(true));

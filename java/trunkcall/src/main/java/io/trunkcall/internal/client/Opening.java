@@ -21,6 +21,7 @@ public abstract class Opening {
   private @Nullable ClientEndpoint endpoint;
   private @Nullable PickObserver observer;
   private long given;
+  private long hopes; // the last attempt to connect that was begun when it first had to wait
 
   /** What is called. */
   protected abstract Method<?, ?> method();
@@ -35,6 +36,19 @@ public abstract class Opening {
 
   @Nullable ClientEndpoint avoided() {
     return avoid;
+  }
+
+  /** Of attempts to connect, {@code begun} so far, the last one that it waits for. */
+  long hopes(long begun) {
+    if (hopes == 0) {
+      hopes = begun;
+    }
+    return hopes;
+  }
+
+  /** There is a connection for it. */
+  void found() {
+    hopes = 0;
   }
 
   void picked(ClientEndpoint endpoint, @Nullable PickObserver observer) {
