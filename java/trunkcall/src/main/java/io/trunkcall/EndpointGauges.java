@@ -9,8 +9,8 @@ import org.jspecify.annotations.Nullable;
  *
  * @param connections those that are there, with those that end
  * @param calls open calls of this side
- * @param latency a moving mean of how long calls took that were picked for it; null if there is none
- *     of late
+ * @param latency a moving mean of how long calls took that were picked for it; null if there is
+ *     none of late
  * @param failures attempts to connect in a row that have failed
  * @param error why the last of them did; empty if none has
  * @param nextAttempt until the next attempt; zero while one is under way, null if none is needed or

@@ -7,8 +7,8 @@ package io.trunkcall;
 @FunctionalInterface
 public interface Resolver {
   /**
-   * Calls {@link Watch#set} with the whole set, at once and whenever it changes, until its thread is
-   * interrupted. It may return when no change will come, or when another thread will tell of it.
+   * Calls {@link Watch#set} with the whole set, at once and whenever it changes, until its thread
+   * is interrupted. It may return when no change will come, or when another thread will tell of it.
    * When it throws, or returns before there was a good set, it is called again, later each time.
    *
    * <p>It is called on a thread of its own, and not before the first call of the client. The thread

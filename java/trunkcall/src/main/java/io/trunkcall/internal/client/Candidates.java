@@ -26,9 +26,10 @@ final class Candidates {
     return endpoints.stream().filter(one -> one.state() != State.FAILING).toList();
   }
 
-  /** A picker for a balancer that is not lazy: among the ready ones, else those that may become so. */
-  static Picker eager(
-      List<EndpointState> endpoints, Function<List<EndpointState>, Group> group) {
+  /**
+   * A picker for a balancer that is not lazy: among the ready ones, else those that may become so.
+   */
+  static Picker eager(List<EndpointState> endpoints, Function<List<EndpointState>, Group> group) {
     List<EndpointState> ready = new ArrayList<>();
     List<EndpointState> coming = new ArrayList<>();
     for (EndpointState one : endpoints) {

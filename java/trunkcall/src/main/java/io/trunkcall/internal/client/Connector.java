@@ -1,12 +1,12 @@
 package io.trunkcall.internal.client;
 
 import io.trunkcall.State;
+import io.trunkcall.internal.transport.Clockwork;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
-import io.trunkcall.internal.transport.Clockwork;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -21,7 +21,8 @@ public final class Connector {
 
   private final Endpoints endpoints;
   private final ClientEndpoint endpoint;
-  private final List<Held> held = new ArrayList<>(); // every connection of this one that is not gone
+  private final List<Held> held =
+      new ArrayList<>(); // every connection of this one that is not gone
 
   private @Nullable Held current; // that new calls may use
   private int failures; // attempts in a row that failed
@@ -200,9 +201,7 @@ public final class Connector {
 
   private static String spelled(@Nullable Throwable fault) {
     Throwable cause =
-        fault instanceof CompletionException && fault.getCause() != null
-            ? fault.getCause()
-            : fault;
+        fault instanceof CompletionException && fault.getCause() != null ? fault.getCause() : fault;
     String text = cause == null ? null : cause.getMessage();
     return text == null || text.isEmpty() ? String.valueOf(cause) : text;
   }

@@ -81,7 +81,8 @@ final class Dns implements Resolver {
         !bare.equals(text) && named(bare) != null
             ? "there are slashes in it, without which it is dns:" + bare + ": "
             : "";
-    throw new IllegalArgumentException("target \"dns:" + text + "\": " + why + "want dns:HOST:PORT");
+    throw new IllegalArgumentException(
+        "target \"dns:" + text + "\": " + why + "want dns:HOST:PORT");
   }
 
   private static @Nullable Address named(String text) {

@@ -24,15 +24,16 @@ import java.util.random.RandomGenerator;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The endpoints of a client: the set that there is, how each stands, and where a call goes (client.md
- * 7 to 10). Used on the client's loop only; balancers and pickers of users run there too.
+ * The endpoints of a client: the set that there is, how each stands, and where a call goes
+ * (client.md 7 to 10). Used on the client's loop only; balancers and pickers of users run there
+ * too.
  */
 public final class Endpoints {
   private static final int NAMED = 8; // endpoints that an error names
 
   /**
-   * How many connections each endpoint has, how many endpoints are used at a time (0: all), and after
-   * how long without a call connections are closed (zero: never).
+   * How many connections each endpoint has, how many endpoints are used at a time (0: all), and
+   * after how long without a call connections are closed (zero: never).
    */
   public record Settings(int connections, int most, Duration idleTimeout) {}
 
@@ -284,8 +285,8 @@ public final class Endpoints {
 
   /**
    * Closes a connection that nobody uses. Where the balancer wants all connected they are closed
-   * together, once none is used or being opened: calls would go to those only that are left. Whether
-   * anything was closed.
+   * together, once none is used or being opened: calls would go to those only that are left.
+   * Whether anything was closed.
    */
   boolean closeUnused(Connector one) {
     List<Connector> unused = new ArrayList<>();
@@ -336,7 +337,8 @@ public final class Endpoints {
 
   /**
    * A connection for a call; null if there is none now. Then the call waits for a change, or fails
-   * if it does not wait and nothing is {@link #hopeful}. Throws StatusException: INTERNAL, not sent.
+   * if it does not wait and nothing is {@link #hopeful}. Throws StatusException: INTERNAL, not
+   * sent.
    */
   public @Nullable Link pick(Opening opening) {
     opening.unpick();
@@ -385,8 +387,8 @@ public final class Endpoints {
   }
 
   /**
-   * The same for a call that fails fast: it waits for what comes of the attempts which were under way
-   * when it first had to, and of first ones, not for one retry after the other.
+   * The same for a call that fails fast: it waits for what comes of the attempts which were under
+   * way when it first had to, and of first ones, not for one retry after the other.
    */
   public boolean hopeful(Opening opening) {
     if (order.isEmpty()) {
@@ -452,16 +454,15 @@ public final class Endpoints {
   // Connecting beforehand.
 
   /**
-   * Connects beforehand (client.md 9.7): whether that is done; if not, it is to be asked again after
-   * the next change. Throws StatusException: UNAVAILABLE, not sent.
+   * Connects beforehand (client.md 9.7): whether that is done; if not, it is to be asked again
+   * after the next change. Throws StatusException: UNAVAILABLE, not sent.
    */
   public boolean connected() {
     wake();
     if (lazy && order.stream().noneMatch(ClientEndpoint::trying)) {
       wantFirst();
     }
-    List<ClientEndpoint> up =
-        order.stream().filter(one -> one.state() == State.READY).toList();
+    List<ClientEndpoint> up = order.stream().filter(one -> one.state() == State.READY).toList();
     if (unsettled() || (up.isEmpty() && hopeful()) || up.stream().anyMatch(Endpoints::silent)) {
       return false;
     }
@@ -482,8 +483,7 @@ public final class Endpoints {
   private boolean unsettled() {
     return order.stream()
         .anyMatch(
-            one ->
-                one.state() == State.CONNECTING || (one.state() == State.READY && one.trying()));
+            one -> one.state() == State.CONNECTING || (one.state() == State.READY && one.trying()));
   }
 
   /** Whether a server at one of the connections has yet to greet. */

@@ -29,7 +29,9 @@ final class Hash implements Balancer {
         if (entry.key().equals(name)) {
           String text = entry.text();
           byte[] bytes = entry.bytes();
-          return text != null ? text : bytes == null ? "" : new String(bytes, StandardCharsets.UTF_8);
+          return text != null
+              ? text
+              : bytes == null ? "" : new String(bytes, StandardCharsets.UTF_8);
         }
       }
       return "";

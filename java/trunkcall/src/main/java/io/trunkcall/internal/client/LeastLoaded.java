@@ -11,7 +11,8 @@ import org.jspecify.annotations.Nullable;
 /** The less loaded of two (client.md 10.8). */
 final class LeastLoaded implements Balancer {
   private static final int KEPT = 64; // calls in a row for which an endpoint may be kept
-  private static final double ALLOWANCE = 1.25; // while its load is at most so many times the other's
+  private static final double ALLOWANCE =
+      1.25; // while its load is at most so many times the other's
 
   private final LongSupplier draw;
 

@@ -6,8 +6,8 @@ import io.trunkcall.Kind;
 import io.trunkcall.Status;
 
 /**
- * The moving latency of an endpoint (client.md 10.9). Times are nanoseconds of a clock that does not
- * jump. One thread adds samples; any may look.
+ * The moving latency of an endpoint (client.md 10.9). Times are nanoseconds of a clock that does
+ * not jump. One thread adds samples; any may look.
  */
 final class MovingLatency {
   private static final long SPAN = 10_000_000_000L; // the time constant; how long a sample counts

@@ -65,7 +65,9 @@ public final class Policies {
     return given.isEmpty() ? NONE : new Policies(Map.copyOf(given));
   }
 
-  /** What holds for the calls of a method that is not streaming, {@code /package.Service/Method}. */
+  /**
+   * What holds for the calls of a method that is not streaming, {@code /package.Service/Method}.
+   */
   public Holding of(String method) {
     if (given.isEmpty()) {
       return Holding.NOTHING;

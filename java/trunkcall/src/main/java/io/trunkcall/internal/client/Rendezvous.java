@@ -7,8 +7,8 @@ import java.util.List;
 import java.util.stream.IntStream;
 
 /**
- * Hashes, and which of several endpoints a key belongs to (client.md 10.7). A change of the set moves
- * only what belonged to those that left, or belongs to those that came.
+ * Hashes, and which of several endpoints a key belongs to (client.md 10.7). A change of the set
+ * moves only what belonged to those that left, or belongs to those that came.
  */
 final class Rendezvous {
   private static final long OFFSET = 0xCBF29CE484222325L;

@@ -32,7 +32,8 @@ final class RoundRobin implements Balancer {
 
     Turns(List<EndpointState> among) {
       this.among = among;
-      this.weights = among.stream().mapToLong(one -> Math.max(one.endpoint().weight(), 1)).toArray();
+      this.weights =
+          among.stream().mapToLong(one -> Math.max(one.endpoint().weight(), 1)).toArray();
       long heaviest = 1;
       for (long weight : weights) {
         heaviest = Math.max(heaviest, weight);

@@ -8,7 +8,6 @@ import io.trunkcall.Endpoint;
 import io.trunkcall.EndpointState;
 import io.trunkcall.Metadata;
 import io.trunkcall.Method;
-
 import io.trunkcall.Resolver;
 import io.trunkcall.State;
 import io.trunkcall.Status;

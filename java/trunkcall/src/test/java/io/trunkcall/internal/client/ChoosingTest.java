@@ -189,7 +189,11 @@ final class ChoosingTest {
     @Override
     public void ended(EndpointState endpoint, Outcome outcome) {
       told.add(
-          endpoint.endpoint() + " " + outcome.status().code() + " " + outcome.duration().toMillis());
+          endpoint.endpoint()
+              + " "
+              + outcome.status().code()
+              + " "
+              + outcome.duration().toMillis());
       if (fault != null) {
         throw fault;
       }

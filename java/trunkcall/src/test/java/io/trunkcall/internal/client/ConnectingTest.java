@@ -179,8 +179,7 @@ final class ConnectingTest {
     bench.links.get(0).breaks();
     assertEquals(List.of(State.FAILING), bench.states());
     assertEquals(1, bench.endpoint(0).failures());
-    assertEquals(
-        "the connection to a:1 ended: connection reset", bench.endpoints().whyNone());
+    assertEquals("the connection to a:1 ended: connection reset", bench.endpoints().whyNone());
     bench.clockwork.advance(Duration.ofMillis(110));
     assertEquals(List.of(State.READY), bench.states());
   }

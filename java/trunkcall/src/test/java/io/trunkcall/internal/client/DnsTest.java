@@ -105,8 +105,7 @@ final class DnsTest implements Dns.Machine, Watch {
     failsAfter = Duration.ofSeconds(9);
     waits = 1;
     run();
-    assertEquals(
-        List.of("asked for example.com", "waited 30000", "asked for example.com"), did);
+    assertEquals(List.of("asked for example.com", "waited 30000", "asked for example.com"), did);
   }
 
   @Test

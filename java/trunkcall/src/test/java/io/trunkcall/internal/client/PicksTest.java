@@ -120,8 +120,8 @@ final class PicksTest {
   private static boolean change(Map<String, EndpointState> known, JsonNode changes) {
     boolean[] anew = {false};
     changes
-        .fields()
-        .forEachRemaining(
+        .properties()
+        .forEach(
             change -> {
               Given one = (Given) known.get(change.getKey());
               JsonNode what = change.getValue();

@@ -28,11 +28,9 @@ final class PoliciesTest {
   void aClientsTimeoutBesideOneForAllIsAtFault() {
     Policy all = Policy.forAll().timeout(SECOND).build();
     Exception fault =
-        assertThrows(
-            IllegalArgumentException.class, () -> Policies.of(List.of(all), SECOND));
+        assertThrows(IllegalArgumentException.class, () -> Policies.of(List.of(all), SECOND));
     assertEquals(
-        "there is a timeout of the client and one of a policy for all methods",
-        fault.getMessage());
+        "there is a timeout of the client and one of a policy for all methods", fault.getMessage());
   }
 
   @Test

@@ -49,7 +49,7 @@ final class RepeatingTest {
     for (int second = 1; second <= 20; second++) {
       assertTrue(budget.take(second * SECOND));
     }
-    assertEquals(90, taken(budget, 21 * SECOND), "ten of the last ten seconds were taken");
+    assertEquals(91, taken(budget, 21 * SECOND), "nine of the last ten seconds were taken");
   }
 
   @Test

@@ -103,8 +103,7 @@ final class ResolvingTest {
     begin(
         watch -> {
           Exception fault =
-              assertThrows(
-                  IllegalArgumentException.class, () -> watch.set(set("a:1", "nowhere")));
+              assertThrows(IllegalArgumentException.class, () -> watch.set(set("a:1", "nowhere")));
           told.add(fault.getMessage());
           watch.set(List.of()); // not caught
         });
@@ -124,8 +123,7 @@ final class ResolvingTest {
     bench.clockwork.advance(Duration.ofSeconds(1));
     assertEquals(List.of("a:1"), known());
     assertTrue(
-        bench.logged.stream()
-            .anyMatch(one -> one.endsWith("is empty; the last good set stays")),
+        bench.logged.stream().anyMatch(one -> one.endsWith("is empty; the last good set stays")),
         bench.logged.toString());
     assertNotNull(bench.reach());
   }
@@ -178,8 +176,7 @@ final class ResolvingTest {
     begin(watch -> watch.set(set("a:1", "a:1")));
     assertEquals(List.of("a:1"), known());
     assertEquals(
-        List.of(
-            "WARNING target test:rest: endpoints stand twice in a set; the first counts"),
+        List.of("WARNING target test:rest: endpoints stand twice in a set; the first counts"),
         bench.logged);
   }
 

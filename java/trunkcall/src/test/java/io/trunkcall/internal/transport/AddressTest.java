@@ -18,7 +18,8 @@ final class AddressTest {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"", "a", "a:", "a:-1", "a:65536", "::1:80", "ws://a:1/x", "unix:", "mem:"})
+  @ValueSource(
+      strings = {"", "a", "a:", "a:-1", "a:65536", "::1:80", "ws://a:1/x", "unix:", "mem:"})
   void whatIsNoPlaceToListenOnIsQuoted(String text) {
     Exception fault =
         assertThrows(IllegalArgumentException.class, () -> Address.parseListening(text));

@@ -109,8 +109,7 @@ final class RacingTest {
     }
     Stream<String> texts =
         ClientVectors.stream(each.get("tries")).map(one -> one.get("address").asText());
-    CompletableFuture<String> result =
-        Racing.run(clockwork, addresses(texts), null, tries, false);
+    CompletableFuture<String> result = Racing.run(clockwork, addresses(texts), null, tries, false);
     assertTrue(clockwork.advanceUntil(result::isDone, Duration.ofMinutes(1)));
     List<String> wanted =
         ClientVectors.stream(each.get("began"))
@@ -130,8 +129,7 @@ final class RacingTest {
   void faultsNameEachAddress() {
     Tries tries = new Tries();
     CompletableFuture<String> result =
-        Racing.run(
-            clockwork, addresses(Stream.of("a:1", "b:1")), null, tries, false);
+        Racing.run(clockwork, addresses(Stream.of("a:1", "b:1")), null, tries, false);
     clockwork.settle();
     ExecutionException fault = assertThrows(ExecutionException.class, result::get);
     assertInstanceOf(DialException.class, fault.getCause());
