@@ -62,6 +62,11 @@ public final class CallOptions {
     return timeout == PAST ? Duration.ZERO : Duration.of(timeout, ChronoUnit.MICROS);
   }
 
+  /** Whether a timeout was given, or that there is none. */
+  public boolean saysTimeout() {
+    return timeout != 0;
+  }
+
   /** What goes with the request. */
   public Metadata metadata() {
     return metadata;

@@ -1,0 +1,118 @@
+package io.trunkcall.codefirst;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.trunkcall.Code;
+import io.trunkcall.StatusException;
+import io.trunkcall.codefirst.scanned.Book;
+import io.trunkcall.codefirst.scanned.BookClient;
+import io.trunkcall.codefirst.scanned.Library;
+import io.trunkcall.codefirst.scanned.NoTarget;
+import java.io.IOException;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import org.junit.jupiter.api.Test;
+
+/** Services and clients that are found, published and called over a port. */
+class ServiceCentreTest {
+  private static final String SCANNED = "io.trunkcall.codefirst.scanned";
+
+  private static ServiceCentre.Builder centre() {
+    return ServiceCentre.builder().listen("127.0.0.1:0");
+  }
+
+  private static RemoteClients clients(ServiceCentre centre) {
+    return RemoteClients.builder()
+        .add(BookClient.class)
+        .target("library", "127.0.0.1:" + centre.ports().get(0))
+        .build();
+  }
+
+  @Test
+  void whatAScanFindsIsServedAndCalled() throws Exception {
+    try (ServiceCentre centre = centre().scan(SCANNED).build()) {
+      assertEquals(
+          Map.of("library", List.of("byTitle", "find"), "greeting", List.of("greet")),
+          centre.services());
+      assertEquals(List.of(), centre.ports());
+      centre.start();
+      try (RemoteClients clients = clients(centre)) {
+        BookClient library = clients.get(BookClient.class);
+        assertSame(library, clients.get(BookClient.class));
+        assertEquals(new Book("Dune", 1965), library.find("Dune"));
+        CompletableFuture<Map<String, Book>> found = library.all(List.of("Dune"));
+        assertEquals(Map.of("Dune", new Book("Dune", 1965)), found.get());
+        CompletableFuture<String> called = new CompletableFuture<>();
+        library.find("none", (book, failure) -> called.complete(failure.code() + "/" + book));
+        assertEquals("NOT_FOUND/null", called.get());
+      }
+    }
+  }
+
+  @Test
+  void whatIsNotAnnotatedCannotBeReached() throws Exception {
+    try (ServiceCentre centre = centre().publish(new Library()).build().start();
+        RemoteClients clients = clients(centre)) {
+      BookClient library = clients.get(BookClient.class);
+      StatusException refused = assertThrows(StatusException.class, library::secret);
+      assertEquals(Code.UNIMPLEMENTED, refused.code());
+      refused = assertThrows(StatusException.class, () -> library.getByTitles(List.of()));
+      assertEquals(Code.UNIMPLEMENTED, refused.code());
+    }
+  }
+
+  @Test
+  void aCentreIsStoppedAndStartedAgain() throws IOException {
+    ServiceCentre centre = centre().publish(new Library()).build();
+    centre.start();
+    assertThrows(IllegalStateException.class, centre::start);
+    assertTrue(centre.ports().get(0) > 0);
+    assertTrue(centre.stop());
+    assertEquals(List.of(), centre.addresses());
+    assertNull(centre.server());
+    centre.start();
+    try (RemoteClients clients = clients(centre)) {
+      assertEquals("Dune", clients.get(BookClient.class).find("Dune").title());
+    }
+    centre.close();
+  }
+
+  @Test
+  void aServiceIsPublishedWhileTheCentreRuns() throws IOException {
+    try (ServiceCentre centre = centre().build().start()) {
+      centre.publish(new Library());
+      try (RemoteClients clients = clients(centre)) {
+        assertEquals("Dune", clients.get(BookClient.class).find("Dune").title());
+      }
+    }
+  }
+
+  @Test
+  void oneMethodIsPublishedOnce() {
+    ServiceCentre.Builder twice = centre().publish(new Library(), new Library());
+    Exception refused = assertThrows(IllegalArgumentException.class, twice::build);
+    assertTrue(refused.getMessage().contains("is published by"), refused.getMessage());
+    assertTrue(refused.getMessage().contains(Library.class.getName()), refused.getMessage());
+  }
+
+  @Test
+  void aMissingTargetIsRefusedByItsInterface() {
+    RemoteClients.Builder missing = RemoteClients.builder().scan(SCANNED);
+    Exception refused = assertThrows(IllegalArgumentException.class, missing::build);
+    assertTrue(
+        refused.getMessage().startsWith(NoTarget.class.getName() + ": it says no target"),
+        refused.getMessage());
+  }
+
+  @Test
+  void packagesInWhichNothingIsAnnotatedAreRefused() {
+    ServiceCentre.Builder nothing = centre().scan("io.trunkcall.nowhere");
+    Exception refused = assertThrows(IllegalArgumentException.class, nothing::build);
+    assertTrue(refused.getMessage().contains("io.trunkcall.nowhere"), refused.getMessage());
+  }
+}

@@ -1,0 +1,24 @@
+package io.trunkcall.codefirst.scanned;
+
+import io.trunkcall.codefirst.Callback;
+import io.trunkcall.codefirst.RemoteClient;
+import io.trunkcall.codefirst.RemoteMethod;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+
+/** A client of the library, and of what it must not serve. */
+@RemoteClient(service = "library", target = "127.0.0.1:1")
+public interface BookClient {
+  Book find(String title);
+
+  @RemoteMethod("find")
+  void find(String title, Callback<Book> done);
+
+  @RemoteMethod("byTitle")
+  CompletableFuture<Map<String, Book>> all(List<String> titles);
+
+  Map<String, Book> getByTitles(List<String> titles);
+
+  String secret();
+}
