@@ -8,8 +8,6 @@ import java.util.function.LongSupplier;
 
 /** The balancers that there are without a user's own (client.md 10.1). */
 public final class Balancers {
-  private static final LongSupplier RANDOM = () -> ThreadLocalRandom.current().nextLong();
-
   private Balancers() {}
 
   /** See {@link Balancer#first}. */
@@ -19,7 +17,7 @@ public final class Balancers {
 
   /** See {@link Balancer#roundRobin}. */
   public static Balancer roundRobin() {
-    return roundRobin(RANDOM);
+    return roundRobin(Balancers::random);
   }
 
   static Balancer roundRobin(LongSupplier draw) {
@@ -28,7 +26,7 @@ public final class Balancers {
 
   /** See {@link Balancer#leastLoaded}. */
   public static Balancer leastLoaded() {
-    return leastLoaded(RANDOM);
+    return leastLoaded(Balancers::random);
   }
 
   static Balancer leastLoaded(LongSupplier draw) {
@@ -42,7 +40,7 @@ public final class Balancers {
 
   /** See {@link Balancer#hash(Function)}. */
   public static Balancer hash(Function<? super Pick, String> key) {
-    return hash(key, RANDOM);
+    return hash(key, Balancers::random);
   }
 
   static Balancer hash(Function<? super Pick, String> key, LongSupplier draw) {
@@ -55,6 +53,10 @@ public final class Balancers {
         || balancer instanceof RoundRobin
         || balancer instanceof LeastLoaded
         || balancer instanceof Hash;
+  }
+
+  private static long random() {
+    return ThreadLocalRandom.current().nextLong();
   }
 
   /** A random number of 64 bits as an index below {@code n} (client.md 10.4). */

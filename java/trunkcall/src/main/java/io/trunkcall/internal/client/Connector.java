@@ -163,7 +163,7 @@ public final class Connector {
         begun = CompletableFuture.failedFuture(fault);
       }
       opening = begun;
-      begun.whenComplete(this::ended);
+      CompletableFuture<?> unused = begun.whenComplete(this::ended);
     }
 
     void cancel() {

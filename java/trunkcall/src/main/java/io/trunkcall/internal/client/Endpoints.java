@@ -44,7 +44,6 @@ public final class Endpoints {
   final Duration idleTimeout;
 
   private final long id;
-  private final Target target;
   private final Choosing choosing;
   private final boolean lazy;
   private final Settings settings;
@@ -91,7 +90,6 @@ public final class Endpoints {
       Executor threads,
       RandomGenerator random) {
     this.clockwork = clockwork;
-    this.target = target;
     this.choosing = new Choosing(this, balancer);
     this.lazy = balancer.lazy();
     this.opener = opener;

@@ -5,6 +5,7 @@ import java.time.Duration;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
@@ -89,7 +90,7 @@ public final class Policies {
     Holding holds = of(method);
     Policy own = given.get(method);
     Duration timeout = own == null ? null : own.timeout();
-    return timeout == holds.timeout
+    return Objects.equals(timeout, holds.timeout)
         ? holds
         : new Holding(timeout, holds.waitForReady, holds.repeat);
   }

@@ -95,7 +95,7 @@ public final class Repeating {
     if (unsent || (elsewhere && code == Code.UNAVAILABLE)) {
       return left > 0 ? 0 : -1;
     }
-    if (status.retryAfter().getSeconds() > 1) {
+    if (status.retryAfter().toSeconds() > 1) {
       return -1;
     }
     long wait = status.retryAfter().toNanos();

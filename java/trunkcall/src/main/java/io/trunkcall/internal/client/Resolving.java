@@ -222,8 +222,8 @@ final class Resolving {
   private static final class RefusedSet extends IllegalArgumentException {
     private static final long serialVersionUID = 1L;
 
-    RefusedSet(IllegalArgumentException why) {
-      super(why.getMessage());
+    RefusedSet(String why) {
+      super(why);
     }
   }
 
@@ -246,8 +246,9 @@ final class Resolving {
       try {
         found = Resolved.check(given);
       } catch (IllegalArgumentException fault) {
-        clockwork.execute(() -> noteIfRunning(fault.getMessage()));
-        throw new RefusedSet(fault);
+        String why = String.valueOf(fault.getMessage());
+        clockwork.execute(() -> noteIfRunning(why));
+        throw new RefusedSet(why);
       }
       clockwork.execute(() -> take(given, found));
     }

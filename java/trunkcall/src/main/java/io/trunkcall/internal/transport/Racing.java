@@ -4,8 +4,8 @@ import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
-import java.util.HashMap;
 import java.util.HashSet;
+import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -107,11 +107,12 @@ public final class Racing<C> {
       boolean alone) {
     Racing<C> racing = new Racing<>(clockwork, addresses, attempts, alone);
     Clockwork.Timer timer = clockwork.after(DIAL_TIMEOUT, racing::timeOut);
-    racing.result.whenComplete(
-        (made, fault) -> {
-          timer.cancel();
-          racing.stop();
-        });
+    CompletableFuture<?> unused =
+        racing.result.whenComplete(
+            (made, fault) -> {
+              timer.cancel();
+              racing.stop();
+            });
     racing.lookUp(lookup);
     return racing.result;
   }
@@ -152,8 +153,9 @@ public final class Racing<C> {
         lookups.add(lookUp(lookup, address, found, at));
       }
     }
-    CompletableFuture.allOf(lookups.toArray(CompletableFuture<?>[]::new))
-        .whenComplete((none, fault) -> begin(found));
+    CompletableFuture<?> unused =
+        CompletableFuture.allOf(lookups.toArray(CompletableFuture<?>[]::new))
+            .whenComplete((none, fault) -> begin(found));
   }
 
   /** The look-up of one name, which puts what it finds at its place among all. */
@@ -201,7 +203,7 @@ public final class Racing<C> {
     for (Place one : places) {
       (one.address.host().indexOf(':') >= 0 ? six : others).add(one);
     }
-    boolean sixFirst = !six.isEmpty() && six.getFirst() == places.get(0);
+    boolean sixFirst = !six.isEmpty() && six.getFirst().equals(places.get(0));
     List<Place> found = new ArrayList<>(places.size());
     for (boolean nextSix = sixFirst; found.size() < places.size(); nextSix = !nextSix) {
       Place next = (nextSix ? six : others).poll();
@@ -231,7 +233,8 @@ public final class Racing<C> {
   private final class Round {
     private final Deque<Place> waiting;
     private final Runnable exhausted;
-    private final Map<CompletableFuture<C>, Clockwork.Timer> running = new HashMap<>();
+    private final IdentityHashMap<CompletableFuture<C>, Clockwork.Timer> running =
+        new IdentityHashMap<>();
     private @Nullable CompletableFuture<C> last;
     private Clockwork.@Nullable Timer stagger;
     private boolean over;
@@ -260,7 +263,8 @@ public final class Racing<C> {
       if (!waiting.isEmpty()) {
         stagger = clockwork.after(STAGGER, this::next);
       }
-      begun.whenComplete((made, fault) -> ended(place, begun, made, fault));
+      CompletableFuture<?> unused =
+          begun.whenComplete((made, fault) -> ended(place, begun, made, fault));
     }
 
     private void timeOut(Place place, CompletableFuture<C> begun, Duration limit) {
