@@ -65,7 +65,9 @@ public final class Metadata {
     return found;
   }
 
-  /** A copy of the bytes of the first entry with this key; null if there is none, or it has text. */
+  /**
+   * A copy of the bytes of the first entry with this key; null if there is none, or it has text.
+   */
   public byte @Nullable [] getBytes(String key) {
     for (Entry entry : entries) {
       if (entry.key.equals(key)) {

@@ -92,8 +92,7 @@ public final class Status {
 
   /** The same with these details. */
   public Status withDetails(List<Detail> details) {
-    return new Status(
-        code, message, List.copyOf(details), delivery, retryAfter, stripped, local);
+    return new Status(code, message, List.copyOf(details), delivery, retryAfter, stripped, local);
   }
 
   /** The same with another delivery. */
@@ -150,7 +149,9 @@ public final class Status {
     return code + ": " + message + said;
   }
 
-  /** A detail of a status: the URL of a type, and a value of that type, as in google.protobuf.Any. */
+  /**
+   * A detail of a status: the URL of a type, and a value of that type, as in google.protobuf.Any.
+   */
   public static final class Detail {
     private final String typeUrl;
     private final byte[] value;

@@ -9,6 +9,8 @@ public abstract class Call {
   int codec;
   long deadline;
   byte state;
+  @Nullable ReceiveFlow receiving;
+  @Nullable SendFlow sending;
   private @Nullable Object user;
 
   Call(Session session, int id, int codec, long deadline, @Nullable Object user) {
@@ -51,7 +53,7 @@ public abstract class Call {
 
   /** Takes back the message that was sent last, if nothing of it was appended yet. */
   public final void withdraw() {
-    throw new UnsupportedOperationException();
+    session.sender.withdraw(this);
   }
 
   /** Whether the call has ended for the layer above: nothing that is sent on it leaves any more. */

@@ -71,8 +71,8 @@ public interface Events {
   void relieved();
 
   /**
-   * Called on any thread, perhaps under a lock of the wire's: have {@link Session#relieve} called on
-   * this session's thread, later. This connection holds most of the memory that others need.
+   * Called on any thread, perhaps under a lock of the wire's: have {@link Session#relieve} called
+   * on this session's thread, later. This connection holds most of the memory that others need.
    */
   void reliefAsked();
 

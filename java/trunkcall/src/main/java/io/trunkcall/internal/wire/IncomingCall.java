@@ -18,9 +18,10 @@ public final class IncomingCall extends Call {
   boolean oneway;
   boolean returned;
   boolean requestEnded;
+  boolean answered; // a frame of the answer was appended, or queued
   @Nullable ServedMethod method;
   @Nullable Metadata metadata;
-  int attempt;
+  long attempt;
   byte @Nullable [] message;
   int compression;
   // What RESULT will say, once the messages before it are appended.
@@ -48,7 +49,7 @@ public final class IncomingCall extends Call {
 
   /** Which attempt the caller says that it is; 0: it says nothing. */
   public int attempt() {
-    return attempt;
+    return (int) Math.min(attempt, Integer.MAX_VALUE);
   }
 
   /** Whether the caller sends no more: all requests have come, or lie in this call. */
@@ -80,13 +81,17 @@ public final class IncomingCall extends Call {
   }
 
   /**
-   * Sends an answer message. False: wait for {@link Events#writable} before the next one. The array
-   * must not change until the call is over. Nothing happens once the call has its RESULT.
+   * Sends an answer message. False: wait for {@link Events#writable} before the next one. The
+   * session keeps the array, which must not change any more. Nothing happens once the call has its
+   * RESULT.
    *
    * @throws LimitException for a message that the peer does not take
    */
   public boolean send(byte[] array, int offset, int length, int compression) {
-    throw new UnsupportedOperationException();
+    return session
+        .callee
+        .answers()
+        .send(this, new SendFlow.Queued(array, offset, length, compression));
   }
 
   /**
@@ -96,24 +101,29 @@ public final class IncomingCall extends Call {
    * @throws IllegalArgumentException for metadata that is malformed
    */
   public void sendMetadata(Metadata metadata) {
-    throw new UnsupportedOperationException();
+    session.callee.answers().sendMetadata(this, metadata);
   }
 
   /**
    * The handler has returned OK with its last, or only, message. {@code finish} is called once for
-   * each started call, also when the call was stopped before. The array must not change until the
-   * call is over.
+   * each started call, also when the call was stopped before. The session keeps the array, which
+   * must not change any more.
    *
    * @throws LimitException for what the peer does not take; the call is as it was
    * @throws IllegalArgumentException for metadata that is malformed
    */
   public void finish(byte[] array, int offset, int length, int compression, Metadata trailers) {
-    throw new UnsupportedOperationException();
+    Answers answers = session.callee.answers();
+    if (compression == 0 && trailers.isEmpty() && answers.plain(this, array, offset, length)) {
+      return;
+    }
+    SendFlow.Queued message = new SendFlow.Queued(array, offset, length, compression);
+    answers.finish(this, message, Status.OK, trailers);
   }
 
   /** The handler has returned without a last message; see the other {@code finish}. */
   public void finish(Status status, Metadata trailers) {
-    throw new UnsupportedOperationException();
+    session.callee.answers().finish(this, null, status, trailers);
   }
 
   /**
@@ -121,7 +131,7 @@ public final class IncomingCall extends Call {
    * {@link Events#start}; else there is {@link #refuse}.
    */
   public void accept() {
-    throw new UnsupportedOperationException();
+    session.callee.answers().accept(this);
   }
 
   /**
@@ -130,7 +140,7 @@ public final class IncomingCall extends Call {
    * told nothing.
    */
   public void refuse(Status status, Metadata trailers) {
-    throw new UnsupportedOperationException();
+    session.callee.answers().turnAway(this, status, trailers);
   }
 
   /**
@@ -138,12 +148,17 @@ public final class IncomingCall extends Call {
    * {@link Events#stopped} is told, and the handler still has to return.
    */
   public void fail(Code code, String text) {
-    throw new UnsupportedOperationException();
+    session.callee.answers().cut(this, code, text);
   }
 
   /** Consumes the oldest request message; null when there is none now. */
   public @Nullable Message takeMessage() {
-    throw new UnsupportedOperationException();
+    ReceiveFlow flow = receiving;
+    Message message = flow == null ? null : flow.take();
+    if (flow != null && flow.due() && takesCredit()) {
+      session.granter.add(this);
+    }
+    return message;
   }
 
   @Override

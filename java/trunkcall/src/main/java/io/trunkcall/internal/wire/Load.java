@@ -10,12 +10,14 @@ import java.util.concurrent.atomic.LongAdder;
 public final class Load {
   final AtomicInteger running = new AtomicInteger();
   final int runningLimit;
+  final Budget budget;
   private final LongAdder refused = new LongAdder();
   private final LongAdder cutOff = new LongAdder();
 
   /** At most so many running handlers, and so many bytes of memory (limits.md 2). */
   public Load(int runningLimit, long memory) {
     this.runningLimit = runningLimit;
+    this.budget = new Budget(memory);
   }
 
   /** A call has ended REFUSED, or else CUT. */
@@ -54,6 +56,6 @@ public final class Load {
 
   /** Bytes of memory that connections have drawn. */
   public long memoryUsed() {
-    throw new UnsupportedOperationException();
+    return budget.used();
   }
 }

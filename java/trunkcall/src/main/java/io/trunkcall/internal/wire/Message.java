@@ -5,8 +5,8 @@ public final class Message {
   private final byte[] bytes;
   private final int compression;
   // Credit owed to the peer once the message is consumed: of the window, of the pool.
-  int cost;
-  int pooled;
+  long cost;
+  long pooled;
 
   Message(byte[] bytes, int compression) {
     this.bytes = bytes;

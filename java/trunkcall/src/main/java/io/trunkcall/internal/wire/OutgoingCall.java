@@ -38,34 +38,59 @@ public final class OutgoingCall extends Call {
 
   /**
    * Sends a request message, with the half-close if {@code end}. False: wait for {@link
-   * Events#writable} before the next one. The array must not change until the call is over. Nothing
-   * happens once the call has ended.
+   * Events#writable} before the next one. The session keeps the array, which must not change any
+   * more. Nothing happens once the call has ended.
    *
    * @throws LimitException for a message that the peer does not take
    * @throws IllegalStateException after the half-close
    */
   public boolean send(byte[] array, int offset, int length, int compression, boolean end) {
-    throw new UnsupportedOperationException();
+    return session.caller.send(this, new SendFlow.Queued(array, offset, length, compression), end);
   }
 
   /** No more messages follow. A second half-close does nothing. */
   public void halfClose() {
-    throw new UnsupportedOperationException();
+    session.caller.halfClose(this);
   }
 
   /** Ends the call with CANCELLED, if it has not ended, for a reason of protocol.md 7.7. */
   public void cancel(int reason) {
-    throw new UnsupportedOperationException();
+    session.caller.cancel(this, reason);
+  }
+
+  /**
+   * Ends the call with a status that this side has made up, if it has not ended, for a reason of
+   * protocol.md 7.7.
+   */
+  public void abandon(int reason, Status status) {
+    if (state < ABANDONED) {
+      session.caller.abandon(this, reason, status);
+    }
   }
 
   /** Consumes the oldest answer that came ahead of the end; null when there is none now. */
   public @Nullable Message takeMessage() {
-    throw new UnsupportedOperationException();
+    ReceiveFlow flow = receiving;
+    Message message = flow == null ? null : flow.take();
+    if (flow != null && flow.due() && takesCredit()) {
+      session.granter.add(this);
+    }
+    return message;
   }
 
   /** Drops answers that nobody will take. Without it they count against the memory until taken. */
   public void discard() {
-    throw new UnsupportedOperationException();
+    ReceiveFlow flow = receiving;
+    if (flow != null) {
+      flow.dropAll();
+    }
+  }
+
+  /** The last answer was told of, or is none: the array it lies in is used again. */
+  void forget() {
+    hasMessage = false;
+    array = NO_BYTES;
+    offset = length = 0;
   }
 
   /** How the call ended; null until then. */

@@ -1,5 +1,7 @@
 package io.trunkcall.internal.wire;
 
+import io.trunkcall.Code;
+import io.trunkcall.Delivery;
 import io.trunkcall.Status;
 import org.jspecify.annotations.Nullable;
 
@@ -38,27 +40,76 @@ public final class Session {
   /** Reason of CANCEL: it cannot take the answer. */
   public static final int CANNOT_TAKE = 2;
 
+  final Events events;
+  final boolean initiator;
+  final Settings own;
+  private final int ownCodecs;
+  final String codecList;
+  final int window;
+  final Load load;
+  final Output output;
+  final Share share;
+  final Pool pool;
+  final int ownBit; // the initiator bit of this side's calls
+  final Caller caller;
+  final Results results;
+  final Callee callee;
+  final Sender sender;
+  final Granter granter;
+  final UnderWay underWay;
+  final Lifecycle lifecycle;
+  final Reader reader;
+  long now;
+  Settings peer = Settings.DEFAULTS;
+  int peerWindow = Preface.INITIAL_WINDOW;
+  int peerHighest; // version; 0: its preface has not come
+  boolean acceptsCalls;
+  boolean settling; // the session is to close once all is done
+  int plainSend; // the longest message that always fits a CALL or RESULT of its own
+  private final boolean[] knownCodecs = new boolean[16];
+
   /** The side of a connection that {@code initiator} says, serving {@code methods}. */
   public Session(
       Events events, boolean initiator, long now, SessionConfig config, MethodTable methods) {
-    throw new UnsupportedOperationException();
+    this.events = events;
+    this.initiator = initiator;
+    this.now = now;
+    own = config.settings;
+    ownCodecs = config.codecs;
+    codecList = config.codecList;
+    window = config.window;
+    load = config.load;
+    output = new Output(config.exact);
+    share = new Share(this, load.budget, config.incompleteBytes);
+    pool = new Pool(this, own.pool(), config.maxPool);
+    ownBit = initiator ? 0 : Frame.INITIATOR_BIT;
+    acceptsCalls = initiator;
+    caller = new Caller(this, ownBit);
+    results = new Results(this, caller);
+    callee = new Callee(this, methods, Frame.INITIATOR_BIT - ownBit);
+    sender = new Sender(this);
+    granter = new Granter(this);
+    underWay = new UnderWay(this);
+    lifecycle = new Lifecycle(this, config.keepalive, config.keepaliveAnswer);
+    reader = new Reader(this);
+    learnPeer();
   }
 
   // Opening calls.
 
   /** Whether calls may be opened, as far as draining and the end of the connection go. */
   public boolean acceptsCalls() {
-    throw new UnsupportedOperationException();
+    return acceptsCalls;
   }
 
   /** What the session takes for the present. */
   public void setNow(long now) {
-    throw new UnsupportedOperationException();
+    this.now = now;
   }
 
   /** What the session takes for the present. */
   public long now() {
-    throw new UnsupportedOperationException();
+    return now;
   }
 
   /**
@@ -73,13 +124,19 @@ public final class Session {
       int codec,
       long deadline,
       @Nullable Object user) {
-    throw new UnsupportedOperationException();
+    if (codec >= 0 && codec < knownCodecs.length && knownCodecs[codec]) {
+      OutgoingCall call = caller.plainCall(name, array, offset, length, codec, deadline, user);
+      if (call != null) {
+        return call;
+      }
+    }
+    return open(name, array, offset, length, new Opening().codec(codec), deadline, user);
   }
 
   /**
-   * Opens a call of any kind, with its first message unless {@code array} is null. The array must
-   * not change until the call is over. {@code deadline} is in µs of the session's clock, 0: none;
-   * past, the call ends at once: {@link Events#ended} is told before this returns.
+   * Opens a call of any kind, with its first message unless {@code array} is null. The session
+   * keeps the array, which must not change any more. {@code deadline} is in µs of the session's
+   * clock, 0: none; past, the call ends at once: {@link Events#ended} is told before this returns.
    *
    * <p>Null: it cannot be opened now. If {@link #acceptsCalls}, no slot is free, and {@link
    * Events#slotFree} tells when to try again.
@@ -95,42 +152,107 @@ public final class Session {
       Opening opening,
       long deadline,
       @Nullable Object user) {
-    throw new UnsupportedOperationException();
+    SendFlow.Queued message =
+        array == null ? null : new SendFlow.Queued(array, offset, length, opening.compression);
+    return caller.open(name, message, opening, deadline, user);
+  }
+
+  /** Ends all own calls that are open, with this code; their delivery is unknown. */
+  public void cancelAll(Code code, String text) {
+    caller.cancelAll(code, text);
   }
 
   /** Whether calls may be in this codec: both sides have it. */
   public boolean knowsCodec(int codec) {
-    throw new UnsupportedOperationException();
+    return knownCodecs[codec];
+  }
+
+  /** Whether a codec is one of this side's own. */
+  boolean servesCodec(int codec) {
+    if (codec < 0 || codec > 15) {
+      return false;
+    }
+    return codec < 8 ? (ownCodecs >> codec & 1) != 0 : own.codecs().containsKey(codec);
+  }
+
+  /** Whether this side has told that it accepts a compression. */
+  boolean lists(int compression) {
+    return compression == 0 || own.compressions().contains(compression);
+  }
+
+  /**
+   * Throws LimitException or IllegalArgumentException for a message that the peer would not take
+   * (protocol.md 12, limits.md 1).
+   */
+  void checkMessage(int length, int compression) {
+    if (length > peer.maxMessage()) {
+      throw new MessageTooLargeException(length, peer.maxMessage());
+    }
+    if (compression != 0 && (length == 0 || !peer.compressions().contains(compression))) {
+      throw new IllegalArgumentException(
+          "compression "
+              + compression
+              + " of "
+              + length
+              + " bytes: not listed by the peer, or empty");
+    }
+  }
+
+  /** Makes the tables that follow from the peer's settings. */
+  void learnPeer() {
+    for (int number = 0; number < knownCodecs.length; number++) {
+      String name = own.codecs().get(number);
+      knownCodecs[number] =
+          number < 8 ? servesCodec(number) : name != null && name.equals(peer.codecs().get(number));
+    }
+    long most = Math.min(peer.maxFrameBody(), peer.maxMessage());
+    plainSend = (int) Math.min(most, peerWindow - Frame.MESSAGE_COST);
   }
 
   // Writing.
 
   /**
-   * Hands the bytes to be written next to {@code sink}, and gives their number. They count as passed
-   * on, unless the configuration is exact.
+   * Hands the bytes to be written next to {@code sink}, and gives their number. They count as
+   * passed on, unless the configuration is exact.
    */
   public long take(Sink sink) {
-    throw new UnsupportedOperationException();
+    if (granter.due()) {
+      granter.append();
+    }
+    if (pool.due) {
+      pool.appendCredit();
+    }
+    if (sender.ready() && lifecycle.state < Lifecycle.CLOSING) {
+      sender.pump(caller.open + callee.open);
+    }
+    if (settling) {
+      lifecycle.settle();
+    }
+    callee.moved();
+    return output.take(sink);
   }
 
   /** So many more of the bytes taken have left the layer below. */
   public void wrote(long bytes) {
-    throw new UnsupportedOperationException();
+    output.wrote(bytes);
+    if (share.drawn() > 0) {
+      share.returnSurplus();
+    }
   }
 
   /** Bytes appended that were not written yet. */
   public long unsent() {
-    throw new UnsupportedOperationException();
+    return output.unsent();
   }
 
   /** Whether the output ends behind what was taken and what {@link #take} still gives. */
   public boolean halfClose() {
-    throw new UnsupportedOperationException();
+    return lifecycle.halfClose;
   }
 
   /** Whether nothing more is read: the transport is to be closed behind the last bytes. */
   public boolean closed() {
-    throw new UnsupportedOperationException();
+    return lifecycle.state == Lifecycle.CLOSED || lifecycle.done;
   }
 
   // Reading.
@@ -140,22 +262,42 @@ public final class Session {
    * again when this returns.
    */
   public void receive(byte[] array, int offset, int length, long now) {
-    throw new UnsupportedOperationException();
+    this.now = now;
+    lifecycle.receivedAt = now;
+    lifecycle.waits = false;
+    if (lifecycle.state < Lifecycle.CLOSING) {
+      reader.receive(array, offset, length);
+    } else {
+      lifecycle.discarded(length);
+    }
   }
 
   /** Starts what was read, except calls whose time has run out by now (protocol.md 10). */
   public void dispatch(long now) {
-    throw new UnsupportedOperationException();
+    this.now = now;
+    callee.dispatch();
+    if (output.pending() > Share.FREE) {
+      try {
+        share.draw(null); // what the peer does not read counts as held
+      } catch (CallFault full) {
+        // Others have let go of what they could.
+      }
+    }
   }
 
   /** The peer sends no more. */
   public void endOfStream(long now) {
-    throw new UnsupportedOperationException();
+    this.now = now;
+    reader.drop();
+    lifecycle.endOfStream();
   }
 
   /** The connection is gone: what is unsent never leaves. {@code text} says why. */
   public void lost(long now, String text) {
-    throw new UnsupportedOperationException();
+    this.now = now;
+    reader.drop();
+    lifecycle.lost(text);
+    share.close();
   }
 
   // Draining and time.
@@ -166,100 +308,127 @@ public final class Session {
    * calls at the latest, that it opens none.
    */
   public void drain(long now, boolean calling) {
-    throw new UnsupportedOperationException();
+    this.now = now;
+    lifecycle.drain(calling);
   }
 
   /** Ends what is still open and closes (protocol.md 11.5). */
   public void graceOver(long now) {
-    throw new UnsupportedOperationException();
+    this.now = now;
+    lifecycle.graceOver();
   }
 
   /** Does what is due. Cheap when nothing is. */
   public void tick(long now) {
-    throw new UnsupportedOperationException();
+    this.now = now;
+    if (lifecycle.state < Lifecycle.CLOSING) {
+      caller.tick(now);
+      callee.tick(now);
+      if (now >= underWay.at) {
+        underWay.look(now);
+      }
+      if (now >= pool.lookAt) {
+        pool.look(now);
+      }
+    }
+    lifecycle.tick(now);
   }
 
   /**
-   * When {@link #tick} is due at the latest, in µs; {@link #NEVER}: not at all. It is never late and
-   * may be early.
+   * When {@link #tick} is due at the latest, in µs; {@link #NEVER}: not at all. It is never late
+   * and may be early.
    */
   public long nextDeadline() {
-    throw new UnsupportedOperationException();
+    long due = Math.min(lifecycle.nextDeadline(), Math.min(caller.earliest, callee.earliest));
+    due = Math.min(due, Math.min(underWay.at, pool.lookAt));
+    return Math.min(due, caller.nextOverdue());
   }
 
   /** Sends a PING now, whatever the intervals. */
   public void ping() {
-    throw new UnsupportedOperationException();
+    lifecycle.ping();
   }
 
   /** Frees memory for other sessions: see {@link Events#reliefAsked}. */
   public void relieve(long now) {
-    throw new UnsupportedOperationException();
+    this.now = now;
+    share.relieve();
   }
 
   // What is known of the session.
 
   /** Whether this side opened the connection. */
   public boolean initiator() {
-    throw new UnsupportedOperationException();
+    return initiator;
   }
 
   /** The peer's settings: the defaults until its preface has come. */
   public Settings peer() {
-    throw new UnsupportedOperationException();
+    return peer;
   }
 
   /** Whether the peer's preface has come. */
   public boolean opened() {
-    throw new UnsupportedOperationException();
+    return lifecycle.state >= Lifecycle.OPEN && peerHighest > 0;
   }
 
   /** The highest version that the peer's preface names, 0 until it has come. */
   public int peerHighestVersion() {
-    throw new UnsupportedOperationException();
+    return peerHighest;
   }
 
   /** What people are to know of a peer that has not begun to speak; empty once it has. */
   public String unheard(long now) {
-    throw new UnsupportedOperationException();
+    return lifecycle.unheard(now);
   }
 
   /** Slots taken by own calls, abandoned ones included. */
   public int ownCalls() {
-    throw new UnsupportedOperationException();
+    return caller.open;
   }
 
   /** The peer's calls that are open. */
   public int servedCalls() {
-    throw new UnsupportedOperationException();
+    return callee.open;
   }
 
   /** What the last answered PING took, in µs; 0: none was answered. */
   public long roundTrip() {
-    throw new UnsupportedOperationException();
+    return lifecycle.roundTrip;
   }
 
   /**
-   * The part of the open streams' windows that the peer may not use now: messages were not consumed,
-   * or their credit was not granted yet.
+   * The part of the open streams' windows that the peer may not use now: messages were not
+   * consumed, or their credit was not granted yet.
    */
   public long withheldCredit() {
-    throw new UnsupportedOperationException();
+    long withheld = 0;
+    for (Call call : callee.calls) {
+      withheld += withheld(call);
+    }
+    for (Call call : caller.calls()) {
+      withheld += withheld(call);
+    }
+    return withheld;
+  }
+
+  private static long withheld(@Nullable Call call) {
+    ReceiveFlow flow = call == null || !call.takesCredit() ? null : call.receiving;
+    return flow == null ? 0 : Math.max(flow.keep - flow.window, 0);
   }
 
   /** The size of the pool that this side keeps. */
   public long pool() {
-    throw new UnsupportedOperationException();
+    return pool.kept;
   }
 
   /** Bytes held of messages and queued answers. */
   public long held() {
-    throw new UnsupportedOperationException();
+    return share.held;
   }
 
   /** What the caller's side says of a call for which no answer speaks. */
-  public static Status localStatus(
-      io.trunkcall.Code code, String message, io.trunkcall.Delivery delivery) {
+  public static Status localStatus(Code code, String message, Delivery delivery) {
     return Status.of(code, message).withDelivery(delivery).withLocal(true);
   }
 }

@@ -1,4 +1,6 @@
-/** The protocol without sockets, threads or clocks: bytes in, events and bytes out. Not for users. */
+/**
+ * The protocol without sockets, threads or clocks: bytes in, events and bytes out. Not for users.
+ */
 @NullMarked
 package io.trunkcall.internal.wire;
 

@@ -1,0 +1,158 @@
+package io.trunkcall.internal.wire;
+
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One connection's part of a {@link Budget}, and the bytes that its peer has promised: those are
+ * counted against a limit of the connection alone, and take no memory. Belongs to the session,
+ * except {@link #drawn} and {@link #ask}.
+ */
+final class Share {
+  /** What a connection holds without counting it: small calls never touch what they share. */
+  static final long FREE = 64 << 10;
+
+  /** What a connection may hold before it holds more than its share. */
+  static final long LEAST = 1 << 20;
+
+  private static final long STEP = 64 << 10; // by how much a connection draws on the budget
+
+  private final Session session;
+  private final Budget budget;
+  final long mostPromised;
+  private final AtomicBoolean asked = new AtomicBoolean();
+  private volatile long drawn;
+  private boolean closed;
+  long promised; // of messages being put together, with whole ones not consumed
+  long held; // of messages and queued answers
+  long order; // counts the calls that began to hold something
+
+  Share(Session session, Budget budget, long mostPromised) {
+    this.session = session;
+    this.budget = budget;
+    this.mostPromised = mostPromised;
+  }
+
+  /** Bytes drawn on the budget. */
+  long drawn() {
+    return drawn;
+  }
+
+  /** Counts bytes that the peer promises; nothing if they are too many. */
+  void promise(long size) throws CallFault {
+    if (promised + size > mostPromised) {
+      throw new CallFault(
+          ErrorClass.MEMORY, "messages of this connection would exceed " + mostPromised + " bytes");
+    }
+    promised += size;
+  }
+
+  /** Counts bytes that are held for a call, of which {@code holder} is a direction. */
+  void hold(long size, Object holder) throws CallFault {
+    held += size;
+    if (held - FREE > drawn) {
+      try {
+        draw(holder);
+      } catch (CallFault full) {
+        held -= size;
+        throw full;
+      }
+    }
+  }
+
+  private long needed() {
+    return held + (closed ? 0 : session.output.unsent()) - FREE;
+  }
+
+  /** Draws on the budget for what is held. */
+  void draw(@Nullable Object holder) throws CallFault {
+    while (true) {
+      long lacking = needed() - drawn;
+      if (lacking <= 0) {
+        return;
+      }
+      long step = (lacking + STEP - 1) / STEP * STEP;
+      if (!budget.fits(step, false)) {
+        Share greatest = budget.greatest(this, step);
+        if (greatest == this) {
+          if (!Relief.relieve(session, holder)) {
+            throw full();
+          }
+          continue;
+        }
+        greatest.ask();
+        if (!budget.fits(step, true)) {
+          throw full();
+        }
+      }
+      budget.draw(this, step);
+      setDrawn(drawn + step);
+    }
+  }
+
+  private CallFault full() {
+    return new CallFault(
+        ErrorClass.MEMORY, "messages and answers held would exceed memory " + budget.limit);
+  }
+
+  // The session's thread alone writes it.
+  private void setDrawn(long bytes) {
+    drawn = bytes;
+  }
+
+  /** Bytes are no longer held. */
+  void letGo(long size) {
+    held -= size;
+    if (drawn > 0) {
+      returnSurplus();
+    }
+  }
+
+  void returnSurplus() {
+    long have = drawn;
+    long surplus = (have - Math.max(needed(), 0)) / STEP * STEP;
+    if (surplus > 0) {
+      setDrawn(have - surplus);
+      budget.giveBack(this, surplus, have == surplus);
+    }
+  }
+
+  /** The connection is gone, and its output with it. */
+  void close() {
+    closed = true;
+    returnSurplus();
+  }
+
+  /**
+   * Whether the connection holds more than its share: an equal part of the budget for each
+   * connection that has drawn on it, and at least {@link #LEAST}.
+   */
+  boolean exceeded() {
+    return drawn >= LEAST && drawn > budget.part();
+  }
+
+  // Between sessions.
+
+  /** Has the connection free memory, unless it was asked already. On any thread. */
+  void ask() {
+    if (asked.compareAndSet(false, true)) {
+      session.events.reliefAsked();
+    }
+  }
+
+  /** Frees memory as long as this connection holds most and the limit is exceeded. */
+  void relieve() {
+    while (budget.over() && budget.greatest(this, 0) == this) {
+      if (!Relief.relieve(session, null)) {
+        break;
+      }
+    }
+    asked.set(false);
+    if (budget.over()) {
+      Share greatest = budget.greatest(this, 0);
+      if (greatest != this) {
+        greatest.ask();
+      }
+    }
+  }
+}
