@@ -132,7 +132,7 @@ public final class Flags {
   }
 
   /** {@code 250ms}, {@code 2s}, {@code 1m30s}. */
-  static Duration duration(String text) throws UsageError {
+  public static Duration duration(String text) throws UsageError {
     if (text.equals("0")) {
       return Duration.ZERO;
     }

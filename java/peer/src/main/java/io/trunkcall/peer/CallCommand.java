@@ -1,0 +1,122 @@
+package io.trunkcall.peer;
+
+import com.google.gson.JsonObject;
+import com.google.protobuf.DynamicMessage;
+import io.trunkcall.CallOptions;
+import io.trunkcall.Client;
+import io.trunkcall.ClientBuilder;
+import io.trunkcall.Metadata;
+import io.trunkcall.Status;
+import io.trunkcall.StatusException;
+import io.trunkcall.load.Failed;
+import io.trunkcall.load.Flags;
+import io.trunkcall.load.UsageError;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Base64;
+import java.util.List;
+import java.util.Locale;
+import java.util.logging.Level;
+
+/**
+ * The call command: one call. Its outcome is all that it prints: answers on stdout, a failure on
+ * stderr.
+ */
+final class CallCommand {
+  private final Console console;
+  private final Flags flags = PeerFlags.of("call");
+  private final Metadata.Builder metadata = Metadata.builder();
+  private final Flags.Value<String> target =
+      flags.text(
+          "--target", "ADDR", "", "HOST:PORT, unix:PATH, ws://HOST:PORT/PATH or wss://… to call");
+  private final Flags.Value<Duration> timeout =
+      PeerFlags.timeAboveZero(
+          flags, "--timeout", "for connecting and the call together; none unless given");
+  private final Flags.Value<Boolean> gzip = PeerFlags.compression(flags, "requests");
+  private final Security security = Security.ofClient(flags);
+
+  CallCommand(Console console) {
+    this.console = console;
+    PeerFlags.codec(flags);
+    flags.add(
+        "--metadata",
+        "KEY=VALUE",
+        "",
+        "to send with the call, any number of times; the value of a key that ends in -bin is base64",
+        text -> {
+          addEntry(text);
+          return text;
+        });
+  }
+
+  private void addEntry(String pair) throws UsageError {
+    int equals = pair.indexOf('=');
+    if (equals < 1) {
+      throw new UsageError("want KEY=VALUE");
+    }
+    String key = pair.substring(0, equals).toLowerCase(Locale.ROOT);
+    String value = pair.substring(equals + 1);
+    if (!key.endsWith("-bin")) {
+      metadata.add(key, value);
+      return;
+    }
+    try {
+      metadata.add(key, Base64.getDecoder().decode(value.replaceAll("=+$", "")));
+    } catch (IllegalArgumentException e) {
+      throw new UsageError("the value of a key that ends in -bin is base64: " + e.getMessage());
+    }
+  }
+
+  int run(List<String> words) throws UsageError, Failed {
+    List<String> others = new ArrayList<>();
+    if (!flags.parse(words, others)) {
+      console.print(help());
+      return Program.OK;
+    }
+    if (!target.given()) {
+      throw new UsageError("--target is needed");
+    }
+    if (others.size() < 2) {
+      throw new UsageError("METHOD and JSON are needed");
+    }
+    if (others.size() > 2) {
+      throw new UsageError(
+          "there is nothing to do with \"" + others.get(2) + "\" after METHOD and JSON");
+    }
+    Log.begin(console, Level.OFF);
+    ClientBuilder builder = Clients.builder(target.get(), security.tls(), gzip.get());
+    try (Client client = Clients.build(builder)) {
+      KnownMethod method = KnownMethod.find(others.get(0));
+      List<DynamicMessage> requests = method.parse(others.get(1));
+      CallOptions options = CallOptions.NONE.withMetadata(metadata.build());
+      if (timeout.given()) {
+        options = options.withTimeout(timeout.get());
+      }
+      method.invoke(client, requests, options, answer -> console.print(JsonForm.line(answer)));
+      return Program.OK;
+    } catch (StatusException failed) {
+      tell(failed.status());
+      return Program.FAILED;
+    }
+  }
+
+  /** Prints a failure as the one line of stderr. */
+  private void tell(Status status) {
+    JsonObject failure = new JsonObject();
+    failure.addProperty("code", status.code().name());
+    failure.addProperty("message", Console.oneLine(status.message()));
+    failure.add("details", JsonForm.details(status));
+    failure.addProperty("delivery", status.delivery().word());
+    console.tell(JsonForm.tight(failure));
+  }
+
+  private String help() {
+    return flags.help()
+        + "\nand METHOD JSON: METHOD is one of\n"
+        + KnownMethod.list()
+        + "JSON is the request; for client-streaming and bidi-streaming methods an array of\n"
+        + "requests.\n\n"
+        + "A failure is one line of JSON on stderr, with exit status 1; a command line that is\n"
+        + "wrong is told in words, with exit status 2.";
+  }
+}

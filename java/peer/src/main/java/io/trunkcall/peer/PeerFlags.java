@@ -1,0 +1,72 @@
+package io.trunkcall.peer;
+
+import io.trunkcall.load.Flags;
+import io.trunkcall.load.UsageError;
+import java.time.Duration;
+import java.util.List;
+
+/** What the command lines of several commands have in common. */
+final class PeerFlags {
+  /** What --codec takes. The stock gRPC plugin of Java has no channel here yet. */
+  private static final List<String> CODECS = List.of("protobuf");
+
+  private PeerFlags() {}
+
+  static Flags of(String command) {
+    return new Flags(Program.NAME + " " + command);
+  }
+
+  static void codec(Flags flags) {
+    flags.choice("--codec", CODECS, "name of the codec");
+  }
+
+  /** Whether gzip is asked for. */
+  static Flags.Value<Boolean> compression(Flags flags, String what) {
+    return flags.add(
+        "--compression",
+        "NAME",
+        false,
+        "name of the compression of " + what + ": gzip; none unless given",
+        text -> {
+          if (!text.equals("gzip")) {
+            throw new UsageError("want gzip");
+          }
+          return true;
+        });
+  }
+
+  /** A time above 0; zero unless given. */
+  static Flags.Value<Duration> timeAboveZero(Flags flags, String name, String help) {
+    return flags.add(name, "TIME", Duration.ZERO, help, PeerFlags::aboveZero);
+  }
+
+  static Duration aboveZero(String text) throws UsageError {
+    Duration time = Flags.duration(text);
+    if (time.isZero()) {
+      throw new UsageError("must be above 0");
+    }
+    return time;
+  }
+
+  /** After how long a silent peer is asked for a sign of life, and how long it has to give one. */
+  record Keepalive(Duration interval, Duration timeout) {
+    private static Keepalive of(String text) throws UsageError {
+      int comma = text.indexOf(',');
+      if (comma < 0) {
+        throw new UsageError("want two times above 0, such as 20s,20s");
+      }
+      return new Keepalive(
+          aboveZero(text.substring(0, comma)), aboveZero(text.substring(comma + 1)));
+    }
+  }
+
+  /** {@code interval} is the framework's default, as is a timeout of 20 s (spec/limits.md 2). */
+  static Flags.Value<Keepalive> keepalive(Flags flags, Duration interval) {
+    return flags.add(
+        "--keepalive",
+        "INTERVAL,TIMEOUT",
+        new Keepalive(interval, Duration.ofSeconds(20)),
+        "when a silent peer is asked for a sign of life, and how long it has to give one",
+        Keepalive::of);
+  }
+}

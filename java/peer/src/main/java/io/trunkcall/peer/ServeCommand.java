@@ -1,0 +1,245 @@
+package io.trunkcall.peer;
+
+import io.trunkcall.Limits;
+import io.trunkcall.Server;
+import io.trunkcall.ServerBuilder;
+import io.trunkcall.Tls;
+import io.trunkcall.load.Failed;
+import io.trunkcall.load.Flags;
+import io.trunkcall.load.UsageError;
+import io.trunkcall.load.Work;
+import io.trunkcall.peer.conformance.Service;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.function.Supplier;
+import java.util.logging.Level;
+
+/** The serve command: answers until a signal comes, then until what runs is answered. */
+final class ServeCommand {
+  private static final String NOTES =
+      """
+
+      One line on stdout, "listening HOST:PORT", says that calls are answered; the log
+      goes to stderr, also the --unix path if it is not the only address. SIGTERM ends
+      the server when the calls that run are answered, another one at once, unless it
+      comes within a tenth of a second: that is the same one, passed on twice.""";
+
+  // Draining may take this long before the log says what it waits for. Calls that end by then are
+  // no news.
+  private static final long QUIET_STOP_MILLIS = 100;
+
+  // Bounds how long handlers that take no notice of their end can hold up that of the process.
+  private static final long CLOSE_MILLIS = 1_000;
+
+  private final Console console;
+  private final Flags flags = PeerFlags.of("serve");
+  private final Flags.Value<String> listen =
+      flags.text("--listen", "HOST:PORT", "", "address; port 0 takes a free one");
+  private final Flags.Value<String> unix =
+      flags.text("--unix", "PATH", "", "Unix socket to listen on, as well or instead");
+  private final Security security = Security.ofServer(flags);
+  private final Flags.Value<Boolean> gzip =
+      PeerFlags.compression(flags, "answers, also to requests that came plain");
+  private final Flags.Value<Boolean> inline =
+      flags.toggle("--inline", "run Say and Echo on the event loop, without a thread");
+  private final Flags.Value<Boolean> virtual =
+      flags.toggle("--virtual", "run handlers on virtual threads; wants Java 21 or later");
+  private final Flags.Value<Work> work = Work.flag(flags);
+  private final Flags.Value<Boolean> conformance =
+      flags.toggle("--conformance", "answer ConformanceService as well");
+  private final Flags.Value<Boolean> faults =
+      flags.toggle("--faults", "answer FaultService as well, whose handlers misbehave as asked");
+  private final Flags.Value<String> ledger =
+      flags.text(
+          "--ledger",
+          "FILE",
+          "",
+          "append a line for each beginning and end of a handler whose call has an id");
+  private final Flags.Value<Long> maxMessage =
+      limit("--max-message", Limits.DEFAULTS.messageBytes(), "largest message, in bytes");
+  private final Flags.Value<Long> maxCalls =
+      limit("--max-calls", Limits.DEFAULTS.calls(), "calls that may be open on a connection");
+  private final Flags.Value<Long> maxMetadata =
+      limit("--max-metadata", Limits.DEFAULTS.metadataBytes(), "metadata of one side, in bytes");
+  private final Flags.Value<Integer> runningHandlers =
+      flags.number("--running-handlers", 0, 1, "handlers that may run at once");
+  private final Flags.Value<Duration> grace =
+      flags.time(
+          "--grace", Duration.ofSeconds(30), "time for calls that run on after SIGTERM (30s)");
+  private final Flags.Value<PeerFlags.Keepalive> keepalive =
+      PeerFlags.keepalive(flags, Duration.ofSeconds(60));
+
+  ServeCommand(Console console) {
+    this.console = console;
+    PeerFlags.codec(flags);
+  }
+
+  private Flags.Value<Long> limit(String name, long unless, String help) {
+    return flags.add(
+        name,
+        "N",
+        unless,
+        help,
+        text -> {
+          try {
+            return Long.parseLong(text);
+          } catch (NumberFormatException e) {
+            throw new UsageError("want a number");
+          }
+        });
+  }
+
+  int run(List<String> words) throws UsageError, Failed, InterruptedException {
+    if (!flags.parse(words)) {
+      console.print(flags.help() + NOTES);
+      return Program.OK;
+    }
+    if (!listen.given() && !unix.given()) {
+      throw new UsageError("--listen or --unix is needed");
+    }
+    if (listen.given() && !listen.get().matches(".*:[^\\]:]+")) {
+      throw new UsageError("--listen " + listen.get() + ": want HOST:PORT");
+    }
+    Log.begin(console, Level.WARNING);
+    Server server = make();
+    // Before anybody can know that the server is there, and signal it.
+    Signals signals = new Signals();
+    String where = open(server);
+    console.print("listening " + where);
+    signals.next();
+    stop(server, signals);
+    return Program.OK;
+  }
+
+  private Server make() throws UsageError, Failed {
+    Tls tls = security.tls();
+    ServerBuilder builder =
+        Server.builder().keepalive(keepalive.get().interval(), keepalive.get().timeout());
+    if (tls != null) {
+      builder.tls(tls).allowCleartext(security.allowCleartext());
+    }
+    if (gzip.get()) {
+      builder.gzip();
+    }
+    if (runningHandlers.given()) {
+      builder.runningHandlers(runningHandlers.get());
+    }
+    Users.handlers().forEach(builder::serve);
+    BenchMethods.handlers(work.get(), inline.get()).forEach(builder::serve);
+    if (conformance.get()) {
+      new Service().handlers().forEach(builder::serve);
+    }
+    Server server;
+    try {
+      builder.limits(
+          Limits.DEFAULTS
+              .withMessageBytes(maxMessage.get())
+              .withCalls(Math.toIntExact(maxCalls.get()))
+              .withMetadata(Math.toIntExact(maxMetadata.get()), Limits.DEFAULTS.metadataEntries()));
+      if (virtual.get()) {
+        builder.virtualThreads();
+      }
+      if (ledger.given()) {
+        builder.serverInterceptor(new Ledger(ledger.get())::intercept);
+      }
+      server = builder.build();
+    } catch (IllegalArgumentException | ArithmeticException | UnsupportedOperationException e) {
+      throw new UsageError(String.valueOf(e.getMessage()));
+    }
+    if (faults.get()) {
+      FaultMethods.handlers(() -> running(server)).forEach(server::register);
+    }
+    return server;
+  }
+
+  private static long running(Server server) {
+    return server.gauges().join().runningHandlers();
+  }
+
+  /** Opens the listeners and returns the address to announce: the TCP one if there is one. */
+  private String open(Server server) throws Failed {
+    String announced = "";
+    if (unix.given()) {
+      announced = open("--unix", () -> "unix:" + unix.get(), server);
+      if (listen.given()) {
+        Log.info("listening", "address", announced);
+      }
+    }
+    return listen.given() ? open("--listen", listen::get, server) : announced;
+  }
+
+  private static String open(String flag, Supplier<String> where, Server server) throws Failed {
+    try {
+      return server.listen(where.get());
+    } catch (IOException | IllegalArgumentException e) {
+      throw new Failed(flag + " " + where.get() + ": " + e.getMessage(), e);
+    }
+  }
+
+  /** Drains the server for as long as the grace period; another signal cuts that short. */
+  private void stop(Server server, Signals signals) throws Failed, InterruptedException {
+    CompletableFuture<Boolean> draining = inThread("stop", () -> server.stop(grace.get()));
+    if (!isDoneWithin(draining, QUIET_STOP_MILLIS) && running(server) > 0) {
+      String text = "waiting for calls that still run; another signal cuts them off";
+      Log.info(text, "calls", running(server));
+    }
+    signals.forget();
+    CompletableFuture<Boolean> cut =
+        inThread(
+            "signals",
+            () -> {
+              try {
+                signals.next();
+              } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+              }
+              return true;
+            });
+    isDoneWithin(CompletableFuture.anyOf(draining, cut), grace.get().toMillis() + CLOSE_MILLIS);
+    if (draining.isDone()) {
+      if (!draining.join()) {
+        throw new Failed("the grace period is over: calls that still ran were cut off");
+      }
+      return;
+    }
+    if (!cut.isDone()) {
+      throw new Failed("the grace period is over: calls that still ran were left");
+    }
+    isDoneWithin(
+        inThread(
+            "close",
+            () -> {
+              server.close();
+              return true;
+            }),
+        CLOSE_MILLIS);
+    throw new Failed("a second signal came: calls that were running are cut off");
+  }
+
+  private static <T> CompletableFuture<T> inThread(String name, Supplier<T> work) {
+    return CompletableFuture.supplyAsync(
+        work,
+        task -> {
+          Thread thread = new Thread(task, name);
+          thread.setDaemon(true);
+          thread.start();
+        });
+  }
+
+  private static boolean isDoneWithin(CompletableFuture<?> what, long millis)
+      throws InterruptedException {
+    try {
+      what.get(millis, TimeUnit.MILLISECONDS);
+      return true;
+    } catch (TimeoutException e) {
+      return false;
+    } catch (ExecutionException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+}

@@ -1,0 +1,31 @@
+package io.trunkcall.peer;
+
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
+import sun.misc.Signal;
+
+/** The signals that end a program, as they come. From then on they end nothing by themselves. */
+final class Signals {
+  private final BlockingQueue<String> came = new LinkedBlockingQueue<>();
+
+  Signals() {
+    for (String name : new String[] {"TERM", "INT"}) {
+      Signal.handle(new Signal(name), signal -> came.add(signal.getName()));
+    }
+  }
+
+  /** Waits for one. */
+  void next() throws InterruptedException {
+    came.take();
+  }
+
+  /** Drops those that came: a program around this one may have passed the last on once more. */
+  void forget() {
+    came.clear();
+  }
+
+  /** Calls {@code then} at the first SIGTERM. */
+  static void onTerm(Runnable then) {
+    Signal.handle(new Signal("TERM"), signal -> then.run());
+  }
+}
