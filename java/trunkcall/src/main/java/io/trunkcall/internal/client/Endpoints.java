@@ -335,7 +335,7 @@ public final class Endpoints {
 
   /**
    * A connection for a call; null if there is none now. Then the call waits for a change, or fails
-   * if it does not wait and nothing is {@link #hopeful}. Throws StatusException: INTERNAL, not
+   * if it does not wait and nothing is {@link #hopeful(Opening) hopeful}. Throws StatusException: INTERNAL, not
    * sent.
    */
   public @Nullable Link pick(Opening opening) {
@@ -377,7 +377,7 @@ public final class Endpoints {
   // Why there is no connection.
 
   /** Whether something is under way that may end well. */
-  public boolean hopeful() {
+  boolean hopeful() {
     if (order.isEmpty()) {
       return resolving != null && resolving.reason().isEmpty();
     }
@@ -385,8 +385,8 @@ public final class Endpoints {
   }
 
   /**
-   * The same for a call that fails fast: it waits for what comes of the attempts which were under
-   * way when it first had to, and of first ones, not for one retry after the other.
+   * Whether something is under way that a call waits for although it fails fast: attempts which were
+   * so when it first had to wait, and first ones; not one retry after the other.
    */
   public boolean hopeful(Opening opening) {
     if (order.isEmpty()) {

@@ -13,6 +13,7 @@ import io.trunkcall.Watch;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -110,6 +111,15 @@ final class ResolvingTest {
     assertEquals(1, told.size());
     assertTrue(told.get(0).startsWith("endpoint nowhere: target \"nowhere\": it has no port"));
     assertEquals("resolver test: the set of endpoints is empty", bench.endpoints().whyNone());
+  }
+
+  @Test
+  void aSetOfMoreThan100000EndpointsIsRefused() {
+    List<Endpoint> most = new ArrayList<>(Collections.nCopies(100_000, Endpoint.of("a:1")));
+    assertEquals(1, Resolved.check(most).size());
+    most.add(Endpoint.of("b:1"));
+    Exception fault = assertThrows(IllegalArgumentException.class, () -> Resolved.check(most));
+    assertEquals("a set of 100,001 endpoints, of at most 100,000", fault.getMessage());
   }
 
   @Test
