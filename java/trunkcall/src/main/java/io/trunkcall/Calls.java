@@ -7,6 +7,7 @@ import io.trunkcall.internal.client.Policies;
 import io.trunkcall.internal.transport.Carrier;
 import java.time.Duration;
 import java.time.temporal.ChronoUnit;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
@@ -111,6 +112,12 @@ abstract class Calls implements Caller {
     return call.result;
   }
 
+  /** What interceptors go on with is what they were given, or of the same type. */
+  @SuppressWarnings("unchecked")
+  private static <Q> Q request(Call call) {
+    return (Q) Objects.requireNonNull(call.request(), "request");
+  }
+
   @SuppressWarnings("unchecked")
   private <Q, R> CompletableFuture<Response<R>> intercepted(
       Method<Q, R> method,
@@ -131,7 +138,7 @@ abstract class Calls implements Caller {
           try {
             long deadline = CurrentCall.deadline(micros(one.timeout()));
             made =
-                begin(method, (Q) one.request(), one.metadata(), deadline, wait, policy.repeat());
+                begin(method, Calls.<Q>request(one), one.metadata(), deadline, wait, policy.repeat());
           } finally {
             CurrentCall.set(before);
           }

@@ -296,7 +296,8 @@ final class ServingCall extends Work implements ServerCall {
           "the answer cannot be sent",
           method().name() + ": " + e.getMessage(),
           null);
-      incoming.finish(Status.of(Code.RESOURCE_EXHAUSTED, e.getMessage()), Metadata.EMPTY);
+      incoming.finish(
+          Status.of(Code.RESOURCE_EXHAUSTED, String.valueOf(e.getMessage())), Metadata.EMPTY);
     } catch (IllegalArgumentException e) {
       incoming.finish(
           Status.of(Code.INTERNAL, "the answer's metadata is not valid: " + e.getMessage()),
