@@ -186,6 +186,11 @@ public final class Carrier extends ChannelInboundHandlerAdapter {
 
   // For the layer above, on the loop.
 
+  /** Who is told of the connection. */
+  public ConnectionEvents end() {
+    return end;
+  }
+
   /** The session. After something was appended to it, {@link #schedule} is to be called. */
   public Session session() {
     return session;
@@ -224,7 +229,7 @@ public final class Carrier extends ChannelInboundHandlerAdapter {
   /** Ends a call of this side, if it has not ended, and drops answers that nobody will take. */
   public void giveUp(OutgoingCall call) {
     session.setNow(Clock.micros());
-    call.cancel();
+    call.cancel(Session.GAVE_UP);
     call.discard();
     schedule();
   }
@@ -413,7 +418,7 @@ public final class Carrier extends ChannelInboundHandlerAdapter {
       write();
     }
     if ((session.halfClose() || session.closed()) && !scheduled && !lost) {
-      end();
+      finish();
     }
     long due = Math.min(session.nextDeadline(), outlet.lookAt());
     if (due < timerAt && !lost) {
@@ -449,7 +454,7 @@ public final class Carrier extends ChannelInboundHandlerAdapter {
   }
 
   /** Half-closes or closes, as the session says, once all is with the channel. */
-  private void end() {
+  private void finish() {
     if (ended) {
       return;
     }

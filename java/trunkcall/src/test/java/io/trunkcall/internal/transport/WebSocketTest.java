@@ -1,0 +1,191 @@
+package io.trunkcall.internal.transport;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+class WebSocketTest {
+  private static final byte[] MESSAGE = {1, 2, 3};
+  private static final String GOOD =
+      "Host: here:1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+          + "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: trunk\r\n";
+
+  private static TestServer server() throws IOException {
+    ListenOptions options = ListenOptions.plain().origins(List.of("https://friend.example"));
+    return new TestServer("127.0.0.1:0", options);
+  }
+
+  private static RawPeer asked(TestServer server, String request) throws IOException {
+    RawPeer made = new RawPeer(server.listener.port());
+    made.write(request + "\r\n");
+    return made;
+  }
+
+  /** Reads the head of an answer. */
+  private static String head(RawPeer peer) throws IOException {
+    StringBuilder text = new StringBuilder();
+    while (text.indexOf("\r\n\r\n") < 0) {
+      text.append((char) peer.read(1)[0]);
+    }
+    return text.toString();
+  }
+
+  /** A masked frame. */
+  private static byte[] frame(int opcode, byte[] payload) {
+    ByteArrayOutputStream all = new ByteArrayOutputStream();
+    all.write(0x80 | opcode);
+    all.write(0x80 | payload.length);
+    all.writeBytes(new byte[4]); // a mask of zeros
+    all.writeBytes(payload);
+    return all.toByteArray();
+  }
+
+  /** The payload of the next frame, behind its opcode. */
+  private static byte[] nextFrame(RawPeer peer) throws IOException {
+    byte[] two = peer.read(2);
+    int length = two[1] & 0x7F;
+    if (length == 126) {
+      byte[] more = peer.read(2);
+      length = (more[0] & 0xFF) << 8 | (more[1] & 0xFF);
+    }
+    byte[] payload = peer.read(length);
+    byte[] all = new byte[length + 1];
+    all[0] = (byte) (two[0] & 0x0F);
+    System.arraycopy(payload, 0, all, 1, length);
+    return all;
+  }
+
+  @Test
+  void framesCarryBytesWhateverTheirBoundaries() throws Exception {
+    try (TestServer server = server();
+        RawPeer peer = asked(server, "GET / HTTP/1.1\r\n" + GOOD)) {
+      String answer = head(peer);
+      assertTrue(answer.startsWith("HTTP/1.1 101 "), answer);
+      assertFalse(answer.toLowerCase(java.util.Locale.ROOT).contains("extensions"), answer);
+      RawPeer.Client client = new RawPeer.Client();
+      CompletableFuture<byte[]> got = client.ask(MESSAGE);
+      for (byte one : client.output()) {
+        peer.write(frame(2, new byte[] {one}));
+      }
+      peer.write(frame(9, new byte[] {7}));
+      boolean pong = false;
+      while (!got.isDone() || !pong) {
+        byte[] frame = nextFrame(peer);
+        if (frame[0] == 10) {
+          assertEquals(7, frame[1]);
+          pong = true;
+        } else {
+          assertEquals(2, frame[0]);
+          client.input(java.util.Arrays.copyOfRange(frame, 1, frame.length));
+        }
+      }
+      assertArrayEquals(MESSAGE, got.get());
+      peer.write(frame(8, new byte[] {3, (byte) 0xE8}));
+      assertArrayEquals(new byte[] {8, 3, (byte) 0xE8}, nextFrame(peer));
+      assertEquals(-1, peer.socket.getInputStream().read());
+      Wait.result(server.end().disconnected);
+    }
+  }
+
+  @Test
+  void aTextMessageEndsTheConnection() throws Exception {
+    try (TestServer server = server();
+        RawPeer peer = asked(server, "GET / HTTP/1.1\r\n" + GOOD)) {
+      head(peer);
+      peer.write(frame(1, "hello".getBytes(StandardCharsets.UTF_8)));
+      byte[] close = nextFrame(peer);
+      assertEquals(8, close[0]);
+      assertEquals(1003, (close[1] & 0xFF) << 8 | (close[2] & 0xFF));
+      Wait.result(server.end().disconnected);
+    }
+  }
+
+  @Test
+  void aFrameThatIsNoneIsAnsweredByItsCode() throws Exception {
+    try (TestServer server = server();
+        RawPeer peer = asked(server, "GET / HTTP/1.1\r\n" + GOOD)) {
+      head(peer);
+      peer.write(new byte[] {(byte) 0x82, 1, 1}); // not masked
+      byte[] close = nextFrame(peer);
+      assertEquals(1002, (close[1] & 0xFF) << 8 | (close[2] & 0xFF));
+      Wait.result(server.end().disconnected);
+    }
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      value = {
+        "405|POST / HTTP/1.1|",
+        "505|GET / HTTP/1.0|",
+        "400|GET / HTTP/1.1|Host: here:1\r\n",
+        "426|GET / HTTP/1.1|Upgrade: websocket\r\n",
+        "426|GET / HTTP/1.1|Sec-WebSocket-Version: 13\r\n",
+        "400|GET / HTTP/1.1|Sec-WebSocket-Protocol: trunk\r\n",
+        "400|GET / HTTP/1.1|Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n",
+      })
+  void whatIsNoWebSocketIsAnswered(int status, String line, String without) throws Exception {
+    String fields = without == null ? GOOD : GOOD.replace(without.strip() + "\r\n", "");
+    try (TestServer server = server();
+        RawPeer peer = asked(server, line + "\r\n" + fields)) {
+      String answer = peer.readText();
+      assertTrue(answer.startsWith("HTTP/1.1 " + status + " "), answer);
+      assertTrue(server.rejection().startsWith(status + " to a request of HTTP: "));
+    }
+  }
+
+  @Test
+  void pagesOfOthersMayOpenNone() throws Exception {
+    try (TestServer server = server()) {
+      String request = "GET / HTTP/1.1\r\n" + GOOD + "Origin: ";
+      try (RawPeer other = asked(server, request + "https://foe.example\r\n")) {
+        assertTrue(other.readText().startsWith("HTTP/1.1 403 "));
+      }
+      try (RawPeer friend = asked(server, request + "https://friend.example\r\n")) {
+        assertTrue(head(friend).startsWith("HTTP/1.1 101 "));
+      }
+      try (RawPeer own = asked(server, request + "http://HERE:1\r\n")) {
+        assertTrue(head(own).startsWith("HTTP/1.1 101 "));
+      }
+    }
+  }
+
+  @Test
+  void aHeaderThatIsTooLongIsAnswered() throws Exception {
+    try (TestServer server = server();
+        RawPeer peer = asked(server, "GET / HTTP/1.1\r\nA: " + "b".repeat(40_000) + "\r\n")) {
+      assertTrue(peer.readText().startsWith("HTTP/1.1 431 "));
+    }
+  }
+
+  @Test
+  void aClientTellsWhatAServerAnswersInsteadOfAWebSocket() throws Exception {
+    ListenOptions plain = ListenOptions.plain();
+    try (TestServer server = new TestServer("127.0.0.1:0", plain);
+        TestClient client = new TestClient()) {
+      String url = "ws://" + server.listener.address() + "/";
+      String failed = Wait.failure(client.dial(url)).getMessage();
+      assertTrue(failed.contains("the server answers 501 Not Implemented"), failed);
+      assertTrue(failed.contains("only WebSockets of it, where they are allowed"), failed);
+    }
+  }
+
+  @Test
+  void nativeConnectionsAreServedOnTheSamePort() throws Exception {
+    try (TestServer server = server();
+        TestClient client = new TestClient()) {
+      TestEnd near = client.connect(server.listener.address());
+      assertArrayEquals(MESSAGE, Wait.result(near.call(TestEnd.ECHO, MESSAGE)));
+    }
+  }
+}
