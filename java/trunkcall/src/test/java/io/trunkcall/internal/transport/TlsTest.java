@@ -9,6 +9,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.cert.X509Certificate;
+import java.util.concurrent.ExecutionException;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -73,7 +74,7 @@ class TlsTest {
 
   @Test
   void aServerWithAnAuthorityAsksForCertificates() throws Exception {
-    Path shown = certificates.issue("client.pem", "some client");
+    Path shown = certificates.issue("client.pem", "some.client");
     try (TestServer server = server(certificates.ca);
         TestClient with = client(shown);
         TestClient without = client(null)) {
@@ -81,7 +82,7 @@ class TlsTest {
       assertArrayEquals(MESSAGE, Wait.result(near.call(TestEnd.ECHO, MESSAGE)));
       var peer = server.end().carrier.tls().getPeerCertificates();
       String subject = ((X509Certificate) peer[0]).getSubjectX500Principal().getName();
-      assertEquals("CN=some client", subject);
+      assertEquals("CN=some.client", subject);
       Wait.failure(without.dial(server.listener.address()));
       assertTrue(server.rejection().startsWith("the TLS handshake failed: "));
     }
@@ -99,7 +100,7 @@ class TlsTest {
       while (after == null) {
         try {
           after = client.connect(server.listener.address());
-        } catch (java.util.concurrent.ExecutionException notYet) {
+        } catch (ExecutionException notYet) {
           assertTrue(notYet.getMessage().contains("renewed.example"), notYet.getMessage());
         }
       }
