@@ -13,11 +13,8 @@ import java.util.concurrent.atomic.AtomicInteger;
  * with their first connection. All clients and servers share them.
  */
 public final class Loops {
-  /** Waits by epoll where the system has it, else as {@link #NIO}. */
+  /** Waits by epoll where the system has it, else by the selectors of the JDK. */
   static final Loops NATIVE = new Loops(sockets(), "trunkcall-loop-", processors());
-
-  /** Waits by the selectors of the JDK, for channels that users open. */
-  static final Loops NIO = new Loops(new NioSockets(), "trunkcall-nio-loop-", processors());
 
   final Sockets sockets;
   final EventLoopGroup group;
@@ -35,7 +32,7 @@ public final class Loops {
 
   /** A loop for connections that a user's dialer opens. */
   public static EventLoop nextNio() {
-    return NIO.group.next();
+    return nio().group.next();
   }
 
   /** Whether the current thread is that of an event loop, which nobody may block. */
@@ -45,7 +42,17 @@ public final class Loops {
 
   /** Those that a loop is one of. */
   static Loops of(EventLoop loop) {
-    return loop.parent() == NIO.group ? NIO : NATIVE;
+    return loop.parent() == NATIVE.group ? NATIVE : nio();
+  }
+
+  /** Waits by the selectors of the JDK, for channels that users open. */
+  static Loops nio() {
+    return NATIVE.sockets instanceof NioSockets ? NATIVE : Nio.LOOPS;
+  }
+
+  /** Made when somebody needs it. */
+  private static final class Nio {
+    static final Loops LOOPS = new Loops(new NioSockets(), "trunkcall-nio-loop-", processors());
   }
 
   private static int processors() {

@@ -42,7 +42,7 @@ class CarrierTest {
 
     Pair(String kind) throws Exception {
       boolean tls = kind.equals("tls") || kind.equals("wss");
-      Loops loops = kind.equals("nio") || kind.equals("nio-unix") ? Loops.NIO : Loops.NATIVE;
+      Loops loops = kind.equals("nio") || kind.equals("nio-unix") ? Loops.nio() : Loops.NATIVE;
       ListenOptions options = ListenOptions.plain();
       if (tls) {
         Certificates made = new Certificates(folder);

@@ -108,7 +108,7 @@ class DialTest {
     try (TestServer server = new TestServer("127.0.0.1:0", options);
         TestClient client = new TestClient()) {
       List<String> asked = new ArrayList<>();
-      client.loops = Loops.NIO;
+      client.loops = Loops.nio();
       client.tls = TlsSource.forClients(new TlsFiles(made.ca, null, null));
       client.open =
           address -> {
@@ -133,7 +133,7 @@ class DialTest {
   @Test
   void aUsersDialerThatFailsOrThrowsIsAFailedAttempt() throws Exception {
     try (TestClient client = new TestClient()) {
-      client.loops = Loops.NIO;
+      client.loops = Loops.nio();
       client.open = address -> CompletableFuture.failedFuture(new IOException("no tunnel"));
       assertTrue(Wait.failure(client.dial("far:1")).getMessage().contains("no tunnel"));
       client.open =
@@ -152,7 +152,7 @@ class DialTest {
         TestClient client = new TestClient()) {
       CompletableFuture<SocketChannel> late = new CompletableFuture<>();
       CompletableFuture<Void> asked = new CompletableFuture<>();
-      client.loops = Loops.NIO;
+      client.loops = Loops.nio();
       client.open =
           address -> {
             asked.complete(null);
