@@ -187,7 +187,7 @@ public final class Carrier extends ChannelInboundHandlerAdapter {
   // For the layer above, on the loop.
 
   /** Who is told of the connection. */
-  public ConnectionEvents end() {
+  public ConnectionEvents events() {
     return end;
   }
 
@@ -458,20 +458,20 @@ public final class Carrier extends ChannelInboundHandlerAdapter {
     if (ended) {
       return;
     }
+    WebSocket webSocket = channel.pipeline().get(WebSocket.class);
+    if (webSocket != null && !session.opened()) {
+      webSocket.neverBegan(Clock.micros() - began >= Opening.HANDSHAKE);
+    }
     if (!channel.isWritable()) {
       if (closeTimer == null) {
         closeTimer = later(() -> abort("the last bytes could not be sent"), LINGER);
       }
-    } else if (session.closed() || !hasHalfClose()) {
+    } else if (session.closed() || webSocket != null) {
       close();
     } else if (!outputEnded) {
       outputEnded = true;
       behindOutput(this::halfClose);
     }
-  }
-
-  private boolean hasHalfClose() {
-    return channel.pipeline().get(WebSocket.class) == null;
   }
 
   private void halfClose() {

@@ -28,9 +28,16 @@ final class WebSocket extends ChannelDuplexHandler {
 
   private static final long LINGER = 1; // s for the peer to answer a close
 
+  private WebSocketCloseStatus status = WebSocketCloseStatus.NORMAL_CLOSURE;
   private boolean closing; // nothing more is sent, nor given to the connection
   private @Nullable ByteBuf pong; // to be sent once there is room
   private @Nullable ScheduledFuture<?> timer;
+
+  /** Has a close say that the peer took too long to begin, or began with something else. */
+  void neverBegan(boolean tooLate) {
+    status =
+        tooLate ? WebSocketCloseStatus.POLICY_VIOLATION : WebSocketCloseStatus.PROTOCOL_ERROR;
+  }
 
   @Override
   public void channelRead(ChannelHandlerContext context, Object message) {
@@ -114,7 +121,7 @@ final class WebSocket extends ChannelDuplexHandler {
     if (!closing) {
       closing = true;
       linger(context);
-      context.writeAndFlush(new CloseWebSocketFrame(WebSocketCloseStatus.NORMAL_CLOSURE));
+      context.writeAndFlush(new CloseWebSocketFrame(status));
     }
     context.channel().closeFuture().addListener(done -> promise.trySuccess());
   }

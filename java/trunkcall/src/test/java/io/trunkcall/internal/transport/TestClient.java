@@ -44,7 +44,7 @@ final class TestClient implements AutoCloseable {
   }
 
   static TestEnd end(Carrier carrier) {
-    return (TestEnd) carrier.end();
+    return (TestEnd) carrier.events();
   }
 
   @Override

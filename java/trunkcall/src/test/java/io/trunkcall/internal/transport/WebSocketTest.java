@@ -113,6 +113,18 @@ class WebSocketTest {
   }
 
   @Test
+  void firstBytesThatAreNotOfThisProtocolAreAnsweredByTheirCode() throws Exception {
+    try (TestServer server = server();
+        RawPeer peer = asked(server, "GET / HTTP/1.1\r\n" + GOOD)) {
+      head(peer);
+      peer.write(frame(2, new byte[] {1, 2, 3}));
+      byte[] close = nextFrame(peer);
+      assertEquals(1002, (close[1] & 0xFF) << 8 | (close[2] & 0xFF));
+      assertTrue(Wait.result(server.end().failed).startsWith("preface"));
+    }
+  }
+
+  @Test
   void aFrameThatIsNoneIsAnsweredByItsCode() throws Exception {
     try (TestServer server = server();
         RawPeer peer = asked(server, "GET / HTTP/1.1\r\n" + GOOD)) {
