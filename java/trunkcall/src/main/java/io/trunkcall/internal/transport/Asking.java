@@ -65,7 +65,7 @@ final class Asking extends ChannelInboundHandlerAdapter {
       judge(context, response);
     } catch (IOException | RuntimeException fault) {
       answered.completeExceptionally(fault);
-      context.channel().unsafe().close(context.channel().voidPromise());
+      Carrier.closeAtOnce(context.channel());
     } finally {
       ReferenceCountUtil.release(message);
     }
@@ -107,7 +107,7 @@ final class Asking extends ChannelInboundHandlerAdapter {
     answered.completeExceptionally(
         new IOException(
             "no answer to the request for a WebSocket: " + Faults.text(cause), cause));
-    context.channel().unsafe().close(context.channel().voidPromise());
+    Carrier.closeAtOnce(context.channel());
   }
 
   /** The line of text with which a server says why it refuses, if there is one. */

@@ -82,7 +82,7 @@ final class Attempt extends ChannelInboundHandlerAdapter {
     if (carrier != null) {
       carrier.abort("it was given up");
     } else if (channel != null && channel.isOpen()) {
-      channel.unsafe().close(channel.voidPromise());
+      Carrier.closeAtOnce(channel);
     }
   }
 
@@ -263,7 +263,8 @@ final class Attempt extends ChannelInboundHandlerAdapter {
       if (done.isSuccess()) {
         opened(context.channel());
       } else {
-        result.completeExceptionally(done.cause());
+        // Later: the alert that says why is written behind this event.
+        context.executor().execute(() -> result.completeExceptionally(done.cause()));
       }
     }
   }
@@ -327,15 +328,23 @@ final class Attempt extends ChannelInboundHandlerAdapter {
     greeting
         .apply(made)
         .whenComplete(
-            (none, fault) ->
-                onLoop(
-                    () -> {
-                      if (fault != null) {
-                        result.completeExceptionally(fault);
-                      } else {
-                        finish(made);
-                      }
-                    }));
+            (none, fault) -> {
+              if (fault != null) {
+                result.completeExceptionally(fault);
+              } else {
+                // What came with the greeting is taken in before: it may turn the client away.
+                dialing.loop().execute(() -> greeted(made));
+              }
+            });
+  }
+
+  private void greeted(Carrier made) {
+    if (made.session().acceptsCalls() && !made.lost()) {
+      finish(made);
+    } else {
+      String why = made.why().isEmpty() ? "it takes no calls" : made.why();
+      result.completeExceptionally(new TurnedAwayException(why));
+    }
   }
 
   private void finish(Carrier made) {

@@ -264,8 +264,13 @@ public final class Carrier extends ChannelInboundHandlerAdapter {
       because(why);
       ended = true;
       outputEnded = true;
-      channel.unsafe().close(channel.voidPromise());
+      closeAtOnce(channel);
     }
+  }
+
+  /** Closes a channel, past the handlers that would say good-bye before. */
+  static void closeAtOnce(Channel channel) {
+    channel.unsafe().close(channel.voidPromise());
   }
 
   private void because(String text) {
@@ -344,7 +349,7 @@ public final class Carrier extends ChannelInboundHandlerAdapter {
     if (fault == null && !ended) {
       fault = cause;
     }
-    channel.unsafe().close(channel.voidPromise());
+    closeAtOnce(channel);
   }
 
   @Override
@@ -462,7 +467,7 @@ public final class Carrier extends ChannelInboundHandlerAdapter {
     if (webSocket != null && !session.opened()) {
       webSocket.neverBegan(Clock.micros() - began >= Opening.HANDSHAKE);
     }
-    if (!channel.isWritable()) {
+    if (!channel.isWritable() && !outputEnded) {
       if (closeTimer == null) {
         closeTimer = later(() -> abort("the last bytes could not be sent"), LINGER);
       }

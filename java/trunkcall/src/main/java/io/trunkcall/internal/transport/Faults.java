@@ -1,6 +1,7 @@
 package io.trunkcall.internal.transport;
 
 import io.netty.handler.codec.DecoderException;
+import java.io.FileNotFoundException;
 import java.net.ConnectException;
 import java.net.UnknownHostException;
 import java.nio.channels.ClosedChannelException;
@@ -21,6 +22,7 @@ final class Faults {
   private static final String[] OF_THE_SYSTEM = {
     "Connection refused",
     "Connection reset",
+    "Broken pipe",
     "No such file or directory",
     "Permission denied",
     "No route to host",
@@ -39,6 +41,9 @@ final class Faults {
     }
     if (fault instanceof ClosedChannelException) {
       return "closed";
+    }
+    if (fault instanceof FileNotFoundException) {
+      return "No such file or directory";
     }
     String text = fault.getMessage();
     if (text == null || text.isBlank()) {
@@ -87,12 +92,13 @@ final class Faults {
 
   /** Whether a server that is being restarted fails so. */
   static boolean ofRestart(Throwable fault) {
-    if (fault instanceof TurnedAwayException || isReset(fault)) {
+    if (fault instanceof TurnedAwayException
+        || fault instanceof FileNotFoundException
+        || isReset(fault)) {
       return true;
     }
     String text = String.valueOf(fault.getMessage());
     return text.contains("Connection refused")
-        || text.contains("connection refused")
         || text.contains("No such file")
         || (fault instanceof ConnectException && text.contains("refused"));
   }

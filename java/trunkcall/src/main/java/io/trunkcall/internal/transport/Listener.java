@@ -19,7 +19,9 @@ import java.net.StandardProtocolFamily;
 import java.net.UnixDomainSocketAddress;
 import java.nio.channels.SocketChannel;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
+import java.nio.file.attribute.BasicFileAttributes;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -175,18 +177,25 @@ public final class Listener {
     return done.channel();
   }
 
-  /** Deletes the file of a Unix socket whose listener is gone. */
-  private static void dropAbandoned(Path path) throws IOException {
-    if (!Files.exists(path)) {
+  /**
+   * Deletes the file of a Unix socket whose listener is gone. Netty would delete whatever is there.
+   */
+  private void dropAbandoned(Path path) throws IOException {
+    if (!Files.exists(path, LinkOption.NOFOLLOW_LINKS)) {
       return;
+    }
+    if (!Files.readAttributes(path, BasicFileAttributes.class).isOther()) {
+      throw new BindException("cannot listen on " + address + ": there is a file, and no socket");
     }
     try (SocketChannel probe = SocketChannel.open(StandardProtocolFamily.UNIX)) {
       probe.connect(UnixDomainSocketAddress.of(path));
     } catch (IOException fault) {
       if (Faults.text(fault).equals("Connection refused")) {
         Files.delete(path);
+        return;
       }
     }
+    throw new BindException("cannot listen on " + address + ": Address already in use");
   }
 
   // Accepting.

@@ -123,8 +123,12 @@ final class Opening extends ChannelInboundHandlerAdapter {
   }
 
   private void ended(ChannelHandlerContext context) {
-    boolean other = handshaken && negotiated(context) == null;
-    turnAway(context, other ? OTHER_ALPN : NOTHING_SAID);
+    if (inTls && !handshaken) {
+      turnAway(context, "the TLS handshake failed: the client closed");
+    } else {
+      boolean other = handshaken && negotiated(context) == null;
+      turnAway(context, other ? OTHER_ALPN : NOTHING_SAID);
+    }
   }
 
   @Override
@@ -323,7 +327,8 @@ final class Opening extends ChannelInboundHandlerAdapter {
     if (!over) {
       finish();
       listener.acceptor.rejected(remote, why);
-      context.channel().unsafe().close(context.channel().voidPromise());
+      // A failed handshake of TLS is told of before the alert is written.
+      context.executor().execute(() -> Carrier.closeAtOnce(context.channel()));
     }
   }
 

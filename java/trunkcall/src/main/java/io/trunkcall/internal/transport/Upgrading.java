@@ -169,7 +169,7 @@ final class Upgrading extends ChannelInboundHandlerAdapter {
               } else {
                 listener.acceptor.rejected(
                     listener.remote(channel), "no WebSocket: " + Faults.text(done.cause()));
-                channel.unsafe().close(channel.voidPromise());
+                Carrier.closeAtOnce(channel);
               }
             });
   }
@@ -201,7 +201,7 @@ final class Upgrading extends ChannelInboundHandlerAdapter {
     if (!over) {
       finish();
       listener.acceptor.rejected(listener.remote(context.channel()), why);
-      context.channel().unsafe().close(context.channel().voidPromise());
+      Carrier.closeAtOnce(context.channel());
     }
   }
 

@@ -55,6 +55,7 @@ final class WebSocket extends ChannelDuplexHandler {
       ReferenceCountUtil.release(message);
       if (message instanceof CloseWebSocketFrame) {
         end(context, WebSocketCloseStatus.NORMAL_CLOSURE);
+        context.close(); // behind the answer: the handshake of closing is done
       } else if (message instanceof TextWebSocketFrame) {
         end(context, WebSocketCloseStatus.INVALID_MESSAGE_TYPE);
       } else if (message instanceof ByteBuf) { // sent before the handshake was answered

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.trunkcall.Code;
+import io.trunkcall.Metadata;
 import io.trunkcall.StatusException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
@@ -79,7 +80,9 @@ class CarrierTest {
   @ValueSource(strings = {"tcp", "nio", "unix", "nio-unix", "mem", "tls", "ws", "wss"})
   void callsAreAnsweredWhateverTheirSize(String kind) throws Exception {
     try (Pair pair = new Pair(kind)) {
-      for (int size : new int[] {0, 1, 100, 60_000, 200_000, 3_000_000}) {
+      // To mask megabytes takes long where each access to a buffer is recorded (leak detection).
+      int large = kind.startsWith("ws") ? 300_000 : 3_000_000;
+      for (int size : new int[] {0, 1, 100, 60_000, 200_000, large}) {
         byte[] message = bytes(size);
         assertArrayEquals(message, Wait.result(pair.near.call(TestEnd.ECHO, message)));
       }
@@ -131,7 +134,7 @@ class CarrierTest {
       pair.far.carrier.submit(pair.far.carrier::drain);
       pair.far.carrier.submit(
           () -> {
-            held.finish(bytes(5), 0, 5, 0, io.trunkcall.Metadata.EMPTY);
+            held.finish(bytes(5), 0, 5, 0, Metadata.EMPTY);
             pair.far.carrier.schedule();
           });
       assertArrayEquals(bytes(5), Wait.result(answer));
@@ -209,7 +212,8 @@ class CarrierTest {
       }
       StatusException failed = assertInstanceOf(StatusException.class, Wait.failure(answer));
       assertEquals(Code.UNAVAILABLE, failed.status().code());
-      assertEquals("Connection reset", Wait.result(near.disconnected));
+      List<String> faults = List.of("Connection reset", "Broken pipe");
+      assertTrue(faults.contains(Wait.result(near.disconnected)));
       assertNotNull(near.carrier.fault());
     }
   }

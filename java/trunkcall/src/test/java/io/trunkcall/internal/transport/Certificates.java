@@ -16,7 +16,7 @@ final class Certificates {
     this.folder = folder;
     authority =
         new CertificateBuilder()
-            .subject("CN=authority")
+            .subject("CN=authority of " + folder.getFileName())
             .setIsCertificateAuthority(true)
             .buildSelfSigned();
     ca = folder.resolve("ca.pem");

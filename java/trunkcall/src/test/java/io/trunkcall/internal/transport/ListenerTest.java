@@ -247,6 +247,14 @@ class ListenerTest {
   }
 
   @Test
+  void aFileThatIsNoSocketStays() throws Exception {
+    Path path = Files.writeString(folder.resolve("file"), "kept");
+    assertThrows(
+        BindException.class, () -> new TestServer("unix:" + path, ListenOptions.plain()));
+    assertEquals("kept", Files.readString(path));
+  }
+
+  @Test
   void aConnectionThatHasSaidNothingWhenTheListenerClosesIsHandedOver() throws Exception {
     TestServer server = plain();
     try (RawPeer peer = new RawPeer(server.listener.port())) {

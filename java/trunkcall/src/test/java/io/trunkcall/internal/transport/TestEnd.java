@@ -104,7 +104,10 @@ class TestEnd implements ConnectionEvents {
     CompletableFuture<byte[]> answer = (CompletableFuture<byte[]>) call.user();
     if (call.status().code() == Code.OK) {
       int from = call.offset();
-      answer.complete(Arrays.copyOfRange(call.array(), from, from + call.length()));
+      answer.complete(
+          call.hasMessage()
+              ? Arrays.copyOfRange(call.array(), from, from + call.length())
+              : call.takeMessage().bytes());
     } else {
       answer.completeExceptionally(new StatusException(call.status()));
     }
@@ -124,6 +127,9 @@ class TestEnd implements ConnectionEvents {
     if (reason != 0) {
       greeted.completeExceptionally(new TurnedAwayException(text));
       failed.complete(text);
+      if (carrier != null) {
+        carrier.why(text);
+      }
     }
   }
 

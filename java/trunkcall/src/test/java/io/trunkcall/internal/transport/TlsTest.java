@@ -57,7 +57,8 @@ class TlsTest {
       client.serverName = "another.example";
       String failed = Wait.failure(client.dial(server.listener.address())).getMessage();
       assertTrue(failed.contains("another.example"), failed);
-      assertTrue(server.rejection().startsWith("the TLS handshake failed: "));
+      String told = server.rejection();
+      assertTrue(told.startsWith("the TLS handshake failed: "), told);
     }
   }
 
@@ -84,7 +85,8 @@ class TlsTest {
       String subject = ((X509Certificate) peer[0]).getSubjectX500Principal().getName();
       assertEquals("CN=some.client", subject);
       Wait.failure(without.dial(server.listener.address()));
-      assertTrue(server.rejection().startsWith("the TLS handshake failed: "));
+      String told = server.rejection();
+      assertTrue(told.startsWith("the TLS handshake failed: "), told);
     }
   }
 
