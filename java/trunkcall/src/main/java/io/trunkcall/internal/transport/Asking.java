@@ -105,8 +105,7 @@ final class Asking extends ChannelInboundHandlerAdapter {
   @Override
   public void exceptionCaught(ChannelHandlerContext context, Throwable cause) {
     answered.completeExceptionally(
-        new IOException(
-            "no answer to the request for a WebSocket: " + Faults.text(cause), cause));
+        new IOException("no answer to the request for a WebSocket: " + Faults.text(cause), cause));
     Carrier.closeAtOnce(context.channel());
   }
 

@@ -27,8 +27,8 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One try to reach one place: connecting, TLS, the upgrade to a WebSocket, the greeting. On the loop
- * of the connection. It is the channel's handler until there is a connection.
+ * One try to reach one place: connecting, TLS, the upgrade to a WebSocket, the greeting. On the
+ * loop of the connection. It is the channel's handler until there is a connection.
  */
 final class Attempt extends ChannelInboundHandlerAdapter {
   final boolean secure;
@@ -155,9 +155,7 @@ final class Attempt extends ChannelInboundHandlerAdapter {
 
   private static IOException failed(Throwable fault) {
     Throwable cause =
-        fault instanceof CompletionException && fault.getCause() != null
-            ? fault.getCause()
-            : fault;
+        fault instanceof CompletionException && fault.getCause() != null ? fault.getCause() : fault;
     return cause instanceof IOException known
         ? known
         : new IOException("the dialer failed: " + cause, cause);

@@ -235,8 +235,8 @@ public final class Carrier extends ChannelInboundHandlerAdapter {
   }
 
   /**
-   * Asks the peer to open no more calls; closes when all are done (protocol.md 11.4, 11.5). Handlers
-   * that are to finish may still call.
+   * Asks the peer to open no more calls; closes when all are done (protocol.md 11.4, 11.5).
+   * Handlers that are to finish may still call.
    */
   public void drain() {
     session.drain(Clock.micros(), true);

@@ -8,8 +8,8 @@ import io.trunkcall.internal.wire.Events;
  */
 public interface ConnectionEvents extends Events {
   /**
-   * The transport is there, with TLS its handshake is done; the peer has not been heard of. Ahead of
-   * every event of the session.
+   * The transport is there, with TLS its handshake is done; the peer has not been heard of. Ahead
+   * of every event of the session.
    */
   void connected(Carrier carrier);
 

@@ -20,9 +20,9 @@ public final class Dial implements Racing.Attempts<Carrier> {
   }
 
   /**
-   * Connects to the address that can be reached first, with the handshakes of TLS and of a WebSocket
-   * if it is to have them. Completed on the loop; fails with a {@link DialException}. To cancel the
-   * result gives the attempt up.
+   * Connects to the address that can be reached first, with the handshakes of TLS and of a
+   * WebSocket if it is to have them. Completed on the loop; fails with a {@link DialException}. To
+   * cancel the result gives the attempt up.
    */
   public static CompletableFuture<Carrier> dial(Dialing dialing) {
     CompletableFuture<Carrier> result = new CompletableFuture<>();

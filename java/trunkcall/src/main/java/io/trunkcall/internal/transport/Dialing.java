@@ -12,8 +12,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * How the addresses of one endpoint are dialled.
  *
- * @param loop that owns the connection: {@link Loops#next}, or {@link Loops#nextNio} if {@code open}
- *     is given
+ * @param loop that owns the connection: {@link Loops#next}, or {@link Loops#nextNio} if {@code
+ *     open} is given
  * @param addresses that are raced; at least one
  * @param events makes the user of each connection that is tried
  * @param config of the sessions

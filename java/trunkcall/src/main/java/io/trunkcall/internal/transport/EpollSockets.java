@@ -42,8 +42,7 @@ final class EpollSockets implements Sockets {
 
   @Override
   public void userTimeout(Channel channel, int millis) {
-    if (channel instanceof EpollSocketChannel socket
-        && socket.config().getTcpUserTimeout() == 0) {
+    if (channel instanceof EpollSocketChannel socket && socket.config().getTcpUserTimeout() == 0) {
       socket.config().setOption(EpollChannelOption.TCP_USER_TIMEOUT, millis);
     }
   }

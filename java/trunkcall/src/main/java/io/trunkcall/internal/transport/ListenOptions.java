@@ -31,21 +31,25 @@ public record ListenOptions(
 
   /** With TLS. */
   public ListenOptions tls(@Nullable TlsSource tls, boolean allowCleartext) {
-    return new ListenOptions(tls, allowCleartext, origins, protocols, maxConnections, maxPerAddress);
+    return new ListenOptions(
+        tls, allowCleartext, origins, protocols, maxConnections, maxPerAddress);
   }
 
   /** With WebSockets, for pages of these origins. */
   public ListenOptions origins(@Nullable List<String> origins) {
-    return new ListenOptions(tls, allowCleartext, origins, protocols, maxConnections, maxPerAddress);
+    return new ListenOptions(
+        tls, allowCleartext, origins, protocols, maxConnections, maxPerAddress);
   }
 
   /** With more protocols. */
   public ListenOptions protocols(List<Protocol> protocols) {
-    return new ListenOptions(tls, allowCleartext, origins, protocols, maxConnections, maxPerAddress);
+    return new ListenOptions(
+        tls, allowCleartext, origins, protocols, maxConnections, maxPerAddress);
   }
 
   /** With limits of connections. */
   public ListenOptions limits(int maxConnections, int maxPerAddress) {
-    return new ListenOptions(tls, allowCleartext, origins, protocols, maxConnections, maxPerAddress);
+    return new ListenOptions(
+        tls, allowCleartext, origins, protocols, maxConnections, maxPerAddress);
   }
 }

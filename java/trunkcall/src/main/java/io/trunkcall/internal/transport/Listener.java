@@ -30,8 +30,8 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One address that is listened on. Its connections are spread over the event loops, and each becomes
- * what its first bytes tell ({@link Opening}). For any thread.
+ * One address that is listened on. Its connections are spread over the event loops, and each
+ * becomes what its first bytes tell ({@link Opening}). For any thread.
  */
 public final class Listener {
   private static final int BACKLOG = 1_024;

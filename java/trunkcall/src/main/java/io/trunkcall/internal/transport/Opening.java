@@ -18,8 +18,8 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * An accepted connection that has not said what it speaks. Its first bytes tell (http.md 1), or what
- * TLS has negotiated; then another handler takes over, and reads them again.
+ * An accepted connection that has not said what it speaks. Its first bytes tell (http.md 1), or
+ * what TLS has negotiated; then another handler takes over, and reads them again.
  */
 final class Opening extends ChannelInboundHandlerAdapter {
   /** From accepted to the preface read, with TLS and upgrades, in µs (limits.md 3). */
@@ -61,8 +61,7 @@ final class Opening extends ChannelInboundHandlerAdapter {
     remote = listener.remote(context.channel());
     listener.opening.add(this);
     long left = Math.max(since + HANDSHAKE - Clock.micros(), 0);
-    timer =
-        context.executor().schedule(() -> tooLong(context), left, TimeUnit.MICROSECONDS);
+    timer = context.executor().schedule(() -> tooLong(context), left, TimeUnit.MICROSECONDS);
   }
 
   /** On its loop: the listener was closed. It counts as native, and is told that we drain. */

@@ -150,7 +150,8 @@ final class Outlet implements Sink {
     long before = passedOn;
     int restBefore = rest;
     passedOn = given - pending();
-    rest = output != null && output.current() instanceof ByteBuf buffer ? buffer.readableBytes() : 0;
+    rest =
+        output != null && output.current() instanceof ByteBuf buffer ? buffer.readableBytes() : 0;
     return passedOn > before || rest < restBefore;
   }
 }

@@ -32,9 +32,7 @@ final class Spelling {
   /** The address of memory of that name. Hexadecimal, since Netty does not tell A from a. */
   static LocalAddress memory(String name) {
     return new LocalAddress(
-        MEMORY
-            + HexFormat.of()
-                .formatHex(name.getBytes(StandardCharsets.UTF_8)));
+        MEMORY + HexFormat.of().formatHex(name.getBytes(StandardCharsets.UTF_8)));
   }
 
   private static String memory(LocalAddress address) {

@@ -28,8 +28,8 @@ import javax.net.ssl.SSLParameters;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The TLS of a client or a server (protocol.md 13, client.md 9.6): version 1.2 or later, ALPN {@code
- * trunk}. For any thread.
+ * The TLS of a client or a server (protocol.md 13, client.md 9.6): version 1.2 or later, ALPN
+ * {@code trunk}. For any thread.
  */
 public final class TlsSource {
   /** The native protocol in ALPN. */

@@ -17,9 +17,9 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Tells a peer that is not served why, in its own protocol, and closes. Behind the answer the output
- * ends, and input is discarded for a while: input that is unread at the close can make TCP throw
- * away what was written last.
+ * Tells a peer that is not served why, in its own protocol, and closes. Behind the answer the
+ * output ends, and input is discarded for a while: input that is unread at the close can make TCP
+ * throw away what was written last.
  */
 final class Told extends ChannelInboundHandlerAdapter {
   private static final long LINGER = 1_000; // ms (limits.md 6)
@@ -159,8 +159,7 @@ final class Told extends ChannelInboundHandlerAdapter {
     if (timer != null) {
       timer.cancel(false);
     }
-    timer =
-        context.executor().schedule(() -> close(context), millis, TimeUnit.MILLISECONDS);
+    timer = context.executor().schedule(() -> close(context), millis, TimeUnit.MILLISECONDS);
   }
 
   private static void close(ChannelHandlerContext context) {

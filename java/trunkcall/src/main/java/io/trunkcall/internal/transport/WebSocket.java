@@ -35,8 +35,7 @@ final class WebSocket extends ChannelDuplexHandler {
 
   /** Has a close say that the peer took too long to begin, or began with something else. */
   void neverBegan(boolean tooLate) {
-    status =
-        tooLate ? WebSocketCloseStatus.POLICY_VIOLATION : WebSocketCloseStatus.PROTOCOL_ERROR;
+    status = tooLate ? WebSocketCloseStatus.POLICY_VIOLATION : WebSocketCloseStatus.PROTOCOL_ERROR;
   }
 
   @Override

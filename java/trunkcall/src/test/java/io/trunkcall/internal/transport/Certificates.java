@@ -26,10 +26,7 @@ final class Certificates {
   /** Writes a certificate for a name and its key into one file. */
   Path issue(String file, String name) throws Exception {
     X509Bundle made =
-        new CertificateBuilder()
-            .subject("CN=" + name)
-            .addSanDnsName(name)
-            .buildIssuedBy(authority);
+        new CertificateBuilder().subject("CN=" + name).addSanDnsName(name).buildIssuedBy(authority);
     return write(file, made);
   }
 

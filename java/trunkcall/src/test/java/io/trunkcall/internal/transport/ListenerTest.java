@@ -219,13 +219,10 @@ class ListenerTest {
         TestServer memory = new TestServer("mem:ListenerTest", ListenOptions.plain())) {
       String address = server.listener.address();
       BindException failed =
-          assertThrows(
-              BindException.class, () -> new TestServer(address, ListenOptions.plain()));
-      assertEquals(
-          "cannot listen on " + address + ": Address already in use", failed.getMessage());
+          assertThrows(BindException.class, () -> new TestServer(address, ListenOptions.plain()));
+      assertEquals("cannot listen on " + address + ": Address already in use", failed.getMessage());
       assertThrows(
-          BindException.class,
-          () -> new TestServer("mem:ListenerTest", ListenOptions.plain()));
+          BindException.class, () -> new TestServer("mem:ListenerTest", ListenOptions.plain()));
     }
   }
 
@@ -249,8 +246,7 @@ class ListenerTest {
   @Test
   void aFileThatIsNoSocketStays() throws Exception {
     Path path = Files.writeString(folder.resolve("file"), "kept");
-    assertThrows(
-        BindException.class, () -> new TestServer("unix:" + path, ListenOptions.plain()));
+    assertThrows(BindException.class, () -> new TestServer("unix:" + path, ListenOptions.plain()));
     assertEquals("kept", Files.readString(path));
   }
 

@@ -60,8 +60,7 @@ final class RawPeer implements AutoCloseable {
   /** A client's session without a transport. */
   static final class Client extends TestEnd {
     final Session session =
-        new Session(
-            this, true, Clock.micros(), SessionConfig.builder().build(), TestEnd.METHODS);
+        new Session(this, true, Clock.micros(), SessionConfig.builder().build(), TestEnd.METHODS);
 
     CompletableFuture<byte[]> ask(byte[] message) {
       CompletableFuture<byte[]> answer = new CompletableFuture<>();
