@@ -105,6 +105,11 @@ final class Pool {
     due = known && owed > 0 && owed * 4 >= kept;
   }
 
+  /** What is due and was not granted. */
+  long owed() {
+    return owed;
+  }
+
   /** Owes what lay in a stream, except what was granted anew already. */
   void giveBack(ReceiveFlow flow, long bytes) {
     long size = Math.min(bytes, flow.lies);

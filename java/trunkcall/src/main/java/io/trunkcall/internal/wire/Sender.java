@@ -158,6 +158,11 @@ final class Sender {
     release(flow, flow.holds);
   }
 
+  /** What may be spent of the peer's pool. */
+  long room() {
+    return room;
+  }
+
   /** How many streams wait for credit. */
   int waitingForCredit() {
     return line.size();
