@@ -167,6 +167,31 @@ final class ClientReading {
     return List.copyOf(policies.values());
   }
 
+  /** Throws IllegalArgumentException for a class that does not serve what the interface calls. */
+  void check(Class<?> served) {
+    Map<String, ServedMethod> methods = new HashMap<>();
+    ServiceReading.read(served).forEach(each -> methods.put(each.signature().name, each));
+    for (Form form : forms.values()) {
+      ServedMethod method = methods.get(form.signature().name);
+      String wrong =
+          method == null
+              ? served.getName() + " does not serve " + form.signature().name
+              : misfit(form.signature(), method);
+      if (wrong != null) {
+        throw new IllegalArgumentException(
+            type.getName() + "." + form.method().getName() + ": " + wrong);
+      }
+    }
+  }
+
+  private static @Nullable String misfit(Signature calls, ServedMethod served) {
+    String wrong = served.signature().parameters.misfit("parameter", calls.parameters);
+    if (wrong == null && calls.results.size() > 0) { // a caller may drop results
+      wrong = served.signature().results.misfit("result", calls.results);
+    }
+    return wrong == null ? null : wrong + " in " + ServiceReading.words(served.method());
+  }
+
   /** An object of the interface. */
   <T> T proxy(Class<T> of, Caller caller) {
     Objects.requireNonNull(caller, "caller");

@@ -44,4 +44,15 @@ public final class CodeFirst {
   public static List<Policy> policies(Class<?> type) {
     return ClientReading.read(type).policies();
   }
+
+  /**
+   * Checks an interface of a client against the class that it calls, where both are at hand: in a
+   * test, say.
+   *
+   * @throws IllegalArgumentException naming the interface's method that the class does not serve, or
+   *     the parameter or result that is of another kind
+   */
+  public static void check(Class<?> client, Class<?> service) {
+    ClientReading.read(client).check(service);
+  }
 }

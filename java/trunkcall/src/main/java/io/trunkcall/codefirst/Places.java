@@ -29,6 +29,21 @@ final class Places {
     return types[index];
   }
 
+  /** What a caller's values, which are read as these, do not fit in; null if they may fit. */
+  @Nullable String misfit(String what, Places callers) {
+    if (callers.size() != size()) {
+      return (callers.size() == 1 ? "1 " + what : callers.size() + " " + what + "s")
+          + ", but there it is " + size();
+    }
+    for (int i = 0; i < shapes.length; i++) {
+      if (!shapes[i].mayBe(callers.shapes[i])) {
+        return what + " " + (i + 1) + ": " + callers.shapes[i].wanted()
+            + ", but there it is " + shapes[i].wanted();
+      }
+    }
+    return null;
+  }
+
   /** Whether values that somebody else made are of these types. */
   boolean fit(@Nullable Object[] values) {
     if (values.length != types.length) {

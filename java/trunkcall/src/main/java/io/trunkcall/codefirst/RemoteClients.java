@@ -144,7 +144,9 @@ public final class RemoteClients implements AutoCloseable {
     private Set<Class<?>> types() {
       Set<Class<?>> types = new LinkedHashSet<>(added);
       if (!packages.isEmpty()) {
-        types.addAll(Scan.of(packages.toArray(String[]::new)).clients());
+        Scan scan = Scan.of(packages.toArray(String[]::new));
+        scan.check();
+        types.addAll(scan.clients());
       }
       return types;
     }

@@ -51,4 +51,16 @@ record Scan(List<Class<?>> services, List<Class<?>> clients) {
       return new Scan(loaded, clients);
     }
   }
+
+  /** Checks the interfaces against the classes that they call, where both were found. */
+  void check() {
+    for (Class<?> client : clients) {
+      String name = ClientReading.service(client);
+      for (Class<?> service : services) {
+        if (ServiceReading.names(service).equals(Set.of(name))) {
+          CodeFirst.check(client, service);
+        }
+      }
+    }
+  }
 }

@@ -1,51 +1,49 @@
 package io.trunkcall.codefirst;
 
-import io.trunkcall.Code;
 import io.trunkcall.Handler;
-import io.trunkcall.ServerCall;
-import java.lang.invoke.MethodHandle;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.HashMap;
+import java.util.Collection;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
 /** Reads annotated classes once, when they are published. No name of theirs is looked up later. */
 final class ServiceReading {
   private final Class<?> described;
-  private final Object service;
   private final String name;
-  private final Map<String, Method> served = new HashMap<>();
-  private final List<Handler> handlers = new ArrayList<>();
+  private final Map<String, ServedMethod> served = new LinkedHashMap<>(); // by public name
 
-  private ServiceReading(Class<?> described, Object service) {
+  private ServiceReading(Class<?> described) {
     this.described = described;
-    this.service = service;
     this.name = name(described);
   }
 
+  /** What serves the methods of an object. */
   static List<Handler> handlers(Object service) {
-    Set<Class<?>> described = described(service.getClass());
+    return read(service.getClass()).stream().map(each -> each.handler(service)).toList();
+  }
+
+  /** The methods of a class that are served. */
+  static List<ServedMethod> read(Class<?> type) {
+    Set<Class<?>> described = described(type);
     if (described.isEmpty()) {
       throw new IllegalArgumentException(
-          service.getClass().getName() + ": neither it nor an interface of it has @RemoteService");
+          type.getName() + ": neither it nor an interface of it has @RemoteService");
     }
-    List<Handler> all = new ArrayList<>();
-    Set<String> served = new HashSet<>();
+    List<ServedMethod> all = new ArrayList<>();
     for (Class<?> each : described) {
-      ServiceReading reading = new ServiceReading(each, service);
-      all.addAll(reading.read());
-      reading.served.values().forEach(method -> served.add(call(method)));
+      all.addAll(new ServiceReading(each).read());
     }
-    refuseOthers(service.getClass(), served);
+    Set<String> served = new HashSet<>();
+    all.forEach(each -> served.add(call(each.method())));
+    refuseOthers(type, served);
     return all;
   }
 
@@ -59,7 +57,8 @@ final class ServiceReading {
     Set<String> overridden = new HashSet<>();
     for (Class<?> each : hierarchy(type)) {
       for (Method method : each.getDeclaredMethods()) {
-        if (overridden.add(call(method))
+        if (!method.isBridge()
+            && overridden.add(call(method))
             && method.isAnnotationPresent(RemoteMethod.class)
             && !served.contains(call(method))) {
           throw new IllegalArgumentException(
@@ -80,6 +79,13 @@ final class ServiceReading {
     } catch (IllegalArgumentException e) {
       throw new IllegalArgumentException(described.getName() + ": " + e.getMessage(), e);
     }
+  }
+
+  /** The public names of the services that a class is. */
+  static Set<String> names(Class<?> type) {
+    Set<String> names = new HashSet<>();
+    described(type).forEach(each -> names.add(name(each)));
+    return names;
   }
 
   /** The classes and interfaces of an object that say which of its methods are served. */
@@ -110,7 +116,7 @@ final class ServiceReading {
     return all;
   }
 
-  private List<Handler> read() {
+  private Collection<ServedMethod> read() {
     Set<String> overridden = new HashSet<>();
     for (Class<?> each : hierarchy(described)) {
       for (Method method : each.getDeclaredMethods()) {
@@ -124,11 +130,11 @@ final class ServiceReading {
         }
       }
     }
-    if (handlers.isEmpty()) {
+    if (served.isEmpty()) {
       throw new IllegalArgumentException(
           described.getName() + ": none of its methods has @RemoteMethod");
     }
-    return handlers;
+    return served.values();
   }
 
   static String words(Method method) {
@@ -143,13 +149,17 @@ final class ServiceReading {
       }
       RemoteMethod annotation = method.getAnnotation(RemoteMethod.class);
       String publicName = publicName(annotation, method);
-      Method other = served.put(publicName, method);
+      ServedMethod other =
+          served.put(
+              publicName,
+              ServedMethod.of(
+                  method,
+                  PublicNames.ofMethod(name, publicName),
+                  annotation != null && annotation.inline()));
       if (other != null) {
         throw new IllegalArgumentException(
-            "its public name " + publicName + " is that of " + words(other) + " too");
+            "its public name " + publicName + " is that of " + words(other.method()) + " too");
       }
-      Handler handler = handler(PublicNames.ofMethod(name, publicName), method);
-      handlers.add(annotation != null && annotation.inline() ? handler.inline() : handler);
     } catch (IllegalArgumentException e) {
       throw new IllegalArgumentException(words(method) + ": " + e.getMessage(), e);
     }
@@ -159,67 +169,5 @@ final class ServiceReading {
   static String publicName(@Nullable RemoteMethod annotation, Method method) {
     String given = annotation == null ? "" : annotation.value();
     return PublicNames.check("method", given.isEmpty() ? PublicNames.of(method.getName()) : given);
-  }
-
-  private Handler handler(String publicName, Method method) {
-    List<Declared> parameters = Declared.parameters(method);
-    boolean takesCall = !parameters.isEmpty() && parameters.get(0).raw() == ServerCall.class;
-    boolean later =
-        method.getReturnType() == CompletionStage.class
-            || method.getReturnType() == CompletableFuture.class;
-    Signature signature =
-        Signature.of(
-            publicName,
-            takesCall ? parameters.subList(1, parameters.size()) : parameters,
-            later ? Declared.ofArgument(method.getAnnotatedReturnType()) : Declared.result(method));
-    Served function = new Served(signature, Handles.method(method, service), takesCall);
-    io.trunkcall.Method<Arguments, Results> serves = signature.method(ValueCodec.Form.MESSAGE_PACK);
-    return later
-        ? Handler.unaryAsync(serves, function::answerLater)
-        : Handler.unary(serves, function::answer);
-  }
-
-  /** A method that is served. */
-  private record Served(Signature signature, MethodHandle handle, boolean takesCall) {
-    Results answer(Arguments arguments, ServerCall call) throws Exception {
-      return results(invoke(arguments, call));
-    }
-
-    CompletionStage<Results> answerLater(Arguments arguments, ServerCall call) throws Exception {
-      if (invoke(arguments, call) instanceof CompletionStage<?> stage) {
-        return stage.thenApply(this::results);
-      }
-      throw new IllegalStateException("a method that is to answer later returned null");
-    }
-
-    private @Nullable Object invoke(Arguments arguments, ServerCall call) throws Exception {
-      if (arguments.signature != signature) {
-        throw Signature.failed(
-            Code.INTERNAL,
-            "an interceptor replaced the arguments of " + signature.name + " by others",
-            null);
-      }
-      @Nullable Object[] values = arguments.values;
-      if (takesCall) {
-        values = new Object[values.length + 1];
-        values[0] = call;
-        System.arraycopy(arguments.values, 0, values, 1, arguments.values.length);
-      }
-      try {
-        return (Object) handle.invokeExact(values);
-      } catch (Exception | Error e) {
-        throw e;
-      } catch (Throwable e) {
-        throw new IllegalStateException(e);
-      }
-    }
-
-    private Results results(@Nullable Object value) {
-      try {
-        return new Results(signature, signature.resultForm.apart(value));
-      } catch (ValueException e) {
-        throw Signature.failed(Code.INTERNAL, signature.name + e.told(), e);
-      }
-    }
   }
 }

@@ -31,6 +31,24 @@ abstract class Shape {
   /** What is wanted, for error messages: "text". */
   abstract String wanted();
 
+  /** Whether values of another type may be read as this one, by the kind that both are of. */
+  final boolean mayBe(Shape other) {
+    String one = kind(wanted());
+    String two = kind(other.wanted());
+    return one.equals(two) || one.equals(ANY) || two.equals(ANY);
+  }
+
+  /** What an object of any type is. */
+  static final String ANY = "any value";
+
+  private static String kind(String wanted) {
+    return switch (wanted) {
+      case "a whole number" -> "a number"; // each takes the other where its value fits
+      case "the name of a constant" -> "text";
+      default -> wanted;
+    };
+  }
+
   /** Whether the values can be keys of maps. */
   boolean isKey() {
     return false;

@@ -193,7 +193,7 @@ final class Shapes {
 
     @Override
     String wanted() {
-      return "any value";
+      return ANY;
     }
 
     @Override

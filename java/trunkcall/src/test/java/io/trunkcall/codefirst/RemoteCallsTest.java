@@ -8,9 +8,13 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.trunkcall.CallOptions;
+import io.trunkcall.Caller;
+import io.trunkcall.ClientStream;
 import io.trunkcall.Code;
 import io.trunkcall.LoopbackCaller;
+import io.trunkcall.Method;
 import io.trunkcall.Policy;
+import io.trunkcall.Response;
 import io.trunkcall.StatusException;
 import java.time.Duration;
 import java.time.Instant;
@@ -207,6 +211,58 @@ class RemoteCallsTest {
     failed = assertThrows(StatusException.class, () -> one.div(7, 2));
     assertEquals(Code.INTERNAL, failed.code());
     assertTrue(failed.status().message().startsWith("/calc/div: want 1 result, got 2"));
+  }
+
+  @RemoteClient(service = "calc")
+  interface OfNothing {
+    void multiply(long a, long b);
+  }
+
+  static Stream<Object[]> unlike() {
+    return Stream.of(
+        new Object[] {
+          OfOtherTypes.class, "OfOtherTypes.twice: parameter 1: text, but there it is a whole number"
+        },
+        new Object[] {OfOneResult.class, "OfOneResult.div: 1 result, but there it is 2"},
+        new Object[] {
+          OfNothing.class,
+          "OfNothing.multiply: " + Calculator.class.getName() + " does not serve /calc/multiply"
+        });
+  }
+
+  @ParameterizedTest
+  @MethodSource("unlike")
+  void anInterfaceIsCheckedAgainstTheClassThatItCalls(Class<?> type, String message) {
+    CodeFirst.check(Calc.class, Calculator.class);
+    Exception refused =
+        assertThrows(
+            IllegalArgumentException.class, () -> CodeFirst.check(type, Calculator.class));
+    assertTrue(refused.getMessage().contains(message), refused.getMessage());
+  }
+
+  @Test
+  void cancellingAFutureCancelsItsCall() {
+    CompletableFuture<Response<Results>> call = new CompletableFuture<>();
+    Calc pending = CodeFirst.client(Calc.class, new Pending(call));
+    CompletableFuture<Division> future = pending.divAsync(7, 2);
+    future.cancel(true);
+    assertTrue(call.isCancelled());
+  }
+
+  /** A caller whose calls do not end. */
+  private record Pending(CompletableFuture<Response<Results>> call) implements Caller {
+    @Override
+    @SuppressWarnings("unchecked")
+    public <Q, R> CompletableFuture<Response<R>> unary(
+        Method<Q, R> method, Q request, CallOptions options) {
+      return (CompletableFuture<Response<R>>) (CompletableFuture<?>) call;
+    }
+
+    @Override
+    public <Q, R> ClientStream<Q, R> stream(
+        Method<Q, R> method, @Nullable Q request, CallOptions options) {
+      throw new UnsupportedOperationException("streams");
+    }
   }
 
   interface Plain {

@@ -6,7 +6,11 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.trunkcall.ClientInterceptor;
 import io.trunkcall.Code;
+import io.trunkcall.Delivery;
+import io.trunkcall.ServerBuilder;
+import io.trunkcall.ServerInterceptor;
 import io.trunkcall.StatusException;
 import io.trunkcall.codefirst.scanned.Book;
 import io.trunkcall.codefirst.scanned.BookClient;
@@ -27,8 +31,12 @@ class ServiceCentreTest {
   }
 
   private static RemoteClients clients(ServiceCentre centre) {
+    return clients(centre, BookClient.class);
+  }
+
+  private static RemoteClients clients(ServiceCentre centre, Class<?> type) {
     return RemoteClients.builder()
-        .add(BookClient.class)
+        .add(type)
         .target("library", "127.0.0.1:" + centre.ports().get(0))
         .build();
   }
@@ -54,11 +62,19 @@ class ServiceCentreTest {
     }
   }
 
+  /** Calls members of the library's class by their own names. */
+  @RemoteClient(service = "library")
+  interface Snooping {
+    Map<String, Book> getByTitles(List<String> titles);
+
+    String secret();
+  }
+
   @Test
   void whatIsNotAnnotatedCannotBeReached() throws Exception {
     try (ServiceCentre centre = centre().publish(new Library()).build().start();
-        RemoteClients clients = clients(centre)) {
-      BookClient library = clients.get(BookClient.class);
+        RemoteClients clients = clients(centre, Snooping.class)) {
+      Snooping library = clients.get(Snooping.class);
       StatusException refused = assertThrows(StatusException.class, library::secret);
       assertEquals(Code.UNIMPLEMENTED, refused.code());
       refused = assertThrows(StatusException.class, () -> library.getByTitles(List.of()));
@@ -90,6 +106,86 @@ class ServiceCentreTest {
         assertEquals("Dune", clients.get(BookClient.class).find("Dune").title());
       }
     }
+  }
+
+  @Test
+  void interceptorsSeeAndReplaceArgumentsAndResults() throws IOException {
+    ServerInterceptor atServer =
+        (call, next) -> {
+          Arguments arguments = (Arguments) call.request();
+          assertThrows(IllegalArgumentException.class, () -> arguments.set(0, 1));
+          if (arguments.get(0).equals("cached")) {
+            return CompletableFuture.completedFuture(Results.of(new Book("cached", 1)));
+          }
+          arguments.set(0, "Dune");
+          return next.proceed(call);
+        };
+    ClientInterceptor atClient =
+        (call, next) -> {
+          if (((Arguments) call.request()).get(0).equals("local")) {
+            return CompletableFuture.completedFuture(Results.of("no book"));
+          }
+          return next.proceed(call)
+              .thenApply(
+                  message -> {
+                    Results results = (Results) message;
+                    Book book = (Book) results.get(0);
+                    results.set(0, new Book(book.title() + "!", book.year()));
+                    return results;
+                  });
+        };
+    try (ServiceCentre centre =
+            centre()
+                .publish(new Library())
+                .server(builder -> builder.serverInterceptor(atServer))
+                .build()
+                .start();
+        RemoteClients clients =
+            RemoteClients.builder()
+                .add(BookClient.class)
+                .target("library", "127.0.0.1:" + centre.ports().get(0))
+                .client((target, builder) -> builder.clientInterceptor(atClient))
+                .build()) {
+      BookClient library = clients.get(BookClient.class);
+      assertEquals(new Book("Dune!", 1965), library.find("anything"));
+      assertEquals(new Book("cached!", 1), library.find("cached"));
+      StatusException failed = assertThrows(StatusException.class, () -> library.find("local"));
+      assertEquals(Code.INTERNAL, failed.code());
+    }
+  }
+
+  @Test
+  void aStrictServerRefusesFieldsThatItDoesNotKnow() throws IOException {
+    try (ServiceCentre centre =
+            centre().publish(new Shelf()).server(ServerBuilder::strictJson).build().start();
+        RemoteClients clients =
+            RemoteClients.builder()
+                .add(LooseShelf.class)
+                .target("shelf", "127.0.0.1:" + centre.ports().get(0))
+                .build()) {
+      LooseShelf shelf = clients.get(LooseShelf.class);
+      assertEquals(1965, shelf.put(Map.of("title", "Dune", "year", 1965)));
+      StatusException refused =
+          assertThrows(StatusException.class, () -> shelf.put(Map.of("colour", "red")));
+      assertEquals(Code.INVALID_ARGUMENT, refused.code());
+      assertEquals(Delivery.REFUSED, refused.status().delivery());
+      assertEquals(
+          "parameter 1 of /shelf/put: there is no field \"colour\"", refused.status().message());
+    }
+  }
+
+  @RemoteService
+  static class Shelf {
+    @RemoteMethod
+    public int put(Book book) {
+      return book.year();
+    }
+  }
+
+  @RemoteClient(service = "shelf")
+  @CallPolicy(codec = CallPolicy.CarriedAs.JSON)
+  interface LooseShelf {
+    int put(Map<String, Object> book);
   }
 
   @Test

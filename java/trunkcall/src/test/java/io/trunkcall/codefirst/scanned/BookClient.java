@@ -7,7 +7,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 
-/** A client of the library, and of what it must not serve. */
+/** A client that a scan finds. */
 @RemoteClient(service = "library", target = "127.0.0.1:1")
 public interface BookClient {
   Book find(String title);
@@ -17,8 +17,4 @@ public interface BookClient {
 
   @RemoteMethod("byTitle")
   CompletableFuture<Map<String, Book>> all(List<String> titles);
-
-  Map<String, Book> getByTitles(List<String> titles);
-
-  String secret();
 }
