@@ -58,11 +58,18 @@ final class Outcomes {
 
   /** For an answer that its codec does not take. */
   static Status unencodable(ServingCall call, String codec, Throwable error) {
+    Serving serving = call.serving();
     if (error instanceof StatusException given && !given.status().ok()) {
+      if (given.getCause() != null) { // which may say more than the caller is told
+        serving.journal.log(
+            System.Logger.Level.ERROR,
+            "an answer is not valid",
+            call.method().name() + ": " + given.status().message(),
+            given.getCause());
+      }
       return given.status();
     }
     String id = String.format("%016x", ThreadLocalRandom.current().nextLong());
-    Serving serving = call.serving();
     serving.journal.log(
         System.Logger.Level.ERROR,
         "an answer is not valid",

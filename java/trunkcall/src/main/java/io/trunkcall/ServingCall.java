@@ -202,11 +202,16 @@ final class ServingCall extends Work implements ServerCall {
     if (message == null || codec == null) {
       return null;
     }
+    byte[] plain;
     try {
-      byte[] plain = unpacked(message, incoming.compression());
-      return codec.decode(plain, 0, plain.length);
+      plain = unpacked(message, incoming.compression());
     } catch (StatusException e) {
       throw refusing(e.code(), "the request: " + e.status().message());
+    }
+    try {
+      return codec.decode(plain, 0, plain.length);
+    } catch (StatusException e) { // whose words are the codec's own
+      throw refusing(e.code(), e.status().message());
     } catch (RuntimeException e) {
       throw refusing(
           Code.INVALID_ARGUMENT,

@@ -49,8 +49,8 @@ public final class CodeFirst {
    * Checks an interface of a client against the class that it calls, where both are at hand: in a
    * test, say.
    *
-   * @throws IllegalArgumentException naming the interface's method that the class does not serve, or
-   *     the parameter or result that is of another kind
+   * @throws IllegalArgumentException naming the interface's method that the class does not serve,
+   *     or the parameter or result that is of another kind
    */
   public static void check(Class<?> client, Class<?> service) {
     ClientReading.read(client).check(service);

@@ -31,6 +31,9 @@ final class JsonReader extends ValueReader implements AutoCloseable {
 
   private boolean known;
 
+  /** The name of a field that came last, and was not the likely one. */
+  private String lastName = "";
+
   JsonReader(byte[] array, int offset, int length, boolean strict) {
     check(array, offset, offset + length);
     this.strict = strict;
@@ -285,11 +288,15 @@ final class JsonReader extends ValueReader implements AutoCloseable {
     if (likely < fields.size() && fields.name(likely).text.equals(name)) {
       return likely;
     }
-    int index = fields.index(name);
-    if (index < 0 && strict) {
-      throw ValueException.bad("there is no field \"" + quoted(name) + "\"");
+    lastName = name;
+    return fields.index(name);
+  }
+
+  @Override
+  void unknownField() {
+    if (strict) {
+      throw ValueException.bad("there is no field \"" + quoted(lastName) + "\"");
     }
-    return index;
   }
 
   private static String quoted(String name) {

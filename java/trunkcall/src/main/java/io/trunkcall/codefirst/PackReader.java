@@ -225,6 +225,9 @@ final class PackReader extends ValueReader {
   }
 
   @Override
+  void unknownField() {}
+
+  @Override
   byte[] readBytes() {
     long length =
         switch (form()) {

@@ -33,12 +33,18 @@ final class Places {
   @Nullable String misfit(String what, Places callers) {
     if (callers.size() != size()) {
       return (callers.size() == 1 ? "1 " + what : callers.size() + " " + what + "s")
-          + ", but there it is " + size();
+          + ", but there it is "
+          + size();
     }
     for (int i = 0; i < shapes.length; i++) {
       if (!shapes[i].mayBe(callers.shapes[i])) {
-        return what + " " + (i + 1) + ": " + callers.shapes[i].wanted()
-            + ", but there it is " + shapes[i].wanted();
+        return what
+            + " "
+            + (i + 1)
+            + ": "
+            + callers.shapes[i].wanted()
+            + ", but there it is "
+            + shapes[i].wanted();
       }
     }
     return null;

@@ -52,6 +52,7 @@ abstract class RecordShape extends Shape {
         throw e.within("[field]");
       }
       if (index == ValueReader.NO_FIELD) {
+        r.unknownField();
         r.skip();
         continue;
       }

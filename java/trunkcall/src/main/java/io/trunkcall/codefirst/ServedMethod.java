@@ -36,8 +36,7 @@ record ServedMethod(
   /** What serves it for an object. */
   Handler handler(Object service) {
     Bound bound = new Bound(this, Handles.method(method, service));
-    io.trunkcall.Method<Arguments, Results> serves =
-        signature.method(ValueCodec.Form.MESSAGE_PACK);
+    io.trunkcall.Method<Arguments, Results> serves = signature.method(ValueCodec.Form.MESSAGE_PACK);
     Handler handler =
         later
             ? Handler.unaryAsync(serves, bound::answerLater)

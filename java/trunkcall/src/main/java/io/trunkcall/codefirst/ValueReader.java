@@ -63,6 +63,9 @@ abstract class ValueReader {
    */
   abstract int readField(RecordFields fields, int likely);
 
+  /** Is told that the name which {@link #readField} read last is no field's. */
+  abstract void unknownField();
+
   /** Reads a value of whatever type comes (code-first.md 3.7). */
   abstract @Nullable Object readAny();
 

@@ -221,7 +221,8 @@ class RemoteCallsTest {
   static Stream<Object[]> unlike() {
     return Stream.of(
         new Object[] {
-          OfOtherTypes.class, "OfOtherTypes.twice: parameter 1: text, but there it is a whole number"
+          OfOtherTypes.class,
+          "OfOtherTypes.twice: parameter 1: text, but there it is a whole number"
         },
         new Object[] {OfOneResult.class, "OfOneResult.div: 1 result, but there it is 2"},
         new Object[] {
@@ -235,8 +236,7 @@ class RemoteCallsTest {
   void anInterfaceIsCheckedAgainstTheClassThatItCalls(Class<?> type, String message) {
     CodeFirst.check(Calc.class, Calculator.class);
     Exception refused =
-        assertThrows(
-            IllegalArgumentException.class, () -> CodeFirst.check(type, Calculator.class));
+        assertThrows(IllegalArgumentException.class, () -> CodeFirst.check(type, Calculator.class));
     assertTrue(refused.getMessage().contains(message), refused.getMessage());
   }
 
