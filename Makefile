@@ -48,6 +48,8 @@ peer: needs # the reference programs
 	@$(LANGUAGE) build peer
 peers: needs ## build what the lab compares with into build/peers/
 	@$(LANGUAGE) build peers
+peers-%: needs-%
+	@$(ONE) build peers
 examples session connectconformance h2spec: needs
 	@$(LANGUAGE) build $@
 environment: needs # what the tests of languages together run in
@@ -125,7 +127,7 @@ test-%:
 	@$(PYTHON) -m scripts.test --language $*
 
 .PHONY: bench results
-bench: $(patsubst lab/%.toml,bench-%,$(filter-out lab/targets.toml,$(wildcard lab/*.toml))) ## measure beside the peers: five hours, see lab/README.md
+bench: $(patsubst lab/%.toml,bench-%,$(filter-out lab/targets.toml,$(wildcard lab/*.toml))) ## measure beside the peers: seven hours, see lab/README.md
 bench-%: needs
 	@$(LANGUAGE) build peer peers
 	@$(PYTHON) lab/run.py lab/$*.toml

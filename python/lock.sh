@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes the locks anew, with current versions: of python/, from the dependencies in pyproject.toml, and of the lab's
-# peers. Versions and hashes are for every platform. Uses uv, of the version below, from an environment of its own.
+# Makes the locks anew, with current versions: of python/, from the dependencies in pyproject.toml, of the lab's peers,
+# and of the runtime that those in Java run on for virtual threads. Versions and hashes are for every platform. Uses uv, of the version below, from an environment of its own.
 #   python/lock.sh              keeps what the locks have where it still fits
 #   python/lock.sh --upgrade    takes the newest of everything
 set -eu
@@ -17,5 +17,6 @@ lock() {
 }
 
 lock python/requirements.lock --extra uvloop --extra websocket --group python/pyproject.toml:development python/pyproject.toml "$@"
+lock lab/peers/java/requirements.lock lab/peers/java/requirements.in "$@"
 # The packages that both have, in one version.
 lock lab/peers/python/requirements.lock -c python/requirements.lock lab/peers/python/requirements.in "$@"

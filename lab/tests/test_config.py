@@ -34,7 +34,7 @@ def loaded(text, **options):
 class Targets(unittest.TestCase):
     def test_every_row_that_answers_a_target_is_there_with_a_must(self):
         known = {}
-        for name in ("go.toml", "distance.toml", "python.toml"):
+        for name in ("go.toml", "distance.toml", "python.toml", "java.toml"):
             known |= {(name, case.name): case for case in load(LAB / name, brief=True).cases}
         for line in (line for each in targets.load(LAB / "targets.toml") for line in each.lines):
             for row in line.rows:
@@ -179,6 +179,7 @@ class Shipped(unittest.TestCase):
         for name, least, most, quick in (
             ("go.toml", 90, 150, 20),
             ("python.toml", 20, 40, 6),
+            ("java.toml", 80, 120, 20),
             ("distance.toml", 90, 150, 12),
         ):
             with self.subTest(name):

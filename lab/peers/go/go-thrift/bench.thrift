@@ -2,6 +2,7 @@
 // spec/proto/bench/v1/bench.proto under the same numbers. Thrift has no unsigned
 // integers; field5 stays empty in any case.
 namespace go benchthrift
+namespace java io.trunkcall.lab.thrift.generated
 namespace py benchthrift
 
 service BenchService {

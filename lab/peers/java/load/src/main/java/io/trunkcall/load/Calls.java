@@ -26,12 +26,12 @@ public final class Calls implements AutoCloseable {
   /** Each call function runs in a thread of its own. */
   public static Calls blocking(List<? extends Call> calls, List<? extends AutoCloseable> closing) {
     List<Call> all = List.copyOf(calls);
-    return new Calls(
-        all, window -> inThreads(window, all, BlockingCaller::closedLoop), closing);
+    return new Calls(all, window -> inThreads(window, all, BlockingCaller::closedLoop), closing);
   }
 
   /** No thread waits for calls in the closed loop; in the open loop one for each caller does. */
-  public static Calls async(List<? extends AsyncCall> calls, List<? extends AutoCloseable> closing) {
+  public static Calls async(
+      List<? extends AsyncCall> calls, List<? extends AutoCloseable> closing) {
     List<AsyncCall> all = List.copyOf(calls);
     return new Calls(
         all.stream().map(AsyncCall::waiting).toList(), window -> together(window, all), closing);

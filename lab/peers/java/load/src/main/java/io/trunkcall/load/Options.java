@@ -39,9 +39,9 @@ public final class Options {
     callers = flags.number("--callers", 1, 1, "calls in flight");
     calls = flags.number("--calls", 0, 1, "end after so many calls in total");
     duration =
-        flags.time("--duration", DEFAULT_DURATION, "end after this time; 5s unless --calls is given");
-    rate =
-        flags.rate("--rate", "open loop: calls a second, each timed from when it was due");
+        flags.time(
+            "--duration", DEFAULT_DURATION, "end after this time; 5s unless --calls is given");
+    rate = flags.rate("--rate", "open loop: calls a second, each timed from when it was due");
     warmup =
         flags.time(
             "--warmup",

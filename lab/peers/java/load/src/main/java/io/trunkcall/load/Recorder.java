@@ -3,7 +3,9 @@ package io.trunkcall.load;
 import java.util.concurrent.TimeUnit;
 import org.HdrHistogram.Histogram;
 
-/** The latencies of a window: a histogram for the percentiles, exact figures where they are free. */
+/**
+ * The latencies of a window: a histogram for the percentiles, exact figures where they are free.
+ */
 final class Recorder {
   /** The top of the histogram, in nanoseconds; what takes longer is filed there. */
   private static final long LONGEST = TimeUnit.HOURS.toNanos(1);

@@ -31,13 +31,15 @@ public final class Work {
     KINDS.put(PLAIN, new Kind("nothing", () -> () -> false));
     KINDS.put("yield", new Kind("yields once (Thread.yield)", () -> always(Thread::yield)));
     KINDS.put(
-        "handover", new Kind("hands over to another thread, one of four, and waits", Work::handover));
+        "handover",
+        new Kind("hands over to another thread, one of four, and waits", Work::handover));
     KINDS.put(
         "lock", new Kind("takes a lock, which one in sixteen holds while it yields", Work::lock));
     KINDS.put("wait", new Kind("waits for 1 ms", () -> always(() -> sleep(1))));
     KINDS.put("wait5", new Kind("waits for 5 ms", () -> always(() -> sleep(5))));
     KINDS.put(
-        "slow", new Kind("one in a hundred waits for 5 ms", () -> some(100, false, () -> sleep(5))));
+        "slow",
+        new Kind("one in a hundred waits for 5 ms", () -> some(100, false, () -> sleep(5))));
     KINDS.put(
         "compute",
         new Kind(

@@ -24,8 +24,7 @@ class FlagsTest {
   @Test
   void whatIsNotGivenHasItsDefault() throws UsageError {
     Config config = options().config();
-    assertEquals(
-        new Config(0, Duration.ofSeconds(5), 0, Duration.ofSeconds(1), 20_000), config);
+    assertEquals(new Config(0, Duration.ofSeconds(5), 0, Duration.ofSeconds(1), 20_000), config);
     assertEquals(1, options().callers());
     assertEquals(1, options().connections());
     assertEquals(1024, options().size());

@@ -117,8 +117,7 @@ class LoadTest {
     Config config = new Config(10, Duration.ZERO, 0, Duration.ofMinutes(1), 2);
     for (Calls kind : kinds(2, call)) {
       Failed failed = assertThrows(Failed.class, () -> kind.run(config));
-      assertEquals(
-          "in the warm-up: IllegalStateException: not; today", failed.getMessage());
+      assertEquals("in the warm-up: IllegalStateException: not; today", failed.getMessage());
     }
   }
 

@@ -17,8 +17,10 @@ import io.trunkcall.load.Options;
 import io.trunkcall.load.UsageError;
 import io.trunkcall.load.Work;
 import java.io.IOException;
+import java.net.Inet4Address;
 import java.net.InetAddress;
 import java.net.ServerSocket;
+import java.nio.ByteBuffer;
 import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -58,10 +60,11 @@ public final class DubboPeer implements Peer {
     async = flags.toggle("--async", "use the methods that give a future");
   }
 
-  /** Without a registry, and without the port for administrators. */
+  /** Without a registry, a port for administrators, and files in the home. */
   private DubboBootstrap application() {
     ApplicationConfig application = new ApplicationConfig(name());
     application.setQosEnable(false);
+    application.setEnableFileCache(false);
     return DubboBootstrap.newInstance()
         .application(application)
         .registry(new RegistryConfig(RegistryConfig.NO_AVAILABLE));
@@ -71,12 +74,24 @@ public final class DubboPeer implements Peer {
   public int serve(Address listen, Work work) throws IOException {
     int port = listen.port() > 0 ? listen.port() : freePort(listen.host());
     ProtocolConfig protocol = new ProtocolConfig(PROTOCOL, port);
-    protocol.setHost(listen.host());
+    protocol.setHost(hostOf(listen));
     ServiceConfig<BenchService> service = new ServiceConfig<>();
     service.setInterface(BenchService.class);
     service.setRef(new Service(work));
     application().protocol(protocol).service(service).start();
     return port;
+  }
+
+  /**
+   * Dubbo takes another of the machine's addresses for 127.0.0.1: it would listen on all of them,
+   * and call the first. It does not know that address as one number, which Java does.
+   */
+  private static String hostOf(Address address) throws IOException {
+    InetAddress found = InetAddress.getByName(address.host());
+    if (found instanceof Inet4Address && found.isLoopbackAddress()) {
+      return Integer.toUnsignedString(ByteBuffer.wrap(found.getAddress()).getInt());
+    }
+    return address.host();
   }
 
   /** Dubbo takes its own favourite port in place of 0. */
@@ -87,13 +102,13 @@ public final class DubboPeer implements Peer {
   }
 
   @Override
-  public Calls bench(Options options) throws UsageError, Failed {
+  public Calls bench(Options options) throws UsageError, Failed, IOException {
     if (options.connections() > 1) {
       throw new UsageError("--connections above 1: Dubbo has one connection to an address");
     }
     ReferenceConfig<BenchService> reference = new ReferenceConfig<>();
     reference.setInterface(BenchService.class);
-    reference.setUrl(PROTOCOL + "://" + options.target());
+    reference.setUrl(PROTOCOL + "://" + hostOf(options.target()) + ":" + options.target().port());
     reference.setTimeout(TIMEOUT_MILLIS);
     reference.setRetries(0);
     DubboBootstrap bootstrap = application().reference(reference);

@@ -59,7 +59,8 @@ public final class EchoPeer implements Peer {
 
   @Override
   public void benchFlags(Flags flags) {
-    async = flags.toggle("--async", "make calls on the event loop, without a thread for each caller");
+    async =
+        flags.toggle("--async", "make calls on the event loop, without a thread for each caller");
   }
 
   private static EventLoopGroup loops() {

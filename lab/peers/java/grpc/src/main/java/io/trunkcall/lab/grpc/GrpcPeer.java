@@ -57,7 +57,8 @@ public final class GrpcPeer implements Peer {
   public void serveFlags(Flags flags) {
     defaultFlag(flags);
     virtual = VirtualThreads.flag(flags);
-    certificate = flags.text("--tls-cert", "FILE", "", "certificate, PEM; the port then speaks TLS");
+    certificate =
+        flags.text("--tls-cert", "FILE", "", "certificate, PEM; the port then speaks TLS");
     key = flags.text("--tls-key", "FILE", "", "its key, PEM");
   }
 
@@ -72,8 +73,7 @@ public final class GrpcPeer implements Peer {
   }
 
   private void defaultFlag(Flags flags) {
-    defaults =
-        flags.toggle("--default", "grpc-java as it is, without the settings for throughput");
+    defaults = flags.toggle("--default", "grpc-java as it is, without the settings for throughput");
   }
 
   @Override

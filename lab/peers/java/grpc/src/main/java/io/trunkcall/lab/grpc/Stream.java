@@ -39,7 +39,8 @@ final class Stream {
   }
 
   /** Sends what there is to send, again and again, and tells of what comes. */
-  private final class Arrivals<Q extends MessageLite> implements ClientResponseObserver<Q, Payload> {
+  private final class Arrivals<Q extends MessageLite>
+      implements ClientResponseObserver<Q, Payload> {
     private final ByteString want;
     private final Q sent;
     private boolean checked;

@@ -57,7 +57,7 @@ class GrpcPeerTest {
   @Test
   void handlersMayWait() throws Exception {
     try (Smoke smoke = Smoke.serve(GrpcPeer::new, "--handler", "wait")) {
-      smoke.answers("Say", "--rate", "1000");
+      smoke.answers("Say");
     }
   }
 
@@ -75,8 +75,7 @@ class GrpcPeerTest {
   @Test
   void servesUsersAsTheSpecificationSays() throws Exception {
     try (Smoke smoke = Smoke.serve(GrpcPeer::new)) {
-      ManagedChannel channel =
-          NettyChannelBuilder.forTarget(smoke.target()).usePlaintext().build();
+      ManagedChannel channel = NettyChannelBuilder.forTarget(smoke.target()).usePlaintext().build();
       try {
         var users = UserServiceGrpc.newBlockingStub(channel);
         GetUserResponse user = users.getUser(GetUserRequest.newBuilder().setUserId(7).build());

@@ -29,8 +29,8 @@ import org.springframework.boot.SpringApplication;
 import org.springframework.context.ConfigurableApplicationContext;
 
 /**
- * Java-openfeign is OpenFeign's client and a controller of Spring Boot, on its embedded Tomcat, over
- * HTTP/1.1. A connection carries one call at a time.
+ * Java-openfeign is OpenFeign's client and a controller of Spring Boot, on its embedded Tomcat,
+ * over HTTP/1.1. A connection carries one call at a time.
  */
 public final class OpenFeignPeer implements Peer {
   static final String JSON = "json";
@@ -73,7 +73,7 @@ public final class OpenFeignPeer implements Peer {
     settings.put("server.address", listen.host());
     settings.put("server.port", listen.port());
     settings.put("server.tomcat.max-http-form-post-size", Program.MAX_MESSAGE);
-    settings.put("logging.level.root", "ERROR");
+    settings.put("logging.level.root", "OFF"); // failures are told in one line
     if (!defaults.get()) {
       settings.put("server.tomcat.max-keep-alive-requests", -1);
     }

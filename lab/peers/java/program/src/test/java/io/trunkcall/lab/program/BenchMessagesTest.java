@@ -56,7 +56,6 @@ class BenchMessagesTest {
     assertEquals((byte) 255, sent.byteAt(255));
     assertEquals((byte) 0, sent.byteAt(256));
     assertDoesNotThrow(() -> BenchMessages.checkData(sent, sent));
-    assertThrows(
-        WrongAnswer.class, () -> BenchMessages.checkData(sent.substring(1), sent));
+    assertThrows(WrongAnswer.class, () -> BenchMessages.checkData(sent.substring(1), sent));
   }
 }

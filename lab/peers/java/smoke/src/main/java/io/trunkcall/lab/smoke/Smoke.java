@@ -19,10 +19,11 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 
 /**
- * Checks in a moment that a peer does as lab/README.md says: a server of it as a process of its own,
- * clients within the test.
+ * Checks in a moment that a peer does as lab/README.md says: a server of it as a process of its
+ * own, clients within the test.
  */
 public final class Smoke implements AutoCloseable {
   private static final int CALLS = 50;
@@ -47,13 +48,7 @@ public final class Smoke implements AutoCloseable {
 
   /** Starts a server. The peer's class has the method main. */
   public static Smoke serve(Supplier<? extends Peer> peer, String... flags) throws IOException {
-    List<String> words = new ArrayList<>();
-    words.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-    // It lives for a few calls.
-    words.addAll(List.of("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"));
-    words.addAll(List.of("-cp", System.getProperty("java.class.path")));
-    words.addAll(
-        List.of(peer.get().getClass().getName(), "serve", "--listen", "127.0.0.1:0"));
+    List<String> words = command(peer, "serve", "--listen", "127.0.0.1:0");
     words.addAll(List.of(flags));
     Process server =
         new ProcessBuilder(words).redirectError(ProcessBuilder.Redirect.INHERIT).start();
@@ -64,6 +59,18 @@ public final class Smoke implements AutoCloseable {
       throw new AssertionError("the first line is " + first);
     }
     return new Smoke(peer, server, first.substring("listening ".length()));
+  }
+
+  /** The command line of a process. */
+  private static List<String> command(Supplier<? extends Peer> peer, String... words) {
+    List<String> all = new ArrayList<>();
+    all.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    // It lives for a few calls.
+    all.addAll(List.of("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"));
+    all.addAll(List.of("-cp", System.getProperty("java.class.path")));
+    all.add(peer.get().getClass().getName());
+    all.addAll(List.of(words));
+    return all;
   }
 
   public String target() {
@@ -133,13 +140,24 @@ public final class Smoke implements AutoCloseable {
     refused(peer, 2, "--listen here: want HOST:PORT", "serve", "--listen", "here");
     refused(peer, 2, "there is no flag --loud", "serve", "--listen", "127.0.0.1:0", "--loud");
     refused(
-        peer, 2, "--method Sing: is not there", "bench", "--target", "127.0.0.1:1", "--method",
+        peer,
+        2,
+        "--method Sing: is not there",
+        "bench",
+        "--target",
+        "127.0.0.1:1",
+        "--method",
         "Sing");
     refused(
-        peer, 2, "--handler sing: want one of plain", "serve", "--listen", "127.0.0.1:0",
-        "--handler", "sing");
-    // Nobody listens there.
-    refused(peer, 1, "", "bench", "--target", "127.0.0.1:1", "--callers", "2", "--calls", "2");
+        peer,
+        2,
+        "--handler sing: want one of plain",
+        "serve",
+        "--listen",
+        "127.0.0.1:0",
+        "--handler",
+        "sing");
+    failsAsAProcess(peer);
     Said help = run(peer, "bench", "--help");
     assertEquals(0, help.status());
     assertTrue(help.out().contains("--target HOST:PORT"), help.out());
@@ -148,6 +166,22 @@ public final class Smoke implements AutoCloseable {
     assertTrue(
         version.out().matches(Pattern.quote(name + " " + library) + " \\d+\\.\\d+.*, .+\\R"),
         version.out());
+  }
+
+  /** A process that finds nobody says so in one line, whatever its framework logs. */
+  private static void failsAsAProcess(Supplier<? extends Peer> peer) {
+    List<String> words = command(peer, "bench", "--target", "127.0.0.1:1", "--callers", "2");
+    try {
+      Process process = new ProcessBuilder(words).start();
+      String out = process.inputReader().lines().collect(Collectors.joining("\n"));
+      String err = process.errorReader().lines().collect(Collectors.joining("\n"));
+      assertTrue(process.waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS), "the client has ended");
+      assertEquals(1, process.exitValue(), err);
+      assertEquals("", out);
+      assertTrue(err.startsWith(peer.get().name() + ": ") && !err.contains("\n"), err);
+    } catch (IOException | InterruptedException e) {
+      throw new AssertionError(e);
+    }
   }
 
   /** A command that fails with that status and that text. */

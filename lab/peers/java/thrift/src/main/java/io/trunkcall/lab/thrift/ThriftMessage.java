@@ -4,7 +4,9 @@ import io.trunkcall.lab.program.BenchMessages;
 import io.trunkcall.lab.thrift.generated.BenchmarkMessage;
 import io.trunkcall.lab.thrift.generated.BenchmarkMessage._Fields;
 
-/** Thrift's message, filled with what the Protobuf message holds: the fields have the same names. */
+/**
+ * Thrift's message, filled with what the Protobuf message holds: the fields have the same names.
+ */
 final class ThriftMessage {
   private ThriftMessage() {}
 
