@@ -123,6 +123,9 @@ final class ClientEnd extends End implements Link {
       connector.drained(this);
     } else {
       fault = "the peer ended the connection: " + text;
+      if (carrier().why().isEmpty()) {
+        carrier().why(fault);
+      }
       connector.turnedAway(this, fault);
     }
   }

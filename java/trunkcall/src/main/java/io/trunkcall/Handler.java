@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
  * <p>A handler that throws {@link StatusException} chooses what the caller is told. Of anything else
  * the caller is told an id, and the log has it beside the text (spec/status.md 1.4). When its call
  * is over before it has returned (cancelled, out of time, connection lost), the thread of a blocking
- * handler is interrupted.
+ * handler is interrupted, and the future of one that answers later is cancelled.
  */
 public final class Handler {
   /** Answers a unary call. */

@@ -31,7 +31,7 @@ final class Interceptions {
         };
     List<ServerInterceptor> interceptors = call.serving().interceptors;
     for (int at = interceptors.size() - 1; at >= 1; at--) {
-      next = link(interceptors.get(at), next);
+      next = serving(interceptors.get(at), next);
     }
     CompletionStage<? extends @Nullable Object> answer;
     try {
@@ -44,7 +44,7 @@ final class Interceptions {
         (response, error) -> seen.end(error == null ? Status.OK : ended(error)));
   }
 
-  private static Next link(ServerInterceptor interceptor, Next next) {
+  private static Next serving(ServerInterceptor interceptor, Next next) {
     return call -> {
       try {
         return interceptor.intercept(call, next);
@@ -59,12 +59,12 @@ final class Interceptions {
       List<ClientInterceptor> interceptors, Call call, Next last) {
     Next next = last;
     for (int at = interceptors.size() - 1; at >= 0; at--) {
-      next = link(interceptors.get(at), next);
+      next = calling(interceptors.get(at), next);
     }
     return next.proceed(call);
   }
 
-  private static Next link(ClientInterceptor interceptor, Next next) {
+  private static Next calling(ClientInterceptor interceptor, Next next) {
     return call -> {
       try {
         return interceptor.intercept(call, next);

@@ -31,6 +31,7 @@ abstract class Pipe implements MessageStream {
   private @Nullable Sending last; // sent, and the session wants no more behind it
   private boolean blocked;
   private volatile boolean full;
+  private volatile boolean finished; // nothing can be sent any more
 
   // Receiving. `wanted` belongs to the loop; `taken` to the loop while somebody waits, else to the
   // one who receives.
@@ -117,6 +118,9 @@ abstract class Pipe implements MessageStream {
       packed = packed(bytes);
     } catch (StatusException e) {
       return CompletableFuture.failedFuture(e);
+    }
+    if (finished) {
+      return CompletableFuture.completedFuture(false);
     }
     int size = bytes.length() + COST;
     CompletableFuture<Boolean> done =
@@ -242,6 +246,7 @@ abstract class Pipe implements MessageStream {
 
   /** The call is over: nothing is sent any more, and who waits is told. */
   void over() {
+    finished = true;
     writable();
     arrived();
   }

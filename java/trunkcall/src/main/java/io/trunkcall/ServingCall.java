@@ -8,6 +8,7 @@ import java.time.Duration;
 import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
@@ -47,6 +48,7 @@ final class ServingCall extends Work implements ServerCall {
   private @Nullable Thread runner; // whom to interrupt
   private @Nullable List<Runnable> onCancel;
   private @Nullable String stopped;
+  private @Nullable CompletableFuture<?> pending; // what an asynchronous handler has returned
 
   private @Nullable LimitException overruled; // an answer was too long, on the loop
   private @Nullable ScheduledFuture<?> timer; // of a one-way call, on the loop
@@ -148,6 +150,7 @@ final class ServingCall extends Work implements ServerCall {
     try {
       Object found = served.handler.run().run(request, stream, this);
       if (later && found instanceof CompletionStage<?> stage) {
+        waitFor(stage);
         return stage.whenComplete((response, error) -> left = true);
       }
       left = true;
@@ -156,6 +159,20 @@ final class ServingCall extends Work implements ServerCall {
       left = true;
       throw e;
     }
+  }
+
+  /** What the handler has returned is cancelled when its call is over. */
+  private void waitFor(CompletionStage<?> stage) {
+    if (!(stage instanceof CompletableFuture<?> future)) {
+      return;
+    }
+    synchronized (this) {
+      if (stopped == null) {
+        pending = future;
+        return;
+      }
+    }
+    future.cancel(true);
   }
 
   private void accept() {
@@ -409,6 +426,7 @@ final class ServingCall extends Work implements ServerCall {
   /** The session has ended the call, or its side is closed. */
   void stop(String why) {
     List<Runnable> told;
+    CompletableFuture<?> answers;
     synchronized (this) {
       if (stopped != null) {
         return;
@@ -416,6 +434,7 @@ final class ServingCall extends Work implements ServerCall {
       stopped = why;
       told = onCancel;
       onCancel = null;
+      answers = pending;
       if (runner != null) {
         runner.interrupt();
       }
@@ -425,6 +444,9 @@ final class ServingCall extends Work implements ServerCall {
     }
     if (told != null) {
       told.forEach(this::tell);
+    }
+    if (answers != null) {
+      answers.cancel(true);
     }
   }
 
