@@ -42,7 +42,6 @@ public final class Carrier extends ChannelInboundHandlerAdapter {
 
   private static final long UNACKNOWLEDGED = 60_000_000; // µs, at least (limits.md 3)
   private static final long LINGER = 10; // s for the last bytes to leave
-  private static final long STOOD_STILL = 1_000_000; // µs by which a timer is late when all stood
   private static final long TURN = 4 << 20; // bytes written before other connections get theirs
   private static final FastThreadLocal<byte[]> INPUT =
       new FastThreadLocal<>() {
@@ -64,7 +63,7 @@ public final class Carrier extends ChannelInboundHandlerAdapter {
   private final WorkQueue handedOver = new WorkQueue();
   private final Runnable drain = this::drainQueue;
   private final Runnable flush = this::flush;
-  private final Runnable tick = this::tick;
+  private final Ticker ticker;
 
   private boolean inBatch; // flushes at its end
   private boolean scheduled; // a flush will come
@@ -74,9 +73,6 @@ public final class Carrier extends ChannelInboundHandlerAdapter {
   private boolean lost;
   private @Nullable Throwable fault;
   private String why = "";
-  private @Nullable ScheduledFuture<?> timer;
-  private long timerAt = Clock.NEVER;
-  private boolean putOff; // the timer was late, and what is due waits for one more turn of the loop
   private @Nullable ScheduledFuture<?> closeTimer;
 
   private Carrier(
@@ -96,6 +92,7 @@ public final class Carrier extends ChannelInboundHandlerAdapter {
     this.local = Spelling.of(channel.localAddress(), sockets);
     this.tls = channel.pipeline().get(SslHandler.class);
     this.outlet = new Outlet(channel, session);
+    this.ticker = new Ticker(loop, this::tick);
     prepare(sockets, config);
   }
 
@@ -157,6 +154,10 @@ public final class Carrier extends ChannelInboundHandlerAdapter {
             session.relieve(Clock.micros());
           }
         });
+  }
+
+  Channel channel() {
+    return channel;
   }
 
   /** The address of the other end, empty if it has none. */
@@ -356,9 +357,10 @@ public final class Carrier extends ChannelInboundHandlerAdapter {
   public void channelInactive(ChannelHandlerContext context) {
     lost = true;
     outputEnded = true;
-    cancel(timer);
-    cancel(closeTimer);
-    timerAt = Clock.NEVER;
+    ticker.stop();
+    if (closeTimer != null) {
+      closeTimer.cancel(false);
+    }
     String told = fault == null ? "closed" : Faults.text(fault);
     String text = why;
     if (text.isEmpty()) {
@@ -368,12 +370,6 @@ public final class Carrier extends ChannelInboundHandlerAdapter {
     end.disconnected(why.isEmpty() ? told : why);
     inBatch = false;
     drainQueue();
-  }
-
-  private static void cancel(@Nullable ScheduledFuture<?> timer) {
-    if (timer != null) {
-      timer.cancel(false);
-    }
   }
 
   // What other threads hand over.
@@ -425,9 +421,8 @@ public final class Carrier extends ChannelInboundHandlerAdapter {
     if ((session.halfClose() || session.closed()) && !scheduled && !lost) {
       finish();
     }
-    long due = Math.min(session.nextDeadline(), outlet.lookAt());
-    if (due < timerAt && !lost) {
-      arm(due);
+    if (!lost) {
+      ticker.by(Math.min(session.nextDeadline(), outlet.lookAt()));
     }
   }
 
@@ -520,25 +515,7 @@ public final class Carrier extends ChannelInboundHandlerAdapter {
     return loop.schedule(work, seconds, TimeUnit.SECONDS);
   }
 
-  private void arm(long due) {
-    cancel(timer);
-    timerAt = due;
-    long delay = Math.max(due - Clock.micros(), 0);
-    timer = loop.schedule(tick, delay, TimeUnit.MICROSECONDS);
-  }
-
-  private void tick() {
-    timer = null;
-    long now = Clock.micros();
-    if (now - timerAt > STOOD_STILL && !putOff) {
-      // The process stood still: what has come meanwhile is read before anybody is judged by the
-      // time. Once: on a starved machine every turn of the loop may be so late.
-      putOff = true;
-      arm(now + 1_000);
-      return;
-    }
-    putOff = false;
-    timerAt = Clock.NEVER;
+  private void tick(long now) {
     session.tick(now);
     if (outlet.standsStill(now)) {
       abort("the peer has read nothing for 60 s of what is there for it");

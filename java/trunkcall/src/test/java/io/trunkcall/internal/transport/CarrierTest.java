@@ -7,6 +7,8 @@ import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.netty.channel.epoll.Epoll;
+import io.netty.channel.epoll.EpollChannelOption;
 import io.trunkcall.Code;
 import io.trunkcall.Metadata;
 import io.trunkcall.StatusException;
@@ -185,6 +187,16 @@ class CarrierTest {
       CompletableFuture<Boolean> lost = new CompletableFuture<>();
       carrier.submit(() -> lost.complete(carrier.lost()));
       assertTrue(Wait.result(lost));
+    }
+  }
+
+  @Test
+  void theSystemEndsAConnectionWhosePeerAcknowledgesNothingWhereItCan() throws Exception {
+    try (Pair pair = new Pair("tcp")) {
+      for (TestEnd end : List.of(pair.near, pair.far)) {
+        Integer set = end.carrier.channel().config().getOption(EpollChannelOption.TCP_USER_TIMEOUT);
+        assertEquals(Epoll.isAvailable() ? 60_000 : null, set);
+      }
     }
   }
 
