@@ -39,6 +39,11 @@ public final class DubboPeer implements Peer {
   private static final String PROTOCOL = "tri";
   private static final int TIMEOUT_MILLIS = 10_000;
 
+  static {
+    // Read before any other setting of Dubbo's.
+    System.setProperty("dubbo.application.logger", "slf4j");
+  }
+
   private Flags.Value<Boolean> async;
 
   public static void main(String[] words) {
