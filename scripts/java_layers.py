@@ -18,6 +18,7 @@ PUBLIC = "io.trunkcall"
 WIRE = "io.trunkcall.internal.wire"
 TRANSPORT = "io.trunkcall.internal.transport"
 CLIENT = "io.trunkcall.internal.client"
+PROGRAM = "io.trunkcall.peer"
 
 VALUES = {"Code", "Delivery", "Metadata", "Status", "StatusException"}
 
@@ -27,7 +28,7 @@ MAY_IMPORT: dict[str, tuple[set[str], tuple[str, ...]]] = {
     TRANSPORT: ({WIRE}, ("io.netty.", "javax.net.ssl.")),
     CLIENT: ({PUBLIC, TRANSPORT}, ()),  # it keeps endpoints, whose words are the user's; no connection, no Netty
     PUBLIC: ({WIRE, TRANSPORT, CLIENT}, ("io.netty.channel.EventLoop", "com.google.protobuf.", "javax.net.ssl.")),
-    "io.trunkcall.codefirst": ({PUBLIC}, ("com.google.protobuf.", "org.msgpack.", "com.fasterxml.jackson.")),
+    "io.trunkcall.codefirst": ({PUBLIC}, ("com.google.protobuf.", "io.github.classgraph.", "com.fasterxml.jackson.")),
 }
 OF_ALL = ("java.", "org.jspecify.annotations.")
 
@@ -60,7 +61,7 @@ def main() -> int:
         source = path.read_text(encoding="utf-8")
         found = PACKAGE.search(source)
         package = found.group(1) if found else ""
-        if not package.startswith(PUBLIC):
+        if not package.startswith(PUBLIC) or package.startswith(PROGRAM):
             continue  # programs, which use public packages as everybody does
         if package not in MAY_IMPORT:
             print(f"{path.relative_to(ROOT)}: package {package} has no place in the layers")
