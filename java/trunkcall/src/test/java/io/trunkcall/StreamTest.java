@@ -255,32 +255,30 @@ class StreamTest {
     Handler serves =
         Handler.bidiPublisher(
             TALK,
-            (requests, call) -> {
-              SubmissionPublisher<String> responses = new SubmissionPublisher<>();
-              requests.subscribe(
-                  new Flow.Subscriber<>() {
-                    @Override
-                    public void onSubscribe(Flow.Subscription subscription) {
-                      subscription.request(Long.MAX_VALUE);
-                    }
+            (requests, call) ->
+                responses ->
+                    requests.subscribe(
+                        new Flow.Subscriber<>() {
+                          @Override
+                          public void onSubscribe(Flow.Subscription subscription) {
+                            responses.onSubscribe(subscription);
+                          }
 
-                    @Override
-                    public void onNext(String item) {
-                      responses.submit(item + "!");
-                    }
+                          @Override
+                          public void onNext(String item) {
+                            responses.onNext(item + "!");
+                          }
 
-                    @Override
-                    public void onError(Throwable error) {
-                      responses.closeExceptionally(error);
-                    }
+                          @Override
+                          public void onError(Throwable error) {
+                            responses.onError(error);
+                          }
 
-                    @Override
-                    public void onComplete() {
-                      responses.close();
-                    }
-                  });
-              return responses;
-            });
+                          @Override
+                          public void onComplete() {
+                            responses.onComplete();
+                          }
+                        }));
     try (Pair pair = new Pair(serves);
         SubmissionPublisher<String> requests = new SubmissionPublisher<>()) {
       ClientStream<String, String> stream = pair.client.open(TALK);
