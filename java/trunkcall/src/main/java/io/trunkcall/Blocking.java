@@ -51,8 +51,7 @@ final class Blocking {
     if (cause instanceof StatusException failed) {
       // The stack of the thread that waits says more than that of the event loop.
       StatusException here =
-          new StatusException(
-              failed.status(), failed.trailers(), failed.headers(), failed.peer());
+          new StatusException(failed.status(), failed.trailers(), failed.headers(), failed.peer());
       here.initCause(failed.getCause());
       return here;
     }

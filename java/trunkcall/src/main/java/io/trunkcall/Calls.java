@@ -138,7 +138,8 @@ abstract class Calls implements Caller {
           try {
             long deadline = CurrentCall.deadline(micros(one.timeout()));
             made =
-                begin(method, Calls.<Q>request(one), one.metadata(), deadline, wait, policy.repeat());
+                begin(
+                    method, Calls.<Q>request(one), one.metadata(), deadline, wait, policy.repeat());
           } finally {
             CurrentCall.set(before);
           }
@@ -174,8 +175,7 @@ abstract class Calls implements Caller {
     Response<?> came = call.response();
     return came == null
         ? new Response<>(message, Metadata.EMPTY, Metadata.EMPTY, "", Duration.ZERO)
-        : new Response<>(
-            message, came.headers(), came.trailers(), came.peer(), came.serverTime());
+        : new Response<>(message, came.headers(), came.trailers(), came.peer(), came.serverTime());
   }
 
   private static Delivery delivery(@Nullable Throwable error) {
@@ -196,7 +196,8 @@ abstract class Calls implements Caller {
     }
     if (method.kind().takesOne() != (request != null)) {
       throw new IllegalArgumentException(
-          method.name() + (request == null ? " takes a request" : " takes its requests one by one"));
+          method.name()
+              + (request == null ? " takes a request" : " takes its requests one by one"));
     }
     Policies.Holding policy = calling.policies.ofStream(method.name());
     long timeout = timeout(options, policy);

@@ -187,8 +187,8 @@ public final class Client extends Calls implements AutoCloseable {
   }
 
   /**
-   * Ends the client: calls that run end CANCELLED, connections are closed, handlers are interrupted.
-   * Returns when all are done; on an event loop, or in one of its handlers, at once.
+   * Ends the client: calls that run end CANCELLED, connections are closed, handlers are
+   * interrupted. Returns when all are done; on an event loop, or in one of its handlers, at once.
    */
   @Override
   public void close() {

@@ -48,7 +48,8 @@ public interface Codec<T> {
   @SuppressWarnings("unchecked")
   static <M extends MessageLite> Codec<M> protobuf(M defaultInstance) {
     return new ProtobufCodec<>(
-        (Class<M>) defaultInstance.getClass(), (com.google.protobuf.Parser<M>) defaultInstance.getParserForType());
+        (Class<M>) defaultInstance.getClass(),
+        (com.google.protobuf.Parser<M>) defaultInstance.getParserForType());
   }
 
   /** Messages that are bytes already. */

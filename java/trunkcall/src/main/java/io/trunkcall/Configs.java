@@ -60,8 +60,7 @@ final class Configs {
       throw new IllegalArgumentException(
           "option keepaliveTimeout: PT0S was given, want a time above 0");
     }
-    int maxPool =
-        limits.maxPool() >= 0 ? limits.maxPool() : (int) Math.min(MOST_POOL, memory / 8);
+    int maxPool = limits.maxPool() >= 0 ? limits.maxPool() : (int) Math.min(MOST_POOL, memory / 8);
     Settings settings =
         Settings.DEFAULTS.toBuilder()
             .maxMessage(limits.messageBytes())

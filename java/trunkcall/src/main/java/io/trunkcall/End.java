@@ -139,10 +139,7 @@ abstract class End implements ConnectionEvents {
       call.refuse(
           Status.of(
               Code.UNIMPLEMENTED,
-              "the messages of this method are not in codec "
-                  + call.codec()
-                  + ", only in "
-                  + only),
+              "the messages of this method are not in codec " + call.codec() + ", only in " + only),
           Metadata.EMPTY);
       serving.returned();
       return;
@@ -270,8 +267,6 @@ abstract class End implements ConnectionEvents {
   /** Whether calls may be made: this side drains for handlers that still run only. */
   boolean takesCalls() {
     Session session = carrier().session();
-    return !carrier().lost()
-        && session.acceptsCalls()
-        && !(draining && session.servedCalls() == 0);
+    return !carrier().lost() && session.acceptsCalls() && !(draining && session.servedCalls() == 0);
   }
 }

@@ -106,7 +106,9 @@ final class Gzip {
       }
       int more = inflater.inflate(made, size, made.length - size);
       size += more;
-      if (more == 0 && !inflater.finished() && (inflater.needsInput() || inflater.needsDictionary())) {
+      if (more == 0
+          && !inflater.finished()
+          && (inflater.needsInput() || inflater.needsDictionary())) {
         throw new IllegalArgumentException("gzip: it ends too early");
       }
     }

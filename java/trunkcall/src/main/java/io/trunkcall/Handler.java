@@ -7,13 +7,13 @@ import java.util.concurrent.Flow;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A method and what serves it, for {@link Server} and {@link Client}. Handlers run on the threads of
- * the executor, unless {@link #inline}; those that return a future only begin there.
+ * A method and what serves it, for {@link Server} and {@link Client}. Handlers run on the threads
+ * of the executor, unless {@link #inline}; those that return a future only begin there.
  *
- * <p>A handler that throws {@link StatusException} chooses what the caller is told. Of anything else
- * the caller is told an id, and the log has it beside the text (spec/status.md 1.4). When its call
- * is over before it has returned (cancelled, out of time, connection lost), the thread of a blocking
- * handler is interrupted, and the future of one that answers later is cancelled.
+ * <p>A handler that throws {@link StatusException} chooses what the caller is told. Of anything
+ * else the caller is told an id, and the log has it beside the text (spec/status.md 1.4). When its
+ * call is over before it has returned (cancelled, out of time, connection lost), the thread of a
+ * blocking handler is interrupted, and the future of one that answers later is cancelled.
  */
 public final class Handler {
   /** Answers a unary call. */
@@ -99,7 +99,8 @@ public final class Handler {
   @SuppressWarnings("unchecked")
   public static <Q, R> Handler unary(Method<Q, R> method, Unary<? super Q, ? extends R> serve) {
     Objects.requireNonNull(serve, "serve");
-    return of(method, Kind.UNARY, (request, stream, call) -> serve.handle((Q) there(request), call));
+    return of(
+        method, Kind.UNARY, (request, stream, call) -> serve.handle((Q) there(request), call));
   }
 
   /** Serves a unary method with what answers later. */
@@ -149,8 +150,7 @@ public final class Handler {
     return of(
         method,
         Kind.CLIENT_STREAM,
-        (request, stream, call) ->
-            serve.handle((Receiver<Q>) (Receiver<?>) there(stream), call));
+        (request, stream, call) -> serve.handle((Receiver<Q>) (Receiver<?>) there(stream), call));
   }
 
   /** Serves a bidi-streaming method. */
@@ -162,7 +162,8 @@ public final class Handler {
         Kind.BIDI_STREAM,
         (request, stream, call) -> {
           MessageStream messages = there(stream);
-          serve.handle((Receiver<Q>) (Receiver<?>) messages, (Sender<R>) (Sender<?>) messages, call);
+          serve.handle(
+              (Receiver<Q>) (Receiver<?>) messages, (Sender<R>) (Sender<?>) messages, call);
           return null;
         });
   }

@@ -5,8 +5,8 @@ import java.util.concurrent.CancellationException;
 import java.util.concurrent.TimeoutException;
 
 /**
- * What a call ends with for which the interceptors of the caller's side failed: the delivery follows
- * from what happened on the wire, whatever they say (client.md 5).
+ * What a call ends with for which the interceptors of the caller's side failed: the delivery
+ * follows from what happened on the wire, whatever they say (client.md 5).
  */
 final class Intercepted {
   private Intercepted() {}

@@ -24,8 +24,7 @@ final class Journal {
   }
 
   /** Writes a record: {@code message}, which is always the same, and {@code words} behind it. */
-  void log(
-      System.Logger.Level level, String message, String words, @Nullable Throwable error) {
+  void log(System.Logger.Level level, String message, String words, @Nullable Throwable error) {
     if (!LOGGER.isLoggable(level)) {
       return;
     }

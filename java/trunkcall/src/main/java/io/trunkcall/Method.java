@@ -48,14 +48,12 @@ public final class Method<Q, R> {
   }
 
   /** A method of one request and many responses. */
-  public static <Q, R> Method<Q, R> serverStream(
-      String name, Codec<Q> request, Codec<R> response) {
+  public static <Q, R> Method<Q, R> serverStream(String name, Codec<Q> request, Codec<R> response) {
     return new Method<>(name, Kind.SERVER_STREAM, request, response);
   }
 
   /** A method of many requests and one response. */
-  public static <Q, R> Method<Q, R> clientStream(
-      String name, Codec<Q> request, Codec<R> response) {
+  public static <Q, R> Method<Q, R> clientStream(String name, Codec<Q> request, Codec<R> response) {
     return new Method<>(name, Kind.CLIENT_STREAM, request, response);
   }
 

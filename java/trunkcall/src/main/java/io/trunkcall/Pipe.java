@@ -16,8 +16,8 @@ import org.jspecify.annotations.Nullable;
  * <p>Sending: a message is encoded on the user's thread and handed to the loop. The user may go on
  * at once while less than {@link #AHEAD} bytes are on the way there and the session takes them.
  *
- * <p>Receiving: whoever receives has the loop take messages from the session, a few at a time, which
- * counts as consuming them: credit returns as the application asks.
+ * <p>Receiving: whoever receives has the loop take messages from the session, a few at a time,
+ * which counts as consuming them: credit returns as the application asks.
  */
 abstract class Pipe implements MessageStream {
   private static final int AHEAD = 64 << 10; // bytes between the user and the session, each way
@@ -157,8 +157,7 @@ abstract class Pipe implements MessageStream {
     boolean more;
     try {
       Output small = sending.packed;
-      more =
-          small != null && acceptsGzip() ? pass(small, Gzip.NUMBER) : pass(bytes, 0);
+      more = small != null && acceptsGzip() ? pass(small, Gzip.NUMBER) : pass(bytes, 0);
     } catch (LimitException e) {
       tooLong(e);
       settle(sending, false);

@@ -7,8 +7,8 @@ import java.util.concurrent.Flow;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What the messages of a stream are received from: one by one, by iterating, or as a publisher.
- * One thread at a time receives, while another may send.
+ * What the messages of a stream are received from: one by one, by iterating, or as a publisher. One
+ * thread at a time receives, while another may send.
  *
  * @param <T> the messages
  */

@@ -25,7 +25,8 @@ final class ReceiverPublisher<T> implements Flow.Publisher<T> {
     if (subscribed.getAndSet(true)) {
       subscriber.onSubscribe(new Refused());
       subscriber.onError(
-          new IllegalStateException("the messages of a call have one subscriber, and there is one"));
+          new IllegalStateException(
+              "the messages of a call have one subscriber, and there is one"));
       return;
     }
     Receiving receiving = new Receiving(subscriber);
@@ -43,7 +44,8 @@ final class ReceiverPublisher<T> implements Flow.Publisher<T> {
 
   private final class Receiving implements Flow.Subscription {
     private final AtomicLong wanted = new AtomicLong();
-    // Whoever makes it 1 delivers, until it is 0 again: signals come one after the other. Held until
+    // Whoever makes it 1 delivers, until it is 0 again: signals come one after the other. Held
+    // until
     // onSubscribe has returned.
     private final AtomicInteger turns = new AtomicInteger(1);
     private volatile Flow.@Nullable Subscriber<? super T> subscriber;

@@ -157,7 +157,10 @@ public final class Server implements AutoCloseable {
   public int port() {
     lock.lock();
     try {
-      return listeners.stream().mapToInt(Listener::port).filter(port -> port > 0).findFirst()
+      return listeners.stream()
+          .mapToInt(Listener::port)
+          .filter(port -> port > 0)
+          .findFirst()
           .orElse(0);
     } finally {
       lock.unlock();
@@ -216,7 +219,8 @@ public final class Server implements AutoCloseable {
    * Ends the server without losing a call: stops listening, asks its peers to open no more calls,
    * waits until those that run are answered and the one-way calls that were accepted are done, and
    * closes. Handlers may still call their callers meanwhile. With a drain delay all that begins
-   * after the delay, and so does {@code grace}. What is left after it is cut off. True: nothing was.
+   * after the delay, and so does {@code grace}. What is left after it is cut off. True: nothing
+   * was.
    *
    * @throws IllegalStateException on an event loop, or in a handler of the server
    */
@@ -247,8 +251,8 @@ public final class Server implements AutoCloseable {
   }
 
   /**
-   * Ends the server at once: running calls lose their connection and their handlers are interrupted.
-   * Returns when the handlers have.
+   * Ends the server at once: running calls lose their connection and their handlers are
+   * interrupted. Returns when the handlers have.
    *
    * @throws IllegalStateException on an event loop, or in a handler of the server
    */

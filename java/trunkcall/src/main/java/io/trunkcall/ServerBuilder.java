@@ -80,7 +80,9 @@ public final class ServerBuilder extends SideBuilder<ServerBuilder> {
     return this;
   }
 
-  /** How long {@link Server#stop} serves on before it begins, so that registries forget it first. */
+  /**
+   * How long {@link Server#stop} serves on before it begins, so that registries forget it first.
+   */
   public ServerBuilder drainDelay(Duration delay) {
     this.drainDelay = Checks.micros("drainDelay", delay);
     return this;

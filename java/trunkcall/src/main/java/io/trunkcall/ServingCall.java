@@ -19,8 +19,8 @@ import org.jspecify.annotations.Nullable;
  * One call that is served. It is run twice: first where its handler runs, then on the loop of its
  * connection, to say how it ended.
  *
- * <p>What the handler's side writes before it hands over (outcome, headers, trailers) the loop reads
- * behind that. {@link #stop} comes from the loop at any time.
+ * <p>What the handler's side writes before it hands over (outcome, headers, trailers) the loop
+ * reads behind that. {@link #stop} comes from the loop at any time.
  */
 final class ServingCall extends Work implements ServerCall {
   private final End end;
@@ -455,7 +455,10 @@ final class ServingCall extends Work implements ServerCall {
       function.run();
     } catch (RuntimeException e) {
       end.serving.journal.log(
-          System.Logger.Level.ERROR, "what was to be told of the end of a call threw", method().name(), e);
+          System.Logger.Level.ERROR,
+          "what was to be told of the end of a call threw",
+          method().name(),
+          e);
     }
   }
 
@@ -584,8 +587,7 @@ final class ServingCall extends Work implements ServerCall {
   @Override
   public synchronized void setHeaders(Metadata metadata) {
     if (headersSent) {
-      throw new IllegalStateException(
-          "the answer has begun, its headers can no longer be changed");
+      throw new IllegalStateException("the answer has begun, its headers can no longer be changed");
     }
     headers = headers == null ? metadata : headers.toBuilder().addAll(metadata).build();
   }

@@ -94,8 +94,8 @@ public abstract class SideBuilder<B extends SideBuilder<B>> {
   }
 
   /**
-   * After so long without input (a client 20 s, a server 60 s) the other side is asked for a sign of
-   * life (zero: never), and given up {@code timeout} later (20 s).
+   * After so long without input (a client 20 s, a server 60 s) the other side is asked for a sign
+   * of life (zero: never), and given up {@code timeout} later (20 s).
    */
   public B keepalive(Duration interval, Duration timeout) {
     Checks.micros("keepalive", interval);

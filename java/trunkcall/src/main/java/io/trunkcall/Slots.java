@@ -6,8 +6,8 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Calls that wait for a slot of one endpoint, or of one connection, in the order in which they came.
- * Used on the loop of its connections.
+ * Calls that wait for a slot of one endpoint, or of one connection, in the order in which they
+ * came. Used on the loop of its connections.
  */
 final class Slots {
   private final LinkedHashSet<OpeningCall> waiting = new LinkedHashSet<>();

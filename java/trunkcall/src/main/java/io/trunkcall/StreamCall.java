@@ -109,8 +109,7 @@ final class StreamCall extends OpeningCall {
       if (call.hasMessage()) {
         int end = call.offset() + call.length();
         last =
-            new Pipe.Got(
-                Arrays.copyOfRange(call.array(), call.offset(), end), call.compression());
+            new Pipe.Got(Arrays.copyOfRange(call.array(), call.offset(), end), call.compression());
       }
     } else {
       ending = new Pipe.Ending(new StatusException(said, trailers, call.header(), peer));
@@ -182,7 +181,7 @@ final class StreamCall extends OpeningCall {
 
     @Override
     Object decoded(Got message) {
-        Delivery delivery = status.isDone() ? Delivery.EXECUTED : Delivery.UNKNOWN;
+      Delivery delivery = status.isDone() ? Delivery.EXECUTED : Delivery.UNKNOWN;
       try {
         byte[] bytes = message.bytes();
         return Responses.decoded(

@@ -18,8 +18,7 @@ public final class Tls {
   private final @Nullable SSLContext context;
   private final boolean clientCertificates;
 
-  private Tls(
-      @Nullable TlsFiles files, @Nullable SSLContext context, boolean clientCertificates) {
+  private Tls(@Nullable TlsFiles files, @Nullable SSLContext context, boolean clientCertificates) {
     this.files = files;
     this.context = context;
     this.clientCertificates = clientCertificates;

@@ -56,15 +56,13 @@ final class UnaryCall<R> extends OpeningCall {
   }
 
   private @Nullable OutgoingCall append(Session session, int attempt) {
-    Opening opening =
-        new Opening().codec(codec).metadata(metadata).attempt(attempt).oneway(oneWay);
+    Opening opening = new Opening().codec(codec).metadata(metadata).attempt(attempt).oneway(oneWay);
     Output sent = data;
     if (packed != null && session.peer().compressions().contains(Gzip.NUMBER)) {
       sent = packed;
       opening.compression(Gzip.NUMBER);
     }
-    return session.open(
-        method.wireName(), sent.array(), 0, sent.length(), opening, deadline, this);
+    return session.open(method.wireName(), sent.array(), 0, sent.length(), opening, deadline, this);
   }
 
   @Override
@@ -105,8 +103,7 @@ final class UnaryCall<R> extends OpeningCall {
       Duration time = Duration.of(call.serverTime(), ChronoUnit.MICROS);
       result.complete(new Response<>(message, headers, trailers, peer(), time));
     } catch (StatusException e) {
-      result.completeExceptionally(
-          new StatusException(e.status(), trailers, headers, peer()));
+      result.completeExceptionally(new StatusException(e.status(), trailers, headers, peer()));
     }
   }
 

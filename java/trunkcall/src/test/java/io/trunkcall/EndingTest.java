@@ -51,8 +51,7 @@ class EndingTest {
   @Test
   void aDeadlineThatPassesBeforeThereIsAConnectionIsNotSent() {
     try (Client client = Client.of("127.0.0.1:1")) {
-      StatusException failed =
-          failure(() -> client.call(SAY, "Ada", SHORT.withWaitForReady(true)));
+      StatusException failed = failure(() -> client.call(SAY, "Ada", SHORT.withWaitForReady(true)));
       assertEquals(Code.DEADLINE_EXCEEDED, failed.code());
       assertEquals(Delivery.NOT_SENT, failed.status().delivery());
     }
@@ -82,8 +81,7 @@ class EndingTest {
 
   @Test
   void withoutADeadlineThereIsNone() throws Exception {
-    Handler serves =
-        Handler.unary(SAY, (request, call) -> String.valueOf(call.timeRemaining()));
+    Handler serves = Handler.unary(SAY, (request, call) -> String.valueOf(call.timeRemaining()));
     try (Pair pair = new Pair(serves)) {
       assertEquals("null", pair.client.call(SAY, "Ada"));
     }
@@ -204,8 +202,7 @@ class EndingTest {
     Handler serves = Handler.unary(SAY, (request, call) -> request);
     try (Server one = Server.builder().listen("127.0.0.1:0").serve(serves).build().start();
         Server two = Server.builder().listen("127.0.0.1:0").serve(serves).build().start();
-        Client client =
-            Client.of("127.0.0.1:" + one.port() + ",127.0.0.1:" + two.port())) {
+        Client client = Client.of("127.0.0.1:" + one.port() + ",127.0.0.1:" + two.port())) {
       await(client.connect());
       CompletableFuture<Boolean> stopped = CompletableFuture.supplyAsync(() -> one.stop());
       while (!stopped.isDone()) {
@@ -289,8 +286,7 @@ class EndingTest {
           }
           return Admitted.as("Ada");
         };
-    Handler serves =
-        Handler.unary(SAY, (request, call) -> call.attempt() + " " + call.principal());
+    Handler serves = Handler.unary(SAY, (request, call) -> call.attempt() + " " + call.principal());
     try (Pair pair = new Pair(s -> s.serve(serves).admission(busy), c -> {})) {
       assertEquals("2 Ada", pair.client.call(SAY, ""));
       assertEquals(2, asked.get());

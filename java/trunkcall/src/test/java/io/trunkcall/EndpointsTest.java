@@ -230,8 +230,7 @@ final class EndpointsTest {
               throw new IllegalStateException("oh");
             };
     Client client =
-        client(
-            Client.builder(address(named("a")) + "," + address(named("b"))).balancer(faulty));
+        client(Client.builder(address(named("a")) + "," + address(named("b"))).balancer(faulty));
     StatusException failure = Pair.failure(() -> client.call(Texts.SAY, "who"));
     assertEquals(Code.INTERNAL, failure.code());
     assertEquals(Delivery.NOT_SENT, failure.status().delivery());
@@ -243,8 +242,7 @@ final class EndpointsTest {
     Server a = named("a");
     Client client = client(Client.builder(address(a)).idleTimeout(Duration.ofMillis(200)));
     assertEquals("a", say(client, Metadata.EMPTY));
-    Pair.until(
-        () -> Pair.await(client.endpoints()).get(0).state() == State.IDLE, "it is not idle");
+    Pair.until(() -> Pair.await(client.endpoints()).get(0).state() == State.IDLE, "it is not idle");
     Pair.until(() -> a.connections().isEmpty(), "the connection stays");
     assertEquals("a", say(client, Metadata.EMPTY));
   }

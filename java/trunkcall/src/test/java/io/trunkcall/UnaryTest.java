@@ -135,8 +135,7 @@ class UnaryTest {
         Handler.unary(
             SAY,
             (request, call) -> {
-              Status status =
-                  Status.of(Code.NOT_FOUND, "nobody").withDetails(List.of(detail));
+              Status status = Status.of(Code.NOT_FOUND, "nobody").withDetails(List.of(detail));
               throw new StatusException(status, Metadata.of("why", "gone"));
             });
     try (Pair pair = new Pair(serves)) {
@@ -269,8 +268,7 @@ class UnaryTest {
   void anAnswerAboveTheClientsLimitReplacesTheStatus() throws Exception {
     Handler serves = Handler.unary(SAY, (request, call) -> "x".repeat(100_000));
     try (Pair pair =
-        new Pair(
-            s -> s.serve(serves), c -> c.limits(Limits.DEFAULTS.withMessageBytes(1_000)))) {
+        new Pair(s -> s.serve(serves), c -> c.limits(Limits.DEFAULTS.withMessageBytes(1_000)))) {
       StatusException failed = failure(() -> pair.client.call(SAY, "Ada"));
       assertEquals(Code.RESOURCE_EXHAUSTED, failed.code());
       assertEquals(Delivery.EXECUTED, failed.status().delivery());
@@ -302,8 +300,7 @@ class UnaryTest {
   @Test
   void aOneWayMethodIsSentAndAStreamOpened() throws Exception {
     try (Pair pair = new Pair(echo())) {
-      assertThrows(
-          IllegalArgumentException.class, () -> pair.client.call(NOTE, "Ada"));
+      assertThrows(IllegalArgumentException.class, () -> pair.client.call(NOTE, "Ada"));
       assertThrows(
           IllegalArgumentException.class,
           () -> pair.client.unary(Texts.TALK, "Ada", CallOptions.NONE));
@@ -327,8 +324,7 @@ class UnaryTest {
   void messagesAreCompressedBothWays() throws Exception {
     AttemptObserver counts = new Counting();
     String large = "x".repeat(100_000);
-    try (Pair pair =
-        new Pair(s -> s.serve(echo()), c -> c.gzip().attemptObserver(counts))) {
+    try (Pair pair = new Pair(s -> s.serve(echo()), c -> c.gzip().attemptObserver(counts))) {
       await(pair.client.connect());
       assertEquals("hello " + large, pair.client.call(SAY, large));
       long received = ((Counting) counts).received;
@@ -391,8 +387,7 @@ class UnaryTest {
   void aFutureThatFailsHasTheStatusAsItsCause() throws Exception {
     try (Pair pair = new Pair(echo())) {
       ExecutionException thrown =
-          assertThrows(
-              ExecutionException.class, () -> pair.client.callAsync(OTHER, "Ada").get());
+          assertThrows(ExecutionException.class, () -> pair.client.callAsync(OTHER, "Ada").get());
       assertTrue(thrown.getCause() instanceof StatusException);
     }
   }

@@ -335,8 +335,8 @@ public final class Endpoints {
 
   /**
    * A connection for a call; null if there is none now. Then the call waits for a change, or fails
-   * if it does not wait and nothing is {@link #hopeful(Opening) hopeful}. Throws StatusException: INTERNAL, not
-   * sent.
+   * if it does not wait and nothing is {@link #hopeful(Opening) hopeful}. Throws StatusException:
+   * INTERNAL, not sent.
    */
   public @Nullable Link pick(Opening opening) {
     opening.unpick();
@@ -385,8 +385,8 @@ public final class Endpoints {
   }
 
   /**
-   * Whether something is under way that a call waits for although it fails fast: attempts which were
-   * so when it first had to wait, and first ones; not one retry after the other.
+   * Whether something is under way that a call waits for although it fails fast: attempts which
+   * were so when it first had to wait, and first ones; not one retry after the other.
    */
   public boolean hopeful(Opening opening) {
     if (order.isEmpty()) {

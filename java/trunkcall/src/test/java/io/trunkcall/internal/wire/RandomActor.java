@@ -35,7 +35,13 @@ final class RandomActor {
     65_552, 65_553, 131_056, 131_072, 262_127, 262_128, 262_129, 262_144, 327_680
   };
   private static final String[] KEYS = {
-    "traceparent", "user-agent", "cookie", "a", "x-binary-bin", "-bin", "some.key_with-all",
+    "traceparent",
+    "user-agent",
+    "cookie",
+    "a",
+    "x-binary-bin",
+    "-bin",
+    "some.key_with-all",
     "k".repeat(255)
   };
   private static final String[] KINDS = {"unary", "client_streaming", "server_streaming", "bidi"};
@@ -183,8 +189,7 @@ final class RandomActor {
         continue; // a mutation of the preface made it so
       }
       long time = one.get("deadline").asLong();
-      Opening opening =
-          new Opening().end(message != null).inline(one.get("inline").asBoolean());
+      Opening opening = new Opening().end(message != null).inline(one.get("inline").asBoolean());
       long deadline = time == 0 ? 0 : session.now() + time;
       begin(one.get("method").asText(), kind, message, opening, deadline);
     }
@@ -257,7 +262,14 @@ final class RandomActor {
     note(
         String.format(
             "open %08x: %s as %s, %d bytes (%b), end %b, deadline %d, inline %b, codec %d",
-            call.id(), method, kind, size, message != null, how.end, deadline, how.inline,
+            call.id(),
+            method,
+            kind,
+            size,
+            message != null,
+            how.end,
+            deadline,
+            how.inline,
             how.codec));
   }
 
@@ -318,8 +330,7 @@ final class RandomActor {
     Sent sent = null;
     if (chance(5) == 0) {
       status = failure();
-    } else if (RandomRecord.ONE_ANSWER.contains(one.kind) != (chance(25) == 0)
-        || chance(3) == 0) {
+    } else if (RandomRecord.ONE_ANSWER.contains(one.kind) != (chance(25) == 0) || chance(3) == 0) {
       sent = message();
       if (!sent.fits || one.oneway) {
         sent = null;
@@ -381,8 +392,7 @@ final class RandomActor {
     Metadata.Builder metadata = Metadata.builder();
     for (int left = chance(30) > 0 ? chance(5) : 126 + chance(4); left > 0; left--) {
       String key = KEYS[chance(KEYS.length)];
-      String value =
-          chance(200) > 0 ? "~ v".repeat(chance(12)) : "x".repeat(16_000 + chance(500));
+      String value = chance(200) > 0 ? "~ v".repeat(chance(12)) : "x".repeat(16_000 + chance(500));
       if (key.endsWith("-bin")) {
         metadata.add(key, Arrays.copyOf(PATTERN, value.length()));
       } else {

@@ -266,8 +266,7 @@ final class RandomSide extends NoEvents {
     }
     long attempt = call.trailers == null ? 0 : session.reader.body.attempt;
     ObjectNode end =
-        RandomRecord.ending(
-            call.status(), RandomRecord.described(call.trailers(), attempt));
+        RandomRecord.ending(call.status(), RandomRecord.described(call.trailers(), attempt));
     record.ends++;
     record.ending = end;
     List<String> details = new ArrayList<>();
