@@ -110,6 +110,11 @@ final class Pool {
     return owed;
   }
 
+  /** What lies in streams, and what is being looked at. */
+  long charged() {
+    return charged;
+  }
+
   /** Owes what lay in a stream, except what was granted anew already. */
   void giveBack(ReceiveFlow flow, long bytes) {
     long size = Math.min(bytes, flow.lies);
