@@ -13,6 +13,7 @@ import io.netty.handler.codec.http.websocketx.PongWebSocketFrame;
 import io.netty.handler.codec.http.websocketx.TextWebSocketFrame;
 import io.netty.handler.codec.http.websocketx.WebSocketCloseStatus;
 import io.netty.handler.codec.http.websocketx.WebSocketFrame;
+import io.netty.handler.ssl.SslCloseCompletionEvent;
 import io.netty.util.ReferenceCountUtil;
 import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
@@ -30,6 +31,7 @@ final class WebSocket extends ChannelDuplexHandler {
 
   private WebSocketCloseStatus status = WebSocketCloseStatus.NORMAL_CLOSURE;
   private boolean closing; // nothing more is sent, nor given to the connection
+  private boolean inputEnded; // without a close
   private @Nullable ByteBuf pong; // to be sent once there is room
   private @Nullable ScheduledFuture<?> timer;
 
@@ -69,6 +71,18 @@ final class WebSocket extends ChannelDuplexHandler {
     linger(context);
     context.writeAndFlush(new CloseWebSocketFrame(status));
     context.fireUserEventTriggered(ChannelInputShutdownEvent.INSTANCE);
+  }
+
+  /** The socket ends: nobody answers a close any more. */
+  @Override
+  public void userEventTriggered(ChannelHandlerContext context, Object event) {
+    if (event instanceof ChannelInputShutdownEvent || event instanceof SslCloseCompletionEvent) {
+      inputEnded = true;
+      if (closing) {
+        context.close();
+      }
+    }
+    context.fireUserEventTriggered(event);
   }
 
   /** One PONG answers all the PINGs before it (RFC 6455 5.5.3). */
@@ -122,6 +136,9 @@ final class WebSocket extends ChannelDuplexHandler {
       closing = true;
       linger(context);
       context.writeAndFlush(new CloseWebSocketFrame(status));
+    }
+    if (inputEnded) {
+      context.close();
     }
     context.channel().closeFuture().addListener(done -> promise.trySuccess());
   }
