@@ -23,6 +23,8 @@ import java.util.logging.Level;
  * stderr.
  */
 final class CallCommand {
+  private static final String PROTOBUF = "protobuf";
+
   private final Console console;
   private final Flags flags = PeerFlags.of("call");
   private final Metadata.Builder metadata = Metadata.builder();
@@ -34,10 +36,14 @@ final class CallCommand {
           flags, "--timeout", "for connecting and the call together; none unless given");
   private final Flags.Value<Boolean> gzip = PeerFlags.compression(flags, "requests");
   private final Security security = Security.ofClient(flags);
+  private final Flags.Value<String> codec =
+      flags.choice(
+          "--codec",
+          List.of(PROTOBUF, "msgpack", "json"),
+          "name of the codec, the latter two of a code-first call");
 
   CallCommand(Console console) {
     this.console = console;
-    PeerFlags.codec(flags);
     flags.add(
         "--metadata",
         "KEY=VALUE",
@@ -83,15 +89,27 @@ final class CallCommand {
       throw new UsageError(
           "there is nothing to do with \"" + others.get(2) + "\" after METHOD and JSON");
     }
+    boolean codeFirst = CodeFirstCall.is(others.get(0), others.get(1));
+    if (codec.given() && codec.get().equals(PROTOBUF) == codeFirst) {
+      throw new UsageError(
+          codeFirst
+              ? "--codec protobuf: for a code-first method want msgpack or json"
+              : "--codec " + codec.get() + ": for this method want protobuf");
+    }
     Log.begin(console, Level.OFF);
     ClientBuilder builder = Clients.builder(target.get(), security.tls(), gzip.get());
     try (Client client = Clients.build(builder)) {
-      KnownMethod method = KnownMethod.find(others.get(0));
-      List<DynamicMessage> requests = method.parse(others.get(1));
       CallOptions options = CallOptions.NONE.withMetadata(metadata.build());
       if (timeout.given()) {
         options = options.withTimeout(timeout.get());
       }
+      if (codeFirst) {
+        console.print(
+            CodeFirstCall.call(client, others.get(0), others.get(1), codec.get(), options));
+        return Program.OK;
+      }
+      KnownMethod method = KnownMethod.find(others.get(0));
+      List<DynamicMessage> requests = method.parse(others.get(1));
       method.invoke(client, requests, options, answer -> console.print(JsonForm.line(answer)));
       return Program.OK;
     } catch (StatusException failed) {
@@ -114,8 +132,8 @@ final class CallCommand {
     return flags.help()
         + "\nand METHOD JSON: METHOD is one of\n"
         + KnownMethod.list()
-        + "JSON is the request; for client-streaming and bidi-streaming methods an array of\n"
-        + "requests.\n\n"
+        + "or any code-first method, such as calc/div. JSON is the request; for client-streaming\n"
+        + "and bidi-streaming methods an array of requests, for code-first ones of arguments.\n\n"
         + "A failure is one line of JSON on stderr, with exit status 1; a command line that is\n"
         + "wrong is told in words, with exit status 2.";
   }

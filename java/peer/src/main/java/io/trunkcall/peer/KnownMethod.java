@@ -88,6 +88,11 @@ final class KnownMethod {
     return lines.toString();
   }
 
+  /** Whether a .proto file that is known describes a service. */
+  static boolean isDescribed(String service) {
+    return SERVICES.containsKey(service);
+  }
+
   /**
    * Looks a method up among the services that are known.
    *

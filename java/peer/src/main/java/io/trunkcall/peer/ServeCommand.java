@@ -131,6 +131,7 @@ final class ServeCommand {
     }
     Users.handlers().forEach(builder::serve);
     BenchMethods.handlers(work.get(), inline.get()).forEach(builder::serve);
+    CodeFirstServices.handlers().forEach(builder::serve);
     if (conformance.get()) {
       new Service().handlers().forEach(builder::serve);
     }

@@ -65,6 +65,8 @@ class ProgramTest {
         and(to, GET, "{}", "--metadata", "=v"),
         and(to, GET, "{}", "--tls-ca", "nofile"),
         and(to, GET, "{}", "--codec", "xml"),
+        and(to, GET, "{}", "--codec", "json"),
+        and(to, "calc/div", "[7,2]", "--codec", "protobuf"),
         List.of("serve"),
         List.of("serve", "--listen", "127.0.0.1"),
         and(listening, "--codec", "xml"),

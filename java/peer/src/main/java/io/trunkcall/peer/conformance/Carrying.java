@@ -9,6 +9,7 @@ import com.trunkcall.conformance.v1.Until;
 import io.trunkcall.CallOptions;
 import io.trunkcall.Client;
 import io.trunkcall.Method;
+import io.trunkcall.peer.CodeFirstCall;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -140,7 +141,10 @@ final class Carrying {
   private Result make(Carried one) throws Exception {
     CompletableFuture<@Nullable Void> giveUp = new CompletableFuture<>();
     try {
-      Method<Object, ?> method = CaseMethods.called(one.text("method"));
+      Method<Object, ?> method =
+          one.line.has("arguments")
+              ? CodeFirstCall.method(one.text("method"), "msgpack")
+              : CaseMethods.called(one.text("method"));
       OutgoingCall outgoing =
           new OutgoingCall(
               method,

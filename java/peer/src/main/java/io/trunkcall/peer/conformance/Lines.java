@@ -6,6 +6,7 @@ import com.google.gson.JsonObject;
 import com.trunkcall.conformance.v1.Answer;
 import com.trunkcall.conformance.v1.Request;
 import io.trunkcall.Status;
+import io.trunkcall.peer.CodeFirstCall;
 import io.trunkcall.peer.JsonForm;
 import java.util.ArrayList;
 import java.util.Base64;
@@ -19,6 +20,9 @@ final class Lines {
   /** The requests of a call: each a message, or the bytes to send in its place. */
   static List<Object> requests(JsonObject call) {
     List<Object> all = new ArrayList<>();
+    if (call.has("arguments")) {
+      all.add(CodeFirstCall.arguments(JsonForm.tight(call.get("arguments"))));
+    }
     if (call.has("requests")) {
       for (JsonElement line : call.getAsJsonArray("requests")) {
         all.add(request(line.getAsJsonObject()));
@@ -69,6 +73,9 @@ final class Lines {
     JsonArray answers = new JsonArray();
     result.answers.forEach(answer -> answers.add(answer(answer)));
     line.add("answers", answers);
+    if (result.results != null) {
+      line.add("results", JsonForm.parse(CodeFirstCall.line(result.results)));
+    }
     if (result.observed != null) {
       line.add("observed", JsonForm.object(result.observed));
     }

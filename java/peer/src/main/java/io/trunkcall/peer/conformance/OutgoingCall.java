@@ -107,6 +107,8 @@ final class OutgoingCall {
     result.trailer = got.trailers();
     if (got.message() instanceof Answer answer) {
       take(answer, result);
+    } else {
+      result.results = got.message();
     }
   }
 

@@ -11,6 +11,10 @@ import org.jspecify.annotations.Nullable;
 /** How a call ended. */
 final class Result {
   final List<Answer> answers = new ArrayList<>();
+
+  /** Of a code-first call. */
+  @Nullable Object results;
+
   Metadata header = Metadata.EMPTY;
   Metadata trailer = Metadata.EMPTY;
   @Nullable Status failure;
