@@ -15,7 +15,7 @@ cat >"$out.new" <<END
 #!/bin/sh
 root=\${0%/*}/$up
 root=\$(cd -- "\$root" && pwd) || exit 1
-exec "\${JAVA:-java}" -Xms512m -Xmx512m -XX:+UseG1GC -cp "\$root/$classpath" $main "\$@"
+exec "\${JAVA:-java}" -Xms512m -Xmx512m -XX:+UseG1GC --enable-native-access=ALL-UNNAMED -cp "\$root/$classpath" $main "\$@"
 END
 chmod +x "$out.new"
 mv "$out.new" "$out"
