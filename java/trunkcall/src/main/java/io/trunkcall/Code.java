@@ -40,6 +40,7 @@ public enum Code {
   private static final Code[] BY_NUMBER = values();
 
   /** Its number on the wire, 0 to 16. */
+  @SuppressWarnings("EnumOrdinal") // the constants stand in the order of their numbers
   public int number() {
     return ordinal();
   }

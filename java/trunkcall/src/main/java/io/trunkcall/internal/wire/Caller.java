@@ -150,9 +150,8 @@ final class Caller {
       head = new ByteBuilder().bytes(meta).counted(name.bytes).build();
     }
     int flags = (meta.length > 0 ? Frame.META : 0) | (call.oneway ? Frame.ONEWAY : 0);
-    long room =
-        Math.min(session.peer.maxFrameBody(), session.peerWindow - Frame.MESSAGE_COST)
-            - head.length;
+    int most = Math.min(session.peer.maxFrameBody(), session.peerWindow - Frame.MESSAGE_COST);
+    int room = most - head.length;
     int size = 0;
     boolean cut = false;
     if (message != null && message.length() <= room) {
@@ -163,7 +162,7 @@ final class Caller {
       cut = true;
       flags |= Frame.MSG | Frame.MORE;
       head = new ByteBuilder().bytes(head).varint(message.length()).build();
-      size = (int) room - Varint.size(message.length());
+      size = room - Varint.size(message.length());
     } else if (message == null && end) {
       flags |= Frame.END;
     }

@@ -120,7 +120,7 @@ final class Frame {
   /** The word of the next call on the same slot (protocol.md 7.1). */
   static int nextGeneration(int w1) {
     return (w1 & GENERATION) == GENERATION
-        ? w1 & ~GENERATION | FIRST_GENERATION
+        ? (w1 & ~GENERATION) | FIRST_GENERATION
         : w1 + FIRST_GENERATION;
   }
 
@@ -150,7 +150,7 @@ final class Frame {
     }
     int[] zero = RESERVED[type];
     int zero2 = (flags & MSG) == 0 ? zero[1] | zero[2] : zero[1];
-    if ((w1 & zero[0] | w2 & zero2 | w3 & zero[3]) != 0) {
+    if (((w1 & zero[0]) | (w2 & zero2) | (w3 & zero[3])) != 0) {
       throw new ConnectionFault(
           ErrorClass.RESERVED, "a reserved field of " + NAMES[type] + " is not zero");
     }

@@ -29,6 +29,7 @@ final class Output {
   private static final int MOST_BUFFER = 64 << 10;
 
   /** Bytes in front of those in the buffer that are not part of a chunk yet. */
+  @SuppressWarnings("ArrayRecordComponent") // never compared
   private record Chunk(byte[] array, int offset, int length, boolean lasting) {}
 
   /** Answers without a slot that were taken, by the end of what was taken with them. */

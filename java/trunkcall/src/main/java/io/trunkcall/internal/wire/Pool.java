@@ -53,7 +53,7 @@ final class Pool {
 
   /** Takes the cost of a frame, whatever becomes of it. */
   void charge(int body) throws ConnectionFault {
-    long cost = body + Frame.MESSAGE_COST;
+    long cost = (long) body + Frame.MESSAGE_COST;
     if (cost > left) {
       throw new ConnectionFault(
           ErrorClass.CREDIT, "a frame that costs " + cost + ", the pool holds " + left);

@@ -60,7 +60,7 @@ public final class Preface {
    */
   static void check(byte[] data, int offset, int length) throws ConnectionFault {
     for (int i = 0; i < Math.min(length, 4); i++) {
-      if (data[offset + i] != (byte) (MAGIC >> 8 * i)) {
+      if (data[offset + i] != (byte) (MAGIC >> (8 * i))) {
         throw fault(stranger(data, offset, length));
       }
     }

@@ -5,6 +5,7 @@ import java.util.ArrayDeque;
 /** The sending half of a stream: what may still be spent, and messages that wait. */
 final class SendFlow {
   /** A message that is not wholly appended. Its array never changes. */
+  @SuppressWarnings("ArrayRecordComponent") // never compared
   record Queued(byte[] array, int offset, int length, int compression) {}
 
   long window;

@@ -84,8 +84,8 @@ final class Sender {
     if (flow.waiting || first == null) {
       return;
     }
-    long left = first.length() - flow.sent;
-    long cost = left + Frame.MESSAGE_COST;
+    int left = first.length() - flow.sent;
+    long cost = (long) left + Frame.MESSAGE_COST;
     long most = Math.max(flow.window, room);
     if (most < FULL_PIECE && cost > most) {
       block(call, flow);

@@ -17,21 +17,21 @@ final class SettingsEntries {
   private static final long U32 = 0xFFFFFFFFL;
 
   /** A setting that is a number. */
-  private record Number(String name, long least, long greatest, ToLongFunction<Settings> value) {}
+  private record Numeric(String name, long least, long greatest, ToLongFunction<Settings> value) {}
 
   // By type.
-  private static final Map<Integer, Number> NUMBERS = new TreeMap<>();
+  private static final Map<Integer, Numeric> NUMBERS = new TreeMap<>();
 
   static {
-    NUMBERS.put(1, new Number("max_frame_body", 65_536, 16_777_215, Settings::maxFrameBody));
-    NUMBERS.put(2, new Number("max_message", 1, U32, Settings::maxMessage));
-    NUMBERS.put(3, new Number("max_calls", 0, 1_048_575, Settings::maxCalls));
-    NUMBERS.put(4, new Number("max_metadata_bytes", 16_384, U32, Settings::maxMetadataBytes));
-    NUMBERS.put(5, new Number("max_metadata_entries", 128, U32, Settings::maxMetadataEntries));
-    NUMBERS.put(6, new Number("max_methods", 4_096, 65_535, Settings::maxMethods));
-    NUMBERS.put(9, new Number("keepalive_interval", 0, U32, Settings::keepaliveInterval));
-    NUMBERS.put(10, new Number("min_ping_interval", 0, U32, Settings::minPingInterval));
-    NUMBERS.put(11, new Number("pool", 0, 0x7FFFFFFF, Settings::pool));
+    NUMBERS.put(1, new Numeric("max_frame_body", 65_536, 16_777_215, Settings::maxFrameBody));
+    NUMBERS.put(2, new Numeric("max_message", 1, U32, Settings::maxMessage));
+    NUMBERS.put(3, new Numeric("max_calls", 0, 1_048_575, Settings::maxCalls));
+    NUMBERS.put(4, new Numeric("max_metadata_bytes", 16_384, U32, Settings::maxMetadataBytes));
+    NUMBERS.put(5, new Numeric("max_metadata_entries", 128, U32, Settings::maxMetadataEntries));
+    NUMBERS.put(6, new Numeric("max_methods", 4_096, 65_535, Settings::maxMethods));
+    NUMBERS.put(9, new Numeric("keepalive_interval", 0, U32, Settings::keepaliveInterval));
+    NUMBERS.put(10, new Numeric("min_ping_interval", 0, U32, Settings::minPingInterval));
+    NUMBERS.put(11, new Numeric("pool", 0, 0x7FFFFFFF, Settings::pool));
   }
 
   /** The settings, with defaults for those that were not there. */
@@ -53,7 +53,7 @@ final class SettingsEntries {
     if (type == COMPRESSIONS) {
       return "compressions";
     }
-    Number number = NUMBERS.get(type);
+    Numeric number = NUMBERS.get(type);
     return number == null ? "0x" + Integer.toHexString(type) : number.name;
   }
 
@@ -77,7 +77,7 @@ final class SettingsEntries {
       if (length > end - at) {
         throw fault("setting 0x" + Integer.toHexString(type) + " is cut off");
       }
-      Number number = NUMBERS.get(type);
+      Numeric number = NUMBERS.get(type);
       if (number != null) {
         numbers.put(type, readNumber(number, data, at, length));
       } else if (type == CODECS) {
@@ -114,13 +114,13 @@ final class SettingsEntries {
 
   private static long value(Map<Integer, Long> numbers, int type) {
     Long given = numbers.get(type);
-    Number number = NUMBERS.get(type);
+    Numeric number = NUMBERS.get(type);
     return given != null || number == null
         ? (given == null ? 0 : given)
         : number.value.applyAsLong(Settings.DEFAULTS);
   }
 
-  private static long readNumber(Number number, byte[] data, int at, int length)
+  private static long readNumber(Numeric number, byte[] data, int at, int length)
       throws ConnectionFault {
     if (length != 4) {
       throw fault("setting " + number.name + " has " + length + " bytes");
@@ -132,7 +132,7 @@ final class SettingsEntries {
     return value;
   }
 
-  private static String range(Number number) {
+  private static String range(Numeric number) {
     return number.least + " to " + number.greatest;
   }
 
