@@ -286,8 +286,7 @@ public final class Client extends Calls implements AutoCloseable {
             serverName.isEmpty() ? what.endpoint().serverName() : serverName,
             opens,
             what.greet() ? carrier -> end(carrier).greeting : null,
-            what.alone(),
-            null);
+            what.alone());
     return CallFuture.of(Dial.dial(dialing), Client::end);
   }
 

@@ -26,12 +26,7 @@ public final class Dial implements Racing.Attempts<Carrier> {
    */
   public static CompletableFuture<Carrier> dial(Dialing dialing) {
     CompletableFuture<Carrier> result = new CompletableFuture<>();
-    Turns turns = dialing.turns();
-    if (turns == null) {
-      dialing.loop().execute(() -> new Dial(dialing).run(result));
-    } else {
-      turns.enter(() -> dialing.loop().execute(() -> new Dial(dialing).run(result)));
-    }
+    dialing.loop().execute(() -> new Dial(dialing).run(result));
     return result;
   }
 
@@ -42,10 +37,6 @@ public final class Dial implements Racing.Attempts<Carrier> {
             new LoopClockwork(dialing.loop()), dialing.addresses(), lookup, this, dialing.alone());
     race.whenComplete(
         (made, fault) -> {
-          Turns turns = dialing.turns();
-          if (turns != null) {
-            turns.leave();
-          }
           if (fault != null) {
             result.completeExceptionally(fault);
           } else if (!result.complete(made)) {

@@ -24,7 +24,6 @@ import org.jspecify.annotations.Nullable;
  * @param greeting waits until the server has greeted; fails with {@link TurnedAwayException}. Null:
  *     the connection may be used before
  * @param alone whether there is no other endpoint to try
- * @param turns of the endpoint; null: attempts are not counted
  */
 public record Dialing(
     EventLoop loop,
@@ -36,5 +35,4 @@ public record Dialing(
     String serverName,
     @Nullable OpenChannel open,
     @Nullable Function<Carrier, CompletableFuture<Void>> greeting,
-    boolean alone,
-    @Nullable Turns turns) {}
+    boolean alone) {}

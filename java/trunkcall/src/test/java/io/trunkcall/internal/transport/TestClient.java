@@ -12,7 +12,6 @@ final class TestClient implements AutoCloseable {
   OpenChannel open;
   boolean greeting = true;
   boolean alone = true;
-  Turns turns;
   Loops loops = Loops.NATIVE;
   private final List<Carrier> opened = new ArrayList<>();
 
@@ -32,8 +31,7 @@ final class TestClient implements AutoCloseable {
             serverName,
             open,
             greeting ? made -> end(made).greeted : null,
-            alone,
-            turns);
+            alone);
     return Dial.dial(dialing);
   }
 
