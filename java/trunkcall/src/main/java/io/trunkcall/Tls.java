@@ -34,7 +34,7 @@ public final class Tls {
     return new Tls(new TlsFiles(Objects.requireNonNull(authorities), null, null), null, false);
   }
 
-  /** For servers: a certificate with its chain, and its key (PKCS #8). */
+  /** For servers: a certificate with its chain, and its key. */
   public static Tls of(Path certificate, Path key) {
     return new Tls(new TlsFiles(null, certificate, key), null, false);
   }

@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
  * @param ca the authorities to trust: for a client by default those of the JDK; a server that has
  *     one asks every client for a certificate of it
  * @param cert this side's own certificate, with its chain: a server always has one
- * @param key its key (PKCS #8); null: it stands in the file of the certificate
+ * @param key its key; null: it stands in the file of the certificate
  */
 public record TlsFiles(@Nullable Path ca, @Nullable Path cert, @Nullable Path key) {
   /** Throws IllegalArgumentException for a key without a certificate. */

@@ -12,8 +12,9 @@ import io.netty.handler.ssl.SslContext;
 import io.netty.handler.ssl.SslContextBuilder;
 import io.netty.handler.ssl.SslHandler;
 import io.netty.handler.ssl.SslProvider;
-import java.io.File;
 import java.io.IOException;
+import java.io.InputStream;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.GeneralSecurityException;
 import java.util.ArrayList;
@@ -23,7 +24,6 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLEngine;
-import javax.net.ssl.SSLException;
 import javax.net.ssl.SSLParameters;
 import org.jspecify.annotations.Nullable;
 
@@ -217,36 +217,40 @@ public final class TlsSource {
     return builder.clientAuth(clients).build();
   }
 
-  private SslContextBuilder builder() throws IOException, SSLException {
+  private SslContextBuilder builder() throws IOException {
     TlsFiles files = this.files;
     if (files == null) {
       return SslContextBuilder.forClient();
     }
-    @Nullable File cert = file(files.cert());
-    @Nullable File key = files.key() == null ? cert : file(files.key());
-    SslContextBuilder builder;
-    try {
-      builder = client ? SslContextBuilder.forClient() : SslContextBuilder.forServer(cert, key);
-      if (client && cert != null) {
-        builder.keyManager(cert, key);
-      }
-    } catch (IllegalArgumentException fault) {
-      String text = "certificate: " + cert + ", key: " + key + " (a key is wanted in PKCS #8): ";
-      throw new IOException(text + reason(fault), fault);
-    }
-    if (files.ca() != null) {
-      try {
-        builder.trustManager(file(files.ca()));
+    Path cert = files.cert();
+    Path key = files.key() == null ? cert : files.key();
+    SslContextBuilder builder = client ? SslContextBuilder.forClient() : null;
+    if (cert != null && key != null) {
+      try (InputStream chain = Files.newInputStream(cert);
+          InputStream secret = PrivateKeys.read(key)) {
+        if (builder == null) {
+          builder = SslContextBuilder.forServer(chain, secret);
+        } else {
+          builder.keyManager(chain, secret);
+        }
       } catch (IllegalArgumentException fault) {
-        String text = "certificates of authorities: " + files.ca() + ": ";
+        String text = "certificate: " + cert + ", key: " + key + ": ";
+        throw new IOException(text + reason(fault), fault);
+      }
+    }
+    if (builder == null) {
+      throw new IOException("a server needs a certificate and its key");
+    }
+    Path authorities = files.ca();
+    if (authorities != null) {
+      try {
+        builder.trustManager(authorities.toFile());
+      } catch (IllegalArgumentException fault) {
+        String text = "certificates of authorities: " + authorities + ": ";
         throw new IOException(text + reason(fault), fault);
       }
     }
     return builder;
-  }
-
-  private static @Nullable File file(@Nullable Path path) {
-    return path == null ? null : path.toFile();
   }
 
   private static String reason(Throwable fault) {
