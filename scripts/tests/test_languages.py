@@ -200,6 +200,13 @@ class Prerequisites(unittest.TestCase):
         self.assertEqual(self.lacks(f"{picked} >&2; echo openjdk version 17 >&2", "17"), "")
         self.assertEqual(self.lacks(f"{picked} >&2; echo javac 11.0.2", "17"), "Ada 17 or later: sh is javac 11.0.2")
 
+    def test_colours_of_what_a_tool_says_are_no_version(self) -> None:
+        coloured = r"printf '\033[1mApache Maven 3.8.7\033[m\nHome: /usr\n\033[0m'"
+        self.assertEqual(self.lacks(f"; {coloured}", "3.8"), "")
+        self.assertEqual(
+            self.lacks(f"; {coloured}", "3.9"), "Ada 3.9 or later: sh is Apache Maven 3.8.7\nHome: /usr"
+        )
+
     def test_one_that_does_not_answer_is_told(self) -> None:
         one = Prerequisite("Ada", "sh", ("-c", "sleep 1000"))
         with mock.patch.object(prerequisites, "PATIENCE", 1.0):
