@@ -6,7 +6,9 @@ import java.io.FileDescriptor;
 import java.io.FileOutputStream;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.stream.Collectors;
 
 /** Where a command prints: its results to one stream, all else to the other. */
 public final class Console {
@@ -71,6 +73,8 @@ public final class Console {
 
   /** Joins the parts of a text that stands on several lines. */
   static String oneLine(String text) {
-    return Failed.oneLine(text);
+    return Arrays.stream(text.split("[\r\n]"))
+        .filter(part -> !part.isEmpty())
+        .collect(Collectors.joining("; "));
   }
 }

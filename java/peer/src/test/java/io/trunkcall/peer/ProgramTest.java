@@ -105,6 +105,11 @@ class ProgramTest {
   }
 
   @Test
+  void onlyLineEndsAreReplacedInAText() {
+    assertEquals("a\u2028 b; c; d", Console.oneLine("a\u2028 b\nc\r\n\nd\n"));
+  }
+
+  @Test
   void aKeyThatIsEncryptedIsTurnedDown(@TempDir Path folder) throws Exception {
     Path cert = Files.writeString(folder.resolve("c.pem"), "-----BEGIN CERTIFICATE-----\n");
     Path key =
