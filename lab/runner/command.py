@@ -12,6 +12,8 @@ import time
 from pathlib import Path
 
 from harness import interrupts, processes
+from harness.languages import languages
+from harness.prerequisites import missing
 
 from . import report, results, rows, targets
 from .campaign import Campaign, missing_programs, runs_and_seconds
@@ -30,13 +32,24 @@ def run_command(arguments: list[str]) -> int:
             cases = compared(config, cases, options.against)
         if options.list:
             return _list(cases)
-        missing = missing_programs(config, cases, root)
-        if missing:
-            raise ConfigError("\n".join(missing))
+        if options.where_possible and (lacking := _left_out(Path(options.config))):
+            print(lacking, flush=True)
+            return 0
+        absent = missing_programs(config, cases, root)
+        if absent:
+            raise ConfigError("\n".join(absent))
     except ConfigError as error:
         print(error, file=sys.stderr)
         return 2
     return _run(config, cases, root, options)
+
+
+def _left_out(path: Path) -> str:
+    """Why what NAME.toml measures is left out on this machine; empty if it is not."""
+    language = languages().get(path.stem)
+    if language is None or not language.optional or not (lacking := missing(language)):
+        return ""
+    return f"{path}: {language.name} is left out, for this machine has not {'; '.join(lacking)}"
 
 
 def _run(config: Config, cases: list[Case], root: Path, options: argparse.Namespace) -> int:
@@ -133,6 +146,9 @@ def _options(arguments: list[str]) -> argparse.Namespace:
         metavar="PROGRAM=OTHER",
         help="compare two builds of ours: OTHER is an older build of PROGRAM (build/peer-go), and the only peer; "
         "or a directory with several layouts of both (lab/layouts.py)",
+    )
+    parser.add_argument(
+        "--where-possible", action="store_true", help="run nothing where the language NAME of NAME.toml is left out"
     )
     parser.add_argument("--seed", type=int, help="repeat the order of an earlier run")
     parser.add_argument("--list", action="store_true", help="show rows, runs and time; run nothing")

@@ -11,6 +11,8 @@ import unittest
 from collections import Counter
 from pathlib import Path
 
+from harness.tests import fake_language
+
 LAB = Path(__file__).resolve().parents[1]
 FAKE = json.dumps([sys.executable, "-I", str(LAB / "tests" / "fake_peer.py")])
 CONFIG = f"""
@@ -236,6 +238,19 @@ class Campaigns(unittest.TestCase):
         self.assertEqual(done.returncode, 2)
         self.assertIn("no row 'nonsense'; there are closed, fixed, failing, mixed, far, secure, absent", done.stderr)
         self.assertFalse((self.directory / "build").exists())
+
+    def test_what_measures_a_language_that_is_left_out_is_left_out_where_that_may_be(self):
+        folder = self.directory / "with"
+        folder.mkdir()
+        variables = fake_language.add(folder, absent=True) | self.environment()
+        command = [*self.command("--only", "absent"), "--where-possible"]
+        (self.directory / "fake.toml").rename(self.directory / "ada.toml")
+        command[2] = str(self.directory / "ada.toml")
+        done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("ada.toml: Ada is left out, for this machine has not GNAT 99", done.stdout)
+        done = subprocess.run(command[:-1], env=variables, capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual((done.returncode, done.stderr), (2, "build/absent is missing: run `make peers`\n"))
 
     def interrupted(self, signum):
         """Start a campaign of long runs, and signal it once a client is at work; returns its exit status."""
