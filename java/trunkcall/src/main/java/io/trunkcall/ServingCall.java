@@ -1,18 +1,11 @@
 package io.trunkcall;
 
 import io.trunkcall.internal.transport.Clock;
-import io.trunkcall.internal.transport.Work;
 import io.trunkcall.internal.wire.IncomingCall;
 import io.trunkcall.internal.wire.LimitException;
-import java.time.Duration;
-import java.time.temporal.ChronoUnit;
-import java.util.ArrayList;
-import java.util.List;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
-import javax.net.ssl.SSLSession;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -22,18 +15,13 @@ import org.jspecify.annotations.Nullable;
  * <p>What the handler's side writes before it hands over (outcome, headers, trailers) the loop
  * reads behind that. {@link #stop} comes from the loop at any time.
  */
-final class ServingCall extends Work implements ServerCall {
-  private final End end;
-  private final Served served;
-  private final IncomingCall incoming;
-  private final long deadline;
+final class ServingCall extends ServedCall {
   private final @Nullable ServerPipe pipe;
 
   // Of the handler's side, until it hands over.
   private boolean handled;
   private boolean entered; // behind interceptors: the handler was called
   private volatile boolean left; // and is done
-  private @Nullable Object principal;
   private @Nullable Runnable release;
   private @Nullable Output answer;
   private @Nullable Output packed; // the same in gzip
@@ -41,23 +29,11 @@ final class ServingCall extends Work implements ServerCall {
   private boolean refused;
   private boolean cut;
 
-  // Guarded by this; nothing that waits is done under it.
-  private @Nullable Metadata headers;
-  private @Nullable Metadata trailers;
-  private boolean headersSent;
-  private @Nullable Thread runner; // whom to interrupt
-  private @Nullable List<Runnable> onCancel;
-  private @Nullable String stopped;
-  private @Nullable CompletableFuture<?> pending; // what an asynchronous handler has returned
-
   private @Nullable LimitException overruled; // an answer was too long, on the loop
   private @Nullable ScheduledFuture<?> timer; // of a one-way call, on the loop
 
   ServingCall(End end, Served served, IncomingCall incoming) {
-    this.end = end;
-    this.served = served;
-    this.incoming = incoming;
-    this.deadline = incoming.deadline();
+    super(end, served, incoming);
     this.pipe =
         served.kind.streams() && !incoming.oneway()
             ? new ServerPipe(this, incoming, end.carrier(), served)
@@ -161,20 +137,6 @@ final class ServingCall extends Work implements ServerCall {
     }
   }
 
-  /** What the handler has returned is cancelled when its call is over. */
-  private void waitFor(CompletionStage<?> stage) {
-    if (!(stage instanceof CompletableFuture<?> future)) {
-      return;
-    }
-    synchronized (this) {
-      if (stopped == null) {
-        pending = future;
-        return;
-      }
-    }
-    future.cancel(true);
-  }
-
   private void accept() {
     end.serving.oneWays.add(this);
     onLoop(
@@ -209,7 +171,7 @@ final class ServingCall extends Work implements ServerCall {
       throw refusing(
           Code.UNKNOWN, Outcomes.hidden(this, new NullPointerException("admission"), "admission"));
     }
-    principal = admitted.principal();
+    principal(admitted.principal());
     release = admitted.release();
   }
 
@@ -300,12 +262,6 @@ final class ServingCall extends Work implements ServerCall {
     }
   }
 
-  private void runOn(@Nullable Thread thread) {
-    synchronized (this) {
-      runner = thread;
-    }
-  }
-
   // On the loop.
 
   /** Says how the call ended; what cannot be sent is replaced by a status that can. */
@@ -368,12 +324,8 @@ final class ServingCall extends Work implements ServerCall {
 
   /** Early metadata that was not sent goes behind: ahead it would say that the call has begun. */
   private void refuse(Metadata behind) {
-    Metadata early;
-    synchronized (this) {
-      early = headers == null || headersSent ? Metadata.EMPTY : headers;
-    }
     try {
-      incoming.refuse(status, behind.toBuilder().addAll(early).build());
+      incoming.refuse(status, behind.toBuilder().addAll(headersUnsent()).build());
     } catch (LimitException | IllegalArgumentException e) {
       incoming.refuse(status, Metadata.EMPTY);
     }
@@ -398,22 +350,6 @@ final class ServingCall extends Work implements ServerCall {
     end.serving.returned();
   }
 
-  /** Sends the headers if there are some and they were not sent. */
-  void flushHeaders() {
-    Metadata early;
-    synchronized (this) {
-      early = headersSent ? null : headers;
-      headersSent = true;
-    }
-    if (early != null && !early.isEmpty() && !incoming.over()) {
-      incoming.sendMetadata(early);
-    }
-  }
-
-  private synchronized Metadata trailersNow() {
-    return trailers == null ? Metadata.EMPTY : trailers;
-  }
-
   /** An answer is above a limit of the caller's: that is how the call ends (status.md 1.3). */
   void overrule(LimitException error) {
     overruled = error;
@@ -423,42 +359,10 @@ final class ServingCall extends Work implements ServerCall {
     return overruled != null;
   }
 
-  /** The session has ended the call, or its side is closed. */
-  void stop(String why) {
-    List<Runnable> told;
-    CompletableFuture<?> answers;
-    synchronized (this) {
-      if (stopped != null) {
-        return;
-      }
-      stopped = why;
-      told = onCancel;
-      onCancel = null;
-      answers = pending;
-      if (runner != null) {
-        runner.interrupt();
-      }
-    }
+  @Override
+  void pipeOver() {
     if (pipe != null) {
       pipe.over();
-    }
-    if (told != null) {
-      told.forEach(this::tell);
-    }
-    if (answers != null) {
-      answers.cancel(true);
-    }
-  }
-
-  private void tell(Runnable function) {
-    try {
-      function.run();
-    } catch (RuntimeException e) {
-      end.serving.journal.log(
-          System.Logger.Level.ERROR,
-          "what was to be told of the end of a call threw",
-          method().name(),
-          e);
     }
   }
 
@@ -474,146 +378,11 @@ final class ServingCall extends Work implements ServerCall {
     }
   }
 
-  void onLoop(Runnable work) {
-    if (served.handler.isInline() && end.carrier().loop().inEventLoop()) {
-      work.run();
-    } else {
-      end.carrier().submit(work);
-    }
-  }
-
   // For those around it.
-
-  Serving serving() {
-    return end.serving;
-  }
-
-  Kind kind() {
-    return served.kind;
-  }
 
   /** Whether interceptors have gone on to the handler. */
   boolean entered() {
     return entered;
-  }
-
-  boolean isStopped() {
-    synchronized (this) {
-      return stopped != null;
-    }
-  }
-
-  long deadlineMicros() {
-    return deadline;
-  }
-
-  private boolean isLate() {
-    return deadline != 0 && deadline <= Clock.micros();
-  }
-
-  // As handlers see it.
-
-  @Override
-  public Method<?, ?> method() {
-    return served.method;
-  }
-
-  @Override
-  public Metadata metadata() {
-    return incoming.metadata();
-  }
-
-  @Override
-  public String peer() {
-    return end.carrier().remote();
-  }
-
-  @Override
-  public int codec() {
-    return incoming.codec();
-  }
-
-  @Override
-  public @Nullable Object principal() {
-    return principal;
-  }
-
-  @Override
-  public Connection connection() {
-    return end.caller();
-  }
-
-  @Override
-  public @Nullable SSLSession tls() {
-    return end.carrier().tls();
-  }
-
-  @Override
-  public boolean oneWay() {
-    return incoming.oneway();
-  }
-
-  @Override
-  public @Nullable Duration timeRemaining() {
-    return deadline == 0
-        ? null
-        : Duration.of(Math.max(deadline - Clock.micros(), 0), ChronoUnit.MICROS);
-  }
-
-  @Override
-  public int attempt() {
-    return Math.max(incoming.attempt(), 1);
-  }
-
-  @Override
-  public boolean cancelled() {
-    return isStopped();
-  }
-
-  @Override
-  public void onCancel(Runnable function) {
-    synchronized (this) {
-      if (stopped == null) {
-        if (onCancel == null) {
-          onCancel = new ArrayList<>(1);
-        }
-        onCancel.add(function);
-        return;
-      }
-    }
-    tell(function);
-  }
-
-  @Override
-  public synchronized void setHeaders(Metadata metadata) {
-    if (headersSent) {
-      throw new IllegalStateException("the answer has begun, its headers can no longer be changed");
-    }
-    headers = headers == null ? metadata : headers.toBuilder().addAll(metadata).build();
-  }
-
-  @Override
-  public void sendHeaders(Metadata metadata) {
-    setHeaders(metadata);
-    onLoop(
-        () -> {
-          try {
-            flushHeaders();
-          } catch (LimitException | IllegalArgumentException e) {
-            // What cannot be sent ends the call when it is to end: nobody waits here.
-            end.serving.journal.log(
-                System.Logger.Level.WARNING,
-                "headers cannot be sent",
-                method().name() + ": " + e.getMessage(),
-                null);
-          }
-          end.carrier().schedule();
-        });
-  }
-
-  @Override
-  public synchronized void setTrailers(Metadata metadata) {
-    trailers = trailers == null ? metadata : trailers.toBuilder().addAll(metadata).build();
   }
 
   /** Ends a call that is refused, of which all is said already. */

@@ -1,14 +1,10 @@
 package io.trunkcall.internal.client;
 
 import io.trunkcall.Balancer;
-import io.trunkcall.Code;
-import io.trunkcall.Delivery;
 import io.trunkcall.Endpoint;
 import io.trunkcall.EndpointGauges;
 import io.trunkcall.Pick;
 import io.trunkcall.State;
-import io.trunkcall.Status;
-import io.trunkcall.StatusException;
 import io.trunkcall.internal.transport.Clockwork;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -29,8 +25,6 @@ import org.jspecify.annotations.Nullable;
  * too.
  */
 public final class Endpoints {
-  private static final int NAMED = 8; // endpoints that an error names
-
   /**
    * How many connections each endpoint has, how many endpoints are used at a time (0: all), and
    * after how long without a call connections are closed (zero: never).
@@ -47,6 +41,7 @@ public final class Endpoints {
   private final Choosing choosing;
   private final boolean lazy;
   private final Settings settings;
+  private final Standing standing = new Standing(this);
   private final @Nullable Resolving resolving;
   private final Set<Connector> connectors = new LinkedHashSet<>(); // of all that have connections
   private final Set<ClientEndpoint> toTryAgain = new LinkedHashSet<>();
@@ -399,7 +394,7 @@ public final class Endpoints {
 
   /** What a call without a connection waits for, for people. */
   public String waitsFor() {
-    return order.isEmpty() ? "the resolver" : "an endpoint that is ready";
+    return standing.waitsFor();
   }
 
   /** Why a call ends that fails fast and for which there is no connection. */
@@ -408,48 +403,15 @@ public final class Endpoints {
     if (!trouble.isEmpty()) {
       return trouble;
     }
-    boolean ready = order.stream().anyMatch(one -> one.state() == State.READY);
-    return ready ? choosing.named("the picker chose no endpoint") : "the connection was lost";
+    return standing.ready()
+        ? choosing.named("the picker chose no endpoint")
+        : "the connection was lost";
   }
 
   /** Why no endpoint is ready; empty if nothing is known or one is. */
   public String trouble() {
-    if (order.isEmpty()) {
-      return resolving == null ? "" : resolving.reason();
-    }
-    if (order.stream().anyMatch(one -> one.state() == State.READY)) {
-      return "";
-    }
-    List<String> said = new ArrayList<>();
-    for (ClientEndpoint one : order) {
-      if (!one.last().isEmpty() && said.size() < NAMED) {
-        said.add(alone() ? one.last() : one.endpoint() + ": " + one.last());
-      }
-    }
-    if (said.isEmpty()) {
-      return unheard();
-    }
-    int more = order.size() - said.size();
-    if (more > 0) {
-      said.add("and " + more + " more");
-    }
-    return String.join("; ", said);
+    return standing.trouble();
   }
-
-  /** What is known of a server that has accepted a connection and not spoken. */
-  private String unheard() {
-    for (ClientEndpoint one : order) {
-      for (Link link : one.live()) {
-        String why = link.greeted() ? "" : link.unheard();
-        if (!why.isEmpty()) {
-          return link.remote() + ": " + why;
-        }
-      }
-    }
-    return "";
-  }
-
-  // Connecting beforehand.
 
   /**
    * Connects beforehand (client.md 9.7): whether that is done; if not, it is to be asked again
@@ -457,45 +419,11 @@ public final class Endpoints {
    */
   public boolean connected() {
     wake();
-    if (lazy && order.stream().noneMatch(ClientEndpoint::trying)) {
-      wantFirst();
-    }
-    List<ClientEndpoint> up = order.stream().filter(one -> one.state() == State.READY).toList();
-    if (unsettled() || (up.isEmpty() && hopeful()) || up.stream().anyMatch(Endpoints::silent)) {
-      return false;
-    }
-    boolean missing =
-        alone() && order.get(0).connectors.stream().anyMatch(one -> !one.hasConnection());
-    if (up.isEmpty() || missing) {
-      String trouble = missing ? order.get(0).last() : trouble();
-      String text = trouble.isEmpty() ? "the connection was lost" : trouble;
-      throw new StatusException(
-          Status.of(Code.UNAVAILABLE, text).withDelivery(Delivery.NOT_SENT).withLocal(true));
-    }
-    return true;
+    return standing.connected();
   }
 
-  /**
-   * Whether what comes of a first attempt, or of one for a further connection, is not known yet.
-   */
-  private boolean unsettled() {
-    return order.stream()
-        .anyMatch(
-            one -> one.state() == State.CONNECTING || (one.state() == State.READY && one.trying()));
-  }
-
-  /** Whether a server at one of the connections has yet to greet. */
-  private static boolean silent(ClientEndpoint endpoint) {
-    return endpoint.live().stream().anyMatch(link -> !link.greeted() && !link.lost());
-  }
-
-  /** Has the first endpoint connected that is not failing, as a lazy balancer may want it. */
-  private void wantFirst() {
-    for (ClientEndpoint one : order) {
-      if (one.state() != State.FAILING) {
-        one.want();
-        return;
-      }
-    }
+  /** What the resolver has failed with; empty if it has not, or there is none. */
+  String unresolved() {
+    return resolving == null ? "" : resolving.reason();
   }
 }

@@ -1,15 +1,12 @@
 package io.trunkcall.internal.transport;
 
 import io.netty.buffer.ByteBuf;
-import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
-import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.EventLoop;
 import io.netty.channel.WriteBufferWaterMark;
 import io.netty.channel.socket.ChannelInputShutdownEvent;
-import io.netty.channel.socket.DuplexChannel;
 import io.netty.channel.socket.SocketChannel;
 import io.netty.handler.ssl.SslCloseCompletionEvent;
 import io.netty.handler.ssl.SslHandler;
@@ -19,8 +16,6 @@ import io.trunkcall.internal.wire.MethodTable;
 import io.trunkcall.internal.wire.OutgoingCall;
 import io.trunkcall.internal.wire.Session;
 import io.trunkcall.internal.wire.SessionConfig;
-import java.util.concurrent.ScheduledFuture;
-import java.util.concurrent.TimeUnit;
 import javax.net.ssl.SSLSession;
 import org.jspecify.annotations.Nullable;
 
@@ -41,7 +36,6 @@ public final class Carrier extends ChannelInboundHandlerAdapter {
   static final WriteBufferWaterMark WATER_MARKS = new WriteBufferWaterMark(32 << 10, 128 << 10);
 
   private static final long UNACKNOWLEDGED = 60_000_000; // µs, at least (limits.md 3)
-  private static final long LINGER = 10; // s for the last bytes to leave
   private static final long TURN = 4 << 20; // bytes written before other connections get theirs
   private static final FastThreadLocal<byte[]> INPUT =
       new FastThreadLocal<>() {
@@ -64,16 +58,14 @@ public final class Carrier extends ChannelInboundHandlerAdapter {
   private final Runnable drain = this::drainQueue;
   private final Runnable flush = this::flush;
   private final Ticker ticker;
+  private final Closing closing;
 
   private boolean inBatch; // flushes at its end
   private boolean scheduled; // a flush will come
   private boolean writing;
-  private boolean outputEnded;
-  private boolean ended; // the channel is being closed
   private boolean lost;
   private @Nullable Throwable fault;
   private String why = "";
-  private @Nullable ScheduledFuture<?> closeTimer;
 
   private Carrier(
       Channel channel,
@@ -93,6 +85,7 @@ public final class Carrier extends ChannelInboundHandlerAdapter {
     this.tls = channel.pipeline().get(SslHandler.class);
     this.outlet = new Outlet(channel, session);
     this.ticker = new Ticker(loop, this::tick);
+    this.closing = new Closing(this, outlet, tls);
     prepare(sockets, config);
   }
 
@@ -255,7 +248,7 @@ public final class Carrier extends ChannelInboundHandlerAdapter {
     if (!lost) {
       because(why);
       flush();
-      close();
+      closing.close();
     }
   }
 
@@ -263,9 +256,7 @@ public final class Carrier extends ChannelInboundHandlerAdapter {
   public void abort(String why) {
     if (!lost) {
       because(why);
-      ended = true;
-      outputEnded = true;
-      closeAtOnce(channel);
+      closing.abort();
     }
   }
 
@@ -347,7 +338,7 @@ public final class Carrier extends ChannelInboundHandlerAdapter {
 
   @Override
   public void exceptionCaught(ChannelHandlerContext context, Throwable cause) {
-    if (fault == null && !ended) {
+    if (fault == null && !closing.begun()) {
       fault = cause;
     }
     closeAtOnce(channel);
@@ -356,11 +347,8 @@ public final class Carrier extends ChannelInboundHandlerAdapter {
   @Override
   public void channelInactive(ChannelHandlerContext context) {
     lost = true;
-    outputEnded = true;
     ticker.stop();
-    if (closeTimer != null) {
-      closeTimer.cancel(false);
-    }
+    closing.over();
     String told = fault == null ? "closed" : Faults.text(fault);
     String text = why;
     if (text.isEmpty()) {
@@ -415,11 +403,11 @@ public final class Carrier extends ChannelInboundHandlerAdapter {
       return;
     }
     session.setNow(Clock.micros());
-    if (channel.isWritable() && !outputEnded) {
+    if (channel.isWritable() && !closing.outputEnded()) {
       write();
     }
     if ((session.halfClose() || session.closed()) && !scheduled && !lost) {
-      finish();
+      closing.finish();
     }
     if (!lost) {
       ticker.by(Math.min(session.nextDeadline(), outlet.lookAt()));
@@ -451,68 +439,6 @@ public final class Carrier extends ChannelInboundHandlerAdapter {
     } finally {
       writing = false;
     }
-  }
-
-  /** Half-closes or closes, as the session says, once all is with the channel. */
-  private void finish() {
-    if (ended) {
-      return;
-    }
-    WebSocket webSocket = channel.pipeline().get(WebSocket.class);
-    if (webSocket != null && !session.opened()) {
-      webSocket.neverBegan(Clock.micros() - began >= Opening.HANDSHAKE);
-    }
-    if (!channel.isWritable() && !outputEnded) {
-      if (closeTimer == null) {
-        closeTimer = later(() -> abort("the last bytes could not be sent"), LINGER);
-      }
-    } else if (session.closed() || webSocket != null) {
-      close();
-    } else if (!outputEnded) {
-      outputEnded = true;
-      behindOutput(this::halfClose);
-    }
-  }
-
-  private void halfClose() {
-    if (lost || ended) {
-      return;
-    }
-    if (tls != null) {
-      tls.closeOutbound();
-    } else if (channel instanceof DuplexChannel duplex) {
-      duplex.shutdownOutput();
-    } else {
-      channel.writeAndFlush(END_OF_INPUT);
-    }
-  }
-
-  private void close() {
-    if (ended) {
-      return;
-    }
-    ended = true;
-    outlet.stopWatching();
-    if (closeTimer == null) {
-      closeTimer = later(() -> abort("the connection did not close"), LINGER);
-    }
-    boolean opened = !outputEnded;
-    outputEnded = true;
-    if (opened) {
-      behindOutput(channel::close);
-    } else {
-      channel.close();
-    }
-  }
-
-  /** Does something when what was written before has left. */
-  private void behindOutput(Runnable next) {
-    ChannelFuture left = channel.writeAndFlush(Unpooled.EMPTY_BUFFER);
-    left.addListener(done -> next.run());
-  }
-
-  private ScheduledFuture<?> later(Runnable work, long seconds) {
-    return loop.schedule(work, seconds, TimeUnit.SECONDS);
   }
 
   private void tick(long now) {

@@ -1,0 +1,269 @@
+package io.trunkcall;
+
+import io.trunkcall.internal.transport.Clock;
+import io.trunkcall.internal.transport.Work;
+import io.trunkcall.internal.wire.IncomingCall;
+import io.trunkcall.internal.wire.LimitException;
+import java.time.Duration;
+import java.time.temporal.ChronoUnit;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import javax.net.ssl.SSLSession;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A call as its handler sees it: what came with it, what goes with its answer, and whether it is
+ * over. How it is run and answered is in {@link ServingCall}.
+ */
+abstract class ServedCall extends Work implements ServerCall {
+  final End end;
+  final Served served;
+  final IncomingCall incoming;
+  final long deadline; // µs of Clock, 0: none
+  private @Nullable Object principal;
+
+  // Guarded by this; nothing that waits is done under it.
+  private @Nullable Metadata headers;
+  private @Nullable Metadata trailers;
+  private boolean headersSent;
+  private @Nullable Thread runner; // whom to interrupt
+  private @Nullable List<Runnable> onCancel;
+  private @Nullable String stopped;
+  private @Nullable CompletableFuture<?> pending; // what an asynchronous handler has returned
+
+  ServedCall(End end, Served served, IncomingCall incoming) {
+    this.end = end;
+    this.served = served;
+    this.incoming = incoming;
+    this.deadline = incoming.deadline();
+  }
+
+  /** The messages of the call, if it has a stream of them, end with it. */
+  abstract void pipeOver();
+
+  // For those around it.
+
+  Serving serving() {
+    return end.serving;
+  }
+
+  Kind kind() {
+    return served.kind;
+  }
+
+  boolean isStopped() {
+    synchronized (this) {
+      return stopped != null;
+    }
+  }
+
+  long deadlineMicros() {
+    return deadline;
+  }
+
+  boolean isLate() {
+    return deadline != 0 && deadline <= Clock.micros();
+  }
+
+  void onLoop(Runnable work) {
+    if (served.handler.isInline() && end.carrier().loop().inEventLoop()) {
+      work.run();
+    } else {
+      end.carrier().submit(work);
+    }
+  }
+
+  void principal(@Nullable Object principal) {
+    this.principal = principal;
+  }
+
+  // As handlers see it.
+
+  @Override
+  public Method<?, ?> method() {
+    return served.method;
+  }
+
+  @Override
+  public Metadata metadata() {
+    return incoming.metadata();
+  }
+
+  @Override
+  public String peer() {
+    return end.carrier().remote();
+  }
+
+  @Override
+  public int codec() {
+    return incoming.codec();
+  }
+
+  @Override
+  public @Nullable Object principal() {
+    return principal;
+  }
+
+  @Override
+  public Connection connection() {
+    return end.caller();
+  }
+
+  @Override
+  public @Nullable SSLSession tls() {
+    return end.carrier().tls();
+  }
+
+  @Override
+  public boolean oneWay() {
+    return incoming.oneway();
+  }
+
+  @Override
+  public @Nullable Duration timeRemaining() {
+    return deadline == 0
+        ? null
+        : Duration.of(Math.max(deadline - Clock.micros(), 0), ChronoUnit.MICROS);
+  }
+
+  @Override
+  public int attempt() {
+    return Math.max(incoming.attempt(), 1);
+  }
+
+  @Override
+  public boolean cancelled() {
+    return isStopped();
+  }
+
+  @Override
+  public void onCancel(Runnable function) {
+    synchronized (this) {
+      if (stopped == null) {
+        if (onCancel == null) {
+          onCancel = new ArrayList<>(1);
+        }
+        onCancel.add(function);
+        return;
+      }
+    }
+    tell(function);
+  }
+
+  @Override
+  public synchronized void setHeaders(Metadata metadata) {
+    if (headersSent) {
+      throw new IllegalStateException("the answer has begun, its headers can no longer be changed");
+    }
+    headers = headers == null ? metadata : headers.toBuilder().addAll(metadata).build();
+  }
+
+  @Override
+  public void sendHeaders(Metadata metadata) {
+    setHeaders(metadata);
+    onLoop(
+        () -> {
+          try {
+            flushHeaders();
+          } catch (LimitException | IllegalArgumentException e) {
+            // What cannot be sent ends the call when it is to end: nobody waits here.
+            end.serving.journal.log(
+                System.Logger.Level.WARNING,
+                "headers cannot be sent",
+                method().name() + ": " + e.getMessage(),
+                null);
+          }
+          end.carrier().schedule();
+        });
+  }
+
+  @Override
+  public synchronized void setTrailers(Metadata metadata) {
+    trailers = trailers == null ? metadata : trailers.toBuilder().addAll(metadata).build();
+  }
+
+  // What it has set.
+
+  /** Sends the headers if there are some and they were not sent. */
+  void flushHeaders() {
+    Metadata early;
+    synchronized (this) {
+      early = headersSent ? null : headers;
+      headersSent = true;
+    }
+    if (early != null && !early.isEmpty() && !incoming.over()) {
+      incoming.sendMetadata(early);
+    }
+  }
+
+  synchronized Metadata trailersNow() {
+    return trailers == null ? Metadata.EMPTY : trailers;
+  }
+
+  /** Early metadata that was not sent. */
+  synchronized Metadata headersUnsent() {
+    return headers == null || headersSent ? Metadata.EMPTY : headers;
+  }
+
+  // Its end.
+
+  /** Whom to interrupt when the call is over. */
+  void runOn(@Nullable Thread thread) {
+    synchronized (this) {
+      runner = thread;
+    }
+  }
+
+  /** What the handler has returned is cancelled when its call is over. */
+  void waitFor(CompletionStage<?> stage) {
+    if (!(stage instanceof CompletableFuture<?> future)) {
+      return;
+    }
+    synchronized (this) {
+      if (stopped == null) {
+        pending = future;
+        return;
+      }
+    }
+    future.cancel(true);
+  }
+
+  /** The session has ended the call, or its side is closed. */
+  void stop(String why) {
+    List<Runnable> told;
+    CompletableFuture<?> answers;
+    synchronized (this) {
+      if (stopped != null) {
+        return;
+      }
+      stopped = why;
+      told = onCancel;
+      onCancel = null;
+      answers = pending;
+      if (runner != null) {
+        runner.interrupt();
+      }
+    }
+    pipeOver();
+    if (told != null) {
+      told.forEach(this::tell);
+    }
+    if (answers != null) {
+      answers.cancel(true);
+    }
+  }
+
+  private void tell(Runnable function) {
+    try {
+      function.run();
+    } catch (RuntimeException e) {
+      end.serving.journal.log(
+          System.Logger.Level.ERROR,
+          "what was to be told of the end of a call threw",
+          method().name(),
+          e);
+    }
+  }
+}
