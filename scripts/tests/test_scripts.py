@@ -11,7 +11,7 @@ from pathlib import Path
 from unittest import mock
 
 from harness import durations, processes
-from harness.languages import ROOT, named
+from harness.languages import ROOT, languages, named
 from scripts import docs, layers, run, suites, test
 
 MODULE = layers.MODULE
@@ -107,7 +107,7 @@ class Choice(unittest.TestCase):
         self.assertNotIn(" go ", listed)
         self.assertEqual(self.told("matrix", "--language", "go"), (0, "", "Go has no such suite\n"))
         self.assertEqual(self.told("typo", "--language", "go")[0], 2)
-        self.assertEqual(self.told("", "--language", "cobol"), (2, "", "there is no language cobol; there are go, python\n"))
+        self.assertEqual(self.told("", "--language", "cobol"), (2, "", f"there is no language cobol; there are {', '.join(languages())}\n"))
 
 
 class ChecksOfEveryChange(unittest.TestCase):
