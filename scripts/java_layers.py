@@ -28,6 +28,7 @@ MAY_IMPORT: dict[str, tuple[set[str], tuple[str, ...]]] = {
     TRANSPORT: ({WIRE}, ("io.netty.", "javax.net.ssl.")),
     CLIENT: ({PUBLIC, TRANSPORT}, ()),  # it keeps endpoints, whose words are the user's; no connection, no Netty
     PUBLIC: ({WIRE, TRANSPORT, CLIENT}, ("io.netty.channel.EventLoop", "com.google.protobuf.", "javax.net.ssl.")),
+    "io.trunkcall.grpc": ({PUBLIC}, ("io.grpc.", "com.google.protobuf.", "com.google.rpc.", "javax.net.ssl.")),
     "io.trunkcall.codefirst": ({PUBLIC}, ("com.google.protobuf.", "io.github.classgraph.", "com.fasterxml.jackson.")),
 }
 OF_ALL = ("java.", "org.jspecify.annotations.")

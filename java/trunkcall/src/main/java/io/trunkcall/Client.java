@@ -107,6 +107,11 @@ public final class Client extends Calls implements AutoCloseable {
     return target.text();
   }
 
+  /** Whether it was given TLS, which all its connections over sockets then have. */
+  public boolean secure() {
+    return tls != null;
+  }
+
   /** Serves methods to its servers, over its own connections. */
   public void register(Handler... handlers) {
     for (Handler handler : handlers) {

@@ -72,6 +72,19 @@ public final class Handler {
     Flow.Publisher<R> handle(Flow.Publisher<Q> requests, ServerCall call) throws Exception;
   }
 
+  /** Serves a streaming method without waiting for messages. */
+  @FunctionalInterface
+  public interface StreamingAsync<Q, R> {
+    /**
+     * Begins to. The call ends when what is returned is done: with its result, of a method that
+     * answers with one message, and behind what was sent of others, whose result counts for
+     * nothing. {@code request} is there if the method takes exactly one.
+     */
+    CompletionStage<? extends @Nullable R> handle(
+        @Nullable Q request, Receiver<Q> requests, Sender<R> responses, ServerCall call)
+        throws Exception;
+  }
+
   /** The one form in which handlers are run. */
   @FunctionalInterface
   interface Run {
@@ -192,6 +205,31 @@ public final class Handler {
           MessageStream messages = there(stream);
           Receiver<Q> requests = (Receiver<Q>) (Receiver<?>) messages;
           return published(serve.handle(requests.publisher(), call), messages);
+        });
+  }
+
+  /**
+   * Serves a method that streams, of any kind, with what sends and receives without waiting.
+   *
+   * @throws IllegalArgumentException for a method that does not stream
+   */
+  @SuppressWarnings("unchecked")
+  public static <Q, R> Handler streamAsync(Method<Q, R> method, StreamingAsync<Q, R> serve) {
+    Objects.requireNonNull(serve, "serve");
+    if (!method.kind().streams()) {
+      throw new IllegalArgumentException(
+          method.name() + " is " + method.kind() + ": its handler cannot stream");
+    }
+    return later(
+        method,
+        method.kind(),
+        (request, stream, call) -> {
+          MessageStream messages = there(stream);
+          return serve.handle(
+              (Q) request,
+              (Receiver<Q>) (Receiver<?>) messages,
+              (Sender<R>) (Sender<?>) messages,
+              call);
         });
   }
 

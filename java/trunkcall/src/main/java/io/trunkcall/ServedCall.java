@@ -10,6 +10,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Executor;
 import javax.net.ssl.SSLSession;
 import org.jspecify.annotations.Nullable;
 
@@ -94,6 +95,11 @@ abstract class ServedCall extends Work implements ServerCall {
   @Override
   public String peer() {
     return end.carrier().remote();
+  }
+
+  @Override
+  public Executor executor() {
+    return served.handler.isInline() ? end.carrier().loop() : end.serving.executor;
   }
 
   @Override

@@ -3,6 +3,7 @@ package io.trunkcall;
 import java.time.Duration;
 import java.util.concurrent.Callable;
 import java.util.concurrent.Executor;
+import java.util.function.Supplier;
 import javax.net.ssl.SSLSession;
 import org.jspecify.annotations.Nullable;
 
@@ -18,6 +19,19 @@ public interface ServerCall {
   /** The call that the running handler serves; null outside of handlers. */
   static @Nullable ServerCall current() {
     return CurrentCall.get();
+  }
+
+  /**
+   * Runs {@code task} with no call as the current one, so that calls that it makes do not have this
+   * handler's deadline.
+   */
+  static <T extends @Nullable Object> T detached(Supplier<T> task) {
+    ServerCall before = CurrentCall.set(null);
+    try {
+      return task.get();
+    } finally {
+      CurrentCall.set(before);
+    }
   }
 
   /** What is called. */
@@ -68,6 +82,12 @@ public interface ServerCall {
 
   /** Adds to the metadata that goes with the end of the call. */
   void setTrailers(Metadata metadata);
+
+  /**
+   * Where its handler was begun: the executor of its side, or the event loop for one that is {@link
+   * Handler#inline}. It does not make this call the current one: see {@link #wrap}.
+   */
+  Executor executor();
 
   /** Runs {@code task} on this thread with this call as the current one. */
   default void run(Runnable task) {
