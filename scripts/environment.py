@@ -27,6 +27,7 @@ STAMP = "made-from"
 
 # Each environment with its lock and with the folders of this tree that it imports from.
 ENVIRONMENTS = {
+    "build/java-21": ("java/requirements.lock", ()),
     "build/python": ("python/requirements.lock", ("python/src", "python/gen", "python", ".")),
     "build/peers/java-runtime": ("lab/peers/java/requirements.lock", ()),
     "build/peers/python": ("lab/peers/python/requirements.lock", ("python/gen", "python", "lab/peers/python")),
