@@ -56,7 +56,9 @@ public final class Server implements AutoCloseable {
     this.options =
         ListenOptions.plain()
             .tls(tls, builder.allowCleartext)
-            .origins(builder.nativeOnly ? null : List.copyOf(builder.origins));
+            .origins(builder.nativeOnly ? null : List.copyOf(builder.origins))
+            .limits(builder.maxConnections, builder.maxConnectionsPerAddress)
+            .proxied(builder.proxyProtocol);
     this.where = List.copyOf(builder.addresses);
     this.maxConnectionAge = builder.maxConnectionAge;
     this.drainDelay = builder.drainDelay;

@@ -1,6 +1,7 @@
 package io.trunkcall;
 
 import io.trunkcall.internal.client.Policies;
+import io.trunkcall.internal.transport.ListenOptions;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -12,6 +13,9 @@ public final class ServerBuilder extends SideBuilder<ServerBuilder> {
   final List<String> origins = new ArrayList<>();
   boolean allowCleartext;
   boolean nativeOnly;
+  boolean proxyProtocol;
+  int maxConnections = Integer.MAX_VALUE;
+  int maxConnectionsPerAddress = ListenOptions.PER_ADDRESS;
   long maxConnectionAge; // µs, 0: none
   long drainDelay; // µs
 
@@ -56,6 +60,34 @@ public final class ServerBuilder extends SideBuilder<ServerBuilder> {
   /** Serves the native protocol alone: no WebSockets. */
   public ServerBuilder nativeOnly() {
     this.nativeOnly = true;
+    return this;
+  }
+
+  /**
+   * For a server behind a proxy that sends the PROXY protocol, version 1 or 2: each connection over
+   * TCP must begin with its header, whose addresses hold in place of the socket's. The header is
+   * believed, so nobody but the proxy may be able to reach the port.
+   */
+  public ServerBuilder proxyProtocol() {
+    this.proxyProtocol = true;
+    return this;
+  }
+
+  /**
+   * How many connections there may be, over all addresses that are listened on: as many as the
+   * process may have, unless it is given. More are told so, counted and closed.
+   */
+  public ServerBuilder maxConnections(int most) {
+    this.maxConnections = Checks.count("maxConnections", most, 1);
+    return this;
+  }
+
+  /**
+   * How many of them may come from one address (of IPv6 its first 64 bits): 16,384 unless it is
+   * given. Behind the PROXY protocol the address is the one that the proxy says.
+   */
+  public ServerBuilder maxConnectionsPerAddress(int most) {
+    this.maxConnectionsPerAddress = Checks.count("maxConnectionsPerAddress", most, 1);
     return this;
   }
 

@@ -101,10 +101,11 @@ final class VirtualThreadsProgram {
   }
 
   private static Void everything(ExecutorService threads, boolean several) throws Exception {
-    Slow slow = millis -> {
-      sleep();
-      return millis;
-    };
+    Slow slow =
+        millis -> {
+          sleep();
+          return millis;
+        };
     AtomicInteger told = new AtomicInteger();
     Server server =
         Server.builder()

@@ -97,8 +97,7 @@ class VirtualThreadsTest {
   @EnabledForJreRange(max = JRE.JAVA_20, disabledReason = "the runtime has virtual threads")
   void aRuntimeWithoutThemIsToldSo() {
     UnsupportedOperationException refused =
-        assertThrows(
-            UnsupportedOperationException.class, () -> Server.builder().virtualThreads());
+        assertThrows(UnsupportedOperationException.class, () -> Server.builder().virtualThreads());
     assertNotNull(refused.getMessage());
     assertTrue(refused.getMessage().startsWith("virtual threads need Java 21, this is Java "));
   }

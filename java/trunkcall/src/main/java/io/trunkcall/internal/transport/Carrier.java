@@ -80,8 +80,8 @@ public final class Carrier extends ChannelInboundHandlerAdapter {
     this.began = since;
     this.session = new Session(end, initiator, since, config, methods);
     Sockets sockets = Loops.of(loop).sockets;
-    this.remote = Spelling.of(channel.remoteAddress(), sockets);
-    this.local = Spelling.of(channel.localAddress(), sockets);
+    this.remote = Spelling.remote(channel, sockets);
+    this.local = Spelling.local(channel, sockets);
     this.tls = channel.pipeline().get(SslHandler.class);
     this.outlet = new Outlet(channel, session);
     this.ticker = new Ticker(loop, this::tick);

@@ -44,7 +44,6 @@ public final class Listener {
   final Set<Upgrading> upgrading = ConcurrentHashMap.newKeySet(); // whose request is not whole
 
   private final Loops loops;
-  private final Places places;
   private final List<Channel> bound = new ArrayList<>();
   private Address address;
   private volatile boolean closed;
@@ -64,7 +63,6 @@ public final class Listener {
     protocols.forEach(one -> offered.addAll(one.alpn()));
     TlsSource given = options.tls();
     this.tls = given == null ? null : given.offering(offered);
-    this.places = new Places(options.maxConnections(), options.maxPerAddress());
   }
 
   /**
@@ -218,22 +216,36 @@ public final class Listener {
     @Override
     protected void initChannel(Channel channel) {
       long since = Clock.micros();
-      String full = places.take(channel);
+      boolean proxied = options.proxied() && channel.remoteAddress() instanceof InetSocketAddress;
+      // Of an address first: a place that is not there of all is not kept of the address for long.
+      String full = proxied ? null : options.places().take(channel, channel.remoteAddress());
       if (full == null) {
-        channel.pipeline().addLast(new Opening(Listener.this, since));
-        return;
+        full = options.places().take(channel);
       }
-      acceptor.rejected(remote(channel), full);
-      if (tls == null && places.takeTold(channel)) {
-        channel.pipeline().addLast(Told.full(full));
+      if (proxied) {
+        ProxyHeader.expect(Listener.this, channel, since, full);
       } else {
-        channel.close();
+        begin(channel, since, full);
       }
     }
   }
 
+  /** Finds out what a channel speaks; turns it away if there is no place for it. */
+  void begin(Channel channel, long since, @Nullable String full) {
+    if (full == null) {
+      channel.pipeline().addLast(new Opening(this, since));
+      return;
+    }
+    acceptor.rejected(remote(channel), full);
+    if (tls == null && options.places().takeTold(channel)) {
+      channel.pipeline().addLast(Told.full(full));
+    } else {
+      channel.close();
+    }
+  }
+
   String remote(Channel channel) {
-    return Spelling.of(channel.remoteAddress(), loops.sockets);
+    return Spelling.remote(channel, loops.sockets);
   }
 
   /** Makes a native connection of a channel. Its end hears of a listener that is closed. */

@@ -1,6 +1,8 @@
 package io.trunkcall.internal.transport;
 
+import io.netty.channel.Channel;
 import io.netty.channel.local.LocalAddress;
+import io.netty.util.AttributeKey;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.nio.charset.StandardCharsets;
@@ -11,7 +13,24 @@ import org.jspecify.annotations.Nullable;
 final class Spelling {
   private static final String MEMORY = "trunkcall-";
 
+  /** The addresses that a proxy has said, in place of those of the socket. */
+  static final AttributeKey<SocketAddress> SAID_REMOTE = AttributeKey.valueOf("trunkcall-remote");
+
+  static final AttributeKey<SocketAddress> SAID_LOCAL = AttributeKey.valueOf("trunkcall-local");
+
   private Spelling() {}
+
+  /** The address of the other end of a channel, empty if it has none. */
+  static String remote(Channel channel, Sockets sockets) {
+    SocketAddress said = channel.attr(SAID_REMOTE).get();
+    return of(said == null ? channel.remoteAddress() : said, sockets);
+  }
+
+  /** The address of this end of a channel, empty if it has none. */
+  static String local(Channel channel, Sockets sockets) {
+    SocketAddress said = channel.attr(SAID_LOCAL).get();
+    return of(said == null ? channel.localAddress() : said, sockets);
+  }
 
   /** The address of a channel, empty if it has none. */
   static String of(@Nullable SocketAddress address, Sockets sockets) {

@@ -22,7 +22,7 @@ import org.jspecify.annotations.Nullable;
  * throw away what was written last.
  */
 final class Told extends ChannelInboundHandlerAdapter {
-  private static final long LINGER = 1_000; // ms (limits.md 6)
+  static final long LINGER = 1_000; // ms (limits.md 6)
   private static final long DISCARD = 1 << 20; // bytes, likewise
 
   private final String text;

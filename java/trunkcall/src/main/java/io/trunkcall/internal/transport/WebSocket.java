@@ -29,11 +29,24 @@ final class WebSocket extends ChannelDuplexHandler {
 
   private static final long LINGER = 1; // s for the peer to answer a close
 
+  // What a peer may bring beside content: headers of frames, PING, PONG, empty frames (limits.md
+  // 1).
+  private static final int HEADER = 6; // bytes, with a mask
+  private static final long USELESS_AT_ONCE = 32 << 10;
+  private static final long USELESS_PER_SECOND = 8 << 10;
+  private static final long USELESS_PER_BYTE = 16; // of content, which earns it
+
+  private static final String FLOOD = "too many frames or PINGs without content";
+  private static final String TEXT = "a text message, where only binary ones are";
+  private static final String EARLY = "something was sent before the handshake was answered";
+
   private WebSocketCloseStatus status = WebSocketCloseStatus.NORMAL_CLOSURE;
   private boolean closing; // nothing more is sent, nor given to the connection
   private boolean inputEnded; // without a close
   private @Nullable ByteBuf pong; // to be sent once there is room
   private @Nullable ScheduledFuture<?> timer;
+  private long useless = USELESS_AT_ONCE; // bytes that may still come
+  private long creditedAt = Clock.micros();
 
   /** Has a close say that the peer took too long to begin, or began with something else. */
   void neverBegan(boolean tooLate) {
@@ -47,6 +60,9 @@ final class WebSocket extends ChannelDuplexHandler {
         context.close(); // the peer has answered, or closes too
       }
       ReferenceCountUtil.release(message);
+    } else if (message instanceof WebSocketFrame frame && isFlood(frame)) {
+      frame.release();
+      end(context, WebSocketCloseStatus.POLICY_VIOLATION, FLOOD);
     } else if (message instanceof BinaryWebSocketFrame
         || message instanceof ContinuationWebSocketFrame) {
       context.fireChannelRead(((WebSocketFrame) message).content());
@@ -55,21 +71,43 @@ final class WebSocket extends ChannelDuplexHandler {
     } else {
       ReferenceCountUtil.release(message);
       if (message instanceof CloseWebSocketFrame) {
-        end(context, WebSocketCloseStatus.NORMAL_CLOSURE);
+        end(context, WebSocketCloseStatus.NORMAL_CLOSURE, "");
         context.close(); // behind the answer: the handshake of closing is done
       } else if (message instanceof TextWebSocketFrame) {
-        end(context, WebSocketCloseStatus.INVALID_MESSAGE_TYPE);
+        end(context, WebSocketCloseStatus.INVALID_MESSAGE_TYPE, TEXT);
       } else if (message instanceof ByteBuf) { // sent before the handshake was answered
-        end(context, WebSocketCloseStatus.PROTOCOL_ERROR);
+        end(context, WebSocketCloseStatus.PROTOCOL_ERROR, EARLY);
       }
     }
   }
 
+  /** Whether a frame is one too many of those that bring nothing. */
+  private boolean isFlood(WebSocketFrame frame) {
+    int length = frame.content().readableBytes();
+    if (frame instanceof BinaryWebSocketFrame || frame instanceof ContinuationWebSocketFrame) {
+      useless = Math.min(useless + length * USELESS_PER_BYTE, USELESS_AT_ONCE) - HEADER;
+    } else {
+      useless -= HEADER + length;
+    }
+    if (useless < 0) {
+      long now = Clock.micros();
+      long earned = (now - creditedAt) * USELESS_PER_SECOND / 1_000_000;
+      creditedAt = now;
+      useless += Math.min(earned, USELESS_AT_ONCE);
+    }
+    return useless < 0;
+  }
+
   /** The peer has closed, or has to be closed for what it sent: the end of both directions. */
-  private void end(ChannelHandlerContext context, WebSocketCloseStatus status) {
+  private void end(ChannelHandlerContext context, WebSocketCloseStatus status, String why) {
     closing = true;
     linger(context);
-    context.writeAndFlush(new CloseWebSocketFrame(status));
+    boolean ours = status != WebSocketCloseStatus.NORMAL_CLOSURE;
+    context.writeAndFlush(new CloseWebSocketFrame(status, ours ? why : status.reasonText()));
+    Carrier carrier = context.pipeline().get(Carrier.class);
+    if (ours && carrier != null && carrier.why().isEmpty()) {
+      carrier.why("the WebSocket was closed with " + status.code() + ": " + why);
+    }
     context.fireUserEventTriggered(ChannelInputShutdownEvent.INSTANCE);
   }
 

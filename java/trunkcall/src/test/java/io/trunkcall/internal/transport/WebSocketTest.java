@@ -9,12 +9,16 @@ import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.CompletableFuture;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.MethodSource;
 
 class WebSocketTest {
   private static final byte[] MESSAGE = {1, 2, 3};
@@ -100,40 +104,100 @@ class WebSocketTest {
     }
   }
 
-  @Test
-  void aTextMessageEndsTheConnection() throws Exception {
+  /** A frame whose mask changes nothing, as hexadecimal digits. */
+  private static String masked(String first, String payload) {
+    return first
+        + HexFormat.of().toHexDigits((byte) (0x80 | payload.length() / 2))
+        + "00000000"
+        + payload;
+  }
+
+  /** The bytes that a client begins with, in one frame. */
+  private static String preface() {
+    return masked("82", HexFormat.of().formatHex(new RawPeer.Client().output()));
+  }
+
+  static Stream<Arguments> faults() {
+    String long125 = "78".repeat(125);
+    return Stream.of(
+        Arguments.of("text", masked("81", "68"), "", 1003, "a text message"),
+        Arguments.of("text, later", preface() + masked("81", "68"), "", 1003, "a text message"),
+        Arguments.of("no Trunkcall", masked("82", "010203"), "", 1002, ""),
+        Arguments.of("no mask", "820178", "", 1002, ""),
+        Arguments.of("no such kind of frame", preface() + masked("83", "78"), "", 1002, ""),
+        Arguments.of("a reserved bit", preface() + masked("c2", "78"), "", 1002, ""),
+        Arguments.of("a long PING", "89fe007e00000000", "", 1002, ""),
+        Arguments.of("a PING in parts", masked("09", "78"), "", 1002, ""),
+        Arguments.of("nothing to go on with", masked("80", "78"), "", 1002, ""),
+        Arguments.of("a message within one", masked("02", "f5") + masked("82", "f5"), "", 1002, ""),
+        Arguments.of("a frame above the limit", "82ff000000000004000100000000", "", 1009, ""),
+        Arguments.of("a length without end", "82ff7fffffffffffffff00000000", "", 1009, ""),
+        Arguments.of("a negative length", "82ffffffffffffffffff00000000", "", 1002, ""),
+        Arguments.of("PINGs", preface(), masked("89", "78"), 1008, "too many frames"),
+        Arguments.of("empty PINGs at once", "", masked("89", ""), 1008, "too many frames"),
+        Arguments.of("PONGs", preface(), masked("8a", long125), 1008, "too many frames"),
+        Arguments.of("empty messages", preface(), masked("82", ""), 1008, "too many frames"),
+        Arguments.of(
+            "empty pieces", preface() + masked("02", ""), masked("00", ""), 1008, "too many"));
+  }
+
+  /** {@code again} comes over and over, until the other side has closed. */
+  @ParameterizedTest(name = "{0}")
+  @MethodSource("faults")
+  void whatBreaksTheRulesIsClosedByItsCode(
+      String name, String first, String again, int code, String reason) throws Exception {
     try (TestServer server = server();
         RawPeer peer = asked(server, "GET / HTTP/1.1\r\n" + GOOD)) {
       head(peer);
-      peer.write(frame(1, "hello".getBytes(StandardCharsets.UTF_8)));
-      byte[] close = nextFrame(peer);
-      assertEquals(8, close[0]);
-      assertEquals(1003, (close[1] & 0xFF) << 8 | (close[2] & 0xFF));
-      Wait.result(server.end().disconnected);
+      peer.write(HexFormat.of().parseHex(first));
+      CompletableFuture<Void> floods =
+          CompletableFuture.runAsync(() -> flood(peer, HexFormat.of().parseHex(again)));
+      byte[] frame = nextFrame(peer);
+      while (frame[0] != 8) {
+        frame = nextFrame(peer);
+      }
+      String told = new String(frame, 3, frame.length - 3, StandardCharsets.UTF_8);
+      assertEquals(code, (frame[1] & 0xFF) << 8 | (frame[2] & 0xFF), told);
+      assertTrue(told.contains(reason), told);
+      peer.close();
+      Wait.result(floods);
+      String why = Wait.result(server.end().disconnected);
+      assertTrue(why.contains(reason), why);
+    }
+  }
+
+  private static void flood(RawPeer peer, byte[] again) {
+    ByteArrayOutputStream many = new ByteArrayOutputStream();
+    for (int i = 0; i < 1_000; i++) {
+      many.writeBytes(again);
+    }
+    try {
+      while (many.size() > 0) {
+        peer.write(many.toByteArray());
+      }
+    } catch (IOException e) {
+      // The other side has closed.
     }
   }
 
   @Test
-  void firstBytesThatAreNotOfThisProtocolAreAnsweredByTheirCode() throws Exception {
+  void smallFramesWithContentAreNoFlood() throws Exception {
     try (TestServer server = server();
         RawPeer peer = asked(server, "GET / HTTP/1.1\r\n" + GOOD)) {
       head(peer);
-      peer.write(frame(2, new byte[] {1, 2, 3}));
-      byte[] close = nextFrame(peer);
-      assertEquals(1002, (close[1] & 0xFF) << 8 | (close[2] & 0xFF));
-      assertTrue(Wait.result(server.end().failed).startsWith("preface"));
-    }
-  }
-
-  @Test
-  void aFrameThatIsNoneIsAnsweredByItsCode() throws Exception {
-    try (TestServer server = server();
-        RawPeer peer = asked(server, "GET / HTTP/1.1\r\n" + GOOD)) {
-      head(peer);
-      peer.write(new byte[] {(byte) 0x82, 1, 1}); // not masked
-      byte[] close = nextFrame(peer);
-      assertEquals(1002, (close[1] & 0xFF) << 8 | (close[2] & 0xFF));
-      Wait.result(server.end().disconnected);
+      RawPeer.Client client = new RawPeer.Client();
+      byte[] message = new byte[50_000];
+      CompletableFuture<byte[]> got = client.ask(message);
+      ByteArrayOutputStream all = new ByteArrayOutputStream();
+      for (byte one : client.output()) {
+        all.writeBytes(frame(2, new byte[] {one}));
+      }
+      peer.write(all.toByteArray());
+      while (!got.isDone()) {
+        byte[] frame = nextFrame(peer);
+        client.input(Arrays.copyOfRange(frame, 1, frame.length));
+      }
+      assertArrayEquals(message, got.get());
     }
   }
 
