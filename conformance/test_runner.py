@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 from harness.languages import ROOT
 from harness.processes import Failed, Process
 
-from .runner import carrying
+from .runner import carrying, servers
 from .runner.cases import Case, expand, read_cases
 from .runner.comparing import faults, made
 from .runner.matrix import Matrix, Pair, Result, Tally, Way
@@ -179,6 +179,19 @@ class Interrupted(TestCase):
                 self.assertEqual(runner.wait(), 128 + signal.SIGINT, runner.said())
             started = [int(word) for word in ids.read_text().split()]
         self.assertEqual([one for one in started if Path(f"/proc/{one}").exists()], [])
+
+
+class Serving(TestCase):
+    def test_a_server_that_is_restarted_has_its_flags_again(self) -> None:
+        kept = servers.Servers()
+        self.addCleanup(kept.stop)
+        with mock.patch.object(servers, "serve") as serve:
+            own = kept.own(SERVERS[0], "tls", {"maxCalls": 3}, 1)
+            own.serving[0].closed = True
+            own.do("restart")
+        started, again = ([*call.args[3:]] for call in serve.call_args_list)
+        self.assertIn("--tls-cert", started)
+        self.assertEqual(again, started)
 
 
 class Reporting(TestCase):

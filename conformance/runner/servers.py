@@ -36,7 +36,7 @@ class Own:
     """Servers that a case has for itself."""
 
     server: Server
-    flags: tuple[str, ...]
+    flags: tuple[str, ...]  # but for where they listen
     serving: list[Serving]
     scheme: str = ""
     signalled: bool = False  # the first of them
@@ -92,7 +92,7 @@ class Servers:
         key = (server.name, transport, *((whose, *sorted(setup.items())) if setup else ()))
         with self._lock:
             if key not in self._kept:
-                self._start(key, server, (*self._where(transport), *flags_of(setup)))
+                self._start(key, server, (*self._listen(transport), *self._security(transport), *flags_of(setup)))
             return SCHEMES.get(transport, "") + self._kept[key].address
 
     def _start(self, key: tuple[Any, ...], server: Server, flags: tuple[str, ...]) -> None:
@@ -106,18 +106,15 @@ class Servers:
 
     def own(self, server: Server, transport: str, setup: dict[str, Any], count: int) -> Own:
         """Servers that nobody else has; to be stopped by who asked for them."""
-        flags = flags_of(setup)
-        started = [serve(server, *self._where(transport), *flags) for _ in range(count)]
+        flags = (*self._security(transport), *flags_of(setup))
+        started = [serve(server, *self._listen(transport), *flags) for _ in range(count)]
         return Own(server, flags, started, SCHEMES.get(transport, ""))
 
-    def _where(self, transport: str) -> tuple[str, ...]:
-        match transport:
-            case "unix":
-                return ("--unix", str(self._path / f"{next(self._numbers)}.sock"))
-            case "tls":
-                return (*TCP, *self._identity)
-            case _:
-                return TCP
+    def _listen(self, transport: str) -> tuple[str, ...]:
+        return ("--unix", str(self._path / f"{next(self._numbers)}.sock")) if transport == "unix" else TCP
+
+    def _security(self, transport: str) -> tuple[str, ...]:
+        return self._identity if transport == "tls" else ()
 
     def stop(self) -> list[str]:
         """Stops all; what went wrong with that."""
