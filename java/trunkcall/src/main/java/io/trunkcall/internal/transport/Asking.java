@@ -3,6 +3,7 @@ package io.trunkcall.internal.transport;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.socket.ChannelInputShutdownEvent;
 import io.netty.handler.codec.http.DefaultHttpHeaders;
 import io.netty.handler.codec.http.FullHttpResponse;
 import io.netty.handler.codec.http.HttpClientCodec;
@@ -96,10 +97,22 @@ final class Asking extends ChannelInboundHandlerAdapter {
   }
 
   @Override
+  public void userEventTriggered(ChannelHandlerContext context, Object event) {
+    if (event == ChannelInputShutdownEvent.INSTANCE) {
+      ended();
+    }
+    context.fireUserEventTriggered(event);
+  }
+
+  @Override
   public void channelInactive(ChannelHandlerContext context) {
+    ended();
+    context.fireChannelInactive();
+  }
+
+  private void ended() {
     answered.completeExceptionally(
         new IOException("no answer to the request for a WebSocket: closed"));
-    context.fireChannelInactive();
   }
 
   @Override

@@ -7,6 +7,7 @@ import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.local.LocalChannel;
+import io.netty.channel.socket.ChannelInputShutdownEvent;
 import io.netty.channel.socket.nio.NioDomainSocketChannel;
 import io.netty.channel.socket.nio.NioSocketChannel;
 import io.netty.handler.ssl.SslHandler;
@@ -264,6 +265,9 @@ final class Attempt extends ChannelInboundHandlerAdapter {
         // Later: the alert that says why is written behind this event.
         context.executor().execute(() -> result.completeExceptionally(done.cause()));
       }
+    } else if (event == ChannelInputShutdownEvent.INSTANCE) {
+      // Likewise behind what was read before, which may say why.
+      context.executor().execute(() -> result.completeExceptionally(new ClosedChannelException()));
     }
   }
 

@@ -6,9 +6,13 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.cert.X509Certificate;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -70,6 +74,19 @@ class TlsTest {
       client.tls = TlsSource.forClients(new TlsFiles(new Certificates(other).ca, null, null));
       String failed = Wait.failure(client.dial(server.listener.address())).getMessage();
       assertTrue(failed.contains("not trusted here"), failed);
+    }
+  }
+
+  @Test
+  void aServerThatOnlyEndsItsDirectionHasEndedTheHandshake() throws Exception {
+    try (ServerSocket server = new ServerSocket(0, 1, InetAddress.getLoopbackAddress());
+        TestClient client = client(null)) {
+      CompletableFuture<Carrier> dialled = client.dial("127.0.0.1:" + server.getLocalPort());
+      try (Socket met = server.accept()) {
+        met.shutdownOutput();
+        String failed = Wait.failure(dialled).getMessage();
+        assertTrue(failed.contains("closed during the TLS handshake"), failed);
+      }
     }
   }
 

@@ -7,6 +7,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.HexFormat;
@@ -256,6 +259,20 @@ class WebSocketTest {
       String failed = Wait.failure(client.dial(url)).getMessage();
       assertTrue(failed.contains("the server answers 501 Not Implemented"), failed);
       assertTrue(failed.contains("only WebSockets of it, where they are allowed"), failed);
+    }
+  }
+
+  @Test
+  void aServerThatEndsItsDirectionWithoutAnAnswerIsNotWaitedFor() throws Exception {
+    try (ServerSocket server = new ServerSocket(0, 1, InetAddress.getLoopbackAddress());
+        TestClient client = new TestClient()) {
+      CompletableFuture<Carrier> dialled =
+          client.dial("ws://127.0.0.1:" + server.getLocalPort() + "/");
+      try (Socket met = server.accept()) {
+        met.shutdownOutput();
+        String failed = Wait.failure(dialled).getMessage();
+        assertTrue(failed.contains("no answer to the request for a WebSocket: closed"), failed);
+      }
     }
   }
 
