@@ -111,6 +111,7 @@ LATE = {("DEADLINE_EXCEEDED", "unknown")}
 PLAYS: dict[str, tuple[Play, set[tuple[str, str]]]] = {
     "never answers": (silent, LATE),
     "announces a huge message and stalls": (huge, LATE),
+    "announces one as well": (huge, LATE),
     "drips": (dripping, LATE),
     "grants credit by bytes": (stingy, LATE),
     "ends in the middle of an answer": (cut, LOST),
@@ -254,7 +255,7 @@ class Hostility(FaultTest):
                     most = max(most, held(load.pid).resident)
                 await asyncio.sleep(0.05)
             await load.end()
-        self.assertLess(most, 80 << 20)  # the whole process: what one of them announces is 60 MiB
+        self.assertLess(most, 110 << 20)  # the whole process, of which a virtual machine takes 70: two announce 60 each
         report = check_files([load.ledger], [], BOUND)
         self.assertFalse(report.breaches, report)
         ended = gather(read([load.ledger]), [])
