@@ -153,7 +153,8 @@ def plan() -> list[str]:
     """What is shown and measured, a line each."""
     first = hub()
     lines = [f"serve {language.name}" for language in here().values()]
-    lines += [f"call {first.name} {first.name}", *(f"show {one.command[0]}" for one in first.shows)]
+    lines += [f"call {first.name} {first.name}"]
+    lines += [f"show {one.command[0]}" for language in here().values() for one in language.shows]
     lines += [f"call {client.name} {server.name}" for client, server in met()]
     lines += [f"load {client.name} {server.name}" for client, server in [(first, first), *met()]]
     return lines + [f"load {language.echo[0]}" for language in here().values() if language.echo]
@@ -171,8 +172,9 @@ def show_all(duration: str) -> None:
         for key, address in at.items():
             print(f"The example server in {here()[key].name} listens on {address}.")
         calls(first, at[first.key])
-        for one in first.shows:
-            shows(first, one, at[first.key])
+        for key, language in here().items():
+            for one in language.shows:
+                shows(language, one, at[key])
         other_protocols(first, at[first.key])
         for client, other in met():
             calls_across(client, other, at[other.key])

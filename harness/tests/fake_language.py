@@ -91,6 +91,10 @@ protocols = ["native", "connect"]
 session = ["{folder}/session-ada"]
 bench = ["--tasks"]
 
+[[shows]]
+title = "A program in Ada."
+command = ["{folder}/shown"]
+
 [production]
 server = ["{folder}/peer-ada", "{{cert}}"]
 client = ["{folder}/peer-ada", "{{ca}}"]

@@ -103,7 +103,8 @@ class NewLanguage(unittest.TestCase):
 
     def test_make_run_shows_it(self) -> None:
         plan = self.module("scripts.run", "--plan")
-        wanted = ["serve Ada", "call Go Ada", "call Ada Go", "load Go Ada", "load Ada Go", f"load {self.ada}/echo"]
+        wanted = ["serve Ada", f"show {self.ada}/shown", "call Go Ada", "call Ada Go", "load Go Ada", "load Ada Go"]
+        wanted += [f"load {self.ada}/echo"]
         self.assertEqual([line for line in wanted if line not in plan], [])
 
     def test_documents_have_to_name_it(self) -> None:

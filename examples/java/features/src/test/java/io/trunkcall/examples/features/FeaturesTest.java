@@ -1,0 +1,86 @@
+package io.trunkcall.examples.features;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.ByteArrayOutputStream;
+import java.io.PrintStream;
+import java.util.List;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.junit.jupiter.api.Test;
+
+/** What the examples print. */
+class FeaturesTest {
+  private interface Program {
+    void main(String[] args) throws Exception;
+  }
+
+  private static List<String> printed(Program program) throws Exception {
+    PrintStream before = System.out;
+    ByteArrayOutputStream printed = new ByteArrayOutputStream();
+    System.setOut(new PrintStream(printed, true));
+    try {
+      program.main(new String[0]);
+    } finally {
+      System.setOut(before);
+    }
+    return printed.toString().lines().toList();
+  }
+
+  @Test
+  void streams() throws Exception {
+    assertEquals(
+        List.of("found user-3", "imported 2", "watched user-7", "watched user-8"),
+        printed(Streams::main));
+  }
+
+  @Test
+  void errors() throws Exception {
+    assertEquals(
+        List.of(
+            "INVALID_ARGUMENT, executed: ids begin at 1",
+            "user_id must be at least 1",
+            "UNAVAILABLE: it did not run; repeat it if you like"),
+        printed(Errors::main));
+  }
+
+  @Test
+  void deadlines() throws Exception {
+    assertEquals(
+        List.of(
+            "two services on: started",
+            "two services on: interrupted",
+            "DEADLINE_EXCEEDED",
+            "two services on: started, interrupted"),
+        printed(Deadlines::main));
+  }
+
+  @Test
+  void metadata() throws Exception {
+    assertEquals(List.of("user-7 of north", "server-1, 3"), printed(MetadataOfCalls::main));
+  }
+
+  @Test
+  void tokens() throws Exception {
+    assertEquals(
+        List.of(
+            "hello, Ada",
+            "UNAUTHENTICATED: /trunkcall.example.v1.UserService/GetUser wants a token (refused)"),
+        printed(Tokens::main));
+  }
+
+  @Test
+  void aRegistry() throws Exception {
+    assertEquals(List.of("one", "two"), printed(Registry::main));
+  }
+
+  @Test
+  void aBalancerByWeight() throws Exception {
+    String served = printed(Weighted::main).get(0);
+    Matcher both = Pattern.compile("\\{large=(\\d+), small=(\\d+)}").matcher(served);
+    assertTrue(both.matches(), served);
+    // A fair draw gives 900. That it gives no more than 700 happens once in 10^60 runs.
+    assertTrue(Integer.parseInt(both.group(1)) > 700, served);
+  }
+}
