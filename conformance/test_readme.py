@@ -13,7 +13,7 @@ from pathlib import Path
 
 from harness import languages
 from harness.languages import ROOT, Language, Step
-from harness.processes import run
+from harness.processes import plain, run
 
 from .languages import HUB, LANGUAGES, each_language
 
@@ -48,7 +48,7 @@ class InAnEmptyFolder(unittest.TestCase):
     def run_all(self, words: languages.Words, folder: Path, variables: dict[str, str]) -> str:
         done = run(words, cwd=folder, env=variables, patience=600)
         self.assertEqual(done.status, 0, done.stdout + done.stderr)
-        return done.stdout
+        return plain(done.stdout)
 
 
 @each_language([key for key, language in LANGUAGES.items() if language.newcomer])

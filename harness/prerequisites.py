@@ -7,7 +7,7 @@ import shutil
 from functools import cache
 
 from harness.languages import ROOT, Language, Prerequisite, environment, languages, pairs
-from harness.processes import Failed, Outcome, run
+from harness.processes import Failed, Outcome, plain, run
 
 PATIENCE = 60.0  # for a tool to say what it is, in seconds
 
@@ -59,10 +59,8 @@ def ask(one: Prerequisite, command: str) -> Outcome:
 
 
 def answer(said: str) -> str:
-    """What a tool says of itself. A virtual machine of Java also says which options it has taken from a variable, and
-    Maven colours what it says, also where no terminal reads it."""
-    plain = re.sub(r"\x1b\[[0-9;]*m", "", said)
-    return "\n".join(line for line in plain.strip().splitlines() if not line.startswith("Picked up "))
+    """What a tool says of itself. A virtual machine of Java also says which options it has taken from a variable."""
+    return "\n".join(line for line in plain(said).strip().splitlines() if not line.startswith("Picked up "))
 
 
 def version(text: str) -> tuple[int, ...]:

@@ -20,6 +20,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
+import re
 import selectors
 import signal
 import socket
@@ -352,6 +353,11 @@ def end_all() -> None:
     for process in list(_running):
         process.end()
     guard.dismiss()
+
+
+def plain(printed: str) -> str:
+    """What a program has printed, without colours: Maven resets them also where no terminal reads what it says."""
+    return re.sub(r"\x1b\[[0-9;]*m", "", printed)
 
 
 def is_listening(address: str) -> bool:

@@ -4,7 +4,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 rm -rf build/java/lib.new
-mvn -q -B -f java -pl peer -am package -DskipTests
+mvn -q -B -f java -pl peer -am package -Dmaven.test.skip=true
 rm -rf build/java/lib
 mv build/java/lib.new build/java/lib
 cp java/peer/target/trunkcall-peer-*.jar build/java/peer.jar

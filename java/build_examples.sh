@@ -3,7 +3,7 @@
 # build/java/examples.
 set -eu
 cd "$(dirname "$0")/.."
-mvn -q -B -f java -pl :quickstart,:annotations,:production -am package -DskipTests
+mvn -q -B -f java -pl :quickstart,:annotations,:production -am package -Dmaven.test.skip=true
 rm -rf build/java/examples.new
 for one in quickstart annotations production; do
 	mkdir -p "build/java/examples.new/$one"

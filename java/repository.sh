@@ -11,7 +11,8 @@ case ${MAVEN_OPTS:-} in
 	own=${own%% *}
 	;;
 esac
-mkdir -p "$1/io/trunkcall"
+to=$1/io/trunkcall
+mkdir -p "$to"
 for one in "$own"/* "$own"/io/*; do
 	case ${one#"$own"/} in
 	io | io/trunkcall | '*' | 'io/*') ;;
@@ -19,8 +20,10 @@ for one in "$own"/* "$own"/io/*; do
 	esac
 done
 version=0.1.0-SNAPSHOT
-for one in trunkcall-parent:java/pom.xml trunkcall:java/trunkcall/pom.xml trunkcall:build/java/lib/trunkcall-$version.jar; do
-	name=${one%%:*} file=${one#*:}
-	mkdir -p "$1/io/trunkcall/$name/$version"
-	cp "$file" "$1/io/trunkcall/$name/$version/$name-$version.${file##*.}"
-done
+put() { # NAME FILE KIND
+	mkdir -p "$to/$1/$version"
+	cp "$2" "$to/$1/$version/$1-$version.$3"
+}
+put trunkcall-parent java/pom.xml pom
+put trunkcall java/trunkcall/pom.xml pom
+put trunkcall "build/java/lib/trunkcall-$version.jar" jar
