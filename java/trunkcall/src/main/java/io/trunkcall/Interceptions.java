@@ -37,11 +37,16 @@ final class Interceptions {
     try {
       answer = interceptors.get(0).intercept(seen, next);
     } catch (Throwable e) {
-      seen.end(ended(e));
+      seen.end(served(call, e));
       throw e;
     }
     return answer.whenComplete(
-        (response, error) -> seen.end(error == null ? Status.OK : ended(error)));
+        (response, error) -> seen.end(error == null ? Status.OK : served(call, error)));
+  }
+
+  /** How a call ended at the side that served it, which knows whether its handler ran. */
+  private static Status served(ServingCall call, Throwable error) {
+    return ended(error).withDelivery(call.entered() ? Delivery.EXECUTED : Delivery.REFUSED);
   }
 
   private static Next serving(ServerInterceptor interceptor, Next next) {

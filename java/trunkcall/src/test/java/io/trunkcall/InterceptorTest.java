@@ -107,6 +107,38 @@ class InterceptorTest {
   }
 
   @Test
+  void whoWatchesTheEndAtTheServerIsToldWhetherTheHandlerRan() throws Exception {
+    List<String> ends = Collections.synchronizedList(new ArrayList<>());
+    ServerInterceptor watches =
+        (call, next) -> {
+          call.onEnd(status -> ends.add(status.code() + " " + status.delivery().word()));
+          return next.proceed(call);
+        };
+    ServerInterceptor rejects =
+        (call, next) -> {
+          if (call.request().equals("nobody")) {
+            throw new StatusException(Code.UNAUTHENTICATED, "who are you");
+          }
+          return next.proceed(call);
+        };
+    Handler fails =
+        Handler.unary(
+            SAY,
+            (text, call) -> {
+              Status elsewhere = Status.of(Code.NOT_FOUND, "").withDelivery(Delivery.NOT_SENT);
+              throw new StatusException(elsewhere);
+            });
+    try (Pair pair =
+        new Pair(
+            s -> s.serve(fails).serverInterceptor(watches).serverInterceptor(rejects), c -> {})) {
+      failure(() -> pair.client.call(SAY, "somebody"));
+      failure(() -> pair.client.call(SAY, "nobody"));
+      Pair.until(() -> ends.size() == 2, "the ends were not told");
+      assertEquals(List.of("NOT_FOUND executed", "UNAUTHENTICATED refused"), ends);
+    }
+  }
+
+  @Test
   void aServersInterceptorRefusesWithoutGoingOn() throws Exception {
     ServerInterceptor rejects =
         (call, next) -> {

@@ -1,9 +1,11 @@
 package io.trunkcall.codefirst;
 
 import io.trunkcall.CallOptions;
+import io.trunkcall.Policy;
 import java.lang.reflect.Method;
 import java.math.BigDecimal;
 import java.time.Duration;
+import java.util.List;
 import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -36,7 +38,30 @@ record CallSettings(
     }
     ValueCodec.Form form =
         codec == CallPolicy.CarriedAs.JSON ? ValueCodec.Form.JSON : ValueCodec.Form.MESSAGE_PACK;
+    return of(timeout, wait, repeat, form);
+  }
+
+  private static CallSettings of(
+      @Nullable Duration timeout,
+      @Nullable Boolean wait,
+      @Nullable Boolean repeat,
+      ValueCodec.Form form) {
     return new CallSettings(timeout, wait, repeat, form, with(CallOptions.NONE, timeout, wait));
+  }
+
+  /** What policies say, the first of them first, and these where they say nothing. */
+  CallSettings under(List<Policy> policies) {
+    CallSettings all = this;
+    for (int at = policies.size() - 1; at >= 0; at--) {
+      Policy one = policies.get(at);
+      all =
+          of(
+              one.timeout() == null ? all.timeout : one.timeout(),
+              one.waitForReady() == null ? all.waitForReady : one.waitForReady(),
+              one.repeat() == null ? all.repeat : one.repeat(),
+              form);
+    }
+    return all;
   }
 
   private static CallOptions with(

@@ -15,6 +15,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /** Reads the interfaces of clients once, when they are made. A call is a look-up in a table. */
@@ -30,16 +31,21 @@ final class ClientReading {
 
   private final Map<String, Policy> policies = new LinkedHashMap<>();
 
-  private ClientReading(Class<?> type) {
+  private final List<Policy>
+      over; // what counts before the interface's own, the most specific first
+
+  private ClientReading(Class<?> type, Policy... over) {
     this.type = type;
+    this.over =
+        Stream.of(over).sorted(Comparator.comparing(one -> -one.method().length())).toList();
     this.service = service(type);
   }
 
-  static ClientReading read(Class<?> type) {
+  static ClientReading read(Class<?> type, Policy... over) {
     if (!type.isInterface()) {
       throw new IllegalArgumentException(type.getName() + " is no interface");
     }
-    ClientReading reading = new ClientReading(type);
+    ClientReading reading = new ClientReading(type, over);
     Method[] methods = type.getMethods();
     // In a fixed order, so that an error is always the same.
     List<Method> sorted = new ArrayList<>(List.of(methods));
@@ -91,7 +97,7 @@ final class ClientReading {
       Signature signature =
           Signature.of(PublicNames.ofMethod(service, name), parameters, result(method, callback));
       agree(name, new Form(method, signature));
-      CallSettings settings = CallSettings.of(type, method);
+      CallSettings settings = CallSettings.of(type, method).under(said(signature.name));
       policy(signature.name, settings);
       functions.put(
           method, new RemoteFunction(signature, way(method, callback), withOptions, settings));
@@ -99,6 +105,17 @@ final class ClientReading {
       throw new IllegalArgumentException(
           type.getName() + "." + method.getName() + ": " + e.getMessage(), e);
     }
+  }
+
+  /** What the policies given say of a remote method. */
+  private List<Policy> said(String method) {
+    return over.stream()
+        .filter(
+            one ->
+                one.method().isEmpty()
+                    || one.method().equals(method)
+                    || (one.method().endsWith("/") && method.startsWith(one.method())))
+        .toList();
   }
 
   /** Takes the last parameter if it is of a type. */

@@ -27,22 +27,32 @@ public final class CodeFirst {
 
   /**
    * An object of a {@link RemoteClient} that calls through {@code caller}; the interface's target
-   * does not count. It may be used by all threads.
+   * does not count. It may be used by all threads. What {@code policies} say, those of a
+   * configuration for instance, counts before the interface's {@link CallPolicy}.
    *
    * @throws IllegalArgumentException naming the class, method and parameter that cannot be called
    */
-  public static <T> T client(Class<T> type, Caller caller) {
-    return ClientReading.read(type).proxy(type, caller);
+  public static <T> T client(Class<T> type, Caller caller, Policy... policies) {
+    return ClientReading.read(type, policies).proxy(type, caller);
   }
 
   /**
    * What a {@link RemoteClient} says of its calls that a client has to be told when it is made:
-   * whether they are repeated.
+   * whether they are repeated. {@code policies} are those that {@link #client} is given.
    *
    * @throws IllegalArgumentException as {@link #client}
    */
-  public static List<Policy> policies(Class<?> type) {
-    return ClientReading.read(type).policies();
+  public static List<Policy> policies(Class<?> type, Policy... policies) {
+    return ClientReading.read(type, policies).policies();
+  }
+
+  /**
+   * The public name of the service that a {@link RemoteClient} calls.
+   *
+   * @throws IllegalArgumentException for another interface, or a name that is none
+   */
+  public static String service(Class<?> type) {
+    return ClientReading.service(type);
   }
 
   /**

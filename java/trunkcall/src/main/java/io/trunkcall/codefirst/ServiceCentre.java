@@ -6,6 +6,7 @@ import io.trunkcall.ServerBuilder;
 import java.io.IOException;
 import java.lang.reflect.Constructor;
 import java.lang.reflect.InvocationTargetException;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
@@ -134,6 +135,12 @@ public final class ServiceCentre implements AutoCloseable {
   public boolean stop() {
     Server running = take();
     return running == null || running.stop();
+  }
+
+  /** The same with a grace of one's own ({@link Server#stop(Duration)}). */
+  public boolean stop(Duration grace) {
+    Server running = take();
+    return running == null || running.stop(grace);
   }
 
   /** Stops at once: running calls are cut off. */

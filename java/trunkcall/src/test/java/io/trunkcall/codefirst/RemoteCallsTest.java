@@ -167,6 +167,27 @@ class RemoteCallsTest {
   }
 
   @Test
+  void whatAConfigurationSaysCountsBeforeTheInterface() {
+    Policy[] said = {
+      Policy.forAll().timeout(Duration.ofSeconds(9)).waitForReady(true).build(),
+      Policy.forMethod("/calc/twice").timeout(Duration.ofSeconds(5)).repeat(true).build(),
+      Policy.forService("calc").timeout(Duration.ofSeconds(4)).build(),
+      Policy.forService("calculator").timeout(Duration.ofSeconds(1)).build()
+    };
+    Calc configured = CodeFirst.client(Calc.class, caller, said);
+    configured.div(1, 1);
+    configured.twice(4, CallOptions.NONE);
+    configured.twice(4, CallOptions.NONE.withTimeout(Duration.ofSeconds(7)));
+    assertEquals(Duration.ofSeconds(4), caller.options.get(0).timeout());
+    assertEquals(Duration.ofSeconds(5), caller.options.get(1).timeout());
+    assertEquals(Duration.ofSeconds(7), caller.options.get(2).timeout());
+    assertEquals(true, caller.options.get(1).waitForReady());
+    assertEquals(
+        List.of(Policy.forMethod("/calc/twice").repeat(true).build()),
+        CodeFirst.policies(Calc.class, said));
+  }
+
+  @Test
   void aResultThatIsNotOptionalIsNotNull() {
     StatusException failed = assertThrows(StatusException.class, calc::never);
     assertEquals(Code.INTERNAL, failed.code());

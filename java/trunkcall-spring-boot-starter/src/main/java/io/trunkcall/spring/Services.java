@@ -1,0 +1,194 @@
+package io.trunkcall.spring;
+
+import io.trunkcall.Admission;
+import io.trunkcall.Handler;
+import io.trunkcall.ServerBuilder;
+import io.trunkcall.ServerInterceptor;
+import io.trunkcall.codefirst.CodeFirst;
+import io.trunkcall.codefirst.RemoteService;
+import io.trunkcall.codefirst.ServiceCentre;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+import org.springframework.aop.scope.ScopedProxyUtils;
+import org.springframework.aop.support.AopUtils;
+import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
+import org.springframework.boot.ssl.SslBundles;
+import org.springframework.scheduling.concurrent.CustomizableThreadFactory;
+
+/** What there is to serve among the beans of an application, and how. */
+final class Services {
+  private static final Duration KEEPALIVE = Duration.ofSeconds(60);
+  private static final long IDLE = 60; // s after which a handler's thread ends
+
+  private final ConfigurableListableBeanFactory beans;
+  private final ServerProperties properties;
+  private final boolean virtualThreads;
+
+  private volatile @Nullable ExecutorService threads; // of the server that runs
+
+  Services(
+      ConfigurableListableBeanFactory beans, ServerProperties properties, boolean virtualThreads) {
+    this.beans = beans;
+    this.properties = properties;
+    this.virtualThreads = virtualThreads;
+  }
+
+  /**
+   * All services in one; null if there are none.
+   *
+   * @throws IllegalArgumentException naming the class and method that cannot be served, or the
+   *     interface of a client that does not match a service of this application
+   */
+  @Nullable ServiceCentre centre() {
+    List<Object> services = annotated();
+    List<Handler> handlers = beans.getBeanProvider(Handler.class).orderedStream().toList();
+    if (services.isEmpty() && handlers.isEmpty()) {
+      return null;
+    }
+    ServiceCentre centre =
+        ServiceCentre.builder()
+            .listen(properties.listen().toArray(String[]::new))
+            .publish(services.toArray())
+            .server(builder -> setUp(builder.serve(handlers.toArray(Handler[]::new))))
+            .build();
+    services.forEach(this::check);
+    return centre;
+  }
+
+  /** Beans with {@link RemoteService}, but not what calls such a service or stands in for it. */
+  private List<Object> annotated() {
+    List<Object> found = new ArrayList<>();
+    List<Class<?>> fallbacks = ClientDefinitions.fallbacks(beans);
+    for (String name : beans.getBeanNamesForAnnotation(RemoteService.class)) {
+      if (ScopedProxyUtils.isScopedTarget(name) || ClientDefinitions.isClient(beans, name)) {
+        continue;
+      }
+      Object bean = beans.getBean(name);
+      Class<?> type = AopUtils.getTargetClass(bean);
+      if (fallbacks.stream().noneMatch(each -> each.isAssignableFrom(type))) {
+        found.add(published(name, type, bean));
+      }
+    }
+    return found;
+  }
+
+  /** A bean behind a proxy of interfaces alone does not show its annotations. */
+  private static Object published(String name, Class<?> type, Object bean) {
+    if (AopUtils.isJdkDynamicProxy(bean)) {
+      boolean shown =
+          java.util.Arrays.stream(bean.getClass().getInterfaces())
+              .anyMatch(each -> each.isAnnotationPresent(RemoteService.class));
+      if (!shown) {
+        throw new IllegalArgumentException(
+            type.getName()
+                + ": bean "
+                + name
+                + " stands behind a proxy of its interfaces, none of which has @RemoteService:"
+                + " annotate one of them, or set spring.aop.proxy-target-class to true");
+      }
+    }
+    return bean;
+  }
+
+  /** Checks the interfaces of clients against the service that they call, where it is here. */
+  private void check(Object service) {
+    Class<?> type = AopUtils.getTargetClass(service);
+    RemoteService annotation = type.getAnnotation(RemoteService.class);
+    if (annotation == null) {
+      return; // an interface of it has it, by which the compiler has checked both
+    }
+    for (Class<?> client : ClientDefinitions.types(beans)) {
+      if (CodeFirst.service(client).equals(annotation.value())) {
+        CodeFirst.check(client, type);
+      }
+    }
+  }
+
+  private void setUp(ServerBuilder builder) {
+    try {
+      apply(builder);
+    } catch (IllegalArgumentException | UnsupportedOperationException e) {
+      throw new IllegalArgumentException("trunkcall.server: " + e.getMessage(), e);
+    }
+    beans
+        .getBeanProvider(ServerInterceptor.class)
+        .orderedStream()
+        .forEach(builder::serverInterceptor);
+    beans.getBeanProvider(Admission.class).ifAvailable(builder::admission);
+    beans
+        .getBeanProvider(ServerCustomizer.class)
+        .orderedStream()
+        .forEach(each -> each.customize(builder));
+  }
+
+  private void apply(ServerBuilder builder) {
+    if (properties.tls() != null) {
+      builder.tls(properties.tls().tls(beans.getBeanProvider(SslBundles.class).getIfAvailable()));
+    }
+    builder.allowCleartext(properties.allowCleartext());
+    builder.limits(properties.limits().limits());
+    if (properties.memory() != null) {
+      builder.memory(properties.memory().toBytes());
+    }
+    if (properties.runningHandlers() != null) {
+      builder.runningHandlers(properties.runningHandlers());
+    }
+    threads(builder);
+    properties.keepalive().apply(builder, KEEPALIVE);
+    if (properties.maxConnectionAge() != null) {
+      builder.maxConnectionAge(properties.maxConnectionAge());
+    }
+    builder.drainDelay(properties.drainDelay());
+    if (properties.gzip()) {
+      builder.gzip();
+    }
+    if (properties.strictJson()) {
+      builder.strictJson();
+    }
+    if (properties.nativeOnly()) {
+      builder.nativeOnly();
+    }
+    builder.origins(properties.origins().toArray(String[]::new));
+  }
+
+  private void threads(ServerBuilder builder) {
+    Integer count = properties.handlerThreads();
+    if (count != null && Boolean.TRUE.equals(properties.virtualThreads())) {
+      throw new IllegalArgumentException("want either handler-threads or virtual-threads");
+    }
+    if (count != null) {
+      builder.executor(pool(count));
+    } else if (virtualThreads) {
+      builder.virtualThreads();
+    }
+  }
+
+  private ExecutorService pool(int count) {
+    if (count < 1) {
+      throw new IllegalArgumentException(
+          "handler-threads: " + count + " was given, want 1 or more");
+    }
+    ThreadFactory factory = new CustomizableThreadFactory("trunkcall-handler-");
+    ThreadPoolExecutor pool =
+        new ThreadPoolExecutor(
+            count, count, IDLE, TimeUnit.SECONDS, new LinkedBlockingQueue<>(), factory);
+    pool.allowCoreThreadTimeOut(true);
+    threads = pool;
+    return pool;
+  }
+
+  /** The server has been stopped: no handler runs any more. */
+  void stopped() {
+    ExecutorService pool = threads;
+    if (pool != null) {
+      pool.shutdown();
+    }
+  }
+}
