@@ -1,0 +1,12 @@
+package io.trunkcall.interop;
+
+import io.trunkcall.Client;
+import io.trunkcall.ClientBuilder;
+
+/** Over a WebSocket. */
+public class WebSocketInteropTest extends Cases {
+  @Override
+  protected ClientBuilder connect(int port) {
+    return Client.builder("ws://127.0.0.1:" + port + "/");
+  }
+}
