@@ -2,13 +2,14 @@ package io.trunkcall;
 
 import java.time.Duration;
 import java.time.temporal.ChronoUnit;
+import java.util.List;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /** What a single call may say of itself. Never changes; what begins with {@code with} is a copy. */
 public final class CallOptions {
   /** Nothing: all is as the policies and the client say. */
-  public static final CallOptions NONE = new CallOptions(0, Metadata.EMPTY, null);
+  public static final CallOptions NONE = new CallOptions(0, Metadata.EMPTY, null, null);
 
   /** What stands for a time that has passed before the call began. */
   static final long PAST = -1;
@@ -19,11 +20,17 @@ public final class CallOptions {
   private final long timeout; // µs, 0: as the policy says
   private final Metadata metadata;
   private final @Nullable Boolean waitForReady;
+  private final @Nullable List<Compression> compression;
 
-  private CallOptions(long timeout, Metadata metadata, @Nullable Boolean waitForReady) {
+  private CallOptions(
+      long timeout,
+      Metadata metadata,
+      @Nullable Boolean waitForReady,
+      @Nullable List<Compression> compression) {
     this.timeout = timeout;
     this.metadata = metadata;
     this.waitForReady = waitForReady;
+    this.compression = compression;
   }
 
   /**
@@ -33,17 +40,18 @@ public final class CallOptions {
   public CallOptions withTimeout(Duration timeout) {
     boolean left = !timeout.isZero() && !timeout.isNegative();
     long micros = left ? Checks.timeoutMicros("timeout", timeout) : PAST;
-    return new CallOptions(micros, metadata, waitForReady);
+    return new CallOptions(micros, metadata, waitForReady, compression);
   }
 
   /** No timeout, whatever the policy says. */
   public CallOptions withoutTimeout() {
-    return new CallOptions(ENDLESS, metadata, waitForReady);
+    return new CallOptions(ENDLESS, metadata, waitForReady, compression);
   }
 
   /** What goes with the request, in place of what was given before. */
   public CallOptions withMetadata(Metadata metadata) {
-    return new CallOptions(timeout, Objects.requireNonNull(metadata, "metadata"), waitForReady);
+    Objects.requireNonNull(metadata, "metadata");
+    return new CallOptions(timeout, metadata, waitForReady, compression);
   }
 
   /**
@@ -51,7 +59,18 @@ public final class CallOptions {
    * opened.
    */
   public CallOptions withWaitForReady(boolean waitForReady) {
-    return new CallOptions(timeout, metadata, waitForReady);
+    return new CallOptions(timeout, metadata, waitForReady, compression);
+  }
+
+  /**
+   * What requests are compressed with, see {@link SideBuilder#compression}: the first of these that
+   * the server accepts; with none, never.
+   *
+   * @throws IllegalArgumentException for one that is neither gzip nor zstd by its number
+   */
+  public CallOptions withCompression(Compression... inOrder) {
+    return new CallOptions(
+        timeout, metadata, waitForReady, Packing.checked("compression", inOrder));
   }
 
   /** The timeout; null: as the policy says, or none. */
@@ -75,6 +94,11 @@ public final class CallOptions {
   /** Whether the call waits for a connection; null: as its policy says, else it fails. */
   public @Nullable Boolean waitForReady() {
     return waitForReady;
+  }
+
+  /** What requests are compressed with, in order; null: as the client says. */
+  public @Nullable List<Compression> compression() {
+    return compression;
   }
 
   long timeoutMicros() {

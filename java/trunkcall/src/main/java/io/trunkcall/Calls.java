@@ -7,6 +7,7 @@ import io.trunkcall.internal.client.Policies;
 import io.trunkcall.internal.transport.Carrier;
 import java.time.Duration;
 import java.time.temporal.ChronoUnit;
+import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
@@ -85,7 +86,14 @@ abstract class Calls implements Caller {
     boolean wait = waits(options, policy);
     if (calling.interceptors.isEmpty()) {
       long deadline = CurrentCall.deadline(timeout);
-      return begin(method, request, options.metadata(), deadline, wait, policy.repeat());
+      return begin(
+          method,
+          request,
+          options.metadata(),
+          options.compression(),
+          deadline,
+          wait,
+          policy.repeat());
     }
     return intercepted(method, request, options, timeout, wait, policy);
   }
@@ -94,6 +102,7 @@ abstract class Calls implements Caller {
       Method<Q, R> method,
       Q request,
       Metadata metadata,
+      @Nullable List<Compression> compression,
       long deadline,
       boolean wait,
       @Nullable Boolean repeat) {
@@ -105,7 +114,7 @@ abstract class Calls implements Caller {
     } catch (StatusException e) {
       return CompletableFuture.failedFuture(e);
     }
-    Output packed = calling.gzip ? Gzip.packed(data) : null;
+    Output packed = calling.packed(method, data, compression);
     UnaryCall<R> call =
         new UnaryCall<>(this, method, metadata, data, packed, deadline, wait, repeat);
     hand(call);
@@ -139,7 +148,13 @@ abstract class Calls implements Caller {
             long deadline = CurrentCall.deadline(micros(one.timeout()));
             made =
                 begin(
-                    method, Calls.<Q>request(one), one.metadata(), deadline, wait, policy.repeat());
+                    method,
+                    Calls.<Q>request(one),
+                    one.metadata(),
+                    options.compression(),
+                    deadline,
+                    wait,
+                    policy.repeat());
           } finally {
             CurrentCall.set(before);
           }
@@ -204,13 +219,19 @@ abstract class Calls implements Caller {
     boolean wait = waits(options, policy);
     if (calling.interceptors.isEmpty()) {
       long deadline = CurrentCall.deadline(timeout);
-      return new OpenedStream<>(open(method, request, options.metadata(), deadline, wait));
+      return new OpenedStream<>(
+          open(method, request, options.metadata(), options.compression(), deadline, wait));
     }
     return intercepted(method, request, options, timeout, wait);
   }
 
   private <Q, R> StreamCall open(
-      Method<Q, R> method, @Nullable Q request, Metadata metadata, long deadline, boolean wait) {
+      Method<Q, R> method,
+      @Nullable Q request,
+      Metadata metadata,
+      @Nullable List<Compression> compression,
+      long deadline,
+      boolean wait) {
     calling.repeating.counted();
     Output first = null;
     StatusException wrong = null;
@@ -220,7 +241,7 @@ abstract class Calls implements Caller {
     } catch (StatusException e) {
       wrong = e;
     }
-    StreamCall call = new StreamCall(this, method, metadata, first, deadline, wait);
+    StreamCall call = new StreamCall(this, method, metadata, first, compression, deadline, wait);
     if (wrong == null) {
       hand(call);
     } else {
@@ -243,7 +264,14 @@ abstract class Calls implements Caller {
           StreamCall made;
           try {
             long deadline = CurrentCall.deadline(micros(one.timeout()));
-            made = open(method, (Q) one.request(), one.metadata(), deadline, wait);
+            made =
+                open(
+                    method,
+                    (Q) one.request(),
+                    one.metadata(),
+                    options.compression(),
+                    deadline,
+                    wait);
           } finally {
             CurrentCall.set(before);
           }

@@ -5,8 +5,8 @@ import io.trunkcall.internal.wire.SessionConfig;
 import io.trunkcall.internal.wire.Settings;
 import java.time.Duration;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
-import java.util.Set;
 
 /** How sessions are configured, from what clients and servers are given. */
 final class Configs {
@@ -53,7 +53,8 @@ final class Configs {
       Duration keepalive,
       Duration keepaliveTimeout,
       Load load,
-      long memory) {
+      long memory,
+      List<Compression> accepted) {
     long interval = Checks.micros("keepalive", keepalive);
     long answer = Checks.micros("keepaliveTimeout", keepaliveTimeout);
     if (interval > 0 && answer == 0) {
@@ -68,7 +69,7 @@ final class Configs {
             .maxMetadataBytes(limits.metadataBytes())
             .maxMetadataEntries(limits.metadataEntries())
             .codecs(new HashMap<>(named))
-            .compressions(Set.of(Gzip.NUMBER))
+            .compressions(Packing.numbers(accepted))
             .keepaliveInterval(Math.min(interval / 1_000, 0xFFFFFFFFL))
             .pool(limits.pool())
             .build();

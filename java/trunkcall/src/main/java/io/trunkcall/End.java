@@ -8,6 +8,7 @@ import io.trunkcall.internal.wire.ErrorClass;
 import io.trunkcall.internal.wire.IncomingCall;
 import io.trunkcall.internal.wire.OutgoingCall;
 import io.trunkcall.internal.wire.Session;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
@@ -28,6 +29,7 @@ abstract class End implements ConnectionEvents {
   private @Nullable Carrier carrier;
   private @Nullable Connection caller;
   private volatile boolean young = true; // the other side has not greeted
+  private volatile Set<Integer> accepts = Set.of(); // compressions that the other side takes
   private volatile boolean draining; // for this side's own reasons
   private volatile String why = "";
 
@@ -54,6 +56,11 @@ abstract class End implements ConnectionEvents {
       throw new IllegalStateException("the connection is not there yet");
     }
     return there;
+  }
+
+  /** The numbers of the compressions that the other side takes. */
+  Set<Integer> accepts() {
+    return accepts;
   }
 
   boolean isYoung() {
@@ -238,6 +245,8 @@ abstract class End implements ConnectionEvents {
   @Override
   public void opened() {
     young = false;
+    accepts = Set.copyOf(carrier().session().peer().compressions());
+    calling.accepts = accepts;
     slotFree();
     told().connected(caller());
   }

@@ -6,14 +6,11 @@ import java.util.zip.CRC32;
 import java.util.zip.DataFormatException;
 import java.util.zip.Deflater;
 import java.util.zip.Inflater;
-import org.jspecify.annotations.Nullable;
 
 /** Messages in gzip (RFC 1952): one member each, and nothing behind it (protocol.md 12). */
-final class Gzip {
-  /** Its number (protocol.md 3.8). */
-  static final int NUMBER = 1;
+final class Gzip implements Compression {
+  static final Compression GZIP = new Gzip();
 
-  private static final int SHORTEST = 1_024; // message that is compressed (limits.md 2)
   private static final int HEADER = 10;
   private static final int TRAILER = 8;
   private static final int FLAG_CHECK = 2;
@@ -23,46 +20,48 @@ final class Gzip {
 
   private Gzip() {}
 
-  /** A message compressed; null if that is not worth it. */
-  static @Nullable Output packed(Output plain) {
-    int length = plain.length();
-    if (length < SHORTEST) {
-      return null;
-    }
-    int most = length - length / 8; // it has to save an eighth
-    Output out = new Output();
-    out.ensure(most);
-    byte[] array = out.array();
-    array[0] = 0x1F;
-    array[1] = (byte) 0x8B;
-    array[2] = 8;
-    array[9] = (byte) 0xFF; // made by nobody knows what system
+  @Override
+  public String name() {
+    return "gzip";
+  }
+
+  @Override
+  public int number() {
+    return 1;
+  }
+
+  @Override
+  public void compress(byte[] array, int offset, int length, Output out) {
+    byte[] header = new byte[HEADER];
+    header[0] = 0x1F;
+    header[1] = (byte) 0x8B;
+    header[2] = 8;
+    header[9] = (byte) 0xFF; // made by nobody knows what system
+    out.write(header, 0, HEADER);
     Deflater deflater = new Deflater(Deflater.BEST_SPEED, true);
     try {
-      deflater.setInput(plain.array(), 0, length);
+      deflater.setInput(array, offset, length);
       deflater.finish();
-      int size = deflater.deflate(array, HEADER, most - HEADER - TRAILER);
-      if (!deflater.finished()) {
-        return null;
+      while (!deflater.finished()) {
+        out.ensure(Math.max(length / 4, 512));
+        int begin = out.length();
+        int size = deflater.deflate(out.array(), begin, out.array().length - begin);
+        out.length(begin + size);
       }
-      CRC32 check = new CRC32();
-      check.update(plain.array(), 0, length);
-      put(array, HEADER + size, (int) check.getValue());
-      put(array, HEADER + size + 4, length);
-      out.length(HEADER + size + TRAILER);
-      return out;
     } finally {
       deflater.end();
     }
+    CRC32 check = new CRC32();
+    check.update(array, offset, length);
+    byte[] trailer = new byte[TRAILER];
+    put(trailer, 0, (int) check.getValue());
+    put(trailer, 4, length);
+    out.write(trailer, 0, TRAILER);
   }
 
-  /**
-   * A message as it was before. What it says of its length is not believed.
-   *
-   * @throws StatusException RESOURCE_EXHAUSTED, for one that is longer than {@code limit}
-   * @throws IllegalArgumentException for what is no member of gzip, or has bytes behind it
-   */
-  static byte[] unpacked(byte[] array, int offset, int length, long limit) {
+  /** What it says of its length is not believed. */
+  @Override
+  public byte[] decompress(byte[] array, int offset, int length, long limit) {
     int begin = body(array, offset, length);
     Inflater inflater = new Inflater(true);
     try {
@@ -72,16 +71,16 @@ final class Gzip {
       int trailer = offset + length - behind;
       if (behind != TRAILER) {
         throw new IllegalArgumentException(
-            behind < TRAILER ? "gzip: it ends too early" : "gzip: there are bytes behind it");
+            behind < TRAILER ? "it ends too early" : "there are bytes behind it");
       }
       CRC32 check = new CRC32();
       check.update(made);
       if (get(array, trailer) != (int) check.getValue() || get(array, trailer + 4) != made.length) {
-        throw new IllegalArgumentException("gzip: its checksum is wrong");
+        throw new IllegalArgumentException("its checksum is wrong");
       }
       return made;
     } catch (DataFormatException e) {
-      throw new IllegalArgumentException("gzip: " + e.getMessage(), e);
+      throw new IllegalArgumentException(e.getMessage(), e);
     } finally {
       inflater.end();
     }
@@ -96,9 +95,7 @@ final class Gzip {
       if (size == made.length) {
         if (size >= limit) {
           if (inflater.inflate(new byte[1]) > 0) {
-            throw new StatusException(
-                Code.RESOURCE_EXHAUSTED,
-                String.format("it is longer than max_message %,d when decompressed", limit));
+            throw new TooLongException();
           }
         } else {
           made = Arrays.copyOf(made, (int) Math.min(limit, 2L * made.length));
@@ -109,7 +106,7 @@ final class Gzip {
       if (more == 0
           && !inflater.finished()
           && (inflater.needsInput() || inflater.needsDictionary())) {
-        throw new IllegalArgumentException("gzip: it ends too early");
+        throw new IllegalArgumentException("it ends too early");
       }
     }
     return Arrays.copyOf(made, size);
@@ -119,7 +116,7 @@ final class Gzip {
   private static int body(byte[] array, int offset, int length) {
     ByteArrayInputStream in = new ByteArrayInputStream(array, offset, length);
     if (in.read() != 0x1F || in.read() != 0x8B || in.read() != 8) {
-      throw new IllegalArgumentException("gzip: it does not begin so");
+      throw new IllegalArgumentException("it does not begin so");
     }
     int flags = in.read();
     skip(in, 6);
@@ -137,21 +134,21 @@ final class Gzip {
       skip(in, 2);
     }
     if (flags < 0 || in.available() < TRAILER) {
-      throw new IllegalArgumentException("gzip: it ends too early");
+      throw new IllegalArgumentException("it ends too early");
     }
     return offset + length - in.available();
   }
 
   private static void skip(ByteArrayInputStream in, int count) {
     if (count < 0 || in.skip(count) != count) {
-      throw new IllegalArgumentException("gzip: it ends too early");
+      throw new IllegalArgumentException("it ends too early");
     }
   }
 
   private static void skipText(ByteArrayInputStream in) {
     for (int one = in.read(); one != 0; one = in.read()) {
       if (one < 0) {
-        throw new IllegalArgumentException("gzip: it ends too early");
+        throw new IllegalArgumentException("it ends too early");
       }
     }
   }

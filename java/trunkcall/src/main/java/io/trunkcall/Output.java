@@ -8,6 +8,7 @@ public final class Output {
 
   private byte[] array = NONE;
   private int length;
+  int compression; // number of the one that its bytes are in; 0: none
 
   /** Without bytes. */
   public Output() {}

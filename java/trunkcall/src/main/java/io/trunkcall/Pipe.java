@@ -52,7 +52,7 @@ abstract class Pipe implements MessageStream {
   /** A message on its way to the session; without bytes the half-close. */
   private static final class Sending {
     final @Nullable Output bytes;
-    final @Nullable Output packed; // the same in gzip
+    final @Nullable Output packed; // the same compressed
     final @Nullable CompletableFuture<Boolean> done;
 
     Sending(
@@ -76,11 +76,11 @@ abstract class Pipe implements MessageStream {
   /** Throws StatusException for bytes that are no message. */
   abstract Object decoded(Got message);
 
-  /** A message in gzip; null if it is to be sent plain. */
+  /** A message compressed; null if it is to be sent plain. */
   abstract @Nullable Output packed(Output message);
 
-  /** Whether the other side accepts gzip. */
-  abstract boolean acceptsGzip();
+  /** Whether the other side accepts a compression. */
+  abstract boolean accepts(int compression);
 
   /** Gives the session a message. False: wait. */
   abstract boolean pass(Output message, int compression);
@@ -157,7 +157,10 @@ abstract class Pipe implements MessageStream {
     boolean more;
     try {
       Output small = sending.packed;
-      more = small != null && acceptsGzip() ? pass(small, Gzip.NUMBER) : pass(bytes, 0);
+      more =
+          small != null && accepts(small.compression)
+              ? pass(small, small.compression)
+              : pass(bytes, 0);
     } catch (LimitException e) {
       tooLong(e);
       settle(sending, false);

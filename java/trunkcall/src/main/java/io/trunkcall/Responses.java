@@ -36,13 +36,13 @@ final class Responses {
       int offset,
       int length,
       int compression,
-      long limit,
+      Packing packing,
       Delivery delivery) {
     try {
       if (compression == 0) {
         return codec.decode(array, offset, length);
       }
-      byte[] plain = Gzip.unpacked(array, offset, length, limit);
+      byte[] plain = packing.unpacked(array, offset, length, compression);
       return codec.decode(plain, 0, plain.length);
     } catch (StatusException e) {
       throw Failures.local(e.code(), "the response: " + e.status().message(), delivery);

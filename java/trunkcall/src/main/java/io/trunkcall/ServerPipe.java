@@ -69,8 +69,8 @@ final class ServerPipe extends Pipe {
   }
 
   @Override
-  boolean acceptsGzip() {
-    return carrier.session().peer().compressions().contains(Gzip.NUMBER);
+  boolean accepts(int one) {
+    return carrier.session().peer().compressions().contains(one);
   }
 
   @Override

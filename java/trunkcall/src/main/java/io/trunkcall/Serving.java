@@ -22,9 +22,8 @@ final class Serving {
   final String side; // "server" or "client", as callers are told
   final List<ServerInterceptor> interceptors;
   final @Nullable Admission admission;
-  final boolean gzip; // of answers also to requests that came plain
+  final Packing packing;
   final boolean strictJson;
-  final long maxMessage; // that this side accepts
   final Executor executor;
   final Load load;
   final Journal journal = new Journal();
@@ -41,17 +40,15 @@ final class Serving {
       String side,
       List<ServerInterceptor> interceptors,
       @Nullable Admission admission,
-      boolean gzip,
+      Packing packing,
       boolean strictJson,
-      long maxMessage,
       Executor executor,
       Load load) {
     this.side = side;
     this.interceptors = List.copyOf(interceptors);
     this.admission = admission;
-    this.gzip = gzip;
+    this.packing = packing;
     this.strictJson = strictJson;
-    this.maxMessage = maxMessage;
     this.executor = executor;
     this.load = load;
   }

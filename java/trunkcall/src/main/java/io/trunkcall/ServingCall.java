@@ -24,7 +24,7 @@ final class ServingCall extends ServedCall {
   private volatile boolean left; // and is done
   private @Nullable Runnable release;
   private @Nullable Output answer;
-  private @Nullable Output packed; // the same in gzip
+  private @Nullable Output packed; // the same compressed
   private Status status = Status.OK;
   private boolean refused;
   private boolean cut;
@@ -201,12 +201,12 @@ final class ServingCall extends ServedCall {
   byte[] unpacked(byte[] message, int compression) {
     return compression == 0
         ? message
-        : Gzip.unpacked(message, 0, message.length, end.serving.maxMessage);
+        : end.serving.packing.unpacked(message, 0, message.length, compression);
   }
 
-  /** An answer in gzip; null if it is to be sent plain. */
+  /** An answer compressed; null if it is to be sent plain. */
   @Nullable Output packed(Output plain, int compressionOfRequest) {
-    return end.serving.gzip || compressionOfRequest == Gzip.NUMBER ? Gzip.packed(plain) : null;
+    return end.serving.packing.answer(method().name(), plain, compressionOfRequest, end.accepts());
   }
 
   private Refusal refusing(Code code, String text) {
@@ -315,8 +315,8 @@ final class ServingCall extends ServedCall {
       return;
     }
     Output small = packed;
-    if (small != null && end.carrier().session().peer().compressions().contains(Gzip.NUMBER)) {
-      incoming.finish(small.array(), 0, small.length(), Gzip.NUMBER, behind);
+    if (small != null && end.accepts().contains(small.compression)) {
+      incoming.finish(small.array(), 0, small.length(), small.compression, behind);
     } else {
       incoming.finish(out.array(), 0, out.length(), 0, behind);
     }

@@ -36,7 +36,8 @@ public abstract class SideBuilder<B extends SideBuilder<B>> {
   private int waitingCalls = Configs.WAITING_CALLS;
   private int runningHandlers = Configs.RUNNING_HANDLERS;
   private long memory = Configs.defaultMemory();
-  private boolean gzip;
+  private @Nullable List<Compression> compression; // in order; null: nothing was said
+  private List<Compression> decompression = Packing.usual();
   @Nullable Admission admission;
   boolean strictJson;
 
@@ -79,11 +80,28 @@ public abstract class SideBuilder<B extends SideBuilder<B>> {
   }
 
   /**
-   * Has messages of 1 KiB and more compressed with gzip where the other side accepts that and it
-   * pays. Answers to requests that came so are compressed anyway.
+   * Has messages compressed with the first of these that the other side accepts; with none, never.
+   * Unless it is given, a client sends plain, and a server answers with the compression of the
+   * request. With it, a server compresses answers to plain requests as well.
+   *
+   * <p>Messages below 1,024 bytes are sent plain, and those that would not lose an eighth. Where
+   * most messages of a method do not, it is tried less and less.
+   *
+   * @throws IllegalArgumentException for one that is neither gzip nor zstd by its number
    */
-  public B gzip() {
-    this.gzip = true;
+  public B compression(Compression... inOrder) {
+    this.compression = Packing.checked("compression", inOrder);
+    return self();
+  }
+
+  /**
+   * What is accepted from the other sides, which are told so: gzip, and zstd where its library is
+   * there, unless it is given. With none they send plain.
+   *
+   * @throws IllegalArgumentException for one that is neither gzip nor zstd by its number
+   */
+  public B decompression(Compression... accepted) {
+    this.decompression = Packing.checked("decompression", accepted);
     return self();
   }
 
@@ -165,8 +183,11 @@ public abstract class SideBuilder<B extends SideBuilder<B>> {
   }
 
   Calling calling() {
-    return new Calling(
-        calls, gzip, limits.messageBytes(), waitingCalls, repeat, policies(), attempts);
+    return new Calling(calls, packing(), waitingCalls, repeat, policies(), attempts);
+  }
+
+  private Packing packing() {
+    return new Packing(compression, decompression, limits.messageBytes());
   }
 
   ExecutorService ownExecutor() {
@@ -176,17 +197,10 @@ public abstract class SideBuilder<B extends SideBuilder<B>> {
   Serving serving(String side, @Nullable ExecutorService own) {
     Executor runs = own == null ? Objects.requireNonNull(executor) : own;
     return new Serving(
-        side,
-        served,
-        admission,
-        gzip,
-        strictJson,
-        limits.messageBytes(),
-        runs,
-        new Load(runningHandlers, memory));
+        side, served, admission, packing(), strictJson, runs, new Load(runningHandlers, memory));
   }
 
   SessionConfig config(Load load) {
-    return Configs.of(limits, codecs, keepalive, keepaliveTimeout, load, memory);
+    return Configs.of(limits, codecs, keepalive, keepaliveTimeout, load, memory, decompression);
   }
 }

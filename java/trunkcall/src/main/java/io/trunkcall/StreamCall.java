@@ -8,6 +8,7 @@ import io.trunkcall.internal.wire.Opening;
 import io.trunkcall.internal.wire.OutgoingCall;
 import io.trunkcall.internal.wire.Session;
 import java.util.Arrays;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 
@@ -25,7 +26,9 @@ final class StreamCall extends OpeningCall {
   final CallerPipe pipe = new CallerPipe();
 
   private final @Nullable Output first;
-  private final @Nullable Output packedFirst; // the same in gzip
+  private final @Nullable Output packedFirst; // the same compressed
+  private final @Nullable List<Compression> said; // what messages are compressed with
+  private int sentFirst; // bytes of the first, as it was sent
   private final Codec<Object> requests;
   private final Codec<Object> responses;
   private volatile Metadata trailers = Metadata.EMPTY;
@@ -40,11 +43,13 @@ final class StreamCall extends OpeningCall {
       Method<?, ?> method,
       Metadata metadata,
       @Nullable Output first,
+      @Nullable List<Compression> said,
       long deadline,
       boolean waitForReady) {
     super(calls, method, metadata, deadline, waitForReady);
     this.first = first;
-    this.packedFirst = first == null || !calls.calling.gzip ? null : Gzip.packed(first);
+    this.said = said;
+    this.packedFirst = first == null ? null : calls.calling.packed(method, first, said);
     this.requests = (Codec<Object>) method.request();
     this.responses = (Codec<Object>) method.response();
     pipe.block();
@@ -68,18 +73,19 @@ final class StreamCall extends OpeningCall {
             .end(method.kind().takesOne())
             .single(method.kind().answersOne());
     Output sent = first;
-    if (packedFirst != null && session.peer().compressions().contains(Gzip.NUMBER)) {
+    if (packedFirst != null && session.peer().compressions().contains(packedFirst.compression)) {
       sent = packedFirst;
-      opening.compression(Gzip.NUMBER);
+      opening.compression(packedFirst.compression);
     }
     byte[] array = sent == null ? null : sent.array();
     int length = sent == null ? 0 : sent.length();
+    sentFirst = length;
     return session.open(method.wireName(), array, 0, length, opening, deadline, this);
   }
 
   @Override
   int firstBytes() {
-    return first == null ? 0 : first.length();
+    return sentFirst;
   }
 
   @Override
@@ -93,8 +99,8 @@ final class StreamCall extends OpeningCall {
   void failed(StatusException failure) {
     ending = new Pipe.Ending(failure);
     headers.complete(Metadata.EMPTY);
+    pipe.over(); // before anybody hears of the end: what is sent then is told that it is over
     status.complete(failure.status());
-    pipe.over();
     open.completeExceptionally(failure);
   }
 
@@ -115,8 +121,8 @@ final class StreamCall extends OpeningCall {
       ending = new Pipe.Ending(new StatusException(said, trailers, call.header(), peer));
     }
     headers.complete(call.header());
-    status.complete(said);
     pipe.over();
+    status.complete(said);
     open.complete(pipe); // if it has ended at once
   }
 
@@ -190,7 +196,7 @@ final class StreamCall extends OpeningCall {
             0,
             bytes.length,
             message.compression(),
-            calls.calling.maxMessage,
+            calls.calling.packing,
             delivery);
       } catch (StatusException e) {
         calls.hand(() -> giveUp(e, Session.CANNOT_TAKE));
@@ -200,13 +206,13 @@ final class StreamCall extends OpeningCall {
 
     @Override
     @Nullable Output packed(Output message) {
-      return calls.calling.gzip ? Gzip.packed(message) : null;
+      return calls.calling.packed(method, message, said);
     }
 
     @Override
-    boolean acceptsGzip() {
+    boolean accepts(int compression) {
       Carrier on = on();
-      return on != null && on.session().peer().compressions().contains(Gzip.NUMBER);
+      return on != null && on.session().peer().compressions().contains(compression);
     }
 
     @Override

@@ -15,10 +15,11 @@ import org.jspecify.annotations.Nullable;
 final class UnaryCall<R> extends OpeningCall {
   final CallFuture<Response<R>> result = new CallFuture<>(this::cancel);
   private final Output data;
-  private final @Nullable Output packed; // the same in gzip
+  private final @Nullable Output packed; // the same compressed
   private final Codec<R> response;
   private final int codec;
   private final boolean oneWay;
+  private int sentBytes; // of the attempt under way
   private final @Nullable Boolean repeats; // as its policy says
 
   UnaryCall(
@@ -42,6 +43,7 @@ final class UnaryCall<R> extends OpeningCall {
   @Override
   @Nullable OutgoingCall append(Session session) {
     if (number == 1 && !oneWay && packed == null && metadata.isEmpty()) {
+      sentBytes = data.length();
       return session.unary(
           method.wireName(), data.array(), 0, data.length(), codec, deadline, this);
     }
@@ -58,16 +60,17 @@ final class UnaryCall<R> extends OpeningCall {
   private @Nullable OutgoingCall append(Session session, int attempt) {
     Opening opening = new Opening().codec(codec).metadata(metadata).attempt(attempt).oneway(oneWay);
     Output sent = data;
-    if (packed != null && session.peer().compressions().contains(Gzip.NUMBER)) {
+    if (packed != null && session.peer().compressions().contains(packed.compression)) {
       sent = packed;
-      opening.compression(Gzip.NUMBER);
+      opening.compression(packed.compression);
     }
+    sentBytes = sent.length();
     return session.open(method.wireName(), sent.array(), 0, sent.length(), opening, deadline, this);
   }
 
   @Override
   int firstBytes() {
-    return data.length();
+    return sentBytes;
   }
 
   @Override
@@ -120,6 +123,6 @@ final class UnaryCall<R> extends OpeningCall {
       compression = whole == null ? 0 : whole.compression();
     }
     return Responses.decoded(
-        response, array, offset, length, compression, calls.calling.maxMessage, Delivery.EXECUTED);
+        response, array, offset, length, compression, calls.calling.packing, Delivery.EXECUTED);
   }
 }

@@ -324,7 +324,9 @@ class UnaryTest {
   void messagesAreCompressedBothWays() throws Exception {
     AttemptObserver counts = new Counting();
     String large = "x".repeat(100_000);
-    try (Pair pair = new Pair(s -> s.serve(echo()), c -> c.gzip().attemptObserver(counts))) {
+    try (Pair pair =
+        new Pair(
+            s -> s.serve(echo()), c -> c.compression(Compression.gzip()).attemptObserver(counts))) {
       await(pair.client.connect());
       assertEquals("hello " + large, pair.client.call(SAY, large));
       long received = ((Counting) counts).received;

@@ -2,6 +2,7 @@ package io.trunkcall.peer;
 
 import io.trunkcall.Client;
 import io.trunkcall.ClientBuilder;
+import io.trunkcall.Compression;
 import io.trunkcall.StatusException;
 import io.trunkcall.Tls;
 import io.trunkcall.load.AsyncCall;
@@ -16,6 +17,7 @@ import io.trunkcall.load.UsageError;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.CompletionException;
 import java.util.logging.Level;
 import org.jspecify.annotations.Nullable;
@@ -37,7 +39,7 @@ final class BenchCommand {
   private final Console console;
   private final Flags flags = PeerFlags.of("bench");
   private final Options options = new Options(flags, Workload.METHODS);
-  private final Flags.Value<Boolean> gzip =
+  private final Flags.Value<Optional<Compression>> compression =
       PeerFlags.compression(flags, "requests, and so of the answers to them");
   private final Security security = Security.ofClient(flags);
   private final Flags.Value<Boolean> async =
@@ -73,7 +75,7 @@ final class BenchCommand {
   }
 
   private ClientBuilder builder(@Nullable Tls tls) {
-    return Clients.builder(options.address(), tls, gzip.get())
+    return Clients.builder(options.address(), tls, compression.get())
         .keepalive(mix.keepalive().interval(), mix.keepalive().timeout());
   }
 

@@ -5,6 +5,7 @@ import com.google.protobuf.DynamicMessage;
 import io.trunkcall.CallOptions;
 import io.trunkcall.Client;
 import io.trunkcall.ClientBuilder;
+import io.trunkcall.Compression;
 import io.trunkcall.Metadata;
 import io.trunkcall.Status;
 import io.trunkcall.StatusException;
@@ -16,6 +17,7 @@ import java.util.ArrayList;
 import java.util.Base64;
 import java.util.List;
 import java.util.Locale;
+import java.util.Optional;
 import java.util.logging.Level;
 
 /**
@@ -34,7 +36,8 @@ final class CallCommand {
   private final Flags.Value<Duration> timeout =
       PeerFlags.timeAboveZero(
           flags, "--timeout", "for connecting and the call together; none unless given");
-  private final Flags.Value<Boolean> gzip = PeerFlags.compression(flags, "requests");
+  private final Flags.Value<Optional<Compression>> compression =
+      PeerFlags.compression(flags, "requests");
   private final Security security = Security.ofClient(flags);
   private final Flags.Value<String> codec =
       flags.choice(
@@ -97,7 +100,7 @@ final class CallCommand {
               : "--codec " + codec.get() + ": for this method want protobuf");
     }
     Log.begin(console, Level.OFF);
-    ClientBuilder builder = Clients.builder(target.get(), security.tls(), gzip.get());
+    ClientBuilder builder = Clients.builder(target.get(), security.tls(), compression.get());
     try (Client client = Clients.build(builder)) {
       CallOptions options = CallOptions.NONE.withMetadata(metadata.build());
       if (timeout.given()) {

@@ -4,6 +4,7 @@ import com.google.gson.JsonObject;
 import io.trunkcall.Balancer;
 import io.trunkcall.Client;
 import io.trunkcall.ClientBuilder;
+import io.trunkcall.Compression;
 import io.trunkcall.Endpoint;
 import io.trunkcall.Limits;
 import io.trunkcall.Tls;
@@ -13,6 +14,8 @@ import io.trunkcall.peer.conformance.Service;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Objects;
+import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /** How the commands make clients. */
@@ -22,11 +25,10 @@ final class Clients {
   private Clients() {}
 
   /** A builder for a target, which also may be {@code file:FILE}. */
-  static ClientBuilder builder(String target, @Nullable Tls tls, boolean gzip) {
+  static ClientBuilder builder(
+      String target, @Nullable Tls tls, Optional<Compression> compression) {
     ClientBuilder builder = Client.builder(target).resolver("file", Clients::fromFile);
-    if (gzip) {
-      builder.gzip();
-    }
+    compression.ifPresent(builder::compression);
     return tls == null ? builder : builder.tls(tls);
   }
 
@@ -54,10 +56,10 @@ final class Clients {
       builder.limits(Limits.DEFAULTS.withMessageBytes(wanted.get("maxMessage").getAsLong()));
     }
     String compression = text(wanted, "compression");
-    if (compression.equals("gzip")) {
-      builder.gzip();
+    if (!compression.isEmpty()) {
+      builder.compression(Objects.requireNonNull(PeerFlags.COMPRESSIONS.get(compression)));
     }
-    if (wanted.has("codec") || !List.of("", "gzip").contains(compression)) {
+    if (wanted.has("codec")) {
       throw new IllegalArgumentException("Java lacks what the client is to have: " + wanted);
     }
     if (wanted.has("serves") && wanted.get("serves").getAsBoolean()) {

@@ -1,14 +1,20 @@
 package io.trunkcall.peer;
 
+import io.trunkcall.Compression;
 import io.trunkcall.load.Flags;
 import io.trunkcall.load.UsageError;
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
+import java.util.Optional;
 
 /** What the command lines of several commands have in common. */
 final class PeerFlags {
   /** What --codec takes. The stock gRPC plugin of Java has no channel here yet. */
   private static final List<String> CODECS = List.of("protobuf");
+
+  static final Map<String, Compression> COMPRESSIONS =
+      Map.of("gzip", Compression.gzip(), "zstd", Compression.zstd());
 
   private PeerFlags() {}
 
@@ -20,18 +26,18 @@ final class PeerFlags {
     flags.choice("--codec", CODECS, "name of the codec");
   }
 
-  /** Whether gzip is asked for. */
-  static Flags.Value<Boolean> compression(Flags flags, String what) {
+  /** The compression that is asked for, if one is. */
+  static Flags.Value<Optional<Compression>> compression(Flags flags, String what) {
     return flags.add(
         "--compression",
         "NAME",
-        false,
-        "name of the compression of " + what + ": gzip; none unless given",
+        Optional.empty(),
+        "name of the compression of " + what + ": gzip or zstd; none unless given",
         text -> {
-          if (!text.equals("gzip")) {
-            throw new UsageError("want gzip");
+          if (!COMPRESSIONS.containsKey(text)) {
+            throw new UsageError("want gzip or zstd");
           }
-          return true;
+          return Optional.ofNullable(COMPRESSIONS.get(text));
         });
   }
 

@@ -1,5 +1,6 @@
 package io.trunkcall.peer;
 
+import io.trunkcall.Compression;
 import io.trunkcall.Limits;
 import io.trunkcall.Server;
 import io.trunkcall.ServerBuilder;
@@ -12,6 +13,7 @@ import io.trunkcall.peer.conformance.Service;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -43,7 +45,7 @@ final class ServeCommand {
   private final Flags.Value<String> unix =
       flags.text("--unix", "PATH", "", "Unix socket to listen on, as well or instead");
   private final Security security = Security.ofServer(flags);
-  private final Flags.Value<Boolean> gzip =
+  private final Flags.Value<Optional<Compression>> compression =
       PeerFlags.compression(flags, "answers, also to requests that came plain");
   private final Flags.Value<Boolean> inline =
       flags.toggle("--inline", "run Say and Echo on the event loop, without a thread");
@@ -123,9 +125,7 @@ final class ServeCommand {
     if (tls != null) {
       builder.tls(tls).allowCleartext(security.allowCleartext());
     }
-    if (gzip.get()) {
-      builder.gzip();
-    }
+    compression.get().ifPresent(builder::compression);
     if (runningHandlers.given()) {
       builder.runningHandlers(runningHandlers.get());
     }

@@ -2,6 +2,7 @@ package io.trunkcall.spring;
 
 import io.trunkcall.Balancer;
 import io.trunkcall.ClientBuilder;
+import io.trunkcall.Compression;
 import io.trunkcall.Policy;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -161,7 +162,7 @@ public record ClientSettings(
       keepalive.apply(builder, KEEPALIVE);
     }
     if (gzip != null && gzip) {
-      builder.gzip();
+      builder.compression(Compression.gzip());
     }
     if (limits != null) {
       builder.limits(limits.limits());

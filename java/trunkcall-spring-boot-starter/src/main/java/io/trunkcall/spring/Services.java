@@ -1,6 +1,7 @@
 package io.trunkcall.spring;
 
 import io.trunkcall.Admission;
+import io.trunkcall.Compression;
 import io.trunkcall.Handler;
 import io.trunkcall.ServerBuilder;
 import io.trunkcall.ServerInterceptor;
@@ -147,7 +148,7 @@ final class Services {
     }
     builder.drainDelay(properties.drainDelay());
     if (properties.gzip()) {
-      builder.gzip();
+      builder.compression(Compression.gzip());
     }
     if (properties.strictJson()) {
       builder.strictJson();

@@ -1,0 +1,55 @@
+package io.trunkcall;
+
+/**
+ * Makes messages smaller on their way (spec/protocol.md 12). Used by many threads at once; it must
+ * not wait for anything.
+ */
+public interface Compression {
+  /** Its name, for people. */
+  String name();
+
+  /** Its number on the wire (spec/protocol.md 3.8): 1 gzip, 2 zstd. There are no others. */
+  int number();
+
+  /** Appends a message, compressed. The message is sent as it is when this throws. */
+  void compress(byte[] array, int offset, int length, Output out);
+
+  /**
+   * What {@code length} bytes hold, at most {@code limit} bytes. What they say of that length must
+   * not make it allocate.
+   *
+   * @throws TooLongException when it is more
+   * @throws RuntimeException for what is cut short, damaged or followed by anything
+   */
+  byte[] decompress(byte[] array, int offset, int length, long limit);
+
+  /** gzip (RFC 1952) at its fastest level; a message is one member. */
+  static Compression gzip() {
+    return Gzip.GZIP;
+  }
+
+  /**
+   * zstd (RFC 8878) at its fastest level; a message is one frame without a dictionary, whose window
+   * is 8 MiB at most.
+   *
+   * @throws UnsupportedOperationException without the library {@code com.github.luben:zstd-jni},
+   *     which a program that uses this has to depend on
+   */
+  static Compression zstd() {
+    if (!Packing.HAS_ZSTD) {
+      throw new UnsupportedOperationException(
+          "zstd needs the library com.github.luben:zstd-jni, which is not there");
+    }
+    return Zstandard.ZSTD;
+  }
+
+  /** A message is longer than the limit when decompressed. */
+  final class TooLongException extends RuntimeException {
+    private static final long serialVersionUID = 1;
+
+    /** Its text is made by whoever knows the limit's name. */
+    public TooLongException() {
+      super("it is too long when decompressed", null, false, false);
+    }
+  }
+}
