@@ -18,6 +18,7 @@ PUBLIC = "io.trunkcall"
 WIRE = "io.trunkcall.internal.wire"
 TRANSPORT = "io.trunkcall.internal.transport"
 CLIENT = "io.trunkcall.internal.client"
+GRPC = "io.trunkcall.grpc"
 CODE_FIRST = "io.trunkcall.codefirst"
 PROGRAM = "io.trunkcall.peer"
 
@@ -29,12 +30,12 @@ MAY_IMPORT: dict[str, tuple[set[str], tuple[str, ...]]] = {
     TRANSPORT: ({WIRE}, ("io.netty.", "javax.net.ssl.")),
     CLIENT: ({PUBLIC, TRANSPORT}, ()),  # it keeps endpoints, whose words are the user's; no connection, no Netty
     PUBLIC: ({WIRE, TRANSPORT, CLIENT}, ("io.netty.channel.EventLoop", "com.google.protobuf.", "javax.net.ssl.")),
-    "io.trunkcall.grpc": ({PUBLIC}, ("io.grpc.", "com.google.protobuf.", "com.google.rpc.", "javax.net.ssl.")),
+    GRPC: ({PUBLIC}, ("io.grpc.", "com.google.protobuf.", "com.google.rpc.", "javax.net.ssl.")),
     CODE_FIRST: ({PUBLIC}, ("com.google.protobuf.", "io.github.classgraph.", "com.fasterxml.jackson.")),
     "io.trunkcall.test": ({PUBLIC, CODE_FIRST}, ("org.junit.jupiter.api.",)),
     "io.trunkcall.spring": (
-        {PUBLIC, CODE_FIRST},
-        ("org.springframework.", "io.micrometer.core.", "io.netty.util.Version"),
+        {PUBLIC, CODE_FIRST, GRPC},
+        ("org.springframework.", "io.micrometer.core.", "io.grpc.BindableService", "io.netty.util.Version"),
     ),
 }
 OF_ALL = ("java.", "org.jspecify.annotations.")

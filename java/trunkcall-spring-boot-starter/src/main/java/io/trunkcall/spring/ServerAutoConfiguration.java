@@ -12,8 +12,8 @@ import org.springframework.context.annotation.Bean;
 import org.springframework.core.env.ConfigurableEnvironment;
 
 /**
- * Serves the beans with {@link io.trunkcall.codefirst.RemoteService}, and those that are a {@link
- * io.trunkcall.Handler}.
+ * Serves the beans with {@link io.trunkcall.codefirst.RemoteService}, those that are a {@link
+ * io.trunkcall.Handler}, and with {@code trunkcall-grpc} those that are a {@code BindableService}.
  */
 @AutoConfiguration(after = SslAutoConfiguration.class)
 @EnableConfigurationProperties(ServerProperties.class)

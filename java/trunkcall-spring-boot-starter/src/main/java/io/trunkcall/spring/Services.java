@@ -22,10 +22,12 @@ import org.springframework.aop.support.AopUtils;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.boot.ssl.SslBundles;
 import org.springframework.scheduling.concurrent.CustomizableThreadFactory;
+import org.springframework.util.ClassUtils;
 
 /** What there is to serve among the beans of an application, and how. */
 final class Services {
   private static final Duration KEEPALIVE = Duration.ofSeconds(60);
+  private static final String GRPC = "io.trunkcall.grpc.GrpcServices"; // of trunkcall-grpc
   private static final long IDLE = 60; // s after which a handler's thread ends
 
   private final ConfigurableListableBeanFactory beans;
@@ -49,7 +51,11 @@ final class Services {
    */
   @Nullable ServiceCentre centre() {
     List<Object> services = annotated();
-    List<Handler> handlers = beans.getBeanProvider(Handler.class).orderedStream().toList();
+    List<Handler> handlers =
+        new ArrayList<>(beans.getBeanProvider(Handler.class).orderedStream().toList());
+    if (ClassUtils.isPresent(GRPC, beans.getBeanClassLoader())) {
+      handlers.addAll(GrpcBeans.handlers(beans));
+    }
     if (services.isEmpty() && handlers.isEmpty()) {
       return null;
     }

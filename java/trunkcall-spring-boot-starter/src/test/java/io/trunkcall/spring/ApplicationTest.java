@@ -74,6 +74,18 @@ class ApplicationTest {
     }
   }
 
+  @Test
+  void theServerStartsInAnApplicationWhoseBeansAreLazy() {
+    try (ConfigurableApplicationContext context =
+        run(
+            Application.class,
+            "spring.main.lazy-initialization=true",
+            "trunkcall.server.listen=mem:lazy",
+            "calc.target=mem:lazy")) {
+      assertThat(context.getBean(CalculatorClient.class).div(6, 3)).isEqualTo(2);
+    }
+  }
+
   /** Begins a call and ends it when it is told to. */
   @RemoteService("slow")
   static class Slow {
