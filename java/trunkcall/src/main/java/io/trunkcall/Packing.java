@@ -64,8 +64,9 @@ final class Packing {
   }
 
   /**
-   * A message of a method that is called, compressed; null: it is sent plain. {@code said}: what
-   * the call says; {@code takes}: what the other side accepts.
+   * A message of a call that says what to compress with, or a request of one that does not,
+   * compressed; null: it is sent plain. {@code said}: what the call says; {@code takes}: what the
+   * other side accepts.
    */
   @Nullable Output request(
       String method, Output plain, @Nullable List<Compression> said, Set<Integer> takes) {

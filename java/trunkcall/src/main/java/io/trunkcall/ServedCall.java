@@ -24,6 +24,7 @@ abstract class ServedCall extends Work implements ServerCall {
   final IncomingCall incoming;
   final long deadline; // µs of Clock, 0: none
   private @Nullable Object principal;
+  private volatile @Nullable List<Compression> compression;
 
   // Guarded by this; nothing that waits is done under it.
   private @Nullable Metadata headers;
@@ -156,6 +157,16 @@ abstract class ServedCall extends Work implements ServerCall {
       }
     }
     tell(function);
+  }
+
+  @Override
+  public void setCompression(Compression... inOrder) {
+    compression = Packing.checked("compression", inOrder);
+  }
+
+  /** What its handler wants of its answers; null: nothing was said. */
+  @Nullable List<Compression> compression() {
+    return compression;
   }
 
   @Override

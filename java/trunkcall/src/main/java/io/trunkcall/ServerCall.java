@@ -84,6 +84,14 @@ public interface ServerCall {
   void setTrailers(Metadata metadata);
 
   /**
+   * What answers are compressed with from now on, in place of what the server was told: the first
+   * of these that the caller accepts; with none, never.
+   *
+   * @throws IllegalArgumentException for one that is neither gzip nor zstd by its number
+   */
+  void setCompression(Compression... inOrder);
+
+  /**
    * Where its handler was begun: the executor of its side, or the event loop for one that is {@link
    * Handler#inline}. It does not make this call the current one: see {@link #wrap}.
    */

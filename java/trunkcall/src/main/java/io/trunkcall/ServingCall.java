@@ -3,6 +3,7 @@ package io.trunkcall;
 import io.trunkcall.internal.transport.Clock;
 import io.trunkcall.internal.wire.IncomingCall;
 import io.trunkcall.internal.wire.LimitException;
+import java.util.List;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
@@ -206,7 +207,11 @@ final class ServingCall extends ServedCall {
 
   /** An answer compressed; null if it is to be sent plain. */
   @Nullable Output packed(Output plain, int compressionOfRequest) {
-    return end.serving.packing.answer(method().name(), plain, compressionOfRequest, end.accepts());
+    Packing packing = end.serving.packing;
+    List<Compression> said = compression();
+    return said == null
+        ? packing.answer(method().name(), plain, compressionOfRequest, end.accepts())
+        : packing.request(method().name(), plain, said, end.accepts());
   }
 
   private Refusal refusing(Code code, String text) {

@@ -27,10 +27,10 @@ import org.jspecify.annotations.Nullable;
  * <p>The channel does not own its caller, and there is nothing to close.
  *
  * <p>Of {@link CallOptions} these are followed: deadline, executor, wait for ready, both limits of
- * messages, credentials, stream tracers. The compressor has to be one that there is; messages are
- * compressed as the client was told. A call with another authority than the channel's fails
- * UNIMPLEMENTED: natively it has no place. {@link Statuses#of} has the delivery of a call that
- * failed.
+ * messages, credentials, stream tracers, and the compressors {@code gzip}, {@code zstd} and {@code
+ * identity}, for all messages of a call or none. A call with another authority than the channel's
+ * fails UNIMPLEMENTED: natively it has no place. {@link Statuses#of} has the delivery of a call
+ * that failed.
  */
 public final class GrpcChannel extends Channel {
   private final Caller caller;

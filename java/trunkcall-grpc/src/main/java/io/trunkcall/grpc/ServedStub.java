@@ -11,6 +11,7 @@ import io.grpc.ServerCall;
 import io.grpc.ServerMethodDefinition;
 import io.grpc.Status;
 import io.trunkcall.Code;
+import io.trunkcall.Compression;
 import io.trunkcall.Receiver;
 import io.trunkcall.Sender;
 import io.trunkcall.StatusException;
@@ -332,9 +333,11 @@ final class ServedStub<Q, R> extends ServerCall<Q, R> implements Inbound.Sink<Q>
   @Override
   public void setCompression(String compressor) {
     StubCall.checkState(!headersSent, "sendHeaders has been called");
-    if (!StubCall.isKnown(compressor)) {
+    Compression[] found = Compressors.named(compressor);
+    if (found == null) {
       throw new IllegalArgumentException("Unable to find compressor by name " + compressor);
     }
+    call.setCompression(found);
   }
 
   @Override

@@ -4,8 +4,6 @@ import io.grpc.Attributes;
 import io.grpc.CallCredentials;
 import io.grpc.CallOptions;
 import io.grpc.ClientCall;
-import io.grpc.Codec;
-import io.grpc.CompressorRegistry;
 import io.grpc.Context;
 import io.grpc.Contexts;
 import io.grpc.Deadline;
@@ -14,6 +12,7 @@ import io.grpc.Metadata;
 import io.grpc.MethodDescriptor;
 import io.grpc.Status;
 import io.trunkcall.Code;
+import io.trunkcall.Compression;
 import io.trunkcall.Connection;
 import io.trunkcall.Method;
 import io.trunkcall.Output;
@@ -119,7 +118,7 @@ abstract class StubCall<Q, R> extends ClientCall<Q, R> implements Context.Cancel
       return ofContext();
     }
     String compressor = options.getCompressor();
-    if (compressor != null && !isKnown(compressor)) {
+    if (compressor != null && Compressors.named(compressor) == null) {
       return Status.INTERNAL.withDescription("Unable to find compressor by name " + compressor);
     }
     String authority = options.getAuthority();
@@ -137,11 +136,6 @@ abstract class StubCall<Q, R> extends ClientCall<Q, R> implements Context.Cancel
       return Status.DEADLINE_EXCEEDED.withDescription(text);
     }
     return null;
-  }
-
-  static boolean isKnown(String compressor) {
-    return compressor.equals(Codec.Identity.NONE.getMessageEncoding())
-        || CompressorRegistry.getDefaultInstance().lookupCompressor(compressor) != null;
   }
 
   private void authorize(CallCredentials credentials, Metadata headers) {
@@ -180,6 +174,11 @@ abstract class StubCall<Q, R> extends ClientCall<Q, R> implements Context.Cancel
     }
     if (options.isWaitForReady()) {
       how = how.withWaitForReady(true);
+    }
+    Compression[] compressor =
+        options.getCompressor() == null ? null : Compressors.named(options.getCompressor());
+    if (compressor != null) {
+      how = how.withCompression(compressor);
     }
     tracing.began();
     opened(method, how);

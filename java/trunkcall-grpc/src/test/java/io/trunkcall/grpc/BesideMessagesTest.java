@@ -266,7 +266,6 @@ class BesideMessagesTest {
                   }
                 })));
     assertEquals("127.0.0.1:" + pair.server.port(), pair.channel.authority());
-    assertEquals("user-7", pair.blocking().withCompression("gzip").getUser(request(7)).getName());
   }
 
   private static Status.Code code(UserServiceBlockingStub stub) {
