@@ -20,7 +20,10 @@ public interface Observer {
   /** A connection that was connected is lost because its socket could not be read. */
   default void readFailed(Connection connection, Throwable error) {}
 
-  /** A connection that was connected is lost because its socket could not be written. */
+  /**
+   * A connection that was connected is lost because its socket could not be written. Mostly reading
+   * fails first.
+   */
   default void writeFailed(Connection connection, Throwable error) {}
 
   /** A connection that was connected is over: once, and last. */

@@ -11,6 +11,7 @@ final class Summing {
   private long held;
   private long withheld;
   private long pool;
+  private long poolHeld;
 
   synchronized void add(Session session) {
     connections++;
@@ -20,6 +21,7 @@ final class Summing {
     held += session.unsent() + session.held();
     withheld += session.withheldCredit();
     pool += session.pool();
+    poolHeld += session.poolHeld();
   }
 
   synchronized Gauges gauges(
@@ -35,7 +37,7 @@ final class Summing {
         held,
         withheld,
         pool,
-        0,
+        poolHeld,
         serving.load.refused(),
         serving.load.cutOff(),
         serving.oneWayFailures.sum(),

@@ -1,5 +1,6 @@
 package io.trunkcall;
 
+import io.trunkcall.internal.transport.Faults;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -32,7 +33,9 @@ final class Told {
 
   /** A connection is over that was connected. */
   void ended(Connection connection, @Nullable Throwable fault, String why) {
-    if (fault != null) {
+    if (fault != null && Faults.isOfWriting(fault)) {
+      tell(one -> one.writeFailed(connection, fault));
+    } else if (fault != null) {
       tell(one -> one.readFailed(connection, fault));
     }
     tell(one -> one.disconnected(connection, why));

@@ -10,7 +10,7 @@ import java.security.cert.CertificateException;
 import javax.net.ssl.SSLException;
 
 /** What went wrong with a transport, in words for people. */
-final class Faults {
+public final class Faults {
   private static final String NOT_OFFERED =
       "TLS: the server does not offer the protocol trunk: it is none of Trunkcall, or there is a"
           + " proxy before it; through one that passes on WebSockets, dial wss://HOST:PORT/PATH";
@@ -59,6 +59,12 @@ final class Faults {
       }
     }
     return text;
+  }
+
+  /** Whether a socket could not be written, not read. Netty names the system's function. */
+  public static boolean isOfWriting(Throwable fault) {
+    String text = String.valueOf(fault.getMessage());
+    return text.contains("Broken pipe") || text.startsWith("write") || text.startsWith("send");
   }
 
   /** The same, of an attempt to connect. */

@@ -102,7 +102,7 @@ final class WebSocket extends ChannelDuplexHandler {
   private void end(ChannelHandlerContext context, WebSocketCloseStatus status, String why) {
     closing = true;
     linger(context);
-    boolean ours = status != WebSocketCloseStatus.NORMAL_CLOSURE;
+    boolean ours = !status.equals(WebSocketCloseStatus.NORMAL_CLOSURE);
     context.writeAndFlush(new CloseWebSocketFrame(status, ours ? why : status.reasonText()));
     Carrier carrier = context.pipeline().get(Carrier.class);
     if (ours && carrier != null && carrier.why().isEmpty()) {

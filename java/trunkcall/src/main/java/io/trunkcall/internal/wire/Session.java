@@ -422,6 +422,11 @@ public final class Session {
     return pool.kept;
   }
 
+  /** Bytes of it that lie in messages that were not consumed. */
+  public long poolHeld() {
+    return pool.charged();
+  }
+
   /** Bytes held of messages and queued answers. */
   public long held() {
     return share.held;

@@ -1,0 +1,86 @@
+package io.trunkcall;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import org.junit.jupiter.api.Test;
+
+class GaugesTest {
+  @Test
+  void whatLiesInTheirPoolsIsToldUntilItIsConsumed() throws Exception {
+    CompletableFuture<Void> goOn = new CompletableFuture<>();
+    Handler join =
+        Handler.clientStream(
+            Texts.JOIN,
+            (requests, call) -> {
+              goOn.get();
+              requests.forEach(one -> {});
+              return "all";
+            });
+    try (Pair pair = new Pair(join)) {
+      ClientStream<String, String> stream = pair.client.open(Texts.JOIN);
+      // Beyond the window of the stream.
+      List<CompletableFuture<Boolean>> sent = new ArrayList<>();
+      for (int i = 0; i < 6; i++) {
+        sent.add(stream.sendAsync("x".repeat(100_000)));
+      }
+      Pair.until(() -> gauges(pair).poolHeldBytes() >= 300_000, "nothing lies in the pool");
+      Gauges now = gauges(pair);
+      assertTrue(now.poolHeldBytes() <= now.poolBytes(), now.toString());
+      goOn.complete(null);
+      assertEquals("all", stream.response());
+      sent.forEach(Pair::await);
+      Pair.until(() -> gauges(pair).poolHeldBytes() == 0, "it still lies there");
+    }
+  }
+
+  private static Gauges gauges(Pair pair) {
+    return Pair.await(pair.server.gauges());
+  }
+
+  @Test
+  void faultsOfWritingAreToldApartFromThoseOfReading() throws Exception {
+    List<String> told = new ArrayList<>();
+    Observer observer =
+        new Observer() {
+          @Override
+          public void readFailed(Connection connection, Throwable error) {
+            told.add("read: " + error.getMessage());
+          }
+
+          @Override
+          public void writeFailed(Connection connection, Throwable error) {
+            told.add("write: " + error.getMessage());
+          }
+
+          @Override
+          public void disconnected(Connection connection, String why) {
+            told.add("over");
+          }
+        };
+    try (Pair pair = new Pair(Handler.unary(Texts.SAY, (request, call) -> request))) {
+      pair.client.call(Texts.SAY, "a");
+      Connection connection = pair.client.connections().get(0);
+      Told tells = new Told(observer);
+      // As the JDK says it, and as Netty's epoll does.
+      tells.ended(connection, new IOException("Broken pipe"), "why");
+      tells.ended(connection, new IOException("writevAddresses(..) failed: Reset"), "why");
+      tells.ended(connection, new IOException("recvAddress(..) failed: Reset"), "why");
+      tells.ended(connection, null, "why");
+    }
+    assertEquals(
+        List.of(
+            "write: Broken pipe",
+            "over",
+            "write: writevAddresses(..) failed: Reset",
+            "over",
+            "read: recvAddress(..) failed: Reset",
+            "over",
+            "over"),
+        told);
+  }
+}
