@@ -25,7 +25,6 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.ExecutorService;
 import java.util.concurrent.atomic.LongAdder;
 import org.jspecify.annotations.Nullable;
 
@@ -45,7 +44,7 @@ public final class Client extends Calls implements AutoCloseable {
   private final String serverName;
   private final @Nullable Dialer dialer;
   private final Told told;
-  private final @Nullable ExecutorService ownExecutor;
+  private final @Nullable HandlerExecutor ownExecutor;
   private final Endpoints endpoints;
   private final Set<ClientEnd> live = ConcurrentHashMap.newKeySet();
   private final LongAdder connectFailures = new LongAdder();

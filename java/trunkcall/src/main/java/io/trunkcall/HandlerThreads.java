@@ -3,12 +3,6 @@ package io.trunkcall;
 import java.lang.reflect.InvocationTargetException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
-import java.util.concurrent.LinkedTransferQueue;
-import java.util.concurrent.RejectedExecutionException;
-import java.util.concurrent.ThreadFactory;
-import java.util.concurrent.ThreadPoolExecutor;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicInteger;
 
 /** The threads that handlers run on unless their server or client is given an executor. */
 final class HandlerThreads {
@@ -17,50 +11,28 @@ final class HandlerThreads {
 
   private HandlerThreads() {}
 
-  /**
-   * A pool that has a thread that is free take what comes, else makes one, up to {@link #MOST};
-   * beyond that tasks wait.
-   */
-  static ExecutorService pooled() {
-    Waiting waiting = new Waiting();
-    ThreadPoolExecutor pool =
-        new ThreadPoolExecutor(0, MOST, IDLE, TimeUnit.SECONDS, waiting, named());
-    pool.setRejectedExecutionHandler(
-        (task, of) -> {
-          if (of.isShutdown() || !waiting.put(task, of)) {
-            throw new RejectedExecutionException("the handlers' threads have ended");
-          }
-        });
-    return pool;
+  static HandlerExecutor pooled() {
+    return new HandlerPool("trunkcall-handler-", MOST, IDLE);
   }
 
-  private static ThreadFactory named() {
-    AtomicInteger count = new AtomicInteger();
-    return task -> {
-      Thread made = new Thread(task, "trunkcall-handler-" + count.incrementAndGet());
-      made.setDaemon(true);
-      return made;
+  /** A virtual thread for each handler. */
+  static HandlerExecutor unbounded() {
+    ExecutorService threads = virtual();
+    return new HandlerExecutor() {
+      @Override
+      public void execute(Runnable task) {
+        threads.execute(task);
+      }
+
+      @Override
+      public void shutdown() {
+        threads.shutdown();
+      }
     };
   }
 
-  /** A queue that takes a task only if a thread waits for one, so that the pool makes threads. */
-  private static final class Waiting extends LinkedTransferQueue<Runnable> {
-    private static final long serialVersionUID = 1L;
-
-    @Override
-    public boolean offer(Runnable task) {
-      return tryTransfer(task);
-    }
-
-    /** There are as many threads as there may be. */
-    boolean put(Runnable task, ThreadPoolExecutor pool) {
-      super.put(task);
-      return !pool.isShutdown() || !remove(task);
-    }
-  }
-
   /**
-   * A virtual thread for each handler.
+   * A virtual thread for each task.
    *
    * @throws UnsupportedOperationException where the runtime has none
    */

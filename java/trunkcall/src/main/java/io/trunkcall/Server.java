@@ -15,7 +15,6 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.ExecutorService;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
@@ -31,7 +30,7 @@ public final class Server implements AutoCloseable {
   private final Calling calling;
   private final SessionConfig config;
   private final Told told;
-  private final @Nullable ExecutorService ownExecutor;
+  private final @Nullable HandlerExecutor ownExecutor;
   private final ListenOptions options;
   private final List<String> where;
   private final long maxConnectionAge;

@@ -10,7 +10,6 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.TreeMap;
 import java.util.concurrent.Executor;
-import java.util.concurrent.ExecutorService;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -190,11 +189,11 @@ public abstract class SideBuilder<B extends SideBuilder<B>> {
     return new Packing(compression, decompression, limits.messageBytes());
   }
 
-  ExecutorService ownExecutor() {
-    return virtualThreads ? HandlerThreads.virtual() : HandlerThreads.pooled();
+  HandlerExecutor ownExecutor() {
+    return virtualThreads ? HandlerThreads.unbounded() : HandlerThreads.pooled();
   }
 
-  Serving serving(String side, @Nullable ExecutorService own) {
+  Serving serving(String side, @Nullable HandlerExecutor own) {
     Executor runs = own == null ? Objects.requireNonNull(executor) : own;
     return new Serving(
         side, served, admission, packing(), strictJson, runs, new Load(runningHandlers, memory));

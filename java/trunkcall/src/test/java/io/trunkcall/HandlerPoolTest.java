@@ -1,0 +1,137 @@
+package io.trunkcall;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+@Timeout(90)
+class HandlerPoolTest {
+  private static final long PATIENCE = 60; // s
+
+  private HandlerPool pool = new HandlerPool("test-", 100, PATIENCE);
+
+  @AfterEach
+  void end() {
+    pool.shutdown();
+  }
+
+  @Test
+  void tasksThatWaitForEachOtherAllGetAThread() throws Exception {
+    CountDownLatch all = new CountDownLatch(100);
+    CountDownLatch seen = new CountDownLatch(100);
+    for (int i = 0; i < 100; i++) {
+      pool.execute(
+          () -> {
+            all.countDown();
+            await(all);
+            seen.countDown();
+          });
+    }
+    assertTrue(seen.await(PATIENCE, TimeUnit.SECONDS));
+  }
+
+  @Test
+  void whatManyThreadsGiveIsAllRun() throws Exception {
+    int threads = 4;
+    int each = 20_000;
+    CountDownLatch run = new CountDownLatch(threads * each);
+    for (int i = 0; i < threads; i++) {
+      Thread thread =
+          new Thread(
+              () -> {
+                for (int n = 0; n < each; n++) {
+                  pool.execute(run::countDown);
+                }
+              });
+      thread.setDaemon(true);
+      thread.start();
+    }
+    assertTrue(run.await(PATIENCE, TimeUnit.SECONDS), () -> run.getCount() + " were not run");
+  }
+
+  @Test
+  void beyondTheMostThreadsTasksWait() throws Exception {
+    pool = new HandlerPool("test-", 2, PATIENCE);
+    CountDownLatch release = new CountDownLatch(1);
+    CountDownLatch done = new CountDownLatch(10);
+    AtomicInteger running = new AtomicInteger();
+    AtomicInteger most = new AtomicInteger();
+    for (int i = 0; i < 10; i++) {
+      pool.execute(
+          () -> {
+            most.accumulateAndGet(running.incrementAndGet(), Math::max);
+            await(release);
+            running.decrementAndGet();
+            done.countDown();
+          });
+    }
+    release.countDown();
+    assertTrue(done.await(PATIENCE, TimeUnit.SECONDS));
+    assertTrue(most.get() <= 2, () -> most + " ran at once");
+  }
+
+  @Test
+  void aThreadThatHasNothingToDoEnds() throws Exception {
+    pool = new HandlerPool("test-", 2, 0);
+    CompletableFuture<Thread> ran = new CompletableFuture<>();
+    pool.execute(() -> ran.complete(Thread.currentThread()));
+    Thread thread = ran.get(PATIENCE, TimeUnit.SECONDS);
+    thread.join(TimeUnit.SECONDS.toMillis(PATIENCE));
+    assertFalse(thread.isAlive());
+    CountDownLatch again = new CountDownLatch(1);
+    pool.execute(again::countDown);
+    assertTrue(again.await(PATIENCE, TimeUnit.SECONDS));
+  }
+
+  @Test
+  void whatOneTaskLeavesIsNotForTheNext() throws Exception {
+    pool = new HandlerPool("test-", 1, PATIENCE);
+    pool.execute(
+        () -> {
+          Thread.currentThread().interrupt();
+          throw new IllegalStateException("of the test");
+        });
+    CompletableFuture<Boolean> interrupted = new CompletableFuture<>();
+    pool.execute(() -> interrupted.complete(Thread.interrupted()));
+    assertEquals(false, interrupted.get(PATIENCE, TimeUnit.SECONDS));
+  }
+
+  @Test
+  void shutDownItEndsBehindWhatItWasGiven() throws Exception {
+    pool = new HandlerPool("test-", 1, PATIENCE);
+    CompletableFuture<Thread> thread = new CompletableFuture<>();
+    CountDownLatch release = new CountDownLatch(1);
+    CountDownLatch second = new CountDownLatch(1);
+    pool.execute(
+        () -> {
+          thread.complete(Thread.currentThread());
+          await(release);
+        });
+    pool.execute(second::countDown);
+    pool.shutdown();
+    assertThrows(RejectedExecutionException.class, () -> pool.execute(() -> {}));
+    release.countDown();
+    assertTrue(second.await(PATIENCE, TimeUnit.SECONDS));
+    Thread ran = thread.get(PATIENCE, TimeUnit.SECONDS);
+    ran.join(TimeUnit.SECONDS.toMillis(PATIENCE));
+    assertFalse(ran.isAlive());
+  }
+
+  private static void await(CountDownLatch latch) {
+    try {
+      assertTrue(latch.await(PATIENCE, TimeUnit.SECONDS));
+    } catch (InterruptedException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+}
