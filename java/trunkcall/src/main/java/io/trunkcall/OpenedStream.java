@@ -67,6 +67,13 @@ final class OpenedStream<Q, R> implements ClientStream<Q, R> {
     return (CompletableFuture<@Nullable R>) (CompletableFuture<?>) found;
   }
 
+  @Override
+  @SuppressWarnings("unchecked")
+  public @Nullable R receive() {
+    MessageStream there = now();
+    return there != null ? (@Nullable R) there.receive() : ClientStream.super.receive();
+  }
+
   private @Nullable MessageStream now() {
     return inner.isDone() && !inner.isCompletedExceptionally() ? inner.join() : null;
   }

@@ -2,9 +2,9 @@ package io.trunkcall;
 
 import io.trunkcall.internal.wire.LimitException;
 import io.trunkcall.internal.wire.Message;
-import java.util.ArrayDeque;
+import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ConcurrentLinkedDeque;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
@@ -13,38 +13,52 @@ import org.jspecify.annotations.Nullable;
 /**
  * The messages of one call between the thread of a user and the loop that owns the session.
  *
- * <p>Sending: a message is encoded on the user's thread and handed to the loop. The user may go on
- * at once while less than {@link #AHEAD} bytes are on the way there and the session takes them.
+ * <p>Sending: a message is encoded on the user's thread and queued for the loop, which passes on
+ * all that has gathered. The user may go on at once while less than {@link #OUTGOING} bytes are on
+ * the way there and the session takes them.
  *
- * <p>Receiving: whoever receives has the loop take messages from the session, a few at a time,
- * which counts as consuming them: credit returns as the application asks.
+ * <p>Receiving: once somebody has asked for a message, the loop takes messages from the session, up
+ * to {@link #AHEAD} bytes ahead of who receives. To be taken is to be consumed: credit returns as
+ * the application asks.
  */
 abstract class Pipe implements MessageStream {
-  private static final int AHEAD = 64 << 10; // bytes between the user and the session, each way
+  // Bytes between the user and the session. A thread that sends fast waits once for so many.
+  private static final int OUTGOING = 256 << 10;
+  private static final int AHEAD = 64 << 10; // of those who receive
   private static final int COST = 64; // of a message, however short
-  private static final int TAKEN = 32; // messages that are taken at a time
   private static final CompletableFuture<Boolean> SENT = CompletableFuture.completedFuture(true);
 
-  // Sending. `held` and `blocked` belong to the loop.
-  private final AtomicInteger onTheWay = new AtomicInteger();
-  private final ArrayDeque<Sending> held = new ArrayDeque<>();
+  // Sending. `blocked` and `last` belong to the loop.
+  private final Queue<Sending> outgoing = new ConcurrentLinkedQueue<>();
+  private final AtomicInteger onTheWay = new AtomicInteger(); // bytes of those
+  private final AtomicBoolean passing = new AtomicBoolean(); // the loop will look at them
+  private final Runnable pass = this::passAll;
   private @Nullable Sending last; // sent, and the session wants no more behind it
   private boolean blocked;
   private volatile boolean full;
   private volatile boolean finished; // nothing can be sent any more
 
-  // Receiving. `wanted` belongs to the loop; `taken` to the loop while somebody waits, else to the
-  // one who receives.
-  private final ConcurrentLinkedDeque<Got> taken = new ConcurrentLinkedDeque<>();
-  private final AtomicReference<@Nullable CompletableFuture<@Nullable Object>> waiter =
-      new AtomicReference<>();
-  private final AtomicBoolean fetching = new AtomicBoolean();
+  // Receiving. Who takes the waiter out of its place, the loop or who receives, polls `taken`.
+  private final Queue<Got> taken = new ConcurrentLinkedQueue<>();
+  private final AtomicInteger lying = new AtomicInteger(); // bytes of those
+  private final AtomicReference<@Nullable Waiter> waiter = new AtomicReference<>();
+  private final AtomicBoolean fetching = new AtomicBoolean(); // the loop will look for messages
   private final Runnable fetch = this::fetch;
-  private boolean wanted;
+  private volatile boolean wanted; // the loop takes what comes
+  private volatile @Nullable Got back; // given to one that was cancelled: first of all
   private volatile @Nullable Ending ending;
 
   /** A message as it came. */
   record Got(byte[] bytes, int compression) {}
+
+  /** Somebody who waits for a message, and decodes it himself if it is {@code raw}. */
+  private static final class Waiter extends CompletableFuture<@Nullable Object> {
+    final boolean raw;
+
+    Waiter(boolean raw) {
+      this.raw = raw;
+    }
+  }
 
   /** How the messages end: null is the end of all, else why there are no more. */
   record Ending(@Nullable StatusException failure) {}
@@ -124,24 +138,30 @@ abstract class Pipe implements MessageStream {
     }
     int size = bytes.length() + COST;
     CompletableFuture<Boolean> done =
-        onTheWay.addAndGet(size) > AHEAD || full ? new CompletableFuture<>() : null;
-    Sending sending = new Sending(bytes, packed, done);
-    hand(() -> arrive(sending));
+        onTheWay.addAndGet(size) > OUTGOING || full ? new CompletableFuture<>() : null;
+    send(new Sending(bytes, packed, done));
     return done == null ? SENT : done;
   }
 
   /** Sends nothing more, behind what is on its way. */
   void halfClose() {
-    hand(() -> arrive(new Sending(null, null, null)));
+    send(new Sending(null, null, null));
   }
 
-  private void arrive(Sending sending) {
-    if (blocked || !held.isEmpty()) {
-      held.add(sending);
-    } else {
-      passOn(sending);
-      schedule();
+  private void send(Sending sending) {
+    outgoing.add(sending);
+    if (!passing.get() && passing.compareAndSet(false, true)) {
+      hand(pass);
     }
+  }
+
+  private void passAll() {
+    passing.set(false);
+    for (Sending next = blocked ? null : outgoing.poll(); next != null; ) {
+      passOn(next);
+      next = blocked ? null : outgoing.poll();
+    }
+    schedule();
   }
 
   private void passOn(Sending sending) {
@@ -201,36 +221,81 @@ abstract class Pipe implements MessageStream {
       }
       last = null;
     }
-    while (!blocked && !held.isEmpty()) {
-      passOn(held.remove());
-    }
-    schedule();
+    passAll();
   }
 
   // Receiving.
 
   @Override
   public CompletableFuture<@Nullable Object> receiveAsync() {
-    CompletableFuture<@Nullable Object> before = waiter.get();
+    Waiter waits = new Waiter(false);
+    receive(waits);
+    return waits;
+  }
+
+  @Override
+  public @Nullable Object receive() {
+    Waiter waits = new Waiter(true); // so that the loop has less to do
+    receive(waits);
+    Object found = Blocking.getNullable(waits);
+    return found instanceof Got message ? decoded(message) : found;
+  }
+
+  private void receive(Waiter waits) {
+    Waiter before = waiter.get();
     if (before != null && !before.isDone()) {
       throw new IllegalStateException("another receives from this stream");
     }
-    CompletableFuture<@Nullable Object> result = new CompletableFuture<>();
-    Got message = before == null ? taken.poll() : null;
+    if (before == null && receiveNow(waits)) {
+      return;
+    }
+    waiter.set(waits);
+    if (!wanted) {
+      askForMore();
+    } else if (hasSome() && waiter.compareAndSet(waits, null)) { // it came meanwhile
+      receiveNow(waits);
+    }
+  }
+
+  private boolean hasSome() {
+    return back != null || !taken.isEmpty() || ending != null;
+  }
+
+  /** Whether there was a message, or the end. */
+  private boolean receiveNow(Waiter waits) {
+    Ending over = ending; // read ahead of the messages: they are all there when it is
+    Got message = next();
     if (message != null) {
-      give(result, message);
-      return result;
+      if (!wanted && lying.get() < AHEAD / 2) {
+        askForMore();
+      }
+      give(waits, message);
+      return true;
     }
-    Ending over = before == null ? ending : null;
-    if (over != null) {
-      finish(result, over);
-      return result;
+    if (over == null) {
+      return false;
     }
-    waiter.set(result);
-    if (fetching.compareAndSet(false, true)) {
+    finish(waits, over);
+    return true;
+  }
+
+  private @Nullable Got next() {
+    Got message = back;
+    if (message != null) {
+      back = null;
+      return message;
+    }
+    message = taken.poll();
+    if (message != null) {
+      lying.addAndGet(-(message.bytes().length + COST));
+    }
+    return message;
+  }
+
+  private void askForMore() {
+    if (!fetching.get() && fetching.compareAndSet(false, true)) {
       hand(fetch);
     }
-    return result;
   }
 
   private void fetch() {
@@ -253,59 +318,68 @@ abstract class Pipe implements MessageStream {
     arrived();
   }
 
+  /** Takes what there is room for, and gives the first of it to who waits. */
   private void serve() {
-    CompletableFuture<@Nullable Object> waits = waiter.get();
-    if (waits == null) {
-      wanted = false;
-      return;
-    }
-    int bytes = 0;
     boolean any = false;
-    for (int count = 0; count < TAKEN && bytes < AHEAD; count++) {
+    while (lying.get() < AHEAD || makeRoom()) {
       Message message = take();
       if (message == null) {
+        end();
         break;
       }
-      bytes += message.bytes().length;
-      taken.add(new Got(message.bytes(), message.compression()));
+      add(new Got(message.bytes(), message.compression()));
       any = true;
     }
     if (any) {
       schedule();
     }
-    Got first = taken.poll();
-    if (first == null) {
-      first = takeLast();
-    }
-    Ending over = first == null ? ended() : null;
-    if (first == null && over == null) {
-      return;
-    }
-    if (over != null) {
-      ending = over;
-    }
-    wanted = false;
-    waiter.set(null);
-    if (waits.isDone()) { // cancelled: the next one has what came
-      if (first != null) {
-        taken.addFirst(first);
+    // Again if it was cancelled just now, and another waits.
+    for (Waiter waits = waiter.get(); waits != null && hasSome(); waits = waiter.get()) {
+      if (waits.isDone()) {
+        return; // cancelled: whoever receives next replaces it
       }
-    } else if (first != null) {
-      give(waits, first);
-    } else if (over != null) {
-      finish(waits, over);
+      if (waiter.compareAndSet(waits, null)) {
+        receiveNow(waits);
+      }
     }
   }
 
-  private void give(CompletableFuture<@Nullable Object> to, Got message) {
+  /** Enough lies here. True: not any more, it was received meanwhile. */
+  private boolean makeRoom() {
+    wanted = false;
+    if (lying.get() >= AHEAD / 2) {
+      return false;
+    }
+    wanted = true;
+    return true;
+  }
+
+  private void end() {
+    if (ending == null) {
+      Got late = takeLast();
+      if (late != null) {
+        add(late);
+      }
+      ending = ended();
+    }
+  }
+
+  private void add(Got message) {
+    lying.addAndGet(message.bytes().length + COST);
+    taken.add(message);
+  }
+
+  private void give(Waiter to, Got message) {
     try {
-      to.complete(decoded(message));
+      if (!to.complete(to.raw ? message : decoded(message))) {
+        back = message; // cancelled: the next one has it
+      }
     } catch (StatusException e) {
       to.completeExceptionally(e);
     }
   }
 
-  private static void finish(CompletableFuture<@Nullable Object> to, Ending over) {
+  private static void finish(Waiter to, Ending over) {
     if (over.failure() == null) {
       to.complete(null);
     } else {
