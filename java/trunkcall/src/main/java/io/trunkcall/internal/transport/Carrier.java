@@ -1,6 +1,8 @@
 package io.trunkcall.internal.transport;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.buffer.PooledByteBufAllocator;
+import io.netty.channel.AdaptiveRecvByteBufAllocator;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
@@ -37,11 +39,15 @@ public final class Carrier extends ChannelInboundHandlerAdapter {
 
   private static final long UNACKNOWLEDGED = 60_000_000; // µs, at least (limits.md 3)
   private static final long TURN = 4 << 20; // bytes written before other connections get theirs
+  private static final int LEAST_READ = 512; // bytes of a buffer that is read into
+  private static final int FIRST_READ = 2 << 10;
+  private static final int LARGEST_READ = 256 << 10; // four of the longest frames, by default
+  private static final int READS = 4; // of that size, before other connections get their turn
   private static final FastThreadLocal<byte[]> INPUT =
       new FastThreadLocal<>() {
         @Override
         protected byte[] initialValue() {
-          return new byte[64 << 10];
+          return new byte[LARGEST_READ];
         }
       };
 
@@ -111,6 +117,12 @@ public final class Carrier extends ChannelInboundHandlerAdapter {
 
   private void prepare(Sockets sockets, SessionConfig config) {
     channel.config().setWriteBufferWaterMark(WATER_MARKS);
+    // Netty's own default makes and frees direct memory all the time under messages of a mebibyte.
+    channel.config().setAllocator(PooledByteBufAllocator.DEFAULT);
+    AdaptiveRecvByteBufAllocator reads =
+        new AdaptiveRecvByteBufAllocator(LEAST_READ, FIRST_READ, LARGEST_READ);
+    reads.maxMessagesPerRead(READS);
+    channel.config().setRecvByteBufAllocator(reads);
     if (channel instanceof SocketChannel socket) {
       socket.config().setTcpNoDelay(true);
       if (config.keepalive() > 0) {
