@@ -127,7 +127,7 @@ test-%:
 	@$(PYTHON) -m scripts.test --language $*
 
 .PHONY: bench results
-bench: needs ## measure beside the peers: seven hours, see lab/README.md
+bench: needs ## measure beside the peers: nine hours, see lab/README.md
 	@$(LANGUAGE) build peer peers
 	@for config in $(filter-out lab/targets.toml,$(wildcard lab/*.toml)); do $(PYTHON) lab/run.py --where-possible "$$config" || exit; done
 bench-%: needs
