@@ -28,12 +28,13 @@ abstract class Pipe implements MessageStream {
   private static final int COST = 64; // of a message, however short
   private static final CompletableFuture<Boolean> SENT = CompletableFuture.completedFuture(true);
 
-  // Sending. `blocked` and `last` belong to the loop.
+  // Sending. `last`, `behind` and `blocked` belong to the loop.
   private final Queue<Sending> outgoing = new ConcurrentLinkedQueue<>();
   private final AtomicInteger onTheWay = new AtomicInteger(); // bytes of those
   private final AtomicBoolean passing = new AtomicBoolean(); // the loop will look at them
   private final Runnable pass = this::passAll;
   private @Nullable Sending last; // sent, and the session wants no more behind it
+  private @Nullable Runnable behind; // what is to be done behind them
   private boolean blocked;
   private volatile boolean full;
   private volatile boolean finished; // nothing can be sent any more
@@ -161,7 +162,23 @@ abstract class Pipe implements MessageStream {
       passOn(next);
       next = blocked ? null : outgoing.poll();
     }
+    Runnable rest = behind;
+    if (rest != null && outgoing.isEmpty()) {
+      behind = null;
+      rest.run();
+    }
     schedule();
+  }
+
+  /**
+   * Does something, once all that was sent is with the session, or the call is over. On the loop.
+   */
+  void behindAll(Runnable work) {
+    if (outgoing.isEmpty()) {
+      work.run();
+    } else {
+      behind = work;
+    }
   }
 
   private void passOn(Sending sending) {
@@ -311,9 +328,14 @@ abstract class Pipe implements MessageStream {
     }
   }
 
+  /** Nothing can be sent any more: known before anybody is told how the call ended. */
+  void endSending() {
+    finished = true;
+  }
+
   /** The call is over: nothing is sent any more, and who waits is told. */
   void over() {
-    finished = true;
+    endSending();
     writable();
     arrived();
   }

@@ -45,7 +45,7 @@ final class ServingCall extends ServedCall {
   @Override
   public void run() {
     if (handled) {
-      finish();
+      finishBehindMessages();
     } else {
       handled = true;
       handle();
@@ -260,7 +260,7 @@ final class ServingCall extends ServedCall {
   private void done() {
     runOn(null);
     if (served.handler.isInline() && end.carrier().loop().inEventLoop()) {
-      finish();
+      finishBehindMessages();
       end.carrier().schedule();
     } else {
       end.carrier().submit(this);
@@ -268,6 +268,15 @@ final class ServingCall extends ServedCall {
   }
 
   // On the loop.
+
+  /** What the handler has sent goes ahead, however long the other side lets it wait. */
+  private void finishBehindMessages() {
+    if (pipe == null) {
+      finish();
+    } else {
+      pipe.behindAll(this::finish);
+    }
+  }
 
   /** Says how the call ended; what cannot be sent is replaced by a status that can. */
   private void finish() {

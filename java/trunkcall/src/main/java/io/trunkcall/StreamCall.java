@@ -98,6 +98,7 @@ final class StreamCall extends OpeningCall {
   @Override
   void failed(StatusException failure) {
     ending = new Pipe.Ending(failure);
+    pipe.endSending();
     headers.complete(Metadata.EMPTY);
     pipe.over(); // before anybody hears of the end: what is sent then is told that it is over
     status.complete(failure.status());
@@ -120,6 +121,7 @@ final class StreamCall extends OpeningCall {
     } else {
       ending = new Pipe.Ending(new StatusException(said, trailers, call.header(), peer));
     }
+    pipe.endSending();
     headers.complete(call.header());
     pipe.over();
     status.complete(said);

@@ -61,6 +61,30 @@ class StreamTest {
   }
 
   @Test
+  void whatAHandlerSentArrivesAlthoughItReturnedWhileThatWaited() throws Exception {
+    String large = "x".repeat(100_000);
+    CompletableFuture<Boolean> returned = new CompletableFuture<>();
+    Handler handler =
+        Handler.serverStream(
+            COUNT,
+            (request, responses, call) -> {
+              for (int i = 0; i < 50; i++) {
+                responses.sendAsync(large + i);
+              }
+              returned.complete(true);
+            });
+    try (Pair pair = new Pair(handler)) {
+      ClientStream<String, String> stream = pair.client.open(COUNT, "50");
+      assertTrue(await(returned));
+      for (int i = 0; i < 50; i++) {
+        assertTrue((large + i).equals(stream.receive()), "message " + i + " is another one");
+      }
+      assertNull(stream.receive());
+      assertTrue(await(stream.status()).ok());
+    }
+  }
+
+  @Test
   void aStreamWithoutMessagesEnds() throws Exception {
     try (Pair pair = new Pair(count())) {
       ClientStream<String, String> stream = pair.client.open(COUNT, "0");
