@@ -3,12 +3,18 @@ package io.trunkcall.examples.features;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.netty.pkitesting.CertificateBuilder;
+import io.netty.pkitesting.X509Bundle;
 import java.io.ByteArrayOutputStream;
+import java.io.IOException;
 import java.io.PrintStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 /** What the examples print. */
 class FeaturesTest {
@@ -16,12 +22,12 @@ class FeaturesTest {
     void main(String[] args) throws Exception;
   }
 
-  private static List<String> printed(Program program) throws Exception {
+  private static List<String> printed(Program program, String... args) throws Exception {
     PrintStream before = System.out;
     ByteArrayOutputStream printed = new ByteArrayOutputStream();
     System.setOut(new PrintStream(printed, true));
     try {
-      program.main(new String[0]);
+      program.main(args);
     } finally {
       System.setOut(before);
     }
@@ -68,6 +74,35 @@ class FeaturesTest {
             "hello, Ada",
             "UNAUTHENTICATED: /trunkcall.example.v1.UserService/GetUser wants a token (refused)"),
         printed(Tokens::main));
+  }
+
+  @Test
+  void mutualTls(@TempDir Path folder) throws Exception {
+    X509Bundle authority =
+        new CertificateBuilder()
+            .subject("CN=authority")
+            .setIsCertificateAuthority(true)
+            .buildSelfSigned();
+    X509Bundle server =
+        new CertificateBuilder()
+            .subject("CN=localhost")
+            .addSanDnsName("localhost")
+            .buildIssuedBy(authority);
+    X509Bundle client = new CertificateBuilder().subject("CN=Ada").buildIssuedBy(authority);
+    String[] files = {
+      write(folder.resolve("ca.pem"), authority.getRootCertificatePEM()),
+      write(folder.resolve("server.pem"), server.getCertificatePathPEM()),
+      write(folder.resolve("server.key"), server.getPrivateKeyPEM()),
+      write(folder.resolve("client.pem"), client.getCertificatePathPEM()),
+      write(folder.resolve("client.key"), client.getPrivateKeyPEM())
+    };
+    assertEquals(
+        List.of("hello CN=Ada", "without a certificate: UNAVAILABLE"),
+        printed(MutualTls::main, files));
+  }
+
+  private static String write(Path path, String text) throws IOException {
+    return Files.writeString(path, text).toString();
   }
 
   @Test
