@@ -44,7 +44,8 @@ final class Opening extends ChannelInboundHandlerAdapter {
   private ByteBuf seen = Unpooled.EMPTY_BUFFER;
   private boolean inTls; // its handshake is under way or done
   private boolean handshaken;
-  private boolean over;
+  private boolean over; // another handler has it, or it was turned away
+  private boolean turnedAway;
   private String remote = "";
   private @Nullable ScheduledFuture<?> timer;
   private @Nullable ChannelHandlerContext context;
@@ -132,6 +133,9 @@ final class Opening extends ChannelInboundHandlerAdapter {
 
   @Override
   public void exceptionCaught(ChannelHandlerContext context, Throwable cause) {
+    if (turnedAway) {
+      return; // it is closed; of a handshake that failed this comes behind the event that told so
+    }
     if (over) {
       context.fireExceptionCaught(cause);
     } else if (inTls && !handshaken) {
@@ -325,6 +329,7 @@ final class Opening extends ChannelInboundHandlerAdapter {
   private void turnAway(ChannelHandlerContext context, String why) {
     if (!over) {
       finish();
+      turnedAway = true;
       listener.acceptor.rejected(remote, why);
       // A failed handshake of TLS is told of before the alert is written.
       context.executor().execute(() -> Carrier.closeAtOnce(context.channel()));

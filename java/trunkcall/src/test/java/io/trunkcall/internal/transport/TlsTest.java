@@ -12,8 +12,12 @@ import java.net.Socket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.cert.X509Certificate;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.ExecutionException;
+import java.util.logging.Filter;
+import java.util.logging.Logger;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -105,6 +109,26 @@ class TlsTest {
       String told = server.rejection();
       assertTrue(told.startsWith("the TLS handshake failed: "), told);
     }
+  }
+
+  @Test
+  void aHandshakeThatFailsIsToldOnceAndNotByNetty() throws Exception {
+    Logger netty = Logger.getLogger("io.netty.channel.DefaultChannelPipeline");
+    List<String> said = new CopyOnWriteArrayList<>();
+    Filter before = netty.getFilter();
+    netty.setFilter(
+        record -> {
+          said.add(record.getMessage());
+          return false;
+        });
+    try (TestServer server = server(certificates.ca);
+        TestClient without = client(null)) {
+      Wait.failure(without.dial(server.listener.address()));
+      server.rejection();
+    } finally {
+      netty.setFilter(before);
+    }
+    assertEquals(List.of(), said);
   }
 
   @Test
