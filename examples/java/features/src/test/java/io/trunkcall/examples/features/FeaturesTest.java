@@ -77,6 +77,11 @@ class FeaturesTest {
   }
 
   @Test
+  void anInterceptorThatRetries() throws Exception {
+    assertEquals(List.of("user-7 at attempt 3"), printed(Retry::main));
+  }
+
+  @Test
   void mutualTls(@TempDir Path folder) throws Exception {
     X509Bundle authority =
         new CertificateBuilder()
