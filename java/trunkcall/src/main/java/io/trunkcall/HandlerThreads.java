@@ -7,7 +7,7 @@ import java.util.concurrent.Executors;
 /** The threads that handlers run on unless their server or client is given an executor. */
 final class HandlerThreads {
   private static final int MOST = 1_024; // as many as a connection may have calls
-  private static final long IDLE = 60; // s after which a thread ends
+  private static final long IDLE = 10; // s after which a thread ends
 
   private HandlerThreads() {}
 
