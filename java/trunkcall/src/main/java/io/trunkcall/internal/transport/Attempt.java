@@ -32,6 +32,8 @@ import org.jspecify.annotations.Nullable;
  * loop of the connection. It is the channel's handler until there is a connection.
  */
 final class Attempt extends ChannelInboundHandlerAdapter {
+  private static final String GIVEN_UP = "it was given up";
+
   final boolean secure;
 
   private final Dialing dialing;
@@ -57,7 +59,7 @@ final class Attempt extends ChannelInboundHandlerAdapter {
     result.whenComplete(
         (made, fault) -> {
           if (fault != null) {
-            close();
+            close(fault);
           }
         });
     try {
@@ -79,9 +81,12 @@ final class Attempt extends ChannelInboundHandlerAdapter {
     return made == null ? "" : made.session().unheard(Clock.micros());
   }
 
-  private void close() {
-    if (carrier != null) {
-      carrier.abort("it was given up");
+  private void close(Throwable fault) {
+    Carrier made = carrier;
+    if (made != null && fault instanceof TurnedAwayException) {
+      made.submit(() -> made.shut(GIVEN_UP)); // behind what the session says to the server
+    } else if (made != null) {
+      made.abort(GIVEN_UP);
     } else if (channel != null && channel.isOpen()) {
       Carrier.closeAtOnce(channel);
     }
@@ -215,7 +220,7 @@ final class Attempt extends ChannelInboundHandlerAdapter {
   private void connected() {
     Channel channel = this.channel;
     if (channel == null || result.isDone()) {
-      close();
+      close(new ClosedChannelException());
       return;
     }
     TlsSource tls = dialing.tls();
@@ -351,7 +356,7 @@ final class Attempt extends ChannelInboundHandlerAdapter {
 
   private void finish(Carrier made) {
     if (!result.complete(made)) {
-      made.abort("it was given up");
+      made.abort(GIVEN_UP);
     }
   }
 }

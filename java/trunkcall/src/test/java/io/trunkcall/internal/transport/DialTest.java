@@ -12,8 +12,10 @@ import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.channels.SocketChannel;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
@@ -87,6 +89,23 @@ class DialTest {
       } catch (IOException reset) {
         // That is an end, too.
       }
+    }
+  }
+
+  @Test
+  void aServerThatGreetsWronglyIsToldWhy() throws Exception {
+    byte[] wrong = HexFormat.of().parseHex("f5544b31010100000000040006000000080002000110");
+    try (ServerSocket server = new ServerSocket(0, 1, InetAddress.getLoopbackAddress());
+        TestClient client = new TestClient()) {
+      CompletableFuture<Carrier> dialled = client.dial("127.0.0.1:" + server.getLocalPort());
+      try (Socket met = server.accept()) {
+        met.setSoTimeout((int) Wait.PATIENCE * 1_000);
+        met.getOutputStream().write(wrong);
+        byte[] heard = met.getInputStream().readAllBytes();
+        String text = new String(heard, StandardCharsets.ISO_8859_1);
+        assertTrue(text.contains("setting: "), text);
+      }
+      Wait.failure(dialled);
     }
   }
 

@@ -139,6 +139,7 @@ class TestEnd implements ConnectionEvents {
   @Override
   public void failed(ErrorClass kind, String text) {
     carrier.why(text);
+    greeted.completeExceptionally(new TurnedAwayException(text));
     failed.complete(text);
   }
 }
