@@ -37,6 +37,7 @@ public final class TrunkcallServer implements SmartLifecycle, DisposableBean {
 
   private final ReentrantLock lock = new ReentrantLock(); // of starts and stops
   private volatile @Nullable ServiceCentre centre; // set by the first start that has what to serve
+  private volatile @Nullable Server running; // also while it stops
 
   TrunkcallServer(Services services, ConfigurableEnvironment environment, Duration grace) {
     Netty.check();
@@ -53,16 +54,18 @@ public final class TrunkcallServer implements SmartLifecycle, DisposableBean {
     }
   }
 
-  /** What runs; null before the start, once it is stopped, and if there is nothing to serve. */
+  /**
+   * What runs, also while it is being stopped; null before the start, once it has been stopped, and
+   * if there is nothing to serve.
+   */
   public @Nullable Server server() {
-    ServiceCentre made = centre;
-    return made == null ? null : made.server();
+    return running;
   }
 
   /** The addresses that are listened on. */
   public List<String> addresses() {
-    ServiceCentre made = centre;
-    return made == null ? List.of() : made.addresses();
+    Server server = running;
+    return server == null ? List.of() : server.addresses();
   }
 
   /** The public names of the annotated services, each with those of its methods. */
@@ -85,6 +88,7 @@ public final class TrunkcallServer implements SmartLifecycle, DisposableBean {
         return; // there is nothing to serve
       }
       Server server = centre.start().server();
+      running = server;
       if (server != null) {
         started.accept(server);
       }
@@ -104,6 +108,7 @@ public final class TrunkcallServer implements SmartLifecycle, DisposableBean {
         centre.stop(grace);
       }
     } finally {
+      running = null;
       lock.unlock();
       services.stopped();
     }
@@ -140,6 +145,7 @@ public final class TrunkcallServer implements SmartLifecycle, DisposableBean {
     if (centre != null) {
       centre.close();
     }
+    running = null;
     services.stopped();
   }
 }

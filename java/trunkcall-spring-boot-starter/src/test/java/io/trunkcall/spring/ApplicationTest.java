@@ -19,6 +19,7 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.springframework.boot.WebApplicationType;
+import org.springframework.boot.actuate.health.Status;
 import org.springframework.boot.builder.SpringApplicationBuilder;
 import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.context.annotation.Bean;
@@ -118,13 +119,15 @@ class ApplicationTest {
     ConfigurableApplicationContext context =
         run(SlowApplication.class, "trunkcall.server.listen=mem:slow");
     Slow slow = context.getBean(Slow.class);
-    Server server = context.getBean(TrunkcallServer.class).server();
+    TrunkcallServer bean = context.getBean(TrunkcallServer.class);
+    Server server = bean.server();
     try (Client client = Client.of("mem:slow")) {
       CompletableFuture<String> call = CodeFirst.client(SlowClient.class, client).wait("answered");
       assertThat(slow.began.await(60, TimeUnit.SECONDS)).isTrue();
       Thread closing = new Thread(context::close);
       closing.start();
       server.stopping().get(60, TimeUnit.SECONDS);
+      assertThat(new ServerHealth(bean).health().getStatus()).isEqualTo(Status.OUT_OF_SERVICE);
       slow.end.countDown();
       assertThat(call.get(60, TimeUnit.SECONDS)).isEqualTo("answered");
       closing.join();
