@@ -29,7 +29,10 @@ MAY_IMPORT: dict[str, tuple[set[str], tuple[str, ...]]] = {
     WIRE: (set(), ()),
     TRANSPORT: ({WIRE}, ("io.netty.", "javax.net.ssl.")),
     CLIENT: ({PUBLIC, TRANSPORT}, ()),  # it keeps endpoints, whose words are the user's; no connection, no Netty
-    PUBLIC: ({WIRE, TRANSPORT, CLIENT}, ("io.netty.channel.EventLoop", "com.google.protobuf.", "javax.net.ssl.")),
+    PUBLIC: (
+        {WIRE, TRANSPORT, CLIENT},
+        ("io.netty.channel.EventLoop", "com.google.protobuf.", "com.github.luben.zstd.", "javax.net.ssl."),
+    ),
     GRPC: ({PUBLIC}, ("io.grpc.", "com.google.protobuf.", "com.google.rpc.", "javax.net.ssl.")),
     CODE_FIRST: ({PUBLIC}, ("com.google.protobuf.", "io.github.classgraph.", "com.fasterxml.jackson.")),
     "io.trunkcall.test": ({PUBLIC, CODE_FIRST}, ("org.junit.jupiter.api.",)),

@@ -2,7 +2,6 @@ package io.trunkcall.spring;
 
 import io.trunkcall.Balancer;
 import io.trunkcall.ClientBuilder;
-import io.trunkcall.Compression;
 import io.trunkcall.Policy;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -26,7 +25,8 @@ import org.springframework.boot.ssl.SslBundles;
  * @param mostEndpoints How many endpoints are used at a time, 20 unless it is given; 0 for all.
  * @param idleTimeout After how long without calls connections are closed; never unless it is given.
  * @param keepalive When connections without input are asked for a sign of life.
- * @param gzip Whether messages are compressed with gzip where it pays.
+ * @param compression What requests are compressed by, in the order of preference; nothing unless it
+ *     is given.
  * @param limits What is accepted on each connection.
  * @param tls TLS; there is none unless something of it is given.
  */
@@ -41,7 +41,7 @@ public record ClientSettings(
     @Nullable Integer mostEndpoints,
     @Nullable Duration idleTimeout,
     @Nullable KeepaliveProperties keepalive,
-    @Nullable Boolean gzip,
+    @Nullable List<CompressedBy> compression,
     @Nullable LimitsProperties limits,
     @Nullable ClientTls tls) {
   private static final Duration KEEPALIVE = Duration.ofSeconds(20);
@@ -82,7 +82,7 @@ public record ClientSettings(
         mostEndpoints,
         idleTimeout,
         keepalive,
-        gzip,
+        compression,
         limits,
         tls);
   }
@@ -102,7 +102,7 @@ public record ClientSettings(
         mostEndpoints == null ? others.mostEndpoints : mostEndpoints,
         idleTimeout == null ? others.idleTimeout : idleTimeout,
         keepalive == null ? others.keepalive : keepalive,
-        gzip == null ? others.gzip : gzip,
+        compression == null ? others.compression : compression,
         limits == null ? others.limits : limits,
         tls == null ? others.tls : tls);
   }
@@ -124,7 +124,7 @@ public record ClientSettings(
         mostEndpoints,
         idleTimeout,
         keepalive,
-        gzip,
+        compression,
         limits,
         tls);
   }
@@ -161,8 +161,8 @@ public record ClientSettings(
     if (keepalive != null) {
       keepalive.apply(builder, KEEPALIVE);
     }
-    if (gzip != null && gzip) {
-      builder.compression(Compression.gzip());
+    if (compression != null && !compression.isEmpty()) {
+      builder.compression(CompressedBy.inOrder(compression));
     }
     if (limits != null) {
       builder.limits(limits.limits());

@@ -29,7 +29,14 @@ import org.springframework.util.unit.DataSize;
  *     servers.
  * @param drainDelay How long the server serves on when it is stopped, so that registries forget it
  *     first.
- * @param gzip Whether messages are compressed with gzip where it pays.
+ * @param maxConnections How many connections there may be, as many as the process may have unless
+ *     it is given.
+ * @param maxConnectionsPerAddress How many of them may come from one address, 16384 unless it is
+ *     given.
+ * @param proxyProtocol Whether each connection begins with the header of a proxy, which is
+ *     believed.
+ * @param compression What messages are compressed by, in the order of preference: answers are as
+ *     their requests unless it is given.
  * @param strictJson Whether requests in JSON are refused that have unknown fields.
  * @param nativeOnly Whether the port serves the native protocol alone.
  * @param origins Web pages that may open WebSockets, such as https://app.example.com, besides those
@@ -49,7 +56,10 @@ public record ServerProperties(
     @NestedConfigurationProperty @DefaultValue KeepaliveProperties keepalive,
     @Nullable Duration maxConnectionAge,
     @DefaultValue("0s") Duration drainDelay,
-    boolean gzip,
+    @Nullable Integer maxConnections,
+    @Nullable Integer maxConnectionsPerAddress,
+    boolean proxyProtocol,
+    @DefaultValue List<CompressedBy> compression,
     boolean strictJson,
     boolean nativeOnly,
     @DefaultValue List<String> origins) {}

@@ -1,7 +1,6 @@
 package io.trunkcall.spring;
 
 import io.trunkcall.Admission;
-import io.trunkcall.Compression;
 import io.trunkcall.Handler;
 import io.trunkcall.ServerBuilder;
 import io.trunkcall.ServerInterceptor;
@@ -153,8 +152,17 @@ final class Services {
       builder.maxConnectionAge(properties.maxConnectionAge());
     }
     builder.drainDelay(properties.drainDelay());
-    if (properties.gzip()) {
-      builder.compression(Compression.gzip());
+    if (!properties.compression().isEmpty()) {
+      builder.compression(CompressedBy.inOrder(properties.compression()));
+    }
+    if (properties.maxConnections() != null) {
+      builder.maxConnections(properties.maxConnections());
+    }
+    if (properties.maxConnectionsPerAddress() != null) {
+      builder.maxConnectionsPerAddress(properties.maxConnectionsPerAddress());
+    }
+    if (properties.proxyProtocol()) {
+      builder.proxyProtocol();
     }
     if (properties.strictJson()) {
       builder.strictJson();

@@ -103,6 +103,34 @@ class ServerAutoConfigurationTest {
   }
 
   @Test
+  void whatPropertiesSayIsTakenByTheBuilders() {
+    serving()
+        .withPropertyValues(
+            "trunkcall.server.allow-cleartext=false",
+            "trunkcall.server.memory=64MB",
+            "trunkcall.server.running-handlers=10",
+            "trunkcall.server.keepalive.interval=30s",
+            "trunkcall.server.max-connection-age=10m",
+            "trunkcall.server.drain-delay=1ms",
+            "trunkcall.server.max-connections=10",
+            "trunkcall.server.max-connections-per-address=5",
+            "trunkcall.server.compression=gzip",
+            "trunkcall.server.strict-json=true",
+            "trunkcall.server.native-only=true",
+            "trunkcall.server.limits.message-size=1MB",
+            "trunkcall.clients.default.compression=gzip",
+            "trunkcall.clients.default.balancer=least-loaded",
+            "trunkcall.clients.default.connections=2",
+            "trunkcall.clients.default.most-endpoints=3",
+            "trunkcall.clients.default.idle-timeout=1m",
+            "trunkcall.clients.default.keepalive.timeout=5s",
+            "trunkcall.clients.default.limits.message-size=1MB",
+            "trunkcall.clients.calc.repeat=false",
+            "trunkcall.clients.calc.wait-for-ready=true")
+        .run(context -> assertThat(context.getBean(CalculatorClient.class).div(6, 3)).isEqualTo(2));
+  }
+
+  @Test
   void handlersHaveAsManyThreadsAsIsSaid() {
     serving()
         .withPropertyValues("trunkcall.server.handler-threads=1")
