@@ -41,6 +41,7 @@ final class BenchCommand {
   private final Options options = new Options(flags, Workload.METHODS);
   private final Flags.Value<Optional<Compression>> compression =
       PeerFlags.compression(flags, "requests, and so of the answers to them");
+  private final Flags.Value<String> codec = PeerFlags.codec(flags);
   private final Security security = Security.ofClient(flags);
   private final Flags.Value<Boolean> async =
       flags.toggle("--async", "use the client's futures instead of a thread for each caller");
@@ -50,7 +51,6 @@ final class BenchCommand {
 
   BenchCommand(Console console) {
     this.console = console;
-    PeerFlags.codec(flags);
   }
 
   int run(List<String> words) throws UsageError, Failed, InterruptedException {
@@ -63,6 +63,12 @@ final class BenchCommand {
       throw new UsageError(
           "--connection-per-call does not go with EchoStream and Emit, whose calls share a stream");
     }
+    if (mix.wanted() && isStock()) {
+      throw new UsageError(
+          "--codec "
+              + PeerFlags.STOCK
+              + " does not go with --mix, --ledger, --timeout and --cancel-share");
+    }
     Log.begin(console, Level.OFF);
     Tls tls = security.tls();
     Clients.build(builder(tls)).close(); // turns down what can never be
@@ -74,13 +80,20 @@ final class BenchCommand {
     return result.tell(program, options.rate(), console.out(), console.err());
   }
 
+  private boolean isStock() {
+    return codec.get().equals(PeerFlags.STOCK);
+  }
+
   private ClientBuilder builder(@Nullable Tls tls) {
     return Clients.builder(options.address(), tls, compression.get())
         .keepalive(mix.keepalive().interval(), mix.keepalive().timeout());
   }
 
   private Result measure(@Nullable Tls tls) throws Failed, InterruptedException {
-    Workload work = new Workload(options.method(), options.size());
+    Workload work =
+        isStock()
+            ? new StockWorkload(options.method(), options.size())
+            : new TypedWorkload(options.method(), options.size());
     if (perCall.get()) {
       List<Call> calls = new ArrayList<>();
       for (int i = 0; i < options.callers(); i++) {

@@ -42,6 +42,14 @@ final class BenchMethods {
   static final Method<UserModels, UserModels> GET_USERS =
       Method.unary(SERVICE + "GetUsers", USERS, USERS);
 
+  /** The answer of GetDictionary. */
+  static final Dictionary DICTIONARY =
+      Dictionary.newBuilder()
+          .putEntries("a", "1")
+          .putEntries("b", "2")
+          .putEntries("c", "3")
+          .build();
+
   private BenchMethods() {}
 
   /** All methods; {@code inline} has those that do not wait run on the event loop. */
@@ -68,19 +76,13 @@ final class BenchMethods {
                 // until the call is over
               }
             }),
-        Handler.unary(
-            GET_DICTIONARY,
-            (request, call) ->
-                Dictionary.newBuilder()
-                    .putEntries("a", "1")
-                    .putEntries("b", "2")
-                    .putEntries("c", "3")
-                    .build()),
+        Handler.unary(GET_DICTIONARY, (request, call) -> DICTIONARY),
         Handler.unary(GET_USER, (request, call) -> request),
         Handler.unary(GET_USERS, (request, call) -> request));
   }
 
-  private static Payload emitted(EmitRequest request) {
+  /** What Emit answers, again and again. */
+  static Payload emitted(EmitRequest request) {
     int size = request.getSize();
     if (Integer.compareUnsigned(size, BenchMessages.MAX_EMIT) > 0) {
       throw new StatusException(

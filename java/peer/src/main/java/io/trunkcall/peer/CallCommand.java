@@ -25,8 +25,6 @@ import java.util.logging.Level;
  * stderr.
  */
 final class CallCommand {
-  private static final String PROTOBUF = "protobuf";
-
   private final Console console;
   private final Flags flags = PeerFlags.of("call");
   private final Metadata.Builder metadata = Metadata.builder();
@@ -42,7 +40,7 @@ final class CallCommand {
   private final Flags.Value<String> codec =
       flags.choice(
           "--codec",
-          List.of(PROTOBUF, "msgpack", "json"),
+          List.of(PeerFlags.TYPED, PeerFlags.STOCK, "msgpack", "json"),
           "name of the codec, the latter two of a code-first call");
 
   CallCommand(Console console) {
@@ -93,11 +91,15 @@ final class CallCommand {
           "there is nothing to do with \"" + others.get(2) + "\" after METHOD and JSON");
     }
     boolean codeFirst = CodeFirstCall.is(others.get(0), others.get(1));
-    if (codec.given() && codec.get().equals(PROTOBUF) == codeFirst) {
+    boolean stock = codec.get().equals(PeerFlags.STOCK);
+    boolean ofMessages = stock || codec.get().equals(PeerFlags.TYPED);
+    if (codec.given() && ofMessages == codeFirst) {
       throw new UsageError(
-          codeFirst
-              ? "--codec protobuf: for a code-first method want msgpack or json"
-              : "--codec " + codec.get() + ": for this method want protobuf");
+          "--codec "
+              + codec.get()
+              + (codeFirst
+                  ? ": for a code-first method want msgpack or json"
+                  : ": for this method want " + PeerFlags.TYPED + " or " + PeerFlags.STOCK));
     }
     Log.begin(console, Level.OFF);
     ClientBuilder builder = Clients.builder(target.get(), security.tls(), compression.get());
@@ -113,7 +115,13 @@ final class CallCommand {
       }
       KnownMethod method = KnownMethod.find(others.get(0));
       List<DynamicMessage> requests = method.parse(others.get(1));
-      method.invoke(client, requests, options, answer -> console.print(JsonForm.line(answer)));
+      KnownMethod.Taker take = answer -> console.print(JsonForm.line(answer));
+      if (stock) {
+        Duration within = timeout.given() ? timeout.get() : null;
+        StockCall.invoke(client, method, requests, metadata.build(), within, take);
+      } else {
+        method.invoke(client, requests, options, take);
+      }
       return Program.OK;
     } catch (StatusException failed) {
       tell(failed.status());

@@ -51,14 +51,15 @@ final class KnownMethod {
   }
 
   private final DynamicMessage request;
+  private final DynamicMessage response;
   private final Method<DynamicMessage, DynamicMessage> typed;
 
   private KnownMethod(MethodDescriptor described) {
     request = DynamicMessage.getDefaultInstance(described.getInputType());
+    response = DynamicMessage.getDefaultInstance(described.getOutputType());
     String name = "/" + described.getService().getFullName() + "/" + described.getName();
     Codec<DynamicMessage> in = Codec.protobuf(request);
-    Codec<DynamicMessage> out =
-        Codec.protobuf(DynamicMessage.getDefaultInstance(described.getOutputType()));
+    Codec<DynamicMessage> out = Codec.protobuf(response);
     typed =
         switch (kind(described)) {
           case CLIENT_STREAM -> Method.clientStream(name, in, out);
@@ -125,6 +126,21 @@ final class KnownMethod {
 
   private static StatusException unsendable(Code code, String text) {
     return new StatusException(Status.of(code, text).withDelivery(Delivery.NOT_SENT));
+  }
+
+  /** The whole name. */
+  String name() {
+    return typed.name();
+  }
+
+  /** A request without anything in it. */
+  DynamicMessage request() {
+    return request;
+  }
+
+  /** An answer without anything in it. */
+  DynamicMessage response() {
+    return response;
   }
 
   /**

@@ -10,8 +10,11 @@ import java.util.Optional;
 
 /** What the command lines of several commands have in common. */
 final class PeerFlags {
-  /** What --codec takes. The stock gRPC plugin of Java has no channel here yet. */
-  private static final List<String> CODECS = List.of("protobuf");
+  /** Typed methods. */
+  static final String TYPED = "protobuf";
+
+  /** The stubs that the stock gRPC plugin generates. */
+  static final String STOCK = "protobuf-stock";
 
   static final Map<String, Compression> COMPRESSIONS =
       Map.of("gzip", Compression.gzip(), "zstd", Compression.zstd());
@@ -22,8 +25,11 @@ final class PeerFlags {
     return new Flags(Program.NAME + " " + command);
   }
 
-  static void codec(Flags flags) {
-    flags.choice("--codec", CODECS, "name of the codec");
+  static Flags.Value<String> codec(Flags flags) {
+    return flags.choice(
+        "--codec",
+        List.of(TYPED, STOCK),
+        "name of the codec: " + TYPED + ", or " + STOCK + ", which is grpc-java's stubs");
   }
 
   /** The compression that is asked for, if one is. */

@@ -5,6 +5,7 @@ import io.trunkcall.Limits;
 import io.trunkcall.Server;
 import io.trunkcall.ServerBuilder;
 import io.trunkcall.Tls;
+import io.trunkcall.grpc.GrpcServices;
 import io.trunkcall.load.Failed;
 import io.trunkcall.load.Flags;
 import io.trunkcall.load.UsageError;
@@ -47,6 +48,7 @@ final class ServeCommand {
   private final Security security = Security.ofServer(flags);
   private final Flags.Value<Optional<Compression>> compression =
       PeerFlags.compression(flags, "answers, also to requests that came plain");
+  private final Flags.Value<String> codec = PeerFlags.codec(flags);
   private final Flags.Value<Boolean> inline =
       flags.toggle("--inline", "run Say and Echo on the event loop, without a thread");
   private final Flags.Value<Boolean> virtual =
@@ -78,7 +80,6 @@ final class ServeCommand {
 
   ServeCommand(Console console) {
     this.console = console;
-    PeerFlags.codec(flags);
   }
 
   private Flags.Value<Long> limit(String name, long unless, String help) {
@@ -107,6 +108,10 @@ final class ServeCommand {
     if (listen.given() && !listen.get().matches(".*:[^\\]:]+")) {
       throw new UsageError("--listen " + listen.get() + ": want HOST:PORT");
     }
+    if (inline.get() && isStock()) {
+      throw new UsageError(
+          "--inline needs --codec " + PeerFlags.TYPED + ": the stock stubs have no such option");
+    }
     Log.begin(console, Level.WARNING);
     Server server = make();
     // Before anybody can know that the server is there, and signal it.
@@ -129,8 +134,12 @@ final class ServeCommand {
     if (runningHandlers.given()) {
       builder.runningHandlers(runningHandlers.get());
     }
-    Users.handlers().forEach(builder::serve);
-    BenchMethods.handlers(work.get(), inline.get()).forEach(builder::serve);
+    if (isStock()) {
+      builder.serve(GrpcServices.handlers(new StockUsers(), new StockBench(work.get())));
+    } else {
+      Users.handlers().forEach(builder::serve);
+      BenchMethods.handlers(work.get(), inline.get()).forEach(builder::serve);
+    }
     CodeFirstServices.handlers().forEach(builder::serve);
     if (conformance.get()) {
       new Service().handlers().forEach(builder::serve);
@@ -156,6 +165,10 @@ final class ServeCommand {
       FaultMethods.handlers(() -> running(server)).forEach(server::register);
     }
     return server;
+  }
+
+  private boolean isStock() {
+    return codec.get().equals(PeerFlags.STOCK);
   }
 
   private static long running(Server server) {

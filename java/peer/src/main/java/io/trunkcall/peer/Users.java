@@ -17,7 +17,9 @@ import io.trunkcall.Sender;
 import io.trunkcall.ServerCall;
 import io.trunkcall.Status;
 import io.trunkcall.StatusException;
+import java.util.Iterator;
 import java.util.List;
+import java.util.stream.LongStream;
 
 /** The example service; spec/proto/example/v1/user.proto has its rules. */
 final class Users {
@@ -48,14 +50,19 @@ final class Users {
 
   private static void list(
       ListUsersRequest request, Sender<GetUserResponse> responses, ServerCall call) {
-    if (request.getCount() < 0) {
-      throw invalid("count", "must not be negative");
-    }
-    for (int number = 1; number <= request.getCount(); number++) {
-      if (!responses.send(user(number))) {
+    Iterator<GetUserResponse> users = listed(request);
+    while (users.hasNext()) {
+      if (!responses.send(users.next())) {
         return;
       }
     }
+  }
+
+  static Iterator<GetUserResponse> listed(ListUsersRequest request) {
+    if (request.getCount() < 0) {
+      throw invalid("count", "must not be negative");
+    }
+    return LongStream.rangeClosed(1, request.getCount()).mapToObj(Users::user).iterator();
   }
 
   private static ImportUsersResponse count(Receiver<GetUserResponse> requests, ServerCall call) {
@@ -75,7 +82,7 @@ final class Users {
     }
   }
 
-  private static GetUserResponse user(long number) {
+  static GetUserResponse user(long number) {
     if (number < 1) {
       throw invalid("user_id", "must be at least 1");
     }

@@ -67,6 +67,7 @@ class ProgramTest {
         and(to, GET, "{}", "--codec", "xml"),
         and(to, GET, "{}", "--codec", "json"),
         and(to, "calc/div", "[7,2]", "--codec", "protobuf"),
+        and(to, "calc/div", "[7,2]", "--codec", "protobuf-stock"),
         List.of("serve"),
         List.of("serve", "--listen", "127.0.0.1"),
         and(listening, "--codec", "xml"),
@@ -84,6 +85,7 @@ class ProgramTest {
         and(load, "--method", "Nobody"),
         and(load, "--method", "Emit", "--connection-per-call"),
         and(load, "--mix", "Say=0"),
+        and(load, "--mix", "Say=1", "--codec", "protobuf-stock"),
         and(load, "--cancel-share", "2"),
         and(load, "--timeout", "2s-1s"),
         and(load, "--inline"),
@@ -102,6 +104,13 @@ class ProgramTest {
     assertEquals("", got.out());
     assertEquals(1, got.err().lines().count(), got.err());
     assertTrue(got.err().startsWith("peer-java " + words.get(0) + ": "), got.err());
+  }
+
+  @Test
+  void theStockStubsHaveNoHandlersInline() {
+    CarriedOut got =
+        CarriedOut.of("serve", "--listen", "127.0.0.1:0", "--inline", "--codec", "protobuf-stock");
+    assertTrue(got.err().contains("--inline needs --codec protobuf"), got.err());
   }
 
   @Test

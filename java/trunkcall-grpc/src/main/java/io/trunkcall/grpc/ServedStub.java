@@ -225,7 +225,7 @@ final class ServedStub<Q, R> extends ServerCall<Q, R> implements Inbound.Sink<Q>
 
   @Override
   public boolean isReady() {
-    return !closed && sent.isDone();
+    return !closed && StubCall.tookAll(sent);
   }
 
   @Override

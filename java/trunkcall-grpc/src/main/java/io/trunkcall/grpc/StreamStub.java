@@ -135,7 +135,7 @@ final class StreamStub<Q, R> extends StubCall<Q, R> implements Inbound.Sink<R> {
 
   @Override
   public boolean isReady() {
-    return !isHalfClosed() && (takesOne || stream != null) && sent.isDone();
+    return !isHalfClosed() && (takesOne || stream != null) && tookAll(sent);
   }
 
   @Override

@@ -23,6 +23,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
@@ -136,6 +137,11 @@ abstract class StubCall<Q, R> extends ClientCall<Q, R> implements Context.Cancel
       return Status.DEADLINE_EXCEEDED.withDescription(text);
     }
     return null;
+  }
+
+  /** Whether the next message may be sent: there is room for it, and the call goes on. */
+  static boolean tookAll(CompletableFuture<Boolean> sent) {
+    return sent.isDone() && !sent.isCompletedExceptionally() && sent.join();
   }
 
   private void authorize(CallCredentials credentials, Metadata headers) {
