@@ -5,7 +5,9 @@ import com.google.protobuf.DynamicMessage;
 import io.trunkcall.CallOptions;
 import io.trunkcall.Client;
 import io.trunkcall.ClientBuilder;
+import io.trunkcall.Code;
 import io.trunkcall.Compression;
+import io.trunkcall.Delivery;
 import io.trunkcall.Metadata;
 import io.trunkcall.Status;
 import io.trunkcall.StatusException;
@@ -18,7 +20,12 @@ import java.util.Base64;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.logging.Level;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The call command: one call. Its outcome is all that it prints: answers on stdout, a failure on
@@ -74,7 +81,7 @@ final class CallCommand {
     }
   }
 
-  int run(List<String> words) throws UsageError, Failed {
+  int run(List<String> words) throws UsageError, Failed, InterruptedException {
     List<String> others = new ArrayList<>();
     if (!flags.parse(words, others)) {
       console.print(help());
@@ -105,21 +112,21 @@ final class CallCommand {
     ClientBuilder builder = Clients.builder(target.get(), security.tls(), compression.get());
     try (Client client = Clients.build(builder)) {
       CallOptions options = CallOptions.NONE.withMetadata(metadata.build());
-      if (timeout.given()) {
-        options = options.withTimeout(timeout.get());
-      }
       if (codeFirst) {
-        console.print(
-            CodeFirstCall.call(client, others.get(0), others.get(1), codec.get(), options));
+        Object arguments = CodeFirstCall.arguments(others.get(1));
+        Duration left = connect(client);
+        options = left == null ? options : options.withTimeout(left);
+        console.print(CodeFirstCall.call(client, others.get(0), arguments, codec.get(), options));
         return Program.OK;
       }
       KnownMethod method = KnownMethod.find(others.get(0));
       List<DynamicMessage> requests = method.parse(others.get(1));
       KnownMethod.Taker take = answer -> console.print(JsonForm.line(answer));
+      Duration left = connect(client);
       if (stock) {
-        Duration within = timeout.given() ? timeout.get() : null;
-        StockCall.invoke(client, method, requests, metadata.build(), within, take);
+        StockCall.invoke(client, method, requests, metadata.build(), left, take);
       } else {
+        options = left == null ? options : options.withTimeout(left);
         method.invoke(client, requests, options, take);
       }
       return Program.OK;
@@ -127,6 +134,34 @@ final class CallCommand {
       tell(failed.status());
       return Program.FAILED;
     }
+  }
+
+  /**
+   * Waits until the server has greeted, so that nothing is sent to one that turns the client away.
+   *
+   * @return what is left of the timeout, null if there is none
+   */
+  private @Nullable Duration connect(Client client) throws InterruptedException {
+    CompletableFuture<@Nullable Void> connecting = client.connect();
+    long end = System.nanoTime() + timeout.get().toNanos();
+    try {
+      if (!timeout.given()) {
+        connecting.get();
+        return null;
+      }
+      connecting.get(timeout.get().toNanos(), TimeUnit.NANOSECONDS);
+      long left = end - System.nanoTime();
+      if (left > 0) {
+        return Duration.ofNanos(left);
+      }
+    } catch (TimeoutException late) {
+      // told below
+    } catch (ExecutionException e) {
+      throw e.getCause() instanceof StatusException failed ? failed : new IllegalStateException(e);
+    }
+    String text = target.get() + ": the deadline passed before there was a connection";
+    throw new StatusException(
+        Status.of(Code.DEADLINE_EXCEEDED, text).withDelivery(Delivery.NOT_SENT));
   }
 
   /** Prints a failure as the one line of stderr. */

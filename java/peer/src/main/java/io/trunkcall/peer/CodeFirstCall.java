@@ -62,7 +62,7 @@ public final class CodeFirstCall {
   }
 
   static String call(
-      Caller caller, String method, String arguments, String codec, CallOptions options) {
-    return line(caller.call(method(method, codec), arguments(arguments), options));
+      Caller caller, String method, Object arguments, String codec, CallOptions options) {
+    return line(caller.call(method(method, codec), arguments, options));
   }
 }
