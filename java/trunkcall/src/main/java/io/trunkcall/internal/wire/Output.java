@@ -170,7 +170,8 @@ final class Output {
     if (to > from) {
       sink.write(buffer, from, to - from, false);
     }
-    if (buffer.length > LEAST_BUFFER && to < buffer.length / 8) {
+    // Who takes asks until there is nothing: that says nothing of how much there will be.
+    if (size > 0 && buffer.length > LEAST_BUFFER && to < buffer.length / 8) {
       buffer = new byte[LEAST_BUFFER];
     }
     from = to = 0;
