@@ -7,7 +7,7 @@ import java.util.concurrent.ExecutionException;
 import org.jspecify.annotations.Nullable;
 
 /** Waiting for what an event loop brings about. */
-final class Blocking {
+public final class Blocking {
   private Blocking() {}
 
   static <T> T get(CompletableFuture<T> future) {
@@ -36,8 +36,13 @@ final class Blocking {
     }
   }
 
-  /** An event loop that waits for itself would wait for ever, and so would all its connections. */
-  static void refuseOnLoop() {
+  /**
+   * For what waits for a call: an event loop that waits for itself would wait for ever, and so
+   * would all its connections.
+   *
+   * @throws IllegalStateException on an event loop, with what to do instead
+   */
+  public static void refuseOnLoop() {
     if (Loops.onLoop()) {
       throw new IllegalStateException(
           "this would block an event loop of Trunkcall ("

@@ -6,8 +6,9 @@ import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * Runs tasks one after the other on an executor. Guava's sequential executor does the same, but for
- * {@link #begin}: the first of a call's tasks runs on the thread that is there already.
+ * Runs tasks one after the other on an executor, or here if that takes none any more. Guava's
+ * sequential executor does the same, but for {@link #begin}: the first of a call's tasks runs on
+ * the thread that is there already.
  */
 final class Serial implements Executor, Runnable {
   static final System.Logger LOGGER = System.getLogger("io.trunkcall.grpc");
@@ -39,6 +40,7 @@ final class Serial implements Executor, Runnable {
       executor.execute(this);
     } catch (RejectedExecutionException e) {
       LOGGER.log(System.Logger.Level.WARNING, "the executor of a call takes no more tasks", e);
+      run(); // its call would never end
     }
   }
 

@@ -286,7 +286,7 @@ final class ServedStub<Q, R> extends ServerCall<Q, R> implements Inbound.Sink<Q>
         left != null && left.isZero()
             ? new TimeoutException("context timed out")
             : Status.CANCELLED.withDescription("RPC cancelled").asRuntimeException();
-    call.executor().execute(() -> context.cancel(cause)); // although the service may be at work
+    new Serial(call.executor()).execute(() -> context.cancel(cause)); // the service may be at work
     serial.execute(
         () -> {
           over(Listener::onCancel, cause);

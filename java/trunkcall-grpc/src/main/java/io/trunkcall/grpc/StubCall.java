@@ -11,6 +11,7 @@ import io.grpc.Grpc;
 import io.grpc.Metadata;
 import io.grpc.MethodDescriptor;
 import io.grpc.Status;
+import io.trunkcall.Blocking;
 import io.trunkcall.Code;
 import io.trunkcall.Compression;
 import io.trunkcall.Connection;
@@ -98,6 +99,9 @@ abstract class StubCall<Q, R> extends ClientCall<Q, R> implements Context.Cancel
   public final void start(Listener<R> observer, Metadata headers) {
     checkState(listener == null, "Already started");
     checkState(!cancelled, "call was cancelled");
+    if (isWaitedFor()) {
+      Blocking.refuseOnLoop();
+    }
     listener = observer;
     Status not = refused();
     if (not != null) {
@@ -111,6 +115,12 @@ abstract class StubCall<Q, R> extends ClientCall<Q, R> implements Context.Cancel
     } else {
       authorize(credentials, headers);
     }
+  }
+
+  /** Whether it is a blocking stub's, by its executor, the thread that waits: nothing else says. */
+  private boolean isWaitedFor() {
+    String name = executor.getClass().getName();
+    return name.startsWith("io.grpc.stub.ClientCalls$") && name.endsWith("ThreadlessExecutor");
   }
 
   /** Why the call is not to begin. */

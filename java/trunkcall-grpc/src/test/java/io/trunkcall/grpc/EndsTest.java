@@ -259,4 +259,37 @@ class EndsTest {
       assertTrue(Pair.await(seen).isCancelled());
     }
   }
+
+  @Test
+  void aBlockingStubIsRefusedOnAnEventLoop() throws Exception {
+    try (Pair pair = new Pair(new Users())) {
+      CompletableFuture<Throwable> refused = new CompletableFuture<>();
+      pair.async()
+          .withExecutor(Runnable::run) // on the loop
+          .getUser(
+              request(7),
+              new StreamObserver<>() {
+                @Override
+                public void onNext(GetUserResponse user) {
+                  try {
+                    pair.blocking().getUser(request(8));
+                    refused.complete(null);
+                  } catch (RuntimeException e) {
+                    refused.complete(e);
+                  }
+                }
+
+                @Override
+                public void onError(Throwable error) {
+                  refused.completeExceptionally(error);
+                }
+
+                @Override
+                public void onCompleted() {}
+              });
+      IllegalStateException failure =
+          assertInstanceOf(IllegalStateException.class, Pair.await(refused));
+      assertTrue(failure.getMessage().contains("event loop"), failure.getMessage());
+    }
+  }
 }

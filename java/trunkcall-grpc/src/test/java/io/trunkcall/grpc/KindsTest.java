@@ -3,7 +3,9 @@ package io.trunkcall.grpc;
 import static io.trunkcall.grpc.Users.request;
 import static io.trunkcall.grpc.Users.user;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.trunkcall.example.v1.GetUserRequest;
 import com.trunkcall.example.v1.GetUserResponse;
@@ -12,6 +14,7 @@ import com.trunkcall.example.v1.ListUsersRequest;
 import com.trunkcall.example.v1.UserServiceGrpc;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
+import io.grpc.stub.BlockingClientCall;
 import io.grpc.stub.StreamObserver;
 import io.trunkcall.grpc.Pair.Collected;
 import java.util.ArrayList;
@@ -94,6 +97,18 @@ class KindsTest {
     Pair.await(answers.done);
     assertEquals(1_000, answers.messages.size());
     assertEquals(user(1_000), answers.messages.get(999));
+  }
+
+  @Test
+  void aBlockingStubWritesAndReadsInTurns() throws Exception {
+    BlockingClientCall<GetUserRequest, GetUserResponse> call =
+        UserServiceGrpc.newBlockingV2Stub(pair.channel).watchUsers();
+    for (int id = 1; id <= 100; id++) {
+      assertTrue(call.write(request(id)));
+      assertEquals(user(id), call.read());
+    }
+    call.halfClose();
+    assertNull(call.read());
   }
 
   @Test

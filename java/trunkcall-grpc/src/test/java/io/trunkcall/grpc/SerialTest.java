@@ -67,4 +67,15 @@ class SerialTest {
     serial.execute(ran::incrementAndGet);
     assertEquals(1, ran.get());
   }
+
+  @Test
+  void tasksThatTheExecutorRefusesRunHere() {
+    ExecutorService ended = Executors.newSingleThreadExecutor();
+    ended.shutdown();
+    Serial serial = new Serial(ended);
+    AtomicInteger ran = new AtomicInteger();
+    serial.execute(ran::incrementAndGet);
+    serial.execute(ran::incrementAndGet);
+    assertEquals(2, ran.get());
+  }
 }
