@@ -17,6 +17,7 @@ SOURCES = "java/*/src/main/java/**/*.java"
 PUBLIC = "io.trunkcall"
 WIRE = "io.trunkcall.internal.wire"
 TRANSPORT = "io.trunkcall.internal.transport"
+HTTP = "io.trunkcall.internal.transport.http"
 CLIENT = "io.trunkcall.internal.client"
 GRPC = "io.trunkcall.grpc"
 CODE_FIRST = "io.trunkcall.codefirst"
@@ -28,9 +29,10 @@ VALUES = {"Code", "Delivery", "Metadata", "Status", "StatusException"}
 MAY_IMPORT: dict[str, tuple[set[str], tuple[str, ...]]] = {
     WIRE: (set(), ()),
     TRANSPORT: ({WIRE}, ("io.netty.", "javax.net.ssl.")),
+    HTTP: ({WIRE, TRANSPORT}, ("io.netty.", "javax.net.ssl.", "com.fasterxml.jackson.core.", "com.google.protobuf.")),
     CLIENT: ({PUBLIC, TRANSPORT}, ()),  # it keeps endpoints, whose words are the user's; no connection, no Netty
     PUBLIC: (
-        {WIRE, TRANSPORT, CLIENT},
+        {WIRE, TRANSPORT, HTTP, CLIENT},
         ("io.netty.channel.EventLoop", "com.google.protobuf.", "com.github.luben.zstd.", "javax.net.ssl."),
     ),
     GRPC: ({PUBLIC}, ("io.grpc.", "com.google.protobuf.", "com.google.rpc.", "javax.net.ssl.")),
@@ -61,7 +63,7 @@ def faults(package: str, source: str) -> Iterator[str]:
         where, what = split(name)
         if where == package or name.startswith((*OF_ALL, *others)) or where in ours:
             continue
-        if where == PUBLIC and package in (WIRE, TRANSPORT) and what.split(".")[0] in VALUES:
+        if where == PUBLIC and package in (WIRE, TRANSPORT, HTTP) and what.split(".")[0] in VALUES:
             continue
         yield name
 

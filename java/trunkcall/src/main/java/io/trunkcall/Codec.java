@@ -48,6 +48,7 @@ public interface Codec<T> {
   @SuppressWarnings("unchecked")
   static <M extends MessageLite> Codec<M> protobuf(M defaultInstance) {
     return new ProtobufCodec<>(
+        defaultInstance,
         (Class<M>) defaultInstance.getClass(),
         (com.google.protobuf.Parser<M>) defaultInstance.getParserForType());
   }

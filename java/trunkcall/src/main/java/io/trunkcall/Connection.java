@@ -3,10 +3,6 @@ package io.trunkcall;
 import io.netty.channel.EventLoop;
 import io.trunkcall.internal.client.ClientEndpoint;
 import io.trunkcall.internal.transport.Carrier;
-import io.trunkcall.internal.transport.Clock;
-import io.trunkcall.internal.wire.Session;
-import java.time.Duration;
-import java.time.temporal.ChronoUnit;
 import java.util.concurrent.CompletableFuture;
 import javax.net.ssl.SSLSession;
 import org.jspecify.annotations.Nullable;
@@ -21,26 +17,26 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Connection extends Calls {
   final Slots slots = new Slots();
-  private final End end;
+  private final ServingEnd end;
 
-  Connection(Calling calling, End end) {
+  Connection(Calling calling, ServingEnd end) {
     super(calling);
     this.end = end;
   }
 
   /** The address of the other end. */
   public String remote() {
-    return end.carrier().remote();
+    return end.line().remote();
   }
 
   /** The address of this end. */
   public String local() {
-    return end.carrier().local();
+    return end.line().local();
   }
 
   /** What TLS has agreed on; null in the clear. */
   public @Nullable SSLSession tls() {
-    return end.carrier().tls();
+    return end.line().tls();
   }
 
   /** Why the connection is over, or is ending; empty while it is not. */
@@ -65,30 +61,7 @@ public final class Connection extends Calls {
 
   /** On the loop. */
   ConnectionGauges gaugesNow() {
-    Carrier carrier = end.carrier();
-    Session session = carrier.session();
-    ConnectionGauges.State state = ConnectionGauges.State.OPEN;
-    if (carrier.lost()) {
-      state = ConnectionGauges.State.CLOSED;
-    } else if (!session.acceptsCalls()) {
-      state = ConnectionGauges.State.DRAINING;
-    }
-    return new ConnectionGauges(
-        state,
-        Duration.of(Clock.micros() - carrier.began(), ChronoUnit.MICROS),
-        Duration.of(session.roundTrip(), ChronoUnit.MICROS),
-        session.ownCalls(),
-        session.servedCalls(),
-        slots.size(),
-        session.unsent(),
-        session.unsent() + session.held(),
-        session.withheldCredit(),
-        session.pool(),
-        end.why());
-  }
-
-  End end() {
-    return end;
+    return end.figures();
   }
 
   @Override
@@ -100,12 +73,12 @@ public final class Connection extends Calls {
 
   @Override
   EventLoop loop() {
-    return end.carrier().loop();
+    return end.line().loop();
   }
 
   @Override
   void hand(Runnable work) {
-    end.carrier().submit(work);
+    end.line().submit(work);
   }
 
   @Override
@@ -115,11 +88,7 @@ public final class Connection extends Calls {
 
   @Override
   Carrier pick(OpeningCall call) {
-    if (!end.takesCalls()) {
-      throw Failures.local(
-          Code.UNAVAILABLE, "the connection to " + remote() + ": " + trouble(), Delivery.NOT_SENT);
-    }
-    return end.carrier();
+    return end.pick();
   }
 
   @Override

@@ -1,41 +1,29 @@
 package io.trunkcall;
 
-import io.trunkcall.internal.client.ClientEndpoint;
 import io.trunkcall.internal.transport.Carrier;
 import io.trunkcall.internal.transport.Clock;
 import io.trunkcall.internal.transport.ConnectionEvents;
 import io.trunkcall.internal.wire.ErrorClass;
+import io.trunkcall.internal.wire.Exchange;
 import io.trunkcall.internal.wire.IncomingCall;
 import io.trunkcall.internal.wire.OutgoingCall;
 import io.trunkcall.internal.wire.Session;
+import java.time.Duration;
+import java.time.temporal.ChronoUnit;
 import java.util.Set;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
 
 /**
  * One end of a connection: calls served and calls made. Used on the connection's loop, except what
  * says otherwise.
  */
-abstract class End implements ConnectionEvents {
-  static final String DISCONNECTED = "disconnected by this side";
-
-  final Serving serving;
-  final Calling calling;
-
-  /** Done with the reason when the connection is over. Any thread. */
-  final CompletableFuture<String> gone = new CompletableFuture<>();
-
+abstract class End extends ServingEnd implements ConnectionEvents {
   private @Nullable Carrier carrier;
-  private @Nullable Connection caller;
   private volatile boolean young = true; // the other side has not greeted
   private volatile Set<Integer> accepts = Set.of(); // compressions that the other side takes
-  private volatile boolean draining; // for this side's own reasons
-  private volatile String why = "";
 
   End(Serving serving, Calling calling) {
-    this.serving = serving;
-    this.calling = calling;
+    super(serving, calling);
   }
 
   // For any thread, once connected.
@@ -49,61 +37,22 @@ abstract class End implements ConnectionEvents {
     return there;
   }
 
-  /** The connection as users see it. */
-  Connection caller() {
-    Connection there = caller;
-    if (there == null) {
-      throw new IllegalStateException("the connection is not there yet");
-    }
-    return there;
+  @Override
+  Carrier line() {
+    return carrier();
   }
 
-  /** The numbers of the compressions that the other side takes. */
-  Set<Integer> accepts() {
+  @Override
+  Set<Integer> accepts(Exchange call) {
     return accepts;
   }
 
+  @Override
   boolean isYoung() {
     return young;
   }
 
-  boolean isDraining() {
-    return draining;
-  }
-
-  /** Why the connection is over, or is ending; empty while it is not. */
-  String why() {
-    return why;
-  }
-
-  void because(String text) {
-    if (why.isEmpty()) {
-      why = text;
-    }
-  }
-
-  /** The endpoint that the connection leads to, at a client. */
-  @Nullable ClientEndpoint endpoint() {
-    return null;
-  }
-
-  /** Whether calls may be made once more, for what the policy says. */
-  boolean repeats(@Nullable Boolean policy) {
-    return policy == null ? calling.repeats : policy;
-  }
-
-  /** The observer of the client or server. */
-  abstract Told told();
-
-  /** Asks the other side to open no more calls; closes when all are done. */
-  void drain(String reason) {
-    draining = true;
-    because(reason);
-    carrier().drain();
-    caller().slots.tryAgain();
-  }
-
-  /** This side ends the connection at once. */
+  @Override
   void disconnect() {
     if (carrier().lost()) {
       return;
@@ -113,22 +62,56 @@ abstract class End implements ConnectionEvents {
     carrier().shut(DISCONNECTED);
   }
 
+  @Override
+  Carrier pick() {
+    if (!takesCalls()) {
+      throw Failures.local(
+          Code.UNAVAILABLE,
+          "the connection to " + carrier().remote() + ": " + caller().trouble(),
+          Delivery.NOT_SENT);
+    }
+    return carrier();
+  }
+
+  @Override
+  ConnectionGauges figures() {
+    Session session = carrier().session();
+    ConnectionGauges.State state = ConnectionGauges.State.OPEN;
+    if (carrier().lost()) {
+      state = ConnectionGauges.State.CLOSED;
+    } else if (!session.acceptsCalls()) {
+      state = ConnectionGauges.State.DRAINING;
+    }
+    return new ConnectionGauges(
+        state,
+        Duration.of(Clock.micros() - carrier().began(), ChronoUnit.MICROS),
+        Duration.of(session.roundTrip(), ChronoUnit.MICROS),
+        session.ownCalls(),
+        session.servedCalls(),
+        caller().slots.size(),
+        session.unsent(),
+        session.unsent() + session.held(),
+        session.withheldCredit(),
+        session.pool(),
+        why());
+  }
+
+  @Override
+  void addTo(Summing sum) {
+    sum.add(carrier().session());
+  }
+
   // What the transport tells.
 
   @Override
   public void connected(Carrier made) {
     carrier = made;
-    caller = new Connection(calling, this);
+    attached();
   }
 
   @Override
   public void disconnected(String reason) {
-    because(reason);
-    caller().slots.tryAgain();
-    if (!young) {
-      told().ended(caller(), carrier().fault(), why);
-    }
-    gone.complete(why);
+    over(reason, !young);
   }
 
   // What the session tells of calls that are served.
@@ -139,7 +122,7 @@ abstract class End implements ConnectionEvents {
     if (!(call.method().target() instanceof Served served)) {
       throw new IllegalStateException("a method that is not served: " + call.method().name());
     }
-    ServingCall serves = new ServingCall(this, served, call);
+    ServingCall serves = new ServingCall(this, served, call, "trunk");
     call.setUser(serves);
     if (served.request(call.codec()) == null) {
       String only = served.method.request().carriedBy();
@@ -151,13 +134,7 @@ abstract class End implements ConnectionEvents {
       serving.returned();
       return;
     }
-    if (served.handler.isInline()) {
-      serves.run();
-      return;
-    }
-    try {
-      serving.executor.execute(serves);
-    } catch (RejectedExecutionException e) {
+    if (!run(serves)) {
       call.refuse(
           Status.of(Code.UNAVAILABLE, "the executor of the " + serving.side + " takes no more"),
           Metadata.EMPTY);
@@ -167,21 +144,7 @@ abstract class End implements ConnectionEvents {
 
   @Override
   public void unserved(String method, boolean refused, Code code, String text) {
-    System.Logger.Level level =
-        code == Code.CANCELLED || code == Code.DEADLINE_EXCEEDED
-            ? System.Logger.Level.DEBUG
-            : System.Logger.Level.WARNING;
-    serving.journal.log(
-        level,
-        refused ? "call refused" : "call cut off",
-        (method.isEmpty() ? "(its name is not known)" : method)
-            + " from "
-            + carrier().remote()
-            + ": "
-            + code
-            + ": "
-            + text,
-        null);
+    tellUnserved(method, refused, code, text);
   }
 
   @Override
@@ -276,6 +239,8 @@ abstract class End implements ConnectionEvents {
   /** Whether calls may be made: this side drains for handlers that still run only. */
   boolean takesCalls() {
     Session session = carrier().session();
-    return !carrier().lost() && session.acceptsCalls() && !(draining && session.servedCalls() == 0);
+    return !carrier().lost()
+        && session.acceptsCalls()
+        && !(isDraining() && session.servedCalls() == 0);
   }
 }

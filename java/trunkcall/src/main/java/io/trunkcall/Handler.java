@@ -100,12 +100,14 @@ public final class Handler {
   private final Run run;
   private final boolean later;
   private final boolean inline;
+  private final boolean safe;
 
-  private Handler(Method<?, ?> method, Run run, boolean later, boolean inline) {
+  private Handler(Method<?, ?> method, Run run, boolean later, boolean inline, boolean safe) {
     this.method = method;
     this.run = run;
     this.later = later;
     this.inline = inline;
+    this.safe = safe;
   }
 
   /** Serves a unary method. */
@@ -244,7 +246,24 @@ public final class Handler {
       throw new IllegalArgumentException(
           method.name() + " is " + method.kind() + ": on the loop it can only be a publisher");
     }
-    return new Handler(method, run, later, true);
+    return new Handler(method, run, later, true, safe);
+  }
+
+  /**
+   * The same, declared to have no side effects, so that clients of HTTP may call it by GET.
+   *
+   * @throws IllegalArgumentException for a method that is not unary
+   */
+  public Handler noSideEffects() {
+    if (method.kind() != Kind.UNARY) {
+      throw new IllegalArgumentException(
+          method.name() + " is " + method.kind() + ": only unary methods can be called by GET");
+    }
+    return new Handler(method, run, later, inline, true);
+  }
+
+  boolean hasNoSideEffects() {
+    return safe;
   }
 
   /** What is served. */
@@ -285,7 +304,7 @@ public final class Handler {
       throw new IllegalArgumentException(
           method.name() + " is " + method.kind() + ": its handler cannot be " + kind);
     }
-    return new Handler(method, run, later, false);
+    return new Handler(method, run, later, false, false);
   }
 
   private static <T> T there(@Nullable T given) {

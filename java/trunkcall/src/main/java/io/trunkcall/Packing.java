@@ -57,6 +57,11 @@ final class Packing {
     return List.of(given);
   }
 
+  /** The compressions that it sends with, in order; null: nothing was said. */
+  @Nullable List<Integer> order() {
+    return order == null ? null : order.stream().map(Compression::number).toList();
+  }
+
   static Set<Integer> numbers(List<Compression> accepted) {
     Set<Integer> numbers = new TreeSet<>();
     accepted.forEach(one -> numbers.add(one.number()));
@@ -156,7 +161,7 @@ final class Packing {
     } catch (Compression.TooLongException e) {
       throw new StatusException(
           Code.RESOURCE_EXHAUSTED,
-          String.format("it is longer than max_message %,d when decompressed", maxMessage));
+          "it is longer than max_message " + maxMessage + " when decompressed");
     } catch (RuntimeException e) {
       throw new IllegalArgumentException(
           "it does not decompress with " + one.name() + ": " + Failures.spelled(e), e);

@@ -2,20 +2,31 @@ package io.trunkcall;
 
 import com.google.protobuf.CodedOutputStream;
 import com.google.protobuf.InvalidProtocolBufferException;
+import com.google.protobuf.Message;
 import com.google.protobuf.MessageLite;
 import com.google.protobuf.Parser;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import org.jspecify.annotations.Nullable;
 
 final class ProtobufCodec<M extends MessageLite> implements Codec<M> {
   static final int NUMBER = 1;
 
   private final Class<M> kind;
   private final Parser<M> parser;
+  private final @Nullable Codec<M> json; // null without descriptors, or its library
 
-  ProtobufCodec(Class<M> kind, Parser<M> parser) {
+  ProtobufCodec(M example, Class<M> kind, Parser<M> parser) {
+    this.json = json(example);
     this.kind = kind;
     this.parser = parser;
+  }
+
+  @SuppressWarnings({"unchecked", "rawtypes"})
+  private @Nullable Codec<M> json(M example) {
+    return ProtobufJson.THERE && example instanceof Message whole
+        ? new ProtobufJson(whole, this)
+        : null;
   }
 
   @Override
@@ -49,6 +60,16 @@ final class ProtobufCodec<M extends MessageLite> implements Codec<M> {
     } catch (InvalidProtocolBufferException e) {
       throw new IllegalArgumentException(e.getMessage(), e);
     }
+  }
+
+  @Override
+  public @Nullable Codec<M> in(int number) {
+    return number == ProtobufJson.NUMBER ? json : number == NUMBER ? this : null;
+  }
+
+  @Override
+  public String carriedBy() {
+    return json == null ? name() : "protobuf and json";
   }
 
   @Override

@@ -1,5 +1,6 @@
 package io.trunkcall;
 
+import io.trunkcall.internal.transport.http.HttpMethod;
 import io.trunkcall.internal.wire.ServedMethod;
 import org.jspecify.annotations.Nullable;
 
@@ -12,6 +13,7 @@ final class Served {
   final Handler handler;
   final Kind kind;
   final ServedMethod wire;
+  final HttpMethod http;
   private final @Nullable Codec<Object>[] requests = codecs();
   private final @Nullable Codec<Object>[] responses = codecs();
 
@@ -20,6 +22,15 @@ final class Served {
     this.method = handler.method();
     this.kind = method.kind();
     this.wire = new ServedMethod(method.name(), kind.takesOne(), this);
+    this.http =
+        new HttpMethod(
+            method.name(),
+            kind.takesOne(),
+            kind.streams(),
+            kind.answersOne(),
+            handler.hasNoSideEffects(),
+            number -> request(number) != null,
+            this);
     for (int number = 0; number < CODECS; number++) {
       Codec<Object> request = in(method.request(), number);
       requests[number] =

@@ -2,7 +2,7 @@ package io.trunkcall;
 
 import io.trunkcall.internal.transport.Clock;
 import io.trunkcall.internal.transport.Work;
-import io.trunkcall.internal.wire.IncomingCall;
+import io.trunkcall.internal.wire.Exchange;
 import io.trunkcall.internal.wire.LimitException;
 import java.time.Duration;
 import java.time.temporal.ChronoUnit;
@@ -19,9 +19,9 @@ import org.jspecify.annotations.Nullable;
  * over. How it is run and answered is in {@link ServingCall}.
  */
 abstract class ServedCall extends Work implements ServerCall {
-  final End end;
+  final ServingEnd end;
   final Served served;
-  final IncomingCall incoming;
+  final Exchange incoming;
   final long deadline; // µs of Clock, 0: none
   private @Nullable Object principal;
   private volatile @Nullable List<Compression> compression;
@@ -35,7 +35,7 @@ abstract class ServedCall extends Work implements ServerCall {
   private @Nullable String stopped;
   private @Nullable CompletableFuture<?> pending; // what an asynchronous handler has returned
 
-  ServedCall(End end, Served served, IncomingCall incoming) {
+  ServedCall(ServingEnd end, Served served, Exchange incoming) {
     this.end = end;
     this.served = served;
     this.incoming = incoming;
@@ -70,10 +70,10 @@ abstract class ServedCall extends Work implements ServerCall {
   }
 
   void onLoop(Runnable work) {
-    if (served.handler.isInline() && end.carrier().loop().inEventLoop()) {
+    if (served.handler.isInline() && end.line().loop().inEventLoop()) {
       work.run();
     } else {
-      end.carrier().submit(work);
+      end.line().submit(work);
     }
   }
 
@@ -95,12 +95,12 @@ abstract class ServedCall extends Work implements ServerCall {
 
   @Override
   public String peer() {
-    return end.carrier().remote();
+    return end.line().remote();
   }
 
   @Override
   public Executor executor() {
-    return served.handler.isInline() ? end.carrier().loop() : end.serving.executor;
+    return served.handler.isInline() ? end.line().loop() : end.serving.executor;
   }
 
   @Override
@@ -120,7 +120,7 @@ abstract class ServedCall extends Work implements ServerCall {
 
   @Override
   public @Nullable SSLSession tls() {
-    return end.carrier().tls();
+    return end.line().tls();
   }
 
   @Override
@@ -192,7 +192,7 @@ abstract class ServedCall extends Work implements ServerCall {
                 method().name() + ": " + e.getMessage(),
                 null);
           }
-          end.carrier().schedule();
+          end.line().schedule();
         });
   }
 

@@ -6,6 +6,9 @@ import io.trunkcall.internal.transport.ConnectionEvents;
 import io.trunkcall.internal.transport.ListenOptions;
 import io.trunkcall.internal.transport.Listener;
 import io.trunkcall.internal.transport.TlsSource;
+import io.trunkcall.internal.transport.http.Http1;
+import io.trunkcall.internal.transport.http.Http2;
+import io.trunkcall.internal.transport.http.HttpConfig;
 import io.trunkcall.internal.wire.MethodTable;
 import io.trunkcall.internal.wire.SessionConfig;
 import java.io.IOException;
@@ -15,6 +18,9 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ScheduledFuture;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
@@ -26,6 +32,8 @@ import org.jspecify.annotations.Nullable;
 public final class Server implements AutoCloseable {
   private static final long CUT_OFF = 1_000_000; // µs that peers have to hear that they are cut off
 
+  private static final double JITTER = 0.1; // of the age of a connection
+
   private final Serving serving;
   private final Calling calling;
   private final SessionConfig config;
@@ -36,7 +44,7 @@ public final class Server implements AutoCloseable {
   private final long maxConnectionAge;
   private final long drainDelay;
   private final Acceptor acceptor = new Accepting();
-  private final Set<ServerEnd> ends = ConcurrentHashMap.newKeySet();
+  private final Set<ServingEnd> ends = ConcurrentHashMap.newKeySet();
   private final LongAdder rejected = new LongAdder();
 
   private final CompletableFuture<@Nullable Void> leaving = new CompletableFuture<>();
@@ -52,19 +60,33 @@ public final class Server implements AutoCloseable {
     this.calling = builder.calling();
     this.told = new Told(builder.observer);
     TlsSource tls = builder.tls == null ? null : builder.tls.forServers();
-    this.options =
-        ListenOptions.plain()
-            .tls(tls, builder.allowCleartext)
-            .origins(builder.nativeOnly ? null : List.copyOf(builder.origins))
-            .limits(builder.maxConnections, builder.maxConnectionsPerAddress)
-            .proxied(builder.proxyProtocol);
     this.where = List.copyOf(builder.addresses);
     this.maxConnectionAge = builder.maxConnectionAge;
     this.drainDelay = builder.drainDelay;
     this.ownExecutor = builder.executor == null ? builder.ownExecutor() : null;
     this.serving = builder.serving("server", ownExecutor);
     this.config = builder.config(serving.load);
+    ListenOptions plain =
+        ListenOptions.plain()
+            .tls(tls, builder.allowCleartext)
+            .limits(builder.maxConnections, builder.maxConnectionsPerAddress)
+            .proxied(builder.proxyProtocol);
+    this.options = builder.nativeOnly ? plain : withHttp(plain, builder);
     builder.handlers.forEach(serving::register);
+  }
+
+  private ListenOptions withHttp(ListenOptions plain, ServerBuilder builder) {
+    HttpConfig http =
+        new HttpConfig(
+            () -> new HttpEnd(this, serving, calling),
+            config,
+            builder.httpCodecs(),
+            config.codecList(),
+            serving.packing.order(),
+            List.copyOf(builder.origins));
+    return plain
+        .origins(List.copyOf(builder.origins))
+        .protocols(List.of(new Http2(http), new Http1(http)));
   }
 
   /** A builder of a server. */
@@ -170,21 +192,21 @@ public final class Server implements AutoCloseable {
 
   /** The connections that are up: those whose clients can be called. */
   public List<Connection> connections() {
-    return ends.stream().filter(one -> !one.isYoung()).map(End::caller).toList();
+    return ends.stream().filter(one -> !one.isYoung()).map(ServingEnd::caller).toList();
   }
 
   /** What the server has at the moment. */
   public CompletableFuture<Gauges> gauges() {
     Summing sum = new Summing();
     List<CompletableFuture<?>> all = new ArrayList<>();
-    for (ServerEnd one : ends) {
+    for (ServingEnd one : ends) {
       CompletableFuture<@Nullable Void> added = new CompletableFuture<>();
       all.add(added);
-      one.carrier()
+      one.line()
           .submit(
               () -> {
-                if (!one.carrier().lost()) {
-                  sum.add(one.carrier().session());
+                if (!one.line().lost()) {
+                  one.addTo(sum);
                 }
                 added.complete(null);
               });
@@ -233,10 +255,10 @@ public final class Server implements AutoCloseable {
     }
     beginToStop();
     long until = Clock.micros() + micros;
-    ends.forEach(one -> one.carrier().submit(() -> drain(one)));
+    ends.forEach(one -> one.line().submit(() -> drain(one)));
     boolean all = gone(until);
     if (!all) {
-      ends.forEach(one -> one.carrier().submit(() -> one.carrier().graceOver()));
+      ends.forEach(one -> one.line().submit(() -> one.line().graceOver()));
       gone(Clock.micros() + CUT_OFF);
     } else {
       all = Waiting.done(serving.idle(), Math.max(until - Clock.micros(), 0));
@@ -245,8 +267,8 @@ public final class Server implements AutoCloseable {
     return all;
   }
 
-  private static void drain(ServerEnd end) {
-    if (!end.carrier().lost() && !end.isDraining()) {
+  private static void drain(ServingEnd end) {
+    if (!end.line().lost() && !end.isDraining()) {
       end.drain("this side drains");
     }
   }
@@ -262,8 +284,8 @@ public final class Server implements AutoCloseable {
     refuseInside();
     aborting = true;
     beginToStop();
-    for (ServerEnd one : ends) {
-      one.carrier().submit(() -> one.carrier().abort("the server has been stopped"));
+    for (ServingEnd one : ends) {
+      one.line().submit(() -> one.line().abort("the server has been stopped"));
     }
     gone(Long.MAX_VALUE);
     Blocking.getNullable(serving.end());
@@ -311,16 +333,16 @@ public final class Server implements AutoCloseable {
 
   // What its ends tell.
 
-  void connected(ServerEnd end) {
+  void connected(ServingEnd end) {
     ends.add(end);
     if (aborting) {
-      end.carrier().abort("the server has been stopped");
+      end.line().abort("the server has been stopped");
     } else if (stopping.isDone()) {
-      end.carrier().submit(() -> drain(end));
+      end.line().submit(() -> drain(end));
     }
   }
 
-  void disconnected(ServerEnd end) {
+  void disconnected(ServingEnd end) {
     ends.remove(end);
   }
 
@@ -328,8 +350,15 @@ public final class Server implements AutoCloseable {
     return told;
   }
 
-  long maxAgeMicros() {
-    return maxConnectionAge;
+  /** Has a connection end at its age, if there is one; a tenth more or less, so that not all do. */
+  @Nullable ScheduledFuture<?> ageing(ServingEnd end, Runnable retire) {
+    if (maxConnectionAge == 0) {
+      return null;
+    }
+    double part = 1 + ThreadLocalRandom.current().nextDouble(-JITTER, JITTER);
+    return end.line()
+        .loop()
+        .schedule(retire, (long) (maxConnectionAge * part), TimeUnit.MICROSECONDS);
   }
 
   /** What its listeners ask. */

@@ -3,14 +3,10 @@ package io.trunkcall;
 import io.trunkcall.internal.transport.Carrier;
 import io.trunkcall.internal.wire.ErrorClass;
 import java.util.concurrent.ScheduledFuture;
-import java.util.concurrent.ThreadLocalRandom;
-import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /** A server's end of one connection. */
 final class ServerEnd extends End {
-  private static final double JITTER = 0.1; // of the age, so that not all end together
-
   private final Server server;
   private @Nullable ScheduledFuture<?> aged;
 
@@ -22,16 +18,7 @@ final class ServerEnd extends End {
   @Override
   public void connected(Carrier made) {
     super.connected(made);
-    long age = server.maxAgeMicros();
-    if (age > 0) {
-      double part = 1 + ThreadLocalRandom.current().nextDouble(-JITTER, JITTER);
-      aged =
-          made.loop()
-              .schedule(
-                  () -> drain("the connection has reached its maximum age"),
-                  (long) (age * part),
-                  TimeUnit.MICROSECONDS);
-    }
+    aged = server.ageing(this, () -> drain("the connection has reached its maximum age"));
     server.connected(this);
   }
 

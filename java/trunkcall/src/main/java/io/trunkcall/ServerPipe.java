@@ -1,7 +1,7 @@
 package io.trunkcall;
 
-import io.trunkcall.internal.transport.Carrier;
-import io.trunkcall.internal.wire.IncomingCall;
+import io.trunkcall.internal.transport.Line;
+import io.trunkcall.internal.wire.Exchange;
 import io.trunkcall.internal.wire.LimitException;
 import io.trunkcall.internal.wire.Message;
 import org.jspecify.annotations.Nullable;
@@ -11,22 +11,22 @@ final class ServerPipe extends Pipe {
   private static final Ending ALL = new Ending(null);
 
   private final ServingCall call;
-  private final IncomingCall incoming;
-  private final Carrier carrier;
+  private final Exchange incoming;
+  private final Line line;
   private final Served served;
   private volatile int compression; // of the last request
 
-  ServerPipe(ServingCall call, IncomingCall incoming, Carrier carrier, Served served) {
+  ServerPipe(ServingCall call, Exchange incoming, Line line, Served served) {
     this.call = call;
     this.incoming = incoming;
-    this.carrier = carrier;
+    this.line = line;
     this.served = served;
     this.compression = incoming.compression();
   }
 
   @Override
   void hand(Runnable work) {
-    carrier.submit(work);
+    line.submit(work);
   }
 
   @Override
@@ -70,7 +70,7 @@ final class ServerPipe extends Pipe {
 
   @Override
   boolean accepts(int one) {
-    return carrier.session().peer().compressions().contains(one);
+    return incoming.accepts(one);
   }
 
   @Override
@@ -105,7 +105,7 @@ final class ServerPipe extends Pipe {
 
   @Override
   void schedule() {
-    carrier.schedule();
+    line.schedule();
   }
 
   @Override

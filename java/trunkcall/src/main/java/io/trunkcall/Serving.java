@@ -66,6 +66,12 @@ final class Serving {
     return methods::get;
   }
 
+  /** The method of a name, null if it is not served. */
+  @Nullable Served find(String name) {
+    ServedMethod found = methods.get(name);
+    return found != null && found.target() instanceof Served served ? served : null;
+  }
+
   /** What is served, by name. */
   List<Method<?, ?>> methods() {
     List<Method<?, ?>> found = new ArrayList<>();

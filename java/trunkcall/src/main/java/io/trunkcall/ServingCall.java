@@ -1,7 +1,7 @@
 package io.trunkcall;
 
 import io.trunkcall.internal.transport.Clock;
-import io.trunkcall.internal.wire.IncomingCall;
+import io.trunkcall.internal.wire.Exchange;
 import io.trunkcall.internal.wire.LimitException;
 import java.util.List;
 import java.util.concurrent.CompletionStage;
@@ -23,6 +23,7 @@ final class ServingCall extends ServedCall {
   private boolean handled;
   private boolean entered; // behind interceptors: the handler was called
   private volatile boolean left; // and is done
+  private final String protocol;
   private @Nullable Runnable release;
   private @Nullable Output answer;
   private @Nullable Output packed; // the same compressed
@@ -33,11 +34,12 @@ final class ServingCall extends ServedCall {
   private @Nullable LimitException overruled; // an answer was too long, on the loop
   private @Nullable ScheduledFuture<?> timer; // of a one-way call, on the loop
 
-  ServingCall(End end, Served served, IncomingCall incoming) {
+  ServingCall(ServingEnd end, Served served, Exchange incoming, String protocol) {
     super(end, served, incoming);
+    this.protocol = protocol;
     this.pipe =
         served.kind.streams() && !incoming.oneway()
-            ? new ServerPipe(this, incoming, end.carrier(), served)
+            ? new ServerPipe(this, incoming, end.line(), served)
             : null;
   }
 
@@ -146,11 +148,11 @@ final class ServingCall extends ServedCall {
             return;
           }
           incoming.accept();
-          end.carrier().schedule();
+          end.line().schedule();
           if (deadline != 0) {
             long left = Math.max(deadline - Clock.micros(), 0);
             timer =
-                end.carrier()
+                end.line()
                     .loop()
                     .schedule(() -> stop("the deadline passed"), left, TimeUnit.MICROSECONDS);
           }
@@ -162,7 +164,7 @@ final class ServingCall extends ServedCall {
     try {
       admitted =
           admission.admit(
-              new Arrival(served.method, metadata(), peer(), "trunk", timeRemaining(), tls()));
+              new Arrival(served.method, metadata(), peer(), protocol, timeRemaining(), tls()));
     } catch (Throwable e) {
       refused = true;
       status = Outcomes.of(this, e, "admission");
@@ -210,8 +212,8 @@ final class ServingCall extends ServedCall {
     Packing packing = end.serving.packing;
     List<Compression> said = compression();
     return said == null
-        ? packing.answer(method().name(), plain, compressionOfRequest, end.accepts())
-        : packing.request(method().name(), plain, said, end.accepts());
+        ? packing.answer(method().name(), plain, compressionOfRequest, end.accepts(incoming))
+        : packing.request(method().name(), plain, said, end.accepts(incoming));
   }
 
   private Refusal refusing(Code code, String text) {
@@ -259,11 +261,11 @@ final class ServingCall extends ServedCall {
 
   private void done() {
     runOn(null);
-    if (served.handler.isInline() && end.carrier().loop().inEventLoop()) {
+    if (served.handler.isInline() && end.line().loop().inEventLoop()) {
       finishBehindMessages();
-      end.carrier().schedule();
+      end.line().schedule();
     } else {
-      end.carrier().submit(this);
+      end.line().submit(this);
     }
   }
 
@@ -329,7 +331,7 @@ final class ServingCall extends ServedCall {
       return;
     }
     Output small = packed;
-    if (small != null && end.accepts().contains(small.compression)) {
+    if (small != null && incoming.accepts(small.compression)) {
       incoming.finish(small.array(), 0, small.length(), small.compression, behind);
     } else {
       incoming.finish(out.array(), 0, out.length(), 0, behind);

@@ -5,6 +5,7 @@ import io.trunkcall.internal.wire.Load;
 import io.trunkcall.internal.wire.SessionConfig;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -197,6 +198,14 @@ public abstract class SideBuilder<B extends SideBuilder<B>> {
     Executor runs = own == null ? Objects.requireNonNull(executor) : own;
     return new Serving(
         side, served, admission, packing(), strictJson, runs, new Load(runningHandlers, memory));
+  }
+
+  /** Codecs by the names that content types have for them. */
+  Map<String, Integer> httpCodecs() {
+    Map<String, Integer> named = new HashMap<>();
+    codecs.forEach((number, name) -> named.put(name, number));
+    named.putAll(Map.of("raw", 0, "protobuf", 1, "proto", 1, "json", 2, "msgpack", 3));
+    return Map.copyOf(named);
   }
 
   SessionConfig config(Load load) {

@@ -24,6 +24,14 @@ final class Summing {
     poolHeld += session.poolHeld();
   }
 
+  /** Of a connection of HTTP. */
+  synchronized void addHttp(int calls, long unsentBytes, long heldBytes) {
+    connections++;
+    served += calls;
+    unsent += unsentBytes;
+    held += unsentBytes + heldBytes;
+  }
+
   synchronized Gauges gauges(
       Serving serving, Calling calling, long rejectedConnections, long connectFailures) {
     return new Gauges(

@@ -51,6 +51,23 @@ class StreamTest {
   }
 
   @Test
+  void responsesThatWereSentWithoutWaitingAllArrive() throws Exception {
+    Handler serves =
+        Handler.serverStream(
+            COUNT,
+            (request, responses, call) -> {
+              for (int i = 0; i < Integer.parseInt(request); i++) {
+                responses.sendAsync("x".repeat(1_000));
+              }
+            });
+    try (Pair pair = new Pair(serves)) {
+      List<String> all = new ArrayList<>();
+      pair.client.open(COUNT, "3000").forEach(all::add);
+      assertEquals(3_000, all.size());
+    }
+  }
+
+  @Test
   void responsesAreIterated() throws Exception {
     try (Pair pair = new Pair(count())) {
       List<String> all = new ArrayList<>();

@@ -21,7 +21,7 @@ public final class Service {
   /** All methods. */
   public List<Handler> handlers() {
     return List.of(
-        Handler.unary(CaseMethods.READ, this::unary),
+        Handler.unary(CaseMethods.READ, this::unary).noSideEffects(),
         Handler.unary(CaseMethods.UNARY, this::unary),
         Handler.oneWay(CaseMethods.TELL, this::unary),
         Handler.serverStream(CaseMethods.SERVER_STREAM, this::serverStream),

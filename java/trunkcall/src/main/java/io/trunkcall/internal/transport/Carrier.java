@@ -28,7 +28,7 @@ import org.jspecify.annotations.Nullable;
  * <p>What a batch appends is written at its end, with one flush: a batch is what the loop reads in
  * one go, or what other threads have handed over by then ({@link #submit}).
  */
-public final class Carrier extends ChannelInboundHandlerAdapter {
+public final class Carrier extends ChannelInboundHandlerAdapter implements Line {
   private static final System.Logger LOG = System.getLogger("io.trunkcall");
 
   /** How input ends where the channel has no half-close of its own. */
@@ -135,6 +135,7 @@ public final class Carrier extends ChannelInboundHandlerAdapter {
   // For any thread.
 
   /** The loop that owns the connection. */
+  @Override
   public EventLoop loop() {
     return loop;
   }
@@ -145,6 +146,7 @@ public final class Carrier extends ChannelInboundHandlerAdapter {
    * never within this function. It is done, too, when the connection is {@link #lost}. What extends
    * {@link Work} costs no allocation.
    */
+  @Override
   public void submit(Runnable work) {
     if (handedOver.add(work) && !(inBatch && loop.inEventLoop())) {
       loop.execute(drain);
@@ -166,16 +168,19 @@ public final class Carrier extends ChannelInboundHandlerAdapter {
   }
 
   /** The address of the other end, empty if it has none. */
+  @Override
   public String remote() {
     return remote;
   }
 
   /** The address of this end, empty if it has none. */
+  @Override
   public String local() {
     return local;
   }
 
   /** What TLS has agreed on, null in the clear. */
+  @Override
   public @Nullable SSLSession tls() {
     return tls == null ? null : tls.engine().getSession();
   }
@@ -186,6 +191,7 @@ public final class Carrier extends ChannelInboundHandlerAdapter {
   }
 
   /** When the handshake began, by {@link Clock}. */
+  @Override
   public long began() {
     return began;
   }
@@ -203,11 +209,13 @@ public final class Carrier extends ChannelInboundHandlerAdapter {
   }
 
   /** Whether the transport is gone. */
+  @Override
   public boolean lost() {
     return lost;
   }
 
   /** What the transport was lost by, if that was a fault of its own. */
+  @Override
   public @Nullable Throwable fault() {
     return fault;
   }
@@ -223,6 +231,7 @@ public final class Carrier extends ChannelInboundHandlerAdapter {
   }
 
   /** Writes what was appended, at the end of this batch or in the next turn of the loop. */
+  @Override
   public void schedule() {
     if (!scheduled) {
       scheduled = true;
@@ -244,12 +253,14 @@ public final class Carrier extends ChannelInboundHandlerAdapter {
    * Asks the peer to open no more calls; closes when all are done (protocol.md 11.4, 11.5).
    * Handlers that are to finish may still call.
    */
+  @Override
   public void drain() {
     session.drain(Clock.micros(), true);
     flush();
   }
 
   /** Ends what is still open, tells the peer so, and closes. */
+  @Override
   public void graceOver() {
     session.graceOver(Clock.micros());
     flush();
@@ -265,6 +276,7 @@ public final class Carrier extends ChannelInboundHandlerAdapter {
   }
 
   /** Closes at once; what is unsent is dropped. */
+  @Override
   public void abort(String why) {
     if (!lost) {
       because(why);

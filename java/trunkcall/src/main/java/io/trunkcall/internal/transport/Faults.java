@@ -35,7 +35,7 @@ public final class Faults {
   private Faults() {}
 
   /** A fault of a transport. */
-  static String text(Throwable fault) {
+  public static String text(Throwable fault) {
     if (fault instanceof DecoderException && fault.getCause() != null) {
       return text(fault.getCause());
     }

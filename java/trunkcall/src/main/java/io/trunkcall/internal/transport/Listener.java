@@ -59,10 +59,10 @@ public final class Listener {
       asked.add(Upgrading.protocol(this, options.origins()));
     }
     this.protocols = List.copyOf(asked);
-    List<String> offered = new ArrayList<>();
+    Set<String> offered = new LinkedHashSet<>();
     protocols.forEach(one -> offered.addAll(one.alpn()));
     TlsSource given = options.tls();
-    this.tls = given == null ? null : given.offering(offered);
+    this.tls = given == null ? null : given.offering(List.copyOf(offered));
   }
 
   /**
@@ -246,6 +246,22 @@ public final class Listener {
 
   String remote(Channel channel) {
     return Spelling.remote(channel, loops.sockets);
+  }
+
+  /** A connection was closed for what it began with. */
+  public void turnedAway(String remote, String why) {
+    acceptor.rejected(remote, why);
+  }
+
+  /**
+   * Makes a WebSocket of a connection whose request comes next, decoded by the handler called
+   * {@code http}.
+   */
+  public void upgrade(Channel channel, long since) {
+    List<String> allowed = options.origins();
+    channel
+        .pipeline()
+        .addLast("upgrading", new Upgrading(this, allowed == null ? List.of() : allowed, since));
   }
 
   /** Makes a native connection of a channel. Its end hears of a listener that is closed. */

@@ -191,7 +191,7 @@ final class Opening extends ChannelInboundHandlerAdapter {
       for (Protocol protocol : listener.protocols) {
         Protocol.Guess guess = guess(protocol, first, negotiated);
         if (guess == Protocol.Guess.YES) {
-          serve(context, () -> protocol.serve(context.channel(), since));
+          serve(context, () -> protocol.serve(context.channel(), since, listener));
           return;
         }
         unsure = unsure || guess == Protocol.Guess.MORE;

@@ -23,5 +23,5 @@ public interface Protocol {
    * Takes a connection over, on its loop: adds its handlers at the end of the pipeline. What was
    * read comes to them next. {@code since}: when it was accepted, by {@link Clock}.
    */
-  void serve(Channel channel, long since);
+  void serve(Channel channel, long since, Listener listener);
 }

@@ -10,7 +10,7 @@ import java.util.HexFormat;
 import org.jspecify.annotations.Nullable;
 
 /** Addresses of sockets in the form that users write. */
-final class Spelling {
+public final class Spelling {
   private static final String MEMORY = "trunkcall-";
 
   /** The addresses that a proxy has said, in place of those of the socket. */
@@ -30,6 +30,16 @@ final class Spelling {
   static String local(Channel channel, Sockets sockets) {
     SocketAddress said = channel.attr(SAID_LOCAL).get();
     return of(said == null ? channel.localAddress() : said, sockets);
+  }
+
+  /** The address of the other end of a channel that one of our loops owns, empty if it has none. */
+  public static String remote(Channel channel) {
+    return remote(channel, Loops.of(channel.eventLoop()).sockets);
+  }
+
+  /** The address of this end of such a channel, empty if it has none. */
+  public static String local(Channel channel) {
+    return local(channel, Loops.of(channel.eventLoop()).sockets);
   }
 
   /** The address of a channel, empty if it has none. */

@@ -66,7 +66,7 @@ final class Upgrading extends ChannelInboundHandlerAdapter {
       }
 
       @Override
-      public void serve(Channel channel, long since) {
+      public void serve(Channel channel, long since, Listener of) {
         HttpDecoderConfig limits =
             new HttpDecoderConfig().setMaxInitialLineLength(LINE).setMaxHeaderSize(HEADER);
         channel.pipeline().addLast(CODEC, new HttpServerCodec(limits));
@@ -99,7 +99,7 @@ final class Upgrading extends ChannelInboundHandlerAdapter {
   private @Nullable ScheduledFuture<?> timer;
   private @Nullable ChannelHandlerContext context;
 
-  private Upgrading(Listener listener, List<String> origins, long since) {
+  Upgrading(Listener listener, List<String> origins, long since) {
     this.listener = listener;
     this.origins = origins;
     this.since = since;

@@ -6,7 +6,7 @@ import io.trunkcall.Status;
 import org.jspecify.annotations.Nullable;
 
 /** A call of the peer. Owned by its session, and used where the session is used. */
-public final class IncomingCall extends Call {
+public final class IncomingCall extends Call implements Exchange {
   // States of the callee's side (protocol.md 7.3). READY is receiving with nothing missing but the
   // start.
   static final byte RECEIVING = 0;
@@ -43,16 +43,19 @@ public final class IncomingCall extends Call {
   }
 
   /** Its metadata, empty if there is none. */
+  @Override
   public Metadata metadata() {
     return metadata == null ? Metadata.EMPTY : metadata;
   }
 
   /** Which attempt the caller says that it is; 0: it says nothing. */
+  @Override
   public int attempt() {
     return (int) Math.min(attempt, Integer.MAX_VALUE);
   }
 
   /** Whether the caller sends no more: all requests have come, or lie in this call. */
+  @Override
   public boolean requestEnded() {
     return requestEnded;
   }
@@ -63,6 +66,7 @@ public final class IncomingCall extends Call {
   }
 
   /** Whether its caller wants acceptance, not an answer: {@link #accept}. */
+  @Override
   public boolean oneway() {
     return oneway;
   }
@@ -71,13 +75,20 @@ public final class IncomingCall extends Call {
    * The request of a method that takes one, which belongs to the one who serves it, or the only
    * message of a one-way call; null for others.
    */
+  @Override
   public byte @Nullable [] message() {
     return message;
   }
 
   /** The number of the compression that {@link #message} is in. */
+  @Override
   public int compression() {
     return compression;
+  }
+
+  @Override
+  public boolean accepts(int compression) {
+    return session.peer().compressions().contains(compression);
   }
 
   /**
@@ -87,6 +98,7 @@ public final class IncomingCall extends Call {
    *
    * @throws LimitException for a message that the peer does not take
    */
+  @Override
   public boolean send(byte[] array, int offset, int length, int compression) {
     return session
         .callee
@@ -100,6 +112,7 @@ public final class IncomingCall extends Call {
    * @throws LimitException for metadata that the peer does not take
    * @throws IllegalArgumentException for metadata that is malformed
    */
+  @Override
   public void sendMetadata(Metadata metadata) {
     session.callee.answers().sendMetadata(this, metadata);
   }
@@ -112,6 +125,7 @@ public final class IncomingCall extends Call {
    * @throws LimitException for what the peer does not take; the call is as it was
    * @throws IllegalArgumentException for metadata that is malformed
    */
+  @Override
   public void finish(byte[] array, int offset, int length, int compression, Metadata trailers) {
     Answers answers = session.callee.answers();
     if (compression == 0 && trailers.isEmpty() && answers.plain(this, array, offset, length)) {
@@ -122,6 +136,7 @@ public final class IncomingCall extends Call {
   }
 
   /** The handler has returned without a last message; see the other {@code finish}. */
+  @Override
   public void finish(Status status, Metadata trailers) {
     session.callee.answers().finish(this, null, status, trailers);
   }
@@ -130,6 +145,7 @@ public final class IncomingCall extends Call {
    * Tells the caller of a one-way call that its handler will run (protocol.md 7.5), in or after
    * {@link Events#start}; else there is {@link #refuse}.
    */
+  @Override
   public void accept() {
     session.callee.answers().accept(this);
   }
@@ -139,6 +155,7 @@ public final class IncomingCall extends Call {
    * before. Stands for {@code finish} as well. The caller of a one-way call that was accepted is
    * told nothing.
    */
+  @Override
   public void refuse(Status status, Metadata trailers) {
     session.callee.answers().turnAway(this, status, trailers);
   }
@@ -147,11 +164,13 @@ public final class IncomingCall extends Call {
    * Ends a started call with CUT, as when interceptors leave their handler running (status.md 1.1).
    * {@link Events#stopped} is told, and the handler still has to return.
    */
+  @Override
   public void fail(Code code, String text) {
     session.callee.answers().cut(this, code, text);
   }
 
   /** Consumes the oldest request message; null when there is none now. */
+  @Override
   public @Nullable Message takeMessage() {
     ReceiveFlow flow = receiving;
     Message message = flow == null ? null : flow.take();

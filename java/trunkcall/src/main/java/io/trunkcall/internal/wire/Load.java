@@ -21,7 +21,7 @@ public final class Load {
   }
 
   /** A call has ended REFUSED, or else CUT. */
-  void count(boolean refused) {
+  public void count(boolean refused) {
     (refused ? this.refused : cutOff).increment();
   }
 

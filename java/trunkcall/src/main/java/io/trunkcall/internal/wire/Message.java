@@ -8,7 +8,8 @@ public final class Message {
   long cost;
   long pooled;
 
-  Message(byte[] bytes, int compression) {
+  /** These bytes. */
+  public Message(byte[] bytes, int compression) {
     this.bytes = bytes;
     this.compression = compression;
   }

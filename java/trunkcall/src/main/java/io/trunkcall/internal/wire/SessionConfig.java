@@ -46,6 +46,16 @@ public final class SessionConfig {
     return keepaliveAnswer;
   }
 
+  /** The initial window of a stream, in bytes. */
+  public int window() {
+    return window;
+  }
+
+  /** All codecs, for people. */
+  public String codecList() {
+    return codecList;
+  }
+
   /** What all sessions of one client or server share. */
   public Load load() {
     return load;

@@ -1,0 +1,169 @@
+package io.trunkcall;
+
+import io.trunkcall.internal.transport.Carrier;
+import io.trunkcall.internal.transport.Clock;
+import io.trunkcall.internal.transport.http.HttpCall;
+import io.trunkcall.internal.transport.http.HttpEvents;
+import io.trunkcall.internal.transport.http.HttpLine;
+import io.trunkcall.internal.transport.http.HttpMethod;
+import io.trunkcall.internal.wire.Exchange;
+import java.time.Duration;
+import java.time.temporal.ChronoUnit;
+import java.util.Set;
+import java.util.concurrent.ScheduledFuture;
+import org.jspecify.annotations.Nullable;
+
+/** A server's end of a connection of HTTP. Its client cannot be called. */
+final class HttpEnd extends ServingEnd implements HttpEvents {
+  private final Server server;
+  private @Nullable HttpLine line;
+  private @Nullable ScheduledFuture<?> aged;
+
+  HttpEnd(Server server, Serving serving, Calling calling) {
+    super(serving, calling);
+    this.server = server;
+  }
+
+  @Override
+  HttpLine line() {
+    HttpLine there = line;
+    if (there == null) {
+      throw new IllegalStateException("the connection is not there yet");
+    }
+    return there;
+  }
+
+  @Override
+  boolean isYoung() {
+    return false;
+  }
+
+  @Override
+  Told told() {
+    return server.told();
+  }
+
+  @Override
+  void disconnect() {
+    because(DISCONNECTED);
+    line().abort(DISCONNECTED);
+  }
+
+  @Override
+  Carrier pick() {
+    throw Failures.local(
+        Code.UNIMPLEMENTED,
+        "the connection to " + line().remote() + " is of HTTP: its client cannot be called",
+        Delivery.NOT_SENT);
+  }
+
+  @Override
+  ConnectionGauges figures() {
+    ConnectionGauges.State state = ConnectionGauges.State.OPEN;
+    if (line().lost()) {
+      state = ConnectionGauges.State.CLOSED;
+    } else if (isDraining()) {
+      state = ConnectionGauges.State.DRAINING;
+    }
+    return new ConnectionGauges(
+        state,
+        Duration.of(Clock.micros() - line().began(), ChronoUnit.MICROS),
+        Duration.ZERO,
+        0,
+        line().calls(),
+        0,
+        line().unsentBytes(),
+        line().unsentBytes() + line().heldBytes(),
+        0,
+        0,
+        why());
+  }
+
+  @Override
+  void addTo(Summing sum) {
+    sum.addHttp(line().calls(), line().unsentBytes(), line().heldBytes());
+  }
+
+  @Override
+  Set<Integer> accepts(Exchange call) {
+    return call instanceof HttpCall http ? http.takes() : Set.of();
+  }
+
+  // What the connection tells.
+
+  @Override
+  public void connected(HttpLine made) {
+    line = made;
+    attached();
+    aged = server.ageing(this, made::retire);
+    server.connected(this);
+    told().connected(caller());
+  }
+
+  @Override
+  public void disconnected(String reason) {
+    if (aged != null) {
+      aged.cancel(false);
+    }
+    serving.journal.log(
+        System.Logger.Level.DEBUG, "disconnected", line().remote() + ": " + reason, null);
+    over(reason, true);
+    server.disconnected(this);
+  }
+
+  @Override
+  public void violated(String text) {
+    because(text);
+    serving.journal.log(
+        System.Logger.Level.WARNING, "connection ended", line().remote() + ": " + text, null);
+  }
+
+  // What it tells of calls.
+
+  @Override
+  public @Nullable HttpMethod find(String name) {
+    Served found = serving.find(name);
+    return found == null ? null : found.http;
+  }
+
+  @Override
+  public void start(HttpCall call, HttpMethod method) {
+    serving.began();
+    if (!(method.target() instanceof Served served)) {
+      throw new IllegalStateException("a method that is not served: " + method.name());
+    }
+    ServingCall serves = new ServingCall(this, served, call, call.protocol());
+    call.setUser(serves);
+    if (!run(serves)) {
+      call.refuse(
+          Status.of(Code.UNAVAILABLE, "the executor of the server takes no more"), Metadata.EMPTY);
+      serving.returned();
+    }
+  }
+
+  @Override
+  public void unserved(String method, boolean refused, Code code, String text) {
+    tellUnserved(method, refused, code, text);
+  }
+
+  @Override
+  public void stopped(HttpCall call) {
+    if (call.user() instanceof ServingCall serves) {
+      serves.stop("the call is over");
+    }
+  }
+
+  @Override
+  public void arrived(HttpCall call) {
+    if (call.user() instanceof ServingCall serves) {
+      serves.arrived();
+    }
+  }
+
+  @Override
+  public void writable(HttpCall call) {
+    if (call.user() instanceof ServingCall serves) {
+      serves.writable();
+    }
+  }
+}

@@ -1,0 +1,93 @@
+package io.trunkcall.internal.transport.http;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.CombinedChannelDuplexHandler;
+import io.netty.handler.codec.http.HttpDecoderConfig;
+import io.netty.handler.codec.http.HttpMessage;
+import io.netty.handler.codec.http.HttpRequestDecoder;
+import io.netty.handler.codec.http.HttpResponseEncoder;
+import io.trunkcall.internal.transport.Clock;
+import io.trunkcall.internal.transport.Listener;
+import io.trunkcall.internal.transport.Protocol;
+import java.util.List;
+
+/** HTTP/1.1 on a server's port (http.md 4). */
+public final class Http1 implements Protocol {
+  static final String CODEC = "http";
+
+  private final HttpConfig config;
+
+  /** Serves by this configuration. */
+  public Http1(HttpConfig config) {
+    this.config = config;
+  }
+
+  @Override
+  public List<String> alpn() {
+    return List.of("http/1.1");
+  }
+
+  @Override
+  public Guess recognize(byte[] first) {
+    return first[0] >= 'A' && first[0] <= 'Z' ? Guess.YES : Guess.NO;
+  }
+
+  @Override
+  public void serve(Channel channel, long since, Listener listener) {
+    Codec codec = new Codec(limits(config));
+    channel.pipeline().addLast(CODEC, codec);
+    channel.pipeline().addLast("http1", new Http1Line(channel, config, codec, listener, since));
+  }
+
+  static HttpDecoderConfig limits(HttpConfig config) {
+    return new HttpDecoderConfig()
+        .setMaxInitialLineLength(config.headerBytes())
+        .setMaxHeaderSize(config.headerBytes());
+  }
+
+  /** Reads requests and writes answers. */
+  static final class Codec extends CombinedChannelDuplexHandler<Decoder, HttpResponseEncoder> {
+    final Decoder decoder;
+
+    Codec(HttpDecoderConfig limits) {
+      this(new Decoder(limits));
+    }
+
+    private Codec(Decoder decoder) {
+      super(decoder, new HttpResponseEncoder());
+      this.decoder = decoder;
+    }
+  }
+
+  /** Refuses lengths that conflict, and knows since when something has come in part. */
+  static final class Decoder extends HttpRequestDecoder {
+    private long since; // 0: nothing has
+
+    Decoder(HttpDecoderConfig limits) {
+      super(limits);
+    }
+
+    @Override
+    protected void handleTransferEncodingChunkedWithContentLength(HttpMessage message) {
+      throw new IllegalArgumentException("Transfer-Encoding stands beside Content-Length");
+    }
+
+    @Override
+    protected void decode(ChannelHandlerContext context, ByteBuf in, List<Object> out)
+        throws Exception {
+      super.decode(context, in, out);
+      if (!out.isEmpty()) {
+        since = 0;
+      } else if (since == 0) {
+        since = Clock.micros();
+      }
+    }
+
+    /** Since when a header, or that of a chunk, has come in part; 0: none has. */
+    long since() {
+      return since;
+    }
+  }
+}

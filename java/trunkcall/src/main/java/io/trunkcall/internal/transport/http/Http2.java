@@ -1,0 +1,96 @@
+package io.trunkcall.internal.transport.http;
+
+import io.netty.buffer.ByteBufUtil;
+import io.netty.channel.Channel;
+import io.netty.handler.codec.http2.DefaultHttp2Connection;
+import io.netty.handler.codec.http2.DefaultHttp2ConnectionDecoder;
+import io.netty.handler.codec.http2.DefaultHttp2ConnectionEncoder;
+import io.netty.handler.codec.http2.DefaultHttp2FrameWriter;
+import io.netty.handler.codec.http2.DefaultHttp2LocalFlowController;
+import io.netty.handler.codec.http2.Http2CodecUtil;
+import io.netty.handler.codec.http2.Http2Connection;
+import io.netty.handler.codec.http2.Http2ConnectionEncoder;
+import io.netty.handler.codec.http2.Http2Exception;
+import io.netty.handler.codec.http2.Http2PromisedRequestVerifier;
+import io.netty.handler.codec.http2.Http2Settings;
+import io.trunkcall.internal.transport.Listener;
+import io.trunkcall.internal.transport.Protocol;
+import java.util.List;
+
+/** HTTP/2 on a server's port (http.md 2): in the clear with prior knowledge, and in TLS. */
+public final class Http2 implements Protocol {
+  static final int INITIAL_CONNECTION_WINDOW = Http2CodecUtil.DEFAULT_WINDOW_SIZE;
+  static final int CONNECTION_WINDOW = 4 << 20; // (limits.md 5)
+
+  private static final float WINDOW_UPDATE_RATIO = 0.75f; // a quarter of a window is withheld
+  private static final int MOST_CONTROL = 1_024; // frames that a peer does not read
+
+  private final HttpConfig config;
+  private final byte[] preface = ByteBufUtil.getBytes(Http2CodecUtil.connectionPrefaceBuf());
+
+  /** Serves by this configuration. */
+  public Http2(HttpConfig config) {
+    this.config = config;
+  }
+
+  @Override
+  public List<String> alpn() {
+    return List.of("h2");
+  }
+
+  @Override
+  public Guess recognize(byte[] first) {
+    for (int at = 0; at < preface.length; at++) {
+      if (at == first.length) {
+        return Guess.MORE;
+      }
+      if (first[at] != preface[at]) {
+        return Guess.NO;
+      }
+    }
+    return Guess.YES;
+  }
+
+  @Override
+  public void serve(Channel channel, long since, Listener listener) {
+    try {
+      channel.pipeline().addLast("http2", made(channel, since));
+    } catch (Http2Exception impossible) {
+      throw new IllegalStateException(impossible);
+    }
+  }
+
+  private Http2Line made(Channel channel, long since) throws Http2Exception {
+    int calls = config.settings().maxCalls();
+    Http2Settings settings =
+        new Http2Settings()
+            .maxConcurrentStreams(calls)
+            .initialWindowSize(config.session().window())
+            .maxHeaderListSize(config.headerBytes());
+    Http2Connection connection = new DefaultHttp2Connection(true);
+    connection
+        .local()
+        .flowController(new DefaultHttp2LocalFlowController(connection, WINDOW_UPDATE_RATIO, true));
+    Http2ConnectionEncoder encoder =
+        new BoundedEncoder(
+            new DefaultHttp2ConnectionEncoder(connection, new DefaultHttp2FrameWriter()),
+            MOST_CONTROL + calls);
+    Allowance allowance = new Allowance();
+    GuardedReader reader = new GuardedReader(allowance, connection, config.headerBytes());
+    DefaultHttp2ConnectionDecoder decoder =
+        new DefaultHttp2ConnectionDecoder(
+            connection,
+            encoder,
+            reader,
+            Http2PromisedRequestVerifier.ALWAYS_VERIFY,
+            true,
+            true,
+            true);
+    return new Http2Line(channel, decoder, encoder, settings, reader, allowance, config, since);
+  }
+
+  /** Closes a channel, past the handlers that would say good-bye before. */
+  static void closeAtOnce(Channel channel) {
+    channel.unsafe().close(channel.voidPromise());
+  }
+}

@@ -1,0 +1,212 @@
+package io.trunkcall.internal.transport.http;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.ChannelPromise;
+import io.netty.handler.codec.http2.DefaultHttp2Headers;
+import io.netty.handler.codec.http2.Http2Error;
+import io.netty.handler.codec.http2.Http2Headers;
+import io.netty.handler.codec.http2.Http2Stream;
+import io.trunkcall.internal.transport.Clock;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** One request over HTTP/2, and its answer. On the loop. */
+final class Http2Request implements HttpStream {
+  private static final int MOST_UNSENT = 64 << 10; // of one answer, above which its handler waits
+
+  final int id;
+  final Http2Stream stream;
+  final Request request;
+  private final Http2Line line;
+  private final boolean bodiless; // HEAD
+  private List<Field> extra = List.of();
+  @Nullable Receiver receiver;
+  boolean requestEnded;
+  boolean answered;
+  boolean wasReset; // by this side
+  boolean gone; // the stream is closed
+  boolean running; // a handler has not returned
+  boolean shut; // it does not count any more
+  int earned; // of the allowance, by what came
+  private boolean expects; // a go-ahead
+  private boolean waits; // its handler, for room
+  private long unsent;
+  private final UnderWay leaving = new UnderWay();
+
+  Http2Request(Http2Line line, Http2Stream stream, Request request) {
+    this.line = line;
+    this.stream = stream;
+    this.id = stream.id();
+    this.request = request;
+    this.bodiless = request.method().equals("HEAD");
+    this.expects = request.first("expect").equalsIgnoreCase("100-continue");
+  }
+
+  @Override
+  public HttpLine line() {
+    return line;
+  }
+
+  @Override
+  public boolean multiplexed() {
+    return true;
+  }
+
+  @Override
+  public void add(Field field) {
+    if (extra.isEmpty()) {
+      extra = new ArrayList<>(2);
+    }
+    extra.add(field);
+  }
+
+  @Override
+  public void head(int status, List<Field> fields, boolean end) {
+    if (gone || answered) {
+      return;
+    }
+    Http2Headers headers = new DefaultHttp2Headers(false, fields.size() + 2);
+    headers.status(Integer.toString(status));
+    put(headers, fields);
+    put(headers, extra);
+    line.encoder().writeHeaders(line.context(), id, headers, 0, end, line.promise());
+    if (end) {
+      complete();
+    }
+    line.schedule();
+  }
+
+  private static void put(Http2Headers headers, List<Field> fields) {
+    for (Field field : fields) {
+      headers.add(field.name(), field.value());
+    }
+  }
+
+  @Override
+  public boolean write(ByteBuf piece) {
+    if (gone || answered || bodiless) {
+      piece.release();
+      return true;
+    }
+    write(piece, false);
+    waits = unsent > MOST_UNSENT || line.room().full();
+    return !waits;
+  }
+
+  private void write(ByteBuf piece, boolean end) {
+    int size = piece.readableBytes();
+    ChannelPromise left = line.context().newPromise();
+    left.addListener(done -> left(size));
+    if (unsent == 0) {
+      leaving.begin(Clock.micros());
+    }
+    unsent += size;
+    line.room().add(size);
+    line.encoder().writeData(line.context(), id, piece, 0, end, left);
+    line.earn(Allowance.FOR_DATA);
+    line.schedule();
+  }
+
+  private void left(int size) {
+    unsent -= size;
+    leaving.pass(size);
+    if (unsent == 0) {
+      leaving.end();
+    }
+    line.room().add(-size);
+    if (waits && unsent <= MOST_UNSENT && !line.room().full()) {
+      line.room().giveTo(this);
+    }
+  }
+
+  /** There is room for more. */
+  void room() {
+    if (waits && unsent <= MOST_UNSENT) {
+      waits = false;
+      if (receiver != null && !gone) {
+        receiver.writable();
+      }
+    }
+  }
+
+  @Override
+  public void end(@Nullable List<Field> trailers) {
+    if (gone || answered) {
+      return;
+    }
+    if (trailers == null) {
+      write(io.netty.buffer.Unpooled.EMPTY_BUFFER, true);
+    } else {
+      Http2Headers headers = new DefaultHttp2Headers(false, trailers.size());
+      put(headers, trailers);
+      line.encoder().writeHeaders(line.context(), id, headers, 0, true, line.promise());
+    }
+    complete();
+    line.schedule();
+  }
+
+  private void complete() {
+    answered = true;
+    line.earn(Allowance.FOR_ANSWER);
+    line.answered(this);
+  }
+
+  @Override
+  public void breakOff() {
+    reset(Http2Error.INTERNAL_ERROR);
+  }
+
+  /** Resets the stream. */
+  void reset(Http2Error why) {
+    if (!gone) {
+      answered = true;
+      line.reset(this, why);
+    }
+  }
+
+  @Override
+  public long mostTrailers() {
+    return line.mostTrailers();
+  }
+
+  @Override
+  public void consumed(int credit) {
+    if (!gone) {
+      line.consumed(stream, credit);
+    }
+  }
+
+  @Override
+  public void proceed() {
+    if (expects && !gone && !answered && !requestEnded) {
+      Http2Headers headers = new DefaultHttp2Headers(false, 1).status("100");
+      line.encoder().writeHeaders(line.context(), id, headers, 0, false, line.promise());
+      line.schedule();
+    }
+    expects = false;
+  }
+
+  @Override
+  public void handlerBegan() {
+    running = true;
+  }
+
+  @Override
+  public void handlerReturned() {
+    running = false;
+    line.leave(this);
+  }
+
+  @Override
+  public void abandoned() {}
+
+  /** Looks at what takes too long. */
+  void tick(long now) {
+    if (unsent > 0 && leaving.late(now) && !gone) {
+      line.stuck(this);
+    } else if (receiver != null) {
+      receiver.tick(now);
+    }
+  }
+}

@@ -1,0 +1,48 @@
+package io.trunkcall.internal.transport.http;
+
+import java.util.ArrayDeque;
+
+/** What of the answers on a connection has not left, and which of them wait for room. */
+final class Room {
+  private static final long MOST = 1 << 20; // bytes above which answers wait (limits.md 5)
+
+  private final Http2Line line;
+  private final ArrayDeque<Http2Request> waiting = new ArrayDeque<>();
+  private long unsent;
+
+  Room(Http2Line line) {
+    this.line = line;
+  }
+
+  long unsent() {
+    return unsent;
+  }
+
+  boolean full() {
+    return unsent > MOST;
+  }
+
+  /** So many bytes more, or fewer, wait. */
+  void add(int more) {
+    boolean wasFull = full();
+    unsent += more;
+    if (wasFull && !full()) {
+      waiting.addAll(line.all());
+    }
+    if (more < 0 && !waiting.isEmpty()) {
+      line.submit(this::give);
+    }
+  }
+
+  /** An answer may go on. */
+  void giveTo(Http2Request one) {
+    waiting.add(one);
+    line.submit(this::give);
+  }
+
+  private void give() {
+    while (!full() && !waiting.isEmpty()) {
+      waiting.remove().room();
+    }
+  }
+}
