@@ -21,7 +21,7 @@ HTTP = "io.trunkcall.internal.transport.http"
 CLIENT = "io.trunkcall.internal.client"
 GRPC = "io.trunkcall.grpc"
 CODE_FIRST = "io.trunkcall.codefirst"
-PROGRAM = "io.trunkcall.peer"
+PROGRAMS = ("io.trunkcall.peer", "io.trunkcall.jmh")
 
 VALUES = {"Code", "Delivery", "Metadata", "Status", "StatusException"}
 
@@ -74,7 +74,7 @@ def main() -> int:
         source = path.read_text(encoding="utf-8")
         found = PACKAGE.search(source)
         package = found.group(1) if found else ""
-        if not package.startswith(PUBLIC) or package.startswith(PROGRAM):
+        if not package.startswith(PUBLIC) or package.startswith(PROGRAMS):
             continue  # programs, which use public packages as everybody does
         if package not in MAY_IMPORT:
             print(f"{path.relative_to(ROOT)}: package {package} has no place in the layers")
