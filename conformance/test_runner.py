@@ -186,8 +186,8 @@ class Serving(TestCase):
         kept = servers.Servers()
         self.addCleanup(kept.stop)
         with mock.patch.object(servers, "serve") as serve:
+            serve.return_value.closed = True
             own = kept.own(SERVERS[0], "tls", {"maxCalls": 3}, 1)
-            own.serving[0].closed = True
             own.do("restart")
         started, again = ([*call.args[3:]] for call in serve.call_args_list)
         self.assertIn("--tls-cert", started)

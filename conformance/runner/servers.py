@@ -114,7 +114,7 @@ class Servers:
         return ("--unix", str(self._path / f"{next(self._numbers)}.sock")) if transport == "unix" else TCP
 
     def _security(self, transport: str) -> tuple[str, ...]:
-        return self._identity if transport == "tls" else ()
+        return tuple(self._identity) if transport == "tls" else ()
 
     def stop(self) -> list[str]:
         """Stops all; what went wrong with that."""
