@@ -360,8 +360,10 @@ abstract class StubCall<Q, R> extends ClientCall<Q, R> implements Context.Cancel
       tellHeaders(told.headers());
     }
     boolean late = deadline != null && deadline.isExpired();
+    // The server may be the first to tell that the time is over.
+    boolean plain = told.trailers().isEmpty() && told.status().details().isEmpty();
     if (deadline != null
-        && (told.code() == Code.DEADLINE_EXCEEDED && told.status().local()
+        && (told.code() == Code.DEADLINE_EXCEEDED && (told.status().local() || late && plain)
             || told.code() == Code.CANCELLED && late)) {
       close(late(told.status().message()).withCause(told), new Metadata());
     } else {
