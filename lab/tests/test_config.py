@@ -179,7 +179,7 @@ class Shipped(unittest.TestCase):
         for name, least, most, quick in (
             ("go.toml", 90, 150, 20),
             ("python.toml", 20, 40, 6),
-            ("java.toml", 80, 120, 20),
+            ("java.toml", 180, 240, 40),
             ("distance.toml", 90, 150, 12),
         ):
             with self.subTest(name):
