@@ -58,7 +58,10 @@ public interface ServerCall {
   /** Whether the caller was told that the call is accepted, and hears nothing more of it. */
   boolean oneWay();
 
-  /** The time until the deadline, zero if it has passed; null if there is none. */
+  /**
+   * The time until the deadline, zero if it has passed; null if there is none. One more than 71
+   * minutes away is known to the caller alone, which cancels the call when it passes.
+   */
   @Nullable Duration timeRemaining();
 
   /** 1, or more when the caller repeats the call (protocol.md 5.2). */

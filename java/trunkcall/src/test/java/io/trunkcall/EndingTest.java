@@ -87,6 +87,18 @@ class EndingTest {
     }
   }
 
+  /** What the wire cannot say (protocol.md 10). */
+  @Test
+  void aDeadlineMoreThan71MinutesAwayIsTheCallersAlone() throws Exception {
+    Handler serves = Handler.unary(SAY, (request, call) -> String.valueOf(call.timeRemaining()));
+    try (Pair pair = new Pair(serves)) {
+      CallOptions options = CallOptions.NONE.withTimeout(Duration.ofMinutes(71));
+      assertTrue(pair.client.call(SAY, "Ada", options).startsWith("PT1H"));
+      options = CallOptions.NONE.withTimeout(Duration.ofMinutes(90));
+      assertEquals("null", pair.client.call(SAY, "Ada", options));
+    }
+  }
+
   @Test
   void toCancelTheFutureCancelsTheCall() throws Exception {
     CompletableFuture<String> began = new CompletableFuture<>();
