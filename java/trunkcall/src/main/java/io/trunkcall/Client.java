@@ -66,7 +66,7 @@ public final class Client extends Calls implements AutoCloseable {
     this.serverName = builder.serverName;
     this.told = new Told(builder.observer);
     this.ownExecutor = builder.executor == null ? builder.ownExecutor() : null;
-    this.serving = builder.serving("client", ownExecutor);
+    this.serving = builder.serving("client", ownExecutor, calling.packing);
     this.config = builder.config(serving.load);
     builder.handlers.forEach(serving::register);
     this.endpoints =

@@ -1,8 +1,9 @@
 package io.trunkcall;
 
 /**
- * Makes messages smaller on their way (spec/protocol.md 12). Used by many threads at once; it must
- * not wait for anything.
+ * Makes messages smaller on their way (spec/protocol.md 12). Used by as many threads at once as
+ * there are processors, at least 2, event loops among them; it must not wait for anything, such as
+ * calls.
  */
 public interface Compression {
   /** Its name, for people. */

@@ -17,13 +17,19 @@ final class Packing {
   private final @Nullable List<Compression> order; // null: nothing was said
   private final List<Compression> accepted;
   private final long maxMessage; // when decompressed
+  private final Unpacked.Room room;
   private final ConcurrentHashMap<String, Economy> economies = new ConcurrentHashMap<>();
   private final Economy others = new Economy();
 
-  Packing(@Nullable List<Compression> order, List<Compression> accepted, long maxMessage) {
+  Packing(
+      @Nullable List<Compression> order,
+      List<Compression> accepted,
+      long maxMessage,
+      long memory) {
     this.order = order;
     this.accepted = accepted;
     this.maxMessage = maxMessage;
+    this.room = new Unpacked.Room(memory);
   }
 
   private static boolean hasZstd() {
@@ -130,15 +136,22 @@ final class Packing {
       return null;
     }
     Output packed = new Output();
-    long began = System.nanoTime();
     int size = plain.length();
+    long took;
+    Turns.take();
     try {
-      one.compress(plain.array(), 0, plain.length(), packed);
-      size = packed.length();
-    } catch (RuntimeException e) {
-      // As documented, the message is sent as it is.
+      long began = System.nanoTime();
+      try {
+        one.compress(plain.array(), 0, plain.length(), packed);
+        size = packed.length();
+      } catch (RuntimeException e) {
+        // As documented, the message is sent as it is.
+      }
+      took = System.nanoTime() - began;
+    } finally {
+      Turns.end();
     }
-    if (!economy.note(plain.length(), size, System.nanoTime() - began)) {
+    if (!economy.note(plain.length(), size, took)) {
       return null;
     }
     packed.compression = one.number();
@@ -146,16 +159,28 @@ final class Packing {
   }
 
   /**
-   * A message as it was before.
+   * A message as it was before, to be decoded by {@code codec}.
    *
-   * @throws StatusException RESOURCE_EXHAUSTED, for one that is too long
+   * @throws StatusException RESOURCE_EXHAUSTED, for one that is too long, or too many at once
    * @throws IllegalArgumentException for one that does not decompress
    */
-  byte[] unpacked(byte[] array, int offset, int length, int number) {
+  Unpacked unpacked(byte[] array, int offset, int length, int number, Codec<?> codec) {
     Compression one = of(number);
     if (one == null) { // the session sees to it
       throw new IllegalArgumentException("it came with a compression that is not accepted");
     }
+    byte[] plain;
+    Turns.take();
+    try {
+      plain = decompressed(one, array, offset, length);
+    } catch (Throwable e) {
+      Turns.end();
+      throw e;
+    }
+    return Unpacked.of(plain, codec, room);
+  }
+
+  private byte[] decompressed(Compression one, byte[] array, int offset, int length) {
     try {
       return one.decompress(array, offset, length, maxMessage);
     } catch (Compression.TooLongException e) {

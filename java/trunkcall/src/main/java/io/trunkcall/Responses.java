@@ -42,8 +42,7 @@ final class Responses {
       if (compression == 0) {
         return codec.decode(array, offset, length);
       }
-      byte[] plain = packing.unpacked(array, offset, length, compression);
-      return codec.decode(plain, 0, plain.length);
+      return packing.unpacked(array, offset, length, compression, codec).decoded(codec);
     } catch (StatusException e) {
       throw Failures.local(e.code(), "the response: " + e.status().message(), delivery);
     } catch (RuntimeException e) {

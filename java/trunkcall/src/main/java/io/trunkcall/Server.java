@@ -64,7 +64,7 @@ public final class Server implements AutoCloseable {
     this.maxConnectionAge = builder.maxConnectionAge;
     this.drainDelay = builder.drainDelay;
     this.ownExecutor = builder.executor == null ? builder.ownExecutor() : null;
-    this.serving = builder.serving("server", ownExecutor);
+    this.serving = builder.serving("server", ownExecutor, calling.packing);
     this.config = builder.config(serving.load);
     ListenOptions plain =
         ListenOptions.plain()

@@ -52,10 +52,13 @@ final class ServerPipe extends Pipe {
     }
     compression = message.compression();
     try {
-      byte[] bytes = call.unpacked(message.bytes(), message.compression());
-      return codec.decode(bytes, 0, bytes.length);
+      byte[] bytes = message.bytes();
+      return compression == 0
+          ? codec.decode(bytes, 0, bytes.length)
+          : call.unpacked(bytes, compression, codec).decoded(codec);
     } catch (StatusException e) {
-      throw new StatusException(e.code(), "the request: " + e.status().message());
+      Status status = Status.of(e.code(), "the request: " + e.status().message());
+      throw new StatusException(status.withRetryAfter(e.status().retryAfter()));
     } catch (RuntimeException e) {
       throw new StatusException(
           Code.INVALID_ARGUMENT,

@@ -184,27 +184,35 @@ final class ServingCall extends ServedCall {
     if (message == null || codec == null) {
       return null;
     }
-    byte[] plain;
+    int compression = incoming.compression();
+    Unpacked plain = null;
     try {
-      plain = unpacked(message, incoming.compression());
+      if (compression != 0) {
+        plain = unpacked(message, compression, codec);
+      }
     } catch (StatusException e) {
-      throw refusing(e.code(), "the request: " + e.status().message());
+      Status why = Status.of(e.code(), "the request: " + e.status().message());
+      throw refusing(why.withRetryAfter(e.status().retryAfter()));
+    } catch (RuntimeException e) {
+      throw undecodable(codec, e);
     }
     try {
-      return codec.decode(plain, 0, plain.length);
+      return plain == null ? codec.decode(message, 0, message.length) : plain.decoded(codec);
     } catch (StatusException e) { // whose words are the codec's own
       throw refusing(e.code(), e.status().message());
     } catch (RuntimeException e) {
-      throw refusing(
-          Code.INVALID_ARGUMENT,
-          "the request is not a valid " + codec.name() + " message: " + e.getMessage());
+      throw undecodable(codec, e);
     }
   }
 
-  byte[] unpacked(byte[] message, int compression) {
-    return compression == 0
-        ? message
-        : end.serving.packing.unpacked(message, 0, message.length, compression);
+  private Refusal undecodable(Codec<?> codec, RuntimeException why) {
+    return refusing(
+        Code.INVALID_ARGUMENT,
+        "the request is not a valid " + codec.name() + " message: " + why.getMessage());
+  }
+
+  Unpacked unpacked(byte[] message, int compression, Codec<?> codec) {
+    return end.serving.packing.unpacked(message, 0, message.length, compression, codec);
   }
 
   /** An answer compressed; null if it is to be sent plain. */
@@ -217,8 +225,12 @@ final class ServingCall extends ServedCall {
   }
 
   private Refusal refusing(Code code, String text) {
+    return refusing(Status.of(code, text));
+  }
+
+  private Refusal refusing(Status why) {
     refused = true;
-    status = Status.of(code, text);
+    status = why;
     return Refusal.SAID;
   }
 

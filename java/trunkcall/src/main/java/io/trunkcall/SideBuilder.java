@@ -183,21 +183,18 @@ public abstract class SideBuilder<B extends SideBuilder<B>> {
   }
 
   Calling calling() {
-    return new Calling(calls, packing(), waitingCalls, repeat, policies(), attempts);
-  }
-
-  private Packing packing() {
-    return new Packing(compression, decompression, limits.messageBytes());
+    Packing packing = new Packing(compression, decompression, limits.messageBytes(), memory);
+    return new Calling(calls, packing, waitingCalls, repeat, policies(), attempts);
   }
 
   HandlerExecutor ownExecutor() {
     return virtualThreads ? HandlerThreads.unbounded() : HandlerThreads.pooled();
   }
 
-  Serving serving(String side, @Nullable HandlerExecutor own) {
+  Serving serving(String side, @Nullable HandlerExecutor own, Packing packing) {
     Executor runs = own == null ? Objects.requireNonNull(executor) : own;
     return new Serving(
-        side, served, admission, packing(), strictJson, runs, new Load(runningHandlers, memory));
+        side, served, admission, packing, strictJson, runs, new Load(runningHandlers, memory));
   }
 
   /** Codecs by the names that content types have for them. */
