@@ -9,7 +9,7 @@ import org.jspecify.annotations.Nullable;
 /** What a single call may say of itself. Never changes; what begins with {@code with} is a copy. */
 public final class CallOptions {
   /** Nothing: all is as the policies and the client say. */
-  public static final CallOptions NONE = new CallOptions(0, Metadata.EMPTY, null, null);
+  public static final CallOptions NONE = new CallOptions(0, Metadata.EMPTY, null, null, 0);
 
   /** What stands for a time that has passed before the call began. */
   static final long PAST = -1;
@@ -21,16 +21,19 @@ public final class CallOptions {
   private final Metadata metadata;
   private final @Nullable Boolean waitForReady;
   private final @Nullable List<Compression> compression;
+  private final int maxReceive; // 0: nothing was said
 
   private CallOptions(
       long timeout,
       Metadata metadata,
       @Nullable Boolean waitForReady,
-      @Nullable List<Compression> compression) {
+      @Nullable List<Compression> compression,
+      int maxReceive) {
     this.timeout = timeout;
     this.metadata = metadata;
     this.waitForReady = waitForReady;
     this.compression = compression;
+    this.maxReceive = maxReceive;
   }
 
   /**
@@ -40,18 +43,18 @@ public final class CallOptions {
   public CallOptions withTimeout(Duration timeout) {
     boolean left = !timeout.isZero() && !timeout.isNegative();
     long micros = left ? Checks.timeoutMicros("timeout", timeout) : PAST;
-    return new CallOptions(micros, metadata, waitForReady, compression);
+    return new CallOptions(micros, metadata, waitForReady, compression, maxReceive);
   }
 
   /** No timeout, whatever the policy says. */
   public CallOptions withoutTimeout() {
-    return new CallOptions(ENDLESS, metadata, waitForReady, compression);
+    return new CallOptions(ENDLESS, metadata, waitForReady, compression, maxReceive);
   }
 
   /** What goes with the request, in place of what was given before. */
   public CallOptions withMetadata(Metadata metadata) {
     Objects.requireNonNull(metadata, "metadata");
-    return new CallOptions(timeout, metadata, waitForReady, compression);
+    return new CallOptions(timeout, metadata, waitForReady, compression, maxReceive);
   }
 
   /**
@@ -59,7 +62,7 @@ public final class CallOptions {
    * opened.
    */
   public CallOptions withWaitForReady(boolean waitForReady) {
-    return new CallOptions(timeout, metadata, waitForReady, compression);
+    return new CallOptions(timeout, metadata, waitForReady, compression, maxReceive);
   }
 
   /**
@@ -69,8 +72,19 @@ public final class CallOptions {
    * @throws IllegalArgumentException for one that is neither gzip nor zstd by its number
    */
   public CallOptions withCompression(Compression... inOrder) {
-    return new CallOptions(
-        timeout, metadata, waitForReady, Packing.checked("compression", inOrder));
+    List<Compression> checked = Packing.checked("compression", inOrder);
+    return new CallOptions(timeout, metadata, waitForReady, checked, maxReceive);
+  }
+
+  /**
+   * A longer answer, in bytes, decompressed too, ends the call RESOURCE_EXHAUSTED, as does a longer
+   * message of a stream. What the client's limits allow bounds it as well.
+   *
+   * @throws IllegalArgumentException for less than 1
+   */
+  public CallOptions withMaxReceive(int bytes) {
+    int most = Checks.count("maxReceive", bytes, 1);
+    return new CallOptions(timeout, metadata, waitForReady, compression, most);
   }
 
   /** The timeout; null: as the policy says, or none. */
@@ -99,6 +113,11 @@ public final class CallOptions {
   /** What requests are compressed with, in order; null: as the client says. */
   public @Nullable List<Compression> compression() {
     return compression;
+  }
+
+  /** How long an answer may be, in bytes; 0: as the client's limits say. */
+  public int maxReceive() {
+    return maxReceive;
   }
 
   long timeoutMicros() {

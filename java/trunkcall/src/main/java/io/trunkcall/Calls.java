@@ -7,7 +7,6 @@ import io.trunkcall.internal.client.Policies;
 import io.trunkcall.internal.transport.Carrier;
 import java.time.Duration;
 import java.time.temporal.ChronoUnit;
-import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
@@ -86,14 +85,7 @@ abstract class Calls implements Caller {
     boolean wait = waits(options, policy);
     if (calling.interceptors.isEmpty()) {
       long deadline = CurrentCall.deadline(timeout);
-      return begin(
-          method,
-          request,
-          options.metadata(),
-          options.compression(),
-          deadline,
-          wait,
-          policy.repeat());
+      return begin(method, request, options.metadata(), options, deadline, wait, policy.repeat());
     }
     return intercepted(method, request, options, timeout, wait, policy);
   }
@@ -102,7 +94,7 @@ abstract class Calls implements Caller {
       Method<Q, R> method,
       Q request,
       Metadata metadata,
-      @Nullable List<Compression> compression,
+      CallOptions options,
       long deadline,
       boolean wait,
       @Nullable Boolean repeat) {
@@ -114,9 +106,10 @@ abstract class Calls implements Caller {
     } catch (StatusException e) {
       return CompletableFuture.failedFuture(e);
     }
-    Output packed = calling.packed(method, data, compression);
+    Output packed = calling.packed(method, data, options.compression());
     UnaryCall<R> call =
-        new UnaryCall<>(this, method, metadata, data, packed, deadline, wait, repeat);
+        new UnaryCall<>(
+            this, method, metadata, data, packed, options.maxReceive(), deadline, wait, repeat);
     hand(call);
     return call.result;
   }
@@ -151,7 +144,7 @@ abstract class Calls implements Caller {
                     method,
                     Calls.<Q>request(one),
                     one.metadata(),
-                    options.compression(),
+                    options,
                     deadline,
                     wait,
                     policy.repeat());
@@ -219,8 +212,7 @@ abstract class Calls implements Caller {
     boolean wait = waits(options, policy);
     if (calling.interceptors.isEmpty()) {
       long deadline = CurrentCall.deadline(timeout);
-      return new OpenedStream<>(
-          open(method, request, options.metadata(), options.compression(), deadline, wait));
+      return new OpenedStream<>(open(method, request, options.metadata(), options, deadline, wait));
     }
     return intercepted(method, request, options, timeout, wait);
   }
@@ -229,7 +221,7 @@ abstract class Calls implements Caller {
       Method<Q, R> method,
       @Nullable Q request,
       Metadata metadata,
-      @Nullable List<Compression> compression,
+      CallOptions options,
       long deadline,
       boolean wait) {
     calling.repeating.counted();
@@ -241,7 +233,7 @@ abstract class Calls implements Caller {
     } catch (StatusException e) {
       wrong = e;
     }
-    StreamCall call = new StreamCall(this, method, metadata, first, compression, deadline, wait);
+    StreamCall call = new StreamCall(this, method, metadata, first, options, deadline, wait);
     if (wrong == null) {
       hand(call);
     } else {
@@ -264,14 +256,7 @@ abstract class Calls implements Caller {
           StreamCall made;
           try {
             long deadline = CurrentCall.deadline(micros(one.timeout()));
-            made =
-                open(
-                    method,
-                    (Q) one.request(),
-                    one.metadata(),
-                    options.compression(),
-                    deadline,
-                    wait);
+            made = open(method, (Q) one.request(), one.metadata(), options, deadline, wait);
           } finally {
             CurrentCall.set(before);
           }

@@ -22,10 +22,7 @@ final class Packing {
   private final Economy others = new Economy();
 
   Packing(
-      @Nullable List<Compression> order,
-      List<Compression> accepted,
-      long maxMessage,
-      long memory) {
+      @Nullable List<Compression> order, List<Compression> accepted, long maxMessage, long memory) {
     this.order = order;
     this.accepted = accepted;
     this.maxMessage = maxMessage;
@@ -159,12 +156,13 @@ final class Packing {
   }
 
   /**
-   * A message as it was before, to be decoded by {@code codec}.
+   * A message as it was before, to be decoded by {@code codec}. {@code most}: the call's own limit,
+   * 0 for none.
    *
    * @throws StatusException RESOURCE_EXHAUSTED, for one that is too long, or too many at once
    * @throws IllegalArgumentException for one that does not decompress
    */
-  Unpacked unpacked(byte[] array, int offset, int length, int number, Codec<?> codec) {
+  Unpacked unpacked(byte[] array, int offset, int length, int number, int most, Codec<?> codec) {
     Compression one = of(number);
     if (one == null) { // the session sees to it
       throw new IllegalArgumentException("it came with a compression that is not accepted");
@@ -172,7 +170,7 @@ final class Packing {
     byte[] plain;
     Turns.take();
     try {
-      plain = decompressed(one, array, offset, length);
+      plain = decompressed(one, array, offset, length, most);
     } catch (Throwable e) {
       Turns.end();
       throw e;
@@ -180,13 +178,15 @@ final class Packing {
     return Unpacked.of(plain, codec, room);
   }
 
-  private byte[] decompressed(Compression one, byte[] array, int offset, int length) {
+  private byte[] decompressed(Compression one, byte[] array, int offset, int length, int most) {
+    boolean own = most > 0 && most < maxMessage;
+    long limit = own ? most : maxMessage;
     try {
-      return one.decompress(array, offset, length, maxMessage);
+      return one.decompress(array, offset, length, limit);
     } catch (Compression.TooLongException e) {
+      String name = own ? "the call's limit " : "max_message ";
       throw new StatusException(
-          Code.RESOURCE_EXHAUSTED,
-          "it is longer than max_message " + maxMessage + " when decompressed");
+          Code.RESOURCE_EXHAUSTED, "it is longer than " + name + limit + " when decompressed");
     } catch (RuntimeException e) {
       throw new IllegalArgumentException(
           "it does not decompress with " + one.name() + ": " + Failures.spelled(e), e);

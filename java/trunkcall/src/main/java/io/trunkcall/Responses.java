@@ -29,20 +29,25 @@ final class Responses {
     }
   }
 
-  /** Throws StatusException. */
+  /** Throws StatusException. {@code most}: the call's own limit, 0 for none. */
   static <R> R decoded(
       Codec<R> codec,
       byte[] array,
       int offset,
       int length,
       int compression,
+      int most,
       Packing packing,
       Delivery delivery) {
     try {
+      if (most > 0 && length > most) {
+        throw new StatusException(
+            Code.RESOURCE_EXHAUSTED, "it has " + length + " bytes, above the call's limit " + most);
+      }
       if (compression == 0) {
         return codec.decode(array, offset, length);
       }
-      return packing.unpacked(array, offset, length, compression, codec).decoded(codec);
+      return packing.unpacked(array, offset, length, compression, most, codec).decoded(codec);
     } catch (StatusException e) {
       throw Failures.local(e.code(), "the response: " + e.status().message(), delivery);
     } catch (RuntimeException e) {

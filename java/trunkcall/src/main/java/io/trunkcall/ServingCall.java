@@ -212,7 +212,7 @@ final class ServingCall extends ServedCall {
   }
 
   Unpacked unpacked(byte[] message, int compression, Codec<?> codec) {
-    return end.serving.packing.unpacked(message, 0, message.length, compression, codec);
+    return end.serving.packing.unpacked(message, 0, message.length, compression, 0, codec);
   }
 
   /** An answer compressed; null if it is to be sent plain. */

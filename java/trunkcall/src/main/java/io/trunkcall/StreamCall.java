@@ -28,6 +28,7 @@ final class StreamCall extends OpeningCall {
   private final @Nullable Output first;
   private final @Nullable Output packedFirst; // the same compressed
   private final @Nullable List<Compression> said; // what messages are compressed with
+  private final int maxReceive;
   private int sentFirst; // bytes of the first, as it was sent
   private final Codec<Object> requests;
   private final Codec<Object> responses;
@@ -43,12 +44,13 @@ final class StreamCall extends OpeningCall {
       Method<?, ?> method,
       Metadata metadata,
       @Nullable Output first,
-      @Nullable List<Compression> said,
+      CallOptions options,
       long deadline,
       boolean waitForReady) {
     super(calls, method, metadata, deadline, waitForReady);
     this.first = first;
-    this.said = said;
+    this.said = options.compression();
+    this.maxReceive = options.maxReceive();
     this.packedFirst = first == null ? null : calls.calling.packed(method, first, said);
     this.requests = (Codec<Object>) method.request();
     this.responses = (Codec<Object>) method.response();
@@ -198,6 +200,7 @@ final class StreamCall extends OpeningCall {
             0,
             bytes.length,
             message.compression(),
+            maxReceive,
             calls.calling.packing,
             delivery);
       } catch (StatusException e) {

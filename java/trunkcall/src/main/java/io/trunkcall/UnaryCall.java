@@ -19,6 +19,7 @@ final class UnaryCall<R> extends OpeningCall {
   private final Codec<R> response;
   private final int codec;
   private final boolean oneWay;
+  private final int maxReceive;
   private int sentBytes; // of the attempt under way
   private final @Nullable Boolean repeats; // as its policy says
 
@@ -28,6 +29,7 @@ final class UnaryCall<R> extends OpeningCall {
       Metadata metadata,
       Output data,
       @Nullable Output packed,
+      int maxReceive,
       long deadline,
       boolean waitForReady,
       @Nullable Boolean repeats) {
@@ -37,6 +39,7 @@ final class UnaryCall<R> extends OpeningCall {
     this.response = method.response();
     this.codec = method.request().number();
     this.oneWay = method.kind() == Kind.ONE_WAY;
+    this.maxReceive = maxReceive;
     this.repeats = repeats;
   }
 
@@ -123,6 +126,13 @@ final class UnaryCall<R> extends OpeningCall {
       compression = whole == null ? 0 : whole.compression();
     }
     return Responses.decoded(
-        response, array, offset, length, compression, calls.calling.packing, Delivery.EXECUTED);
+        response,
+        array,
+        offset,
+        length,
+        compression,
+        maxReceive,
+        calls.calling.packing,
+        Delivery.EXECUTED);
   }
 }

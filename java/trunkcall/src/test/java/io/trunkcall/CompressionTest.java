@@ -174,6 +174,38 @@ class CompressionTest {
   }
 
   @Test
+  void aCallMayTakeLessThanItsClient() throws Exception {
+    Handler echo = Handler.unary(Texts.SAY, (request, call) -> request);
+    Handler talk =
+        Handler.bidiStream(
+            Texts.TALK, (requests, responses, call) -> requests.forEach(responses::send));
+    int length = LONG.length();
+    CallOptions enough = CallOptions.NONE.withMaxReceive(length);
+    CallOptions less = CallOptions.NONE.withMaxReceive(length - 1);
+    assertEquals(length, enough.maxReceive());
+    for (Compression[] with : new Compression[][] {{}, {Compression.gzip()}}) {
+      try (Pair pair = new Pair(s -> s.serve(echo, talk), c -> c.compression(with))) {
+        Pair.await(pair.client.connect());
+        assertEquals(LONG, pair.client.call(Texts.SAY, LONG, enough));
+        StatusException told =
+            assertThrows(StatusException.class, () -> pair.client.call(Texts.SAY, LONG, less));
+        assertEquals(Code.RESOURCE_EXHAUSTED, told.code());
+        assertEquals(Delivery.EXECUTED, told.status().delivery());
+        String text = told.status().message();
+        assertTrue(text.contains("the call's limit " + (length - 1)), text);
+        try (ClientStream<String, String> stream = pair.client.stream(Texts.TALK, null, less)) {
+          stream.send(LONG.substring(1));
+          assertEquals(LONG.substring(1), stream.receive());
+          stream.send(LONG);
+          told = assertThrows(StatusException.class, stream::receive);
+          assertEquals(Code.RESOURCE_EXHAUSTED, told.code());
+        }
+      }
+    }
+    assertThrows(IllegalArgumentException.class, () -> CallOptions.NONE.withMaxReceive(0));
+  }
+
+  @Test
   void whatDoesNotPayIsTriedLessAndLess() {
     Packing.Economy economy = new Packing.Economy();
     int tries = 0;

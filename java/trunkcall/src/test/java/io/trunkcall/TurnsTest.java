@@ -98,7 +98,7 @@ class TurnsTest {
   }
 
   private static Unpacked unpacked(Packing packing, Codec<?> codec) {
-    return packing.unpacked(PACKED, 0, PACKED.length, GZIP, codec);
+    return packing.unpacked(PACKED, 0, PACKED.length, GZIP, 0, codec);
   }
 
   private static byte[] taken(Packing packing, Codec<byte[]> codec) {
@@ -179,7 +179,7 @@ class TurnsTest {
         };
     for (int i = 0; i < 2 * Turns.ALL; i++) {
       assertThrows(
-          IllegalArgumentException.class, () -> packing.unpacked(PACKED, 0, 20, GZIP, fails));
+          IllegalArgumentException.class, () -> packing.unpacked(PACKED, 0, 20, GZIP, 0, fails));
       assertThrows(StatusException.class, () -> unpacked(narrow, fails));
       assertThrows(IllegalArgumentException.class, () -> taken(packing, fails));
     }
@@ -222,7 +222,7 @@ class TurnsTest {
     assertArrayEquals(PLAIN, first.decoded(own));
 
     byte[] longer = packed(new byte[2 << 20]); // one may be longer
-    Unpacked alone = packing.unpacked(longer, 0, longer.length, GZIP, own);
+    Unpacked alone = packing.unpacked(longer, 0, longer.length, GZIP, 0, own);
     assertThrows(StatusException.class, () -> unpacked(packing, own));
     assertEquals(2 << 20, alone.decoded(own).length);
     assertArrayEquals(PLAIN, taken(packing, own));
