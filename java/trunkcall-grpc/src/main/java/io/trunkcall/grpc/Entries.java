@@ -29,6 +29,9 @@ final class Entries {
     for (io.trunkcall.Metadata.Entry entry : from.entries()) {
       byte[] bytes = entry.bytes();
       String text = entry.text();
+      if (entry.key().equals(BINARY)) {
+        continue; // legal natively, and no key of gRPC's
+      }
       if (bytes != null && entry.key().endsWith(BINARY)) {
         to.put(binary(entry.key()), bytes);
       } else if (text != null && !entry.key().startsWith(":")) {

@@ -58,7 +58,7 @@ final class Serial implements Executor, Runnable {
   private static void runOne(Runnable task) {
     try {
       task.run();
-    } catch (RuntimeException e) {
+    } catch (Throwable e) { // those behind it have their turn
       LOGGER.log(System.Logger.Level.ERROR, "a task of a call threw", e);
     }
   }

@@ -100,13 +100,13 @@ final class ServedStub<Q, R> extends ServerCall<Q, R> implements Inbound.Sink<Q>
   }
 
   private void start(ServerMethodDefinition<Q, R> served) {
-    Metadata headers = Entries.toGrpc(call.metadata());
-    Duration left = call.timeRemaining();
-    if (left != null) {
-      headers.put(TIMEOUT, timeout(left));
-    }
     Context before = context.attach();
     try {
+      Metadata headers = Entries.toGrpc(call.metadata());
+      Duration left = call.timeRemaining();
+      if (left != null) {
+        headers.put(TIMEOUT, timeout(left));
+      }
       Listener<Q> made = served.getServerCallHandler().startCall(this, headers);
       if (made == null) {
         throw new NullPointerException("startCall() returned a null listener");

@@ -439,7 +439,7 @@ abstract class StubCall<Q, R> extends ClientCall<Q, R> implements Context.Cancel
     Context before = context.attach();
     try {
       to.onClose(told, behind);
-    } catch (RuntimeException e) {
+    } catch (Throwable e) {
       Serial.LOGGER.log(System.Logger.Level.WARNING, "a listener's onClose threw", e);
     } finally {
       context.detach(before);

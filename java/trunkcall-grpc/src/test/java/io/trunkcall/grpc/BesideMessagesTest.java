@@ -13,6 +13,7 @@ import com.google.rpc.BadRequest;
 import com.trunkcall.example.v1.GetUserRequest;
 import com.trunkcall.example.v1.GetUserResponse;
 import com.trunkcall.example.v1.ListUsersRequest;
+import com.trunkcall.example.v1.UserServiceGrpc;
 import com.trunkcall.example.v1.UserServiceGrpc.UserServiceBlockingStub;
 import io.grpc.CallCredentials;
 import io.grpc.Grpc;
@@ -26,6 +27,7 @@ import io.grpc.StatusRuntimeException;
 import io.grpc.protobuf.StatusProto;
 import io.grpc.stub.MetadataUtils;
 import io.grpc.stub.StreamObserver;
+import io.trunkcall.CallOptions;
 import io.trunkcall.Delivery;
 import java.net.InetSocketAddress;
 import java.util.List;
@@ -120,6 +122,19 @@ class BesideMessagesTest {
     List<T> all = new java.util.ArrayList<>();
     found.forEach(all::add);
     return all;
+  }
+
+  @Test
+  void aNativeKeyThatIsNoneOfGrpcIsLeftOut() {
+    io.trunkcall.Metadata beside =
+        io.trunkcall.Metadata.builder().add("-bin", new byte[] {1}).add("x-text", "one").build();
+    GetUserResponse answer =
+        pair.client.call(
+            Methods.made(UserServiceGrpc.getGetUserMethod()).method(),
+            request(7),
+            CallOptions.NONE.withMetadata(beside).withTimeout(Pair.PATIENCE));
+    assertEquals("user-7", answer.getName());
+    assertEquals("one", arrived.get().get(TEXT));
   }
 
   @Test
