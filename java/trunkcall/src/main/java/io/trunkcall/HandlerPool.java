@@ -4,8 +4,10 @@ import java.util.ArrayDeque;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 
@@ -15,10 +17,11 @@ import java.util.concurrent.locks.ReentrantLock;
  * to the queue, and the one that arrives has the next one woken if there is more. Those that run
  * take what they find there meanwhile.
  *
- * <p>While something is queued, a thread is on its way to it, or as many run as there may be.
+ * <p>While something is queued, a thread is on its way to it, or as many run as there may be, or as
+ * the system gives.
  */
 final class HandlerPool implements HandlerExecutor {
-  private final String name;
+  private final ThreadFactory factory;
   private final int most;
   private final long idleNanos; // after which a thread ends
   private final Queue<Runnable> queue = new ConcurrentLinkedQueue<>();
@@ -27,14 +30,27 @@ final class HandlerPool implements HandlerExecutor {
   // Guarded by the lock.
   private final ArrayDeque<Worker> idle = new ArrayDeque<>(); // the one that was busy last is first
   private int threads;
-  private int started; // ever
   private volatile boolean shut;
 
   /** At most so many daemon threads, which are named {@code name} and a number. */
   HandlerPool(String name, int most, long idleSeconds) {
-    this.name = name;
+    this(numbered(name), most, idleSeconds);
+  }
+
+  /** The same, of these threads. */
+  HandlerPool(ThreadFactory factory, int most, long idleSeconds) {
+    this.factory = factory;
     this.most = most;
     this.idleNanos = TimeUnit.SECONDS.toNanos(idleSeconds);
+  }
+
+  private static ThreadFactory numbered(String name) {
+    AtomicInteger count = new AtomicInteger();
+    return work -> {
+      Thread thread = new Thread(work, name + count.incrementAndGet());
+      thread.setDaemon(true);
+      return thread;
+    };
   }
 
   @Override
@@ -43,7 +59,7 @@ final class HandlerPool implements HandlerExecutor {
       throw new RejectedExecutionException("the handlers' threads have ended");
     }
     queue.add(task);
-    wake();
+    wakeFor(task);
     if (shut && queue.remove(task)) { // perhaps nobody was there to take it
       throw new RejectedExecutionException("the handlers' threads have ended");
     }
@@ -55,6 +71,26 @@ final class HandlerPool implements HandlerExecutor {
     lock.lock();
     try {
       idle.forEach(each -> LockSupport.unpark(each.thread));
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Throws RejectedExecutionException for a task that nobody is there to run. */
+  private void wakeFor(Runnable task) {
+    try {
+      wake();
+    } catch (Throwable e) { // the system gives no more threads
+      if (isEmpty() && queue.remove(task)) {
+        throw new RejectedExecutionException("there is no thread for a handler: " + e, e);
+      }
+    }
+  }
+
+  private boolean isEmpty() {
+    lock.lock();
+    try {
+      return threads == 0;
     } finally {
       lock.unlock();
     }
@@ -73,29 +109,27 @@ final class HandlerPool implements HandlerExecutor {
       if (next == null && threads < most) {
         start = true;
         threads++;
-        next = new Worker(++started);
+        next = new Worker();
+      }
+      if (next == null) {
+        // All are busy, and look at the queue when they have noted that they rest. Within the lock:
+        // one that rests from now on finds that nobody is on its way.
+        onItsWay.set(false);
       }
     } finally {
       lock.unlock();
     }
-    if (next == null) {
-      onItsWay.set(false); // all are busy, and look at the queue before they rest
-    } else if (start) {
+    if (start && next != null) {
       next.start();
-    } else {
+    } else if (next != null) {
       next.called = true;
       LockSupport.unpark(next.thread);
     }
   }
 
   private final class Worker implements Runnable {
-    final Thread thread;
+    final Thread thread = factory.newThread(this);
     volatile boolean called; // it was woken for work
-
-    Worker(int number) {
-      thread = new Thread(this, name + number);
-      thread.setDaemon(true);
-    }
 
     void start() {
       try {
@@ -103,8 +137,8 @@ final class HandlerPool implements HandlerExecutor {
       } catch (Throwable e) { // the system gives no more threads
         lock.lock();
         threads--;
-        lock.unlock();
         onItsWay.set(false);
+        lock.unlock();
         throw e;
       }
     }
@@ -123,11 +157,20 @@ final class HandlerPool implements HandlerExecutor {
     private void arrived() {
       Runnable first = queue.poll();
       onItsWay.set(false);
-      if (!queue.isEmpty()) {
-        wake();
-      }
+      wakeAnother();
       if (first != null) {
         runOne(first);
+      }
+    }
+
+    private void wakeAnother() {
+      if (queue.isEmpty()) {
+        return;
+      }
+      try {
+        wake();
+      } catch (Throwable e) { // the system gives no more threads: those that run take it
+        Journal.LOGGER.log(System.Logger.Level.WARNING, "no further thread for handlers", e);
       }
     }
 
@@ -146,9 +189,7 @@ final class HandlerPool implements HandlerExecutor {
       lock.lock();
       idle.addFirst(this);
       lock.unlock();
-      if (!queue.isEmpty()) { // it came before this thread could be found idle
-        wake();
-      }
+      wakeAnother(); // for what came before this thread could be found idle
       long until = System.nanoTime() + idleNanos;
       while (!called) {
         long left = until - System.nanoTime();

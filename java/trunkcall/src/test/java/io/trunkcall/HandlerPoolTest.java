@@ -94,6 +94,44 @@ class HandlerPoolTest {
   }
 
   @Test
+  void whereTheSystemGivesNoMoreThreadsThoseThatRunTakeAll() throws Exception {
+    AtomicInteger made = new AtomicInteger();
+    pool =
+        new HandlerPool(
+            work -> made.getAndIncrement() == 0 ? daemon(work) : new Unstartable(), 10, PATIENCE);
+    CountDownLatch release = new CountDownLatch(1);
+    CountDownLatch done = new CountDownLatch(3);
+    for (int i = 0; i < 3; i++) {
+      pool.execute(
+          () -> {
+            await(release);
+            done.countDown();
+          });
+    }
+    release.countDown();
+    assertTrue(done.await(PATIENCE, TimeUnit.SECONDS));
+  }
+
+  @Test
+  void withoutAnyThreadATaskIsRefused() {
+    pool = new HandlerPool(work -> new Unstartable(), 10, PATIENCE);
+    assertThrows(RejectedExecutionException.class, () -> pool.execute(() -> {}));
+  }
+
+  private static Thread daemon(Runnable work) {
+    Thread thread = new Thread(work);
+    thread.setDaemon(true);
+    return thread;
+  }
+
+  private static final class Unstartable extends Thread {
+    @Override
+    public void start() {
+      throw new OutOfMemoryError("unable to create native thread");
+    }
+  }
+
+  @Test
   void whatOneTaskLeavesIsNotForTheNext() throws Exception {
     pool = new HandlerPool("test-", 1, PATIENCE);
     pool.execute(
