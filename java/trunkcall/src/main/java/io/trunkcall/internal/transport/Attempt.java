@@ -233,12 +233,29 @@ final class Attempt extends ChannelInboundHandlerAdapter {
       opened(channel);
       return;
     }
+    if (tls != null && address.url().isEmpty()) {
+      shakeHands(channel, tls);
+      return;
+    }
+    // That of a WebSocket is made for it: files are read, which no loop may wait for.
+    Background.run(Background.TLS, () -> (tls == null ? TlsSource.usual() : tls).forWebSocket())
+        .whenComplete(
+            (own, fault) ->
+                onLoop(
+                    () -> {
+                      if (fault == null) {
+                        shakeHands(channel, own);
+                      } else {
+                        result.completeExceptionally(fault);
+                      }
+                    }));
+  }
+
+  private void shakeHands(Channel channel, TlsSource tls) {
     try {
-      TlsSource used = tls == null ? TlsSource.usual() : tls;
-      TlsSource own = address.url().isEmpty() ? used : used.forWebSocket();
-      own.handler(
+      tls.handler(
           channel.alloc(), serverName, address.port(), handler -> onLoop(() -> install(handler)));
-    } catch (IOException | RuntimeException fault) {
+    } catch (RuntimeException fault) {
       result.completeExceptionally(fault);
     }
   }

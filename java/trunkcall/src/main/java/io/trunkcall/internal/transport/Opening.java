@@ -32,9 +32,8 @@ final class Opening extends ChannelInboundHandlerAdapter {
   private static final String NOTHING_SAID = "closed before anything was said";
   private static final String SILENT = "nothing was said in 10 s";
   private static final String HTTP2_CLIENT =
-      "a client of gRPC or HTTP/2 came: servers in Java do not answer it";
-  private static final String HTTP1_CLIENT =
-      "a client of HTTP came: servers in Java answer only WebSockets of it, where they are allowed";
+      "a client of gRPC or HTTP/2 came: this port does not serve it";
+  private static final String HTTP1_CLIENT = "a client of HTTP came: this port does not serve it";
   private static final String OTHER_ALPN =
       "a client of TLS that does not offer the protocol trunk (ALPN) closed before anything was"
           + " said: it may be one of gRPC or HTTP/2";

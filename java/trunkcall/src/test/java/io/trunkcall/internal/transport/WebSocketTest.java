@@ -258,7 +258,7 @@ class WebSocketTest {
       String url = "ws://" + server.listener.address() + "/";
       String failed = Wait.failure(client.dial(url)).getMessage();
       assertTrue(failed.contains("the server answers 501 Not Implemented"), failed);
-      assertTrue(failed.contains("only WebSockets of it, where they are allowed"), failed);
+      assertTrue(failed.contains("a client of HTTP came: this port does not serve it"), failed);
     }
   }
 

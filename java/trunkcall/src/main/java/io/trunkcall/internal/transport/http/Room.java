@@ -1,13 +1,14 @@
 package io.trunkcall.internal.transport.http;
 
-import java.util.ArrayDeque;
+import java.util.LinkedHashSet;
+import java.util.Set;
 
 /** What of the answers on a connection has not left, and which of them wait for room. */
 final class Room {
   private static final long MOST = 1 << 20; // bytes above which answers wait (limits.md 5)
 
   private final Http2Line line;
-  private final ArrayDeque<Http2Request> waiting = new ArrayDeque<>();
+  private final Set<Http2Request> waiting = new LinkedHashSet<>(); // each once
   private long unsent;
 
   Room(Http2Line line) {
@@ -42,7 +43,9 @@ final class Room {
 
   private void give() {
     while (!full() && !waiting.isEmpty()) {
-      waiting.remove().room();
+      Http2Request first = waiting.iterator().next();
+      waiting.remove(first);
+      first.room();
     }
   }
 }
