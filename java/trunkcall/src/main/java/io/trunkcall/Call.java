@@ -126,7 +126,7 @@ public final class Call {
     for (Consumer<Status> one; (one = shared.ends.poll()) != null; ) {
       try {
         one.accept(status);
-      } catch (RuntimeException e) {
+      } catch (Throwable e) {
         Journal.LOGGER.log(
             System.Logger.Level.ERROR,
             "what was to be told of the end of a call of " + method.name() + " threw",

@@ -315,6 +315,9 @@ abstract class OpeningCall extends Opening implements Runnable {
       if (call != null) {
         call.discard();
       }
+      if (on != null) {
+        on.schedule(); // the credit of what was dropped
+      }
     } else if (call == null || on == null) {
       fail(Code.CANCELLED, "cancelled by the caller");
     } else {
@@ -358,7 +361,7 @@ abstract class OpeningCall extends Opening implements Runnable {
     told = attempt;
     try {
       observer.attemptBegan(attempt);
-    } catch (RuntimeException e) {
+    } catch (Throwable e) {
       Journal.LOGGER.log(System.Logger.Level.ERROR, "an attempt observer threw", e);
     }
   }
@@ -393,7 +396,7 @@ abstract class OpeningCall extends Opening implements Runnable {
     attempt.took = Duration.of(Clock.micros() - given, ChronoUnit.MICROS);
     try {
       observer.attemptEnded(attempt);
-    } catch (RuntimeException e) {
+    } catch (Throwable e) {
       Journal.LOGGER.log(System.Logger.Level.ERROR, "an attempt observer threw", e);
     }
   }

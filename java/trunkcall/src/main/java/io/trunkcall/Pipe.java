@@ -102,8 +102,8 @@ abstract class Pipe implements MessageStream {
 
   abstract void passHalfClose();
 
-  /** A message was too long for the peer. */
-  abstract void tooLong(LimitException error);
+  /** A message was too long for the peer, or what goes ahead of it cannot be sent. */
+  abstract void unsendable(RuntimeException error);
 
   /** Consumes a message. Null: there is none now. */
   abstract @Nullable Message take();
@@ -198,8 +198,8 @@ abstract class Pipe implements MessageStream {
           small != null && accepts(small.compression)
               ? pass(small, small.compression)
               : pass(bytes, 0);
-    } catch (LimitException e) {
-      tooLong(e);
+    } catch (LimitException | IllegalArgumentException e) {
+      unsendable(e);
       settle(sending, false);
       return;
     }
@@ -396,7 +396,7 @@ abstract class Pipe implements MessageStream {
       if (!to.complete(to.raw ? message : decoded(message))) {
         back = message; // cancelled: the next one has it
       }
-    } catch (StatusException e) {
+    } catch (Throwable e) { // whatever it is, who waits hears of it
       to.completeExceptionally(e);
     }
   }

@@ -50,7 +50,7 @@ final class Responses {
       return packing.unpacked(array, offset, length, compression, most, codec).decoded(codec);
     } catch (StatusException e) {
       throw Failures.local(e.code(), "the response: " + e.status().message(), delivery);
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) { // on a loop nobody else would end the call
       StatusException failure =
           Failures.local(
               Code.INTERNAL,

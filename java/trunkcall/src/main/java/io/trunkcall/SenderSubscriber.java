@@ -1,6 +1,7 @@
 package io.trunkcall;
 
 import java.util.Objects;
+import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Flow;
 import org.jspecify.annotations.Nullable;
@@ -11,7 +12,7 @@ final class SenderSubscriber<T> implements Flow.Subscriber<T> {
   private final Runnable completed;
   private final Runnable failed;
   private final CompletableFuture<@Nullable Void> done = new CompletableFuture<>();
-  private Flow.@Nullable Subscription subscription;
+  private volatile Flow.@Nullable Subscription subscription;
 
   private SenderSubscriber(Sender<? super T> sender, Runnable completed, Runnable failed) {
     this.sender = sender;
@@ -29,6 +30,7 @@ final class SenderSubscriber<T> implements Flow.Subscriber<T> {
       Runnable completed,
       Runnable failed) {
     SenderSubscriber<T> made = new SenderSubscriber<>(sender, completed, failed);
+    made.done.whenComplete((none, error) -> made.cancelIf(error));
     messages.subscribe(made);
     return made.done;
   }
@@ -41,7 +43,19 @@ final class SenderSubscriber<T> implements Flow.Subscriber<T> {
       return;
     }
     subscription = given;
+    if (done.isCancelled()) {
+      given.cancel();
+      return;
+    }
     given.request(1);
+  }
+
+  /** Who cancels the future wants nothing more: a publisher that rests would never be told. */
+  private void cancelIf(@Nullable Throwable error) {
+    Flow.Subscription from = subscription;
+    if (error instanceof CancellationException && from != null) {
+      from.cancel();
+    }
   }
 
   @Override

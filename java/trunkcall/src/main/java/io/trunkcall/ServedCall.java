@@ -244,7 +244,7 @@ abstract class ServedCall extends Work implements ServerCall {
         return;
       }
     }
-    future.cancel(true);
+    tell(() -> cancel(future));
   }
 
   /** The session has ended the call, or its side is closed. */
@@ -268,14 +268,23 @@ abstract class ServedCall extends Work implements ServerCall {
       told.forEach(this::tell);
     }
     if (answers != null) {
-      answers.cancel(true);
+      tell(() -> cancel(answers));
     }
   }
 
+  private static void cancel(CompletableFuture<?> answers) {
+    try {
+      answers.cancel(true);
+    } catch (UnsupportedOperationException e) {
+      // It is a minimal stage, which cannot be.
+    }
+  }
+
+  /** Whatever users' code throws, the loop goes on: other calls and the connection depend on it. */
   private void tell(Runnable function) {
     try {
       function.run();
-    } catch (RuntimeException e) {
+    } catch (Throwable e) {
       end.serving.journal.log(
           System.Logger.Level.ERROR,
           "what was to be told of the end of a call threw",

@@ -2,7 +2,6 @@ package io.trunkcall;
 
 import io.trunkcall.internal.transport.Line;
 import io.trunkcall.internal.wire.Exchange;
-import io.trunkcall.internal.wire.LimitException;
 import io.trunkcall.internal.wire.Message;
 import org.jspecify.annotations.Nullable;
 
@@ -86,7 +85,7 @@ final class ServerPipe extends Pipe {
   void passHalfClose() {}
 
   @Override
-  void tooLong(LimitException error) {
+  void unsendable(RuntimeException error) {
     call.overrule(error);
   }
 

@@ -11,6 +11,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.atomic.LongAdder;
 import org.jspecify.annotations.Nullable;
 
@@ -34,7 +35,8 @@ final class Serving {
 
   private final ConcurrentHashMap<String, ServedMethod> methods = new ConcurrentHashMap<>();
   private final AtomicInteger running = new AtomicInteger();
-  private volatile @Nullable CompletableFuture<@Nullable Void> ended;
+  private final AtomicReference<@Nullable CompletableFuture<@Nullable Void>> ended =
+      new AtomicReference<>(); // for all who wait
 
   Serving(
       String side,
@@ -90,7 +92,7 @@ final class Serving {
 
   void returned() {
     if (running.decrementAndGet() == 0) {
-      CompletableFuture<@Nullable Void> waits = ended;
+      CompletableFuture<@Nullable Void> waits = ended.get();
       if (waits != null) {
         waits.complete(null);
       }
@@ -107,11 +109,13 @@ final class Serving {
 
   /** Done when no handler runs any more. */
   CompletableFuture<@Nullable Void> idle() {
-    CompletableFuture<@Nullable Void> waits = new CompletableFuture<>();
-    ended = waits;
+    CompletableFuture<@Nullable Void> fresh = new CompletableFuture<>();
+    CompletableFuture<@Nullable Void> before =
+        ended.getAndUpdate(there -> there == null || there.isDone() ? fresh : there);
+    CompletableFuture<@Nullable Void> waits = before == null || before.isDone() ? fresh : before;
     if (running.get() == 0) {
       waits.complete(null);
     }
-    return waits;
+    return waits.copy(); // who gives up waiting ends it for nobody else
   }
 }

@@ -31,7 +31,7 @@ final class ServingCall extends ServedCall {
   private boolean refused;
   private boolean cut;
 
-  private @Nullable LimitException overruled; // an answer was too long, on the loop
+  private @Nullable RuntimeException overruled; // an answer could not be sent, on the loop
   private @Nullable ScheduledFuture<?> timer; // of a one-way call, on the loop
 
   ServingCall(ServingEnd end, Served served, Exchange incoming, String protocol) {
@@ -251,7 +251,8 @@ final class ServingCall extends ServedCall {
       codec.encode(response, out);
       answer = out;
       packed = packed(out, incoming.compression());
-    } catch (RuntimeException e) {
+    } catch (Throwable e) { // an Error too: this may be run by what swallows it
+      answer = null;
       status = Outcomes.unencodable(this, codec.name(), e);
     }
     done();
@@ -263,7 +264,7 @@ final class ServingCall extends ServedCall {
       if (error instanceof StatusException given && !given.trailers().isEmpty()) {
         setTrailers(given.trailers());
       }
-      if (!end.serving.interceptors.isEmpty() && !left) {
+      if (!left) {
         refused = !entered;
         cut = entered;
       }
@@ -332,9 +333,9 @@ final class ServingCall extends ServedCall {
       incoming.finish(status, Metadata.EMPTY);
       return;
     }
-    LimitException tooLong = overruled;
-    if (tooLong != null) {
-      throw tooLong;
+    RuntimeException unsendable = overruled;
+    if (unsendable != null) {
+      throw unsendable;
     }
     flushHeaders();
     Output out = answer;
@@ -370,7 +371,7 @@ final class ServingCall extends ServedCall {
     if (free != null) {
       try {
         free.run();
-      } catch (RuntimeException e) {
+      } catch (Throwable e) {
         end.serving.journal.log(
             System.Logger.Level.ERROR, "the release of a call failed", method().name(), e);
       }
@@ -378,8 +379,11 @@ final class ServingCall extends ServedCall {
     end.serving.returned();
   }
 
-  /** An answer is above a limit of the caller's: that is how the call ends (status.md 1.3). */
-  void overrule(LimitException error) {
+  /**
+   * An answer is above a limit of the caller's, or the metadata ahead of it is not valid: that is
+   * how the call ends (status.md 1.3).
+   */
+  void overrule(RuntimeException error) {
     overruled = error;
   }
 

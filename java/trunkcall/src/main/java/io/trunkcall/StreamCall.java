@@ -2,7 +2,6 @@ package io.trunkcall;
 
 import io.trunkcall.internal.transport.Carrier;
 import io.trunkcall.internal.transport.Clock;
-import io.trunkcall.internal.wire.LimitException;
 import io.trunkcall.internal.wire.Message;
 import io.trunkcall.internal.wire.Opening;
 import io.trunkcall.internal.wire.OutgoingCall;
@@ -240,7 +239,7 @@ final class StreamCall extends OpeningCall {
     }
 
     @Override
-    void tooLong(LimitException error) {
+    void unsendable(RuntimeException error) {
       giveUp(
           Failures.local(
               Code.RESOURCE_EXHAUSTED, String.valueOf(error.getMessage()), Delivery.UNKNOWN),

@@ -18,7 +18,7 @@ final class Told {
     }
     try {
       what.accept(observer);
-    } catch (RuntimeException e) {
+    } catch (Throwable e) {
       Journal.LOGGER.log(System.Logger.Level.ERROR, "an observer threw", e);
     }
   }

@@ -87,7 +87,7 @@ final class RemoteFunction {
       Callback<Object> callback, @Nullable Object result, @Nullable StatusException failure) {
     try {
       callback.ended(result, failure);
-    } catch (RuntimeException e) { // the future would keep it to itself
+    } catch (Throwable e) { // the future would keep it to itself
       Thread thread = Thread.currentThread();
       thread.getUncaughtExceptionHandler().uncaughtException(thread, e);
     }
@@ -119,7 +119,7 @@ final class RemoteFunction {
       } else if (results != null) {
         try {
           complete(result(results));
-        } catch (RuntimeException e) {
+        } catch (Throwable e) {
           completeExceptionally(e);
         }
       }

@@ -60,9 +60,24 @@ record ServedMethod(
 
     CompletionStage<Results> answerLater(Arguments arguments, ServerCall call) throws Exception {
       if (invoke(arguments, call) instanceof CompletionStage<?> stage) {
-        return stage.thenApply(of::results);
+        CompletableFuture<Results> results =
+            stage.<Results>thenApply(of::results).toCompletableFuture();
+        CompletableFuture<?> unused =
+            results.whenComplete((found, error) -> cancelIf(results.isCancelled(), stage));
+        return results;
       }
       throw new IllegalStateException("a method that is to answer later returned null");
+    }
+
+    /** When its call is over, what the method has returned is cancelled, as handlers' is. */
+    private static void cancelIf(boolean over, CompletionStage<?> stage) {
+      if (over && stage instanceof CompletableFuture<?> future) {
+        try {
+          future.cancel(true);
+        } catch (UnsupportedOperationException e) {
+          // It is a minimal stage, which cannot be.
+        }
+      }
     }
 
     private @Nullable Object invoke(Arguments arguments, ServerCall call) throws Exception {

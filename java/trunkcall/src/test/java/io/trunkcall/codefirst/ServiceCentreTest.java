@@ -19,7 +19,9 @@ import io.trunkcall.codefirst.scanned.NoTarget;
 import java.io.IOException;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
 /** Services and clients that are found, published and called over a port. */
@@ -59,6 +61,37 @@ class ServiceCentreTest {
         library.find("none", (book, failure) -> called.complete(failure.code() + "/" + book));
         assertEquals("NOT_FOUND/null", called.get());
       }
+    }
+  }
+
+  /** Answers later, or never. */
+  @RemoteService("library")
+  public static final class Later {
+    final CompletableFuture<String> began = new CompletableFuture<>();
+    final CompletableFuture<String> answer = new CompletableFuture<>();
+
+    /** Begins to answer. */
+    @RemoteMethod
+    public CompletableFuture<String> later() {
+      began.complete("");
+      return answer;
+    }
+  }
+
+  @RemoteClient(service = "library")
+  interface Waiting {
+    CompletableFuture<String> later();
+  }
+
+  @Test
+  void theFutureThatAMethodReturnedIsCancelledWithItsCall() throws Exception {
+    Later service = new Later();
+    try (ServiceCentre centre = centre().publish(service).build().start();
+        RemoteClients clients = clients(centre, Waiting.class)) {
+      CompletableFuture<String> said = clients.get(Waiting.class).later();
+      service.began.get(30, TimeUnit.SECONDS);
+      said.cancel(true);
+      assertThrows(CancellationException.class, () -> service.answer.get(30, TimeUnit.SECONDS));
     }
   }
 

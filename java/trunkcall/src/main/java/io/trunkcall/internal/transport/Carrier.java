@@ -378,8 +378,11 @@ public final class Carrier extends ChannelInboundHandlerAdapter implements Line 
     if (text.isEmpty()) {
       text = fault == null ? told : "the connection was lost: " + told;
     }
-    session.lost(Clock.micros(), text);
-    end.disconnected(why.isEmpty() ? told : why);
+    try {
+      session.lost(Clock.micros(), text);
+    } finally {
+      end.disconnected(why.isEmpty() ? told : why); // or its server would wait for it for ever
+    }
     inBatch = false;
     drainQueue();
   }
