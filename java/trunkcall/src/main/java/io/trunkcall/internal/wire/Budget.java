@@ -27,6 +27,11 @@ final class Budget {
     return used.get();
   }
 
+  /** What those are told for whom there is no memory. */
+  String full() {
+    return "messages and answers held would exceed memory " + limit;
+  }
+
   boolean over() {
     return used.get() > limit;
   }

@@ -20,6 +20,19 @@ public final class Load {
     this.budget = new Budget(memory);
   }
 
+  /**
+   * The share of a connection of another protocol, whose peer may promise {@code mostPromised}
+   * bytes.
+   */
+  public Share share(Holder connection, long mostPromised) {
+    return new Share(connection, budget, mostPromised);
+  }
+
+  /** What those are told for whom there is no memory. */
+  public String memoryFull() {
+    return budget.full();
+  }
+
   /** A call has ended REFUSED, or else CUT. */
   public void count(boolean refused) {
     (refused ? this.refused : cutOff).increment();

@@ -4,19 +4,30 @@ import io.trunkcall.Code;
 import io.trunkcall.Delivery;
 import org.jspecify.annotations.Nullable;
 
-/** Which call a connection ends when the memory of all is used up (limits.md 2). */
-final class Relief {
+/** Which call a session ends when the memory of all is used up (limits.md 2). */
+final class Relief implements Holder {
   /** Milliseconds, where the text says: at least 1. */
   static final int RETRY = 1_000;
 
-  private Relief() {}
+  private final Session session;
 
-  /**
-   * Ends the call that has held memory for longest. If that is the call of {@code holder} itself,
-   * nothing is freed. If all that the connection holds is output that its peer does not read, the
-   * connection is ended.
-   */
-  static boolean relieve(Session session, @Nullable Object holder) {
+  Relief(Session session) {
+    this.session = session;
+  }
+
+  @Override
+  public long unsent() {
+    return session.output.unsent();
+  }
+
+  @Override
+  public void reliefAsked() {
+    session.events.reliefAsked();
+  }
+
+  /** {@code holder} is a direction of a call. */
+  @Override
+  public boolean relieve(@Nullable Object holder) {
     Call longest = longest(session);
     if (longest == null) {
       if (session.output.unsent() >= Share.LEAST) {

@@ -80,7 +80,7 @@ public final class Session {
     window = config.window;
     load = config.load;
     output = new Output(config.exact);
-    share = new Share(this, load.budget, config.incompleteBytes);
+    share = load.share(new Relief(this), config.incompleteBytes);
     pool = new Pool(this, own.pool(), config.maxPool);
     ownBit = initiator ? 0 : Frame.INITIATOR_BIT;
     acceptsCalls = initiator;

@@ -51,6 +51,11 @@ public final class SessionConfig {
     return window;
   }
 
+  /** The promised bytes of messages that are not whole or not consumed. */
+  public long incompleteBytes() {
+    return incompleteBytes;
+  }
+
   /** All codecs, for people. */
   public String codecList() {
     return codecList;

@@ -5,19 +5,19 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * One connection's part of a {@link Budget}, and the bytes that its peer has promised: those are
- * counted against a limit of the connection alone, and take no memory. Belongs to the session,
- * except {@link #drawn} and {@link #ask}.
+ * counted against a limit of the connection alone, and take no memory. Belongs to the connection's
+ * thread, except {@link #drawn} and {@link #ask}.
  */
-final class Share {
+public final class Share {
   /** What a connection holds without counting it: small calls never touch what they share. */
-  static final long FREE = 64 << 10;
+  public static final long FREE = 64 << 10;
 
   /** What a connection may hold before it holds more than its share. */
-  static final long LEAST = 1 << 20;
+  public static final long LEAST = 1 << 20;
 
   private static final long STEP = 64 << 10; // by how much a connection draws on the budget
 
-  private final Session session;
+  private final Holder connection;
   private final Budget budget;
   final long mostPromised;
   private final AtomicBoolean asked = new AtomicBoolean();
@@ -27,8 +27,8 @@ final class Share {
   long held; // of messages and queued answers
   long order; // counts the calls that began to hold something
 
-  Share(Session session, Budget budget, long mostPromised) {
-    this.session = session;
+  Share(Holder connection, Budget budget, long mostPromised) {
+    this.connection = connection;
     this.budget = budget;
     this.mostPromised = mostPromised;
   }
@@ -61,7 +61,7 @@ final class Share {
   }
 
   private long needed() {
-    return held + (closed ? 0 : session.output.unsent()) - FREE;
+    return held + (closed ? 0 : connection.unsent()) - FREE;
   }
 
   /** Draws on the budget for what is held. */
@@ -75,7 +75,7 @@ final class Share {
       if (!budget.fits(step, false)) {
         Share greatest = budget.greatest(this, step);
         if (greatest == this) {
-          if (!Relief.relieve(session, holder)) {
+          if (!connection.relieve(holder)) {
             throw full();
           }
           continue;
@@ -91,24 +91,66 @@ final class Share {
   }
 
   private CallFault full() {
-    return new CallFault(
-        ErrorClass.MEMORY, "messages and answers held would exceed memory " + budget.limit);
+    return new CallFault(ErrorClass.MEMORY, budget.full());
   }
 
-  // The session's thread alone writes it.
+  // For connections of other protocols.
+
+  /** Counts more bytes, or fewer, that the peer promises. False: they are too many. */
+  public boolean promises(long more) {
+    if (more > 0 && promised + more > mostPromised) {
+      return false;
+    }
+    promised += more;
+    return true;
+  }
+
+  /** Counts bytes that are held for a call, beside output. False: there is no memory for them. */
+  public boolean holds(long size, Object call) {
+    held += size;
+    try {
+      draw(call);
+      return true;
+    } catch (CallFault full) {
+      held -= size;
+      return false;
+    }
+  }
+
+  /** Draws on the budget for output that has grown, or gives back what is not needed any more. */
+  public void settle() {
+    if (drawn > 0) {
+      returnSurplus();
+    }
+    if (connection.unsent() > FREE && !closed) {
+      try {
+        draw(null);
+      } catch (CallFault full) {
+        // Others have let go of what they could.
+      }
+    }
+  }
+
+  /** Bytes that are held, beside output. */
+  public long held() {
+    return held;
+  }
+
+  // The connection's thread alone writes it.
   private void setDrawn(long bytes) {
     drawn = bytes;
   }
 
   /** Bytes are no longer held. */
-  void letGo(long size) {
+  public void letGo(long size) {
     held -= size;
     if (drawn > 0) {
       returnSurplus();
     }
   }
 
-  void returnSurplus() {
+  /** Gives back what is not needed any more. */
+  public void returnSurplus() {
     long have = drawn;
     long surplus = (have - Math.max(needed(), 0)) / STEP * STEP;
     if (surplus > 0) {
@@ -118,7 +160,7 @@ final class Share {
   }
 
   /** The connection is gone, and its output with it. */
-  void close() {
+  public void close() {
     closed = true;
     returnSurplus();
   }
@@ -131,19 +173,19 @@ final class Share {
     return drawn >= LEAST && drawn > budget.part();
   }
 
-  // Between sessions.
+  // Between connections.
 
   /** Has the connection free memory, unless it was asked already. On any thread. */
   void ask() {
     if (asked.compareAndSet(false, true)) {
-      session.events.reliefAsked();
+      connection.reliefAsked();
     }
   }
 
   /** Frees memory as long as this connection holds most and the limit is exceeded. */
-  void relieve() {
+  public void relieve() {
     while (budget.over() && budget.greatest(this, 0) == this) {
-      if (!Relief.relieve(session, null)) {
+      if (!connection.relieve(null)) {
         break;
       }
     }

@@ -13,21 +13,26 @@ final class Deframer {
   static final int PREFIX = 5;
   private static final int FIRST = 8 << 10; // bytes that a long message gets to begin with
 
+  private static final byte[] NOTHING = new byte[0];
+
+  private final Held held;
   private final boolean framed;
   private final long limit;
   private final byte[] prefix = new byte[PREFIX];
   private int seen; // of the prefix
   private long length; // of the message; -1: as long as the body
-  private byte[] message = new byte[0];
+  private byte[] message = NOTHING;
   private int filled;
 
   /** A message that has come. */
   record Framed(int flags, byte[] bytes) {}
 
   /**
-   * Messages of at most {@code limit} bytes; {@code known} is the length of a plain body, or -1.
+   * Messages of at most {@code limit} bytes, whose memory {@code held} counts; {@code known} is the
+   * length of a plain body, or -1.
    */
-  Deframer(boolean framed, long limit, long known) throws Refusal {
+  Deframer(Held held, boolean framed, long limit, long known) throws Refusal {
+    this.held = held;
     this.framed = framed;
     this.limit = limit;
     this.length = known;
@@ -44,16 +49,6 @@ final class Deframer {
   /** Whether a message has begun and is not whole. */
   boolean underWay() {
     return framed ? seen > 0 : filled > 0;
-  }
-
-  /** Bytes that are kept of a message that is not whole. */
-  int held() {
-    return message.length;
-  }
-
-  /** The length that the message under way is to have, 0 if it is not known. */
-  long expected() {
-    return framed && seen < PREFIX ? 0 : Math.max(length, 0);
   }
 
   /** Takes bytes until a message is whole, which it gives; null: all were taken. */
@@ -76,12 +71,11 @@ final class Deframer {
     if (filled < length) {
       return null;
     }
-    Framed whole =
-        new Framed(
-            prefix[0] & 0xFF, message.length == filled ? message : Arrays.copyOf(message, filled));
+    Framed whole = new Framed(prefix[0] & 0xFF, message); // which has grown to its length at most
+    held.promise(0);
     seen = 0;
     filled = 0;
-    message = new byte[0];
+    message = NOTHING;
     return whole;
   }
 
@@ -94,7 +88,10 @@ final class Deframer {
     if (length > limit) {
       throw tooLong(length);
     }
-    message = new byte[(int) Math.min(length, FIRST)];
+    held.promise(length);
+    int first = (int) Math.min(length, FIRST);
+    held.add(first);
+    message = new byte[first];
   }
 
   private void plain(ByteBuf in) throws Refusal {
@@ -103,14 +100,18 @@ final class Deframer {
       throw new Refusal(
           Code.RESOURCE_EXHAUSTED, "message of more than max_message " + limit + " bytes");
     }
+    if (filled == 0 && length > 0) {
+      held.promise(length);
+    }
     fill(in, some);
   }
 
-  private void fill(ByteBuf in, int some) {
+  private void fill(ByteBuf in, int some) throws Refusal {
     int need = filled + some;
     if (need > message.length) {
       long most = length >= 0 ? length : limit;
       int size = (int) Math.min(Math.max(most, need), Math.max(4L * message.length, need));
+      held.add(size - message.length);
       message = Arrays.copyOf(message, size);
     }
     in.readBytes(message, filled, some);
@@ -119,6 +120,14 @@ final class Deframer {
 
   /** What a plain body has come to. */
   byte[] rest() {
-    return Arrays.copyOf(message, filled);
+    byte[] whole = message.length == filled ? message : Arrays.copyOf(message, filled);
+    drop();
+    return whole;
+  }
+
+  /** Forgets what has come of a message that is not whole. */
+  void drop() {
+    message = NOTHING;
+    filled = 0;
   }
 }

@@ -1,29 +1,33 @@
 package io.trunkcall.internal.transport.http;
 
+import io.netty.buffer.ByteBuf;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelInboundHandlerAdapter;
-import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.EventLoop;
+import io.netty.handler.codec.http.DefaultHttpContent;
 import io.netty.handler.ssl.SslHandler;
 import io.trunkcall.internal.transport.LoopQueue;
 import io.trunkcall.internal.transport.Spelling;
+import io.trunkcall.internal.wire.Holder;
+import io.trunkcall.internal.wire.Share;
 import javax.net.ssl.SSLSession;
 import org.jspecify.annotations.Nullable;
 
 /** What a connection of HTTP/1.1 knows of itself. */
-abstract class Http1Basis extends ChannelInboundHandlerAdapter implements HttpLine {
+abstract class Http1Basis extends ChannelInboundHandlerAdapter implements HttpLine, Holder {
   final Channel channel;
   final HttpConfig config;
   final HttpEvents events;
   final EventLoop loop;
   final LoopQueue queue;
+  final Share share;
   final long since;
   final String remote;
   final String local;
   final @Nullable SslHandler tls;
   boolean lost;
   @Nullable Throwable fault;
-  private long held;
+  private long unsent; // of bodies
 
   Http1Basis(Channel channel, HttpConfig config, long since) {
     this.channel = channel;
@@ -31,6 +35,7 @@ abstract class Http1Basis extends ChannelInboundHandlerAdapter implements HttpLi
     this.events = config.events().get();
     this.loop = channel.eventLoop();
     this.queue = new LoopQueue(loop, this::flush);
+    this.share = config.load().share(this, config.session().incompleteBytes());
     this.since = since;
     this.remote = Spelling.remote(channel);
     this.local = Spelling.local(channel);
@@ -39,6 +44,7 @@ abstract class Http1Basis extends ChannelInboundHandlerAdapter implements HttpLi
 
   final void flush() {
     if (!lost) {
+      share.settle();
       channel.flush();
     }
   }
@@ -54,20 +60,37 @@ abstract class Http1Basis extends ChannelInboundHandlerAdapter implements HttpLi
   }
 
   @Override
+  public Share share() {
+    return share;
+  }
+
+  @Override
+  public long unsent() {
+    return unsent;
+  }
+
+  @Override
   public long unsentBytes() {
-    ChannelOutboundBuffer output = channel.unsafe().outboundBuffer();
-    return output == null ? 0 : output.totalPendingWriteBytes();
+    return unsent;
   }
 
   @Override
-  public long heldBytes() {
-    return held;
+  public void reliefAsked() {
+    submit(share::relieve);
   }
 
-  @Override
-  public boolean hold(HttpCall call, long more) {
-    held += more;
-    return true;
+  /** Writes a piece of a body. False: wait. */
+  boolean write(ByteBuf piece) {
+    int size = piece.readableBytes();
+    unsent += size;
+    channel.write(new DefaultHttpContent(piece)).addListener(done -> left(size));
+    schedule();
+    return channel.isWritable();
+  }
+
+  private void left(int size) {
+    unsent -= size;
+    share.returnSurplus();
   }
 
   @Override

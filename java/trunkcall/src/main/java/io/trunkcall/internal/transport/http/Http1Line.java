@@ -49,6 +49,7 @@ final class Http1Line extends Http1Basis {
   private boolean closing; // behind the answer that is next, or under way
   private boolean retired;
   private boolean ended; // the channel is being closed
+  private boolean aborted; // at once
   private int running;
   private long idleSince;
   private long restUntil; // when what comes behind an answer is enough; 0: nothing does
@@ -275,7 +276,27 @@ final class Http1Line extends Http1Basis {
     } else {
       listener.turnedAway(remote, "closed within a request of HTTP");
     }
+    share.close();
     queue.drain();
+  }
+
+  /** There is one call to end: the one that is there. */
+  @Override
+  public boolean relieve(@Nullable Object call) {
+    Http1Request one = current;
+    if (one == null || one == call || lost || aborted || share.held() + unsent() == 0) {
+      return false;
+    }
+    boolean output = unsent() > 0;
+    if (one.receiver instanceof HttpCall made && !one.answered) {
+      made.stop(Refusal.full(config.load().memoryFull()));
+    } else {
+      config.load().count(false);
+    }
+    if (output) {
+      abort(config.load().memoryFull());
+    }
+    return true;
   }
 
   // Answers.
@@ -415,6 +436,7 @@ final class Http1Line extends Http1Basis {
         why = because;
       }
       ended = true;
+      aborted = true;
       Http2.closeAtOnce(channel);
     }
   }

@@ -3,7 +3,6 @@ package io.trunkcall.internal.transport.http;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.handler.codec.http.DefaultFullHttpResponse;
-import io.netty.handler.codec.http.DefaultHttpContent;
 import io.netty.handler.codec.http.DefaultHttpResponse;
 import io.netty.handler.codec.http.HttpHeaderNames;
 import io.netty.handler.codec.http.HttpHeaderValues;
@@ -19,6 +18,7 @@ import org.jspecify.annotations.Nullable;
 /** One request over HTTP/1.1, and its answer. On the loop. */
 final class Http1Request implements HttpStream {
   private static final int NO_CONTENT = 204;
+  private static final int PIECE = 64 << 10; // of an answer: its progress is seen by pieces
 
   final Request request;
   private final Http1Line line;
@@ -97,7 +97,10 @@ final class Http1Request implements HttpStream {
       piece.release();
       return true;
     }
-    return line.write(new DefaultHttpContent(piece));
+    while (piece.readableBytes() > PIECE) {
+      line.write(piece.readRetainedSlice(PIECE));
+    }
+    return line.write(piece);
   }
 
   @Override
@@ -120,6 +123,9 @@ final class Http1Request implements HttpStream {
   public long mostTrailers() {
     return Long.MAX_VALUE;
   }
+
+  @Override
+  public void held(long more) {}
 
   @Override
   public void consumed(int credit) {

@@ -9,15 +9,18 @@ import io.netty.handler.codec.http2.Http2Settings;
 import io.netty.handler.ssl.SslHandler;
 import io.trunkcall.internal.transport.LoopQueue;
 import io.trunkcall.internal.transport.Spelling;
+import io.trunkcall.internal.wire.Holder;
+import io.trunkcall.internal.wire.Share;
 import javax.net.ssl.SSLSession;
 import org.jspecify.annotations.Nullable;
 
 /** What a connection of HTTP/2 knows of itself. */
-abstract class Http2Basis extends Http2ConnectionHandler implements HttpLine {
+abstract class Http2Basis extends Http2ConnectionHandler implements HttpLine, Holder {
   final HttpConfig config;
   final HttpEvents events;
   final EventLoop loop;
   final LoopQueue queue;
+  final Share share;
   final long since;
   final String remote;
   final String local;
@@ -37,6 +40,7 @@ abstract class Http2Basis extends Http2ConnectionHandler implements HttpLine {
     this.events = config.events().get();
     this.loop = channel.eventLoop();
     this.queue = new LoopQueue(loop, this::flush);
+    this.share = config.load().share(this, config.session().incompleteBytes());
     this.since = since;
     this.remote = Spelling.remote(channel);
     this.local = Spelling.local(channel);
@@ -45,6 +49,21 @@ abstract class Http2Basis extends Http2ConnectionHandler implements HttpLine {
 
   /** Writes what was appended. */
   abstract void flush();
+
+  @Override
+  public Share share() {
+    return share;
+  }
+
+  @Override
+  public long unsentBytes() {
+    return unsent();
+  }
+
+  @Override
+  public void reliefAsked() {
+    submit(share::relieve);
+  }
 
   @Override
   public HttpConfig config() {

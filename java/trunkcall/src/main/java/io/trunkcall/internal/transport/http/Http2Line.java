@@ -2,6 +2,7 @@ package io.trunkcall.internal.transport.http;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
+import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
 import io.netty.channel.socket.ChannelInputShutdownEvent;
@@ -14,6 +15,9 @@ import io.netty.handler.codec.http2.Http2Stream;
 import io.netty.handler.ssl.SslCloseCompletionEvent;
 import io.trunkcall.internal.transport.Clock;
 import io.trunkcall.internal.transport.Faults;
+import io.trunkcall.internal.wire.Share;
+import java.io.IOException;
+import java.nio.channels.ClosedChannelException;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -25,6 +29,7 @@ import org.jspecify.annotations.Nullable;
 /** A connection of HTTP/2 that is served. Its loop owns it. */
 final class Http2Line extends Http2Basis {
   private static final long TICK = 1_000_000; // µs between looks at what takes too long
+  private static final long FAREWELL = 1_000_000; // µs for what is said at the end
   static final long HANDSHAKE = 10_000_000; // µs
 
   private final Allowance allowance;
@@ -35,8 +40,9 @@ final class Http2Line extends Http2Basis {
   private final Map<Integer, Http2Request> requests = new HashMap<>();
   private final Behind behind = new Behind();
   private final Room room = new Room(this);
+  private long holdings; // counts the requests that began to hold something
+  private boolean ending; // since the peer does not read
   private int counted; // requests, with handlers that outlive their streams
-  private long held;
   private long readAt;
   private long settledAt; // when the peer's SETTINGS had come; 0: not yet
   private long idleSince = Clock.micros();
@@ -44,7 +50,7 @@ final class Http2Line extends Http2Basis {
   private @Nullable ChannelHandlerContext context;
 
   Http2Line(
-      io.netty.channel.Channel channel,
+      Channel channel,
       Http2ConnectionDecoder decoder,
       Http2ConnectionEncoder encoder,
       Http2Settings settings,
@@ -107,6 +113,7 @@ final class Http2Line extends Http2Basis {
   @Override
   void flush() {
     if (!lost && context != null) {
+      share.settle();
       flush(context);
       parting.look();
     }
@@ -122,14 +129,18 @@ final class Http2Line extends Http2Basis {
 
   @Override
   public void exceptionCaught(ChannelHandlerContext context, Throwable cause) throws Exception {
-    if (cause instanceof java.io.IOException) {
-      if (fault == null) {
-        fault = cause;
-      }
-      abort(Faults.text(cause));
+    if (cause instanceof IOException) {
+      failed(cause);
     } else {
       super.exceptionCaught(context, cause);
     }
+  }
+
+  private void failed(Throwable cause) {
+    if (fault == null && !lost && !(cause instanceof ClosedChannelException)) {
+      fault = cause;
+    }
+    abort(Faults.text(cause));
   }
 
   @Override
@@ -142,6 +153,7 @@ final class Http2Line extends Http2Basis {
       lose(one, "the connection is gone");
     }
     super.channelInactive(context);
+    share.close();
     String told = fault == null ? "closed" : Faults.text(fault);
     events.disconnected(parting.why().isEmpty() ? told : parting.why());
     queue.drain();
@@ -153,6 +165,10 @@ final class Http2Line extends Http2Basis {
       boolean outbound,
       Throwable cause,
       @Nullable Http2Exception said) {
+    if (cause instanceof IOException) { // of each write that fails with the connection
+      failed(cause);
+      return;
+    }
     Http2Exception told = said;
     String text = String.valueOf(cause.getMessage());
     if (text.startsWith("Header size exceeded") || text.startsWith("Number of small consecutive")) {
@@ -163,6 +179,8 @@ final class Http2Line extends Http2Basis {
       events.violated(text);
     }
     super.onConnectionError(context, outbound, told == null ? cause : told, told);
+    // A peer that does not read would never let the good-bye pass, and the close behind it.
+    loop.schedule(() -> Http2.closeAtOnce(context.channel()), FAREWELL, TimeUnit.MICROSECONDS);
   }
 
   @Override
@@ -363,6 +381,41 @@ final class Http2Line extends Http2Basis {
     return room;
   }
 
+  // Memory.
+
+  /** Counts the requests that begin to hold something. */
+  long nextHolding() {
+    return ++holdings;
+  }
+
+  @Override
+  public long unsent() {
+    return room.unsent();
+  }
+
+  @Override
+  public boolean relieve(@Nullable Object call) {
+    Http2Request longest = null;
+    for (Http2Request one : requests.values()) {
+      if (one.holds() > 0 && (longest == null || one.order < longest.order)) {
+        longest = one;
+      }
+    }
+    if (longest == null) {
+      if (room.unsent() >= Share.LEAST && !ending && !lost) {
+        ending = true;
+        end(Http2Error.ENHANCE_YOUR_CALM, "the peer does not read what it is sent");
+      }
+      return false;
+    }
+    if (longest == call) {
+      return false;
+    }
+    longest.letGo(Refusal.full(config.load().memoryFull()));
+    schedule();
+    return true;
+  }
+
   // Time.
 
   private void tick() {
@@ -419,24 +472,8 @@ final class Http2Line extends Http2Basis {
   }
 
   @Override
-  public long unsentBytes() {
-    return room.unsent();
-  }
-
-  @Override
-  public long heldBytes() {
-    return held;
-  }
-
-  @Override
   public void retire() {
     drain();
-  }
-
-  @Override
-  public boolean hold(HttpCall call, long more) {
-    held += more;
-    return true;
   }
 
   @Override

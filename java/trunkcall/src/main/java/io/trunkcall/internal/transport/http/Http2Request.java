@@ -32,6 +32,9 @@ final class Http2Request implements HttpStream {
   private boolean expects; // a go-ahead
   private boolean waits; // its handler, for room
   private long unsent;
+  private long held; // beside that
+  private boolean letGo; // for want of memory: what it still has is how it says so
+  long order; // a lesser one has held something for longer
   private final UnderWay leaving = new UnderWay();
 
   Http2Request(Http2Line line, Http2Stream stream, Request request) {
@@ -101,6 +104,7 @@ final class Http2Request implements HttpStream {
     if (unsent == 0) {
       leaving.begin(Clock.micros());
     }
+    beginsToHold(size);
     unsent += size;
     line.room().add(size);
     line.encoder().writeData(line.context(), id, piece, 0, end, left);
@@ -115,8 +119,41 @@ final class Http2Request implements HttpStream {
       leaving.end();
     }
     line.room().add(-size);
+    line.share().returnSurplus();
     if (waits && unsent <= MOST_UNSENT && !line.room().full()) {
       line.room().giveTo(this);
+    }
+  }
+
+  @Override
+  public void held(long more) {
+    beginsToHold(more);
+    held += more;
+  }
+
+  private void beginsToHold(long more) {
+    if (more > 0 && held + unsent == 0) {
+      order = line.nextHolding();
+    }
+  }
+
+  /** What it holds in memory, and can let go of. */
+  long holds() {
+    return letGo ? 0 : held + unsent;
+  }
+
+  /** Ends for want of memory. What was to be sent goes with it. */
+  void letGo(Refusal why) {
+    letGo = true;
+    boolean output = unsent > 0;
+    if (receiver instanceof HttpCall call && !answered) {
+      call.stop(why);
+    } else {
+      line.config().load().count(false);
+    }
+    if (output && !gone) {
+      reset(Http2Error.ENHANCE_YOUR_CALM);
+      stream.close(); // though the reset may be long in leaving
     }
   }
 

@@ -25,7 +25,6 @@ import org.jspecify.annotations.Nullable;
  */
 public final class HttpCall implements Exchange, HttpStream.Receiver {
   private static final int COST = 64; // of a message that waits, beside its bytes
-  private static final int FREE = 64 << 10; // bytes of a call that are not counted
   private static final Settings UNBOUNDED =
       Settings.DEFAULTS.toBuilder()
           .maxMetadataBytes(1 << 20)
@@ -50,6 +49,7 @@ public final class HttpCall implements Exchange, HttpStream.Receiver {
   private final HttpEvents events;
   private final Head head;
   private final Answering answering;
+  private final Held held;
   private final Deframer deframer;
   private final @Nullable Base64Groups base64;
   private final ArrayDeque<Waiting> requests = new ArrayDeque<>();
@@ -60,7 +60,6 @@ public final class HttpCall implements Exchange, HttpStream.Receiver {
   private int compression;
   private int messages; // that have come
   private int owed; // credit of what has come and lies in no message
-  private long held; // bytes that are counted
   private boolean requestEnded;
   private boolean started;
   private boolean finished;
@@ -74,8 +73,9 @@ public final class HttpCall implements Exchange, HttpStream.Receiver {
     this.head = head;
     this.answering = answering;
     this.base64 = head.dialect.base64() ? new Base64Groups() : null;
+    this.held = new Held(stream);
     this.deframer =
-        new Deframer(!head.dialect.plain(), line.config().settings().maxMessage(), length);
+        new Deframer(held, !head.dialect.plain(), line.config().settings().maxMessage(), length);
     this.timer = head.deadline == 0 ? null : deadline(head.deadline);
     if (head.method.takesOne()) {
       underWay.begin(Clock.micros());
@@ -116,6 +116,7 @@ public final class HttpCall implements Exchange, HttpStream.Receiver {
       return;
     }
     started = true;
+    held.clear(); // what the handler has of the request is its own
     stream.handlerBegan();
     events.start(this, head.method);
   }
@@ -140,7 +141,6 @@ public final class HttpCall implements Exchange, HttpStream.Receiver {
     underWay.pass(bytes.readableBytes());
     ByteBuf in = base64 == null ? bytes : base64.decode(bytes);
     try {
-      int before = deframer.held();
       while (true) {
         Deframer.Framed whole = deframer.take(in);
         if (whole == null) {
@@ -151,7 +151,6 @@ public final class HttpCall implements Exchange, HttpStream.Receiver {
           return;
         }
       }
-      count(deframer.held() - before);
     } finally {
       if (in != bytes) {
         ReferenceCountUtil.release(in);
@@ -187,26 +186,8 @@ public final class HttpCall implements Exchange, HttpStream.Receiver {
     }
     requests.add(new Waiting(new Message(bytes, in), owed));
     owed = 0;
-    count(bytes.length + COST);
+    held.add(COST);
     events.arrived(this);
-  }
-
-  /** Counts what is held for the call. */
-  private void count(long more) throws Refusal {
-    long before = Math.max(held - FREE, 0);
-    long after = Math.max(held + more - FREE, 0);
-    if (after != before && !line.hold(this, after - before)) {
-      throw Refusal.full("messages and answers held would exceed the memory of the server");
-    }
-    held += more;
-  }
-
-  private void discount(long less) {
-    try {
-      count(-less);
-    } catch (Refusal impossible) {
-      throw new IllegalStateException(impossible);
-    }
   }
 
   private void giveCredit(int credit) {
@@ -303,7 +284,8 @@ public final class HttpCall implements Exchange, HttpStream.Receiver {
     if (unread) {
       requests.clear();
     }
-    discount(held);
+    deframer.drop();
+    held.clear();
     return true;
   }
 
@@ -388,7 +370,9 @@ public final class HttpCall implements Exchange, HttpStream.Receiver {
       }
       return null;
     }
-    discount(first.message.bytes().length + COST);
+    if (!over) {
+      held.less(first.message.bytes().length + COST);
+    }
     int credit = first.credit;
     if (requests.isEmpty()) {
       credit += owed;
@@ -416,9 +400,23 @@ public final class HttpCall implements Exchange, HttpStream.Receiver {
   public void finish(byte[] array, int offset, int length, int compression, Metadata trailers) {
     MetadataCheck.check(trailers, UNBOUNDED);
     if (end(false)) {
-      answering.finish(array, offset, length, compression, trailers);
+      answer(array, offset, length, compression, trailers);
     }
     returned();
+  }
+
+  /** Gives the answer, if there is memory for it until it has left. */
+  private void answer(byte[] array, int offset, int length, int compression, Metadata trailers) {
+    try {
+      held.add(length);
+    } catch (Refusal full) {
+      line.config().load().count(false);
+      events.unserved(head.method.name(), false, full.code(), full.text());
+      answering.end(full.cut(), Metadata.EMPTY);
+      return;
+    }
+    answering.finish(array, offset, length, compression, trailers);
+    held.clear(); // from here on it counts as output
   }
 
   @Override

@@ -1,6 +1,7 @@
 package io.trunkcall.internal.transport.http;
 
 import io.trunkcall.internal.transport.Line;
+import io.trunkcall.internal.wire.Share;
 
 /** A connection of HTTP, as its requests have it. On its loop. */
 public interface HttpLine extends Line {
@@ -17,14 +18,13 @@ public interface HttpLine extends Line {
   long unsentBytes();
 
   /** Bytes of requests that are held. */
-  long heldBytes();
+  default long heldBytes() {
+    return share().held();
+  }
 
   /** The connection has reached its age. */
   void retire();
 
-  /**
-   * A call holds so many bytes more, or fewer, for its peer. False: there is no room for them, and
-   * they do not count.
-   */
-  boolean hold(HttpCall call, long more);
+  /** What it has of the memory of all. */
+  Share share();
 }

@@ -50,6 +50,9 @@ interface HttpStream {
   /** What the peer takes of trailers, in bytes. */
   long mostTrailers();
 
+  /** So many bytes more, or fewer, are held for its call, beside output. */
+  void held(long more);
+
   /** Bytes of the request were consumed. */
   void consumed(int credit);
 
