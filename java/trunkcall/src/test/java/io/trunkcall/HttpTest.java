@@ -1,8 +1,11 @@
 package io.trunkcall;
 
+import static io.trunkcall.Pair.until;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.net.InetAddress;
+import java.net.Socket;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
@@ -104,6 +107,47 @@ class HttpTest {
       assertEquals(403, answer.statusCode());
       assertEquals("refused", answer.headers().firstValue("trunk-delivery").orElse(""));
       assertEquals("connect", heard.toString());
+    }
+  }
+
+  @Test
+  void aFieldThatGoesOnInTheNextLineIsRefused() throws Exception {
+    String folded =
+        "POST /t.S/Echo HTTP/1.1\r\nHost: x\r\nContent-Type: application/raw\r\n"
+            + "Content-Length: 2\r\nMore: a\r\n%s b\r\n\r\nhi";
+    try (Pair pair = new Pair(echo())) {
+      assertTrue(raw(pair, folded.formatted("").replace(" b", "\tb")).contains(" 400 "));
+      assertTrue(raw(pair, folded.formatted("")).startsWith("HTTP/1.1 400 "));
+      String whole = folded.formatted("Other:").replace("Host", "Connection: close\r\nHost");
+      assertTrue(raw(pair, whole).startsWith("HTTP/1.1 200 "));
+    }
+  }
+
+  @Test
+  void anAnswerThatThereIsNoMemoryForIsAFailure() throws Exception {
+    Handler large = Handler.unary(ECHO, (request, call) -> new byte[8 << 20]);
+    try (Pair pair = new Pair(server -> server.serve(large).memory(1 << 20), client -> {})) {
+      HttpResponse<String> answer = post(pair, "/t.S/Echo", "application/raw", "a");
+      assertEquals(429, answer.statusCode());
+      assertTrue(answer.body().contains("memory 1048576"), answer.body());
+      until(() -> Pair.await(pair.server.gauges()).heldBytes() == 0, "memory is held on");
+    }
+  }
+
+  @Test
+  void aRequestThatThereIsNoMemoryForIsRefused() throws Exception {
+    try (Pair pair = new Pair(server -> server.serve(echo()).memory(1 << 20), client -> {})) {
+      HttpResponse<String> answer = post(pair, "/t.S/Echo", "application/raw", "x".repeat(8 << 20));
+      assertEquals(429, answer.statusCode());
+      assertEquals("refused", answer.headers().firstValue("trunk-delivery").orElse(""));
+      assertEquals(200, post(pair, "/t.S/Echo", "application/raw", "a").statusCode());
+    }
+  }
+
+  private static String raw(Pair pair, String request) throws Exception {
+    try (Socket socket = new Socket(InetAddress.getLoopbackAddress(), pair.server.port())) {
+      socket.getOutputStream().write(request.getBytes(StandardCharsets.US_ASCII));
+      return new String(socket.getInputStream().readAllBytes(), StandardCharsets.ISO_8859_1);
     }
   }
 

@@ -238,7 +238,7 @@ public final class Listener {
     }
     acceptor.rejected(remote(channel), full);
     if (tls == null && options.places().takeTold(channel)) {
-      channel.pipeline().addLast(Told.full(full));
+      channel.pipeline().addLast(Told.full(full, protocols));
     } else {
       channel.close();
     }

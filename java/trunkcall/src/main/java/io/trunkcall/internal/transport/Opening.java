@@ -288,10 +288,19 @@ final class Opening extends ChannelInboundHandlerAdapter {
     if (byte0 == NATIVE) {
       long left = Math.max(since + HANDSHAKE - Clock.micros(), 0) / 1_000;
       tell(context, CLEARTEXT, Told.natively(CLEARTEXT, left));
+    } else if (Told.undecided(listener.protocols, first)) {
+      return;
     } else if (isHttp(byte0)) {
-      tell(context, CLEARTEXT, Told.http("400 Bad Request", CLEARTEXT));
+      listener.acceptor.rejected(remote, CLEARTEXT);
+      serve(context, () -> refuseHttp(context, first));
     } else {
       turnAway(context, "the first bytes " + shown(first) + " are no protocol served here");
+    }
+  }
+
+  private void refuseHttp(ChannelHandlerContext context, byte[] first) {
+    if (!Told.decline(listener.protocols, context.channel(), first, CLEARTEXT)) {
+      context.pipeline().addLast("told", Told.http("400 Bad Request", CLEARTEXT));
     }
   }
 

@@ -24,4 +24,12 @@ public interface Protocol {
    * read comes to them next. {@code since}: when it was accepted, by {@link Clock}.
    */
   void serve(Channel channel, long since, Listener listener);
+
+  /**
+   * Takes over, likewise, a connection in the clear that is not served, to tell the peer {@code
+   * why}. False: the protocol has no way of its own.
+   */
+  default boolean decline(Channel channel, String why) {
+    return false;
+  }
 }

@@ -2,6 +2,7 @@ package io.trunkcall.internal.transport;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.socket.ChannelInputShutdownEvent;
@@ -12,6 +13,7 @@ import io.netty.util.ReferenceCountUtil;
 import io.trunkcall.internal.wire.Preface;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import java.util.List;
 import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
@@ -25,14 +27,16 @@ final class Told extends ChannelInboundHandlerAdapter {
   static final long LINGER = 1_000; // ms (limits.md 6)
   private static final long DISCARD = 1 << 20; // bytes, likewise
 
+  private static final int MOST_LOOKED_AT = 64; // bytes of a beginning
+
   private final String text;
   private final long patience; // ms for the peer's preface
-  private final byte[] preface = new byte[Preface.SIZE];
+  private final byte[] preface = new byte[MOST_LOOKED_AT];
   private int seen; // of the preface
   private byte @Nullable [] answer;
   private long left = DISCARD;
   private boolean answered;
-  private boolean httpToo; // what begins like HTTP gets an answer of it
+  private @Nullable List<Protocol> others; // what begins like one of these gets its answer
   private @Nullable ScheduledFuture<?> timer;
   private @Nullable String removed; // a handler that is not needed any more
 
@@ -66,10 +70,31 @@ final class Told extends ChannelInboundHandlerAdapter {
   }
 
   /** For one that there is no place for: in the protocol that it begins with, within 1 s. */
-  static Told full(String text) {
+  static Told full(String text, List<Protocol> others) {
     Told made = natively(text, LINGER);
-    made.httpToo = true;
+    made.others = others;
     return made;
+  }
+
+  /** Whether more is to be seen before one of these protocols is recognised, or none. */
+  static boolean undecided(List<Protocol> protocols, byte[] first) {
+    for (Protocol protocol : protocols) {
+      Protocol.Guess guess = protocol.recognize(first);
+      if (guess != Protocol.Guess.NO) {
+        return guess == Protocol.Guess.MORE && first.length < MOST_LOOKED_AT;
+      }
+    }
+    return false;
+  }
+
+  /** Has the protocol that begins so tell why its peer is not served, if it can. */
+  static boolean decline(List<Protocol> protocols, Channel channel, byte[] first, String why) {
+    for (Protocol protocol : protocols) {
+      if (protocol.recognize(first) == Protocol.Guess.YES) {
+        return protocol.decline(channel, why);
+      }
+    }
+    return false;
   }
 
   /** For a client of HTTP/1.1, or of one that reads it. */
@@ -119,16 +144,17 @@ final class Told extends ChannelInboundHandlerAdapter {
 
   private void take(ChannelHandlerContext context, ByteBuf buffer) {
     if (!answered) {
-      int some = Math.min(buffer.readableBytes(), preface.length - seen);
+      if (others != null && other(context, others, buffer)) {
+        return;
+      }
+      int some = Math.min(buffer.readableBytes(), Preface.SIZE - seen);
       buffer.readBytes(preface, seen, some);
       seen += some;
       byte[] magic = Preface.magic();
       int known = Math.min(seen, magic.length);
-      if (httpToo && seen > 0 && preface[0] >= 'A' && preface[0] <= 'Z') {
-        answer(context, httpAnswer("400 Bad Request", text));
-      } else if (!Arrays.equals(preface, 0, known, magic, 0, known)) {
+      if (!Arrays.equals(preface, 0, known, magic, 0, known)) {
         context.close();
-      } else if (seen == preface.length) {
+      } else if (seen == Preface.SIZE) {
         answer(context, Preface.notServed(text));
       }
     }
@@ -136,6 +162,28 @@ final class Told extends ChannelInboundHandlerAdapter {
     if (left < 0) {
       context.close();
     }
+  }
+
+  /** Answers one of HTTP, once its version is known. False: it is none. */
+  private boolean other(ChannelHandlerContext context, List<Protocol> others, ByteBuf buffer) {
+    int some = Math.min(buffer.readableBytes(), preface.length - seen);
+    buffer.getBytes(buffer.readerIndex(), preface, seen, some);
+    byte[] first = Arrays.copyOf(preface, seen + some);
+    if (first.length == 0 || first[0] < 'A' || first[0] > 'Z') {
+      return false;
+    }
+    if (undecided(others, first)) {
+      seen += some;
+    } else if (decline(others, context.channel(), first, text)) {
+      answered = true;
+      context.fireChannelRead(Unpooled.wrappedBuffer(Arrays.copyOf(first, seen)));
+      context.fireChannelRead(buffer.retain());
+      context.fireChannelReadComplete();
+      context.pipeline().remove(this);
+    } else {
+      answer(context, httpAnswer("400 Bad Request", text));
+    }
+    return true;
   }
 
   private void answer(ChannelHandlerContext context, byte[] bytes) {

@@ -4,10 +4,12 @@ import io.netty.buffer.ByteBuf;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.CombinedChannelDuplexHandler;
+import io.netty.handler.codec.DecoderResult;
 import io.netty.handler.codec.http.HttpDecoderConfig;
 import io.netty.handler.codec.http.HttpMessage;
 import io.netty.handler.codec.http.HttpRequestDecoder;
 import io.netty.handler.codec.http.HttpResponseEncoder;
+import io.netty.handler.codec.http.LastHttpContent;
 import io.trunkcall.internal.transport.Clock;
 import io.trunkcall.internal.transport.Listener;
 import io.trunkcall.internal.transport.Protocol;
@@ -61,9 +63,15 @@ public final class Http1 implements Protocol {
     }
   }
 
-  /** Refuses lengths that conflict, and knows since when something has come in part. */
+  /**
+   * Refuses lengths that conflict and fields that go on in the next line, and knows since when
+   * something has come in part.
+   */
   static final class Decoder extends HttpRequestDecoder {
     private long since; // 0: nothing has
+    private boolean inBody;
+    private boolean lineEnded; // what was read of a head ends with a line
+    private boolean folded; // a field of the head goes on in the next line
 
     Decoder(HttpDecoderConfig limits) {
       super(limits);
@@ -77,11 +85,47 @@ public final class Http1 implements Protocol {
     @Override
     protected void decode(ChannelHandlerContext context, ByteBuf in, List<Object> out)
         throws Exception {
+      int from = in.readerIndex();
+      int before = out.size();
       super.decode(context, in, out);
+      if (!inBody) {
+        look(in, from, in.readerIndex());
+      }
+      for (int at = before; at < out.size(); at++) {
+        follow(out.get(at));
+      }
       if (!out.isEmpty()) {
         since = 0;
       } else if (since == 0) {
         since = Clock.micros();
+      }
+    }
+
+    /** Looks for lines of a head that begin with a space: the library joins them silently. */
+    private void look(ByteBuf in, int from, int end) {
+      int at = from;
+      while (at < end) {
+        byte first = in.getByte(at);
+        folded |= lineEnded && (first == ' ' || first == '\t');
+        int line = in.indexOf(at, end, (byte) '\n');
+        lineEnded = line >= 0;
+        at = lineEnded ? line + 1 : end;
+      }
+    }
+
+    private void follow(Object part) {
+      if (part instanceof HttpMessage head) {
+        if (folded && head.decoderResult().isSuccess()) {
+          head.setDecoderResult(
+              DecoderResult.failure(
+                  new IllegalArgumentException("a field goes on in the next line")));
+        }
+        inBody = true;
+        folded = false;
+        lineEnded = false;
+      }
+      if (part instanceof LastHttpContent) {
+        inBody = false;
       }
     }
 

@@ -5,6 +5,7 @@ import io.netty.channel.Channel;
 import io.netty.handler.codec.http2.DefaultHttp2Connection;
 import io.netty.handler.codec.http2.DefaultHttp2ConnectionDecoder;
 import io.netty.handler.codec.http2.DefaultHttp2ConnectionEncoder;
+import io.netty.handler.codec.http2.DefaultHttp2FrameReader;
 import io.netty.handler.codec.http2.DefaultHttp2FrameWriter;
 import io.netty.handler.codec.http2.DefaultHttp2LocalFlowController;
 import io.netty.handler.codec.http2.Http2CodecUtil;
@@ -58,6 +59,17 @@ public final class Http2 implements Protocol {
     } catch (Http2Exception impossible) {
       throw new IllegalStateException(impossible);
     }
+  }
+
+  @Override
+  public boolean decline(Channel channel, String why) {
+    Http2Connection connection = new DefaultHttp2Connection(true);
+    Http2ConnectionEncoder encoder =
+        new DefaultHttp2ConnectionEncoder(connection, new DefaultHttp2FrameWriter());
+    DefaultHttp2ConnectionDecoder decoder =
+        new DefaultHttp2ConnectionDecoder(connection, encoder, new DefaultHttp2FrameReader());
+    channel.pipeline().addLast("http2", new Declining(decoder, encoder, new Http2Settings(), why));
+    return true;
   }
 
   private Http2Line made(Channel channel, long since) throws Http2Exception {
