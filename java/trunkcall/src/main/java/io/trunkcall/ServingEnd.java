@@ -127,7 +127,11 @@ abstract class ServingEnd {
     try {
       serving.executor.execute(call);
       return true;
-    } catch (RejectedExecutionException e) {
+    } catch (Throwable e) { // also an Error of one that can start no thread: the call alone ends
+      if (!(e instanceof RejectedExecutionException)) {
+        serving.journal.log(
+            System.Logger.Level.ERROR, "an executor failed", call.method().name(), e);
+      }
       return false;
     }
   }

@@ -10,7 +10,9 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
 import java.util.concurrent.Flow;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -224,6 +226,26 @@ class OneBadCallTest {
         assertEquals("cancelled", await(cancelled));
       }
       assertGoesOn(pair, before);
+    }
+  }
+
+  @Test
+  void aCallWhoseExecutorFailsIsRefused() throws Exception {
+    AtomicBoolean fails = new AtomicBoolean(true);
+    Executor executor =
+        task -> {
+          if (fails.getAndSet(false)) {
+            throw new OutOfMemoryError("unable to create native thread");
+          }
+          task.run();
+        };
+    try (Pair pair = new Pair(s -> s.serve(ECHO).executor(executor), c -> {})) {
+      Connection before = connected(pair);
+      StatusException failed = failure(() -> pair.client.call(OTHER, "Ada"));
+      assertEquals(Code.UNAVAILABLE, failed.code());
+      assertEquals(Delivery.REFUSED, failed.status().delivery());
+      assertGoesOn(pair, before);
+      assertTrue(pair.server.stop(Pair.PATIENCE));
     }
   }
 
