@@ -60,14 +60,22 @@ final class Http2Peer implements AutoCloseable {
 
   /** Connects, says how much a stream's window is to be, and takes in what the server says. */
   Http2Peer(Server server, int window) throws IOException {
+    this(server, window, new byte[0]);
+  }
+
+  /** The same; these bytes follow the preface and SETTINGS at once. */
+  Http2Peer(Server server, int window, byte[] first) throws IOException {
     socket = new Socket(InetAddress.getLoopbackAddress(), server.port());
     socket.setTcpNoDelay(true);
+    ByteArrayOutputStream begin = new ByteArrayOutputStream();
+    begin.writeBytes("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".getBytes(StandardCharsets.US_ASCII));
+    byte[] setting = ByteBuffer.allocate(6).putShort((short) 4).putInt(window).array();
+    begin.writeBytes(frame(SETTINGS, 0, 0, setting));
+    begin.writeBytes(first);
+    write(begin.toByteArray());
     Thread reader = new Thread(this::read, "http2-peer");
     reader.setDaemon(true);
     reader.start();
-    write("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".getBytes(StandardCharsets.US_ASCII));
-    byte[] setting = ByteBuffer.allocate(6).putShort((short) 4).putInt(window).array();
-    write(frame(SETTINGS, 0, 0, setting));
     await(frame -> frame.type == SETTINGS && !frame.ends(), "the server's SETTINGS");
     write(frame(SETTINGS, END, 0, new byte[0]));
   }
