@@ -53,6 +53,23 @@ public interface Codec<T> {
         (com.google.protobuf.Parser<M>) defaultInstance.getParserForType());
   }
 
+  /**
+   * The same messages in Protobuf's own JSON.
+   *
+   * @throws UnsupportedOperationException for messages without descriptors, and where the program
+   *     has no {@code protobuf-java-util}
+   */
+  static <M extends MessageLite> Codec<M> json(M defaultInstance) {
+    Codec<M> json = protobuf(defaultInstance).in(ProtobufJson.NUMBER);
+    if (json == null) {
+      throw new UnsupportedOperationException(
+          "JSON of "
+              + defaultInstance.getClass().getName()
+              + " wants its descriptor, and the library protobuf-java-util");
+    }
+    return json;
+  }
+
   /** Messages that are bytes already. */
   static Codec<byte[]> raw() {
     return RawCodec.RAW;

@@ -50,6 +50,20 @@ class UnaryTest {
   }
 
   @Test
+  void messagesOfProtobufTravelAsJson() throws Exception {
+    Codec<StringValue> protobuf = Codec.protobuf(StringValue.getDefaultInstance());
+    Codec<StringValue> json = Codec.json(StringValue.getDefaultInstance());
+    Handler serves =
+        Handler.unary(
+            Method.unary("test.Texts/Proto", protobuf, protobuf),
+            (request, call) -> StringValue.of(request.getValue() + call.codec()));
+    try (Pair pair = new Pair(serves)) {
+      Method<StringValue, StringValue> called = Method.unary("test.Texts/Proto", json, json);
+      assertEquals("Ada2", pair.client.call(called, StringValue.of("Ada")).getValue());
+    }
+  }
+
+  @Test
   void aHandlerMayAnswerLater() throws Exception {
     CompletableFuture<String> answer = new CompletableFuture<>();
     try (Pair pair = new Pair(Handler.unaryAsync(SAY, (request, call) -> answer))) {

@@ -32,6 +32,9 @@ import org.jspecify.annotations.Nullable;
  * stderr.
  */
 final class CallCommand {
+  private static final String MESSAGE_PACK = "msgpack";
+  private static final String JSON = "json";
+
   private final Console console;
   private final Flags flags = PeerFlags.of("call");
   private final Metadata.Builder metadata = Metadata.builder();
@@ -47,8 +50,8 @@ final class CallCommand {
   private final Flags.Value<String> codec =
       flags.choice(
           "--codec",
-          List.of(PeerFlags.TYPED, PeerFlags.STOCK, "msgpack", "json"),
-          "name of the codec, the latter two of a code-first call");
+          List.of(PeerFlags.TYPED, PeerFlags.STOCK, MESSAGE_PACK, JSON),
+          "name of the codec; msgpack, unless given, or json of a code-first call");
 
   CallCommand(Console console) {
     this.console = console;
@@ -99,14 +102,15 @@ final class CallCommand {
     }
     boolean codeFirst = CodeFirstCall.is(others.get(0), others.get(1));
     boolean stock = codec.get().equals(PeerFlags.STOCK);
-    boolean ofMessages = stock || codec.get().equals(PeerFlags.TYPED);
-    if (codec.given() && ofMessages == codeFirst) {
+    boolean ofOther =
+        codeFirst ? stock || codec.get().equals(PeerFlags.TYPED) : codec.get().equals(MESSAGE_PACK);
+    if (codec.given() && ofOther) {
       throw new UsageError(
           "--codec "
               + codec.get()
               + (codeFirst
                   ? ": for a code-first method want msgpack or json"
-                  : ": for this method want " + PeerFlags.TYPED + " or " + PeerFlags.STOCK));
+                  : ": for this method want protobuf, protobuf-stock or json"));
     }
     Log.begin(console, Level.OFF);
     ClientBuilder builder = Clients.builder(target.get(), security.tls(), compression.get());
@@ -119,7 +123,7 @@ final class CallCommand {
         console.print(CodeFirstCall.call(client, others.get(0), arguments, codec.get(), options));
         return Program.OK;
       }
-      KnownMethod method = KnownMethod.find(others.get(0));
+      KnownMethod method = KnownMethod.find(others.get(0), codec.get().equals(JSON));
       List<DynamicMessage> requests = method.parse(others.get(1));
       KnownMethod.Taker take = answer -> console.print(JsonForm.line(answer));
       Duration left = connect(client);

@@ -59,9 +59,6 @@ final class Clients {
     if (!compression.isEmpty()) {
       builder.compression(Objects.requireNonNull(PeerFlags.COMPRESSIONS.get(compression)));
     }
-    if (wanted.has("codec")) {
-      throw new IllegalArgumentException("Java lacks what the client is to have: " + wanted);
-    }
     if (wanted.has("serves") && wanted.get("serves").getAsBoolean()) {
       new Service().handlers().forEach(builder::serve);
     }

@@ -4,6 +4,9 @@ import io.trunkcall.load.Failed;
 import java.io.BufferedOutputStream;
 import java.io.FileDescriptor;
 import java.io.FileOutputStream;
+import java.io.FilterOutputStream;
+import java.io.IOException;
+import java.io.OutputStream;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
@@ -58,6 +61,23 @@ public final class Console {
     } finally {
       lock.unlock();
     }
+  }
+
+  /** Takes results that are no lines. Flushing fails if nobody takes them. */
+  OutputStream bytes() {
+    return new FilterOutputStream(out) {
+      @Override
+      public void write(byte[] array, int offset, int length) {
+        Console.this.out.write(array, offset, length);
+      }
+
+      @Override
+      public void flush() throws IOException {
+        if (Console.this.out.checkError()) { // which flushes
+          throw new IOException("nobody takes the output");
+        }
+      }
+    };
   }
 
   /** Prints a line on stderr; a reader who is gone is told nothing. */

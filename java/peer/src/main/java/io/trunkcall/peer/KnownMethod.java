@@ -54,12 +54,12 @@ final class KnownMethod {
   private final DynamicMessage response;
   private final Method<DynamicMessage, DynamicMessage> typed;
 
-  private KnownMethod(MethodDescriptor described) {
+  private KnownMethod(MethodDescriptor described, boolean inJson) {
     request = DynamicMessage.getDefaultInstance(described.getInputType());
     response = DynamicMessage.getDefaultInstance(described.getOutputType());
     String name = "/" + described.getService().getFullName() + "/" + described.getName();
-    Codec<DynamicMessage> in = Codec.protobuf(request);
-    Codec<DynamicMessage> out = Codec.protobuf(response);
+    Codec<DynamicMessage> in = inJson ? Codec.json(request) : Codec.protobuf(request);
+    Codec<DynamicMessage> out = inJson ? Codec.json(response) : Codec.protobuf(response);
     typed =
         switch (kind(described)) {
           case CLIENT_STREAM -> Method.clientStream(name, in, out);
@@ -95,11 +95,11 @@ final class KnownMethod {
   }
 
   /**
-   * Looks a method up among the services that are known.
+   * Looks a method up among the services that are known; its messages go as Protobuf or as JSON.
    *
    * @throws StatusException if there is none: the call cannot even be made
    */
-  static KnownMethod find(String name) {
+  static KnownMethod find(String name, boolean inJson) {
     String bare = name.startsWith("/") ? name.substring(1) : name;
     int slash = bare.indexOf('/');
     String quoted = "method \"" + name + "\": ";
@@ -121,7 +121,7 @@ final class KnownMethod {
               .collect(Collectors.joining(", "));
       throw unsendable(Code.UNIMPLEMENTED, quoted + serviceName + " has " + names + " only");
     }
-    return new KnownMethod(found);
+    return new KnownMethod(found, inJson);
   }
 
   private static StatusException unsendable(Code code, String text) {

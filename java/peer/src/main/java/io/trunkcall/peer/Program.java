@@ -25,6 +25,8 @@ final class Program {
         bench    put load on a server and measure
         conformance
                  carry out conformance cases, lines of JSON on stdin
+        connect-server, connect-client
+                 the two ends under test of the public suite of Connect
         version  print what this was built from
         help     print this
 
@@ -49,8 +51,8 @@ final class Program {
         case "call" -> new CallCommand(console).run(rest);
         case "bench" -> new BenchCommand(console).run(rest);
         case "conformance" -> new ConformCommand(console, in).run(rest);
-        case "connect-server", "connect-client" ->
-            throw new UsageError("Java has no part in the public suite of Connect yet");
+        case "connect-server" -> new ConnectCommand(console, in).server(rest);
+        case "connect-client" -> new ConnectCommand(console, in).client(rest);
         case "version", "--version" -> printed(version());
         case "help", "-h", "--help" -> printed(USAGE.stripTrailing());
         case "" -> wrong(USAGE.stripTrailing());

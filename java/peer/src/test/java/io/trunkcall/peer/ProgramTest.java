@@ -30,7 +30,8 @@ class ProgramTest {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"serve", "call", "bench", "conformance"})
+  @ValueSource(
+      strings = {"serve", "call", "bench", "conformance", "connect-server", "connect-client"})
   void aCommandTellsWhatItTakes(String command) {
     CarriedOut got = CarriedOut.of(command, "--help");
     assertEquals(0, got.status());
@@ -65,7 +66,7 @@ class ProgramTest {
         and(to, GET, "{}", "--metadata", "=v"),
         and(to, GET, "{}", "--tls-ca", "nofile"),
         and(to, GET, "{}", "--codec", "xml"),
-        and(to, GET, "{}", "--codec", "json"),
+        and(to, GET, "{}", "--codec", "msgpack"),
         and(to, "calc/div", "[7,2]", "--codec", "protobuf"),
         and(to, "calc/div", "[7,2]", "--codec", "protobuf-stock"),
         List.of("serve"),
@@ -89,6 +90,9 @@ class ProgramTest {
         and(load, "--cancel-share", "2"),
         and(load, "--timeout", "2s-1s"),
         and(load, "--inline"),
+        List.of("connect-server"),
+        List.of("connect-client"),
+        List.of("connect-server", "--schema", "nofile"),
         List.of("connect-client", "--schema", "nofile"));
   }
 

@@ -58,12 +58,14 @@ final class Carrying {
   private final Client client;
   private final Doing doing;
   private final ExecutorService threads;
+  private final boolean inJson;
   private final CompletableFuture<@Nullable Void> released = new CompletableFuture<>();
 
-  Carrying(Client client, Doing doing, ExecutorService threads) {
+  Carrying(Client client, Doing doing, ExecutorService threads, boolean inJson) {
     this.client = client;
     this.doing = doing;
     this.threads = threads;
+    this.inJson = inJson;
   }
 
   List<Result> carryOut(JsonArray lines) throws Exception {
@@ -144,7 +146,7 @@ final class Carrying {
       Method<Object, ?> method =
           one.line.has("arguments")
               ? CodeFirstCall.method(one.text("method"), "msgpack")
-              : CaseMethods.called(one.text("method"));
+              : CaseMethods.called(one.text("method"), inJson);
       OutgoingCall outgoing =
           new OutgoingCall(
               method,

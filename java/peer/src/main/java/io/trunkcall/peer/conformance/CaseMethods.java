@@ -1,6 +1,5 @@
 package io.trunkcall.peer.conformance;
 
-import com.google.protobuf.Message;
 import com.trunkcall.conformance.v1.Answer;
 import com.trunkcall.conformance.v1.ObserveRequest;
 import com.trunkcall.conformance.v1.Observed;
@@ -36,54 +35,64 @@ final class CaseMethods {
           Codec.protobuf(Observed.getDefaultInstance()));
 
   /** The same for callers, whose requests are messages, or bytes in the place of one. */
-  private static final Map<String, Method<Object, ?>> CALLED =
-      List.<Method<Object, ?>>of(
-              Method.unary(UNARY.name(), AsGiven.CODEC, ANSWER),
-              Method.unary(READ.name(), AsGiven.CODEC, ANSWER),
-              Method.serverStream(SERVER_STREAM.name(), AsGiven.CODEC, ANSWER),
-              Method.clientStream(CLIENT_STREAM.name(), AsGiven.CODEC, ANSWER),
-              Method.bidiStream(BIDI_STREAM.name(), AsGiven.CODEC, ANSWER),
-              Method.oneWay(TELL.name(), AsGiven.CODEC),
-              Method.unary(SERVICE + "Unserved", AsGiven.CODEC, ANSWER))
-          .stream()
-          .collect(
-              Collectors.toUnmodifiableMap(
-                  method -> method.name().substring(SERVICE.length()), Function.identity()));
+  private static final Map<String, Method<Object, ?>> CALLED = called(REQUEST, ANSWER);
+
+  private static final Map<String, Method<Object, ?>> CALLED_IN_JSON =
+      called(Codec.json(Request.getDefaultInstance()), Codec.json(Answer.getDefaultInstance()));
 
   private CaseMethods() {}
 
+  private static Map<String, Method<Object, ?>> called(
+      Codec<Request> requests, Codec<Answer> answer) {
+    Codec<Object> request = new AsGiven(requests);
+    return List.<Method<Object, ?>>of(
+            Method.unary(UNARY.name(), request, answer),
+            Method.unary(READ.name(), request, answer),
+            Method.serverStream(SERVER_STREAM.name(), request, answer),
+            Method.clientStream(CLIENT_STREAM.name(), request, answer),
+            Method.bidiStream(BIDI_STREAM.name(), request, answer),
+            Method.oneWay(TELL.name(), request),
+            Method.unary(SERVICE + "Unserved", request, answer))
+        .stream()
+        .collect(
+            Collectors.toUnmodifiableMap(
+                method -> method.name().substring(SERVICE.length()), Function.identity()));
+  }
+
   /** A method for callers, by its name without the service's. */
-  static Method<Object, ?> called(String name) {
-    Method<Object, ?> found = CALLED.get(name);
+  static Method<Object, ?> called(String name, boolean inJson) {
+    Method<Object, ?> found = (inJson ? CALLED_IN_JSON : CALLED).get(name);
     if (found == null) {
       throw new IllegalArgumentException("there is no method " + name);
     }
     return found;
   }
 
-  /** Protobuf that lets bytes pass as if they were a message already. */
-  private static final class AsGiven implements Codec<Object> {
-    static final AsGiven CODEC = new AsGiven();
-
+  /** A codec that lets bytes pass as if they were a message already. */
+  private record AsGiven(Codec<Request> typed) implements Codec<Object> {
     @Override
     public int number() {
-      return REQUEST.number();
+      return typed.number();
     }
 
     @Override
     public String name() {
-      return REQUEST.name();
+      return typed.name();
     }
 
     @Override
     public void encode(Object message, Output out) {
-      byte[] bytes = message instanceof Message typed ? typed.toByteArray() : (byte[]) message;
-      out.write(bytes, 0, bytes.length);
+      if (message instanceof Request request) {
+        typed.encode(request, out);
+      } else {
+        byte[] bytes = (byte[]) message;
+        out.write(bytes, 0, bytes.length);
+      }
     }
 
     @Override
     public Object decode(byte[] array, int offset, int length) {
-      return REQUEST.decode(array, offset, length);
+      return typed.decode(array, offset, length);
     }
   }
 }

@@ -83,7 +83,8 @@ public final class CasesClient {
     try {
       Carrying.Doing doing = what -> ask(found.get("name"), what);
       List<Result> results =
-          new Carrying(client, doing, threads).carryOut(found.getAsJsonArray("calls"));
+          new Carrying(client, doing, threads, object(found, "client").has("codec"))
+              .carryOut(found.getAsJsonArray("calls"));
       JsonArray outcomes = new JsonArray();
       results.forEach(result -> outcomes.add(Lines.outcome(result)));
       return outcomes;

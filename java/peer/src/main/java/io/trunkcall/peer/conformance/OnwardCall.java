@@ -18,7 +18,7 @@ final class OnwardCall {
         CallOptions.NONE.withMetadata(CaseData.fromEntries(onward.getMetadataList()));
     OutgoingCall outgoing =
         OutgoingCall.plain(
-            CaseMethods.called(onward.getMethod()), onward.getRequestsList(), options);
+            CaseMethods.called(onward.getMethod(), false), onward.getRequestsList(), options);
     Executor sender = task -> new Thread(task, "sender").start();
     if (onward.getTarget().isEmpty()) {
       return outcome(outgoing.make(own.connection(), sender));
