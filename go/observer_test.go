@@ -59,6 +59,8 @@ func (e *events) wants(t testing.TB, want string) {
 }
 
 func TestObserversAreToldInOrder(t *testing.T) {
+	// What was on its way to one that closes is lost, and that is a failure too.
+	inOrder := strings.NewReplacer(", read failed", "", ", write failed", "")
 	for _, p := range places(t) {
 		t.Run(p.name, func(t *testing.T) {
 			atServer, atClient := newEvents(), newEvents()
@@ -76,8 +78,8 @@ func TestObserversAreToldInOrder(t *testing.T) {
 			c.Close()
 			s.Close()
 			eventually(t, "everything is told", func() bool {
-				return strings.HasPrefix(atServer.all(), "listening, connected, disconnected") &&
-					strings.HasPrefix(atClient.all(), "connected, disconnected")
+				return strings.HasPrefix(inOrder.Replace(atServer.all()), "listening, connected, disconnected") &&
+					strings.HasPrefix(inOrder.Replace(atClient.all()), "connected, disconnected")
 			})
 		})
 	}

@@ -5,6 +5,7 @@ import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.socket.ChannelInputShutdownEvent;
+import io.netty.channel.socket.DuplexChannel;
 import io.netty.handler.codec.http.HttpContent;
 import io.netty.handler.codec.http.HttpHeaderNames;
 import io.netty.handler.codec.http.HttpObject;
@@ -14,6 +15,7 @@ import io.netty.handler.codec.http.HttpUtil;
 import io.netty.handler.codec.http.HttpVersion;
 import io.netty.handler.codec.http.LastHttpContent;
 import io.netty.handler.ssl.SslCloseCompletionEvent;
+import io.netty.handler.ssl.SslHandler;
 import io.netty.util.ReferenceCountUtil;
 import io.trunkcall.Code;
 import io.trunkcall.internal.transport.Clock;
@@ -38,6 +40,8 @@ final class Http1Line extends Http1Basis {
   private static final long STALL = 60_000_000; // µs in which the peer reads nothing
   private static final long REST = 1 << 20; // bytes behind an answer
   private static final long REST_TIME = 1_000_000; // µs for them
+  private static final int LINGER =
+      1; // s in which what still comes is read, behind the last answer
 
   private final Http1.Codec codec;
   private final Listener listener;
@@ -242,7 +246,9 @@ final class Http1Line extends Http1Basis {
   @Override
   public void userEventTriggered(ChannelHandlerContext context, Object event) {
     if (event instanceof ChannelInputShutdownEvent || event instanceof SslCloseCompletionEvent) {
-      if (current == null || !current.answered) {
+      if (ended) {
+        channel.close();
+      } else if (current == null || !current.answered) {
         abort("closed");
       } else {
         closeBehind();
@@ -352,11 +358,22 @@ final class Http1Line extends Http1Basis {
   private void closeBehind() {
     if (!ended) {
       ended = true;
-      channel.config().setAutoRead(true); // what is unread at the close could cost the answer
+      channel.config().setAutoRead(true);
+      Http1Request one = current;
+      boolean more = one != null && !one.requestEnded;
       channel
           .writeAndFlush(Unpooled.EMPTY_BUFFER)
-          .addListener(done -> loop.execute(channel::close));
+          .addListener(done -> loop.execute(more ? this::linger : channel::close));
     }
+  }
+
+  /** What is unread at the close would reset the connection, and cost the peer its answer. */
+  private void linger() {
+    if (channel instanceof DuplexChannel duplex
+        && channel.pipeline().get(SslHandler.class) == null) {
+      duplex.shutdownOutput();
+    }
+    loop.schedule((Runnable) channel::close, LINGER, TimeUnit.SECONDS);
   }
 
   private void tick() {
