@@ -200,7 +200,7 @@ class Eager(Case):
         tried = connector(self.client("unix:/nowhere/at/all"))
         with eager_tasks():
             tried.endpoint.client._endpoints.wake()
-        self.assertEqual(tried.failures, 1)
+        self.assertGreaterEqual(tried.failures, 1)  # a pause drawn at random may be none
         await eventually(lambda: tried.failures == 3)
 
 
