@@ -118,28 +118,7 @@ abstract class End extends ServingEnd implements ConnectionEvents {
 
   @Override
   public void start(IncomingCall call) {
-    serving.began();
-    if (!(call.method().target() instanceof Served served)) {
-      throw new IllegalStateException("a method that is not served: " + call.method().name());
-    }
-    ServingCall serves = new ServingCall(this, served, call, "trunk");
-    call.setUser(serves);
-    if (served.request(call.codec()) == null) {
-      String only = served.method.request().carriedBy();
-      call.refuse(
-          Status.of(
-              Code.UNIMPLEMENTED,
-              "the messages of this method are not in codec " + call.codec() + ", only in " + only),
-          Metadata.EMPTY);
-      serving.returned();
-      return;
-    }
-    if (!run(serves)) {
-      call.refuse(
-          Status.of(Code.UNAVAILABLE, "the executor of the " + serving.side + " takes no more"),
-          Metadata.EMPTY);
-      serving.returned();
-    }
+    serve(call, call.method().target(), "trunk");
   }
 
   @Override
@@ -149,16 +128,12 @@ abstract class End extends ServingEnd implements ConnectionEvents {
 
   @Override
   public void stopped(IncomingCall call) {
-    if (call.user() instanceof ServingCall serves) {
-      serves.stop("the call is over");
-    }
+    callStopped(call);
   }
 
   @Override
   public void arrived(IncomingCall call) {
-    if (call.user() instanceof ServingCall serves) {
-      serves.arrived();
-    }
+    callArrived(call);
   }
 
   @Override
@@ -168,9 +143,7 @@ abstract class End extends ServingEnd implements ConnectionEvents {
 
   @Override
   public void writable(IncomingCall call) {
-    if (call.user() instanceof ServingCall serves) {
-      serves.writable();
-    }
+    callWritable(call);
   }
 
   // What it tells of calls that are made.

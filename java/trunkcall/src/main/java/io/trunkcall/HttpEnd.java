@@ -10,14 +10,12 @@ import io.trunkcall.internal.wire.Exchange;
 import java.time.Duration;
 import java.time.temporal.ChronoUnit;
 import java.util.Set;
-import java.util.concurrent.ScheduledFuture;
 import org.jspecify.annotations.Nullable;
 
 /** A server's end of a connection of HTTP. Its client cannot be called. */
 final class HttpEnd extends ServingEnd implements HttpEvents {
   private final Server server;
   private @Nullable HttpLine line;
-  private @Nullable ScheduledFuture<?> aged;
 
   HttpEnd(Server server, Serving serving, Calling calling) {
     super(serving, calling);
@@ -36,6 +34,11 @@ final class HttpEnd extends ServingEnd implements HttpEvents {
   @Override
   boolean isYoung() {
     return false;
+  }
+
+  @Override
+  Server server() {
+    return server;
   }
 
   @Override
@@ -95,20 +98,13 @@ final class HttpEnd extends ServingEnd implements HttpEvents {
   public void connected(HttpLine made) {
     line = made;
     attached();
-    aged = server.ageing(this, made::retire);
-    server.connected(this);
+    server.connected(this, made::retire);
     told().connected(caller());
   }
 
   @Override
   public void disconnected(String reason) {
-    if (aged != null) {
-      aged.cancel(false);
-    }
-    serving.journal.log(
-        System.Logger.Level.DEBUG, "disconnected", line().remote() + ": " + reason, null);
-    over(reason, true);
-    server.disconnected(this);
+    server.disconnected(this, reason, true);
   }
 
   @Override
@@ -128,17 +124,7 @@ final class HttpEnd extends ServingEnd implements HttpEvents {
 
   @Override
   public void start(HttpCall call, HttpMethod method) {
-    serving.began();
-    if (!(method.target() instanceof Served served)) {
-      throw new IllegalStateException("a method that is not served: " + method.name());
-    }
-    ServingCall serves = new ServingCall(this, served, call, call.protocol());
-    call.setUser(serves);
-    if (!run(serves)) {
-      call.refuse(
-          Status.of(Code.UNAVAILABLE, "the executor of the server takes no more"), Metadata.EMPTY);
-      serving.returned();
-    }
+    serve(call, method.target(), call.protocol());
   }
 
   @Override
@@ -148,22 +134,16 @@ final class HttpEnd extends ServingEnd implements HttpEvents {
 
   @Override
   public void stopped(HttpCall call) {
-    if (call.user() instanceof ServingCall serves) {
-      serves.stop("the call is over");
-    }
+    callStopped(call);
   }
 
   @Override
   public void arrived(HttpCall call) {
-    if (call.user() instanceof ServingCall serves) {
-      serves.arrived();
-    }
+    callArrived(call);
   }
 
   @Override
   public void writable(HttpCall call) {
-    if (call.user() instanceof ServingCall serves) {
-      serves.writable();
-    }
+    callWritable(call);
   }
 }

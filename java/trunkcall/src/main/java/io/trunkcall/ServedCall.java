@@ -114,6 +114,11 @@ abstract class ServedCall extends Work implements ServerCall {
   }
 
   @Override
+  public @Nullable Server server() {
+    return end.server();
+  }
+
+  @Override
   public Connection connection() {
     return end.caller();
   }

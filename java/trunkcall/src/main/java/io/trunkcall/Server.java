@@ -47,8 +47,8 @@ public final class Server implements AutoCloseable {
   private final Set<ServingEnd> ends = ConcurrentHashMap.newKeySet();
   private final LongAdder rejected = new LongAdder();
 
-  private final CompletableFuture<@Nullable Void> leaving = new CompletableFuture<>();
-  private final CompletableFuture<@Nullable Void> stopping = new CompletableFuture<>();
+  private final Milestone leaving = new Milestone();
+  private final Milestone stopping = new Milestone();
   private final CompletableFuture<@Nullable Void> stopped = new CompletableFuture<>();
 
   private final ReentrantLock lock = new ReentrantLock(); // nothing waits under it but listening
@@ -83,7 +83,9 @@ public final class Server implements AutoCloseable {
             builder.httpCodecs(),
             config.codecList(),
             serving.packing.order(),
-            List.copyOf(builder.origins));
+            List.copyOf(builder.origins),
+            builder.clock,
+            builder.tick);
     return plain
         .origins(List.copyOf(builder.origins))
         .protocols(List.of(new Http2(http), new Http1(http)));
@@ -217,10 +219,11 @@ public final class Server implements AutoCloseable {
 
   /**
    * Done when {@link #stop} or {@link #close} begins. From then on health checks should fail,
-   * although the server still serves for the drain delay.
+   * although the server still serves for the drain delay. Only the server completes it: a limit of
+   * time is for a {@link CompletableFuture#copy copy}.
    */
   public CompletableFuture<@Nullable Void> leaving() {
-    return leaving.copy();
+    return leaving;
   }
 
   /**
@@ -228,7 +231,7 @@ public final class Server implements AutoCloseable {
    * end it then.
    */
   public CompletableFuture<@Nullable Void> stopping() {
-    return stopping.copy();
+    return stopping;
   }
 
   // Stopping.
@@ -250,7 +253,7 @@ public final class Server implements AutoCloseable {
   public boolean stop(Duration grace) {
     long micros = Checks.micros("grace", grace);
     refuseInside();
-    if (leaving.complete(null) && drainDelay > 0) {
+    if (leaving.reach() && drainDelay > 0) {
       Waiting.done(stopping, drainDelay);
     }
     beginToStop();
@@ -304,8 +307,8 @@ public final class Server implements AutoCloseable {
   }
 
   private void beginToStop() {
-    leaving.complete(null);
-    stopping.complete(null);
+    leaving.reach();
+    stopping.reach();
     lock.lock();
     try {
       closing = true;
@@ -333,7 +336,9 @@ public final class Server implements AutoCloseable {
 
   // What its ends tell.
 
-  void connected(ServingEnd end) {
+  /** An end is there, which {@code retire} has end at its age. */
+  void connected(ServingEnd end, Runnable retire) {
+    end.aged = ageing(end, retire);
     ends.add(end);
     if (aborting) {
       end.line().abort("the server has been stopped");
@@ -342,7 +347,15 @@ public final class Server implements AutoCloseable {
     }
   }
 
-  void disconnected(ServingEnd end) {
+  /** An end is over; {@code told}: observers had heard of it. */
+  void disconnected(ServingEnd end, String reason, boolean told) {
+    ScheduledFuture<?> ageing = end.aged;
+    if (ageing != null) {
+      ageing.cancel(false);
+    }
+    serving.journal.log(
+        System.Logger.Level.DEBUG, "disconnected", end.line().remote() + ": " + reason, null);
+    end.over(reason, told);
     ends.remove(end);
   }
 
@@ -351,7 +364,7 @@ public final class Server implements AutoCloseable {
   }
 
   /** Has a connection end at its age, if there is one; a tenth more or less, so that not all do. */
-  @Nullable ScheduledFuture<?> ageing(ServingEnd end, Runnable retire) {
+  private @Nullable ScheduledFuture<?> ageing(ServingEnd end, Runnable retire) {
     if (maxConnectionAge == 0) {
       return null;
     }

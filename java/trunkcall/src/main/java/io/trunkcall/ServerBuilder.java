@@ -1,11 +1,13 @@
 package io.trunkcall;
 
 import io.trunkcall.internal.client.Policies;
+import io.trunkcall.internal.transport.Clock;
 import io.trunkcall.internal.transport.ListenOptions;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import java.util.function.LongSupplier;
 
 /** Collects what a server is to be. Options fail where they are given. Used by one thread. */
 public final class ServerBuilder extends SideBuilder<ServerBuilder> {
@@ -18,6 +20,8 @@ public final class ServerBuilder extends SideBuilder<ServerBuilder> {
   int maxConnectionsPerAddress = ListenOptions.PER_ADDRESS;
   long maxConnectionAge; // µs, 0: none
   long drainDelay; // µs
+  LongSupplier clock = Clock::micros; // of the limits of time of HTTP, which tests hurry
+  long tick = 1_000_000; // µs between two looks at them
 
   ServerBuilder() {
     super(Configs.SERVER_KEEPALIVE);

@@ -49,6 +49,12 @@ public interface ServerCall {
   /** Who calls, as the server's admission says; null if it says nothing. */
   @Nullable Object principal();
 
+  /**
+   * The server that serves the call, whose {@link Server#leaving} and {@link Server#stopping} a
+   * handler without an end of its own listens to; null at a client, which serves its server.
+   */
+  @Nullable Server server();
+
   /** The connection that the call came over: what calls its caller. */
   Connection connection();
 

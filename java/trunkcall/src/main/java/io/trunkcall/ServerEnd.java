@@ -2,13 +2,10 @@ package io.trunkcall;
 
 import io.trunkcall.internal.transport.Carrier;
 import io.trunkcall.internal.wire.ErrorClass;
-import java.util.concurrent.ScheduledFuture;
-import org.jspecify.annotations.Nullable;
 
 /** A server's end of one connection. */
 final class ServerEnd extends End {
   private final Server server;
-  private @Nullable ScheduledFuture<?> aged;
 
   ServerEnd(Server server, Serving serving, Calling calling) {
     super(serving, calling);
@@ -18,19 +15,12 @@ final class ServerEnd extends End {
   @Override
   public void connected(Carrier made) {
     super.connected(made);
-    aged = server.ageing(this, () -> drain("the connection has reached its maximum age"));
-    server.connected(this);
+    server.connected(this, () -> drain("the connection has reached its maximum age"));
   }
 
   @Override
   public void disconnected(String reason) {
-    if (aged != null) {
-      aged.cancel(false);
-    }
-    serving.journal.log(
-        System.Logger.Level.DEBUG, "disconnected", carrier().remote() + ": " + reason, null);
-    super.disconnected(reason);
-    server.disconnected(this);
+    server.disconnected(this, reason, !isYoung());
   }
 
   @Override
@@ -50,6 +40,11 @@ final class ServerEnd extends End {
           null);
     }
     super.goesAway(reason, text);
+  }
+
+  @Override
+  Server server() {
+    return server;
   }
 
   @Override

@@ -7,6 +7,7 @@ import io.trunkcall.internal.wire.Exchange;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ScheduledFuture;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -24,6 +25,7 @@ abstract class ServingEnd {
 
   private @Nullable Connection caller;
   private volatile boolean draining; // for this side's own reasons
+  @Nullable ScheduledFuture<?> aged; // what ends the connection of a server at its age
   private volatile String why = "";
 
   ServingEnd(Serving serving, Calling calling) {
@@ -64,6 +66,11 @@ abstract class ServingEnd {
 
   /** The endpoint that the connection leads to, at a client. */
   @Nullable ClientEndpoint endpoint() {
+    return null;
+  }
+
+  /** The server whose end it is; null at a client. */
+  @Nullable Server server() {
     return null;
   }
 
@@ -118,8 +125,53 @@ abstract class ServingEnd {
 
   // Calls that are served.
 
+  /** Has a call of the method served that {@code target} stands for. */
+  void serve(Exchange call, @Nullable Object target, String protocol) {
+    serving.began();
+    if (!(target instanceof Served served)) {
+      throw new IllegalStateException("a call of a method that is not served");
+    }
+    ServingCall serves = new ServingCall(this, served, call, protocol);
+    call.setUser(serves);
+    if (served.request(call.codec()) == null) {
+      String only = served.method.request().carriedBy();
+      refuse(
+          call,
+          Code.UNIMPLEMENTED,
+          "the messages of this method are not in codec " + call.codec() + ", only in " + only);
+    } else if (!run(serves)) {
+      refuse(call, Code.UNAVAILABLE, "the executor of the " + serving.side + " takes no more");
+    }
+  }
+
+  private void refuse(Exchange call, Code code, String text) {
+    call.refuse(Status.of(code, text), Metadata.EMPTY);
+    serving.returned();
+  }
+
+  /** A call was ended without its handler. */
+  static void callStopped(Exchange call) {
+    if (call.user() instanceof ServingCall serves) {
+      serves.stop("the call is over");
+    }
+  }
+
+  /** A message of a call has come, or the last. */
+  static void callArrived(Exchange call) {
+    if (call.user() instanceof ServingCall serves) {
+      serves.arrived();
+    }
+  }
+
+  /** More may be sent on a call. */
+  static void callWritable(Exchange call) {
+    if (call.user() instanceof ServingCall serves) {
+      serves.writable();
+    }
+  }
+
   /** Has a call run. False: nobody takes it. */
-  boolean run(ServingCall call) {
+  private boolean run(ServingCall call) {
     if (call.served.handler.isInline()) {
       call.run();
       return true;

@@ -68,9 +68,7 @@ final class Http2Peer implements AutoCloseable {
     socket = new Socket(InetAddress.getLoopbackAddress(), server.port());
     socket.setTcpNoDelay(true);
     ByteArrayOutputStream begin = new ByteArrayOutputStream();
-    begin.writeBytes("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".getBytes(StandardCharsets.US_ASCII));
-    byte[] setting = ByteBuffer.allocate(6).putShort((short) 4).putInt(window).array();
-    begin.writeBytes(frame(SETTINGS, 0, 0, setting));
+    begin.writeBytes(begin(window));
     begin.writeBytes(first);
     write(begin.toByteArray());
     Thread reader = new Thread(this::read, "http2-peer");
@@ -78,6 +76,15 @@ final class Http2Peer implements AutoCloseable {
     reader.start();
     await(frame -> frame.type == SETTINGS && !frame.ends(), "the server's SETTINGS");
     write(frame(SETTINGS, END, 0, new byte[0]));
+  }
+
+  /** The preface, and SETTINGS that say how much a stream's window is to be. */
+  static byte[] begin(int window) {
+    ByteArrayOutputStream begin = new ByteArrayOutputStream();
+    begin.writeBytes("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".getBytes(StandardCharsets.US_ASCII));
+    byte[] setting = ByteBuffer.allocate(6).putShort((short) 4).putInt(window).array();
+    begin.writeBytes(frame(SETTINGS, 0, 0, setting));
+    return begin.toByteArray();
   }
 
   private void read() {

@@ -13,6 +13,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.net.InetAddress;
+import java.net.Socket;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -200,6 +202,39 @@ class Http2Test {
           assertEquals(ENHANCE_YOUR_CALM, goAway(peer), "frames of type " + frame[3]);
         }
       }
+    }
+  }
+
+  /** Those too that the library writes for malformed requests. */
+  @Test
+  void resetsThatNobodyReadsEndTheConnection() throws Exception {
+    CompletableFuture<String> told = new CompletableFuture<>();
+    Observer observer =
+        new Observer() {
+          @Override
+          public void disconnected(Connection connection, String why) {
+            told.complete(why);
+          }
+        };
+    Handler gives = Handler.unary(CALL, (request, call) -> new byte[32 << 20]);
+    Limits limits = Limits.DEFAULTS.withCalls(16);
+    try (Pair pair =
+            new Pair(server -> server.serve(gives).limits(limits).observer(observer), c -> {});
+        Socket socket = new Socket(InetAddress.getLoopbackAddress(), pair.server.port())) {
+      ByteArrayOutputStream begin = new ByteArrayOutputStream();
+      begin.writeBytes(Http2Peer.begin(Integer.MAX_VALUE));
+      byte[] more = {0x7F, 0, 0, 0};
+      begin.writeBytes(Http2Peer.frame(Http2Peer.WINDOW_UPDATE, 0, 0, more));
+      begin.writeBytes(Http2Peer.request(1, "/t.S/Call", 0));
+      begin.writeBytes(Http2Peer.message(1, new byte[1], END));
+      socket.getOutputStream().write(begin.toByteArray());
+      until(() -> gauges(pair).unsentBytes() > 1 << 20, "the answer does not wait");
+      ByteArrayOutputStream all = new ByteArrayOutputStream();
+      for (int at = 0; at < 2_000; at++) {
+        all.writeBytes(Http2Peer.request(2 * at + 3, "/t.S/Call", END, "Upper", "x"));
+      }
+      socket.getOutputStream().write(all.toByteArray());
+      assertEquals("more than 1040 acknowledgements and resets were not read", await(told));
     }
   }
 

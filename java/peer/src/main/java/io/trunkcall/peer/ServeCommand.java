@@ -1,5 +1,8 @@
 package io.trunkcall.peer;
 
+import io.grpc.protobuf.services.HealthStatusManager;
+import io.grpc.protobuf.services.ProtoReflectionService;
+import io.grpc.protobuf.services.ProtoReflectionServiceV1;
 import io.trunkcall.Compression;
 import io.trunkcall.Limits;
 import io.trunkcall.Server;
@@ -30,7 +33,8 @@ final class ServeCommand {
       One line on stdout, "listening HOST:PORT", says that calls are answered; the log
       goes to stderr, also the --unix path if it is not the only address. SIGTERM ends
       the server when the calls that run are answered, another one at once, unless it
-      comes within a tenth of a second: that is the same one, passed on twice.""";
+      comes within a tenth of a second: that is the same one, passed on twice.\
+      """;
 
   // Draining may take this long before the log says what it waits for. Calls that end by then are
   // no news.
@@ -140,6 +144,11 @@ final class ServeCommand {
       Users.handlers().forEach(builder::serve);
       BenchMethods.handlers(work.get(), inline.get()).forEach(builder::serve);
     }
+    builder.serve(
+        GrpcServices.handlers(
+            new HealthStatusManager().getHealthService(),
+            ProtoReflectionServiceV1.newInstance(),
+            ProtoReflectionService.newInstance()));
     CodeFirstServices.handlers().forEach(builder::serve);
     if (conformance.get()) {
       new Service().handlers().forEach(builder::serve);

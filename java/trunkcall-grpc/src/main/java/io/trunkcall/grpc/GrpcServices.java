@@ -20,6 +20,10 @@ import java.util.Arrays;
  * cancelled with the call and has its deadline, and {@code ServerCall.current()} is Trunkcall's. An
  * exception that a service throws is no status: callers see an id, and the log has the text beside
  * it.
+ *
+ * <p>gRPC's own services of health and reflection (of {@code grpc-services}) work as others do.
+ * Health says NOT_SERVING while the server leaves; reflection lists the services that are
+ * registered when it is asked, and that a {@code .proto} file describes.
  */
 public final class GrpcServices {
   private GrpcServices() {}
@@ -36,8 +40,20 @@ public final class GrpcServices {
   public static Handler[] handlers(ServerServiceDefinition... services) {
     return Arrays.stream(services)
         .flatMap(service -> service.getMethods().stream())
-        .map(GrpcServices::handler)
+        .map(served -> handler(asHere(served)))
         .toArray(Handler[]::new);
+  }
+
+  /** gRPC's own services ask the server for what only its own would tell. */
+  private static <Q, R> ServerMethodDefinition<Q, R> asHere(ServerMethodDefinition<Q, R> served) {
+    String service = String.valueOf(served.getMethodDescriptor().getServiceName());
+    if (service.equals(ToldHealth.SERVICE)) {
+      return served.withServerCallHandler(new ToldHealth<>(served.getServerCallHandler()));
+    }
+    if (service.startsWith(Reflected.SERVICES)) {
+      return served.withServerCallHandler(Reflected.told(served.getServerCallHandler()));
+    }
+    return served;
   }
 
   private static <Q, R> Handler handler(ServerMethodDefinition<Q, R> served) {

@@ -38,8 +38,8 @@ final class Methods {
   }
 
   static <Q, R> Known<Q, R> made(MethodDescriptor<Q, R> descriptor) {
-    StubCodec<Q> requests = new StubCodec<>(descriptor.getRequestMarshaller());
-    StubCodec<R> responses = new StubCodec<>(descriptor.getResponseMarshaller());
+    StubCodec<Q> requests = new StubCodec<>(descriptor.getRequestMarshaller(), descriptor);
+    StubCodec<R> responses = new StubCodec<>(descriptor.getResponseMarshaller(), descriptor);
     String name = "/" + descriptor.getFullMethodName();
     return new Known<>(make(name, kind(descriptor), requests, responses), requests, responses);
   }

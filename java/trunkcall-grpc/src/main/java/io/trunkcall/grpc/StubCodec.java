@@ -16,17 +16,24 @@ import java.io.UncheckedIOException;
  * What a marshaller of grpc-java makes of messages. On the wire it is Protobuf (protocol.md 3.8).
  */
 class StubCodec<T> implements Codec<T> {
-  private static final int PROTOBUF = 1;
+  static final int PROTOBUF = 1;
   private static final int CHUNK = 4 << 10; // read at a time where the length is not known
 
   private final MethodDescriptor.Marshaller<T> marshaller;
+  private final MethodDescriptor<?, ?> descriptor;
 
-  StubCodec(MethodDescriptor.Marshaller<T> marshaller) {
+  StubCodec(MethodDescriptor.Marshaller<T> marshaller, MethodDescriptor<?, ?> descriptor) {
     this.marshaller = marshaller;
+    this.descriptor = descriptor;
   }
 
   StubCodec(StubCodec<T> same) {
-    this(same.marshaller);
+    this(same.marshaller, same.descriptor);
+  }
+
+  /** The method whose messages these are. */
+  MethodDescriptor<?, ?> descriptor() {
+    return descriptor;
   }
 
   @Override

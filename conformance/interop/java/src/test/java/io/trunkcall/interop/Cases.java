@@ -1,51 +1,37 @@
 package io.trunkcall.interop;
 
-import static org.junit.Assert.assertNotNull;
-import static org.junit.Assert.assertTrue;
-
-import io.grpc.ForwardingChannelBuilder2;
-import io.grpc.ManagedChannel;
 import io.grpc.ManagedChannelBuilder;
 import io.grpc.Metadata;
 import io.grpc.ServerInterceptors;
 import io.grpc.ServerServiceDefinition;
-import io.grpc.inprocess.InProcessChannelBuilder;
-import io.grpc.internal.GrpcUtil;
 import io.grpc.testing.TestUtils;
 import io.grpc.testing.integration.AbstractInteropTest;
 import io.grpc.testing.integration.TestServiceImpl;
-import io.trunkcall.Client;
-import io.trunkcall.ClientBuilder;
 import io.trunkcall.Server;
 import io.trunkcall.ServerBuilder;
 import io.trunkcall.grpc.GrpcServices;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.After;
 import org.junit.Before;
-import org.junit.Test;
 
 /**
- * grpc-java's cases between its test service on a Trunkcall server and its stubs over a Trunkcall
- * client. To the cases the server is one of another process: what they ask of one in their own are
- * the tracers of grpc-java's server, which does not run here. So they leave two out, of which one
- * is here again; the other is Census's alone.
+ * grpc-java's cases between its test service on a Trunkcall server and its stubs, over a Trunkcall
+ * client or over its own channel. To the cases the server is one of another process: what they ask
+ * of one in their own are the tracers of grpc-java's server, which does not run here. So they leave
+ * two out, of which one is here again; the other is Census's alone.
  */
 public abstract class Cases extends AbstractInteropTest {
   private final AtomicReference<Metadata> requestHeaders = new AtomicReference<>();
   private ScheduledExecutorService executor;
   private Server server;
-  private final List<Client> clients = new ArrayList<>();
 
   /** What the server is given besides the service. */
   protected void serve(ServerBuilder builder) throws Exception {}
 
-  /** A builder of a client for the server's port. */
-  protected abstract ClientBuilder connect(int port) throws Exception;
+  /** What makes channels to the server's port. */
+  protected abstract ManagedChannelBuilder<?> channelTo(int port) throws Exception;
 
   @Before
   @Override
@@ -73,14 +59,19 @@ public abstract class Cases extends AbstractInteropTest {
   @Override
   public void tearDown() {
     super.tearDown();
-    clients.forEach(Client::close);
     server.close();
     executor.shutdown();
   }
 
   @Override
   protected ManagedChannelBuilder<?> createChannelBuilder() {
-    return new Builder();
+    try {
+      return channelTo(server.port());
+    } catch (RuntimeException e) {
+      throw e;
+    } catch (Exception e) {
+      throw new IllegalStateException(e);
+    }
   }
 
   @Override
@@ -88,39 +79,8 @@ public abstract class Cases extends AbstractInteropTest {
     return false;
   }
 
-  /** With 60 minutes: natively 100 are longer than can be told (protocol.md 10). */
-  @Test
-  @Override
-  public void sendsTimeoutHeader() {
-    blockingStub.withDeadlineAfter(60, TimeUnit.MINUTES).emptyCall(EMPTY);
-    Long left = requestHeaders.get().get(GrpcUtil.TIMEOUT_KEY);
-    assertNotNull(left);
-    long minutes = TimeUnit.NANOSECONDS.toMinutes(left);
-    assertTrue("" + minutes, minutes >= 59 && minutes <= 60);
-  }
-
-  int port() {
-    return server.port();
-  }
-
-  /** The options of a channel are those of a client here. */
-  private final class Builder extends ForwardingChannelBuilder2<Builder> {
-    @Override
-    protected ManagedChannelBuilder<?> delegate() {
-      return InProcessChannelBuilder.forName("nowhere");
-    }
-
-    @Override
-    public ManagedChannel build() {
-      try {
-        Client client = connect(port()).build();
-        clients.add(client);
-        return new Managed(client);
-      } catch (RuntimeException e) {
-        throw e;
-      } catch (Exception e) {
-        throw new IllegalStateException(e);
-      }
-    }
+  /** The metadata of the last request. */
+  Metadata requestHeaders() {
+    return requestHeaders.get();
   }
 }

@@ -10,6 +10,12 @@ import org.jspecify.annotations.Nullable;
  * connection is used.
  */
 public interface Exchange {
+  /** What belongs to those who serve it. */
+  @Nullable Object user();
+
+  /** Sets what belongs to them. */
+  void setUser(@Nullable Object user);
+
   /** The codec of its messages. */
   int codec();
 

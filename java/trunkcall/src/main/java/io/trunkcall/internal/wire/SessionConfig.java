@@ -51,6 +51,11 @@ public final class SessionConfig {
     return window;
   }
 
+  /** What the pool may grow to, in bytes; 0: it does not grow. */
+  public int maxPool() {
+    return maxPool;
+  }
+
   /** The promised bytes of messages that are not whole or not consumed. */
   public long incompleteBytes() {
     return incompleteBytes;

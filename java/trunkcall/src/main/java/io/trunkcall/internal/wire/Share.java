@@ -169,8 +169,13 @@ public final class Share {
    * Whether the connection holds more than its share: an equal part of the budget for each
    * connection that has drawn on it, and at least {@link #LEAST}.
    */
-  boolean exceeded() {
+  public boolean exceeded() {
     return drawn >= LEAST && drawn > budget.part();
+  }
+
+  /** An equal part of the budget for each connection that has drawn on it. */
+  public long part() {
+    return budget.part();
   }
 
   // Between connections.

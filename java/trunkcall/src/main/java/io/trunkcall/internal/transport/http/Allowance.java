@@ -2,7 +2,7 @@ package io.trunkcall.internal.transport.http;
 
 import io.netty.handler.codec.http2.Http2Error;
 import io.netty.handler.codec.http2.Http2Exception;
-import io.trunkcall.internal.transport.Clock;
+import java.util.function.LongSupplier;
 
 /**
  * Frames that cost work and are of no use use up an allowance; content, in either direction, and
@@ -17,7 +17,14 @@ final class Allowance {
   private static final long EACH = 1_000; // µs in which one comes back
 
   private int left = MOST;
-  private long since = Clock.micros();
+  private final LongSupplier clock;
+  private long since;
+
+  /** One that is whole, by this clock of µs. */
+  Allowance(LongSupplier clock) {
+    this.clock = clock;
+    this.since = clock.getAsLong();
+  }
 
   void earn(int some) {
     left = Math.min(left + some, MOST);
@@ -25,7 +32,7 @@ final class Allowance {
 
   /** Takes from it for something that was read. */
   void spend(int some, String what) throws Http2Exception {
-    long earned = (Clock.micros() - since) / EACH;
+    long earned = (clock.getAsLong() - since) / EACH;
     if (earned > 0) {
       since += earned * EACH;
       earn((int) Math.min(earned, MOST));

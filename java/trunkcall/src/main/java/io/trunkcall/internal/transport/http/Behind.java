@@ -1,7 +1,6 @@
 package io.trunkcall.internal.transport.http;
 
 import io.netty.handler.codec.http2.Http2Error;
-import io.trunkcall.internal.transport.Clock;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -14,10 +13,15 @@ final class Behind {
   private static final int MOST = 16; // on a connection (limits.md 5)
   private static final long TIME = 1_000_000; // µs that one may
 
+  private final HttpConfig config;
   private final Map<Http2Request, Long> since = new LinkedHashMap<>();
 
+  Behind(HttpConfig config) {
+    this.config = config;
+  }
+
   void add(Http2Request one) {
-    since.put(one, Clock.micros());
+    since.put(one, config.now());
     if (since.size() > MOST) {
       end(since.keySet().iterator().next());
     }

@@ -13,7 +13,7 @@ import io.netty.handler.codec.http2.Http2FrameTypes;
 import io.netty.handler.codec.http2.Http2Headers;
 import io.netty.handler.codec.http2.Http2Settings;
 import io.netty.handler.codec.http2.Http2Stream;
-import io.trunkcall.internal.transport.Clock;
+import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -24,10 +24,13 @@ final class GuardedReader extends DefaultHttp2FrameReader {
   private static final int CONTINUATIONS = 64; // of a header block (limits.md 5)
   private static final int HEADER = 9; // bytes of a frame's
   private static final int END_HEADERS = 4;
+  private static final long DATA = 60_000_000; // µs for a frame of it
+  private static final long OTHERS = 10_000_000; // µs for any other, and for a header block
 
   final Streams streams = new Streams();
   private final Allowance allowance;
   private final Http2Connection connection;
+  private final LongSupplier clock;
   private @Nullable Http2FrameListener told;
   private @Nullable Http2FrameListener guarded;
 
@@ -41,11 +44,13 @@ final class GuardedReader extends DefaultHttp2FrameReader {
   private boolean inHeaders; // a header block is not whole
   private long since; // when that began which has come in part; 0: nothing has
 
-  /** Takes header lists of {@code most} bytes. */
-  GuardedReader(Allowance allowance, Http2Connection connection, int most) throws Http2Exception {
-    super(new Headers(most), CONTINUATIONS);
+  /** Reads as the configuration says. */
+  GuardedReader(Allowance allowance, Http2Connection connection, HttpConfig config)
+      throws Http2Exception {
+    super(new Headers(config.headerBytes()), CONTINUATIONS);
     this.allowance = allowance;
     this.connection = connection;
+    this.clock = config.clock();
   }
 
   /** Takes more than the peer was told, so that a request which is too long gets an answer. */
@@ -110,7 +115,7 @@ final class GuardedReader extends DefaultHttp2FrameReader {
     if (!part) {
       since = 0;
     } else if (since == 0) {
-      since = Clock.micros();
+      since = clock.getAsLong();
     }
     waits = part;
   }
@@ -132,15 +137,13 @@ final class GuardedReader extends DefaultHttp2FrameReader {
       return null;
     }
     boolean data = seen == HEADER && type == Http2FrameTypes.DATA;
-    if (now - since > (data ? 60_000_000 : 10_000_000)) {
-      return inHeaders ? "a header block took longer than 10 s" : "a frame took too long to come";
+    if (now - since <= (data ? DATA : OTHERS)) {
+      return null;
     }
-    return null;
-  }
-
-  /** Whether something has come in part. */
-  boolean waits() {
-    return waits;
+    if (inHeaders || (seen == HEADER && type == Http2FrameTypes.HEADERS)) {
+      return "a header block took longer than 10 s";
+    }
+    return data ? "a frame of DATA took longer than 60 s" : "a frame took longer than 10 s";
   }
 
   /** Takes from the allowance for frames as they come. */

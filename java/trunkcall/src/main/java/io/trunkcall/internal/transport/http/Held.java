@@ -28,6 +28,9 @@ final class Held {
               + " bytes");
     }
     promised = length;
+    if (length > 0) {
+      stream.expect(length);
+    }
   }
 
   /** So many bytes more are to be held. Others that hold more may be ended for them. */

@@ -10,10 +10,10 @@ import io.netty.handler.codec.http.HttpMessage;
 import io.netty.handler.codec.http.HttpRequestDecoder;
 import io.netty.handler.codec.http.HttpResponseEncoder;
 import io.netty.handler.codec.http.LastHttpContent;
-import io.trunkcall.internal.transport.Clock;
 import io.trunkcall.internal.transport.Listener;
 import io.trunkcall.internal.transport.Protocol;
 import java.util.List;
+import java.util.function.LongSupplier;
 
 /** HTTP/1.1 on a server's port (http.md 4). */
 public final class Http1 implements Protocol {
@@ -38,7 +38,7 @@ public final class Http1 implements Protocol {
 
   @Override
   public void serve(Channel channel, long since, Listener listener) {
-    Codec codec = new Codec(limits(config));
+    Codec codec = new Codec(limits(config), config.clock());
     channel.pipeline().addLast(CODEC, codec);
     channel.pipeline().addLast("http1", new Http1Line(channel, config, codec, listener, since));
   }
@@ -53,8 +53,8 @@ public final class Http1 implements Protocol {
   static final class Codec extends CombinedChannelDuplexHandler<Decoder, HttpResponseEncoder> {
     final Decoder decoder;
 
-    Codec(HttpDecoderConfig limits) {
-      this(new Decoder(limits));
+    Codec(HttpDecoderConfig limits, LongSupplier clock) {
+      this(new Decoder(limits, clock));
     }
 
     private Codec(Decoder decoder) {
@@ -68,13 +68,15 @@ public final class Http1 implements Protocol {
    * something has come in part.
    */
   static final class Decoder extends HttpRequestDecoder {
+    private final LongSupplier clock;
     private long since; // 0: nothing has
     private boolean inBody;
     private boolean lineEnded; // what was read of a head ends with a line
     private boolean folded; // a field of the head goes on in the next line
 
-    Decoder(HttpDecoderConfig limits) {
+    Decoder(HttpDecoderConfig limits, LongSupplier clock) {
       super(limits);
+      this.clock = clock;
     }
 
     @Override
@@ -97,7 +99,7 @@ public final class Http1 implements Protocol {
       if (!out.isEmpty()) {
         since = 0;
       } else if (since == 0) {
-        since = Clock.micros();
+        since = clock.getAsLong();
       }
     }
 

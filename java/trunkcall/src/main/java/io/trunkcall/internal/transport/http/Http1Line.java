@@ -4,6 +4,7 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.socket.ChannelInputShutdownEvent;
 import io.netty.channel.socket.DuplexChannel;
 import io.netty.handler.codec.http.HttpContent;
@@ -18,7 +19,6 @@ import io.netty.handler.ssl.SslCloseCompletionEvent;
 import io.netty.handler.ssl.SslHandler;
 import io.netty.util.ReferenceCountUtil;
 import io.trunkcall.Code;
-import io.trunkcall.internal.transport.Clock;
 import io.trunkcall.internal.transport.Faults;
 import io.trunkcall.internal.transport.Listener;
 import java.util.ArrayDeque;
@@ -26,23 +26,23 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /** A connection of HTTP/1.1 that is served: one request after the other. Its loop owns it. */
-final class Http1Line extends Http1Basis {
+final class Http1Line extends ChannelInboundHandlerAdapter implements ServedLine {
   private static final int AHEAD = 64 << 10; // bytes of a body that nobody has taken
   private static final int INBOX = 16; // parts of requests that wait for the one before
-  private static final long TICK = 1_000_000; // µs
   private static final long HEADER = 10_000_000; // µs from a header's first byte (limits.md 6)
   private static final long IDLE = 15 * 60_000_000L; // µs without a request
-  private static final long STALL = 60_000_000; // µs in which the peer reads nothing
   private static final long REST = 1 << 20; // bytes behind an answer
   private static final long REST_TIME = 1_000_000; // µs for them
-  private static final int LINGER =
-      1; // s in which what still comes is read, behind the last answer
+  private static final int LINGER = 1; // s in which what still comes is read at the end
 
+  private final LineState state;
+  private final Http1Output output;
+  private final Channel channel;
+  private final HttpConfig config;
   private final Http1.Codec codec;
   private final Listener listener;
   private final Router router;
@@ -57,13 +57,13 @@ final class Http1Line extends Http1Basis {
   private int running;
   private long idleSince;
   private long restUntil; // when what comes behind an answer is enough; 0: nothing does
-  private long pendingBefore;
-  private long movedAt;
   private String why = "";
-  private @Nullable ScheduledFuture<?> timer;
 
   Http1Line(Channel channel, HttpConfig config, Http1.Codec codec, Listener listener, long since) {
-    super(channel, config, since);
+    this.state = new LineState(channel, config, since, this, this::flush);
+    this.output = new Http1Output(state);
+    this.channel = channel;
+    this.config = config;
     this.codec = codec;
     this.listener = listener;
     this.router = new Router(config);
@@ -72,17 +72,27 @@ final class Http1Line extends Http1Basis {
 
   @Override
   public void handlerAdded(ChannelHandlerContext context) {
-    timer = loop.scheduleWithFixedDelay(this::tick, TICK, TICK, TimeUnit.MICROSECONDS);
+    state.watch(this::tick, this::failed);
   }
 
   @Override
   public void handlerRemoved(ChannelHandlerContext context) {
-    stopTimer();
+    state.unwatch();
   }
 
-  private void stopTimer() {
-    if (timer != null) {
-      timer.cancel(false);
+  @Override
+  public LineState state() {
+    return state;
+  }
+
+  Http1Output output() {
+    return output;
+  }
+
+  private void flush() {
+    if (!state.lost) {
+      state.share.settle();
+      channel.flush();
     }
   }
 
@@ -90,7 +100,7 @@ final class Http1Line extends Http1Basis {
 
   @Override
   public void channelRead(ChannelHandlerContext context, Object message) {
-    queue.begin();
+    state.queue.begin();
     if (message instanceof HttpObject part && !ended) {
       inbox.add(part);
       process(context);
@@ -101,14 +111,14 @@ final class Http1Line extends Http1Basis {
 
   @Override
   public void channelReadComplete(ChannelHandlerContext context) {
-    queue.drain();
+    state.queue.drain();
   }
 
   private void process(ChannelHandlerContext context) {
     while (!inbox.isEmpty()) {
       HttpObject part = inbox.peek();
       if (part instanceof HttpRequest request) {
-        if (current != null || ended) {
+        if (current != null || ended || !channel.isWritable()) {
           break;
         }
         inbox.remove();
@@ -135,7 +145,7 @@ final class Http1Line extends Http1Basis {
       return false;
     }
     channel.pipeline().replace(codec, Http1.CODEC, new HttpServerCodec(Http1.limits(config)));
-    listener.upgrade(channel, since);
+    listener.upgrade(channel, began());
     context.fireChannelRead(request);
     inbox.forEach(ReferenceCountUtil::release);
     inbox.clear();
@@ -145,7 +155,7 @@ final class Http1Line extends Http1Basis {
 
   private void meet() {
     known = true;
-    events.connected(this);
+    state.events.connected(this);
   }
 
   private void begin(HttpRequest said) {
@@ -237,7 +247,12 @@ final class Http1Line extends Http1Basis {
   @Override
   public void channelWritabilityChanged(ChannelHandlerContext context) {
     Http1Request one = current;
-    if (channel.isWritable() && one != null && one.receiver != null && !one.answered) {
+    if (!channel.isWritable()) {
+      return;
+    }
+    if (one == null) {
+      process(context); // a request that waited until the answers before it were taken
+    } else if (one.receiver != null && !one.answered) {
       one.receiver.writable();
       schedule();
     }
@@ -259,17 +274,24 @@ final class Http1Line extends Http1Basis {
 
   @Override
   public void exceptionCaught(ChannelHandlerContext context, Throwable cause) {
-    if (fault == null && !ended) {
-      fault = cause;
+    if (state.fault == null && !ended) {
+      state.fault = cause;
     }
     Http2.closeAtOnce(channel);
   }
 
+  private void failed(Throwable thrown) {
+    if (state.fault == null) {
+      state.fault = thrown;
+    }
+    abort(Faults.text(thrown));
+  }
+
   @Override
   public void channelInactive(ChannelHandlerContext context) {
-    lost = true;
+    state.lost = true;
     ended = true;
-    stopTimer();
+    state.unwatch();
     inbox.forEach(ReferenceCountUtil::release);
     inbox.clear();
     Http1Request one = current;
@@ -277,42 +299,39 @@ final class Http1Line extends Http1Basis {
       one.receiver.lost("the caller has gone");
     }
     if (known) {
-      String told = fault == null ? "closed" : Faults.text(fault);
-      events.disconnected(why.isEmpty() ? told : why);
+      state.events.disconnected(state.told(why));
     } else {
-      listener.turnedAway(remote, "closed within a request of HTTP");
+      listener.turnedAway(remote(), "closed within a request of HTTP");
     }
-    share.close();
-    queue.drain();
+    state.share.close();
+    state.queue.drain();
+  }
+
+  @Override
+  public long unsent() {
+    return output.unsent();
   }
 
   /** There is one call to end: the one that is there. */
   @Override
   public boolean relieve(@Nullable Object call) {
     Http1Request one = current;
-    if (one == null || one == call || lost || aborted || share.held() + unsent() == 0) {
+    if (one == null || one == call || state.lost || aborted || state.share.held() + unsent() == 0) {
       return false;
     }
-    boolean output = unsent() > 0;
+    boolean written = unsent() > 0;
     if (one.receiver instanceof HttpCall made && !one.answered) {
       made.stop(Refusal.full(config.load().memoryFull()));
     } else {
       config.load().count(false);
     }
-    if (output) {
+    if (written) {
       abort(config.load().memoryFull());
     }
     return true;
   }
 
   // Answers.
-
-  /** Writes a part of an answer. False: wait. */
-  boolean write(HttpObject part) {
-    channel.write(part, channel.voidPromise());
-    schedule();
-    return channel.isWritable();
-  }
 
   /** Whether an answer says that the connection closes. */
   boolean says(Http1Request one) {
@@ -332,7 +351,7 @@ final class Http1Line extends Http1Basis {
     } else if (one.requestEnded) {
       submit(this::next);
     } else {
-      restUntil = Clock.micros() + REST_TIME;
+      restUntil = state.now() + REST_TIME;
       readOn();
     }
   }
@@ -344,7 +363,7 @@ final class Http1Line extends Http1Basis {
     }
     current = null;
     restUntil = 0;
-    idleSince = Clock.micros();
+    idleSince = state.now();
     if (closing) {
       closeBehind();
       return;
@@ -363,7 +382,7 @@ final class Http1Line extends Http1Basis {
       boolean more = one != null && !one.requestEnded;
       channel
           .writeAndFlush(Unpooled.EMPTY_BUFFER)
-          .addListener(done -> loop.execute(more ? this::linger : channel::close));
+          .addListener(done -> loop().execute(more ? this::linger : channel::close));
     }
   }
 
@@ -373,15 +392,15 @@ final class Http1Line extends Http1Basis {
         && channel.pipeline().get(SslHandler.class) == null) {
       duplex.shutdownOutput();
     }
-    loop.schedule((Runnable) channel::close, LINGER, TimeUnit.SECONDS);
+    loop().schedule((Runnable) channel::close, LINGER, TimeUnit.SECONDS);
   }
 
   private void tick() {
-    long now = Clock.micros();
+    long now = state.now();
     Http1Request one = current;
     long head = codec.decoder.since();
-    if (!known && now - since > HEADER) {
-      listener.turnedAway(remote, "no request in 10 s");
+    if (!known && now - began() > HEADER) {
+      listener.turnedAway(remote(), "no request in 10 s");
       Http2.closeAtOnce(channel);
     } else if (one == null && head != 0 && now - head > HEADER) {
       abort("a header took longer than 10 s");
@@ -392,17 +411,10 @@ final class Http1Line extends Http1Basis {
     } else if (one != null && one.receiver != null && !one.answered) {
       one.receiver.tick(now);
     }
-    watch(now);
-  }
-
-  private void watch(long now) {
-    long pending = unsentBytes();
-    if (pending == 0 || pending != pendingBefore) {
-      movedAt = now;
-    } else if (now - movedAt > STALL) {
-      abort("the peer has read nothing for 60 s of what is there for it");
+    String stuck = output.stuck(now);
+    if (!stuck.isEmpty()) {
+      abort(stuck);
     }
-    pendingBefore = pending;
   }
 
   void running(int more) {
@@ -427,14 +439,14 @@ final class Http1Line extends Http1Basis {
       why = "this side drains";
     }
     closing = true;
-    if (current == null && !lost) {
+    if (current == null && !state.lost) {
       closeBehind();
     }
   }
 
   @Override
   public void graceOver() {
-    if (lost) {
+    if (state.lost) {
       return;
     }
     closing = true;
@@ -448,7 +460,7 @@ final class Http1Line extends Http1Basis {
 
   @Override
   public void abort(String because) {
-    if (!lost) {
+    if (!state.lost) {
       if (why.isEmpty()) {
         why = because;
       }

@@ -18,7 +18,6 @@ import org.jspecify.annotations.Nullable;
 /** One request over HTTP/1.1, and its answer. On the loop. */
 final class Http1Request implements HttpStream {
   private static final int NO_CONTENT = 204;
-  private static final int PIECE = 64 << 10; // of an answer: its progress is seen by pieces
 
   final Request request;
   private final Http1Line line;
@@ -85,7 +84,7 @@ final class Http1Request implements HttpStream {
     if (line.says(this)) {
       headers.set(HttpHeaderNames.CONNECTION, HttpHeaderValues.CLOSE);
     }
-    line.write(answer);
+    line.output().write(answer);
     if (end) {
       end(null);
     }
@@ -97,10 +96,7 @@ final class Http1Request implements HttpStream {
       piece.release();
       return true;
     }
-    while (piece.readableBytes() > PIECE) {
-      line.write(piece.readRetainedSlice(PIECE));
-    }
-    return line.write(piece);
+    return line.output().body(piece);
   }
 
   @Override
@@ -108,7 +104,7 @@ final class Http1Request implements HttpStream {
     if (!answered) {
       answered = true;
       if (!line.lost()) {
-        line.write(LastHttpContent.EMPTY_LAST_CONTENT);
+        line.output().write(LastHttpContent.EMPTY_LAST_CONTENT);
         line.answered(this);
       }
     }
@@ -128,6 +124,9 @@ final class Http1Request implements HttpStream {
   public void held(long more) {}
 
   @Override
+  public void expect(long length) {}
+
+  @Override
   public void consumed(int credit) {
     pending -= credit;
     line.readOn();
@@ -136,9 +135,10 @@ final class Http1Request implements HttpStream {
   @Override
   public void proceed() {
     if (expects && !requestEnded && !begun && !line.lost()) {
-      line.write(
-          new DefaultFullHttpResponse(
-              HttpVersion.HTTP_1_1, HttpResponseStatus.CONTINUE, Unpooled.EMPTY_BUFFER));
+      line.output()
+          .write(
+              new DefaultFullHttpResponse(
+                  HttpVersion.HTTP_1_1, HttpResponseStatus.CONTINUE, Unpooled.EMPTY_BUFFER));
     }
     expects = false;
   }

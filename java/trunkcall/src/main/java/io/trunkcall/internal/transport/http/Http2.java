@@ -20,7 +20,6 @@ import java.util.List;
 
 /** HTTP/2 on a server's port (http.md 2): in the clear with prior knowledge, and in TLS. */
 public final class Http2 implements Protocol {
-  static final int INITIAL_CONNECTION_WINDOW = Http2CodecUtil.DEFAULT_WINDOW_SIZE;
   static final int CONNECTION_WINDOW = 4 << 20; // (limits.md 5)
 
   private static final float WINDOW_UPDATE_RATIO = 0.75f; // a quarter of a window is withheld
@@ -83,12 +82,10 @@ public final class Http2 implements Protocol {
     connection
         .local()
         .flowController(new DefaultHttp2LocalFlowController(connection, WINDOW_UPDATE_RATIO, true));
-    Http2ConnectionEncoder encoder =
-        new BoundedEncoder(
-            new DefaultHttp2ConnectionEncoder(connection, new DefaultHttp2FrameWriter()),
-            MOST_CONTROL + calls);
-    Allowance allowance = new Allowance();
-    GuardedReader reader = new GuardedReader(allowance, connection, config.headerBytes());
+    BoundedWriter writer = new BoundedWriter(new DefaultHttp2FrameWriter(), MOST_CONTROL + calls);
+    Http2ConnectionEncoder encoder = new DefaultHttp2ConnectionEncoder(connection, writer);
+    Allowance allowance = new Allowance(config.clock());
+    GuardedReader reader = new GuardedReader(allowance, connection, config);
     DefaultHttp2ConnectionDecoder decoder =
         new DefaultHttp2ConnectionDecoder(
             connection,
@@ -98,7 +95,10 @@ public final class Http2 implements Protocol {
             true,
             true,
             true);
-    return new Http2Line(channel, decoder, encoder, settings, reader, allowance, config, since);
+    Http2Line line =
+        new Http2Line(channel, decoder, encoder, settings, reader, allowance, config, since);
+    writer.whenFull(line::floods);
+    return line;
   }
 
   /** Closes a channel, past the handlers that would say good-bye before. */

@@ -17,26 +17,21 @@ import org.jspecify.annotations.Nullable;
 /** Passes what frames say on to the connection. */
 final class Http2Frames extends Http2FrameAdapter {
   private final Http2Line line;
+  private final Http2Requests requests;
 
   Http2Frames(Http2Line line) {
     this.line = line;
+    this.requests = line.requests();
   }
 
-  /** Passes on what becomes of streams. */
-  static final class Streams extends Http2ConnectionAdapter {
-    private final Http2Line line;
-
-    Streams(Http2Line line) {
-      this.line = line;
-    }
-
-    @Override
-    public void onStreamClosed(Http2Stream stream) {
-      Http2Request one = line.request(stream.id());
-      if (one != null) {
-        line.closed(one);
+  /** Passes on that streams are closed. */
+  static Http2ConnectionAdapter closing(Http2Requests requests) {
+    return new Http2ConnectionAdapter() {
+      @Override
+      public void onStreamClosed(Http2Stream stream) {
+        requests.closed(stream.id());
       }
-    }
+    };
   }
 
   @Override
@@ -57,7 +52,7 @@ final class Http2Frames extends Http2FrameAdapter {
   public void onHeadersRead(
       ChannelHandlerContext context, int id, Http2Headers headers, int padding, boolean end)
       throws Http2Exception {
-    Http2Request before = line.request(id);
+    Http2Request before = requests.get(id);
     if (before != null) {
       if (!end) {
         throw malformed(id, "a second header does not end the request");
@@ -67,7 +62,7 @@ final class Http2Frames extends Http2FrameAdapter {
           throw malformed(id, "trailers have the pseudo-header field " + name);
         }
       }
-      line.ended(before);
+      requests.ended(before);
       return;
     }
     Http2Stream stream = line.connection().stream(id);
@@ -99,7 +94,7 @@ final class Http2Frames extends Http2FrameAdapter {
             authority.isEmpty() ? bare.first("host") : authority,
             fields,
             end ? 0 : length);
-    line.begin(stream, request, end, tooLarge(headers));
+    requests.begin(stream, request, end, tooLarge(headers));
   }
 
   private String tooLarge(Http2Headers headers) {
@@ -147,13 +142,13 @@ final class Http2Frames extends Http2FrameAdapter {
   @Override
   public int onDataRead(
       ChannelHandlerContext context, int id, ByteBuf data, int padding, boolean end) {
-    Http2Request one = line.request(id);
+    Http2Request one = requests.get(id);
     if (one == null) {
       return data.readableBytes() + padding;
     }
-    int consumed = line.data(one, data, padding);
+    int consumed = requests.data(one, data, padding);
     if (end) {
-      line.ended(one);
+      requests.ended(one);
     }
     return consumed;
   }
@@ -161,9 +156,9 @@ final class Http2Frames extends Http2FrameAdapter {
   @Override
   public void onRstStreamRead(ChannelHandlerContext context, int id, long code)
       throws Http2Exception {
-    Http2Request one = line.request(id);
+    Http2Request one = requests.get(id);
     if (one != null) {
-      line.reset(one);
+      requests.wasReset(one);
     }
   }
 
@@ -173,7 +168,13 @@ final class Http2Frames extends Http2FrameAdapter {
   }
 
   @Override
+  public void onSettingsAckRead(ChannelHandlerContext context) {
+    line.windows().acknowledged();
+  }
+
+  @Override
   public void onPingAckRead(ChannelHandlerContext context, long data) {
     line.parting().answered(data);
+    line.windows().answered(data);
   }
 }

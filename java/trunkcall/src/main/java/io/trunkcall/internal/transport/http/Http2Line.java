@@ -2,51 +2,46 @@ package io.trunkcall.internal.transport.http;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
 import io.netty.channel.socket.ChannelInputShutdownEvent;
+import io.netty.channel.socket.DuplexChannel;
 import io.netty.handler.codec.http2.Http2ConnectionDecoder;
 import io.netty.handler.codec.http2.Http2ConnectionEncoder;
+import io.netty.handler.codec.http2.Http2ConnectionHandler;
 import io.netty.handler.codec.http2.Http2Error;
 import io.netty.handler.codec.http2.Http2Exception;
 import io.netty.handler.codec.http2.Http2Settings;
-import io.netty.handler.codec.http2.Http2Stream;
 import io.netty.handler.ssl.SslCloseCompletionEvent;
-import io.trunkcall.internal.transport.Clock;
+import io.netty.util.ReferenceCountUtil;
 import io.trunkcall.internal.transport.Faults;
 import io.trunkcall.internal.wire.Share;
 import java.io.IOException;
 import java.nio.channels.ClosedChannelException;
-import java.util.ArrayList;
-import java.util.HashMap;
-import java.util.List;
-import java.util.Map;
-import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /** A connection of HTTP/2 that is served. Its loop owns it. */
-final class Http2Line extends Http2Basis {
-  private static final long TICK = 1_000_000; // µs between looks at what takes too long
+final class Http2Line extends Http2ConnectionHandler implements ServedLine, Windows.Says {
   private static final long FAREWELL = 1_000_000; // µs for what is said at the end
-  static final long HANDSHAKE = 10_000_000; // µs
+  private static final int MOST_DISCARDED = 1 << 20; // bytes behind that (limits.md 2)
+  private static final long HANDSHAKE = 10_000_000; // µs
 
+  private final LineState state;
   private final Allowance allowance;
   private final GuardedReader reader;
+  private final Windows windows;
   private final Parting parting;
-  private final Router router;
-
-  private final Map<Integer, Http2Request> requests = new HashMap<>();
-  private final Behind behind = new Behind();
+  private final Http2Requests requests;
   private final Room room = new Room(this);
-  private long holdings; // counts the requests that began to hold something
-  private boolean ending; // since the peer does not read
-  private int counted; // requests, with handlers that outlive their streams
+
+  private boolean ended; // for what the peer did: what it still sends is dropped
+  private int discarded; // bytes of that
   private long readAt;
   private long settledAt; // when the peer's SETTINGS had come; 0: not yet
-  private long idleSince = Clock.micros();
-  private @Nullable ScheduledFuture<?> timer;
+  private @Nullable Long peerHeaderList;
   private @Nullable ChannelHandlerContext context;
 
   Http2Line(
@@ -58,14 +53,37 @@ final class Http2Line extends Http2Basis {
       Allowance allowance,
       HttpConfig config,
       long since) {
-    super(channel, decoder, encoder, settings, config, since);
+    super(decoder, encoder, settings, true, false);
+    this.state = new LineState(channel, config, since, this, this::flush);
     this.reader = reader;
     this.allowance = allowance;
     this.readAt = since;
-    this.router = new Router(config);
+    this.windows = new Windows(connection(), decoder.flowController(), state.share, config, this);
+    this.requests = new Http2Requests(this, reader.streams, allowance);
     this.parting = new Parting(this);
     decoder.frameListener(new Http2Frames(this));
-    connection().addListener(new Http2Frames.Streams(this));
+    connection().addListener(Http2Frames.closing(requests));
+  }
+
+  @Override
+  public LineState state() {
+    return state;
+  }
+
+  Http2Requests requests() {
+    return requests;
+  }
+
+  Windows windows() {
+    return windows;
+  }
+
+  Parting parting() {
+    return parting;
+  }
+
+  Room room() {
+    return room;
   }
 
   // The connection.
@@ -74,13 +92,9 @@ final class Http2Line extends Http2Basis {
   public void handlerAdded(ChannelHandlerContext context) throws Exception {
     this.context = context;
     super.handlerAdded(context);
-    events.connected(this);
-    decoder()
-        .flowController()
-        .incrementWindowSize(
-            connection().connectionStream(),
-            Http2.CONNECTION_WINDOW - Http2.INITIAL_CONNECTION_WINDOW);
-    timer = loop.scheduleWithFixedDelay(this::tick, TICK, TICK, TimeUnit.MICROSECONDS);
+    state.events.connected(this);
+    windows.start();
+    state.watch(this::tick, this::failed);
     context.flush();
   }
 
@@ -98,22 +112,35 @@ final class Http2Line extends Http2Basis {
 
   @Override
   public void channelRead(ChannelHandlerContext context, Object message) throws Exception {
-    queue.begin();
-    readAt = Clock.micros();
+    if (ended) {
+      discard(context, message);
+      return;
+    }
+    state.queue.begin();
+    readAt = state.now();
     parting.heard();
     super.channelRead(context, message);
+  }
+
+  private void discard(ChannelHandlerContext context, Object message) {
+    if (message instanceof ByteBuf bytes) {
+      discarded += bytes.readableBytes();
+    }
+    ReferenceCountUtil.release(message);
+    if (discarded > MOST_DISCARDED) {
+      Http2.closeAtOnce(context.channel());
+    }
   }
 
   @Override
   public void channelReadComplete(ChannelHandlerContext context) throws Exception {
     super.channelReadComplete(context);
-    queue.drain();
+    state.queue.drain();
   }
 
-  @Override
-  void flush() {
-    if (!lost && context != null) {
-      share.settle();
+  private void flush() {
+    if (!state.lost && context != null) {
+      state.share.settle();
       flush(context);
       parting.look();
     }
@@ -137,26 +164,21 @@ final class Http2Line extends Http2Basis {
   }
 
   private void failed(Throwable cause) {
-    if (fault == null && !lost && !(cause instanceof ClosedChannelException)) {
-      fault = cause;
+    if (state.fault == null && !state.lost && !(cause instanceof ClosedChannelException)) {
+      state.fault = cause;
     }
     abort(Faults.text(cause));
   }
 
   @Override
   public void channelInactive(ChannelHandlerContext context) throws Exception {
-    lost = true;
-    if (timer != null) {
-      timer.cancel(false);
-    }
-    for (Http2Request one : new ArrayList<>(requests.values())) {
-      lose(one, "the connection is gone");
-    }
+    state.lost = true;
+    state.unwatch();
+    requests.loseAll();
     super.channelInactive(context);
-    share.close();
-    String told = fault == null ? "closed" : Faults.text(fault);
-    events.disconnected(parting.why().isEmpty() ? told : parting.why());
-    queue.drain();
+    state.share.close();
+    state.events.disconnected(state.told(parting.why()));
+    state.queue.drain();
   }
 
   @Override
@@ -174,13 +196,26 @@ final class Http2Line extends Http2Basis {
     if (text.startsWith("Header size exceeded") || text.startsWith("Number of small consecutive")) {
       told = GuardedReader.calm(text);
     }
-    if (!lost) {
-      parting.because(text);
-      events.violated(text);
+    if (ended || state.lost) {
+      return;
     }
-    super.onConnectionError(context, outbound, told == null ? cause : told, told);
-    // A peer that does not read would never let the good-bye pass, and the close behind it.
-    loop.schedule(() -> Http2.closeAtOnce(context.channel()), FAREWELL, TimeUnit.MICROSECONDS);
+    ended = true;
+    parting.because(text);
+    state.events.violated(text);
+    requests.loseAll();
+    goAway(lastStream(), told == null ? Http2Error.INTERNAL_ERROR : told.error(), text);
+    flush(context);
+    linger(context.channel());
+  }
+
+  /** What is unread at the close would reset the connection, and cost the peer the good-bye. */
+  private void linger(Channel channel) {
+    if (channel instanceof DuplexChannel duplex && state.tls == null) {
+      channel
+          .writeAndFlush(Unpooled.EMPTY_BUFFER)
+          .addListener(done -> state.loop.execute(duplex::shutdownOutput));
+    }
+    state.loop.schedule(() -> Http2.closeAtOnce(channel), FAREWELL, TimeUnit.MICROSECONDS);
   }
 
   @Override
@@ -195,7 +230,7 @@ final class Http2Line extends Http2Basis {
           outbound,
           cause,
           GuardedReader.calm(
-              "a header list is longer than four times " + config.headerBytes() + " bytes"));
+              "a header list is longer than four times " + state.config.headerBytes() + " bytes"));
       return;
     }
     reader.streams.reset(said.streamId());
@@ -210,137 +245,23 @@ final class Http2Line extends Http2Basis {
     super.onStreamError(context, outbound, cause, said);
   }
 
-  // Requests.
+  // What requests ask.
 
-  /** The head of a request has come. */
-  void begin(Http2Stream stream, Request request, boolean ended, String tooLarge)
-      throws Http2Exception {
-    idleSince = 0;
-    if (counted >= config.settings().maxCalls()) {
-      allowance.spend(1, "refused requests");
-      reader.streams.reset(stream.id());
-      resetStream(context(), stream.id(), Http2Error.REFUSED_STREAM.code(), promise());
-      return;
-    }
-    Http2Request made = new Http2Request(this, stream, request);
-    requests.put(made.id, made);
-    counted++;
-    made.requestEnded = ended;
-    if (!tooLarge.isEmpty()) {
-      allowance.spend(1 + (int) (Fields.size(request.fields()) >> 10), "refused requests");
-      made.receiver = router.tooLarge(request, made, tooLarge);
-    } else if (ended || request.method().equals("POST")) {
-      serve(made);
-    }
-  }
-
-  /** Those other than POST are served when they are whole: a malformed one gets no answer. */
-  private void serve(Http2Request one) {
-    HttpStream.Receiver receiver = router.serve(one.request, one);
-    one.receiver = receiver;
-    if (one.requestEnded) {
-      receiver.ended();
-    }
-  }
-
-  @Nullable Http2Request request(int id) {
-    return requests.get(id);
-  }
-
-  /** Bytes of a body. */
-  int data(Http2Request one, ByteBuf data, int padding) {
-    int credit = data.readableBytes() + padding;
-    if (one.answered) {
-      return 0; // no new credit: it is to end
-    }
-    if (one.receiver == null) {
-      return credit;
-    }
-    if (data.isReadable()) {
-      one.earned = Math.min(one.earned + Allowance.FOR_DATA, Allowance.MOST_FORFEIT);
-    }
-    one.receiver.data(data.retain(), credit);
-    return 0;
-  }
-
-  void ended(Http2Request one) {
-    one.requestEnded = true;
-    behind.remove(one);
-    if (one.receiver == null) {
-      serve(one);
-    } else {
-      one.receiver.ended();
-    }
-  }
-
-  /** The peer has reset a request. */
-  void reset(Http2Request one) throws Http2Exception {
-    if (!one.answered) {
-      allowance.spend(one.earned, "requests that were reset");
-    }
-  }
-
-  /** The stream is closed. */
-  void closed(Http2Request one) {
-    if (!one.gone) {
-      lose(one, "the caller has gone");
-    }
-  }
-
-  private void lose(Http2Request one, String why) {
-    one.gone = true;
-    if (one.answered && one.requestEnded && !one.wasReset) {
-      reader.streams.ended(one.id);
-    } else {
-      reader.streams.reset(one.id);
-    }
-    behind.remove(one);
-    requests.remove(one.id);
-    if (one.receiver != null && !one.answered) {
-      one.receiver.lost(why);
-    }
-    leave(one);
-  }
-
-  /** Lets go of a request that is over and whose handler has returned. */
-  void leave(Http2Request one) {
-    if (one.gone && !one.running && !one.shut) {
-      one.shut = true;
-      counted--;
-      if (counted == 0) {
-        idleSince = Clock.micros();
-      }
-    }
-  }
-
-  void answered(Http2Request one) {
-    if (!one.requestEnded) {
-      behind.add(one);
-    }
-  }
-
-  void reset(Http2Request one, Http2Error why) {
-    one.wasReset = true;
-    resetStream(context(), one.id, why.code(), promise());
+  void reset(int id, Http2Error why) {
+    resetStream(context(), id, why.code(), promise());
     schedule();
   }
 
-  /** An answer is not taken. */
-  void stuck(Http2Request one) {
-    if (one.receiver != null && !one.answered) {
-      one.receiver.cutOff(UnderWay.LATE);
-    }
-    one.reset(Http2Error.ENHANCE_YOUR_CALM);
-  }
-
-  void consumed(Http2Stream stream, int credit) {
+  void consumed(Http2Request one, int credit) {
+    windows.fit(one.inbound);
     try {
-      if (decoder().flowController().consumeBytes(stream, credit)) {
+      if (decoder().flowController().consumeBytes(one.stream, credit)) {
         schedule();
       }
     } catch (Http2Exception e) {
       onError(context(), true, e);
     }
+    windows.returned();
   }
 
   long mostTrailers() {
@@ -348,45 +269,28 @@ final class Http2Line extends Http2Basis {
     return most == null ? Long.MAX_VALUE : most;
   }
 
-  private @Nullable Long peerHeaderList;
-
   void settings(Http2Settings peer) {
     if (settledAt == 0) {
-      settledAt = Clock.micros();
+      settledAt = state.now();
     }
     if (peer.maxHeaderListSize() != null) {
       peerHeaderList = peer.maxHeaderListSize();
     }
   }
 
-  Parting parting() {
-    return parting;
-  }
-
-  int open() {
-    return counted;
-  }
-
+  /** The last stream that was opened, as far as the peer was not told of fewer. */
   int lastStream() {
-    return connection().remote().lastStreamCreated();
+    int last = connection().remote().lastStreamCreated();
+    return connection().goAwaySent()
+        ? Math.min(last, connection().remote().lastStreamKnownByPeer())
+        : last;
   }
-
-  // Output.
 
   void earn(int some) {
     allowance.earn(some);
   }
 
-  Room room() {
-    return room;
-  }
-
   // Memory.
-
-  /** Counts the requests that begin to hold something. */
-  long nextHolding() {
-    return ++holdings;
-  }
 
   @Override
   public long unsent() {
@@ -395,15 +299,9 @@ final class Http2Line extends Http2Basis {
 
   @Override
   public boolean relieve(@Nullable Object call) {
-    Http2Request longest = null;
-    for (Http2Request one : requests.values()) {
-      if (one.holds() > 0 && (longest == null || one.order < longest.order)) {
-        longest = one;
-      }
-    }
+    Http2Request longest = requests.longestHeld();
     if (longest == null) {
-      if (room.unsent() >= Share.LEAST && !ending && !lost) {
-        ending = true;
+      if (room.unsent() >= Share.LEAST && !state.lost) {
         end(Http2Error.ENHANCE_YOUR_CALM, "the peer does not read what it is sent");
       }
       return false;
@@ -411,7 +309,7 @@ final class Http2Line extends Http2Basis {
     if (longest == call) {
       return false;
     }
-    longest.letGo(Refusal.full(config.load().memoryFull()));
+    longest.letGo(Refusal.full(state.config.load().memoryFull()));
     schedule();
     return true;
   }
@@ -419,8 +317,11 @@ final class Http2Line extends Http2Basis {
   // Time.
 
   private void tick() {
-    long now = Clock.micros();
-    if (settledAt == 0 && now - since > HANDSHAKE) {
+    long now = state.now();
+    if (ended) {
+      return;
+    }
+    if (settledAt == 0 && now - state.since > HANDSHAKE) {
       end(Http2Error.ENHANCE_YOUR_CALM, "the preface and SETTINGS took longer than 10 s");
       return;
     }
@@ -429,11 +330,8 @@ final class Http2Line extends Http2Basis {
       end(Http2Error.ENHANCE_YOUR_CALM, part);
       return;
     }
-    for (Http2Request one : new ArrayList<>(requests.values())) {
-      one.tick(now);
-    }
-    behind.tick(now);
-    parting.tick(now, readAt, idleSince);
+    requests.tick(now);
+    parting.tick(now, readAt);
     flush();
   }
 
@@ -450,25 +348,34 @@ final class Http2Line extends Http2Basis {
     goAway(context(), last, error.code(), debug, promise());
   }
 
-  void ping(long data) {
+  /** The peer does not read what it is sent. */
+  void floods(String text) {
+    Http2Exception why = GuardedReader.calm(text);
+    onConnectionError(context(), true, why, why);
+  }
+
+  @Override
+  public void ping(long data) {
     encoder().writePing(context(), false, data, promise());
+    schedule();
+  }
+
+  @Override
+  public void begin(int window) {
+    Http2Settings settings = new Http2Settings().initialWindowSize(window);
+    encoder().writeSettings(context(), settings, promise());
+    schedule();
   }
 
   void closeBehind() {
-    context()
-        .writeAndFlush(io.netty.buffer.Unpooled.EMPTY_BUFFER)
-        .addListener(done -> context().channel().close());
-  }
-
-  List<Http2Request> all() {
-    return new ArrayList<>(requests.values());
+    context().writeAndFlush(Unpooled.EMPTY_BUFFER).addListener(done -> context().channel().close());
   }
 
   // As the layers above have it.
 
   @Override
   public int calls() {
-    return counted;
+    return requests.count();
   }
 
   @Override
@@ -490,7 +397,7 @@ final class Http2Line extends Http2Basis {
 
   @Override
   public void abort(String why) {
-    if (!lost) {
+    if (!state.lost) {
       parting.because(why);
       Http2.closeAtOnce(context().channel());
     }

@@ -1,12 +1,12 @@
 package io.trunkcall.internal.transport.http;
 
 import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelPromise;
 import io.netty.handler.codec.http2.DefaultHttp2Headers;
 import io.netty.handler.codec.http2.Http2Error;
 import io.netty.handler.codec.http2.Http2Headers;
 import io.netty.handler.codec.http2.Http2Stream;
-import io.trunkcall.internal.transport.Clock;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -17,6 +17,7 @@ final class Http2Request implements HttpStream {
 
   final int id;
   final Http2Stream stream;
+  final Windows.Inbound inbound;
   final Request request;
   private final Http2Line line;
   private final boolean bodiless; // HEAD
@@ -31,16 +32,16 @@ final class Http2Request implements HttpStream {
   int earned; // of the allowance, by what came
   private boolean expects; // a go-ahead
   private boolean waits; // its handler, for room
-  private long unsent;
   private long held; // beside that
   private boolean letGo; // for want of memory: what it still has is how it says so
   long order; // a lesser one has held something for longer
-  private final UnderWay leaving = new UnderWay();
+  private final Leaving leaving = new Leaving();
 
   Http2Request(Http2Line line, Http2Stream stream, Request request) {
     this.line = line;
     this.stream = stream;
     this.id = stream.id();
+    this.inbound = line.windows().opened(stream);
     this.request = request;
     this.bodiless = request.method().equals("HEAD");
     this.expects = request.first("expect").equalsIgnoreCase("100-continue");
@@ -92,35 +93,32 @@ final class Http2Request implements HttpStream {
       piece.release();
       return true;
     }
-    write(piece, false);
-    waits = unsent > MOST_UNSENT || line.room().full();
+    while (piece.readableBytes() > Leaving.PIECE) {
+      write(piece.readRetainedSlice(Leaving.PIECE), false, false);
+    }
+    write(piece, true, false);
+    waits = leaving.unsent() > MOST_UNSENT || line.room().full();
     return !waits;
   }
 
-  private void write(ByteBuf piece, boolean end) {
+  /** Writes a piece, the last of its message or not, and of the answer. */
+  private void write(ByteBuf piece, boolean last, boolean end) {
     int size = piece.readableBytes();
     ChannelPromise left = line.context().newPromise();
-    left.addListener(done -> left(size));
-    if (unsent == 0) {
-      leaving.begin(Clock.micros());
-    }
+    left.addListener(done -> left(size, last));
     beginsToHold(size);
-    unsent += size;
+    leaving.add(size, line.state().now());
     line.room().add(size);
     line.encoder().writeData(line.context(), id, piece, 0, end, left);
     line.earn(Allowance.FOR_DATA);
     line.schedule();
   }
 
-  private void left(int size) {
-    unsent -= size;
-    leaving.pass(size);
-    if (unsent == 0) {
-      leaving.end();
-    }
+  private void left(int size, boolean last) {
+    leaving.left(size, last, line.state().now());
     line.room().add(-size);
     line.share().returnSurplus();
-    if (waits && unsent <= MOST_UNSENT && !line.room().full()) {
+    if (waits && leaving.unsent() <= MOST_UNSENT && !line.room().full()) {
       line.room().giveTo(this);
     }
   }
@@ -132,20 +130,20 @@ final class Http2Request implements HttpStream {
   }
 
   private void beginsToHold(long more) {
-    if (more > 0 && held + unsent == 0) {
-      order = line.nextHolding();
+    if (more > 0 && held + leaving.unsent() == 0) {
+      order = line.requests().nextHolding();
     }
   }
 
   /** What it holds in memory, and can let go of. */
   long holds() {
-    return letGo ? 0 : held + unsent;
+    return letGo ? 0 : held + leaving.unsent();
   }
 
   /** Ends for want of memory. What was to be sent goes with it. */
   void letGo(Refusal why) {
     letGo = true;
-    boolean output = unsent > 0;
+    boolean output = leaving.unsent() > 0;
     if (receiver instanceof HttpCall call && !answered) {
       call.stop(why);
     } else {
@@ -159,7 +157,7 @@ final class Http2Request implements HttpStream {
 
   /** There is room for more. */
   void room() {
-    if (waits && unsent <= MOST_UNSENT) {
+    if (waits && leaving.unsent() <= MOST_UNSENT) {
       waits = false;
       if (receiver != null && !gone) {
         receiver.writable();
@@ -173,7 +171,7 @@ final class Http2Request implements HttpStream {
       return;
     }
     if (trailers == null) {
-      write(io.netty.buffer.Unpooled.EMPTY_BUFFER, true);
+      write(Unpooled.EMPTY_BUFFER, true, true);
     } else {
       Http2Headers headers = new DefaultHttp2Headers(false, trailers.size());
       put(headers, trailers);
@@ -186,7 +184,7 @@ final class Http2Request implements HttpStream {
   private void complete() {
     answered = true;
     line.earn(Allowance.FOR_ANSWER);
-    line.answered(this);
+    line.requests().answered(this);
   }
 
   @Override
@@ -198,7 +196,8 @@ final class Http2Request implements HttpStream {
   void reset(Http2Error why) {
     if (!gone) {
       answered = true;
-      line.reset(this, why);
+      wasReset = true;
+      line.reset(id, why);
     }
   }
 
@@ -208,9 +207,17 @@ final class Http2Request implements HttpStream {
   }
 
   @Override
+  public void expect(long length) {
+    if (!gone) {
+      line.windows().expect(inbound, length);
+      line.schedule();
+    }
+  }
+
+  @Override
   public void consumed(int credit) {
     if (!gone) {
-      line.consumed(stream, credit);
+      line.consumed(this, credit);
     }
   }
 
@@ -232,7 +239,7 @@ final class Http2Request implements HttpStream {
   @Override
   public void handlerReturned() {
     running = false;
-    line.leave(this);
+    line.requests().leave(this);
   }
 
   @Override
@@ -240,8 +247,11 @@ final class Http2Request implements HttpStream {
 
   /** Looks at what takes too long. */
   void tick(long now) {
-    if (unsent > 0 && leaving.late(now) && !gone) {
-      line.stuck(this);
+    if (!gone && leaving.late(now)) {
+      if (receiver != null && !answered) {
+        receiver.cutOff(UnderWay.LATE);
+      }
+      reset(Http2Error.ENHANCE_YOUR_CALM);
     } else if (receiver != null) {
       receiver.tick(now);
     }

@@ -78,7 +78,7 @@ public final class HttpCall implements Exchange, HttpStream.Receiver {
         new Deframer(held, !head.dialect.plain(), line.config().settings().maxMessage(), length);
     this.timer = head.deadline == 0 ? null : deadline(head.deadline);
     if (head.method.takesOne()) {
-      underWay.begin(Clock.micros());
+      underWay.begin(line.config().now());
     }
   }
 
@@ -161,7 +161,7 @@ public final class HttpCall implements Exchange, HttpStream.Receiver {
       owed = 0;
     }
     if (!head.method.takesOne()) {
-      underWay.set(deframer.underWay() && requests.isEmpty(), Clock.micros());
+      underWay.set(deframer.underWay() && requests.isEmpty(), line.config().now());
     }
   }
 
@@ -341,13 +341,13 @@ public final class HttpCall implements Exchange, HttpStream.Receiver {
     return head.dialect.protocol();
   }
 
-  /** What belongs to the layer above. */
+  @Override
   public @Nullable Object user() {
     return user;
   }
 
-  /** Sets what belongs to the layer above. */
-  public void setUser(Object user) {
+  @Override
+  public void setUser(@Nullable Object user) {
     this.user = user;
   }
 
@@ -377,7 +377,7 @@ public final class HttpCall implements Exchange, HttpStream.Receiver {
     if (requests.isEmpty()) {
       credit += owed;
       owed = 0;
-      underWay.set(deframer.underWay() && !requestEnded, Clock.micros());
+      underWay.set(deframer.underWay() && !requestEnded, line.config().now());
     }
     giveCredit(credit);
     return first.message;

@@ -5,6 +5,7 @@ import io.trunkcall.internal.wire.SessionConfig;
 import io.trunkcall.internal.wire.Settings;
 import java.util.List;
 import java.util.Map;
+import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -17,6 +18,8 @@ import org.jspecify.annotations.Nullable;
  * @param codecList all codecs, for people
  * @param packs the compressions of answers, in order; null: nothing was said
  * @param origins pages that may read answers; "*": all
+ * @param clock the time that limits of time go by, in µs
+ * @param tick µs between looks at what takes too long
  */
 public record HttpConfig(
     Supplier<HttpEvents> events,
@@ -24,16 +27,23 @@ public record HttpConfig(
     Map<String, Integer> codecs,
     String codecList,
     @Nullable List<Integer> packs,
-    List<String> origins) {
+    List<String> origins,
+    LongSupplier clock,
+    long tick) {
   private static final int LEAST_HEADER = 32 << 10;
   private static final int MOST_HEADER = 16 << 20;
   private static final int ROOM = 4 << 10; // for fields of HTTP itself
   private static final int FIELD_COST = 32; // of a field, beside name and value (RFC 9113 6.5.2)
   private static final int LEAST_FIELDS = 192;
   private static final int FIELD_ROOM = 64;
+  private static final int MOST_WINDOW = 32 << 20; // of HTTP/2, on a long path (limits.md 5)
 
   Settings settings() {
     return session.settings();
+  }
+
+  long now() {
+    return clock.getAsLong();
   }
 
   Load load() {
@@ -47,6 +57,11 @@ public record HttpConfig(
             + FIELD_COST * Math.min(settings().maxMetadataEntries(), MOST_HEADER)
             + ROOM;
     return (int) Math.min(Math.max(most, LEAST_HEADER), MOST_HEADER);
+  }
+
+  /** What a window of HTTP/2 may grow to: no further than native streams may, all together. */
+  int mostWindow() {
+    return Math.max(Math.min(session.maxPool(), MOST_WINDOW), session.window());
   }
 
   /** The most fields of a header. */

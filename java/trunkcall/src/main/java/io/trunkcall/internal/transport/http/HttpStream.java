@@ -53,6 +53,9 @@ interface HttpStream {
   /** So many bytes more, or fewer, are held for its call, beside output. */
   void held(long more);
 
+  /** A message of the request begins that has so many bytes. */
+  void expect(long length);
+
   /** Bytes of the request were consumed. */
   void consumed(int credit);
 

@@ -1,7 +1,6 @@
 package io.trunkcall.internal.transport.http;
 
 import io.netty.handler.codec.http2.Http2Error;
-import io.trunkcall.internal.transport.Clock;
 
 /**
  * How a connection of HTTP/2 ends in order, and by silence: it is drained in two steps, GOAWAY with
@@ -45,7 +44,7 @@ final class Parting {
       return;
     }
     because("this side drains");
-    drainingSince = Clock.micros();
+    drainingSince = line.config().now();
     if (line.lastStream() == 0) {
       last();
       return;
@@ -70,7 +69,7 @@ final class Parting {
 
   /** Closes if all is done. */
   void look() {
-    if (lastTold && !closing && line.open() == 0) {
+    if (lastTold && !closing && line.requests().count() == 0) {
       closing = true;
       line.closeBehind();
     }
@@ -81,17 +80,14 @@ final class Parting {
       return;
     }
     because("the grace period is over");
-    for (Http2Request one : line.all()) {
-      if (one.receiver != null) {
-        one.receiver.cutOff("the server has been stopped");
-      }
-    }
+    line.requests().cutOff("the server has been stopped");
     last();
     closing = true;
     line.closeBehind();
   }
 
-  void tick(long now, long readAt, long idleSince) {
+  void tick(long now, long readAt) {
+    long idleSince = line.requests().idleSince();
     if (drainingSince != 0 && now - drainingSince > ANSWER) {
       last();
     }

@@ -28,7 +28,7 @@ final class Room {
     boolean wasFull = full();
     unsent += more;
     if (wasFull && !full()) {
-      waiting.addAll(line.all());
+      waiting.addAll(line.requests().all());
     }
     if (more < 0 && !waiting.isEmpty()) {
       line.submit(this::give);
