@@ -1,9 +1,13 @@
 package io.trunkcall.interop;
 
+import static org.junit.Assert.assertNotNull;
+import static org.junit.Assert.assertTrue;
+
 import io.grpc.ManagedChannelBuilder;
 import io.grpc.Metadata;
 import io.grpc.ServerInterceptors;
 import io.grpc.ServerServiceDefinition;
+import io.grpc.internal.GrpcUtil;
 import io.grpc.testing.TestUtils;
 import io.grpc.testing.integration.AbstractInteropTest;
 import io.grpc.testing.integration.TestServiceImpl;
@@ -12,9 +16,11 @@ import io.trunkcall.ServerBuilder;
 import io.trunkcall.grpc.GrpcServices;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.After;
 import org.junit.Before;
+import org.junit.Test;
 
 /**
  * grpc-java's cases between its test service on a Trunkcall server and its stubs, over a Trunkcall
@@ -79,8 +85,14 @@ public abstract class Cases extends AbstractInteropTest {
     return false;
   }
 
-  /** The metadata of the last request. */
-  Metadata requestHeaders() {
-    return requestHeaders.get();
+  /** With 60 minutes: natively 100 are longer than can be told (protocol.md 10). */
+  @Test
+  @Override
+  public void sendsTimeoutHeader() {
+    blockingStub.withDeadlineAfter(60, TimeUnit.MINUTES).emptyCall(EMPTY);
+    Long left = requestHeaders.get().get(GrpcUtil.TIMEOUT_KEY);
+    assertNotNull(left);
+    long minutes = TimeUnit.NANOSECONDS.toMinutes(left);
+    assertTrue("" + minutes, minutes >= 59 && minutes <= 60);
   }
 }

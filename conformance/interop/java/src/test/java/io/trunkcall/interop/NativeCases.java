@@ -1,20 +1,14 @@
 package io.trunkcall.interop;
 
-import static org.junit.Assert.assertNotNull;
-import static org.junit.Assert.assertTrue;
-
 import io.grpc.ForwardingChannelBuilder2;
 import io.grpc.ManagedChannel;
 import io.grpc.ManagedChannelBuilder;
 import io.grpc.inprocess.InProcessChannelBuilder;
-import io.grpc.internal.GrpcUtil;
 import io.trunkcall.Client;
 import io.trunkcall.ClientBuilder;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.TimeUnit;
 import org.junit.After;
-import org.junit.Test;
 
 /** The cases over Trunkcall clients, whose protocol is the native one. */
 public abstract class NativeCases extends Cases {
@@ -33,17 +27,6 @@ public abstract class NativeCases extends Cases {
   public void tearDown() {
     clients.forEach(Client::close);
     super.tearDown();
-  }
-
-  /** With 60 minutes: natively 100 are longer than can be told (protocol.md 10). */
-  @Test
-  @Override
-  public void sendsTimeoutHeader() {
-    blockingStub.withDeadlineAfter(60, TimeUnit.MINUTES).emptyCall(EMPTY);
-    Long left = requestHeaders().get(GrpcUtil.TIMEOUT_KEY);
-    assertNotNull(left);
-    long minutes = TimeUnit.NANOSECONDS.toMinutes(left);
-    assertTrue("" + minutes, minutes >= 59 && minutes <= 60);
   }
 
   /** The options of a channel are those of a client here. */
