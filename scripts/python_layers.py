@@ -22,12 +22,14 @@ GENERATED = "gen"
 # modules that lie in src/trunkcall itself are the public package, each folder there is a place of its own.
 MAY_IMPORT: dict[str, tuple[set[str], tuple[str, ...]]] = {
     "trunkcall.wire": (set(), ()),
+    "trunkcall.values": (set(), ("msgspec",)),
     "trunkcall.transport": ({"trunkcall.wire"}, ("websockets",)),
-    PUBLIC: ({"trunkcall.wire", "trunkcall.transport"}, ("google.protobuf",)),
+    PUBLIC: ({"trunkcall.wire", "trunkcall.transport", "trunkcall.values"}, ("google.protobuf",)),
     "trunkcall.grpcstub": ({PUBLIC}, ("google.protobuf", "grpc")),
+    "trunkcall.codefirst": ({PUBLIC, "trunkcall.values"}, ()),
     "session": ({"trunkcall.wire"}, ()),
     "load": ({GENERATED}, ()),
-    "peer": ({PUBLIC, "trunkcall.grpcstub", GENERATED, "load"}, ("google.protobuf", "grpc", "uvloop")),
+    "peer": ({PUBLIC, "trunkcall.grpcstub", "trunkcall.codefirst", GENERATED, "load"}, ("google.protobuf", "grpc", "uvloop")),
 }
 
 

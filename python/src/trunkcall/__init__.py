@@ -49,8 +49,8 @@ from .attempt import AttemptObserver, CallAttempt
 from .balancer import Balancer, Outcome, Pick, Picker, PickObserver, first, hash_by, least_loaded, round_robin
 from .caller import Caller, CallOptions, ClientStream, Response
 from .client import Client, Dialer
-from .codec import PROTOBUF, RAW, Codec, Decode, Encode
-from .compression import GZIP, Compression, Compressions, TooLong
+from .codec import JSON, MSGPACK, PROTOBUF, RAW, Codec, Decode, Encode
+from .compression import GZIP, ZSTD, Compression, Compressions, TooLong
 from .connection import Connection
 from .context import current_call
 from .endpoint import Endpoint, EndpointState, State
@@ -87,8 +87,11 @@ from .wire import Code, Delivery, Status
 
 __all__ = [
     "GZIP",
+    "JSON",
+    "MSGPACK",
     "PROTOBUF",
     "RAW",
+    "ZSTD",
     "Admission",
     "Admit",
     "Arrival",

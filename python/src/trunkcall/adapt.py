@@ -14,6 +14,7 @@ from .described import check_described
 from .executing import NotStarted, in_executor
 from .interceptor import MessageStream
 from .method import Binding, Handler, Kind, Method
+from .status import StatusError
 
 if TYPE_CHECKING:
     from .servercall import ServerCall
@@ -34,7 +35,7 @@ class Served:
         check_described(handler.method)
         self.bindings: dict[int, Binding] = {}
         for number, codec in codecs.items():
-            with suppress(AttributeError, TypeError):  # not a codec for these messages
+            with suppress(AttributeError, TypeError, StatusError):  # not a codec for these messages
                 self.bindings[number] = handler.method.binding(codec)
         if not self.bindings:
             raise ValueError(f"none of the server's codecs is for the messages of {handler.method.name}")

@@ -24,7 +24,7 @@ from .options import listed
 from .policy import NO_POLICIES, Policies
 from .repeating import Repeating
 from .slots import Slots
-from .status import Attempts, Metadata, StatusError, failure, intercepted, pairs
+from .status import Attempts, Metadata, StatusError, failure, intercepted, pairs, told, unwritten
 from .transport import Connection, clock
 from .unarycall import Attempt, Begun, invoke
 from .wire import OK, Code, Delivery, LimitError, Status, local_status
@@ -179,6 +179,7 @@ class Calls(Caller):
     ) -> Resp:
         """See Caller.call. What is plain goes this quick way; everything else by `unary`."""
         connection, picked_at = self._quick, 0
+        own = getattr(method, "codec", None) or self._codec
         if connection is None and self._several:
             picked_at = monotonic_ns()
             connection = self._next(method)
@@ -186,6 +187,7 @@ class Calls(Caller):
             connection is None
             or metadata
             or codec is not None
+            or (own is not self._codec and own.number >= FIRST_NAMED)  # which the other side may not know
             or compression is not None
             or self._waiting
             or not isinstance(method, Method)  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -197,11 +199,11 @@ class Calls(Caller):
         if loop is not self._bound:
             loop = self._loop
         self._calling.repeating.calls += 1
-        binding = method.binding(self._codec)
+        binding = method.binding(own)
         try:
             data = binding.encode_request(request)
         except Exception as error:
-            raise unencodable(self._codec, error, method, request) from error
+            raise unencodable(own, error, method, request) from error
         session = connection.session
         deadline = 0
         if timeout is None:
@@ -212,7 +214,7 @@ class Calls(Caller):
                 session.now = clock()
         future: asyncio.Future[None] = loop.create_future()
         try:
-            out = session.unary(method._wire_name, data, future, self._codec.number, deadline)
+            out = session.unary(method._wire_name, data, future, own.number, deadline)
         except LimitError as error:
             raise failure(Code.RESOURCE_EXHAUSTED, str(error), Delivery.NOT_SENT) from None
         if out is None:
@@ -232,8 +234,8 @@ class Calls(Caller):
             try:
                 return cast(Resp, binding.decode_response(message))
             except Exception as error:
-                raise undecodable(self._codec, error) from error
-        attempt = Attempt(self, method, data, self._codec, deadline, None, bool(wait_for_ready))
+                raise undecodable(own, error) from error
+        attempt = Attempt(self, method, data, own, deadline, None, bool(wait_for_ready))
         attempt.timeout = own_timeout(timeout, deadline)
         attempt.adopt(out, connection, None)
         return cast(Resp, await invoke(attempt))
@@ -254,7 +256,7 @@ class Calls(Caller):
             delivery = Delivery.UNKNOWN
             try:
                 self._calling.repeating.calls += 1
-                codec = options.codec
+                codec = options.codec or method.codec
                 data = self._encode(method, call.request, codec)
                 deadline = deadline_of(call.timeout)
                 attempt = Attempt(self, method, data, codec or self._codec, deadline, call.metadata, wait_for_ready)
@@ -302,7 +304,7 @@ class Calls(Caller):
     ) -> ClientStream[Req, Resp]:
         check_stream(method)
         self._check_open()
-        codec = options.codec or self._codec
+        codec = options.codec or method.codec or self._codec
         stream = OpenedStream[Req, Resp](self, method, codec, self._order(options.compression))
         policy = self._policies.of(method.name)
         timeout = _bounded(self._policies.of_stream(method.name) if options.timeout is None else options.timeout)
@@ -368,12 +370,14 @@ def _bounded(timeout: float | None) -> float | None:
 
 
 def unencodable(codec: Codec, error: Exception, method: Method[Any, Any], request: Any) -> StatusError:
+    if isinstance(error, StatusError):
+        return error
     text = f"the request is not a valid {codec.name} message: {error}"
     if not isinstance(request, method.request):
         text = f"the request of {method.name} is {one_of(method.request)}, not {kind_of(request)}"
-    return failure(Code.INTERNAL, text, Delivery.NOT_SENT)
+    return failure(*unwritten(error, text), Delivery.NOT_SENT)
 
 
 def undecodable(codec: Codec, error: Exception) -> StatusError:
     text = f"the response is not a valid {codec.name} message: {error}"
-    return failure(Code.INTERNAL, text, Delivery.EXECUTED)
+    return failure(*told(error, Code.INTERNAL, text), Delivery.EXECUTED)

@@ -31,7 +31,7 @@ from .checking import (
     listed_option,
 )
 from .codec import PROTOBUF, Codec
-from .compression import GZIP, Compressions, Packing
+from .compression import ACCEPTED, Compressions, Packing
 from .connecting import ClientEnd
 from .connection import Connection, end_calls
 from .endpoint import Endpoint, State
@@ -97,7 +97,7 @@ class Client(Calls, Registry):
         codec: Codec = PROTOBUF,
         codecs: Iterable[Codec] = (),
         compression: Compressions | None = None,
-        decompression: Compressions = GZIP,
+        decompression: Compressions = ACCEPTED,
         tls: ssl.SSLContext | TLSFiles | None = None,
         server_hostname: str | None = None,
         interceptors: Sequence[Interceptor] = (),
@@ -135,7 +135,7 @@ class Client(Calls, Registry):
         - `timeout` is a default for unary calls, in seconds. `policies` say what holds for the calls of a method.
         - `codec` is that of calls that name no other; `codecs` are those that they may name.
         - Requests are sent with the first of `compression` that the server accepts; by default plain. `decompression`
-          is what is accepted, (): nothing.
+          is what is accepted, by default gzip and, where its library is, zstd; (): nothing.
         - `interceptors` wrap the calls that the client makes.
         - With `repeat`, a unary call that provably was not run is made once more (spec/client.md).
         - `waiting_calls` bounds how many calls wait for a connection or a free slot (4,096).

@@ -14,7 +14,7 @@ from .context import deadline_of, own_timeout
 from .interceptor import Call, Interceptor, MessageStream, Next, chain, returned_none
 from .method import Method
 from .opening import IN_ROW, Opening
-from .status import Attempts, StatusError, failure, intercepted, least
+from .status import Attempts, StatusError, failure, intercepted, least, told, unwritten
 from .transport import Connection, clock
 from .wire import CANNOT_TAKE, GAVE_UP, OK, Code, Delivery, LimitError, Metadata, OutgoingCall, Session, Status
 
@@ -128,7 +128,7 @@ class PlainStream(Opening):
             data = self._binding.encode_request(message)
         except Exception as error:
             text = f"the request is not a valid {self._codec.name} message: {error}"
-            raise self._unsendable(Code.INTERNAL, text) from error
+            raise self._unsendable(*unwritten(error, text)) from error
         if self._writable is not None:
             raise RuntimeError("another task is sending on this stream")
         if self.out.status is not None:
@@ -241,7 +241,8 @@ class PlainStream(Opening):
         self.connection.schedule()
         if isinstance(error, TooLong):
             return failure(Code.RESOURCE_EXHAUSTED, f"the response {error}", delivery)
-        return failure(Code.INTERNAL, f"the response is not a valid {self._codec.name} message: {error}", delivery)
+        text = f"the response is not a valid {self._codec.name} message: {error}"
+        return failure(*told(error, Code.INTERNAL, text), delivery)
 
     @property
     def header_now(self) -> list[tuple[str, str | bytes]]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import zlib
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from time import perf_counter_ns
-from typing import Protocol
+from typing import Any, Protocol
 
 from .checking import has_functions, wrong_type
 from .unpacking import on_a_thread
@@ -77,14 +79,67 @@ class Gzip:
         return message
 
 
+class Zstd:
+    """zstd (RFC 8878) at its fastest level but those below it; a message is one frame."""
+
+    name = "zstd"
+    number = 2
+    window = 23  # the power of two of the bytes of a frame's window that are taken at most (limits.md 1): 8 MiB
+
+    def compress(self, message: bytes) -> bytes:
+        data: bytes = zstd_library().compress(message, 1)
+        return data
+
+    def decompress(self, data: bytes, limit: int) -> bytes:
+        library = zstd_library()
+        options = {library.DecompressionParameter.window_log_max: self.window}
+        frame = library.ZstdDecompressor(options=options)
+        try:
+            message: bytes = frame.decompress(data, limit + 1)  # memory grows with what comes out
+        except library.ZstdError as error:
+            raise ValueError(str(error)) from None
+        if len(message) > limit:
+            raise TooLong(f"more than {limit} bytes")
+        if not frame.eof:
+            raise ValueError("the data is cut short")
+        if frame.unused_data:
+            raise ValueError("bytes are left over behind the message")
+        return message
+
+
+def _zstd_names() -> list[str]:
+    """The modules that have zstd, of those that are there: Python's own from 3.14 on, and the same for those before."""
+    found: list[str] = []
+    for package, name in (("compression", "compression.zstd"), ("backports", "backports.zstd")):
+        if importlib.util.find_spec(package) is not None and importlib.util.find_spec(name) is not None:
+            found.append(name)
+    return found
+
+
+_zstd: list[Any] = []
+
+
+def zstd_library() -> Any:
+    """Raises ImportError with advice."""
+    if not _zstd:
+        names = _zstd_names()
+        if not names:
+            raise ImportError("zstd needs Python 3.14, or its library for those before: pip install trunkcall[zstd]")
+        _zstd.append(importlib.import_module(names[0]))
+    return _zstd[0]
+
+
 GZIP: Compression = Gzip()
+ZSTD: Compression = Zstd()
+ACCEPTED: Sequence[Compression] = (GZIP, ZSTD) if _zstd_names() else (GZIP,)  # unless one says otherwise
 
 
-_WANTED = "trunkcall.GZIP, an object that does what Compression says, or several"
+_WANTED = "trunkcall.GZIP or ZSTD, an object that does what Compression says, or several"
 
 
 def in_order(given: Compressions, option: str = "compression") -> tuple[Compression, ...]:
-    """One or several compressions, the preferred one first. Raises TypeError, ValueError for what is none."""
+    """One or several compressions, the preferred one first. Raises TypeError, ValueError for what is none,
+    ImportError for zstd without its library."""
     if isinstance(given, str):  # which is a sequence of texts
         raise wrong_type(option, given, _WANTED)
     order = tuple(given) if isinstance(given, Sequence) else (given,)
@@ -94,6 +149,8 @@ def in_order(given: Compressions, option: str = "compression") -> tuple[Compress
             raise wrong_type(option, one, _WANTED)
         if number not in (1, 2):
             raise ValueError(f"option {option}: the compression {name} has number {number}, want 1 (gzip) or 2 (zstd)")
+        if one is ZSTD:
+            zstd_library()
     return order
 
 

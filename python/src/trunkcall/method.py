@@ -62,7 +62,7 @@ def canonical_name(name: str) -> str:
 class Method(Generic[Req, Resp]):
     """A name that can be called or served. Make one with `unary` or its siblings and keep it; it may be shared."""
 
-    __slots__ = ("_bindings", "_codecs", "_fixed", "_wire_name", "kind", "name", "request", "response")
+    __slots__ = ("_bindings", "_codecs", "_fixed", "_wire_name", "codec", "kind", "name", "request", "response")
 
     kind: Kind
 
@@ -81,6 +81,7 @@ class Method(Generic[Req, Resp]):
             raise ValueError(f"method name {given}: want /package.Service/Method, at most {MAX_NAME} bytes")
         self.request = request
         self.response = response
+        self.codec: Codec | None = None  # of calls that name none; None: the client's
         self._fixed = binding
         self._bindings: dict[int, Binding] = {}
         self._codecs: list[Codec] = []

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from .checking import check_codec, check_range, check_seconds, listed_option, wrong_type
-from .codec import FIRST_NAMED, PROTOBUF, RAW, Codec
+from .codec import FIRST_NAMED, JSON, MSGPACK, PROTOBUF, RAW, Codec
 from .wire import INITIAL_WINDOW, Config, Load, Settings
 
 WAITING_CALLS = 4_096
@@ -35,8 +35,9 @@ class Limits:
 
 
 def codec_table(codecs: Iterable[Codec]) -> dict[int, Codec]:
-    """Codecs by number, Protobuf and raw among them. Raises TypeError; ValueError for a number that cannot be used."""
-    table = {RAW.number: RAW, PROTOBUF.number: PROTOBUF}
+    """Codecs by number, raw, Protobuf, JSON and MessagePack among them. Raises TypeError; ValueError for a
+    number that cannot be used."""
+    table = {codec.number: codec for codec in (RAW, PROTOBUF, JSON, MSGPACK)}
     for codec in listed_option("codecs", codecs, "codecs"):
         check_codec("codecs", codec)
         if not 0 <= codec.number <= 15 or 5 <= codec.number < FIRST_NAMED:

@@ -21,7 +21,7 @@ from .executing import NotStarted
 from .method import Method
 from .servercall import ServerCall
 from .serving import ServingEnd, Undecodable, ended_by
-from .status import Metadata, StatusError, pairs
+from .status import Metadata, StatusError, pairs, told
 from .transport import clock
 from .wire import OK, Code, Delivery, Status
 
@@ -270,7 +270,7 @@ class ForeignCall(ServerCall):
             raise StatusError(Code.RESOURCE_EXHAUSTED, f"the request {error}") from None
         except Exception as error:
             text = f"the request is not a valid {self.codec.name} message: {error}"
-            raise StatusError(Code.INVALID_ARGUMENT, text) from error
+            raise StatusError(*told(error, Code.INVALID_ARGUMENT, text)) from error
 
     async def _pass_header(self) -> None:
         if self._header and not self._header_sent:

@@ -31,7 +31,7 @@ from .checking import (
     listed_option,
 )
 from .codec import PROTOBUF, Codec
-from .compression import GZIP, Compressions, Packing
+from .compression import ACCEPTED, Compressions, Packing
 from .connection import Connection, End
 from .gauges import Gauges, gauges_of
 from .interceptor import Interceptor
@@ -128,7 +128,7 @@ class Server(Registry):
         codec: Codec = PROTOBUF,
         codecs: Iterable[Codec] = (),
         compression: Compressions | None = None,
-        decompression: Compressions = GZIP,
+        decompression: Compressions = ACCEPTED,
         executor: Executor | None = None,
         logger: logging.Logger | None = None,
     ) -> None:
@@ -150,10 +150,10 @@ class Server(Registry):
         - `running_handlers` bounds how many handlers run at once (16,384), `memory` the bytes held for clients, by
           default a quarter of what the process may have and at most 1 GiB. `limits` is what is accepted on each
           connection.
-        - `codecs` are accepted beside Protobuf and raw.
+        - `codecs` are accepted beside Protobuf, raw, JSON and MessagePack.
         - Answers are compressed as their requests were. With `compression` answers to plain requests are compressed
-          too, with the first that the client accepts; with () none are. `decompression` is what is accepted, ():
-          nothing.
+          too, with the first that the client accepts; with () none are. `decompression` is what is accepted, by
+          default gzip and, where its library is, zstd; (): nothing.
         - `executor` runs handlers that are plain functions, by default the loop's.
 
         What holds for the calls that it makes at its clients: `codec` is theirs, `compression` too,

@@ -11,7 +11,7 @@ from .compression import TooLong
 from .executing import in_executor
 from .method import Binding, Method
 from .opening import IN_ROW
-from .status import Metadata, StatusError, failure, pairs
+from .status import Metadata, StatusError, failure, pairs, told
 from .transport import clock
 from .wire import Code, Delivery, IncomingCall, LimitError
 from .wire import Metadata as Entries
@@ -217,7 +217,7 @@ class ServerCall:
             raise StatusError(Code.RESOURCE_EXHAUSTED, f"the request {error}") from None
         except Exception as error:
             text = f"the request is not a valid {self.codec.name} message: {error}"
-            raise StatusError(Code.INVALID_ARGUMENT, text) from error
+            raise StatusError(*told(error, Code.INVALID_ARGUMENT, text)) from error
 
     async def _unpack(self, data: bytes, compression: int) -> Any:
         """A compressed request as a message; kept for the next who receives if this one is cancelled meanwhile."""

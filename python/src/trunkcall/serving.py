@@ -26,8 +26,9 @@ from .journal import Journal
 from .method import Binding, Handler
 from .options import listed
 from .servercall import OnlyMessage, ServerCall
-from .status import StatusError, spelled
+from .status import StatusError, spelled, told
 from .transport import ConnectionEvents, clock
+from .values import Misfit
 from .wire import OK, Code, IncomingCall, LimitError, Load, Method, Status
 
 if TYPE_CHECKING:
@@ -184,7 +185,7 @@ class ServingEnd(ConnectionEvents):
         if isinstance(error, TooLong):
             return Code.RESOURCE_EXHAUSTED, f"the request {error}"
         name = self.serving.codecs[call.codec].name
-        return Code.INVALID_ARGUMENT, f"the request is not a valid {name} message: {error}"
+        return told(error, Code.INVALID_ARGUMENT, f"the request is not a valid {name} message: {error}")
 
     def _turn_away(self, call: IncomingCall, code: Code, text: str) -> None:
         call.refuse(Status(code, text))
@@ -435,9 +436,15 @@ class ServingEnd(ConnectionEvents):
         None, which a handler gives that forgot to return something."""
         method, number = call.method, secrets.token_hex(8)
         hidden = f" (error {number} in the log of the server)"
+        error = sys.exc_info()[1]
+        if isinstance(error, Misfit):
+            message = "the handler of %s returned what it cannot: %s: error %s"
+            self.serving.journal.log(logging.ERROR, message, method.name, error, number)
+            code = Code.RESOURCE_EXHAUSTED if error.limit else Code.INTERNAL
+            return StatusError(code, f"the result of {method.name} cannot be sent{hidden}")
         if isinstance(response, method.response):
             message = "the answer of %s is not valid: error %s"
-            self.serving.journal.log(logging.ERROR, message, method.name, number, error=sys.exc_info()[1])
+            self.serving.journal.log(logging.ERROR, message, method.name, number, error=error)
             return StatusError(Code.INTERNAL, f"the answer is not a valid {call.codec.name} message{hidden}")
         gave = "returned" if method.kind.answers_one else "sent"
         text = f"the handler of {method.name} {gave} {kind_of(response)}, want {one_of(method.response)}"

@@ -9,6 +9,7 @@ from typing import TypeVar
 from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.message import DecodeError, Message
 
+from .values import Misfit
 from .wire import Code, Delivery, Status, local_status
 
 M = TypeVar("M", bound=Message)
@@ -126,6 +127,19 @@ def packed(detail: Message) -> tuple[str, bytes]:
 def failure(code: Code, message: str, delivery: Delivery) -> StatusError:
     """A failure that this side itself found."""
     return StatusError.of(local_status(code, message, delivery))
+
+
+def told(error: Exception, code: Code, text: str) -> tuple[Code, str]:
+    """What a codec's exception makes of a call: `code` and `text`, unless it says itself what is wrong."""
+    if isinstance(error, Misfit):
+        return Code.RESOURCE_EXHAUSTED if error.limit else code, str(error)
+    return code, text
+
+
+def unwritten(error: Exception, text: str) -> tuple[Code, str]:
+    """What a request that cannot be written makes of its call: INTERNAL and `text`, unless the codec says what is
+    wrong with the arguments."""
+    return told(error, Code.INVALID_ARGUMENT if isinstance(error, Misfit) else Code.INTERNAL, text)
 
 
 def spelled(error: BaseException) -> str:

@@ -11,7 +11,7 @@ from .codec import Codec
 from .compression import Compression, Request, TooLong
 from .method import Kind, Method
 from .opening import Opening
-from .status import StatusError, failure
+from .status import StatusError, failure, told
 from .transport import Connection, clock
 from .wire import Code, Delivery, LimitError, Metadata, OutgoingCall
 
@@ -193,7 +193,7 @@ class Attempt(Opening):
             raise failure(Code.RESOURCE_EXHAUSTED, f"the response {error}", Delivery.EXECUTED) from None
         except Exception as error:
             text = f"the response is not a valid {self.codec.name} message: {error}"
-            raise failure(Code.INTERNAL, text, Delivery.EXECUTED) from error
+            raise failure(*told(error, Code.INTERNAL, text), Delivery.EXECUTED) from error
 
     @property
     def _header(self) -> list[tuple[str, str | bytes]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from example.v1.user_pb2 import GetUserRequest, GetUserResponse
-from trunkcall import PROTOBUF, Code, Delivery, Server, ServerCall, unary
+from trunkcall import JSON, MSGPACK, PROTOBUF, Code, Delivery, Server, ServerCall, unary
 
 from .kit import ECHO, Case, echo
 
@@ -27,6 +27,23 @@ class Text:
 
     def decoder(self, kind: type[Any]) -> Any:
         return lambda data: data.decode()[::-1]
+
+
+class Raw(Text):
+    """The bytes of strings, by the number of another codec."""
+
+    def encoder(self, kind: type[Any]) -> Any:
+        return str.encode
+
+
+@dataclass
+class Point:
+    x: int
+    last_name: str
+
+
+async def move(request: Point, call: ServerCall) -> Point:
+    return Point(request.x + 1, request.last_name)
 
 
 async def upper(request: str, call: ServerCall) -> str:
@@ -58,6 +75,35 @@ class Codecs(Case):
         client = self.client(address, codec=PROTOBUF)
         await self.fails(client.call(ECHO, b""), Code.INTERNAL, Delivery.NOT_SENT)
         self.assertEqual(await client.call(GET, GetUserRequest(user_id=1)), GetUserResponse(name="1"))
+
+    async def test_messages_of_protobuf_go_as_its_json(self) -> None:
+        _, address = await self.serve(GET.handler(get))
+        client = self.client(address, codec=JSON)
+        self.assertEqual(await client.call(GET, GetUserRequest(user_id=1)), GetUserResponse(name="1"))
+        bind = GET.binding(JSON)
+        self.assertEqual(bind.encode_request(GetUserRequest(user_id=1 << 60)), b'{"userId":"1152921504606846976"}')
+        self.assertEqual(bind.decode_request(b'{"userId":7,"later":[{}]}'), GetUserRequest(user_id=7))
+        self.assertRaises(TypeError, bind.encode_request, GetUserResponse())
+        other = self.client(address, codec=PROTOBUF)
+        self.assertEqual(await other.call(GET, GetUserRequest(user_id=2), codec=JSON), GetUserResponse(name="2"))
+
+    async def test_json_that_is_no_message_is_refused(self) -> None:
+        _, address = await self.serve(GET.handler(get))
+        client = self.client(address, codec=Raw(2))
+        stranger = unary(GET.name, str, str)
+        for text in ("", "7", '{"userId":"x"}', '{"userId":1', "[" * 100_000):
+            await self.fails(client.call(stranger, text), Code.INVALID_ARGUMENT, Delivery.REFUSED)
+
+    async def test_records_are_messages_of_json_and_messagepack(self) -> None:
+        method = unary("/test.Service/Move", Point, Point)
+        _, address = await self.serve(method.handler(move))
+        for codec in (JSON, MSGPACK):
+            client = self.client(address, codec=codec)
+            self.assertEqual(await client.call(method, Point(1, "a")), Point(2, "a"))
+            wrong: Any = Point("x", "a")  # type: ignore[arg-type]
+            error = await self.fails(client.call(method, wrong), Code.INVALID_ARGUMENT, Delivery.NOT_SENT)
+            self.assertIn("the message, at .x: want a whole number", error.message)
+        self.assertEqual(method.binding(JSON).encode_request(Point(1, "a")), b'{"x":1,"lastName":"a"}')
 
     def test_numbers_that_mean_nothing_are_refused(self) -> None:
         for number in (-1, 5, 7, 16):

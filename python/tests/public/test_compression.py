@@ -9,10 +9,12 @@ import unittest
 import zlib
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
+from unittest import mock
 
 from trunkcall import (
     GZIP,
     RAW,
+    ZSTD,
     Caller,
     Client,
     Code,
@@ -22,6 +24,7 @@ from trunkcall import (
     ServerCall,
     StatusError,
     TooLong,
+    compression,
     one_way,
     server_stream,
 )
@@ -32,6 +35,45 @@ from .kit import ECHO, JOIN, TWICE, Case, all_of, black_hole, echo, eventually
 AGAIN = server_stream("/test.Service/Again", bytes, bytes)
 POST = one_way("/test.Service/Post", bytes)
 MIB = 1 << 20
+
+
+class Zstd(unittest.TestCase):
+    """What is taken of zstd."""
+
+    def test_a_message_comes_back(self) -> None:
+        for message in (b"", b"a", bytes(MIB), os.urandom(MIB)):
+            self.assertEqual(ZSTD.decompress(ZSTD.compress(message), len(message)), message)
+
+    def test_more_than_the_limit_is_not_made(self) -> None:
+        packed = ZSTD.compress(bytes(64 * MIB))
+        tracemalloc.start()
+        try:
+            self.assertRaises(TooLong, ZSTD.decompress, packed, MIB)
+            self.assertLess(tracemalloc.get_traced_memory()[1], 16 * MIB)
+        finally:
+            tracemalloc.stop()
+
+    def test_what_is_damaged_cut_short_or_followed_is_refused(self) -> None:
+        packed = ZSTD.compress(b"abc" * 1_000)
+        for data in (b"", b"x", packed[:-1], packed + b"x", packed + packed, packed[:5] + b"\xff" + packed[6:]):
+            self.assertRaises(ValueError, ZSTD.decompress, data, MIB)
+
+    def test_a_window_beyond_8_mib_is_refused(self) -> None:
+        # A frame of a raw block of one byte, whose window is 2^(10 + exponent) bytes (RFC 8878, 3.1.1.1).
+        for exponent, taken in ((13, True), (14, False), (17, False)):
+            frame = b"\x28\xb5\x2f\xfd\x00" + bytes([exponent << 3]) + b"\x09\x00\x00a"
+            if taken:
+                self.assertEqual(ZSTD.decompress(frame, 10), b"a")
+            else:
+                self.assertRaises(ValueError, ZSTD.decompress, frame, 10)
+
+    def test_without_its_library_it_is_refused_with_advice(self) -> None:
+        with (
+            mock.patch.object(compression, "_zstd", []),
+            mock.patch.object(compression, "_zstd_names", lambda: []),
+            self.assertRaisesRegex(ImportError, r"pip install trunkcall\[zstd\]"),
+        ):
+            Client("127.0.0.1:1", compression=ZSTD)
 
 
 class Spy:
