@@ -124,11 +124,12 @@ class JSONCodec(Values):
     def encoder(self, kind: type[Any]) -> Encode:
         if not hasattr(kind, "DESCRIPTOR"):
             return super().encoder(kind)
+        pool = _pool(kind)
 
         def encode(message: Any) -> bytes:
             if type(message) is not kind and not isinstance(message, kind):
                 raise TypeError(f"want {one_of(kind)}, not {kind_of(message)}")
-            plain: Any = _json_format().MessageToDict(message)
+            plain: Any = _json_format().MessageToDict(message, descriptor_pool=pool)
             return json.dumps(plain, ensure_ascii=False, separators=(",", ":")).encode()
 
         return encode
@@ -136,11 +137,17 @@ class JSONCodec(Values):
     def decoder(self, kind: type[Any]) -> Decode:
         if not hasattr(kind, "DESCRIPTOR"):
             return super().decoder(kind)
+        pool = _pool(kind)
 
         def decode(data: bytes) -> Any:
-            return _json_format().Parse(data, kind(), ignore_unknown_fields=True)
+            return _json_format().Parse(data, kind(), ignore_unknown_fields=True, descriptor_pool=pool)
 
         return decode
+
+
+def _pool(kind: Any) -> Any:
+    """Where the types are that an Any in a message may have: beside the message's own."""
+    return kind.DESCRIPTOR.file.pool
 
 
 def _json_format() -> Any:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .. import Code, Delivery
 from ..codec import FIRST_NAMED, JSON, MSGPACK, Codec
 from ..method import BidiMethod, Binding, ClientStreamMethod, Kind, Method, ServerStreamMethod, UnaryMethod
 from ..status import failure
 from ..values import Ignored, MessageShape, One, Several
-from ..wire import Code, Delivery
 from .signature import Signature
 
 
