@@ -1,5 +1,6 @@
 package io.trunkcall;
 
+import io.trunkcall.internal.wire.LargeArrays;
 import java.util.Arrays;
 
 /** Bytes that a codec appends a message to. Grows as needed; used by one thread. */
@@ -42,6 +43,12 @@ public final class Output {
     long wanted = (long) length + more;
     if (wanted > Integer.MAX_VALUE - 8) {
       throw new IllegalStateException("a message of " + wanted + " bytes");
+    }
+    byte[] used =
+        length > 0 || wanted < LargeArrays.LEAST ? null : LargeArrays.shared().take(wanted);
+    if (used != null) {
+      array = used;
+      return;
     }
     long grown = length == 0 ? wanted : Math.max(wanted, 2L * array.length);
     array = Arrays.copyOf(array, (int) Math.min(grown, Integer.MAX_VALUE - 8));

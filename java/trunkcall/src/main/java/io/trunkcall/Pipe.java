@@ -1,109 +1,89 @@
 package io.trunkcall;
 
-import io.trunkcall.internal.wire.LimitException;
+import io.trunkcall.internal.wire.LargeArrays;
 import io.trunkcall.internal.wire.Message;
-import java.util.Queue;
+import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /**
  * The messages of one call between the thread of a user and the loop that owns the session.
  *
- * <p>Sending: a message is encoded on the user's thread and queued for the loop, which passes on
- * all that has gathered. The user may go on at once while less than {@link #OUTGOING} bytes are on
- * the way there and the session takes them.
- *
  * <p>Receiving: once somebody has asked for a message, the loop takes messages from the session, up
- * to {@link #AHEAD} bytes ahead of who receives. To be taken is to be consumed: credit returns as
- * the application asks.
+ * to {@link #AHEAD} bytes ahead of who receives, who takes all that has gathered. To be taken from
+ * the session is to be consumed: credit returns as the application asks.
  */
-abstract class Pipe implements MessageStream {
-  // Bytes between the user and the session. A thread that sends fast waits once for so many.
-  private static final int OUTGOING = 256 << 10;
+abstract class Pipe extends PipeSending {
   private static final int AHEAD = 64 << 10; // of those who receive
-  private static final int COST = 64; // of a message, however short
-  private static final CompletableFuture<Boolean> SENT = CompletableFuture.completedFuture(true);
 
-  // Sending. `last`, `behind` and `blocked` belong to the loop.
-  private final Queue<Sending> outgoing = new ConcurrentLinkedQueue<>();
-  private final AtomicInteger onTheWay = new AtomicInteger(); // bytes of those
-  private final AtomicBoolean passing = new AtomicBoolean(); // the loop will look at them
-  private final Runnable pass = this::passAll;
-  private @Nullable Sending last; // sent, and the session wants no more behind it
-  private @Nullable Runnable behind; // what is to be done behind them
-  private boolean blocked;
-  private volatile boolean full;
-  private volatile boolean finished; // nothing can be sent any more
-
-  // Receiving. Who takes the waiter out of its place, the loop or who receives, polls `taken`.
-  private final Queue<Got> taken = new ConcurrentLinkedQueue<>();
-  private final AtomicInteger lying = new AtomicInteger(); // bytes of those
-  private final AtomicReference<@Nullable Waiter> waiter = new AtomicReference<>();
+  // `mine` belongs to who receives, and to the loop while it gives to one who waits.
+  private final Handover<Got> taken = new Handover<>();
+  private @Nullable Got mine; // taken from those, and not received
+  private volatile @Nullable Waiter waiter; // changed under the lock of `taken`
+  private volatile @Nullable Waiter before; // who waited last, until that is settled
   private final AtomicBoolean fetching = new AtomicBoolean(); // the loop will look for messages
   private final Runnable fetch = this::fetch;
+  private final Runnable serve = this::serveNow;
+  private boolean serving; // will be run: on the loop
   private volatile boolean wanted; // the loop takes what comes
-  private volatile @Nullable Got back; // given to one that was cancelled: first of all
   private volatile @Nullable Ending ending;
 
   /** A message as it came. */
-  record Got(byte[] bytes, int compression) {}
+  static final class Got extends Handover.Node<Got> {
+    final byte[] array; // used again once it was decoded, if it is long
+    final int length;
+    final int compression;
 
-  /** Somebody who waits for a message, and decodes it himself if it is {@code raw}. */
+    Got(Message message) {
+      super(message.length() + COST);
+      this.array = message.array();
+      this.length = message.length();
+      this.compression = message.compression();
+    }
+  }
+
+  /**
+   * Somebody who waits for a message. One who is {@code only} told that there is something takes it
+   * himself, so that the loop has less to do.
+   */
   private static final class Waiter extends CompletableFuture<@Nullable Object> {
-    final boolean raw;
+    final boolean only;
+    private @Nullable Got given; // what the loop has taken for him
+    private @Nullable Object result; // what that is: a message, or why it is none
 
-    Waiter(boolean raw) {
-      this.raw = raw;
+    Waiter(boolean only) {
+      this.only = only;
+    }
+
+    /** What was taken for him and he has not had, being cancelled first. */
+    @Nullable Got left() {
+      Got message = given;
+      return message == null || had() ? null : message;
+    }
+
+    private boolean had() {
+      try {
+        return getNow(null) == result;
+      } catch (CancellationException e) {
+        return false;
+      } catch (CompletionException e) {
+        return e.getCause() == result;
+      }
     }
   }
 
   /** How the messages end: null is the end of all, else why there are no more. */
   record Ending(@Nullable StatusException failure) {}
 
-  /** A message on its way to the session; without bytes the half-close. */
-  private static final class Sending {
-    final @Nullable Output bytes;
-    final @Nullable Output packed; // the same compressed
-    final @Nullable CompletableFuture<Boolean> done;
+  // What the sides differ in. All on the loop, except decoded.
 
-    Sending(
-        @Nullable Output bytes,
-        @Nullable Output packed,
-        @Nullable CompletableFuture<Boolean> done) {
-      this.bytes = bytes;
-      this.packed = packed;
-      this.done = done;
-    }
-  }
-
-  // What the sides differ in. All on the loop, except hand, encoded and decoded.
-
-  /** Has work done on the loop. */
-  abstract void hand(Runnable work);
-
-  /** Throws StatusException for a message that the codec does not take. */
-  abstract Output encoded(Object message);
+  /** Has work done behind what the loop reads now. On the loop, of a call that is open. */
+  abstract void handBehind(Runnable work);
 
   /** Throws StatusException for bytes that are no message. */
   abstract Object decoded(Got message);
-
-  /** A message compressed; null if it is to be sent plain. */
-  abstract @Nullable Output packed(Output message);
-
-  /** Whether the other side accepts a compression. */
-  abstract boolean accepts(int compression);
-
-  /** Gives the session a message. False: wait. */
-  abstract boolean pass(Output message, int compression);
-
-  abstract void passHalfClose();
-
-  /** A message was too long for the peer, or what goes ahead of it cannot be sent. */
-  abstract void unsendable(RuntimeException error);
 
   /** Consumes a message. Null: there is none now. */
   abstract @Nullable Message take();
@@ -116,197 +96,153 @@ abstract class Pipe implements MessageStream {
   /** How the messages end, once {@link #take} has given all; null: there may be more. */
   abstract @Nullable Ending ended();
 
-  /** What was appended is to be written. */
-  abstract void schedule();
-
-  /** Whether nothing can be sent any more. */
-  abstract boolean isOver();
-
-  // Sending.
-
-  @Override
-  public CompletableFuture<Boolean> sendAsync(Object message) {
-    Output bytes;
-    Output packed;
-    try {
-      bytes = encoded(message);
-      packed = packed(bytes);
-    } catch (StatusException e) {
-      return CompletableFuture.failedFuture(e);
-    }
-    if (finished) {
-      return CompletableFuture.completedFuture(false);
-    }
-    int size = bytes.length() + COST;
-    CompletableFuture<Boolean> done =
-        onTheWay.addAndGet(size) > OUTGOING || full ? new CompletableFuture<>() : null;
-    send(new Sending(bytes, packed, done));
-    return done == null ? SENT : done;
-  }
-
-  /** Sends nothing more, behind what is on its way. */
-  void halfClose() {
-    send(new Sending(null, null, null));
-  }
-
-  private void send(Sending sending) {
-    outgoing.add(sending);
-    if (!passing.get() && passing.compareAndSet(false, true)) {
-      hand(pass);
-    }
-  }
-
-  private void passAll() {
-    passing.set(false);
-    for (Sending next = blocked ? null : outgoing.poll(); next != null; ) {
-      passOn(next);
-      next = blocked ? null : outgoing.poll();
-    }
-    Runnable rest = behind;
-    if (rest != null && outgoing.isEmpty()) {
-      behind = null;
-      rest.run();
-    }
-    schedule();
-  }
-
-  /**
-   * Does something, once all that was sent is with the session, or the call is over. On the loop.
-   */
-  void behindAll(Runnable work) {
-    if (outgoing.isEmpty()) {
-      work.run();
-    } else {
-      behind = work;
-    }
-  }
-
-  private void passOn(Sending sending) {
-    Output bytes = sending.bytes;
-    if (isOver()) {
-      settle(sending, false);
-      return;
-    }
-    if (bytes == null) {
-      passHalfClose();
-      return;
-    }
-    boolean more;
-    try {
-      Output small = sending.packed;
-      more =
-          small != null && accepts(small.compression)
-              ? pass(small, small.compression)
-              : pass(bytes, 0);
-    } catch (LimitException | IllegalArgumentException e) {
-      unsendable(e);
-      settle(sending, false);
-      return;
-    }
-    if (more) {
-      settle(sending, true);
-    } else {
-      onTheWay.addAndGet(-(bytes.length() + COST));
-      last = sending;
-      block();
-    }
-  }
-
-  /** Holds back what is sent, until {@link #writable}. On the loop, or before it knows of this. */
-  void block() {
-    blocked = true;
-    full = true;
-  }
-
-  private void settle(Sending sending, boolean sent) {
-    if (sending.bytes != null && sending != last) {
-      onTheWay.addAndGet(-(sending.bytes.length() + COST));
-    }
-    if (sending.done != null) {
-      sending.done.complete(sent);
-    }
-  }
-
-  /** The session takes more. */
-  void writable() {
-    blocked = false;
-    full = false;
-    Sending before = last;
-    if (before != null) {
-      if (before.done != null) {
-        before.done.complete(!isOver());
-      }
-      last = null;
-    }
-    passAll();
-  }
-
-  // Receiving.
-
   @Override
   public CompletableFuture<@Nullable Object> receiveAsync() {
-    Waiter waits = new Waiter(false);
-    receive(waits);
-    return waits;
+    settleBefore();
+    Ending over = ending; // read ahead of the messages: they are all there when it is
+    Got message = nextOne();
+    if (message == null && over == null) {
+      Waiter waits = new Waiter(false);
+      await(waits);
+      return waits;
+    }
+    try {
+      return message == null ? ended(over) : CompletableFuture.completedFuture(used(message));
+    } catch (Throwable e) { // whatever it is, who receives hears of it
+      return CompletableFuture.failedFuture(e);
+    }
+  }
+
+  private static CompletableFuture<@Nullable Object> ended(@Nullable Ending over) {
+    StatusException failure = over == null ? null : over.failure();
+    return failure == null
+        ? CompletableFuture.completedFuture(null)
+        : CompletableFuture.failedFuture(failure);
   }
 
   @Override
   public @Nullable Object receive() {
-    Waiter waits = new Waiter(true); // so that the loop has less to do
-    receive(waits);
-    Object found = Blocking.getNullable(waits);
-    return found instanceof Got message ? decoded(message) : found;
+    settleBefore();
+    while (true) {
+      Ending over = ending;
+      Got message = nextOne();
+      if (message != null) {
+        return used(message);
+      }
+      if (over != null) {
+        return Blocking.getNullable(ended(over));
+      }
+      Waiter waits = new Waiter(true);
+      await(waits);
+      Blocking.getNullable(waits);
+      before = null;
+    }
   }
 
-  private void receive(Waiter waits) {
-    Waiter before = waiter.get();
-    if (before != null && !before.isDone()) {
-      throw new IllegalStateException("another receives from this stream");
+  private Object used(Got message) {
+    Object found = decoded(message);
+    if (message.array.length >= LargeArrays.LEAST) {
+      LargeArrays.shared().give(message.array);
     }
-    if (before == null && receiveNow(waits)) {
+    return found;
+  }
+
+  /** Whoever waited before must have had his message. One that he left is the next again. */
+  private void settleBefore() {
+    Waiter one = before;
+    if (one == null) {
       return;
     }
-    waiter.set(waits);
-    if (!wanted) {
-      askForMore();
-    } else if (hasSome() && waiter.compareAndSet(waits, null)) { // it came meanwhile
-      receiveNow(waits);
+    if (!one.isDone()) {
+      throw new IllegalStateException("another receives from this stream");
     }
+    synchronized (taken) {
+      if (waiter == one) {
+        waiter = null;
+      }
+      Got left = one.left();
+      if (left != null) {
+        left.next = mine;
+        mine = left;
+      }
+    }
+    before = null;
   }
 
-  private boolean hasSome() {
-    return back != null || !taken.isEmpty() || ending != null;
-  }
-
-  /** Whether there was a message, or the end. */
-  private boolean receiveNow(Waiter waits) {
-    Ending over = ending; // read ahead of the messages: they are all there when it is
-    Got message = next();
-    if (message != null) {
-      if (!wanted && lying.get() < AHEAD / 2) {
+  private @Nullable Got nextOne() {
+    Got message = mine;
+    if (message == null) {
+      message = taken.takeAll();
+      if (message == null) {
+        return null;
+      }
+      if (!wanted) {
         askForMore();
       }
-      give(waits, message);
-      return true;
     }
-    if (over == null) {
-      return false;
-    }
-    finish(waits, over);
-    return true;
+    mine = message.next;
+    message.next = null;
+    return message;
   }
 
-  private @Nullable Got next() {
-    Got message = back;
-    if (message != null) {
-      back = null;
-      return message;
+  private void await(Waiter waits) {
+    before = waits;
+    synchronized (taken) {
+      waiter = waits;
     }
-    message = taken.poll();
-    if (message != null) {
-      lying.addAndGet(-(message.bytes().length + COST));
+    if (!wanted) {
+      askForMore();
+    } else {
+      wake(); // if something came meanwhile
     }
-    return message;
+  }
+
+  /** Has the one who waits go on, if there is something for him. */
+  private void wake() {
+    Waiter waits = waiter;
+    if (waits == null || (taken.isEmpty() && ending == null)) {
+      return;
+    }
+    Ending over;
+    Got message = null;
+    synchronized (taken) {
+      if (waiter != waits || waits.isDone()) {
+        return; // cancelled: whoever receives next looks himself
+      }
+      over = ending;
+      if (!waits.only) {
+        message = nextOne();
+        waits.given = message;
+        if (message == null && over == null) {
+          return;
+        }
+      }
+      waiter = null;
+    }
+    if (waits.only) {
+      waits.complete(null);
+    } else {
+      give(waits, message, over);
+    }
+  }
+
+  private void give(Waiter to, @Nullable Got message, @Nullable Ending over) {
+    try {
+      if (message != null) {
+        Object decoded = decoded(message);
+        to.result = decoded;
+        if (to.complete(decoded) && message.array.length >= LargeArrays.LEAST) {
+          LargeArrays.shared().give(message.array);
+        }
+      } else if (over == null || over.failure() == null) {
+        to.complete(null);
+      } else {
+        to.completeExceptionally(over.failure());
+      }
+    } catch (Throwable e) { // whatever it is, who waits hears of it
+      to.result = e;
+      to.completeExceptionally(e);
+    }
   }
 
   private void askForMore() {
@@ -318,58 +254,55 @@ abstract class Pipe implements MessageStream {
   private void fetch() {
     fetching.set(false);
     wanted = true;
-    serve();
+    takeIn();
   }
 
-  /** A message has come, or the end. */
+  /** A message has come, or the end. Taken behind all that is read at once: one is woken once. */
   void arrived() {
-    if (wanted) {
-      serve();
+    if (wanted && !serving) {
+      serving = true;
+      handBehind(serve);
     }
   }
 
-  /** Nothing can be sent any more: known before anybody is told how the call ended. */
-  void endSending() {
-    finished = true;
+  private void serveNow() {
+    serving = false;
+    if (wanted) {
+      takeIn();
+    }
   }
 
   /** The call is over: nothing is sent any more, and who waits is told. */
   void over() {
     endSending();
     writable();
-    arrived();
+    if (wanted) {
+      takeIn();
+    }
   }
 
-  /** Takes what there is room for, and gives the first of it to who waits. */
-  private void serve() {
+  /** Takes what there is room for, and wakes who waits. */
+  private void takeIn() {
     boolean any = false;
-    while (lying.get() < AHEAD || makeRoom()) {
+    while (taken.size() < AHEAD || makeRoom()) {
       Message message = take();
       if (message == null) {
         end();
         break;
       }
-      add(new Got(message.bytes(), message.compression()));
+      taken.add(new Got(message));
       any = true;
     }
     if (any) {
       schedule();
     }
-    // Again if it was cancelled just now, and another waits.
-    for (Waiter waits = waiter.get(); waits != null && hasSome(); waits = waiter.get()) {
-      if (waits.isDone()) {
-        return; // cancelled: whoever receives next replaces it
-      }
-      if (waiter.compareAndSet(waits, null)) {
-        receiveNow(waits);
-      }
-    }
+    wake();
   }
 
   /** Enough lies here. True: not any more, it was received meanwhile. */
   private boolean makeRoom() {
     wanted = false;
-    if (lying.get() >= AHEAD / 2) {
+    if (taken.size() >= AHEAD) {
       return false;
     }
     wanted = true;
@@ -380,32 +313,9 @@ abstract class Pipe implements MessageStream {
     if (ending == null) {
       Got late = takeLast();
       if (late != null) {
-        add(late);
+        taken.add(late);
       }
       ending = ended();
-    }
-  }
-
-  private void add(Got message) {
-    lying.addAndGet(message.bytes().length + COST);
-    taken.add(message);
-  }
-
-  private void give(Waiter to, Got message) {
-    try {
-      if (!to.complete(to.raw ? message : decoded(message))) {
-        back = message; // cancelled: the next one has it
-      }
-    } catch (Throwable e) { // whatever it is, who waits hears of it
-      to.completeExceptionally(e);
-    }
-  }
-
-  private static void finish(Waiter to, Ending over) {
-    if (over.failure() == null) {
-      to.complete(null);
-    } else {
-      to.completeExceptionally(over.failure());
     }
   }
 }

@@ -26,13 +26,13 @@ abstract class ServedCall extends Work implements ServerCall {
   private @Nullable Object principal;
   private volatile @Nullable List<Compression> compression;
 
-  // Guarded by this; nothing that waits is done under it.
+  // Guarded by this; nothing that waits is done under it. Volatile: looked at for each message.
   private @Nullable Metadata headers;
   private @Nullable Metadata trailers;
-  private boolean headersSent;
+  private volatile boolean headersSent;
   private @Nullable Thread runner; // whom to interrupt
   private @Nullable List<Runnable> onCancel;
-  private @Nullable String stopped;
+  private volatile @Nullable String stopped;
   private @Nullable CompletableFuture<?> pending; // what an asynchronous handler has returned
 
   ServedCall(ServingEnd end, Served served, Exchange incoming) {
@@ -56,9 +56,7 @@ abstract class ServedCall extends Work implements ServerCall {
   }
 
   boolean isStopped() {
-    synchronized (this) {
-      return stopped != null;
-    }
+    return stopped != null;
   }
 
   long deadlineMicros() {
@@ -210,6 +208,9 @@ abstract class ServedCall extends Work implements ServerCall {
 
   /** Sends the headers if there are some and they were not sent. */
   void flushHeaders() {
+    if (headersSent) {
+      return;
+    }
     Metadata early;
     synchronized (this) {
       early = headersSent ? null : headers;

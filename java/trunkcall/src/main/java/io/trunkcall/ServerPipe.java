@@ -29,6 +29,11 @@ final class ServerPipe extends Pipe {
   }
 
   @Override
+  void handBehind(Runnable work) {
+    line.submit(work);
+  }
+
+  @Override
   Output encoded(Object message) {
     Codec<Object> codec = served.response(incoming.codec());
     if (codec == null) {
@@ -49,12 +54,13 @@ final class ServerPipe extends Pipe {
     if (codec == null) {
       throw new StatusException(Code.UNIMPLEMENTED, "there is no codec for the request");
     }
-    compression = message.compression();
+    compression = message.compression;
+    byte[] array = message.array;
+    int length = message.length;
     try {
-      byte[] bytes = message.bytes();
       return compression == 0
-          ? codec.decode(bytes, 0, bytes.length)
-          : call.unpacked(bytes, compression, codec).decoded(codec);
+          ? codec.decode(array, 0, length)
+          : call.unpacked(array, length, compression, codec).decoded(codec);
     } catch (StatusException e) {
       Status status = Status.of(e.code(), "the request: " + e.status().message());
       throw new StatusException(status.withRetryAfter(e.status().retryAfter()));
@@ -78,7 +84,7 @@ final class ServerPipe extends Pipe {
   @Override
   boolean pass(Output message, int in) {
     call.flushHeaders();
-    return incoming.send(message.array(), 0, message.length(), in);
+    return incoming.sendOwn(message.array(), 0, message.length(), in);
   }
 
   @Override

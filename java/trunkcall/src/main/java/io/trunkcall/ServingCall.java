@@ -188,7 +188,7 @@ final class ServingCall extends ServedCall {
     Unpacked plain = null;
     try {
       if (compression != 0) {
-        plain = unpacked(message, compression, codec);
+        plain = unpacked(message, message.length, compression, codec);
       }
     } catch (StatusException e) {
       Status why = Status.of(e.code(), "the request: " + e.status().message());
@@ -211,8 +211,8 @@ final class ServingCall extends ServedCall {
         "the request is not a valid " + codec.name() + " message: " + why.getMessage());
   }
 
-  Unpacked unpacked(byte[] message, int compression, Codec<?> codec) {
-    return end.serving.packing.unpacked(message, 0, message.length, compression, 0, codec);
+  Unpacked unpacked(byte[] message, int length, int compression, Codec<?> codec) {
+    return end.serving.packing.unpacked(message, 0, length, compression, 0, codec);
   }
 
   /** An answer compressed; null if it is to be sent plain. */

@@ -116,8 +116,8 @@ final class StreamCall extends OpeningCall {
       ending = new Pipe.Ending(null);
       if (call.hasMessage()) {
         int end = call.offset() + call.length();
-        last =
-            new Pipe.Got(Arrays.copyOfRange(call.array(), call.offset(), end), call.compression());
+        byte[] answer = Arrays.copyOfRange(call.array(), call.offset(), end);
+        last = new Pipe.Got(new Message(answer, call.compression()));
       }
     } else {
       ending = new Pipe.Ending(new StatusException(said, trailers, call.header(), peer));
@@ -167,6 +167,16 @@ final class StreamCall extends OpeningCall {
     }
 
     @Override
+    void handBehind(Runnable work) {
+      Carrier on = on();
+      if (on != null) {
+        on.submit(work);
+      } else {
+        calls.hand(work);
+      }
+    }
+
+    @Override
     Output encoded(Object message) {
       try {
         Output out = new Output();
@@ -192,13 +202,12 @@ final class StreamCall extends OpeningCall {
     Object decoded(Got message) {
       Delivery delivery = status.isDone() ? Delivery.EXECUTED : Delivery.UNKNOWN;
       try {
-        byte[] bytes = message.bytes();
         return Responses.decoded(
             responses,
-            bytes,
+            message.array,
             0,
-            bytes.length,
-            message.compression(),
+            message.length,
+            message.compression,
             maxReceive,
             calls.calling.packing,
             delivery);
@@ -225,7 +234,7 @@ final class StreamCall extends OpeningCall {
       if (call == null) {
         return true;
       }
-      boolean more = call.send(message.array(), 0, message.length(), compression, false);
+      boolean more = call.sendOwn(message.array(), 0, message.length(), compression);
       sentMore(message.length());
       return more;
     }
@@ -251,7 +260,7 @@ final class StreamCall extends OpeningCall {
       OutgoingCall call = out();
       Message found = call == null ? null : call.takeMessage();
       if (found != null) {
-        receivedMore(found.bytes().length);
+        receivedMore(found.length());
       }
       return found;
     }

@@ -148,6 +148,31 @@ class StreamTest {
     }
   }
 
+  /** Their memory is used again: what one has left in it must not be seen in another. */
+  @Test
+  void largeMessagesOfManyLengthsAreThemselves() throws Exception {
+    int count = 60;
+    List<String> sent = new ArrayList<>();
+    for (int i = 0; i < count; i++) {
+      sent.add(("" + (char) ('a' + i % 26)).repeat(130_000 + i % 7 * 20_000 + i));
+    }
+    try (Pair pair = new Pair(talk())) {
+      ClientStream<String, String> stream = pair.client.open(TALK);
+      Thread sender =
+          new Thread(
+              () -> {
+                sent.forEach(stream::send);
+                stream.halfClose();
+              });
+      sender.start();
+      for (int i = 0; i < count; i++) {
+        assertTrue((sent.get(i) + "!").equals(stream.receive()), "message " + i + " is another");
+      }
+      assertNull(stream.receive());
+      sender.join();
+    }
+  }
+
   @Test
   void aSenderWaitsForASlowReceiver() throws Exception {
     AtomicInteger sent = new AtomicInteger();

@@ -27,23 +27,14 @@ final class Answers {
     return flow;
   }
 
-  boolean send(IncomingCall call, SendFlow.Queued message) {
+  boolean send(
+      IncomingCall call, byte[] array, int offset, int length, int compression, boolean lasting) {
     if (call.over()) {
       return true;
     }
-    session.checkMessage(message.length(), message.compression());
+    session.checkMessage(length, compression);
     call.answered = true;
-    return append(call, message);
-  }
-
-  private boolean append(IncomingCall call, SendFlow.Queued message) {
-    return session.sender.send(
-        call,
-        sending(call),
-        message.array(),
-        message.offset(),
-        message.length(),
-        message.compression());
+    return session.sender.send(call, sending(call), array, offset, length, compression, lasting);
   }
 
   void sendMetadata(IncomingCall call, Metadata metadata) {
@@ -97,7 +88,14 @@ final class Answers {
       if (withResult(call, message, meta)) {
         return;
       }
-      append(call, message);
+      session.sender.send(
+          call,
+          sending(call),
+          message.array(),
+          message.offset(),
+          message.length(),
+          message.compression(),
+          true);
       if (call.over()) {
         return;
       }

@@ -198,7 +198,14 @@ final class Caller {
 
   // What the user does with an open call.
 
-  boolean send(OutgoingCall call, SendFlow.Queued message, boolean end) {
+  boolean send(
+      OutgoingCall call,
+      byte[] array,
+      int offset,
+      int length,
+      int compression,
+      boolean end,
+      boolean lasting) {
     SendFlow flow = call.sending;
     if (call.state >= OutgoingCall.ABANDONED) {
       return true;
@@ -206,13 +213,12 @@ final class Caller {
     if (call.state == OutgoingCall.ENDED || flow == null) {
       throw new IllegalStateException("a message after the half-close");
     }
-    session.checkMessage(message.length(), message.compression());
+    session.checkMessage(length, compression);
     if (end) {
       call.state = OutgoingCall.ENDED;
       flow.ended = true;
     }
-    return session.sender.send(
-        call, flow, message.array(), message.offset(), message.length(), message.compression());
+    return session.sender.send(call, flow, array, offset, length, compression, lasting);
   }
 
   void halfClose(OutgoingCall call) {

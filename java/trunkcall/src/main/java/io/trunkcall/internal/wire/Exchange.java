@@ -57,6 +57,11 @@ public interface Exchange {
    */
   boolean send(byte[] array, int offset, int length, int compression);
 
+  /** The same, of an array that nobody else uses: it may be used again for other messages. */
+  default boolean sendOwn(byte[] array, int offset, int length, int compression) {
+    return send(array, offset, length, compression);
+  }
+
   /**
    * Sends early metadata, before any answer message.
    *

@@ -100,10 +100,12 @@ public final class IncomingCall extends Call implements Exchange {
    */
   @Override
   public boolean send(byte[] array, int offset, int length, int compression) {
-    return session
-        .callee
-        .answers()
-        .send(this, new SendFlow.Queued(array, offset, length, compression));
+    return session.callee.answers().send(this, array, offset, length, compression, true);
+  }
+
+  @Override
+  public boolean sendOwn(byte[] array, int offset, int length, int compression) {
+    return session.callee.answers().send(this, array, offset, length, compression, false);
   }
 
   /**

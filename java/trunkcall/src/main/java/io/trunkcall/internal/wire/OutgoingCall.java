@@ -45,7 +45,12 @@ public final class OutgoingCall extends Call {
    * @throws IllegalStateException after the half-close
    */
   public boolean send(byte[] array, int offset, int length, int compression, boolean end) {
-    return session.caller.send(this, new SendFlow.Queued(array, offset, length, compression), end);
+    return session.caller.send(this, array, offset, length, compression, end, true);
+  }
+
+  /** The same, of an array that nobody else uses: it may be used again for other messages. */
+  public boolean sendOwn(byte[] array, int offset, int length, int compression) {
+    return session.caller.send(this, array, offset, length, compression, false, false);
   }
 
   /** No more messages follow. A second half-close does nothing. */

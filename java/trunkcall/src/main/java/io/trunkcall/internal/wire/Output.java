@@ -27,6 +27,7 @@ final class Output {
 
   private static final int LEAST_BUFFER = 512;
   private static final int MOST_BUFFER = 64 << 10;
+  private static final int MOST_SPARE = 4;
 
   /** Bytes in front of those in the buffer that are not part of a chunk yet. */
   @SuppressWarnings("ArrayRecordComponent") // never compared
@@ -40,6 +41,9 @@ final class Output {
   private int from; // of the buffer, what is not part of a chunk yet
   private int to;
   private final List<Chunk> chunks = new ArrayList<>();
+  private final ArrayDeque<byte[]> full = new ArrayDeque<>(); // buffers that chunks lie in
+  private final ArrayDeque<byte[]> free = new ArrayDeque<>(); // large arrays that chunks lie in
+  private final ArrayDeque<byte[]> spare = new ArrayDeque<>(); // buffers to be used again
   private long chunked; // bytes in chunks
   private long taken;
   private long written;
@@ -106,9 +110,14 @@ final class Output {
 
   /** Appends bytes that never change. */
   void bytes(byte[] array, int offset, int length) {
+    bytes(array, offset, length, true);
+  }
+
+  /** Appends bytes that do not change until they were taken; if {@code lasting}, never. */
+  void bytes(byte[] array, int offset, int length, boolean lasting) {
     if (length >= LARGE) {
       seal();
-      chunks.add(new Chunk(array, offset, length, true));
+      chunks.add(new Chunk(array, offset, length, lasting));
       chunked += length;
       return;
     }
@@ -132,7 +141,9 @@ final class Output {
       return;
     }
     seal();
-    buffer = new byte[MOST_BUFFER];
+    full.add(buffer);
+    byte[] used = spare.poll();
+    buffer = used == null ? new byte[MOST_BUFFER] : used;
     from = to = 0;
   }
 
@@ -143,6 +154,11 @@ final class Output {
       chunked += to - from;
       from = to;
     }
+  }
+
+  /** Once what was appended is taken, an array may be used again. */
+  void free(byte[] array) {
+    free.add(array);
   }
 
   /** Makes room for an answer without a slot; false when too many of them are unsent. */
@@ -166,13 +182,15 @@ final class Output {
       }
       chunks.clear();
       chunked = 0;
+      freeBuffers();
     }
     if (to > from) {
       sink.write(buffer, from, to - from, false);
     }
     // Who takes asks until there is nothing: that says nothing of how much there will be.
-    if (size > 0 && buffer.length > LEAST_BUFFER && to < buffer.length / 8) {
+    if (size > 0 && buffer.length > LEAST_BUFFER && size < buffer.length / 8) {
       buffer = new byte[LEAST_BUFFER];
+      spare.clear();
     }
     from = to = 0;
     if (owedNow > 0) {
@@ -181,6 +199,18 @@ final class Output {
       owedNow = 0;
     }
     return size;
+  }
+
+  /** What lay in them was copied: a few are kept for what comes next. */
+  private void freeBuffers() {
+    for (byte[] one = full.poll(); one != null; one = full.poll()) {
+      if (one.length == MOST_BUFFER && spare.size() < MOST_SPARE) {
+        spare.add(one);
+      }
+    }
+    for (byte[] one = free.poll(); one != null; one = free.poll()) {
+      LargeArrays.shared().give(one);
+    }
   }
 
   /** So many more of the bytes taken have left. */
@@ -195,6 +225,9 @@ final class Output {
   /** Forgets what was appended and not taken: the connection is gone. */
   void drop() {
     chunks.clear();
+    full.clear();
+    free.clear();
+    spare.clear();
     chunked = 0;
     from = to = 0;
     owedNow = 0;

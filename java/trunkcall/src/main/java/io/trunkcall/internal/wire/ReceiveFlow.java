@@ -151,9 +151,11 @@ final class ReceiveFlow {
       return false;
     }
     byte[] bytes;
+    int length = size;
     long costs = cost;
     if (total > 0) {
       bytes = put(data, start, size);
+      length = (int) total;
       whole = null;
       costs += withheld;
       pooled += withheldPool;
@@ -166,7 +168,7 @@ final class ReceiveFlow {
       pool.giveBack(this, pooled);
       costs = pooled = 0;
     }
-    Message message = new Message(bytes, format);
+    Message message = new Message(bytes, length, format);
     message.cost = costs;
     message.pooled = pooled;
     inbox.add(message);
@@ -179,6 +181,9 @@ final class ReceiveFlow {
     int at = (int) received;
     int needed = at + size;
     if (so == null) {
+      so = again();
+    }
+    if (so == null) {
       so = new byte[(int) Math.min(total, Math.max(needed, 2L * size))];
     } else if (so.length < needed) {
       so = Arrays.copyOf(so, (int) Math.min(total, Math.max(needed, 2L * so.length)));
@@ -187,6 +192,11 @@ final class ReceiveFlow {
     received = needed;
     whole = so;
     return so;
+  }
+
+  /** Memory for the message in progress that was used before: none is taken on the peer's word. */
+  private byte @Nullable [] again() {
+    return single || total < LargeArrays.LEAST ? null : LargeArrays.shared().take(total);
   }
 
   /** One message is taken, as is known after the first frame. */
@@ -221,7 +231,7 @@ final class ReceiveFlow {
     if (pooled > 0) {
       pool.giveBack(this, pooled);
     }
-    release(message.bytes().length);
+    release(message.length());
     return message;
   }
 
@@ -229,7 +239,7 @@ final class ReceiveFlow {
   void dropLast() {
     Message message = inbox.pollLast();
     if (message != null) {
-      release(message.bytes().length);
+      release(message.length());
     }
   }
 

@@ -4,9 +4,13 @@ import java.util.ArrayDeque;
 
 /** The sending half of a stream: what may still be spent, and messages that wait. */
 final class SendFlow {
-  /** A message that is not wholly appended. Its array never changes. */
+  /** A message that is not wholly appended. Its array never changes, or not until it was taken. */
   @SuppressWarnings("ArrayRecordComponent") // never compared
-  record Queued(byte[] array, int offset, int length, int compression) {}
+  record Queued(byte[] array, int offset, int length, int compression, boolean lasting) {
+    Queued(byte[] array, int offset, int length, int compression) {
+      this(array, offset, length, compression, true);
+    }
+  }
 
   long window;
   final ArrayDeque<Queued> outbox = new ArrayDeque<>(2);

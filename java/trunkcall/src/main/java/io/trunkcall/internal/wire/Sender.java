@@ -20,8 +20,18 @@ final class Sender {
     this.session = session;
   }
 
-  /** Appends the message at once if nothing is in its way, else queues it. False: wait. */
-  boolean send(Call call, SendFlow flow, byte[] array, int offset, int size, int compression) {
+  /**
+   * Appends the message at once if nothing is in its way, else queues it. False: wait. An array
+   * that is not {@code lasting} is the session's own, to be used again.
+   */
+  boolean send(
+      Call call,
+      SendFlow flow,
+      byte[] array,
+      int offset,
+      int size,
+      int compression,
+      boolean lasting) {
     long cost = (long) size + Frame.MESSAGE_COST;
     boolean fromWindow = cost <= flow.window;
     if (flow.outbox.isEmpty()
@@ -37,10 +47,13 @@ final class Sender {
       }
       int w2 = compression << 28 | call.codec << 24 | flags << 16;
       session.output.header(Frame.DATA << 24 | size, call.id, w2, 0);
-      session.output.bytes(array, offset, size);
+      session.output.bytes(array, offset, size, lasting);
+      if (!lasting) {
+        session.output.free(array);
+      }
       return true;
     }
-    queue(call, flow, new SendFlow.Queued(array, offset, size, compression));
+    queue(call, flow, new SendFlow.Queued(array, offset, size, compression, lasting));
     return flow.outbox.isEmpty();
   }
 
@@ -263,7 +276,10 @@ final class Sender {
     if (head > 0) {
       output.varint(message.length());
     }
-    output.bytes(message.array(), offset, size);
+    output.bytes(message.array(), offset, size, message.lasting());
+    if (!flow.started && !message.lasting()) {
+      output.free(message.array());
+    }
     release(flow, size);
     return true;
   }

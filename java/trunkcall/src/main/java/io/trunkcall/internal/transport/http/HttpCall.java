@@ -371,7 +371,7 @@ public final class HttpCall implements Exchange, HttpStream.Receiver {
       return null;
     }
     if (!over) {
-      held.less(first.message.bytes().length + COST);
+      held.less(first.message.length() + COST);
     }
     int credit = first.credit;
     if (requests.isEmpty()) {
