@@ -10,7 +10,9 @@ import org.jspecify.annotations.Nullable;
  * @param method its name and kind
  * @param metadata the metadata of the request
  * @param peer the caller's address
- * @param protocol what the call came by: {@code trunk}
+ * @param protocol what the call came by: {@code trunk}, {@code grpc}, {@code grpc-web}, {@code
+ *     connect}, or the name of a {@link Protocol} of the server's own
+ * @param authority the host, and perhaps port, that a caller by HTTP asked for; empty for others
  * @param timeRemaining until its deadline; null if there is none
  * @param tls the connection's, which has the client's certificate if it showed one; null in the
  *     clear
@@ -20,5 +22,6 @@ public record Arrival(
     Metadata metadata,
     String peer,
     String protocol,
+    String authority,
     @Nullable Duration timeRemaining,
     @Nullable SSLSession tls) {}

@@ -8,8 +8,10 @@ import org.jspecify.annotations.Nullable;
 
 /** What a single call may say of itself. Never changes; what begins with {@code with} is a copy. */
 public final class CallOptions {
+  private static final int UNSAID = -1; // of the codec
+
   /** Nothing: all is as the policies and the client say. */
-  public static final CallOptions NONE = new CallOptions(0, Metadata.EMPTY, null, null, 0);
+  public static final CallOptions NONE = new CallOptions(0, Metadata.EMPTY, null, null, 0, UNSAID);
 
   /** What stands for a time that has passed before the call began. */
   static final long PAST = -1;
@@ -22,18 +24,21 @@ public final class CallOptions {
   private final @Nullable Boolean waitForReady;
   private final @Nullable List<Compression> compression;
   private final int maxReceive; // 0: nothing was said
+  private final int codec;
 
   private CallOptions(
       long timeout,
       Metadata metadata,
       @Nullable Boolean waitForReady,
       @Nullable List<Compression> compression,
-      int maxReceive) {
+      int maxReceive,
+      int codec) {
     this.timeout = timeout;
     this.metadata = metadata;
     this.waitForReady = waitForReady;
     this.compression = compression;
     this.maxReceive = maxReceive;
+    this.codec = codec;
   }
 
   /**
@@ -43,18 +48,18 @@ public final class CallOptions {
   public CallOptions withTimeout(Duration timeout) {
     boolean left = !timeout.isZero() && !timeout.isNegative();
     long micros = left ? Checks.timeoutMicros("timeout", timeout) : PAST;
-    return new CallOptions(micros, metadata, waitForReady, compression, maxReceive);
+    return new CallOptions(micros, metadata, waitForReady, compression, maxReceive, codec);
   }
 
   /** No timeout, whatever the policy says. */
   public CallOptions withoutTimeout() {
-    return new CallOptions(ENDLESS, metadata, waitForReady, compression, maxReceive);
+    return new CallOptions(ENDLESS, metadata, waitForReady, compression, maxReceive, codec);
   }
 
   /** What goes with the request, in place of what was given before. */
   public CallOptions withMetadata(Metadata metadata) {
     Objects.requireNonNull(metadata, "metadata");
-    return new CallOptions(timeout, metadata, waitForReady, compression, maxReceive);
+    return new CallOptions(timeout, metadata, waitForReady, compression, maxReceive, codec);
   }
 
   /**
@@ -62,7 +67,7 @@ public final class CallOptions {
    * opened.
    */
   public CallOptions withWaitForReady(boolean waitForReady) {
-    return new CallOptions(timeout, metadata, waitForReady, compression, maxReceive);
+    return new CallOptions(timeout, metadata, waitForReady, compression, maxReceive, codec);
   }
 
   /**
@@ -73,7 +78,7 @@ public final class CallOptions {
    */
   public CallOptions withCompression(Compression... inOrder) {
     List<Compression> checked = Packing.checked("compression", inOrder);
-    return new CallOptions(timeout, metadata, waitForReady, checked, maxReceive);
+    return new CallOptions(timeout, metadata, waitForReady, checked, maxReceive, codec);
   }
 
   /**
@@ -84,7 +89,19 @@ public final class CallOptions {
    */
   public CallOptions withMaxReceive(int bytes) {
     int most = Checks.count("maxReceive", bytes, 1);
-    return new CallOptions(timeout, metadata, waitForReady, compression, most);
+    return new CallOptions(timeout, metadata, waitForReady, compression, most, codec);
+  }
+
+  /**
+   * Has the messages of the call travel in the codec of this number, such as {@link Codec#JSON}, in
+   * place of the method's own. The call throws IllegalArgumentException if its messages have no
+   * form in it. A codec from 8 to 15 must be among the client's ({@link SideBuilder#codec}).
+   *
+   * @throws IllegalArgumentException for what is no number of a codec, 0 to 15
+   */
+  public CallOptions withCodec(int number) {
+    int checked = (int) Checks.range("codec", number, 0, 15);
+    return new CallOptions(timeout, metadata, waitForReady, compression, maxReceive, checked);
   }
 
   /** The timeout; null: as the policy says, or none. */
@@ -118,6 +135,11 @@ public final class CallOptions {
   /** How long an answer may be, in bytes; 0: as the client's limits say. */
   public int maxReceive() {
     return maxReceive;
+  }
+
+  /** The number of the codec of the call's messages; -1: the method's own. */
+  public int codec() {
+    return codec;
   }
 
   long timeoutMicros() {

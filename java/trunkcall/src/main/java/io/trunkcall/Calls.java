@@ -75,7 +75,8 @@ abstract class Calls implements Caller {
 
   @Override
   public <Q, R> CompletableFuture<Response<R>> unary(
-      Method<Q, R> method, Q request, CallOptions options) {
+      Method<Q, R> called, Q request, CallOptions options) {
+    Method<Q, R> method = called.in(options.codec());
     if (method.kind().streams()) {
       throw new IllegalArgumentException(
           method.name() + " is " + method.kind() + ": it is opened, not called");
@@ -197,7 +198,8 @@ abstract class Calls implements Caller {
 
   @Override
   public <Q, R> ClientStream<Q, R> stream(
-      Method<Q, R> method, @Nullable Q request, CallOptions options) {
+      Method<Q, R> called, @Nullable Q request, CallOptions options) {
+    Method<Q, R> method = called.in(options.codec());
     if (!method.kind().streams()) {
       throw new IllegalArgumentException(
           method.name() + " is " + method.kind() + ": it is called, not opened");

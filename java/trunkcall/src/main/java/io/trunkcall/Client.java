@@ -123,6 +123,16 @@ public final class Client extends Calls implements AutoCloseable {
     return serving.methods();
   }
 
+  /** The names of the services that have a method of those, sorted. */
+  public List<String> services() {
+    return serving.services();
+  }
+
+  /** How many handlers run now, those included whose call was ended already. */
+  public int running() {
+    return serving.load.running();
+  }
+
   /** The connections that are up: those over which the server can call, and can be called. */
   public List<Connection> connections() {
     return live.stream().filter(one -> !one.isYoung()).map(End::caller).toList();

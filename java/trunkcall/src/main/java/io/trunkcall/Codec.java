@@ -11,6 +11,21 @@ import org.jspecify.annotations.Nullable;
  * sees. What else it throws is INVALID_ARGUMENT of a request and INTERNAL of a response.
  */
 public interface Codec<T> {
+  /** The number of messages that are bytes already. */
+  int RAW = 0;
+
+  /** The number of Protobuf. */
+  int PROTOBUF = 1;
+
+  /** The number of JSON: Protobuf's own of its messages, that of code-first values. */
+  int JSON = 2;
+
+  /** The number of MessagePack, for code-first values. */
+  int MESSAGE_PACK = 3;
+
+  /** The number of Cap'n Proto, for which a program brings its codec. */
+  int CAPNP = 4;
+
   /**
    * Which codec it is on the wire (protocol.md 3.8): 0 raw, 1 Protobuf, 2 JSON, 3 MessagePack, 4
    * Cap'n Proto, 8 to 15 a user's own, to which both sides give the same {@link #name}.

@@ -33,12 +33,16 @@ final class Configs {
     return Checks.range("memory", given, LEAST_MEMORY, Long.MAX_VALUE);
   }
 
-  /** Names of users' own codecs by number; adds one. */
+  /** Names of codecs that users bring, by number; adds one. */
   static void add(Map<Integer, String> named, Codec<?> codec) {
     int number = codec.number();
-    if (number < FIRST_NAMED || number > 15) {
+    if ((number < FIRST_NAMED || number > 15) && number != Codec.CAPNP) {
       throw new IllegalArgumentException(
-          "option codec: " + codec.name() + " has number " + number + ", want 8 to 15");
+          "option codec: "
+              + codec.name()
+              + " has number "
+              + number
+              + ", want 8 to 15, or 4 for Cap'n Proto");
     }
     String before = named.putIfAbsent(number, codec.name());
     if (before != null && !before.equals(codec.name())) {
@@ -62,13 +66,15 @@ final class Configs {
           "option keepaliveTimeout: PT0S was given, want a time above 0");
     }
     int maxPool = limits.maxPool() >= 0 ? limits.maxPool() : (int) Math.min(MOST_POOL, memory / 8);
+    Map<Integer, String> own = new HashMap<>(named);
+    boolean capnp = own.remove(Codec.CAPNP) != null; // both sides know it by its number
     Settings settings =
         Settings.DEFAULTS.toBuilder()
             .maxMessage(limits.messageBytes())
             .maxCalls(limits.calls())
             .maxMetadataBytes(limits.metadataBytes())
             .maxMetadataEntries(limits.metadataEntries())
-            .codecs(new HashMap<>(named))
+            .codecs(own)
             .compressions(Packing.numbers(accepted))
             .keepaliveInterval(Math.min(interval / 1_000, 0xFFFFFFFFL))
             .pool(limits.pool())
@@ -79,7 +85,7 @@ final class Configs {
         .settings(settings)
         .window(limits.window())
         .maxPool(maxPool)
-        .codecs(0, 1, 2, 3)
+        .codecs(capnp ? new int[] {0, 1, 2, 3, Codec.CAPNP} : new int[] {0, 1, 2, 3})
         .codecList(list.toString())
         .keepalive(interval, answer)
         .load(load)

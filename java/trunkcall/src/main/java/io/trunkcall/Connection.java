@@ -34,6 +34,14 @@ public final class Connection extends Calls {
     return end.line().local();
   }
 
+  /**
+   * What it speaks: {@code trunk}, {@code h2} or {@code http/1.1}, or the name of a {@link
+   * Protocol} of the server's own.
+   */
+  public String protocol() {
+    return end.protocol();
+  }
+
   /** What TLS has agreed on; null in the clear. */
   public @Nullable SSLSession tls() {
     return end.line().tls();

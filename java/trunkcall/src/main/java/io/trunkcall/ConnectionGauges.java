@@ -15,6 +15,8 @@ import java.time.Duration;
  * @param withheldCredit how many bytes less the other side may send on open streams because
  *     messages were not consumed
  * @param poolBytes granted to the other side beyond its windows
+ * @param poolHeldBytes those of them that lie in messages that were not consumed
+ * @param peerPoolBytes what this side may still send beyond the windows of streams
  * @param error why it is over, or is ending; empty while it is not
  */
 public record ConnectionGauges(
@@ -28,6 +30,8 @@ public record ConnectionGauges(
     long heldBytes,
     long withheldCredit,
     long poolBytes,
+    long poolHeldBytes,
+    long peerPoolBytes,
     String error) {
 
   /** How a connection is. */

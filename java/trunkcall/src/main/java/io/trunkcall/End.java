@@ -53,6 +53,11 @@ abstract class End extends ServingEnd implements ConnectionEvents {
   }
 
   @Override
+  String protocol() {
+    return NATIVE;
+  }
+
+  @Override
   void disconnect() {
     if (carrier().lost()) {
       return;
@@ -93,6 +98,8 @@ abstract class End extends ServingEnd implements ConnectionEvents {
         session.unsent() + session.held(),
         session.withheldCredit(),
         session.pool(),
+        session.poolHeld(),
+        session.peerPool(),
         why());
   }
 
@@ -118,7 +125,7 @@ abstract class End extends ServingEnd implements ConnectionEvents {
 
   @Override
   public void start(IncomingCall call) {
-    serve(call, call.method().target(), "trunk");
+    serve(call, call.method().target(), NATIVE);
   }
 
   @Override

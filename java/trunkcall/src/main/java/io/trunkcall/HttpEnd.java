@@ -42,6 +42,11 @@ final class HttpEnd extends ServingEnd implements HttpEvents {
   }
 
   @Override
+  String protocol() {
+    return line().protocol();
+  }
+
+  @Override
   Told told() {
     return server.told();
   }
@@ -79,12 +84,14 @@ final class HttpEnd extends ServingEnd implements HttpEvents {
         line().unsentBytes() + line().heldBytes(),
         0,
         0,
+        0,
+        0,
         why());
   }
 
   @Override
   void addTo(Summing sum) {
-    sum.addHttp(line().calls(), line().unsentBytes(), line().heldBytes());
+    sum.addCalls(true, line().calls(), line().unsentBytes(), line().heldBytes());
   }
 
   @Override

@@ -20,6 +20,14 @@ public final class Method<Q, R> {
   private final Codec<R> response;
   private final MethodName wireName;
 
+  private Method(Method<?, ?> of, Codec<Q> request, Codec<R> response) {
+    this.name = of.name;
+    this.kind = of.kind;
+    this.request = request;
+    this.response = response;
+    this.wireName = of.wireName;
+  }
+
   private Method(String name, Kind kind, Codec<Q> request, Codec<R> response) {
     Objects.requireNonNull(request, "request");
     Objects.requireNonNull(response, "response");
@@ -85,6 +93,28 @@ public final class Method<Q, R> {
   /** The codec of its responses. */
   public Codec<R> response() {
     return response;
+  }
+
+  /**
+   * The same method with its messages in the codec of a number; below 0: this.
+   *
+   * @throws IllegalArgumentException if they have no form in it
+   */
+  Method<Q, R> in(int codec) {
+    if (codec < 0 || codec == request.number()) {
+      return this;
+    }
+    Codec<Q> requests = request.in(codec);
+    Codec<R> responses = kind == Kind.ONE_WAY ? response : response.in(codec);
+    if (requests == null || responses == null) {
+      throw new IllegalArgumentException(
+          name
+              + ": its messages have no form in codec "
+              + codec
+              + ", only in "
+              + request.carriedBy());
+    }
+    return new Method<>(this, requests, responses);
   }
 
   MethodName wireName() {

@@ -93,7 +93,13 @@ abstract class ServedCall extends Work implements ServerCall {
 
   @Override
   public String peer() {
-    return end.line().remote();
+    String said = incoming.peer();
+    return said.isEmpty() ? end.line().remote() : said;
+  }
+
+  @Override
+  public String authority() {
+    return incoming.authority();
   }
 
   @Override

@@ -5,6 +5,7 @@ import io.trunkcall.internal.transport.Clock;
 import io.trunkcall.internal.transport.ConnectionEvents;
 import io.trunkcall.internal.transport.ListenOptions;
 import io.trunkcall.internal.transport.Listener;
+import io.trunkcall.internal.transport.Protocol;
 import io.trunkcall.internal.transport.TlsSource;
 import io.trunkcall.internal.transport.http.Http1;
 import io.trunkcall.internal.transport.http.Http2;
@@ -41,6 +42,7 @@ public final class Server implements AutoCloseable {
   private final @Nullable HandlerExecutor ownExecutor;
   private final ListenOptions options;
   private final List<String> where;
+  private final UserProtocols protocols;
   private final long maxConnectionAge;
   private final long drainDelay;
   private final Acceptor acceptor = new Accepting();
@@ -71,7 +73,10 @@ public final class Server implements AutoCloseable {
             .tls(tls, builder.allowCleartext)
             .limits(builder.maxConnections, builder.maxConnectionsPerAddress)
             .proxied(builder.proxyProtocol);
-    this.options = builder.nativeOnly ? plain : withHttp(plain, builder);
+    this.protocols =
+        new UserProtocols(this, serving, calling, builder.protocols, builder.nativeOnly);
+    this.options =
+        builder.nativeOnly ? plain.protocols(protocols.onPort()) : withHttp(plain, builder);
     builder.handlers.forEach(serving::register);
   }
 
@@ -86,9 +91,17 @@ public final class Server implements AutoCloseable {
             List.copyOf(builder.origins),
             builder.clock,
             builder.tick);
-    return plain
-        .origins(List.copyOf(builder.origins))
-        .protocols(List.of(new Http2(http), new Http1(http)));
+    List<Protocol> all = new ArrayList<>(List.of(new Http2(http), new Http1(http)));
+    all.addAll(protocols.onPort());
+    return plain.origins(List.copyOf(builder.origins)).protocols(all);
+  }
+
+  SessionConfig config() {
+    return config;
+  }
+
+  boolean isStopping() {
+    return stopping.isDone();
   }
 
   /** A builder of a server. */
@@ -108,9 +121,14 @@ public final class Server implements AutoCloseable {
     return serving.methods();
   }
 
+  /** How many handlers run now, those included whose call was ended already. Any thread. */
+  public int running() {
+    return serving.load.running();
+  }
+
   /** The names of the services that have a method, sorted. */
   public List<String> services() {
-    return serving.methods().stream().map(Method::service).distinct().sorted().toList();
+    return serving.services();
   }
 
   // Listening.
@@ -121,6 +139,7 @@ public final class Server implements AutoCloseable {
    * @throws IOException where it cannot listen
    */
   public Server start() throws IOException {
+    protocols.start();
     for (String one : where) {
       listen(one);
     }
@@ -148,6 +167,7 @@ public final class Server implements AutoCloseable {
    */
   public String listen(String address) throws IOException {
     Blocking.refuseOnLoop();
+    protocols.start();
     lock.lock();
     try {
       if (closing) {

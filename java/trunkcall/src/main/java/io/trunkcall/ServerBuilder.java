@@ -13,6 +13,7 @@ import java.util.function.LongSupplier;
 public final class ServerBuilder extends SideBuilder<ServerBuilder> {
   final List<String> addresses = new ArrayList<>();
   final List<String> origins = new ArrayList<>();
+  final List<Protocol> protocols = new ArrayList<>();
   boolean allowCleartext;
   boolean nativeOnly;
   boolean proxyProtocol;
@@ -61,7 +62,13 @@ public final class ServerBuilder extends SideBuilder<ServerBuilder> {
     return this;
   }
 
-  /** Serves the native protocol alone: no WebSockets. */
+  /** Protocols of one's own, besides those that a server has. */
+  public ServerBuilder protocol(Protocol... more) {
+    protocols.addAll(List.of(more));
+    return this;
+  }
+
+  /** Serves the native protocol alone, and {@link #protocol}: no HTTP, no WebSockets. */
   public ServerBuilder nativeOnly() {
     this.nativeOnly = true;
     return this;

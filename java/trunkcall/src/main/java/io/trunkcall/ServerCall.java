@@ -43,6 +43,9 @@ public interface ServerCall {
   /** The caller's address. */
   String peer();
 
+  /** The host, and perhaps port, that a caller by HTTP asked for; empty for others. */
+  String authority();
+
   /** The number of the codec that its messages are in. */
   int codec();
 

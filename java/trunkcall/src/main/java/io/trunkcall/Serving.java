@@ -86,6 +86,11 @@ final class Serving {
     return found;
   }
 
+  /** The names of the services of these, sorted. */
+  List<String> services() {
+    return methods().stream().map(Method::service).distinct().sorted().toList();
+  }
+
   void began() {
     running.incrementAndGet();
   }

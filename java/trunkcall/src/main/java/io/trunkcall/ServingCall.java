@@ -164,7 +164,14 @@ final class ServingCall extends ServedCall {
     try {
       admitted =
           admission.admit(
-              new Arrival(served.method, metadata(), peer(), protocol, timeRemaining(), tls()));
+              new Arrival(
+                  served.method,
+                  metadata(),
+                  peer(),
+                  protocol,
+                  authority(),
+                  timeRemaining(),
+                  tls()));
     } catch (Throwable e) {
       refused = true;
       status = Outcomes.of(this, e, "admission");

@@ -15,6 +15,7 @@ import org.jspecify.annotations.Nullable;
  * connection's loop, except what says otherwise.
  */
 abstract class ServingEnd {
+  static final String NATIVE = "trunk";
   static final String DISCONNECTED = "disconnected by this side";
 
   final Serving serving;
@@ -48,6 +49,9 @@ abstract class ServingEnd {
 
   /** Whether the other side has not greeted. */
   abstract boolean isYoung();
+
+  /** What the connection speaks. */
+  abstract String protocol();
 
   boolean isDraining() {
     return draining;

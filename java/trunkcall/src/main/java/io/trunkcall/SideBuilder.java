@@ -61,7 +61,11 @@ public abstract class SideBuilder<B extends SideBuilder<B>> {
     return self();
   }
 
-  /** A codec of one's own, 8 to 15, which the other side is told of. */
+  /**
+   * A codec of one's own, 8 to 15, which the other side is told of, or one of Cap'n Proto, 4.
+   *
+   * @throws IllegalArgumentException for another number, or one that two codecs have
+   */
   public B codec(Codec<?> codec) {
     Configs.add(codecs, codec);
     return self();

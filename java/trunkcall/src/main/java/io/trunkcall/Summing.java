@@ -24,9 +24,9 @@ final class Summing {
     poolHeld += session.poolHeld();
   }
 
-  /** Of a connection of HTTP. */
-  synchronized void addHttp(int calls, long unsentBytes, long heldBytes) {
-    connections++;
+  /** Calls of another protocol, those of a connection or of none. */
+  synchronized void addCalls(boolean connected, int calls, long unsentBytes, long heldBytes) {
+    connections += connected ? 1 : 0;
     served += calls;
     unsent += unsentBytes;
     held += unsentBytes + heldBytes;

@@ -10,12 +10,14 @@ import org.springframework.context.annotation.Bean;
 @AutoConfiguration(after = SslAutoConfiguration.class)
 @EnableConfigurationProperties(ClientsProperties.class)
 public class ClientAutoConfiguration {
+  private static final int FALLBACKS = 64; // threads that may wait in fallbacks at a time
+
   /** Made by Spring. */
   public ClientAutoConfiguration() {}
 
   @Bean
   TrunkcallClients trunkcallClients(
       ConfigurableListableBeanFactory beans, ClientsProperties properties) {
-    return new TrunkcallClients(beans, properties);
+    return new TrunkcallClients(beans, properties, Threads.pool("trunkcall-fallback-", FALLBACKS));
   }
 }

@@ -12,7 +12,8 @@ import java.lang.annotation.Target;
  *
  * <p>All failures come to it that are a {@link io.trunkcall.StatusException}, but those of calls
  * that the caller has cancelled. A {@link FallbackFactory} is told the failure, and may throw it
- * again.
+ * again. Fallbacks may wait: they run on the thread that waits for the call, or for futures and
+ * callbacks on one of 64 threads of their own, never on an event loop.
  */
 @Documented
 @Retention(RetentionPolicy.RUNTIME)

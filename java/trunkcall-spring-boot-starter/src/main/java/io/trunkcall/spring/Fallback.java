@@ -10,26 +10,37 @@ import java.lang.reflect.Proxy;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.core.ResolvableType;
 
-/** What is behind the interface of a client that has a {@link ClientFallback}. */
+/**
+ * What is behind the interface of a client that has a {@link ClientFallback}. The fallback of a
+ * call that was waited for runs on the thread that waits; that of a future or a callback on an
+ * executor, since the failure is told on an event loop, which other calls depend on.
+ */
 final class Fallback implements InvocationHandler {
   private final Object remote;
   private final Class<?> fallback;
   private final ConfigurableListableBeanFactory beans;
+  private final Executor executor;
 
   private volatile @Nullable Object found;
 
-  private Fallback(Object remote, Class<?> fallback, ConfigurableListableBeanFactory beans) {
+  private Fallback(
+      Object remote, Class<?> fallback, ConfigurableListableBeanFactory beans, Executor executor) {
     this.remote = remote;
     this.fallback = fallback;
     this.beans = beans;
+    this.executor = executor;
   }
 
   /** A client with its fallback; the same one if it has none. */
-  static <T> T around(T remote, Class<T> type, ConfigurableListableBeanFactory beans) {
+  static <T> T around(
+      T remote, Class<T> type, ConfigurableListableBeanFactory beans, Executor executor) {
     ClientFallback annotation = type.getAnnotation(ClientFallback.class);
     if (annotation == null) {
       return remote;
@@ -38,7 +49,9 @@ final class Fallback implements InvocationHandler {
     check(type, fallback);
     Object proxy =
         Proxy.newProxyInstance(
-            type.getClassLoader(), new Class<?>[] {type}, new Fallback(remote, fallback, beans));
+            type.getClassLoader(),
+            new Class<?>[] {type},
+            new Fallback(remote, fallback, beans, executor));
     return type.cast(proxy);
   }
 
@@ -119,19 +132,35 @@ final class Fallback implements InvocationHandler {
         (result, failure) -> {
           if (failure == null || !answered(failure)) {
             done.ended(result, failure);
-            return;
-          }
-          try {
-            call(instead(failure), method, given);
-          } catch (StatusException e) {
-            done.ended(null, e);
-          } catch (Throwable e) {
-            failure.addSuppressed(e);
-            done.ended(null, failure);
+          } else {
+            offLoop(failure, () -> tell(failure, method, given, done), e -> done.ended(null, e));
           }
         };
     wrapped[given.length - 1] = first;
     return call(remote, method, wrapped);
+  }
+
+  private void tell(
+      StatusException failure, Method method, @Nullable Object[] given, Callback<Object> done) {
+    try {
+      call(instead(failure), method, given);
+    } catch (StatusException e) {
+      done.ended(null, e);
+    } catch (Throwable e) {
+      failure.addSuppressed(e);
+      done.ended(null, failure);
+    }
+  }
+
+  /** Has a fallback run; once the application ends nobody runs it, and the failure is told. */
+  private void offLoop(
+      StatusException failure, Runnable answer, Consumer<StatusException> otherwise) {
+    try {
+      executor.execute(answer);
+    } catch (RejectedExecutionException e) {
+      failure.addSuppressed(e);
+      otherwise.accept(failure);
+    }
   }
 
   /** The result of a call, or what stands in for it: to cancel it cancels the call. */
@@ -155,7 +184,7 @@ final class Fallback implements InvocationHandler {
       if (cause == null) {
         complete(result);
       } else if (cause instanceof StatusException failure && answered(failure)) {
-        answer(failure, method, given);
+        offLoop(failure, () -> answer(failure, method, given), this::completeExceptionally);
       } else {
         completeExceptionally(cause);
       }

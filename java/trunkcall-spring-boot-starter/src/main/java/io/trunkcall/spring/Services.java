@@ -11,24 +11,17 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ExecutorService;
-import java.util.concurrent.LinkedBlockingQueue;
-import java.util.concurrent.ThreadFactory;
-import java.util.concurrent.ThreadPoolExecutor;
-import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.springframework.aop.scope.ScopedProxyUtils;
 import org.springframework.aop.support.AopUtils;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.boot.ssl.SslBundles;
-import org.springframework.scheduling.concurrent.CustomizableThreadFactory;
 import org.springframework.util.ClassUtils;
 
 /** What there is to serve among the beans of an application, and how. */
 final class Services {
   private static final Duration KEEPALIVE = Duration.ofSeconds(60);
   private static final String GRPC = "io.trunkcall.grpc.GrpcServices"; // of trunkcall-grpc
-  private static final long IDLE = 60; // s after which a handler's thread ends
-
   private final ConfigurableListableBeanFactory beans;
   private final ServerProperties properties;
   private final boolean virtualThreads;
@@ -190,11 +183,7 @@ final class Services {
       throw new IllegalArgumentException(
           "handler-threads: " + count + " was given, want 1 or more");
     }
-    ThreadFactory factory = new CustomizableThreadFactory("trunkcall-handler-");
-    ThreadPoolExecutor pool =
-        new ThreadPoolExecutor(
-            count, count, IDLE, TimeUnit.SECONDS, new LinkedBlockingQueue<>(), factory);
-    pool.allowCoreThreadTimeOut(true);
+    ExecutorService pool = Threads.pool("trunkcall-handler-", count);
     threads = pool;
     return pool;
   }

@@ -14,6 +14,7 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.ExecutorService;
 import org.springframework.beans.factory.DisposableBean;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.boot.ssl.SslBundles;
@@ -28,6 +29,7 @@ import org.springframework.boot.ssl.SslBundles;
 public final class TrunkcallClients implements DisposableBean {
   private final ConfigurableListableBeanFactory beans;
   private final ClientsProperties properties;
+  private final ExecutorService fallbacks; // runs those of futures and callbacks
 
   // Not changed once this is made.
   private final Map<Class<?>, Object> proxies = new HashMap<>();
@@ -40,10 +42,14 @@ public final class TrunkcallClients implements DisposableBean {
     }
   }
 
-  TrunkcallClients(ConfigurableListableBeanFactory beans, ClientsProperties properties) {
+  TrunkcallClients(
+      ConfigurableListableBeanFactory beans,
+      ClientsProperties properties,
+      ExecutorService fallbacks) {
     Netty.check();
     this.beans = beans;
     this.properties = properties;
+    this.fallbacks = fallbacks;
     Map<ClientSettings, List<Wanted>> shared = new LinkedHashMap<>();
     for (Class<?> type : ClientDefinitions.types(beans)) {
       Wanted wanted = wanted(type);
@@ -93,10 +99,11 @@ public final class TrunkcallClients implements DisposableBean {
     return new LinkedHashSet<>(clients.values());
   }
 
-  /** Closes all clients. */
+  /** Closes all clients. Fallbacks that have begun end by themselves. */
   @Override
   public void destroy() {
     all().forEach(Client::close);
+    fallbacks.shutdown();
   }
 
   /** Reads what is said of an interface. */
@@ -143,7 +150,7 @@ public final class TrunkcallClients implements DisposableBean {
   }
 
   private <T> T proxy(Class<T> type, Client client, Policy[] policies) {
-    return Fallback.around(CodeFirst.client(type, client, policies), type, beans);
+    return Fallback.around(CodeFirst.client(type, client, policies), type, beans, fallbacks);
   }
 
   /** Makes the client of a name that is that of no interface's service. */

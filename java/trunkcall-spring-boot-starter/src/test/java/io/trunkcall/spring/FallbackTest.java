@@ -177,6 +177,52 @@ class FallbackTest {
             });
   }
 
+  @RemoteClient(service = "calc", target = "${calc.target}")
+  @ClientFallback(Waiting.class)
+  interface WithWaiting extends Forms {}
+
+  /** Asks a service itself, and waits for the answer. */
+  static class Waiting implements WithWaiting {
+    private final Forms other;
+
+    Waiting(WithClass other) {
+      this.other = other;
+    }
+
+    @Override
+    public long div(long dividend, long divisor) {
+      return other.div(dividend, divisor + 1);
+    }
+
+    @Override
+    public CompletableFuture<Long> divAsync(long dividend, long divisor) {
+      return CompletableFuture.completedFuture(div(dividend, divisor));
+    }
+
+    @Override
+    public void div(long dividend, long divisor, Callback<Long> done) {
+      done.ended(div(dividend, divisor), null);
+    }
+  }
+
+  @Configuration
+  @EnableRemoteClients(clients = {WithClass.class, WithWaiting.class})
+  static class Waiters {}
+
+  @Test
+  void aFallbackMayWaitAlsoForFuturesAndCallbacks() {
+    Contexts.inMemory()
+        .withUserConfiguration(Waiters.class)
+        .withBean(Calculator.class)
+        .run(
+            context -> {
+              Forms client = context.getBean(WithWaiting.class);
+              assertThat(client.div(5, 0)).isEqualTo(5);
+              assertThat(later(client.divAsync(6, 0))).isEqualTo(6);
+              assertThat(later(calledBack(client, 7, 0))).isEqualTo(7);
+            });
+  }
+
   @RemoteClient(service = "calc", target = "mem:calc")
   @ClientFallback(String.class)
   interface Mistaken {

@@ -111,6 +111,8 @@ final class Opening extends ChannelInboundHandlerAdapter {
         handshaken = true;
         if (seen.isReadable()) {
           decide(context);
+        } else {
+          serveNegotiated(context);
         }
       } else {
         turnAway(context, "the TLS handshake failed: " + Faults.text(done.cause()));
@@ -213,6 +215,17 @@ final class Opening extends ChannelInboundHandlerAdapter {
       tell(context, HTTP1_CLIENT, Told.http("501 Not Implemented", HTTP1_CLIENT));
     } else {
       turnAway(context, "the first bytes " + shown(first) + " are no protocol served here");
+    }
+  }
+
+  /** Serves a protocol whose server may speak first. */
+  private void serveNegotiated(ChannelHandlerContext context) {
+    String negotiated = negotiated(context);
+    for (Protocol protocol : listener.protocols) {
+      if (protocol.speaksFirst() && protocol.alpn().contains(negotiated)) {
+        serve(context, () -> protocol.serve(context.channel(), since, listener));
+        return;
+      }
     }
   }
 

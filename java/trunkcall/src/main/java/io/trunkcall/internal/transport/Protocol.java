@@ -16,6 +16,14 @@ public interface Protocol {
   /** The names by which TLS negotiates it. */
   List<String> alpn();
 
+  /**
+   * Whether a connection is served as soon as TLS has negotiated the protocol, before its client
+   * has sent anything.
+   */
+  default boolean speaksFirst() {
+    return false;
+  }
+
   /** Whether a connection that begins so speaks it: the first bytes, at least 1, at most 64. */
   Guess recognize(byte[] first);
 

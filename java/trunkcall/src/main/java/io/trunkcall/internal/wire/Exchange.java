@@ -25,6 +25,16 @@ public interface Exchange {
   /** Its metadata, empty if there is none. */
   Metadata metadata();
 
+  /** The host, and perhaps port, that the caller asked for; empty where its protocol says none. */
+  default String authority() {
+    return "";
+  }
+
+  /** The caller's address, empty for that of the connection. */
+  default String peer() {
+    return "";
+  }
+
   /** Which attempt the caller says that it is; 0: it says nothing. */
   int attempt();
 

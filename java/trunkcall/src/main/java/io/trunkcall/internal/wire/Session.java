@@ -427,6 +427,11 @@ public final class Session {
     return pool.charged();
   }
 
+  /** What may still be sent beyond the windows of streams. */
+  public long peerPool() {
+    return sender.room();
+  }
+
   /** Bytes held of messages and queued answers. */
   public long held() {
     return share.held;

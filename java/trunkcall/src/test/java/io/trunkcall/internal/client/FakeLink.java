@@ -99,6 +99,8 @@ final class FakeLink implements Link {
         0,
         0,
         0,
+        0,
+        0,
         "");
   }
 }

@@ -5,6 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.netty.pkitesting.CertificateBuilder;
 import io.netty.pkitesting.X509Bundle;
+import io.trunkcall.Handler;
+import io.trunkcall.Server;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.PrintStream;
@@ -108,6 +110,46 @@ class FeaturesTest {
 
   private static String write(Path path, String text) throws IOException {
     return Files.writeString(path, text).toString();
+  }
+
+  @Test
+  void traces() throws Exception {
+    String method = "trunkcall.example.v1.UserService/ListUsers";
+    assertEquals(
+        List.of(
+            "3 users",
+            "SERVER " + method + " within another, true",
+            "CLIENT " + method + " root, true"),
+        printed(Traces::main));
+  }
+
+  @Test
+  void aDialerThroughAProxy() throws Exception {
+    Handler get =
+        Handler.unary(Users.GET, (request, call) -> Users.user("user-" + request.getUserId()));
+    try (Server server = Server.builder().serve(get).listen("127.0.0.1:0").build().start();
+        SocksProxy proxy = new SocksProxy()) {
+      assertEquals(
+          List.of("found user-7"),
+          printed(Tunnel::main, proxy.address(), "inside.example:" + server.port()));
+      assertEquals(List.of("inside.example"), List.copyOf(proxy.asked));
+    }
+  }
+
+  @Test
+  void aProtocolOfOnesOwn() throws Exception {
+    assertEquals(
+        List.of(
+            "\"hello, Ada\"",
+            "UNIMPLEMENTED: method /greeter/none is not served by this server",
+            "hello, Grace",
+            "null"),
+        printed(OwnProtocol::main));
+  }
+
+  @Test
+  void codecs() throws Exception {
+    assertEquals(List.of("1500000 bytes", "[3, columns]", "by 2"), printed(Codecs::main));
   }
 
   @Test

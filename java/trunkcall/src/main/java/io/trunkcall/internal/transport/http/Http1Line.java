@@ -424,6 +424,11 @@ final class Http1Line extends ChannelInboundHandlerAdapter implements ServedLine
   // As the layers above have it.
 
   @Override
+  public String protocol() {
+    return "http/1.1";
+  }
+
+  @Override
   public int calls() {
     return Math.max(running, current == null ? 0 : 1);
   }

@@ -374,6 +374,11 @@ final class Http2Line extends Http2ConnectionHandler implements ServedLine, Wind
   // As the layers above have it.
 
   @Override
+  public String protocol() {
+    return "h2";
+  }
+
+  @Override
   public int calls() {
     return requests.count();
   }

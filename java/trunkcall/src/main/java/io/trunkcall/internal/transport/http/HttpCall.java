@@ -40,6 +40,7 @@ public final class HttpCall implements Exchange, HttpStream.Receiver {
       int compression,
       int packs,
       Metadata metadata,
+      String authority,
       long deadline) {}
 
   private record Waiting(Message message, int credit) {}
@@ -304,6 +305,11 @@ public final class HttpCall implements Exchange, HttpStream.Receiver {
   @Override
   public Metadata metadata() {
     return head.metadata;
+  }
+
+  @Override
+  public String authority() {
+    return head.authority;
   }
 
   @Override

@@ -5,6 +5,9 @@ import io.trunkcall.internal.wire.Share;
 
 /** A connection of HTTP, as its requests have it. On its loop. */
 public interface HttpLine extends Line {
+  /** What it speaks, as TLS negotiates it: {@code h2} or {@code http/1.1}. */
+  String protocol();
+
   /** How it is served. */
   HttpConfig config();
 

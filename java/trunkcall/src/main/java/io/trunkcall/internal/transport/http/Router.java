@@ -341,6 +341,7 @@ final class Router {
         compression,
         packs(compression, said.accepts()),
         metadata,
+        request.authority(),
         deadline);
   }
 
