@@ -609,6 +609,21 @@ class ProtocolTest {
     }
   }
 
+  @Test
+  void aPrefaceOfHttp2ThatComesByteByByteIsNotTakenForHttp1() throws Exception {
+    int port = serve(new Lines(), echo()).port();
+    try (Socket socket = new Socket("127.0.0.1", port)) {
+      socket.setSoTimeout(60_000);
+      socket.setTcpNoDelay(true);
+      for (char one : "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".toCharArray()) {
+        socket.getOutputStream().write(one);
+      }
+      socket.getOutputStream().write(new byte[] {0, 0, 0, 4, 0, 0, 0, 0, 0}); // SETTINGS
+      byte[] header = socket.getInputStream().readNBytes(9);
+      assertEquals(4, header[3]); // those of the server
+    }
+  }
+
   // Mistakes.
 
   private static void assertWrong(String told, Protocol... protocols) {
