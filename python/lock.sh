@@ -16,7 +16,7 @@ lock() {
 		--no-emit-index-url --no-emit-find-links "$@" -o "$out"
 }
 
-lock python/requirements.lock --extra msgspec --extra uvloop --extra websocket --extra zstd --group python/pyproject.toml:development python/pyproject.toml "$@"
+lock python/requirements.lock --extra http --extra msgspec --extra uvloop --extra websocket --extra zstd --group python/pyproject.toml:development python/pyproject.toml "$@"
 lock lab/peers/java/requirements.lock lab/peers/java/requirements.in "$@"
 # The packages that both have, in one version.
 lock lab/peers/python/requirements.lock -c python/requirements.lock lab/peers/python/requirements.in "$@"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fails when a Python module imports upward: wire <- transport <- the public package <- stubs, programs.
+"""Fails when a Python module imports upward: wire <- transport <- http <- the public package <- stubs, programs.
 
 scripts/layers.py does the same for Go, and ARCHITECTURE.md draws the layers. A folder that is not in the table below
 fails too, so that each new one gets a place. Imports for types alone count like any others.
@@ -24,7 +24,8 @@ MAY_IMPORT: dict[str, tuple[set[str], tuple[str, ...]]] = {
     "trunkcall.wire": (set(), ()),
     "trunkcall.values": (set(), ("msgspec",)),
     "trunkcall.transport": ({"trunkcall.wire"}, ("websockets",)),
-    PUBLIC: ({"trunkcall.wire", "trunkcall.transport", "trunkcall.values"}, ("google.protobuf",)),
+    "trunkcall.http": ({"trunkcall.wire", "trunkcall.transport"}, ("h2", "h11", "hyperframe")),
+    PUBLIC: ({"trunkcall.wire", "trunkcall.transport", "trunkcall.http", "trunkcall.values"}, ("google.protobuf",)),
     "trunkcall.grpcstub": ({PUBLIC}, ("google.protobuf", "grpc")),
     "trunkcall.codefirst": ({PUBLIC, "trunkcall.values"}, ()),
     "session": ({"trunkcall.wire"}, ()),

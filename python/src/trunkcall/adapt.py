@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from .codec import Codec, kind_of
-from .described import check_described
+from .described import check_described, is_safe
 from .executing import NotStarted, in_executor
 from .interceptor import MessageStream
 from .method import Binding, Handler, Kind, Method
@@ -28,7 +28,7 @@ _END: Any = object()
 class Served:
     """A method that is served. `bindings` are by the number of the codec; `function` is for inline calls."""
 
-    __slots__ = ("answers_one", "bindings", "function", "inline", "method", "run")
+    __slots__ = ("answers_one", "bindings", "function", "inline", "method", "run", "safe", "streams")
 
     def __init__(self, handler: Handler, codecs: dict[int, Codec], executor: Executor | None) -> None:
         self.method: Method[Any, Any] = handler.method
@@ -40,6 +40,8 @@ class Served:
         if not self.bindings:
             raise ValueError(f"none of the server's codecs is for the messages of {handler.method.name}")
         self.answers_one = handler.method.kind.answers_one
+        self.streams = handler.method.kind.streams
+        self.safe = is_safe(handler.method)  # has no side effects
         self.function: Callable[..., Any] = handler.serve
         self.inline = handler.inline and not _is_async(handler.serve)
         self.run: Run = _runner(handler, executor)

@@ -14,7 +14,7 @@ from .slots import let_in
 from .status import failure
 from .transport import Connection as Carrier
 from .transport import clock
-from .wire import Code, Delivery, IncomingCall, Metadata, OutgoingCall
+from .wire import Code, Delivery, Metadata, OutgoingCall
 
 if TYPE_CHECKING:
     from .endpoints import ClientEndpoint
@@ -38,7 +38,7 @@ class Connection(Calls):
         self._end = end
         self._carrier = end.connection
         self._bound = end.loop
-        if self._plain and not end.draining:
+        if self._plain and not end.draining and end.connection.makes_calls:
             self._quick = self._carrier
 
     @property
@@ -132,6 +132,26 @@ class Connection(Calls):
         self._slots.try_again()
 
 
+class CalledOnly(Connection):
+    """A connection of HTTP: the server cannot call its client over it."""
+
+    @property
+    def _ready(self) -> bool:
+        return False
+
+    @property
+    def _trouble(self) -> str:
+        return "clients cannot be called over HTTP"
+
+    async def _become_ready(self) -> None:
+        text = f"the connection to {self.remote}: {self._trouble}"
+        raise failure(Code.UNIMPLEMENTED, text, Delivery.NOT_SENT)
+
+    def disconnect(self) -> None:
+        self._end.leave()
+        self._carrier.abort(DISCONNECTED)
+
+
 class End(ServingEnd):
     """One end of a connection: calls served and calls made."""
 
@@ -148,7 +168,8 @@ class End(ServingEnd):
     def caller(self) -> Connection:
         made = self.own_caller
         if made is None:
-            made = self.own_caller = Connection(self.calling, self)
+            kind = Connection if self.connection.makes_calls else CalledOnly
+            made = self.own_caller = kind(self.calling, self)
         return made
 
     def leads_to(self) -> ClientEndpoint | None:
@@ -167,6 +188,14 @@ class End(ServingEnd):
         if self.own_caller is not None:
             self.own_caller._drains()
 
+    def retire(self, why: str) -> None:
+        """The connection has reached its age."""
+        if self.connection.makes_calls:
+            self.drain(why)
+        else:
+            self.why = self.why or why
+            self.connection.retire()
+
     # What the session tells.
 
     def opened(self) -> None:
@@ -183,13 +212,13 @@ class End(ServingEnd):
             call.user.header(metadata)
 
     def arrived(self, call: Any) -> None:
-        if isinstance(call, IncomingCall):
+        if not isinstance(call, OutgoingCall):
             call.user._arrived()
         elif isinstance(call.user, CallEvents):
             call.user.arrived()
 
     def writable(self, call: Any) -> None:
-        if isinstance(call, IncomingCall):
+        if not isinstance(call, OutgoingCall):
             call.user._room()
         elif isinstance(call.user, CallEvents):
             call.user.writable()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from google.protobuf import descriptor_pool
+from google.protobuf.descriptor_pb2 import MethodOptions
+from google.protobuf.message_factory import GetMessageClass
 
 from .method import Kind, Method
 
@@ -31,6 +33,31 @@ def check_described(method: Method[Any, Any]) -> None:
     for does, got, said in (("takes", given[0], found.input_type), ("returns", given[1], found.output_type)):
         if got not in ("", said.full_name):
             raise ValueError(f"method {method.name} {does} {said.full_name} in {file}, not {got}")
+
+
+def described_messages(name: str) -> tuple[type[Any], type[Any]]:
+    """The classes of a method's request and response, by what the default descriptor pool knows of it; `object` for
+    both if it knows nothing."""
+    service, _, method = name.strip("/").rpartition("/")
+    try:
+        found: Any = descriptor_pool.Default().FindServiceByName(service).methods_by_name[method]
+    except KeyError:
+        return object, object
+    return GetMessageClass(found.input_type), GetMessageClass(found.output_type)
+
+
+def is_safe(method: Method[Any, Any]) -> bool:
+    """Whether a method's service says, where its messages are described, that it has no side effects."""
+    described: Any = getattr(method.request, "DESCRIPTOR", None)
+    if described is None:
+        return False
+    service, _, name = method.name[1:].rpartition("/")
+    try:
+        found: Any = described.file.pool.FindServiceByName(service)
+        level = found.methods_by_name[name].GetOptions().idempotency_level
+    except KeyError:
+        return False
+    return bool(level == MethodOptions.NO_SIDE_EFFECTS)
 
 
 def _name(kind: type[Any]) -> str:

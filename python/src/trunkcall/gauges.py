@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from .endpoint import Endpoint, State
-from .transport import Connection as Carrier
-from .transport import clock
+from .transport import Figures, clock
 
 if TYPE_CHECKING:
     from .calling import Calling
     from .serving import Serving
+
+
+class Carried(Protocol):
+    """A connection, whatever is spoken on it."""
+
+    began: int
+
+    def figures(self) -> Figures: ...
 
 
 @dataclass(slots=True, frozen=True)
@@ -125,26 +132,25 @@ class EndpointGauges:
 
 
 def gauges_of(
-    carriers: Iterable[Carrier],
+    carriers: Iterable[Carried],
     serving: Serving,
     calling: Calling,
     rejected_connections: int = 0,
     connect_failures: int = 0,
 ) -> Gauges:
-    sessions = [carrier.session for carrier in carriers]
-    unsent = sum(session.output.unsent for session in sessions)
+    figures = [carrier.figures() for carrier in carriers]
     return Gauges(
-        connections=len(sessions),
-        calls_made=sum(session.caller.open for session in sessions),
-        calls_served=sum(session.callee.open for session in sessions),
+        connections=len(figures),
+        calls_made=sum(one.calls_made for one in figures),
+        calls_served=sum(one.calls_served for one in figures),
         running_handlers=serving.load.running,
         one_way_handlers=len(serving.accepted()),
         waiting_calls=calling.waiting,
-        unsent_bytes=unsent,
-        held_bytes=unsent + sum(session.share.held for session in sessions),
-        withheld_credit=sum(session.withheld_credit for session in sessions),
-        pool_bytes=sum(session.pool.kept for session in sessions),
-        pool_held_bytes=sum(session.pool.charged for session in sessions),
+        unsent_bytes=sum(one.unsent for one in figures),
+        held_bytes=sum(one.held for one in figures),
+        withheld_credit=sum(one.withheld for one in figures),
+        pool_bytes=sum(one.pool for one in figures),
+        pool_held_bytes=sum(one.pool_held for one in figures),
         refused=serving.load.refused,
         cut_off=serving.load.cut_off,
         one_way_failures=serving.one_way_failures,
@@ -153,18 +159,18 @@ def gauges_of(
     )
 
 
-def connection_gauges(carrier: Carrier, waiting: int, error: str) -> ConnectionGauges:
-    session = carrier.session
+def connection_gauges(carrier: Carried, waiting: int, error: str) -> ConnectionGauges:
+    one = carrier.figures()
     return ConnectionGauges(
-        state="closed" if carrier.lost else "open" if session.accepts_calls else "draining",
+        state=one.state,
         age=(clock() - carrier.began) / 1e6,
-        round_trip=session.lifecycle.round_trip / 1e6,
-        calls_made=session.caller.open,
-        calls_served=session.callee.open,
+        round_trip=one.round_trip,
+        calls_made=one.calls_made,
+        calls_served=one.calls_served,
         waiting_calls=waiting,
-        unsent_bytes=session.output.unsent,
-        held_bytes=session.output.unsent + session.share.held,
-        withheld_credit=session.withheld_credit,
-        pool_bytes=session.pool.kept,
+        unsent_bytes=one.unsent,
+        held_bytes=one.held,
+        withheld_credit=one.withheld,
+        pool_bytes=one.pool,
         error=error,
     )

@@ -91,10 +91,11 @@ class Method(Generic[Req, Resp]):
         its messages."""
         found = self._bindings.get(id(codec))
         if found is None:
-            if self._fixed is not None and codec is not PROTOBUF:
+            fixed = self._fixed if codec is PROTOBUF else None
+            if fixed is None and self._fixed is not None and self.request is object:
                 raise TypeError(f"{self.name} has functions for Protobuf only")
             self._codecs.append(codec)  # so that its id stays its own
-            found = self._bindings[id(codec)] = self._fixed or self._bind(codec)
+            found = self._bindings[id(codec)] = fixed or self._bind(codec)
         return found
 
     def _bind(self, codec: Codec) -> Binding:

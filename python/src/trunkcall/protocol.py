@@ -191,11 +191,12 @@ def refused(code: Code, text: str, retry_after: float = 0.0) -> Status:
 class ForeignCall(ServerCall):
     """A call that came by a protocol of a user's, as its handler sees it."""
 
-    __slots__ = ("_exchange", "_most", "_until", "ending")
+    __slots__ = ("_exchange", "_most", "_name", "_until", "ending")
 
     def __init__(self, exchange: Exchange, end: ForeignEnd, method: Method[Any, Any], most: int) -> None:
         nothing: Any = None  # there is no session
         super().__init__(nothing, end, method)
+        self._name = end.protocol
         self._exchange = exchange
         self._most = most
         self._until = 0 if exchange.timeout is None else max(clock() + int(exchange.timeout * 1e6), 1)
@@ -224,6 +225,10 @@ class ForeignCall(ServerCall):
     @property
     def tls(self) -> Any:
         return self._exchange.tls
+
+    @property
+    def _protocol(self) -> str:
+        return self._name
 
     @property
     def _deadline(self) -> int:

@@ -10,8 +10,9 @@ import socket
 import ssl
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
+from importlib.util import find_spec
 from types import TracebackType
-from typing import Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from .admission import Admit
 from .attempt import AttemptObserver
@@ -45,17 +46,32 @@ from .options import (
     WAITING_CALLS,
     Limits,
     codec_table,
+    listed,
     session_config,
 )
 from .protocol import Calls, PortProtocol, Protocol, check_protocols
 from .registry import Registry
 from .repeating import Repeating
 from .serving import Serving
-from .transport import ALPN_HTTP1, NOTHING_SAID, SILENT, Listener, TLSFiles, TLSSource, for_servers
+from .transport import (
+    ALPN_HTTP1,
+    ALPN_HTTP2,
+    NOTHING_SAID,
+    PREFACE_HTTP2,
+    SILENT,
+    Listener,
+    TLSFiles,
+    TLSSource,
+    for_servers,
+)
 from .transport import Connection as Carrier
 from .wire import MAGIC, Load
 
+if TYPE_CHECKING:
+    from .http import Http
+
 _AGE_JITTER = 0.1  # by which part connections live longer or shorter, so that they do not all end together
+_SUBTYPES = {1: "proto", 2: "json", 3: "msgpack"}  # of content types, by the numbers of codecs
 _CUT_OFF = 1.0  # seconds that peers have to hear that their calls were cut off
 
 
@@ -72,7 +88,7 @@ class ServerEnd(End):
         age = self.server._max_age
         if age is not None:
             age *= random.uniform(1 - _AGE_JITTER, 1 + _AGE_JITTER)
-            self._aged = self.loop.call_later(age, self.drain, "the connection has reached its maximum age")
+            self._aged = self.loop.call_later(age, self.retire, "the connection has reached its maximum age")
 
     def opened(self) -> None:
         super().opened()
@@ -136,8 +152,10 @@ class Server(Registry):
 
         - `tls` is an `ssl.SSLContext`, whose ALPN is set, or what `tls_files` makes. With it cleartext is refused,
           unless `allow_cleartext`.
+        - With the extra `http` installed gRPC, gRPC-Web and Connect are spoken too, over HTTP/2 and HTTP/1.1, with
+          `websocket` WebSockets; with `native_only` none of them.
         - Web pages of `origins`, such as "https://app.example.com", may open WebSockets, besides those of the server's
-          own host and port; "*" stands for all. With `native_only` there are no WebSockets.
+          own host and port, and read the answers of HTTP; "*" stands for all.
         - `protocols` are ways of your own by which calls come.
         - After `keepalive` seconds without input (60) a client is asked for a sign of life (0: never), and given up
           `keepalive_timeout` seconds later (20).
@@ -188,8 +206,9 @@ class Server(Registry):
         self._allow_cleartext = allow_cleartext
         self._logger = logger or logging.getLogger("trunkcall")
         self._protocols: tuple[Protocol, ...] = listed_option("protocols", protocols, "Protocol objects")
-        check_protocols(self._protocols, [MAGIC] if native_only else [MAGIC, b"GET / HTTP/1.1\r\n"])
-        names = [] if native_only else [ALPN_HTTP1]
+        check_protocols(self._protocols, [MAGIC] if native_only else [MAGIC, b"GET / HTTP/1.1\r\n", PREFACE_HTTP2])
+        self._has_http = not native_only and all(find_spec(name) is not None for name in ("h2", "h11"))
+        names = [] if native_only else [ALPN_HTTP2, ALPN_HTTP1] if self._has_http else [ALPN_HTTP1]
         for one in self._protocols:
             names += one.alpn if isinstance(one, PortProtocol) else ()
         self._tls = TLSSource(tls, for_servers, self._logger, *names)
@@ -211,6 +230,8 @@ class Server(Registry):
             keepalive_timeout,
             load,
         )
+        self._packing = packing
+        self._http: Http | None = None  # once somebody speaks HTTP
         self._listeners: list[Listener] = []
         self._addresses: list[str] = []
         self._started = False
@@ -257,6 +278,7 @@ class Server(Registry):
             [one for one in self._protocols if isinstance(one, PortProtocol)],
             self._hand_over,
             self._pauses,
+            self._serve_http if self._has_http else None,
         )
         try:
             await listener.start(where)
@@ -356,6 +378,25 @@ class Server(Registry):
             methods=self._serving.methods,
             since=since,
         )
+
+    def _serve_http(self) -> Http:
+        """What serves HTTP. Its libraries are loaded for the first client that speaks it."""
+        if self._http is None:
+            from .http import Http, HttpConfig
+
+            table = self._serving.codecs
+            packing = self._packing
+            config = HttpConfig(
+                events=lambda: ServerEnd(self),
+                session=self._config,
+                methods=self._serving.methods,
+                codecs={_SUBTYPES.get(number, codec.name): number for number, codec in table.items()},
+                codec_list=listed(table.values()),
+                order=[one.number for one in packing.order] if packing.said else None,
+                origins=self._origins or (),
+            )
+            self._http = Http(self._loop, config)
+        return self._http
 
     def _turned_away(self, remote: str, why: str) -> None:
         self._rejected_count += 1

@@ -103,6 +103,11 @@ class ServerCall:
         return self._end.connection.tls
 
     @property
+    def _protocol(self) -> str:
+        """That the call came by, for admission."""
+        return self._incoming.protocol
+
+    @property
     def _deadline(self) -> int:
         """In µs of the sessions' clock, 0: none."""
         return self._incoming.deadline

@@ -109,8 +109,6 @@ class Serving:
 class ServingEnd(ConnectionEvents):
     """The calls that the other side of one connection makes."""
 
-    protocol = "trunk"  # that they come by
-
     def __init__(self, serving: Serving, loop: asyncio.AbstractEventLoop) -> None:
         self.serving = serving
         self.loop = loop
@@ -171,7 +169,7 @@ class ServingEnd(ConnectionEvents):
 
     async def _admit(self, admit: Admit, call: ServerCall) -> None:
         """Asks whether a call may run. Raises Rejected."""
-        arrival = Arrival(call.method, call.metadata, call.peer, self.protocol, call.time_remaining(), call.tls)
+        arrival = Arrival(call.method, call.metadata, call.peer, call._protocol, call.time_remaining(), call.tls)
         try:
             said = admit(arrival)
             admitted = await said if inspect.isawaitable(said) else said

@@ -69,6 +69,9 @@ class Unserved(Case):
         server._serving.load.running = 0
 
 
+WITHOUT_HTTP = mock.patch("trunkcall.server.find_spec", return_value=None)
+
+
 class Strangers(Case):
     async def says(self, address: str, said: bytes) -> bytes:
         """What a server answers to some first bytes."""
@@ -92,7 +95,8 @@ class Strangers(Case):
             ({}, hello, "a TLS handshake on a port without TLS", not_served("this port does not speak TLS")),
             ({}, b"\x00\x01\x02", r"the first bytes b.*x00.x01.x02. are no protocol served here", b""),
         ):
-            server, address = await self.serve(**options)  # type: ignore[arg-type]
+            with WITHOUT_HTTP:
+                server, address = await self.serve(**options)  # type: ignore[arg-type]
             with self.subTest(logged), self.assertLogs("trunkcall", "WARNING") as records:
                 answer = await self.says(address, said)
                 await eventually(lambda server=server: server.gauges().rejected_connections == 1)  # type: ignore[misc]
@@ -110,15 +114,16 @@ class Strangers(Case):
         for message in said:
             self.assertTrue(message.isprintable(), message)
 
-    async def test_what_asks_for_http_is_told_apart_where_the_library_of_websockets_is_missing(self) -> None:
+    async def test_what_asks_for_http_is_told_apart_where_the_libraries_for_it_are_missing(self) -> None:
         get, upgrade = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", b"GET / HTTP/1.1\r\nUpgrade: websocket\r\n\r\n"
-        both = "a client of gRPC or HTTP/2 came: servers in Python answer neither"
+        both = "a client of gRPC or HTTP/2 came, and the packages h2 and h11 are missing"
         for said, logged, told in (
             (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", both, both),
-            (get, "a client of HTTP came", "a client of HTTP came: servers in Python answer neither HTTP nor gRPC"),
+            (get, "a client of HTTP came", "a client of HTTP came, and the packages h2 and h11 are missing"),
             (upgrade, "a WebSocket was asked for, and the package websockets is missing", "no WebSockets"),
         ):
-            server, address = await self.serve()
+            with WITHOUT_HTTP:
+                server, address = await self.serve()
             missing = mock.patch.dict(sys.modules, {"trunkcall.transport.upgrading": None})
             with missing, self.subTest(logged), self.assertLogs("trunkcall", "WARNING") as records:
                 answer = await self.says(address, said)
@@ -131,7 +136,8 @@ class Strangers(Case):
         with tempfile.TemporaryDirectory() as folder:
             authority = Authority(Path(folder))
             pair = authority.server("localhost")
-            server, address = await self.serve(tls=tls_files(cert=pair.cert, key=pair.key))
+            with WITHOUT_HTTP:
+                server, address = await self.serve(tls=tls_files(cert=pair.cert, key=pair.key))
             context = ssl.create_default_context(cafile=authority.file)
             context.set_alpn_protocols(["h2"])
             with self.assertLogs("trunkcall", "WARNING") as records:
@@ -139,7 +145,7 @@ class Strangers(Case):
                 _, writer = await asyncio.open_connection(host, port, ssl=context, server_hostname="localhost")
                 writer.close()
                 await eventually(lambda: server.gauges().rejected_connections == 1)
-        text = "connection rejected: 127.0.0.1:[0-9]+: a client of TLS that does not offer the protocol trunk"
+        text = "connection rejected: 127.0.0.1:[0-9]+: a client of TLS that offers none of the protocols"
         self.assertRegex(records.output[0], text)
 
     async def test_a_client_with_tls_at_a_port_without_says_so(self) -> None:

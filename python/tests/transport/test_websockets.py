@@ -22,7 +22,7 @@ from websockets.typing import Subprotocol
 from harness.certificates import Authority
 from tests.public.kit import COUNT, ECHO, JOIN, PATIENCE, Case, Gate, all_of, connector, echo, eventually
 from trunkcall import Client, Code, Delivery, Server, client_tls, server_tls
-from trunkcall.transport import parse_place
+from trunkcall.transport import PREFACE_HTTP2, parse_place
 from trunkcall.wire import MAGIC, not_served
 
 TRUNK = [Subprotocol("trunk")]
@@ -316,10 +316,15 @@ class Negotiation(Case):
             for offered, sent, answered in (
                 ("trunk", native, MAGIC),
                 ("trunk", http, b""),
-                ("http/1.1", http, b"HTTP/1.1 426 "),
+                ("h2", PREFACE_HTTP2, b"\0\0"),  # SETTINGS
+                ("h2", http, b""),
+                ("h2", native, b""),
+                ("http/1.1", http, b"HTTP/1.1 404 "),
+                ("http/1.1", PREFACE_HTTP2, b""),
                 ("http/1.1", native, b""),
                 ("", native, MAGIC),
-                ("", http, b"HTTP/1.1 426 "),
+                ("", http, b"HTTP/1.1 404 "),
+                ("", PREFACE_HTTP2, b"\0\0"),
             ):
                 with self.subTest(offered=offered, sent=sent):
                     tls = ssl.create_default_context(cafile=authority.file)
@@ -335,10 +340,10 @@ class Negotiation(Case):
     async def test_http_in_the_clear_is_told_to_use_tls(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             own = Authority(Path(folder)).server("127.0.0.1")
-            for allowed, wanted in ((False, "400 Bad Request"), (True, "426 Upgrade Required")):
+            for allowed, wanted in ((False, "400 Bad Request"), (True, "404 Not Found")):
                 _, address = await self.serve(tls=server_tls(own.cert, own.key), allow_cleartext=allowed)
                 reader, writer = await asyncio.open_connection(*address.split(":"))
-                writer.write(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+                writer.write(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
                 async with asyncio.timeout(PATIENCE):
                     answer = (await reader.read()).decode()
                 self.assertIn(wanted, answer)
@@ -377,7 +382,7 @@ async def main():
     async with server, trunkcall.Client(await server.listen("127.0.0.1:0"), codec=trunkcall.RAW) as client:
         await client.call(E, b"")
 asyncio.run(main())
-print([name for name in sys.modules if name.startswith("websockets")])
+print([name for name in sys.modules if name.split(".")[0] in ("websockets", "h2", "h11")])
 """
 
 

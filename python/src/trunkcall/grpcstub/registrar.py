@@ -13,6 +13,7 @@ import grpc
 import grpc.aio
 
 from trunkcall.client import Client
+from trunkcall.described import described_messages
 from trunkcall.executing import NotStarted
 from trunkcall.method import (
     BidiMethod,
@@ -74,7 +75,7 @@ class Server(grpc.aio.Server):
             return  # generated code registers both ways
         kind = _KINDS[bool(handler.request_streaming), bool(handler.response_streaming)]
         decode, encode = handler.request_deserializer or _same, handler.response_serializer or _same
-        method = kind(name, object, object, Binding(_same, decode, encode, _same))
+        method = kind(name, *described_messages(name), Binding(_same, decode, encode, _same))
         self._server.register(Handler(method, _serve(handler, self._hide)))
         self._registered.add(name)
 

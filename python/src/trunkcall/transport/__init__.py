@@ -4,20 +4,35 @@ from __future__ import annotations
 
 from .connection import Connection, ConnectionEvents, clock
 from .dialer import DialError, Dialing, OpenSocket, TurnedAway, dial
+from .figures import Figures
 from .listener import Listener
-from .opening import NOTHING_SAID, SILENT
+from .opening import NOTHING_SAID, PREFACE_HTTP2, SILENT
 from .target import Address, parse_address, parse_place
-from .tls import ALPN_HTTP1, FilePath, TLSFiles, TLSSource, client_tls, for_clients, for_servers, server_tls, tls_files
+from .tls import (
+    ALPN_HTTP1,
+    ALPN_HTTP2,
+    FilePath,
+    TLSFiles,
+    TLSSource,
+    client_tls,
+    for_clients,
+    for_servers,
+    server_tls,
+    tls_files,
+)
 
 __all__ = [
     "ALPN_HTTP1",
+    "ALPN_HTTP2",
     "NOTHING_SAID",
+    "PREFACE_HTTP2",
     "SILENT",
     "Address",
     "Connection",
     "ConnectionEvents",
     "DialError",
     "Dialing",
+    "Figures",
     "FilePath",
     "Listener",
     "OpenSocket",

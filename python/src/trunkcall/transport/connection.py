@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary
 
 from trunkcall.wire import NEVER, Config, Events, Method, OutgoingCall, Session
 
+from .figures import Figures
 from .target import spelled
 
 # What the loop's buffer holds before the session keeps the rest (limits.md 2: pieces of large messages).
@@ -72,6 +73,8 @@ class Connection(asyncio.BufferedProtocol):
 
     After something was appended to `session`, call `schedule` to have it written. `scheduled` may be read to save the
     call."""
+
+    makes_calls = True  # the peer can be called over it
 
     __slots__ = (
         "_close_timer",
@@ -221,6 +224,10 @@ class Connection(asyncio.BufferedProtocol):
         self.session.drain(clock(), calling=True)
         self._flush()
 
+    def retire(self) -> None:
+        """It has reached its age."""
+        self.drain()
+
     def grace_over(self) -> None:
         """Ends what is still open, tells the peer so, and closes."""
         self.session.grace_over(clock())
@@ -238,6 +245,21 @@ class Connection(asyncio.BufferedProtocol):
         if not self.lost:
             self.why = self.why or why
             self.transport.abort()
+
+    def figures(self) -> Figures:
+        session = self.session
+        unsent = session.output.unsent
+        return Figures(
+            state="closed" if self.lost else "open" if session.accepts_calls else "draining",
+            round_trip=session.lifecycle.round_trip / 1e6,
+            calls_made=session.caller.open,
+            calls_served=session.callee.open,
+            unsent=unsent,
+            held=unsent + session.share.held,
+            withheld=session.withheld_credit,
+            pool=session.pool.kept,
+            pool_held=session.pool.charged,
+        )
 
     # Writing and time.
 

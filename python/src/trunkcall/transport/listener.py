@@ -15,19 +15,29 @@ import ssl
 import stat
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
-from typing import TYPE_CHECKING, cast
+from typing import Protocol, cast
 
 from trunkcall.wire import MAGIC, PREFACE_SIZE, not_served
 
 from . import memory
 from .answer import Answering, answer
 from .connection import Connection, clock
-from .opening import HANDSHAKE, LOOKED_AT, NOTHING_SAID, SILENT, TLS_RECORD, Opening, Recognizes, begins_http, unknown
+from .opening import (
+    HANDSHAKE,
+    LOOKED_AT,
+    NOTHING_SAID,
+    SILENT,
+    TLS_RECORD,
+    WITHOUT_LIBRARY,
+    Http,
+    Opening,
+    Recognizes,
+    asks_for,
+    begins_http,
+    unknown,
+)
 from .target import Address, parse_address, spelled
 from .tls import TLSSource
-
-if TYPE_CHECKING:
-    from .upgrading import Upgrading
 
 BACKLOG = 1_024
 ACCEPT_PAUSE = 1.0  # seconds until accepting goes on when the process is out of descriptors
@@ -38,6 +48,13 @@ _EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 Accept = Callable[[int], Connection]
 HandOver = Callable[[Recognizes, asyncio.StreamReader, asyncio.StreamWriter], None]
 TurnedAway = Callable[[str, str], None]  # remote address, reason
+
+
+class Stops(Protocol):
+    """A connection that no server knows of yet."""
+
+    def stop(self) -> None:
+        """The listener is closed."""
 
 
 class Declining(asyncio.Protocol):
@@ -82,9 +99,10 @@ class Listener:
         protocols: Sequence[Recognizes] = (),
         hand_over: HandOver | None = None,
         pauses: Callable[[str], None] | None = None,
+        http: Callable[[], Http | None] | None = None,
     ) -> None:
         """With `origins`, clients of HTTP may open WebSockets, and pages of these origins, besides the server's own.
-        `pauses` is told for how long nothing is accepted, and why."""
+        `pauses` is told for how long nothing is accepted, and why. `http` gives what serves HTTP else."""
         self.loop = loop
         self.accept = accept
         self.turned_away = turned_away
@@ -92,8 +110,9 @@ class Listener:
         self.protocols = protocols  # of users; `_hand_over_to` takes their connections
         self._hand_over_to = hand_over
         self._pauses = pauses
+        self.http = http
         self.opening: dict[Opening, None] = {}  # that have said nothing yet
-        self.upgrading: dict[Upgrading, None] = {}  # whose request is not whole
+        self.upgrading: dict[Stops, None] = {}  # whose first request is not whole
         self.closed = False
         self._tls = tls or None
         self._allow_cleartext = allow_cleartext
@@ -167,6 +186,23 @@ class Listener:
         below.data_received(data)
         if self._hand_over_to is not None:
             self._hand_over_to(protocol, reader, writer)
+
+    def upgrade(self, transport: asyncio.Transport, data: bytes, since: int) -> None:
+        """Makes a connection of HTTP/1.1 a WebSocket, if it asks for that; else its request gets an answer of one
+        line."""
+        try:
+            from .upgrading import Upgrading  # nobody pays for the library who has no such client
+        except ImportError:
+            why = asks_for(data)
+            self.turned_away(spelled(transport.get_extra_info("peername")), why)
+            text = "this port serves Trunkcall, and no WebSockets: its log says why" if why is WITHOUT_LIBRARY else why
+            answering = Answering(self.loop, answer(HTTPStatus.NOT_IMPLEMENTED, text))
+            transport.set_protocol(answering)
+            answering.begin(transport)
+            return
+        upgrading = Upgrading(self, transport, since)
+        transport.set_protocol(upgrading)
+        upgrading.begin(data)
 
     def opened(self) -> Opening:
         """The protocol of a connection that has come and said nothing."""
@@ -301,6 +337,9 @@ class Listener:
 
     def _declining(self, first: int) -> asyncio.Protocol:
         if begins_http(first):
+            http = self.http() if self.http is not None else None
+            if http is not None:
+                return http.declining(_CLEARTEXT)
             return Answering(self.loop, answer(HTTPStatus.BAD_REQUEST, _CLEARTEXT))
         return Declining(self.loop, _CLEARTEXT)
 

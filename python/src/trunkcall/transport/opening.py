@@ -1,18 +1,16 @@
-"""What a new connection speaks, by its first byte (http.md 1): Trunkcall, or HTTP to become a WebSocket."""
+"""What a new connection speaks, by its first bytes (http.md 1): Trunkcall, HTTP/2, HTTP/1.1, a user's protocol."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from http import HTTPStatus
 from typing import TYPE_CHECKING, Protocol, cast
 
 from trunkcall.wire import MAGIC, not_served
 
-from .answer import Answering, answer
 from .connection import clock
 from .target import spelled
-from .tls import ALPN, ALPN_HTTP1
+from .tls import ALPN, ALPN_HTTP1, ALPN_HTTP2
 
 if TYPE_CHECKING:
     from .listener import Listener
@@ -23,13 +21,26 @@ HANDSHAKE = 10.0  # seconds from accepted to preface read (limits.md 3)
 NOTHING_SAID = "closed before anything was said"
 SILENT = f"nothing was said in {HANDSHAKE:g} s"
 WITHOUT_LIBRARY = "a WebSocket was asked for, and the package websockets is missing, which trunkcall[websocket] brings"
-HTTP1_CLIENT = "a client of HTTP came: servers in Python answer neither HTTP nor gRPC"
-HTTP2_CLIENT = "a client of gRPC or HTTP/2 came: servers in Python answer neither"
+_BRINGS = "and the packages h2 and h11 are missing, which trunkcall[http] brings"
+HTTP1_CLIENT = f"a client of HTTP came, {_BRINGS}"
+HTTP2_CLIENT = f"a client of gRPC or HTTP/2 came, {_BRINGS}"
 OTHER_ALPN = (
-    f"a client of TLS that does not offer the protocol {ALPN} (ALPN) closed before anything was said: it may be one of "
-    "gRPC or HTTP/2, which servers in Python do not answer"
+    "a client of TLS that offers none of the protocols that are served here (ALPN) closed before anything was said: "
+    "gRPC and HTTP/2 are, where the packages h2 and h11 are there, which trunkcall[http] brings"
 )
-_PREFACE_HTTP2 = b"PRI "
+PREFACE_HTTP2 = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+
+
+class Http(Protocol):
+    """What serves connections of HTTP: takes one over, with what was read. `since`: when it was accepted."""
+
+    def http2(self, transport: asyncio.Transport, data: bytes, since: int) -> None: ...
+
+    def http1(self, transport: asyncio.Transport, data: bytes, since: int, listener: Listener) -> None: ...
+
+    def declining(self, text: str) -> asyncio.Protocol:
+        """Tells a client that it is not served here, for the reason given."""
+        ...
 
 
 class Recognizes(Protocol):
@@ -45,13 +56,13 @@ def unknown(first: bytes) -> str:
     """What is said of a beginning that is of no protocol."""
     why = ""
     if begins_http(first[0]):
-        why = f": {HTTP2_CLIENT}" if first.startswith(_PREFACE_HTTP2) else ": HTTP is not served here (native_only)"
+        why = f": {HTTP2_CLIENT}" if first.startswith(PREFACE_HTTP2[:4]) else ": HTTP is not served here (native_only)"
     return f"the first bytes {first!r} are no protocol served here{why}"
 
 
 def asks_for(first: bytes) -> str:
     """What a beginning of HTTP asks for that is not served for want of a library."""
-    if first.startswith(_PREFACE_HTTP2):
+    if first.startswith(PREFACE_HTTP2[:4]):
         return HTTP2_CLIENT
     return WITHOUT_LIBRARY if b"\r\nupgrade:" in first.lower() else HTTP1_CLIENT
 
@@ -72,7 +83,7 @@ class Opening(asyncio.Protocol):
         """`since`: when it was accepted, by `clock`."""
         self._listener = listener
         self._since = since
-        self._seen = b""  # of a beginning that more of it will tell
+        self._seen: bytes = b""  # of a beginning that more of it will tell
 
     @property
     def left(self) -> float:
@@ -101,12 +112,17 @@ class Opening(asyncio.Protocol):
                 self._forget()
                 self._listener.hand_over(other, self.transport, data)
                 return
-        self._forget()
         http = begins_http(data[0]) and self._listener.origins is not None
-        if (negotiated == ALPN and data[0] != MAGIC[0]) or (negotiated == ALPN_HTTP1 and not http):
+        if http and self._listener.http is not None:
+            data = self._seen + data
+            if len(data) < len(PREFACE_HTTP2) and PREFACE_HTTP2.startswith(data):
+                self._seen = data  # HTTP/1.1 may begin so, too
+                return
+        self._forget()
+        if not self._agrees(data, http, negotiated):
             self._turn_away(f"the first byte 0x{data[0]:02x} does not begin {negotiated}, which TLS has negotiated")
         elif http:
-            self._upgrade(data)
+            self._speak_http(data)
         elif data[0] == MAGIC[0]:
             self.speak_natively(data)
         elif data[0] == TLS_RECORD and negotiated is None:
@@ -130,6 +146,25 @@ class Opening(asyncio.Protocol):
         if data and not self.transport.is_closing():
             connection.data_received(data)
 
+    @staticmethod
+    def _agrees(data: bytes, http: bool, negotiated: str | None) -> bool:
+        """Whether a beginning is of the protocol that TLS has negotiated."""
+        if negotiated == ALPN:
+            return data[0] == MAGIC[0]
+        if negotiated == ALPN_HTTP2:
+            return data.startswith(PREFACE_HTTP2)
+        return negotiated != ALPN_HTTP1 or (http and not data.startswith(PREFACE_HTTP2))
+
+    def _speak_http(self, data: bytes) -> None:
+        found = self._listener.http
+        http = None if found is None else found()
+        if http is None:
+            self._upgrade(data)
+        elif data.startswith(PREFACE_HTTP2):
+            http.http2(self.transport, data, self._since)
+        else:
+            http.http1(self.transport, data, self._since, self._listener)
+
     def _recognized(self, data: bytes, negotiated: str | None) -> tuple[Recognizes | None, bool]:
         """The user's protocol that a beginning is of, and whether more of it is to be seen first."""
         unsure = False
@@ -147,19 +182,7 @@ class Opening(asyncio.Protocol):
         return None if tls is None else tls.selected_alpn_protocol()
 
     def _upgrade(self, data: bytes) -> None:
-        try:
-            from .upgrading import Upgrading  # nobody pays for the library who has no such client
-        except ImportError:
-            why = asks_for(data)
-            self._listener.turned_away(self.remote, why)
-            text = "this port serves Trunkcall, and no WebSockets: its log says why" if why is WITHOUT_LIBRARY else why
-            answering = Answering(self._listener.loop, answer(HTTPStatus.NOT_IMPLEMENTED, text))
-            self.transport.set_protocol(answering)
-            answering.begin(self.transport)
-            return
-        upgrading = Upgrading(self._listener, self.transport, self._since)
-        self.transport.set_protocol(upgrading)
-        upgrading.begin(data)
+        self._listener.upgrade(self.transport, data, self._since)
 
     def _too_long(self) -> None:
         self._forget()

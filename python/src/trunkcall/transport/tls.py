@@ -1,4 +1,4 @@
-"""TLS contexts (protocol.md 13, http.md 1): version 1.2 or later, ALPN `trunk`, `http/1.1` for WebSockets."""
+"""TLS contexts (protocol.md 13, http.md 1): version 1.2 or later, ALPN `trunk`, at servers `h2` and `http/1.1` too."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import Any, Self
 
 ALPN = "trunk"
 ALPN_HTTP1 = "http/1.1"
+ALPN_HTTP2 = "h2"
 LOOK = 1.0  # seconds between two looks at files, at least (client.md 9.6)
 FilePath = str | PathLike[str]
 _WANTED = "an ssl.SSLContext, or what client_tls, server_tls or tls_files makes"

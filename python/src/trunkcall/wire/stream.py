@@ -130,6 +130,8 @@ class IncomingCall:
 
     `deadline` is in µs of the session's clock, 0: none. `user` belongs to the one who serves it."""
 
+    protocol = "trunk"
+
     __slots__ = (
         "answered",
         "began",

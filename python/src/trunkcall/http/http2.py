@@ -1,0 +1,613 @@
+"""A connection of HTTP/2 that is served (http.md 2). h2 reads and writes; what it is strict or lenient with beyond the
+RFC is settled here."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from contextlib import suppress
+from typing import Any
+
+from h2.config import H2Configuration
+from h2.connection import H2Connection
+from h2.errors import ErrorCodes
+from h2.events import (
+    DataReceived,
+    PingAckReceived,
+    RemoteSettingsChanged,
+    RequestReceived,
+    StreamEnded,
+    StreamReset,
+    WindowUpdated,
+)
+from h2.exceptions import H2Error, NoSuchStreamError, ProtocolError, StreamClosedError
+from h2.settings import SettingCodes, Settings
+
+from trunkcall.transport import clock
+from trunkcall.wire import Code
+
+from .fields import Fields, Request, size
+from .frames import FOR_ANSWER, FOR_DATA, MOST_FORFEIT, Allowance, Flood, Follower, TooLarge, goaway
+from .line import Line, LineStream
+from .parting import Parting
+from .router import Router
+from .stream import HttpConfig
+from .underway import UnderWay
+
+HANDSHAKE = 10_000_000  # µs from accepted to the peer's SETTINGS
+FAREWELL = 1.0  # seconds for the last words
+CONNECTION_WINDOW = 4 << 20
+_TIMES = 4  # how much longer than told a header list may be, so that it gets an answer
+_MOST_UNSENT = 64 << 10  # of one answer, above which its handler waits
+_LINE_UNSENT = 1 << 20  # of all
+_BEHIND, _BEHIND_TIME = 16, 1_000_000  # requests that go on behind their answers, and µs for each
+_UNREAD = 1_024  # acknowledgements and resets that the peer does not read, beside its requests
+_PIECE = 16_384
+_CONTROL = 13  # bytes of a frame of RST_STREAM
+
+# The library says so of a stream that the peer has reset, of which the event is still to come.
+_OVER = (StreamClosedError, NoSuchStreamError, ProtocolError)
+
+
+class _Connection(H2Connection):
+    """h2, which ends the connection where a request is one too many: here it is that request."""
+
+    _begun = 0
+
+    @property
+    def open_inbound_streams(self) -> int:
+        self._begun += 1
+        if self._begun % 64 == 0:
+            super().open_inbound_streams  # noqa: B018 - it forgets those that are closed
+        return 0
+
+
+class Http2Line(Line):
+    """All requests of one connection."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, config: HttpConfig, router: Router, since: int) -> None:
+        super().__init__(loop, config, since)
+        self._router = router
+        self.h2 = _Connection(
+            H2Configuration(
+                client_side=False,
+                header_encoding=None,
+                validate_outbound_headers=False,
+                normalize_outbound_headers=False,
+            )
+        )
+        self.window = config.session.window
+        self.h2.local_settings = Settings(
+            client=False,
+            initial_values={
+                SettingCodes.MAX_CONCURRENT_STREAMS: config.settings.max_calls,
+                SettingCodes.MAX_HEADER_LIST_SIZE: config.header_bytes,
+                SettingCodes.INITIAL_WINDOW_SIZE: self.window,
+                SettingCodes.ENABLE_PUSH: 0,
+            },
+        )
+        self.h2.decoder.max_header_list_size = _TIMES * config.header_bytes
+        self.allowance = Allowance()
+        self._follower = Follower(self.allowance)
+        self.parting = Parting(self, config.session.keepalive, config.session.keepalive_answer)
+        self.streams: dict[int, Http2Stream] = {}
+        self.counted = 0  # requests, with handlers that outlive their streams
+        self._behind: dict[Http2Stream, int] = {}  # answered, and their requests go on: until when they may
+        self._ready: dict[Http2Stream, None] = {}  # have something to send, in turn
+        self.waiting: dict[Http2Stream, None] = {}  # their handlers wait for room
+        self.queued = 0  # bytes of answers that are not with the transport
+        self._credit = 0  # of the connection's window, not given back yet
+        self._out: list[bytes] = []
+        self._controls = 0  # frames of its own that the library wrote while the peer did not read
+        self.read_at = since
+        self.idle_since = since
+        self.ending = False
+
+    # The connection.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self.h2.initiate_connection()
+        self.h2.increment_flow_control_window(CONNECTION_WINDOW - 65_535)
+        self.meet()
+        self.flush()
+
+    def data_received(self, data: bytes) -> None:
+        if self.ending or self.lost:
+            return
+        self.read_at = clock()
+        self.parting.heard()
+        try:
+            seen = self._follower.follow(data)
+            for event in self.h2.receive_data(seen) if seen else ():
+                self._happened(event)
+            self._count_controls()
+        except Flood as flood:
+            self.end_for(ErrorCodes.ENHANCE_YOUR_CALM, str(flood))
+        except TooLarge as error:
+            self.end_for(ErrorCodes.FRAME_SIZE_ERROR, str(error))
+        except ProtocolError as error:
+            self._wrong(error)
+        except H2Error as error:
+            self.end_for(ErrorCodes.INTERNAL_ERROR, str(error))
+        self.flush()
+
+    def _happened(self, event: Any) -> None:
+        if isinstance(event, DataReceived):
+            self._data(event)
+        elif isinstance(event, RequestReceived):
+            self._begin(event)
+        elif isinstance(event, StreamEnded):
+            stream = self.streams.get(event.stream_id or 0)
+            if stream is not None:
+                self._ended(stream)
+        elif isinstance(event, WindowUpdated):
+            self._opened(event.stream_id or 0)
+        elif isinstance(event, StreamReset):
+            self._was_reset(event)
+        elif isinstance(event, PingAckReceived):
+            self.parting.answered(event.ping_data)
+        elif isinstance(event, RemoteSettingsChanged):
+            self._opened(0)
+
+    def _wrong(self, error: ProtocolError) -> None:
+        """The peer has broken a rule; the library's own GOAWAY says no text."""
+        data = self.h2.data_to_send() or b""
+        self._out.append(data[:-17])  # without that GOAWAY
+        text = str(error)
+        if error.error_code == ErrorCodes.ENHANCE_YOUR_CALM:
+            text = f"a header list is longer than four times {self.config.header_bytes} bytes: {text}"
+        self.end_for(error.error_code, text)
+
+    def end_for(self, error: int, text: str) -> None:
+        """Ends the connection for what the peer did."""
+        if self.ending or self.lost:
+            return
+        self._take_output()
+        self.ending = True
+        self.why = self.why or text
+        self.events.failed("http2", text)
+        self._out.append(goaway(self.h2.highest_inbound_stream_id, error, text))
+        self._write_out()
+        self.linger()
+        self.loop.call_later(FAREWELL, self.transport.abort)  # it may not read
+        for stream in list(self.streams.values()):
+            self._lose(stream)
+
+    # Requests.
+
+    def _begin(self, event: RequestReceived) -> None:
+        number = event.stream_id or 0
+        if self.counted >= self.config.settings.max_calls:
+            self.allowance.spend(1, "refused requests")
+            self._reset(number, ErrorCodes.REFUSED_STREAM)
+            return
+        self.idle_since = 0
+        method = target = host = ""
+        fields: Fields = []
+        length = -1
+        headers: Any = event.headers or ()
+        for name, value in headers:
+            key, text = name.decode("latin-1"), value.decode("latin-1")
+            if key[0] != ":":
+                fields.append((key, text))
+                if key == "content-length" and text.isdigit():
+                    length = int(text)
+            elif key == ":method":
+                method = text
+            elif key == ":path":
+                target = text
+            elif key == ":authority":
+                host = text
+        if host and not any(name == "host" for name, _ in fields):
+            fields.append(("host", host))
+        request = Request(method, target, fields, length)
+        stream = self.streams[number] = Http2Stream(self, number, request)
+        self.counted += 1
+        stream.request_ended = event.stream_ended is not None
+        total = size(fields)
+        most, many = self.config.header_bytes, self.config.most_fields
+        if total > most or len(fields) > many:
+            self.allowance.spend(1 + (total >> 10), "refused requests")
+            text = f"the header is longer than {most} bytes, or has more than {many} fields"
+            stream.receiver = self._router.too_large(request, stream, text)
+            stream.served = True
+        elif stream.request_ended or method == "POST":
+            self._serve(stream)  # the others when they are whole: a malformed one gets no answer
+
+    def _serve(self, stream: Http2Stream) -> None:
+        stream.served = True
+        stream.receiver = self._router.serve(stream.request, stream)
+
+    def _data(self, event: DataReceived) -> None:
+        credit = event.flow_controlled_length or 0
+        data = event.data or b""
+        self._credit += credit
+        stream = self.streams.get(event.stream_id or 0)
+        if stream is None:
+            self.give_credit()
+        elif stream.answered:
+            self.give_credit()  # of the stream there is none: it is to end
+        else:
+            if data:
+                stream.earned = min(stream.earned + FOR_DATA, MOST_FORFEIT)
+            self._credit -= credit
+            padding = credit - len(data)
+            if data and stream.served:
+                stream.receiver.data(data, len(data))
+            else:
+                padding = credit
+            if padding:
+                stream.consumed(padding)
+
+    def give_credit(self, more: int = 0) -> None:
+        """Gives the connection's window back, if it is worth a frame."""
+        self._credit += more
+        if self._credit >= CONNECTION_WINDOW // 4 and not self.ending and not self.lost:
+            credit, self._credit = self._credit, 0
+            self.h2.increment_flow_control_window(credit)
+            self.schedule()
+
+    def _ended(self, stream: Http2Stream) -> None:
+        stream.request_ended = True
+        self._behind.pop(stream, None)
+        if not stream.served:
+            self._serve(stream)
+        if stream.answered:
+            self.over(stream)
+        else:
+            stream.receiver.ended()
+
+    def _was_reset(self, event: StreamReset) -> None:
+        stream = self.streams.get(event.stream_id or 0)
+        if stream is not None:
+            if not stream.answered:
+                self.allowance.spend(stream.earned, "requests that were reset")
+            self._lose(stream)
+
+    def over(self, stream: Http2Stream) -> None:
+        """Both sides have ended it."""
+        if stream.answered and stream.request_ended and not stream.pending and not stream.gone:
+            self._forget(stream)
+
+    def _lose(self, stream: Http2Stream) -> None:
+        """The caller has gone."""
+        answered = stream.answered
+        self._forget(stream)
+        if not answered:
+            stream.receiver.lost()
+
+    def _forget(self, stream: Http2Stream) -> None:
+        stream.gone = True
+        self.streams.pop(stream.number, None)
+        self._behind.pop(stream, None)
+        self._ready.pop(stream, None)
+        self.waiting.pop(stream, None)
+        self.queued -= stream.unsent
+        stream.unsent = 0
+        stream.pending.clear()
+        self.holding.pop(stream, None)
+        self.leave(stream)
+
+    def leave(self, stream: Http2Stream) -> None:
+        """Lets go of a request that is over and whose handler has returned."""
+        if stream.gone and not stream.running and not stream.shut:
+            stream.shut = True
+            self.counted -= 1
+            if not self.counted:
+                self.idle_since = clock()
+                self.schedule()  # it may be the last one
+
+    def _reset(self, number: int, error: int) -> None:
+        with suppress(*_OVER):
+            self.h2.reset_stream(number, error)
+        self.schedule()
+
+    def reset(self, stream: Http2Stream, error: int) -> None:
+        if not stream.gone:
+            self._reset(stream.number, error)
+            stream.answered = True
+            self._forget(stream)
+
+    def answered(self, stream: Http2Stream) -> None:
+        self.allowance.earn(FOR_ANSWER)
+        if not stream.request_ended:
+            self._behind[stream] = clock() + _BEHIND_TIME
+            if len(self._behind) > _BEHIND:
+                self.reset(next(iter(self._behind)), ErrorCodes.NO_ERROR)
+        self.schedule()
+
+    # Output.
+
+    def ready(self, stream: Http2Stream) -> None:
+        self._ready[stream] = None
+        self.schedule()
+
+    def _opened(self, number: int) -> None:
+        """There is more of a window."""
+        if number:
+            stream = self.streams.get(number)
+            if stream is not None and stream.pending:
+                self._ready[stream] = None
+        else:
+            for stream in self.streams.values():
+                if stream.pending:
+                    self._ready[stream] = None
+
+    def _send_ready(self) -> None:
+        """Gives the library what the windows and the transport take, a piece of each stream in turn."""
+        while self._ready and not self.full:
+            for stream in list(self._ready):
+                if not stream.send_piece():
+                    self._ready.pop(stream, None)
+            self._take_output()
+            self._write_out()
+
+    def _take_output(self) -> None:
+        data = self.h2.data_to_send()
+        if data:
+            self._out.append(data)
+
+    def _write_out(self) -> None:
+        if self._out:
+            data = b"".join(self._out)
+            self._out.clear()
+            if data and not self.lost:
+                self.transport.write(data)
+
+    def flush(self) -> None:
+        super().flush()
+        if self.lost:
+            return
+        if not self.ending:
+            self._take_output()
+            self._send_ready()
+            self._wake()
+        self._write_out()
+        self.account()
+        self.parting.look()
+
+    def _count_controls(self) -> None:
+        """What the library answers by itself to a peer that does not read. Raises Flood."""
+        if not self.full:
+            self._controls = 0
+            return
+        before = len(self._out)
+        self._take_output()
+        self._controls += sum(map(len, self._out[before:])) // _CONTROL
+        most = _UNREAD + self.config.settings.max_calls
+        if self._controls > most:
+            raise Flood(f"more than {most:,} acknowledgements and resets that are not read")
+
+    def _wake(self) -> None:
+        """Tells handlers that wait for room."""
+        if self.waiting and self.queued <= _LINE_UNSENT:
+            for stream in list(self.waiting):
+                if stream.unsent <= _MOST_UNSENT:
+                    del self.waiting[stream]
+                    stream.receiver.writable()
+
+    def room(self) -> None:
+        self._opened(0)
+
+    def unsent(self) -> int:
+        return 0 if self.lost else self.queued + super().unsent()
+
+    def overloaded(self) -> None:
+        self.end_for(ErrorCodes.ENHANCE_YOUR_CALM, "the peer does not read what it is sent")
+
+    def append(self, frame: bytes) -> None:
+        """Writes a frame behind what the library has to send."""
+        self._take_output()
+        self._out.append(frame)
+        self.schedule()
+
+    @property
+    def most_trailers(self) -> int:
+        most = self.h2.remote_settings.max_header_list_size
+        return 1 << 62 if most is None else most
+
+    # Time and ends.
+
+    @property
+    def calls(self) -> int:
+        return self.counted
+
+    def look(self, now: int) -> None:
+        if self.ending:
+            return
+        if not self._follower.settled and now - self.began > HANDSHAKE:
+            self.end_for(ErrorCodes.ENHANCE_YOUR_CALM, "the preface and SETTINGS took longer than 10 s")
+            return
+        late = self._follower.late(now)
+        if late:
+            self.end_for(ErrorCodes.ENHANCE_YOUR_CALM, late)
+            return
+        for stream in list(self.streams.values()):
+            stream.tick(now)
+        for stream, until in list(self._behind.items()):
+            if now > until:
+                self.reset(stream, ErrorCodes.NO_ERROR)
+        self.parting.tick(now)
+        self.flush()
+
+    def gone(self) -> None:
+        for stream in list(self.streams.values()):
+            self._lose(stream)
+
+    def retire(self) -> None:
+        """It has reached its age."""
+        self.drain()
+
+    def drain(self) -> None:
+        self.draining = True
+        self.parting.drain()
+        self.flush()
+
+    def grace_over(self) -> None:
+        for stream in list(self.streams.values()):
+            if not stream.answered:
+                stream.receiver.cut_off(Code.UNAVAILABLE, "the grace period is over")
+        self.parting.last()
+        self.flush()
+        self.shut("the grace period is over")
+
+    def ping(self, data: bytes) -> None:
+        self.h2.ping(data)
+        self.schedule()
+
+
+class Http2Stream(LineStream):
+    """One request, and its answer."""
+
+    line: Http2Line
+    multiplexed = True
+
+    def __init__(self, line: Http2Line, number: int, request: Request) -> None:
+        super().__init__(line, request.method == "HEAD", request.first("expect").lower() == "100-continue")
+        self.number = number
+        self.request = request
+        self.pending: deque[bytes | Fields | None] = deque()  # of the answer; fields: trailers; None: its end
+        self._at = 0  # how much of its first piece was sent
+        self.unsent = 0  # bytes of that
+        self.earned = 0  # of the allowance, by what came
+        self.served = False
+        self.gone = False  # the stream is closed
+        self.shut = False  # it does not count any more
+        self._begun = False
+        self._credit = 0  # of its window, not given back yet
+        self._leaving = UnderWay()
+
+    @property
+    def most_trailers(self) -> int:  # type: ignore[override]
+        return self.line.most_trailers
+
+    def head(self, status: int, fields: Fields, end: bool = False) -> None:
+        if self.gone or self.answered or self._begun:
+            return
+        self._begun = True
+        self.expects = False
+        with suppress(*_OVER):
+            self.line.h2.send_headers(self.number, [(":status", str(status)), *fields, *self.extra], end_stream=end)
+        if end:
+            self._complete()
+        self.line.schedule()
+
+    def write(self, data: bytes) -> bool:
+        if self.gone or self.answered or self.bodiless:
+            return True
+        line = self.line
+        if data:
+            if not self.unsent:
+                line.holding[self] = None
+                self._leaving.set(True)
+            self.pending.append(data)
+            self.unsent += len(data)
+            line.queued += len(data)
+            line.allowance.earn(FOR_DATA)
+            line.ready(self)
+        if self.unsent > _MOST_UNSENT or line.queued > _LINE_UNSENT:
+            line.waiting[self] = None
+            return False
+        return True
+
+    def end(self, trailers: Fields | None = None) -> None:
+        if self.gone or self.answered:
+            return
+        self.pending.append(trailers)
+        self._complete()
+        self.line.ready(self)
+
+    def _complete(self) -> None:
+        self.answered = True
+        self.line.answered(self)
+        self.line.over(self)
+
+    def send_piece(self) -> bool:
+        """Sends a piece of what is pending. False: nothing more can be sent now."""
+        try:
+            return self._send_piece()
+        except _OVER:
+            return False
+
+    def _send_piece(self) -> bool:
+        line, pending = self.line, self.pending
+        if not pending or self.gone:
+            return False
+        h2, first = line.h2, pending[0]
+        if not isinstance(first, bytes):
+            pending.popleft()
+            if first is None:
+                h2.end_stream(self.number)
+            else:
+                h2.send_headers(self.number, first, end_stream=True)
+            line.over(self)
+            return False
+        most = min(h2.local_flow_control_window(self.number), h2.max_outbound_frame_size, _PIECE)
+        if most <= 0:
+            return False
+        piece = first[self._at : self._at + most]
+        self._at += len(piece)
+        if self._at == len(first):
+            pending.popleft()
+            self._at = 0
+        end = len(pending) == 1 and pending[0] is None
+        if end:
+            pending.clear()
+        h2.send_data(self.number, piece, end_stream=end)
+        self.unsent -= len(piece)
+        line.queued -= len(piece)
+        self._leaving.passed(len(piece))
+        if not self.unsent:
+            self._leaving.set(False)
+            if not self.held:
+                line.holding.pop(self, None)
+        if end:
+            line.over(self)
+        return bool(pending)
+
+    def consumed(self, credit: int) -> None:
+        line = self.line
+        line.give_credit(credit)
+        if self.gone or self.request_ended or self.answered:
+            return
+        self._credit += credit
+        if self._credit >= line.window // 4:
+            credit, self._credit = self._credit, 0
+            with suppress(*_OVER):
+                line.h2.increment_flow_control_window(credit, self.number)
+            line.schedule()
+
+    def proceed(self) -> None:
+        if self.expects and not self.gone and not self._begun and not self.request_ended:
+            with suppress(*_OVER):
+                self.line.h2.send_headers(self.number, [(":status", "100")])
+            self.line.schedule()
+        self.expects = False
+
+    def handler_returned(self) -> None:
+        super().handler_returned()
+        self.line.leave(self)
+
+    def let_go(self, size: int) -> None:
+        super().let_go(size)
+        if self.unsent:
+            self.line.holding[self] = None
+
+    def give_up(self, text: str) -> None:
+        output = self.unsent > 0
+        if not self.answered:
+            super().give_up(text)
+        else:
+            self.line.config.load.count(refused=False)
+        if output:
+            self.line.reset(self, ErrorCodes.ENHANCE_YOUR_CALM)
+
+    def tick(self, now: int) -> None:
+        """Looks at what takes too long."""
+        if self.unsent and self._leaving.late(now):
+            if not self.answered:
+                self.receiver.cut_off(Code.UNAVAILABLE, "the answer was under way for too long")
+            self.line.reset(self, ErrorCodes.ENHANCE_YOUR_CALM)
+        else:
+            self.receiver.tick(now)
