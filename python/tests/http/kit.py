@@ -74,6 +74,16 @@ class Http2Client:
         answer = self.answers[number] = Answer()
         return answer
 
+    async def send(self, answer: Answer, body: bytes, end: bool = True) -> None:
+        """Sends more of a request, as the windows let it."""
+        number = self.number(answer)
+        while body:
+            await self.until(lambda: self.h2.local_flow_control_window(number) > 0)
+            size = min(self.h2.local_flow_control_window(number), 16_384)
+            self.h2.send_data(number, body[:size], end_stream=end and len(body) <= size)
+            self.flush()
+            body = body[size:]
+
     def number(self, answer: Answer) -> int:
         return next(number for number, one in self.answers.items() if one is answer)
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import gzip
 import tempfile
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 from h2.errors import ErrorCodes
 
 from harness.certificates import Authority
-from tests.public.kit import COUNT, ECHO, HANDLERS, OTHER, TWICE, Gate, echo, eventually
+from tests.public.kit import COUNT, ECHO, HANDLERS, JOIN, OTHER, TWICE, Gate, echo, eventually
 from trunkcall import RAW, Code, Delivery, Limits, Observer, ServerCall, StatusError, server_tls
 from trunkcall.connection import Connection
 
@@ -101,13 +102,7 @@ class Grpc(HttpCase):
         client = await self.http2(address)
         message = bytes(range(256)) * 8_000
         answer = client.ask(body=b"", end=False)
-        body, number = framed(message), client.number(answer)
-        while body:
-            await client.until(lambda: client.h2.local_flow_control_window(number) > 0)
-            size = min(client.h2.local_flow_control_window(number), 16_384)
-            client.h2.send_data(number, body[:size], end_stream=len(body) <= size)
-            client.flush()
-            body = body[size:]
+        await client.send(answer, framed(message))
         await client.answer(answer)
         self.assertTrue(answer.body == framed(message))
 
@@ -241,6 +236,24 @@ class Connections(HttpCase):
         self.assertLess(sent, 8)
         client.writer.close()
         await eventually(lambda: server.running == 0)
+
+    async def test_messages_that_no_handler_took_leave_the_window_to_others(self) -> None:
+        done = asyncio.Event()
+
+        async def reads_nothing(requests: AsyncIterator[bytes], call: ServerCall) -> bytes:
+            await done.wait()
+            return b""
+
+        _, address = await self.serve(JOIN.handler(reads_nothing))
+        client = await self.http2(address)
+        for _ in range(4):  # more, together, than the connection's window of 4 MiB
+            done.clear()
+            answers = [client.ask(JOIN.name, b"", end=False) for _ in range(12)]
+            for answer in answers:
+                await client.send(answer, framed(bytes(100_000)) * 2)
+            done.set()
+            for answer in answers:
+                self.assertEqual((await client.answer(answer)).trailers["grpc-status"], "0")
 
     async def test_connect_and_errors_of_http_go_by_the_status(self) -> None:
         _, address = await self.serve()

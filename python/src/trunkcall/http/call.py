@@ -205,7 +205,7 @@ class HttpCall:
             self._events.arrived(self)
 
     def lost(self) -> None:
-        if self._close(unread=True) and self.started:
+        if self._close() and self.started:
             self._events.stopped(self)
 
     def writable(self) -> None:
@@ -221,7 +221,7 @@ class HttpCall:
 
     def _stop(self, why: Refusal) -> None:
         """Ends the call without its handler."""
-        if not self._close(unread=True):
+        if not self._close():
             return
         self._load.count(refused=not self.started)
         self._events.unserved(self.method.name, not self.started, why.code, why.text)
@@ -232,17 +232,18 @@ class HttpCall:
         self._answering.end(why.cut if self.started else why.refused)
         self._stream.line.schedule()
 
-    def _close(self, unread: bool) -> bool:
-        """Notes that the call is over. False: it was."""
+    def _close(self) -> bool:
+        """Notes that the call is over, and gives back what nobody will take. False: it was."""
         if self.over:
             return False
         self.over = True
         if self._timer is not None:
             self._timer.cancel()
-        if unread:
-            self._inbox.clear()
+        self._credit += sum(credit for _, _, credit in self._inbox)
+        self._inbox.clear()
         self._deframer.drop()
         self._stream.let_go_all()
+        self._give_credit()
         return True
 
     # As those see it who serve it.
@@ -285,7 +286,7 @@ class HttpCall:
         metadata: Metadata | None = None,
     ) -> None:
         _check(metadata)
-        if self._close(unread=False):
+        if self._close():
             if status.code:
                 told = Status(status.code, status.message, status.details, Delivery.EXECUTED, status.retry_after)
                 self._answering.end(told, metadata)
@@ -301,7 +302,7 @@ class HttpCall:
 
     def refuse(self, status: Status, metadata: Metadata | None = None) -> None:
         _check(metadata)
-        if self._close(unread=True):
+        if self._close():
             refused = not self._answering.begun
             self._load.count(refused)
             self._events.unserved(self.method.name, refused, status.code, status.message)

@@ -4,7 +4,6 @@ RFC is settled here."""
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from contextlib import suppress
 from typing import Any
 
@@ -20,7 +19,7 @@ from h2.events import (
     StreamReset,
     WindowUpdated,
 )
-from h2.exceptions import H2Error, NoSuchStreamError, ProtocolError, StreamClosedError
+from h2.exceptions import H2Error, ProtocolError
 from h2.settings import SettingCodes, Settings
 
 from trunkcall.transport import clock
@@ -28,25 +27,19 @@ from trunkcall.wire import Code
 
 from .fields import Fields, Request, size
 from .frames import FOR_ANSWER, FOR_DATA, MOST_FORFEIT, Allowance, Flood, Follower, TooLarge, goaway
-from .line import Line, LineStream
+from .http2stream import LINE_UNSENT, MOST_UNSENT, OVER, Http2Stream
+from .line import Line
 from .parting import Parting
 from .router import Router
 from .stream import HttpConfig
-from .underway import UnderWay
 
 HANDSHAKE = 10_000_000  # µs from accepted to the peer's SETTINGS
 FAREWELL = 1.0  # seconds for the last words
 CONNECTION_WINDOW = 4 << 20
 _TIMES = 4  # how much longer than told a header list may be, so that it gets an answer
-_MOST_UNSENT = 64 << 10  # of one answer, above which its handler waits
-_LINE_UNSENT = 1 << 20  # of all
 _BEHIND, _BEHIND_TIME = 16, 1_000_000  # requests that go on behind their answers, and µs for each
 _UNREAD = 1_024  # acknowledgements and resets that the peer does not read, beside its requests
-_PIECE = 16_384
 _CONTROL = 13  # bytes of a frame of RST_STREAM
-
-# The library says so of a stream that the peer has reset, of which the event is still to come.
-_OVER = (StreamClosedError, NoSuchStreamError, ProtocolError)
 
 
 class _Connection(H2Connection):
@@ -299,7 +292,7 @@ class Http2Line(Line):
                 self.schedule()  # it may be the last one
 
     def _reset(self, number: int, error: int) -> None:
-        with suppress(*_OVER):
+        with suppress(*OVER):
             self.h2.reset_stream(number, error)
         self.schedule()
 
@@ -381,9 +374,9 @@ class Http2Line(Line):
 
     def _wake(self) -> None:
         """Tells handlers that wait for room."""
-        if self.waiting and self.queued <= _LINE_UNSENT:
+        if self.waiting and self.queued <= LINE_UNSENT:
             for stream in list(self.waiting):
-                if stream.unsent <= _MOST_UNSENT:
+                if stream.unsent <= MOST_UNSENT:
                     del self.waiting[stream]
                     stream.receiver.writable()
 
@@ -455,159 +448,3 @@ class Http2Line(Line):
     def ping(self, data: bytes) -> None:
         self.h2.ping(data)
         self.schedule()
-
-
-class Http2Stream(LineStream):
-    """One request, and its answer."""
-
-    line: Http2Line
-    multiplexed = True
-
-    def __init__(self, line: Http2Line, number: int, request: Request) -> None:
-        super().__init__(line, request.method == "HEAD", request.first("expect").lower() == "100-continue")
-        self.number = number
-        self.request = request
-        self.pending: deque[bytes | Fields | None] = deque()  # of the answer; fields: trailers; None: its end
-        self._at = 0  # how much of its first piece was sent
-        self.unsent = 0  # bytes of that
-        self.earned = 0  # of the allowance, by what came
-        self.served = False
-        self.gone = False  # the stream is closed
-        self.shut = False  # it does not count any more
-        self._begun = False
-        self._credit = 0  # of its window, not given back yet
-        self._leaving = UnderWay()
-
-    @property
-    def most_trailers(self) -> int:  # type: ignore[override]
-        return self.line.most_trailers
-
-    def head(self, status: int, fields: Fields, end: bool = False) -> None:
-        if self.gone or self.answered or self._begun:
-            return
-        self._begun = True
-        self.expects = False
-        with suppress(*_OVER):
-            self.line.h2.send_headers(self.number, [(":status", str(status)), *fields, *self.extra], end_stream=end)
-        if end:
-            self._complete()
-        self.line.schedule()
-
-    def write(self, data: bytes) -> bool:
-        if self.gone or self.answered or self.bodiless:
-            return True
-        line = self.line
-        if data:
-            if not self.unsent:
-                line.holding[self] = None
-                self._leaving.set(True)
-            self.pending.append(data)
-            self.unsent += len(data)
-            line.queued += len(data)
-            line.allowance.earn(FOR_DATA)
-            line.ready(self)
-        if self.unsent > _MOST_UNSENT or line.queued > _LINE_UNSENT:
-            line.waiting[self] = None
-            return False
-        return True
-
-    def end(self, trailers: Fields | None = None) -> None:
-        if self.gone or self.answered:
-            return
-        self.pending.append(trailers)
-        self._complete()
-        self.line.ready(self)
-
-    def _complete(self) -> None:
-        self.answered = True
-        self.line.answered(self)
-        self.line.over(self)
-
-    def send_piece(self) -> bool:
-        """Sends a piece of what is pending. False: nothing more can be sent now."""
-        try:
-            return self._send_piece()
-        except _OVER:
-            return False
-
-    def _send_piece(self) -> bool:
-        line, pending = self.line, self.pending
-        if not pending or self.gone:
-            return False
-        h2, first = line.h2, pending[0]
-        if not isinstance(first, bytes):
-            pending.popleft()
-            if first is None:
-                h2.end_stream(self.number)
-            else:
-                h2.send_headers(self.number, first, end_stream=True)
-            line.over(self)
-            return False
-        most = min(h2.local_flow_control_window(self.number), h2.max_outbound_frame_size, _PIECE)
-        if most <= 0:
-            return False
-        piece = first[self._at : self._at + most]
-        self._at += len(piece)
-        if self._at == len(first):
-            pending.popleft()
-            self._at = 0
-        end = len(pending) == 1 and pending[0] is None
-        if end:
-            pending.clear()
-        h2.send_data(self.number, piece, end_stream=end)
-        self.unsent -= len(piece)
-        line.queued -= len(piece)
-        self._leaving.passed(len(piece))
-        if not self.unsent:
-            self._leaving.set(False)
-            if not self.held:
-                line.holding.pop(self, None)
-        if end:
-            line.over(self)
-        return bool(pending)
-
-    def consumed(self, credit: int) -> None:
-        line = self.line
-        line.give_credit(credit)
-        if self.gone or self.request_ended or self.answered:
-            return
-        self._credit += credit
-        if self._credit >= line.window // 4:
-            credit, self._credit = self._credit, 0
-            with suppress(*_OVER):
-                line.h2.increment_flow_control_window(credit, self.number)
-            line.schedule()
-
-    def proceed(self) -> None:
-        if self.expects and not self.gone and not self._begun and not self.request_ended:
-            with suppress(*_OVER):
-                self.line.h2.send_headers(self.number, [(":status", "100")])
-            self.line.schedule()
-        self.expects = False
-
-    def handler_returned(self) -> None:
-        super().handler_returned()
-        self.line.leave(self)
-
-    def let_go(self, size: int) -> None:
-        super().let_go(size)
-        if self.unsent:
-            self.line.holding[self] = None
-
-    def give_up(self, text: str) -> None:
-        output = self.unsent > 0
-        if not self.answered:
-            super().give_up(text)
-        else:
-            self.line.config.load.count(refused=False)
-        if output:
-            self.line.reset(self, ErrorCodes.ENHANCE_YOUR_CALM)
-
-    def tick(self, now: int) -> None:
-        """Looks at what takes too long."""
-        if self.unsent and self._leaving.late(now):
-            if not self.answered:
-                self.receiver.cut_off(Code.UNAVAILABLE, "the answer was under way for too long")
-            self.line.reset(self, ErrorCodes.ENHANCE_YOUR_CALM)
-        else:
-            self.receiver.tick(now)
