@@ -17,16 +17,22 @@ import trunkcall
 from load import UsageError
 from load.flags import seconds
 
-from .flags import add_compression, add_uvloop, find_compression, make_parser
+from . import codefirst
+from .flags import add_compression, add_uvloop, choice, find_compression, make_parser
 from .jsonform import detail_object, tight, to_json
 from .loop import run_loop
-from .method import Method, Unsendable, find_method, list_methods
+from .method import SERVICES, Method, Unsendable, find_method, list_methods
 from .program import FAILED, OK, one_line
 from .security import add_identity, client_tls
 from .target import FILES, check_target
 
+MSGPACK = trunkcall.MSGPACK.name
+CODECS = {one.name: one for one in (trunkcall.PROTOBUF, trunkcall.JSON, trunkcall.MSGPACK)}
+VALUES = (trunkcall.JSON, trunkcall.MSGPACK)
+
 NOTES = f"""METHOD is one of
-{list_methods()}JSON is the request; for client-streaming and bidi-streaming methods an array of requests.
+{list_methods()}or a code-first one of any other service, whose JSON is an array of arguments. JSON
+is the request; for client-streaming and bidi-streaming methods an array of requests.
 
 A failure is one line of JSON on stderr, with exit status 1; a command line that is wrong is
 told in words, with exit status 2.
@@ -36,13 +42,23 @@ told in words, with exit status 2.
 def call(words: Sequence[str]) -> int:
     flags = parse(words)
     tls = client_tls(flags)
+    values = CODECS[flags.codec or MSGPACK]
+    if codefirst.is_one(flags.method, flags.json, SERVICES) and values in VALUES:
+        try:
+            known = codefirst.Call(flags.method, flags.json, values)
+        except ValueError as fault:
+            print_failure(trunkcall.Code.INVALID_ARGUMENT, str(fault), (), trunkcall.Delivery.NOT_SENT)
+            return FAILED
+        return run_loop(lambda: outcome(None, known, flags, tls), flags.uvloop)
+    if flags.codec == MSGPACK:
+        raise UsageError(f"--codec {MSGPACK} is for code-first methods")
     try:
         method = find_method(flags.method)
         requests = method.parse_requests(flags.json)
     except Unsendable as fault:
         print_failure(fault.code, str(fault), (), trunkcall.Delivery.NOT_SENT)
         return FAILED
-    return run_loop(lambda: outcome(method, requests, flags, tls), flags.uvloop)
+    return run_loop(lambda: outcome((method, requests), None, flags, tls), flags.uvloop)
 
 
 def parse(words: Sequence[str]) -> argparse.Namespace:
@@ -67,6 +83,8 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
         default=[],
         help="to send with the call, any number of times; the value of a key that ends in -bin is base64",
     )
+    help = f"name of the codec: {choice(list(CODECS))}; {MSGPACK} and json for code-first methods"
+    parser.add_argument("--codec", metavar="NAME", default="", help=help)
     add_compression(parser, "requests")
     parser.add_argument("--tls-ca", metavar="FILE", default="", help="connect with TLS and trust what is in this file")
     add_identity(parser)
@@ -78,6 +96,8 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     if flags.timeout is not None and flags.timeout <= 0:
         raise UsageError("--timeout must be above 0")
     flags.compression = find_compression(flags.compression)
+    if flags.codec and flags.codec not in CODECS:
+        raise UsageError(f"--codec {flags.codec}: want {choice(list(CODECS))}")
     match flags.arguments:
         case [name, request]:
             flags.method, flags.json = name, request
@@ -105,17 +125,25 @@ def pair(text: str) -> tuple[str, str | bytes]:
 
 
 async def outcome(
-    method: Method, requests: Sequence[Message], flags: argparse.Namespace, tls: ssl.SSLContext | None
+    described: tuple[Method, Sequence[Message]] | None,
+    call: codefirst.Call | None,
+    flags: argparse.Namespace,
+    tls: ssl.SSLContext | None,
 ) -> int:
+    codec = CODECS[flags.codec] if flags.codec and call is None else trunkcall.PROTOBUF
     try:
-        client = trunkcall.Client(flags.target, tls=tls, compression=flags.compression, resolvers=FILES)
+        client = trunkcall.Client(flags.target, codec=codec, tls=tls, compression=flags.compression, resolvers=FILES)
         async with client:
             loop = asyncio.get_running_loop()
             began = loop.time()
             async with asyncio.timeout(flags.timeout):
                 await client.connect()
             left = None if flags.timeout is None else max(flags.timeout - (loop.time() - began), 0.0)
-            await method.invoke(client, requests, print_answer, timeout=left, metadata=flags.metadata)
+            if call is not None:
+                print(await call.make(client, timeout=left, metadata=flags.metadata), flush=True)
+            elif described is not None:
+                method, requests = described
+                await method.invoke(client, requests, print_answer, timeout=left, metadata=flags.metadata)
     except trunkcall.StatusError as failed:
         print_failure(failed.code, failed.message, failed.details, failed.delivery)
         return FAILED

@@ -16,7 +16,7 @@ FAST = "protobuf"
 STOCK = "protobuf-stock"
 CODECS = (FAST, STOCK)
 
-GZIP = trunkcall.GZIP.name
+COMPRESSIONS = {one.name: one for one in (trunkcall.GZIP, trunkcall.ZSTD)}
 
 # The framework's default, in seconds (spec/limits.md 2).
 KEEPALIVE_TIMEOUT = 20.0
@@ -55,15 +55,15 @@ def add_compression(parser: argparse.ArgumentParser, what: str) -> None:
         "--compression",
         metavar="NAME",
         default="",
-        help=f"name of the compression of {what}: {GZIP}; none unless given",
+        help=f"name of the compression of {what}: {choice(list(COMPRESSIONS))}; none unless given",
     )
 
 
 def find_compression(name: str) -> trunkcall.Compression | None:
     """The compression that a flag names, None if it is empty. Raises UsageError."""
-    if name not in ("", GZIP):
-        raise UsageError(f"--compression {name}: want {GZIP}")
-    return trunkcall.GZIP if name else None
+    if name and name not in COMPRESSIONS:
+        raise UsageError(f"--compression {name}: want {choice(list(COMPRESSIONS))}")
+    return COMPRESSIONS.get(name)
 
 
 def add_retain_heap(parser: argparse.ArgumentParser) -> None:

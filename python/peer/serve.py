@@ -19,7 +19,7 @@ from load import Failed, UsageError
 from load.flags import seconds
 from trunkcall.grpcstub import aio
 
-from . import faults, native, prefork, stock
+from . import codefirst, faults, native, prefork, stock
 from .conformance.service import Service
 from .flags import (
     FAST,
@@ -238,6 +238,7 @@ def register(server: trunkcall.Server, flags: argparse.Namespace) -> None:
     registrar = aio.Server(server)
     users: Any = user_pb2_grpc  # generated, without types
     users.add_UserServiceServicer_to_server(Users(), registrar)
+    server.register(*codefirst.handlers())
     if flags.codec == STOCK:
         bench: Any = bench_pb2_grpc
         bench.add_BenchServiceServicer_to_server(stock.Bench(), registrar)

@@ -19,6 +19,7 @@ class Result:
     """How a call ended."""
 
     answers: list[pb.Answer] = field(default_factory=list[pb.Answer])
+    results: Any = None  # of a code-first call
     header: Pairs = field(default_factory=list[tuple[str, "str | bytes"]])
     trailer: Pairs = field(default_factory=list[tuple[str, "str | bytes"]])
     failure: trunkcall.StatusError | None = None
@@ -88,6 +89,8 @@ class Outgoing:
         result.header, result.trailer = got.header, got.trailer
         if isinstance(got.message, pb.Answer):
             self._take(got.message, result)
+        else:
+            result.results = got.message
 
     def _options(self) -> dict[str, Any]:
         return {"timeout": self.timeout, "metadata": self.metadata, "wait_for_ready": self.wait_for_ready}

@@ -13,7 +13,7 @@ from conformance.v1 import conformance_pb2 as pb
 from .calling import Outgoing, Result
 from .data import from_lines
 from .lines import request_of
-from .methods import BY_NAME, OBSERVE
+from .methods import OBSERVE, method_of
 
 
 @dataclass
@@ -87,8 +87,8 @@ class Carrying:
         line = one.line
         give_up = asyncio.Event()
         outgoing = Outgoing(
-            BY_NAME[line["method"]],
-            one.requests,
+            method_of(line),
+            [line["arguments"]] if "arguments" in line else one.requests,
             from_lines(line.get("metadata", ())),
             line["timeoutMs"] / 1_000 if "timeoutMs" in line else None,
             line.get("waitForReady", False),

@@ -78,7 +78,8 @@ class CasesClient:
 
     def _make(self, case: dict[str, Any]) -> trunkcall.Client:
         wanted = case.get("client", {})
-        options: dict[str, Any] = {"codec": Unchanging()}
+        codec = trunkcall.JSON if wanted.get("codec") == trunkcall.JSON.name else Unchanging()
+        options: dict[str, Any] = {"codec": codec}
         if "tls" in case:
             options["tls"] = self._tls(case["tls"])
         if "maxMessage" in wanted:

@@ -44,6 +44,9 @@ def outcome_line(result: Result) -> dict[str, Any]:
         line["details"] = [
             {"typeUrl": detail.type_url, "value": base64.b64encode(detail.value).decode()} for detail in failed.details
         ]
+    if result.results is not None:
+        several: Any = result.results
+        line["results"] = several if isinstance(several, list) else [several]
     if result.observed is not None:
         line["observed"] = json_format.MessageToDict(result.observed)
     return line

@@ -6,6 +6,7 @@ from typing import Any
 
 import trunkcall
 from conformance.v1.conformance_pb2 import Answer, Observed, ObserveRequest, Request
+from trunkcall import codefirst
 
 SERVICE = "/trunkcall.conformance.v1.ConformanceService/"
 
@@ -22,3 +23,8 @@ BY_NAME: dict[str, trunkcall.Method[Any, Any]] = {
     method.name.removeprefix(SERVICE): method
     for method in (UNARY, READ, SERVER_STREAM, CLIENT_STREAM, BIDI_STREAM, TELL, UNSERVED)
 }
+
+
+def method_of(line: dict[str, Any]) -> trunkcall.Method[Any, Any]:
+    """The method of a call: of ConformanceService, or a code-first one."""
+    return codefirst.untyped(line["method"]) if "arguments" in line else BY_NAME[line["method"]]

@@ -53,7 +53,7 @@ class Commands(ProgramTest):
             ((*tcp, "--port", "1"), "--port"),
             ((*tcp, "--inline", "--codec", "protobuf-stock"), "--inline needs --codec protobuf"),
             ((*tcp, "--codec", "json"), "--codec json: want protobuf or protobuf-stock"),
-            ((*tcp, "--compression", "zip"), "--compression zip: want gzip"),
+            ((*tcp, "--compression", "zip"), "--compression zip: want gzip or zstd"),
             ((*tcp, "--tls-cert", "x"), "--tls-key"),
             ((*tcp, "--allow-cleartext"), "--tls-cert"),
             ((*tcp, "--tls-client-ca", "x"), "--tls-cert"),
@@ -66,7 +66,7 @@ class Commands(ProgramTest):
         for words, text in (
             ("--method Say", "the blocking client is not there yet: --async is needed"),
             ("--async --inline", "--inline is not there yet"),
-            ("--async --compression zstd", "--compression zstd: want gzip"),
+            ("--async --compression zip", "--compression zip: want gzip or zstd"),
             ("--async --codec json", "--codec json: want protobuf or protobuf-stock"),
             ("--async --method GetUser", "--method GetUser is not there"),
             ("--async --duration 5", "want a time such as 2s or 250ms"),

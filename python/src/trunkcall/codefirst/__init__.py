@@ -25,6 +25,7 @@ from __future__ import annotations
 from ..values import Int8, Int16, Int32, Int64, Name, Range, UInt8, UInt16, UInt32, UInt64, Unsupported
 from .calling import client
 from .declaring import method, service
+from .remote import untyped
 from .serving import handlers
 from .signature import Undeclared
 
@@ -45,4 +46,5 @@ __all__ = [
     "handlers",
     "method",
     "service",
+    "untyped",
 ]

@@ -9,7 +9,7 @@ from .. import Code, Delivery
 from ..codec import FIRST_NAMED, JSON, MSGPACK, Codec
 from ..method import BidiMethod, Binding, ClientStreamMethod, Kind, Method, ServerStreamMethod, UnaryMethod
 from ..status import failure
-from ..values import Ignored, MessageShape, One, Several
+from ..values import Ignored, MessageShape, One, Place, Several, shape_of
 from .signature import Signature
 
 
@@ -99,3 +99,25 @@ _CLASSES: dict[Kind, type[_Remote]] = {
     Kind.CLIENT_STREAM: _ClientStream,
     Kind.BIDI_STREAM: _Bidi,
 }
+
+
+class _Untyped(UnaryMethod[Any, Any]):
+    """Arguments and results of any types."""
+
+    __slots__ = ()
+
+    def _bind(self, codec: Codec) -> Binding:
+        if codec.number not in (JSON.number, MSGPACK.number):
+            raise failure(Code.UNIMPLEMENTED, f"{self.name} is not called by {codec.name}", Delivery.NOT_SENT)
+        text = codec.number == JSON.number
+        request = One(Place(f"the arguments of {self.name}", shape_of(list[Any])), text)
+        response = One(Place(f"the result of {self.name}", shape_of(Any)), text)
+        return Binding(request.encode, request.decode, response.encode, response.decode)
+
+
+def untyped(name: str, codec: Codec = MSGPACK) -> UnaryMethod[Any, Any]:
+    """A method of which no more is known than its name, "/calc/div": its request is a list of arguments of any types,
+    its response any value, of several results a list. Raises ValueError for a name that cannot be called."""
+    made = _Untyped(name, object, object)
+    made.codec = codec
+    return made
