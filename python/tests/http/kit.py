@@ -12,7 +12,7 @@ from h2.connection import H2Connection
 from h2.events import (
     ConnectionTerminated,
     DataReceived,
-    PingReceived,
+    PingAckReceived,
     ResponseReceived,
     StreamEnded,
     StreamReset,
@@ -55,6 +55,7 @@ class Http2Client:
         self.closed = False
         self.credits = True  # what comes is given back
         self._next = 1
+        self._settled = False
         self.flush()
 
     def flush(self) -> None:
@@ -83,6 +84,13 @@ class Http2Client:
             self.h2.send_data(number, body[:size], end_stream=end and len(body) <= size)
             self.flush()
             body = body[size:]
+
+    async def settle(self) -> None:
+        """Waits until the server has read what was sent."""
+        self._settled = False
+        self.h2.ping(b"settled?")
+        self.flush()
+        await self.until(lambda: self._settled)
 
     def number(self, answer: Answer) -> int:
         return next(number for number, one in self.answers.items() if one is answer)
@@ -117,8 +125,8 @@ class Http2Client:
                 answer.reset = event.error_code
             case ConnectionTerminated():
                 self.goaways.append(event)
-            case PingReceived():
-                pass
+            case PingAckReceived():
+                self._settled = True
             case _:
                 pass
 

@@ -251,6 +251,7 @@ class Connections(HttpCase):
             answers = [client.ask(JOIN.name, b"", end=False) for _ in range(12)]
             for answer in answers:
                 await client.send(answer, framed(bytes(100_000)) * 2)
+            await client.settle()
             done.set()
             for answer in answers:
                 self.assertEqual((await client.answer(answer)).trailers["grpc-status"], "0")
