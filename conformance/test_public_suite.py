@@ -17,6 +17,16 @@ from .public_suite import Result, Suite, Way, ways, write_junit
 
 SUITE = Suite(Path("nowhere"), Path("nowhere/schema.bin"))
 
+# A case that the suite's client may lose, and what the suite says then.
+LOSES = (
+    "Timeouts/HTTPVersion:2/Protocol:PROTOCOL_CONNECT/Codec:CODEC_PROTO/Compression:COMPRESSION_GZIP/TLS:false/unary"
+)
+LOST = f'''Sending request for "{LOSES}"...
+FAILED: {LOSES}:
+\tconnect error JSON: unexpected end of JSON input
+0 passed, 1 failed
+'''
+
 
 def ada() -> Language:
     """A language that serves all protocols, and lacks a few things."""
@@ -81,6 +91,39 @@ class Running(TestCase):
         ):
             result = SUITE.test(ways()[0])
         self.assertEqual((list(result.failed), result.wrong, started.call_count), (["Timeouts/a"], "", 1))
+
+    def carried_out(self, *said: str) -> tuple[Result, mock.Mock]:
+        """The result of a way, and the runs of the suite for it, which say this in turn."""
+        outcomes = [Outcome(text, status=int("FAILED" in text)) for text in said]
+        with (
+            mock.patch.object(Path, "write_text"),
+            mock.patch.object(public_suite, "run", side_effect=outcomes) as runs,
+        ):
+            return SUITE.test(ways()[0]), runs
+
+    def test_what_the_suites_client_loses_by_chance_is_carried_out_again(self) -> None:
+        passes = f'Sending request for "{LOSES}"...\n1 passed, 0 failed\n'
+        result, runs = self.carried_out(LOST, LOST, passes)
+        self.assertEqual((result.failed, result.raced, result.wrong, runs.call_count), ({}, {LOSES: 2}, "", 3))
+        words = runs.call_args.args[0]
+        self.assertEqual(words[words.index("--run") + 1], LOSES)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "results.xml"
+            write_junit([result], [], path)
+            root = ElementTree.parse(path).getroot()
+        self.assertEqual([one.get("name") for one in root.iter("property")], ["retry"])
+        self.assertEqual(list(root.iter("failure")), [])
+
+    def test_what_is_lost_each_time_has_failed(self) -> None:
+        result, runs = self.carried_out(*[LOST] * (1 + public_suite.RACES))
+        self.assertEqual((list(result.failed), runs.call_count), ([LOSES], 1 + public_suite.RACES))
+
+    def test_nor_does_it_pass_that_way_with_another_fault(self) -> None:
+        other = LOST.replace("unexpected end of JSON input", "no code")
+        result, _ = self.carried_out(LOST, other)
+        self.assertIn("no code", result.failed[LOSES])
+        with_more = LOST.replace("\n0 passed", "\n  wrong code\n0 passed")
+        self.assertEqual(self.carried_out(with_more)[1].call_count, 1)
 
     def test_a_way_that_does_not_end_has_failed(self) -> None:
         with (

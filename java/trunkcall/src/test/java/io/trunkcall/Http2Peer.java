@@ -11,6 +11,7 @@ import java.net.InetAddress;
 import java.net.Socket;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.concurrent.LinkedBlockingQueue;
@@ -164,13 +165,16 @@ final class Http2Peer implements AutoCloseable {
     write(message(stream, message, END));
   }
 
+  /** The head of a request, of gRPC unless the fields say otherwise. */
   static byte[] request(int stream, String path, int flags, String... more) {
     ByteArrayOutputStream block = new ByteArrayOutputStream();
     field(block, ":method", "POST");
     field(block, ":scheme", "http");
     field(block, ":path", path);
     field(block, ":authority", "test");
-    field(block, "content-type", "application/grpc+raw");
+    if (!Arrays.asList(more).contains("content-type")) {
+      field(block, "content-type", "application/grpc+raw");
+    }
     field(block, "te", "trailers");
     for (int at = 0; at < more.length; at += 2) {
       field(block, more[at], more[at + 1]);
@@ -201,7 +205,7 @@ final class Http2Peer implements AutoCloseable {
     int most = 16_384;
     for (int at = 0; at < body.length; at += most) {
       int end = Math.min(at + most, body.length);
-      byte[] piece = java.util.Arrays.copyOfRange(body, at, end);
+      byte[] piece = Arrays.copyOfRange(body, at, end);
       all.writeBytes(frame(DATA, end == body.length ? flags : 0, stream, piece));
     }
     return all.toByteArray();
