@@ -111,6 +111,10 @@ func (w *wantedCall) carryOut(ctx context.Context) (*result, error) {
 	defer client.Close()
 	ctx, cancel := context.WithCancel(trunkcall.WithMetadata(ctx, metadata(w.RequestHeaders)))
 	defer cancel()
+	if err := client.Connect(ctx); err != nil { // the server tells of the time that a call has left
+		failed, err := errorOf(err)
+		return &result{Error: failed, NumUnsentRequests: len(requests)}, err
+	}
 	if w.TimeoutMs != nil {
 		var release context.CancelFunc
 		ctx, release = context.WithTimeout(ctx, time.Duration(*w.TimeoutMs)*time.Millisecond)

@@ -70,6 +70,7 @@ class Wanted:
             options["compression"] = trunkcall.GZIP
         async with trunkcall.Client(f"{wanted.host}:{wanted.port}", **options) as client:
             try:
+                await client.connect()  # the server tells of the time that a call has left
                 if self._method.kind.streams:
                     await self._stream(client)
                 else:
