@@ -1,6 +1,7 @@
 #!/bin/sh
 # Makes the locks anew, with current versions: of python/, from the dependencies in pyproject.toml, of the lab's peers,
-# and of the runtime that those in Java run on for virtual threads. Versions and hashes are for every platform. Uses uv, of the version below, from an environment of its own.
+# and of the runtimes with virtual threads that tests in Java, and the lab's peers in Java, run on. Versions and hashes
+# are for every platform. Uses uv, of the version below, from an environment of its own.
 #   python/lock.sh              keeps what the locks have where it still fits
 #   python/lock.sh --upgrade    takes the newest of everything
 set -eu
@@ -17,6 +18,7 @@ lock() {
 }
 
 lock python/requirements.lock --extra http --extra msgspec --extra uvloop --extra websocket --extra zstd --group python/pyproject.toml:development python/pyproject.toml "$@"
+lock java/requirements.lock java/requirements.in "$@"
 lock lab/peers/java/requirements.lock lab/peers/java/requirements.in "$@"
 # The packages that both have, in one version.
 lock lab/peers/python/requirements.lock -c python/requirements.lock lab/peers/python/requirements.in "$@"

@@ -8,6 +8,9 @@ import io.trunkcall.Metadata;
  * methods, on its thread, and may use the session, except {@link Session#receive}, {@link
  * Session#dispatch}, {@link Session#tick} and {@link Session#take}. They must not throw. {@link
  * #reliefAsked} is the one that other threads call.
+ *
+ * <p>A connection has to hear all of them; what has a session and no connection leaves out what
+ * cannot happen there.
  */
 public interface Events {
   /** The peer's preface has come: {@link Session#peer} is known. */
@@ -17,7 +20,7 @@ public interface Events {
    * A handler starts. It counts as running until {@link IncomingCall#finish}, or {@link
    * IncomingCall#refuse}.
    */
-  void start(IncomingCall call);
+  default void start(IncomingCall call) {}
 
   /**
    * A call of the peer ends REFUSED, or else CUT, which {@code code} and {@code text} tell it.
@@ -29,61 +32,61 @@ public interface Events {
    * A running handler's call was ended without it: by CANCEL, its deadline, a limit, the
    * connection.
    */
-  void stopped(IncomingCall call);
+  default void stopped(IncomingCall call) {}
 
   /**
    * A request message is there: {@link IncomingCall#takeMessage}. Not told of a request that {@link
    * #start} hands over.
    */
-  void arrived(IncomingCall call);
+  default void arrived(IncomingCall call) {}
 
   /**
    * An answer message is there: {@link OutgoingCall#takeMessage}. Not told of the answer in a
    * RESULT, which {@link #ended} announces.
    */
-  void arrived(OutgoingCall call);
+  default void arrived(OutgoingCall call) {}
 
   /** The caller of a streaming method sends no more. */
-  void halfClosed(IncomingCall call);
+  default void halfClosed(IncomingCall call) {}
 
   /** Early metadata of the answer has come: {@link OutgoingCall#header}. */
-  void header(OutgoingCall call, Metadata metadata);
+  default void header(OutgoingCall call, Metadata metadata) {}
 
   /**
    * The call has ended: {@link OutgoingCall#status} says how. Once for each call. The last answer,
    * if it came with the end, is in {@link OutgoingCall#array} until this function returns.
    */
-  void ended(OutgoingCall call);
+  default void ended(OutgoingCall call) {}
 
   /** What the stream had queued is on its way. */
-  void writable(IncomingCall call);
+  default void writable(IncomingCall call) {}
 
   /** What the stream had queued is on its way. */
-  void writable(OutgoingCall call);
+  default void writable(OutgoingCall call) {}
 
   /** A call that found no slot may try again. */
-  void slotFree();
+  default void slotFree() {}
 
   /**
    * A call, or this connection, was ended to free memory for others: what was appended is to be
    * written.
    */
-  void relieved();
+  default void relieved() {}
 
   /**
    * Called on any thread, perhaps under a lock of the wire's: have {@link Session#relieve} called
    * on this session's thread, later. This connection holds most of the memory that others need.
    */
-  void reliefAsked();
+  default void reliefAsked() {}
 
   /**
    * The peer's GOAWAY. With reason 0 it drains: open no more calls here. Any other ends the
    * connection (protocol.md 11.3).
    */
-  void goesAway(int reason, String text);
+  default void goesAway(int reason, String text) {}
 
   /** A RESULT did not come 30 s after CANCEL: replace the connection (protocol.md 7.2). */
-  void overdue();
+  default void overdue() {}
 
   /** The session has ended for an error, or because the peer was silent. */
   void failed(ErrorClass kind, String text);
