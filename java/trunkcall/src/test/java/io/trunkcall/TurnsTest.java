@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.trunkcall.internal.transport.Loops;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -163,6 +164,23 @@ class TurnsTest {
     for (Unpacked one : held) {
       assertArrayEquals(PLAIN, one.decoded(Codec.raw()));
     }
+    assertArrayEquals(PLAIN, Pair.await(late));
+  }
+
+  @Test
+  void anEventLoopDoesNotWaitForItsTurn() {
+    Packing packing = packing(Compression.gzip());
+    List<Unpacked> held = new ArrayList<>();
+    for (int i = 0; i < Turns.ALL; i++) {
+      held.add(unpacked(packing, Codec.raw()));
+    }
+    CompletableFuture<byte[]> late = apart(() -> taken(packing, Codec.raw()));
+    Pair.until(() -> Turns.waiting() >= 1, "another waits for a turn");
+    CompletableFuture<byte[]> onLoop =
+        CompletableFuture.supplyAsync(() -> taken(packing, Codec.raw()), Loops.next());
+    assertArrayEquals(PLAIN, Pair.await(onLoop));
+    assertFalse(late.isDone());
+    held.forEach(one -> one.decoded(Codec.raw()));
     assertArrayEquals(PLAIN, Pair.await(late));
   }
 
