@@ -2,8 +2,8 @@ package io.trunkcall;
 
 /**
  * Makes messages smaller on their way (spec/protocol.md 12). Used by as many threads at once as
- * there are processors, at least 2, event loops among them; it must not wait for anything, such as
- * calls.
+ * there are processors, at least 2, and by event loops besides; it must not wait for anything, such
+ * as calls.
  */
 public interface Compression {
   /** Its name, for people. */
@@ -34,12 +34,12 @@ public interface Compression {
    * is 8 MiB at most.
    *
    * @throws UnsupportedOperationException without the library {@code com.github.luben:zstd-jni},
-   *     which a program that uses this has to depend on
+   *     which a program that uses this has to depend on, and where its native part, which it has
+   *     for many systems, cannot be loaded
    */
   static Compression zstd() {
-    if (!Packing.HAS_ZSTD) {
-      throw new UnsupportedOperationException(
-          "zstd needs the library com.github.luben:zstd-jni, which is not there");
+    if (!Packing.NO_ZSTD.isEmpty()) {
+      throw new UnsupportedOperationException(Packing.NO_ZSTD);
     }
     return Zstandard.ZSTD;
   }

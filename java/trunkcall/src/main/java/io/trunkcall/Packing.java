@@ -8,8 +8,8 @@ import org.jspecify.annotations.Nullable;
 
 /** The compressions of one client or server: what it sends with, what it accepts. Any thread. */
 final class Packing {
-  /** Whether the library for zstd is there. */
-  static final boolean HAS_ZSTD = hasZstd();
+  /** Why zstd cannot be used here; empty if it can. */
+  static final String NO_ZSTD = noZstd();
 
   private static final int LEAST = 1_024; // bytes of a message; shorter ones are sent plain
   private static final int METHODS = 4_096; // that have an economy of their own
@@ -29,18 +29,25 @@ final class Packing {
     this.room = new Unpacked.Room(memory);
   }
 
-  private static boolean hasZstd() {
+  /**
+   * Its library is optional, and has a native part, which not every system can load: it is tried.
+   */
+  private static String noZstd() {
+    String needs = "zstd needs the library com.github.luben:zstd-jni, ";
     try {
-      Class.forName("com.github.luben.zstd.Zstd", false, Packing.class.getClassLoader());
-      return true;
+      Class.forName("com.github.luben.zstd.Zstd", true, Packing.class.getClassLoader());
+      return "";
     } catch (ClassNotFoundException e) {
-      return false;
+      return needs + "which is not there";
+    } catch (RuntimeException | LinkageError e) {
+      Throwable why = e.getCause() == null ? e : e.getCause();
+      return needs + "whose native part cannot be loaded here: " + why;
     }
   }
 
   /** What is accepted unless something else is said. */
   static List<Compression> usual() {
-    return HAS_ZSTD ? List.of(Gzip.GZIP, Zstandard.ZSTD) : List.of(Gzip.GZIP);
+    return NO_ZSTD.isEmpty() ? List.of(Gzip.GZIP, Zstandard.ZSTD) : List.of(Gzip.GZIP);
   }
 
   /** Throws IllegalArgumentException for numbers that are none. */
@@ -141,7 +148,7 @@ final class Packing {
       try {
         one.compress(plain.array(), 0, plain.length(), packed);
         size = packed.length();
-      } catch (RuntimeException e) {
+      } catch (RuntimeException | LinkageError e) {
         // As documented, the message is sent as it is.
       }
       took = System.nanoTime() - began;
