@@ -18,7 +18,7 @@ import java.util.concurrent.locks.ReentrantLock;
  * take what they find there meanwhile.
  *
  * <p>While something is queued, a thread is on its way to it, or as many run as there may be, or as
- * the system gives.
+ * the system gives. Where it gives none at all, tasks are refused.
  */
 final class HandlerPool implements HandlerExecutor {
   private final ThreadFactory factory;
@@ -29,7 +29,7 @@ final class HandlerPool implements HandlerExecutor {
   private final ReentrantLock lock = new ReentrantLock();
   // Guarded by the lock.
   private final ArrayDeque<Worker> idle = new ArrayDeque<>(); // the one that was busy last is first
-  private int threads;
+  private volatile int threads; // that were started and have not ended; read by all
   private volatile boolean shut;
 
   /** At most so many daemon threads, which are named {@code name} and a number. */
@@ -81,47 +81,44 @@ final class HandlerPool implements HandlerExecutor {
     try {
       wake();
     } catch (Throwable e) { // the system gives no more threads
-      if (isEmpty() && queue.remove(task)) {
+      if (threads == 0 && queue.remove(task)) {
         throw new RejectedExecutionException("there is no thread for a handler: " + e, e);
       }
     }
   }
 
-  private boolean isEmpty() {
-    lock.lock();
-    try {
-      return threads == 0;
-    } finally {
-      lock.unlock();
-    }
-  }
-
-  /** Has one more thread look at the queue, unless one is about to. */
+  /**
+   * Has one more thread look at the queue, unless one is about to. Without any, whether one can be
+   * started is waited for: it decides what becomes of the task.
+   */
   private void wake() {
-    if (onItsWay.get() || !onItsWay.compareAndSet(false, true)) {
+    boolean mine = !onItsWay.get() && onItsWay.compareAndSet(false, true);
+    if (!mine && threads > 0) {
       return;
     }
-    Worker next = null;
-    boolean start = false;
+    Worker next;
     lock.lock();
     try {
+      if (!mine && threads > 0) {
+        return; // it was started meanwhile
+      }
       next = idle.pollFirst();
       if (next == null && threads < most) {
-        start = true;
+        onItsWay.set(true);
+        new Worker().thread.start();
         threads++;
-        next = new Worker();
-      }
-      if (next == null) {
+      } else if (next == null) {
         // All are busy, and look at the queue when they have noted that they rest. Within the lock:
         // one that rests from now on finds that nobody is on its way.
         onItsWay.set(false);
       }
+    } catch (Throwable e) {
+      onItsWay.set(false);
+      throw e;
     } finally {
       lock.unlock();
     }
-    if (start && next != null) {
-      next.start();
-    } else if (next != null) {
+    if (next != null) {
       next.called = true;
       LockSupport.unpark(next.thread);
     }
@@ -130,18 +127,6 @@ final class HandlerPool implements HandlerExecutor {
   private final class Worker implements Runnable {
     final Thread thread = factory.newThread(this);
     volatile boolean called; // it was woken for work
-
-    void start() {
-      try {
-        thread.start();
-      } catch (Throwable e) { // the system gives no more threads
-        lock.lock();
-        threads--;
-        onItsWay.set(false);
-        lock.unlock();
-        throw e;
-      }
-    }
 
     @Override
     public void run() {

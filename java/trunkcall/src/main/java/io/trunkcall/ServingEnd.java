@@ -4,6 +4,7 @@ import io.trunkcall.internal.client.ClientEndpoint;
 import io.trunkcall.internal.transport.Carrier;
 import io.trunkcall.internal.transport.Line;
 import io.trunkcall.internal.wire.Exchange;
+import java.time.Duration;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.RejectedExecutionException;
@@ -17,6 +18,7 @@ import org.jspecify.annotations.Nullable;
 abstract class ServingEnd {
   static final String NATIVE = "trunk";
   static final String DISCONNECTED = "disconnected by this side";
+  private static final Duration NO_THREAD = Duration.ofSeconds(1); // until a call may come again
 
   final Serving serving;
   final Calling calling;
@@ -141,15 +143,22 @@ abstract class ServingEnd {
       String only = served.method.request().carriedBy();
       refuse(
           call,
-          Code.UNIMPLEMENTED,
-          "the messages of this method are not in codec " + call.codec() + ", only in " + only);
-    } else if (!run(serves)) {
-      refuse(call, Code.UNAVAILABLE, "the executor of the " + serving.side + " takes no more");
+          Status.of(
+              Code.UNIMPLEMENTED,
+              "the messages of this method are not in codec "
+                  + call.codec()
+                  + ", only in "
+                  + only));
+      return;
+    }
+    Status untaken = run(serves);
+    if (untaken != null) {
+      refuse(call, untaken);
     }
   }
 
-  private void refuse(Exchange call, Code code, String text) {
-    call.refuse(Status.of(code, text), Metadata.EMPTY);
+  private void refuse(Exchange call, Status why) {
+    call.refuse(why, Metadata.EMPTY);
     serving.returned();
   }
 
@@ -174,21 +183,27 @@ abstract class ServingEnd {
     }
   }
 
-  /** Has a call run. False: nobody takes it. */
-  private boolean run(ServingCall call) {
+  /** Has a call run. Not null: nobody takes it, with which it is refused. */
+  private @Nullable Status run(ServingCall call) {
     if (call.served.handler.isInline()) {
       call.run();
-      return true;
+      return null;
     }
     try {
       serving.executor.execute(call);
-      return true;
-    } catch (Throwable e) { // also an Error of one that can start no thread: the call alone ends
-      if (!(e instanceof RejectedExecutionException)) {
+      return null;
+    } catch (Throwable e) { // whatever it is, the call alone ends
+      boolean noThread = e instanceof OutOfMemoryError || e.getCause() instanceof OutOfMemoryError;
+      if (noThread || !(e instanceof RejectedExecutionException)) {
         serving.journal.log(
             System.Logger.Level.ERROR, "an executor failed", call.method().name(), e);
       }
-      return false;
+      return noThread
+          ? Status.of(
+                  Code.RESOURCE_EXHAUSTED,
+                  "the system gives the " + serving.side + " no thread for the handler")
+              .withRetryAfter(NO_THREAD)
+          : Status.of(Code.UNAVAILABLE, "the executor of the " + serving.side + " takes no more");
     }
   }
 

@@ -2,6 +2,7 @@ package io.trunkcall;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -116,6 +117,71 @@ class HandlerPoolTest {
   void withoutAnyThreadATaskIsRefused() {
     pool = new HandlerPool(work -> new Unstartable(), 10, PATIENCE);
     assertThrows(RejectedExecutionException.class, () -> pool.execute(() -> {}));
+  }
+
+  @Test
+  void noTaskIsLostWhereTheFirstThreadCannotBeStarted() throws Exception {
+    CountDownLatch starting = new CountDownLatch(1);
+    CountDownLatch fail = new CountDownLatch(1);
+    Thread late =
+        new Thread() {
+          @Override
+          public void start() {
+            starting.countDown();
+            HandlerPoolTest.await(fail);
+            throw new OutOfMemoryError("unable to create native thread");
+          }
+        };
+    AtomicInteger made = new AtomicInteger();
+    pool =
+        new HandlerPool(
+            work -> made.getAndIncrement() == 0 ? late : new Unstartable(), 10, PATIENCE);
+    CompletableFuture<Throwable> first = new CompletableFuture<>();
+    execute(first);
+    assertTrue(starting.await(PATIENCE, TimeUnit.SECONDS));
+    CompletableFuture<Throwable> second = new CompletableFuture<>();
+    Thread waits = execute(second);
+    Pair.until(
+        () -> second.isDone() || waits.getState() == Thread.State.WAITING,
+        "the second waits for what becomes of the first");
+    fail.countDown();
+    assertInstanceOf(RejectedExecutionException.class, first.get(PATIENCE, TimeUnit.SECONDS));
+    assertInstanceOf(RejectedExecutionException.class, second.get(PATIENCE, TimeUnit.SECONDS));
+  }
+
+  @Test
+  void aThreadThatCannotBeMadeRefusesItsTaskAlone() throws Exception {
+    AtomicInteger made = new AtomicInteger();
+    pool =
+        new HandlerPool(
+            work -> {
+              if (made.getAndIncrement() == 0) {
+                throw new OutOfMemoryError("of the test");
+              }
+              return daemon(work);
+            },
+            10,
+            PATIENCE);
+    assertThrows(RejectedExecutionException.class, () -> pool.execute(() -> {}));
+    CountDownLatch run = new CountDownLatch(1);
+    pool.execute(run::countDown);
+    assertTrue(run.await(PATIENCE, TimeUnit.SECONDS));
+  }
+
+  /** Hands over a task on a thread of its own; {@code thrown} is done with what that threw. */
+  private Thread execute(CompletableFuture<Throwable> thrown) {
+    Thread made =
+        daemon(
+            () -> {
+              try {
+                pool.execute(() -> {});
+                thrown.complete(null);
+              } catch (Throwable e) {
+                thrown.complete(e);
+              }
+            });
+    made.start();
+    return made;
   }
 
   private static Thread daemon(Runnable work) {
