@@ -105,13 +105,13 @@ abstract class OpeningCall extends Opening implements Runnable {
     }
   }
 
-  /** Looks for a connection and a slot; waits where there is none now. */
+  /** Looks for a connection and a slot; waits where there is none now. Throws nothing. */
   void look() {
     try {
       while (!over && !seek()) {
         // Until it is opened, or waits.
       }
-    } catch (StatusException e) {
+    } catch (Throwable e) {
       fail(e);
     }
   }
@@ -187,11 +187,11 @@ abstract class OpeningCall extends Opening implements Runnable {
             + (why.isEmpty() ? "" : "; " + why));
   }
 
-  /** A slot may be free on a connection. Whether it was opened, or has failed. */
+  /** A slot may be free on a connection. Whether it was opened, or has failed. Throws nothing. */
   boolean tryOn(Carrier on) {
     try {
       return openOn(on);
-    } catch (StatusException e) {
+    } catch (Throwable e) {
       fail(e);
       return true;
     }
@@ -236,6 +236,31 @@ abstract class OpeningCall extends Opening implements Runnable {
 
   private void fail(Code code, String text) {
     fail(Failures.local(code, text, Delivery.NOT_SENT));
+  }
+
+  /**
+   * It cannot be opened. Whatever users' code throws that was asked on the way, this call alone
+   * ends: others wait behind it.
+   */
+  private void fail(Throwable thrown) {
+    if (thrown instanceof StatusException failure) {
+      fail(failure);
+      return;
+    }
+    Journal.LOGGER.log(
+        System.Logger.Level.ERROR, method.name() + ": a call could not be opened", thrown);
+    OutgoingCall call = out;
+    Carrier on = carrier;
+    StatusException failure =
+        Failures.local(
+            Code.INTERNAL,
+            "the call could not be opened: " + Failures.spelled(thrown),
+            call == null ? Delivery.NOT_SENT : Delivery.UNKNOWN);
+    failure.initCause(thrown);
+    fail(failure);
+    if (call != null && on != null) {
+      on.giveUp(call);
+    }
   }
 
   private void fail(StatusException failure) {

@@ -30,6 +30,7 @@ final class StreamCall extends OpeningCall {
   private final int maxReceive;
   private int sentFirst; // bytes of the first, as it was sent
   private final Codec<Object> requests;
+  private final int codec; // its number
   private final Codec<Object> responses;
   private volatile Metadata trailers = Metadata.EMPTY;
   private volatile String peer = "";
@@ -52,6 +53,7 @@ final class StreamCall extends OpeningCall {
     this.maxReceive = options.maxReceive();
     this.packedFirst = first == null ? null : calls.calling.packed(method, first, said);
     this.requests = (Codec<Object>) method.request();
+    this.codec = requests.number();
     this.responses = (Codec<Object>) method.response();
     pipe.block();
   }
@@ -69,7 +71,7 @@ final class StreamCall extends OpeningCall {
   @Nullable OutgoingCall append(Session session) {
     Opening opening =
         new Opening()
-            .codec(requests.number())
+            .codec(codec)
             .metadata(metadata)
             .end(method.kind().takesOne())
             .single(method.kind().answersOne());

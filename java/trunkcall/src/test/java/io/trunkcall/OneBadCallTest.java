@@ -9,10 +9,14 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.concurrent.Flow;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -231,21 +235,128 @@ class OneBadCallTest {
 
   @Test
   void aCallWhoseExecutorFailsIsRefused() throws Exception {
-    AtomicBoolean fails = new AtomicBoolean(true);
+    Throwable[] failures = {
+      new IllegalStateException("of the test"),
+      new RejectedExecutionException("of the test"),
+      new OutOfMemoryError("unable to create native thread"),
+      new RejectedExecutionException(new OutOfMemoryError("unable to create native thread"))
+    };
+    Code[] told = {
+      Code.UNAVAILABLE, Code.UNAVAILABLE, Code.RESOURCE_EXHAUSTED, Code.RESOURCE_EXHAUSTED
+    };
+    AtomicReference<Throwable> fails = new AtomicReference<>();
     Executor executor =
         task -> {
-          if (fails.getAndSet(false)) {
-            throw new OutOfMemoryError("unable to create native thread");
+          Throwable failure = fails.getAndSet(null);
+          if (failure instanceof Error error) {
+            throw error;
+          } else if (failure instanceof RuntimeException exception) {
+            throw exception;
           }
           task.run();
         };
-    try (Pair pair = new Pair(s -> s.serve(ECHO).executor(executor), c -> {})) {
+    try (Pair pair = new Pair(s -> s.serve(ECHO).executor(executor), c -> c.repeat(false))) {
       Connection before = connected(pair);
-      StatusException failed = failure(() -> pair.client.call(OTHER, "Ada"));
-      assertEquals(Code.UNAVAILABLE, failed.code());
-      assertEquals(Delivery.REFUSED, failed.status().delivery());
-      assertGoesOn(pair, before);
+      for (int i = 0; i < failures.length; i++) {
+        fails.set(failures[i]);
+        StatusException failed = failure(() -> pair.client.call(OTHER, "Ada"));
+        assertEquals(told[i], failed.code());
+        assertEquals(Delivery.REFUSED, failed.status().delivery());
+        assertGoesOn(pair, before);
+      }
       assertTrue(pair.server.stop(Pair.PATIENCE));
+    }
+  }
+
+  /** Is given to no balancer, and cannot be spelled either. */
+  private static final class Stranger implements EndpointState {
+    @Override
+    public Endpoint endpoint() {
+      return Endpoint.of("127.0.0.1:1");
+    }
+
+    @Override
+    public State state() {
+      return State.READY;
+    }
+
+    @Override
+    public int calls() {
+      return 0;
+    }
+
+    @Override
+    public long latencyNanos() {
+      return -1;
+    }
+
+    @Override
+    public int failures() {
+      return 0;
+    }
+
+    @Override
+    public String toString() {
+      throw new AssertionError("of the test");
+    }
+  }
+
+  @Test
+  void aCallThatCannotBeOpenedForWhatUsersCodeThrowsEndsAlone() throws Exception {
+    AtomicBoolean wrong = new AtomicBoolean();
+    /** Is asked for each call, also where there is a single endpoint. */
+    final class Own implements PickObserver {
+      private final List<EndpointState> endpoints;
+
+      Own(List<EndpointState> endpoints) {
+        this.endpoints = endpoints;
+      }
+
+      @Override
+      public EndpointState pick(Pick call) {
+        return wrong.getAndSet(false) ? new Stranger() : endpoints.get(0);
+      }
+
+      @Override
+      public void ended(EndpointState endpoint, Outcome outcome) {}
+    }
+    Balancer balancer = Own::new;
+    try (Pair pair = new Pair(s -> s.serve(ECHO), c -> c.balancer(balancer))) {
+      Connection before = connected(pair);
+      wrong.set(true);
+      StatusException failed = failure(() -> await(pair.client.callAsync(OTHER, "Ada")));
+      assertEquals(Code.INTERNAL, failed.code());
+      assertEquals(Delivery.NOT_SENT, failed.status().delivery());
+      assertGoesOn(pair, before);
+    }
+  }
+
+  @Test
+  void aCallThatWaitsEndsAloneForWhatUsersCodeThrows() throws Exception {
+    AtomicBoolean none = new AtomicBoolean(true);
+    AtomicInteger wrong = new AtomicInteger();
+    AtomicReference<Watch> registry = new AtomicReference<>();
+    Balancer balancer =
+        endpoints ->
+            call -> {
+              if (none.get()) {
+                return null;
+              }
+              return wrong.getAndDecrement() > 0 ? new Stranger() : endpoints.get(0);
+            };
+    CallOptions waits = CallOptions.NONE.withWaitForReady(true);
+    try (Pair pair = new Pair(ECHO);
+        Client client =
+            Client.builder("test:it").resolver("test", registry::set).balancer(balancer).build()) {
+      CompletableFuture<String> first = client.callAsync(OTHER, "Ada", waits);
+      CompletableFuture<String> second = client.callAsync(OTHER, "Bob", waits);
+      Pair.until(() -> registry.get() != null, "the resolver was not called");
+      await(client.gauges()); // both have looked, and wait
+      none.set(false);
+      wrong.set(1);
+      registry.get().set(List.of(Endpoint.of("127.0.0.1:" + pair.server.port())));
+      assertEquals(Code.INTERNAL, failure(() -> await(first)).code());
+      assertEquals("Bob", await(second));
     }
   }
 

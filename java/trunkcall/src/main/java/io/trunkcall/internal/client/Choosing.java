@@ -19,6 +19,7 @@ import org.jspecify.annotations.Nullable;
 final class Choosing {
   private final Endpoints endpoints;
   private final Balancer balancer;
+  private final String name;
 
   private @Nullable Picker picker;
   private @Nullable PickObserver observer; // the picker, if it wants to know how calls end
@@ -27,6 +28,8 @@ final class Choosing {
   Choosing(Endpoints endpoints, Balancer balancer) {
     this.endpoints = endpoints;
     this.balancer = balancer;
+    String given = balancer.name();
+    this.name = given == null || given.isEmpty() ? balancer.getClass().getName() : given;
   }
 
   /** The picker, if it wants to know how calls end. */
@@ -88,8 +91,7 @@ final class Choosing {
 
   /** Something that is wrong, with the name of the balancer. */
   String named(String what) {
-    String name = balancer.name();
-    return "balancer " + (name.isEmpty() ? balancer.getClass().getName() : name) + ": " + what;
+    return "balancer " + name + ": " + what;
   }
 
   private StatusException faulty(String what, @Nullable Throwable thrown) {

@@ -66,7 +66,11 @@ final class Resolving {
   /** Has the resolver called, on a thread of its own. */
   void start() {
     again = null;
-    threads.execute(running);
+    try {
+      threads.execute(running);
+    } catch (Throwable e) { // the system gives no more threads
+      ended("there is no thread for it: " + spelled(e), false);
+    }
   }
 
   /** An endpoint could not be reached. */

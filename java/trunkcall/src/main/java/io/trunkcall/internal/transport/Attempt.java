@@ -21,6 +21,7 @@ import java.net.UnixDomainSocketAddress;
 import java.net.UnknownHostException;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.SocketChannel;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
@@ -140,7 +141,7 @@ final class Attempt extends ChannelInboundHandlerAdapter {
   private void openByUser(OpenChannel open) {
     CompletionStage<SocketChannel> opening;
     try {
-      opening = open.open(address.bytes().toString());
+      opening = Objects.requireNonNull(open.open(address.bytes().toString()), "no stage");
     } catch (RuntimeException | Error fault) {
       result.completeExceptionally(failed(fault));
       return;
