@@ -68,6 +68,9 @@ public interface ClientStream<Q, R> extends Sender<Q>, Receiver<R>, AutoCloseabl
    * sent or the call is over.
    */
   default CompletableFuture<@Nullable Void> sendAll(Flow.Publisher<? extends Q> messages) {
-    return SenderSubscriber.subscribe(messages, this, this::halfClose, this::cancel);
+    CompletableFuture<@Nullable Void> sent =
+        SenderSubscriber.subscribe(messages, this, this::halfClose, this::cancel);
+    status().thenRun(() -> sent.complete(null));
+    return sent;
   }
 }

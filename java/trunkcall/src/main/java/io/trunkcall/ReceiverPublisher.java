@@ -30,7 +30,12 @@ final class ReceiverPublisher<T> implements Flow.Publisher<T> {
       return;
     }
     Receiving receiving = new Receiving(subscriber);
-    subscriber.onSubscribe(receiving);
+    try {
+      subscriber.onSubscribe(receiving);
+    } catch (Throwable e) {
+      receiving.cancel();
+      throw e;
+    }
     receiving.mayBegin();
   }
 
@@ -45,8 +50,7 @@ final class ReceiverPublisher<T> implements Flow.Publisher<T> {
   private final class Receiving implements Flow.Subscription {
     private final AtomicLong wanted = new AtomicLong();
     // Whoever makes it 1 delivers, until it is 0 again: signals come one after the other. Held
-    // until
-    // onSubscribe has returned.
+    // until onSubscribe has returned.
     private final AtomicInteger turns = new AtomicInteger(1);
     private volatile Flow.@Nullable Subscriber<? super T> subscriber;
     private volatile @Nullable IllegalArgumentException bad;
@@ -94,12 +98,19 @@ final class ReceiverPublisher<T> implements Flow.Publisher<T> {
       } while (turn != 0);
     }
 
-    /** Delivers one signal if there is one. */
+    /** Delivers one signal if there is one. One who throws has cancelled (rule 2.13). */
     private boolean step() {
       Flow.Subscriber<? super T> to = subscriber;
-      if (to == null) {
+      try {
+        return to != null && signal(to);
+      } catch (Throwable e) {
+        Journal.LOGGER.log(System.Logger.Level.ERROR, "a subscriber threw; it gets no more", e);
+        cancel();
         return false;
       }
+    }
+
+    private boolean signal(Flow.Subscriber<? super T> to) {
       IllegalArgumentException wrong = bad;
       if (wrong != null) {
         cancel();
@@ -111,7 +122,13 @@ final class ReceiverPublisher<T> implements Flow.Publisher<T> {
         if (wanted.get() == 0) {
           return false;
         }
-        coming = receiver.receiveAsync();
+        try {
+          coming = receiver.receiveAsync();
+        } catch (RuntimeException e) { // another receives
+          subscriber = null;
+          to.onError(e);
+          return false;
+        }
         next = coming;
         if (!coming.isDone()) {
           coming.whenComplete((message, error) -> deliver());

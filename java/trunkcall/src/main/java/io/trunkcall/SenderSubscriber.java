@@ -1,7 +1,6 @@
 package io.trunkcall;
 
 import java.util.Objects;
-import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Flow;
 import org.jspecify.annotations.Nullable;
@@ -13,6 +12,7 @@ final class SenderSubscriber<T> implements Flow.Subscriber<T> {
   private final Runnable failed;
   private final CompletableFuture<@Nullable Void> done = new CompletableFuture<>();
   private volatile Flow.@Nullable Subscription subscription;
+  private volatile boolean ended; // the publisher has nothing more, and nothing to be told
 
   private SenderSubscriber(Sender<? super T> sender, Runnable completed, Runnable failed) {
     this.sender = sender;
@@ -22,7 +22,8 @@ final class SenderSubscriber<T> implements Flow.Subscriber<T> {
 
   /**
    * Begins to. {@code completed} is run behind the last message, {@code failed} when the publisher
-   * fails.
+   * fails. Whoever completes or cancels the future wants nothing more: a publisher that rests would
+   * never notice else.
    */
   static <T> CompletableFuture<@Nullable Void> subscribe(
       Flow.Publisher<? extends T> messages,
@@ -30,7 +31,7 @@ final class SenderSubscriber<T> implements Flow.Subscriber<T> {
       Runnable completed,
       Runnable failed) {
     SenderSubscriber<T> made = new SenderSubscriber<>(sender, completed, failed);
-    made.done.whenComplete((none, error) -> made.cancelIf(error));
+    made.done.whenComplete((none, error) -> made.cancel());
     messages.subscribe(made);
     return made.done;
   }
@@ -43,17 +44,16 @@ final class SenderSubscriber<T> implements Flow.Subscriber<T> {
       return;
     }
     subscription = given;
-    if (done.isCancelled()) {
+    if (done.isDone()) {
       given.cancel();
-      return;
+    } else {
+      given.request(1);
     }
-    given.request(1);
   }
 
-  /** Who cancels the future wants nothing more: a publisher that rests would never be told. */
-  private void cancelIf(@Nullable Throwable error) {
+  private void cancel() {
     Flow.Subscription from = subscription;
-    if (error instanceof CancellationException && from != null) {
+    if (from != null && !ended) {
       from.cancel();
     }
   }
@@ -62,21 +62,21 @@ final class SenderSubscriber<T> implements Flow.Subscriber<T> {
   public void onNext(T message) {
     Objects.requireNonNull(message, "message");
     Flow.Subscription from = Objects.requireNonNull(subscription, "subscription");
+    if (done.isDone()) {
+      return; // it was on its way when this was cancelled
+    }
     CompletableFuture<Boolean> sent;
     try {
       sent = sender.sendAsync(message);
-    } catch (RuntimeException e) {
-      from.cancel();
+    } catch (Throwable e) {
       done.completeExceptionally(e);
       return;
     }
     sent.whenComplete(
         (more, error) -> {
           if (error != null) {
-            from.cancel();
             done.completeExceptionally(CallFuture.unwrapped(error));
           } else if (!more) {
-            from.cancel();
             done.complete(null);
           } else {
             from.request(1);
@@ -87,12 +87,14 @@ final class SenderSubscriber<T> implements Flow.Subscriber<T> {
   @Override
   public void onError(Throwable error) {
     Objects.requireNonNull(error, "error");
+    ended = true;
+    done.completeExceptionally(error); // ahead of the end of the call, which says less
     failed.run();
-    done.completeExceptionally(error);
   }
 
   @Override
   public void onComplete() {
+    ended = true;
     completed.run();
     done.complete(null);
   }
