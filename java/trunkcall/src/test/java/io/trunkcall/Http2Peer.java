@@ -32,6 +32,7 @@ final class Http2Peer implements AutoCloseable {
   static final int END = 1; // of a stream; or an acknowledgement
   static final int END_HEADERS = 4;
 
+  static final int PROTOCOL_ERROR = 1;
   static final int REFUSED_STREAM = 7;
   static final int ENHANCE_YOUR_CALM = 11;
   static final int INADEQUATE_SECURITY = 12;

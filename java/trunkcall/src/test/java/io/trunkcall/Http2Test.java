@@ -4,6 +4,7 @@ import static io.trunkcall.Http2Peer.END;
 import static io.trunkcall.Http2Peer.ENHANCE_YOUR_CALM;
 import static io.trunkcall.Http2Peer.GOAWAY;
 import static io.trunkcall.Http2Peer.HEADERS;
+import static io.trunkcall.Http2Peer.PROTOCOL_ERROR;
 import static io.trunkcall.Http2Peer.RESET;
 import static io.trunkcall.Pair.await;
 import static io.trunkcall.Pair.until;
@@ -357,6 +358,24 @@ class Http2Test {
       Http2Peer.Frame goAway = peer.await(frame -> frame.type() == GOAWAY, "GOAWAY");
       assertEquals(Http2Peer.INADEQUATE_SECURITY, goAway.error());
       assertEquals(1, last(goAway));
+    }
+  }
+
+  @Test
+  void aLengthThatIsNotOfDigitsIsMalformed() throws Exception {
+    try (Pair pair = new Pair(echo());
+        Http2Peer peer = new Http2Peer(pair.server, WINDOW)) {
+      String[] lengths = {"+6", "-6", "6.0", "0x6", "", "6 6", "18446744073709551622"};
+      for (int at = 0; at < lengths.length; at++) {
+        int stream = 2 * at + 1;
+        peer.write(Http2Peer.request(stream, "/t.S/Call", 0, "content-length", lengths[at]));
+        peer.write(Http2Peer.message(stream, new byte[1], END));
+        Http2Peer.Frame end = peer.end(stream);
+        assertEquals(RESET, end.type(), lengths[at]);
+        assertEquals(PROTOCOL_ERROR, end.error(), lengths[at]);
+      }
+      peer.call(99, "/t.S/Call", new byte[1]);
+      assertEquals("0", peer.end(99).field("grpc-status"));
     }
   }
 }

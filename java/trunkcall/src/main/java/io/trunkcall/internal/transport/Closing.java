@@ -48,8 +48,13 @@ final class Closing {
   /** The channel is gone. */
   void over() {
     outputEnded = true;
+    stopTimer();
+  }
+
+  private void stopTimer() {
     if (closeTimer != null) {
       closeTimer.cancel(false);
+      closeTimer = null;
     }
   }
 
@@ -66,7 +71,10 @@ final class Closing {
       if (closeTimer == null) {
         closeTimer = later(() -> carrier.abort("the last bytes could not be sent"), LINGER);
       }
-    } else if (carrier.session().closed() || webSocket != null) {
+      return;
+    }
+    stopTimer(); // there is room: the last bytes go on
+    if (carrier.session().closed() || webSocket != null) {
       close();
     } else if (!outputEnded) {
       outputEnded = true;
@@ -94,9 +102,8 @@ final class Closing {
     }
     ended = true;
     outlet.stopWatching();
-    if (closeTimer == null) {
-      closeTimer = later(() -> carrier.abort("the connection did not close"), LINGER);
-    }
+    stopTimer();
+    closeTimer = later(() -> carrier.abort("the connection did not close"), LINGER);
     boolean opened = !outputEnded;
     outputEnded = true;
     if (opened) {
