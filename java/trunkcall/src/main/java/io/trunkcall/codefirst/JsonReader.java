@@ -35,6 +35,7 @@ final class JsonReader extends ValueReader implements AutoCloseable {
   private String lastName = "";
 
   JsonReader(byte[] array, int offset, int length, boolean strict) {
+    super(length);
     check(array, offset, offset + length);
     this.strict = strict;
     escapes = has(array, offset, offset + length, '\\');

@@ -38,6 +38,11 @@ final class LaterShape extends Shape {
   }
 
   @Override
+  long memory() {
+    return finished().memory();
+  }
+
+  @Override
   String wanted() {
     return finished().wanted();
   }

@@ -58,6 +58,11 @@ class ListShape extends Shape {
   }
 
   @Override
+  long memory() {
+    return 24;
+  }
+
+  @Override
   String wanted() {
     return ValueException.AN_ARRAY;
   }

@@ -59,6 +59,11 @@ final class MapShape extends Shape {
   }
 
   @Override
+  long memory() {
+    return 64;
+  }
+
+  @Override
   String wanted() {
     return "a map";
   }

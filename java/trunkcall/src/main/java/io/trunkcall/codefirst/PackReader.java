@@ -25,6 +25,7 @@ final class PackReader extends ValueReader {
   private int extensionType;
 
   PackReader(byte[] array, int offset, int length) {
+    super(length);
     in = array;
     at = offset;
     end = offset + length;

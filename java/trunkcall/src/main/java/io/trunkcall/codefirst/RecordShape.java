@@ -7,6 +7,9 @@ import org.jspecify.annotations.Nullable;
 
 /** That of records, and of classes with fields that can be set. */
 abstract class RecordShape extends Shape {
+  private static final int HEADER = 16; // bytes of memory
+  private static final int FIELD = 8;
+
   final RecordFields fields;
   private final MethodHandle[] getters;
 
@@ -35,6 +38,11 @@ abstract class RecordShape extends Shape {
     } catch (Throwable e) {
       throw Handles.unexpected(e);
     }
+  }
+
+  /** Bytes of memory, without what its fields refer to. */
+  final long bare() {
+    return HEADER + (long) FIELD * fields.size();
   }
 
   /** Where the values of fields go that were read. */
@@ -82,25 +90,39 @@ abstract class RecordShape extends Shape {
 
     @Override
     Object read(ValueReader r) {
+      r.charge(bare());
       @Nullable Object[] values = new Object[fields.size()];
       Arrays.fill(values, MISSING);
       readFields(r, (index, value) -> values[index] = value);
+      for (int i = 0; i < values.length; i++) {
+        if (values[i] == MISSING) {
+          Shape missing = fields.shape(i);
+          r.charge(missing.memory());
+          values[i] = missing.zero();
+        }
+      }
       return make(values);
     }
 
     @Override
     Object zero() {
       @Nullable Object[] values = new Object[fields.size()];
-      Arrays.fill(values, MISSING);
+      for (int i = 0; i < values.length; i++) {
+        values[i] = fields.shape(i).zero();
+      }
       return make(values);
     }
 
-    Object make(@Nullable Object[] values) {
-      for (int i = 0; i < values.length; i++) {
-        if (values[i] == MISSING) {
-          values[i] = fields.shape(i).zero();
-        }
+    @Override
+    long memory() {
+      long all = bare();
+      for (int i = 0; i < fields.size(); i++) {
+        all += fields.shape(i).memory();
       }
+      return all;
+    }
+
+    Object make(@Nullable Object[] values) {
       try {
         return (Object) constructor.invokeExact(values);
       } catch (ValueException | Error e) {
@@ -129,6 +151,7 @@ abstract class RecordShape extends Shape {
 
     @Override
     Object read(ValueReader r) {
+      r.charge(bare());
       Object made = zero();
       readFields(r, (index, value) -> set(made, index, value));
       return made;
@@ -142,6 +165,11 @@ abstract class RecordShape extends Shape {
       } catch (Throwable e) {
         throw ValueException.bad("this value is not one that it takes");
       }
+    }
+
+    @Override
+    long memory() {
+      return bare(); // and what its constructor makes, which nobody knows
     }
 
     @Override

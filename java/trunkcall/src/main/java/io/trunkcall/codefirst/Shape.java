@@ -28,6 +28,11 @@ abstract class Shape {
   /** What a field takes that is missing. */
   abstract @Nullable Object zero();
 
+  /** About how many bytes of memory {@link #zero} makes; 0 for what is shared. */
+  long memory() {
+    return 0;
+  }
+
   /** What is wanted, for error messages: "text". */
   abstract String wanted();
 

@@ -43,6 +43,11 @@ final class Shapes {
         Object zero() {
           return new byte[0]; // one that its owner may give to others
         }
+
+        @Override
+        long memory() {
+          return 16;
+        }
       };
   static final Shape TIME =
       leaf("a time", Times.FIRST, (w, v) -> w.writeTime((Instant) v), ValueReader::readTime, false);

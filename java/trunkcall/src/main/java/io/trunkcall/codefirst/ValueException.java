@@ -44,6 +44,15 @@ final class ValueException extends RuntimeException {
         "arrays and maps nest deeper than max_nesting " + MAX_NESTING, true, false, false);
   }
 
+  static ValueException tooMuch(int perByte) {
+    return new ValueException(
+        "its records need more memory than %d bytes for each byte of the message"
+            .formatted(perByte),
+        true,
+        false,
+        false);
+  }
+
   static ValueException cutOff() {
     return bad("the message is cut off");
   }

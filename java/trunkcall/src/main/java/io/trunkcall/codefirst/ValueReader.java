@@ -20,12 +20,22 @@ abstract class ValueReader {
   /** How many elements there is room for, at most, before the announced ones have come. */
   static final int PREALLOCATED = 512;
 
+  // What the records of a message may need, in bytes of memory: in any case, and for each byte of
+  // the message. An empty record is a byte that may stand for very many fields (limits.md 2).
+  private static final int ALWAYS = 1 << 20;
+  private static final int PER_BYTE = 64;
+
   /** The whole number that {@link #readWhole} read last. */
   boolean negative;
 
   long magnitude;
 
   private int depth;
+  private long room; // bytes of memory that records may still need
+
+  ValueReader(int length) {
+    room = ALWAYS + PER_BYTE * (long) length;
+  }
 
   /** Takes null if that is what comes. */
   abstract boolean takeNull();
@@ -110,6 +120,14 @@ abstract class ValueReader {
 
   final void leave() {
     depth--;
+  }
+
+  /** Counts the memory that a record needs, before it is made. */
+  final void charge(long bytes) {
+    room -= bytes;
+    if (room < 0) {
+      throw ValueException.tooMuch(PER_BYTE);
+    }
   }
 
   static final String OUT_OF_RANGE = "a number out of range";

@@ -2,17 +2,23 @@ package io.trunkcall.codefirst;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.trunkcall.Code;
 import io.trunkcall.Codec;
 import io.trunkcall.Output;
 import io.trunkcall.StatusException;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -92,5 +98,62 @@ class HostileBytesTest {
       }
     }
     return changed;
+  }
+
+  record Wide(
+      String a, List<String> b, Map<String, String> c, byte[] d, Inner e, Inner f, Inner g) {}
+
+  record Inner(long a, long b, Map<String, Long> c, @Nullable Wide d) {}
+
+  /** Takes what an empty map may stand for. */
+  interface Amplifying {
+    int count(List<Wide> all);
+  }
+
+  private static final Signature AMPLIFYING =
+      Signature.of(
+          "/hostile/amplifying",
+          Declared.parameters(Amplifying.class.getDeclaredMethods()[0]),
+          Declared.result(Amplifying.class.getDeclaredMethods()[0]));
+
+  /** A request with so many empty maps. */
+  private static byte[] empty(int number, int count) {
+    if (number == 2) {
+      String all = "{},".repeat(count);
+      return ("[[" + all.substring(0, all.length() - 1) + "]]").getBytes(StandardCharsets.US_ASCII);
+    }
+    byte[] made = new byte[6 + count];
+    Arrays.fill(made, (byte) 0x80);
+    made[0] = (byte) 0x91;
+    made[1] = (byte) 0xdd;
+    ByteBuffer.wrap(made).putInt(2, count);
+    return made;
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {2, 3})
+  void recordsThatAreMuchLongerThanTheirBytesAreBounded(int number) {
+    Codec<Arguments> codec = AMPLIFYING.method(ValueCodec.Form.MESSAGE_PACK).request().in(number);
+    byte[] few = empty(number, 1_000);
+    List<?> made = (List<?>) codec.decode(few, 0, few.length).get(0);
+    assertEquals(1_000, made.size());
+    byte[] many = empty(number, 100_000);
+    StatusException refused =
+        assertThrows(StatusException.class, () -> codec.decode(many, 0, many.length));
+    assertEquals(Code.RESOURCE_EXHAUSTED, refused.code());
+    String text = refused.status().message();
+    assertTrue(text.contains("64 bytes for each byte of the message"), text);
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {2, 3})
+  void recordsThatAreWrittenAreNotTooMuch(int number) {
+    Codec<Arguments> codec = AMPLIFYING.method(ValueCodec.Form.MESSAGE_PACK).request().in(number);
+    Inner inner = new Inner(0, 0, Map.of(), null);
+    Wide wide = new Wide("", List.of(), Map.of(), new byte[0], inner, inner, inner);
+    Output out = new Output();
+    codec.encode(new Arguments(AMPLIFYING, new Object[] {Collections.nCopies(100_000, wide)}), out);
+    List<?> read = (List<?>) codec.decode(out.array(), 0, out.length()).get(0);
+    assertEquals(100_000, read.size());
   }
 }
