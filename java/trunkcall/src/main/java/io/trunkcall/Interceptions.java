@@ -31,11 +31,11 @@ final class Interceptions {
         };
     List<ServerInterceptor> interceptors = call.serving().interceptors;
     for (int at = interceptors.size() - 1; at >= 1; at--) {
-      next = serving(interceptors.get(at), next);
+      next = serving(interceptors.get(at), next, call);
     }
     CompletionStage<? extends @Nullable Object> answer;
     try {
-      answer = interceptors.get(0).intercept(seen, next);
+      answer = there(interceptors.get(0).intercept(seen, next), interceptors.get(0), call);
     } catch (Throwable e) {
       seen.end(served(call, e));
       throw e;
@@ -49,10 +49,10 @@ final class Interceptions {
     return ended(error).withDelivery(call.entered() ? Delivery.EXECUTED : Delivery.REFUSED);
   }
 
-  private static Next serving(ServerInterceptor interceptor, Next next) {
+  private static Next serving(ServerInterceptor interceptor, Next next, ServingCall served) {
     return call -> {
       try {
-        return interceptor.intercept(call, next);
+        return there(interceptor.intercept(call, next), interceptor, served);
       } catch (Throwable e) {
         return CompletableFuture.failedFuture(e);
       }
@@ -72,11 +72,44 @@ final class Interceptions {
   private static Next calling(ClientInterceptor interceptor, Next next) {
     return call -> {
       try {
-        return interceptor.intercept(call, next);
+        return there(interceptor.intercept(call, next), interceptor, call.method());
       } catch (Throwable e) {
         return CompletableFuture.failedFuture(e);
       }
     };
+  }
+
+  /** The caller hears that there is none, the log of whom. */
+  private static CompletionStage<? extends @Nullable Object> there(
+      @Nullable CompletionStage<? extends @Nullable Object> stage,
+      Object interceptor,
+      ServingCall call) {
+    if (stage != null) {
+      return stage;
+    }
+    call.serving()
+        .journal
+        .log(System.Logger.Level.ERROR, "no stage", noStage(call.method(), interceptor), null);
+    throw new StatusException(
+        Code.INTERNAL, "an interceptor of the " + call.serving().side + " returned null");
+  }
+
+  private static CompletionStage<? extends @Nullable Object> there(
+      @Nullable CompletionStage<? extends @Nullable Object> stage,
+      Object interceptor,
+      Method<?, ?> method) {
+    if (stage == null) {
+      throw Failures.local(Code.INTERNAL, noStage(method, interceptor), Delivery.NOT_SENT);
+    }
+    return stage;
+  }
+
+  private static String noStage(Method<?, ?> method, Object interceptor) {
+    return "the interceptor "
+        + interceptor.getClass().getName()
+        + " returned null for a call of "
+        + method.name()
+        + ": want what the next step returned, or a stage in its place";
   }
 
   /** How a call ended, for interceptors; its caller may be told less. */

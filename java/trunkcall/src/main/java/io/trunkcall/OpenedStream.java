@@ -96,6 +96,9 @@ final class OpenedStream<Q, R> implements ClientStream<Q, R> {
     StreamCall call = plain;
     if (call != null) {
       call.cancel();
+    } else { // interceptors have not gone on, and may never do
+      inner.completeExceptionally(
+          Failures.local(Code.CANCELLED, "cancelled by the caller", Delivery.NOT_SENT));
     }
   }
 

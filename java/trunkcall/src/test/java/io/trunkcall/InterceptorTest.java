@@ -224,4 +224,44 @@ class InterceptorTest {
     }
     assertEquals(List.of("connected", "began 1", "ended OK 6", "disconnected"), told);
   }
+
+  @Test
+  void anInterceptorThatReturnsNoStageIsNamed() throws Exception {
+    ClientInterceptor calls = (call, next) -> null;
+    try (Pair pair = new Pair(s -> s.serve(WHO), c -> c.clientInterceptor(calls))) {
+      StatusException failed = failure(() -> await(pair.client.callAsync(SAY, "hello ")));
+      assertEquals(Code.INTERNAL, failed.code());
+      assertEquals(Delivery.NOT_SENT, failed.status().delivery());
+      String text = failed.status().message();
+      assertTrue(text.contains(calls.getClass().getName() + " returned null"), text);
+    }
+    ServerInterceptor serves = (call, next) -> null;
+    ServerInterceptor plain = (call, next) -> next.proceed(call);
+    for (boolean first : new boolean[] {true, false}) {
+      try (Pair pair =
+          new Pair(
+              s ->
+                  s.serve(WHO)
+                      .serverInterceptor(first ? serves : plain)
+                      .serverInterceptor(first ? plain : serves),
+              c -> {})) {
+        StatusException failed = failure(() -> pair.client.call(SAY, "hello "));
+        assertEquals(Code.INTERNAL, failed.code());
+        assertEquals(Delivery.REFUSED, failed.status().delivery());
+      }
+    }
+  }
+
+  @Test
+  void aStreamWhoseInterceptorsNeverGoOnCanBeCancelled() throws Exception {
+    ClientInterceptor waits = (call, next) -> new CompletableFuture<>();
+    Handler count = Handler.serverStream(COUNT, (request, responses, call) -> {});
+    try (Pair pair = new Pair(s -> s.serve(count), c -> c.clientInterceptor(waits))) {
+      ClientStream<String, String> stream = pair.client.open(COUNT, "Ada");
+      CompletableFuture<String> received = stream.receiveAsync();
+      stream.cancel();
+      assertEquals(Code.CANCELLED, failure(() -> await(received)).code());
+      assertEquals(Code.CANCELLED, await(stream.status()).code());
+    }
+  }
 }
