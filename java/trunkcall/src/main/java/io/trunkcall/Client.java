@@ -68,7 +68,7 @@ public final class Client extends Calls implements AutoCloseable {
     this.ownExecutor = builder.executor == null ? builder.ownExecutor() : null;
     this.serving = builder.serving("client", ownExecutor, calling.packing);
     this.config = builder.config(serving.load);
-    builder.handlers.forEach(serving::register);
+    serving.register(builder.handlers);
     this.endpoints =
         new Endpoints(
             clockwork,
@@ -111,11 +111,13 @@ public final class Client extends Calls implements AutoCloseable {
     return tls != null;
   }
 
-  /** Serves methods to its servers, over its own connections. */
+  /**
+   * Serves methods to its servers, over its own connections.
+   *
+   * @throws IllegalArgumentException if one of them is served already; then none is added
+   */
   public void register(Handler... handlers) {
-    for (Handler handler : handlers) {
-      serving.register(handler);
-    }
+    serving.register(List.of(handlers));
   }
 
   /** The methods that it serves, by name. */
@@ -188,6 +190,9 @@ public final class Client extends Calls implements AutoCloseable {
       }
     } catch (StatusException e) {
       failure = e;
+    } catch (Throwable e) { // who waits hears of it, whatever it is
+      failure = Failures.local(Code.INTERNAL, Failures.spelled(e), Delivery.NOT_SENT);
+      failure.initCause(e);
     }
     List<CompletableFuture<@Nullable Void>> all = List.copyOf(connecting);
     connecting.clear();
@@ -202,7 +207,8 @@ public final class Client extends Calls implements AutoCloseable {
 
   /**
    * Ends the client: calls that run end CANCELLED, connections are closed, handlers are
-   * interrupted. Returns when all are done; on an event loop, or in one of its handlers, at once.
+   * interrupted. Returns when all are done; on an event loop, in one of its handlers, or when the
+   * thread is interrupted, at once.
    */
   @Override
   public void close() {
@@ -212,7 +218,7 @@ public final class Client extends Calls implements AutoCloseable {
     ServerCall within = CurrentCall.get();
     boolean inside = within instanceof ServingCall one && one.serving() == serving;
     if (!Loops.onLoop() && !inside) {
-      Blocking.getNullable(done);
+      Waiting.done(done, Long.MAX_VALUE);
     }
   }
 

@@ -8,6 +8,7 @@ import java.time.Duration;
 import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
@@ -156,6 +157,7 @@ abstract class ServedCall extends Work implements ServerCall {
 
   @Override
   public void onCancel(Runnable function) {
+    Objects.requireNonNull(function, "function");
     synchronized (this) {
       if (stopped == null) {
         if (onCancel == null) {
@@ -180,6 +182,7 @@ abstract class ServedCall extends Work implements ServerCall {
 
   @Override
   public synchronized void setHeaders(Metadata metadata) {
+    Objects.requireNonNull(metadata, "metadata");
     if (headersSent) {
       throw new IllegalStateException("the answer has begun, its headers can no longer be changed");
     }
@@ -207,6 +210,7 @@ abstract class ServedCall extends Work implements ServerCall {
 
   @Override
   public synchronized void setTrailers(Metadata metadata) {
+    Objects.requireNonNull(metadata, "metadata");
     trailers = trailers == null ? metadata : trailers.toBuilder().addAll(metadata).build();
   }
 

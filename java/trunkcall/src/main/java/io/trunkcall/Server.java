@@ -77,7 +77,7 @@ public final class Server implements AutoCloseable {
         new UserProtocols(this, serving, calling, builder.protocols, builder.nativeOnly);
     this.options =
         builder.nativeOnly ? plain.protocols(protocols.onPort()) : withHttp(plain, builder);
-    builder.handlers.forEach(serving::register);
+    serving.register(builder.handlers);
   }
 
   private ListenOptions withHttp(ListenOptions plain, ServerBuilder builder) {
@@ -109,11 +109,13 @@ public final class Server implements AutoCloseable {
     return new ServerBuilder();
   }
 
-  /** Serves more methods; connections that are open have them too. */
+  /**
+   * Serves more methods; connections that are open have them too.
+   *
+   * @throws IllegalArgumentException if one of them is served already; then none is added
+   */
   public void register(Handler... handlers) {
-    for (Handler handler : handlers) {
-      serving.register(handler);
-    }
+    serving.register(List.of(handlers));
   }
 
   /** The methods that are served, by name. */
@@ -151,11 +153,12 @@ public final class Server implements AutoCloseable {
    * {@link #stop} or {@link #close} is done, so that a program may then exit without losing a call.
    *
    * @throws IOException where it cannot listen
+   * @throws StatusException CANCELLED when the thread is interrupted; the server goes on
    */
   public void serve() throws IOException {
     Blocking.refuseOnLoop();
     start();
-    Blocking.getNullable(stopped);
+    Blocking.getNullable(stopped.copy()); // which an interrupt cancels, for nobody else
   }
 
   /**
@@ -168,6 +171,21 @@ public final class Server implements AutoCloseable {
   public String listen(String address) throws IOException {
     Blocking.refuseOnLoop();
     protocols.start();
+    String made;
+    try {
+      made = begin(address);
+    } catch (IOException e) {
+      Journal.LOGGER.log(
+          System.Logger.Level.ERROR, "cannot listen on " + address + ": " + e.getMessage());
+      told.tell(one -> one.listenFailed(address, e));
+      throw e;
+    }
+    Journal.LOGGER.log(System.Logger.Level.INFO, "listening on " + made);
+    told.tell(one -> one.listening(made));
+    return made;
+  }
+
+  private String begin(String address) throws IOException {
     lock.lock();
     try {
       if (closing) {
@@ -175,14 +193,7 @@ public final class Server implements AutoCloseable {
       }
       Listener made = Listener.listen(address, options, acceptor);
       listeners.add(made);
-      Journal.LOGGER.log(System.Logger.Level.INFO, "listening on " + made.address());
-      told.tell(one -> one.listening(made.address()));
       return made.address();
-    } catch (IOException e) {
-      Journal.LOGGER.log(
-          System.Logger.Level.ERROR, "cannot listen on " + address + ": " + e.getMessage());
-      told.tell(one -> one.listenFailed(address, e));
-      throw e;
     } finally {
       lock.unlock();
     }
@@ -298,7 +309,7 @@ public final class Server implements AutoCloseable {
 
   /**
    * Ends the server at once: running calls lose their connection and their handlers are
-   * interrupted. Returns when the handlers have.
+   * interrupted. Returns when the handlers have, or at once when the thread is interrupted.
    *
    * @throws IllegalStateException on an event loop, or in a handler of the server
    */
@@ -311,11 +322,17 @@ public final class Server implements AutoCloseable {
       one.line().submit(() -> one.line().abort("the server has been stopped"));
     }
     gone(Long.MAX_VALUE);
-    Blocking.getNullable(serving.end());
-    if (ownExecutor != null) {
-      ownExecutor.shutdown();
-    }
-    stopped.complete(null);
+    CompletableFuture<?> over =
+        serving
+            .end()
+            .thenRun(
+                () -> {
+                  if (ownExecutor != null) {
+                    ownExecutor.shutdown();
+                  }
+                  stopped.complete(null);
+                });
+    Waiting.done(over, Long.MAX_VALUE);
   }
 
   private void refuseInside() {

@@ -4,8 +4,11 @@ import io.trunkcall.internal.wire.Load;
 import io.trunkcall.internal.wire.MethodTable;
 import io.trunkcall.internal.wire.ServedMethod;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.Comparator;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
@@ -55,13 +58,19 @@ final class Serving {
     this.load = load;
   }
 
-  /** Throws IllegalArgumentException if the method is served already. */
-  void register(Handler handler) {
-    Served served = new Served(handler, strictJson);
-    if (methods.putIfAbsent(handler.method().name(), served.wire) != null) {
-      throw new IllegalArgumentException(
-          "method " + handler.method().name() + " is registered already");
+  /**
+   * Throws IllegalArgumentException if one of the methods is served already; then none is added.
+   */
+  synchronized void register(Collection<Handler> handlers) {
+    Map<String, ServedMethod> added = new HashMap<>();
+    for (Handler handler : handlers) {
+      String name = handler.method().name();
+      Served served = new Served(handler, strictJson);
+      if (methods.containsKey(name) || added.put(name, served.wire) != null) {
+        throw new IllegalArgumentException("method " + name + " is registered already");
+      }
     }
+    methods.putAll(added);
   }
 
   MethodTable table() {

@@ -395,4 +395,96 @@ class EndingTest {
       assertEquals("Ada", await(said));
     }
   }
+
+  @Test
+  void whoIsInterruptedWhileItServesStopsNobodyElse() throws Exception {
+    Server server = Server.builder().build();
+    CompletableFuture<StatusException> interrupted = new CompletableFuture<>();
+    CompletableFuture<String> served = new CompletableFuture<>();
+    Thread first =
+        new Thread(
+            () -> {
+              try {
+                server.serve();
+              } catch (StatusException e) {
+                interrupted.complete(e);
+              } catch (Exception e) {
+                interrupted.completeExceptionally(e);
+              }
+            });
+    Thread second =
+        new Thread(
+            () -> {
+              try {
+                server.serve();
+                served.complete("stopped");
+              } catch (Throwable e) {
+                served.completeExceptionally(e);
+              }
+            });
+    first.start();
+    second.start();
+    until(() -> second.getState() == Thread.State.WAITING, "the second serves");
+    first.interrupt();
+    assertEquals(Code.CANCELLED, await(interrupted).code());
+    assertFalse(served.isDone());
+    server.close();
+    assertEquals("stopped", await(served));
+  }
+
+  @Test
+  void anInterruptedCloseIsFinishedByOthers() throws Exception {
+    CompletableFuture<String> began = new CompletableFuture<>();
+    CountDownLatch go = new CountDownLatch(1);
+    Handler stubborn =
+        Handler.unary(
+            SAY,
+            (request, call) -> {
+              began.complete(request);
+              while (true) {
+                try {
+                  go.await();
+                  return request;
+                } catch (InterruptedException e) {
+                  // it ends when it wants to
+                }
+              }
+            });
+    Server server = Server.builder().listen("127.0.0.1:0").serve(stubborn).build();
+    CompletableFuture<String> served = new CompletableFuture<>();
+    Thread serves =
+        new Thread(
+            () -> {
+              try {
+                server.serve();
+                served.complete("stopped");
+              } catch (Throwable e) {
+                served.completeExceptionally(e);
+              }
+            });
+    serves.start();
+    until(() -> server.port() != 0, "it listens");
+    try (Client client = Client.of("127.0.0.1:" + server.port())) {
+      CompletableFuture<String> said = client.callAsync(SAY, "Ada");
+      await(began);
+      CompletableFuture<Boolean> closed = new CompletableFuture<>();
+      Thread closes =
+          new Thread(
+              () -> {
+                try {
+                  server.close();
+                  closed.complete(Thread.currentThread().isInterrupted());
+                } catch (Throwable e) {
+                  closed.completeExceptionally(e);
+                }
+              });
+      closes.start();
+      failure(() -> await(said)); // the connection is gone
+      closes.interrupt();
+      assertTrue(await(closed));
+      assertFalse(served.isDone());
+      go.countDown();
+      assertEquals("stopped", await(served));
+    }
+  }
 }

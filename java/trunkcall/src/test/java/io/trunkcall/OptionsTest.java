@@ -113,4 +113,20 @@ class OptionsTest {
       server.close();
     }
   }
+
+  @Test
+  void methodsAreServedTogetherOrNotAtAll() {
+    Handler say = Handler.unary(Texts.SAY, (request, call) -> request);
+    Handler other = Handler.unary(Texts.OTHER, (request, call) -> request);
+    try (Server server = Server.builder().serve(say).build();
+        Client client = Client.builder("127.0.0.1:1").serve(say).build()) {
+      assertThrows(IllegalArgumentException.class, () -> server.register(other, say));
+      assertThrows(IllegalArgumentException.class, () -> server.register(other, other));
+      assertEquals(List.of(Texts.SAY), server.methods());
+      server.register(other);
+      assertEquals(List.of(Texts.OTHER, Texts.SAY), server.methods());
+      assertThrows(IllegalArgumentException.class, () -> client.register(other, say));
+      assertEquals(List.of(Texts.SAY), client.methods());
+    }
+  }
 }

@@ -115,7 +115,8 @@ public final class RemoteClients implements AutoCloseable {
 
     /** Where a service is found, by its public name; it counts before what an interface says. */
     public Builder target(String service, String target) {
-      targets.put(service, Objects.requireNonNull(target, "target"));
+      targets.put(
+          Objects.requireNonNull(service, "service"), Objects.requireNonNull(target, "target"));
       return this;
     }
 
@@ -144,7 +145,7 @@ public final class RemoteClients implements AutoCloseable {
     private Set<Class<?>> types() {
       Set<Class<?>> types = new LinkedHashSet<>(added);
       if (!packages.isEmpty()) {
-        Scan scan = Scan.of(packages.toArray(String[]::new));
+        Scan scan = Scan.of(packages);
         scan.check();
         types.addAll(scan.clients());
       }

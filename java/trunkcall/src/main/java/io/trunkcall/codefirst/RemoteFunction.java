@@ -6,6 +6,7 @@ import io.trunkcall.Code;
 import io.trunkcall.Method;
 import io.trunkcall.StatusException;
 import java.util.Arrays;
+import java.util.Objects;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
@@ -116,9 +117,9 @@ final class RemoteFunction {
         completeExceptionally(wrapped.getCause());
       } else if (error != null) {
         completeExceptionally(error);
-      } else if (results != null) {
+      } else {
         try {
-          complete(result(results));
+          complete(result(Objects.requireNonNull(results, "a caller of one's own gave no result")));
         } catch (Throwable e) {
           completeExceptionally(e);
         }

@@ -18,12 +18,12 @@ import java.util.Set;
  */
 record Scan(List<Class<?>> services, List<Class<?>> clients) {
   /** Throws IllegalArgumentException for packages in which nothing is annotated. */
-  static Scan of(String... packages) {
-    if (packages.length == 0) {
-      throw new IllegalArgumentException("scan: want the packages to look in");
-    }
+  static Scan of(List<String> packages) {
     ClassGraph graph =
-        new ClassGraph().enableAnnotationInfo().ignoreClassVisibility().acceptPackages(packages);
+        new ClassGraph()
+            .enableAnnotationInfo()
+            .ignoreClassVisibility()
+            .acceptPackages(packages.toArray(String[]::new));
     try (ScanResult result = graph.scan()) {
       ClassInfoList annotated = result.getClassesWithAnnotation(RemoteService.class.getName());
       Set<ClassInfo> services = new LinkedHashSet<>();

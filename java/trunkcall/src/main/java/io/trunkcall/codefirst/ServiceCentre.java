@@ -8,7 +8,6 @@ import java.lang.reflect.Constructor;
 import java.lang.reflect.InvocationTargetException;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -18,6 +17,7 @@ import java.util.TreeMap;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 import java.util.function.Function;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -47,7 +47,7 @@ public final class ServiceCentre implements AutoCloseable {
     addresses = List.copyOf(builder.addresses);
     options = builder.options;
     List<Object> services = new ArrayList<>(builder.services);
-    if (builder.packages.length > 0) {
+    if (!builder.packages.isEmpty()) {
       for (Class<?> each : Scan.of(builder.packages).services()) {
         services.add(builder.instance(each));
       }
@@ -86,10 +86,10 @@ public final class ServiceCentre implements AutoCloseable {
           added.put(name, new Published(handler, service.getClass()));
         }
       }
-      methods.putAll(added);
       if (server != null) {
         server.register(handlers(added));
       }
+      methods.putAll(added);
     } finally {
       lock.unlock();
     }
@@ -133,34 +133,40 @@ public final class ServiceCentre implements AutoCloseable {
    * nothing was cut off.
    */
   public boolean stop() {
-    Server running = take();
-    return running == null || running.stop();
+    return end(Server::stop);
   }
 
   /** The same with a grace of one's own ({@link Server#stop(Duration)}). */
   public boolean stop(Duration grace) {
-    Server running = take();
-    return running == null || running.stop(grace);
+    return end(running -> running.stop(grace));
   }
 
   /** Stops at once: running calls are cut off. */
   @Override
   public void close() {
-    Server running = take();
-    if (running != null) {
-      running.close();
-    }
+    end(
+        running -> {
+          running.close();
+          return true;
+        });
   }
 
-  private @Nullable Server take() {
+  /** The server is forgotten once it has ended: it refuses to, on an event loop for instance. */
+  private boolean end(Predicate<Server> how) {
+    Server running = server();
+    if (running == null) {
+      return true;
+    }
+    boolean all = how.test(running);
     lock.lock();
     try {
-      Server running = server;
-      server = null;
-      return running;
+      if (server == running) {
+        server = null;
+      }
     } finally {
       lock.unlock();
     }
+    return all;
   }
 
   /** The server that runs; null before the start and once it is stopped. */
@@ -212,7 +218,7 @@ public final class ServiceCentre implements AutoCloseable {
   public static final class Builder {
     private final List<String> addresses = new ArrayList<>();
     private final List<Object> services = new ArrayList<>();
-    private String[] packages = {};
+    private final List<String> packages = new ArrayList<>();
     private Consumer<ServerBuilder> options = builder -> {};
     private Function<Class<?>, ?> instances = Builder::make;
 
@@ -235,9 +241,7 @@ public final class ServiceCentre implements AutoCloseable {
      * once, when the centre is built.
      */
     public Builder scan(String... names) {
-      int had = packages.length;
-      packages = Arrays.copyOf(packages, had + names.length);
-      System.arraycopy(names, 0, packages, had, names.length);
+      packages.addAll(List.of(names));
       return this;
     }
 

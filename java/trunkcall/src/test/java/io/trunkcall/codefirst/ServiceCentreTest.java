@@ -17,6 +17,7 @@ import io.trunkcall.codefirst.scanned.BookClient;
 import io.trunkcall.codefirst.scanned.Library;
 import io.trunkcall.codefirst.scanned.NoTarget;
 import java.io.IOException;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CancellationException;
@@ -129,6 +130,38 @@ class ServiceCentreTest {
       assertEquals("Dune", clients.get(BookClient.class).find("Dune").title());
     }
     centre.close();
+  }
+
+  /** Stops the centre that serves it. */
+  @RemoteService("library")
+  public static final class Stopping {
+    private final CompletableFuture<ServiceCentre> centre = new CompletableFuture<>();
+
+    /** What becomes of that. */
+    @RemoteMethod
+    public String stop() {
+      return assertThrows(IllegalStateException.class, () -> centre.join().stop()).getMessage();
+    }
+  }
+
+  @RemoteClient(service = "library")
+  interface Stopper {
+    String stop();
+  }
+
+  @Test
+  void aCentreThatCannotBeStoppedHereCanBeStoppedElsewhere() throws IOException {
+    Stopping service = new Stopping();
+    ServiceCentre centre = centre().publish(service).build().start();
+    try (centre;
+        RemoteClients clients = clients(centre, Stopper.class)) {
+      service.centre.complete(centre);
+      String told = clients.get(Stopper.class).stop();
+      assertTrue(told.contains("leave that to another thread"), told);
+      assertThrows(IllegalArgumentException.class, () -> centre.stop(Duration.ofSeconds(-1)));
+      assertTrue(centre.ports().get(0) > 0, "it runs on");
+    }
+    assertNull(centre.server());
   }
 
   @Test
