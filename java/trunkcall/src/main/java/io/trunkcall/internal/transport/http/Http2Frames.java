@@ -119,7 +119,7 @@ final class Http2Frames extends Http2FrameAdapter {
     for (String one : said) {
       long value;
       try {
-        value = one.startsWith("+") ? -1 : Long.parseUnsignedLong(one); // RFC 9110, 8.6: digits
+        value = Long.parseUnsignedLong(one);
       } catch (NumberFormatException no) {
         throw malformed(id, "content-length is no number");
       }
