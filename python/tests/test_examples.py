@@ -28,6 +28,11 @@ class TestExamples(unittest.TestCase):
     def test_the_quickstart_calls_and_fails_with_a_status(self) -> None:
         self.assertEqual(run("quickstart.py"), "found user-7\nINVALID_ARGUMENT, executed: user_id 0: ids begin at 1\n")
 
+    def test_code_first(self) -> None:
+        wrong = "want a whole number from 0 to 255, got a number out of range"
+        told = f"parameter 1 of /shop/placeOrder, at .count: {wrong}"
+        self.assertEqual(run("codefirst.py").splitlines(), ["3 x pear", "Division(quotient=3, remainder=1)", told])
+
     def test_stock_stubs_run_unchanged(self) -> None:
         self.assertEqual(run("stubs.py"), "found user-7\nINVALID_ARGUMENT: ids begin at 1\n")
 

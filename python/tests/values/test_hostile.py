@@ -1,0 +1,95 @@
+"""Bytes that nobody wrote: what msgspec reads is what the shapes read, nothing else than Misfit is raised, and memory
+grows with what came alone."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+import tracemalloc
+import unittest
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from trunkcall.values import Int8, Misfit, Several
+
+from .vectortypes import arguments, same
+
+
+@dataclasses.dataclass
+class Node:
+    name: str = ""
+    inner: list[Node] = dataclasses.field(default_factory=list["Node"])
+    at: datetime | None = None
+    left: dict[int, timedelta] = dataclasses.field(default_factory=dict[int, timedelta])
+
+
+QUICK: list[Any] = [int, Int8, float, str, bool, bytes, list[int], dict[str, float], int | None, tuple[str, ...]]
+SLOW: list[Any] = [Node, Any, list[Node | None]]
+NODE = Node("n", [Node("m")], datetime(2026, 1, 2, tzinfo=UTC), {7: timedelta(seconds=1)})
+VALUES: list[Any] = [-7, 3, 1.5, "é", True, b"ab", [1, 1 << 40], {"a": 2.0}, None, ("x", "y")]
+
+
+def read(message: Several, data: bytes) -> Any:
+    try:
+        return message.decode(data)
+    except Misfit as misfit:
+        return str(misfit)
+
+
+class Hostile(unittest.TestCase):
+    def test_what_is_changed_at_random_is_read_the_same_with_msgspec_and_without(self) -> None:
+        for text in (False, True):
+            hints = [hint for hint in QUICK if not (text and hint is bytes)]
+            values = [value for hint, value in zip(QUICK, VALUES, strict=True) if hint in hints]
+            message, slow = arguments(hints, text), arguments(hints, text)
+            slow._read = None
+            self._change(message.encode(values), message, slow, 1)
+
+    def test_records_that_are_changed_at_random_raise_nothing_else(self) -> None:
+        for text in (False, True):
+            message = arguments(SLOW, text)
+            data = message.encode([NODE, {"a": [1, None, "x"]}, [NODE, None]])
+            self._change(data, message, message, 2)
+
+    def _change(self, data: bytes, one: Several, other: Several, seed: int) -> None:
+        draw = random.Random(seed)
+        for _ in range(3_000):
+            changed = bytearray(data)
+            for _ in range(draw.randint(1, 3)):
+                changed[draw.randrange(len(changed))] = draw.randrange(256)
+            if draw.random() < 0.2:
+                del changed[draw.randrange(len(changed)) :]
+            found, wanted = read(one, bytes(changed)), read(other, bytes(changed))
+            self.assertTrue(same(found, wanted), f"{bytes(changed)!r}: {found} is not {wanted}")
+
+    def test_lengths_that_are_announced_and_do_not_come_cost_nothing(self) -> None:
+        lies = (
+            "91ddffffffff",
+            "91dfffffffff",
+            "91dbffffffff61",
+            "91c6ffffffff61",
+            "91" + "ddffffffff" * 50,
+            "ddffffffff",
+        )
+        for hint in (list[int], dict[str, int], str, bytes, Any, Node, list[list[list[int]]]):
+            message = arguments([hint], False)
+            for lie in lies:
+                tracemalloc.start()
+                try:
+                    self.assertRaises(Misfit, message.decode, bytes.fromhex(lie))
+                    self.assertLess(tracemalloc.get_traced_memory()[1], 1 << 20)
+                finally:
+                    tracemalloc.stop()
+
+    def test_what_nests_too_deep_to_be_written_is_a_limit(self) -> None:
+        deep: Any = []
+        for _ in range(120):
+            deep = [deep]
+        for text in (False, True):
+            with self.assertRaises(Misfit) as failed:
+                arguments([Any], text).encode([deep])
+            self.assertTrue(failed.exception.limit)
+
+
+if __name__ == "__main__":
+    unittest.main()
