@@ -26,11 +26,15 @@ MAY_IMPORT: dict[str, tuple[set[str], tuple[str, ...]]] = {
     "trunkcall.transport": ({"trunkcall.wire"}, ("websockets",)),
     "trunkcall.http": ({"trunkcall.wire", "trunkcall.transport"}, ("h2", "h11", "hyperframe")),
     PUBLIC: ({"trunkcall.wire", "trunkcall.transport", "trunkcall.http", "trunkcall.values"}, ("google.protobuf",)),
+    "trunkcall.blocking": ({"trunkcall.wire", "trunkcall.transport", PUBLIC}, ("google.protobuf",)),
     "trunkcall.grpcstub": ({PUBLIC}, ("google.protobuf", "grpc")),
     "trunkcall.codefirst": ({PUBLIC, "trunkcall.values"}, ()),
     "session": ({"trunkcall.wire"}, ()),
     "load": ({GENERATED}, ()),
-    "peer": ({PUBLIC, "trunkcall.grpcstub", "trunkcall.codefirst", GENERATED, "load"}, ("google.protobuf", "grpc", "uvloop")),
+    "peer": (
+        {PUBLIC, "trunkcall.blocking", "trunkcall.grpcstub", "trunkcall.codefirst", GENERATED, "load"},
+        ("google.protobuf", "grpc", "uvloop"),
+    ),
 }
 
 

@@ -13,8 +13,9 @@ import load
 import trunkcall
 from load import UsageError
 from load.flags import Parser
+from trunkcall import blocking
 
-from . import mix
+from . import mix, threads
 from .flags import (
     PROGRAM,
     STOCK,
@@ -43,7 +44,11 @@ def bench(words: Sequence[str]) -> int:
         result = run_loop(lambda: measure_mix(options, tls), options.extra.uvloop)
         result.print()
         return 0
-    result = run_loop(lambda: measure(options, tls), options.extra.uvloop)
+    if options.extra.asynchronous:
+        result = run_loop(lambda: measure(options, tls), options.extra.uvloop)
+    else:
+        compression = find_compression(options.extra.compression)
+        result = threads.measure(options, partial(blocking.Client, options.target, tls=tls, compression=compression))
     return result.tell(f"{PROGRAM} bench", options.rate)
 
 
@@ -56,7 +61,7 @@ def add_flags(parser: Parser) -> None:
         "--async",
         dest="asynchronous",
         action="store_true",
-        help=f"use the asyncio client; has to be given, as the blocking client is {MISSING}",
+        help="use the asyncio client; otherwise callers are threads, with the blocking one",
     )
     parser.add_argument("--connection-per-call", action="store_true", help="make a connection for each call")
     parser.add_argument("--inline", action="store_true", help=f"run handlers on the thread that reads ({MISSING})")
@@ -87,7 +92,13 @@ def check(options: load.Options) -> None:
     if options.method in ("EchoStream", "Emit") and flags.connection_per_call:
         raise UsageError("--connection-per-call does not go with EchoStream and Emit, whose calls share a stream")
     if not flags.asynchronous:
-        raise UsageError(f"the blocking client is {MISSING}: --async is needed")
+        for given, flag in (
+            (flags.codec == STOCK, f"--codec {STOCK}"),
+            (flags.uvloop, "--uvloop"),
+            (mix.wanted(flags), "--mix, --ledger, --timeout or --cancel-share"),
+        ):
+            if given:
+                raise UsageError(f"{flag} needs --async: the blocking client has none of that")
 
 
 async def measure(options: load.Options, tls: ssl.SSLContext | None) -> load.Result:

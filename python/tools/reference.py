@@ -14,7 +14,7 @@ from typing import Any
 import pdoc
 
 FOLDER = Path(__file__).resolve().parent.parent.parent / "build" / "reference" / "python"
-MODULES = ("trunkcall", "trunkcall.codefirst", "trunkcall.grpcstub.aio")
+MODULES = ("trunkcall", "trunkcall.blocking", "trunkcall.codefirst", "trunkcall.grpcstub.aio")
 
 
 def undocumented(name: str) -> list[str]:

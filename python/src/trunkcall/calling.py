@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from asyncio import get_running_loop
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Coroutine, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from time import monotonic_ns
@@ -50,6 +50,7 @@ class Calling:
     repeating: Repeating
     attempts: AttemptObserver | None = None
     policies: Policies = NO_POLICIES
+    opener: Callable[[Coroutine[Any, Any, None]], object] | None = None  # has streams opened that are intercepted
     waiting: int = 0
     ever_waited: int = 0  # the number of the last one that began to
 
@@ -139,6 +140,14 @@ class Calls(Caller):
     def _check_open(self) -> None:
         """Raises StatusError when no calls can be made any more, RuntimeError in another loop."""
         raise NotImplementedError
+
+    def _spawn_opening(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None] | None:
+        """Has a stream opened meanwhile, behind interceptors if there are any. None: that is done, or another's."""
+        if self._interceptors and self._calling.opener is not None:
+            self._calling.opener(work)
+            return None
+        task = self._loop.create_task(work)
+        return None if task.done() else task  # an eager one may be
 
     @property
     def _ready(self) -> bool:

@@ -305,8 +305,7 @@ class OpenedStream(ClientStream[Req, Resp]):
                 self._failure = error
                 return
         last = self._last(call.timeout, deadline, wait_for_ready)
-        task = self._caller._loop.create_task(self._start(interceptors, call, last))
-        self._starting = None if task.done() else task  # an eager one may be
+        self._starting = self._caller._spawn_opening(self._start(interceptors, call, last))
 
     def _make(self, call: Call, deadline: int) -> PlainStream:
         self._caller._calling.repeating.calls += 1

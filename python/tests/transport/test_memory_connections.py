@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import threading
 import unittest
 from typing import Any
 from unittest import mock
@@ -93,21 +92,28 @@ class InMemory(Case):
         client = self.client(address, tls=client_tls())
         self.assertEqual((await client.call(ECHO, b"x"), client.secure), (b"x", False))
 
-    async def test_another_loop_is_told(self) -> None:
+    async def test_a_client_in_the_loop_of_another_thread_is_joined(self) -> None:
         _, address = await self.serve(where="mem:here")
-        said: list[str] = []
 
-        def elsewhere() -> None:
-            async def call() -> None:
-                async with Client(address, codec=RAW) as client:
-                    said.append((await self.fails(client.call(ECHO, b""), Code.UNAVAILABLE, Delivery.NOT_SENT)).message)
+        async def call() -> bytes:
+            async with Client(address, codec=RAW) as client:
+                return await client.call(ECHO, b"x")
 
-            asyncio.run(call())
+        self.assertEqual(await asyncio.to_thread(asyncio.run, call()), b"x")
 
-        thread = threading.Thread(target=elsewhere)
-        thread.start()
-        await asyncio.to_thread(thread.join)
-        self.assertIn("mem:here is listened on in another event loop", said[0])
+    async def test_a_loop_that_does_not_run_is_told(self) -> None:
+        async def listen() -> Server:
+            server = Server()
+            await server.listen("mem:there")
+            return server
+
+        other = asyncio.new_event_loop()
+        self.addCleanup(other.close)
+        server = await asyncio.to_thread(other.run_until_complete, listen())
+        client = self.client("mem:there")
+        error = await self.fails(client.call(ECHO, b""), Code.UNAVAILABLE, Delivery.NOT_SENT)
+        self.assertIn("mem:there is listened on in another event loop, which does not run", error.message)
+        await asyncio.to_thread(other.run_until_complete, server.close())
 
 
 class Ends(unittest.IsolatedAsyncioTestCase):

@@ -183,7 +183,7 @@ class _Race:
         if dialing.open_socket is not None:
             to["sock"] = await opened_by_user(dialing.open_socket, str(replace(address, url="")))
         elif address.name:
-            return memory.connect(self.loop, address.name, dialing.make)
+            return await memory.connect(self.loop, address.name, dialing.make)
         elif not address.path:
             to.update(host=address.host, port=address.port)
         if address.url:

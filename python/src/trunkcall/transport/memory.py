@@ -1,10 +1,12 @@
-"""Connections within a process: mem:NAME (client.md 6.2). No socket, and no TLS. Both ends are on one event loop."""
+"""Connections within a process: mem:NAME (client.md 6.2), without TLS. On one event loop there is no socket between the
+ends; where the other end is on the loop of another thread, a pair of sockets joins them."""
 
 from __future__ import annotations
 
 import asyncio
 import errno
 import os
+import socket
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -29,13 +31,13 @@ def stop_listening(name: str, listener: Listener) -> None:
         del _listening[name]
 
 
-def connect(loop: asyncio.AbstractEventLoop, name: str, make: Callable[[], Connection]) -> Connection:
-    """Raises ConnectionError."""
+async def connect(loop: asyncio.AbstractEventLoop, name: str, make: Callable[[], Connection]) -> Connection:
+    """Raises OSError."""
     listener = _listening.get(name)
     if listener is None or listener.loop.is_closed():
         raise ConnectionRefusedError(f"nobody listens on mem:{name} in this process")
     if listener.loop is not loop:
-        raise ConnectionError(f"mem:{name} is listened on in another event loop")
+        return await _join(loop, listener, name, make)
     near, far = MemoryTransport(loop, name), MemoryTransport(loop, name)
     near.peer, far.peer = far, near
     made = make()
@@ -43,6 +45,39 @@ def connect(loop: asyncio.AbstractEventLoop, name: str, make: Callable[[], Conne
         transport.set_protocol(protocol)
         protocol.connection_made(transport)
     return made
+
+
+async def _join(
+    loop: asyncio.AbstractEventLoop, listener: Listener, name: str, make: Callable[[], Connection]
+) -> Connection:
+    """Connects to a listener on the loop of another thread."""
+    if not listener.loop.is_running():
+        raise ConnectionError(f"mem:{name} is listened on in another event loop, which does not run")
+    near, far = socket.socketpair()
+    try:
+        near.setblocking(False)
+        far.setblocking(False)
+        accepting = asyncio.run_coroutine_threadsafe(_accept(listener, far), listener.loop)
+    except BaseException:
+        near.close()
+        far.close()
+        raise
+    try:
+        await asyncio.wrap_future(accepting, loop=loop)
+        _, made = await loop.create_connection(make, sock=near)
+    except BaseException:
+        near.close()
+        raise
+    made.remote = made.local = f"mem:{name}"
+    return made
+
+
+async def _accept(listener: Listener, far: socket.socket) -> None:
+    try:
+        await listener.loop.connect_accepted_socket(listener.opened, far)
+    except BaseException:
+        far.close()
+        raise
 
 
 class MemoryTransport(asyncio.Transport):

@@ -1,0 +1,134 @@
+"""The calls of a blocking Client, or of one of its Connections: those of asyncio, carried out by the thread that makes
+them."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from trunkcall.caller import NO_OPTIONS, CallOptions, Response
+from trunkcall.calling import Calls as Awaited
+from trunkcall.codec import Codec
+from trunkcall.compression import Compressions
+from trunkcall.gauges import ConnectionGauges
+from trunkcall.method import Method, UnaryMethod
+from trunkcall.status import Metadata, failure
+from trunkcall.wire import Code, Delivery
+
+from .. import connection as asynchronous
+from .caller import Caller, ClientStream
+from .driver import Driver
+from .stream import OpenedStream
+
+Req = TypeVar("Req")
+Resp = TypeVar("Resp")
+T = TypeVar("T")
+
+FORKED = "the connection is one of the parent process, before fork(): the client has others here"
+
+
+class Calls(Caller):
+    """Made by this package alone."""
+
+    def _now(self) -> tuple[Driver, Awaited]:
+        """What drives the calls, and the policy that they go by. Raises StatusError."""
+        raise NotImplementedError
+
+    def call(
+        self,
+        method: UnaryMethod[Req, Resp],
+        request: Req,
+        *,
+        timeout: float | None = None,
+        metadata: Metadata = (),
+        codec: Codec | None = None,
+        compression: Compressions | None = None,
+        wait_for_ready: bool | None = None,
+    ) -> Resp:
+        """See Caller.call."""
+        driver, policy = self._now()
+        return driver.run(
+            policy.call(
+                method,
+                request,
+                timeout=timeout,
+                metadata=metadata,
+                codec=codec,
+                compression=compression,
+                wait_for_ready=wait_for_ready,
+            )
+        )
+
+    def unary(self, method: Method[Req, Resp], request: Req, options: CallOptions = NO_OPTIONS) -> Response[Resp]:
+        driver, policy = self._now()
+        return driver.run(policy.unary(method, request, options))
+
+    def stream(
+        self, method: Method[Req, Resp], request: Req | None = None, options: CallOptions = NO_OPTIONS
+    ) -> ClientStream[Req, Resp]:
+        driver, policy = self._now()
+        with driver.inside():
+            stream = policy.stream(method, request, options)
+            opening = driver.openings.pop() if driver.openings else None
+        opened = OpenedStream(driver, stream)
+        if opening is not None:
+            driver.run(opening)  # interceptors run in this thread
+        return opened
+
+
+class Connection(Calls):
+    """One connection between a client and a server. Through it a client calls this one server. `call`, `open` and
+    `send` are those of a Client. When it is over or drains, calls through it fail UNAVAILABLE, `not_sent`."""
+
+    def __init__(self, driver: Driver, inner: asynchronous.Connection) -> None:
+        self._driver = driver
+        self._inner = inner
+
+    def _now(self) -> tuple[Driver, Awaited]:
+        if self._driver.abandoned:
+            raise failure(Code.UNAVAILABLE, FORKED, Delivery.NOT_SENT)
+        return self._driver, self._inner
+
+    @property
+    def remote(self) -> str:
+        """The address of the other end."""
+        return self._inner.remote
+
+    @property
+    def local(self) -> str:
+        """The address of this end."""
+        return self._inner.local
+
+    @property
+    def secure(self) -> bool:
+        """Whether the calls go through TLS."""
+        return self._inner.secure
+
+    @property
+    def tls(self) -> Any:
+        """The ssl.SSLObject, None in the clear."""
+        return self._inner.tls
+
+    @property
+    def error(self) -> str | None:
+        """Why the connection is over, or is ending; None while it is not."""
+        return self._inner.error
+
+    def gauges(self) -> ConnectionGauges:
+        """What the connection has at the moment."""
+        return self._inner.gauges()
+
+    def disconnect(self) -> None:
+        """Ends the connection at once: calls that are open on it fail, with an unknown delivery, and handlers are
+        cancelled. A client opens another with its next calls. Does not wait."""
+        driver, _ = self._now()
+        with driver.inside():
+            self._inner.disconnect()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Connection) and other._inner is self._inner
+
+    def __hash__(self) -> int:
+        return hash(self._inner)
+
+    def __repr__(self) -> str:
+        return f"<connection to {self.remote}>"

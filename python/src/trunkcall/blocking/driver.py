@@ -1,0 +1,416 @@
+"""What has the threads of a blocking client do the work of its event loop.
+
+Everything a client has is worked on under one lock. A thread that makes a call takes the lock, carries out the call's
+coroutine as far as it goes, with what is written to sockets, and then waits for a future. If no other thread does, it
+*leads*: it turns the loop until its future is done, and lets go of the lock while it waits for sockets. Otherwise it
+*follows*: it sleeps until its future is done or the leader has what it waits for, and hands the leading over.
+
+A thread of the client's own, the helper, leads where nobody has for a while: for keepalive, connecting, resolvers, and
+what servers call. It ends its leading as soon as another thread waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import threading
+import weakref
+from asyncio import _enter_task, _get_running_loop, _leave_task, _set_running_loop  # for loops and tasks of others
+from collections.abc import Coroutine, Generator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from time import monotonic
+from typing import Any, TypeVar, cast
+
+from .interrupts import Interrupts, of_this_thread
+from .loop import Loop
+
+T = TypeVar("T")
+
+FRESH = 0.001  # seconds without a leader, after which a call looks first at what has come: it may be a farewell
+PAUSE = 0.05  # seconds without a leader, after which the helper leads
+IN_A_LOOP = (
+    "a blocking call in the thread of an event loop would stop all its tasks: use trunkcall.Client, whose calls are "
+    "awaited, or run this on a thread with `await asyncio.to_thread(…)`"
+)
+FROM_WITHIN = (
+    "a blocking call from within the work of its own client, such as an observer, a balancer or an inline handler, "
+    "would wait for itself: leave it to another thread"
+)
+FINALIZING = "the interpreter is shutting down, and its threads are stopped: make calls before, at the latest in atexit"
+
+
+class Abandoned(Exception):
+    """The process was forked: what was opened before it is the parent's."""
+
+
+class Work:
+    """A coroutine that a thread carries out. To asyncio it is the current task, as `asyncio.timeout` needs one."""
+
+    __slots__ = ("__weakref__", "_cancelling", "cancelled", "loop", "waits_for")
+
+    def __init__(self, loop: Loop) -> None:
+        self.loop = loop
+        self.waits_for: asyncio.Future[Any] | None = None
+        self.cancelled = False  # the coroutine is to be told
+        self._cancelling = 0
+
+    def cancel(self, msg: Any = None) -> bool:
+        self._cancelling += 1
+        if self.waits_for is None or not self.waits_for.cancel(msg):
+            self.cancelled = True
+        return True
+
+    def cancelling(self) -> int:
+        return self._cancelling
+
+    def uncancel(self) -> int:
+        self._cancelling = max(self._cancelling - 1, 0)
+        if not self._cancelling:
+            self.cancelled = False
+        return self._cancelling
+
+    def done(self) -> bool:
+        return False
+
+    def get_loop(self) -> Loop:
+        return self.loop
+
+    def get_name(self) -> str:
+        return threading.current_thread().name
+
+
+class Driver:
+    """The loop of one client, its lock, and the threads that wait. What begins with an underscore needs the lock."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.loop = Loop(self.lock)
+        self.abandoned = False
+        self.closed = False
+        self.openings: list[Coroutine[Any, Any, None]] = []  # of a stream that is being made, for its thread
+        self._users = 0  # threads at work here, whether they wait or not
+        self._leads = False  # a thread does
+        self._awaited: asyncio.Future[Any] | None = None  # by the leader
+        self._looked = 0.0  # when a thread last ended its leading
+        self._times = 0  # that a thread has begun to lead
+        self._followers: dict[threading.Lock, None] = {}  # each sleeps until its own is released
+        self._helper: threading.Thread | None = None
+        self._nudge = threading.Lock()  # released to have the helper look
+        self._forsaken: Coroutine[Any, Any, None] | None = None  # closes the client, which nobody can use any more
+        self._threads: ThreadPoolExecutor | None = None
+        _drivers.add(self)
+
+    # The coroutines of calls.
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Carries out a coroutine in this thread. Raises what it raises, and RuntimeError where it must not be run."""
+        try:
+            interrupts = self._enter()
+        except BaseException:
+            work.close()
+            raise
+        try:
+            return self._carry_out(work, interrupts)
+        finally:
+            self._leave(interrupts)
+
+    @contextmanager
+    def inside(self) -> Generator[None]:
+        """Under the lock, for what does not wait."""
+        interrupts = self._enter()
+        try:
+            yield
+        finally:
+            self._leave(interrupts)
+
+    @contextmanager
+    def outside(self) -> Generator[None]:
+        """Without the lock, within a coroutine that a thread carries out: for functions of users, which may block."""
+        task: Any = asyncio.current_task(self.loop)  # a Work: interceptors are carried out by threads only
+        _leave_task(self.loop, task)
+        interrupts = of_this_thread()
+        self._let_go()
+        try:
+            if interrupts is not None and interrupts.held:
+                interrupts.release()
+            yield
+        finally:
+            if interrupts is not None:
+                interrupts.hold()
+            self._take()
+            _enter_task(self.loop, task)
+
+    def _carry_out(self, work: Coroutine[Any, Any, T], interrupts: Interrupts | None) -> T:
+        loop, task = self.loop, Work(self.loop)
+        known: Any = task  # to asyncio it is a task of somebody else's making
+        broken_off: BaseException | None = None  # by the handler of a signal
+        while True:
+            _enter_task(loop, known)
+            try:
+                if task.cancelled:
+                    task.cancelled = False
+                    future: Any = work.throw(asyncio.CancelledError())
+                else:
+                    future = work.send(None)
+            except StopIteration as end:
+                if broken_off is not None:
+                    raise broken_off from None
+                return cast(T, end.value)
+            except asyncio.CancelledError:
+                if broken_off is not None:
+                    raise broken_off from None
+                raise
+            finally:
+                _leave_task(loop, known)
+            if future is None:  # others are to have their turn
+                self._let_go()
+                self._take()
+                continue
+            future._asyncio_future_blocking = False
+            task.waits_for = future
+            if task.cancelled and future.cancel():
+                task.cancelled = False
+            try:
+                self._wait(future, interrupts)
+            except BaseException as error:
+                broken_off = error
+                task.cancel()
+            task.waits_for = None
+
+    # The lock.
+
+    def _enter(self) -> Interrupts | None:
+        running = _get_running_loop()
+        if running is not None:
+            raise RuntimeError(FROM_WITHIN if running is self.loop else IN_A_LOOP)
+        if sys.is_finalizing():  # whoever holds the lock, or leads, may never run again
+            raise RuntimeError(FINALIZING)
+        interrupts = of_this_thread()
+        if interrupts is not None and not interrupts.hold():
+            interrupts = None
+        try:
+            self.lock.acquire()
+            if self.abandoned:
+                self.lock.release()
+                raise Abandoned
+        except BaseException:
+            if interrupts is not None:
+                interrupts.release()
+            raise
+        _set_running_loop(self.loop)
+        self._users += 1
+        if not self.closed and (self._awaited is None or not self._leads):
+            if self._helper is None:
+                self._start_helper()
+            if monotonic() - self._looked > FRESH:
+                self._looked = monotonic()
+                self.loop.look()
+        return interrupts
+
+    def _leave(self, interrupts: Interrupts | None) -> None:
+        self._users -= 1
+        self._let_go()
+        if interrupts is not None:
+            interrupts.release()
+
+    def _take(self) -> None:
+        self.lock.acquire()
+        _set_running_loop(self.loop)
+
+    def _let_go(self) -> None:
+        """Releases the lock, once what is ready is done, and somebody leads if somebody waits."""
+        loop = self.loop
+        loop.settle()
+        if self._leads:
+            if loop.late or (self._awaited is not None and self._awaited.done() and loop.selector.asleep):
+                loop.wake()
+        elif self._followers:
+            self._wake_one()
+        elif self.closed and not self._users:
+            loop.close()
+        _set_running_loop(None)
+        self.lock.release()
+
+    def _wake_one(self) -> None:
+        try:
+            sleeping, _ = self._followers.popitem()
+        except KeyError:
+            return  # the handler of a signal has woken it
+        sleeping.release()
+
+    # Waiting.
+
+    def _wait(self, future: asyncio.Future[Any], interrupts: Interrupts | None) -> None:
+        """Until the future is done. Raises what the handler of a signal raises."""
+        self.loop.settle()
+        while not future.done():
+            if interrupts is not None and interrupts.noted:
+                self._let_go()
+                try:
+                    interrupts.tell()
+                finally:
+                    self._take()
+            elif self._leads:
+                self._follow(future, interrupts)
+            else:
+                self._lead(future, interrupts)
+
+    def _lead(self, future: asyncio.Future[Any], interrupts: Interrupts | None) -> None:
+        loop = self.loop
+        self._leads, self._awaited = True, future
+        self._times += 1
+        if interrupts is not None:
+            interrupts.wake = loop.wake
+        loop.woken()
+        try:
+            while not future.done():
+                if interrupts is not None and interrupts.noted:
+                    break
+                loop.turn()
+                loop.woken()
+        finally:
+            self._leads, self._awaited = False, None
+            self._looked = monotonic()
+            if interrupts is not None:
+                interrupts.wake = None
+
+    def _follow(self, future: asyncio.Future[Any], interrupts: Interrupts | None) -> None:
+        sleeping, followers = threading.Lock(), self._followers
+        sleeping.acquire()
+
+        def wake(future: object = None) -> None:
+            if followers.pop(sleeping, _NOBODY) is not _NOBODY:
+                sleeping.release()
+
+        followers[sleeping] = None
+        future.add_done_callback(wake)
+        if interrupts is not None:
+            interrupts.wake = wake
+            if interrupts.noted:
+                wake()
+        self._let_go()
+        sleeping.acquire()
+        self._take()
+        if interrupts is not None:
+            interrupts.wake = None
+        followers.pop(sleeping, None)
+        future.remove_done_callback(wake)
+
+    # The helper.
+
+    def _start_helper(self) -> None:
+        self._nudge.acquire(blocking=False)
+        self._helper = threading.Thread(target=_help, args=(self,), name="trunkcall", daemon=True)
+        with suppress(RuntimeError):  # the interpreter shuts down: whoever waits does all the work
+            self._helper.start()
+
+    def help(self) -> bool:
+        """Leads for as long as nobody else waits, if nobody has led since the last look. False: the client is closed.
+        Runs in the helper's thread."""
+        before = self._times
+        self._nudge.acquire(timeout=PAUSE)
+        self.lock.acquire()
+        if self.abandoned:
+            self.lock.release()
+            return False
+        _set_running_loop(self.loop)
+        self._users += 1
+        try:
+            if not (self._leads or self._followers or self._over or self._times != before):
+                self._leads = True
+                self.loop.woken()
+                try:
+                    while not (self._followers or self._over):
+                        self.loop.turn()
+                        self.loop.woken()
+                finally:
+                    self._leads = False
+                    self._looked = monotonic()
+            return not self._over
+        finally:
+            self._users -= 1
+            self._let_go()
+
+    @property
+    def _over(self) -> bool:
+        return self.closed or self._forsaken is not None
+
+    def end_forsaken(self) -> None:
+        """Closes a client that nobody can use any more, in the helper's thread."""
+        if self._forsaken is not None and not self.abandoned:
+            self.run(self._forsaken)
+            self.close()
+
+    @property
+    def used(self) -> bool:
+        """Whether anything was done."""
+        return self._helper is not None
+
+    def threads(self) -> ThreadPoolExecutor:
+        """For what servers call, before it comes to handlers. Used under the lock."""
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(thread_name_prefix="trunkcall")
+        return self._threads
+
+    # The end.
+
+    def close(self) -> None:
+        """The loop is closed by the last thread that has to do with it. Nothing runs on it any more."""
+        with self.inside():
+            self.closed = True
+            if self.loop.selector.asleep:
+                self.loop.wake()
+        self._look()
+        if self._threads is not None:
+            self._threads.shutdown(wait=False)
+        helper = self._helper
+        if helper is not None and helper.is_alive() and helper is not threading.current_thread():
+            helper.join()
+
+    def forsake(self, closing: Coroutine[Any, Any, None]) -> None:
+        """Has the helper close the client. May be called wherever objects are collected: takes no lock."""
+        self._forsaken = closing
+        self._look()
+        with suppress(RuntimeError):  # it is closed
+            self.loop.wake()
+
+    def _look(self) -> None:
+        """Has the helper look now."""
+        with suppress(RuntimeError):  # it was told
+            self._nudge.release()
+
+    def abandon(self) -> None:
+        """For a child of fork(): what the parent goes on using is let go of without a word to anybody. Descriptors are
+        closed by putting others in their place, so that nothing here closes them again once they are another's."""
+        self.abandoned = True
+        self.lock = threading.Lock()
+        _inherited.append(self)
+        nothing = os.open(os.devnull, os.O_RDWR)
+        try:
+            for one in self.loop.sockets:
+                if one >= 0:
+                    os.dup2(nothing, one, inheritable=False)
+        finally:
+            os.close(nothing)
+
+
+_NOBODY: Any = object()
+_inherited: list[Driver] = []  # kept, so that nothing in it is closed by being collected
+_drivers: weakref.WeakSet[Driver] = weakref.WeakSet()
+
+
+def _help(driver: Driver) -> None:
+    while driver.help():
+        pass
+    driver.end_forsaken()
+
+
+def _after_fork() -> None:
+    for driver in list(_drivers):
+        driver.abandon()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
