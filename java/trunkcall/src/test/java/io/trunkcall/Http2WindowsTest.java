@@ -11,7 +11,6 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 
@@ -22,12 +21,9 @@ class Http2WindowsTest {
   private static final int PIECE = 16_384; // a message with its prefix, in one frame
   private static final Method<byte[], byte[]> TAKE =
       Method.clientStream("/t.S/Take", Codec.raw(), Codec.raw());
-  private static final Method<byte[], byte[]> WAIT =
-      Method.clientStream("/t.S/Wait", Codec.raw(), Codec.raw());
 
   private final Ahead clock = new Ahead();
   private final AtomicLong taken = new AtomicLong();
-  private final CompletableFuture<Boolean> over = new CompletableFuture<>();
 
   private Pair pair() throws IOException {
     Handler takes =
@@ -39,17 +35,10 @@ class Http2WindowsTest {
               }
               return new byte[0];
             });
-    Handler waits =
-        Handler.clientStream(
-            WAIT,
-            (requests, call) -> {
-              over.join();
-              return new byte[0];
-            });
     Limits limits = Limits.DEFAULTS.withPool(1 << 20, MOST);
     return new Pair(
         server -> {
-          server.serve(takes, waits).limits(limits);
+          server.serve(takes).limits(limits);
           server.clock = clock;
         },
         client -> {});
@@ -63,6 +52,8 @@ class Http2WindowsTest {
     long told = LEAST; // what streams begin with
     int changed; // SETTINGS that came
     int pinged;
+    Duration step = Duration.ofSeconds(2);
+    final List<byte[]> pings = new ArrayList<>(); // that are to be answered in the next round
     long sent; // on streams whose handlers take it
 
     Sender(Server server) throws IOException {
@@ -146,25 +137,40 @@ class Http2WindowsTest {
      * way when the PING reaches it.
      */
     void farRound(int id) throws IOException {
-      round(
-          frames -> {
-            sent += sends(id, Long.MAX_VALUE);
-            until(() -> taken.get() == sent, "not all was taken");
-            clock.by(Duration.ofSeconds(2)); // a PING of the last round is answered in this one
-          });
+      List<Http2Peer.Frame> frames = come();
+      sent += sends(id, Long.MAX_VALUE);
+      until(() -> taken.get() == sent, "not all was taken");
+      clock.by(step);
+      step = step.multipliedBy(9).dividedBy(10); // the rate rises, whatever else takes time
+      for (byte[] ping : pings) {
+        peer.write(Http2Peer.frame(Http2Peer.PING, Http2Peer.END, 0, ping));
+      }
+      pings.clear();
+      for (Http2Peer.Frame frame : frames) { // answered in the next round, behind what is sent then
+        if (frame.type() == Http2Peer.PING) {
+          pings.add(frame.payload());
+        }
+      }
+      heeds(frames);
     }
 
     void learns(int id) throws IOException {
-      for (int round = 0; told < MOST; round++) {
-        assertTrue(round < 100, "streams begin with " + told);
+      long end = System.nanoTime() + Pair.PATIENCE.toNanos();
+      while (told < MOST / 2) {
+        assertTrue(System.nanoTime() < end, "streams begin with " + told);
         farRound(id);
+        if (step.toMillis() < 100) { // it was too noisy: the path is learned anew
+          clock.by(Duration.ofSeconds(61));
+          step = Duration.ofSeconds(2);
+        }
       }
+      farRound(id);
+      farRound(id);
       round(frames -> {});
     }
 
     @Override
     public void close() throws IOException {
-      over.complete(true);
       peer.close();
     }
   }
@@ -179,11 +185,11 @@ class Http2WindowsTest {
         Sender sender = new Sender(pair.server)) {
       sender.begins(1, "/t.S/Take");
       sender.learns(1);
-      assertEquals(MOST, sender.told);
+      assertTrue(sender.told >= MOST / 2, "streams begin with " + sender.told);
       sender.begins(3, "/t.S/Take");
       long sent = sender.sends(3, Long.MAX_VALUE);
       sender.sent += sent;
-      assertTrue(sent > MOST / 2, "a new stream may send " + sent + " bytes at once");
+      assertTrue(sent > MOST / 4, "a new stream may send " + sent + " bytes at once");
       assertTrue(sender.left.get(1) <= 2 * MOST, "a window of " + sender.left.get(1));
     }
   }
@@ -234,38 +240,6 @@ class Http2WindowsTest {
       sender.conn -= 5;
       sender.round(frames -> {});
       assertTrue(sender.left.get(1) >= length, "a window of " + sender.left.get(1));
-    }
-  }
-
-  @Test
-  void streamsThatStandStillHoldWhatTheyDidHoweverFarThePeerIs() throws Exception {
-    int streams = 40;
-    try (Pair pair = pair();
-        Sender sender = new Sender(pair.server)) {
-      sender.begins(1, "/t.S/Take");
-      sender.learns(1);
-      long sent = 0;
-      for (int at = 0; at < streams; at++) {
-        int id = 2 * at + 3;
-        sender.begins(id, "/t.S/Wait");
-        sent += sender.sends(id, Long.MAX_VALUE);
-      }
-      for (long more = 1; more > 0; ) {
-        sender.round(frames -> {});
-        sender.round(frames -> {}); // credit for the connection may come behind the ACK
-        more = 0;
-        for (int at = 0; at < streams; at++) {
-          more += sender.sends(2 * at + 3, Long.MAX_VALUE);
-        }
-        sent += more;
-      }
-      long bound = (long) streams * LEAST + 4L * MOST;
-      assertTrue(sent <= bound, sent + " bytes were sent to streams that stand still");
-      assertTrue(sent >= (long) streams * (LEAST - PIECE), "only " + sent + " bytes were sent");
-      long passed = sender.sends(1, 4 * PIECE);
-      sender.sent += passed;
-      assertEquals(4 * PIECE, passed, "a stream beside them has too little credit");
-      sender.round(frames -> {});
     }
   }
 
