@@ -610,17 +610,30 @@ class ProtocolTest {
   }
 
   @Test
-  void aPrefaceOfHttp2ThatComesByteByByteIsNotTakenForHttp1() throws Exception {
-    int port = serve(new Lines(), echo()).port();
-    try (Socket socket = new Socket("127.0.0.1", port)) {
-      socket.setSoTimeout(60_000);
-      socket.setTcpNoDelay(true);
-      for (char one : "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".toCharArray()) {
-        socket.getOutputStream().write(one);
-      }
-      socket.getOutputStream().write(new byte[] {0, 0, 0, 4, 0, 0, 0, 0, 0}); // SETTINGS
-      byte[] header = socket.getInputStream().readNBytes(9);
-      assertEquals(4, header[3]); // those of the server
+  void aProtocolThatNeedsMoreBytesKeepsThoseBehindItWaiting() throws Exception {
+    CompletableFuture<Void> asked = new CompletableFuture<>();
+    Lines first =
+        new Lines() {
+          @Override
+          public Recognition recognize(byte[] bytes) {
+            if (bytes.length == 1) {
+              asked.complete(null);
+            }
+            return super.recognize(bytes);
+          }
+        };
+    server =
+        Server.builder()
+            .protocol(first, named("greedy", "", '/'))
+            .serve(Handler.unary(Texts.SAY, (request, call) -> call.connection().protocol()))
+            .listen("127.0.0.1:0")
+            .build();
+    server.start();
+    try (Peer peer = new Peer(server.port())) {
+      peer.write("/");
+      Pair.await(asked);
+      peer.write("one\n");
+      assertEquals("lines", peer.read());
     }
   }
 
