@@ -188,17 +188,15 @@ final class Opening extends ChannelInboundHandlerAdapter {
   private void decide(ChannelHandlerContext context, byte[] first, @Nullable String negotiated) {
     int byte0 = first[0] & 0xFF;
     if (!TlsSource.ALPN.equals(negotiated)) {
-      boolean unsure = false;
       for (Protocol protocol : listener.protocols) {
         Protocol.Guess guess = guess(protocol, first, negotiated);
         if (guess == Protocol.Guess.YES) {
           serve(context, () -> protocol.serve(context.channel(), since, listener));
           return;
         }
-        unsure = unsure || guess == Protocol.Guess.MORE;
-      }
-      if (unsure && first.length < LOOKED_AT) {
-        return;
+        if (guess == Protocol.Guess.MORE && first.length < LOOKED_AT) {
+          return; // those behind it are not asked yet: what it shares with them is its own
+        }
       }
     }
     if (negotiated != null && !negotiated.equals(TlsSource.ALPN)) {
