@@ -114,8 +114,8 @@ class NewLanguage(unittest.TestCase):
         names = ", ".join(["Ada", *(one.name for one in every)])
         self.assertIn(f"README.md: the row 'languages' has to begin with {names!r}", out)
         table = "\n".join(self.module("scripts.language_tables", status=1))
-        names = ", ".join(["Ada", *(one.name for one in every if "connect" in one.peer.protocols)])
-        self.assertIn(f"'`curl` with JSON' has to begin with 'yes ({names})'", table)
+        names = ", ".join(one.name for one in every if "grpc" in one.peer.protocols)
+        self.assertIn(f"'clients of gRPC as they are' has to begin with 'yes ({names})'", table)
 
 
 if __name__ == "__main__":

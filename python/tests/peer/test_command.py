@@ -64,7 +64,7 @@ class Commands(ProgramTest):
 
     def test_bench_turns_down_what_it_cannot_do(self) -> None:
         for words, text in (
-            ("--method Say", "the blocking client is not there yet: --async is needed"),
+            ("--codec protobuf-stock", "--codec protobuf-stock needs --async"),
             ("--async --inline", "--inline is not there yet"),
             ("--async --compression zip", "--compression zip: want gzip or zstd"),
             ("--async --codec json", "--codec json: want protobuf or protobuf-stock"),
