@@ -7,7 +7,7 @@ import base64
 import json
 
 from tests.public.kit import COUNT, ECHO, JOIN, PATIENCE, Gate, echo, eventually, join
-from trunkcall import Code, Limits, ServerCall, StatusError
+from trunkcall import Calls, Code, Limits, PortProtocol, ServerCall, StatusError
 
 from .kit import ECHO_PATH, HttpCase, answer_of, framed, post
 
@@ -116,6 +116,28 @@ class Requests(HttpCase):
         for name, (request, status) in cases.items():
             with self.subTest(name):
                 self.assertEqual((await self.exchanged(address, request))[0], status)
+
+    async def test_a_beginning_that_a_protocol_of_ones_own_may_have_too_comes_in_pieces(self) -> None:
+        class Others(PortProtocol):
+            name = "others"
+
+            def recognize(self, first: bytes) -> bool | None:
+                return None if first in (b"P", b"PO") else first.startswith(b"POX")
+
+            async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, calls: Calls) -> None:
+                raise AssertionError
+
+        server, address = await self.serve(protocols=[Others()])
+        request = post(b"whole")
+        reader, writer = await self.http1(address, b"")
+        listener = server._listeners[0]
+        writer.write(request[:1])
+        await eventually(lambda: [one._seen for one in listener.opening] == [request[:1]])
+        writer.write(request[1:2])
+        await eventually(lambda: [one._seen for one in listener.opening] == [request[:2]])
+        writer.write(request[2:])
+        status, _, body = await answer_of(reader)
+        self.assertEqual((status, body), (200, b"whole"))
 
     async def test_malformed_chunks_end_the_call_and_the_connection(self) -> None:
         _, address = await self.serve(JOIN.handler(join))

@@ -101,9 +101,9 @@ class Opening(asyncio.Protocol):
             self.speak_natively()
 
     def data_received(self, data: bytes) -> None:
+        data, self._seen = self._seen + data, b""
         negotiated = self._negotiated()
         if self._listener.protocols and negotiated != ALPN:
-            data = self._seen + data
             other, unsure = self._recognized(data, negotiated)
             if unsure:
                 self._seen = data
@@ -113,11 +113,10 @@ class Opening(asyncio.Protocol):
                 self._listener.hand_over(other, self.transport, data)
                 return
         http = begins_http(data[0]) and self._listener.origins is not None
-        if http and self._listener.http is not None:
-            data = self._seen + data
-            if len(data) < len(PREFACE_HTTP2) and PREFACE_HTTP2.startswith(data):
-                self._seen = data  # HTTP/1.1 may begin so, too
-                return
+        shorter = len(data) < len(PREFACE_HTTP2) and PREFACE_HTTP2.startswith(data)
+        if shorter and http and self._listener.http is not None:
+            self._seen = data  # HTTP/1.1 may begin so, too
+            return
         self._forget()
         if not self._agrees(data, http, negotiated):
             self._turn_away(f"the first byte 0x{data[0]:02x} does not begin {negotiated}, which TLS has negotiated")
