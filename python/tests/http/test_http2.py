@@ -196,6 +196,28 @@ class Connections(HttpCase):
         self.assertEqual(client.goaways[0].error_code, ErrorCodes.ENHANCE_YOUR_CALM)
         self.assertIn(b"PING", client.goaways[0].additional_data or b"")
 
+    async def test_the_library_has_a_piece_at_once_of_many_requests_that_come_together(self) -> None:
+        server, address = await self.serve()
+        client = await self.http2(address)
+        await client.answer(client.ask(body=framed(b"")))
+        for number in range(3, 1_003, 2):
+            top = [(":method", "POST"), (":scheme", "http"), (":path", "/no/where"), (":authority", "here")]
+            client.h2.send_headers(number, [*top, ("key", f"{number}" * 20)], end_stream=True)
+        together = client.h2.data_to_send()
+        line: Any = server.connections[0]._carrier
+        pieces: list[int] = []
+        receive = line.h2.receive_data
+
+        def counted(data: bytes) -> Any:
+            pieces.append(len(data))
+            return receive(data)
+
+        line.h2.receive_data = counted
+        line.data_received(together)
+        self.assertEqual(sum(pieces), len(together))
+        self.assertLessEqual(max(pieces), 16_384)
+        self.assertGreater(len(together), 16_384)
+
     async def test_a_frame_that_is_too_long_ends_the_connection(self) -> None:
         _, address = await self.serve()
         client = await self.http2(address)

@@ -38,6 +38,7 @@ FAREWELL = 1.0  # seconds for the last words
 CONNECTION_WINDOW = 4 << 20
 _TIMES = 4  # how much longer than told a header list may be, so that it gets an answer
 _BEHIND, _BEHIND_TIME = 16, 1_000_000  # requests that go on behind their answers, and µs for each
+_PIECE = 16 << 10  # bytes that the library has at once: it makes streams of all that they begin before it tells of one
 _UNREAD = 1_024  # acknowledgements and resets that the peer does not read, beside its requests
 _CONTROL = 13  # bytes of a frame of RST_STREAM
 
@@ -112,8 +113,9 @@ class Http2Line(Line):
         self.parting.heard()
         try:
             seen = self._follower.follow(data)
-            for event in self.h2.receive_data(seen) if seen else ():
-                self._happened(event)
+            for at in range(0, len(seen), _PIECE):
+                for event in self.h2.receive_data(seen[at : at + _PIECE]):
+                    self._happened(event)
             self._count_controls()
         except Flood as flood:
             self.end_for(ErrorCodes.ENHANCE_YOUR_CALM, str(flood))
