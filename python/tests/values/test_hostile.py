@@ -10,7 +10,7 @@ import unittest
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from trunkcall.values import Int8, Misfit, Several
+from trunkcall.values import Int8, Misfit, One, Place, Several, shape_of
 
 from .vectortypes import arguments, same
 
@@ -21,6 +21,15 @@ class Node:
     inner: list[Node] = dataclasses.field(default_factory=list["Node"])
     at: datetime | None = None
     left: dict[int, timedelta] = dataclasses.field(default_factory=dict[int, timedelta])
+
+
+@dataclasses.dataclass
+class Wide:
+    """Its missing fields take more memory than a byte is worth."""
+
+    a: list[int] = dataclasses.field(default_factory=list[int])
+    b: dict[str, int] = dataclasses.field(default_factory=dict[str, int])
+    c: Node = dataclasses.field(default_factory=Node)
 
 
 QUICK: list[Any] = [int, Int8, float, str, bool, bytes, list[int], dict[str, float], int | None, tuple[str, ...]]
@@ -80,6 +89,25 @@ class Hostile(unittest.TestCase):
                     self.assertLess(tracemalloc.get_traced_memory()[1], 1 << 20)
                 finally:
                     tracemalloc.stop()
+
+    def test_empty_maps_that_would_become_records_of_many_fields_are_a_limit(self) -> None:
+        count = 100_000
+        packed = b"\x91\xdd" + count.to_bytes(4, "big") + b"\x80" * count
+        for text, data in ((False, packed), (True, b"[[{}" + b",{}" * count + b"]]")):
+            for message in (arguments([list[Wide]], text), One(Place("the value", shape_of(list[list[Wide]])), text)):
+                with self.assertRaisesRegex(Misfit, "need more memory than 64 bytes") as failed:
+                    message.decode(data)
+                self.assertTrue(failed.exception.limit)
+
+    def test_records_as_they_are_written_are_no_limit(self) -> None:
+        many = [Wide() for _ in range(20_000)]
+        for text in (False, True):
+            message = arguments([list[Wide]], text)
+            self.assertEqual(message.decode(message.encode([many])), (many,))
+
+    def test_hours_and_seconds_that_there_are_not_are_refused(self) -> None:
+        for clock in ("24:00:00", "23:60:00", "23:59:60"):  # the first is one to newer versions of Python
+            self.assertRaises(Misfit, arguments([datetime], True).decode, f'["2026-01-02T{clock}Z"]'.encode())
 
     def test_what_nests_too_deep_to_be_written_is_a_limit(self) -> None:
         deep: Any = []

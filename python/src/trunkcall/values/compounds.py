@@ -10,6 +10,7 @@ from types import GenericAlias
 from typing import Any
 
 from .faults import MAX_NESTING, Fault, too_deep, unwanted
+from .room import FIELD, LIST, MAP, RECORD, need
 from .scalars import OUT_OF_RANGE, Shape, Text, Time, Whole
 from .tree import Broken, Ext, Pairs, check_depth
 
@@ -73,6 +74,9 @@ class List(Shape):
     def zero(self) -> Any:
         return self.kind()
 
+    def zero_size(self) -> int:
+        return LIST
+
     def quick(self, text: bool) -> Any:
         inner = self.inner.quick(text)
         if inner is None:
@@ -120,6 +124,9 @@ class Map(Shape):
     def zero(self) -> Any:
         return {}
 
+    def zero_size(self) -> int:
+        return MAP
+
     def quick(self, text: bool) -> Any:
         value = self.value.quick(text)
         return GenericAlias(dict, (str, value)) if value is not None and type(self.key) is Text else None
@@ -160,6 +167,7 @@ class Record(Shape):
         self.make = make
         self.fields: list[Field] = []
         self._by_name: dict[str, Field] = {}
+        self._zero_size = 0  # 0: not known yet
 
     def add(self, field: Field) -> None:
         """Raises ValueError for a second field of one public name."""
@@ -192,6 +200,10 @@ class Record(Shape):
                 came[key] = one
             else:
                 check_depth(one, depth + 1)
+        needed = RECORD + FIELD * len(self.fields)
+        if len(came) < len(self.fields):
+            needed += sum(field.shape.zero_size() for field in self.fields if field.name not in came)
+        need(needed)
         values: dict[str, Any] = {}
         for field in self.fields:
             if field.name not in came:
@@ -211,6 +223,11 @@ class Record(Shape):
 
     def zero(self) -> Any:
         return self._made({field.member: field.missing() for field in self.fields})
+
+    def zero_size(self) -> int:
+        if not self._zero_size:
+            self._zero_size = RECORD + sum(FIELD + field.shape.zero_size() for field in self.fields)
+        return self._zero_size
 
     def unknown(self, tree: Any) -> str | None:
         """The first key that no field has."""

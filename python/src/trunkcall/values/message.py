@@ -13,6 +13,7 @@ from . import jsontext, quick
 from .compounds import unknown_field
 from .faults import Fault, unwanted
 from .messagepack import Reader
+from .room import give_back, make_room
 from .scalars import Shape
 from .tree import check_depth, kind_of
 
@@ -52,6 +53,7 @@ class One:
                 return self._read(data)
             except quick.FAILURES:
                 pass
+        before = make_room(len(data))
         try:
             if self._text:
                 tree = jsontext.read(data)
@@ -62,6 +64,8 @@ class One:
             return self._place.shape.load(tree, self._text, 0)
         except Fault as fault:
             raise _misfit(self._place, fault) from None
+        finally:
+            give_back(before)
 
     def plain(self, value: Any) -> Any:
         """The value as a tree, for a codec of the user's. Raises Misfit."""
@@ -107,7 +111,11 @@ class Several:
                 return found
             except quick.FAILURES:
                 pass
-        return self._of_json(data) if self._text else self._of_messagepack(data)
+        before = make_room(len(data))
+        try:
+            return self._of_json(data) if self._text else self._of_messagepack(data)
+        finally:
+            give_back(before)
 
     def plain(self, values: Any) -> list[Any]:
         """The values as a tree, for a codec of the user's. Raises Misfit."""

@@ -22,7 +22,9 @@ SAFE = 2**53 - 1  # the whole numbers up to here are the same in JavaScript
 _DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]{0,19})", re.ASCII)
 _SECONDS = re.compile(r"(-?)(0|[1-9][0-9]{0,10})(?:\.([0-9]{1,9}))?s", re.ASCII)
 _RFC3339 = re.compile(
-    r"(\d{4}-\d\d-\d\d)[Tt](\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(?:[Zz]|([+-])([01]\d|2[0-3]):([0-5]\d))", re.ASCII
+    r"(\d{4}-\d\d-\d\d)[Tt]((?:[01]\d|2[0-3]):\d\d:\d\d)(?:\.(\d{1,9}))?"
+    r"(?:[Zz]|([+-])([01]\d|2[0-3]):([0-5]\d))",
+    re.ASCII,
 )
 _BASE64 = re.compile(r"(?:[A-Za-z0-9+/]*|[A-Za-z0-9_-]*)={0,2}", re.ASCII)
 _WORDS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
@@ -48,6 +50,10 @@ class Shape:
     def zero(self) -> Any:
         """What a field has that is missing."""
         raise NotImplementedError
+
+    def zero_size(self) -> int:
+        """What `zero` needs of memory, in bytes of limits.md 2."""
+        return 0
 
     def quick(self, text: bool) -> Any:
         """The type for which msgspec reads exactly what `load` would, or fails; None if there is none."""

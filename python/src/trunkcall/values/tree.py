@@ -22,6 +22,8 @@ class Ext(NamedTuple):
 class Pairs(list[tuple[Any, Any]]):
     """A map of MessagePack as it came, with keys of all sorts."""
 
+    __slots__ = ()  # one byte of a message may become one
+
 
 @dataclass(slots=True)
 class Broken:
