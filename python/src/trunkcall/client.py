@@ -116,7 +116,7 @@ class Client(Calls, Registry):
 
         - HOST:PORT, unix:PATH, ws://HOST:PORT/PATH or wss://HOST:PORT/PATH, or several of them separated by commas,
           each of which is an endpoint;
-        - mem:NAME, what a server of this process and event loop listens on: no socket and no TLS, for tests;
+        - mem:NAME, what a server of this process listens on: no port and no TLS, for tests;
         - dns:HOST:PORT, of which each address of the name is an endpoint;
         - SCHEME:REST, which the one of `resolvers` for that scheme turns into endpoints.
 

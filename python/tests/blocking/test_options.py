@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import socket
 import tempfile
 import threading
@@ -12,6 +13,7 @@ from typing import Any
 
 import trustme
 
+import trunkcall
 from tests.public.kit import COUNT, ECHO, HANDLERS, OTHER, PATIENCE, TWICE, echo
 from trunkcall import (
     RAW,
@@ -35,6 +37,15 @@ from trunkcall.blocking import Client, MessageStream, Next, Watch
 from .kit import Case, Working
 
 CONFIRM = unary("/test.Client/Confirm", bytes, bytes)
+
+
+class Options(Case):
+    def test_they_and_their_defaults_are_those_of_the_asyncio_client(self) -> None:
+        ours, theirs = (
+            {name: one.default for name, one in inspect.signature(kind).parameters.items()}
+            for kind in (Client, trunkcall.Client)
+        )
+        self.assertEqual(ours, theirs)
 
 
 class Interceptors(Case):
@@ -235,7 +246,8 @@ class Telling(Case):
             return b""
 
         _, address = self.serve(ECHO.handler(never))
-        client = self.client(address, policies=[Policy(ECHO.name, timeout=0.1)])
+        client = self.client(address, policies=[Policy(ECHO.name, timeout=1)])
+        client.connect()  # without which it may not be sent in time
         self.fails(lambda: client.call(ECHO, b""), Code.DEADLINE_EXCEEDED, Delivery.UNKNOWN)
 
 

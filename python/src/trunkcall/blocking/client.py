@@ -19,7 +19,7 @@ from trunkcall.balancer import Balancer
 from trunkcall.calling import Calls as Awaited
 from trunkcall.client import MOST_ENDPOINTS
 from trunkcall.codec import PROTOBUF, Codec
-from trunkcall.compression import GZIP, Compressions
+from trunkcall.compression import ACCEPTED, Compressions
 from trunkcall.context import current
 from trunkcall.gauges import EndpointGauges, Gauges
 from trunkcall.method import Handler, Method
@@ -72,7 +72,7 @@ class Client(Calls):
         codec: Codec = PROTOBUF,
         codecs: Iterable[Codec] = (),
         compression: Compressions | None = None,
-        decompression: Compressions = GZIP,
+        decompression: Compressions = ACCEPTED,
         tls: ssl.SSLContext | TLSFiles | None = None,
         server_hostname: str | None = None,
         interceptors: Sequence[Interceptor] = (),
@@ -93,8 +93,9 @@ class Client(Calls):
         - `interceptors` run in the thread that makes the call, `reverse_interceptors` on threads; they may block.
         - `dialer` and each of `resolvers` run on threads of their own; see Watch for the latter.
         - Of `mem:NAME` the server is in an event loop of another thread.
-        - `balancer`, `observer` and `attempt_observer` are told by whichever thread is at work, one at a time. They
-          must not block nor make calls through this client.
+        - `balancer`, `observer`, `attempt_observer`, `logger`'s handlers, codecs and compressions are called by
+          whichever thread is at work, one at a time. They must not block, wait for a lock that is held around calls,
+          nor make calls through this client.
         - `executor` runs the handlers of what servers call, by default a pool of threads.
 
         Raises as trunkcall.Client, and TypeError for a function that is asynchronous."""
