@@ -189,6 +189,26 @@ assert [one.result() for one in waiting] == [b"w"] * 2
 """
         )
 
+    def test_a_fork_by_another_thread_while_the_main_one_waits_leaves_ctrl_c_to_the_child(self) -> None:
+        self.runs(
+            FORK
+            + """
+def child():
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler, signal.getsignal(signal.SIGINT)
+
+def forks():
+    gate.begun.acquire()
+    try:
+        in_child(child)
+    finally:
+        there.run(gate.let_on())
+
+forking = Working(forks)
+assert client.call(ECHO, b"x") == b"x"
+forking.result()
+"""
+        )
+
     def test_a_stream_of_the_parent_is_refused_in_the_child_and_goes_on_in_the_parent(self) -> None:
         self.runs(
             FORK

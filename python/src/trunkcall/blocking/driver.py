@@ -23,7 +23,7 @@ from contextlib import contextmanager, suppress
 from time import monotonic
 from typing import Any, TypeVar, cast
 
-from .interrupts import Interrupts, of_this_thread
+from .interrupts import INTERRUPTS, Interrupts, of_this_thread
 from .loop import Loop
 
 T = TypeVar("T")
@@ -131,9 +131,11 @@ class Driver:
         task: Any = asyncio.current_task(self.loop)  # a Work: interceptors are carried out by threads only
         _leave_task(self.loop, task)
         interrupts = of_this_thread()
-        self._let_go()
+        if interrupts is not None and not interrupts.held:
+            interrupts = None
         try:
-            if interrupts is not None and interrupts.held:
+            self._let_go()
+            if interrupts is not None:
                 interrupts.release()
             yield
         finally:
@@ -165,8 +167,10 @@ class Driver:
             finally:
                 _leave_task(loop, known)
             if future is None:  # others are to have their turn
-                self._let_go()
-                self._take()
+                try:
+                    self._let_go()
+                finally:
+                    self._take()
                 continue
             future._asyncio_future_blocking = False
             task.waits_for = future
@@ -220,18 +224,21 @@ class Driver:
         _set_running_loop(self.loop)
 
     def _let_go(self) -> None:
-        """Releases the lock, once what is ready is done, and somebody leads if somebody waits."""
+        """Releases the lock, once what is ready is done, and somebody leads if somebody waits. Releases it also when it
+        raises, what work of the loop has raised that is no Exception."""
         loop = self.loop
-        loop.settle()
-        if self._leads:
-            if loop.late or (self._awaited is not None and self._awaited.done() and loop.selector.asleep):
-                loop.wake()
-        elif self._followers:
-            self._wake_one()
-        elif self.closed and not self._users:
-            loop.close()
-        _set_running_loop(None)
-        self.lock.release()
+        try:
+            loop.settle()
+        finally:
+            if self._leads:
+                if loop.late or (self._awaited is not None and self._awaited.done() and loop.selector.asleep):
+                    loop.wake()
+            elif self._followers:
+                self._wake_one()
+            elif self.closed and not self._users:
+                loop.close()
+            _set_running_loop(None)
+            self.lock.release()
 
     def _wake_one(self) -> None:
         try:
@@ -247,8 +254,8 @@ class Driver:
         self.loop.settle()
         while not future.done():
             if interrupts is not None and interrupts.noted:
-                self._let_go()
                 try:
+                    self._let_go()
                     interrupts.tell()
                 finally:
                     self._take()
@@ -290,13 +297,15 @@ class Driver:
             interrupts.wake = wake
             if interrupts.noted:
                 wake()
-        self._let_go()
-        sleeping.acquire()
-        self._take()
-        if interrupts is not None:
-            interrupts.wake = None
-        followers.pop(sleeping, None)
-        future.remove_done_callback(wake)
+        try:
+            self._let_go()
+            sleeping.acquire()
+        finally:  # the handler of a signal that is not held back may have raised
+            self._take()
+            if interrupts is not None:
+                interrupts.wake = None
+            followers.pop(sleeping, None)
+            future.remove_done_callback(wake)
 
     # The helper.
 
@@ -410,6 +419,7 @@ def _help(driver: Driver) -> None:
 def _after_fork() -> None:
     for driver in list(_drivers):
         driver.abandon()
+    INTERRUPTS.abandon()
 
 
 if hasattr(os, "register_at_fork"):

@@ -32,7 +32,12 @@ class Interrupts:
         if self.held or not callable(handler):
             return False
         self._handler = handler
-        signal.signal(_SIGINT, self._note)
+        try:
+            signal.signal(_SIGINT, self._note)
+        except (
+            ValueError
+        ):  # not the main interpreter, or the first thread that imported `threading` is not the main one
+            return False
         self.held = True
         return True
 
@@ -42,6 +47,12 @@ class Interrupts:
         signal.signal(_SIGINT, self._handler)
         if self._told is not None:
             self.tell()
+
+    def abandon(self) -> None:
+        """In a child of fork(): the thread for which the signal was noted may not be there."""
+        if self.held:
+            self.held, self.wake, self._told = False, None, None
+            signal.signal(_SIGINT, self._handler)
 
     def tell(self) -> None:
         """Has the handler told of the signal that has come, which raises KeyboardInterrupt unless it is the user's."""

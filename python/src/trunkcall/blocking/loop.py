@@ -13,6 +13,7 @@ from threading import Lock
 from time import monotonic
 from typing import Any, cast
 
+_PRIVATE = ("_run_once", "_ready", "_csock")  # of asyncio, as old as it is
 _ROUNDS = 64  # turns in a row for what is ready, before what was ready later waits for another thread's turn
 
 
@@ -64,14 +65,20 @@ class Selector(selectors.DefaultSelector):
 
 
 class Loop(asyncio.SelectorEventLoop):
-    """Turned by one thread at a time, under the lock that its selector lets go of while it waits. Two names of
-    asyncio's own are used that are not public, `_run_once` and `_ready`: `run_forever` is for one thread only."""
+    """Turned by one thread at a time, under the lock that its selector lets go of while it waits. What is not
+    public of asyncio is used, since `run_forever` is for one thread only. Raises RuntimeError where that is missing."""
 
     def __init__(self, lock: Lock) -> None:
         self.selector = Selector(lock)
         self._early = False  # a timer was set for before the thread that waits wakes
         super().__init__(self.selector)
         self._own: Any = self  # what asyncio's types do not tell of
+        missing = [name for name in _PRIVATE if not hasattr(self, name)]
+        if missing:
+            self.close()
+            raise RuntimeError(
+                f"trunkcall.blocking needs {', '.join(missing)} of asyncio's event loop: not in this Python"
+            )
 
     def turn(self) -> None:
         """Waits for the next event, if nothing is ready, and does what is ready then."""
