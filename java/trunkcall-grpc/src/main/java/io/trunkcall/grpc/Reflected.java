@@ -101,14 +101,22 @@ final class Reflected extends Server {
 
   /** The file of a codec's messages, if it has the service of their method too. */
   private static @Nullable FileDescriptor file(Method<?, ?> method, Codec<?> codec) {
-    if (codec.number() != StubCodec.PROTOBUF
-        || !(codec.decode(new byte[0], 0, 0) instanceof Message empty)) {
+    if (codec.number() != StubCodec.PROTOBUF || !(empty(codec) instanceof Message empty)) {
       return null;
     }
     FileDescriptor file = empty.getDescriptorForType().getFile();
     boolean has =
         file.getServices().stream().anyMatch(one -> one.getFullName().equals(method.service()));
     return has ? file : null;
+  }
+
+  /** A message without anything in it; null: there is none, where fields are required. */
+  private static @Nullable Object empty(Codec<?> codec) {
+    try {
+      return codec.decode(new byte[0], 0, 0);
+    } catch (RuntimeException e) {
+      return null;
+    }
   }
 
   private record Described(FileDescriptor file) implements ProtoFileDescriptorSupplier {

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.google.protobuf.DescriptorProtos.FileDescriptorProto;
+import com.google.protobuf.DescriptorProtos.UninterpretedOption.NamePart;
 import com.trunkcall.example.v1.GetUserRequest;
 import com.trunkcall.example.v1.GetUserResponse;
 import com.trunkcall.example.v1.UserServiceGrpc;
@@ -195,9 +196,12 @@ class OwnServicesTest {
             "/" + UserServiceGrpc.SERVICE_NAME + "/GetUser",
             Codec.protobuf(GetUserRequest.getDefaultInstance()),
             Codec.protobuf(GetUserResponse.getDefaultInstance()));
+    Codec<NamePart> parts = Codec.protobuf(NamePart.getDefaultInstance());
+    Method<NamePart, NamePart> required = Method.unary("/a.Parts/Same", parts, parts);
     Server server =
         Server.builder()
             .listen("127.0.0.1:0")
+            .serve(Handler.unary(required, (request, call) -> request))
             .serve(Handler.unary(get, (request, call) -> Users.user(request.getUserId())))
             .serve(GrpcServices.handlers(ProtoReflectionServiceV1.newInstance()))
             .build();
