@@ -11,6 +11,7 @@ import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
+import java.util.Arrays;
 
 /**
  * What a marshaller of grpc-java makes of messages. On the wire it is Protobuf (protocol.md 3.8).
@@ -77,7 +78,11 @@ class StubCodec<T> implements Codec<T> {
   @Override
   public T decode(byte[] array, int offset, int length) {
     try (Bytes bytes = new Bytes(array, offset, length)) {
-      return marshaller.parse(bytes);
+      T message = marshaller.parse(bytes);
+      if (message instanceof InputStream || bytes.available() > 0) {
+        bytes.keep();
+      }
+      return message;
     } catch (StatusRuntimeException e) { // its code is for gRPC, where the side is not known
       String text = e.getStatus().getDescription();
       Throwable cause = e.getStatus().getCause();
@@ -91,6 +96,14 @@ class StubCodec<T> implements Codec<T> {
   private static final class Bytes extends ByteArrayInputStream implements KnownLength {
     Bytes(byte[] array, int offset, int length) {
       super(array, offset, length);
+    }
+
+    /** Has what is read later read from a copy: the array belongs to others then. */
+    synchronized void keep() {
+      buf = Arrays.copyOfRange(buf, mark, count);
+      count -= mark;
+      pos -= mark;
+      mark = 0;
     }
   }
 
