@@ -36,7 +36,10 @@ public final class PortConnection {
     return end.caller();
   }
 
-  /** Done when the server is stopped, or the connection has reached its maximum age. */
+  /**
+   * Done when the server is stopped, or the connection has reached its maximum age. On an event
+   * loop: what follows must not wait, such as for {@link #output}.
+   */
   public CompletableFuture<@Nullable Void> ending() {
     return ending.copy();
   }

@@ -143,8 +143,13 @@ final class ProtocolCall implements io.trunkcall.internal.wire.Exchange {
   private void step(Step step, BiConsumer<@Nullable Object, @Nullable Throwable> next) {
     try {
       end.serving.executor.execute(() -> run(step, next));
-    } catch (RejectedExecutionException e) {
-      stop(Status.of(Code.UNAVAILABLE, "the executor of the server takes no more"));
+    } catch (Throwable e) { // whatever it is, the call alone ends
+      if (!(e instanceof RejectedExecutionException)) {
+        end.serving.journal.log(
+            System.Logger.Level.ERROR, "an executor failed", said.method(), e);
+      }
+      Status why = Status.of(Code.UNAVAILABLE, "the executor of the server takes no more");
+      line.submit(() -> next.accept(null, new StatusException(why)));
     }
   }
 
@@ -285,7 +290,7 @@ final class ProtocolCall implements io.trunkcall.internal.wire.Exchange {
     end.remove(this);
     try {
       end.serving.executor.execute(() -> ended.complete(ending)); // users' code follows
-    } catch (RejectedExecutionException e) {
+    } catch (Throwable e) { // nobody else is there to tell it
       ended.complete(ending);
     }
   }

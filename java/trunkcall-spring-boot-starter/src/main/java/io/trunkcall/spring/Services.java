@@ -22,6 +22,7 @@ import org.springframework.util.ClassUtils;
 final class Services {
   private static final Duration KEEPALIVE = Duration.ofSeconds(60);
   private static final String GRPC = "io.trunkcall.grpc.GrpcServices"; // of trunkcall-grpc
+
   private final ConfigurableListableBeanFactory beans;
   private final ServerProperties properties;
   private final boolean virtualThreads;
