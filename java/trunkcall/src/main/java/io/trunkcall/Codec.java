@@ -35,7 +35,7 @@ public interface Codec<T> {
   /** What both sides call it. */
   String name();
 
-  /** Appends a message to {@code out}. */
+  /** Appends a message to {@code out}, which belongs to others once the function has returned. */
   void encode(T message, Output out);
 
   /** The message that these bytes are. They belong to others once the function has returned. */

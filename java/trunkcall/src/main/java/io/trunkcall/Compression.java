@@ -12,12 +12,15 @@ public interface Compression {
   /** Its number on the wire (spec/protocol.md 3.8): 1 gzip, 2 zstd. There are no others. */
   int number();
 
-  /** Appends a message, compressed. The message is sent as it is when this throws. */
+  /**
+   * Appends a message, compressed. The message is sent as it is when this throws. Both arrays
+   * belong to others once the function has returned.
+   */
   void compress(byte[] array, int offset, int length, Output out);
 
   /**
-   * What {@code length} bytes hold, at most {@code limit} bytes. What they say of that length must
-   * not make it allocate.
+   * What {@code length} bytes hold, at most {@code limit} bytes, in an array of its own. What they
+   * say of that length must not make it allocate.
    *
    * @throws TooLongException when it is more
    * @throws RuntimeException for what is cut short, damaged or followed by anything

@@ -14,7 +14,10 @@ public final class Output {
   /** Without bytes. */
   public Output() {}
 
-  /** What holds the bytes, from index 0 on. Another one after {@link #ensure} or a write. */
+  /**
+   * What holds the bytes, from index 0 on; anything may lie behind them. Another one after {@link
+   * #ensure} or a write.
+   */
   public byte[] array() {
     return array;
   }

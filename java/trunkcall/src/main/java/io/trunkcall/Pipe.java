@@ -32,15 +32,24 @@ abstract class Pipe extends PipeSending {
 
   /** A message as it came. */
   static final class Got extends Handover.Node<Got> {
-    final byte[] array; // used again once it was decoded, if it is long
+    final byte[] array;
     final int length;
     final int compression;
+    private boolean own; // the array may be used again once it was decoded
 
     Got(Message message) {
       super(message.length() + COST);
       this.array = message.array();
       this.length = message.length();
       this.compression = message.compression();
+      this.own = message.own();
+    }
+
+    /** It was decoded, and nobody has it. */
+    void letGo() {
+      if (own) {
+        LargeArrays.shared().give(array);
+      }
     }
   }
 
@@ -141,9 +150,7 @@ abstract class Pipe extends PipeSending {
 
   private Object used(Got message) {
     Object found = decoded(message);
-    if (message.array.length >= LargeArrays.LEAST) {
-      LargeArrays.shared().give(message.array);
-    }
+    message.letGo();
     return found;
   }
 
@@ -162,6 +169,7 @@ abstract class Pipe extends PipeSending {
       }
       Got left = one.left();
       if (left != null) {
+        left.own = false; // who took it for him may be decoding it still
         left.next = mine;
         mine = left;
       }
@@ -231,8 +239,8 @@ abstract class Pipe extends PipeSending {
       if (message != null) {
         Object decoded = decoded(message);
         to.result = decoded;
-        if (to.complete(decoded) && message.array.length >= LargeArrays.LEAST) {
-          LargeArrays.shared().give(message.array);
+        if (to.complete(decoded)) {
+          message.letGo();
         }
       } else if (over == null || over.failure() == null) {
         to.complete(null);

@@ -1,5 +1,6 @@
 package io.trunkcall;
 
+import io.trunkcall.internal.wire.LargeArrays;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
@@ -60,6 +61,17 @@ final class Pair implements AutoCloseable {
       }
       Thread.onSpinWait();
     }
+  }
+
+  /** Whether an array is among those that are used again for other messages. They are no more. */
+  static boolean isUsedAgain(byte[] array) {
+    boolean found = false;
+    byte[] one = LargeArrays.shared().take(array.length);
+    while (one != null) {
+      found = found || one == array;
+      one = LargeArrays.shared().take(array.length);
+    }
+    return found;
   }
 
   /** How a call fails. */

@@ -20,9 +20,13 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Executor;
 import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Supplier;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLParameters;
@@ -52,8 +56,11 @@ class ProtocolTest {
     }
 
     void add(String request) {
-      byte[] bytes = request.getBytes(StandardCharsets.UTF_8);
-      requests.add(CompletableFuture.completedFuture(bytes));
+      add(request.getBytes(StandardCharsets.UTF_8));
+    }
+
+    void add(byte[] request) {
+      requests.add(CompletableFuture.completedFuture(request));
     }
 
     @Override
@@ -233,6 +240,28 @@ class ProtocolTest {
   }
 
   @Test
+  void theProtocolMayKeepTheArraysOfRequests() throws Exception {
+    Handler join =
+        Handler.clientStream(
+            Texts.JOIN,
+            (requests, call) -> {
+              int length = 0;
+              for (String one : requests) {
+                length += one.length();
+              }
+              return "" + length;
+            });
+    serve(broker, join);
+    byte[] request = new byte[200_000];
+    Queues messages = new Queues();
+    messages.add(request);
+    messages.requests.add(CompletableFuture.completedFuture(null));
+    assertTrue(broker.serve(Texts.JOIN, messages).status().ok());
+    assertEquals("200000", messages.answer());
+    assertFalse(Pair.isUsedAgain(request));
+  }
+
+  @Test
   void aSenderWaitsForThePlaceOfTheMessageBefore() throws Exception {
     AtomicInteger sent = new AtomicInteger();
     Handler count =
@@ -291,6 +320,34 @@ class ProtocolTest {
   private static void assertRefused(Code code, Ending ending) {
     assertEquals(code, ending.status().code(), ending.toString());
     assertEquals(Delivery.REFUSED, ending.status().delivery(), ending.toString());
+  }
+
+  @Test
+  void anExecutorThatTakesNoMoreEndsCallsAsTheyAre() throws Exception {
+    AtomicReference<Error> failure = new AtomicReference<>();
+    AtomicBoolean refuses = new AtomicBoolean();
+    Executor executor =
+        task -> {
+          if (failure.get() != null) {
+            throw failure.get();
+          } else if (refuses.get()) {
+            throw new RejectedExecutionException("of the test");
+          }
+          new Thread(task).start();
+        };
+    Handler says =
+        Handler.unary(
+            Texts.SAY,
+            (request, call) -> {
+              refuses.set(true);
+              return request;
+            });
+    server = Server.builder().protocol(broker).executor(executor).serve(says).build().start();
+    Status behind = broker.serve(Texts.SAY, Queues.of("a")).status();
+    assertEquals(Code.CANCELLED, behind.code(), "the answer could not be sent");
+    assertRefused(Code.UNAVAILABLE, broker.serve(Texts.SAY, Queues.of("b")));
+    failure.set(new OutOfMemoryError("of the test"));
+    assertRefused(Code.UNAVAILABLE, broker.serve(Texts.SAY, Queues.of("c")));
   }
 
   @Test

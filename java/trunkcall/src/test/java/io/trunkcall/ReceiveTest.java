@@ -5,6 +5,7 @@ import static io.trunkcall.Texts.CODEC;
 import static io.trunkcall.Texts.COUNT;
 import static io.trunkcall.Texts.TALK;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -35,6 +36,7 @@ class ReceiveTest {
     final CompletableFuture<Boolean> reached = new CompletableFuture<>();
     final CompletableFuture<Boolean> open = new CompletableFuture<>();
     private final AtomicBoolean first = new AtomicBoolean(true);
+    volatile byte[] array; // of the first
 
     @Override
     public int number() {
@@ -54,6 +56,7 @@ class ReceiveTest {
     @Override
     public String decode(byte[] array, int offset, int length) {
       if (first.getAndSet(false)) {
+        this.array = array;
         reached.complete(true);
         await(open);
       }
@@ -77,6 +80,24 @@ class ReceiveTest {
       assertEquals("2", stream.receive());
       assertEquals("3", stream.receive());
       assertNull(stream.receive());
+    }
+  }
+
+  @Test
+  void theArrayOfAMessageThatIsStillDecodedForOneWhoGaveUpIsNotUsedAgain() throws Exception {
+    Handler large =
+        Handler.serverStream(COUNT, (request, answers, call) -> answers.send("a".repeat(200_000)));
+    Gate gate = new Gate();
+    Method<String, String> gated = Method.serverStream(COUNT.name(), CODEC, gate);
+    try (Pair pair = new Pair(large);
+        ClientStream<String, String> stream = pair.client.open(gated, "")) {
+      CompletableFuture<String> givenUp = stream.receiveAsync();
+      await(gate.reached);
+      assertTrue(givenUp.cancel(true));
+      assertEquals(200_000, await(stream.receiveAsync()).length());
+      boolean usedAgain = Pair.isUsedAgain(gate.array);
+      gate.open.complete(true);
+      assertFalse(usedAgain);
     }
   }
 

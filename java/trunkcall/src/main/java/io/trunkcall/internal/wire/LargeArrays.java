@@ -24,6 +24,7 @@ public final class LargeArrays {
   private final AtomicReferenceArray<byte @Nullable []> places = new AtomicReferenceArray<>(PLACES);
   private final AtomicInteger given = new AtomicInteger(); // arrays, and those that made way
   private final AtomicLong size = new AtomicLong(); // bytes of all
+  private final AtomicLong lent = new AtomicLong(); // bytes of those that messages are to fill
 
   LargeArrays(long most) {
     this.most = most;
@@ -47,6 +48,28 @@ public final class LargeArrays {
       }
     }
     return null;
+  }
+
+  /**
+   * The same for a message of which a piece has come: {@link #settle} tells when it is whole, or
+   * will not be. Peers that begin messages and do not go on have only so much of them together.
+   */
+  byte @Nullable [] lend(long length) {
+    byte[] one = lent.get() + length > most ? null : take(length);
+    if (one != null) {
+      lent.addAndGet(one.length);
+    }
+    return one;
+  }
+
+  /** Nothing more is to come into an array that was lent. */
+  void settle(byte[] array) {
+    lent.addAndGet(-array.length);
+  }
+
+  /** Bytes of arrays that were lent and not settled. */
+  long lent() {
+    return lent.get();
   }
 
   /** Nobody uses this array any more. Those that were given first make way for it. */

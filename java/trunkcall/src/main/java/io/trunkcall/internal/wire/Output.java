@@ -158,7 +158,9 @@ final class Output {
 
   /** Once what was appended is taken, an array may be used again. */
   void free(byte[] array) {
-    free.add(array);
+    if (array.length >= LargeArrays.LEAST) {
+      free.add(array);
+    }
   }
 
   /** Makes room for an answer without a slot; false when too many of them are unsent. */
@@ -187,6 +189,7 @@ final class Output {
     if (to > from) {
       sink.write(buffer, from, to - from, false);
     }
+    freeArrays();
     // Who takes asks until there is nothing: that says nothing of how much there will be.
     if (size > 0 && buffer.length > LEAST_BUFFER && size < buffer.length / 8) {
       buffer = new byte[LEAST_BUFFER];
@@ -208,6 +211,10 @@ final class Output {
         spare.add(one);
       }
     }
+  }
+
+  /** Also those whose message was short, and was copied into a buffer. */
+  private void freeArrays() {
     for (byte[] one = free.poll(); one != null; one = free.poll()) {
       LargeArrays.shared().give(one);
     }

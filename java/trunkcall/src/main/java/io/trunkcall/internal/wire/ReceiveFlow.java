@@ -38,6 +38,7 @@ final class ReceiveFlow {
   long total; // 0: none
   long received;
   private byte @Nullable [] whole; // what has come of it
+  private boolean lent; // which was used before
   private int codec;
   private int compression;
   long since; // when it began (protocol.md 9.6)
@@ -156,7 +157,7 @@ final class ReceiveFlow {
     if (total > 0) {
       bytes = put(data, start, size);
       length = (int) total;
-      whole = null;
+      settle();
       costs += withheld;
       pooled += withheldPool;
       total = received = withheld = withheldPool = 0;
@@ -168,7 +169,7 @@ final class ReceiveFlow {
       pool.giveBack(this, pooled);
       costs = pooled = 0;
     }
-    Message message = new Message(bytes, length, format);
+    Message message = new Message(bytes, length, format, true);
     message.cost = costs;
     message.pooled = pooled;
     inbox.add(message);
@@ -196,7 +197,19 @@ final class ReceiveFlow {
 
   /** Memory for the message in progress that was used before: none is taken on the peer's word. */
   private byte @Nullable [] again() {
-    return single || total < LargeArrays.LEAST ? null : LargeArrays.shared().take(total);
+    byte[] one = single || total < LargeArrays.LEAST ? null : LargeArrays.shared().lend(total);
+    lent = one != null;
+    return one;
+  }
+
+  /** The message in progress is whole, or will not be. */
+  private void settle() {
+    byte[] so = whole;
+    whole = null;
+    if (lent && so != null) {
+      lent = false;
+      LargeArrays.shared().settle(so);
+    }
   }
 
   /** One message is taken, as is known after the first frame. */
@@ -258,7 +271,7 @@ final class ReceiveFlow {
       holds -= received;
       share.letGo(received);
     }
-    whole = null;
+    settle();
     total = received = 0;
   }
 
@@ -270,7 +283,7 @@ final class ReceiveFlow {
     }
     withheld = withheldPool = 0;
     inbox.clear();
-    whole = null;
+    settle();
     share.promised -= promised;
     share.letGo(holds);
     promised = holds = 0;
