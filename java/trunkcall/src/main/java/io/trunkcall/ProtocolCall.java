@@ -145,8 +145,7 @@ final class ProtocolCall implements io.trunkcall.internal.wire.Exchange {
       end.serving.executor.execute(() -> run(step, next));
     } catch (Throwable e) { // whatever it is, the call alone ends
       if (!(e instanceof RejectedExecutionException)) {
-        end.serving.journal.log(
-            System.Logger.Level.ERROR, "an executor failed", said.method(), e);
+        end.serving.journal.log(System.Logger.Level.ERROR, "an executor failed", said.method(), e);
       }
       Status why = Status.of(Code.UNAVAILABLE, "the executor of the server takes no more");
       line.submit(() -> next.accept(null, new StatusException(why)));

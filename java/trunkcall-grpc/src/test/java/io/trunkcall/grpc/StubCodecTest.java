@@ -26,7 +26,8 @@ class StubCodecTest {
 
   @Test
   void aMessageThatIsReadLaterDoesNotChangeWithTheArrayThatItCameIn() throws IOException {
-    StubCodec<InputStream> codec = new StubCodec<>(new Streams(), UserServiceGrpc.getGetUserMethod());
+    StubCodec<InputStream> codec =
+        new StubCodec<>(new Streams(), UserServiceGrpc.getGetUserMethod());
     byte[] array = "..a message..".getBytes(UTF_8);
     InputStream message = codec.decode(array, 2, 9);
     Arrays.fill(array, (byte) 'x');
