@@ -112,6 +112,7 @@ class Tests(Step):
     result: str
     builds: Words = ()  # parts that have to be built before
     alone: bool = False  # the machine has to be quiet
+    waits: bool = False  # most of the time, and may run beside others
     reports: Words = ()
     seconds: float = 0.0  # about, so that long ones begin first
 

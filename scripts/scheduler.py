@@ -1,4 +1,4 @@
-"""Runs suites, two beside each other, and prints what came of each."""
+"""Runs suites, two beside each other and one more that mostly waits, and prints what came of each."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ class Suite:
     language: str = ""  # "": it concerns none alone
     meets: bool = False  # in it languages meet: with more of them it has more to do
     alone: bool = False  # nothing runs beside it
+    waits: bool = False  # most of the time: it runs beside others in a lane of its own
     seconds: float = 0.0  # about how long it takes: only the order depends on it
     builds: tuple[tuple[str, str], ...] = ()  # languages and their parts that have to be built
     bound: float = 1200.0  # how long it may take, in seconds; the tests of one package of Go end after half of that
@@ -56,7 +57,8 @@ def run_suite(suite: Suite, patience: float) -> Ran:
 
 def outcomes(chosen: list[Suite], lanes: int = LANES, patience: float = 1.0) -> Iterator[Ran]:
     """Runs suites and yields them as they end. The first lane takes the longest that is left, the others the next, so
-    that short ones tell early and no long one comes last. Those marked alone run after all others."""
+    that short ones tell early and no long one comes last. One more lane has those that mostly wait, which the others
+    take when nothing else is left. Those marked alone run after all others."""
     together = [suite for suite in chosen if not suite.alone]
     alone = [suite for suite in chosen if suite.alone]
     ended: queue.SimpleQueue[tuple[int, Ran]] = queue.SimpleQueue()
@@ -65,25 +67,34 @@ def outcomes(chosen: list[Suite], lanes: int = LANES, patience: float = 1.0) -> 
         thread = threading.Thread(target=lambda: ended.put((lane, run_suite(suite, patience))), daemon=True)
         thread.start()
 
-    def next_of(lane: int) -> Suite:
-        suite = max(together, key=lambda suite: suite.seconds) if lane == 0 else together[0]
+    def start_next(lane: int) -> int:
+        """Whether there was one for that lane: 0 or 1."""
+        fitting = [suite for suite in together if suite.waits == (lane == lanes)]
+        if lane < lanes:
+            fitting = fitting or together
+        if not fitting:
+            return 0
+        suite = max(fitting, key=lambda suite: suite.seconds) if lane == 0 else fitting[0]
         together.remove(suite)
-        return suite
+        start(lane, suite)
+        return 1
 
-    running = 0
-    for lane in range(min(lanes, len(together))):
-        start(lane, next_of(lane))
-        running += 1
+    running = sum(start_next(lane) for lane in range(lanes + 1))
     while running or alone:
         if not running:
             start(0, alone.pop(0))
             running += 1
-        lane, ran = ended.get()
-        running -= 1
-        if together:
-            start(lane, next_of(lane))
-            running += 1
+        lane, ran = _next_of(ended)
+        running += start_next(lane) - 1
         yield ran
+
+
+def _next_of(ended: queue.SimpleQueue[tuple[int, Ran]]) -> tuple[int, Ran]:
+    """Waits a second at a time. A signal that comes just before the main thread begins to wait, or that another thread
+    is given, does not end that wait: Python calls its handler behind it."""
+    while True:
+        with contextlib.suppress(queue.Empty):
+            return ended.get(timeout=1.0)
 
 
 @contextlib.contextmanager

@@ -110,7 +110,7 @@ def tested(name: str, language: Language, row: Tests, folder: str) -> Suite:
                     return Outcome(0, 1, output=f"{done.stdout.rstrip()}\n{missing}\n")
                 return junit_outcome(reports, done.returncode, done.stdout)
 
-    return Suite(name, run, language=language.name, alone=row.alone, seconds=row.seconds, builds=builds)
+    return Suite(name, run, language=language.name, alone=row.alone, waits=row.waits, seconds=row.seconds, builds=builds)
 
 
 def files(patterns: Iterable[str]) -> list[Path]:

@@ -68,6 +68,17 @@ class Order(unittest.TestCase):
         self.assertEqual((set(ran[:2]), ran[2:]), ({"first", "second"}, ["quiet", "quiet too"]))
         self.assertEqual(seen, [["quiet"], ["quiet too"]])
 
+    def test_one_that_waits_runs_beside_two_others_and_at_last_in_any_lane(self):
+        meeting = threading.Barrier(3)
+
+        def meets() -> Outcome:
+            meeting.wait(PATIENCE)
+            return ok()
+
+        waiting = [Suite(name, meets, waits=True) for name in ("first", "third", "fourth")]
+        chosen = [waiting[0], Suite("a", meets), Suite("b", meets), *waiting[1:], Suite("c", meets)]
+        self.assertEqual({ran.outcome.failed for ran in scheduler.outcomes(chosen)}, {0})
+
     def test_the_longest_begins_first_and_short_ones_beside_it(self):
         begun: list[str] = []
         long_began, short_ones_ran = threading.Event(), threading.Event()
@@ -282,6 +293,25 @@ class Ends(unittest.TestCase):
                 self.assertEqual((runner.returncode, stdout, stderr), (128 + signum, "0 passed, 1 failed\n", ""))
                 for pid in [*pids, *loops]:
                     self.assertTrue(gone(pid))
+
+    def test_a_signal_that_another_thread_is_given_ends_the_run_too(self):
+        script = """
+            import signal, sys, threading
+            from scripts import commands, suites, test
+            from scripts.scheduler import Suite
+
+            def run():
+                commands.command(["true"])  # by then the main thread waits
+                signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+                commands.command(["sleep", "1000"])
+
+            suites.suites = lambda: [Suite("a", run)]
+            sys.argv[1:] = []
+            sys.exit(test.main())
+        """
+        words = [sys.executable, "-c", textwrap.dedent(script)]
+        done = subprocess.run(words, cwd=commands.ROOT, capture_output=True, text=True, timeout=PATIENCE)
+        self.assertEqual((done.returncode, done.stdout), (128 + signal.SIGINT, "0 passed, 1 failed\n"), done.stderr)
 
     def crashed(self, script: str, folder: str, **streams: object) -> "subprocess.CompletedProcess[str]":
         """Of a run of two suites: `fails` ends once `hangs` has begun, and prints a character that is not in ASCII."""
