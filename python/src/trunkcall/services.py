@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Protocol
 
 from google.protobuf import message_factory
 from google.protobuf.descriptor import ServiceDescriptor
 
-from .caller import Caller, CallOptions
+from .caller import CallOptions
 from .method import BidiMethod, ClientStreamMethod, Handler, Kind, Method, ServerStreamMethod, UnaryMethod
 
 _CLASSES: dict[tuple[bool, bool], type[Method[Any, Any]]] = {
@@ -61,12 +61,22 @@ def _function(implementation: object, name: str) -> Any:
     return getattr(implementation, name, None) or getattr(implementation, snake_case(name), None)
 
 
+class ServiceCaller(Protocol):
+    """A trunkcall.Caller or a blocking.Caller."""
+
+    @property
+    def call(self) -> Any: ...
+
+    @property
+    def stream(self) -> Any: ...
+
+
 class ServiceClient:
-    """A service at its caller: a function for each method, as `get_user` or as `GetUser`. Those of unary methods are
-    awaited and return the message of the response, those of others open a ClientStream. They take the request, if the
+    """A service at its caller: a function for each method, as `get_user` or as `GetUser`. Those of unary methods return
+    the message of the response, which is awaited unless the caller blocks; those of others open a ClientStream. They take the request, if the
     method takes exactly one, and what CallOptions has, by name: `timeout`, `metadata` and the rest."""
 
-    def __init__(self, service: ServiceDescriptor, caller: Caller) -> None:
+    def __init__(self, service: ServiceDescriptor, caller: ServiceCaller) -> None:
         self._name = service.full_name
         self._functions: dict[str, _Function] = {}
         for name, method in service_methods(service).items():
@@ -88,7 +98,7 @@ class ServiceClient:
 class _Function:
     """One method of a service at its caller. `method` is what it calls."""
 
-    def __init__(self, caller: Caller, method: Method[Any, Any]) -> None:
+    def __init__(self, caller: ServiceCaller, method: Method[Any, Any]) -> None:
         self._caller = caller
         self.method = method
 
@@ -105,6 +115,7 @@ class _Function:
         return f"<{self.method!r} of a client>"
 
 
-def service_client(service: ServiceDescriptor, caller: Caller) -> ServiceClient:
-    """A client of a service, which calls through a Client, a Connection, or a caller of your own."""
+def service_client(service: ServiceDescriptor, caller: ServiceCaller) -> ServiceClient:
+    """A client of a service, which calls through a Client, a Connection, or a caller of your own, of asyncio or of
+    `trunkcall.blocking`."""
     return ServiceClient(service, caller)

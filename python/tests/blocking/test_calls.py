@@ -8,8 +8,11 @@ import tempfile
 import threading
 from collections.abc import AsyncIterator, Iterator
 
+from example.v1 import user_pb2 as pb
 from tests.public.kit import COUNT, ECHO, HANDLERS, JOIN, OTHER, TWICE, echo
+from tests.public.test_services import SERVICE, Users
 from trunkcall import (
+    PROTOBUF,
     RAW,
     CallOptions,
     Code,
@@ -20,9 +23,11 @@ from trunkcall import (
     bidi_stream,
     one_way,
     server_stream,
+    service_client,
     unary,
 )
 from trunkcall.blocking import Client
+from trunkcall.services import service_handlers
 
 from .kit import Case, Gate, Working
 
@@ -62,6 +67,13 @@ class Kinds(Case):
                 self.assertTrue(stream.send(word))
             self.assertEqual(stream.response(), b"a,b,c")
             self.assertEqual(stream.status().code, Code.OK)
+
+    def test_a_service_client_has_functions_that_block(self) -> None:
+        _, address = self.serve(*service_handlers(SERVICE, Users()))
+        users = service_client(SERVICE, self.client(address, codec=PROTOBUF))
+        self.assertEqual(users.get_user(pb.GetUserRequest(user_id=7)).name, "user-7")
+        listed = users.list_users(pb.ListUsersRequest(count=2), timeout=60)
+        self.assertEqual([user.name for user in listed], ["user-1", "user-2"])
 
     def test_both_sides_stream_at_once(self) -> None:
         _, client = self.pair()

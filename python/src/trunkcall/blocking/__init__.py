@@ -11,6 +11,7 @@
 
     Client        the same as trunkcall.Client, for any number of threads
     ClientStream  a call that is not unary: an iterator of what comes, and a context manager
+    StartedCall   a unary call that goes on by itself: a concurrent.futures.Future
     Connection    one connection of a client
     Caller        what calls are made through; a class of your own may be one
     Interceptor   wraps calls, as a plain function
@@ -26,6 +27,7 @@ from .adapting import Dialer, Resolver, Watch
 from .caller import Caller, ClientStream, Interceptor, MessageStream, Next
 from .calls import Connection
 from .client import Client
+from .started import StartedCall
 
 __all__ = [
     "Caller",
@@ -37,5 +39,6 @@ __all__ = [
     "MessageStream",
     "Next",
     "Resolver",
+    "StartedCall",
     "Watch",
 ]

@@ -17,15 +17,18 @@ from trunkcall import interceptor as awaited
 from trunkcall import resolver as resolving
 from trunkcall.checking import check_callable, check_functions
 from trunkcall.endpoint import Endpoint
-from trunkcall.executing import in_executor
 from trunkcall.interceptor import Call
 from trunkcall.method import Handler
+from trunkcall.status import failure
+from trunkcall.wire import Code, Delivery
 
 from .caller import Interceptor
-from .driver import Driver
+from .driver import Driver, Work
 from .stream import Messages, Unblocked
 
 T = TypeVar("T")
+
+GIVEN_UP = "cancelled by the caller"
 
 # Opens the byte stream to HOST:PORT, unix:PATH or mem:NAME of an endpoint in place of the system: returns a connected
 # socket. As trunkcall.Dialer, but runs on a thread of its own and may block.
@@ -157,9 +160,11 @@ def interceptors(given: Sequence[Interceptor], driver: Driver) -> list[awaited.I
 
 
 def _intercepting(intercept: Interceptor, driver: Driver) -> awaited.Interceptor:
-    """In the thread that makes the call."""
+    """In the thread that makes the call; of one that goes on by itself, on a thread of its own."""
 
     async def intercepting(call: Call, proceed: awaited.Next) -> Any:
+        if not isinstance(asyncio.current_task(), Work):
+            return await _on_its_thread(intercept, driver, call, proceed)
         with driver.outside():
             return _awaited(intercept(call, lambda call: _blocking(driver, proceed, call)), driver)
 
@@ -173,15 +178,45 @@ def reverse_interceptors(given: Sequence[Interceptor], driver: Driver) -> list[a
 
 
 def _reverse(intercept: Interceptor, driver: Driver) -> awaited.Interceptor:
-    """On threads that are not those of the handlers: who waits for a handler must not take its thread."""
-
     async def intercepting(call: Call, proceed: awaited.Next) -> Any:
-        def go_on(call: Call) -> Any:
-            return driver.run(_coroutine(proceed(call)))
-
-        return await in_executor(driver.threads(), intercept, call, go_on)
+        return await _on_its_thread(intercept, driver, call, proceed)
 
     return _named(intercepting, intercept)
+
+
+async def _on_its_thread(intercept: Interceptor, driver: Driver, call: Call, proceed: awaited.Next) -> Any:
+    """Runs an interceptor on a thread that nothing else waits for: it takes as long as the call. Cancelled, what it
+    went on with is; the thread is waited for, as it runs and counts until it returns."""
+    under_way: list[asyncio.Task[Any]] = []
+    cancelled: asyncio.CancelledError | None = None
+
+    def go_on(call: Call) -> Any:
+        with driver.inside():
+            if cancelled is not None:
+                raise failure(Code.CANCELLED, GIVEN_UP, Delivery.NOT_SENT)
+            task = driver.loop.create_task(_coroutine(proceed(call)))
+            under_way.append(task)
+        return driver.run(_outcome(task))
+
+    running = on_thread(intercept, call, go_on)
+    while not running.done():
+        try:
+            await asyncio.wait([running])
+        except asyncio.CancelledError as error:
+            cancelled = error
+            for one in under_way:
+                one.cancel()
+    if cancelled is not None:
+        running.exception()  # seen: nobody else asks for it
+        raise cancelled
+    return running.result()
+
+
+async def _outcome(task: asyncio.Task[T]) -> T:
+    await asyncio.wait([task])
+    if task.cancelled():
+        raise failure(Code.CANCELLED, GIVEN_UP, Delivery.UNKNOWN)
+    return task.result()
 
 
 def _named(function: T, user: Any) -> T:

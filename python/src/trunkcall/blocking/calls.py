@@ -17,6 +17,7 @@ from trunkcall.wire import Code, Delivery
 from .. import connection as asynchronous
 from .caller import Caller, ClientStream
 from .driver import Driver
+from .started import StartedCall
 from .stream import OpenedStream
 
 Req = TypeVar("Req")
@@ -57,6 +58,30 @@ class Calls(Caller):
                 wait_for_ready=wait_for_ready,
             )
         )
+
+    def start(
+        self,
+        method: UnaryMethod[Req, Resp],
+        request: Req,
+        *,
+        timeout: float | None = None,
+        metadata: Metadata = (),
+        codec: Codec | None = None,
+        compression: Compressions | None = None,
+        wait_for_ready: bool | None = None,
+    ) -> StartedCall[Resp]:
+        """Begins a call of a unary method and returns at once: a concurrent.futures.Future, which any thread may wait
+        for or cancel. Interceptors run on threads of their own. Raises StatusError for a client that is closed; what
+        else goes wrong, the future tells."""
+        driver, policy = self._now()
+        options = CallOptions(timeout, metadata, codec, compression, wait_for_ready)
+        started = StartedCall[Resp](driver, self)
+        with driver.inside():
+            if not driver.closed:
+                started._begin(policy.unary(method, request, options))
+                return started
+        driver.run(policy.unary(method, request, options))  # raises why no calls can be made any more
+        return started
 
     def unary(self, method: Method[Req, Resp], request: Req, options: CallOptions = NO_OPTIONS) -> Response[Resp]:
         driver, policy = self._now()

@@ -18,7 +18,6 @@ import threading
 import weakref
 from asyncio import _enter_task, _get_running_loop, _leave_task, _set_running_loop  # for loops and tasks of others
 from collections.abc import Coroutine, Generator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from time import monotonic
 from typing import Any, TypeVar, cast
@@ -90,7 +89,7 @@ class Driver:
         self.abandoned = False
         self.closed = False
         self.openings: list[Coroutine[Any, Any, None]] = []  # of a stream that is being made, for its thread
-        self._users = 0  # threads at work here, whether they wait or not
+        self._users = 0  # threads at work here, whether they wait or not, and what was started
         self._leads = False  # a thread does
         self._awaited: asyncio.Future[Any] | None = None  # by the leader
         self._looked = 0.0  # when a thread last ended its leading
@@ -98,8 +97,8 @@ class Driver:
         self._followers: dict[threading.Lock, None] = {}  # each sleeps until its own is released
         self._helper: threading.Thread | None = None
         self._nudge = threading.Lock()  # released to have the helper look
+        self._started = 0  # coroutines that no thread carries out
         self._forsaken: Coroutine[Any, Any, None] | None = None  # closes the client, which nobody can use any more
-        self._threads: ThreadPoolExecutor | None = None
         _drivers.add(self)
 
     # The coroutines of calls.
@@ -143,6 +142,19 @@ class Driver:
                 interrupts.hold()
             self._take()
             _enter_task(self.loop, task)
+
+    def start(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        """Has a coroutine carried out by whichever thread leads. Used under the lock."""
+        task = self.loop.create_task(work)
+        self._started += 1
+        self._users += 1
+        task.add_done_callback(self._ended)
+        self._look()
+        return task
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._started -= 1
+        self._users -= 1
 
     def _carry_out(self, work: Coroutine[Any, Any, T], interrupts: Interrupts | None) -> T:
         loop, task = self.loop, Work(self.loop)
@@ -319,7 +331,7 @@ class Driver:
         """Leads for as long as nobody else waits, if nobody has led since the last look. False: the client is closed.
         Runs in the helper's thread."""
         before = self._times
-        self._nudge.acquire(timeout=PAUSE)
+        self._nudge.acquire(timeout=FRESH if self._started else PAUSE)
         self.lock.acquire()
         if self.abandoned:
             self.lock.release()
@@ -357,12 +369,6 @@ class Driver:
         """Whether anything was done."""
         return self._helper is not None
 
-    def threads(self) -> ThreadPoolExecutor:
-        """For what servers call, before it comes to handlers. Used under the lock."""
-        if self._threads is None:
-            self._threads = ThreadPoolExecutor(thread_name_prefix="trunkcall")
-        return self._threads
-
     # The end.
 
     def close(self) -> None:
@@ -372,8 +378,6 @@ class Driver:
             if self.loop.selector.asleep:
                 self.loop.wake()
         self._look()
-        if self._threads is not None:
-            self._threads.shutdown(wait=False)
         helper = self._helper
         if helper is not None and helper.is_alive() and helper is not threading.current_thread():
             helper.join()
