@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from typing import NamedTuple, Protocol
 
 import trunkcall
@@ -93,6 +93,21 @@ class RemoteCalculator(Protocol):
 
 class Blocking(Protocol):
     def div(self, a: int, b: int) -> tuple[int, int]: ...
+
+
+@codefirst.service("calc")
+class BlockingCalculator(Protocol):
+    def div(self, a: int, b: int) -> Division: ...
+
+    def next_item(self, item: Item, options: trunkcall.CallOptions | None = None) -> Item | None: ...
+
+    def wrong(self) -> str: ...
+
+    def count(self, to: int) -> Iterator[int]: ...
+
+    def summed(self, values: Iterator[int]) -> int: ...
+
+    def doubled(self, values: Iterator[int]) -> Iterator[int]: ...
 
 
 async def divide(client: trunkcall.Client) -> int:

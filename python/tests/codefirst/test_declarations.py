@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import unittest
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from enum import Flag
 from typing import Annotated, Any, Protocol
@@ -91,6 +92,20 @@ class Async(Protocol):
     async def one(self) -> None: ...
 
 
+class SyncStreams(Protocol):
+    def one(self, values: Iterator[int]) -> int: ...
+
+
+class MixedStreams(Protocol):
+    def one(self, values: AsyncIterator[int]) -> int: ...
+
+
+@service
+class TakesIterator:
+    @method
+    def one(self, values: Iterator[int]) -> int: ...  # type: ignore[empty-body]
+
+
 class Blocking:
     def call(self, method: Any, request: Any) -> None: ...
 
@@ -145,6 +160,14 @@ class Declarations(unittest.TestCase):
             codefirst.client(Sync, client, "a")
         with self.assertRaisesRegex(TypeError, "Async.one is asynchronous, and its caller blocks"):
             codefirst.client(Async, Blocking(), "a")
+        for kind in (SyncStreams, MixedStreams):
+            with self.assertRaisesRegex(TypeError, f"{kind.__name__}.one is a plain function, and its caller is of"):
+                codefirst.client(kind, client, "a")
+        with self.assertRaisesRegex(TypeError, "MixedStreams.one is asynchronous, and its caller blocks"):
+            codefirst.client(MixedStreams, Blocking(), "a")
+
+    def test_requests_that_stream_are_asynchronous_at_the_server(self) -> None:
+        self.refused(TakesIterator, "parameter values of TakesIterator.one", "AsyncIterator")
 
     def test_a_class_that_overrides_serves_what_its_base_declares(self) -> None:
         class Derived(SameNameBase):

@@ -29,9 +29,9 @@ def client(protocol: Callable[..., P], caller: Any, name: str | None = None, *, 
         calculator = codefirst.client(Calculator, client, "calc")
         quotient, remainder = await calculator.div(7, 2)
 
-    Methods that are coroutine functions go through callers of asyncio, plain ones through blocking callers. A parameter
-    with the hint CallOptions takes the options of a call, and is no argument. `codec` is MSGPACK, JSON, or one of your
-    own. What the policies of the client say of "/calc/div" holds.
+    Methods that are coroutine functions go through callers of asyncio, plain ones through blocking callers; streams are
+    an AsyncIterator there, an Iterator here. A parameter with the hint CallOptions takes the options of a call, and is
+    no argument. `codec` is MSGPACK, JSON, or one of your own. What the policies of the client say of "/calc/div" holds.
 
     Raises TypeError and ValueError, which name class, method and parameter, for what cannot be called."""
     if not isinstance(protocol, type):
@@ -51,7 +51,7 @@ def client(protocol: Callable[..., P], caller: Any, name: str | None = None, *, 
         if signature.extra_kind is ServerCall:
             raise Undeclared(f"parameter {signature.extra} of {owner}: a ServerCall is the server's")
         _check_async(signature, owner, blocking)
-        functions[member] = staticmethod(_function(signature, remote_method(signature, codec), caller))
+        functions[member] = staticmethod(_function(signature, remote_method(signature, codec), caller, blocking))
     made = type(kind.__name__, (_Remote,), functions | {"_told": f"<{service} through {caller!r}>"})
     return cast(P, made())
 
@@ -67,17 +67,21 @@ class _Remote:
 
 
 def _check_async(signature: Signature, owner: str, blocking: bool) -> None:
-    if signature.kind is not Kind.UNARY:
-        if blocking:
-            raise Undeclared(f"{owner}: a stream needs a caller of asyncio")
+    if signature.kind is Kind.UNARY:
+        if signature.is_async and blocking:
+            raise Undeclared(f"{owner} is asynchronous, and its caller blocks: leave the async away")
+        if not signature.is_async and not blocking:
+            raise Undeclared(f"{owner} is a plain function, and its caller is of asyncio: make it async def")
         return
-    if signature.is_async and blocking:
-        raise Undeclared(f"{owner} is asynchronous, and its caller blocks: leave the async away")
-    if not signature.is_async and not blocking:
-        raise Undeclared(f"{owner} is a plain function, and its caller is of asyncio: make it async def")
+    kinds = {signature.is_async} if signature.kind.takes_one else {signature.is_async, signature.takes_async}
+    if blocking and kinds != {False}:
+        raise Undeclared(f"{owner} is asynchronous, and its caller blocks: make it plain, with Iterator for streams")
+    if not blocking and kinds != {True}:
+        text = "a plain function, and its caller is of asyncio: make it async def, with AsyncIterator for streams"
+        raise Undeclared(f"{owner} is {text}")
 
 
-def _function(signature: Signature, method: Method[Any, Any], caller: Any) -> Callable[..., Any]:
+def _function(signature: Signature, method: Method[Any, Any], caller: Any, blocking: bool) -> Callable[..., Any]:
     """What makes the calls of one method. It returns what its caller does: the result, or what is awaited for it."""
     count, extra, calls = len(signature.members), signature.extra, signature.calls
     plain = extra is None and not signature.rest
@@ -100,8 +104,10 @@ def _function(signature: Signature, method: Method[Any, Any], caller: Any) -> Ca
 
     if signature.kind is Kind.UNARY:
         return unary
-    from .streaming import opened
-
+    if blocking:
+        from .iterating import opened
+    else:
+        from .streaming import opened
     streaming = opened(signature, method, caller)
     return stream
 

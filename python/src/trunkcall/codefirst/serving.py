@@ -41,6 +41,8 @@ def handlers(implementation: object, name: str | None = None, *, strict_json: bo
         signature = signature_of(f"/{service}/{public}", owner, function, bound)
         if signature.extra_kind is CallOptions:
             raise Undeclared(f"parameter {signature.extra} of {owner}: options of a call are its caller's")
+        if not signature.takes_async:
+            raise Undeclared(f"parameter {signature.members[0]} of {owner}: requests that stream are an AsyncIterator")
         method = remote_method(signature, MSGPACK, strict_json)
         found.append(Handler(method, _serve(signature, getattr(implementation, member))))
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import typing
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from dataclasses import dataclass
 from types import GenericAlias
 from typing import Any, get_args, get_origin
@@ -32,7 +32,8 @@ class Signature:
     extra: str | None  # the parameter that takes the call, or the options of one
     extra_kind: Any
     calls: inspect.Signature  # without self
-    is_async: bool
+    is_async: bool  # what comes back is awaited, or an asynchronous iterator
+    takes_async: bool  # requests that stream come from an asynchronous iterator
 
 
 class Undeclared(TypeError):
@@ -54,6 +55,7 @@ def signature_of(name: str, owner: str, function: Callable[..., Any], bound: boo
     extra_kind: Any = None
     rest = False
     requests: Shape | None = None
+    takes_async = True
     for one in given:
         where = f"parameter {one.name} of {owner}"
         if one.name not in hints:
@@ -66,8 +68,8 @@ def signature_of(name: str, owner: str, function: Callable[..., Any], bound: boo
             continue
         if one.kind is one.VAR_KEYWORD or one.kind is one.KEYWORD_ONLY:
             raise Undeclared(f"{where}: arguments go by their position, not by name")
-        if get_origin(hint) in _STREAMS:
-            requests = _shape(get_args(hint)[0], where)
+        if get_origin(hint) in (*_STREAMS, Iterator):
+            requests, takes_async = _shape(get_args(hint)[0], where), get_origin(hint) in _STREAMS
         else:
             shape = _shape(GenericAlias(tuple, (hint, ...)) if one.kind is one.VAR_POSITIONAL else hint, where)
             parameters.append(Place(f"parameter {len(parameters) + 1} of {name}", shape))
@@ -93,6 +95,7 @@ def signature_of(name: str, owner: str, function: Callable[..., Any], bound: boo
         extra_kind,
         declared.replace(parameters=given),
         is_async,
+        takes_async,
     )
 
 
