@@ -103,4 +103,6 @@ class NewLanguage(TestCase):
             for transport in ("tcp", "unix"):
                 self.assertIn([client, server, transport], own)
         self.assertIn(["curl, HTTP/2", "ada", "tcp"], own)  # it serves Connect
+        self.assertIn(["ada, blocking", "go", "unix"], own)
+        self.assertIn(["ada, blocking", "go"], self.lists()["known"])
         self.assertFalse([way for way in own if "tls" in str(way) or "python" in str(way) or "grpc" in str(way)])

@@ -152,6 +152,19 @@ class Fast:
 
 
 @dataclass(frozen=True)
+class OtherClient:
+    """A client of the language beside the one that `conformance` has without flags: rows of its own in the matrix."""
+
+    name: str
+    flags: Words  # of `conformance`
+    lacks: dict[str, str] = field(default_factory=dict[str, str])  # beside what the language's client lacks
+
+    def __post_init__(self) -> None:
+        for need in self.lacks:
+            among("lacks", need, NEEDS)
+
+
+@dataclass(frozen=True)
 class Peer:
     """The reference program (conformance/peer.md). `tested` is how tests start it, unless as users do."""
 
@@ -161,6 +174,7 @@ class Peer:
     transports: Words = TRANSPORTS
     protocols: Words = ("native",)  # that its server speaks
     bench: Words = ()  # flags that bench always takes in tests
+    clients: tuple[OtherClient, ...] = ()
     fast: Fast = field(default_factory=Fast)
 
     def __post_init__(self) -> None:

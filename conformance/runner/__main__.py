@@ -11,7 +11,7 @@ from ..languages import HUB, LANGUAGES
 from . import __doc__ as usage
 from .cases import read_cases
 from .matrix import Way, run_all
-from .parties import CLIENTS, SERVERS, Client, Server
+from .parties import CLIENTS, SERVERS, Client, Server, names
 from .report import Pairs, part, rows_of, write_junit, written
 from .stock import STOCK
 
@@ -58,7 +58,7 @@ def all_pairs(whole: bool) -> list[tuple[Client, Server]]:
         (client, server)
         for client in EVERYBODY
         for server in SERVERS
-        if client.protocol in server.protocols and (client in STOCK or (client.name, server.name) in met)
+        if client.protocol in server.protocols and (client in STOCK or (client.language, server.name) in met)
     ]
 
 
@@ -70,7 +70,7 @@ def known() -> Pairs:
         for key, language in languages().items()
         if client.protocol in language.peer.protocols
     }
-    return stock | {(client.key, server.key) for client, server in pairs(True)}
+    return stock | {(name, server.key) for client, server in pairs(True) for name in names(client)}
 
 
 def all_ways() -> list[Way]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from dataclasses import dataclass, field
 
-from harness.languages import TRANSPORTS
+from harness.languages import TRANSPORTS, Language
 from harness.programs import Program
 
 from ..languages import LANGUAGES
@@ -17,7 +17,8 @@ Reasons = dict[str, str]
 @dataclass(frozen=True, eq=False)
 class Client:
     """`program` and `words` are the command that takes cases. `protocol` is the one that it comes through (http.md).
-    `lacks` says why needs of cases are not met."""
+    `lacks` says why needs of cases are not met. `language` is the key of one of ours; `smoke` has it carry out the
+    smoke group alone."""
 
     name: str
     program: Program
@@ -25,6 +26,8 @@ class Client:
     words: tuple[str, ...] = ("conformance",)
     protocol: str = "native"
     lacks: Reasons = field(default_factory=dict[str, str])
+    language: str = ""
+    smoke: bool = False
 
     @property
     def missing(self) -> bool:
@@ -56,10 +59,33 @@ def own(transports: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(one for one in TRANSPORTS if one in transports)
 
 
-CLIENTS = [
-    Client(key, language.program, own(language.peer.transports), lacks=language.lacks.client)
-    for key, language in LANGUAGES.items()
-]
+def names(language: Language) -> list[str]:
+    """Those of a language's clients in the matrix."""
+    return [language.key, *(f"{language.key}, {other.name}" for other in language.peer.clients)]
+
+
+def clients(language: Language) -> list[Client]:
+    """The client of a language, which carries out all cases, and the others that it has."""
+    transports, lacks = own(language.peer.transports), language.lacks.client
+    first, *names_ = names(language)
+    return [
+        Client(first, language.program, transports, lacks=lacks, language=language.key),
+        *(
+            Client(
+                name,
+                language.program,
+                transports,
+                ("conformance", *other.flags),
+                lacks=lacks | other.lacks,
+                language=language.key,
+                smoke=True,
+            )
+            for name, other in zip(names_, language.peer.clients, strict=True)
+        ),
+    ]
+
+
+CLIENTS = [client for language in LANGUAGES.values() for client in clients(language)]
 SERVERS = [
     Server(key, language.program, own(language.peer.transports), language.peer.protocols, language.lacks.server)
     for key, language in LANGUAGES.items()

@@ -13,8 +13,8 @@ HEAD = """# Matrix
 
 What came of the cases of [cases/](cases/README.md): each client with each server over each transport. A cell has how
 many cases of a group passed, of those that are applicable. All are carried out over the first transport of a pair, and
-those of the smoke group over the others. Written by `make matrix`; `make test` fails if its own run, of part of the
-pairs, gives anything else.
+those of the smoke group over the others. Further clients of a language, `python, blocking`, have that group alone.
+Written by `make matrix`; `make test` fails if its own run, of part of the pairs, gives anything else.
 """
 
 

@@ -91,6 +91,11 @@ protocols = ["native", "connect"]
 session = ["{folder}/session-ada"]
 bench = ["--tasks"]
 
+[[peer.clients]]
+name = "blocking"
+flags = ["--blocking"]
+lacks = {{ callback = "it serves nobody" }}
+
 [[shows]]
 title = "A program in Ada."
 command = ["{folder}/shown"]

@@ -9,6 +9,7 @@ import binascii
 import ssl
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from google.protobuf import any_pb2
 from google.protobuf.message import Message
@@ -16,9 +17,10 @@ from google.protobuf.message import Message
 import trunkcall
 from load import UsageError
 from load.flags import seconds
+from trunkcall import blocking
 
-from . import codefirst
-from .flags import add_compression, add_uvloop, choice, find_compression, make_parser
+from . import codefirst, onthreads
+from .flags import add_blocking, add_compression, add_uvloop, choice, find_compression, make_parser
 from .jsonform import detail_object, tight, to_json
 from .loop import run_loop
 from .method import SERVICES, Method, Unsendable, find_method, list_methods
@@ -88,6 +90,7 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     add_compression(parser, "requests")
     parser.add_argument("--tls-ca", metavar="FILE", default="", help="connect with TLS and trust what is in this file")
     add_identity(parser)
+    add_blocking(parser)
     add_uvloop(parser)
     parser.add_argument("arguments", metavar="METHOD JSON", nargs="*")
     flags = parser.parse_intermixed_args(words)
@@ -132,8 +135,7 @@ async def outcome(
 ) -> int:
     codec = CODECS[flags.codec] if flags.codec and call is None else trunkcall.PROTOBUF
     try:
-        client = trunkcall.Client(flags.target, codec=codec, tls=tls, compression=flags.compression, resolvers=FILES)
-        async with client:
+        async with new_client(flags, codec=codec, tls=tls, compression=flags.compression) as client:
             loop = asyncio.get_running_loop()
             began = loop.time()
             async with asyncio.timeout(flags.timeout):
@@ -152,6 +154,12 @@ async def outcome(
         print_failure(trunkcall.Code.DEADLINE_EXCEEDED, text, (), trunkcall.Delivery.NOT_SENT)
         return FAILED
     return OK
+
+
+def new_client(flags: argparse.Namespace, **options: Any) -> Any:
+    if flags.blocking:
+        return onthreads.OnThreads(blocking.Client(flags.target, resolvers=onthreads.FILES, **options))
+    return trunkcall.Client(flags.target, resolvers=FILES, **options)
 
 
 def print_answer(answer: Message) -> None:

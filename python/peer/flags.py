@@ -74,6 +74,10 @@ def add_uvloop(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--uvloop", action="store_true", help="run on uvloop instead of asyncio's own event loop")
 
 
+def add_blocking(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--blocking", action="store_true", help="make the calls by the blocking client, from threads")
+
+
 def add_keepalive(parser: argparse.ArgumentParser, interval: float) -> None:
     """`interval` is the framework's default, in seconds."""
     parser.add_argument(

@@ -33,9 +33,9 @@ class Carried:
 
 
 class Carrying:
-    """`do` has the runner do something."""
+    """`client` is a trunkcall.Client, or does what one does; `do` has the runner do something."""
 
-    def __init__(self, client: trunkcall.Client, do: Callable[[str], Awaitable[None]]) -> None:
+    def __init__(self, client: Any, do: Callable[[str], Awaitable[None]]) -> None:
         self._client = client
         self._do = do
         self._released = asyncio.Event()
@@ -80,7 +80,8 @@ class Carrying:
     async def _observe(self, one: Carried, until: str) -> pb.Observed:
         if not one.id:
             raise ValueError("the call has no plan with an id")
-        return await self._client.call(OBSERVE, pb.ObserveRequest(id=one.id, until=until))
+        observed: pb.Observed = await self._client.call(OBSERVE, pb.ObserveRequest(id=one.id, until=until))
+        return observed
 
     async def _make(self, one: Carried) -> Result:
         """Makes a call, and gives it up when its line says so."""

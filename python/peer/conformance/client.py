@@ -10,7 +10,9 @@ from collections.abc import Callable
 from typing import Any
 
 import trunkcall
+from trunkcall import blocking
 
+from ..onthreads import OnThreads
 from .carrying import Carrying
 from .lines import outcome_line
 from .service import Service
@@ -36,11 +38,13 @@ class Unchanging:
 
 
 class CasesClient:
-    """`tls` makes the configuration for a port with TLS from the files that a case names."""
+    """`tls` makes the configuration for a port with TLS from the files that a case names. `threads` has the blocking
+    client make the calls."""
 
-    def __init__(self, tls: TLS) -> None:
+    def __init__(self, tls: TLS, threads: bool = False) -> None:
         self._tls = tls
-        self._kept: dict[str, trunkcall.Client] = {}
+        self._threads = threads
+        self._kept: dict[str, Any] = {}
 
     async def run(self) -> None:
         """Reads standard input to its end."""
@@ -67,7 +71,7 @@ class CasesClient:
             if case.get("ownConnection"):
                 await client.close()
 
-    def _client(self, case: dict[str, Any]) -> trunkcall.Client:
+    def _client(self, case: dict[str, Any]) -> Any:
         """One of the case's own, or the one for all cases that want the same."""
         if case.get("ownConnection"):
             return self._make(case)
@@ -76,7 +80,7 @@ class CasesClient:
             self._kept[key] = self._make(case)
         return self._kept[key]
 
-    def _make(self, case: dict[str, Any]) -> trunkcall.Client:
+    def _make(self, case: dict[str, Any]) -> Any:
         wanted = case.get("client", {})
         codec = trunkcall.JSON if wanted.get("codec") == trunkcall.JSON.name else Unchanging()
         options: dict[str, Any] = {"codec": codec}
@@ -86,10 +90,13 @@ class CasesClient:
             options["limits"] = trunkcall.Limits(message_bytes=wanted["maxMessage"])
         if "compression" in wanted:
             options["compression"] = getattr(trunkcall, wanted["compression"].upper())
-        client: Any = trunkcall.Client(case["target"], balancer=trunkcall.first(), **options)
+        options["balancer"] = trunkcall.first()
+        if self._threads:
+            return OnThreads(blocking.Client(case["target"], **options))
+        client = trunkcall.Client(case["target"], **options)
         if wanted.get("serves"):
             client.register(*Service().handlers())
-        return client  # type: ignore[no-any-return]
+        return client
 
 
 async def next_line() -> str:

@@ -56,6 +56,20 @@ class Calls(ProgramTest):
             with self.subTest(method=method, request=request):
                 self.assertEqual(self.call(method, request), wanted)
 
+    def test_the_blocking_client_makes_the_same_calls(self) -> None:
+        for method, request, wanted in (
+            (USERS + "GetUser", '{"user_id":7}', Outcome(users(7))),
+            (USERS + "GetUser", "{}", Outcome("", BAD_USER, 1)),
+            (USERS + "ListUsers", '{"count":3}', Outcome(users(1, 2, 3))),
+            (USERS + "ImportUsers", '[{},{"name":"Ada"}]', Outcome('{"count":"2"}\n')),
+            (USERS + "WatchUsers", '[{"userId":2},{"userId":0},{"userId":1}]', Outcome(users(2), BAD_USER, 1)),
+            ("calc/div", "[7,2]", Outcome("[3,1]\n")),
+        ):
+            with self.subTest(method=method, request=request):
+                self.assertEqual(self.call("--blocking", "--timeout", "60s", method, request), wanted)
+        nobody = run(PYTHON, "call", "--blocking", "--target", "127.0.0.1:1", USERS + "GetUser", "{}")
+        self.assert_failure(nobody, "UNAVAILABLE", "not_sent", "127.0.0.1:1")
+
     def test_the_arguments_stand_in_any_order(self) -> None:
         target = self.served.address
         for words in (
