@@ -33,6 +33,12 @@ class TestExamples(unittest.TestCase):
         told = f"parameter 1 of /shop/placeOrder, at .count: {wrong}"
         self.assertEqual(run("codefirst.py").splitlines(), ["3 x pear", "Division(quotient=3, remainder=1)", told])
 
+    def test_code_that_blocks(self) -> None:
+        failed = "INVALID_ARGUMENT, executed: user_id 0: ids begin at 1"
+        several = "found user-1 user-2 user-3 user-4"
+        printed = ["found user-7", failed, "listed user-3", "imported 2", several, "meanwhile", "found user-8"]
+        self.assertEqual(run("blocking_client.py").splitlines(), printed)
+
     def test_stock_stubs_run_unchanged(self) -> None:
         self.assertEqual(run("stubs.py"), "found user-7\nINVALID_ARGUMENT: ids begin at 1\n")
 
