@@ -82,11 +82,11 @@ def curl_lacks(case: Case) -> str:
 
 
 def grpc(name: str, why_not: Callable[[Case], str] = all_lack) -> Stock:
-    return Stock(name, (str(BUILT / name),), TRANSPORTS, (), "grpc", GRPC, why_not)
+    return Stock(name, (str(BUILT / name),), TRANSPORTS, (), "grpc", GRPC, why_not=why_not)
 
 
 def curl(name: str, version: str) -> Stock:
-    return Stock(name, (str(BUILT / "curl"),), TRANSPORTS, (version,), "connect", CURL, curl_lacks)
+    return Stock(name, (str(BUILT / "curl"),), TRANSPORTS, (version,), "connect", CURL, why_not=curl_lacks)
 
 
 STOCK = [

@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-import trunkcall
 from conformance.v1 import conformance_pb2 as pb
 
 from .calling import Outgoing, Result

@@ -73,8 +73,9 @@ class ServiceCaller(Protocol):
 
 class ServiceClient:
     """A service at its caller: a function for each method, as `get_user` or as `GetUser`. Those of unary methods return
-    the message of the response, which is awaited unless the caller blocks; those of others open a ClientStream. They take the request, if the
-    method takes exactly one, and what CallOptions has, by name: `timeout`, `metadata` and the rest."""
+    the message of the response, which is awaited unless the caller blocks; those of others open a ClientStream. They
+    take the request, if the method takes exactly one, and what CallOptions has, by name: `timeout`, `metadata` and the
+    rest."""
 
     def __init__(self, service: ServiceDescriptor, caller: ServiceCaller) -> None:
         self._name = service.full_name

@@ -163,7 +163,8 @@ def _intercepting(intercept: Interceptor, driver: Driver) -> awaited.Interceptor
     """In the thread that makes the call; of one that goes on by itself, on a thread of its own."""
 
     async def intercepting(call: Call, proceed: awaited.Next) -> Any:
-        if not isinstance(asyncio.current_task(), Work):
+        task: Any = asyncio.current_task()
+        if not isinstance(task, Work):
             return await _on_its_thread(intercept, driver, call, proceed)
         with driver.outside():
             return _awaited(intercept(call, lambda call: _blocking(driver, proceed, call)), driver)
