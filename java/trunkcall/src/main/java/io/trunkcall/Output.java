@@ -16,7 +16,8 @@ public final class Output {
 
   /**
    * What holds the bytes, from index 0 on; anything may lie behind them. Another one after {@link
-   * #ensure} or a write.
+   * #ensure} or a write. A codec or a compression may not keep it once it has returned: large ones
+   * are used again for other messages.
    */
   public byte[] array() {
     return array;

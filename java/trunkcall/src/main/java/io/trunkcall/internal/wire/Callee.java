@@ -222,7 +222,7 @@ final class Callee {
     boolean whole = flow.accept(w2, total, data, start, stop, legal, session.lists(w2 >>> 28));
     if (total > 0) {
       flow.since = session.now;
-      session.underWay.watch(call);
+      session.lateCalls.watch(call);
     }
     if (flow.due() && !call.requestEnded) {
       session.granter.add(call);

@@ -94,7 +94,7 @@ final class Results {
     boolean whole = flow.accept(w2, total, data, start, stop, legal, session.lists(w2 >>> 28));
     if (total > 0) {
       flow.since = session.now;
-      session.underWay.watch(call);
+      session.lateCalls.watch(call);
     }
     if (flow.due()) {
       session.granter.add(call);

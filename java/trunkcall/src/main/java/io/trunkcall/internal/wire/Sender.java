@@ -66,7 +66,7 @@ final class Sender {
       flow.since = session.now;
     }
     flow.outbox.add(message);
-    session.underWay.watch(call);
+    session.lateCalls.watch(call);
     lineUp(call, flow);
   }
 

@@ -56,7 +56,7 @@ public final class Session {
   final Callee callee;
   final Sender sender;
   final Granter granter;
-  final UnderWay underWay;
+  final LateCalls lateCalls;
   final Lifecycle lifecycle;
   final Reader reader;
   long now;
@@ -89,7 +89,7 @@ public final class Session {
     callee = new Callee(this, methods, Frame.INITIATOR_BIT - ownBit);
     sender = new Sender(this);
     granter = new Granter(this);
-    underWay = new UnderWay(this);
+    lateCalls = new LateCalls(this);
     lifecycle = new Lifecycle(this, config.keepalive, config.keepaliveAnswer);
     reader = new Reader(this);
     learnPeer();
@@ -324,8 +324,8 @@ public final class Session {
     if (lifecycle.state < Lifecycle.CLOSING) {
       caller.tick(now);
       callee.tick(now);
-      if (now >= underWay.at) {
-        underWay.look(now);
+      if (now >= lateCalls.at) {
+        lateCalls.look(now);
       }
       if (now >= pool.lookAt) {
         pool.look(now);
@@ -340,7 +340,7 @@ public final class Session {
    */
   public long nextDeadline() {
     long due = Math.min(lifecycle.nextDeadline(), Math.min(caller.earliest, callee.earliest));
-    due = Math.min(due, Math.min(underWay.at, pool.lookAt));
+    due = Math.min(due, Math.min(lateCalls.at, pool.lookAt));
     return Math.min(due, caller.nextOverdue());
   }
 

@@ -1,77 +1,52 @@
 package io.trunkcall.internal.wire;
 
-import io.trunkcall.Code;
-import io.trunkcall.Delivery;
-import java.util.ArrayList;
-import java.util.LinkedHashSet;
-import java.util.Set;
+/** How long a message may be on its way: a minute, and a second for each 64 KiB that has passed. */
+public final class UnderWay {
+  /** Why a message that took longer was given up. */
+  public static final String LATE =
+      "a message was under way for longer than 60 s and 1 s for each 64 KiB";
 
-/** Ends calls with a message that is under way for too long, sent or received (protocol.md 9.6). */
-final class UnderWay {
-  private static final long MOST = 60_000_000; // µs, and one second more (limits.md 3)
-  private static final long MORE_FOR = 65_536; // for so many bytes of it that have passed
-  private static final long LOOK = 5_000_000; // µs between two looks
+  private static final long PATIENCE = 60_000_000; // µs (limits.md 3)
+  private static final long STEP = 64 << 10;
+  private static final long MORE = 1_000_000; // µs for each step
 
-  private final Session session;
-  private final Set<Call> watched = new LinkedHashSet<>();
-  private long looked;
-  long at = Session.NEVER; // when to look next
+  private boolean running;
+  private long since;
+  private long passed;
 
-  UnderWay(Session session) {
-    this.session = session;
+  /** Whether a message takes too long that has begun then, and of which so much has passed. */
+  static boolean late(long since, long passed, long now) {
+    return now - since >= PATIENCE + passed * MORE / STEP;
   }
 
-  /** A message of the call has begun. */
-  void watch(Call call) {
-    if (at == Session.NEVER) {
-      looked = session.now;
-      at = looked + LOOK;
+  /** A message begins. */
+  public void begin(long now) {
+    running = true;
+    since = now;
+    passed = 0;
+  }
+
+  /** One is under way from now on, if none was; or none is. */
+  public void set(boolean underWay, long now) {
+    if (underWay && !running) {
+      begin(now);
+    } else if (!underWay) {
+      running = false;
     }
-    watched.add(call);
   }
 
-  void look(long now) {
-    long passed = now - looked;
-    looked = now;
-    for (Call call : new ArrayList<>(watched)) {
-      SendFlow sending = call.sending;
-      ReceiveFlow receiving = call.receiving;
-      if (sending != null && sending.outbox.isEmpty()) {
-        sending = null;
-      }
-      if (receiving != null && receiving.total == 0) {
-        receiving = null;
-      }
-      if (call.over() || (sending == null && receiving == null)) {
-        watched.remove(call);
-      } else if (sending != null && late(sending.since, sending.sent, now)) {
-        end(call, Session.GAVE_UP);
-      } else if (receiving != null) {
-        if (Math.max(receiving.window, session.pool.left) < Sender.FULL_PIECE) {
-          receiving.since = Math.min(receiving.since + passed, now); // its sender could not go on
-        } else if (late(receiving.since, receiving.received, now)) {
-          end(call, Session.CANNOT_TAKE);
-        }
-      }
-    }
-    at = watched.isEmpty() ? Session.NEVER : now + LOOK;
+  /** Bytes of it have passed. */
+  public void pass(long bytes) {
+    passed += bytes;
   }
 
-  private static boolean late(long since, long bytes, long now) {
-    return now - since >= MOST + bytes * 1_000_000 / MORE_FOR;
+  /** None is under way any more. */
+  public void end() {
+    running = false;
   }
 
-  private void end(Call call, int reason) {
-    watched.remove(call);
-    String text =
-        "a message was under way for more than "
-            + MOST / 1_000_000
-            + " s, and one more for each 64 KiB of it";
-    if (call instanceof OutgoingCall own) {
-      session.caller.abandon(
-          own, reason, Session.localStatus(Code.RESOURCE_EXHAUSTED, text, Delivery.UNKNOWN));
-    } else if (call instanceof IncomingCall served) {
-      session.callee.stop(served, Code.RESOURCE_EXHAUSTED, text, Relief.RETRY);
-    }
+  /** Whether the one that is under way, if one is, takes too long. */
+  public boolean late(long now) {
+    return running && late(since, passed, now);
   }
 }

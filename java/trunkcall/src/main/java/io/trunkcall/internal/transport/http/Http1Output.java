@@ -5,6 +5,7 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.handler.codec.http.DefaultHttpContent;
 import io.netty.handler.codec.http.HttpObject;
+import io.trunkcall.internal.wire.UnderWay;
 
 /** What of the answers on a connection of HTTP/1.1 has not left. */
 final class Http1Output {

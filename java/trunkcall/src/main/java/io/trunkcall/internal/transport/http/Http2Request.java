@@ -7,6 +7,7 @@ import io.netty.handler.codec.http2.DefaultHttp2Headers;
 import io.netty.handler.codec.http2.Http2Error;
 import io.netty.handler.codec.http2.Http2Headers;
 import io.netty.handler.codec.http2.Http2Stream;
+import io.trunkcall.internal.wire.UnderWay;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;

@@ -12,6 +12,7 @@ import io.trunkcall.internal.wire.LimitException;
 import io.trunkcall.internal.wire.Message;
 import io.trunkcall.internal.wire.MetadataCheck;
 import io.trunkcall.internal.wire.Settings;
+import io.trunkcall.internal.wire.UnderWay;
 import java.util.ArrayDeque;
 import java.util.Set;
 import java.util.concurrent.ScheduledFuture;
@@ -93,6 +94,11 @@ public final class HttpCall implements Exchange, HttpStream.Receiver {
             },
             left,
             TimeUnit.MICROSECONDS);
+  }
+
+  /** Whether its method takes many requests. */
+  boolean takesMany() {
+    return !head.method.takesOne();
   }
 
   /** Starts, if it need not wait for its request. */

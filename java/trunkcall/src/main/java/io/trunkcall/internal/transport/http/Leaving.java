@@ -1,5 +1,7 @@
 package io.trunkcall.internal.transport.http;
 
+import io.trunkcall.internal.wire.UnderWay;
+
 /**
  * What of an answer has not left, and how long its first message has been leaving. Messages leave
  * one after the other: the time of each begins when the one before has left.
