@@ -78,6 +78,7 @@ type inbound struct {
 	kept     int64 // the window: what the peer has left of it, what is owed, and what nobody has taken
 	window   int64 // that the peer has left
 	owed     int64
+	beyond   int64 // what nobody has taken above what it was lent and had at first, if that is above 0
 	sampled  int64 // what came in this round of the measure (windows.go)
 	round    uint32
 	declared int64 // content-length, -1: none

@@ -196,6 +196,7 @@ func (c *Conn) requestEndedLocked(s *Stream) error {
 	}
 	s.ended = true
 	c.settleLentLocked(&s.body)
+	c.countLocked(&s.body)
 	c.gatheredLocked(s)
 	if s.Whole && !s.queued && !s.finishing {
 		c.enqueueLocked(s)
@@ -270,6 +271,7 @@ func (c *Conn) goneLocked(s *Stream) {
 	s.dropRestLocked()
 	c.promised -= s.body.promised
 	c.settleLentLocked(&s.body)
+	c.uncountLocked(&s.body)
 	c.assembling -= s.body.room // the buffer goes with the handler
 	s.body.promised, s.body.room = 0, 0
 	switch {

@@ -2,6 +2,7 @@ package http2
 
 import (
 	"encoding/binary"
+	"slices"
 
 	h2 "golang.org/x/net/http2"
 
@@ -16,7 +17,8 @@ import (
 //
 // What was learned goes to streams in two ways, each of which is bounded by mostLocked for all
 // streams together. SETTINGS say with how much they begin (beginWithLocked), the less the more
-// there are at once. Streams whose handlers consume what arrives are lent the rest (lendLocked).
+// there are at once, and the more of it lies unread in others (partLocked). Streams whose handlers
+// consume what arrives are lent the rest (lendLocked).
 
 const (
 	// leastMeasured is what must have come since the last PING before another measures the
@@ -41,6 +43,7 @@ type path struct {
 	slack   int64 // by how much the last of those lowers told: so much may come in excess
 	streams int   // the most at once since there was credit for the connection
 	before  int   // the most at once in the time before that
+	full    int   // streams in which something is beyond
 
 	since    int64   // bytes of DATA since the last PING
 	every    int64   // how many there must be before the next
@@ -187,19 +190,61 @@ func (c *Conn) settleLentLocked(b *inbound) {
 }
 
 // tellLocked sends SETTINGS with the window that streams begin with: what was learned, or a part of
-// it if there are many streams. It does so if that is a quarter more, or half, of what the peer was
-// told.
+// it if there are many streams. It does so if that is a quarter more than the peer was told, or half
+// of what that was more than at first.
 func (c *Conn) tellLocked() {
 	p := &c.path
-	least := int64(c.config.Window)
-	window := least
-	if !c.share.Exceeded() {
-		window += c.mostLocked() / int64(max(p.streams, p.before, 1))
-		window = max(min(window, p.stream), least)
+	if p.unacked > 0 {
+		return
 	}
-	if p.unacked == 0 && (4*window >= 5*p.told || 2*window <= p.told) {
+	least, more := int64(c.config.Window), int64(0)
+	if !c.share.Exceeded() {
+		more = max(min(c.partLocked(), p.stream-least), 0)
+	}
+	window := least + more
+	if 4*window >= 5*p.told || window < p.told && 2*more <= p.told-least {
 		c.beginWithLocked(window)
 	}
+}
+
+// partLocked is what each stream may begin with beyond the least, so that all together keep to the
+// bound: what lies unread cannot be taken back, however little is told now. So streams that have
+// more than their part leave the less for others.
+func (c *Conn) partLocked() int64 {
+	p := &c.path
+	left, others := c.mostLocked(), int64(max(p.streams, p.before, 1))
+	if p.full > 0 {
+		beyond := make([]int64, 0, p.full)
+		for _, s := range c.streams {
+			if s.body.beyond > 0 {
+				beyond = append(beyond, s.body.beyond)
+			}
+		}
+		slices.Sort(beyond)
+		for _, most := range slices.Backward(beyond) {
+			if others == 1 || most <= left/others {
+				break
+			}
+			left = max(left-most, 0)
+			others--
+		}
+	}
+	return left / others
+}
+
+// countLocked notes what lies unread in a stream of what it was told that it might send.
+func (c *Conn) countLocked(b *inbound) {
+	c.uncountLocked(b)
+	if b.beyond = c.path.told - b.window - b.owed - int64(c.config.Window); b.beyond > 0 {
+		c.path.full++
+	}
+}
+
+func (c *Conn) uncountLocked(b *inbound) {
+	if b.beyond > 0 {
+		c.path.full--
+	}
+	b.beyond = 0
 }
 
 // beginWithLocked changes the window that streams begin with, and with it that of all that
@@ -261,7 +306,11 @@ func (c *Conn) returnConnCreditLocked() {
 // quarter.
 func (c *Conn) returnCreditLocked(s *Stream) {
 	b := &s.body
-	if s.ended || s.gone || 4*b.owed < b.kept {
+	if s.gone {
+		return
+	}
+	c.countLocked(b)
+	if s.ended || 4*b.owed < b.kept {
 		return
 	}
 	if c.fitLocked(b); b.owed == 0 {

@@ -260,6 +260,33 @@ func TestStreamsThatStandStillHoldWhatTheyDidHoweverFastThePathIs(t *testing.T) 
 	}
 }
 
+// Each is filled before the next one is opened.
+func TestStreamsThatStandStillHaveTheBoundTogether(t *testing.T) {
+	const streams = 40
+	s := connectSender(t, Config{Window: small, ConnWindow: 2 * small, MostWindow: most})
+	s.begins(1, "/upload")
+	s.learns(1, func() bool { return s.told == most })
+	sent := int64(0)
+	for i := range uint32(streams) {
+		s.begins(2*i+3, "/wait")
+		for more := int64(1); more > 0; {
+			more = s.sends(2*i+3, 1<<40)
+			sent += more
+			for range 3 { // credit for the connection may come behind the ACK
+				s.reads()
+				s.answers(0)
+			}
+		}
+	}
+	// What they begin with, and what was learned: lent, told, and under way when it was told otherwise.
+	if limit := int64(streams*small + 3*most); sent > limit || sent < streams*small {
+		t.Errorf("%d streams were sent %d bytes, at most %d", streams, sent, limit)
+	}
+	if len(s.reset) > 0 {
+		t.Errorf("resets: %v", s.reset)
+	}
+}
+
 func TestAPeerThatIgnoresSmallerWindowsRunsOutOfCredit(t *testing.T) {
 	s := connectSender(t, Config{Window: small, ConnWindow: 2 * small, MostWindow: most})
 	s.begins(1, "/upload")

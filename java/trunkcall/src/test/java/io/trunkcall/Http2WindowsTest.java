@@ -11,6 +11,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 
@@ -19,11 +20,15 @@ class Http2WindowsTest {
   private static final int LEAST = 256 << 10;
   private static final int MOST = 2 << 20;
   private static final int PIECE = 16_384; // a message with its prefix, in one frame
+  private static final int AHEAD = 64 << 10; // of a stream that its handler has not asked for
   private static final Method<byte[], byte[]> TAKE =
       Method.clientStream("/t.S/Take", Codec.raw(), Codec.raw());
+  private static final Method<byte[], byte[]> STAND =
+      Method.clientStream("/t.S/Stand", Codec.raw(), Codec.raw());
 
   private final Ahead clock = new Ahead();
   private final AtomicLong taken = new AtomicLong();
+  private final CompletableFuture<byte[]> over = new CompletableFuture<>();
 
   private Pair pair() throws IOException {
     Handler takes =
@@ -35,10 +40,11 @@ class Http2WindowsTest {
               }
               return new byte[0];
             });
+    Handler stands = Handler.clientStream(STAND, (requests, call) -> over.join());
     Limits limits = Limits.DEFAULTS.withPool(1 << 20, MOST);
     return new Pair(
         server -> {
-          server.serve(takes).limits(limits);
+          server.serve(takes, stands).limits(limits);
           server.clock = clock;
         },
         client -> {});
@@ -240,6 +246,33 @@ class Http2WindowsTest {
       sender.conn -= 5;
       sender.round(frames -> {});
       assertTrue(sender.left.get(1) >= length, "a window of " + sender.left.get(1));
+    }
+  }
+
+  /** Each is filled before the next one is opened, by a peer that is far away. */
+  @Test
+  void streamsThatStandStillHaveTheBoundTogether() throws Exception {
+    int streams = 40;
+    AutoCloseable gate = () -> over.complete(new byte[0]); // servers wait for their handlers
+    try (Pair pair = pair();
+        Sender sender = new Sender(pair.server);
+        gate) {
+      sender.begins(1, "/t.S/Take");
+      sender.learns(1);
+      long stand = 0;
+      for (int id = 3; id <= 2 * streams + 1; id += 2) {
+        sender.begins(id, "/t.S/Stand");
+        long more = sender.sends(id, Long.MAX_VALUE);
+        for (int round = 0; round < 3 || more > 0; round++) { // credit comes behind the ACK
+          stand += more;
+          sender.round(frames -> {});
+          more = sender.sends(id, Long.MAX_VALUE);
+        }
+      }
+      assertTrue(stand >= streams * (long) LEAST, stand + " bytes"); // each has what it began with
+      // What was learned: told, lent, and under way when it was told otherwise.
+      long most = streams * (long) (LEAST + AHEAD) + 3 * MOST;
+      assertTrue(stand <= most, stand + " bytes stand in streams, " + most + " at most");
     }
   }
 

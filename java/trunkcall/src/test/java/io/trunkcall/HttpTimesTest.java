@@ -25,6 +25,8 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 
 /** How long connections of HTTP, and what they bring, may take (spec/limits.md 5 and 6). */
@@ -331,6 +333,64 @@ class HttpTimesTest {
   }
 
   @Test
+  void theRestOfABodyBehindItsAnswerHasAMinute() throws Exception {
+    String early = POST.replace("/Call", "/None") + "Content-Length: 4\r\n\r\n12";
+    try (Pair pair = pair(echo());
+        Socket socket = new Socket(InetAddress.getLoopbackAddress(), pair.server.port())) {
+      OutputStream out = socket.getOutputStream();
+      out.write(early.getBytes(StandardCharsets.US_ASCII));
+      assertTrue(sized(socket).contains("unimplemented"));
+      clock.by(Duration.ofSeconds(30));
+      ticked(pair);
+      String next = "34" + POST + "Content-Length: 2\r\n\r\nhi";
+      out.write(next.getBytes(StandardCharsets.US_ASCII));
+      answer(socket, "hi");
+      out.write(early.getBytes(StandardCharsets.US_ASCII));
+      sized(socket);
+      later("the end", () -> rest(socket), Duration.ofSeconds(61), end -> assertEquals("", end));
+    }
+  }
+
+  /** Over HTTP/1.1 a stream that was answered early could go on without end. */
+  @Test
+  void theRestOfAStreamBehindItsAnswerHasASecond() throws Exception {
+    Method<byte[], byte[]> take = Method.clientStream("/t.S/Take", Codec.raw(), Codec.raw());
+    Handler answers = Handler.clientStream(take, (requests, call) -> new byte[0]);
+    String request =
+        "POST /t.S/Take HTTP/1.1\r\nHost: x\r\nContent-Type: application/connect+raw\r\n"
+            + "Transfer-Encoding: chunked\r\n\r\n";
+    try (Pair pair = pair(answers);
+        Socket socket = new Socket(InetAddress.getLoopbackAddress(), pair.server.port())) {
+      socket.getOutputStream().write(request.getBytes(StandardCharsets.US_ASCII));
+      upTo(socket, "0\r\n\r\n");
+      clock.by(Duration.ofSeconds(2));
+      assertEquals("", Pair.await(CompletableFuture.supplyAsync(() -> rest(socket))));
+    }
+  }
+
+  @Test
+  void anAnswerThatIsUnderWayAtTheDeadlineEndsTheConnection() throws Exception {
+    Handler lists =
+        Handler.serverStream(
+            LIST,
+            (request, responses, call) -> {
+              boolean more = true;
+              while (more) {
+                more = responses.send(new byte[64 << 10]);
+              }
+            });
+    String request =
+        "POST /t.S/List HTTP/1.1\r\nHost: x\r\nContent-Type: application/connect+raw\r\n"
+            + "Connect-Timeout-Ms: 3000\r\nContent-Length: 6\r\n\r\n\0\0\0\0\1x";
+    try (Pair pair = pair(lists);
+        Socket socket = new Socket(InetAddress.getLoopbackAddress(), pair.server.port())) {
+      socket.getOutputStream().write(request.getBytes(StandardCharsets.US_ASCII));
+      until(() -> unsent(pair) > 0, "nothing is there to be read");
+      until(() -> Pair.await(pair.server.gauges()).connections() == 0, "it was not closed");
+    }
+  }
+
+  @Test
   void aPeerOfHttp1ThatReadsNothingIsClosed() throws Exception {
     try (Pair pair = pair(gives(32 << 20));
         Socket socket = new Socket(InetAddress.getLoopbackAddress(), pair.server.port())) {
@@ -436,8 +496,21 @@ class HttpTimesTest {
 
   /** Reads an answer up to its body. */
   private static String answer(Socket socket, String body) throws IOException {
+    return upTo(socket, "\r\n\r\n" + body);
+  }
+
+  /** Reads an answer that says how long its body is. */
+  private static String sized(Socket socket) throws IOException {
+    String head = upTo(socket, "\r\n\r\n");
+    Matcher length = Pattern.compile("content-length: (\\d+)").matcher(head);
+    assertTrue(length.find(), head);
+    byte[] body = socket.getInputStream().readNBytes(Integer.parseInt(length.group(1)));
+    return head + new String(body, StandardCharsets.ISO_8859_1);
+  }
+
+  private static String upTo(Socket socket, String end) throws IOException {
     StringBuilder all = new StringBuilder();
-    while (!all.toString().endsWith("\r\n\r\n" + body)) {
+    while (!all.toString().endsWith(end)) {
       int one = socket.getInputStream().read();
       if (one < 0) {
         throw new IOException("closed behind " + all);

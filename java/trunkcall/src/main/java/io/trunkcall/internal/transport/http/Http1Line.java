@@ -3,6 +3,7 @@ package io.trunkcall.internal.transport.http;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
+import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.socket.ChannelInputShutdownEvent;
@@ -36,7 +37,9 @@ final class Http1Line extends ChannelInboundHandlerAdapter implements ServedLine
   private static final long HEADER = 10_000_000; // µs from a header's first byte (limits.md 6)
   private static final long IDLE = 15 * 60_000_000L; // µs without a request
   private static final long REST = 1 << 20; // bytes behind an answer
-  private static final long REST_TIME = 1_000_000; // µs for them
+  private static final long REST_TIME = 60_000_000; // µs for them
+  private static final long REST_OF_STREAM = 1_000_000; // µs, where the method takes many requests
+  private static final long INTERRUPT = 100_000; // µs for what waits when its call is stopped
   private static final int LINGER = 1; // s in which what still comes is read at the end
 
   private final LineState state;
@@ -342,6 +345,24 @@ final class Http1Line extends ChannelInboundHandlerAdapter implements ServedLine
     closing = true;
   }
 
+  /**
+   * The call was stopped. What of its answer the peer does not take soon has its connection closed:
+   * it would stand before how the call has ended.
+   */
+  void stopped() {
+    closing = true;
+    ChannelFuture left = channel.writeAndFlush(Unpooled.EMPTY_BUFFER);
+    if (!left.isDone()) {
+      Runnable look =
+          () -> {
+            if (!left.isDone()) {
+              abort("the peer did not take what waited when its call was stopped");
+            }
+          };
+      loop().schedule(look, INTERRUPT, TimeUnit.MICROSECONDS);
+    }
+  }
+
   void answered(Http1Request one) {
     if (retired) {
       closing = true;
@@ -351,7 +372,8 @@ final class Http1Line extends ChannelInboundHandlerAdapter implements ServedLine
     } else if (one.requestEnded) {
       submit(this::next);
     } else {
-      restUntil = state.now() + REST_TIME;
+      boolean streams = one.receiver instanceof HttpCall call && call.takesMany();
+      restUntil = state.now() + (streams ? REST_OF_STREAM : REST_TIME);
       readOn();
     }
   }

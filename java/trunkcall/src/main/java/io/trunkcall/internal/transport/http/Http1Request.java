@@ -157,6 +157,6 @@ final class Http1Request implements HttpStream {
 
   @Override
   public void abandoned() {
-    line.closeSoon();
+    line.stopped();
   }
 }

@@ -261,7 +261,7 @@ final class Http2Line extends Http2ConnectionHandler implements ServedLine, Wind
     } catch (Http2Exception e) {
       onError(context(), true, e);
     }
-    windows.returned();
+    windows.returned(one.inbound);
   }
 
   long mostTrailers() {

@@ -5,6 +5,8 @@ import io.netty.handler.codec.http2.Http2Exception;
 import io.netty.handler.codec.http2.Http2LocalFlowController;
 import io.netty.handler.codec.http2.Http2Stream;
 import io.trunkcall.internal.wire.Share;
+import java.util.HashSet;
+import java.util.Set;
 
 /**
  * Windows that learn the path, as the pool of native connections does (limits.md 5, decision 0034).
@@ -13,7 +15,8 @@ import io.trunkcall.internal.wire.Share;
  *
  * <p>What was learned goes to streams in two ways, each of which is bounded by {@link #most} for
  * all streams together. SETTINGS say with how much they begin ({@link #tell}), the less the more
- * there are at once. Streams whose handlers consume what arrives are lent the rest ({@link #lend}).
+ * there are at once, and the more of it lies unread in others ({@link #part}). Streams whose
+ * handlers consume what arrives are lent the rest ({@link #lend}).
  */
 final class Windows {
   private static final int LEAST_MEASURED = 64 << 10; // bytes until the next PING, at first
@@ -46,6 +49,7 @@ final class Windows {
   private int open; // streams
   private int streams; // the most at once in this round
   private int before; // and in the one before
+  private final Set<Inbound> full = new HashSet<>(); // those with something beyond
   private long dataAt; // later by the minutes that windows were halved for
 
   private int round;
@@ -60,6 +64,7 @@ final class Windows {
   static final class Inbound {
     private final Http2Stream stream;
     private long lent; // by how much its window exceeds what streams begin with
+    private long beyond; // what lies unread in it above what it was lent and had at first
     private int round;
     private long sampled; // bytes that came in this round
 
@@ -113,6 +118,7 @@ final class Windows {
   void closed(Inbound of) {
     open--;
     lent -= of.lent;
+    full.remove(of);
   }
 
   /** DATA has come of a stream. */
@@ -135,6 +141,7 @@ final class Windows {
       of.sampled = 0;
     }
     of.sampled += length;
+    count(of);
     if (3 * of.sampled >= 2L * flow.initialWindowSize(of.stream)) {
       filled = Math.max(filled, of.sampled);
     }
@@ -162,8 +169,20 @@ final class Windows {
     }
   }
 
-  /** Credit was returned: a PING goes with it, if it is worth it. */
-  void returned() {
+  /** Counts what lies unread in a stream of what it was told that it might send. */
+  private void count(Inbound of) {
+    long beyond = flow.unconsumedBytes(of.stream) - config.session().window() - of.lent;
+    if (beyond > 0) {
+      full.add(of);
+    } else if (of.beyond > 0) {
+      full.remove(of);
+    }
+    of.beyond = beyond;
+  }
+
+  /** Credit of a stream was returned: a PING goes with it, if it is worth it. */
+  void returned(Inbound of) {
+    count(of);
     long most = most();
     if (pinged || since < every || (stream >= most && all >= most)) {
       return;
@@ -267,26 +286,47 @@ final class Windows {
 
   /**
    * Says with which window streams begin: what was learned, or a part of it if there are many. It
-   * does so if that is a quarter more, or half, of what the peer was told.
+   * does so if that is a quarter more than the peer was told, or half of what that was more than at
+   * first.
    */
   private void tell() {
     if (asked) {
       return;
     }
-    long window = config.session().window();
-    if (!share.exceeded()) {
-      long part = most() / Math.max(Math.max(streams, before), 1);
-      window = Math.max(Math.min(window + part, stream), window);
-    }
-    if (4 * window < 5 * told && 2 * window > told) {
+    long least = config.session().window();
+    long more = share.exceeded() ? 0 : Math.max(Math.min(part(), stream - least), 0);
+    long window = least + more;
+    boolean fewer = window < told && 2 * more <= told - least;
+    if (4 * window < 5 * told && !fewer) {
       return;
     }
-    if (window < told) { // who does not heed it runs out of credit
+    if (fewer) { // who does not heed it runs out of credit
       withheld = true;
       change(whole, -all);
     }
     asked = true;
     told = window;
     says.begin((int) window);
+  }
+
+  /**
+   * What each stream may begin with beyond the least, so that all together keep to the bound: what
+   * lies unread cannot be taken back, however little is told now. So streams that have more than
+   * their part leave the less for others.
+   */
+  private long part() {
+    long left = most();
+    int others = Math.max(Math.max(streams, before), 1);
+    if (!full.isEmpty()) {
+      long[] beyond = full.stream().mapToLong(one -> one.beyond).sorted().toArray();
+      for (int at = beyond.length - 1; others > 1 && at >= 0; at--) {
+        if (beyond[at] <= left / others) {
+          break;
+        }
+        left = Math.max(left - beyond[at], 0);
+        others--;
+      }
+    }
+    return left / others;
   }
 }
