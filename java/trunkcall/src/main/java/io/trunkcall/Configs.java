@@ -70,13 +70,16 @@ final class Configs {
     boolean capnp = own.remove(Codec.CAPNP) != null; // both sides know it by its number
     Settings settings =
         Settings.DEFAULTS.toBuilder()
+            .maxFrameBody(limits.frameBytes())
             .maxMessage(limits.messageBytes())
             .maxCalls(limits.calls())
             .maxMetadataBytes(limits.metadataBytes())
             .maxMetadataEntries(limits.metadataEntries())
+            .maxMethods(limits.methods())
             .codecs(own)
             .compressions(Packing.numbers(accepted))
             .keepaliveInterval(Math.min(interval / 1_000, 0xFFFFFFFFL))
+            .minPingInterval(limits.pingInterval().plusNanos(999_999).toMillis())
             .pool(limits.pool())
             .build();
     StringBuilder list = new StringBuilder("0 (raw), 1 (protobuf), 2 (json), 3 (msgpack)");

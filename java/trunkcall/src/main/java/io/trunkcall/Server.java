@@ -13,6 +13,8 @@ import io.trunkcall.internal.transport.http.HttpConfig;
 import io.trunkcall.internal.wire.MethodTable;
 import io.trunkcall.internal.wire.SessionConfig;
 import java.io.IOException;
+import java.net.SocketAddress;
+import java.nio.channels.ServerSocketChannel;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -169,11 +171,37 @@ public final class Server implements AutoCloseable {
    * @throws IllegalStateException once the server was stopped
    */
   public String listen(String address) throws IOException {
+    return listen(address, () -> Listener.listen(address, options, acceptor));
+  }
+
+  /**
+   * Listens on a socket that was bound before, of TCP or a Unix socket, such as one that the
+   * process was started with. The server has it from then on, and closes it; a Unix socket's file
+   * goes with it.
+   *
+   * @throws IOException where it cannot
+   * @throws IllegalArgumentException for a channel that is not bound
+   * @throws IllegalStateException once the server was stopped
+   */
+  public String listen(ServerSocketChannel bound) throws IOException {
+    SocketAddress where = bound.getLocalAddress();
+    if (where == null) {
+      throw new IllegalArgumentException("listen: the channel is not bound");
+    }
+    return listen(where.toString(), () -> Listener.adopt(bound, options, acceptor));
+  }
+
+  /** Begins to listen. */
+  private interface Begin {
+    Listener begin() throws IOException;
+  }
+
+  private String listen(String address, Begin begin) throws IOException {
     Blocking.refuseOnLoop();
     protocols.start();
     String made;
     try {
-      made = begin(address);
+      made = begin(begin);
     } catch (IOException e) {
       Journal.LOGGER.log(
           System.Logger.Level.ERROR, "cannot listen on " + address + ": " + e.getMessage());
@@ -185,13 +213,13 @@ public final class Server implements AutoCloseable {
     return made;
   }
 
-  private String begin(String address) throws IOException {
+  private String begin(Begin begin) throws IOException {
     lock.lock();
     try {
       if (closing) {
         throw new IllegalStateException("the server has been stopped");
       }
-      Listener made = Listener.listen(address, options, acceptor);
+      Listener made = begin.begin();
       listeners.add(made);
       return made.address();
     } finally {

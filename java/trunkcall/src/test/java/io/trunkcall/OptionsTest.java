@@ -55,6 +55,16 @@ class OptionsTest {
             "option timeout: PT0S was given, want a time above 0", c -> c.timeout(Duration.ZERO)),
         client("option serverName: \"a\" was given", c -> c.serverName("a").build()),
         client("option tls: ", c -> c.tls(Tls.trusting(Path.of("/none"))).build()),
+        limits("option limits.frameBytes: 1 was given", l -> l.withFrameBytes(1)),
+        limits("option limits.frameBytes: 16,777,216", l -> l.withFrameBytes(1 << 24)),
+        limits("option limits.methods: 65,536 was given", l -> l.withMethods(1 << 16)),
+        limits("option limits.pingInterval: PT-1S", l -> l.withPingInterval(MINUS)),
+        limits(
+            "option limits.pingInterval: PT1200H was given, want 49 days at most",
+            l -> l.withPingInterval(Duration.ofDays(50))),
+        limits(
+            "option limits.metadataBytes: 32,768 was given, want 16,384 to 32,767",
+            l -> l.withMetadata(1 << 15, 128)),
         limits(
             "option limits.messageBytes: 0 was given, want at least 1", l -> l.withMessageBytes(0)),
         limits("option limits.calls: 1,048,576 was given", l -> l.withCalls(1 << 20)),

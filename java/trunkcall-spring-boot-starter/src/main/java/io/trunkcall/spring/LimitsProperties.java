@@ -34,14 +34,14 @@ public record LimitsProperties(
 
   Limits limits() {
     Limits usual = Limits.DEFAULTS;
-    return new Limits(
-        messageSize == null ? usual.messageBytes() : messageSize.toBytes(),
-        calls == null ? usual.calls() : calls,
-        bytes("metadata-size", metadataSize, usual.metadataBytes()),
-        metadataEntries == null ? usual.metadataEntries() : metadataEntries,
-        bytes("window", window, usual.window()),
-        bytes("pool", pool, usual.pool()),
-        bytes("max-pool", maxPool, usual.maxPool()));
+    return usual
+        .withMessageBytes(messageSize == null ? usual.messageBytes() : messageSize.toBytes())
+        .withCalls(calls == null ? usual.calls() : calls)
+        .withMetadata(
+            bytes("metadata-size", metadataSize, usual.metadataBytes()),
+            metadataEntries == null ? usual.metadataEntries() : metadataEntries)
+        .withWindow(bytes("window", window, usual.window()))
+        .withPool(bytes("pool", pool, usual.pool()), bytes("max-pool", maxPool, usual.maxPool()));
   }
 
   private static int bytes(String name, @Nullable DataSize given, int usual) {

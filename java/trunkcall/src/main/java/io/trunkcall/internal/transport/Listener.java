@@ -2,6 +2,7 @@ package io.trunkcall.internal.transport;
 
 import io.netty.bootstrap.ServerBootstrap;
 import io.netty.channel.Channel;
+import io.netty.channel.ChannelException;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
@@ -10,6 +11,8 @@ import io.netty.channel.ChannelOption;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.ServerChannel;
 import io.netty.channel.local.LocalServerChannel;
+import io.netty.channel.socket.nio.NioServerDomainSocketChannel;
+import io.netty.channel.socket.nio.NioServerSocketChannel;
 import java.io.IOException;
 import java.net.BindException;
 import java.net.InetAddress;
@@ -17,6 +20,8 @@ import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.net.StandardProtocolFamily;
 import java.net.UnixDomainSocketAddress;
+import java.nio.channels.IllegalBlockingModeException;
+import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
@@ -89,6 +94,30 @@ public final class Listener {
     return made;
   }
 
+  /**
+   * Listens on a user's socket, which is bound.
+   *
+   * @throws IOException for one that cannot be listened on
+   */
+  public static Listener adopt(ServerSocketChannel socket, ListenOptions options, Acceptor acceptor)
+      throws IOException {
+    SocketAddress where = socket.getLocalAddress();
+    boolean unix = where instanceof UnixDomainSocketAddress;
+    Address address =
+        where instanceof InetSocketAddress inet
+            ? Address.tcp(inet.getAddress().getHostAddress(), inet.getPort())
+            : new Address("", 0, where.toString(), "", "");
+    Listener made = new Listener(Loops.nio(), address, options, acceptor);
+    try {
+      made.bind(
+          unix ? new NioServerDomainSocketChannel(socket) : new NioServerSocketChannel(socket),
+          null);
+      return made;
+    } catch (ChannelException | IllegalBlockingModeException fault) {
+      throw new IOException("cannot listen on " + address + ": " + Faults.text(fault), fault);
+    }
+  }
+
   /** The address, with the port that was found where 0 was given. */
   public String address() {
     return address.toString();
@@ -150,7 +179,8 @@ public final class Listener {
     return Address.tcp(address.host(), found.getPort());
   }
 
-  private Channel bind(ServerChannel channel, SocketAddress where) throws IOException {
+  /** Listens with a channel at an address; null: it is bound. */
+  private Channel bind(ServerChannel channel, @Nullable SocketAddress where) throws IOException {
     EventLoopGroup group = loops.group;
     ServerBootstrap bootstrap = new ServerBootstrap().group(group, group);
     bootstrap.channelFactory(() -> channel);
@@ -163,7 +193,8 @@ public final class Listener {
     }
     bootstrap.handler(new Pauses());
     bootstrap.childHandler(new Accepted());
-    ChannelFuture done = bootstrap.bind(where).awaitUninterruptibly();
+    ChannelFuture begun = where == null ? bootstrap.register() : bootstrap.bind(where);
+    ChannelFuture done = begun.awaitUninterruptibly();
     if (!done.isSuccess()) {
       Throwable fault = done.cause();
       BindException told =
