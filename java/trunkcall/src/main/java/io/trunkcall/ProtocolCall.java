@@ -296,9 +296,14 @@ final class ProtocolCall implements io.trunkcall.internal.wire.Exchange {
 
   // Its end.
 
-  /** Ends the call without its handler, which may run on. */
+  /** Ends the call without its handler, which may run on, or has returned. */
   void stop(Status why) {
     if (!finishes()) {
+      if (last != null) { // the protocol has not taken the answer, and may never
+        answers.clear();
+        last = null;
+        tell(new Ending(why.withDelivery(Delivery.UNKNOWN), Metadata.EMPTY));
+      }
       return;
     }
     boolean started = user != null;

@@ -17,6 +17,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
@@ -443,6 +444,22 @@ class ProtocolTest {
     assertFalse(server.stop(Duration.ZERO));
     assertEquals(Code.UNAVAILABLE, Pair.await(ending).status().code());
     Pair.await(interrupted);
+  }
+
+  @Test
+  void callsWhoseAnswerIsNeverTakenEndWhenTheyAreCancelledOrTheGraceIsOver() throws Exception {
+    serve(broker, echo());
+    Queues[] messages = {Queues.of("a"), Queues.of("b")};
+    List<CompletableFuture<Ending>> endings = new ArrayList<>();
+    for (Queues one : messages) {
+      one.takes = new CompletableFuture<>();
+      endings.add(broker.calls.serve(IncomingCall.of(Texts.SAY.name(), Codec.RAW), one));
+      one.answer();
+    }
+    endings.get(0).cancel(false);
+    Pair.until(() -> Pair.await(server.gauges()).callsServed() == 1, "it is still served");
+    assertFalse(server.stop(Duration.ZERO));
+    assertEquals(Code.UNAVAILABLE, Pair.await(endings.get(1)).status().code());
   }
 
   @Test
