@@ -28,6 +28,7 @@ from trunkcall.server import Server as NativeServer
 from trunkcall.servercall import ServerCall
 from trunkcall.status import StatusError
 
+from . import health
 from .context import AsyncContext, CommonContext, Requests, ThreadContext
 from .conversion import failed
 
@@ -48,7 +49,10 @@ class Server(grpc.aio.Server):
     Servicers may have coroutines, asynchronous generators, and plain methods, which run on the Trunkcall server's
     executor.
 
-    Ports, credentials and interceptors are the Trunkcall server's own; `stop` stops it. A client is not stopped."""
+    Ports, credentials and interceptors are the Trunkcall server's own; `stop` stops it. A client is not stopped.
+
+    gRPC's own services work as others do: health of grpcio-health-checking, which says NOT_SERVING while the server
+    leaves, whatever it was told, and reflection of grpcio-reflection."""
 
     def __init__(self, server: NativeServer | Client, *, hide_errors: bool = False) -> None:
         """Callers of a servicer that raises an exception are told its type and text, as by grpc.aio. With `hide_errors`
@@ -76,7 +80,10 @@ class Server(grpc.aio.Server):
         kind = _KINDS[bool(handler.request_streaming), bool(handler.response_streaming)]
         decode, encode = handler.request_deserializer or _same, handler.response_serializer or _same
         method = kind(name, *described_messages(name), Binding(_same, decode, encode, _same))
-        self._server.register(Handler(method, _serve(handler, self._hide)))
+        serve = _serve(handler, self._hide)
+        if name.startswith(health.SERVICE) and isinstance(self._server, NativeServer):
+            serve = health.until_it_leaves(serve, handler.response_streaming, self._server)
+        self._server.register(Handler(method, serve))
         self._registered.add(name)
 
     def add_insecure_port(self, address: str) -> int:
