@@ -5,9 +5,14 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+from typing import Any
+from unittest import mock
 
+import h11
+
+from conformance.v1 import conformance_pb2 as pb
 from tests.public.kit import COUNT, ECHO, JOIN, PATIENCE, Gate, echo, eventually, join
-from trunkcall import Calls, Code, Limits, PortProtocol, ServerCall, StatusError
+from trunkcall import Calls, Code, Limits, PortProtocol, ServerCall, StatusError, unary
 
 from .kit import ECHO_PATH, HttpCase, answer_of, framed, post
 
@@ -72,6 +77,37 @@ class Connect(HttpCase):
         writer.close()
         await asyncio.wait_for(gate.cancelled.wait(), PATIENCE)
         await eventually(lambda: server.gauges().connections == 0)
+
+    async def test_what_follows_the_header_of_a_get_is_no_part_of_its_message(self) -> None:
+        begun, gate = asyncio.Event(), asyncio.Event()
+
+        async def answers(request: pb.Request, call: ServerCall) -> pb.Answer:
+            begun.set()
+            await gate.wait()
+            return pb.Answer()
+
+        read = unary("/trunkcall.conformance.v1.ConformanceService/Read", pb.Request, pb.Answer)
+        server, address = await self.serve(read.handler(answers))
+        size = 1 << 20
+        target = f"{read.name}?connect=v1&encoding=json&message=%7B%7D"
+        head = f"GET {target} HTTP/1.1\r\nHost: here\r\nContent-Length: {size}\r\n\r\n"
+        reader, writer = await self.http1(address, head.encode())
+        await asyncio.wait_for(begun.wait(), PATIENCE)
+        writer.write(bytes(size))
+        (end,) = server._connections
+        connection: Any = end.connection
+        await eventually(lambda: bool(connection._current.request_ended))
+        self.assertEqual(server.gauges().held_bytes, 0)
+        gate.set()
+        status, _, body = await answer_of(reader)
+        self.assertEqual((status, body), (200, b"{}"))
+
+    async def test_an_answer_that_cannot_be_written_ends_the_connection_and_its_handler_counts_no_more(self) -> None:
+        server, address = await self.serve()
+        with mock.patch.object(h11.Connection, "send", side_effect=h11.LocalProtocolError("not so")):
+            reader, _ = await self.http1(address, post(framed(b"3"), COUNT.name, "application/connect+raw"))
+            self.assertEqual(await asyncio.wait_for(reader.read(), PATIENCE), b"")
+            await eventually(lambda: server.running == 0 and server.gauges().connections == 0)
 
 
 class Web(HttpCase):

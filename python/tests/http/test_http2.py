@@ -15,11 +15,13 @@ from harness.certificates import Authority
 from tests.public.kit import COUNT, ECHO, HANDLERS, JOIN, OTHER, TWICE, Gate, echo, eventually
 from trunkcall import RAW, Code, Delivery, Limits, Observer, ServerCall, StatusError, server_tls
 from trunkcall.connection import Connection
+from trunkcall.transport import clock
 
 from .kit import ECHO_PATH, HttpCase, framed
 
 # Their headers; the text of GOAWAY is "the server drains".
 GOAWAY = bytes((0, 0, 25, 7, 0, 0, 0, 0, 0))
+RST_STREAM = bytes((0, 0, 4, 3, 0))
 PING = bytes((0, 0, 8, 6, 0, 0, 0, 0, 0)) + b"12345678"
 
 
@@ -158,6 +160,30 @@ class Connections(HttpCase):
         rest = await asyncio.wait_for(client.reader.read(), 60)
         self.assertIn(framed(b"last"), rest)
         self.assertTrue(await asyncio.wait_for(stopping, 60))
+
+    async def test_a_request_behind_the_last_one_that_is_served_is_refused(self) -> None:
+        gate = Gate()
+        server, address = await self.serve(ECHO.handler(gate))
+        client = await self.http2(address)
+        client.ask(body=framed(b"last"))
+        await asyncio.wait_for(gate.begun.wait(), 60)
+        head = {":method": "POST", ":scheme": "http", ":path": ECHO_PATH, ":authority": "here"}
+        block = client.h2.encoder.encode([*head.items(), ("content-type", "application/grpc+raw")])
+        (end,) = server._connections
+        connection: Any = end.connection
+        stopping = asyncio.create_task(server.stop())
+        await server.stopping.wait()
+        connection.look(clock() + 11_000_000)  # its PING was not answered for ten seconds
+        client.writer.write(len(block).to_bytes(3, "big") + bytes((1, 4, 0, 0, 0, 3)) + block)
+        seen = b""
+        while RST_STREAM + b"\0\0\0\3\0\0\0\7" not in seen:
+            more = await asyncio.wait_for(client.reader.read(65_536), 60)
+            self.assertTrue(more, "the connection ended")
+            seen += more
+        gate.open.set()
+        self.assertIn(framed(b"last"), await asyncio.wait_for(client.reader.read(), 60))
+        self.assertTrue(await asyncio.wait_for(stopping, 60))
+        self.assertEqual(gate.runs, 1)
 
     async def test_a_client_that_goes_away_hears_what_it_has_asked_for(self) -> None:
         gate = Gate()

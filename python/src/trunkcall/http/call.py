@@ -137,6 +137,9 @@ class HttpCall:
         if self.over:
             return
         self._credit += credit
+        if self._ended:  # of a request whose message stands in its query
+            self._give_credit()
+            return
         self._under_way.passed(len(data))
         takes_one = self.method.takes_one
         try:

@@ -353,10 +353,17 @@ class Http1Stream(LineStream):
         self.pending = 0  # bytes of the body that were not consumed
         self.dropped = 0  # bytes behind the answer
 
-    def _send(self, event: h11.Response | h11.InformationalResponse | h11.Data | h11.EndOfMessage) -> None:
-        """Appends to the output. The head goes with what follows: a caller whose time runs out gets both or none."""
-        self.line.out += self._h11.send(event) or b""
+    def _send(self, event: h11.Response | h11.InformationalResponse | h11.Data | h11.EndOfMessage) -> bool:
+        """Appends to the output. The head goes with what follows: a caller whose time runs out gets both or none.
+        False: the library does not write it, and the connection ends."""
+        try:
+            data = self._h11.send(event)
+        except h11.LocalProtocolError as error:
+            self.line.abort(f"an answer cannot be written: {error}")
+            return False
+        self.line.out += data or b""
         self.line.schedule()
+        return True
 
     def head(self, status: int, fields: Fields, end: bool = False) -> None:
         line = self.line
@@ -374,13 +381,8 @@ class Http1Stream(LineStream):
             headers.append(("connection", "close"))
         reason = HTTPStatus(status).phrase if status in HTTPStatus._value2member_map_ else ""
         coded = [(name.encode("ascii"), value.encode("latin-1", "replace")) for name, value in headers]
-        try:
-            self._send(h11.Response(status_code=status, headers=coded, reason=reason.encode("ascii")))
-        except h11.LocalProtocolError as error:
-            self._begun = True
-            line.abort(f"an answer cannot be written: {error}")
-            return
-        if end:
+        sent = self._send(h11.Response(status_code=status, headers=coded, reason=reason.encode("ascii")))
+        if sent and end:
             self.end()
 
     def write(self, data: bytes) -> bool:
@@ -395,12 +397,7 @@ class Http1Stream(LineStream):
     def end(self, trailers: Fields | None = None) -> None:
         if not self.answered:
             self.answered = True
-            if not self.line.lost:
-                try:
-                    self._send(h11.EndOfMessage())
-                except h11.LocalProtocolError as error:
-                    self.line.abort(f"an answer cannot be written: {error}")
-                    return
+            if not self.line.lost and self._send(h11.EndOfMessage()):
                 self.line.answered(self)
 
     def consumed(self, credit: int) -> None:

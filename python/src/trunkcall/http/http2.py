@@ -173,7 +173,7 @@ class Http2Line(Line):
 
     def _begin(self, event: RequestReceived) -> None:
         number = event.stream_id or 0
-        if self.counted >= self.config.settings.max_calls:
+        if self.counted >= self.config.settings.max_calls or self.parting.takes_none:
             self.allowance.spend(1, "refused requests")
             self._reset(number, ErrorCodes.REFUSED_STREAM)
             return

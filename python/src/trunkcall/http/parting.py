@@ -34,6 +34,11 @@ class Parting:
         self._closing = False
         self._asked = 0  # when the peer was asked for a sign of life
 
+    @property
+    def takes_none(self) -> bool:
+        """Whether the peer was told which request is the last that is served."""
+        return self._last
+
     def heard(self) -> None:
         """The peer has sent something."""
         self._asked = 0
