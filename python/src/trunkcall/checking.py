@@ -20,9 +20,9 @@ def check_seconds(least: float = 0, *, none: bool = False, **options: Any) -> No
     _check_numbers(least, "seconds", (int, float), none, options)
 
 
-def check_count(least: int, **options: Any) -> None:
+def check_count(least: int, *, none: bool = False, **options: Any) -> None:
     """Whole numbers."""
-    _check_numbers(least, "a whole number", (int,), False, options)
+    _check_numbers(least, "a whole number", (int,), none, options)
 
 
 def _check_numbers(least: float, what: str, kinds: tuple[type, ...], none: bool, options: dict[str, Any]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import random
 import socket
 import ssl
 from collections.abc import Iterable, Sequence
@@ -33,7 +32,7 @@ from .checking import (
 )
 from .codec import PROTOBUF, Codec
 from .compression import ACCEPTED, Compressions, Packing
-from .connection import Connection, End
+from .connection import Connection
 from .gauges import Gauges, gauges_of
 from .interceptor import Interceptor
 from .memory import check_memory
@@ -52,13 +51,16 @@ from .options import (
 from .protocol import Calls, PortProtocol, Protocol, check_protocols
 from .registry import Registry
 from .repeating import Repeating
+from .serverend import ServerEnd
 from .serving import Serving
 from .transport import (
     ALPN_HTTP1,
     ALPN_HTTP2,
     NOTHING_SAID,
+    PER_ADDRESS,
     PREFACE_HTTP2,
     SILENT,
+    ConnectionLimits,
     Listener,
     TLSFiles,
     TLSSource,
@@ -70,48 +72,8 @@ from .wire import MAGIC, Load
 if TYPE_CHECKING:
     from .http import Http
 
-_AGE_JITTER = 0.1  # by which part connections live longer or shorter, so that they do not all end together
 _SUBTYPES = {1: "proto", 2: "json", 3: "msgpack"}  # of content types, by the numbers of codecs
 _CUT_OFF = 1.0  # seconds that peers have to hear that their calls were cut off
-
-
-class ServerEnd(End):
-    """A server's end of one connection."""
-
-    def __init__(self, server: Server) -> None:
-        super().__init__(server._serving, server._calling, server._loop)
-        self.server = server
-        self._aged: asyncio.TimerHandle | None = None
-
-    def connected(self) -> None:
-        self.server._connected(self)
-        age = self.server._max_age
-        if age is not None:
-            age *= random.uniform(1 - _AGE_JITTER, 1 + _AGE_JITTER)
-            self._aged = self.loop.call_later(age, self.retire, "the connection has reached its maximum age")
-
-    def opened(self) -> None:
-        super().opened()
-        self.server._told.tell("connected", self.caller)
-
-    def disconnected(self, why: str) -> None:
-        if self._aged is not None:
-            self._aged.cancel()
-        self.server._disconnected(self, why)
-        super().disconnected(why)
-        if not self.young:
-            self.server._told.ended(self.caller, self.connection.fault, self.why or why)
-
-    def failed(self, kind: str, text: str) -> None:
-        super().failed(kind, text)
-        level = logging.INFO if kind == "silent" else logging.WARNING
-        self.serving.journal.log(level, "connection ended: %s: %s", self.connection.remote, text)
-
-    def goes_away(self, reason: int, text: str) -> None:
-        if reason:
-            words = (self.connection.remote, reason, text)
-            self.serving.journal.log(logging.WARNING, "peer ends the connection: %s: reason %d %s", *words)
-        super().goes_away(reason, text)
 
 
 class Server(Registry):
@@ -129,6 +91,9 @@ class Server(Registry):
         interceptors: Sequence[Interceptor] = (),
         reverse_interceptors: Sequence[Interceptor] = (),
         limits: Limits | None = None,
+        max_connections: int | None = None,
+        max_connections_per_address: int = PER_ADDRESS,
+        proxy_protocol: bool = False,
         running_handlers: int = RUNNING_HANDLERS,
         memory: int | None = None,
         repeat: bool = True,
@@ -157,6 +122,11 @@ class Server(Registry):
         - Web pages of `origins`, such as "https://app.example.com", may open WebSockets, besides those of the server's
           own host and port, and read the answers of HTTP; "*" stands for all.
         - `protocols` are ways of your own by which calls come.
+        - `max_connections` bounds the connections over sockets, None: only the descriptors of the process do;
+          `max_connections_per_address` those from one address, of IPv6 from one network of 64 bits (16,384). One too
+          many is told so in its own protocol.
+        - With `proxy_protocol` each connection of TCP must come through a proxy and begin with a header of the PROXY
+          protocol, version 1 or 2, whose source is then the peer's address.
         - After `keepalive` seconds without input (60) a client is asked for a sign of life (0: never), and given up
           `keepalive_timeout` seconds later (20).
         - A connection that is `max_connection_age` seconds old, a tenth more or less, is drained, so that load spreads
@@ -188,8 +158,11 @@ class Server(Registry):
         pages = listed_option("origins", origins, 'texts, such as "https://app.example.com"')
         for one in pages:
             check_text(origins=one)
-        check_flags(allow_cleartext=allow_cleartext, native_only=native_only, repeat=repeat)
-        check_count(1, running_handlers=running_handlers)
+        check_flags(
+            allow_cleartext=allow_cleartext, native_only=native_only, proxy_protocol=proxy_protocol, repeat=repeat
+        )
+        check_count(1, running_handlers=running_handlers, max_connections_per_address=max_connections_per_address)
+        check_count(1, none=True, max_connections=max_connections)
         check_count(0, waiting_calls=waiting_calls)
         check_seconds(0, drain_delay=drain_delay)
         check_seconds(0, none=True, max_connection_age=max_connection_age)
@@ -232,6 +205,8 @@ class Server(Registry):
         )
         self._packing = packing
         self._http: Http | None = None  # once somebody speaks HTTP
+        self._connection_limits = ConnectionLimits(max_connections, max_connections_per_address)
+        self._proxied = proxy_protocol
         self._listeners: list[Listener] = []
         self._addresses: list[str] = []
         self._started = False
@@ -258,12 +233,16 @@ class Server(Registry):
 
     # Listening.
 
-    async def listen(self, where: str | socket.socket) -> str:
+    async def listen(self, where: str | socket.socket, *, reuse_port: bool = False) -> str:
         """Listens on HOST:PORT, port 0 for any free one, unix:PATH, or mem:NAME for clients of this process and event
         loop, without TLS, and returns the address in the same form. A socket that listens already is taken from its
         object, which is as good as closed then, and closed when the server stops listening: processes that were forked
         with it share its connections, of which each takes some. Where this raises ValueError or TypeError, the socket
-        is still yours. Raises OSError; RuntimeError once the server was stopped, also while this was under way."""
+        is still yours. With `reuse_port` any number of processes of one user may listen on the same HOST:PORT, among
+        which the system shares out the connections (SO_REUSEPORT).
+
+        Raises OSError; RuntimeError once the server was stopped, also while this was under way."""
+        check_flags(reuse_port=reuse_port)
         loop = self._loop
         if self._stopping.is_set():
             raise RuntimeError("the server has been stopped")
@@ -279,9 +258,11 @@ class Server(Registry):
             self._hand_over,
             self._pauses,
             self._serve_http if self._has_http else None,
+            self._connection_limits,
+            self._proxied,
         )
         try:
-            await listener.start(where)
+            await listener.start(where, reuse_port)
         except OSError as error:
             error.filename = error.filename or str(where)  # which its text has then
             self._logger.error("cannot listen on %s: %s", where, error)
@@ -296,13 +277,13 @@ class Server(Registry):
         self._told.tell("listening", str(listener.address))
         return str(listener.address)
 
-    async def serve(self, *where: str | socket.socket) -> None:
+    async def serve(self, *where: str | socket.socket, reuse_port: bool = False) -> None:
         """Listens on each of `where`, as `listen` does, and serves until the server has been stopped. It returns when
         `stop` or `close` is done, so that a program may then exit without losing a call. Raises as `listen`."""
         loop = self._loop
         await self._start_protocols()
         for one in where:
-            await self.listen(one)
+            await self.listen(one, reuse_port=reuse_port)
         await asyncio.shield(self._stopped or loop.create_future())
 
     async def _start_protocols(self) -> None:

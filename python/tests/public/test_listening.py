@@ -71,8 +71,8 @@ class Given(Case):
         opened: list[Listener] = []
         begin = Listener.start
 
-        async def slow(listener: Listener, where: str | socket.socket) -> None:
-            await begin(listener, where)
+        async def slow(listener: Listener, where: str | socket.socket, reuse_port: bool) -> None:
+            await begin(listener, where, reuse_port)
             opened.append(listener)
             await server.close()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .accepted import PER_ADDRESS, ConnectionLimits
 from .connection import Connection, ConnectionEvents, clock
 from .dialer import DialError, Dialing, OpenSocket, TurnedAway, dial
 from .figures import Figures
@@ -25,11 +26,13 @@ __all__ = [
     "ALPN_HTTP1",
     "ALPN_HTTP2",
     "NOTHING_SAID",
+    "PER_ADDRESS",
     "PREFACE_HTTP2",
     "SILENT",
     "Address",
     "Connection",
     "ConnectionEvents",
+    "ConnectionLimits",
     "DialError",
     "Dialing",
     "Figures",

@@ -13,15 +13,17 @@ import os
 import socket
 import ssl
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from http import HTTPStatus
-from typing import Protocol, cast
+from typing import Any, Protocol
 
-from trunkcall.wire import MAGIC, PREFACE_SIZE, not_served
+from trunkcall.wire import MAGIC
 
 from . import memory
+from .accepted import Accepted, ConnectionLimits
 from .answer import Answering, answer
 from .connection import Connection, clock
+from .declining import Declining, TurningAway, declining
 from .opening import (
     HANDSHAKE,
     LOOKED_AT,
@@ -36,6 +38,7 @@ from .opening import (
     begins_http,
     unknown,
 )
+from .proxied import ProxyHeader
 from .target import Address, parse_address, spelled
 from .tls import TLSSource
 
@@ -57,34 +60,6 @@ class Stops(Protocol):
         """The listener is closed."""
 
 
-class Declining(asyncio.Protocol):
-    """Answers a native client that is not served here, and closes (protocol.md 11.3)."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop, text: str) -> None:
-        self.loop = loop
-        self._text = text
-        self._seen = b""
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)
-        self._timer = self.loop.call_later(HANDSHAKE, self._transport.abort)
-
-    def data_received(self, data: bytes) -> None:
-        if len(self._seen) >= PREFACE_SIZE:
-            return  # discarded until it ends or a second is over (protocol.md 11.6)
-        self._seen += data
-        if not self._seen.startswith(MAGIC[: len(self._seen)]):
-            self._transport.abort()
-        elif len(self._seen) >= PREFACE_SIZE:
-            self._timer.cancel()
-            self._timer = self.loop.call_later(1.0, self._transport.abort)
-            self._transport.write(not_served(self._text))
-            self._transport.write_eof()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._timer.cancel()
-
-
 class Listener:
     """One address that is listened on. Used on its loop's thread only."""
 
@@ -100,9 +75,12 @@ class Listener:
         hand_over: HandOver | None = None,
         pauses: Callable[[str], None] | None = None,
         http: Callable[[], Http | None] | None = None,
+        limits: ConnectionLimits | None = None,
+        proxied: bool = False,
     ) -> None:
         """With `origins`, clients of HTTP may open WebSockets, and pages of these origins, besides the server's own.
-        `pauses` is told for how long nothing is accepted, and why. `http` gives what serves HTTP else."""
+        `pauses` is told for how long nothing is accepted, and why. `http` gives what serves HTTP else. `proxied`:
+        connections of TCP begin with a header of the PROXY protocol."""
         self.loop = loop
         self.accept = accept
         self.turned_away = turned_away
@@ -117,35 +95,43 @@ class Listener:
         self._tls = tls or None
         self._allow_cleartext = allow_cleartext
         self._sockets: list[socket.socket] = []
-        self._waiting: dict[socket.socket, asyncio.TimerHandle] = {}  # accepted, silent so far
+        self._limits = limits or ConnectionLimits()
+        self._proxied = proxied
+        self._waiting: dict[Accepted, asyncio.TimerHandle] = {}  # accepted, silent so far
         self._tasks: set[asyncio.Task[None]] = set()  # TLS handshakes
         self._beginning: set[asyncio.Task[None]] = set()  # without TLS
         self._paused: list[asyncio.TimerHandle] = []
         self._path = ""  # of a Unix socket that was made here, and ends here
         self.address = Address()
 
-    async def start(self, where: str | socket.socket) -> None:
+    async def start(self, where: str | socket.socket, reuse_port: bool = False) -> None:
         """Listens on HOST:PORT, port 0 for any free one, unix:PATH or mem:NAME, or goes on listening on a socket, which
-        it takes from its object. Raises OSError, ValueError; what it had or took is closed then, but a socket that
-        cannot be listened on stays its giver's."""
+        it takes from its object. With `reuse_port` others may listen on HOST:PORT too. Raises OSError, ValueError; what
+        it had or took is closed then, but a socket that cannot be listened on stays its giver's."""
         try:
-            await self._start(where)
+            await self._start(where, reuse_port)
         except BaseException:
             self.close()
             raise
 
-    async def _start(self, where: str | socket.socket) -> None:
+    async def _start(self, where: str | socket.socket, reuse_port: bool) -> None:
         if isinstance(where, str):
             address = parse_address(where)
+            if reuse_port and (address.path or address.name):
+                raise ValueError(f"option reuse_port: True was given for {where}, and is for HOST:PORT")
+            if reuse_port and not hasattr(socket, "SO_REUSEPORT"):
+                raise ValueError("option reuse_port: True was given, and this system has no SO_REUSEPORT")
             if address.name:
                 memory.listen(address.name, self)
                 self.address = address
                 return
-            self._sockets = await self._bind(address)
+            self._sockets = await self._bind(address, reuse_port)
             self._path = address.path
             port = 0 if self._path else int(self._sockets[0].getsockname()[1])
             self.address = address if self._path else Address(address.host, port)
         else:
+            if reuse_port:
+                raise ValueError("option reuse_port: True was given for a socket that listens already")
             self.address = _listening(where)
             self._sockets = [socket.socket(fileno=where.detach())]
         for bound in self._sockets:
@@ -210,7 +196,7 @@ class Listener:
 
     # Binding.
 
-    async def _bind(self, address: Address) -> list[socket.socket]:
+    async def _bind(self, address: Address, reuse_port: bool) -> list[socket.socket]:
         if address.path:
             return [_bind_path(address.path)]
         found = await self.loop.getaddrinfo(
@@ -224,6 +210,8 @@ class Listener:
                 bound.append(one)
                 one.setblocking(False)
                 one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                if reuse_port:
+                    one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
                 if family == socket.AF_INET6:
                     one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
                 one.bind((name[0], port, *name[2:]))
@@ -240,22 +228,40 @@ class Listener:
     def _accept_all(self, bound: socket.socket) -> None:
         for _ in range(BACKLOG):
             try:
-                accepted, _ = bound.accept()
+                taken, name = bound.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
             except OSError as error:
                 if error.errno in _EXHAUSTED:
                     self._pause(bound, error)
                 return
-            accepted.setblocking(False)
-            since = clock()
-            if self._tls is None:
-                task = self.loop.create_task(self._begin(accepted, since))
-                self._beginning.add(task)
-                task.add_done_callback(self._beginning.discard)
+            accepted, since = Accepted(taken), clock()
+            header = ProxyHeader() if self._proxied and accepted.family != socket.AF_UNIX else None
+            if why := self._limits.enter(accepted, None if header else name):
+                self._turn_away(accepted, why, header)
+            elif header is not None:
+                self._wait(accepted, since, self._read_header, header)
             else:
-                self._waiting[accepted] = self.loop.call_later(HANDSHAKE, self._too_long, accepted)
-                self.loop.add_reader(accepted, self._look, accepted, since)
+                self._serve(accepted, since)
+
+    def _serve(self, accepted: Accepted, since: int) -> None:
+        if self._tls is not None:
+            self._wait(accepted, since, self._look)
+        else:
+            self._soon(self._begin(accepted, lambda: Opening(self, since, accepted.said)))
+
+    def _soon(self, beginning: Coroutine[Any, Any, None]) -> None:
+        task = self.loop.create_task(beginning)
+        self._beginning.add(task)
+        task.add_done_callback(self._beginning.discard)
+
+    def _turn_away(self, accepted: Accepted, why: str, header: ProxyHeader | None = None) -> None:
+        """For a connection of which there are too many. `header`: that of a proxy, which is still to come."""
+        self.turned_away(accepted.remote, why)
+        if self._limits.tells(accepted):
+            self._soon(self._begin(accepted, lambda: TurningAway(self, why, header)))
+        else:
+            accepted.close()
 
     def _pause(self, bound: socket.socket, error: OSError) -> None:
         if self._pauses is not None:
@@ -264,31 +270,61 @@ class Listener:
         self._paused = [timer for timer in self._paused if timer.when() > self.loop.time()]
         self._paused.append(self.loop.call_later(ACCEPT_PAUSE, self.loop.add_reader, bound, self._accept_all, bound))
 
-    async def _begin(self, accepted: socket.socket, since: int) -> None:
+    async def _begin(self, accepted: Accepted, protocol: Callable[[], asyncio.Protocol]) -> None:
         """Begins the transport of a connection without TLS, also when the listener is closed meanwhile: the client is
         told then that the server drains."""
-        remote = _remote(accepted)
+        remote = accepted.remote
         try:
-            await self.loop.connect_accepted_socket(lambda: Opening(self, since), accepted)
+            await self.loop.connect_accepted_socket(protocol, accepted)
         except OSError as error:
             self.turned_away(remote, f"accepting failed: {error}")
             accepted.close()
 
-    # With TLS.
+    # Ahead of a transport: behind a proxy, and with TLS.
 
-    def _too_long(self, accepted: socket.socket) -> None:
-        self._refuse(accepted, SILENT)
+    def _wait(self, accepted: Accepted, since: int, look: Callable[..., None], *args: Any) -> None:
+        """Looks at a connection when there is something of it, for as long as the handshake has."""
+        left = max(HANDSHAKE - (clock() - since) / 1e6, 0.0)
+        self._waiting[accepted] = self.loop.call_later(left, self._refuse, accepted, SILENT)
+        self.loop.add_reader(accepted, look, accepted, since, *args)
 
-    def _refuse(self, accepted: socket.socket, why: str) -> None:
+    def _refuse(self, accepted: Accepted, why: str) -> None:
         self._forget(accepted)
-        self.turned_away(_remote(accepted), why)
+        self.turned_away(accepted.remote, why)
         accepted.close()
 
-    def _forget(self, accepted: socket.socket) -> None:
+    def _forget(self, accepted: Accepted) -> None:
         self._waiting.pop(accepted).cancel()
         self.loop.remove_reader(accepted)
 
-    def _look(self, accepted: socket.socket, since: int) -> None:
+    def _read_header(self, accepted: Accepted, since: int, header: ProxyHeader) -> None:
+        """Reads what a proxy says, and nothing beyond."""
+        try:
+            while header.wants:
+                read = accepted.recv(header.wants)
+                if not read:
+                    raise ConnectionError
+                header.take(read)
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError:
+            self._refuse(accepted, "PROXY protocol: closed within the header" if header.begun else NOTHING_SAID)
+            return
+        except ValueError as error:
+            self._refuse(accepted, str(error))
+            return
+        self._forget(accepted)
+        accepted.said = header.said
+        try:
+            name = accepted.getpeername() if header.said is None else header.said[0]
+        except OSError:  # it is gone, which its transport will notice
+            name = None
+        if why := self._limits.name(accepted, name):
+            self._turn_away(accepted, why)
+        else:
+            self._serve(accepted, since)
+
+    def _look(self, accepted: Accepted, since: int) -> None:
         try:
             first = accepted.recv(LOOKED_AT, socket.MSG_PEEK)
         except (BlockingIOError, InterruptedError):
@@ -312,36 +348,29 @@ class Listener:
     def _is_http(self, byte: int) -> bool:
         return begins_http(byte) and self.origins is not None
 
-    async def _hand_over(self, accepted: socket.socket, since: int, first: int) -> None:
+    async def _hand_over(self, accepted: Accepted, since: int, first: int) -> None:
         """Begins the transport of a connection whose first byte is known."""
-        remote = _remote(accepted)
+        remote = accepted.remote
         left = HANDSHAKE - (clock() - since) / 1e6
         try:
             if first == TLS_RECORD and self._tls is not None:
                 await self.loop.connect_accepted_socket(
-                    lambda: Opening(self, since),
+                    lambda: Opening(self, since, accepted.said),
                     accepted,
                     ssl=self._tls.context(),
                     ssl_handshake_timeout=max(left, 0.1),
                 )
             elif self._allow_cleartext:
-                await self.loop.connect_accepted_socket(lambda: Opening(self, since), accepted)
+                await self.loop.connect_accepted_socket(lambda: Opening(self, since, accepted.said), accepted)
             else:
                 self.turned_away(remote, _CLEARTEXT)
-                await self.loop.connect_accepted_socket(lambda: self._declining(first), accepted)
+                tells = declining(self, first, _CLEARTEXT) or Declining(self.loop, _CLEARTEXT)
+                await self.loop.connect_accepted_socket(lambda: tells, accepted)
         except (OSError, ssl.SSLError, ssl.CertificateError) as error:
             self.turned_away(remote, f"the TLS handshake failed: {str(error) or type(error).__name__}")
             accepted.close()
         except asyncio.CancelledError:
             accepted.close()
-
-    def _declining(self, first: int) -> asyncio.Protocol:
-        if begins_http(first):
-            http = self.http() if self.http is not None else None
-            if http is not None:
-                return http.declining(_CLEARTEXT)
-            return Answering(self.loop, answer(HTTPStatus.BAD_REQUEST, _CLEARTEXT))
-        return Declining(self.loop, _CLEARTEXT)
 
 
 def _listening(given: socket.socket) -> Address:
@@ -389,10 +418,3 @@ def _is_abandoned(path: str) -> bool:
         except OSError:
             return False
     return False
-
-
-def _remote(accepted: socket.socket) -> str:
-    try:
-        return spelled(accepted.getpeername())
-    except OSError:
-        return ""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 from trunkcall.wire import MAGIC, not_served
 
 from .connection import clock
+from .proxied import Name, Proxied
 from .target import spelled
 from .tls import ALPN, ALPN_HTTP1, ALPN_HTTP2
 
@@ -75,14 +76,15 @@ class Opening(asyncio.Protocol):
     """A connection that has not said what it speaks. With its first byte, or a few more where users have protocols of
     their own, it gets another protocol."""
 
-    __slots__ = ("_listener", "_other_alpn", "_seen", "_since", "_timer", "remote", "transport")
+    __slots__ = ("_listener", "_other_alpn", "_said", "_seen", "_since", "_timer", "remote", "transport")
 
     transport: asyncio.Transport
 
-    def __init__(self, listener: Listener, since: int) -> None:
-        """`since`: when it was accepted, by `clock`."""
+    def __init__(self, listener: Listener, since: int, said: tuple[Name, Name] | None = None) -> None:
+        """`since`: when it was accepted, by `clock`. `said`: the addresses that a proxy has said."""
         self._listener = listener
         self._since = since
+        self._said = said
         self._seen: bytes = b""  # of a beginning that more of it will tell
 
     @property
@@ -91,11 +93,13 @@ class Opening(asyncio.Protocol):
         return max(HANDSHAKE - (clock() - self._since) / 1e6, 0.0)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = cast(asyncio.Transport, transport)  # other loops have classes of their own
+        made = cast(asyncio.Transport, transport)  # other loops have classes of their own
+        self.transport = made if self._said is None else cast(asyncio.Transport, Proxied(made, self._said))
         tls = transport.get_extra_info("ssl_object")
         self._other_alpn = tls is not None and tls.selected_alpn_protocol() is None
         self._timer = self._listener.loop.call_later(self.left, self._too_long)
-        self.remote = spelled(transport.get_extra_info("peername"))  # which TLS forgets when the connection is gone
+        # TLS forgets it when the connection is gone.
+        self.remote = spelled(self.transport.get_extra_info("peername"))
         self._listener.opening[self] = None
         if self._listener.closed:  # after it was accepted
             self.speak_natively()
