@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+import asyncio
 import unittest
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-from tests.public.kit import Case
+from tests.public.kit import PATIENCE, Case
 from trunkcall import JSON, MSGPACK, RAW, Call, CallOptions, Client, Code, Delivery, Next, Server, codefirst, unary
 
 from .calculator import Blocking, Calculator, Division, Item, RemoteCalculator, divide
@@ -96,6 +97,32 @@ class Services(Case):
             await remote.summed(broken())
         with self.assertRaises(LookupError):
             [n async for n in remote.doubled(broken())]
+
+    async def test_who_is_cancelled_while_an_iterator_of_requests_ends_is_cancelled(self) -> None:
+        remote = codefirst.client(RemoteCalculator, await self.begin())
+        leaving, let_on, left = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+        async def requests() -> AsyncIterator[int]:
+            try:
+                yield 1
+                await asyncio.Event().wait()
+            finally:
+                leaving.set()
+                await let_on.wait()
+                left.set()
+
+        async def takes_one() -> None:
+            answers: Any = remote.doubled(requests())
+            self.assertEqual(await anext(answers), 2)
+            await answers.aclose()
+
+        taking = asyncio.create_task(takes_one())
+        await asyncio.wait_for(leaving.wait(), PATIENCE)
+        taking.cancel()
+        await asyncio.wait([taking], timeout=PATIENCE)
+        self.assertTrue(taking.cancelled())
+        let_on.set()
+        await asyncio.wait_for(left.wait(), PATIENCE)
 
     async def test_a_failure_of_the_handler_is_the_callers(self) -> None:
         remote = codefirst.client(RemoteCalculator, await self.begin())

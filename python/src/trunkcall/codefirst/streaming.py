@@ -78,5 +78,4 @@ async def _sending(stream: Any, requests: AsyncIterable[Any]) -> AsyncGenerator[
     finally:
         stream.cancel()
         sending.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await sending
+        await asyncio.wait([sending])
