@@ -244,6 +244,19 @@ class Connections(HttpCase):
         self.assertLessEqual(max(pieces), 16_384)
         self.assertGreater(len(together), 16_384)
 
+    async def test_a_body_shorter_than_was_stated_ends_its_request_alone(self) -> None:
+        gate = Gate()
+        _, address = await self.serve(ECHO.handler(gate))
+        client = await self.http2(address)
+        running = client.ask(body=framed(b"runs"))
+        await asyncio.wait_for(gate.begun.wait(), 60)
+        for body in (b"", b"12", b"123456"):
+            answer = await client.answer(client.ask(body=body, content_type="application/raw", content_length="5"))
+            self.assertEqual(answer.reset, ErrorCodes.PROTOCOL_ERROR)
+        gate.open.set()
+        self.assertEqual((await client.answer(running)).body, framed(b"runs"))
+        self.assertEqual(gate.runs, 1)
+
     async def test_a_frame_that_is_too_long_ends_the_connection(self) -> None:
         _, address = await self.serve()
         client = await self.http2(address)

@@ -55,6 +55,16 @@ class _Connection(H2Connection):
             super().open_inbound_streams  # noqa: B018 - it forgets those that are closed
         return 0
 
+    def _begin_new_stream(self, stream_id: int, allowed_ids: Any) -> Any:
+        """A body that is not as long as was stated would end the connection too."""
+        stream: Any = super()._begin_new_stream(stream_id, allowed_ids)
+        stream._track_content_length = _as_long_as_it_is
+        return stream
+
+
+def _as_long_as_it_is(length: int, end_stream: bool) -> None:
+    """Http2Line looks at the length of bodies."""
+
 
 class Http2Line(Line):
     """All requests of one connection."""
@@ -224,6 +234,7 @@ class Http2Line(Line):
         elif stream.answered:
             self.give_credit()  # of the stream there is none: it is to end
         else:
+            stream.came += len(data)
             if data:
                 stream.earned = min(stream.earned + FOR_DATA, MOST_FORFEIT)
             self._credit -= credit
@@ -244,6 +255,10 @@ class Http2Line(Line):
             self.schedule()
 
     def _ended(self, stream: Http2Stream) -> None:
+        if not stream.answered and stream.request.length not in (-1, stream.came):
+            self._reset(stream.number, ErrorCodes.PROTOCOL_ERROR)  # such as a caller gives up in the middle of it
+            self._lose(stream)
+            return
         stream.request_ended = True
         self._behind.pop(stream, None)
         if not stream.served:

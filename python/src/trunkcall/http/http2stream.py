@@ -41,6 +41,7 @@ class Http2Stream(LineStream):
         self._at = 0  # how much of its first piece was sent
         self.unsent = 0  # bytes of that
         self.earned = 0  # of the allowance, by what came
+        self.came = 0  # bytes of its body
         self.served = False
         self.gone = False  # the stream is closed
         self.shut = False  # it does not count any more
