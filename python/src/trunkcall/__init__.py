@@ -80,7 +80,7 @@ from .protocol import Calls, Ending, Exchange, PortProtocol, Protocol
 from .resolver import InvalidSet, Resolver, Watch
 from .server import Server
 from .servercall import ServerCall
-from .services import ServiceClient, service_client, service_methods
+from .services import ServiceCaller, ServiceClient, service_client, service_methods
 from .status import Metadata, StatusError
 from .transport import FilePath, TLSFiles, client_tls, server_tls, tls_files
 from .wire import Code, Delivery, Status
@@ -147,6 +147,7 @@ __all__ = [
     "Server",
     "ServerCall",
     "ServerStreamMethod",
+    "ServiceCaller",
     "ServiceClient",
     "State",
     "Status",
