@@ -17,6 +17,7 @@ MADE_BY_US = (
     "class trunkcall.Calls ",
     "class trunkcall.Connection(",
     "class trunkcall.blocking.Connection(",
+    "class trunkcall.blocking.StartedCall(",
     "class trunkcall.blocking.Watch ",
     "class trunkcall.ServerCall ",
 )
