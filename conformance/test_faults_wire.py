@@ -60,7 +60,8 @@ class Wire(FaultTest):
     async def test_credit_that_a_handler_has_not_given_back_cannot_be_spent(self) -> None:
         data = raw.frame(raw.DATA, bytes(65_000), stream=raw.stream(), flags=raw.MSG, codec=raw.PROTOBUF)
         async with self.unharmed(self.server), self.raw(self.server) as client:
-            await client.send(raw.preface(), raw.call(TAKE, raw.field(2, 60_000), flags=raw.MSG), data * 5)
+            # A window, and the four that Java takes for a handler that has one.
+            await client.send(raw.preface(), raw.call(TAKE, raw.field(2, 60_000), flags=raw.MSG), data * 9)
             _, _, _, reason, text = await client.frame(raw.GOAWAY)
             self.assertEqual(reason, 1)
             self.assertIn("window", text.decode())

@@ -65,10 +65,12 @@ class ServiceCaller(Protocol):
     """A trunkcall.Caller or a blocking.Caller."""
 
     @property
-    def call(self) -> Any: ...
+    def call(self) -> Any:
+        """Makes a unary or one-way call of a method."""
 
     @property
-    def stream(self) -> Any: ...
+    def stream(self) -> Any:
+        """Opens a stream of a method."""
 
 
 class ServiceClient:

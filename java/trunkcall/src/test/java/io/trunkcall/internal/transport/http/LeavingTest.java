@@ -15,8 +15,8 @@ class LeavingTest {
   @Test
   void aMessageHasAMinute() {
     leaving.add(1, 0);
-    assertFalse(leaving.late(60 * SECOND));
-    assertTrue(leaving.late(60 * SECOND + 1));
+    assertFalse(leaving.late(60 * SECOND - 1));
+    assertTrue(leaving.late(60 * SECOND));
     leaving.left(1, true, 0);
     assertFalse(leaving.late(1_000 * SECOND));
   }
@@ -30,8 +30,8 @@ class LeavingTest {
       leaving.left(Leaving.PIECE, false, at * SECOND);
     }
     assertEquals(50L * Leaving.PIECE, leaving.unsent());
-    assertFalse(leaving.late(110 * SECOND));
-    assertTrue(leaving.late(110 * SECOND + 1));
+    assertFalse(leaving.late(110 * SECOND - 1));
+    assertTrue(leaving.late(110 * SECOND));
   }
 
   @Test
@@ -39,7 +39,7 @@ class LeavingTest {
     leaving.add(10, 0);
     leaving.add(10, 0);
     leaving.left(10, true, 59 * SECOND);
-    assertFalse(leaving.late(119 * SECOND));
-    assertTrue(leaving.late(119 * SECOND + 1));
+    assertFalse(leaving.late(119 * SECOND - 1));
+    assertTrue(leaving.late(119 * SECOND));
   }
 }
