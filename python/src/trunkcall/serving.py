@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 UNDECODED: Any = object()  # stands for a request that admission comes before
 LARGE_REQUEST: Any = object()  # stands for a request that is decompressed on a thread
 THREW = "the handler panicked"
-RAN_OUT = "the handler ran out of time"
 OUT_OF_TIME = "the deadline passed"
 
 
@@ -125,7 +124,7 @@ class ServingEnd(ConnectionEvents):
             codecs = self.serving.codecs
             only = listed(codecs[number] for number in served.bindings)
             text = f"the messages of this method are not {codecs[call.codec].name}, only {only}"
-            self._turn_away(call, Code.UNIMPLEMENTED, text)
+            call.refuse(Status(Code.UNIMPLEMENTED, text))
             return
         if self.serving.admission is not None:
             self._begin(served, call, UNDECODED)
@@ -133,7 +132,7 @@ class ServingEnd(ConnectionEvents):
         try:
             request = self._decoded(binding, call)
         except Undecodable as error:
-            self._turn_away(call, *error.args)
+            call.refuse(Status(*error.args))
             return
         if served.inline and not self.serving.interceptors and request is not LARGE_REQUEST:
             server_call = call.user = ServerCall(call, self, served.method)
@@ -184,9 +183,6 @@ class ServingEnd(ConnectionEvents):
             return Code.RESOURCE_EXHAUSTED, f"the request {error}"
         name = self.serving.codecs[call.codec].name
         return told(error, Code.INVALID_ARGUMENT, f"the request is not a valid {name} message: {error}")
-
-    def _turn_away(self, call: IncomingCall, code: Code, text: str) -> None:
-        call.refuse(Status(code, text))
 
     def _refuse_late(self, call: IncomingCall) -> None:
         """For a call whose time ran out behind others that were read with it (protocol.md 10)."""
@@ -297,7 +293,7 @@ class ServingEnd(ConnectionEvents):
         except NotStarted:
             self._refuse_late(incoming)
         except Undecodable as error:
-            self._turn_away(incoming, *error.args)
+            incoming.refuse(Status(*error.args))
         except Rejected as error:
             self._reject(call, incoming, error.args[0])
         except Exception as error:
@@ -493,7 +489,7 @@ def ended_by(error: BaseException) -> Status:
         case asyncio.CancelledError():
             return _cancelled(error)
         case TimeoutError():
-            return Status(Code.DEADLINE_EXCEEDED, RAN_OUT)
+            return Status(Code.DEADLINE_EXCEEDED, "the handler ran out of time")
         case _:
             return Status(Code.UNKNOWN, spelled(error))
 
