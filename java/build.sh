@@ -15,4 +15,6 @@ program() {
 }
 program peer-java
 # A heap that grows as it is needed, so that what a test makes a program hold is seen from outside.
-program peer-java-tested -Xms16m -Xmx512m -XX:+UseSerialGC -XX:TieredStopAtLevel=1
+program peer-java-tested -Xms16m -Xmx512m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 \
+	'-XX:SharedArchiveFile="$root/build/java/tested.jsa"' -Xlog:cds=off
+sh java/archive.sh || echo "build/peer-java-tested starts slowly: java/archive.sh has failed" >&2

@@ -13,18 +13,25 @@ public final class CallAttempt {
   private final @Nullable Endpoint endpoint;
   private final String peer;
   private final Duration queued;
-  long sentBytes;
-  long receivedBytes;
-  Duration took = Duration.ZERO;
-  @Nullable Status ended;
+  private final long first; // bytes that went with the begin
+  @Nullable End end;
+
+  /** What is known at the end. */
+  record End(long sent, long received, Duration took, Status status) {}
 
   CallAttempt(
-      Method<?, ?> method, int number, @Nullable Endpoint endpoint, String peer, Duration queued) {
+      Method<?, ?> method,
+      int number,
+      @Nullable Endpoint endpoint,
+      String peer,
+      Duration queued,
+      long first) {
     this.method = method;
     this.number = number;
     this.endpoint = endpoint;
     this.peer = peer;
     this.queued = queued;
+    this.first = first;
   }
 
   /** What is called. */
@@ -52,23 +59,23 @@ public final class CallAttempt {
     return queued;
   }
 
-  /** Bytes of messages, as sent. */
+  /** Bytes of messages, as sent; of the first one before the end. */
   public long sent() {
-    return sentBytes;
+    return end == null ? first : end.sent();
   }
 
-  /** Bytes of messages, as received. */
+  /** Bytes of messages, as received; zero before the end. */
   public long received() {
-    return receivedBytes;
+    return end == null ? 0 : end.received();
   }
 
   /** From when it was given to a connection to its end; zero before. */
   public Duration duration() {
-    return took;
+    return end == null ? Duration.ZERO : end.took();
   }
 
   /** How it ended, with its delivery; null before. */
   public @Nullable Status status() {
-    return ended;
+    return end == null ? null : end.status();
   }
 }

@@ -16,7 +16,8 @@ final class Calling {
   final Repeating repeating;
   final boolean repeats; // unless a policy says otherwise
   final Policies policies;
-  final @Nullable AttemptObserver attempts;
+  final ToldAttempts attempts;
+  final DroppedEvents dropped = new DroppedEvents();
   final AtomicInteger waiting = new AtomicInteger();
   private final AtomicLong everWaited = new AtomicLong();
 
@@ -36,7 +37,7 @@ final class Calling {
     this.repeating = new Repeating(System.nanoTime());
     this.repeats = repeats;
     this.policies = policies;
-    this.attempts = attempts;
+    this.attempts = new ToldAttempts(attempts, dropped);
   }
 
   /** A message compressed; null if it is to be sent plain. {@code said}: by the call. */

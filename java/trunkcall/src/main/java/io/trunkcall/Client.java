@@ -64,7 +64,7 @@ public final class Client extends Calls implements AutoCloseable {
     this.clockwork = new LoopClockwork(loop);
     this.tls = builder.tls == null ? null : builder.tls.forClients();
     this.serverName = builder.serverName;
-    this.told = new Told(builder.observer);
+    this.told = new Told(builder.observer, calling.dropped);
     this.ownExecutor = builder.executor == null ? builder.ownExecutor() : null;
     this.serving = builder.serving("client", ownExecutor, calling.packing);
     this.config = builder.config(serving.load);

@@ -191,7 +191,7 @@ abstract class End extends ServingEnd implements ConnectionEvents {
     accepts = Set.copyOf(carrier().session().peer().compressions());
     calling.accepts = accepts;
     slotFree();
-    told().connected(caller());
+    told().connected(caller(), events);
   }
 
   @Override

@@ -22,6 +22,8 @@ package io.trunkcall;
  * @param oneWayFailures one-way calls whose handler failed, of which nobody was told
  * @param rejectedConnections connections that a server closed for what they began with
  * @param connectFailures a client's attempts to connect that failed
+ * @param droppedEvents events that observers were not told of, because too many waited behind one
+ *     that blocks
  */
 public record Gauges(
     int connections,
@@ -39,4 +41,5 @@ public record Gauges(
     long cutOff,
     long oneWayFailures,
     long rejectedConnections,
-    long connectFailures) {}
+    long connectFailures,
+    long droppedEvents) {}

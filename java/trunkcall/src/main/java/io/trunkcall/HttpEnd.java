@@ -106,7 +106,7 @@ final class HttpEnd extends ServingEnd implements HttpEvents {
     line = made;
     attached();
     server.connected(this, made::retire);
-    told().connected(caller());
+    told().connected(caller(), events);
   }
 
   @Override

@@ -1,8 +1,12 @@
 package io.trunkcall;
 
 /**
- * Is told what happens to listeners and connections. The functions are called on event loops, must
- * not block, and may use the connection; what they throw is logged.
+ * Is told what happens to listeners and connections. The functions are called on threads that do
+ * nothing else: in order for one connection, at once for different ones. A function that blocks
+ * delays only the events of its own connection, as long as no more than 256 block in the process;
+ * when 10,000 events wait behind it, further ones are left out, logged and counted ({@link
+ * Gauges#droppedEvents}). They may call everything, also {@link Client#close} and {@link
+ * Server#stop}, which do not wait for them. What they throw is logged.
  */
 public interface Observer {
   /** A server listens on an address. */

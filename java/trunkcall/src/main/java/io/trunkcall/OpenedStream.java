@@ -9,6 +9,7 @@ final class OpenedStream<Q, R> implements ClientStream<Q, R> {
   private final CompletableFuture<MessageStream> inner;
   private volatile @Nullable StreamCall plain; // of the last attempt
   private volatile boolean cancelled;
+  private @Nullable Early early; // who received last before there was a stream
 
   /** The messages of a call that nobody intercepts. */
   OpenedStream(StreamCall plain) {
@@ -61,17 +62,87 @@ final class OpenedStream<Q, R> implements ClientStream<Q, R> {
   @Override
   @SuppressWarnings("unchecked")
   public CompletableFuture<@Nullable R> receiveAsync() {
+    return (CompletableFuture<@Nullable R>) (CompletableFuture<?>) received();
+  }
+
+  private CompletableFuture<@Nullable Object> received() {
+    Object left = leftEarly();
+    if (left != null) {
+      return CompletableFuture.completedFuture(left);
+    }
     MessageStream there = now();
-    CompletableFuture<@Nullable Object> found =
-        there != null ? there.receiveAsync() : inner.thenCompose(Receiver::receiveAsync);
-    return (CompletableFuture<@Nullable R>) (CompletableFuture<?>) found;
+    if (there != null) {
+      return there.receiveAsync();
+    }
+    Early waits = new Early();
+    early = waits;
+    inner.whenComplete(waits::begin);
+    return waits;
+  }
+
+  /** A message that came for who received early, and that he has not had, as he gave up. */
+  private @Nullable Object leftEarly() {
+    Early one = early;
+    if (one == null) {
+      return null;
+    }
+    if (!one.isDone()) {
+      throw new IllegalStateException("another receives from this stream");
+    }
+    early = null;
+    return one.left();
+  }
+
+  /** Who receives before interceptors have made the stream. Any thread. */
+  private static final class Early extends CompletableFuture<@Nullable Object> {
+    private @Nullable CompletableFuture<@Nullable Object> found; // guarded by this
+
+    void begin(@Nullable MessageStream stream, @Nullable Throwable error) {
+      if (stream == null) {
+        completeExceptionally(error == null ? new IllegalStateException("no stream") : error);
+        return;
+      }
+      CompletableFuture<@Nullable Object> made;
+      synchronized (this) {
+        if (isDone()) {
+          return;
+        }
+        made = stream.receiveAsync();
+        found = made;
+      }
+      made.whenComplete(this::pass);
+      whenComplete((message, failure) -> made.cancel(false)); // of one who gives up
+    }
+
+    private void pass(@Nullable Object message, @Nullable Throwable error) {
+      if (error == null) {
+        complete(message);
+      } else {
+        completeExceptionally(CallFuture.unwrapped(error));
+      }
+    }
+
+    /** Once it is done: the message that it was not completed with; null: there is none. */
+    @Nullable Object left() {
+      CompletableFuture<@Nullable Object> made;
+      synchronized (this) {
+        made = found;
+      }
+      if (made == null || made.cancel(false) || made.isCompletedExceptionally()) {
+        return null;
+      }
+      Object message = made.join();
+      return isCompletedExceptionally() ? message : null;
+    }
   }
 
   @Override
   @SuppressWarnings("unchecked")
   public @Nullable R receive() {
     MessageStream there = now();
-    return there != null ? (@Nullable R) there.receive() : ClientStream.super.receive();
+    return there != null && early == null
+        ? (@Nullable R) there.receive()
+        : ClientStream.super.receive();
   }
 
   private @Nullable MessageStream now() {

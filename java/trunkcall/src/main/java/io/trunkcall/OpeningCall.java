@@ -38,6 +38,8 @@ abstract class OpeningCall extends Opening implements Runnable {
   private @Nullable Slots queue; // that it waits in
   private @Nullable ScheduledFuture<?> timer; // while it waits
   private @Nullable CallAttempt told; // what an observer was told of, until the attempt has ended
+  private long sent; // bytes of its messages
+  private long received;
   private @Nullable ClientEndpoint endpoint; // where the attempt went
 
   OpeningCall(
@@ -222,10 +224,9 @@ abstract class OpeningCall extends Opening implements Runnable {
     }
     out = opened;
     given();
-    AttemptObserver observer = calls.calling.attempts;
     endpoint = calls.endpointOf(on);
-    if (observer != null) {
-      tell(observer, on);
+    if (calls.calling.attempts.wanted()) {
+      tell(on);
     }
     opened();
     on.schedule();
@@ -265,6 +266,10 @@ abstract class OpeningCall extends Opening implements Runnable {
 
   private void fail(StatusException failure) {
     waitNoMore();
+    OutgoingCall call = out;
+    if (call != null && !over) {
+      finish(call, failure.status());
+    }
     unpick();
     if (!over) {
       over = true;
@@ -374,55 +379,40 @@ abstract class OpeningCall extends Opening implements Runnable {
 
   // Those who want to know.
 
-  private void tell(AttemptObserver observer, Carrier on) {
+  private void tell(Carrier on) {
+    sent = firstBytes();
+    received = 0;
     CallAttempt attempt =
         new CallAttempt(
             method,
             number,
             endpoint == null ? null : endpoint.endpoint(),
             on.remote(),
-            Duration.of(given - began, ChronoUnit.MICROS));
-    attempt.sentBytes = firstBytes();
-    told = attempt;
-    try {
-      observer.attemptBegan(attempt);
-    } catch (Throwable e) {
-      Journal.LOGGER.log(System.Logger.Level.ERROR, "an attempt observer threw", e);
-    }
+            Duration.of(given - began, ChronoUnit.MICROS),
+            sent);
+    told = calls.calling.attempts.began(attempt) ? attempt : null;
   }
 
   void sentMore(int bytes) {
-    CallAttempt attempt = told;
-    if (attempt != null) {
-      attempt.sentBytes += bytes;
-    }
+    sent += bytes;
   }
 
   void receivedMore(int bytes) {
-    CallAttempt attempt = told;
-    if (attempt != null) {
-      attempt.receivedBytes += bytes;
-    }
+    received += bytes;
   }
 
   /** The attempt has ended. */
   private void finish(OutgoingCall call, Status status) {
     ended(status);
     CallAttempt attempt = told;
-    AttemptObserver observer = calls.calling.attempts;
     told = null;
-    if (attempt == null || observer == null) {
+    if (attempt == null) {
       return;
     }
     if (call.hasMessage()) {
-      attempt.receivedBytes += call.length();
+      received += call.length();
     }
-    attempt.ended = status;
-    attempt.took = Duration.of(Clock.micros() - given, ChronoUnit.MICROS);
-    try {
-      observer.attemptEnded(attempt);
-    } catch (Throwable e) {
-      Journal.LOGGER.log(System.Logger.Level.ERROR, "an attempt observer threw", e);
-    }
+    Duration took = Duration.of(Clock.micros() - given, ChronoUnit.MICROS);
+    calls.calling.attempts.ended(attempt, new CallAttempt.End(sent, received, took, status));
   }
 }

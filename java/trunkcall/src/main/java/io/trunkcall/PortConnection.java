@@ -26,7 +26,11 @@ public final class PortConnection {
     return line.input();
   }
 
-  /** What goes: what is written is sent when {@code write} returns. */
+  /**
+   * What goes: what is written is sent when {@code write} returns. A peer that takes none of it for
+   * the keepalive interval and its answer together, at least 60 s, is disconnected, and {@code
+   * write} throws {@link java.io.IOException}.
+   */
   public OutputStream output() {
     return line.output();
   }

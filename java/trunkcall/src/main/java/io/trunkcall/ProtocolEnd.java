@@ -46,7 +46,7 @@ final class ProtocolEnd extends ServingEnd implements Holder {
   void connected(Line made) {
     prepare(made);
     server.connected(this, () -> drain("the connection has reached its maximum age"));
-    told().connected(caller());
+    told().connected(caller(), events);
   }
 
   /** The connection is gone; or the protocol has stopped. */

@@ -171,6 +171,11 @@ abstract class ServedCall extends Work implements ServerCall {
   }
 
   @Override
+  public boolean accepts(Compression one) {
+    return end.accepts(incoming).contains(one.number());
+  }
+
+  @Override
   public void setCompression(Compression... inOrder) {
     compression = Packing.checked("compression", inOrder);
   }

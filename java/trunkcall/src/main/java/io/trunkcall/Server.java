@@ -62,7 +62,7 @@ public final class Server implements AutoCloseable {
 
   Server(ServerBuilder builder) {
     this.calling = builder.calling();
-    this.told = new Told(builder.observer);
+    this.told = new Told(builder.observer, calling.dropped);
     TlsSource tls = builder.tls == null ? null : builder.tls.forServers();
     this.where = List.copyOf(builder.addresses);
     this.maxConnectionAge = builder.maxConnectionAge;
@@ -205,11 +205,11 @@ public final class Server implements AutoCloseable {
     } catch (IOException e) {
       Journal.LOGGER.log(
           System.Logger.Level.ERROR, "cannot listen on " + address + ": " + e.getMessage());
-      told.tell(one -> one.listenFailed(address, e));
+      told.listenFailed(address, e);
       throw e;
     }
     Journal.LOGGER.log(System.Logger.Level.INFO, "listening on " + made);
-    told.tell(one -> one.listening(made));
+    told.listening(made);
     return made;
   }
 

@@ -95,6 +95,9 @@ public interface ServerCall {
   /** Adds to the metadata that goes with the end of the call. */
   void setTrailers(Metadata metadata);
 
+  /** Whether the caller takes answers in a compression. */
+  boolean accepts(Compression one);
+
   /**
    * What answers are compressed with from now on, in place of what the server was told: the first
    * of these that the caller accepts; with none, never.

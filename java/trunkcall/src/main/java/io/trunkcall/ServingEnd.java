@@ -26,6 +26,9 @@ abstract class ServingEnd {
   /** Done with the reason when the connection is over. Any thread. */
   final CompletableFuture<String> gone = new CompletableFuture<>();
 
+  /** What its observer is told of it. */
+  final Sequence events = Told.sequence();
+
   private @Nullable Connection caller;
   private volatile boolean draining; // for this side's own reasons
   @Nullable ScheduledFuture<?> aged; // what ends the connection of a server at its age
@@ -124,7 +127,7 @@ abstract class ServingEnd {
     because(reason);
     caller().slots.tryAgain();
     if (told) {
-      told().ended(caller(), line().fault(), why);
+      told().ended(caller(), events, line().fault(), why);
     }
     gone.complete(why);
   }

@@ -50,6 +50,7 @@ final class Summing {
         serving.load.cutOff(),
         serving.oneWayFailures.sum(),
         rejectedConnections,
-        connectFailures);
+        connectFailures,
+        calling.dropped.sum());
   }
 }

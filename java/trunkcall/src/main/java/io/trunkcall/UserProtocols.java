@@ -175,6 +175,7 @@ final class UserProtocols {
     return PortLine.protocol(
         List.copyOf(protocol.alpn()),
         first -> guess(protocol, first),
+        server.config(),
         () ->
             new OnPort(protocol, new ProtocolEnd(server, serving, calling, protocol.name(), true)));
   }

@@ -157,6 +157,21 @@ class CompressionTest {
   }
 
   @Test
+  void aHandlerIsToldWhatItsCallerAccepts() throws Exception {
+    Handler tells =
+        Handler.unary(
+            Texts.SAY,
+            (request, call) ->
+                call.accepts(Compression.gzip()) + " " + call.accepts(Compression.zstd()));
+    try (Pair pair = new Pair(s -> s.serve(tells), c -> c.decompression(Compression.gzip()))) {
+      assertEquals("true false", pair.client.call(Texts.SAY, ""));
+    }
+    try (Pair pair = new Pair(tells)) {
+      assertEquals("true true", pair.client.call(Texts.SAY, ""));
+    }
+  }
+
+  @Test
   void theFirstThatTheOtherSideAcceptsIsUsed() throws Exception {
     Counts counts = new Counts();
     Handler echo = Handler.unary(Texts.SAY, (request, call) -> request);

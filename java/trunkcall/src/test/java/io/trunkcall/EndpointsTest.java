@@ -1,11 +1,14 @@
 package io.trunkcall;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
+import java.net.InetAddress;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -188,6 +191,24 @@ final class EndpointsTest {
         };
     Client client = client(Client.builder("test:here").resolver("test", late));
     assertEquals("a", say(client, Metadata.EMPTY));
+  }
+
+  @Test
+  void namesMayBeLookedUpOtherwise() throws IOException {
+    Server a = named("a");
+    List<String> asked = Collections.synchronizedList(new ArrayList<>());
+    Resolver dns =
+        Resolver.dns(
+            host -> {
+              asked.add(host);
+              return List.of(InetAddress.getLoopbackAddress());
+            });
+    Client client = client(Client.builder("dns:web.test:" + a.port()).resolver("dns", dns));
+    assertEquals("a", say(client, Metadata.EMPTY));
+    assertEquals(List.of("web.test"), asked);
+    assertThrows(
+        IllegalArgumentException.class,
+        () -> Client.builder("dns:web.test").resolver("dns", dns).build());
   }
 
   @Test

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
@@ -44,7 +45,7 @@ class GaugesTest {
 
   @Test
   void faultsOfWritingAreToldApartFromThoseOfReading() throws Exception {
-    List<String> told = new ArrayList<>();
+    List<String> told = Collections.synchronizedList(new ArrayList<>());
     Observer observer =
         new Observer() {
           @Override
@@ -65,12 +66,14 @@ class GaugesTest {
     try (Pair pair = new Pair(Handler.unary(Texts.SAY, (request, call) -> request))) {
       pair.client.call(Texts.SAY, "a");
       Connection connection = pair.client.connections().get(0);
-      Told tells = new Told(observer);
+      Told tells = new Told(observer, new DroppedEvents());
+      Sequence events = Told.sequence();
       // As the JDK says it, and as Netty's epoll does.
-      tells.ended(connection, new IOException("Broken pipe"), "why");
-      tells.ended(connection, new IOException("writevAddresses(..) failed: Reset"), "why");
-      tells.ended(connection, new IOException("recvAddress(..) failed: Reset"), "why");
-      tells.ended(connection, null, "why");
+      tells.ended(connection, events, new IOException("Broken pipe"), "why");
+      tells.ended(connection, events, new IOException("writevAddresses(..) failed: Reset"), "why");
+      tells.ended(connection, events, new IOException("recvAddress(..) failed: Reset"), "why");
+      tells.ended(connection, events, null, "why");
+      Pair.until(() -> told.size() == 7, "not all was told");
     }
     assertEquals(
         List.of(

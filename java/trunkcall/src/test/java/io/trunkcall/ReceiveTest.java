@@ -126,6 +126,60 @@ class ReceiveTest {
     }
   }
 
+  /** A stream whose interceptors go on when they are told to. */
+  private static Pair later(CompletableFuture<Void> goOn, Handler handler) throws Exception {
+    ClientInterceptor waits = (call, next) -> goOn.thenCompose(now -> next.proceed(call));
+    return new Pair(s -> s.serve(handler), c -> c.clientInterceptor(waits));
+  }
+
+  @Test
+  void whoGivesUpBeforeAMessageHasComeBehindInterceptorsLosesNone() throws Exception {
+    CompletableFuture<Void> goOn = new CompletableFuture<>();
+    CompletableFuture<Void> began = new CompletableFuture<>();
+    Handler talk =
+        Handler.bidiStream(
+            TALK,
+            (requests, responses, call) -> {
+              began.complete(null);
+              for (String one : requests) {
+                responses.send(one);
+              }
+            });
+    try (Pair pair = later(goOn, talk);
+        ClientStream<String, String> stream = pair.client.open(TALK)) {
+      assertTrue(stream.receiveAsync().cancel(false)); // before there is a stream
+      CompletableFuture<String> givenUp = stream.receiveAsync();
+      assertThrows(IllegalStateException.class, stream::receiveAsync);
+      goOn.complete(null);
+      await(began);
+      assertTrue(givenUp.cancel(false));
+      stream.send("a");
+      stream.send("b");
+      assertEquals("a", stream.receive());
+      assertEquals("b", await(stream.receiveAsync()));
+    }
+  }
+
+  @Test
+  void whatIsDecodedForOneWhoGivesUpBehindInterceptorsIsTheNextMessage() throws Exception {
+    CompletableFuture<Void> goOn = new CompletableFuture<>();
+    Gate gate = new Gate();
+    Method<String, String> gated = Method.serverStream(COUNT.name(), CODEC, gate);
+    try (Pair pair = later(goOn, count());
+        ClientStream<String, String> stream = pair.client.open(gated, "3")) {
+      CompletableFuture<String> givenUp = stream.receiveAsync();
+      goOn.complete(null);
+      await(gate.reached);
+      assertTrue(givenUp.cancel(true));
+      CompletableFuture<String> next = stream.receiveAsync();
+      gate.open.complete(true);
+      assertEquals("1", await(next));
+      assertEquals("2", stream.receive());
+      assertEquals("3", stream.receive());
+      assertNull(stream.receive());
+    }
+  }
+
   @Test
   void whoIsInterruptedWhileHeWaitsLosesNothing() throws Exception {
     Handler talk =

@@ -336,27 +336,27 @@ class UnaryTest {
 
   @Test
   void messagesAreCompressedBothWays() throws Exception {
-    AttemptObserver counts = new Counting();
+    Counting counts = new Counting();
     String large = "x".repeat(100_000);
     try (Pair pair =
         new Pair(
             s -> s.serve(echo()), c -> c.compression(Compression.gzip()).attemptObserver(counts))) {
       await(pair.client.connect());
       assertEquals("hello " + large, pair.client.call(SAY, large));
-      long received = ((Counting) counts).received;
+      long received = await(counts.received);
       assertTrue(received < 10_000, () -> received + " bytes were received");
     }
   }
 
   private static final class Counting implements AttemptObserver {
-    volatile long received;
+    final CompletableFuture<Long> received = new CompletableFuture<>();
 
     @Override
     public void attemptBegan(CallAttempt attempt) {}
 
     @Override
     public void attemptEnded(CallAttempt attempt) {
-      received = attempt.received();
+      received.complete(attempt.received());
     }
   }
 

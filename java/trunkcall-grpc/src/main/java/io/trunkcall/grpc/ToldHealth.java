@@ -48,13 +48,18 @@ final class ToldHealth<Q, R> implements ServerCallHandler<Q, R> {
       return service.startCall(call, headers);
     }
     Told<Q, R> told = new Told<>(call, server);
-    if (!call.getMethodDescriptor().getType().serverSendsOneMessage()) {
-      Watches watches = WATCHES.computeIfAbsent(server, Watches::new);
-      watches.open.add(told);
-      current.onCancel(() -> watches.open.remove(told));
-      told.whenClosed = () -> watches.open.remove(told);
+    if (call.getMethodDescriptor().getType().serverSendsOneMessage()) {
+      return service.startCall(told, headers);
     }
-    return service.startCall(told, headers);
+    Watches watches = WATCHES.computeIfAbsent(server, Watches::new);
+    told.whenClosed = () -> watches.open.remove(told);
+    watches.open.add(told);
+    current.onCancel(() -> watches.open.remove(told));
+    ServerCall.Listener<Q> watching = service.startCall(told, headers);
+    if (server.stopping().isDone()) { // perhaps before it was among those who are told
+      told.stop();
+    }
+    return watching;
   }
 
   /** Those who watch a server: it is asked once, whoever comes and goes. */

@@ -84,6 +84,36 @@ class OwnServicesTest {
     return new Reaching(server, http);
   }
 
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void whoBeginsToWatchWhileTheServerStopsDoesNotKeepIt(boolean http) throws Exception {
+    CompletableFuture<Void> came = new CompletableFuture<>();
+    CompletableFuture<Void> goOn = new CompletableFuture<>();
+    Server server =
+        Server.builder()
+            .listen("127.0.0.1:0")
+            .serve(GrpcServices.handlers(health.getHealthService()))
+            .serverInterceptor(
+                (call, next) -> {
+                  came.complete(null);
+                  await(goOn);
+                  return next.proceed(call);
+                })
+            .build();
+    try (Reaching reaching = new Reaching(server, http)) {
+      Iterator<HealthCheckResponse> watch = health(reaching).watch(of(""));
+      await(came);
+      CompletableFuture<Boolean> stopped =
+          CompletableFuture.supplyAsync(() -> server.stop(Pair.PATIENCE.multipliedBy(2)));
+      await(server.stopping().toCompletableFuture());
+      goOn.complete(null);
+      assertTrue(await(stopped), "the server was kept until its grace was over");
+      StatusRuntimeException end =
+          assertThrows(StatusRuntimeException.class, () -> watch.forEachRemaining(one -> {}));
+      assertEquals(Status.Code.UNAVAILABLE, end.getStatus().getCode());
+    }
+  }
+
   private static HealthCheckRequest of(String service) {
     return HealthCheckRequest.newBuilder().setService(service).build();
   }

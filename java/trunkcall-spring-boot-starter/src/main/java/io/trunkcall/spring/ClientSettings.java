@@ -1,5 +1,7 @@
 package io.trunkcall.spring;
 
+import static io.trunkcall.spring.Property.give;
+
 import io.trunkcall.Balancer;
 import io.trunkcall.ClientBuilder;
 import io.trunkcall.Policy;
@@ -146,32 +148,18 @@ public record ClientSettings(
   }
 
   void apply(ClientBuilder builder, @Nullable SslBundles bundles) {
-    if (balancer != null) {
-      builder.balancer(balancer.balancer());
-    }
-    if (connections != null) {
-      builder.connections(connections);
-    }
-    if (mostEndpoints != null) {
-      builder.mostEndpoints(mostEndpoints);
-    }
-    if (idleTimeout != null) {
-      builder.idleTimeout(idleTimeout);
-    }
-    if (keepalive != null) {
-      keepalive.apply(builder, KEEPALIVE);
-    }
+    give("balancer", balancer, said -> builder.balancer(said.balancer()));
+    give("connections", connections, builder::connections);
+    give("most-endpoints", mostEndpoints, builder::mostEndpoints);
+    give("idle-timeout", idleTimeout, builder::idleTimeout);
+    give("keepalive", keepalive, said -> said.apply(builder, KEEPALIVE));
     if (compression != null && !compression.isEmpty()) {
-      builder.compression(CompressedBy.inOrder(compression));
+      give("compression", compression, order -> builder.compression(CompressedBy.inOrder(order)));
     }
-    if (limits != null) {
-      builder.limits(limits.limits());
-    }
+    give("limits", limits, said -> builder.limits(said.limits()));
     if (tls != null && tls.enabled()) {
-      builder.tls(tls.tls(bundles));
-      if (tls.serverName() != null) {
-        builder.serverName(tls.serverName());
-      }
+      give("tls", tls, said -> builder.tls(said.tls(bundles)));
+      give("tls.server-name", tls.serverName(), builder::serverName);
     }
   }
 }

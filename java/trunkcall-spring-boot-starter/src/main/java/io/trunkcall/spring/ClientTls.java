@@ -28,7 +28,7 @@ public record ClientTls(
   Tls tls(@Nullable SslBundles bundles) {
     if (bundle != null) {
       if (certificate != null || privateKey != null || authorities != null) {
-        throw new IllegalArgumentException("tls: want either a bundle or files");
+        throw new IllegalArgumentException("want either a bundle or files");
       }
       return TlsBundles.tls(bundle, bundles);
     }
@@ -37,7 +37,7 @@ public record ClientTls(
     }
     if (certificate == null || privateKey == null || authorities == null) {
       throw new IllegalArgumentException(
-          "tls: want certificate, private-key and authorities together, or a bundle");
+          "want certificate, private-key and authorities together, or a bundle");
     }
     return Tls.mutual(authorities, certificate, privateKey);
   }

@@ -26,9 +26,12 @@ final class GaugeMeters {
           "calls.refused", Gauges::refused,
           "calls.cut.off", Gauges::cutOff,
           "oneway.failures", Gauges::oneWayFailures,
-          "connections.rejected", Gauges::rejectedConnections);
+          "connections.rejected", Gauges::rejectedConnections,
+          "observer.events.dropped", Gauges::droppedEvents);
   private static final Map<String, ToDoubleFunction<Gauges>> COUNTS_OF_CLIENT =
-      Map.of("connect.failures", Gauges::connectFailures);
+      Map.of(
+          "connect.failures", Gauges::connectFailures,
+          "observer.events.dropped", Gauges::droppedEvents);
 
   private GaugeMeters() {}
 

@@ -1,5 +1,7 @@
 package io.trunkcall.spring;
 
+import static io.trunkcall.spring.Property.give;
+
 import io.trunkcall.Limits;
 import org.jspecify.annotations.Nullable;
 import org.springframework.util.unit.DataSize;
@@ -33,23 +35,26 @@ public record LimitsProperties(
       new LimitsProperties(null, null, null, null, null, null, null);
 
   Limits limits() {
-    Limits usual = Limits.DEFAULTS;
-    return usual
-        .withMessageBytes(messageSize == null ? usual.messageBytes() : messageSize.toBytes())
-        .withCalls(calls == null ? usual.calls() : calls)
-        .withMetadata(
-            bytes("metadata-size", metadataSize, usual.metadataBytes()),
-            metadataEntries == null ? usual.metadataEntries() : metadataEntries)
-        .withWindow(bytes("window", window, usual.window()))
-        .withPool(bytes("pool", pool, usual.pool()), bytes("max-pool", maxPool, usual.maxPool()));
+    Limits[] made = {Limits.DEFAULTS};
+    give("message-size", messageSize, size -> made[0] = made[0].withMessageBytes(size.toBytes()));
+    give("calls", calls, count -> made[0] = made[0].withCalls(count));
+    give(
+        "metadata-size",
+        metadataSize,
+        size -> made[0] = made[0].withMetadata(bytes(size), made[0].metadataEntries()));
+    give(
+        "metadata-entries",
+        metadataEntries,
+        count -> made[0] = made[0].withMetadata(made[0].metadataBytes(), count));
+    give("window", window, size -> made[0] = made[0].withWindow(bytes(size)));
+    give("pool", pool, size -> made[0] = made[0].withPool(bytes(size), made[0].maxPool()));
+    give("max-pool", maxPool, size -> made[0] = made[0].withPool(made[0].pool(), bytes(size)));
+    return made[0];
   }
 
-  private static int bytes(String name, @Nullable DataSize given, int usual) {
-    if (given == null) {
-      return usual;
-    }
+  private static int bytes(DataSize given) {
     if (given.toBytes() > Integer.MAX_VALUE) {
-      throw new IllegalArgumentException("limits." + name + ": " + given + " is 2 GB or more");
+      throw new IllegalArgumentException(given + " is 2 GB or more");
     }
     return (int) given.toBytes();
   }

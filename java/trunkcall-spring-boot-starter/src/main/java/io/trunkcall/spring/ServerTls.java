@@ -24,16 +24,16 @@ public record ServerTls(
   Tls tls(@Nullable SslBundles bundles) {
     if (bundle != null) {
       if (certificate != null || privateKey != null || authorities != null) {
-        throw new IllegalArgumentException("tls: want either a bundle or files");
+        throw new IllegalArgumentException("want either a bundle or files");
       }
       Tls tls = TlsBundles.tls(bundle, bundles);
       return clientCertificates ? tls.withClientCertificates() : tls;
     }
     if (certificate == null || privateKey == null) {
-      throw new IllegalArgumentException("tls: want certificate and private-key, or a bundle");
+      throw new IllegalArgumentException("want certificate and private-key, or a bundle");
     }
     if (clientCertificates && authorities == null) {
-      throw new IllegalArgumentException("tls: want the authorities of the client-certificates");
+      throw new IllegalArgumentException("want the authorities of the client-certificates");
     }
     return authorities == null
         ? Tls.of(certificate, privateKey)

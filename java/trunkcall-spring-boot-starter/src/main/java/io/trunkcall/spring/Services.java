@@ -1,5 +1,7 @@
 package io.trunkcall.spring;
 
+import static io.trunkcall.spring.Property.give;
+
 import io.trunkcall.Admission;
 import io.trunkcall.Handler;
 import io.trunkcall.ServerBuilder;
@@ -114,6 +116,8 @@ final class Services {
   private void setUp(ServerBuilder builder) {
     try {
       apply(builder);
+    } catch (Property.Wrong e) {
+      throw new IllegalArgumentException("trunkcall.server." + e.getMessage(), e);
     } catch (IllegalArgumentException | UnsupportedOperationException e) {
       throw new IllegalArgumentException("trunkcall.server: " + e.getMessage(), e);
     }
@@ -129,32 +133,29 @@ final class Services {
   }
 
   private void apply(ServerBuilder builder) {
-    if (properties.tls() != null) {
-      builder.tls(properties.tls().tls(beans.getBeanProvider(SslBundles.class).getIfAvailable()));
-    }
-    builder.allowCleartext(properties.allowCleartext());
-    builder.limits(properties.limits().limits());
-    if (properties.memory() != null) {
-      builder.memory(properties.memory().toBytes());
-    }
-    if (properties.runningHandlers() != null) {
-      builder.runningHandlers(properties.runningHandlers());
-    }
+    give(
+        "tls",
+        properties.tls(),
+        tls -> builder.tls(tls.tls(beans.getBeanProvider(SslBundles.class).getIfAvailable())));
+    give("allow-cleartext", properties.allowCleartext(), builder::allowCleartext);
+    give("limits", properties.limits(), limits -> builder.limits(limits.limits()));
+    give("memory", properties.memory(), memory -> builder.memory(memory.toBytes()));
+    give("running-handlers", properties.runningHandlers(), builder::runningHandlers);
     threads(builder);
-    properties.keepalive().apply(builder, KEEPALIVE);
-    if (properties.maxConnectionAge() != null) {
-      builder.maxConnectionAge(properties.maxConnectionAge());
-    }
-    builder.drainDelay(properties.drainDelay());
+    give("keepalive", properties.keepalive(), keepalive -> keepalive.apply(builder, KEEPALIVE));
+    give("max-connection-age", properties.maxConnectionAge(), builder::maxConnectionAge);
+    give("drain-delay", properties.drainDelay(), builder::drainDelay);
     if (!properties.compression().isEmpty()) {
-      builder.compression(CompressedBy.inOrder(properties.compression()));
+      give(
+          "compression",
+          properties.compression(),
+          order -> builder.compression(CompressedBy.inOrder(order)));
     }
-    if (properties.maxConnections() != null) {
-      builder.maxConnections(properties.maxConnections());
-    }
-    if (properties.maxConnectionsPerAddress() != null) {
-      builder.maxConnectionsPerAddress(properties.maxConnectionsPerAddress());
-    }
+    give("max-connections", properties.maxConnections(), builder::maxConnections);
+    give(
+        "max-connections-per-address",
+        properties.maxConnectionsPerAddress(),
+        builder::maxConnectionsPerAddress);
     if (properties.proxyProtocol()) {
       builder.proxyProtocol();
     }
@@ -164,7 +165,10 @@ final class Services {
     if (properties.nativeOnly()) {
       builder.nativeOnly();
     }
-    builder.origins(properties.origins().toArray(String[]::new));
+    give(
+        "origins",
+        properties.origins(),
+        origins -> builder.origins(origins.toArray(String[]::new)));
   }
 
   private void threads(ServerBuilder builder) {
@@ -173,7 +177,7 @@ final class Services {
       throw new IllegalArgumentException("want either handler-threads or virtual-threads");
     }
     if (count != null) {
-      builder.executor(pool(count));
+      give("handler-threads", count, most -> builder.executor(pool(most)));
     } else if (virtualThreads) {
       builder.virtualThreads();
     }
@@ -181,8 +185,7 @@ final class Services {
 
   private ExecutorService pool(int count) {
     if (count < 1) {
-      throw new IllegalArgumentException(
-          "handler-threads: " + count + " was given, want 1 or more");
+      throw new IllegalArgumentException(count + " was given, want 1 or more");
     }
     ExecutorService pool = Threads.pool("trunkcall-handler-", count);
     threads = pool;

@@ -11,13 +11,13 @@ final class TlsBundles {
 
   static Tls tls(String name, @Nullable SslBundles bundles) {
     if (bundles == null) {
-      throw new IllegalArgumentException("tls.bundle \"" + name + "\": Spring has no bundles here");
+      throw new IllegalArgumentException("bundle \"" + name + "\": Spring has no bundles here");
     }
     try {
       return Tls.of(bundles.getBundle(name).createSslContext());
     } catch (NoSuchSslBundleException e) {
       throw new IllegalArgumentException(
-          "tls.bundle \"" + name + "\": there is none of that name in spring.ssl.bundle", e);
+          "bundle \"" + name + "\": there is none of that name in spring.ssl.bundle", e);
     }
   }
 }

@@ -25,6 +25,8 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.springframework.aop.framework.ProxyFactory;
 import org.springframework.beans.factory.config.BeanPostProcessor;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
@@ -91,15 +93,66 @@ class ServerAutoConfigurationTest {
   @Test
   void whatAPropertySaysWronglyIsNamed() {
     assertThat(failure(serving().withPropertyValues("trunkcall.server.limits.calls=-1")))
-        .startsWith("trunkcall.server: option limits.calls: -1 was given");
+        .startsWith("trunkcall.server.limits.calls: -1 was given");
     assertThat(failure(serving().withPropertyValues("trunkcall.server.limits.window=3GB")))
-        .isEqualTo("trunkcall.server: limits.window: 3221225472B is 2 GB or more");
+        .isEqualTo("trunkcall.server.limits.window: 3221225472B is 2 GB or more");
     assertThat(failure(serving().withPropertyValues("trunkcall.server.handler-threads=0")))
-        .startsWith("trunkcall.server: handler-threads: 0 was given");
+        .startsWith("trunkcall.server.handler-threads: 0 was given");
     assertThat(failure(serving().withPropertyValues("trunkcall.server.tls.bundle=none")))
-        .startsWith("trunkcall.server: tls.bundle \"none\": there is none of that name");
+        .startsWith("trunkcall.server.tls: bundle \"none\": there is none of that name");
     assertThat(failure(serving().withPropertyValues("trunkcall.server.tls.certificate=a.pem")))
-        .isEqualTo("trunkcall.server: tls: want certificate and private-key, or a bundle");
+        .isEqualTo("trunkcall.server.tls: want certificate and private-key, or a bundle");
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "trunkcall.server.memory,-1B",
+    "trunkcall.server.running-handlers,0",
+    "trunkcall.server.handler-threads,0",
+    "trunkcall.server.keepalive,interval=-1s",
+    "trunkcall.server.max-connection-age,-1s",
+    "trunkcall.server.drain-delay,-1s",
+    "trunkcall.server.max-connections,-1",
+    "trunkcall.server.max-connections-per-address,-1",
+    "trunkcall.server.limits.message-size,-1B",
+    "trunkcall.server.limits.calls,-1",
+    "trunkcall.server.limits.metadata-size,1B",
+    "trunkcall.server.limits.metadata-entries,1",
+    "trunkcall.server.limits.window,1B",
+    "trunkcall.server.limits.pool,-1B",
+    "trunkcall.server.limits.max-pool,-2B",
+    "trunkcall.server.allow-cleartext,perhaps",
+    "trunkcall.server.max-connection-age,long",
+    "trunkcall.server.compression,lzw",
+    "trunkcall.clients.calc.connections,0",
+    "trunkcall.clients.calc.most-endpoints,-1",
+    "trunkcall.clients.calc.idle-timeout,-1s",
+    "trunkcall.clients.calc.limits.calls,-1",
+    "trunkcall.clients.calc.balancer,any",
+  })
+  void eachPropertyThatIsWrongIsNamed(String property, String value) {
+    String given = value.contains("=") ? property + "." + value : property + "=" + value;
+    serving()
+        .withPropertyValues(given)
+        .run(
+            context -> {
+              assertThat(context).hasFailed();
+              String wanted = property.replace("trunkcall.clients.calc.", "");
+              assertThat(context.getStartupFailure()).hasStackTraceContaining(wanted);
+              if (property.startsWith("trunkcall.server") && value.matches("-?[0-9]+[Bs]?")) {
+                assertThat(Contexts.cause(context.getStartupFailure()))
+                    .startsWith(property + ": ")
+                    .contains("want ");
+              }
+            });
+  }
+
+  @Test
+  void namesMayBeWrittenAsSpringTakesThem() {
+    for (String name : List.of("maxConnections", "max_connections", "MAX-CONNECTIONS")) {
+      assertThat(failure(serving().withPropertyValues("trunkcall.server." + name + "=-1")))
+          .startsWith("trunkcall.server.max-connections: -1 was given");
+    }
   }
 
   @Test

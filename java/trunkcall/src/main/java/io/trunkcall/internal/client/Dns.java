@@ -4,7 +4,6 @@ import io.trunkcall.Endpoint;
 import io.trunkcall.Resolver;
 import io.trunkcall.Watch;
 import io.trunkcall.internal.transport.Address;
-import java.io.IOException;
 import java.net.InetAddress;
 import java.net.UnknownHostException;
 import java.time.Duration;
@@ -19,13 +18,13 @@ import org.jspecify.annotations.Nullable;
  * The addresses of a name, each an endpoint: {@code dns:HOST:PORT} (client.md 8.4). Asks again now
  * and then, and when an endpoint has failed.
  */
-final class Dns implements Resolver {
+public final class Dns implements Resolver {
   private static final Duration INTERVAL = Duration.ofSeconds(30); // a fifth more or less
   private static final Duration PAUSE = Duration.ofSeconds(5); // between two questions at least
 
   /** What it takes of the machine. */
   interface Machine {
-    List<String> addresses(String host) throws IOException;
+    List<String> addresses(String host) throws Exception;
 
     long nanos();
 
@@ -38,7 +37,12 @@ final class Dns implements Resolver {
   private final Machine machine;
 
   Dns() {
-    this(new ThisMachine());
+    this(new ThisMachine(host -> List.of(InetAddress.getAllByName(host))));
+  }
+
+  /** The same, which finds addresses by {@code lookup}. */
+  public static Dns by(Lookup lookup) {
+    return new Dns(new ThisMachine(lookup));
   }
 
   Dns(Machine machine) {
@@ -46,7 +50,7 @@ final class Dns implements Resolver {
   }
 
   @Override
-  public void resolve(Watch watch) throws IOException, InterruptedException {
+  public void resolve(Watch watch) throws Exception {
     Address place = place(watch.target());
     while (true) {
       Set<String> hosts = new LinkedHashSet<>(machine.addresses(place.host()));
@@ -97,10 +101,16 @@ final class Dns implements Resolver {
 
   /** The machine itself. How long the runtime keeps answers is its own affair. */
   private static final class ThisMachine implements Machine {
+    private final Lookup lookup;
+
+    ThisMachine(Lookup lookup) {
+      this.lookup = lookup;
+    }
+
     @Override
-    public List<String> addresses(String host) throws IOException {
+    public List<String> addresses(String host) throws Exception {
       List<String> found = new ArrayList<>();
-      for (InetAddress one : InetAddress.getAllByName(host)) {
+      for (InetAddress one : lookup.addresses(host)) {
         found.add(one.getHostAddress());
       }
       return found;

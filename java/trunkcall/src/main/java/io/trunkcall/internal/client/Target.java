@@ -32,6 +32,9 @@ public record Target(
     String rest = text.substring(colon + 1);
     Resolver given = colon < 0 ? null : resolvers.get(scheme);
     if (given != null) {
+      if (given instanceof Dns) {
+        Dns.place(rest);
+      }
       return new Target(text, scheme, rest, given, List.of());
     }
     if (scheme.equals("dns")) {

@@ -126,10 +126,16 @@ public final class Carrier extends ChannelInboundHandlerAdapter implements Line 
     if (channel instanceof SocketChannel socket) {
       socket.config().setTcpNoDelay(true);
       if (config.keepalive() > 0) {
-        long longest = Math.max(config.keepalive() + config.keepaliveAnswer(), UNACKNOWLEDGED);
-        sockets.userTimeout(channel, (int) Math.min(longest / 1_000, Integer.MAX_VALUE));
+        sockets.userTimeout(channel, (int) Math.min(patience(config) / 1_000, Integer.MAX_VALUE));
       }
     }
+  }
+
+  /** After how many µs a peer is given up that reads nothing of what was sent; 0: never. */
+  static long patience(SessionConfig config) {
+    return config.keepalive() == 0
+        ? 0
+        : Math.max(config.keepalive() + config.keepaliveAnswer(), UNACKNOWLEDGED);
   }
 
   // For any thread.

@@ -12,6 +12,7 @@ import io.netty.channel.socket.DuplexChannel;
 import io.netty.handler.ssl.SslCloseCompletionEvent;
 import io.netty.handler.ssl.SslHandler;
 import io.netty.util.ReferenceCountUtil;
+import io.trunkcall.internal.wire.SessionConfig;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.InterruptedIOException;
@@ -48,6 +49,7 @@ public final class PortLine extends ChannelInboundHandlerAdapter implements Line
   }
 
   private final Channel channel;
+  private final long patience; // µs in which a peer has to take what is sent; 0: for ever
   private final EventLoop loop;
   private final Owner owner;
   private final LoopQueue queue;
@@ -61,8 +63,9 @@ public final class PortLine extends ChannelInboundHandlerAdapter implements Line
   private String why = "";
   private @Nullable Throwable fault;
 
-  private PortLine(Channel channel, long since, Owner owner) {
+  private PortLine(Channel channel, long since, Owner owner, long patience) {
     this.channel = channel;
+    this.patience = patience;
     this.loop = channel.eventLoop();
     this.owner = owner;
     this.queue = new LoopQueue(loop, channel::flush);
@@ -75,7 +78,19 @@ public final class PortLine extends ChannelInboundHandlerAdapter implements Line
 
   /** A protocol whose connections are of this kind, as listeners know it. */
   public static Protocol protocol(
-      List<String> alpn, Function<byte[], Protocol.Guess> recognize, Supplier<Owner> owners) {
+      List<String> alpn,
+      Function<byte[], Protocol.Guess> recognize,
+      SessionConfig config,
+      Supplier<Owner> owners) {
+    return protocol(alpn, recognize, Carrier.patience(config), owners);
+  }
+
+  /** The same, whose peers have so many µs to take what is sent; 0: for ever. */
+  static Protocol protocol(
+      List<String> alpn,
+      Function<byte[], Protocol.Guess> recognize,
+      long patience,
+      Supplier<Owner> owners) {
     return new Protocol() {
       @Override
       public List<String> alpn() {
@@ -95,7 +110,7 @@ public final class PortLine extends ChannelInboundHandlerAdapter implements Line
       @Override
       public void serve(Channel channel, long since, Listener listener) {
         Owner owner = owners.get();
-        PortLine line = new PortLine(channel, since, owner);
+        PortLine line = new PortLine(channel, since, owner, patience);
         channel.pipeline().addLast("port", line);
         owner.connected(line);
       }
@@ -144,7 +159,13 @@ public final class PortLine extends ChannelInboundHandlerAdapter implements Line
     ByteBuf piece = channel.alloc().buffer(length).writeBytes(bytes, offset, length);
     ChannelFuture sent = channel.writeAndFlush(piece);
     try {
-      sent.await();
+      if (patience == 0) {
+        sent.await();
+      } else if (!sent.await(patience, TimeUnit.MICROSECONDS)) {
+        String why = "the peer does not read what is sent: nothing for " + patience / 1_000 + " ms";
+        submit(() -> abort(why));
+        throw new IOException(why);
+      }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new InterruptedIOException("interrupted while bytes were written");

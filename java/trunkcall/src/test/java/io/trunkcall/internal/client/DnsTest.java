@@ -22,7 +22,7 @@ final class DnsTest implements Dns.Machine, Watch {
   private Duration failsAfter; // an endpoint, each time that the resolver waits; null: none does
 
   @Override
-  public List<String> addresses(String host) throws IOException {
+  public List<String> addresses(String host) {
     did.add("asked for " + host);
     return answer;
   }
