@@ -46,10 +46,10 @@ build-%: needs-%
 	@$(ONE) build peer examples
 peer: needs # the reference programs
 	@$(LANGUAGE) build peer
-peers: needs ## build what the lab compares with into build/peers/
-	@$(LANGUAGE) build peers
+peers: needs ## build what the lab compares with into build/peers/, and test it
+	@$(LANGUAGE) build peers peers-tests
 peers-%: needs-%
-	@$(ONE) build peers
+	@$(ONE) build peers peers-tests
 examples session connectconformance h2spec: needs
 	@$(LANGUAGE) build $@
 environment: needs # what the tests of languages together run in
@@ -128,10 +128,10 @@ test-%:
 
 .PHONY: bench results
 bench: needs ## measure beside the peers: nine hours, see lab/README.md
-	@$(LANGUAGE) build peer peers
+	@$(LANGUAGE) build peer peers peers-tests
 	@for config in $(filter-out lab/targets.toml,$(wildcard lab/*.toml)); do $(PYTHON) lab/run.py --where-possible "$$config" || exit; done
 bench-%: needs
-	@$(LANGUAGE) build peer peers
+	@$(LANGUAGE) build peer peers peers-tests
 	@$(PYTHON) lab/run.py lab/$*.toml
 results: ## write lab/RESULTS.md and README.md's table from RUNS (all in build/lab)
 	@$(PYTHON) lab/results.py $(RUNS)

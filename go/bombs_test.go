@@ -60,6 +60,7 @@ func allocated(f func()) uint64 {
 }
 
 func TestACompressionBombStopsAtTheLimit(t *testing.T) {
+	computes(t)
 	const limit = 1 << 20
 	_, target := serve(t, serverOptions{trunkcall.WithLimits(trunkcall.Limits{MessageBytes: limit, Window: 8 << 20})}, append(standard(), takeOne())...)
 	for name, bomb := range bombs() {
@@ -225,6 +226,7 @@ func TestAFrameMustNotClaimWhatItsBlocksCannotHold(t *testing.T) {
 }
 
 func TestAFrameMustNotLookBackFurtherThanTheLimit(t *testing.T) {
+	computes(t)
 	for window, fits := range map[int]bool{8 << 20: true, 16 << 20: false} {
 		var b bytes.Buffer
 		w, err := zstd.NewWriter(&b, zstd.WithWindowSize(window), zstd.WithEncoderConcurrency(1))

@@ -182,7 +182,10 @@ func TestAHandlerStopsForASlowReader(t *testing.T) {
 func TestManyStreamsBothWaysAtOnce(t *testing.T) {
 	_, target := serve(t, nil, standard()...)
 	c := dial(t, target, trunkcall.WithConnections(2))
-	const streams = 40
+	streams := 40
+	if underRace {
+		streams = 12
+	}
 	var all sync.WaitGroup
 	for stream := range streams {
 		all.Go(func() {
@@ -219,13 +222,17 @@ func TestManyStreamsBothWaysAtOnce(t *testing.T) {
 }
 
 func TestSmallCallsGoOnBesideLargeOnes(t *testing.T) {
+	large := 8 << 20
+	if underRace {
+		large = 2 << 20
+	}
 	_, c := join(t)
 	stop := make(chan struct{})
 	var bulk sync.WaitGroup
 	var rounds atomic.Int32
 	for range 3 {
 		bulk.Go(func() {
-			data := pattern(8 << 20)
+			data := pattern(large)
 			for {
 				out, err := echo.Call(context.Background(), c, &payload{Data: data})
 				if err != nil || !bytes.Equal(out.Data, data) {

@@ -117,6 +117,7 @@ func (nought) Read(b []byte) (int, error) {
 // A message that decompresses to more than there may be is refused when it gets
 // there, over every protocol.
 func TestABombStopsAtTheLimitOverEveryProtocol(t *testing.T) {
+	computes(t)
 	bomb := zipped(t, 256<<20)
 	a := attack(t, trunkcall.WithLimits(trunkcall.Limits{MessageBytes: 1 << 20}))
 	enclosed := "\x01" + enveloped(bomb)[1:]

@@ -120,6 +120,7 @@ func TestStreamsWithoutMessagesEndWell(t *testing.T) {
 var sizes = []int{0, 1, 1000, 16<<10 - 20, 65529, 65530, 65531, 65532, 65533, 65536, 65537, 131072, 256 << 10, 1 << 20, 8 << 20}
 
 func TestMessagesOfEverySizeArriveWhole(t *testing.T) {
+	computes(t)
 	everywhere(t, func(t *testing.T, _ *trunkcall.Server, c *trunkcall.Client) {
 		s, err := chat.Open(soon(t), c)
 		if err != nil {
@@ -157,6 +158,7 @@ func pattern(n int) []byte {
 const overhead = 5
 
 func TestAMessageOfExactlyTheLimitPasses(t *testing.T) {
+	computes(t)
 	_, c := join(t)
 	data := pattern(64<<20 - overhead)
 	out, err := echo.Call(soon(t), c, &payload{Data: data})
@@ -268,6 +270,7 @@ func TestInvokeByNameWorksWithAndWithoutTheSlash(t *testing.T) {
 }
 
 func TestMoreNamesThanTheTableHoldsCanBeCalled(t *testing.T) {
+	computes(t)
 	s, c := join(t)
 	for i := range 5000 {
 		name := fmt.Sprintf("/test.Many/Method%d", i)

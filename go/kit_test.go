@@ -436,3 +436,12 @@ func raw(t testing.TB, target string) *rawframe.Peer {
 	p.Greet()
 	return p
 }
+
+// computes skips a test under the race detector that mostly computes, in goroutines that do
+// not share what they compute with: it takes ten times as long there and finds nothing.
+func computes(t *testing.T) {
+	t.Helper()
+	if underRace {
+		t.Skip("mostly computes: it is run without the race detector")
+	}
+}

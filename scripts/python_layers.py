@@ -25,15 +25,29 @@ MAY_IMPORT: dict[str, tuple[set[str], tuple[str, ...]]] = {
     "trunkcall.values": (set(), ("msgspec",)),
     "trunkcall.transport": ({"trunkcall.wire"}, ("websockets",)),
     "trunkcall.http": ({"trunkcall.wire", "trunkcall.transport"}, ("h2", "h11", "hyperframe")),
-    PUBLIC: ({"trunkcall.wire", "trunkcall.transport", "trunkcall.http", "trunkcall.values"}, ("google.protobuf",)),
+    PUBLIC: (
+        {"trunkcall.wire", "trunkcall.transport", "trunkcall.http", "trunkcall.values"},
+        ("google.protobuf", "typing_extensions"),  # the latter for type checkers alone, which bring it
+    ),
     "trunkcall.blocking": ({"trunkcall.wire", "trunkcall.transport", PUBLIC}, ("google.protobuf",)),
-    "trunkcall.grpcstub": ({PUBLIC}, ("google.protobuf", "grpc")),
+    "trunkcall.grpcstub": ({PUBLIC, "trunkcall.blocking"}, ("google.protobuf", "grpc")),
+    "trunkcall.processes": ({"trunkcall.transport", PUBLIC}, ()),
+    "trunkcall.gunicorn": ({"trunkcall.processes", PUBLIC}, ("gunicorn",)),
     "trunkcall.codefirst": ({PUBLIC, "trunkcall.values"}, ()),
+    "trunkcall.testing": ({PUBLIC, "trunkcall.blocking", "trunkcall.transport"}, ("pytest",)),
     "session": ({"trunkcall.wire"}, ()),
     "load": ({GENERATED}, ()),
     "peer": (
-        {PUBLIC, "trunkcall.blocking", "trunkcall.grpcstub", "trunkcall.codefirst", GENERATED, "load"},
-        ("google.protobuf", "grpc", "uvloop"),
+        {
+            PUBLIC,
+            "trunkcall.blocking",
+            "trunkcall.grpcstub",
+            "trunkcall.codefirst",
+            "trunkcall.processes",
+            GENERATED,
+            "load",
+        },
+        ("google.protobuf", "grpc", "grpc_health", "grpc_reflection", "uvloop"),
     ),
 }
 

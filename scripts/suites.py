@@ -170,7 +170,7 @@ def in_environment(environment_folder: str, words: list[str], folder: str) -> Co
 FAULTS = "conformance/test_faults_*.py"
 
 
-def pytests(name: str, *words: str, parts: tuple[str, ...] = (), seconds: float = 0.0) -> Suite:
+def pytests(name: str, *words: str, parts: tuple[str, ...] = (), waits: bool = False, seconds: float = 0.0) -> Suite:
     """Tests in Python, chosen by the words for pytest; `parts` are those of all languages that meet there."""
     builds = everywhere(*parts)
 
@@ -181,7 +181,7 @@ def pytests(name: str, *words: str, parts: tuple[str, ...] = (), seconds: float 
         done = in_environment("build/python", ["-W", "error", "-m", "pytest", "-q", *words, f"--junit-xml={results}"], ".")
         return junit_outcome([results], done.returncode, done.stdout)
 
-    return Suite(name, run, meets=bool(parts), seconds=seconds, builds=builds)
+    return Suite(name, run, meets=bool(parts), waits=waits, seconds=seconds, builds=builds)
 
 
 def results_of(name: str) -> Path:
@@ -203,7 +203,7 @@ def random_sessions(count: str) -> Suite:
         done = in_environment("build/python", words, ".")
         return single("random sessions", done, done.returncode == 0)
 
-    return Suite("random sessions", run, meets=True, seconds=22, builds=builds)
+    return Suite("random sessions", run, meets=True, seconds=40, builds=builds)
 
 
 def matrix() -> Suite:
@@ -258,14 +258,14 @@ def suites() -> list[Suite]:
         *of_languages(),
         check("check documents", PYTHON, "scripts/docs.py"),
         check("check vectors", PYTHON, "spec/vectors/derive.py", "--check"),
-        pytests("scripts", "scripts/tests", "harness/tests"),
-        pytests("lab", "lab/tests", seconds=14),
+        pytests("scripts", "scripts/tests", "harness/tests", waits=True),
+        pytests("lab", "lab/tests", waits=True, seconds=14),
         matrix(),
         # Apart, so that they run beside each other.
         pytests("languages", "conformance", f"--ignore-glob={FAULTS}", parts=("peer", "session", "h2spec", "examples"), seconds=80),
         # Half of their time they wait.
         pytests("faults", "-n", "2", "--dist", "worksteal", *sorted(str(path) for path in ROOT.glob(FAULTS)), parts=("peer",), seconds=110),
         public_suite(),
-        random_sessions("1000"),
+        random_sessions("500"),
         demonstration(),
     ]

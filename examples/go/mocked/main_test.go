@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/trunkcall/trunkcall/go"
 	pb "github.com/trunkcall/trunkcall/go/gen/example/v1"
@@ -54,4 +56,35 @@ func TestGreetingThroughAServerInMemory(t *testing.T) {
 	if got, err := greeting(t.Context(), client, 7); got != "Hello, stranger" || err != nil {
 		t.Error(got, err)
 	}
+}
+
+// In a bubble of testing/synctest time passes at once while all wait, and what is
+// in memory belongs to the bubble.
+func TestGreetingByASlowService(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, err := trunkcall.NewServer()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer server.Close()
+		_ = server.Register(getUser.Handler(func(ctx context.Context, _ *pb.GetUserRequest) (*pb.GetUserResponse, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}))
+		if _, err := server.Listen("mem:slow"); err != nil {
+			t.Fatal(err)
+		}
+		client, err := trunkcall.Dial(t.Context(), "mem:slow")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer client.Close()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		began := time.Now()
+		_, err = greeting(ctx, client, 7)
+		if code := trunkcall.StatusOf(err).Code; code != trunkcall.DeadlineExceeded || time.Since(began) != time.Hour {
+			t.Error(err, time.Since(began))
+		}
+	})
 }
