@@ -12,7 +12,7 @@ import h11
 
 from conformance.v1 import conformance_pb2 as pb
 from tests.public.kit import COUNT, ECHO, JOIN, PATIENCE, Gate, echo, eventually, join
-from trunkcall import Calls, Code, Limits, PortProtocol, ServerCall, StatusError, unary
+from trunkcall import Calls, Code, Limits, PortProtocol, ServerCall, StatusError, codefirst, unary
 
 from .kit import ECHO_PATH, HttpCase, answer_of, framed, post
 
@@ -101,6 +101,27 @@ class Connect(HttpCase):
         gate.set()
         status, _, body = await answer_of(reader)
         self.assertEqual((status, body), (200, b"{}"))
+
+    async def test_only_what_is_said_to_have_no_side_effects_is_called_by_get(self) -> None:
+        @codefirst.service("calc")
+        class Calculator:
+            @codefirst.method(no_side_effects=True)
+            async def add(self, a: int, b: int) -> int:
+                return a + b
+
+            @codefirst.method("store", no_side_effects=False)
+            async def keep(self, a: int) -> None: ...
+
+        safe = unary("/test.Service/Safe", bytes, bytes).handler(echo, no_side_effects=True)
+        _, address = await self.serve(*codefirst.handlers(Calculator()), safe)
+        for target, wanted in (
+            ("/calc/add?encoding=json&message=%5B1,2%5D", (200, b"3")),
+            ("/test.Service/Safe?encoding=raw&message=x", (200, b"x")),
+            ("/calc/store?encoding=json&message=%5B1%5D", (405, None)),
+        ):
+            get = f"GET {target} HTTP/1.1\r\nHost: here\r\n\r\n".encode()
+            status, _, body = await self.exchanged(address, get)
+            self.assertEqual((status, body if wanted[1] else None), wanted, target)
 
     async def test_an_answer_that_cannot_be_written_ends_the_connection_and_its_handler_counts_no_more(self) -> None:
         server, address = await self.serve()

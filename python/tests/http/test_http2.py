@@ -12,13 +12,15 @@ from typing import Any
 from h2.errors import ErrorCodes
 
 from harness.certificates import Authority
-from tests.public.kit import COUNT, ECHO, HANDLERS, JOIN, OTHER, TWICE, Gate, echo, eventually
+from tests.public.kit import COUNT, ECHO, HANDLERS, JOIN, OTHER, TWICE, Gate, echo, eventually, join
 from trunkcall import RAW, Code, Delivery, Limits, Observer, ServerCall, StatusError, server_tls
 from trunkcall.connection import Connection
 from trunkcall.transport import clock
 
-from .kit import ECHO_PATH, HttpCase, framed
+from .kit import ECHO_PATH, Http2Client, HttpCase, framed
 
+# 256 KiB, of which nothing returns before the first message is taken.
+WINDOWFUL = framed(b"x") + framed(bytes(131_061)) + framed(bytes(131_067))
 # Their headers; the text of GOAWAY is "the server drains".
 GOAWAY = bytes((0, 0, 25, 7, 0, 0, 0, 0, 0))
 RST_STREAM = bytes((0, 0, 4, 3, 0))
@@ -352,3 +354,77 @@ class Refused(HttpCase):
         self.assertEqual(other.head[":status"], "400")
         await client.until(lambda: bool(client.goaways))
         self.assertEqual(client.goaways[0].error_code, ErrorCodes.INADEQUATE_SECURITY)
+
+
+class Windows(HttpCase):
+    async def unread(self) -> tuple[Any, Http2Client, Gate]:
+        """A connection to a server whose JOIN reads nothing until the gate is opened."""
+        gate = Gate()
+
+        async def reads_nothing(requests: Any, call: ServerCall) -> bytes:
+            return await gate(b"", call)
+
+        server, address = await self.serve(JOIN.handler(reads_nothing), ECHO.handler(echo))
+        return server, await self.http2(address), gate
+
+    async def test_more_than_the_window_of_a_stream_ends_that_stream(self) -> None:
+        _, client, _ = await self.unread()
+        await client.settle()
+        answer = client.ask(JOIN.name, b"", end=False)
+        stream = client.h2.streams[client.number(answer)]
+        stream.outbound_flow_control_window += 1
+        await client.send(answer, WINDOWFUL + b"\0", end=False)
+        await client.until(lambda: answer.reset is not None)
+        self.assertEqual(answer.reset, ErrorCodes.FLOW_CONTROL_ERROR)
+        self.assertEqual((await client.answer(client.ask(body=framed(b"x")))).body, framed(b"x"))
+
+    async def test_more_than_the_window_of_the_connection_ends_it(self) -> None:
+        server, client, _ = await self.unread()
+        await client.settle()
+        (end,) = server._connections
+        end.connection.windows._left = 16_384
+        client.ask(JOIN.name, bytes(16_384), end=False)
+        client.ask(JOIN.name, bytes(1), end=False)
+        await client.until(lambda: bool(client.goaways))
+        self.assertEqual(client.goaways[0].error_code, ErrorCodes.FLOW_CONTROL_ERROR)
+        self.assertEqual(client.goaways[0].additional_data, b"DATA exceeds the window of the connection")
+
+    async def test_streams_that_nobody_reads_stop_no_others(self) -> None:
+        _, client, gate = await self.unread()
+        answers = [client.ask(JOIN.name, b"", end=False) for _ in range(20)]
+        for answer in answers:  # 5 MiB, more than the window of the connection
+            await client.send(answer, WINDOWFUL, end=False)
+        self.assertEqual((await client.answer(client.ask(body=framed(b"x")))).body, framed(b"x"))
+        gate.open.set()
+        for answer in answers:
+            self.assertEqual((await client.answer(answer)).trailers["grpc-status"], "0")
+
+    async def test_windows_make_way_for_a_message_whose_length_is_known(self) -> None:
+        _, client, _ = await self.unread()
+        await client.settle()
+        answer = client.ask(body=b"", end=False)
+        message = framed(bytes(2 << 20))
+        await client.send(answer, message)
+        await client.settle()
+        self.assertEqual(client.h2.remote_settings.initial_window_size, 3 << 20)
+        self.assertTrue((await client.answer(answer)).body == message)
+
+    async def test_windows_grow_with_the_path(self) -> None:
+        server, address = await self.serve(JOIN.handler(join))
+        client = await self.http2(address)
+        await client.settle()
+        connection: Any = next(iter(server._connections)).connection
+        now = clock()
+
+        def slow() -> int:  # a path so long that what the test takes makes no difference
+            nonlocal now
+            now += 1_000
+            return now
+
+        connection.windows.now = slow
+        answer = client.ask(JOIN.name, b"", end=False)
+        for _ in range(32):
+            await client.send(answer, framed(bytes(65_000)), end=False)
+        await client.send(answer, framed(b""))
+        self.assertEqual((await client.answer(answer)).trailers["grpc-status"], "0")
+        self.assertGreater(client.h2.remote_settings.initial_window_size, 256 << 10)

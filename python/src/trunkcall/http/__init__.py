@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from .declining import DecliningHttp
 from .http1 import Http1Line
 from .http2 import Http2Line
+from .mounted import Mounted
 from .router import Router
 from .stream import Events, HttpConfig
 
@@ -37,4 +38,4 @@ class Http:
         return DecliningHttp(self._loop, text)
 
 
-__all__ = ["Events", "Http", "HttpConfig"]
+__all__ = ["Events", "Http", "HttpConfig", "Mounted"]

@@ -17,6 +17,7 @@ from h2.events import RequestReceived
 from h2.exceptions import H2Error
 
 from trunkcall.transport.answer import LINGER, Answering, answer
+from trunkcall.transport.halfclose import half_close
 from trunkcall.wire import Code, Delivery, Status
 
 from .dialects import GRPC
@@ -104,5 +105,5 @@ class DecliningHttp(asyncio.Protocol):
         self._timer.cancel()
         last = self._h2.highest_inbound_stream_id
         self._transport.write(goaway(last, ErrorCodes.INADEQUATE_SECURITY, self._text))
-        self._transport.write_eof()
         self._timer = self._loop.call_later(LINGER, self._transport.abort)
+        half_close(self._transport)

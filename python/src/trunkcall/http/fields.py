@@ -13,6 +13,7 @@ from .refusal import Refusal
 
 Fields = list[tuple[str, str]]
 
+FIELD_COST = 32  # of a field in a header list, beside name and value (RFC 9113 6.5.2)
 DELIVERY = "trunk-delivery"
 DETAILS = "grpc-status-details-bin"
 _OF_HTTP = frozenset(
@@ -53,7 +54,7 @@ _GRPC_UNITS = {"H": 3_600_000_000, "M": 60_000_000, "S": 1_000_000, "m": 1_000, 
 class Request:
     """The head of a request. Names of fields are in lower case."""
 
-    __slots__ = ("fields", "length", "method", "path", "query")
+    __slots__ = ("fields", "length", "method", "path", "query", "raw_path")
 
     def __init__(self, method: str, target: str, fields: Fields, length: int) -> None:
         """`length` is that of the body, -1: not said. `target` may be a whole URL, as proxies are sent."""
@@ -61,6 +62,7 @@ class Request:
             target = "/" + target.split("://", 1)[1].partition("/")[2]
         path, _, self.query = target.partition("?")
         self.method = method
+        self.raw_path = path
         self.path = decoded_path(path) if "%" in path else path
         self.fields = fields
         self.length = length
@@ -171,7 +173,7 @@ def _reserved(key: str) -> bool:
 
 def size(fields: Sequence[tuple[str, str]]) -> int:
     """What fields come to in a header list (RFC 9113 6.5.2)."""
-    return sum(len(name) + len(value) + 32 for name, value in fields)
+    return sum(len(name) + len(value) + FIELD_COST for name, value in fields)
 
 
 # Compressions.

@@ -17,6 +17,8 @@ _HEADER = 9
 _END_STREAM, _END_HEADERS = 1, 4
 _DATA_TIME, _TIME = 60_000_000, 10_000_000  # µs for a frame, once it has begun
 _LARGEST = 16_384
+_SETTINGS = 48  # bytes of a SETTINGS frame that cost as much as a frame: eight settings
+_MOST_CONTINUED = 63  # the library has 64 with HEADERS itself, and says less
 _NAMES = {
     PRIORITY: "PRIORITY",
     RST_STREAM: "RST_STREAM",
@@ -69,6 +71,7 @@ class Follower:
         self._kind = -1
         self._dropping = False  # the frame that has begun is not for the library
         self._in_headers = False
+        self._continued = 0  # frames of CONTINUATION
         self._since = 0  # when that began which has come in part; 0: nothing has
         self.settled = False  # the peer's SETTINGS have come
 
@@ -122,18 +125,21 @@ class Follower:
         self._missing = length
         self._kind = kind
         if kind == DATA:
-            if length:
-                self._allowance.earn(FOR_DATA)
-            elif not flags & _END_STREAM:
+            if not length and not flags & _END_STREAM:
                 self._allowance.spend(1, "empty DATA")
         elif kind == HEADERS or kind == CONTINUATION:
+            self._continued = self._continued + 1 if kind == CONTINUATION else 0
+            if self._continued > _MOST_CONTINUED:
+                raise Flood(f"a header block of more than {_MOST_CONTINUED} frames of CONTINUATION")
             self._in_headers = not flags & _END_HEADERS
         elif kind == GOAWAY and length >= 8 and header[5:] == b"\0\0\0\0" and not self._in_headers:
             self._dropping = True
         else:
-            self._allowance.spend(1, _NAMES.get(kind, "of an unknown type"))
+            cost = 1
             if kind == SETTINGS:
                 self.settled = True
+                cost += length // _SETTINGS
+            self._allowance.spend(cost, _NAMES.get(kind, "of an unknown type"))
 
     def late(self, now: int) -> str:
         """What has come in part for too long; "": nothing has."""

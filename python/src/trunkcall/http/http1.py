@@ -14,17 +14,21 @@ from trunkcall.transport.answer import Answering, answer
 from trunkcall.wire import Code
 
 from . import answering
+from .call import HttpCall
 from .fields import Fields, Request
 from .line import IDLE, Line, LineStream
 from .router import Router
 from .stream import HttpConfig
+from .underway import LATE, UnderWay
 
 if TYPE_CHECKING:
     from trunkcall.transport import Listener
 
 _AHEAD = 64 << 10  # bytes of a body that nobody has taken
 _HEADER_TIME = 10_000_000  # µs from a header's first byte (limits.md 6)
-_REST, _REST_TIME = 1 << 20, 1_000_000  # bytes behind an answer, and µs for them
+_REST = 1 << 20  # bytes of a body behind its answer
+_REST_TIME, _REST_OF_STREAM = 60_000_000, 1_000_000  # µs for them; the latter where the method takes many requests
+_INTERRUPT = 0.1  # seconds for what waits of an answer whose call is stopped
 _PIECE = 64 << 10  # unsent bytes of an answer, above which its handler waits
 _FOLDED = re.compile(rb"\n[ \t]")
 _BARE = re.compile(rb"(?<!\r)\n")
@@ -56,6 +60,8 @@ class Http1Line(Line):
         self._unread = False  # there may be input that nobody looks at
         self._idle_since = since
         self._rest_until = 0  # when what comes behind an answer is enough
+        self._written = self._taken = 0  # bytes of output, and how many of them were not waiting when it was looked
+        self._leaving_since = UnderWay()
 
     def _reader(self) -> h11.Connection:
         return h11.Connection(h11.SERVER, max_incomplete_event_size=self.config.header_bytes + _PIECE)
@@ -150,8 +156,6 @@ class Http1Line(Line):
         method, version = said.method.decode("ascii"), bytes(said.http_version)
         request = Request(method, said.target.decode("latin-1"), fields, _length(fields))
         status = _checked(request, version)
-        if len(fields) > self.config.most_fields:
-            status = 431
         stream = self._current = Http1Stream(self, method == "HEAD", version == b"1.0", self._waits(), self._h11)
         if status:
             self._leaving = self._unread = stream.request_ended = True
@@ -238,7 +242,8 @@ class Http1Line(Line):
         elif stream.request_ended:
             self._next_soon()
         else:
-            self._rest_until = clock() + _REST_TIME
+            streams = isinstance(stream.receiver, HttpCall) and not stream.receiver.method.takes_one
+            self._rest_until = clock() + (_REST_OF_STREAM if streams else _REST_TIME)
             self._read_on()
 
     def _next_soon(self) -> None:
@@ -285,8 +290,21 @@ class Http1Line(Line):
 
     def write_out(self) -> None:
         if self.out and not self.lost:
+            self._written += len(self.out)
             self.transport.write(self.out)
             self.out = bytearray()
+
+    def stopped(self) -> None:
+        """The call was stopped. What of its answer the peer does not take soon has its connection closed: it would
+        stand before how the call has ended."""
+        self.close_soon()
+        self.write_out()
+        if not self.lost and self.transport.get_write_buffer_size():
+            self.loop.call_later(_INTERRUPT, self._interrupt, self._written)
+
+    def _interrupt(self, written: int) -> None:
+        if not self.lost and self._written - self.transport.get_write_buffer_size() < written:
+            self.abort("the peer did not take what waited when its call was stopped")
 
     def flush(self) -> None:
         super().flush()
@@ -298,6 +316,12 @@ class Http1Line(Line):
 
     def look(self, now: int) -> None:
         stream = self._current
+        waiting = self.transport.get_write_buffer_size()
+        self._leaving_since.passed(self._written - waiting - self._taken)
+        self._taken = self._written - waiting
+        self._leaving_since.set(waiting > 0, now)
+        if self._leaving_since.late(now):
+            self.abort(LATE)
         if self._over:
             return
         if not self._known and now - self.began > _HEADER_TIME:
@@ -346,7 +370,8 @@ class Http1Stream(LineStream):
 
     def __init__(self, line: Http1Line, bodiless: bool, old: bool, expects: bool, connection: h11.Connection) -> None:
         super().__init__(line, bodiless, expects)
-        self._old = old  # HTTP/1.0
+        self._old = old
+        self.version = "1.0" if old else "1.1"
         self._h11 = connection
         self._begun = False
         self._sized = False
@@ -373,7 +398,7 @@ class Http1Stream(LineStream):
         self.expects = False
         headers = [*fields, *self.extra]
         self._sized = any(name == "content-length" for name, _ in headers)
-        if end and not self._sized and status != HTTPStatus.NO_CONTENT:
+        if end and not self._sized and status not in (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED):
             headers.append(("content-length", "0"))
         elif not end and not self._sized and self._old:
             line.close_soon()  # which is how it ends
@@ -410,13 +435,16 @@ class Http1Stream(LineStream):
         self.expects = False
 
     def abandoned(self) -> None:
-        self.line.close_soon()
+        self.line.stopped()
+
+    def break_off(self, why: str) -> None:
+        self.answered = True
+        self.line.abort(why)
 
 
 _WRONG = {
     505: "this version of HTTP is not served",
     501: "no transfer coding is served but chunked",
-    431: "the header has too many fields",
 }
 
 

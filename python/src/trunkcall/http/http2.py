@@ -8,13 +8,13 @@ from contextlib import suppress
 from typing import Any
 
 from h2.config import H2Configuration
-from h2.connection import H2Connection
 from h2.errors import ErrorCodes
 from h2.events import (
     DataReceived,
     PingAckReceived,
     RemoteSettingsChanged,
     RequestReceived,
+    SettingsAcknowledged,
     StreamEnded,
     StreamReset,
     WindowUpdated,
@@ -25,13 +25,15 @@ from h2.settings import SettingCodes, Settings
 from trunkcall.transport import clock
 from trunkcall.wire import Code
 
-from .fields import Fields, Request, size
+from .fields import FIELD_COST, Fields, Request
 from .frames import FOR_ANSWER, FOR_DATA, MOST_FORFEIT, Allowance, Flood, Follower, TooLarge, goaway
 from .http2stream import LINE_UNSENT, MOST_UNSENT, OVER, Http2Stream
+from .lenient import Lenient
 from .line import Line
 from .parting import Parting
 from .router import Router
 from .stream import HttpConfig
+from .windows import MOST, Windows
 
 HANDSHAKE = 10_000_000  # µs from accepted to the peer's SETTINGS
 FAREWELL = 1.0  # seconds for the last words
@@ -43,36 +45,15 @@ _UNREAD = 1_024  # acknowledgements and resets that the peer does not read, besi
 _CONTROL = 13  # bytes of a frame of RST_STREAM
 
 
-class _Connection(H2Connection):
-    """h2, which ends the connection where a request is one too many: here it is that request."""
-
-    _begun = 0
-
-    @property
-    def open_inbound_streams(self) -> int:
-        self._begun += 1
-        if self._begun % 64 == 0:
-            super().open_inbound_streams  # noqa: B018 - it forgets those that are closed
-        return 0
-
-    def _begin_new_stream(self, stream_id: int, allowed_ids: Any) -> Any:
-        """A body that is not as long as was stated would end the connection too."""
-        stream: Any = super()._begin_new_stream(stream_id, allowed_ids)
-        stream._track_content_length = _as_long_as_it_is
-        return stream
-
-
-def _as_long_as_it_is(length: int, end_stream: bool) -> None:
-    """Http2Line looks at the length of bodies."""
-
-
 class Http2Line(Line):
     """All requests of one connection."""
+
+    multiplexed = True
 
     def __init__(self, loop: asyncio.AbstractEventLoop, config: HttpConfig, router: Router, since: int) -> None:
         super().__init__(loop, config, since)
         self._router = router
-        self.h2 = _Connection(
+        self.h2 = Lenient(
             H2Configuration(
                 client_side=False,
                 header_encoding=None,
@@ -80,13 +61,16 @@ class Http2Line(Line):
                 normalize_outbound_headers=False,
             )
         )
-        self.window = config.session.window
+        window = config.session.window
+        most = min(config.session.max_pool, MOST)
+        self.windows = Windows(self, self.share, window, max(window, CONNECTION_WINDOW), most)
+        self.h2.count_windows(self.windows.arrived_of_all, self._stray)
         self.h2.local_settings = Settings(
             client=False,
             initial_values={
                 SettingCodes.MAX_CONCURRENT_STREAMS: config.settings.max_calls,
                 SettingCodes.MAX_HEADER_LIST_SIZE: config.header_bytes,
-                SettingCodes.INITIAL_WINDOW_SIZE: self.window,
+                SettingCodes.INITIAL_WINDOW_SIZE: window,
                 SettingCodes.ENABLE_PUSH: 0,
             },
         )
@@ -100,7 +84,6 @@ class Http2Line(Line):
         self._ready: dict[Http2Stream, None] = {}  # have something to send, in turn
         self.waiting: dict[Http2Stream, None] = {}  # their handlers wait for room
         self.queued = 0  # bytes of answers that are not with the transport
-        self._credit = 0  # of the connection's window, not given back yet
         self._out: list[bytes] = []
         self._controls = 0  # frames of its own that the library wrote while the peer did not read
         self.read_at = since
@@ -112,7 +95,7 @@ class Http2Line(Line):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
         self.h2.initiate_connection()
-        self.h2.increment_flow_control_window(CONNECTION_WINDOW - 65_535)
+        self.windows.give()
         self.meet()
         self.flush()
 
@@ -126,6 +109,7 @@ class Http2Line(Line):
             for at in range(0, len(seen), _PIECE):
                 for event in self.h2.receive_data(seen[at : at + _PIECE]):
                     self._happened(event)
+            self.windows.give()
             self._count_controls()
         except Flood as flood:
             self.end_for(ErrorCodes.ENHANCE_YOUR_CALM, str(flood))
@@ -151,7 +135,13 @@ class Http2Line(Line):
         elif isinstance(event, StreamReset):
             self._was_reset(event)
         elif isinstance(event, PingAckReceived):
-            self.parting.answered(event.ping_data)
+            if self.windows.answered(event.ping_data or b""):
+                self.allowance.earn(1)  # that of a frame which was asked for
+            else:
+                self.parting.answered(event.ping_data)
+        elif isinstance(event, SettingsAcknowledged):
+            if self.windows.acknowledged():
+                self.allowance.earn(1)
         elif isinstance(event, RemoteSettingsChanged):
             self._opened(0)
 
@@ -191,9 +181,11 @@ class Http2Line(Line):
         method = target = host = ""
         fields: Fields = []
         length = -1
+        total = 0  # as RFC 9113 6.5.2 has it
         headers: Any = event.headers or ()
         for name, value in headers:
             key, text = name.decode("latin-1"), value.decode("latin-1")
+            total += len(key) + len(text) + FIELD_COST
             if key[0] != ":":
                 fields.append((key, text))
                 if key == "content-length" and text.isdigit():
@@ -210,49 +202,44 @@ class Http2Line(Line):
         stream = self.streams[number] = Http2Stream(self, number, request)
         self.counted += 1
         stream.request_ended = event.stream_ended is not None
-        total = size(fields)
+        stream.cost = 1 + (total >> 10)
         most, many = self.config.header_bytes, self.config.most_fields
         if total > most or len(fields) > many:
-            self.allowance.spend(1 + (total >> 10), "refused requests")
+            self.allowance.spend(stream.cost, "refused requests")
             text = f"the header is longer than {most} bytes, or has more than {many} fields"
             stream.receiver = self._router.too_large(request, stream, text)
             stream.served = True
-        elif stream.request_ended or method == "POST":
+        elif stream.request_ended or method == "POST" or self._router.is_mounted(request, stream):
             self._serve(stream)  # the others when they are whole: a malformed one gets no answer
 
     def _serve(self, stream: Http2Stream) -> None:
         stream.served = True
         stream.receiver = self._router.serve(stream.request, stream)
+        if stream.answered and not stream.began:
+            self.allowance.spend(stream.cost, "refused requests")
+
+    def _stray(self) -> None:
+        self.allowance.spend(1, "DATA of closed streams")
 
     def _data(self, event: DataReceived) -> None:
         credit = event.flow_controlled_length or 0
         data = event.data or b""
-        self._credit += credit
         stream = self.streams.get(event.stream_id or 0)
         if stream is None:
-            self.give_credit()
-        elif stream.answered:
-            self.give_credit()  # of the stream there is none: it is to end
-        else:
+            return
+        if not self.windows.arrived(stream.inbound, credit):
+            self._reset(stream.number, ErrorCodes.FLOW_CONTROL_ERROR)
+            self._lose(stream)
+        elif not stream.answered:
             stream.came += len(data)
             if data:
+                self.allowance.earn(FOR_DATA)
                 stream.earned = min(stream.earned + FOR_DATA, MOST_FORFEIT)
-            self._credit -= credit
-            padding = credit - len(data)
             if data and stream.served:
                 stream.receiver.data(data, len(data))
-            else:
-                padding = credit
-            if padding:
-                stream.consumed(padding)
-
-    def give_credit(self, more: int = 0) -> None:
-        """Gives the connection's window back, if it is worth a frame."""
-        self._credit += more
-        if self._credit >= CONNECTION_WINDOW // 4 and not self.ending and not self.lost:
-            credit, self._credit = self._credit, 0
-            self.h2.increment_flow_control_window(credit)
-            self.schedule()
+                credit -= len(data)
+            if credit:
+                stream.consumed(credit)
 
     def _ended(self, stream: Http2Stream) -> None:
         if not stream.answered and stream.request.length not in (-1, stream.came):
@@ -260,6 +247,7 @@ class Http2Line(Line):
             self._lose(stream)
             return
         stream.request_ended = True
+        self.windows.ended(stream.inbound)
         self._behind.pop(stream, None)
         if not stream.served:
             self._serve(stream)
@@ -276,9 +264,15 @@ class Http2Line(Line):
             self._lose(stream)
 
     def over(self, stream: Http2Stream) -> None:
-        """Both sides have ended it."""
-        if stream.answered and stream.request_ended and not stream.pending and not stream.gone:
+        """One side, perhaps both, has ended it."""
+        if not stream.answered or stream.pending or stream.gone:
+            return
+        if stream.request_ended:
             self._forget(stream)
+        elif stream not in self._behind:
+            self._behind[stream] = clock() + _BEHIND_TIME
+            if len(self._behind) > _BEHIND:
+                self.reset(next(iter(self._behind)), ErrorCodes.NO_ERROR)
 
     def _lose(self, stream: Http2Stream) -> None:
         """The caller has gone."""
@@ -289,6 +283,7 @@ class Http2Line(Line):
 
     def _forget(self, stream: Http2Stream) -> None:
         stream.gone = True
+        self.windows.closed(stream.inbound)
         self.streams.pop(stream.number, None)
         self._behind.pop(stream, None)
         self._ready.pop(stream, None)
@@ -320,11 +315,9 @@ class Http2Line(Line):
             self._forget(stream)
 
     def answered(self, stream: Http2Stream) -> None:
-        self.allowance.earn(FOR_ANSWER)
-        if not stream.request_ended:
-            self._behind[stream] = clock() + _BEHIND_TIME
-            if len(self._behind) > _BEHIND:
-                self.reset(next(iter(self._behind)), ErrorCodes.NO_ERROR)
+        if stream.began:
+            self.allowance.earn(FOR_ANSWER)
+        self.windows.dropped(stream.inbound)
         self.schedule()
 
     # Output.
@@ -462,6 +455,17 @@ class Http2Line(Line):
         self.flush()
         self.shut("the grace period is over")
 
+    # What is told of windows.
+
     def ping(self, data: bytes) -> None:
         self.h2.ping(data)
+        self.schedule()
+
+    def begin_with(self, window: int) -> None:
+        self.h2.update_settings({SettingCodes.INITIAL_WINDOW_SIZE: window})
+        self.schedule()
+
+    def credit(self, number: int, more: int) -> None:
+        with suppress(*OVER):
+            self.h2.increment_flow_control_window(more, number or None)
         self.schedule()

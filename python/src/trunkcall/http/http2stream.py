@@ -32,21 +32,23 @@ class Http2Stream(LineStream):
 
     line: Http2Line
     multiplexed = True
+    version = "2"
 
     def __init__(self, line: Http2Line, number: int, request: Request) -> None:
         super().__init__(line, request.method == "HEAD", request.first("expect").lower() == "100-continue")
         self.number = number
+        self.inbound = line.windows.opened(number)
         self.request = request
         self.pending: deque[bytes | Fields | None] = deque()  # of the answer; fields: trailers; None: its end
         self._at = 0  # how much of its first piece was sent
         self.unsent = 0  # bytes of that
         self.earned = 0  # of the allowance, by what came
+        self.cost = 1  # of that, if it is refused
         self.came = 0  # bytes of its body
         self.served = False
         self.gone = False  # the stream is closed
         self.shut = False  # it does not count any more
         self._begun = False
-        self._credit = 0  # of its window, not given back yet
         self._leaving = UnderWay()
 
     @property
@@ -59,7 +61,8 @@ class Http2Stream(LineStream):
         self._begun = True
         self.expects = False
         with suppress(*OVER):
-            self.line.h2.send_headers(self.number, [(":status", str(status)), *fields, *self.extra], end_stream=end)
+            head = [(":status", str(status)), *((name, _coded(value)) for name, value in (*fields, *self.extra))]
+            self.line.h2.send_headers(self.number, head, end_stream=end)
         if end:
             self._complete()
         self.line.schedule()
@@ -138,16 +141,12 @@ class Http2Stream(LineStream):
         return bool(pending)
 
     def consumed(self, credit: int) -> None:
-        line = self.line
-        line.give_credit(credit)
-        if self.gone or self.request_ended or self.answered:
-            return
-        self._credit += credit
-        if self._credit >= line.window // 4:
-            credit, self._credit = self._credit, 0
-            with suppress(*OVER):
-                line.h2.increment_flow_control_window(credit, self.number)
-            line.schedule()
+        self.line.windows.consumed(self.inbound, credit)
+
+    def promise(self, size: int) -> None:
+        super().promise(size)
+        if size:
+            self.line.windows.expect(self.inbound, size)
 
     def proceed(self) -> None:
         if self.expects and not self.gone and not self._begun and not self.request_ended:
@@ -155,6 +154,9 @@ class Http2Stream(LineStream):
                 self.line.h2.send_headers(self.number, [(":status", "100")])
             self.line.schedule()
         self.expects = False
+
+    def break_off(self, why: str) -> None:
+        self.line.reset(self, ErrorCodes.INTERNAL_ERROR)
 
     def handler_returned(self) -> None:
         super().handler_returned()
@@ -182,3 +184,8 @@ class Http2Stream(LineStream):
             self.line.reset(self, ErrorCodes.ENHANCE_YOUR_CALM)
         else:
             self.receiver.tick(now)
+
+
+def _coded(value: str) -> str | bytes:
+    """A value as the library is to have it, which would take it for UTF-8."""
+    return value if value.isascii() else value.encode("latin-1", "replace")

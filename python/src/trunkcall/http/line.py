@@ -8,8 +8,9 @@ import ssl
 from typing import Any, cast
 
 from trunkcall.transport import clock
-from trunkcall.transport.connection import HIGH_WATER, LOW_WATER, STALL
+from trunkcall.transport.connection import HIGH_WATER, LOW_WATER, STALL, bound_unacknowledged
 from trunkcall.transport.figures import Figures
+from trunkcall.transport.halfclose import half_close
 from trunkcall.transport.target import spelled
 from trunkcall.wire import CallFault, Code
 from trunkcall.wire.budget import Share
@@ -28,6 +29,7 @@ class Line(asyncio.Protocol):
     """One connection. Its loop owns it."""
 
     makes_calls = False  # the server cannot call its client over it
+    multiplexed = False  # it is HTTP/2
 
     transport: asyncio.Transport
 
@@ -72,6 +74,8 @@ class Line(asyncio.Protocol):
         raw: Any = made.get_extra_info("socket")
         if raw is not None and raw.family in (socket.AF_INET, socket.AF_INET6):
             raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if self.multiplexed:  # clients of HTTP/1.1 may pause for longer
+                bound_unacknowledged(raw, self.config.session.keepalive, self.config.session.keepalive_answer)
         self._ticking = self.loop.call_later(TICK, self._tick)
 
     def meet(self) -> None:
@@ -171,7 +175,7 @@ class Line(asyncio.Protocol):
         if not self.lost and not self._lingering:
             self._lingering = clock()
             if self.transport.can_write_eof():
-                self.transport.write_eof()
+                half_close(self.transport)
 
     def figures(self) -> Figures:
         unsent = self.unsent()
@@ -203,7 +207,10 @@ class Line(asyncio.Protocol):
 
     def _tick(self) -> None:
         self._ticking = self.loop.call_later(TICK, self._tick)
-        now = clock()
+        self.check(clock())
+
+    def check(self, now: int) -> None:
+        """Ends what has taken too long by this time."""
         waiting = self.transport.get_write_buffer_size()
         if not waiting or waiting != self._unsent_before:
             self._moved = now
@@ -224,6 +231,7 @@ class LineStream:
 
     multiplexed = False
     most_trailers = 1 << 62
+    version = "1.1"  # of HTTP
 
     def __init__(self, line: Line, bodiless: bool, expects: bool) -> None:
         """`bodiless`: HEAD. `expects`: it waits for a go-ahead."""
@@ -233,7 +241,7 @@ class LineStream:
         self.expects = expects
         self.answered = False
         self.request_ended = False
-        self.running = False
+        self.began = self.running = False  # its handler
         self.held = 0  # bytes, beside output
         self.promised = 0
         self.extra: Fields = []
@@ -257,7 +265,7 @@ class LineStream:
         raise NotImplementedError
 
     def handler_began(self) -> None:
-        self.running = True
+        self.began = self.running = True
         self.line.running += 1
 
     def handler_returned(self) -> None:
@@ -266,6 +274,10 @@ class LineStream:
 
     def abandoned(self) -> None:
         pass
+
+    def break_off(self, why: str) -> None:
+        """Ends an answer that has begun, so that nobody takes it for whole."""
+        raise NotImplementedError
 
     def give_up(self, text: str) -> None:
         """Ends for want of memory."""

@@ -39,6 +39,8 @@ class Router:
 
     def __init__(self, config: HttpConfig) -> None:
         self._config = config
+        self._services: set[str] = set()
+        self._known = 0  # methods whose services those are
 
     def serve(self, request: Request, stream: LineStream) -> Receiver:
         """Takes a request, whose answer may have been given when this returns."""
@@ -50,9 +52,30 @@ class Router:
                 answering.whole(stream, 405, [("allow", "POST")])
                 return ANSWERED
             return self._call(request, stream, self._find(request), Spoken(GRPC, grpc, answer_type(kind, grpc)))
+        mounted = self._config.mounted
+        if mounted is not None and self.is_mounted(request, stream):
+            return mounted.serve(request, stream)
         if self._crossed(request, stream):
             return ANSWERED
         return self._other(request, stream, None if kind is None else _spoken(kind))
+
+    def is_mounted(self, request: Request, stream: LineStream) -> bool:
+        """Whether a request is for the application: its path is of no service, and its content type no protocol's for
+        calls alone."""
+        methods = self._config.methods
+        if self._config.mounted is None or request.method == "CONNECT":
+            return False
+        if self._known != len(methods):
+            self._known = len(methods)
+            self._services = {name.decode("utf-8", "replace").rpartition("/")[0] for name in methods}
+        if request.path.rpartition("/")[0] in self._services:
+            return False
+        kind = media_type(request.first("content-type"))
+        if kind is None:
+            return True
+        spoken = _spoken(kind)
+        is_grpc = stream.multiplexed and GRPC.codec(kind) is not None
+        return not is_grpc and (spoken is None or spoken.dialect.by_status)
 
     def too_large(self, request: Request, stream: LineStream, why: str) -> Receiver:
         """Answers a request whose header is too long."""

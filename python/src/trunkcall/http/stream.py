@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from trunkcall.wire import Code, Config, Load, Method, Settings
 
-from .fields import Fields, listed_encodings
+from .fields import FIELD_COST, Fields, listed_encodings
 
 if TYPE_CHECKING:
     from .line import Line
+    from .mounted import Mounted
 
 _LEAST_HEADER, _MOST_HEADER = 32 << 10, 16 << 20
 _ROOM = 4 << 10  # for fields of HTTP itself
-_FIELD_COST = 32  # of a field, beside name and value
 _LEAST_FIELDS, _FIELD_ROOM = 192, 64
 
 
@@ -167,10 +167,12 @@ class HttpConfig:
     """The compressions of answers; None: nothing was said."""
     origins: Sequence[str]
     """Pages that may read answers; "*": all."""
+    mounted: Mounted | None = None
+    """Serves the paths that are no services."""
 
     def __post_init__(self) -> None:
         settings = self.settings
-        most = 4 * settings.max_metadata_bytes // 3 + _FIELD_COST * min(settings.max_metadata_entries, _MOST_HEADER)
+        most = 4 * settings.max_metadata_bytes // 3 + FIELD_COST * min(settings.max_metadata_entries, _MOST_HEADER)
         # The longest header, whose binary values are a third longer than natively, and how many fields it may have.
         self.header_bytes = min(max(most + _ROOM, _LEAST_HEADER), _MOST_HEADER)
         self.most_fields = max(min(settings.max_metadata_entries, _MOST_HEADER) + _FIELD_ROOM, _LEAST_FIELDS)

@@ -16,11 +16,12 @@ class UnderWay:
         self._by = 0  # it is on none
         self._passed = 0
 
-    def set(self, under_way: bool) -> None:
+    def set(self, under_way: bool, now: int = 0) -> None:
+        """`now`: the time, unless it is to be asked for."""
         if not under_way:
             self._by = 0
         elif not self._by:
-            self._by = clock() + _PATIENCE
+            self._by = (now or clock()) + _PATIENCE
             self._passed = 0
 
     def passed(self, size: int) -> None:
