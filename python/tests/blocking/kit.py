@@ -6,6 +6,7 @@ import asyncio
 import subprocess
 import sys
 import threading
+import time
 import unittest
 from collections.abc import Callable, Coroutine
 from pathlib import Path
@@ -119,6 +120,15 @@ class Case(unittest.TestCase):
             work()
         self.assertEqual((caught.exception.code, caught.exception.delivery), (code, delivery), str(caught.exception))
         return caught.exception
+
+
+def until(what: str, condition: Callable[[], bool]) -> None:
+    """Looks until the condition holds, within bounds."""
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        if time.monotonic() > end:
+            raise AssertionError(f"not so: {what}")
+        time.sleep(0.005)
 
 
 def run_program(program: str, *flags: str) -> subprocess.CompletedProcess[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import math
 import tempfile
-import threading
 from collections.abc import AsyncIterator, Iterator
 
 from example.v1 import user_pb2 as pb
@@ -29,7 +28,7 @@ from trunkcall import (
 from trunkcall.blocking import Client
 from trunkcall.services import service_handlers
 
-from .kit import Case, Gate, Working
+from .kit import Case, Gate, Working, until
 
 TELL = one_way("/test.Service/Tell", bytes)
 ENDLESS = server_stream("/test.Service/Endless", bytes, bytes)
@@ -241,8 +240,7 @@ class Connections(Case):
         client = self.client(address)
         self.assertEqual(client.call(ECHO, b"x"), b"x")
         self.there.run(server.close())
-        while client.connections:  # until it is known that the server is gone
-            threading.Event().wait(0.005)
+        until("it is known that the server is gone", lambda: not client.connections)
         self.serve(where=address)
         self.assertEqual(client.call(ECHO, b"x", wait_for_ready=True, timeout=30), b"x")
 

@@ -32,7 +32,7 @@ from trunkcall import (
     server_tls,
     unary,
 )
-from trunkcall.blocking import Client, MessageStream, Next, Watch
+from trunkcall.blocking import Client, MessageStream, Next, Watch, for_method
 
 from .kit import Case, Working
 
@@ -64,6 +64,15 @@ class Interceptors(Case):
         client = self.client(address, interceptors=[first])
         self.assertEqual(client.call(ECHO, b""), b"t")
         self.assertEqual(threads, [threading.get_ident()] * 2)
+
+    def test_one_of_a_method_is_passed_by_the_calls_of_others(self) -> None:
+        def shouts(call: Call[bytes, bytes], proceed: Next[bytes, bytes]) -> bytes:
+            call.request += b"!"
+            return proceed(call).upper()
+
+        _, address = self.serve(ECHO.handler(echo), OTHER.handler(echo))
+        client = self.client(address, interceptors=[for_method(ECHO, shouts)])
+        self.assertEqual((client.call(ECHO, b"x"), client.call(OTHER, b"x")), (b"X!", b"x"))
 
     def test_one_repeats_and_another_answers_by_itself(self) -> None:
         made: list[bytes] = []
@@ -164,6 +173,8 @@ class Interceptors(Case):
         async def dial(address: str, endpoint: Endpoint) -> socket.socket:
             raise OSError
 
+        with self.assertRaisesRegex(TypeError, "option intercept: .* is asynchronous"):
+            for_method(ECHO, intercept)  # type: ignore[arg-type]
         for options in ({"interceptors": [intercept]}, {"reverse_interceptors": [intercept]}, {"dialer": dial}):
             with self.assertRaisesRegex(TypeError, "is asynchronous, and a blocking client calls plain functions"):
                 Client("127.0.0.1:1", **options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import unittest
 
 from .kit import run_program
@@ -55,39 +56,7 @@ assert client.call(OTHER, b"x") == b"x"
 """
 
 
-class Interrupts(Case):
-    def test_a_call_that_reads_is_broken_off(self) -> None:
-        self.runs(INTERRUPTED.replace("FIRST", ""))
-
-    def test_calls_of_other_threads_go_on_when_the_reader_is_broken_off(self) -> None:
-        self.runs(
-            """
-others = []
-def interrupt():
-    gate.begun.acquire()
-    others.extend(Working(lambda: client.call(ECHO, b"other")) for _ in range(3))
-    [gate.begun.acquire() for _ in others]
-    os.kill(os.getpid(), signal.SIGINT)
-
-threading.Thread(target=interrupt).start()
-try:
-    client.call(ECHO, b"broken off")
-    raise AssertionError("not interrupted")
-except KeyboardInterrupt:
-    pass
-gate.cancelled.acquire()
-[there.run(gate.let_on(1 + n)) for n in range(3)]
-assert [one.result() for one in others] == [b"other"] * 3
-"""
-        )
-
-    def test_calls_of_other_threads_go_on_when_one_that_follows_is_broken_off(self) -> None:
-        first = "reader = Working(lambda: client.call(ECHO, b'r')); gate.begun.acquire()"
-        self.runs(INTERRUPTED.replace("FIRST", first) + "there.run(gate.let_on(0))\nassert reader.result() == b'r'\n")
-
-    def test_many_interrupts_harm_no_call_of_another_thread(self) -> None:
-        self.runs(
-            """
+MANY = """
 over = threading.Event()
 def calls():
     made = 0
@@ -127,7 +96,42 @@ signal.signal(signal.SIGINT, signal.SIG_IGN)
 assert noted, "none came"
 assert all(one.result() for one in others)
 """
+
+
+class Interrupts(Case):
+    def test_a_call_that_reads_is_broken_off(self) -> None:
+        self.runs(INTERRUPTED.replace("FIRST", ""))
+
+    def test_calls_of_other_threads_go_on_when_the_reader_is_broken_off(self) -> None:
+        self.runs(
+            """
+others = []
+def interrupt():
+    gate.begun.acquire()
+    others.extend(Working(lambda: client.call(ECHO, b"other")) for _ in range(3))
+    [gate.begun.acquire() for _ in others]
+    os.kill(os.getpid(), signal.SIGINT)
+
+threading.Thread(target=interrupt).start()
+try:
+    client.call(ECHO, b"broken off")
+    raise AssertionError("not interrupted")
+except KeyboardInterrupt:
+    pass
+gate.cancelled.acquire()
+[there.run(gate.let_on(1 + n)) for n in range(3)]
+assert [one.result() for one in others] == [b"other"] * 3
+"""
         )
+
+    def test_calls_of_other_threads_go_on_when_one_that_follows_is_broken_off(self) -> None:
+        first = "reader = Working(lambda: client.call(ECHO, b'r')); gate.begun.acquire()"
+        self.runs(INTERRUPTED.replace("FIRST", first) + "there.run(gate.let_on(0))\nassert reader.result() == b'r'\n")
+
+    def test_many_interrupts_harm_no_call_of_another_thread(self) -> None:
+        for number in ("SIGINT", "SIGTERM"):
+            with self.subTest(number):
+                self.runs(MANY.replace("SIGINT", number))
 
     def test_a_handler_of_the_users_own_that_raises_nothing_ends_no_call(self) -> None:
         self.runs(
@@ -143,6 +147,96 @@ assert client.call(ECHO, b"x") == b"x"
 assert seen == [signal.SIGINT]
 """
         )
+
+
+ENDED = """
+def end():
+    gate.begun.acquire()
+    os.kill(os.getpid(), signal.SIGTERM)
+
+FIRST
+threading.Thread(target=end).start()
+try:
+    client.call(ECHO, b"broken off")
+finally:
+    print("after", flush=True)
+"""
+LEADS, FOLLOWS = "", "other = Working(lambda: client.call(ECHO, b'r')); gate.begun.acquire()"
+
+
+class Terminations(Case):
+    """SIGTERM does what Python has it do, also while a call waits, and no thread holds the process up."""
+
+    def ends(self, program: str, status: int, printed: str) -> None:
+        for first in (LEADS, FOLLOWS):
+            with self.subTest(first):
+                ran = run_program(BEGIN + program.replace("FIRST", first), "-W", "ignore::ResourceWarning")
+                self.assertEqual((ran.returncode, ran.stdout), (status, printed), ran.stderr)
+                self.assertNotIn("Traceback", ran.stderr)
+
+    def test_by_default_it_kills(self) -> None:
+        self.ends(ENDED, -signal.SIGTERM, "")
+
+    def test_what_its_handler_raises_ends_the_call_and_the_program(self) -> None:
+        self.ends("signal.signal(signal.SIGTERM, lambda *told: sys.exit(7))\n" + ENDED, 7, "after\n")
+
+    def test_a_client_is_as_good_as_before_when_the_handler_has_raised(self) -> None:
+        for first in (LEADS, FOLLOWS):
+            with self.subTest(first):
+                self.runs(
+                    """
+class Told(Exception):
+    pass
+
+def told(number, frame):
+    raise Told
+
+signal.signal(signal.SIGTERM, told)
+"""
+                    + ENDED.replace("FIRST", first).replace("finally:\n", "except Told:\n")
+                    + """
+gate.cancelled.acquire()  # the server was told
+assert client.call(OTHER, b"x") == b"x"
+if "other" in globals():
+    there.run(gate.let_on(0))
+    assert other.result() == b"r"
+"""
+                )
+
+    def test_what_a_handler_sets_in_its_own_place_stays(self) -> None:
+        for first in (LEADS, FOLLOWS):
+            with self.subTest(first):
+                self.runs(
+                    """
+def once(number, frame):
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    there.loop.call_soon_threadsafe(lambda: [one.set_result(None) for one in gate._open])
+
+signal.signal(signal.SIGTERM, once)
+"""
+                    + ENDED.replace("FIRST", first)
+                    + """
+assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
+assert client.call(OTHER, b"x") == b"x"
+assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
+"""
+                )
+
+    def test_a_handler_that_only_notes_it_ends_no_call(self) -> None:
+        for first in (LEADS, FOLLOWS):
+            with self.subTest(first):
+                self.runs(
+                    """
+noted = []
+def note(number, frame):
+    noted.append(number)
+    there.loop.call_soon_threadsafe(lambda: [one.set_result(None) for one in gate._open])
+
+signal.signal(signal.SIGTERM, note)
+"""
+                    + ENDED.replace("FIRST", first)
+                    + "assert noted == [signal.SIGTERM]\n"
+                )
 
 
 FORK = """

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import signal
 import threading
 import unittest
 from types import SimpleNamespace
 from unittest import mock
 
 from tests.public.kit import ECHO, OTHER, echo
-from trunkcall.blocking import Client, driver, loop
+from trunkcall.blocking import Client, driver, interrupts, loop
 
 from .kit import Case, Gate, Working
 
@@ -60,7 +59,7 @@ class Signals(Case):
 
     def test_calls_are_made_where_no_handler_of_signals_can_be_set(self) -> None:
         _, client = self.pair()
-        with mock.patch.object(signal, "signal", side_effect=ValueError("only works in the main thread")):
+        with mock.patch.object(interrupts, "_handle", side_effect=ValueError("only works in the main thread")):
             self.assertEqual(client.call(ECHO, b"x"), b"x")
 
     def test_a_python_without_what_is_needed_of_its_event_loop_is_refused(self) -> None:

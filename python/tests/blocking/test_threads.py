@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from typing import Any
 
 from tests.public.kit import COUNT, ECHO, OTHER, PATIENCE, echo
 from trunkcall import RAW, Code, StatusError
 from trunkcall.blocking import Client
 
-from .kit import Case, Gate, Working
+from .kit import Case, Gate, Working, until
 
 
 class Sharing(Case):
@@ -61,12 +62,28 @@ class Sharing(Case):
         for one in [Working(calls) for _ in range(8)]:
             one.result()
 
+    def test_a_request_is_encoded_while_others_call(self) -> None:
+        _, client = self.pair()
+        client.connect()
+        begun, on = threading.Event(), threading.Event()
+
+        class Slow(bytearray):
+            def __bytes__(self) -> bytes:
+                begun.set()
+                return b"slow" if on.wait(PATIENCE) else b"too late"
+
+        slow: Any = Slow()
+        one = Working(lambda: client.call(ECHO, slow))
+        self.assertTrue(begun.wait(PATIENCE))
+        self.assertEqual(client.call(ECHO, b"x"), b"x")
+        on.set()
+        self.assertEqual(one.result(), b"slow")
+
     def test_an_answer_comes_after_a_pause_in_which_nobody_waits(self) -> None:
         _, client = self.pair()
         self.assertEqual(client.call(ECHO, b"x"), b"x")
         driver, _ = client._both
-        while not driver.loop.selector.asleep:  # until the helper waits
-            threading.Event().wait(0.005)
+        until("the helper waits", lambda: driver.loop.selector.asleep)
         self.assertEqual(client.call(ECHO, b"y"), b"y")
 
     def test_closing_from_several_threads_is_no_fault(self) -> None:

@@ -3,105 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import pickle
 import unittest
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import grpc
 import grpc.aio
-from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.wrappers_pb2 import StringValue
 
 from example.v1 import user_pb2 as pb
 from example.v1 import user_pb2_grpc as stubs
-from trunkcall import Call, Client, Code, Next, Server, StatusError
+from tests.grpcstub.kit import ID, USER, Noted, PlainUsers, Users
+from trunkcall import Call, Client, Next, Server, StatusError
 from trunkcall.grpcstub import aio
-from trunkcall.grpcstub.conversion import DETAILS_KEY, details_entry
-from trunkcall.wire import Status
-
-ID = pb.GetUserRequest
-USER = pb.GetUserResponse
-
-
-class RichStatus:
-    """What grpc_status.rpc_status.to_status gives."""
-
-    def __init__(self, code: grpc.StatusCode, details: str, *attached: Any) -> None:
-        self.code = code
-        self.details = details
-        packed = []
-        for message in attached:
-            one = AnyMessage()
-            one.Pack(message)
-            packed.append((one.type_url, one.value))
-        status = Status(Code(code.value[0]), details, tuple(packed))
-        self.trailing_metadata = ((DETAILS_KEY, details_entry(status)),)
-
-
-class Users(stubs.UserServiceServicer):
-    """Coroutines and asynchronous generators."""
-
-    def __init__(self) -> None:
-        self.begun = asyncio.Event()
-        self.cancelled = asyncio.Event()
-        self.ended: list[Any] = []
-
-    async def GetUser(self, request: Any, context: Any) -> Any:
-        context.add_done_callback(self.ended.append)
-        if request.user_id == 0:
-            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "no id", (("why", "zero"),))
-        if request.user_id == -1:
-            await context.abort_with_status(
-                RichStatus(grpc.StatusCode.NOT_FOUND, "no such user", StringValue(value="x"))
-            )
-        if request.user_id == -2:
-            context.set_code(grpc.StatusCode.ABORTED)
-            context.set_details("set, not raised")
-            return USER()
-        if request.user_id == -3:
-            self.begun.set()
-            try:
-                await asyncio.Event().wait()
-            finally:
-                self.cancelled.set()
-        await context.send_initial_metadata((("first", "1"),))
-        context.set_trailing_metadata((("last-bin", b"\0"), ("remaining", str(context.time_remaining() is not None))))
-        name = dict(context.invocation_metadata()).get("name", "")
-        return USER(name=f"{name}{request.user_id}", email=context.peer().partition(":")[0])
-
-    async def ListUsers(self, request: Any, context: Any) -> AsyncIterator[Any]:
-        for number in range(request.count):
-            yield USER(name=str(number))
-        if request.count == 2:
-            await context.abort(grpc.StatusCode.OUT_OF_RANGE, "two")
-
-    async def ImportUsers(self, request_iterator: Any, context: Any) -> Any:
-        return pb.ImportUsersResponse(count=len([user async for user in request_iterator]))
-
-    async def WatchUsers(self, request_iterator: Any, context: Any) -> None:
-        while (request := await context.read()) is not grpc.aio.EOF:
-            await context.write(USER(name=str(request.user_id)))
-
-
-class PlainUsers(stubs.UserServiceServicer):
-    """Plain methods."""
-
-    def GetUser(self, request: Any, context: Any) -> Any:
-        if request.user_id == 0:
-            context.abort(grpc.StatusCode.INVALID_ARGUMENT, "no id")
-        context.send_initial_metadata((("first", "1"),))
-        return USER(name=str(request.user_id))
-
-    def ListUsers(self, request: Any, context: Any) -> Iterator[Any]:
-        for number in range(request.count):
-            yield USER(name=str(number))
-
-    def ImportUsers(self, request_iterator: Any, context: Any) -> Any:
-        return pb.ImportUsersResponse(count=sum(1 for _ in request_iterator))
-
-    def WatchUsers(self, request_iterator: Any, context: Any) -> Iterator[Any]:
-        for request in request_iterator:
-            yield USER(name=str(request.user_id))
+from trunkcall.grpcstub.conversion import DETAILS_KEY
 
 
 class Case(unittest.IsolatedAsyncioTestCase):
@@ -197,6 +113,9 @@ class UnaryCalls(Case):
         ((key, value),) = error.trailing_metadata()
         self.assertEqual(key, DETAILS_KEY)
         self.assertIn(b"no such user", value)
+        copy = pickle.loads(pickle.dumps(error))
+        self.assertEqual(list(copy.trailing_metadata()), [(key, value)])
+        self.assertEqual((copy.code(), copy.details(), copy.status), (error.code(), error.details(), error.status))
 
     async def test_a_code_that_was_set_ends_the_call(self) -> None:
         stub = await self.stub(Users())
@@ -315,6 +234,22 @@ class Serializers(unittest.IsolatedAsyncioTestCase):
                 with self.assertLogs("trunkcall", "ERROR"), self.assertRaises(grpc.aio.AioRpcError) as caught:
                     await call(b"")
                 self.assertEqual(caught.exception.details(), "an interceptor of the server left no response")
+
+
+class Compressed(Case):
+    async def test_a_call_says_whether_its_requests_are(self) -> None:
+        noted = Noted()
+        stub = await self.stub(Users(), attempt_observer=noted)
+        user = USER(name="x" * 10_000)
+        for compression, small in ((grpc.Compression.Gzip, True), (grpc.Compression.NoCompression, False)):
+            await stub.ImportUsers([user], compression=compression)
+            self.assertEqual(noted.sent.pop() < 1_000, small, compression)
+        echo: Any = aio.Channel(self.native).unary_unary("/test.Service/None")
+        for given, small in ((None, False), (grpc.Compression.Gzip, True), (grpc.Compression.Deflate, False)):
+            noted.sent.clear()
+            with self.assertRaises(grpc.aio.AioRpcError):
+                await echo(b"x" * 10_000, compression=given)
+            self.assertEqual(noted.sent[0] < 1_000, small, given)
 
 
 class Streams(Case):

@@ -12,7 +12,8 @@ from typing import Any
 from example.v1 import user_pb2 as pb
 from example.v1 import user_pb2_grpc as stubs
 
-from .test_aio import USER, Case
+from .kit import USER
+from .test_aio import Case
 
 PATIENCE = 60.0
 

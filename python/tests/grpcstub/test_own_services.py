@@ -8,12 +8,15 @@ from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
 import grpc.aio
+from google.protobuf.descriptor_pool import DescriptorPool
+from google.protobuf.message_factory import GetMessageClass
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection, reflection_pb2, reflection_pb2_grpc
+from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoReflectionDescriptorDatabase
 
 from example.v1 import user_pb2, user_pb2_grpc
 from tests.http.kit import Answer, Http2Client, HttpCase, framed
-from tests.public.kit import PATIENCE
+from tests.public.kit import ECHO, PATIENCE, echo
 from trunkcall import Client, Server
 from trunkcall.grpcstub import aio
 
@@ -175,12 +178,29 @@ class Health(Case):
             self.assertTrue(await stopping)
 
 
+class Users(user_pb2_grpc.UserServiceServicer):
+    async def GetUser(self, request: Any, context: Any) -> Any:
+        return user_pb2.GetUserResponse(name=f"Ada {request.user_id}")
+
+
+def found_by_reflection(address: str) -> str:
+    """Calls a method as one who has no code for it: by grpcio, and what grpcio-reflection's client is told."""
+    with grpc.insecure_channel(address) as channel:
+        told: Any = ProtoReflectionDescriptorDatabase(channel)
+        (service,) = (one for one in told.get_services() if one.endswith("UserService"))
+        method = DescriptorPool(told).FindServiceByName(service).FindMethodByName("GetUser")
+        asks, answers = GetMessageClass(method.input_type), GetMessageClass(method.output_type)
+        call: Any = channel.unary_unary(f"/{service}/GetUser", asks.SerializeToString, answers.FromString)
+        return str(call(asks(user_id=7), timeout=PATIENCE).name)
+
+
 class Reflection(Case):
     async def test_services_are_listed_and_described(self) -> None:
         server = Server()
         registrar = aio.Server(server)
         user_pb2_grpc.add_UserServiceServicer_to_server(user_pb2_grpc.UserServiceServicer(), registrar)
-        reflection.enable_server_reflection([*server.services, reflection.SERVICE_NAME], registrar)
+        server.register(ECHO.handler(echo))  # of which no file says anything
+        reflection.enable_server_reflection([*registrar.services, reflection.SERVICE_NAME], registrar)
         users = user_pb2.DESCRIPTOR.services_by_name["UserService"]
         for asks in await self.reaching(server):
             with self.subTest(type(asks).__name__):
@@ -191,6 +211,31 @@ class Reflection(Case):
                 self.assertEqual(names, sorted([reflection.SERVICE_NAME, users.full_name]))
                 files = described.file_descriptor_response.file_descriptor_proto
                 self.assertIn(user_pb2.DESCRIPTOR.serialized_pb, files)
+
+    async def test_it_is_there_by_both_of_its_names(self) -> None:
+        server = Server()
+        reflection.enable_server_reflection(["some.Service"], aio.Server(server))
+        self.assertEqual(
+            server.services, ["grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection"]
+        )
+        _, client = await self.reaching(server)
+        assert isinstance(client, OverHttp2)
+        answer = await client.client.answer(
+            client.ask("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", [ASKS(list_services="")])
+        )
+        (message,) = messages(answer.body)
+        told: Any = reflection_pb2.ServerReflectionResponse.FromString(message)
+        self.assertEqual([one.name for one in told.list_services_response.service], ["some.Service"])
+
+    async def test_the_stock_client_finds_a_service_and_calls_it_by_what_it_was_told(self) -> None:
+        server = Server()
+        registrar = aio.Server(server)
+        user_pb2_grpc.add_UserServiceServicer_to_server(Users(), registrar)
+        reflection.enable_server_reflection(registrar.services, registrar)
+        self.addAsyncCleanup(server.close)
+        address = await server.listen("127.0.0.1:0")
+        name = await asyncio.wait_for(asyncio.to_thread(found_by_reflection, address), PATIENCE)
+        self.assertEqual(name, "Ada 7")
 
 
 if __name__ == "__main__":

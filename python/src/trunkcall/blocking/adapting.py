@@ -10,21 +10,31 @@ from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Future
 from contextvars import copy_context
 from functools import partial
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar, cast, overload
 
 from trunkcall import client as asynchronous
 from trunkcall import interceptor as awaited
 from trunkcall import resolver as resolving
 from trunkcall.checking import check_callable, check_functions
 from trunkcall.endpoint import Endpoint
-from trunkcall.interceptor import Call
-from trunkcall.method import Handler
+from trunkcall.interceptor import Call, check_of_method
+from trunkcall.method import (
+    BidiMethod,
+    ClientStreamMethod,
+    Handler,
+    Method,
+    OneWayMethod,
+    ServerStreamMethod,
+    UnaryMethod,
+)
 from trunkcall.status import failure
+from trunkcall.typevars import Req, Resp
 from trunkcall.wire import Code, Delivery
 
-from .caller import Interceptor
-from .driver import Driver, Work
+from .caller import Interceptor, Next
+from .driver import Driver
 from .stream import Messages, Unblocked
+from .waiting import Work
 
 T = TypeVar("T")
 
@@ -90,6 +100,25 @@ def check_plain(option: str, *given: Any) -> None:
             name = getattr(one, "__qualname__", one)
             text = f"option {option}: {name} is asynchronous, and a blocking client calls plain functions"
             raise TypeError(f"{text}; trunkcall.Client takes it")
+
+
+@overload
+def for_method(method: UnaryMethod[Req, Resp], intercept: Interceptor[Req, Resp]) -> Interceptor: ...
+@overload
+def for_method(
+    method: ServerStreamMethod[Req, Resp] | ClientStreamMethod[Req, Resp] | BidiMethod[Req, Resp] | OneWayMethod[Req],
+    intercept: Callable[[Call[Req, Resp], Callable[[Call[Req, Resp]], Any]], Any],
+) -> Interceptor: ...
+def for_method(method: Method[Any, Any], intercept: Callable[..., Any]) -> Interceptor:
+    """An interceptor of the calls of one method, whose request and response are typed; all other calls go by. Raises
+    TypeError for what is no method, cannot be called or is asynchronous. See trunkcall.for_method."""
+    check_of_method(method, intercept)
+    check_plain("intercept", intercept)
+
+    def intercepting(call: Call, proceed: Next) -> Any:
+        return intercept(call, proceed) if call.method.name == method.name else proceed(call)
+
+    return _named(intercepting, intercept)
 
 
 def check_handlers(handlers: Sequence[Any]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from types import TracebackType
-from typing import Any, Generic, Protocol, Self, TypeVar, overload
+from typing import Generic, Protocol, Self, overload
 
 from trunkcall.caller import CallOptions, Response
 from trunkcall.codec import Codec
@@ -13,30 +13,30 @@ from trunkcall.compression import Compressions
 from trunkcall.interceptor import Call
 from trunkcall.method import BidiMethod, ClientStreamMethod, Method, OneWayMethod, ServerStreamMethod, UnaryMethod
 from trunkcall.status import Metadata, failure
+from trunkcall.typevars import Received_co, Req, Resp, Sent_contra
 from trunkcall.wire import Code, Delivery, Status
 
-Req = TypeVar("Req")
-Resp = TypeVar("Resp")
 
+class MessageStream(Protocol[Sent_contra, Received_co]):
+    """The messages of a call that is not unary, as interceptors see them: what is sent there, and what is received."""
 
-class MessageStream(Protocol):
-    """The messages of a call that is not unary, as interceptors see them."""
-
-    def send(self, message: Any) -> bool:
+    def send(self, message: Sent_contra) -> bool:
         """Sends a message, waiting while the peer is slow to consume. False: the call is over."""
         ...
 
-    def receive(self) -> Any | None:
+    def receive(self) -> Received_co | None:
         """The next message; None when the peer has sent all and, at the caller's end, the call succeeded."""
         ...
 
 
-Next = Callable[[Call], Any]
+Next = Callable[[Call[Req, Resp]], Resp]
 """Goes on with a call: to the next interceptor, at last to the connection."""
 
-Interceptor = Callable[[Call, Next], Any]
+Interceptor = Callable[[Call[Req, Resp], Next[Req, Resp]], Resp]
 """Wraps calls of all kinds: `def intercept(call, proceed): return proceed(call)`. Runs in the thread that makes the
-call, and may block. What it returns, trunkcall.Interceptor says."""
+call, and may block. What it returns, trunkcall.Interceptor says.
+
+`Interceptor[Req, Resp]` is one for a unary method with these messages; `for_method` makes one for all calls of it."""
 
 
 class ClientStream(ABC, Generic[Req, Resp]):
@@ -90,6 +90,9 @@ class ClientStream(ABC, Generic[Req, Resp]):
     def response(self) -> Resp:
         """Half-closes and waits for the one response of a client-streaming method. Raises StatusError."""
         self.half_close()
+        return self._only()
+
+    def _only(self) -> Resp:
         message = self.receive()
         if message is None:
             raise failure(Code.UNIMPLEMENTED, "there is no message where one is expected", Delivery.EXECUTED)

@@ -3,12 +3,14 @@ them."""
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from trunkcall.caller import NO_OPTIONS, CallOptions, Response
+from trunkcall.calling import UNARY, undecodable, unencodable
 from trunkcall.calling import Calls as Awaited
-from trunkcall.codec import Codec
+from trunkcall.codec import FIRST_NAMED, Codec
 from trunkcall.compression import Compressions
+from trunkcall.context import current, deadline_of
 from trunkcall.gauges import ConnectionGauges
 from trunkcall.method import Method, UnaryMethod
 from trunkcall.status import Metadata, failure
@@ -19,6 +21,7 @@ from .caller import Caller, ClientStream
 from .driver import Driver
 from .started import StartedCall
 from .stream import OpenedStream
+from .waiting import Answer
 
 Req = TypeVar("Req")
 Resp = TypeVar("Resp")
@@ -47,6 +50,17 @@ class Calls(Caller):
     ) -> Resp:
         """See Caller.call."""
         driver, policy = self._now()
+        own = getattr(method, "codec", None) or policy._codec
+        if not (
+            metadata
+            or codec is not None
+            or compression is not None
+            or (own is not policy._codec and own.number >= FIRST_NAMED)
+            or policy._quick is None
+            or not isinstance(method, Method)  # pyright: ignore[reportUnnecessaryIsInstance]
+            or method.kind is not UNARY
+        ):
+            return self._call_quickly(driver, policy, method, request, own, timeout, wait_for_ready)
         return driver.run(
             policy.call(
                 method,
@@ -58,6 +72,51 @@ class Calls(Caller):
                 wait_for_ready=wait_for_ready,
             )
         )
+
+    def _call_quickly(
+        self,
+        driver: Driver,
+        policy: Awaited,
+        method: UnaryMethod[Req, Resp],
+        request: Req,
+        codec: Codec,
+        timeout: float | None,
+        wait_for_ready: bool | None,
+    ) -> Resp:
+        """What `Calls.call` of asyncio does, without a coroutine. Encodes and decodes without the lock."""
+        binding = method.binding(codec)
+        try:
+            data = binding.encode_request(request)
+        except Exception as error:
+            raise unencodable(codec, error, method, request) from error
+        if timeout is None:
+            timeout = policy._timeout
+        deadline = 0
+        if timeout is not None or current.get() is not None:
+            deadline = deadline_of(timeout)
+        answer = Answer(driver)
+        interrupts, left = driver.enter(), False
+        try:
+            begun = policy._open_quickly(method, data, codec.number, deadline, answer)
+            if begun is not None:
+                try:
+                    begun[1].flush()
+                    left = driver.await_answer(answer, interrupts)
+                except BaseException:
+                    begun[1].give_up(begun[0])
+                    raise
+        finally:
+            if not left:
+                driver.leave(interrupts)
+        if begun is None:
+            return driver.run(policy.call(method, request, timeout=timeout, wait_for_ready=wait_for_ready))
+        message = begun[0].message
+        if message is None or begun[0].compression:
+            return driver.run(policy._finish(method, data, codec, deadline, timeout, bool(wait_for_ready), begun))
+        try:
+            return cast(Resp, binding.decode_response(message))
+        except Exception as error:
+            raise undecodable(codec, error) from error
 
     def start(
         self,

@@ -3,7 +3,9 @@
 Everything a client has is worked on under one lock. A thread that makes a call takes the lock, carries out the call's
 coroutine as far as it goes, with what is written to sockets, and then waits for a future. If no other thread does, it
 *leads*: it turns the loop until its future is done, and lets go of the lock while it waits for sockets. Otherwise it
-*follows*: it sleeps until its future is done or the leader has what it waits for, and hands the leading over.
+*follows*: it sleeps until its future is done or the leader has what it waits for, and hands the leading over. A plain
+unary call needs no coroutine: its thread opens it, writes, waits for an Answer in the same way, and if it followed has
+nothing more to do here once it is woken.
 
 A thread of the client's own, the helper, leads where nobody has for a while: for keepalive, connecting, resolvers, and
 what servers call. It ends its leading as soon as another thread waits.
@@ -24,6 +26,7 @@ from typing import Any, TypeVar, cast
 
 from .interrupts import INTERRUPTS, Interrupts, of_this_thread
 from .loop import Loop
+from .waiting import Answer, Awaited, Work
 
 T = TypeVar("T")
 
@@ -31,7 +34,7 @@ FRESH = 0.001  # seconds without a leader, after which a call looks first at wha
 PAUSE = 0.05  # seconds without a leader, after which the helper leads
 IN_A_LOOP = (
     "a blocking call in the thread of an event loop would stop all its tasks: use trunkcall.Client, whose calls are "
-    "awaited, or run this on a thread with `await asyncio.to_thread(…)`"
+    "awaited, or for stubs trunkcall.grpcstub.aio; or run this on a thread with `await asyncio.to_thread(…)`"
 )
 FROM_WITHIN = (
     "a blocking call from within the work of its own client, such as an observer, a balancer or an inline handler, "
@@ -44,42 +47,6 @@ class Abandoned(Exception):
     """The process was forked: what was opened before it is the parent's."""
 
 
-class Work:
-    """A coroutine that a thread carries out. To asyncio it is the current task, as `asyncio.timeout` needs one."""
-
-    __slots__ = ("__weakref__", "_cancelling", "cancelled", "loop", "waits_for")
-
-    def __init__(self, loop: Loop) -> None:
-        self.loop = loop
-        self.waits_for: asyncio.Future[Any] | None = None
-        self.cancelled = False  # the coroutine is to be told
-        self._cancelling = 0
-
-    def cancel(self, msg: Any = None) -> bool:
-        self._cancelling += 1
-        if self.waits_for is None or not self.waits_for.cancel(msg):
-            self.cancelled = True
-        return True
-
-    def cancelling(self) -> int:
-        return self._cancelling
-
-    def uncancel(self) -> int:
-        self._cancelling = max(self._cancelling - 1, 0)
-        if not self._cancelling:
-            self.cancelled = False
-        return self._cancelling
-
-    def done(self) -> bool:
-        return False
-
-    def get_loop(self) -> Loop:
-        return self.loop
-
-    def get_name(self) -> str:
-        return threading.current_thread().name
-
-
 class Driver:
     """The loop of one client, its lock, and the threads that wait. What begins with an underscore needs the lock."""
 
@@ -90,8 +57,9 @@ class Driver:
         self.closed = False
         self.openings: list[Coroutine[Any, Any, None]] = []  # of a stream that is being made, for its thread
         self._users = 0  # threads at work here, whether they wait or not, and what was started
+        self._outside = 0  # of these, threads in functions of users
         self._leads = False  # a thread does
-        self._awaited: asyncio.Future[Any] | None = None  # by the leader
+        self._awaited: Awaited | None = None  # by the leader
         self._looked = 0.0  # when a thread last ended its leading
         self._times = 0  # that a thread has begun to lead
         self._followers: dict[threading.Lock, None] = {}  # each sleeps until its own is released
@@ -106,23 +74,23 @@ class Driver:
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Carries out a coroutine in this thread. Raises what it raises, and RuntimeError where it must not be run."""
         try:
-            interrupts = self._enter()
+            interrupts = self.enter()
         except BaseException:
             work.close()
             raise
         try:
             return self._carry_out(work, interrupts)
         finally:
-            self._leave(interrupts)
+            self.leave(interrupts)
 
     @contextmanager
     def inside(self) -> Generator[None]:
         """Under the lock, for what does not wait."""
-        interrupts = self._enter()
+        interrupts = self.enter()
         try:
             yield
         finally:
-            self._leave(interrupts)
+            self.leave(interrupts)
 
     @contextmanager
     def outside(self) -> Generator[None]:
@@ -133,6 +101,7 @@ class Driver:
         if interrupts is not None and not interrupts.held:
             interrupts = None
         try:
+            self._outside += 1
             self._let_go()
             if interrupts is not None:
                 interrupts.release()
@@ -141,7 +110,20 @@ class Driver:
             if interrupts is not None:
                 interrupts.hold()
             self._take()
+            self._outside -= 1
             _enter_task(self.loop, task)
+
+    @property
+    def at_work(self) -> bool:
+        """Whether another thread is in a call and does not wait, but for those in functions of users. Used under the
+        lock."""
+        waiting = len(self._followers) + self._sleeps + self._started + self._outside
+        return self._users - 1 > waiting
+
+    @property
+    def _sleeps(self) -> bool:
+        """Whether a thread leads, and has nothing to do but to wait for sockets and timers."""
+        return self.loop.selector.asleep and not (self._awaited is not None and self._awaited.done())
 
     def start(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Has a coroutine carried out by whichever thread leads. Used under the lock."""
@@ -195,9 +177,46 @@ class Driver:
                 task.cancel()
             task.waits_for = None
 
+    def await_answer(self, answer: Answer, interrupts: Interrupts | None) -> bool:
+        """Waits for the end of a call that this thread opened, under the lock. True: it has left already. Raises what
+        the handler of a signal raises, with the lock."""
+        if interrupts is not None:
+            self._wait(answer, interrupts)
+            return False
+        followers = self._followers
+        while not answer.done():
+            if not self._leads:
+                self._lead(answer, None)
+                continue
+            sleeping = answer.sleeping = threading.Lock()
+            sleeping.acquire()
+            followers[sleeping] = None
+            try:
+                self._let_go()
+                sleeping.acquire()
+            except BaseException:
+                self._take()
+                followers.pop(sleeping, None)
+                answer.sleeping = None
+                if answer.left:
+                    self._users += 1
+                raise
+            if answer.left:
+                return True
+            self._take()  # to lead
+            answer.sleeping = None
+        return False
+
+    def wake_for_good(self, answer: Answer, sleeping: threading.Lock) -> None:
+        """Wakes the thread of a call that has ended, unless it was woken to lead."""
+        if self._followers.pop(sleeping, _NOBODY) is not _NOBODY:
+            answer.left = True
+            self._users -= 1
+            sleeping.release()
+
     # The lock.
 
-    def _enter(self) -> Interrupts | None:
+    def enter(self) -> Interrupts | None:
         running = _get_running_loop()
         if running is not None:
             raise RuntimeError(FROM_WITHIN if running is self.loop else IN_A_LOOP)
@@ -225,7 +244,7 @@ class Driver:
                 self.loop.look()
         return interrupts
 
-    def _leave(self, interrupts: Interrupts | None) -> None:
+    def leave(self, interrupts: Interrupts | None) -> None:
         self._users -= 1
         self._let_go()
         if interrupts is not None:
@@ -261,7 +280,7 @@ class Driver:
 
     # Waiting.
 
-    def _wait(self, future: asyncio.Future[Any], interrupts: Interrupts | None) -> None:
+    def _wait(self, future: Awaited, interrupts: Interrupts | None) -> None:
         """Until the future is done. Raises what the handler of a signal raises."""
         self.loop.settle()
         while not future.done():
@@ -276,7 +295,7 @@ class Driver:
             else:
                 self._lead(future, interrupts)
 
-    def _lead(self, future: asyncio.Future[Any], interrupts: Interrupts | None) -> None:
+    def _lead(self, future: Awaited, interrupts: Interrupts | None) -> None:
         loop = self.loop
         self._leads, self._awaited = True, future
         self._times += 1
@@ -295,7 +314,7 @@ class Driver:
             if interrupts is not None:
                 interrupts.wake = None
 
-    def _follow(self, future: asyncio.Future[Any], interrupts: Interrupts | None) -> None:
+    def _follow(self, future: Awaited, interrupts: Interrupts | None) -> None:
         sleeping, followers = threading.Lock(), self._followers
         sleeping.acquire()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from trunkcall import caller as asynchronous
@@ -57,6 +58,13 @@ class OpenedStream(ClientStream[Req, Resp]):
             return
         with self._driver.inside():
             self._inner.cancel()
+
+    def _give_up(self) -> None:
+        """As `cancel`, but only leaves word for the loop: takes no lock, and may be called wherever objects are
+        collected, or in the thread of an event loop."""
+        if not self._driver.abandoned:
+            with suppress(RuntimeError):  # the client is closed
+                self._driver.loop.call_soon_threadsafe(self._inner.cancel)
 
     @property
     def done(self) -> bool:

@@ -5,5 +5,10 @@
     stub = user_pb2_grpc.UserServiceStub(aio.Channel(client))
     user_pb2_grpc.add_UserServiceServicer_to_server(UserService(), aio.Server(server))
 
+    aio.Channel       a trunkcall.Client for stubs whose calls are awaited, as grpc.aio's
+    aio.Server        a trunkcall.Server for servicers, of coroutines and of plain functions
+    blocking.Channel  a trunkcall.blocking.Client for stubs that block, as those of grpc.insecure_channel
+    blocking.Server   a trunkcall.blocking.Server for servicers, as a grpc.Server
+
 Only this package imports grpcio, as the generated code does.
 """

@@ -16,12 +16,13 @@ from trunkcall import Code, Status
 from trunkcall.caller import Caller, CallOptions, Response
 from trunkcall.calling import Calls, undecodable
 from trunkcall.codec import PROTOBUF
+from trunkcall.compression import Compressions
 from trunkcall.context import deadline_of, own_timeout
 from trunkcall.method import Method
 from trunkcall.status import StatusError
 from trunkcall.unarycall import Attempt, Begun, early_metadata, invoke
 
-from .conversion import CODES, CallError, Entries, to_metadata, trailing
+from .conversion import CODES, LOCALLY_CANCELLED, CallError, Entries, to_metadata, trailing
 
 OK = Status(Code.OK)
 logger = logging.getLogger("trunkcall")
@@ -95,9 +96,11 @@ class UnaryUnaryCall(_CallOf, grpc.aio.UnaryUnaryCall[Any, Any]):
         timeout: float | None,
         metadata: Entries,
         wait_for_ready: bool,
+        compression: Compressions | None,
     ) -> None:
         super().__init__(caller, timeout)
         self._method = method
+        self._compression = compression
         self._wait_for_ready = wait_for_ready
         self._timeout = timeout
         if not isinstance(caller, Calls) or not caller._direct:
@@ -112,7 +115,7 @@ class UnaryUnaryCall(_CallOf, grpc.aio.UnaryUnaryCall[Any, Any]):
 
     def _begin(self, caller: Calls, request: Any, deadline: int, metadata: Entries) -> None:
         data = caller._encode(self._method, request, PROTOBUF)
-        if not metadata:
+        if not metadata and self._compression is None:
             self._begun = caller._begin(self._method, data, deadline)
             if self._begun is not None:
                 self._data, self._deadline = data, deadline
@@ -124,6 +127,8 @@ class UnaryUnaryCall(_CallOf, grpc.aio.UnaryUnaryCall[Any, Any]):
     def _attempt_of(self, caller: Calls, data: bytes, deadline: int, metadata: Entries) -> Attempt:
         attempt = Attempt(caller, self._method, data, PROTOBUF, deadline, metadata, self._wait_for_ready)
         attempt.timeout = own_timeout(self._timeout, deadline)
+        if self._compression is not None:
+            attempt.compress(caller._order(self._compression))
         attempt.response = self._answer
         return attempt
 
@@ -197,7 +202,9 @@ class UnaryUnaryCall(_CallOf, grpc.aio.UnaryUnaryCall[Any, Any]):
     async def _call(self) -> Any:
         """Makes the call by the caller's own `unary`."""
         request, timeout, metadata = self._around
-        options = CallOptions(math.inf if timeout is None else timeout, metadata, PROTOBUF, None, self._wait_for_ready)
+        options = CallOptions(
+            math.inf if timeout is None else timeout, metadata, PROTOBUF, self._compression, self._wait_for_ready
+        )
         self._kept_answer = answer = await self._caller.unary(self._method, request, options)
         return answer.message
 
@@ -208,7 +215,7 @@ class UnaryUnaryCall(_CallOf, grpc.aio.UnaryUnaryCall[Any, Any]):
 
     def _stop(self, error: BaseException) -> None:
         self._cancelled = True
-        self._status = Status(Code.CANCELLED, "Locally cancelled by application!")
+        self._status = Status(Code.CANCELLED, LOCALLY_CANCELLED)
         self._error = error
         self._end()
 
@@ -296,9 +303,11 @@ class _StreamCall(_CallOf):
         timeout: float | None,
         metadata: Entries,
         wait_for_ready: bool,
+        compression: Compressions | None,
     ) -> None:
         super().__init__(caller, timeout)
-        options = CallOptions(math.inf if timeout is None else timeout, metadata, PROTOBUF, None, wait_for_ready)
+        until = math.inf if timeout is None else timeout
+        options = CallOptions(until, metadata, PROTOBUF, compression, wait_for_ready)
         self._stream = caller.stream(method, requests if method.kind.takes_one else None, options)
         self._feeding: asyncio.Task[None] | None = None
         self._watching: asyncio.Task[None] | None = None

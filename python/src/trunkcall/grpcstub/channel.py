@@ -12,26 +12,20 @@ import grpc.aio
 from trunkcall.caller import Caller
 from trunkcall.calling import Calls
 from trunkcall.checking import wrong_type
-from trunkcall.client import Client
-from trunkcall.endpoint import State
-from trunkcall.method import BidiMethod, Binding, ClientStreamMethod, Method, ServerStreamMethod, UnaryMethod
+from trunkcall.method import BidiMethod, ClientStreamMethod, ServerStreamMethod, UnaryMethod
 from trunkcall.policy import NO_POLICIES
 
 from .calls import StreamStreamCall, StreamUnaryCall, UnaryStreamCall, UnaryUnaryCall
 from .conversion import entries
-
-Function = Callable[[Any], Any]
-
-
-def _same(message: Any) -> Any:
-    return message
+from .states import connectivity
+from .stubmethod import StubMethod, compression_of, refuse_credentials
 
 
 class Channel(grpc.aio.Channel):
     """A Trunkcall caller as a grpc.aio.Channel: a client, a caller of one's own, or one connection at either end, so
     that stubs on `call.connection` call the servicers of a handler's caller. Calls begin when the stub's method is
     called, as grpc.aio's do. Metadata, deadlines, cancellation and errors are those of grpc.aio; `credentials` of a
-    call raise ValueError, and its `compression` is ignored: messages are compressed as the client has it.
+    call raise ValueError.
 
     The channel does not own the client: `close` leaves it open."""
 
@@ -44,16 +38,16 @@ class Channel(grpc.aio.Channel):
         self._policies = caller._policies if policies and isinstance(caller, Calls) else NO_POLICIES
 
     def unary_unary(self, method: str, *functions: Any, **named: Any) -> Any:
-        return _MultiCallable(self, UnaryMethod, UnaryUnaryCall, method, *functions, **named)
+        return _MultiCallable(self, UnaryUnaryCall, UnaryMethod, method, *functions, **named)
 
     def unary_stream(self, method: str, *functions: Any, **named: Any) -> Any:
-        return _MultiCallable(self, ServerStreamMethod, UnaryStreamCall, method, *functions, **named)
+        return _MultiCallable(self, UnaryStreamCall, ServerStreamMethod, method, *functions, **named)
 
     def stream_unary(self, method: str, *functions: Any, **named: Any) -> Any:
-        return _MultiCallable(self, ClientStreamMethod, StreamUnaryCall, method, *functions, **named)
+        return _MultiCallable(self, StreamUnaryCall, ClientStreamMethod, method, *functions, **named)
 
     def stream_stream(self, method: str, *functions: Any, **named: Any) -> Any:
-        return _MultiCallable(self, BidiMethod, StreamStreamCall, method, *functions, **named)
+        return _MultiCallable(self, StreamStreamCall, BidiMethod, method, *functions, **named)
 
     async def close(self, grace: float | None = None) -> None:
         """Does nothing: the client is closed by the one who made it."""
@@ -63,19 +57,7 @@ class Channel(grpc.aio.Channel):
         caller = self._caller
         if not isinstance(caller, Calls):
             return grpc.ChannelConnectivity.READY
-        if caller._closed:
-            return grpc.ChannelConnectivity.SHUTDOWN
-        if caller._ready:
-            return grpc.ChannelConnectivity.READY
-        if not isinstance(caller, Client):
-            return grpc.ChannelConnectivity.SHUTDOWN
-        if try_to_connect:
-            caller._endpoints.wake()
-        states = {one.state for one in caller._endpoints.order}
-        if State.CONNECTING in states:
-            return grpc.ChannelConnectivity.CONNECTING
-        failing = State.FAILING in states
-        return grpc.ChannelConnectivity.TRANSIENT_FAILURE if failing else grpc.ChannelConnectivity.IDLE
+        return connectivity(caller, try_to_connect=try_to_connect)
 
     async def wait_for_state_change(self, last_observed_state: grpc.ChannelConnectivity) -> None:
         while self.get_state() is last_observed_state:
@@ -95,24 +77,14 @@ class Channel(grpc.aio.Channel):
         await self.close()
 
 
-class _MultiCallable:
+class _MultiCallable(StubMethod):
     """One method of a stub."""
 
-    def __init__(
-        self,
-        channel: Channel,
-        kind: type[Method[Any, Any]],
-        call: Callable[..., Any],
-        name: str,
-        request_serializer: Function | None = None,
-        response_deserializer: Function | None = None,
-        _registered_method: bool | None = False,
-    ) -> None:
-        encode, decode = request_serializer or _same, response_deserializer or _same
+    def __init__(self, channel: Channel, call: Callable[..., Any], *method: Any, **functions: Any) -> None:
+        super().__init__(*method, **functions)
         self._caller = channel._caller
         self._policies = channel._policies
         self._call = call
-        self._method = kind(name, object, object, Binding(encode, _same, _same, decode))
 
     def __call__(
         self,
@@ -125,13 +97,20 @@ class _MultiCallable:
         *,
         request_iterator: Any = None,
     ) -> Any:
-        if credentials is not None:
-            raise ValueError("credentials of single calls are not supported: put a token into metadata")
+        refuse_credentials(credentials)
         given = request if request_iterator is None else request_iterator
         if self._policies:
-            name, policy = self._method.name, self._policies.of(self._method.name)
+            name, policy = self.method.name, self._policies.of(self.method.name)
             if timeout is None:
-                timeout = self._policies.of_stream(name) if self._method.kind.streams else policy.timeout
+                timeout = self._policies.of_stream(name) if self.method.kind.streams else policy.timeout
             if wait_for_ready is None:
                 wait_for_ready = policy.wait_for_ready
-        return self._call(self._caller, self._method, given, timeout, entries(metadata), bool(wait_for_ready))
+        return self._call(
+            self._caller,
+            self.method,
+            given,
+            timeout,
+            entries(metadata),
+            bool(wait_for_ready),
+            compression_of(compression),
+        )

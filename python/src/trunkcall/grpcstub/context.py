@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 import grpc
 import grpc.aio
@@ -14,14 +14,7 @@ from trunkcall import Code
 from trunkcall.servercall import ServerCall
 from trunkcall.status import StatusError
 
-from .conversion import Entries, entries, failed, to_metadata
-
-
-class Entry(NamedTuple):
-    """One pair of metadata."""
-
-    key: str
-    value: str | bytes
+from .conversion import Entries, entries, failed, to_entries, to_metadata
 
 
 class CommonContext:
@@ -37,7 +30,7 @@ class CommonContext:
         self._over = False
 
     def invocation_metadata(self) -> Any:
-        return tuple(Entry(key, value) for key, value in self.call.metadata)
+        return to_entries(self.call.metadata)
 
     def set_trailing_metadata(self, trailing_metadata: Any) -> None:
         self._trailing = entries(trailing_metadata)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import grpc
 import grpc.aio
@@ -15,7 +15,16 @@ from trunkcall.status import StatusError
 DETAILS_KEY = "grpc-status-details-bin"
 Entries = list[tuple[str, str | bytes]]
 
+LOCALLY_CANCELLED = "Locally cancelled by application!"  # what grpcio says, and programs look for
+
 CODES = {code.value[0]: code for code in grpc.StatusCode}
+
+
+class Entry(NamedTuple):
+    """One pair of metadata."""
+
+    key: str
+    value: str | bytes
 
 
 def _status_message() -> Any:
@@ -60,12 +69,21 @@ def to_metadata(found: Iterable[tuple[str, str | bytes]]) -> grpc.aio.Metadata:
     return grpc.aio.Metadata(*found)
 
 
-def trailing(status: Status, trailer: Iterable[tuple[str, str | bytes]]) -> grpc.aio.Metadata:
+def to_entries(found: Iterable[tuple[str, str | bytes]]) -> tuple[Entry, ...]:
+    """Metadata as blocking code has it."""
+    return tuple(Entry(key, value) for key, value in found)
+
+
+def with_details(status: Status, trailer: Iterable[tuple[str, str | bytes]]) -> Entries:
     """Trailers as grpcio has them: the details stand among them."""
     found = [*trailer]
     if status.details:
         found.append((DETAILS_KEY, details_entry(status)))
-    return grpc.aio.Metadata(*found)
+    return found
+
+
+def trailing(status: Status, trailer: Iterable[tuple[str, str | bytes]]) -> grpc.aio.Metadata:
+    return to_metadata(with_details(status, trailer))
 
 
 def failed(code: grpc.StatusCode | int, details: str, trailer: Iterable[tuple[str, str | bytes]] = ()) -> StatusError:
@@ -99,8 +117,14 @@ class CallError(grpc.aio.AioRpcError):
         self.delivery = status.delivery
 
     def __reduce__(self) -> Any:
-        return (_restored, (self.status, [*self.trailing_metadata()]))
+        return copied(type(self), self.status, self.trailing_metadata(), self.initial_metadata())
 
 
-def _restored(status: Status, trailer: Entries) -> CallError:
-    return CallError(StatusError.of(status, [entry for entry in trailer if entry[0] != DETAILS_KEY]))
+def copied(kind: Any, status: Status, trailer: Any, header: Any) -> Any:
+    """What makes the copy of a CallError, as pickle wants it."""
+    kept = [(key, value) for key, value in trailer if key != DETAILS_KEY]
+    return (_restored, (kind, status, kept, [*map(tuple, header)]))
+
+
+def _restored(kind: Any, status: Status, trailer: Entries, header: Entries) -> Any:
+    return kind(StatusError.of(status, trailer), header)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, cast
 
@@ -13,7 +13,7 @@ import grpc
 import grpc.aio
 
 from trunkcall.client import Client
-from trunkcall.described import described_messages
+from trunkcall.described import described_messages, is_described
 from trunkcall.executing import NotStarted
 from trunkcall.method import (
     BidiMethod,
@@ -31,6 +31,8 @@ from trunkcall.status import StatusError
 from . import health
 from .context import AsyncContext, CommonContext, Requests, ThreadContext
 from .conversion import failed
+from .interceptors import checked, chosen
+from .stubmethod import same
 
 _KINDS: dict[tuple[bool, bool], type[Method[Any, Any]]] = {
     (False, False): UnaryMethod,
@@ -40,8 +42,9 @@ _KINDS: dict[tuple[bool, bool], type[Method[Any, Any]]] = {
 }
 
 
-def _same(message: Any) -> Any:
-    return message
+# Versions of a service of gRPC whose messages and methods are the same. Its package for Python has the first only, and
+# there are clients that ask for the other one alone.
+_ALSO = {"/grpc.reflection.v1alpha.ServerReflection/": "/grpc.reflection.v1.ServerReflection/"}
 
 
 class Server(grpc.aio.Server):
@@ -49,17 +52,35 @@ class Server(grpc.aio.Server):
     Servicers may have coroutines, asynchronous generators, and plain methods, which run on the Trunkcall server's
     executor.
 
-    Ports, credentials and interceptors are the Trunkcall server's own; `stop` stops it. A client is not stopped.
+    Ports and credentials are the Trunkcall server's own, and its interceptors run around those given here; `stop` stops
+    it. A client is not stopped.
 
     gRPC's own services work as others do: health of grpcio-health-checking, which says NOT_SERVING while the server
-    leaves, whatever it was told, and reflection of grpcio-reflection."""
+    leaves, whatever it was told, and reflection of grpcio-reflection, which is served as v1 as well as v1alpha."""
 
-    def __init__(self, server: NativeServer | Client, *, hide_errors: bool = False) -> None:
+    def __init__(
+        self,
+        server: NativeServer | Client,
+        *,
+        hide_errors: bool = False,
+        interceptors: Sequence[grpc.aio.ServerInterceptor | grpc.ServerInterceptor] = (),
+    ) -> None:
         """Callers of a servicer that raises an exception are told its type and text, as by grpc.aio. With `hide_errors`
-        they are told an id, and the log has the text beside it."""
+        they are told an id, and the log has the text beside it.
+
+        `interceptors` choose the handlers of calls to servicers that are registered here; those of grpc, which are not
+        awaited, run on threads. A handler of theirs gets and gives the messages of the method: serializers of its own
+        are not used. Raises TypeError for what is none."""
         self._server = server
+        self._interceptors = checked(interceptors)
         self._hide = hide_errors
         self._registered: set[str] = set()
+
+    @property
+    def services(self) -> list[str]:
+        """The names of the services that are served and that a `.proto` file describes, sorted: what to give reflection
+        of grpcio-reflection, which has nothing to say of others."""
+        return [name for name in self._server.services if is_described(name)]
 
     def add_generic_rpc_handlers(self, generic_rpc_handlers: Iterable[grpc.GenericRpcHandler]) -> None:
         """Takes the handlers of generated code, which have names; others raise ValueError."""
@@ -78,13 +99,39 @@ class Server(grpc.aio.Server):
         if name in self._registered:
             return  # generated code registers both ways
         kind = _KINDS[bool(handler.request_streaming), bool(handler.response_streaming)]
-        decode, encode = handler.request_deserializer or _same, handler.response_serializer or _same
-        method = kind(name, *described_messages(name), Binding(_same, decode, encode, _same))
+        decode, encode = handler.request_deserializer or same, handler.response_serializer or same
+        method = kind(name, *described_messages(name), Binding(same, decode, encode, same))
         serve = _serve(handler, self._hide)
+        if self._interceptors:
+            serve = self._choosing(handler)
         if name.startswith(health.SERVICE) and isinstance(self._server, NativeServer):
             serve = health.until_it_leaves(serve, handler.response_streaming, self._server)
         self._server.register(Handler(method, serve))
         self._registered.add(name)
+        service = name[: name.rindex("/") + 1]
+        if also := _ALSO.get(service):
+            self._register(also + name.removeprefix(service), handler)
+
+    def _choosing(self, handler: Any) -> Callable[..., Any]:
+        """Serves with what the interceptors choose for each call."""
+
+        async def choose(call: ServerCall) -> Callable[..., Any]:
+            try:
+                return _serve(await chosen(self._interceptors, handler, call), self._hide)
+            except Exception as error:
+                _instead(CommonContext(call), error, self._hide)
+                raise
+
+        async def answer_one(request: Any, call: ServerCall) -> Any:
+            return await (await choose(call))(request, call)
+
+        async def answer_many(request: Any, call: ServerCall) -> AsyncIterator[Any]:
+            serve = await choose(call)
+            async with aclosing(serve(request, call)) as answers:
+                async for answer in answers:
+                    yield answer
+
+        return answer_many if handler.response_streaming else answer_one
 
     def add_insecure_port(self, address: str) -> int:
         raise NotImplementedError("use Server.listen of the Trunkcall server")
