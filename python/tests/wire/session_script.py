@@ -124,24 +124,25 @@ class Runner:
         self.held = False
         self.transport = script.get("layer") == "transport"
         methods: dict[str, str] = script.get("methods", {})
-        self.recorder = Recorder(methods)
+        self.recorder = self.recording(methods)
         served = {name.encode(): Method(name.encode(), kind in ONE_REQUEST) for name, kind in methods.items()}
-        self.session = Session(
-            self.recorder,
-            initiator=script["role"] == "initiator",
-            now=BEGIN,
-            config=self._config(script.get("own", {})),
-            methods=served,
-        )
+        self.session = self.opened(self._config(script.get("own", {})), served)
         preface = bytes.fromhex(script.get("peer_preface", ""))
         peer = peer_settings(preface)
         self.parser = Parser(test, self.session.initiator, peer)
         self.comparison = Comparison(test, peer)
         self.shut: set[str] = set()
         if preface:
-            self.session.receive(preface, BEGIN)
+            self.take_in([preface])
             self.flush()
             test.assertEqual([frame.type for frame in self.parser.take()], ["PREFACE"])
+
+    def recording(self, methods: dict[str, str]) -> Recorder:
+        return Recorder(methods)
+
+    def opened(self, config: Config, served: dict[bytes, Method]) -> Session:
+        initiator = self.script["role"] == "initiator"
+        return Session(self.recorder, initiator=initiator, now=BEGIN, config=config, methods=served)
 
     def _config(self, own: Entry) -> Config:
         own = dict(own)
@@ -160,13 +161,16 @@ class Runner:
         for number, step in enumerate(self.script["steps"]):
             with self.test.subTest(self.script["id"], step=number, bytewise=self.bytewise):
                 if "do" in step:
-                    getattr(self, "do_" + step["do"])(step)
+                    self.do(step)
                     self.flush()
                 else:
                     getattr(self, "expect_" + step["expect"])(step)
         self.test.assertEqual(self.recorder.events, [], self.script["id"] + ": events that no step expected")
         left = [frame for frame in self.parser.take() if frame.type not in PSEUDO or self.transport]
         self.test.assertEqual(left, [], self.script["id"] + ": written, and no step expected it")
+
+    def do(self, step: Entry) -> None:
+        getattr(self, "do_" + step["do"])(step)
 
     def flush(self) -> None:
         while not self.held:
@@ -231,6 +235,7 @@ class Runner:
 
     def open_call(self, step: Entry) -> None:
         kind = self.recorder.methods[step["method"]]
+        told = len(self.recorder.events)
         deadline = self.session.now + step["deadline_us"] if "deadline_us" in step else 0
         try:
             call = self.session.open(
@@ -257,8 +262,9 @@ class Runner:
             self.recorder.events.append({"event": "turned_away", "call": step["as"]})
             return
         self.recorder.know(step["as"], call)
-        for event in self.recorder.events:
-            if event.get("call") == stream_name(call.id) or event.get("call") == "i0.0":
+        names = (stream_name(call.id), "i0.0")
+        for event in self.recorder.events[told:]:
+            if event.get("call") in names:
                 event["call"] = step["as"]
 
     def of(self, step: Entry) -> Any:
@@ -361,7 +367,8 @@ class Runner:
 
     def _events(self, call: str, actual: list[Entry], wanted: list[Entry]) -> None:
         names = [event["event"] for event in actual]
-        self.test.assertEqual(names, [event["event"] for event in wanted], f"{call}: {[brief(one) for one in actual]}")
+        if names != [event["event"] for event in wanted]:
+            self.test.fail(f"{call}: want {[brief(one) for one in wanted]}, got {[brief(one) for one in actual]}")
         for got, want in zip(actual, wanted, strict=True):
             self._event(got, want)
 

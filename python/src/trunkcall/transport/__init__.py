@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from . import monotonic
 from .accepted import PER_ADDRESS, ConnectionLimits
-from .connection import Connection, ConnectionEvents, clock
+from .binding import PASSIVE, address_of, bind_found, bind_path
+from .connection import Connection, ConnectionEvents
 from .dialer import DialError, Dialing, OpenSocket, TurnedAway, dial
 from .figures import Figures
 from .listener import Listener
+from .monotonic import clock
 from .opening import NOTHING_SAID, PREFACE_HTTP2, SILENT
 from .target import Address, parse_address, parse_place
 from .tls import (
@@ -26,6 +29,7 @@ __all__ = [
     "ALPN_HTTP1",
     "ALPN_HTTP2",
     "NOTHING_SAID",
+    "PASSIVE",
     "PER_ADDRESS",
     "PREFACE_HTTP2",
     "SILENT",
@@ -42,11 +46,15 @@ __all__ = [
     "TLSFiles",
     "TLSSource",
     "TurnedAway",
+    "address_of",
+    "bind_found",
+    "bind_path",
     "client_tls",
     "clock",
     "dial",
     "for_clients",
     "for_servers",
+    "monotonic",
     "parse_address",
     "parse_place",
     "server_tls",

@@ -6,6 +6,8 @@ import asyncio
 from http import HTTPStatus
 from typing import cast
 
+from .halfclose import half_close
+
 LINGER = 1.0  # seconds for which input is discarded behind an answer (limits.md 6)
 DISCARD = 1 << 20  # bytes, likewise
 
@@ -41,7 +43,7 @@ class Answering(asyncio.Protocol):
         self._timer = self._loop.call_later(LINGER, transport.abort)
         transport.write(self._text)
         if transport.can_write_eof():
-            transport.write_eof()
+            half_close(transport)
         else:
             transport.close()
 

@@ -9,14 +9,16 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-import time
 from collections.abc import Mapping
 from typing import Any, cast
 from weakref import WeakKeyDictionary
 
 from trunkcall.wire import NEVER, Config, Events, Method, OutgoingCall, Session
 
+from . import monotonic
 from .figures import Figures
+from .halfclose import half_close
+from .monotonic import clock
 from .target import spelled
 
 # What the loop's buffer holds before the session keeps the rest (limits.md 2: pieces of large messages).
@@ -47,9 +49,12 @@ def _input_of(loop: asyncio.AbstractEventLoop) -> memoryview:
     return found
 
 
-def clock() -> int:
-    """Microseconds of a clock that does not jump: the time of all sessions."""
-    return time.monotonic_ns() // 1_000
+def bound_unacknowledged(raw: Any, interval: int, answer_time: int) -> None:
+    """Has the system end the connection of a socket of TCP whose peer acknowledges nothing (limits.md 3). Both times
+    are those of keepalive, in µs; nothing is done without it, nor where the socket's maker has said how long."""
+    if _USER_TIMEOUT is not None and interval and not raw.getsockopt(socket.IPPROTO_TCP, _USER_TIMEOUT):
+        longest = max(interval + answer_time, UNACKNOWLEDGED)
+        raw.setsockopt(socket.IPPROTO_TCP, _USER_TIMEOUT, min(longest // 1_000, 0x7FFFFFFF))
 
 
 class ConnectionEvents(Events):
@@ -152,10 +157,7 @@ class Connection(asyncio.BufferedProtocol):
         if raw is not None and raw.family in (socket.AF_INET, socket.AF_INET6):
             raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             lifecycle = self.session.lifecycle
-            if _USER_TIMEOUT is not None and lifecycle.interval:
-                set_to = raw.getsockopt(socket.IPPROTO_TCP, _USER_TIMEOUT)  # by the socket's maker; that stays
-                longest = max(lifecycle.interval + lifecycle.answer_time, UNACKNOWLEDGED)
-                raw.setsockopt(socket.IPPROTO_TCP, _USER_TIMEOUT, set_to or min(longest // 1_000, 0x7FFFFFFF))
+            bound_unacknowledged(raw, lifecycle.interval, lifecycle.answer_time)
         self.end.connection = self
         self.end.connected()
         self._flush()
@@ -170,9 +172,9 @@ class Connection(asyncio.BufferedProtocol):
     def data_received(self, data: bytes | memoryview) -> None:
         """Takes in what was read. The memory of a memoryview is used again afterwards."""
         session = self.session
-        session.receive(data, time.monotonic_ns() // 1_000)
+        session.receive(data, monotonic.nanoseconds() // 1_000)
         if session.callee.ready:
-            session.dispatch(time.monotonic_ns() // 1_000)
+            session.dispatch(monotonic.nanoseconds() // 1_000)
         if session.output.buffer:
             self._flush()
         if not self.scheduled:  # behind the tasks that were woken just now
@@ -210,6 +212,10 @@ class Connection(asyncio.BufferedProtocol):
         if not self.scheduled:
             self.scheduled = True
             self._loop.call_soon(self._flush)
+
+    def flush(self) -> None:
+        """Writes what was appended, now."""
+        self._flush()
 
     def give_up(self, call: OutgoingCall) -> None:
         """Ends a call of this side, if it has not ended, and drops answers that nobody will take."""
@@ -268,7 +274,7 @@ class Connection(asyncio.BufferedProtocol):
         if self.lost:
             return
         session = self.session
-        session.now = time.monotonic_ns() // 1_000
+        session.now = monotonic.nanoseconds() // 1_000
         if not self._full and not self._wrote_eof:
             self._write()
         lifecycle = session.lifecycle
@@ -335,7 +341,7 @@ class Connection(asyncio.BufferedProtocol):
             self._close()
         elif not self._wrote_eof:
             self._wrote_eof = True
-            self.transport.write_eof()
+            half_close(self.transport)
 
     def _close(self) -> None:
         self._ended = True

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 from trunkcall.wire import MAGIC, PREFACE_SIZE, not_served
 
 from .answer import Answering, answer
+from .halfclose import half_close
 from .opening import HANDSHAKE, begins_http
 from .proxied import ProxyHeader
 
@@ -53,7 +54,7 @@ class Declining(asyncio.Protocol):
             self._timer.cancel()
             self._timer = self.loop.call_later(1.0, self._transport.abort)
             self._transport.write(not_served(self._text))
-            self._transport.write_eof()
+            half_close(self._transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._timer.cancel()

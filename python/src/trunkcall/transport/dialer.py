@@ -14,7 +14,8 @@ from itertools import chain, zip_longest
 from typing import Any, TypeVar
 
 from . import memory
-from .connection import Connection, clock
+from .connection import Connection
+from .monotonic import clock
 from .target import Address
 from .tls import ALPN, HTTP1, usual_tls
 

@@ -12,7 +12,6 @@ import errno
 import os
 import socket
 import ssl
-import stat
 from collections.abc import Callable, Coroutine, Sequence
 from http import HTTPStatus
 from typing import Any, Protocol
@@ -22,8 +21,10 @@ from trunkcall.wire import MAGIC
 from . import memory
 from .accepted import Accepted, ConnectionLimits
 from .answer import Answering, answer
-from .connection import Connection, clock
+from .binding import BACKLOG, PASSIVE, address_of, bind_found, bind_path
+from .connection import Connection
 from .declining import Declining, TurningAway, declining
+from .monotonic import clock
 from .opening import (
     HANDSHAKE,
     LOOKED_AT,
@@ -42,7 +43,6 @@ from .proxied import ProxyHeader
 from .target import Address, parse_address, spelled
 from .tls import TLSSource
 
-BACKLOG = 1_024
 ACCEPT_PAUSE = 1.0  # seconds until accepting goes on when the process is out of descriptors
 _CLEARTEXT = "cleartext is refused on this port: use TLS"
 _EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
@@ -132,7 +132,7 @@ class Listener:
         else:
             if reuse_port:
                 raise ValueError("option reuse_port: True was given for a socket that listens already")
-            self.address = _listening(where)
+            self.address = address_of(where)
             self._sockets = [socket.socket(fileno=where.detach())]
         for bound in self._sockets:
             self.loop.add_reader(bound, self._accept_all, bound)
@@ -198,30 +198,9 @@ class Listener:
 
     async def _bind(self, address: Address, reuse_port: bool) -> list[socket.socket]:
         if address.path:
-            return [_bind_path(address.path)]
-        found = await self.loop.getaddrinfo(
-            address.host or None, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )
-        bound: list[socket.socket] = []
-        port = address.port
-        try:
-            for family, kind, protocol, _, name in dict.fromkeys(found):
-                one = socket.socket(family, kind, protocol)
-                bound.append(one)
-                one.setblocking(False)
-                one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                if reuse_port:
-                    one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-                if family == socket.AF_INET6:
-                    one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-                one.bind((name[0], port, *name[2:]))
-                one.listen(BACKLOG)
-                port = int(one.getsockname()[1])  # port 0: the same for all
-        except OSError:
-            for one in bound:
-                one.close()
-            raise
-        return bound
+            return [bind_path(address.path)]
+        found = await self.loop.getaddrinfo(address.host or None, address.port, **PASSIVE)
+        return bind_found(found, address.port, reuse_port)
 
     # Accepting. The loop's own servers, when out of descriptors, would try BACKLOG times in a row and log each time.
 
@@ -343,7 +322,13 @@ class Listener:
             self._forget(accepted)
             task = self.loop.create_task(self._hand_over(accepted, since, first[0]))
             self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+
+            def over(task: asyncio.Task[None]) -> None:
+                self._tasks.discard(task)
+                if task.cancelled():  # before it ran for the first time
+                    accepted.close()
+
+            task.add_done_callback(over)
 
     def _is_http(self, byte: int) -> bool:
         return begins_http(byte) and self.origins is not None
@@ -371,50 +356,3 @@ class Listener:
             accepted.close()
         except asyncio.CancelledError:
             accepted.close()
-
-
-def _listening(given: socket.socket) -> Address:
-    """The address of a socket that a user hands over. Raises ValueError for one that does not listen or is closed,
-    TypeError for what is no socket."""
-    if not isinstance(given, socket.socket):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise TypeError(f"an address is HOST:PORT, unix:PATH or a socket that listens, not a {type(given).__name__}")
-    if given.fileno() == -1:
-        raise ValueError("the socket is closed, or was handed over before")
-    streams = given.type == socket.SOCK_STREAM and given.family in (socket.AF_INET, socket.AF_INET6, socket.AF_UNIX)
-    if not streams or not given.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
-        raise ValueError(f"{given!r} is no TCP or Unix socket that listens")
-    given.setblocking(False)
-    name = given.getsockname()
-    if given.family == socket.AF_UNIX:
-        return Address(path=name.decode("utf-8", "replace") if isinstance(name, bytes) else name)
-    return Address(str(name[0]), int(name[1]))
-
-
-def _bind_path(path: str) -> socket.socket:
-    """A Unix socket at `path`; the file of a listener that is gone is replaced."""
-    bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    bound.setblocking(False)
-    try:
-        if _is_abandoned(path):
-            os.unlink(path)
-        bound.bind(path)
-        bound.listen(BACKLOG)
-    except OSError:
-        bound.close()
-        raise
-    return bound
-
-
-def _is_abandoned(path: str) -> bool:
-    """Whether nobody listens on the socket that is there. A file of another kind refuses connections too."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-        probe.setblocking(False)
-        try:
-            if not stat.S_ISSOCK(os.lstat(path).st_mode):
-                return False
-            probe.connect(path)
-        except ConnectionRefusedError:
-            return True
-        except OSError:
-            return False
-    return False

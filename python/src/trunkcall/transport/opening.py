@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from trunkcall.wire import MAGIC, not_served
 
-from .connection import clock
+from .monotonic import clock
 from .proxied import Name, Proxied
 from .target import spelled
 from .tls import ALPN, ALPN_HTTP1, ALPN_HTTP2

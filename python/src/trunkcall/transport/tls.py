@@ -7,10 +7,11 @@ import logging
 import os
 import ssl
 import threading
-import time
 from collections.abc import Callable
 from os import PathLike
 from typing import Any, Self
+
+from .monotonic import clock
 
 ALPN = "trunk"
 ALPN_HTTP1 = "http/1.1"
@@ -133,7 +134,7 @@ class TLSSource:
         self._more = more
         self._seen: tuple[object, ...] = ()
         self._fault = ""
-        self._looked = time.monotonic()
+        self._looked = clock()
         if self._files is not None:
             self._seen = _seen(self._files)
             self._context: ssl.SSLContext | None = prepared(make(self._files), *more)
@@ -147,8 +148,8 @@ class TLSSource:
         """The context, read again if a file has changed, which is looked at now and then. While what is there cannot be
         used, the last one stays."""
         files = self._files
-        if files is not None and time.monotonic() - self._looked >= LOOK:
-            self._looked = time.monotonic()
+        if files is not None and clock() - self._looked >= LOOK * 1e6:
+            self._looked = clock()
             try:
                 seen = _seen(files)
                 if seen != self._seen:

@@ -15,7 +15,7 @@ from websockets.http11 import Request
 from websockets.server import ServerProtocol
 
 from .answer import Answering, answer
-from .connection import clock
+from .monotonic import clock
 from .opening import HANDSHAKE, HTTP2_CLIENT
 from .target import spelled
 from .websocket import FRAME, SILENT, SUB_PROTOCOL, WebSocket

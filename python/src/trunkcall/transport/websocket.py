@@ -24,6 +24,7 @@ except ImportError as missing:
     raise ImportError("WebSockets need the package websockets, which trunkcall[websocket] brings") from missing
 
 from .connection import Connection
+from .halfclose import half_close
 from .tls import ALPN
 
 SUB_PROTOCOL = Subprotocol(ALPN)
@@ -181,7 +182,7 @@ class WebSocket(asyncio.Transport, asyncio.Protocol):
     def _end_output(self) -> None:
         """The library has nothing more to say. Input is read to its end, lest TCP throws away what was written."""
         if self._below.can_write_eof():
-            self._below.write_eof()
+            half_close(self._below)
         else:
             self._below.close()
 

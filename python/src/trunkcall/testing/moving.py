@@ -1,0 +1,164 @@
+"""Time that passes when it is told to, in event loops: what the clocks for asyncio and for threads have in common."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import threading
+import time
+from asyncio import _get_running_loop  # without an exception where none runs
+from typing import Any
+
+from trunkcall.transport import monotonic
+
+PATIENCE = 30.0  # seconds of the system's clock in which an event loop has to come to rest
+ROUNDED = 501_000  # ns by which timers may be later than what they are for
+_PRIVATE = ("_ready", "_scheduled")  # of asyncio's event loops, as old as they are
+_SET = ("time", "run_in_executor")  # attributes of the loop, in place of its methods
+
+
+class Time:
+    """One time for several event loops. Stands still until `ns` is set."""
+
+    def __init__(self) -> None:
+        self.ns = time.monotonic_ns()
+        self.began = self.ns
+        self.end = self.ns  # of the last step, or the one that is under way
+
+    def seconds(self) -> float:
+        """As an event loop counts."""
+        return self.ns / 1e9
+
+    def hold(self, loop: asyncio.AbstractEventLoop) -> Held:
+        """Has a loop go by this time. Raises RuntimeError for one whose time cannot be set, or goes by another."""
+        return Held(self, loop)
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds, without what a timer has gone beyond a step."""
+        return (min(self.ns, self.end) - self.began) / 1e9
+
+    def step(self, seconds: float) -> int:
+        """Begins a step: until when timers go off in it, in ns. Raises TypeError and ValueError for what is no time to
+        pass."""
+        self.end += nanoseconds(seconds)
+        return self.end + ROUNDED
+
+    def move(self, to: float) -> None:
+        self.ns = max(self.ns, int(to))
+
+
+class Held:
+    """An event loop that goes by a Time."""
+
+    def __init__(self, held_by: Time, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop: Any = loop
+        if not isinstance(loop, asyncio.BaseEventLoop) or any(not hasattr(loop, name) for name in _PRIVATE):
+            kind = f"{type(loop).__module__}.{type(loop).__qualname__}"
+            raise RuntimeError(f"a test's clock needs an event loop of asyncio's own, and this one is a {kind}")
+        with _lock:
+            if loop in _held:
+                raise RuntimeError("this event loop goes by a clock already")
+            _held[loop] = held_by
+            monotonic.replace(_nanoseconds)
+        self._jobs: set[asyncio.Future[Any]] = set()  # plain functions that run on threads
+        self._run_in_executor = self.loop.run_in_executor
+        own: dict[str, Any] = vars(loop)
+        self._own = own
+        self._before = {name: own[name] for name in _SET if name in own}
+        self._slow = self.loop.slow_callback_duration
+        self.loop.slow_callback_duration = math.inf  # whoever moves the clock would be told to be slow
+        own |= {"time": held_by.seconds, "run_in_executor": self._run}
+
+    def release(self) -> None:
+        """The loop goes by the system's clock again."""
+        with _lock:
+            if _held.pop(self.loop, None) is None:
+                return
+            if not _held:
+                monotonic.replace(None)
+        for name in _SET:
+            del self._own[name]
+        self._own.update(self._before)
+        self.loop.slow_callback_duration = self._slow
+
+    def _run(self, executor: Any, function: Any, *args: Any) -> Any:
+        job = self._run_in_executor(executor, function, *args)
+        self._jobs.add(job)
+        job.add_done_callback(self._jobs.discard)
+        return job
+
+    @property
+    def ready(self) -> int:
+        """How many callbacks are to run now."""
+        return len(self.loop._ready)
+
+    @property
+    def due(self) -> float:
+        """When the next timer is due, in ns; math.inf without one."""
+        moments = [timer.when() for timer in self.loop._scheduled if not timer.cancelled()]
+        return math.ceil(min(moments) * 1e9) if moments else math.inf
+
+    async def settle(self) -> bool:
+        """Has the loop do what is ready and what becomes ready of that, and waits for plain functions on threads; says
+        whether there was anything. Runs in the loop. Raises RuntimeError if it does not come to rest."""
+        until = time.monotonic() + PATIENCE
+        busy, idle = False, 0
+        while idle < 2:  # in the first of two turns another callback may have been ahead of this one
+            await asyncio.sleep(0)
+            idle = 0 if self.ready or self._jobs else idle + 1
+            busy = busy or not idle
+            if not idle and time.monotonic() > until:
+                raise RuntimeError(f"{self._unrest()} after {PATIENCE:.0f} s")
+            if self._jobs and not self.ready:
+                await self._wait_for_jobs(until - time.monotonic())
+        return busy
+
+    def _unrest(self) -> str:
+        if self._jobs:
+            advice = "write what outlasts a step of the clock as `async def`"
+            return f"the clock waits for plain functions, and {len(self._jobs)} still run on threads ({advice})"
+        return "the clock waits for the event loop to come to rest, and it still has something to do"
+
+    async def _wait_for_jobs(self, seconds: float) -> None:
+        """Until one of them has ended, by the system's clock."""
+        over = self.loop.create_future()
+        timer = threading.Timer(max(seconds, 0), self._tell, [over])
+        timer.daemon = True
+        timer.start()
+        try:
+            await asyncio.wait([over, *self._jobs], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            timer.cancel()
+            over.cancel()
+
+    def _tell(self, over: asyncio.Future[None]) -> None:
+        def end() -> None:
+            if not over.done():
+                over.set_result(None)
+
+        if not self.loop.is_closed():
+            self.loop.call_soon_threadsafe(end)
+
+
+_lock = threading.Lock()
+_held: dict[asyncio.AbstractEventLoop, Time] = {}
+
+
+def _nanoseconds() -> int:
+    """By the clock of the running loop. Without one, as in a plain handler, by the only clock that there is."""
+    loop = _get_running_loop()
+    if loop is None:
+        clocks = set(_held.copy().values())  # which other threads may exchange
+        return clocks.pop().ns if len(clocks) == 1 else time.monotonic_ns()
+    found = _held.get(loop)
+    return time.monotonic_ns() if found is None else found.ns
+
+
+def nanoseconds(seconds: float) -> int:
+    """Raises TypeError and ValueError for what is no time to pass."""
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"want seconds, got {seconds!r}")
+    if not 0 <= seconds < math.inf:
+        raise ValueError(f"want seconds from 0 on, got {seconds!r}: time does not go back")
+    return round(seconds * 1e9)
