@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Container
-from typing import Any
+from dataclasses import make_dataclass
+from typing import TYPE_CHECKING, Any
 
 import trunkcall
+from load import message
 from trunkcall import codefirst
 
 
@@ -30,8 +32,26 @@ class Hello:
         return text, a, b, x
 
 
+if TYPE_CHECKING:
+
+    class Record:
+        field1: str
+        field2: int
+
+else:  # the message of BenchService's Say without its .proto file, for what the lab measures of JSON
+    Record = make_dataclass("Record", [(name, type(value)) for name, value in message.fields().items()], slots=True)
+
+
+@codefirst.service("bench")
+class Bench:
+    @codefirst.method
+    async def say(self, request: Record) -> Record:
+        request.field1, request.field2 = message.ANSWER_TEXT, message.ANSWER_NUMBER
+        return request
+
+
 def handlers() -> list[trunkcall.Handler]:
-    return [*codefirst.handlers(Calc()), *codefirst.handlers(Hello())]
+    return [handler for service in (Calc(), Hello(), Bench()) for handler in codefirst.handlers(service)]
 
 
 class Call:

@@ -6,20 +6,22 @@ import argparse
 import asyncio
 import contextlib
 import logging
-import os
 import signal
-import socket
 from collections.abc import Sequence
 from typing import Any
+
+from grpc_health.v1 import health, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
 
 import trunkcall
 from bench.v1 import bench_pb2_grpc
 from example.v1 import user_pb2_grpc
 from load import Failed, UsageError
 from load.flags import seconds
+from trunkcall import processes
 from trunkcall.grpcstub import aio
 
-from . import codefirst, faults, native, prefork, stock
+from . import codefirst, faults, native, stock
 from .conformance.service import Service
 from .flags import (
     FAST,
@@ -35,7 +37,7 @@ from .flags import (
 )
 from .ledger import Ledger
 from .log import make_logger
-from .loop import run_loop
+from .loop import run_loop, uvloop_factory
 from .security import add_identity, server_tls
 from .target import split_address
 from .users import Users
@@ -69,29 +71,39 @@ def serve(words: Sequence[str]) -> int:
 def serve_forked(flags: argparse.Namespace) -> int:
     """Answers in several processes."""
     logger = make_logger()
-    sockets = prefork.bind(flags.listen, flags.unix)
-    processes = prefork.Processes(flags.processes, sockets, logger)
-    worker = processes.begin()
-    if worker is None:
-        say_where(spelled(sockets[-1]))
-        if flags.unix and flags.listen:
-            logger.info("listening", extra={"fields": {"address": f"unix:{flags.unix}"}})
-        try:
-            worker = processes.watch()
-        finally:
-            if worker is None and flags.unix:
-                os.unlink(flags.unix)
-    if worker is not None:
-        run_loop(lambda: answer(flags, sockets, worker), flags.uvloop)
+    where = addresses(flags)
+
+    def started(listening: list[str]) -> None:
+        tell_of_both(flags, logger)
+        say_where(listening[-1])
+
+    try:
+        status = processes.run(
+            lambda: make_server(flags),
+            *(one for _, one in where),
+            processes=flags.processes,
+            grace=flags.grace,
+            attempts=1,
+            started=started,
+            loop_factory=uvloop_factory() if flags.uvloop else None,
+        )
+    except OSError as error:
+        flag = next((flag for flag, one in where if one == error.filename), "listen")
+        raise Failed(f"--{flag}: {error.filename}: {error.strerror or error}") from None
+    if status != processes.OK:
+        raise Failed("a process ended badly, as the log says")
     return 0
 
 
-def spelled(bound: socket.socket) -> str:
-    """The address of a socket, in the form that users write."""
-    name = bound.getsockname()
-    if bound.family == socket.AF_UNIX:
-        return f"unix:{name}"
-    return f"[{name[0]}]:{name[1]}" if bound.family == socket.AF_INET6 else f"{name[0]}:{name[1]}"
+def addresses(flags: argparse.Namespace) -> list[tuple[str, str]]:
+    """Where to listen, each with its flag: last the one to announce, that of TCP if there is one."""
+    both = (("unix", flags.unix and f"unix:{flags.unix}"), ("listen", flags.listen))
+    return [(flag, where) for flag, where in both if where]
+
+
+def tell_of_both(flags: argparse.Namespace, logger: logging.Logger) -> None:
+    if flags.unix and flags.listen:
+        logger.info("listening", extra={"fields": {"address": f"unix:{flags.unix}"}})
 
 
 def say_where(address: str) -> None:
@@ -117,7 +129,7 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     )
     add_conformance(parser)
     add_faults(parser)
-    help = "processes that serve, each on one thread, all on the same listeners"
+    help = "processes that serve, each on one thread, all on the same addresses"
     parser.add_argument("--processes", metavar="N", type=int, default=1, help=help)
     add_uvloop(parser)
     add_retain_heap(parser)
@@ -168,11 +180,23 @@ def limits(flags: argparse.Namespace) -> trunkcall.Limits:
     return trunkcall.Limits(flags.max_message, flags.max_calls, flags.max_metadata)
 
 
-async def answer(
-    flags: argparse.Namespace, sockets: Sequence[socket.socket] = (), worker: prefork.Worker | None = None
-) -> None:
-    """Serves until a signal comes: on its own listeners, or as one of several processes on theirs."""
+async def answer(flags: argparse.Namespace) -> None:
+    """Serves until a signal comes."""
     logger = make_logger()
+    server = make_server(flags)
+    # Before anybody can know that the server is there, and signal it.
+    signals = Signals()
+    async with contextlib.AsyncExitStack() as failing:
+        failing.push_async_callback(server.close)
+        where = await listen(server, flags)
+        tell_of_both(flags, logger)
+        say_where(where)
+        failing.pop_all()
+    await signals.next()
+    await stop(server, flags.grace, signals, logger)
+
+
+def make_server(flags: argparse.Namespace) -> trunkcall.Server:
     server = trunkcall.Server(
         tls=server_tls(flags),
         allow_cleartext=flags.allow_cleartext,
@@ -188,22 +212,8 @@ async def answer(
         server.register(*Service().handlers())
     if flags.faults:
         server.register(*faults.handlers(server))
-    # Before anybody can know that the server is there, and signal it.
-    signals = Signals()
-    async with contextlib.AsyncExitStack() as failing:
-        failing.push_async_callback(server.close)
-        if worker is not None:
-            for bound in sockets:
-                await server.listen(bound)
-            signals.heed(worker)
-        else:
-            where = await listen(server, flags)
-            if flags.unix and flags.listen:
-                logger.info("listening", extra={"fields": {"address": f"unix:{flags.unix}"}})
-            say_where(where)
-        failing.pop_all()
-    await signals.next()
-    await stop(server, flags.grace, signals, logger)
+    register_for_grpc(server)
+    return server
 
 
 class Signals:
@@ -213,17 +223,6 @@ class Signals:
         self._came: asyncio.Queue[None] = asyncio.Queue()
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, self._came.put_nowait, None)
-
-    def heed(self, worker: prefork.Worker) -> None:
-        """Those of a worker's parent, whose end counts as one."""
-        loop = asyncio.get_running_loop()
-
-        def orphaned() -> None:
-            loop.remove_reader(worker.parent)
-            self._came.put_nowait(None)
-
-        loop.add_reader(worker.parent, orphaned)
-        worker.ready()
 
     async def next(self) -> None:
         await self._came.get()
@@ -246,12 +245,20 @@ def register(server: trunkcall.Server, flags: argparse.Namespace) -> None:
         server.register(*native.handlers(flags.inline))
 
 
+def register_for_grpc(server: trunkcall.Server) -> None:
+    """Serves what clients of gRPC expect to find beside the services that they came for, by gRPC's own code: health and
+    reflection. The latter lists what was registered before."""
+    registrar = aio.Server(server)
+    servicer: Any = health  # both without types
+    code: Any = health_pb2_grpc
+    code.add_HealthServicer_to_server(servicer.aio.HealthServicer(), registrar)
+    reflection.enable_server_reflection([*registrar.services, reflection.SERVICE_NAME], registrar)
+
+
 async def listen(server: trunkcall.Server, flags: argparse.Namespace) -> str:
     """Opens the listeners and returns the address to announce: the TCP one if there is one."""
     announced = ""
-    for flag, where in (("unix", flags.unix and f"unix:{flags.unix}"), ("listen", flags.listen)):
-        if not where:
-            continue
+    for flag, where in addresses(flags):
         try:
             announced = await server.listen(where)
         except OSError as error:

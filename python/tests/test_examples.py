@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 import tempfile
 import unittest
 from pathlib import Path
 
+import trunkcall
+from example.v1.user_pb2 import GetUserRequest, GetUserResponse
 from harness.certificates import Authority
+from harness.processes import Process
+from harness.programs import serving
+from trunkcall.blocking import Client
+
+from .peer.own import PYTHON
+
+GET_USER = trunkcall.unary("/trunkcall.example.v1.UserService/GetUser", GetUserRequest, GetUserResponse)
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "python"
 
@@ -42,6 +53,11 @@ class TestExamples(unittest.TestCase):
     def test_stock_stubs_run_unchanged(self) -> None:
         self.assertEqual(run("stubs.py"), "found user-7\nINVALID_ARGUMENT: ids begin at 1\n")
 
+    def test_stock_blocking_stubs_run_unchanged(self) -> None:
+        several = ["listed user-1 user-2", "imported 2 and found user-8"]
+        printed = ["found user-7", "INVALID_ARGUMENT: ids begin at 1", *several]
+        self.assertEqual(run("blocking_stubs.py").splitlines(), printed)
+
     def test_streams(self) -> None:
         self.assertEqual(run("streams.py"), "found user-3\nimported 2\nwatched user-7\nwatched user-8\n")
 
@@ -54,8 +70,18 @@ class TestExamples(unittest.TestCase):
         stopped = "two services on: cancelled"
         self.assertEqual(run("deadlines.py").splitlines(), ["DEADLINE_EXCEEDED", stopped, stopped])
 
+    def test_codecs_and_compression(self) -> None:
+        self.assertEqual(run("codecs.py"), "1500000 bytes\n['3', 'columns']\n")
+
+    def test_a_client_of_grpc_as_it_is(self) -> None:
+        with serving(PYTHON, "--listen", "127.0.0.1:0") as server:
+            self.assertEqual(run("grpc_client.py", server.address), "found user-7\nfailed with NOT_FOUND\n")
+
     def test_a_retry_with_a_budget(self) -> None:
         self.assertEqual(run("retry.py"), "user-7 at attempt 3\n")
+
+    def test_an_interceptor_of_one_method(self) -> None:
+        self.assertEqual(run("cache.py").splitlines(), ["asked for 7", "user-7", "asked for 8", "user-8", "user-7"])
 
     def test_metrics_of_a_stream_at_both_ends(self) -> None:
         printed = run("metrics.py")
@@ -84,20 +110,39 @@ class TestExamples(unittest.TestCase):
         self.assertEqual(printed, "hello client\nwithout a certificate: UNAVAILABLE\n")
 
     def test_programs_without_their_arguments_say_their_usage(self) -> None:
-        for name in ("mutual_tls.py", "production/client.py", "production/server.py"):
+        for name in ("grpc_client.py", "mutual_tls.py", "production/client.py", "production/server.py"):
             with self.subTest(name):
                 done = completed(name)
                 self.assertEqual(done.returncode, 1)
                 self.assertTrue(done.stderr.startswith("usage: "), done.stderr)
+
+    def test_a_server_in_several_processes(self) -> None:
+        command = [sys.executable, "-W", "error", str(EXAMPLES / "production" / "processes.py")]
+        with Process(command, env={**os.environ, "DRAIN_DELAY": "0"}) as served:
+            address = served.line().removeprefix("serving ")
+            with Client(address) as client:
+                user = client.call(GET_USER, GetUserRequest(user_id=7), timeout=60)
+            self.assertRegex(user.name, "^user-7 of [0-9]+$")
+            served.signal(signal.SIGTERM)
+            self.assertEqual(served.finish().stdout, "stopped\n")
 
     def test_a_protocol_of_ones_own(self) -> None:
         users = '{"name": "user-7"}\n{"code": "OK", "message": ""}\n{"name": "user-0"}\n{"name": "user-1"}\n'
         failure = '{"code": "NOT_FOUND", "message": "ids begin at 1"}\n'
         self.assertEqual(run("own_protocol.py"), f'{users}{{"code": "OK", "message": ""}}\n{failure}')
 
+    def test_an_application_beside_a_service(self) -> None:
+        printed = 'the application starts\n{"title":"the page of user 7"}\nuser-7\nthe application ends\n'
+        self.assertEqual(run("mounted.py"), printed)
+
     def test_a_mock_of_a_server(self) -> None:
         done = completed("mock_server.py")
         self.assertIn("Ran 2 tests", done.stderr)
+        self.assertEqual(done.returncode, 0)
+
+    def test_unit_tests_in_memory(self) -> None:
+        done = completed("unit_tests.py")
+        self.assertIn("Ran 5 tests", done.stderr)
         self.assertEqual(done.returncode, 0)
 
     def test_examples_of_seams_are_short(self) -> None:

@@ -3,8 +3,8 @@
     tools/api.py            writes python/api.txt
     tools/api.py --check    says whether it is as it would be written; exit status 1 if not
 
-What is listed: the names that trunkcall, its blocking and codefirst, and trunkcall.grpcstub.aio export, and of their
-classes every member without an underscore, attributes that are only assigned to included.
+What is listed: the names that the modules below export, and of their classes every member without an underscore,
+attributes that are only assigned to included.
 """
 
 from __future__ import annotations
@@ -23,7 +23,19 @@ from pathlib import Path
 from typing import Any
 
 FILE = Path(__file__).resolve().parent.parent / "api.txt"
-MODULES = ("trunkcall", "trunkcall.blocking", "trunkcall.codefirst", "trunkcall.grpcstub.aio")
+MODULES = (
+    "trunkcall",
+    "trunkcall.blocking",
+    "trunkcall.capnp",
+    "trunkcall.codefirst",
+    "trunkcall.grpcstub.aio",
+    "trunkcall.grpcstub.blocking",
+    "trunkcall.gunicorn",
+    "trunkcall.processes",
+    "trunkcall.testing",
+    "trunkcall.testing.blocking",
+    "trunkcall.testing.fixtures",
+)
 
 
 def lines() -> Iterator[str]:

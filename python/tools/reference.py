@@ -14,7 +14,18 @@ from typing import Any
 import pdoc
 
 FOLDER = Path(__file__).resolve().parent.parent.parent / "build" / "reference" / "python"
-MODULES = ("trunkcall", "trunkcall.blocking", "trunkcall.codefirst", "trunkcall.grpcstub.aio")
+MODULES = (
+    "trunkcall",
+    "trunkcall.blocking",
+    "trunkcall.codefirst",
+    "trunkcall.grpcstub.aio",
+    "trunkcall.grpcstub.blocking",
+    "trunkcall.gunicorn",
+    "trunkcall.processes",
+    "trunkcall.testing",
+    "trunkcall.testing.blocking",
+    "trunkcall.testing.fixtures",
+)
 
 
 def undocumented(name: str) -> list[str]:

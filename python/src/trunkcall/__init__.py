@@ -56,7 +56,7 @@ from .context import current_call
 from .endpoint import Endpoint, EndpointState, State
 from .gauges import ConnectionGauges, EndpointGauges, Gauges
 from .heap import retain_heap
-from .interceptor import Call, Interceptor, MessageStream, Next
+from .interceptor import Call, Interceptor, MessageStream, Next, for_method
 from .method import (
     BidiMethod,
     Binding,
@@ -161,6 +161,7 @@ __all__ = [
     "client_tls",
     "current_call",
     "first",
+    "for_method",
     "hash_by",
     "least_loaded",
     "one_way",

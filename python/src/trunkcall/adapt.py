@@ -41,7 +41,7 @@ class Served:
             raise ValueError(f"none of the server's codecs is for the messages of {handler.method.name}")
         self.answers_one = handler.method.kind.answers_one
         self.streams = handler.method.kind.streams
-        self.safe = is_safe(handler.method)  # has no side effects
+        self.safe = handler.no_side_effects or is_safe(handler.method)
         self.function: Callable[..., Any] = handler.serve
         self.inline = handler.inline and not _is_async(handler.serve)
         self.run: Run = _runner(handler, executor)

@@ -42,6 +42,9 @@ class CallOptions:
     """Whether the call waits for a connection until its deadline, instead of failing when none can be opened; None: as
     its policy says, else it fails."""
 
+    max_receive: int | None = None
+    """Bounds each message of the answer, in bytes, below the client's limit: a longer one is RESOURCE_EXHAUSTED."""
+
 
 NO_OPTIONS = CallOptions()
 

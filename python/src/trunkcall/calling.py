@@ -8,12 +8,11 @@ from asyncio import get_running_loop
 from collections.abc import Callable, Coroutine, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from time import monotonic_ns
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from .attempt import AttemptObserver
 from .caller import NO_OPTIONS, Caller, CallOptions, ClientStream, Response, check_stream, check_unary
-from .checking import check_codec
+from .checking import check_codec, check_count
 from .clientstream import CANCELLED, OpenedStream
 from .codec import FIRST_NAMED, PROTOBUF, Codec, kind_of, one_of
 from .compression import Compression, Compressions, Packing, in_order
@@ -25,9 +24,9 @@ from .policy import NO_POLICIES, Policies
 from .repeating import Repeating
 from .slots import Slots
 from .status import Attempts, Metadata, StatusError, failure, intercepted, pairs, told, unwritten
-from .transport import Connection, clock
+from .transport import Connection, clock, monotonic
 from .unarycall import Attempt, Begun, invoke
-from .wire import OK, Code, Delivery, LimitError, Status, local_status
+from .wire import OK, Code, Delivery, LimitError, OutgoingCall, Status, local_status
 
 if TYPE_CHECKING:
     from .endpoints import ClientEndpoint
@@ -190,7 +189,7 @@ class Calls(Caller):
         connection, picked_at = self._quick, 0
         own = getattr(method, "codec", None) or self._codec
         if connection is None and self._several:
-            picked_at = monotonic_ns()
+            picked_at = monotonic.nanoseconds()
             connection = self._next(method)
         if (
             connection is None
@@ -244,15 +243,12 @@ class Calls(Caller):
                 return cast(Resp, binding.decode_response(message))
             except Exception as error:
                 raise undecodable(own, error) from error
-        attempt = Attempt(self, method, data, own, deadline, None, bool(wait_for_ready))
-        attempt.timeout = own_timeout(timeout, deadline)
-        attempt.adopt(out, connection, None)
-        return cast(Resp, await invoke(attempt))
+        return await self._finish(method, data, own, deadline, timeout, bool(wait_for_ready), (out, connection))
 
     async def unary(self, method: Method[Req, Resp], request: Req, options: CallOptions = NO_OPTIONS) -> Response[Resp]:
         check_unary(method)
         self._check_open()
-        order = self._order(options.compression)
+        order, most = self._order(options.compression), most_of(options)
         policy = self._policies.of(method.name)
         wait_for_ready = bool(policy.wait_for_ready if options.wait_for_ready is None else options.wait_for_ready)
         timeout = _bounded(policy.timeout if options.timeout is None else options.timeout)
@@ -272,6 +268,7 @@ class Calls(Caller):
                 attempt.timeout = own_timeout(call.timeout, deadline)
                 attempt.compress(order)
                 attempt.response = call.response
+                attempt.most = most
                 answer = await invoke(attempt)
                 delivery, nothing = Delivery.EXECUTED, answer is None
                 return answer
@@ -314,11 +311,11 @@ class Calls(Caller):
         check_stream(method)
         self._check_open()
         codec = options.codec or method.codec or self._codec
-        stream = OpenedStream[Req, Resp](self, method, codec, self._order(options.compression))
+        stream = OpenedStream[Req, Resp](self, method, codec, self._order(options.compression), most_of(options))
         policy = self._policies.of(method.name)
         timeout = _bounded(self._policies.of_stream(method.name) if options.timeout is None else options.timeout)
         wait_for_ready = bool(policy.wait_for_ready if options.wait_for_ready is None else options.wait_for_ready)
-        call = Call(method, pairs(options.metadata), request, timeout)
+        call: Call = Call(method, pairs(options.metadata), request, timeout)
         stream.begin(self._interceptors, call, deadline_of(timeout), wait_for_ready)
         return stream
 
@@ -347,6 +344,41 @@ class Calls(Caller):
         if not connection.scheduled:
             connection.schedule()
         return out, connection, future
+
+    def _open_quickly(
+        self, method: Method[Any, Any], data: bytes, codec: int, deadline: int, end: Any
+    ) -> tuple[OutgoingCall, Connection] | None:
+        """Opens a unary call as `call` does, if it can be opened now and there is one connection; `end.set_result` is
+        called when it has ended, and the caller sees to it that it is written. For blocking clients. Raises
+        StatusError."""
+        connection = self._quick
+        if connection is None or self._waiting:
+            return None
+        self._calling.repeating.calls += 1
+        session = connection.session
+        if deadline:
+            session.now = clock()
+        try:
+            out = session.unary(method._wire_name, data, end, codec, deadline)
+        except LimitError as error:
+            raise failure(Code.RESOURCE_EXHAUSTED, str(error), Delivery.NOT_SENT) from None
+        return None if out is None else (out, connection)
+
+    async def _finish(
+        self,
+        method: UnaryMethod[Any, Resp],
+        data: bytes,
+        codec: Codec,
+        deadline: int,
+        timeout: float | None,  # noqa: ASYNC109
+        wait_for_ready: bool,
+        begun: tuple[OutgoingCall, Connection],
+    ) -> Resp:
+        """What is to be done with a call that has ended otherwise than with a plain message."""
+        attempt = Attempt(self, method, data, codec, deadline, None, wait_for_ready)
+        attempt.timeout = own_timeout(timeout, deadline)
+        attempt.adopt(*begun, None)
+        return cast(Resp, await invoke(attempt))
 
     def _order(self, compression: Compressions | None) -> Sequence[Compression]:
         """What the requests of a call are compressed with, the preferred one first. Raises TypeError, ValueError."""
@@ -390,3 +422,10 @@ def unencodable(codec: Codec, error: Exception, method: Method[Any, Any], reques
 def undecodable(codec: Codec, error: Exception) -> StatusError:
     text = f"the response is not a valid {codec.name} message: {error}"
     return failure(*told(error, Code.INTERNAL, text), Delivery.EXECUTED)
+
+
+def most_of(options: CallOptions) -> int | None:
+    """How long a message of the answer may be. Raises TypeError, ValueError."""
+    if options.max_receive is not None:
+        check_count(1, max_receive=options.max_receive)
+    return options.max_receive

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from .caller import ClientStream
 from .codec import Codec
-from .compression import Compression, Request, TooLong
+from .compression import Compression, Request, TooLong, bound
 from .context import deadline_of, own_timeout
 from .interceptor import Call, Interceptor, MessageStream, Next, chain, returned_none
 from .method import Method
@@ -58,6 +58,7 @@ class PlainStream(Opening):
         self._in_row = 0  # messages since others had their turn
         self._packing = False  # a message is being compressed
         self._closing = False  # the half-close follows it
+        self.most: int | None = None  # bytes of each message of the answer
         self._heard: asyncio.Future[None] | None = None  # the header, a message or the end
         self._over: asyncio.Future[None] | None = None
         self.ends: Call | None = None  # has somebody told of the end
@@ -213,15 +214,15 @@ class PlainStream(Opening):
             self.connection.schedule()
         message, compression = taken
         try:
+            limit = bound(message, out.session.own.max_message, self.most)
             if compression:
-                return await self._unpack(message, compression)
+                return await self._unpack(message, compression, limit)
             return self._binding.decode_response(message)
         except Exception as error:
             raise self._undecodable(error) from error
 
-    async def _unpack(self, data: bytes, compression: int) -> Any:
+    async def _unpack(self, data: bytes, compression: int, limit: int) -> Any:
         """A compressed answer as a message; kept for the next who receives if this one is cancelled meanwhile."""
-        limit = self.out.session.own.max_message
         self._kept = (data, compression)
         self._readable = self.loop.create_future()  # others do not receive meanwhile
         try:
@@ -274,9 +275,15 @@ class OpenedStream(ClientStream[Req, Resp]):
     """A stream of a Client or a Connection: what interceptors made of a PlainStream."""
 
     def __init__(
-        self, caller: Calls, method: Method[Req, Resp], codec: Codec, order: Sequence[Compression] = ()
+        self,
+        caller: Calls,
+        method: Method[Req, Resp],
+        codec: Codec,
+        order: Sequence[Compression] = (),
+        most: int | None = None,
     ) -> None:
         self._caller = caller
+        self._most = most
         self._method = method
         self._codec = codec
         self._order = order
@@ -314,7 +321,9 @@ class OpenedStream(ClientStream[Req, Resp]):
             first = self._caller._encode(self._method, call.request, self._codec)
         else:
             self._caller._check_codec(self._codec)
-        return PlainStream(self._caller, self._method, self._codec, self._order, call, deadline, first)
+        plain = PlainStream(self._caller, self._method, self._codec, self._order, call, deadline, first)
+        plain.most = self._most
+        return plain
 
     def _last(self, timeout: float | None, deadline: int, wait_for_ready: bool) -> Next:
         async def last(call: Call) -> MessageStream:

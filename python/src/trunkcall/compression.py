@@ -25,7 +25,16 @@ MOST_METHODS = 4_096  # that have an economy of their own
 
 
 class TooLong(ValueError):
-    """A message that is longer than the limit when decompressed."""
+    """A message that is longer than a limit: than the call's own, or when decompressed."""
+
+
+def bound(message: bytes, limit: int, most: int | None) -> int:
+    """How long a message may be when decompressed. Raises TooLong for one above the call's own limit already."""
+    if most is None:
+        return limit
+    if len(message) > most:
+        raise TooLong(f"of {len(message)} bytes exceeds the call's max_receive {most}")
+    return min(limit, most)
 
 
 class Compression(Protocol):

@@ -35,6 +35,15 @@ def check_described(method: Method[Any, Any]) -> None:
             raise ValueError(f"method {method.name} {does} {said.full_name} in {file}, not {got}")
 
 
+def is_described(service: str) -> bool:
+    """Whether the default descriptor pool knows a service, by its name."""
+    try:
+        descriptor_pool.Default().FindServiceByName(service)
+    except KeyError:
+        return False
+    return True
+
+
 def described_messages(name: str) -> tuple[type[Any], type[Any]]:
     """The classes of a method's request and response, by what the default descriptor pool knows of it; `object` for
     both if it knows nothing."""

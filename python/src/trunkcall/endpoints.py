@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,7 @@ from .rendezvous import ranked
 from .resolver import Resolved, Resolving, Target
 from .slots import Slots
 from .status import failure
-from .transport import Address, Connection, clock
+from .transport import Address, Connection, clock, monotonic
 from .wire import Code, Delivery, Status
 
 if TYPE_CHECKING:
@@ -54,7 +53,7 @@ class ClientEndpoint(EndpointState):
 
     @property
     def latency(self) -> float | None:
-        moving = self.latencies.at(time.monotonic_ns())
+        moving = self.latencies.at(monotonic.nanoseconds())
         return None if moving is None else int(moving) / 1e9
 
     @property
@@ -81,7 +80,7 @@ class ClientEndpoint(EndpointState):
 
     def sample(self, kind: Kind, status: Status, picked_at: int) -> int:
         """A call has ended that was picked for then, in ns; how long it took."""
-        now = time.monotonic_ns()
+        now = monotonic.nanoseconds()
         self.latencies.ended(kind, status, now - picked_at, now)
         return now - picked_at
 
@@ -163,7 +162,7 @@ class Picked:
     def __init__(self, endpoint: ClientEndpoint, observer: PickObserver | None) -> None:
         self.endpoint = endpoint
         self._observer = observer
-        self._at = time.monotonic_ns()
+        self._at = monotonic.nanoseconds()
 
     def ended(self, opening: Opening, status: Status) -> None:
         duration = self.endpoint.sample(opening.method.kind, status, self._at)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Generic, Protocol, cast, overload
 
 from .caller import Response
-from .method import Method
+from .checking import check_functions, wrong_type
+from .method import BidiMethod, ClientStreamMethod, Method, OneWayMethod, ServerStreamMethod, UnaryMethod
+from .typevars import Received_co, Req, Resp, Sent_contra
 from .wire import Status
 
 if TYPE_CHECKING:
@@ -17,36 +19,37 @@ if TYPE_CHECKING:
 logger = logging.getLogger("trunkcall")
 
 
-class MessageStream(Protocol):
-    """The messages of a call that is not unary, at either end."""
+class MessageStream(Protocol[Sent_contra, Received_co]):
+    """The messages of a call that is not unary, at either end: what is sent there, and what is received."""
 
-    async def send(self, message: Any) -> bool:
+    async def send(self, message: Sent_contra) -> bool:
         """Sends a message, waiting while the peer is slow to consume. False: the call is over."""
         ...
 
-    async def receive(self) -> Any | None:
+    async def receive(self) -> Received_co | None:
         """The next message; None when the peer has sent all and, at the caller's end, the call succeeded."""
         ...
 
 
 @dataclass(slots=True)
-class Call:
-    """One invocation as interceptors see it, the same at both ends."""
+class Call(Generic[Req, Resp]):
+    """One invocation as interceptors see it, the same at both ends. `Call` alone is a call of any method,
+    `Call[Req, Resp]` one of a method with these messages."""
 
-    method: Method[Any, Any]
+    method: Method[Req, Resp]
     metadata: list[tuple[str, str | bytes]]
     """The request's. A client's interceptor may add to it before it goes on."""
 
-    request: Any = None
-    """The message of a method that takes exactly one."""
+    request: Req = None  # type: ignore[assignment]
+    """The message of a method that takes exactly one; None of others."""
 
     timeout: float | None = None
     """Seconds that remain; at the client the next step goes by it."""
 
-    stream: MessageStream | None = None
+    stream: MessageStream[Resp, Req] | None = None
     """At the server, the messages of a call that is not unary; an interceptor may replace it by one that wraps it."""
 
-    response: Response[Any] = field(default_factory=lambda: Response[Any](None))
+    response: Response[Resp] = field(default_factory=lambda: Response[Any](None))
     """At the client: what came beside the message of a unary call, filled in when the next step returns or raises."""
 
     server: ServerCall | None = None
@@ -68,17 +71,52 @@ class Call:
                 logger.exception("what was to be told of the end of a call of %s raised an exception", self.method.name)
 
 
-Next = Callable[[Call], Awaitable[Any]]
+Next = Callable[[Call[Req, Resp]], Awaitable[Resp]]
 """Goes on with a call: to the next interceptor, at last to the handler at the server, the connection at the client."""
 
-Interceptor = Callable[[Call, Next], Awaitable[Any]]
+Interceptor = Callable[[Call[Req, Resp], Next[Req, Resp]], Awaitable[Resp]]
 """Wraps calls of all kinds: `async def intercept(call, proceed): return await proceed(call)`.
 
 It returns what the next step returned or something in its place: of a unary call the message of the response; of others
 at the client the MessageStream, as soon as the call was opened, and at the server what the handler returns, when it is
 done. One that returns None where there has to be an answer fails the call with INTERNAL.
 `Call.on_end` tells of the end of all of them. It may answer without `proceed` (a cache), or call it more than once (a
-retry, at the client). The first in the list is the outermost."""
+retry, at the client). The first in the list is the outermost.
+
+`Interceptor[Req, Resp]` is one for a unary method with these messages; `for_method` makes one for all calls of it."""
+
+
+@overload
+def for_method(method: UnaryMethod[Req, Resp], intercept: Interceptor[Req, Resp]) -> Interceptor: ...
+@overload
+def for_method(
+    method: ServerStreamMethod[Req, Resp] | ClientStreamMethod[Req, Resp] | BidiMethod[Req, Resp] | OneWayMethod[Req],
+    intercept: Callable[[Call[Req, Resp], Callable[[Call[Req, Resp]], Awaitable[Any]]], Awaitable[Any]],
+) -> Interceptor: ...
+def for_method(method: Method[Any, Any], intercept: Callable[..., Any]) -> Interceptor:
+    """An interceptor of the calls of one method, whose request and response are typed; all other calls go by. For
+    either end. Of a unary method it returns the response:
+
+        async def check(call: Call[GetUserRequest, User], proceed: Next[GetUserRequest, User]) -> User:
+            ...
+
+        Client(address, interceptors=[trunkcall.for_method(get_user, check)])
+
+    Raises TypeError for what is no method, or cannot be called."""
+    check_of_method(method, intercept)
+
+    def intercepting(call: Call, proceed: Next) -> Awaitable[Any]:
+        return cast(Awaitable[Any], intercept(call, proceed)) if call.method.name == method.name else proceed(call)
+
+    intercepting.__qualname__ = getattr(intercept, "__qualname__", type(intercept).__qualname__)
+    return intercepting
+
+
+def check_of_method(method: Any, intercept: Any) -> None:
+    """Raises TypeError."""
+    if not isinstance(method, Method):
+        raise wrong_type("method", method, "a method, as trunkcall.unary makes one")
+    check_functions(intercept=[intercept])
 
 
 Forgotten = Callable[[str], Exception | None]

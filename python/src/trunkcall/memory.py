@@ -23,10 +23,19 @@ def budget_of(there: int) -> int:
     return MOST if there <= 0 else max(LEAST, min(MOST, there // 4))
 
 
+_sharers = 1  # processes like this one, which share what there is
+
+
+def share_among(processes: int) -> None:
+    """From now on the default is one of so many parts of it."""
+    global _sharers
+    _sharers = processes
+
+
 def check_memory(memory: int | None) -> int:
     """What was given, or the default. Raises TypeError; ValueError below 1 MiB."""
     if memory is None:
-        return default_memory()
+        return max(LEAST, default_memory() // _sharers)
     check_count(LEAST, memory=memory)
     return memory
 

@@ -109,11 +109,14 @@ class Method(Generic[Req, Resp]):
 @dataclass(frozen=True)
 class Handler:
     """A method and what serves it, for `register` of a Server or a Client. `inline`: a plain function runs on the event
-    loop, which it must not block, instead of on a thread of the executor."""
+    loop, which it must not block, instead of on a thread of the executor. `no_side_effects`: a unary method
+    that changes nothing, which clients of Connect may call by GET (http.md 5); services described by Protobuf say so
+    there."""
 
     method: Method[Any, Any]
     serve: Callable[..., Any]
     inline: bool = False
+    no_side_effects: bool = False
 
     def __post_init__(self) -> None:
         """Raises TypeError for what cannot be called with a request, or requests, and the call."""
@@ -138,9 +141,15 @@ class UnaryMethod(Method[Req, Resp]):
     __slots__ = ()
     kind = Kind.UNARY
 
-    def handler(self, serve: Callable[[Req, ServerCall], Awaitable[Resp] | Resp], *, inline: bool = False) -> Handler:
+    def handler(
+        self,
+        serve: Callable[[Req, ServerCall], Awaitable[Resp] | Resp],
+        *,
+        inline: bool = False,
+        no_side_effects: bool = False,
+    ) -> Handler:
         """Serves the method with a coroutine function, or with a plain function."""
-        return Handler(self, serve, inline)
+        return Handler(self, serve, inline, no_side_effects)
 
 
 class OneWayMethod(Method[Req, None]):

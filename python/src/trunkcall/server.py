@@ -7,7 +7,7 @@ import contextlib
 import logging
 import socket
 import ssl
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from importlib.util import find_spec
 from types import TracebackType
@@ -68,9 +68,10 @@ from .transport import (
 )
 from .transport import Connection as Carrier
 from .wire import MAGIC, Load
+from .wsgi import as_asgi
 
 if TYPE_CHECKING:
-    from .http import Http
+    from .http import Http, Mounted
 
 _SUBTYPES = {1: "proto", 2: "json", 3: "msgpack"}  # of content types, by the numbers of codecs
 _CUT_OFF = 1.0  # seconds that peers have to hear that their calls were cut off
@@ -106,6 +107,8 @@ class Server(Registry):
         attempt_observer: AttemptObserver | None = None,
         observer: Observer | None = None,
         protocols: Sequence[Protocol] = (),
+        asgi: Callable[..., Any] | None = None,
+        wsgi: Callable[..., Any] | None = None,
         codec: Codec = PROTOBUF,
         codecs: Iterable[Codec] = (),
         compression: Compressions | None = None,
@@ -122,6 +125,10 @@ class Server(Registry):
         - Web pages of `origins`, such as "https://app.example.com", may open WebSockets, besides those of the server's
           own host and port, and read the answers of HTTP; "*" stands for all.
         - `protocols` are ways of your own by which calls come.
+        - `asgi` is an application of ASGI 3, such as FastAPI's, `wsgi` one of WSGI, such as Flask's, that is served on
+          the same port for the paths that are no services; `admission` and `interceptors` see nothing of its requests,
+          which count among the handlers that run. One of WSGI runs on the threads of `executor`. `listen`
+          waits until it has started, and `stop` and `close` until it has ended.
         - `max_connections` bounds the connections over sockets, None: only the descriptors of the process do;
           `max_connections_per_address` those from one address, of IPv6 from one network of 64 bits (16,384). One too
           many is told so in its own protocol.
@@ -169,6 +176,8 @@ class Server(Registry):
         check_functions(interceptors=interceptors, reverse_interceptors=reverse_interceptors)
         check_callable("admission", admission)
         check_object("attempt_observer", attempt_observer, "an observer", "attempt_began", "attempt_ended")
+        check_callable("asgi", asgi, "an application of ASGI")
+        check_callable("wsgi", wsgi, "an application of WSGI")
         check_executor(executor)
         check_logger(logger)
         check_tls(tls, server=True)
@@ -181,6 +190,14 @@ class Server(Registry):
         self._protocols: tuple[Protocol, ...] = listed_option("protocols", protocols, "Protocol objects")
         check_protocols(self._protocols, [MAGIC] if native_only else [MAGIC, b"GET / HTTP/1.1\r\n", PREFACE_HTTP2])
         self._has_http = not native_only and all(find_spec(name) is not None for name in ("h2", "h11"))
+        application = None if wsgi is None else as_asgi(wsgi, executor)
+        if asgi is not None:
+            if application is not None:
+                raise ValueError("options asgi and wsgi: one application was given to each, and there is one place")
+            application = asgi
+        if application is not None and not self._has_http:
+            option = "asgi" if wsgi is None else "wsgi"
+            raise ValueError(f"option {option}: an application was given, and no HTTP is served: {self._lacks_http()}")
         names = [] if native_only else [ALPN_HTTP2, ALPN_HTTP1] if self._has_http else [ALPN_HTTP1]
         for one in self._protocols:
             names += one.alpn if isinstance(one, PortProtocol) else ()
@@ -204,6 +221,8 @@ class Server(Registry):
             load,
         )
         self._packing = packing
+        self._application = application
+        self._mounted: Mounted | None = None  # once it is started
         self._http: Http | None = None  # once somebody speaks HTTP
         self._connection_limits = ConnectionLimits(max_connections, max_connections_per_address)
         self._proxied = proxy_protocol
@@ -219,6 +238,9 @@ class Server(Registry):
         self._stopped: asyncio.Future[None] | None = None
         self._leaves = 0.0  # when the drain delay is over, by the loop's clock
         self._bound: asyncio.AbstractEventLoop | None = None
+
+    def _lacks_http(self) -> str:
+        return "native_only" if self._origins is None else "its packages are not installed (trunkcall[http])"
 
     @property
     def _loop(self) -> asyncio.AbstractEventLoop:
@@ -247,6 +269,7 @@ class Server(Registry):
         if self._stopping.is_set():
             raise RuntimeError("the server has been stopped")
         await self._start_protocols()
+        await self._start_application()
         listener = Listener(
             loop,
             self._accept,
@@ -291,6 +314,22 @@ class Server(Registry):
             self._started = True
             for one in self._protocols:
                 await one.start(self._calls(one))
+
+    async def _start_application(self) -> None:
+        """Raises RuntimeError if it cannot start."""
+        if self._application is None:
+            return
+        if self._mounted is None:
+            from .http import Mounted
+
+            serving = self._serving
+            self._mounted = Mounted(self._application, serving.load, self._application_failed, serving.keep)
+        await self._mounted.start()
+        if self._stopping.is_set():
+            raise RuntimeError("the server has been stopped")
+
+    def _application_failed(self, text: str, error: BaseException | None) -> None:
+        self._serving.journal.log(logging.ERROR, "%s", text, error=error)
 
     def _calls(self, protocol: Protocol) -> Calls:
         return Calls(protocol.name, self._serving, self._stopping, self._config.settings.max_message)
@@ -375,6 +414,7 @@ class Server(Registry):
                 codec_list=listed(table.values()),
                 order=[one.number for one in packing.order] if packing.said else None,
                 origins=self._origins or (),
+                mounted=self._mounted,
             )
             self._http = Http(self._loop, config)
         return self._http
@@ -439,6 +479,8 @@ class Server(Registry):
         await self._serving.end()
         if self._ports:
             await asyncio.wait(list(self._ports))
+        if self._mounted is not None:
+            await self._mounted.stop()
         await asyncio.sleep(0)  # for the transports' own last callbacks
         if self._stopped is not None and not self._stopped.done():
             self._stopped.set_result(None)

@@ -82,6 +82,12 @@ class Serving:
             served = Served(handler, self.codecs, self.executor)
             self.methods[method._wire_name] = Method(method._wire_name, method.kind.takes_one, served)
 
+    def keep(self, task: asyncio.Task[None]) -> None:
+        """Waits for a task at the end, as for those of users' protocols, and cancels it."""
+        for kept in (self.tasks, self.handed_over):
+            kept.add(task)
+            task.add_done_callback(kept.discard)
+
     def not_in_handler(self, what: str) -> None:
         """Raises RuntimeError in a task of a handler, which would wait for its own end."""
         if asyncio.current_task() in self.tasks:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .caller import Response
 from .codec import Codec
-from .compression import Compression, Request, TooLong
+from .compression import Compression, Request, TooLong, bound
 from .method import Kind, Method
 from .opening import Opening
 from .status import StatusError, failure, told
@@ -51,6 +51,7 @@ class Attempt(Opening):
         self.wait_for_ready = wait_for_ready
         self.compress(caller._calling.packing.order)
         self.response: Response[Any] | None = None  # to be filled in
+        self.most: int | None = None  # bytes of the answer
         self._sent = 0
         self._future: asyncio.Future[None] | None = None
 
@@ -184,9 +185,9 @@ class Attempt(Opening):
         message, compression = out.take_message() or (b"", 0)
         try:
             decode = self.method.binding(self.codec).decode_response
+            limit = bound(message, out.session.own.max_message, self.most)
             if not compression:
                 return decode(message)
-            limit = out.session.own.max_message
             async with self.caller._calling.packing.unpacked(compression, message, limit) as unpacked:
                 return decode(unpacked)
         except TooLong as error:

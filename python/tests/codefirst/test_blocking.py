@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from tests.blocking.kit import Case
@@ -23,6 +24,7 @@ class BlockingClients(Case):
                 remote = self.begin(codec=codec)
                 self.assertEqual(remote.div(7, 2), Division(3, 1))
                 self.assertEqual(remote.next_item(Item(1), CallOptions(timeout=60)), Item(2))
+                self.fails(partial(remote.next_item, Item(1), CallOptions(max_receive=1)), Code.RESOURCE_EXHAUSTED)
                 self.assertEqual(list(remote.count(4)), [0, 1, 2, 3])
                 self.assertEqual(remote.summed(iter(range(5))), 10)
                 self.assertEqual(list(remote.doubled(iter(range(3)))), [0, 2, 4])

@@ -66,6 +66,7 @@ class Services(Case):
                 self.assertEqual(await remote.add(), 0)
                 self.assertEqual(await remote.next_item(Item(4, ["a"])), Item(5, ["a"]))
                 self.assertEqual(await remote.next_item(Item(4), CallOptions(timeout=60.0)), Item(5))
+                await self.fails(remote.next_item(Item(4), CallOptions(max_receive=1)), Code.RESOURCE_EXHAUSTED)
                 await remote.forget()
         self.assertEqual(await divide(client), 4)
 

@@ -6,12 +6,13 @@ import asyncio
 import re
 import unittest
 from collections.abc import AsyncIterator, Iterator
-from typing import Any
+from typing import Any, cast
 
 from google.protobuf.wrappers_pb2 import StringValue
 
 from example.v1.user_pb2 import GetUserRequest, GetUserResponse
 from trunkcall import (
+    GZIP,
     PROTOBUF,
     CallOptions,
     Code,
@@ -45,6 +46,24 @@ class Kinds(Case):
         _, client = await self.pair()
         answers = await asyncio.gather(*(client.call(ECHO, str(n).encode()) for n in range(2_000)))
         self.assertEqual(answers, [str(n).encode() for n in range(2_000)])
+
+    async def test_a_call_bounds_its_answers(self) -> None:
+        server, client = await self.pair(compression=GZIP)
+        del server
+        wordy, options = b"word " * 1000, CallOptions(max_receive=4999)
+        packed = CallOptions(max_receive=4999, compression=GZIP)
+        for given in (options, packed):
+            error = await self.fails(client.unary(ECHO, wordy, given), Code.RESOURCE_EXHAUSTED, Delivery.EXECUTED)
+            self.assertRegex(error.message, r"the response .*\b4999\b")
+            self.assertEqual((await client.unary(ECHO, wordy[1:], given)).message, wordy[1:])
+            stream = client.stream(TWICE, None, given)
+            await stream.send(wordy[:2000])
+            self.assertEqual(await stream.receive(), wordy[:4000])
+            await stream.send(wordy[:2500])
+            await self.fails(stream.receive(), Code.RESOURCE_EXHAUSTED, Delivery.UNKNOWN)
+        for wrong in (0, -1, "5"):
+            with self.assertRaisesRegex((TypeError, ValueError), "option max_receive: "):
+                await client.unary(ECHO, b"", CallOptions(max_receive=cast(Any, wrong)))
 
     async def test_a_server_stream_ends_after_its_messages(self) -> None:
         _, client = await self.pair()

@@ -7,10 +7,6 @@ import re
 import unittest
 from pathlib import Path
 
-import trunkcall
-from trunkcall import blocking
-from trunkcall.grpcstub import aio
-
 PYTHON = Path(__file__).resolve().parents[2]
 MADE_BY_US = (
     "class trunkcall.Calls(",
@@ -37,9 +33,11 @@ def own_names() -> set[str]:
 
 class Exports(unittest.TestCase):
     def test_every_type_in_a_public_signature_can_be_imported(self) -> None:
-        hidden = own_names() - {*trunkcall.__all__, *blocking.__all__, *aio.__all__}
+        lines = (PYTHON / "api.txt").read_text(encoding="utf-8").splitlines()
+        exported = [re.match(r"(?:class |def )?trunkcall[.\w]*\.(\w+)", line) for line in lines]
+        hidden = own_names() - {one[1] for one in exported if one}
         self.assertIn("Opening", hidden)
-        for line in (PYTHON / "api.txt").read_text(encoding="utf-8").splitlines():
+        for line in lines:
             if line.startswith(MADE_BY_US):
                 continue
             for annotation in [*re.findall("'([^']*)'", line), *re.findall(r"^  \S+: (.*)", line)]:

@@ -6,9 +6,9 @@ import contextlib
 import unittest
 from typing import Any
 
-from trunkcall import Call, Code, Delivery, MessageStream, Next, ServerCall, StatusError
+from trunkcall import Call, Code, Delivery, MessageStream, Next, ServerCall, StatusError, for_method
 
-from .kit import COUNT, ECHO, JOIN, OTHER, TWICE, Case, all_of, eventually
+from .kit import COUNT, ECHO, JOIN, OTHER, TWICE, Case, all_of, count, echo, eventually
 
 
 class Upper:
@@ -42,6 +42,45 @@ class Interceptors(Case):
         client = self.client(address, interceptors=[named("a"), named("b")])
         self.assertEqual(await client.call(ECHO, b"x"), b"x")
         self.assertEqual(seen, ["a in", "b in", "c in", "d in", "d out", "c out", "b out", "a out"])
+
+    async def test_one_of_a_method_is_passed_by_the_calls_of_others(self) -> None:
+        async def shouts(call: Call[bytes, bytes], proceed: Next[bytes, bytes]) -> bytes:
+            call.request += b"!"
+            return (await proceed(call)).upper()
+
+        async def counts(call: Call[bytes, bytes], proceed: Next) -> Any:
+            self.assertEqual(call.request, b"2")
+            return Upper(await proceed(call))
+
+        async def again(call: Call[bytes, bytes], proceed: Next[bytes, bytes]) -> bytes:
+            return await proceed(call) + b"?"
+
+        _, address = await self.serve(
+            ECHO.handler(echo), OTHER.handler(echo), COUNT.handler(count), interceptors=[for_method(ECHO, again)]
+        )
+        client = self.client(address, interceptors=[for_method(ECHO, shouts), for_method(COUNT, counts)])
+        self.assertEqual(await client.call(ECHO, b"x"), b"X!?")
+        self.assertEqual(await client.call(OTHER, b"x"), b"x")
+        self.assertEqual(await all_of(client.open(COUNT, b"2")), [b"0", b"1"])
+
+    async def test_one_of_a_method_that_forgets_to_answer_is_named(self) -> None:
+        async def forgets(call: Call[bytes, bytes], proceed: Next[bytes, bytes]) -> bytes:
+            await proceed(call)
+            return None  # type: ignore[return-value]
+
+        _, address = await self.serve()
+        client = self.client(address, interceptors=[for_method(ECHO, forgets)])
+        error = await self.fails(client.call(ECHO, b"x"), Code.INTERNAL)
+        self.assertIn("forgets returned None", error.message)
+
+    def test_one_of_no_method(self) -> None:
+        async def known(call: Call, proceed: Next) -> Any:
+            return await proceed(call)
+
+        with self.assertRaisesRegex(TypeError, "option method: '/a/b' was given, want a method"):
+            for_method("/a/b", known)  # type: ignore[call-overload]
+        with self.assertRaisesRegex(TypeError, "option intercept: None"):
+            for_method(ECHO, None)  # type: ignore[call-overload]
 
     async def test_a_clients_interceptor_adds_metadata_that_the_servers_checks(self) -> None:
         async def add(call: Call, proceed: Next) -> Any:

@@ -48,7 +48,7 @@ class Leaving(Case):
 
     async def test_a_connection_of_its_age_is_replaced_without_losing_a_call(self) -> None:
         gate = Gate()
-        server, address = await self.serve(ECHO.handler(gate), COUNT.handler(lambda n, c: []), max_connection_age=0.05)
+        server, address = await self.serve(ECHO.handler(gate), COUNT.handler(lambda n, c: []), max_connection_age=0.5)
         client = self.client(address)
         calls = [asyncio.create_task(client.call(ECHO, b"x"))]
         await gate.begun.wait()

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar, cast
 
-from ..caller import CallOptions
+from ..caller import CallOptions, Response
 from ..checking import check_codec
 from ..codec import MSGPACK, Codec
 from ..method import Kind, Method
@@ -96,7 +96,10 @@ def _function(signature: Signature, method: Method[Any, Any], caller: Any, block
         if plain and len(given) == count and not named:
             return caller.call(method, given)
         values, options = arguments(given, named)
-        return caller.call(method, values, **_as_options(options))
+        if options is None:
+            return caller.call(method, values)
+        answer = caller.unary(method, values, options)
+        return answer.message if blocking else _message(answer)
 
     def stream(*given: Any, **named: Any) -> Any:
         values, options = arguments(given, named)
@@ -112,13 +115,5 @@ def _function(signature: Signature, method: Method[Any, Any], caller: Any, block
     return stream
 
 
-def _as_options(options: CallOptions | None) -> dict[str, Any]:
-    if options is None:
-        return {}
-    return {
-        "timeout": options.timeout,
-        "metadata": options.metadata,
-        "codec": options.codec,
-        "compression": options.compression,
-        "wait_for_ready": options.wait_for_ready,
-    }
+async def _message(answer: Awaitable[Response[Any]]) -> Any:
+    return (await answer).message

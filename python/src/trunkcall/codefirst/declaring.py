@@ -18,9 +18,10 @@ _METHOD = "__trunkcall_method__"
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """A method as its decorator has it: the public name if one is given."""
+    """A method as its decorator has it: the public name if one is given, and whether it changes nothing."""
 
     name: str | None
+    no_side_effects: bool = False
 
 
 @overload
@@ -48,13 +49,15 @@ def _named(kind: Any, name: str) -> Any:
 @overload
 def method(given: F, /) -> F: ...
 @overload
-def method(given: str, /) -> Callable[[F], F]: ...
-def method(given: Any, /) -> Any:
-    """Has a method served, `@method` under the lowerCamelCase of its name, or `@method("div")`. Raises TypeError,
-    ValueError for a name that cannot be one."""
-    if not isinstance(given, str):
+def method(given: str | None = None, /, *, no_side_effects: bool = False) -> Callable[[F], F]: ...
+def method(given: Any = None, /, *, no_side_effects: bool = False) -> Any:
+    """Has a method served, `@method` under the lowerCamelCase of its name, or `@method("div")`. With
+    `@method(no_side_effects=True)` HTTP's clients may call it by GET (Handler). Raises TypeError, ValueError for a name
+    that cannot be one."""
+    if given is not None and not isinstance(given, str):
         return _declared(given, Declared(None))
-    return partial(_declared, declared=Declared(check_public_name(given, "a method")))
+    name = None if given is None else check_public_name(given, "a method")
+    return partial(_declared, declared=Declared(name, no_side_effects))
 
 
 def _declared(function: Any, declared: Declared) -> Any:

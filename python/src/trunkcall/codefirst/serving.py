@@ -32,6 +32,7 @@ def handlers(implementation: object, name: str | None = None, *, strict_json: bo
         raise ValueError(f"{kind.__name__} has no method to be served: decorate those that are with @method")
     found: list[Handler] = []
     for member, public in public_names(kind, declared).items():
+        safe = declared[member].no_side_effects
         owner = f"{kind.__name__}.{member}"
         given = inspect.getattr_static(kind, member)
         bound = not isinstance(given, staticmethod)
@@ -44,7 +45,7 @@ def handlers(implementation: object, name: str | None = None, *, strict_json: bo
         if not signature.takes_async:
             raise Undeclared(f"parameter {signature.members[0]} of {owner}: requests that stream are an AsyncIterator")
         method = remote_method(signature, MSGPACK, strict_json)
-        found.append(Handler(method, _serve(signature, getattr(implementation, member))))
+        found.append(Handler(method, _serve(signature, getattr(implementation, member)), no_side_effects=safe))
     return found
 
 

@@ -123,9 +123,14 @@ class Share:
         self.return_surplus()
 
     @property
+    def part(self) -> int:
+        """What the connection may hold: an equal part of the budget for each connection that has drawn on it, and at
+        least LEAST_SHARE."""
+        return max(self.budget.limit // max(len(self.budget.holders), 1), LEAST_SHARE)
+
+    @property
     def exceeded(self) -> bool:
-        """Whether the connection holds more than its share: an equal part of the budget for each connection that has
-        drawn on it, and at least LEAST_SHARE."""
+        """Whether the connection holds more than its share."""
         return self.drawn >= LEAST_SHARE and self.drawn > self.budget.limit // max(len(self.budget.holders), 1)
 
 
