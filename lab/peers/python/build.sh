@@ -6,4 +6,5 @@ cd "$(dirname "$0")/../../.."
 sh scripts/launcher.sh build/peers/python-grpcio-aio build/peers/python grpcio_aio
 sh scripts/launcher.sh build/peers/python-grpcio build/peers/python grpcio_blocking
 sh scripts/launcher.sh build/peers/python-thrift build/peers/python apache_thrift
+sh scripts/launcher.sh build/peers/python-fastapi build/peers/python fastapi_uvicorn
 sh scripts/launcher.sh build/peers/python-echo build/peers/python echo

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
+import grpc
 import grpc.aio
 
 import grpcio_options
@@ -40,13 +41,23 @@ class Bench(bench_pb2_grpc.BenchServiceServicer):
 
 
 def serve(host: str, port: int, flags: argparse.Namespace) -> None:
-    run_loop(answer(host, port), flags)
+    run_loop(answer(host, port, security(flags)), flags)
 
 
-async def answer(host: str, port: int) -> None:
+def security(flags: argparse.Namespace) -> grpc.ServerCredentials | None:
+    """The server's own, None without TLS."""
+    if not flags.tls_cert:
+        return None
+    return grpc.ssl_server_credentials([(Path(flags.tls_key).read_bytes(), Path(flags.tls_cert).read_bytes())])
+
+
+async def answer(host: str, port: int, secure: grpc.ServerCredentials | None) -> None:
     server = grpc.aio.server(options=grpcio_options.SERVER)
     bench_pb2_grpc.add_BenchServiceServicer_to_server(Bench(), server)
-    port = server.add_insecure_port(f"{host}:{port}")
+    if secure is None:
+        port = server.add_insecure_port(f"{host}:{port}")
+    else:
+        port = server.add_secure_port(f"{host}:{port}", secure)
     await server.start()
     listening(host, port)
     await terminated()
@@ -164,6 +175,12 @@ def checking_first(stream: Any, want: bytes) -> load.AsyncCall:
     return call
 
 
+def serve_flags(parser: Parser) -> None:
+    uvloop_flag(parser)
+    parser.add_argument("--tls-cert", metavar="FILE", default="", help="serve with TLS, and this certificate")
+    parser.add_argument("--tls-key", metavar="FILE", default="", help="its key")
+
+
 def bench_flags(parser: Parser) -> None:
     uvloop_flag(parser)
     parser.add_argument("--tls-ca", metavar="FILE", default="", help="connect with TLS and trust what is in this file")
@@ -173,7 +190,7 @@ def bench_flags(parser: Parser) -> None:
 
 
 METHODS = ("Say", "Echo", "EchoStream", "Emit")
-peer = Peer("python-grpcio-aio", "grpcio", METHODS, serve, bench, uvloop_flag, bench_flags)
+peer = Peer("python-grpcio-aio", "grpcio", METHODS, serve, bench, serve_flags, bench_flags)
 
 if __name__ == "__main__":
     peer.main()

@@ -10,7 +10,7 @@ import unittest
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent.parent
-MODULES = {"grpcio_aio", "grpcio_blocking", "apache_thrift", "echo"}
+MODULES = {"grpcio_aio", "grpcio_blocking", "apache_thrift", "echo", "fastapi_uvicorn"}
 
 
 def program(module: str, *words: str) -> list[str]:
@@ -54,6 +54,11 @@ class Answers(unittest.TestCase):
             with self.subTest(method):
                 self.check("grpcio_blocking", method)
 
+    def test_fastapi(self) -> None:
+        for flags in ((), ("--uvloop",)):
+            with self.subTest(flags=flags):
+                self.check("fastapi_uvicorn", "Say", flags)
+
     def test_thrift(self) -> None:
         for transport in ("framed", "buffered"):
             flags = ("--transport", transport)
@@ -76,6 +81,7 @@ class Answers(unittest.TestCase):
         }
         self.assertRegex(named["apache_thrift"], r"^python-thrift thrift \d+\.\d+\.\d+, CPython 3\.")
         self.assertRegex(named["grpcio_aio"], r"^python-grpcio-aio grpcio \d+\.\d+\.\d+, ")
+        self.assertRegex(named["fastapi_uvicorn"], r"^python-fastapi fastapi \d+\.\d+\.\d+, ")
         self.assertRegex(named["echo"], r"^python-echo, ")
 
 
