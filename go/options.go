@@ -101,6 +101,7 @@ type serverOptions struct {
 	admit      func(context.Context, *Arrival) (Admission, error)
 
 	userProtocols []Protocol
+	registrars    []Registrar
 }
 
 type option func(*common)

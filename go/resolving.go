@@ -32,6 +32,10 @@ func (w *Watch) Target() string { return w.of.rest }
 // set stays. The slice belongs to the client from then on.
 func (w *Watch) Set(endpoints []Endpoint) error { return w.of.set(endpoints) }
 
+// Fail says why there is no set, or none that is newer, while the resolver goes on. It is logged. The last good set
+// stays; as long as there was none, calls fail or wait as if Resolve had returned err.
+func (w *Watch) Fail(err error) { w.of.refuse(err) }
+
 // Failed has a value after an endpoint could not be reached. A resolver that asks at intervals may
 // then ask again at once.
 func (w *Watch) Failed() <-chan struct{} { return w.of.failed }

@@ -38,11 +38,13 @@ type Server struct {
 	limits transport.ConnLimits
 	events sequence // what observers are told of listeners
 
+	withdrawing withdrawing
+
 	mu          sync.Mutex
 	listeners   []*transport.Listener
 	connections map[*Connection]struct{}
 	stopping    bool
-	leaves      time.Time      // when the drain delay is over; zero before Stop
+	leaves      time.Time      // when the drain delay is over; zero before it begins
 	leaving     chan struct{}  // closed when Stop or Close begins
 	draining    chan struct{}  // closed with stopping
 	stopped     chan struct{}  // closed when Stop or Close has ended
@@ -165,6 +167,15 @@ func (s *Server) start(listeners []net.Listener, failed chan<- error) error {
 	} else {
 		err = s.startProtocols()
 	}
+	started, err := s.startAll(listeners, failed, err)
+	if err != nil {
+		return err
+	}
+	return s.publish(started)
+}
+
+// startAll starts listeners, or closes them for a fault.
+func (s *Server) startAll(listeners []net.Listener, failed chan<- error, err error) ([]*transport.Listener, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err == nil && s.stopping {
@@ -176,16 +187,17 @@ func (s *Server) start(listeners []net.Listener, failed chan<- error) error {
 				_ = socket.Close()
 			}
 		}
-		return err
+		return nil, err
 	}
-	for _, socket := range listeners {
-		s.startListener(socket, failed)
+	started := make([]*transport.Listener, len(listeners))
+	for i, socket := range listeners {
+		started[i] = s.startListener(socket, failed)
 	}
-	return nil
+	return started, nil
 }
 
 // startListener is called under the lock.
-func (s *Server) startListener(socket net.Listener, failed chan<- error) {
+func (s *Server) startListener(socket net.Listener, failed chan<- error) *transport.Listener {
 	l := &transport.Listener{
 		Socket: socket, TLS: s.options.tls, AllowClear: s.options.allowClear,
 		Protocols: s.ports, Limits: &s.limits, Refused: s.rejected,
@@ -211,6 +223,7 @@ func (s *Server) startListener(socket net.Listener, failed chan<- error) {
 			failed <- fmt.Errorf("listener %v: %w", socket.Addr(), err)
 		}
 	}()
+	return l
 }
 
 // Addrs returns the addresses that are listened on.
@@ -244,7 +257,11 @@ func (s *Server) Stop(ctx context.Context) error {
 	defer s.ended()
 	if _, ok := ctx.Deadline(); !ok {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, s.options.drainDelay+DefaultDrainGrace)
+		before := s.options.drainDelay
+		if len(s.options.registrars) > 0 {
+			before += withdrawWithin
+		}
+		ctx, cancel = context.WithTimeout(ctx, before+DefaultDrainGrace)
 		defer cancel()
 	}
 	s.leave(ctx)
@@ -289,12 +306,19 @@ func (s *Server) Leaving() <-chan struct{} { return s.leaving }
 // then, since Stop waits for it until the grace is over.
 func (s *Server) Stopping() <-chan struct{} { return s.draining }
 
-// leave begins the end of the server, and waits for the drain delay.
+// leave begins the end of the server: it is withdrawn from registries, and then the drain delay is waited for.
 func (s *Server) leave(ctx context.Context) {
+	s.mu.Lock()
+	s.leaveLocked()
+	s.mu.Unlock()
+	select {
+	case <-s.withdraw():
+	case <-s.draining: // Close was called meanwhile
+	case <-ctx.Done():
+	}
 	s.mu.Lock()
 	if s.leaves.IsZero() {
 		s.leaves = time.Now().Add(s.options.drainDelay)
-		s.leaveLocked()
 	}
 	delay := time.NewTimer(time.Until(s.leaves))
 	s.mu.Unlock()
@@ -330,12 +354,14 @@ func (s *Server) ended() {
 // handlers' contexts are cancelled.
 func (s *Server) Close() {
 	defer s.ended()
+	s.withdraw()
 	for _, c := range s.beginStop((*transport.Listener).Close) {
 		c.link.Close(ErrServerStopped)
 	}
 	s.cutOffProtocols()
 	s.done.Wait()
 	s.oneWays.cancel()
+	s.withdrawSoon()
 	s.closePools()
 	s.options.journal.flush()
 }

@@ -48,6 +48,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/trunkcall/trunkcall/go/internal/transport"
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
@@ -78,6 +79,9 @@ func CanonicalName(name string) string {
 
 // CheckMethodName tells what is wrong with the name of a method, nil if nothing is.
 func CheckMethodName(name string) error { return nameFault(CanonicalName(name)) }
+
+// CheckAddress tells what is wrong with an address of an Endpoint, nil if nothing is (spec/client.md 6.2).
+func CheckAddress(address string) error { return transport.CheckAddress(address) }
 
 // nameFault says what is wrong with the canonical name of a method, nil if nothing
 // is (protocol.md 8).

@@ -28,6 +28,7 @@ MAY_IMPORT: dict[str, tuple[set[str], tuple[str, ...]]] = {
     ),
     "codefirst": ({PUBLIC}, ("google.golang.org/protobuf/", "github.com/go-json-experiment/json/", "github.com/tinylib/msgp/")),
     "capnp": ({PUBLIC, "capnp"}, ("capnproto.org/",)),
+    "registry": ({PUBLIC, "gen"}, ("google.golang.org/protobuf/", "github.com/go-json-experiment/json/")),
     "grpcstub": ({PUBLIC}, ("google.golang.org/",)),
     "gen": (set(), ("google.golang.org/", "github.com/planetscale/vtprotobuf/")),
     "peer": ({PUBLIC, "codefirst", "grpcstub", "gen", "peer"}, ("google.golang.org/", "golang.org/x/sys/", "github.com/HdrHistogram/")),

@@ -22,6 +22,8 @@ from derivation import (
     frames_good,
     metadata,
     preface,
+    registry,
+    registry_rules,
     replay,
     sessions,
     status,
@@ -108,7 +110,7 @@ def scripts(check: bool) -> tuple[int, list[str]]:
         found += settle(HERE / name, sessions.rendered(content), check)
         total += len(content["scripts"])
         print(f"{name}: {len(content['scripts'])} scripts")
-    found += sessions.untold() + settle(HERE / "coverage.md", sessions.coverage() + client_rules.coverage(client.content()), check)
+    found += sessions.untold() + settle(HERE / "coverage.md", sessions.coverage() + client_rules.coverage(client.content()) + registry_rules.coverage(registry.content()), check)
     return total, found
 
 
@@ -140,6 +142,17 @@ def messages(check: bool) -> tuple[int, list[str]]:
     return total, settle(HERE / "capnp.json", rendered(capnp.CONTENT), check)
 
 
+def registries(check: bool) -> tuple[int, list[str]]:
+    """The same for records, and for what watchers of registries make of them, by the model in registry_model.py."""
+    content = registry.content()
+    wrong = registry.faults(content) + registry_rules.untold(content)
+    found = [f"registry.json: {fault}" for fault in wrong]
+    found += settle(HERE / "registry.json", codefirst.rendered(content), check)
+    total = sum(len(entries) for entries in content.values() if isinstance(entries, list))
+    print(f"registry.json: {total} entries")
+    return total, found
+
+
 def main(arguments: list[str]) -> int:
     check = arguments == ["--check"]
     if arguments and not check:
@@ -150,13 +163,15 @@ def main(arguments: list[str]) -> int:
     found += more
     chosen, more = clients(check)
     found += more
+    found_there, more = registries(check)
+    found += more
     others, more = messages(check)
     found += more
     told, more = scripts(check)
     found += more
     for fault in found:
         print(fault, file=sys.stderr)
-    print(f"{entries + mapped + chosen + others} entries, {told} scripts, {len(found)} faults")
+    print(f"{entries + mapped + chosen + found_there + others} entries, {told} scripts, {len(found)} faults")
     return 1 if found else 0
 
 

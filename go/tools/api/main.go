@@ -29,7 +29,7 @@ const (
 var unnamed = regexp.MustCompile(`\(#rv1 ([^,()]*)\)`)
 
 // packages are those that users import.
-var packages = []string{"", "/capnp", "/codefirst", "/grpcstub"}
+var packages = []string{"", "/capnp", "/codefirst", "/grpcstub", "/registry"}
 
 func main() {
 	check := flag.Bool("check", false, "fail if "+file+" is not up to date")

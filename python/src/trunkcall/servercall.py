@@ -18,7 +18,7 @@ from .wire import Metadata as Entries
 
 if TYPE_CHECKING:
     from .connection import Connection
-    from .servingend import ServingEnd
+    from .serving import ServingEnd
 
 CALL_OVER = "the call is over"
 

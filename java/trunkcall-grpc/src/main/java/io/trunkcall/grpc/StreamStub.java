@@ -41,12 +41,6 @@ final class StreamStub<Q, R> extends StubCall<Q, R> implements Inbound.Sink<R> {
     this.how = how;
     if (!takesOne) {
       make(() -> begin(null));
-    }
-  }
-
-  @Override
-  void caughtUp() {
-    if (!takesOne) {
       serial.execute(this::tellReady);
     }
   }
@@ -141,7 +135,7 @@ final class StreamStub<Q, R> extends StubCall<Q, R> implements Inbound.Sink<R> {
 
   @Override
   public boolean isReady() {
-    return !isHalfClosed() && (takesOne || isPassing() && stream != null) && tookAll(sent);
+    return !isHalfClosed() && (takesOne || stream != null) && tookAll(sent);
   }
 
   @Override

@@ -1,0 +1,270 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// looks is a watcher of a folder without a client.
+type looks struct {
+	*looking
+	now time.Time
+}
+
+func newLooks(folder string) *looks {
+	return &looks{&looking{folder: folder, service: "users", files: map[string]*seen{}}, time.Now()}
+}
+
+// after looks once more after a while, looking each second meanwhile, and says what came and went of the last look.
+func (l *looks) after(t *testing.T, d time.Duration) string {
+	t.Helper()
+	var lines []string
+	for end := l.now.Add(d); ; l.now = l.now.Add(time.Second) {
+		came, went, err := l.look(l.now)
+		if err != nil {
+			lines = append(lines, "failed")
+		}
+		for _, e := range came {
+			text := string(e.Data)
+			if e.Err != nil {
+				text = "rubbish"
+			}
+			lines = append(lines, "+"+filepath.Base(e.ID)+" "+text)
+		}
+		for _, id := range went {
+			lines = append(lines, "-"+filepath.Base(id))
+		}
+		if !l.now.Before(end) {
+			slices.Sort(lines)
+			return strings.Join(lines, ", ")
+		}
+	}
+}
+
+func (l *looks) expect(t *testing.T, d time.Duration, want string) {
+	t.Helper()
+	if got := l.after(t, d); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func put(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path+".new", []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestFolderFollowsFiles(t *testing.T) {
+	folder := t.TempDir()
+	l, at := newLooks(folder), func(name string) string { return filepath.Join(folder, "users", name) }
+	l.expect(t, 0, "")
+	put(t, at("a.json"), "1")
+	put(t, at("b.lease"), "2")
+	put(t, at(".hidden"), "3")
+	l.expect(t, 0, "+a 1, +b 2")
+	put(t, at("a.json"), "4")
+	l.expect(t, 0, "+a 4")
+	put(t, at("b.json"), "by hand")
+	l.expect(t, 0, "+b by hand")
+	if err := os.Remove(at("b.json")); err != nil {
+		t.Fatal(err)
+	}
+	l.expect(t, 0, "+b 2")
+	if err := os.RemoveAll(filepath.Dir(at("x"))); err != nil {
+		t.Fatal(err)
+	}
+	l.expect(t, 0, "-a, -b")
+	if err := os.Remove(folder); err != nil {
+		t.Fatal(err)
+	}
+	l.expect(t, 0, "failed")
+}
+
+func TestFolderLeaseEndsUnlessRenewed(t *testing.T) {
+	folder := t.TempDir()
+	lease := filepath.Join(folder, "users", "a.lease")
+	put(t, lease, "1")
+	put(t, filepath.Join(folder, "users", "b.json"), "2")
+	l := newLooks(folder)
+	l.expect(t, 14*time.Second, "+a 1, +b 2")
+	put(t, lease, "1") // other times and another file, the same bytes
+	l.expect(t, 0, "")
+	l.expect(t, 14*time.Second, "")
+	l.expect(t, time.Second, "-a")
+	l.expect(t, time.Hour, "")
+	put(t, lease, "1")
+	l.expect(t, 0, "+a 1")
+}
+
+func TestFolderLeaseIsNotMeasuredWhileNobodyLooks(t *testing.T) {
+	folder := t.TempDir()
+	put(t, filepath.Join(folder, "users", "a.lease"), "1")
+	l := newLooks(folder)
+	l.expect(t, 0, "+a 1")
+	l.now = l.now.Add(time.Hour) // the process was stopped
+	l.expect(t, 14*time.Second, "")
+	l.expect(t, time.Second, "-a")
+}
+
+func TestFolderTellsOfWhatIsNoRecord(t *testing.T) {
+	folder := t.TempDir()
+	at := func(name string) string { return filepath.Join(folder, "users", name) }
+	put(t, at("notes.txt"), "")
+	put(t, at("-.json"), "")
+	put(t, at("long.json"), strings.Repeat("x", maxRecord+7))
+	if err := os.Mkdir(at("folder.json"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(at("pipe.json"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(at("nowhere"), at("link.json")); err != nil {
+		t.Fatal(err)
+	}
+	l := newLooks(folder)
+	came, _, err := l.look(l.now)
+	told := map[string]string{}
+	for _, e := range came {
+		told[filepath.Base(e.From)] = fmt.Sprint(e.Err)
+	}
+	want := map[string]string{
+		"notes.txt":   "want a file ID.lease or ID.json with an id before that",
+		"-.json":      "want a file ID.lease or ID.json with an id before that",
+		"long.json":   "record of 16391 bytes, at most 16384",
+		"folder.json": "want a file, not a folder or the like",
+		"pipe.json":   "want a file, not a folder or the like",
+	}
+	if err != nil || fmt.Sprint(told) != fmt.Sprint(want) {
+		t.Errorf("%v, %v\nwant %v", told, err, want)
+	}
+}
+
+// written is a record with its bytes.
+func written(t testing.TB, r Record) Written {
+	t.Helper()
+	data, err := r.Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Written{r, data}
+}
+
+// instance is a server named id, at an address that nobody listens on.
+func instance(t testing.TB, id string) Written {
+	return written(t, Record{Service: "users", ID: id, Addresses: []string{id + ".example:1"}})
+}
+
+func TestFolderKeepsWithdrawsAndCleans(t *testing.T) {
+	folder := t.TempDir() // outside of the bubble, as its end is
+	synctest.Test(t, func(t *testing.T) {
+		lease := filepath.Join(folder, "users", "a.lease")
+		ctx, cancel := context.WithCancel(t.Context())
+		kept, published := make(chan error, 1), make(chan struct{})
+		go func() {
+			kept <- NewFolder(folder).Keep(ctx, []Written{instance(t, "a")}, func() { close(published) })
+		}()
+		<-published
+		for _, name := range []string{"dead.lease", ".dead.1.tmp", "by-hand.json", ".other"} {
+			put(t, filepath.Join(folder, "users", name), "x")
+		}
+		if err := os.Remove(lease); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(7 * time.Minute)
+		synctest.Wait()
+		if data, err := os.ReadFile(lease); err != nil || string(data) != string(instance(t, "a").Data) {
+			t.Errorf("not written again: %s, %v", data, err)
+		}
+		files, err := os.ReadDir(filepath.Join(folder, "users"))
+		if names := fmt.Sprint(files); err != nil || names != "[- .other - a.lease - by-hand.json]" {
+			t.Errorf("there are %s, %v", names, err)
+		}
+		cancel()
+		if err := <-kept; err != nil {
+			t.Error(err)
+		}
+		if _, err := os.Stat(lease); !errors.Is(err, os.ErrNotExist) {
+			t.Error("not withdrawn", err)
+		}
+	})
+}
+
+func TestFolderWithdrawsOnlyItsOwn(t *testing.T) {
+	folder := t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	lease := filepath.Join(folder, "users", "a.lease")
+	err := NewFolder(folder).Keep(ctx, []Written{instance(t, "a")}, func() {
+		put(t, lease, "of another")
+		cancel()
+	})
+	if data, there := os.ReadFile(lease); err != nil || there != nil || string(data) != "of another" {
+		t.Error(err, there, string(data))
+	}
+}
+
+// Many processes write, and kill each other's files in mid-write, while one watches: nothing is torn.
+func TestFolderIsNeverReadTorn(t *testing.T) {
+	folder := t.TempDir()
+	if err := os.Mkdir(filepath.Join(folder, "users"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	var writers sync.WaitGroup
+	for n := range 8 {
+		writers.Go(func() {
+			r := Record{Service: "users", ID: fmt.Sprint("i", n), Addresses: []string{"a:1"}, Attributes: map[string]string{}}
+			for i := range 50 {
+				r.Attributes[fmt.Sprint("k", i%10)] = strings.Repeat("v", 100*(i%10))
+				k := keeping{folder: folder, records: []Written{written(t, r)}}
+				if err := k.write(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	over := make(chan struct{})
+	go func() {
+		writers.Wait()
+		close(over)
+	}()
+	l := newLooks(folder)
+	for ended := false; !ended; {
+		select {
+		case <-over:
+			ended = true
+		default:
+		}
+		came, _, err := l.look(l.now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range came {
+			if _, err := parseAt("users", e.ID, e.Data); err != nil || e.Err != nil {
+				t.Error(e, err)
+			}
+		}
+	}
+	if len(l.told) != 8 {
+		t.Error(len(l.told), "files")
+	}
+}
+
+// silent discards what is logged.
+var silent = slog.New(slog.DiscardHandler)

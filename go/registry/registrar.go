@@ -1,0 +1,224 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/trunkcall/trunkcall/go"
+)
+
+// Published is what is said of a server in a registry. Its fields are those of a Record, but:
+type Published struct {
+	// Names are the services under which the server is found, by default all that it serves but gRPC's own health and
+	// reflection.
+	Names []string
+	// Addresses are where it is reached, by default where it listens. They are needed where it listens on all
+	// addresses of a machine.
+	Addresses []string
+	// ID is which instance it is, by default made of its first address: a server that is started again there takes the
+	// place of what it left.
+	ID            string
+	ServerName    string
+	Weight        int // 0 says the same as 1
+	Zone, Version string
+	Attributes    map[string]string
+	// Logger is told when the server is published, and why it is not; by default slog.Default().
+	Logger *slog.Logger
+}
+
+// Registrar publishes one server: it is given to it by trunkcall.WithRegistrar. It is safe for concurrent use.
+type Registrar struct {
+	store  Store
+	given  Published
+	logger *slog.Logger
+
+	mu        sync.Mutex
+	records   []Written
+	stop      context.CancelFunc // ends what keeps the records
+	stopped   chan struct{}      // closed when that has ended
+	published chan struct{}      // closed when they were published for the first time
+	withdrawn bool
+}
+
+var _ trunkcall.Registrar = (*Registrar)(nil)
+
+// NewRegistrar publishes a server in s. What is wrong with p is told when the server listens.
+func NewRegistrar(s Store, p Published) *Registrar {
+	r := &Registrar{store: s, given: p, logger: p.Logger, published: make(chan struct{})}
+	if r.logger == nil {
+		r.logger = slog.Default()
+	}
+	return r
+}
+
+// Publish is trunkcall.Registrar. It does not wait for the registry.
+func (r *Registrar) Publish(s *trunkcall.Server) error {
+	var listening []string
+	for _, address := range s.Addrs() {
+		switch text := address.String(); address.Network() {
+		case "tcp":
+			listening = append(listening, text)
+		default:
+			listening = append(listening, address.Network()+":"+strings.TrimPrefix(text, address.Network()+":"))
+		}
+	}
+	records, err := r.given.records(s.Services(), listening)
+	if err != nil {
+		return fmt.Errorf("registry: %w", err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.withdrawn {
+		return errors.New("registry: a registrar publishes one server, and it was stopped")
+	}
+	if slices.EqualFunc(records, r.records, func(a, b Written) bool { return string(a.Data) == string(b.Data) }) {
+		return nil
+	}
+	before := r.stopped
+	if r.stop != nil {
+		r.stop()
+	}
+	r.records = records
+	ctx, stop := context.WithCancel(context.Background())
+	stopped := make(chan struct{})
+	r.stop, r.stopped = stop, stopped
+	go func() {
+		defer close(stopped)
+		if before != nil {
+			<-before
+		}
+		r.keep(ctx, records)
+	}()
+	return nil
+}
+
+// keep has records kept until ctx ends.
+func (r *Registrar) keep(ctx context.Context, records []Written) {
+	var keys []string
+	for i := range records {
+		keys = append(keys, records[i].Key())
+	}
+	failures, told := 0, false
+	for ctx.Err() == nil {
+		there := false
+		err := r.store.Keep(ctx, records, func() {
+			there = true
+			r.logger.Info("published in a registry", "keys", keys)
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			select {
+			case <-r.published:
+			default:
+				close(r.published)
+			}
+		})
+		if ctx.Err() != nil {
+			if err != nil && !errors.Is(err, ctx.Err()) {
+				r.logger.Warn("not withdrawn from a registry in order", "keys", keys, "error", err)
+			}
+			return
+		}
+		if there {
+			failures, told = 0, false
+		}
+		failures++
+		if !told {
+			told = true
+			r.logger.Warn("not published in a registry", "keys", keys, "error", err)
+		}
+		pause(ctx, failures)
+	}
+}
+
+// Wait returns once the server was published for the first time.
+func (r *Registrar) Wait(ctx context.Context) error {
+	select {
+	case <-r.published:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Withdraw is trunkcall.Registrar.
+func (r *Registrar) Withdraw(ctx context.Context) error {
+	r.mu.Lock()
+	r.withdrawn = true
+	stopped := r.stopped
+	if r.stop != nil {
+		r.stop()
+	}
+	r.mu.Unlock()
+	if stopped == nil {
+		return nil
+	}
+	select {
+	case <-stopped:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// records are those of a server that serves services and listens (spec/registry.md 5).
+func (p *Published) records(services, listening []string) ([]Written, error) {
+	names := p.Names
+	if len(names) == 0 {
+		for _, one := range services {
+			if !strings.HasPrefix(one, "grpc.health.") && !strings.HasPrefix(one, "grpc.reflection.") {
+				names = append(names, one)
+			}
+		}
+	}
+	addresses := p.Addresses
+	if len(addresses) == 0 {
+		for _, one := range listening {
+			if strings.HasPrefix(one, "0.0.0.0:") || strings.HasPrefix(one, "[::]:") {
+				return nil, fmt.Errorf("%s is listened on, which is all addresses of this machine: say by which one it is reached", one)
+			}
+			if !strings.HasPrefix(one, "mem:") {
+				addresses = append(addresses, one)
+			}
+		}
+	}
+	if len(names) == 0 {
+		return nil, errors.New("no service to publish")
+	} else if len(addresses) == 0 {
+		return nil, errAddresses
+	}
+	id := p.ID
+	if id == "" {
+		id = idOf(addresses[0])
+	}
+	all := make([]Written, len(names))
+	for i, name := range names {
+		all[i].Record = Record{name, id, addresses, p.ServerName, p.Weight, p.Zone, p.Version, p.Attributes}
+		var err error
+		if all[i].Data, err = all[i].Bytes(); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// idOf makes an id of an address (spec/registry.md 5.3).
+func idOf(address string) string {
+	id := make([]byte, 0, len(address)+1)
+	for _, c := range address {
+		if c >= utf8.RuneSelf || !inName(byte(c)) {
+			c = '_'
+		}
+		id = append(id, byte(c))
+	}
+	id = id[max(len(id)-(maxID-1), 0):]
+	if len(id) == 0 || id[0] == '.' || id[0] == '-' {
+		return "_" + string(id)
+	}
+	return string(id)
+}
