@@ -64,8 +64,8 @@ run: needs ## start the example servers, call each from the other languages, put
 	$(PYTHON) -m scripts.run --load='$(LOAD)' --began="$$began"
 
 .PHONY: test
-test: needs-test ## run every check and test (ONLY='go ' runs those whose names begin so)
-	@$(PYTHON) -m scripts.test $(if $(ONLY),--only '$(ONLY)')
+test: needs-test ## run every check and test (ONLY='go ' those whose names begin so; AGAIN=1 what failed once more)
+	@$(PYTHON) -m scripts.test $(if $(ONLY),--only '$(ONLY)') $(if $(AGAIN),--again)
 
 .PHONY: starve
 starve: needs-test ## the same beside STARVE busy loops (as many as there are processors)

@@ -26,10 +26,12 @@ class Outcome:
     output: str = ""  # shown if anything failed
     behaviours: frozenset[str] = frozenset()  # the names of those that were executed
     retries: list[str] = field(default_factory=list[str])  # a line for each case that was carried out once more
+    failures: list[str] = field(default_factory=list[str])  # the names of those that failed, where they have one
 
 
 def single(name: str, done: subprocess.CompletedProcess[str], passed: bool) -> Outcome:
-    return Outcome(int(passed), int(not passed), output=done.stdout, behaviours=frozenset([name]))
+    failures = [] if passed else [name]
+    return Outcome(int(passed), int(not passed), output=done.stdout, behaviours=frozenset([name]), failures=failures)
 
 
 # What is left of a name that go test made of a number: seeds of a fuzz target, and tests of the same name.
@@ -93,6 +95,7 @@ def _count(outcome: Outcome, ended: dict[tuple[str, str], str]) -> None:
         inner = holds.get(key, [])
         if action == "fail" and "fail" not in inner:
             outcome.failed += 1
+            outcome.failures.append(".".join(key))
         elif action == "pass" and not inner:
             outcome.passed += 1
         if action != "skip" and not inner:
@@ -128,7 +131,8 @@ def junit_outcome(results: Iterable[Path], status: int, output: str, behaviour: 
             continue
         failed[key] = fails or failed.get(key, False)
         executed.add(behaviour.format(**{"classname": "", "name": "", **case.attrib}))
-    outcome.failed = sum(failed.values())
+    outcome.failures = [".".join(key) for key, fails in failed.items() if fails]
+    outcome.failed = len(outcome.failures)
     outcome.passed = len(failed) - outcome.failed
     outcome.behaviours = frozenset(executed)
     if status != 0 and outcome.failed == 0:

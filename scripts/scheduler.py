@@ -55,6 +55,14 @@ def run_suite(suite: Suite, patience: float) -> Ran:
     return Ran(suite, outcome, seconds, began, span.cpu)
 
 
+def again(ran: Ran, patience: float) -> Ran:
+    """Carries a suite out once more. What failed the first time is told as tried again; what fails now has failed."""
+    once_more = run_suite(ran.suite, patience)
+    names = ran.outcome.failures or [ran.suite.name]
+    once_more.outcome.retries += [f"{name}: it had failed" for name in names]
+    return once_more
+
+
 def outcomes(chosen: list[Suite], lanes: int = LANES, patience: float = 1.0) -> Iterator[Ran]:
     """Runs suites and yields them as they end. The first lane takes the longest that is left, the others the next, so
     that short ones tell early and no long one comes last. One more lane has those that mostly wait, which the others

@@ -4,6 +4,7 @@
     python3 -m scripts.test --only 'go '      those whose names begin so; several with commas
     python3 -m scripts.test --language go     those that concern this language alone; with --only perhaps none
     python3 -m scripts.test --starve 2        all, beside so many busy loops
+    python3 -m scripts.test --again           suites that failed, if they are few, once more: the second time counts
     python3 -m scripts.test --fuzz 60s        no tests: each fuzz target for so long
     python3 -m scripts.test --list            their names
 
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import io
 import os
 import re
@@ -37,6 +39,7 @@ def main() -> int:
     parser.add_argument("--only", default="", help="beginnings of names, separated by commas")
     parser.add_argument("--language", metavar="KEY", help="those that concern it alone")
     parser.add_argument("--starve", nargs="?", type=int, const=scheduler.processors(), default=0, metavar="LOOPS", help="keep processors busy, all by default")
+    parser.add_argument("--again", action="store_true", help="carry out what failed once more; what failed is shown, and counted as tried again")
     parser.add_argument("--fuzz", metavar="FUZZTIME", help="how long each fuzz target runs: a time, or a number of runs such as 1000x")
     parser.add_argument("--figures", type=Path, help="keep the figures for scripts.costs there, not those of whole runs in build/test.json")
     parser.add_argument("--list", action="store_true", help="print the names and run nothing")
@@ -67,7 +70,7 @@ def main() -> int:
         print("\n".join(suite.name for suite in chosen))
         return 0
     whole = chosen == there and options.fuzz is None and not options.starve
-    return run(chosen, options.starve, options.figures or (reporting.FIGURES if whole else None))
+    return run(chosen, options.starve, options.figures or (reporting.FIGURES if whole else None), again=options.again)
 
 
 def fuzztime(text: str) -> bool:
@@ -80,7 +83,7 @@ def fuzztime(text: str) -> bool:
         return False
 
 
-def run(chosen: list[scheduler.Suite], starve: int, figures: Path | None) -> int:
+def run(chosen: list[scheduler.Suite], starve: int, figures: Path | None, *, again: bool = False) -> int:
     """Whatever happens, every command is ended, and the last line printed is a total."""
     patience = STARVED_PATIENCE if starve else 1.0
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -89,7 +92,9 @@ def run(chosen: list[scheduler.Suite], starve: int, figures: Path | None) -> int
     interrupts.install()
     try:
         with scheduler.starved(starve):
-            return 1 if reporting.show(scheduler.outcomes(chosen, patience=patience), figures) else 0
+            runs = scheduler.outcomes(chosen, patience=patience)
+            once_more = functools.partial(scheduler.again, patience=patience) if again else None
+            return 1 if reporting.show(runs, figures, once_more) else 0
     except interrupts.Interrupted as interrupted:
         commands.end_all()
         last_words("")

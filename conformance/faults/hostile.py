@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import socket
 import ssl
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
+from typing import Any
 
 from harness.proxy import listening
 
@@ -65,13 +67,11 @@ class Hostile:
         while len(self._tasks) > 1:
             await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
 
-    def _begin(self, what: Awaitable[None]) -> None:
-        async def run() -> None:
-            await what
-
-        task = asyncio.create_task(run())
+    def _begin(self, what: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(what)
         self._tasks.add(task)
         task.add_done_callback(self._done)
+        return task
 
     def _done(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
@@ -82,13 +82,19 @@ class Hostile:
         while True:
             end, _ = await asyncio.get_running_loop().sock_accept(listener)
             self.connections += 1
-            self._begin(self._meet(Met(end, self._tls, serves=True)))
+            meeting = self._begin(self._meet(Met(end, self._tls, serves=True)))
+            # Not by the task itself, which may be cancelled before it begins.
+            meeting.add_done_callback(functools.partial(closed, end))
 
     async def _meet(self, met: Met) -> None:
         # A client may end the connection at any time.
-        with met.socket, contextlib.suppress(ConnectionError, EOFError, ssl.SSLError):
+        with contextlib.suppress(ConnectionError, EOFError, ssl.SSLError):
             await met.handshake()
             await self._play(met)
+
+
+def closed(end: socket.socket, _: asyncio.Task[None]) -> None:
+    end.close()
 
 
 def remove(address: str) -> None:

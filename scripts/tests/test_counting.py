@@ -49,6 +49,7 @@ class GoCounts(unittest.TestCase):
             status=1,
         )
         self.assertEqual((outcome.passed, outcome.failed, outcome.output), (1, 1, "why\n"))
+        self.assertEqual(outcome.failures, ["p.A/x"])
 
     def test_a_test_that_fails_after_those_in_it_passed_counts(self):
         outcome = self.counted(("pass", "A/x", ""), ("fail", "A", ""), ("fail", "", ""), status=1)

@@ -15,6 +15,7 @@ import time
 import unittest
 import unittest.mock
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 from harness import languages
@@ -383,10 +384,10 @@ class Ends(unittest.TestCase):
 
 
 class Report(unittest.TestCase):
-    def shown(self, *runs: tuple[Suite, Outcome]) -> tuple[int, list[str]]:
+    def shown(self, *runs: tuple[Suite, Outcome], again: Callable[[scheduler.Ran], scheduler.Ran] | None = None) -> tuple[int, list[str]]:
         with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()) as stdout:
             figures = Path(folder) / "build" / "test.json"
-            failed = reporting.show([scheduler.Ran(suite, outcome, 1.25, 0.0, 2.5) for suite, outcome in runs], figures)
+            failed = reporting.show([scheduler.Ran(suite, outcome, 1.25, 0.0, 2.5) for suite, outcome in runs], figures, again)
             self.figures = json.loads(figures.read_text(encoding="utf-8"))
         return failed, stdout.getvalue().splitlines()
 
@@ -407,6 +408,25 @@ class Report(unittest.TestCase):
             self.figures[0],
             {"name": "raced", "language": "Go", "meets": False, "began": 0.0, "seconds": 1.2, "cpu": 2.5, "behaviours": 3, "executions": 3}
         )
+
+    def test_what_failed_by_chance_is_carried_out_again_and_shown(self):
+        wrong = Outcome(2, 1, output="it broke", behaviours=frozenset("ab"), failures=["b"])
+        right = Suite("chance", lambda: Outcome(3, 0, behaviours=frozenset("abc")), language="Go")
+        failed, lines = self.shown((right, wrong), again=lambda ran: scheduler.again(ran, 1.0))
+        self.assertEqual((failed, lines[-1]), (0, "3 passed, 0 failed"))
+        self.assertIn("it broke", lines)
+        self.assertIn("      retried: b: it had failed", lines)
+        rows = {words[0]: words[1:] for words in map(str.split, lines) if words}
+        self.assertEqual(rows["Go"], ["3", "3", "0", "1"])
+
+    def test_what_fails_again_has_failed(self):
+        wrong = Suite("wrong", lambda: Outcome(0, 1))
+        failed, lines = self.shown((wrong, Outcome(4, 1)), (Suite("right", ok), ok()), again=lambda ran: scheduler.again(ran, 1.0))
+        self.assertEqual((failed, lines[-1]), (1, "1 passed, 1 failed"))
+
+    def test_where_much_fails_nothing_is_carried_out_again(self):
+        wrong = [(Suite(f"wrong {n}", self.fail), Outcome(0, 1)) for n in range(reporting.FEW + 1)]
+        self.assertEqual(self.shown(*wrong, again=lambda ran: scheduler.again(ran, 1.0))[0], len(wrong))
 
     def test_a_failure_is_shown_in_full_before_its_line(self):
         failed, lines = self.shown((Suite("a", ok), Outcome(1, 2, output="why\nand where\n")))

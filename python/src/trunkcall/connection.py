@@ -9,7 +9,8 @@ from .calling import Calling, Calls
 from .gauges import ConnectionGauges, connection_gauges
 from .opening import CallEvents, Opening
 from .servercall import resolve
-from .serving import Serving, ServingEnd
+from .serving import Serving
+from .servingend import ServingEnd
 from .slots import let_in
 from .status import failure
 from .transport import Connection as Carrier

@@ -20,7 +20,7 @@ from .context import current
 from .executing import NotStarted
 from .method import Method
 from .servercall import ServerCall
-from .serving import ServingEnd, Undecodable, ended_by
+from .servingend import ServingEnd, Undecodable, ended_by
 from .status import Metadata, StatusError, pairs, told
 from .transport import clock
 from .wire import OK, Code, Delivery, Status

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from importlib.util import find_spec
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self
 
 from .admission import Admit
 from .attempt import AttemptObserver
@@ -34,6 +34,7 @@ from .codec import PROTOBUF, Codec
 from .compression import ACCEPTED, Compressions, Packing
 from .connection import Connection
 from .gauges import Gauges, gauges_of
+from .guests import Guests, chosen_application
 from .interceptor import Interceptor
 from .memory import check_memory
 from .observer import Observer, Told
@@ -48,7 +49,7 @@ from .options import (
     listed,
     session_config,
 )
-from .protocol import Calls, PortProtocol, Protocol, check_protocols
+from .protocol import PortProtocol, Protocol, check_protocols
 from .registry import Registry
 from .repeating import Repeating
 from .serverend import ServerEnd
@@ -68,10 +69,9 @@ from .transport import (
 )
 from .transport import Connection as Carrier
 from .wire import MAGIC, Load
-from .wsgi import as_asgi
 
 if TYPE_CHECKING:
-    from .http import Http, Mounted
+    from .http import Http
 
 _SUBTYPES = {1: "proto", 2: "json", 3: "msgpack"}  # of content types, by the numbers of codecs
 _CUT_OFF = 1.0  # seconds that peers have to hear that their calls were cut off
@@ -187,19 +187,12 @@ class Server(Registry):
             raise ValueError("option allow_cleartext: True was given, and no tls, beside which cleartext is allowed")
         self._allow_cleartext = allow_cleartext
         self._logger = logger or logging.getLogger("trunkcall")
-        self._protocols: tuple[Protocol, ...] = listed_option("protocols", protocols, "Protocol objects")
-        check_protocols(self._protocols, [MAGIC] if native_only else [MAGIC, b"GET / HTTP/1.1\r\n", PREFACE_HTTP2])
+        own: tuple[Protocol, ...] = listed_option("protocols", protocols, "Protocol objects")
+        check_protocols(own, [MAGIC] if native_only else [MAGIC, b"GET / HTTP/1.1\r\n", PREFACE_HTTP2])
         self._has_http = not native_only and all(find_spec(name) is not None for name in ("h2", "h11"))
-        application = None if wsgi is None else as_asgi(wsgi, executor)
-        if asgi is not None:
-            if application is not None:
-                raise ValueError("options asgi and wsgi: one application was given to each, and there is one place")
-            application = asgi
-        if application is not None and not self._has_http:
-            option = "asgi" if wsgi is None else "wsgi"
-            raise ValueError(f"option {option}: an application was given, and no HTTP is served: {self._lacks_http()}")
+        application = chosen_application(asgi, wsgi, executor, self._lacks_http())
         names = [] if native_only else [ALPN_HTTP2, ALPN_HTTP1] if self._has_http else [ALPN_HTTP1]
-        for one in self._protocols:
+        for one in own:
             names += one.alpn if isinstance(one, PortProtocol) else ()
         self._tls = TLSSource(tls, for_servers, self._logger, *names)
         table = codec_table([*listed_option("codecs", codecs, "codecs"), codec])
@@ -221,25 +214,25 @@ class Server(Registry):
             load,
         )
         self._packing = packing
-        self._application = application
-        self._mounted: Mounted | None = None  # once it is started
         self._http: Http | None = None  # once somebody speaks HTTP
         self._connection_limits = ConnectionLimits(max_connections, max_connections_per_address)
         self._proxied = proxy_protocol
         self._listeners: list[Listener] = []
         self._addresses: list[str] = []
-        self._started = False
-        self._ports: dict[asyncio.Task[None], asyncio.StreamWriter] = {}  # connections of users' protocols
         self._connections: dict[ServerEnd, None] = {}
         self._leaving = asyncio.Event()
         self._stopping = asyncio.Event()
+        self._guests = Guests(own, application, self._serving, self._stopping, self._config.settings.max_message)
         self._closing = False
         self._rejected_count = 0
         self._stopped: asyncio.Future[None] | None = None
         self._leaves = 0.0  # when the drain delay is over, by the loop's clock
         self._bound: asyncio.AbstractEventLoop | None = None
 
-    def _lacks_http(self) -> str:
+    def _lacks_http(self) -> str | None:
+        """Why no HTTP is served, None if it is."""
+        if self._has_http:
+            return None
         return "native_only" if self._origins is None else "its packages are not installed (trunkcall[http])"
 
     @property
@@ -268,8 +261,8 @@ class Server(Registry):
         loop = self._loop
         if self._stopping.is_set():
             raise RuntimeError("the server has been stopped")
-        await self._start_protocols()
-        await self._start_application()
+        await self._guests.start_protocols()
+        await self._guests.start_application()
         listener = Listener(
             loop,
             self._accept,
@@ -277,8 +270,8 @@ class Server(Registry):
             self._tls,
             self._allow_cleartext,
             self._origins,
-            [one for one in self._protocols if isinstance(one, PortProtocol)],
-            self._hand_over,
+            self._guests.on_port,
+            self._guests.connected,
             self._pauses,
             self._serve_http if self._has_http else None,
             self._connection_limits,
@@ -304,58 +297,10 @@ class Server(Registry):
         """Listens on each of `where`, as `listen` does, and serves until the server has been stopped. It returns when
         `stop` or `close` is done, so that a program may then exit without losing a call. Raises as `listen`."""
         loop = self._loop
-        await self._start_protocols()
+        await self._guests.start_protocols()
         for one in where:
             await self.listen(one, reuse_port=reuse_port)
         await asyncio.shield(self._stopped or loop.create_future())
-
-    async def _start_protocols(self) -> None:
-        if not self._started:
-            self._started = True
-            for one in self._protocols:
-                await one.start(self._calls(one))
-
-    async def _start_application(self) -> None:
-        """Raises RuntimeError if it cannot start."""
-        if self._application is None:
-            return
-        if self._mounted is None:
-            from .http import Mounted
-
-            serving = self._serving
-            self._mounted = Mounted(self._application, serving.load, self._application_failed, serving.keep)
-        await self._mounted.start()
-        if self._stopping.is_set():
-            raise RuntimeError("the server has been stopped")
-
-    def _application_failed(self, text: str, error: BaseException | None) -> None:
-        self._serving.journal.log(logging.ERROR, "%s", text, error=error)
-
-    def _calls(self, protocol: Protocol) -> Calls:
-        return Calls(protocol.name, self._serving, self._stopping, self._config.settings.max_message)
-
-    def _hand_over(self, protocol: Any, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = self._loop.create_task(self._serve_port(protocol, reader, writer))
-        self._ports[task] = writer
-
-    async def _serve_port(self, protocol: Any, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        journal = self._serving.journal
-        try:
-            await protocol.serve(reader, writer, self._calls(protocol))
-        except ConnectionError as error:
-            journal.log(logging.DEBUG, "connection of protocol %s ended: %s", protocol.name, error)
-        except Exception as error:
-            journal.log(logging.ERROR, "protocol %s failed", protocol.name, error=error)
-        finally:
-            writer.close()
-            del self._ports[cast("asyncio.Task[None]", asyncio.current_task())]
-
-    async def _stop_protocols(self) -> None:
-        for one in self._protocols if self._started else ():
-            try:
-                await one.stop()
-            except Exception:
-                self._logger.exception("protocol %s could not be stopped", one.name)
 
     @property
     def leaving(self) -> asyncio.Event:
@@ -414,7 +359,7 @@ class Server(Registry):
                 codec_list=listed(table.values()),
                 order=[one.number for one in packing.order] if packing.said else None,
                 origins=self._origins or (),
-                mounted=self._mounted,
+                mounted=self._guests.mounted,
             )
             self._http = Http(self._loop, config)
         return self._http
@@ -453,7 +398,7 @@ class Server(Registry):
         began = self._loop.time()
         for end in list(self._connections):
             end.drain()
-        await self._stop_protocols()
+        await self._guests.stop_protocols()
         left = await self._gone(grace)
         for end in left:
             end.connection.grace_over()
@@ -474,13 +419,9 @@ class Server(Registry):
         for end in list(self._connections):
             end.connection.abort("the server has been stopped")
         await self._gone(None)
-        for task in list(self._ports):
-            task.cancel()
+        self._guests.cancel_connections()
         await self._serving.end()
-        if self._ports:
-            await asyncio.wait(list(self._ports))
-        if self._mounted is not None:
-            await self._mounted.stop()
+        await self._guests.end()
         await asyncio.sleep(0)  # for the transports' own last callbacks
         if self._stopped is not None and not self._stopped.done():
             self._stopped.set_result(None)

@@ -18,7 +18,7 @@ from .wire import Metadata as Entries
 
 if TYPE_CHECKING:
     from .connection import Connection
-    from .serving import ServingEnd
+    from .servingend import ServingEnd
 
 CALL_OVER = "the call is over"
 

@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from types import TracebackType
-from typing import ClassVar, Self, TypeVar
+from typing import Self, TypeVar
 
 from trunkcall import Handler, Server
 from trunkcall.blocking import Client
@@ -25,7 +25,7 @@ from trunkcall.blocking.driver import Driver
 from trunkcall.blocking.loopthread import LoopThread
 
 from .moving import PATIENCE, Held, Time
-from .server import NOT_STARTED, memory_address
+from .server import _Tested
 
 __all__ = ["Clock", "TestServer"]
 
@@ -34,14 +34,10 @@ T = TypeVar("T")
 _LOOK = 0.0005  # seconds of the system's clock between two looks at threads that are at work
 
 
-class TestServer:
+class TestServer(_Tested[Client]):
     """A server, which runs in an event loop on a thread of its own, and a blocking client of it, with all that lies
     between them. Its handlers may be plain functions or asynchronous. May be used by any thread, but for its `server`,
     of which only what is there before it is entered may be used."""
-
-    __test__: ClassVar[bool] = False  # pytest takes it for no class of tests
-    TIMEOUT: ClassVar[float] = 30.0
-    """Seconds, of unary calls, so that a test ends whose answer does not come."""
 
     def __init__(
         self,
@@ -52,28 +48,9 @@ class TestServer:
         clock: Clock | None = None,
     ) -> None:
         """As trunkcall.testing.TestServer. Server and client go by `clock`, if there is one."""
-        self._handlers = handlers
-        self._server = Server() if server is None else server
-        self._make = _client if client is None else client
-        self._address = "127.0.0.1:0" if on_loopback else memory_address()
+        super().__init__(handlers, server, _client if client is None else client, on_loopback)
         self._clock = clock
         self._stack = ExitStack()
-        self._target = ""
-        self._client: Client | None = None
-
-    @property
-    def client(self) -> Client:
-        """The client, which connects with the first call. Raises RuntimeError before the server is there."""
-        if self._client is None:
-            raise RuntimeError(NOT_STARTED)
-        return self._client
-
-    @property
-    def target(self) -> str:
-        """Where the server is: the target of more clients. Raises RuntimeError before the server is there."""
-        if self._client is None:
-            raise RuntimeError(NOT_STARTED)
-        return self._target
 
     def __enter__(self) -> Self:
         """Has the server listen. Raises OSError, and ValueError for two handlers of one method."""
@@ -90,10 +67,6 @@ class TestServer:
             self._stack = stack.pop_all()
         self._client = client
         return self
-
-    async def _listen(self) -> str:
-        self._server.register(*self._handlers)
-        return await self._server.listen(self._address)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

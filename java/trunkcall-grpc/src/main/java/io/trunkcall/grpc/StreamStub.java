@@ -41,6 +41,12 @@ final class StreamStub<Q, R> extends StubCall<Q, R> implements Inbound.Sink<R> {
     this.how = how;
     if (!takesOne) {
       make(() -> begin(null));
+    }
+  }
+
+  @Override
+  void caughtUp() {
+    if (!takesOne) {
       serial.execute(this::tellReady);
     }
   }
@@ -135,7 +141,7 @@ final class StreamStub<Q, R> extends StubCall<Q, R> implements Inbound.Sink<R> {
 
   @Override
   public boolean isReady() {
-    return !isHalfClosed() && (takesOne || stream != null) && tookAll(sent);
+    return !isHalfClosed() && (takesOne || isPassing() && stream != null) && tookAll(sent);
   }
 
   @Override

@@ -53,6 +53,8 @@ abstract class StubCall<Q, R> extends ClientCall<Q, R> implements Context.Cancel
   private boolean halfClosed; // by the user's thread
   private boolean cancelled; // by the user
 
+  private volatile boolean passing; // what is sent is passed on, and held no more
+
   // Guarded by this.
   private @Nullable Status stopped; // by this side
   private @Nullable List<Runnable> held = new ArrayList<>(0); // until it is opened; then null
@@ -82,6 +84,9 @@ abstract class StubCall<Q, R> extends ClientCall<Q, R> implements Context.Cancel
 
   /** The call may begin. */
   abstract void opened(Method<Q, R> method, io.trunkcall.CallOptions how);
+
+  /** The call has begun, and what was sent before has been passed on. */
+  void caughtUp() {}
 
   abstract void send(Q message);
 
@@ -202,12 +207,14 @@ abstract class StubCall<Q, R> extends ClientCall<Q, R> implements Context.Cancel
     while ((before = takeHeld()) != null) {
       before.forEach(Runnable::run);
     }
+    caughtUp();
   }
 
   /** Those that wait; null when none did, from when on nothing is held any more. */
   private synchronized @Nullable List<Runnable> takeHeld() {
     List<Runnable> found = held;
     held = found == null || found.isEmpty() ? null : new ArrayList<>();
+    passing = held == null;
     return held == null ? null : found;
   }
 
@@ -309,6 +316,11 @@ abstract class StubCall<Q, R> extends ClientCall<Q, R> implements Context.Cancel
       Places.describe(found, connection.local(), connection.tls());
     }
     return found.build();
+  }
+
+  /** Whether what is sent is passed on. Until then nothing says how much there is room for. */
+  final boolean isPassing() {
+    return passing;
   }
 
   final boolean isHalfClosed() {

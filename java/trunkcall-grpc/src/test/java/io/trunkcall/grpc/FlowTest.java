@@ -15,6 +15,7 @@ import io.grpc.CallOptions;
 import io.grpc.ClientCall;
 import io.grpc.Metadata;
 import io.grpc.Status;
+import io.grpc.stub.CallStreamObserver;
 import io.grpc.stub.ClientCallStreamObserver;
 import io.grpc.stub.ClientResponseObserver;
 import io.grpc.stub.ServerCallStreamObserver;
@@ -25,6 +26,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -32,6 +34,44 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(90)
 class FlowTest {
   private static final String LONG = "x".repeat(32 << 10);
+
+  /** How much is sent at most, in messages: several times what a peer may leave unread. */
+  private static final int MOST = (1 << 30) / (32 << 10);
+
+  /** How many messages are sent behind those after which the call was not ready. */
+  private static final int MORE = 100;
+
+  /**
+   * Sends while the call is ready. How much that is at first depends on how fast each side is: the
+   * peer lets in more where a path seems to hold more, and again what nobody has taken for a second
+   * (limits.md 2). So the messages end behind the first pause, however late it comes.
+   */
+  private static final class Eager {
+    final CompletableFuture<Integer> first = new CompletableFuture<>(); // sent before it waited
+    private final AtomicInteger sent = new AtomicInteger();
+    private final AtomicInteger count = new AtomicInteger(MOST);
+
+    void sendTo(CallStreamObserver<GetUserResponse> to) {
+      while (to.isReady() && sent.get() < count.get()) {
+        to.onNext(GetUserResponse.newBuilder().setName(LONG).build());
+        if (sent.incrementAndGet() == count.get()) {
+          to.onCompleted();
+        }
+      }
+      // The first of a client's messages may be sent before there is a connection.
+      if (sent.get() > 1 && !first.isDone()) {
+        count.compareAndSet(MOST, sent.get() + MORE);
+        first.complete(sent.get());
+      }
+    }
+
+    /** How many messages the call has altogether. */
+    int counted() {
+      int before = Pair.await(first);
+      assertTrue(before < MOST, "sent " + before + " although nobody took them");
+      return count.get();
+    }
+  }
 
   /** What a call's listener is told. */
   private static final class Told<R> extends ClientCall.Listener<R> {
@@ -94,25 +134,14 @@ class FlowTest {
 
   @Test
   void aServiceSendsWhileItIsReadyAndGoesOnWhenItIsAgain() throws Exception {
-    int count = 1_000;
-    CompletableFuture<Integer> before = new CompletableFuture<>(); // sent before it had to wait
+    Eager eager = new Eager();
     Users service =
         new Users() {
           @Override
           public void listUsers(ListUsersRequest request, StreamObserver<GetUserResponse> to) {
             ServerCallStreamObserver<GetUserResponse> answers =
                 (ServerCallStreamObserver<GetUserResponse>) to;
-            AtomicInteger sent = new AtomicInteger();
-            answers.setOnReadyHandler(
-                () -> {
-                  while (answers.isReady() && sent.get() < count) {
-                    answers.onNext(GetUserResponse.newBuilder().setName(LONG).build());
-                    if (sent.incrementAndGet() == count) {
-                      answers.onCompleted();
-                    }
-                  }
-                  before.complete(sent.get());
-                });
+            answers.setOnReadyHandler(() -> eager.sendTo(answers));
           }
         };
     try (Pair pair = new Pair(service)) {
@@ -122,8 +151,7 @@ class FlowTest {
       call.start(told, new Metadata());
       call.sendMessage(ListUsersRequest.getDefaultInstance());
       call.halfClose();
-      int first = Pair.await(before);
-      assertTrue(first < count, "sent " + first + " although nobody took them");
+      int count = eager.counted();
       call.request(count);
       assertEquals("headers", Pair.next(told.events));
       for (int i = 0; i < count; i++) {
@@ -135,9 +163,18 @@ class FlowTest {
 
   @Test
   void aClientSendsWhileItIsReadyAndGoesOnWhenItIsAgain() throws Exception {
-    int count = 1_000;
-    AtomicInteger sent = new AtomicInteger();
-    CompletableFuture<Integer> before = new CompletableFuture<>();
+    sendsWhileItIsReady(UnaryOperator.identity());
+  }
+
+  /** It is told that it is ready by the thread that begins the call. */
+  @Test
+  void soDoesAClientWithoutThreadsOfItsOwn() throws Exception {
+    sendsWhileItIsReady(stub -> stub.withExecutor(Runnable::run));
+  }
+
+  private static void sendsWhileItIsReady(UnaryOperator<UserServiceGrpc.UserServiceStub> of)
+      throws Exception {
+    Eager eager = new Eager();
     CompletableFuture<ServerCallStreamObserver<ImportUsersResponse>> serving =
         new CompletableFuture<>();
     Users service =
@@ -154,23 +191,12 @@ class FlowTest {
         };
     CompletableFuture<Long> counted = new CompletableFuture<>();
     try (Pair pair = new Pair(service)) {
-      pair.async()
+      of.apply(pair.async())
           .importUsers(
               new ClientResponseObserver<GetUserResponse, ImportUsersResponse>() {
                 @Override
                 public void beforeStart(ClientCallStreamObserver<GetUserResponse> to) {
-                  to.setOnReadyHandler(
-                      () -> {
-                        while (to.isReady() && sent.get() < count) {
-                          to.onNext(GetUserResponse.newBuilder().setName(LONG).build());
-                          if (sent.incrementAndGet() == count) {
-                            to.onCompleted();
-                          }
-                        }
-                        if (sent.get() > 1) { // the first may be sent before there is a connection
-                          before.complete(sent.get());
-                        }
-                      });
+                  to.setOnReadyHandler(() -> eager.sendTo(to));
                 }
 
                 @Override
@@ -181,14 +207,13 @@ class FlowTest {
                 @Override
                 public void onError(Throwable error) {
                   counted.completeExceptionally(error);
-                  before.completeExceptionally(error);
+                  eager.first.completeExceptionally(error);
                 }
 
                 @Override
                 public void onCompleted() {}
               });
-      int first = Pair.await(before);
-      assertTrue(first < count, "sent " + first + " although nobody took them");
+      int count = eager.counted();
       Pair.await(serving).request(count);
       assertEquals(count, Pair.await(counted));
     }
