@@ -106,12 +106,13 @@ func TestThousandsOfSetsLeaveNothingBehind(t *testing.T) {
 		eventually(t, "the last set is there", func() bool { return len(c.Endpoints()) == 1 })
 		mustEcho(t, c, "x")
 	}
+	sets := among(2000, 300)
 	round(100)
 	before, goroutines := heap(), runtime.NumGoroutine()
-	round(2000)
+	round(sets)
 	eventually(t, "goroutines have ended", func() bool { return runtime.NumGoroutine() <= goroutines+20 })
 	if after := heap(); after > before+8<<20 {
-		t.Errorf("%d bytes on the heap after 2000 sets, %d before", after, before)
+		t.Errorf("%d bytes on the heap after %d sets, %d before", after, sets, before)
 	}
 	eventually(t, "one connection", func() bool { return len(c.Connections()) == 1 })
 }

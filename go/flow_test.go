@@ -91,7 +91,8 @@ func TestASenderStopsAtTheWindow(t *testing.T) {
 // The same between real ends: while the handler takes nothing, a sender gets
 // rid of one window; afterwards everything arrives in order.
 func TestASlowConsumerStopsItsSenderAndLosesNothing(t *testing.T) {
-	const messages, size = 2000, 10_000
+	const size = 10_000
+	messages := among(2000, 500)
 	g := newGate(t)
 	method := trunkcall.ClientStream[payload, payload]("/test.Service/Slow")
 	everywhereWith(t, []trunkcall.ServerOption{trunkcall.WithLimits(trunkcall.Limits{Pool: -1})}, func(t *testing.T, _ *trunkcall.Server, c *trunkcall.Client) {
@@ -182,10 +183,7 @@ func TestAHandlerStopsForASlowReader(t *testing.T) {
 func TestManyStreamsBothWaysAtOnce(t *testing.T) {
 	_, target := serve(t, nil, standard()...)
 	c := dial(t, target, trunkcall.WithConnections(2))
-	streams := 40
-	if underRace {
-		streams = 12
-	}
+	streams := among(40, 12)
 	var all sync.WaitGroup
 	for stream := range streams {
 		all.Go(func() {
@@ -222,10 +220,7 @@ func TestManyStreamsBothWaysAtOnce(t *testing.T) {
 }
 
 func TestSmallCallsGoOnBesideLargeOnes(t *testing.T) {
-	large := 8 << 20
-	if underRace {
-		large = 2 << 20
-	}
+	large := among(8<<20, 2<<20)
 	_, c := join(t)
 	stop := make(chan struct{})
 	var bulk sync.WaitGroup
@@ -357,7 +352,8 @@ func TestMessagesOfACancelledStreamAreNotKept(t *testing.T) {
 // A slow reader of many streams stops their senders, however small the messages:
 // none of the calls fails for what the others have waiting.
 func TestManyStreamsOfTinyMessagesWaitForTheirReader(t *testing.T) {
-	const streams, messages = 24, 15_000 // a window holds as many
+	const messages = 15_000 // a window holds as many
+	streams := among(24, 8)
 	var sent atomic.Int64
 	arrived := make(chan struct{})
 	release := sync.OnceFunc(func() { close(arrived) })
@@ -373,14 +369,14 @@ func TestManyStreamsOfTinyMessagesWaitForTheirReader(t *testing.T) {
 		<-arrived // what has ended does not count
 		return nil
 	}))
-	var open [streams]*trunkcall.Receiver[payload]
+	open := make([]*trunkcall.Receiver[payload], streams)
 	for i := range open {
 		var err error
 		if open[i], err = method.Call(soon(t), c, text("")); err != nil {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, "all is on its way", func() bool { return sent.Load() == streams*messages })
+	eventually(t, "all is on its way", func() bool { return sent.Load() == int64(streams*messages) })
 	mustEcho(t, c, "what was sent before has arrived")
 	release()
 	for i, s := range open {

@@ -437,6 +437,15 @@ func raw(t testing.TB, target string) *rawframe.Peer {
 	return p
 }
 
+// among is how many of something there are in a test: fewer under the race detector, where
+// each takes up to ten times as long and the first of them have told all.
+func among(whole, raced int) int {
+	if underRace {
+		return raced
+	}
+	return whole
+}
+
 // computes skips a test under the race detector that mostly computes, in goroutines that do
 // not share what they compute with: it takes ten times as long there and finds nothing.
 func computes(t *testing.T) {

@@ -40,25 +40,26 @@ func TestAConnectionThatDoesNotReadHarmsNobodyElse(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var answered atomic.Int64
-			large := produceLarge.Handler(func(ctx context.Context, in *payload) (*payload, error) {
+			served := produceLarge.Handler(func(ctx context.Context, in *payload) (*payload, error) {
 				defer answered.Add(1)
 				return serveLarge(ctx, in)
 			})
-			s, target := serve(t, serverOptions{trunkcall.WithMemory(memory)}, append(standard(), large)...)
+			s, target := serve(t, serverOptions{trunkcall.WithMemory(memory)}, append(standard(), served)...)
 			native, overHTTP2 := dial(t, target), stock(t, target)
 			stall(t, target)
 			eventually(t, "the memory is used up", func() bool {
 				g := s.Gauges()
 				return g.RunningHandlers == 0 && answered.Load() == calls && g.HeldBytes > memory/2
 			})
-			for i := range 20 {
+			large := noise(1 << 20)
+			for i := range among(20, 10) {
 				if _, err := produceLarge.Call(soon(t), native, text("bystander")); err != nil {
 					t.Fatalf("native call %d: %v", i, err)
 				}
-				if _, err := echo.Call(soon(t), native, noise(1<<20)); err != nil {
+				if _, err := echo.Call(soon(t), native, large); err != nil {
 					t.Fatalf("native call %d: %v", i, err)
 				}
-				if _, err := stockEcho(soon(t), overHTTP2, "/test.Service/Echo", noise(1<<20)); err != nil {
+				if _, err := stockEcho(soon(t), overHTTP2, "/test.Service/Echo", large); err != nil {
 					t.Fatalf("call %d of gRPC: %v", i, err)
 				}
 			}

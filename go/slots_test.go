@@ -298,10 +298,7 @@ func TestCallsThatWaitTakeANewConnection(t *testing.T) {
 // Calls that wait in great numbers end together when their time does: those that wait for a slot, and those that wait
 // for an endpoint.
 func TestTheTimeOfAHundredThousandWaitingCallsEndsTogether(t *testing.T) {
-	many := 100_000
-	if underRace {
-		many = 10_000
-	}
+	many := among(100_000, 4000)
 	g := newGate(t)
 	slot := fewSlots(t, 1, many, g.handler())
 	go func() { _, _ = block.Call(soon(t), slot, text("")) }()

@@ -13,11 +13,8 @@ import (
 // A thousand streams of one connection whose readers read nothing fill their windows and use
 // up the pool; one that is read goes on beside them. The detector of races learns as much from fewer.
 func TestAStreamGoesOnBesideAThousandThatStandStill(t *testing.T) {
-	const small, large, messages = 16_000, 1 << 20, 64
-	stalled := 1000
-	if underRace {
-		stalled = 100
-	}
+	const small, large = 16_000, 1 << 20
+	stalled, messages := among(1000, 100), among(64, 16)
 	full := int64(stalled * (wire.DefaultWindow - 2*small)) // and no less lies there
 	down := trunkcall.ServerStream[payload, payload]("/test.Service/Down")
 	up := trunkcall.ClientStream[payload, payload]("/test.Service/Up")
