@@ -16,15 +16,15 @@ CASES = ROOT / "conformance" / "cases"
 
 
 def schema_of(path: Path) -> Path:
-    if path.parent == VECTORS / "sessions":
-        return VECTORS / "sessions.schema.json"
+    if path.parent in (VECTORS / "sessions", VECTORS / "policy"):
+        return VECTORS / f"{path.parent.name}.schema.json"
     own = path.with_suffix(".schema.json")
     return own if own.exists() else path.parent / "schema.json"
 
 
 DATA = [
     path
-    for folder in (VECTORS, VECTORS / "sessions", CASES)
+    for folder in (VECTORS, VECTORS / "sessions", VECTORS / "policy", CASES)
     for path in sorted(folder.glob("*.json"))
     if not path.name.endswith("schema.json")
 ]

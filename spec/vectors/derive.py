@@ -21,6 +21,7 @@ from derivation import (
     frames_bad,
     frames_good,
     metadata,
+    policies,
     preface,
     registry,
     registry_rules,
@@ -110,7 +111,8 @@ def scripts(check: bool) -> tuple[int, list[str]]:
         found += settle(HERE / name, sessions.rendered(content), check)
         total += len(content["scripts"])
         print(f"{name}: {len(content['scripts'])} scripts")
-    found += sessions.untold() + settle(HERE / "coverage.md", sessions.coverage() + client_rules.coverage(client.content()) + registry_rules.coverage(registry.content()), check)
+    coverage = sessions.coverage() + client_rules.coverage(client.content()) + registry_rules.coverage(registry.content())
+    found += sessions.untold() + settle(HERE / "coverage.md", coverage + policies.coverage(policies.contents()), check)
     return total, found
 
 
@@ -153,6 +155,21 @@ def registries(check: bool) -> tuple[int, list[str]]:
     return total, found
 
 
+def rules(check: bool) -> tuple[int, list[str]]:
+    """The same for policies, whose outcomes were worked out by hand."""
+    contents = policies.contents()
+    found = policies.untold(contents)
+    total = 0
+    for kind, content in contents.items():
+        name = f"policy/{kind}.json"
+        found += [f"{name}: {fault}" for fault in policies.faults(content)]
+        found += settle(HERE / name, policies.rendered(content), check)
+        count = sum(len(entries) for entries in content.values() if isinstance(entries, list))
+        print(f"{name}: {count} cases")
+        total += count
+    return total, found
+
+
 def main(arguments: list[str]) -> int:
     check = arguments == ["--check"]
     if arguments and not check:
@@ -167,11 +184,13 @@ def main(arguments: list[str]) -> int:
     found += more
     others, more = messages(check)
     found += more
+    decided, more = rules(check)
+    found += more
     told, more = scripts(check)
     found += more
     for fault in found:
         print(fault, file=sys.stderr)
-    print(f"{entries + mapped + chosen + found_there + others} entries, {told} scripts, {len(found)} faults")
+    print(f"{entries + mapped + chosen + found_there + others + decided} entries, {told} scripts, {len(found)} faults")
     return 1 if found else 0
 
 
