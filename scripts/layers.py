@@ -21,6 +21,7 @@ PUBLIC = "."
 # of their names. Packages of the standard library need no leave.
 MAY_IMPORT: dict[str, tuple[set[str], tuple[str, ...]]] = {
     "internal/wire": (set(), ()),
+    "internal/policy": (set(), ()),
     "internal/transport": ({"internal/wire", "internal/transport"}, ("golang.org/x/net/", "github.com/coder/websocket", "google.golang.org/protobuf/encoding/protowire")),
     PUBLIC: (
         {"internal/wire", "internal/transport"},
@@ -34,7 +35,7 @@ MAY_IMPORT: dict[str, tuple[set[str], tuple[str, ...]]] = {
     "peer": ({PUBLIC, "codefirst", "grpcstub", "gen", "peer"}, ("google.golang.org/", "golang.org/x/sys/", "github.com/HdrHistogram/")),
 }
 # Their tests may also use internal packages (tools for tests) and other people's, but nothing that lies above.
-LOWER = {"internal/wire", "internal/transport"}
+LOWER = {"internal/wire", "internal/policy", "internal/transport"}
 
 
 def place(path: str) -> str | None:

@@ -22,6 +22,7 @@ GENERATED = "gen"
 # modules that lie in src/trunkcall itself are the public package, each folder there is a place of its own.
 MAY_IMPORT: dict[str, tuple[set[str], tuple[str, ...]]] = {
     "trunkcall.wire": (set(), ()),
+    "trunkcall.policy": (set(), ()),
     "trunkcall.values": (set(), ("msgspec",)),
     "trunkcall.transport": ({"trunkcall.wire"}, ("websockets",)),
     "trunkcall.http": ({"trunkcall.wire", "trunkcall.transport"}, ("h2", "h11", "hyperframe")),
@@ -36,6 +37,7 @@ MAY_IMPORT: dict[str, tuple[set[str], tuple[str, ...]]] = {
     "trunkcall.codefirst": ({PUBLIC, "trunkcall.values"}, ()),
     "trunkcall.testing": ({PUBLIC, "trunkcall.blocking", "trunkcall.transport"}, ("pytest",)),
     "session": ({"trunkcall.wire"}, ()),
+    "policyplay": ({"trunkcall.policy"}, ()),
     "load": ({GENERATED}, ()),
     "peer": (
         {

@@ -75,7 +75,7 @@ from .method import (
 )
 from .observer import Observer
 from .options import Limits
-from .policy import Policy
+from .policies import Policy
 from .protocol import Calls, Ending, Exchange, PortProtocol, Protocol
 from .resolver import InvalidSet, Resolver, Watch
 from .server import Server

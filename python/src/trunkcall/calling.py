@@ -20,7 +20,7 @@ from .context import current, deadline_of, own_timeout
 from .interceptor import Call, Interceptor, answers, chain, returned_none
 from .method import Kind, Method, UnaryMethod
 from .options import listed
-from .policy import NO_POLICIES, Policies
+from .policies import NO_POLICIES, Policies
 from .repeating import Repeating
 from .slots import Slots
 from .status import Attempts, Metadata, StatusError, failure, intercepted, pairs, told, unwritten

@@ -50,7 +50,7 @@ from .options import (
     codec_table,
     session_config,
 )
-from .policy import Policies, Policy
+from .policies import Policies, Policy
 from .registry import Registry
 from .repeating import Repeating
 from .resolver import Resolver, Target

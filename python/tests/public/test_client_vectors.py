@@ -32,7 +32,7 @@ from trunkcall import (
 from trunkcall.backoff import longest_pause
 from trunkcall.latency import MovingLatency
 from trunkcall.method import Kind
-from trunkcall.policy import Policies
+from trunkcall.policies import Policies
 from trunkcall.rendezvous import hashed, mixed
 from trunkcall.resolver import InvalidSet, Target, Watch, check_endpoints
 from trunkcall.transport import DialError, Dialing, dial, parse_place

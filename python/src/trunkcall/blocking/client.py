@@ -25,7 +25,7 @@ from trunkcall.gauges import EndpointGauges, Gauges
 from trunkcall.method import Handler, Method
 from trunkcall.observer import Observer
 from trunkcall.options import CLIENT_KEEPALIVE, KEEPALIVE_TIMEOUT, RUNNING_HANDLERS, WAITING_CALLS, Limits
-from trunkcall.policy import Policy
+from trunkcall.policies import Policy
 from trunkcall.services import service_handlers
 from trunkcall.transport import TLSFiles
 

@@ -13,7 +13,7 @@ from trunkcall.caller import Caller
 from trunkcall.calling import Calls
 from trunkcall.checking import wrong_type
 from trunkcall.method import BidiMethod, ClientStreamMethod, ServerStreamMethod, UnaryMethod
-from trunkcall.policy import NO_POLICIES
+from trunkcall.policies import NO_POLICIES
 
 from .calls import StreamStreamCall, StreamUnaryCall, UnaryStreamCall, UnaryUnaryCall
 from .conversion import entries

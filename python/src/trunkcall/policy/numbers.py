@@ -1,0 +1,54 @@
+"""Times, random parts and windows (policy.md 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+Random = Callable[[], int]  # draws a random number of 32 bits
+
+MILLISECOND = 1_000_000
+SECOND = 1_000 * MILLISECOND
+HOUR = 3_600 * SECOND
+LONGEST = 24 * HOUR  # that a measured duration may count
+
+_SLICES = 10
+
+
+def part(x: int, random: Random) -> int:
+    """A random part of x."""
+    return x * random() >> 32
+
+
+class Clock:
+    """Has times not go back."""
+
+    __slots__ = ("last",)
+
+    def __init__(self) -> None:
+        self.last = 0
+
+    def at(self, now: int) -> int:
+        self.last = max(self.last, now)
+        return self.last
+
+
+class Window:
+    """Counts events of the last slices."""
+
+    __slots__ = ("_counts", "_slice")
+
+    def __init__(self, length: int) -> None:
+        self._slice = length // _SLICES
+        self._counts = [(0, 0)] * _SLICES  # the number of a slice, and its events
+
+    def add(self, now: int, events: int) -> None:
+        number = now // self._slice
+        counted, before = self._counts[number % _SLICES]
+        self._counts[number % _SLICES] = number, (before if counted == number else 0) + events
+
+    def sum(self, now: int) -> int:
+        first = now // self._slice - _SLICES + 1
+        return sum(events for number, events in self._counts if number >= first)
+
+    def clear(self) -> None:
+        self._counts = [(0, 0)] * _SLICES
