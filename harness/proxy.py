@@ -248,7 +248,6 @@ class Proxy:
         self.lost: Counter[str] = Counter()
         self.address = listen or beside(target)
         self._listener: socket.socket | None = None
-        self._accepting: asyncio.Task[None] | None = None
         self._links: dict[asyncio.Task[None], Link | None] = {}
         self._counted = asyncio.Event()
 
@@ -265,15 +264,14 @@ class Proxy:
     def listen(self) -> None:
         """Begins to listen, on the same port as before if it did."""
         self._listener, self.address = listening(self.address)
-        self._accepting = asyncio.create_task(self._accept(self._listener))
+        asyncio.get_running_loop().add_reader(self._listener, self._accept, self._listener)
 
     async def stop_listening(self) -> None:
         """Takes no more connections: the port refuses. Those that are there go on."""
-        if self._accepting and self._listener:
-            self._accepting.cancel()
-            await asyncio.gather(self._accepting, return_exceptions=True)
+        if self._listener:
+            asyncio.get_running_loop().remove_reader(self._listener)
             self._listener.close()
-            self._accepting = self._listener = None
+            self._listener = None
 
     def count(self, number: int, direction: str, size: int) -> None:
         self.passed[direction] += size
@@ -303,15 +301,18 @@ class Proxy:
         """How many connections there are."""
         return len(self._links)
 
-    async def _accept(self, listener: socket.socket) -> None:
-        loop = asyncio.get_running_loop()
-        while True:
-            client, _ = await loop.sock_accept(listener)
-            self.accepted_at.append(loop.time())
-            task = asyncio.create_task(self._join(client, self.connections))
-            self.connections += 1
-            self._links[task] = None
-            task.add_done_callback(self._links.pop)
+    def _accept(self, listener: socket.socket) -> None:
+        """Not by a task: one that is cancelled just then would lose the socket that it was about to have."""
+        try:
+            client, _ = listener.accept()
+        except (BlockingIOError, ConnectionAbortedError):
+            return
+        self.accepted_at.append(asyncio.get_running_loop().time())
+        task = asyncio.create_task(self._join(client, self.connections))
+        self.connections += 1
+        self._links[task] = None
+        task.add_done_callback(self._links.pop)
+        task.add_done_callback(lambda _: client.close())  # also if it was cancelled before it began
 
     async def _join(self, client: socket.socket, number: int) -> None:
         family, target = where(self.target)

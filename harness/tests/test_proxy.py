@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import gc
+import select
 import socket
 import sys
 import tempfile
+import warnings
 from pathlib import Path
 from unittest import IsolatedAsyncioTestCase, TestCase
 
@@ -136,6 +139,20 @@ class Passing(IsolatedAsyncioTestCase):
         await ends.send(ends.server, b"late")
         ends.server.close()
         self.assertEqual(await ends.receive(ends.client, 100), b"late")
+
+    async def test_a_connection_that_was_just_taken_is_closed_with_the_proxy(self) -> None:
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            async with Proxy(self.target) as proxy:
+                listener = proxy._listener
+                assert listener
+                with socket.create_connection(where(proxy.address)[1]):
+                    # It is left before anything else happens.
+                    while select.select([listener], [], [], 0)[0]:  # noqa: ASYNC110
+                        await asyncio.sleep(0)
+            del proxy
+            gc.collect()
+        self.assertEqual([str(one.message) for one in warned], [])
 
     async def test_before_a_unix_socket_there_is_another_one(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
