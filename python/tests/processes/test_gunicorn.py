@@ -101,7 +101,7 @@ class Gunicorn(Case):
                 await stream.send(b"x")
                 self.assertEqual(await stream.receive(), b"xx")
                 process.signal(signal.SIGTERM)
-                await until("one has ended", lambda process=process: len(children(process.pid)) == 1)  # type: ignore[misc]
+                await until("one has ended", lambda process=process: len(children(process.pid)) <= 1)  # type: ignore[misc]
                 if lost:
                     await self.fails(stream.receive(), Code.UNAVAILABLE, Delivery.UNKNOWN)
                     await asyncio.to_thread(process.wait_said, "Calls that still ran were cut off")
@@ -113,7 +113,8 @@ class Gunicorn(Case):
                 await self.end(process)
 
     async def test_one_that_stands_still_is_replaced(self) -> None:
-        process = await self.gunicorn("server", "--timeout", "2")
+        # Loaded before the fork: for a worker that begins the timeout counts, too.
+        process = await self.gunicorn("make", "--preload", "--timeout", "5")
         async with Client(self.address, codec=RAW, repeat=False) as client:
             pid = await self.pid(client)
             with self.assertRaises(StatusError):
