@@ -9,6 +9,8 @@ import threading
 from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
+from .executing import outcome
+
 TURNS = max(os.cpu_count() or 1, 2)  # messages at once, in the process (limits.md 2)
 
 
@@ -22,7 +24,7 @@ class _Threads:
     def work(self, function: Callable[[], bytes]) -> bytes:
         self.turns.acquire()
         try:
-            return function()
+            return outcome(function)
         except BaseException:
             self.turns.release()
             raise

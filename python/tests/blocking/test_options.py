@@ -114,6 +114,15 @@ class Interceptors(Case):
         error = self.fails(lambda: self.client(address, interceptors=[forgets]).call(ECHO, b""), Code.INTERNAL)
         self.assertIn("forgets returned None", error.message)
 
+    def test_what_would_end_an_iteration_ends_the_call_alone(self) -> None:
+        def misses(call: Call, proceed: Next) -> Any:
+            return next(iter(()))
+
+        _, address = self.serve()
+        client = self.client(address, interceptors=[misses])
+        self.fails(lambda: client.call(ECHO, b""), Code.UNKNOWN, Delivery.NOT_SENT)
+        self.fails(lambda: client.start(ECHO, b"", timeout=PATIENCE).result(), Code.UNKNOWN, Delivery.NOT_SENT)
+
     def test_they_wrap_the_messages_of_streams(self) -> None:
         class Loud:
             def __init__(self, inner: MessageStream) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
+import sys
 import threading
 import unittest
 from collections.abc import AsyncIterator, Coroutine, Generator, Iterator
@@ -115,6 +116,21 @@ class Threads(Case):
         for method in (LIST, COUNT):
             self.assertEqual(await all_of(client.open(method, b"")), [b"a", b"b"])
         self.assertNotIn(threading.current_thread(), threads)
+
+    async def test_what_would_end_an_iteration_or_the_program_ends_the_call_alone(self) -> None:
+        def misses(request: bytes, call: ServerCall) -> bytes:
+            return next(one for one in [request] if not one)
+
+        def exits(request: bytes, call: ServerCall) -> bytes:
+            sys.exit(3)
+
+        server, client = await self.pair(ECHO.handler(misses), SLOW.handler(exits), OTHER.handler(echo))
+        for method, kind in ((ECHO, "StopIteration"), (SLOW, "SystemExit")):
+            with self.assertLogs("trunkcall") as logs:
+                await self.fails(client.call(method, b"x", timeout=PATIENCE), Code.UNKNOWN, Delivery.EXECUTED)
+            self.assertIn(f"a plain function raised {kind}", logs.output[0])
+        self.assertEqual(await client.call(OTHER, b"x"), b"x")
+        self.assertEqual(server.running, 0)
 
 
 class Contexts(Case):

@@ -17,6 +17,7 @@ from trunkcall import interceptor as awaited
 from trunkcall import resolver as resolving
 from trunkcall.checking import check_callable, check_functions
 from trunkcall.endpoint import Endpoint
+from trunkcall.executing import outcome
 from trunkcall.interceptor import Call, check_of_method
 from trunkcall.method import (
     BidiMethod,
@@ -146,7 +147,7 @@ def on_thread(function: Callable[..., T], *args: Any) -> asyncio.Future[T]:
         if not told.set_running_or_notify_cancel():
             return
         try:
-            told.set_result(context.run(function, *args))
+            told.set_result(context.run(outcome, function, *args))
         except BaseException as error:
             told.set_exception(error)
 
