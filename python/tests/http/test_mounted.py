@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import shutil
+import sys
 import unittest
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
@@ -342,6 +343,22 @@ class Asgi(Mounting):
         gate.set()
         await eventually(lambda: server.running == 0 and server.gauges().held_bytes == 0)
 
+    async def test_what_it_leaves_of_a_body_is_held_no_longer_than_its_answer_takes(self) -> None:
+        async def answers(scope: Any, receive: Any, send: Any) -> None:
+            await asyncio.sleep(0)
+            await send({"type": "http.response.start", "status": int(scope["path"][1:]), "headers": []})
+            await send({"type": "http.response.body", "body": b"" if scope["path"] == "/201" else b"some"})
+
+        server, address = await self.serve(asgi=web(answers))
+        client = await self.http2(address)
+        for path in ("/200", "/201", "/204"):
+            for status, _ in await self.both(address, path, bytes(10_000)):
+                self.assertEqual(status, int(path[1:]))
+            # A body that goes on: the connection stays, and so does the request.
+            answer = client.ask(path, bytes(10_000), end=False, **WEB)
+            await client.until(lambda answer=answer: answer.ended)  # type: ignore[misc]
+            self.assertEqual(server.gauges().held_bytes, 0)
+
     async def test_web_sockets_of_its_own_are_refused(self) -> None:
         _, address = await self.serve(asgi=told)
         head = (
@@ -552,10 +569,12 @@ class Wsgi(Mounting):
         def fails(environ: Any, start_response: Any) -> Any:
             if environ["PATH_INFO"] == "/raises":
                 raise ValueError("secret")
-            return [b"without a start"]
+            if environ["PATH_INFO"] == "/exits":
+                sys.exit(3)
+            return next(iter(())) if environ["PATH_INFO"] == "/stops" else [b"without a start"]
 
         _, address = await self.serve(wsgi=fails)
-        for path in ("/raises", "/other"):
+        for path in ("/raises", "/exits", "/stops", "/other"):
             with self.assertLogs("trunkcall", logging.ERROR):
                 self.assertEqual([status for status, _ in await self.both(address, path)], [500, 500])
 

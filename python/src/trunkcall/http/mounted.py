@@ -317,6 +317,8 @@ class Visit:
             if not more and not body:
                 self._over = True
                 stream.head(status, fields, end=True)
+                self._drop()
+                self._news.set()
                 return
             stream.head(status, fields)
         if body:
