@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import sys
 import threading
 from typing import Any
 
@@ -100,6 +101,36 @@ class Started(Case):
         self.assertEqual(started.trailer, [("k", "v")])
         late = client.start(OTHER, b"x", timeout=PATIENCE)
         self.fails(lambda: late.result(PATIENCE), Code.UNIMPLEMENTED, Delivery.REFUSED)
+
+    def test_a_function_that_is_told_of_its_end_and_exits_harms_no_other_call(self) -> None:
+        gate = Gate()
+        _, client = self.pair(ECHO.handler(gate), OTHER.handler(echo))
+        exiting = client.start(ECHO, b"x")
+        exiting.add_done_callback(lambda _: sys.exit(3))
+        self.begun(gate)
+        self.there.run(gate.let_on())
+        done, _ = concurrent.futures.wait([exiting], PATIENCE)
+        self.assertEqual(done, {exiting})
+        # Nobody but the thread that all this happened on carries these out.
+        for _ in (1, 2):
+            done, left = concurrent.futures.wait([client.start(OTHER, b"y")], PATIENCE)
+            self.assertEqual((len(done), len(left)), (1, 0))
+        self.assertEqual(client.call(OTHER, b"z"), b"z")
+
+    def test_who_comes_when_the_work_of_another_exits_leaves_the_client_as_it_was(self) -> None:
+        _, client = self.pair()
+        self.assertEqual(client.call(ECHO, b"x"), b"x")
+        driver, _ = client._whole()
+        driver.help = lambda: False  # type: ignore[method-assign]
+        driver._look()
+        helper = driver._helper
+        assert helper is not None
+        helper.join(PATIENCE)
+        driver.loop.call_soon_threadsafe(sys.exit, 3)
+        driver._looked = 0.0
+        with self.assertRaises(SystemExit):
+            client.call(ECHO, b"x")
+        self.assertEqual(Working(lambda: client.call(ECHO, b"y")).result(), b"y")
 
     def test_the_end_of_the_client_ends_it(self) -> None:
         gate = Gate()

@@ -241,7 +241,11 @@ class Driver:
                 self._start_helper()
             if monotonic() - self._looked > FRESH:
                 self._looked = monotonic()
-                self.loop.look()
+                try:
+                    self.loop.look()
+                except BaseException:  # of work of the loop, such as SystemExit: it is not this call's alone
+                    self.leave(interrupts)
+                    raise
         return interrupts
 
     def leave(self, interrupts: Interrupts | None) -> None:
@@ -434,8 +438,10 @@ _drivers: weakref.WeakSet[Driver] = weakref.WeakSet()
 
 
 def _help(driver: Driver) -> None:
-    while driver.help():
-        pass
+    helping = True
+    while helping:
+        with suppress(SystemExit, KeyboardInterrupt):  # of a function of users: nothing would replace this thread
+            helping = driver.help()
     driver.end_forsaken()
 
 

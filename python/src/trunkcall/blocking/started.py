@@ -40,16 +40,18 @@ class StartedCall(Future[Resp]):
 
     def _end(self, task: asyncio.Task[Response[Resp]]) -> None:
         error = failure(Code.CANCELLED, "cancelled", Delivery.UNKNOWN) if task.cancelled() else task.exception()
-        if self.set_running_or_notify_cancel():
-            if error is None:
-                response = task.result()
-                self._header, self._trailer = response.header, response.trailer
-                self.set_result(response.message)
-            else:
-                if isinstance(error, StatusError):
-                    self._header, self._trailer = list(error.header), list(error.trailer)
-                self.set_exception(error)
-        self._told.set_result(None)
+        try:  # who is told may raise SystemExit
+            if self.set_running_or_notify_cancel():
+                if error is None:
+                    response = task.result()
+                    self._header, self._trailer = response.header, response.trailer
+                    self.set_result(response.message)
+                else:
+                    if isinstance(error, StatusError):
+                        self._header, self._trailer = list(error.header), list(error.trailer)
+                    self.set_exception(error)
+        finally:
+            self._told.set_result(None)
 
     def result(self, timeout: float | None = None) -> Resp:
         """The answer; waits for it, at most for so many seconds. Raises StatusError when the call failed, TimeoutError
