@@ -112,7 +112,8 @@ class Child:
         with contextlib.suppress(OSError):
             while self._channel.recv(64):
                 if self._cut is not None:
-                    self._cut()
+                    with contextlib.suppress(RuntimeError):  # the loop is closed: it ends anyway
+                        self._cut()
         os.kill(os.getpid(), signal.SIGTERM)
         if self._takes is not None:
             time.sleep(self._takes + MARGIN)
