@@ -207,6 +207,27 @@ class Finding(Case):
         client.close()
         self.assertTrue(over.acquire(timeout=PATIENCE), "the resolver goes on")
 
+    def test_a_resolver_that_asks_behind_the_end_of_the_client_learns_of_it(self) -> None:
+        begun, closed = threading.Event(), threading.Event()
+        learnt: list[object] = []
+        over = threading.Semaphore(0)
+
+        def resolve(watch: Watch) -> None:
+            begun.set()
+            closed.wait(PATIENCE)
+            learnt.append(watch.failed())
+            learnt.append(watch.set([Endpoint("127.0.0.1:1")]))  # type: ignore[func-returns-value]
+            over.release()
+
+        client = Client("some:where", codec=RAW, resolvers={"some": resolve})
+        with self.assertRaises(TimeoutError):
+            client.connect(timeout=0.01)
+        self.assertTrue(begun.wait(PATIENCE))
+        client.close()
+        closed.set()
+        self.assertTrue(over.acquire(timeout=PATIENCE), "the resolver has failed")
+        self.assertEqual(learnt, [False, None])
+
     def test_a_dialer_opens_sockets_on_a_thread(self) -> None:
         _, address = self.serve()
         dialled: list[str] = []

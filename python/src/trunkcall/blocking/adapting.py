@@ -68,7 +68,8 @@ class Watch:
         """Exchanges the whole set. Raises InvalidSet for one that is empty or wrong: the last good set stays then."""
         if not self.closed:
             with self._driver.inside():
-                self._inner.set(endpoints)
+                if not self._driver.closed:  # meanwhile
+                    self._inner.set(endpoints)
 
     def failed(self, timeout: float | None = None) -> bool:
         """Waits until an endpoint could not be reached, at most for so many seconds; at once if that has happened since
@@ -76,6 +77,8 @@ class Watch:
         return self._driver.run(self._failed(timeout))
 
     async def _failed(self, timeout: float | None) -> bool:  # noqa: ASYNC109
+        if self.closed or self._driver.closed:
+            return False
         failed = asyncio.ensure_future(self._inner.failed())
         over = asyncio.ensure_future(self._over.wait())
         try:
