@@ -67,6 +67,26 @@ class Servers(unittest.TestCase):
         self.addCleanup(client.close)
         return client
 
+    def test_what_a_handler_has_begun_beside_it_ends_with_the_server(self) -> None:
+        tasks: list[asyncio.Task[None]] = []
+        ended = threading.Event()
+
+        async def beside() -> None:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                ended.set()
+
+        async def begins(request: bytes, call: ServerCall) -> bytes:
+            tasks.append(asyncio.create_task(beside()))
+            await asyncio.sleep(0)
+            return request
+
+        server, address = self.server(SLOW.handler(begins))
+        self.assertEqual(self.client(address).call(SLOW, b"x"), b"x")
+        self.assertTrue(server.stop())
+        self.assertTrue(ended.is_set() and tasks[0].cancelled())
+
     def test_it_serves_plain_and_asynchronous_handlers(self) -> None:
         server, address = self.server(SLOW.handler(lambda request, call: request * 2))
         client = self.client(address)

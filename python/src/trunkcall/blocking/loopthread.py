@@ -13,8 +13,8 @@ T = TypeVar("T")
 
 
 class LoopThread:
-    """A context manager. The loop is closed behind it, and the thread has ended. It does not outlive the program: what
-    still runs there at the interpreter's end is cut off."""
+    """A context manager. Behind it tasks that still ran are cancelled, the loop is closed, and the thread has ended. It
+    does not outlive the program: what still runs there at the interpreter's end is cut off."""
 
     def __init__(self, name: str) -> None:
         self.loop = asyncio.new_event_loop()
@@ -27,6 +27,7 @@ class LoopThread:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.run(_cancel_others())
         self.run(self.loop.shutdown_asyncgens())
         self.run(self.loop.shutdown_default_executor())
         self.loop.call_soon_threadsafe(self.loop.stop)
@@ -40,3 +41,11 @@ class LoopThread:
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Has a coroutine carried out there and waits for it. It goes on if this thread is interrupted."""
         return self.begin(work).result()
+
+
+async def _cancel_others() -> None:
+    """As asyncio.run does: such as a task that a handler has begun."""
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
