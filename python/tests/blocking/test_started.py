@@ -11,6 +11,7 @@ from typing import Any
 from tests.public.kit import ECHO, OTHER, PATIENCE, echo
 from trunkcall import RAW, Call, Code, Connection, Delivery, ServerCall, StatusError, unary
 from trunkcall.blocking import Client, Next
+from trunkcall.blocking.interrupts import INTERRUPTS
 
 from .kit import Case, Gate, Working
 
@@ -131,6 +132,9 @@ class Started(Case):
         with self.assertRaises(SystemExit):
             client.call(ECHO, b"x")
         self.assertEqual(Working(lambda: client.call(ECHO, b"y")).result(), b"y")
+        with self.assertRaises(SystemExit), driver.inside():
+            driver.loop.call_soon(sys.exit, 3)
+        self.assertFalse(INTERRUPTS.held)  # else no signal would come through any more
 
     def test_the_end_of_the_client_ends_it(self) -> None:
         gate = Gate()

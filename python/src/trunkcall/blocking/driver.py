@@ -250,9 +250,11 @@ class Driver:
 
     def leave(self, interrupts: Interrupts | None) -> None:
         self._users -= 1
-        self._let_go()
-        if interrupts is not None:
-            interrupts.release()
+        try:
+            self._let_go()
+        finally:
+            if interrupts is not None:
+                interrupts.release()
 
     def _take(self) -> None:
         self.lock.acquire()
