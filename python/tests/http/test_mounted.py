@@ -218,14 +218,18 @@ class Asgi(Mounting):
         async def fails(scope: Any, receive: Any, send: Any) -> None:
             if scope["path"] == "/raises":
                 raise ValueError("secret")
-            if scope["path"] == "/field":
-                await send({"type": "http.response.start", "status": 200, "headers": [(b"a", b"b\r\nc: d")]})
+            field = {"/field": (b"a", b"b\r\nc: d"), "/name": (b"a b", b"c"), "/length": (b"content-length", b"-1")}
+            if scope["path"] in field:
+                await send({"type": "http.response.start", "status": 200, "headers": [field[scope["path"]]]})
+                await send({"type": "http.response.body", "body": b"x"})
 
         _, address = await self.serve(asgi=fails)
         for path, said in (
             ("/raises", "failed at GET /raises"),
             ("/nothing", "not answered GET"),
             ("/field", "failed"),
+            ("/name", "failed"),
+            ("/length", "failed"),
         ):
             with self.assertLogs("trunkcall", logging.ERROR) as logs:
                 for status, body in await self.both(address, path):

@@ -4,6 +4,7 @@ at a time. Its tasks are cancelled only when the server ends: that a client is g
 from __future__ import annotations
 
 import asyncio
+import re
 import secrets
 from collections import deque
 from collections.abc import Awaitable, Callable
@@ -27,6 +28,7 @@ _ASGI = {"version": "3.0", "spec_version": "2.4"}
 _COST = 64  # of a piece of a body that waits, beside its bytes
 _OF_CONNECTIONS = frozenset(("connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"))
 _BODILESS = (204, 304)
+_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9a-z-]+")  # of a field (RFC 9110 5.1), in lower case
 _GONE = "the client is gone"
 
 
@@ -289,9 +291,11 @@ class Visit:
         fields: Fields = []
         for name, value in message.get("headers", ()):
             key, text = bytes(name).decode("ascii").lower(), bytes(value).decode("latin-1").strip(" \t")
-            if not key or any(one in key + text for one in "\r\n\0") or key[0] == ":":
+            if not _NAME.fullmatch(key) or any(one in text for one in "\r\n\0"):
                 raise ValueError(f"{name!r}: {value!r} is no field of a header")
             if key == "content-length":
+                if not (text.isascii() and text.isdigit()):
+                    raise ValueError(f"{value!r} is no content-length")
                 self._left = int(text)
             if key not in _OF_CONNECTIONS:
                 fields.append((key, text))
