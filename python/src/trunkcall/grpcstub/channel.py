@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import grpc
@@ -16,6 +16,15 @@ from trunkcall.method import BidiMethod, ClientStreamMethod, ServerStreamMethod,
 from trunkcall.policies import NO_POLICIES
 
 from .calls import StreamStreamCall, StreamUnaryCall, UnaryStreamCall, UnaryUnaryCall
+from .clientinterceptors import (
+    STREAM_STREAM,
+    STREAM_UNARY,
+    UNARY_STREAM,
+    UNARY_UNARY,
+    InterceptedMethod,
+    Shape,
+    by_shape,
+)
 from .conversion import entries
 from .states import connectivity
 from .stubmethod import StubMethod, compression_of, refuse_credentials
@@ -29,25 +38,38 @@ class Channel(grpc.aio.Channel):
 
     The channel does not own the client: `close` leaves it open."""
 
-    def __init__(self, caller: Caller, *, policies: bool = False) -> None:
-        """With `policies`, what the policies of a client say of timeouts and of waiting holds for these calls as well;
-        stubs of gRPC do not expect it. Raises TypeError for what is no Caller."""
+    def __init__(
+        self, caller: Caller, *, policies: bool = False, interceptors: Sequence[grpc.aio.ClientInterceptor] = ()
+    ) -> None:
+        """`interceptors` are those that grpc.aio.insecure_channel takes: they see the calls of this channel, outside of
+        the interceptors of its client, the first of them outermost.
+
+        With `policies`, what the policies of a client say of timeouts and of waiting holds for these calls as well;
+        stubs of gRPC do not expect it. Raises TypeError for what is no Caller, and for what is no such interceptor."""
         if not isinstance(caller, Caller):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise wrong_type("caller", caller, "a trunkcall.Client, or another Caller")
         self._caller = caller
+        self._interceptors = by_shape(interceptors)
         self._policies = caller._policies if policies and isinstance(caller, Calls) else NO_POLICIES
 
     def unary_unary(self, method: str, *functions: Any, **named: Any) -> Any:
-        return _MultiCallable(self, UnaryUnaryCall, UnaryMethod, method, *functions, **named)
+        return self._method(UNARY_UNARY, UnaryUnaryCall, UnaryMethod, method, functions, named)
 
     def unary_stream(self, method: str, *functions: Any, **named: Any) -> Any:
-        return _MultiCallable(self, UnaryStreamCall, ServerStreamMethod, method, *functions, **named)
+        return self._method(UNARY_STREAM, UnaryStreamCall, ServerStreamMethod, method, functions, named)
 
     def stream_unary(self, method: str, *functions: Any, **named: Any) -> Any:
-        return _MultiCallable(self, StreamUnaryCall, ClientStreamMethod, method, *functions, **named)
+        return self._method(STREAM_UNARY, StreamUnaryCall, ClientStreamMethod, method, functions, named)
 
     def stream_stream(self, method: str, *functions: Any, **named: Any) -> Any:
-        return _MultiCallable(self, StreamStreamCall, BidiMethod, method, *functions, **named)
+        return self._method(STREAM_STREAM, StreamStreamCall, BidiMethod, method, functions, named)
+
+    def _method(self, shape: Shape, call: Any, kind: Any, name: str, functions: Any, named: dict[str, Any]) -> Any:
+        def plain(name: str) -> _MultiCallable:
+            return _MultiCallable(self, call, kind, name, *functions, **named)
+
+        interceptors = self._interceptors[shape]
+        return InterceptedMethod(shape, interceptors, plain, name) if interceptors else plain(name)
 
     async def close(self, grace: float | None = None) -> None:
         """Does nothing: the client is closed by the one who made it."""
