@@ -296,10 +296,15 @@ class Server(Registry):
     async def serve(self, *where: str | socket.socket, reuse_port: bool = False) -> None:
         """Listens on each of `where`, as `listen` does, and serves until the server has been stopped. It returns when
         `stop` or `close` is done, so that a program may then exit without losing a call. Raises as `listen`."""
-        loop = self._loop
+        _ = self._loop
         await self._guests.start_protocols()
         for one in where:
             await self.listen(one, reuse_port=reuse_port)
+        await self._until_stopped()
+
+    async def _until_stopped(self) -> None:
+        """Returns when `stop` or `close` is done, whoever has called it."""
+        loop = self._loop
         await asyncio.shield(self._stopped or loop.create_future())
 
     @property

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import unittest
+from concurrent import futures
 from typing import Any
 
 import grpc
 
+import trunkcall
 from example.v1 import user_pb2 as pb
 from example.v1 import user_pb2_grpc as stubs
-from tests.grpcstub.kit import ID, PlainUsers, Users
+from tests.grpcstub.kit import ID, USER, PlainUsers, Users
 from tests.public.kit import PATIENCE
 from trunkcall import blocking
 from trunkcall.grpcstub.blocking import Channel, Server
@@ -34,8 +37,8 @@ class Asking(grpc.ServerInterceptor):
 
 
 class Servers(unittest.TestCase):
-    def stub(self, servicer: Any, **options: Any) -> tuple[Server, Any]:
-        native = blocking.Server()
+    def stub(self, servicer: Any, inner: trunkcall.Server | None = None, **options: Any) -> tuple[Server, Any]:
+        native = blocking.Server(inner)
         self.addCleanup(native.close)
         server = Server(native, **options)
         stubs.add_UserServiceServicer_to_server(servicer, server)
@@ -74,6 +77,46 @@ class Servers(unittest.TestCase):
         self.assertTrue(server.stop(grace=None).wait(PATIENCE))
         self.assertFalse(server.wait_for_termination(timeout=PATIENCE))
         self.assertFalse(server.wait_for_termination())
+
+    def test_it_has_stopped_when_a_task_of_a_handler_stops_the_server_within(self) -> None:
+        inner, stopping = trunkcall.Server(), []
+
+        class Stopping(Users):
+            async def GetUser(self, request: Any, context: Any) -> Any:
+                stopping.append(asyncio.create_task(inner.stop(PATIENCE)))
+                return USER(name="stopped")
+
+        server, stub = self.stub(Stopping(), inner)
+        self.assertEqual(stub.GetUser(ID(user_id=7), timeout=PATIENCE).name, "stopped")
+        self.assertFalse(server.wait_for_termination(timeout=PATIENCE))
+        self.assertTrue(stopping[0].result())
+
+    def test_it_has_stopped_when_a_handler_stops_it(self) -> None:
+        class StoppingInATask(Users):
+            async def GetUser(self, request: Any, context: Any) -> Any:
+                servers[0].stop(PATIENCE)
+                return USER(name="stopped")
+
+        class StoppingOnAThread(PlainUsers):
+            def GetUser(self, request: Any, context: Any) -> Any:
+                servers[0].stop(PATIENCE)
+                return USER(name="stopped")
+
+        for servicer in (StoppingInATask(), StoppingOnAThread()):
+            servers: list[Server] = []
+            server, stub = self.stub(servicer)
+            servers.append(server)
+            self.assertEqual(stub.GetUser(ID(user_id=7), timeout=PATIENCE).name, "stopped")
+            self.assertFalse(server.wait_for_termination(timeout=PATIENCE))
+
+    def test_it_has_stopped_when_the_other_server_is_closed(self) -> None:
+        for grace in (0.0, None):
+            native = blocking.Server()
+            server = Server(native)
+            native.listen("127.0.0.1:0")
+            waiting = futures.ThreadPoolExecutor(1).submit(server.wait_for_termination, PATIENCE)
+            native.close() if grace is None else native.stop(grace)
+            self.assertFalse(waiting.result(PATIENCE))
 
     def test_ports_are_the_other_servers(self) -> None:
         server, _ = self.stub(PlainUsers())

@@ -43,7 +43,7 @@ class Server:
         self._thread: LoopThread | None = None
         self._under_way: set[Future[Any]] = set()  # what threads wait for
         self._ended = False
-        self._gone = threading.Event()
+        self._gone = threading.Event()  # the server has stopped, though its thread may still be there
         self._process = os.getpid()
 
     # What is served.
@@ -174,7 +174,13 @@ class Server:
             raise RuntimeError(f"a server that blocks was used in an event loop: {advice}")
         if self._thread is None:
             self._thread = LoopThread("trunkcall server").__enter__()
+            self._thread.begin(self._notice_end())
         return self._thread
+
+    async def _notice_end(self) -> None:
+        """A task of a handler's, say, may stop the server itself, of which this object is not told."""
+        await self._server._until_stopped()
+        self._gone.set()
 
     def _end(self) -> None:
         with self._lock:

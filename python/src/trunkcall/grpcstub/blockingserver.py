@@ -67,5 +67,5 @@ class Server(grpc.Server):
             self._stopped.set()
 
     def wait_for_termination(self, timeout: float | None = None) -> bool:
-        """Waits until the Trunkcall server has stopped; True if that took longer than the timeout."""
+        """Waits until the Trunkcall server has stopped, whoever stops it; True if that took longer than the timeout."""
         return not self._server._gone.wait(timeout)
