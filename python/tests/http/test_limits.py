@@ -14,7 +14,7 @@ from trunkcall import Limits, Server, ServerCall
 from trunkcall.http.frames import PREFACE
 from trunkcall.transport import clock
 
-from .kit import ECHO_PATH, HttpCase, answer_of, framed, post
+from .kit import ECHO_PATH, Answer, HttpCase, answer_of, framed, post
 
 SECOND = 1_000_000  # µs
 
@@ -43,6 +43,10 @@ class Waiting:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
+
+
+def frame(kind: int, flags: int, stream: int, body: bytes) -> bytes:
+    return len(body).to_bytes(3, "big") + bytes((kind, flags)) + stream.to_bytes(4, "big") + body
 
 
 async def rest(reader: asyncio.StreamReader) -> bytes:
@@ -437,16 +441,26 @@ class Defaults(HttpCase):
             answer = await self.exchanged(address, post(b"x", ECHO_PATH, "application/raw", *fields))
             self.assertEqual(answer[0], status)
 
-    async def test_a_header_block_has_64_frames(self) -> None:
+    async def test_a_header_block_has_64_frames_of_continuation(self) -> None:
         server, address = await self.serve()
         client = await self.http2(address)
         await client.settle()
-        block = client.h2.encoder.encode([(":method", "GET"), (":scheme", "http"), (":path", "/"), (":authority", "h")])
-        empty = bytes((0, 0, 0, 9, 0, 0, 0, 0, 1))
-        client.writer.write(len(block).to_bytes(3, "big") + bytes((1, 1, 0, 0, 0, 1)) + block + empty * 63)
-        await eventually(lambda: line(server)._follower._continued == 63)
+        for number, strewn in ((1, True), (3, False)):  # what each brings, or the first all of it
+            fields = [(":method", "GET"), (":scheme", "http"), (":path", "/"), (":authority", "h"), ("k", "v" * 100)]
+            client.h2.send_headers(number, fields, end_stream=True)
+            block = client.h2.data_to_send()[9:]  # behind the header of its one frame
+            parts = [block[at : at + 1] for at in range(64)] + [block[64:]] if strewn else [block, *[b""] * 64]
+            answer = client.answers[number] = Answer()
+            client.writer.write(frame(1, 1, number, parts[0]))
+            for part in parts[1:-1]:
+                client.writer.write(frame(9, 0, number, part))
+            client.writer.write(frame(9, 4, number, parts[-1]))
+            await client.answer(answer)
+            self.assertEqual(answer.head[":status"], "404")
+        client.writer.write(frame(1, 1, 5, client.h2.encoder.encode([(":method", "GET")])) + frame(9, 0, 5, b"") * 64)
+        await eventually(lambda: line(server)._follower._continued == 64)
         self.assertFalse(line(server).ending)
-        client.writer.write(empty)
+        client.writer.write(frame(9, 4, 5, b""))
         await client.until(lambda: bool(client.goaways))
         self.assertEqual(client.goaways[0].error_code, ErrorCodes.ENHANCE_YOUR_CALM)
         self.assertIn(b"CONTINUATION", client.goaways[0].additional_data or b"")

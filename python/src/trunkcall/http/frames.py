@@ -18,7 +18,7 @@ _END_STREAM, _END_HEADERS = 1, 4
 _DATA_TIME, _TIME = 60_000_000, 10_000_000  # µs for a frame, once it has begun
 _LARGEST = 16_384
 _SETTINGS = 48  # bytes of a SETTINGS frame that cost as much as a frame: eight settings
-_MOST_CONTINUED = 63  # the library has 64 with HEADERS itself, and says less
+_MOST_CONTINUED = 64  # of a header block
 _NAMES = {
     PRIORITY: "PRIORITY",
     RST_STREAM: "RST_STREAM",

@@ -1,20 +1,26 @@
 """h2, without what it does itself that is settled elsewhere: how many requests there are, how long their bodies are,
-and what windows allow."""
+in how many frames their heads come, and what windows allow."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+from h2.config import H2Configuration
 from h2.connection import H2Connection
 from h2.exceptions import FlowControlError
+from h2.frame_buffer import CONTINUATION_BACKLOG, FrameBuffer
 
 
 class Lenient(H2Connection):
-    """It would end the connection for a request too many, for a body that is not as long as was stated, and for one
-    that exceeds the window of its stream."""
+    """It would end the connection for a request too many, for a body that is not as long as was stated, for one that
+    exceeds the window of its stream, and for a head in 65 frames."""
 
     _begun = 0
+
+    def __init__(self, config: H2Configuration) -> None:
+        super().__init__(config)
+        self.incoming_buffer: FrameBuffer = _Joining(server=True)
 
     def count_windows(self, arrived: Callable[[int], bool], stray: Callable[[], None]) -> None:
         """Has `arrived` asked, at each DATA, whether the window of the connection allows so many bytes, and `stray`
@@ -37,6 +43,19 @@ class Lenient(H2Connection):
 
 def _as_long_as_it_is(length: int, end_stream: bool) -> None:
     """Http2Line looks at the length of bodies."""
+
+
+class _Joining(FrameBuffer):
+    """It takes 64 frames for a header block, the first included. Follower counts the others (limits.md 5)."""
+
+    _headers_buffer: list[Any]
+
+    def _update_header_buffer(self, f: Any) -> Any:
+        block = self._headers_buffer
+        if len(block) == CONTINUATION_BACKLOG:
+            last = block.pop()
+            block[-1].data += last.data
+        return super()._update_header_buffer(f)
 
 
 class _Window:
