@@ -136,6 +136,10 @@ class Calls(Caller):
         """Waits until its connections change, or it is closed."""
         raise NotImplementedError
 
+    def _watch(self, look: Callable[[], object]) -> Callable[[], None]:
+        """Has a function called by the loop after each such change. Returns what ends that, for the loop's thread."""
+        raise NotImplementedError
+
     def _check_open(self) -> None:
         """Raises StatusError when no calls can be made any more, RuntimeError in another loop."""
         raise NotImplementedError

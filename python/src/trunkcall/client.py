@@ -207,6 +207,7 @@ class Client(Calls, Registry):
         self._reached = False  # a server was, once
         self._tasks: set[asyncio.Task[Any]] = set()
         self._watching: dict[asyncio.Future[None], None] = {}  # those who wait for a change
+        self._watchers: list[Callable[[], object]] = []  # are told of each change
         self._single: ClientEndpoint | None = None  # the only endpoint, while no picker has to be asked
         self._endpoints = Endpoints(self, self._target, balancer or round_robin(), most_endpoints)
         if self._target.known:
@@ -367,9 +368,13 @@ class Client(Calls, Registry):
         self._endpoints.wake()
         while not self._ready:
             self._check_open()
-            if self._endpoints.lazy and not self._endpoints.hopeful:
-                self._want_first()
+            self._seek()
             await self._changed()
+
+    def _seek(self) -> None:
+        """Has a lazy balancer's first endpoint connected, if none is or may soon be."""
+        if self._endpoints.lazy and not self._endpoints.hopeful:
+            self._want_first()
 
     def _want_first(self) -> None:
         """Has the first endpoint connected that is not failing, as a lazy balancer may want it."""
@@ -400,6 +405,12 @@ class Client(Calls, Registry):
         watching, self._watching = self._watching, {}
         for one in watching:
             resolve(one)
+        for look in self._watchers:
+            self._loop.call_soon(look)  # once all of the change is there
+
+    def _watch(self, look: Callable[[], object]) -> Callable[[], None]:
+        self._watchers.append(look)
+        return lambda: self._watchers.remove(look)
 
     async def _changed(self) -> None:
         one: asyncio.Future[None] = self._loop.create_future()  # for each its own: to leave costs no search

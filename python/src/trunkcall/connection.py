@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, cast
 
 from .calling import Calling, Calls
 from .gauges import ConnectionGauges, connection_gauges
@@ -117,6 +118,13 @@ class Connection(Calls):
         if self._end.gone.done():
             await self._loop.create_future()  # nothing changes any more: who looks again and again must not spin
         await asyncio.shield(self._end.gone)
+
+    def _watch(self, look: Callable[[], object]) -> Callable[[], None]:
+        def tell(_: object) -> None:
+            look()
+
+        self._end.gone.add_done_callback(tell)
+        return lambda: cast(None, self._end.gone.remove_done_callback(tell))
 
     def _endpoint_of(self, connection: Carrier) -> ClientEndpoint | None:
         return self._end.leads_to()

@@ -19,6 +19,16 @@ def current_call() -> ServerCall | None:
     return current.get()
 
 
+def ends_at(timeout: float | None) -> int | None:
+    """When a timeout that begins now is over, in µs of `clock`."""
+    return None if timeout is None else clock() + int(min(timeout, 1e9) * 1e6)
+
+
+def remaining(until: int | None) -> float | None:
+    """Seconds until then, 0 once it has passed."""
+    return None if until is None else max((until - clock()) / 1e6, 0.0)
+
+
 def own_timeout(timeout: float | None, deadline: int) -> float | None:
     """The timeout of a call with that deadline; None if it was not what set it."""
     parent = current.get()

@@ -15,7 +15,7 @@ from example.v1 import user_pb2_grpc as stubs
 from tests.blocking.kit import run_program
 from tests.grpcstub.blockingkit import PATIENCE, Noting, StubCase
 from tests.grpcstub.kit import ID, USER, Users
-from trunkcall import Call, Client, Endpoint, Policy
+from trunkcall import Call, Client, Endpoint, Policy, first
 from trunkcall.grpcstub.blocking import CallError, Channel
 from trunkcall.grpcstub.callbacks import Callbacks
 from trunkcall.grpcstub.subscribing import Subscription
@@ -81,6 +81,29 @@ class States(StubCase):
         channel.subscribe(noting, try_to_connect=True)
         self.until(noting, State.CONNECTING)
         go_on.set()
+        self.until(noting, State.READY)
+
+    def test_nothing_is_looked_for_while_one_waits(self) -> None:
+        channel = self.channel(Users())
+        self.there.run(self.server.close())
+        noting = Noting()
+        channel.subscribe(noting, try_to_connect=True)
+        self.until(noting, State.TRANSIENT_FAILURE)
+        driver, policy = self.native._now()
+        with driver.inside():
+            self.assertEqual(driver._started, 0)  # with any, the client's own thread looks each millisecond
+            self.assertEqual(len(policy._watchers), 1)
+        self.serve_users(Users(), where=self.address)
+        self.until(noting, State.READY)
+        channel.unsubscribe(noting)
+        with driver.inside():
+            driver.loop.settle()
+            self.assertEqual(policy._watchers, [])
+
+    def test_one_that_connects_by_a_lazy_balancer(self) -> None:
+        channel = self.channel(Users(), balancer=first())
+        noting = Noting()
+        channel.subscribe(noting, try_to_connect=True)
         self.until(noting, State.READY)
 
     def until(self, noting: Noting, state: grpc.ChannelConnectivity) -> None:

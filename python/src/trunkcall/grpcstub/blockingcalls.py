@@ -35,7 +35,7 @@ def on_thread(function: Callable[..., object], *args: Any) -> None:
 class StartedFuture(RunningCall):
     """A unary call that a Client or a Connection goes on with by itself."""
 
-    def __init__(self, started: StartedCall[Any], ending: Ending, until: float | None) -> None:
+    def __init__(self, started: StartedCall[Any], ending: Ending, until: int | None) -> None:
         super().__init__(ending, until)
         self._started = started
         started.add_done_callback(partial(_tell, ending))
@@ -76,7 +76,7 @@ class ThreadFuture(RunningCall):
         self,
         work: Callable[[], EndedCall],
         ending: Ending,
-        until: float | None,
+        until: int | None,
         stream: Stream | None = None,
     ) -> None:
         """`work` waits for the end of the call. Without a `stream` it cannot be given up: its answer is not used."""
@@ -127,7 +127,7 @@ class StreamCall(RunningCall):
     """A call with many responses: an iterator of them. One thread iterates; any may cancel. It is cancelled when nobody
     has it any more."""
 
-    def __init__(self, stream: Stream, ending: Ending, until: float | None) -> None:
+    def __init__(self, stream: Stream, ending: Ending, until: int | None) -> None:
         super().__init__(ending, until)
         self._stream = stream
         self._watched = threading.Lock()  # held by who watches: nobody else needs to

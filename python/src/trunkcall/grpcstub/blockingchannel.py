@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from time import monotonic
 from typing import Any, Self
 
 import grpc
@@ -15,6 +14,7 @@ from trunkcall.blocking import Caller
 from trunkcall.blocking.calls import Calls
 from trunkcall.caller import CallOptions
 from trunkcall.checking import wrong_type
+from trunkcall.context import ends_at
 from trunkcall.method import BidiMethod, ClientStreamMethod, ServerStreamMethod, UnaryMethod
 from trunkcall.status import StatusError
 
@@ -134,11 +134,6 @@ class _Method(StubMethod):
             raise error_of(error) from error
 
 
-def _until(timeout: float | None) -> float | None:
-    """When a call has to end that is made now, by the clock `monotonic`."""
-    return None if timeout is None else monotonic() + timeout
-
-
 class _UnaryUnary(_Method, UnaryUnary):
     def __call__(
         self,
@@ -181,7 +176,7 @@ class _UnaryUnary(_Method, UnaryUnary):
         compression: grpc.Compression | None = None,
     ) -> Any:
         options = self._options(timeout, metadata, credentials, wait_for_ready, compression)
-        ending, until = Ending(self._callbacks), _until(timeout)
+        ending, until = Ending(self._callbacks), ends_at(timeout)
         if not isinstance(self._caller, Calls):
             return ThreadFuture(partial(self._ended, request, options), ending, until)
         try:
@@ -206,7 +201,7 @@ class _UnaryStream(_Method, UnaryStream):
         compression: grpc.Compression | None = None,
     ) -> Any:
         options = self._options(timeout, metadata, credentials, wait_for_ready, compression)
-        until = _until(timeout)
+        until = ends_at(timeout)
         return StreamCall(self._open(request, options), Ending(self._callbacks), until)
 
 
@@ -248,7 +243,7 @@ class _StreamUnary(_Method, StreamUnary):
         compression: grpc.Compression | None = None,
     ) -> Any:
         options = self._options(timeout, metadata, credentials, wait_for_ready, compression)
-        until = _until(timeout)
+        until = ends_at(timeout)
         stream, ending = self._fed(request_iterator, options)
         return ThreadFuture(partial(only_response, stream, ending), ending, until, stream)
 
@@ -269,7 +264,7 @@ class _StreamStream(_Method, StreamStream):
         compression: grpc.Compression | None = None,
     ) -> Any:
         options = self._options(timeout, metadata, credentials, wait_for_ready, compression)
-        until = _until(timeout)
+        until = ends_at(timeout)
         call = StreamCall(self._open(None, options), Ending(self._callbacks), until)
         feed(call._stream, request_iterator, call._ending)
         return call

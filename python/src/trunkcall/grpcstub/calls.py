@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterable
 from typing import Any
 
@@ -17,7 +16,7 @@ from trunkcall.caller import Caller, CallOptions, Response
 from trunkcall.calling import Calls, undecodable
 from trunkcall.codec import PROTOBUF
 from trunkcall.compression import Compressions
-from trunkcall.context import deadline_of, own_timeout
+from trunkcall.context import deadline_of, ends_at, own_timeout, remaining
 from trunkcall.method import Method
 from trunkcall.status import StatusError
 from trunkcall.unarycall import Attempt, Begun, early_metadata, invoke
@@ -31,18 +30,17 @@ logger = logging.getLogger("trunkcall")
 class _CallOf:
     """What all calls have: a time at which they began, callbacks, the answer's metadata, one outcome."""
 
-    _until: float | None = None
+    _until: int | None = None
     _callbacks: list[Callable[[Any], Any]] | None = None
     _over = False
     _cancelled = False
 
     def __init__(self, caller: Caller, timeout: float | None) -> None:
         self._caller = caller
-        if timeout is not None:
-            self._until = time.monotonic() + timeout
+        self._until = ends_at(timeout)
 
     def time_remaining(self) -> float | None:
-        return None if self._until is None else max(self._until - time.monotonic(), 0.0)
+        return remaining(self._until)
 
     def done(self) -> bool:
         return self._over

@@ -7,13 +7,13 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
-from time import monotonic
 from types import TracebackType
 from typing import Any, NoReturn
 
 import grpc
 
 from trunkcall import Code, Delivery, Status
+from trunkcall.context import remaining
 from trunkcall.status import StatusError, failure
 
 from .callbacks import Callbacks
@@ -209,7 +209,7 @@ class Ending:
 class RunningCall(grpc.Call, Future):
     """A call that goes on while its caller does something else. Used from any thread."""
 
-    def __init__(self, ending: Ending, until: float | None) -> None:
+    def __init__(self, ending: Ending, until: int | None) -> None:
         self._ending = ending
         self._until = until
 
@@ -245,7 +245,7 @@ class RunningCall(grpc.Call, Future):
         return not self.done()
 
     def time_remaining(self) -> Any:
-        return None if self._until is None else max(self._until - monotonic(), 0.0)
+        return remaining(self._until)
 
     def add_callback(self, callback: Callable[[], None]) -> bool:
         if self.done():

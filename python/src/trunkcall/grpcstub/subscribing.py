@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import Any
 
 from grpc import ChannelConnectivity
 
@@ -14,7 +12,7 @@ from trunkcall.blocking import Caller
 from trunkcall.blocking.calls import Calls
 from trunkcall.blocking.driver import Driver
 from trunkcall.calling import Calls as Awaited
-from trunkcall.status import StatusError
+from trunkcall.client import Client
 
 from .callbacks import Callbacks
 from .states import connectivity
@@ -23,7 +21,7 @@ Callback = Callable[[ChannelConnectivity], None]
 
 
 class Subscription:
-    """One function that is told. Its state is read and written by the task that follows the client."""
+    """One function that is told. Its state is read and written on the loop of the client."""
 
     def __init__(self, callback: Callback) -> None:
         self.callback = callback
@@ -41,8 +39,8 @@ class Subscription:
 
 
 class Subscriptions:
-    """Of one channel, for any thread. Each has a task on the loop of the client, which waits for changes; the functions
-    are called by `callbacks`."""
+    """Of one channel, for any thread. The client tells of each change, on whichever thread is at work for it then; the
+    functions are called by `callbacks`."""
 
     def __init__(self, caller: Caller, callbacks: Callbacks) -> None:
         self._caller = caller
@@ -61,10 +59,21 @@ class Subscriptions:
             if driver.closed:
                 one.tell(ChannelConnectivity.SHUTDOWN, self._callbacks)
                 return
-            tasks = [driver.start(self._follow(one, policy))]
-            if try_to_connect:
-                tasks.append(driver.start(_connect(policy)))
-        self._all.append((one, partial(_end, driver, tasks)))
+            seeking = policy if try_to_connect and isinstance(policy, Client) else None
+            look = partial(self._look, one, policy, seeking)
+            end = policy._watch(look)
+            if seeking is not None:
+                seeking._endpoints.wake()
+            look()
+            driver._look()  # nobody waits for what is to come now: the helper does
+        self._all.append((one, partial(_end, driver, end)))
+
+    def _look(self, one: Subscription, policy: Awaited, seeking: Client | None) -> None:
+        """Something may have changed. `seeking` is to have a connection, unless it is None."""
+        state = connectivity(policy)
+        one.tell(state, self._callbacks)
+        if seeking is not None and state not in (ChannelConnectivity.READY, ChannelConnectivity.SHUTDOWN):
+            seeking._seek()
 
     def remove(self, callback: Callback) -> None:
         """Does not wait for a function that is being called: that one may have asked for it."""
@@ -84,25 +93,15 @@ class Subscriptions:
         one.over = True
         end()
 
-    async def _follow(self, one: Subscription, policy: Awaited) -> None:
-        while True:
-            state = connectivity(policy)
-            one.tell(state, self._callbacks)
-            if state is ChannelConnectivity.SHUTDOWN:
-                return
-            await policy._changed()
 
+def _end(driver: Driver, end: Callable[[], None]) -> None:
+    def once() -> None:
+        with suppress(ValueError):  # another thread was first
+            end()
 
-async def _connect(policy: Awaited) -> None:
-    with suppress(StatusError):  # it is closed, or over: the state says so
-        await policy._become_ready()
-
-
-def _end(driver: Driver, tasks: list[asyncio.Task[Any]]) -> None:
     if not driver.abandoned:
-        for task in tasks:
-            with suppress(RuntimeError):  # the client is closed
-                driver.loop.call_soon_threadsafe(task.cancel)
+        with suppress(RuntimeError):  # the client is closed
+            driver.loop.call_soon_threadsafe(once)
 
 
 def _nothing() -> None:

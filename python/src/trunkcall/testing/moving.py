@@ -7,6 +7,8 @@ import math
 import threading
 import time
 from asyncio import _get_running_loop  # without an exception where none runs
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from trunkcall.transport import monotonic
@@ -53,6 +55,7 @@ class Held:
 
     def __init__(self, held_by: Time, loop: asyncio.AbstractEventLoop) -> None:
         self.loop: Any = loop
+        self._time = held_by
         if not isinstance(loop, asyncio.BaseEventLoop) or any(not hasattr(loop, name) for name in _PRIVATE):
             kind = f"{type(loop).__module__}.{type(loop).__qualname__}"
             raise RuntimeError(f"a test's clock needs an event loop of asyncio's own, and this one is a {kind}")
@@ -83,7 +86,7 @@ class Held:
         self.loop.slow_callback_duration = self._slow
 
     def _run(self, executor: Any, function: Any, *args: Any) -> Any:
-        job = self._run_in_executor(executor, function, *args)
+        job = self._run_in_executor(executor, partial(_in_time, self._time, function), *args)
         self._jobs.add(job)
         job.add_done_callback(self._jobs.discard)
         return job
@@ -142,13 +145,28 @@ class Held:
 
 
 _lock = threading.Lock()
+_thread = threading.local()  # `time`: that a plain function goes by
 _held: dict[asyncio.AbstractEventLoop, Time] = {}
 
 
+def _in_time(by: Time, function: Callable[..., Any], *args: Any) -> Any:
+    """Runs a plain function by the time of the loop that waits for it."""
+    before = getattr(_thread, "time", None)
+    _thread.time = by
+    try:
+        return function(*args)
+    finally:
+        _thread.time = before
+
+
 def _nanoseconds() -> int:
-    """By the clock of the running loop. Without one, as in a plain handler, by the only clock that there is."""
+    """By the clock of the running loop. In a plain handler by the clock of its server's loop, in other threads by the
+    only clock that there is."""
     loop = _get_running_loop()
     if loop is None:
+        by = getattr(_thread, "time", None)
+        if by is not None:
+            return int(by.ns)
         clocks = set(_held.copy().values())  # which other threads may exchange
         return clocks.pop().ns if len(clocks) == 1 else time.monotonic_ns()
     found = _held.get(loop)
