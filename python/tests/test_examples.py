@@ -150,6 +150,9 @@ class TestExamples(unittest.TestCase):
             with self.subTest(name):
                 self.assertLessEqual(len((EXAMPLES / f"{name}.py").read_text().splitlines()), 60)
 
+    def test_servers_are_found(self) -> None:
+        self.assertEqual(run("discovery.py"), "answered by first\nanswered by second\n")
+
     def test_a_registry_of_ones_own(self) -> None:
         self.assertEqual(run("registry.py"), "first: 10\nfirst: 5, second: 5\nsecond: 10\n")
 

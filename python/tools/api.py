@@ -32,6 +32,7 @@ MODULES = (
     "trunkcall.grpcstub.blocking",
     "trunkcall.gunicorn",
     "trunkcall.processes",
+    "trunkcall.registry",
     "trunkcall.testing",
     "trunkcall.testing.blocking",
     "trunkcall.testing.fixtures",

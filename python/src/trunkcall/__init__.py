@@ -77,6 +77,7 @@ from .observer import Observer
 from .options import Limits
 from .policies import Policy
 from .protocol import Calls, Ending, Exchange, PortProtocol, Protocol
+from .registrar import Registrar
 from .resolver import InvalidSet, Resolver, Watch
 from .server import Server
 from .servercall import ServerCall
@@ -142,6 +143,7 @@ __all__ = [
     "Policy",
     "PortProtocol",
     "Protocol",
+    "Registrar",
     "Resolver",
     "Response",
     "Server",

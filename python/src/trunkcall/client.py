@@ -51,7 +51,7 @@ from .options import (
     session_config,
 )
 from .policies import Policies, Policy
-from .registry import Registry
+from .registering import Registry
 from .repeating import Repeating
 from .resolver import Resolver, Target
 from .servercall import resolve

@@ -37,9 +37,12 @@ class InvalidSet(ValueError):
 class Watch:
     """What a resolver works for. Used on the client's loop only."""
 
-    def __init__(self, target: str, apply: Callable[[Sequence[Endpoint]], None]) -> None:
+    def __init__(
+        self, target: str, apply: Callable[[Sequence[Endpoint]], None], tell: Callable[[str], None] | None = None
+    ) -> None:
         self._target = target
         self._apply = apply
+        self._tell = tell
         self._failed = asyncio.Event()
 
     @property
@@ -50,6 +53,12 @@ class Watch:
     def set(self, endpoints: Sequence[Endpoint]) -> None:
         """Exchanges the whole set. Raises InvalidSet for one that is empty or wrong: the last good set stays then."""
         self._apply(endpoints)
+
+    def fail(self, why: str) -> None:
+        """Says why there is no set, or none that is newer, while the resolver goes on. It is logged. The last good set
+        stays; as long as there was none, calls fail or wait as if the resolver had raised."""
+        if self._tell is not None:
+            self._tell(why)
 
     async def failed(self) -> None:
         """Returns when an endpoint could not be reached, at once if that has happened since the last wait. A resolver
@@ -201,7 +210,7 @@ class Resolving:
         self._apply = apply
         self._failed = failed
         self._log = log
-        self._watch = Watch(target.rest, self._set)
+        self._watch = Watch(target.rest, self._set, self._note)
         self._last: list[Endpoint] = []
         self._pending: list[Resolved] | None = None
         self._settled: asyncio.TimerHandle | None = None  # until then sets are kept back

@@ -50,7 +50,8 @@ from .options import (
     session_config,
 )
 from .protocol import PortProtocol, Protocol, check_protocols
-from .registry import Registry
+from .registering import Registry
+from .registrar import Registrar, Withdrawing
 from .repeating import Repeating
 from .serverend import ServerEnd
 from .serving import Serving
@@ -106,6 +107,7 @@ class Server(Registry):
         admission: Admit | None = None,
         attempt_observer: AttemptObserver | None = None,
         observer: Observer | None = None,
+        registrar: Registrar | None = None,
         protocols: Sequence[Protocol] = (),
         asgi: Callable[..., Any] | None = None,
         wsgi: Callable[..., Any] | None = None,
@@ -156,7 +158,8 @@ class Server(Registry):
         `repeat` one that was refused and may be accepted later is made again (spec/client.md). `attempt_observer` is
         told of each attempt to make one.
 
-        `stop` serves on for `drain_delay` seconds before it begins, so that registries can forget the server first.
+        `registrar` publishes the server when it listens (`trunkcall.registry`). `stop` withdraws it first, then
+        serves on for `drain_delay` seconds, in which clients and load balancers forget it, before it begins.
         `observer` is told of listeners and connections, `logger` of what no caller is told and of the calls that no
         handler answers; by default that is `logging.getLogger("trunkcall")`.
 
@@ -176,6 +179,7 @@ class Server(Registry):
         check_functions(interceptors=interceptors, reverse_interceptors=reverse_interceptors)
         check_callable("admission", admission)
         check_object("attempt_observer", attempt_observer, "an observer", "attempt_began", "attempt_ended")
+        check_object("registrar", registrar, "a registrar", "publish", "withdraw")
         check_callable("asgi", asgi, "an application of ASGI")
         check_callable("wsgi", wsgi, "an application of WSGI")
         check_executor(executor)
@@ -199,6 +203,7 @@ class Server(Registry):
         self._told = Told(observer)
         self._max_age = max_connection_age
         self._drain_delay = drain_delay
+        self._withdrawing = Withdrawing(registrar, self._logger)
         load = Load(running_handlers, check_memory(memory))
         packing = Packing(compression, decompression)
         self._serving = Serving(table, interceptors, packing, executor, self._logger, load, admission)
@@ -289,9 +294,20 @@ class Server(Registry):
             raise RuntimeError("the server has been stopped")
         self._listeners.append(listener)
         self._addresses.append(str(listener.address))
+        self._publish(listener)
         self._logger.info("listening on %s", listener.address)
         self._told.tell("listening", str(listener.address))
         return str(listener.address)
+
+    def _publish(self, listener: Listener) -> None:
+        if self._withdrawing.registrar is not None:
+            try:
+                self._withdrawing.registrar.publish(self)
+            except BaseException:
+                self._listeners.remove(listener)
+                self._addresses.remove(str(listener.address))
+                listener.close()
+                raise
 
     async def serve(self, *where: str | socket.socket, reuse_port: bool = False) -> None:
         """Listens on each of `where`, as `listen` does, and serves until the server has been stopped. It returns when
@@ -420,6 +436,7 @@ class Server(Registry):
         """Ends the server at once: running calls lose their connection and their handlers are cancelled. Returns
         when the handlers have. Raises RuntimeError in one of them."""
         self._begin_stop()
+        self._withdrawing.begin()
         self._closing = True
         for end in list(self._connections):
             end.connection.abort("the server has been stopped")
@@ -427,6 +444,7 @@ class Server(Registry):
         self._guests.cancel_connections()
         await self._serving.end()
         await self._guests.end()
+        await self._withdrawing.end()
         await asyncio.sleep(0)  # for the transports' own last callbacks
         if self._stopped is not None and not self._stopped.done():
             self._stopped.set_result(None)
@@ -435,9 +453,9 @@ class Server(Registry):
         """Says that the server is about to go, and waits for the drain delay, unless `close` is called meanwhile."""
         loop = self._loop
         self._serving.not_in_handler("server")
-        if not self._leaving.is_set():
-            self._leaving.set()
-            self._leaves = loop.time() + self._drain_delay
+        self._leaving.set()
+        await self._withdrawing.done(unless=self._stopping)
+        self._leaves = self._leaves or loop.time() + self._drain_delay
         if self._leaves > loop.time():
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout_at(self._leaves):

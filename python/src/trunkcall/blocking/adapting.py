@@ -71,6 +71,13 @@ class Watch:
                 if not self._driver.closed:  # meanwhile
                     self._inner.set(endpoints)
 
+    def fail(self, why: str) -> None:
+        """Says why there is no set, or none that is newer, while the resolver goes on. It is logged. The last good set
+        stays; as long as there was none, calls fail or wait as if the resolver had raised."""
+        if not self.closed:
+            with self._driver.inside():
+                self._inner.fail(why)
+
     def failed(self, timeout: float | None = None) -> bool:
         """Waits until an endpoint could not be reached, at most for so many seconds; at once if that has happened since
         the last wait. False: it has not, or the client is closed."""

@@ -1,0 +1,44 @@
+"""Publishes servers in a registry, and finds them there (spec/registry.md).
+
+    Record             what a registry holds of one instance of a server for one service
+    Registrar          publishes a server: when it listens, until it is about to stop
+    resolver           finds the endpoints of a service for a trunkcall.Client, blocking_resolver for a blocking one
+    Source             where instances are found
+    Store              a Source in which servers are published: Folder, or one of your own
+    open_store         makes one by its name: "file:/run/trunkcall"
+
+A server that is found, and a client that finds it:
+
+    store = registry.Folder("/run/trunkcall")
+    server = trunkcall.Server(registrar=registry.Registrar(store))
+
+    client = trunkcall.Client("registry:example.Greeter", resolvers={"registry": registry.resolver(store)})
+"""
+
+from __future__ import annotations
+
+from .folder import Folder
+from .record import InvalidRecord, Record, parse
+from .registrar import Registrar
+from .resolver import PlainWatch, blocking_resolver, resolver
+from .store import Source, Store, Watcher, Written, add_scheme, open_registry, open_store
+from .view import Entry
+
+__all__ = [
+    "Entry",
+    "Folder",
+    "InvalidRecord",
+    "PlainWatch",
+    "Record",
+    "Registrar",
+    "Source",
+    "Store",
+    "Watcher",
+    "Written",
+    "add_scheme",
+    "blocking_resolver",
+    "open_registry",
+    "open_store",
+    "parse",
+    "resolver",
+]

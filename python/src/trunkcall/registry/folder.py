@@ -1,0 +1,236 @@
+"""A registry in a folder: a file for each instance (spec/registry.md 7)."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import stat
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from .record import ID_BYTES, MOST_BYTES, is_name
+from .store import Watcher, Written
+from .view import Entry
+
+LEASE = 15.0  # seconds
+RENEWED = LEASE / 3  # seconds between two renewals
+LOOKS = 0.25  # seconds between two looks at least
+LOOK_PART = 20  # a look takes one part in so many of the time
+LOOKED_AWAY = 5.0  # seconds: a longer pause between two looks does not count
+CLEANED = 60.0  # seconds between two times that files left behind are looked for
+LEFT_BEHIND = 300.0  # seconds that such a file has not changed
+
+_LEASE, _BY_HAND, _UNFINISHED = ".lease", ".json", ".tmp"
+
+# What tells whether a file has changed; None where the system does not say.
+Stamp = tuple[int, int, int, int, int]
+
+
+def _stamp(found: os.stat_result) -> Stamp:
+    return (found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size, found.st_mode)
+
+
+class Folder:
+    """A registry in a folder, for the processes of one machine: each instance has a file, FOLDER/SERVICE/ID.lease,
+    which its server renews, or ID.json, which is written by hand and counts until it is removed. The folder must be
+    there. It is a Store."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+
+    async def watch(self, service: str, watcher: Watcher, /) -> None:
+        """See Source."""
+        looking = Looking(self.path, service)
+        first = True
+        while True:
+            began = time.monotonic()
+            came, went = await asyncio.to_thread(looking.look, began)
+            if first:
+                watcher.all(came)
+            elif came or went:
+                watcher.change(came, went)
+            first = False
+            await asyncio.sleep(max(LOOKS, LOOK_PART * (time.monotonic() - began)))
+
+    async def keep(self, records: Sequence[Written], published: Callable[[], None], /) -> None:
+        """See Store."""
+        keeping = Keeping(self.path, records)
+        cleaned = time.monotonic()
+        first = True
+        try:
+            while True:
+                await _whole(keeping.write)
+                if first:
+                    published()
+                first = False
+                await asyncio.sleep(RENEWED)
+                if time.monotonic() - cleaned >= CLEANED:
+                    cleaned = time.monotonic()
+                    await _whole(keeping.clean, cleaned)
+        except asyncio.CancelledError:
+            await asyncio.to_thread(keeping.withdraw)
+            raise
+
+
+async def _whole(act: Callable[..., None], *arguments: float) -> None:
+    """Carries something out on a thread, to its end even where this is cancelled."""
+    task = asyncio.ensure_future(asyncio.to_thread(act, *arguments))
+    try:
+        await asyncio.shield(task)
+    finally:
+        if not task.done():
+            await asyncio.wait([task])
+
+
+@dataclass(slots=True)
+class _Seen:
+    stamp: Stamp | None
+    changed: float  # when, by the clock of who looks
+    entry: Entry
+    lease: bool
+
+
+class Looking:
+    """What a watcher has seen of the files of a service."""
+
+    def __init__(self, folder: Path, service: str) -> None:
+        self._folder = folder
+        self._place = folder / service
+        self._files: dict[str, _Seen] = {}  # by name
+        self._told: dict[str, Entry] = {}  # by id
+        self._clock = 0.0  # seconds that it has looked
+        self._last: float | None = None
+
+    def look(self, now: float) -> tuple[list[Entry], list[str]]:
+        """What came or changed, and the ids of what went, since the last look. Raises OSError."""
+        if self._last is not None and now - self._last <= LOOKED_AWAY:
+            self._clock += now - self._last
+        self._last = now
+        self._files = {name: seen for name in self._names() if (seen := self._file(name)) is not None}
+        there: dict[str, Entry] = {}
+        for name, seen in self._files.items():
+            if seen.lease and self._clock >= seen.changed + LEASE:
+                continue
+            if seen.entry.id not in there or name.endswith(_BY_HAND):
+                there[seen.entry.id] = seen.entry
+        came = [entry for ident, entry in there.items() if self._told.get(ident) != entry]
+        went = [ident for ident in self._told if ident not in there]
+        self._told = there
+        return came, went
+
+    def _names(self) -> list[str]:
+        try:
+            found = os.listdir(self._place)
+        except FileNotFoundError:
+            self._folder.stat()
+            return []
+        return [name for name in found if not name.startswith(".")]
+
+    def _file(self, name: str) -> _Seen | None:
+        """What is to be known of a file, None if it has gone."""
+        path = os.path.join(self._place, name)
+        before = self._files.get(name)
+        fault, stamp, mode, size = "", None, 0, 0
+        try:
+            found = os.stat(path)
+            stamp, mode, size = _stamp(found), found.st_mode, found.st_size
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            fault = str(error)
+        if before is not None and stamp is not None and before.stamp == stamp:
+            return before
+        ident, data = self._id(name), b""
+        if not ident:
+            ident, fault = path, f"want a file ID{_LEASE} or ID{_BY_HAND} with an id before that"
+        elif not fault:
+            data, fault = _read(path, mode, size)
+        return _Seen(stamp, self._clock, Entry(ident, data, path, fault), name.endswith(_LEASE))
+
+    @staticmethod
+    def _id(name: str) -> str:
+        for end in (_LEASE, _BY_HAND):
+            ident = name.removesuffix(end)
+            if ident != name and is_name(ident, ID_BYTES):
+                return ident
+        return ""
+
+
+def _read(path: str, mode: int, size: int) -> tuple[bytes, str]:
+    """What may be a record, or why it is none."""
+    if not stat.S_ISREG(mode):
+        return b"", "want a file, not a folder or the like"
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # it may be a pipe by now
+        with open(handle, "rb") as file:
+            data = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        return b"", str(error)
+    if len(data) > MOST_BYTES:
+        return b"", f"record of {max(size, len(data))} bytes, at most {MOST_BYTES}"
+    return data, ""
+
+
+class Keeping:
+    """What keeps records in a folder."""
+
+    def __init__(self, folder: Path, records: Sequence[Written]) -> None:
+        self._folder = folder
+        self._records = records
+        self._seen: dict[str, tuple[Stamp, float]] = {}  # what may have been left behind, since when, by path
+
+    def _path(self, one: Written) -> Path:
+        return self._folder / one.record.service / f"{one.record.id}{_LEASE}"
+
+    def write(self) -> None:
+        """Writes each record to a file beside its own, and renames that. Raises OSError."""
+        for one in self._records:
+            path = self._path(one)
+            with suppress(FileExistsError):
+                path.parent.mkdir()
+            handle, name = tempfile.mkstemp(_UNFINISHED, f".{one.record.id}.", path.parent)
+            try:
+                with open(handle, "wb") as file:
+                    file.write(one.data)
+                    os.fchmod(handle, 0o644)
+                os.replace(name, path)
+            except BaseException:
+                os.unlink(name)
+                raise
+
+    def withdraw(self) -> None:
+        """Removes the files that have what was written. Raises OSError."""
+        for one in self._records:
+            path = self._path(one)
+            with suppress(FileNotFoundError):
+                if path.read_bytes() == one.data:
+                    path.unlink()
+
+    def clean(self, now: float) -> None:
+        """Removes what others have left behind. What cannot be removed is theirs."""
+        seen: dict[str, tuple[Stamp, float]] = {}
+        for path, stamp in self._behind():
+            before, since = self._seen.get(path, (None, now))
+            if before == stamp and now - since >= LEFT_BEHIND:
+                with suppress(OSError):
+                    os.unlink(path)
+            else:
+                seen[path] = (stamp, since if before == stamp else now)
+        self._seen = seen
+
+    def _behind(self) -> Iterator[tuple[str, Stamp]]:
+        for place in {self._path(one).parent for one in self._records}:
+            with suppress(OSError):
+                for name in os.listdir(place):
+                    hidden = name.startswith(".")
+                    if not name.endswith(_UNFINISHED if hidden else _LEASE):
+                        continue
+                    path = os.path.join(place, name)
+                    with suppress(OSError):
+                        found = os.stat(path, follow_symlinks=False)
+                        if stat.S_ISREG(found.st_mode):
+                            yield path, _stamp(found)

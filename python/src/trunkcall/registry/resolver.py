@@ -1,0 +1,212 @@
+"""Finds the endpoints of a service in a registry."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import queue
+import threading
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Protocol
+
+from trunkcall.backoff import pause
+from trunkcall.endpoint import Endpoint
+from trunkcall.resolver import InvalidSet, Watch
+from trunkcall.status import spelled
+
+from .record import Record, check_service
+from .store import Source
+from .view import Entry, View
+
+
+class PlainWatch(Protocol):
+    """What a resolver of a blocking client works for: trunkcall.blocking.Watch."""
+
+    @property
+    def target(self) -> str: ...
+    @property
+    def closed(self) -> bool: ...
+    def set(self, endpoints: Sequence[Endpoint], /) -> None: ...
+    def fail(self, why: str, /) -> None: ...
+    def failed(self, timeout: float | None = None) -> bool: ...
+
+
+class _Told(Protocol):
+    """What both kinds of clients are told by."""
+
+    @property
+    def target(self) -> str: ...
+    def set(self, endpoints: Sequence[Endpoint], /) -> None: ...
+    def fail(self, why: str, /) -> None: ...
+
+
+class _Watching:
+    """A watcher of one service, for a client. Belongs to the loop that it is made in."""
+
+    def __init__(self, service: str, watch: _Told, log: logging.Logger) -> None:
+        self.told = 0  # how often something was told
+        self.endpoint_failed = asyncio.Event()
+        self._watch = watch
+        self._log = log
+        self._loop = asyncio.get_running_loop()
+        self._view = View(service, self._hand, self._left_out, self._failing)
+        self._timer: asyncio.TimerHandle | None = None
+        self._reason = ""  # that the client was told last
+
+    def all(self, entries: Iterable[Entry], /) -> None:
+        self._view.all(self._loop.time(), entries)
+        self._tell()
+
+    def change(self, came: Iterable[Entry], went: Iterable[str], /) -> None:
+        self._view.change(self._loop.time(), came, went)
+        self._tell()
+
+    async def failed(self) -> None:
+        await self.endpoint_failed.wait()
+        self.endpoint_failed.clear()
+
+    def fail(self, why: str) -> None:
+        self._view.fail(self._loop.time(), f"watching {self._view.service}: {why}")
+
+    def stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _tell(self) -> None:
+        self.told += 1
+        reason = self._view.reason
+        if reason and reason != self._reason:
+            self._reason = reason
+            self._watch.fail(reason)
+        self._wait()
+
+    def _wait(self) -> None:
+        self.stop()
+        due = self._view.due
+        self._timer = None if due is None else self._loop.call_at(due, self._due)
+
+    def _due(self) -> None:
+        now = self._loop.time()
+        due = self._view.due
+        if due is not None:
+            self._view.compute(max(now, due))  # a loop may be early, by the resolution of its clock
+        self._wait()
+
+    def _hand(self, at: float, found: list[Record]) -> None:
+        try:
+            self._watch.set([one.endpoint for one in found])
+        except Exception as error:
+            self._log.warning("endpoints of %s in a registry refused: %s", self._view.service, spelled(error))
+
+    def _left_out(self, at: float, left: list[tuple[Entry, str]], more: int) -> None:
+        for entry, why in left:
+            where = entry.place or f"{self._view.service}/{entry.id}"
+            self._log.warning("left out of a registry: %s: %s", where, why)
+        if more:
+            self._log.warning("left out of a registry: %d more entries of %s", more, self._view.service)
+
+    def _failing(self, at: float, why: str) -> None:
+        self._reason = why
+        self._watch.fail(why)
+
+
+async def _watch(source: Source, watching: _Watching, service: str) -> None:
+    """Until it is cancelled."""
+    failures = 0
+    while True:
+        told = watching.told
+        try:
+            await source.watch(service, watching)
+            why = "the registry tells no more"
+        except Exception as error:
+            why = spelled(error)
+        failures = 1 if watching.told > told else failures + 1
+        watching.fail(why)
+        await asyncio.sleep(pause(failures))
+
+
+async def _resolve(
+    source: Source, watch: _Told, log: logging.Logger, failed: Callable[[_Watching], Awaitable[None]]
+) -> None:
+    """Until `failed` returns, which tells the watcher of endpoints that could not be reached."""
+    check_service(watch.target)
+    watching = _Watching(watch.target, watch, log)
+    work = asyncio.ensure_future(_watch(source, watching, watch.target))
+    try:
+        await failed(watching)
+    finally:
+        watching.stop()
+        work.cancel()
+        with suppress(asyncio.CancelledError):
+            await work
+
+
+def resolver(source: Source, logger: logging.Logger | None = None) -> Callable[[Watch], Awaitable[None]]:
+    """For targets SCHEME:SERVICE of a trunkcall.Client: finds the instances of the service in `source`. What is left
+    out of what stands there is told to `logger`, by default `logging.getLogger("trunkcall")`. For any number of
+    clients."""
+    log = logger or logging.getLogger("trunkcall")
+
+    async def resolve(watch: Watch) -> None:
+        async def failed(watching: _Watching) -> None:
+            while True:
+                await watch.failed()
+                watching.endpoint_failed.set()
+
+        await _resolve(source, watch, log, failed)
+
+    return resolve
+
+
+def blocking_resolver(source: Source, logger: logging.Logger | None = None) -> Callable[[PlainWatch], None]:
+    """The same for a trunkcall.blocking.Client. An event loop watches on a thread of its own, until the client is
+    closed."""
+    log = logger or logging.getLogger("trunkcall")
+
+    def resolve(watch: PlainWatch) -> None:
+        async def failed(watching: _Watching) -> None:
+            while await asyncio.to_thread(watch.failed) or not watch.closed:
+                watching.endpoint_failed.set()
+
+        def work() -> None:
+            try:
+                asyncio.run(_resolve(source, handing, log, failed))
+                handing.told.put(None)
+            except BaseException as error:
+                handing.told.put(error)
+
+        handing = _Handing(watch)
+        thread = threading.Thread(target=work, name="trunkcall registry", daemon=True)
+        thread.start()
+        handing.carry_out()
+        thread.join()
+
+    return resolve
+
+
+class _Handing:
+    """Has the thread of a resolver tell a blocking client what an event loop, which must not block, has found."""
+
+    def __init__(self, watch: PlainWatch) -> None:
+        self.told: queue.SimpleQueue[Callable[[], None] | BaseException | None] = queue.SimpleQueue()
+        self._watch = watch
+
+    @property
+    def target(self) -> str:
+        return self._watch.target
+
+    def set(self, endpoints: Sequence[Endpoint], /) -> None:
+        self.told.put(partial(self._watch.set, endpoints))
+
+    def fail(self, why: str, /) -> None:
+        self.told.put(partial(self._watch.fail, why))
+
+    def carry_out(self) -> None:
+        """Until the event loop has ended. Raises what ended it."""
+        while (told := self.told.get()) is not None:
+            if isinstance(told, BaseException):
+                raise told
+            with suppress(InvalidSet):  # which the client has logged
+                told()

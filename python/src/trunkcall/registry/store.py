@@ -1,0 +1,102 @@
+"""Registries: where instances are found, where servers are published, and their names (spec/registry.md 4)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from .record import Record
+from .view import Entry
+
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*")
+
+
+class Watcher(Protocol):
+    """Takes what a Source tells of one service. Used on one event loop."""
+
+    def all(self, entries: Iterable[Entry], /) -> None:
+        """Tells all entries that there are, at first and whenever it is not known what has changed."""
+        ...
+
+    def change(self, came: Iterable[Entry], went: Iterable[str], /) -> None:
+        """Tells the entries that came or changed, and the ids of those that went."""
+        ...
+
+    async def failed(self) -> None:
+        """Returns when an endpoint could not be reached. A Source that asks at intervals may then ask again."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A record, and its bytes."""
+
+    record: Record
+    data: bytes
+
+
+class Source(Protocol):
+    """Where the instances of services are found. May be used on any number of event loops."""
+
+    async def watch(self, service: str, watcher: Watcher, /) -> None:
+        """Tells of the entries of a service, all of them at first and then each change, until it is cancelled. After an
+        exception it is called again, later each time, and tells of all entries again. What was found meanwhile
+        stays."""
+        ...
+
+
+class Store(Source, Protocol):
+    """A Source in which servers are published."""
+
+    async def keep(self, records: Sequence[Written], published: Callable[[], None], /) -> None:
+        """Puts the bytes of records under their keys, calls `published` when they stand there, and keeps them alive
+        until it is cancelled. Then it withdraws those that are still its own, in 5 seconds at most, before the
+        cancellation goes on. After an exception, also where the records or their lease were lost, it is called again,
+        later each time."""
+        ...
+
+
+def _folder(rest: str) -> Store:
+    from .folder import Folder
+
+    if not rest.startswith("/"):
+        raise ValueError("want file:FOLDER with an absolute path")
+    return Folder(Path(rest))
+
+
+_schemes: dict[str, Callable[[str], Source]] = {"file": _folder}
+
+
+def add_scheme(scheme: str, make: Callable[[str], Source]) -> None:
+    """Has `open_registry` make registries of a scheme, by a function that is given what follows it and raises
+    ValueError for what is wrong with that. It takes the place of what was there. Raises
+    ValueError for what is no scheme."""
+    if not _SCHEME.fullmatch(scheme):
+        raise ValueError(f"scheme {scheme!r}: want small letters, and digits, +, . and - behind the first")
+    _schemes[scheme] = make
+
+
+def open_registry(name: str) -> Source:
+    """Makes a registry by its name, SCHEME:REST: file:FOLDER with an absolute path, or of a scheme that was added.
+    Raises ValueError, which quotes the name and says what is wrong with it."""
+    scheme, colon, rest = name.partition(":")
+    if not colon or not _SCHEME.fullmatch(scheme):
+        raise ValueError(f'registry "{name}": want SCHEME:REST')
+    if scheme not in _schemes:
+        raise ValueError(f'registry "{name}": no package for "{scheme}" is in this program')
+    try:
+        return _schemes[scheme](rest)
+    except ValueError as error:
+        raise ValueError(f'registry "{name}": {error}') from None
+
+
+def open_store(name: str) -> Store:
+    """As `open_registry`, for a registry in which servers are published. Raises ValueError."""
+    source = open_registry(name)
+    if not hasattr(source, "keep"):
+        raise ValueError(f'registry "{name}": servers are found there, but not published')
+    store: Store = source  # type: ignore[assignment]  # pyright: ignore[reportAssignmentType]
+    return store

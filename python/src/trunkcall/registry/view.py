@@ -1,0 +1,140 @@
+"""Which endpoints a client makes of what a registry tells (spec/registry.md 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from .record import InvalidRecord, Record, parse_at
+
+MISSING = 60.0  # seconds that what went is missing
+SETTLING = 0.02  # seconds between two sets that are handed over
+NAMED = 8  # pieces of rubbish that are told of one telling
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What stands in a registry under the key of an instance, whatever it is."""
+
+    id: str
+    data: bytes = b""
+    place: str = ""  # where it was found, if its key does not say that: a path
+    fault: str = ""  # why it is no record, where that is not for its data
+
+
+class View:
+    """Makes sets of records of what is told. Times are in seconds of a clock that does not jump."""
+
+    def __init__(
+        self,
+        service: str,
+        hand: Callable[[float, list[Record]], None],
+        left_out: Callable[[float, list[tuple[Entry, str]], int], None],
+        failing: Callable[[float, str], None],
+    ) -> None:
+        """`hand` takes each set; `left_out` is told of entries that are no records, why, and how many more there are;
+        `failing` why the registry fails, once until it tells something again."""
+        self.service = service
+        self._hand = hand
+        self._left_out = left_out
+        self._failing = failing
+        self._entries: dict[str, bytes | str] = {}  # what stands in the registry: bytes, or what is wrong
+        self._good: dict[str, Record] = {}  # the last good records of what is there or missing
+        self._present = 0  # how many of them are there
+        self._missing: dict[str, float] = {}  # since when
+        self._begun = False  # the registry has told something
+        self._fault = ""  # why it fails
+        self._changed = False  # since a set was handed over
+        self._handed: list[Record] = []  # the last set
+        self._at = 0.0  # when it was handed over
+
+    def all(self, at: float, entries: Iterable[Entry]) -> None:
+        """Takes all entries that there are."""
+        came = list(entries)
+        there = {one.id for one in came}
+        self.change(at, came, [one for one in self._entries if one not in there])
+
+    def change(self, at: float, came: Iterable[Entry], went: Iterable[str]) -> None:
+        """Takes entries that came or changed, and the ids of those that went."""
+        self._begun, self._fault = True, ""
+        before = self._present
+        for ident in went:
+            if self._entries.pop(ident, None) is not None and ident in self._good:
+                self._missing[ident] = at
+                self._present -= 1
+        rubbish = [(entry, why) for entry in came if (why := self._take(entry))]
+        if rubbish:
+            rubbish.sort(key=lambda pair: pair[0].id.encode("utf-8", "surrogateescape"))
+            self._left_out(at, rubbish[:NAMED], max(len(rubbish) - NAMED, 0))
+        if not before and self._present:
+            self._missing = dict.fromkeys(self._missing, at)
+        self.compute(at)
+
+    def fail(self, at: float, why: str) -> None:
+        """Takes note that the registry fails, which changes nothing."""
+        if not self._fault:
+            self._failing(at, why)
+        self._fault = why
+
+    def _take(self, entry: Entry) -> str:
+        """Why an entry is no record, "" if it is one, or stood there before."""
+        stands = entry.fault or entry.data
+        before = self._entries.get(entry.id)
+        if before == stands:
+            return ""
+        there = before is not None and entry.id in self._good
+        self._entries[entry.id] = stands
+        why = entry.fault
+        if not why:
+            try:
+                self._good[entry.id] = parse_at(self.service, entry.id, entry.data)
+            except InvalidRecord as error:
+                why = str(error)
+        if entry.id in self._good:
+            self._missing.pop(entry.id, None)
+            self._present += not there
+        return why
+
+    def compute(self, at: float) -> None:
+        """Does what is due (spec/registry.md 6.4)."""
+        if self._present:
+            for ident in [ident for ident, since in self._missing.items() if at >= since + MISSING]:
+                del self._missing[ident]
+                self._forget(ident)
+            if self._present >= len(self._missing):
+                for ident in self._missing:
+                    self._forget(ident)
+            self._changed = True
+        self._hand_over(at)
+
+    def _forget(self, ident: str) -> None:
+        if ident not in self._entries:
+            self._good.pop(ident, None)
+
+    def _hand_over(self, at: float) -> None:
+        """Hands over what is good, if that is another set than the last one and it is time for the next."""
+        if not self._changed or self._handed and at < self._at + SETTLING:
+            return
+        self._changed = False
+        found = [self._good[ident] for ident in sorted(self._good)]  # ids are ASCII
+        if found != self._handed:
+            self._handed, self._at = found, at
+            self._hand(at, found)
+
+    @property
+    def due(self) -> float | None:
+        """When `compute` is to be called; None: not before something is told."""
+        times = [self._at + SETTLING] if self._changed else []
+        if self._present and self._missing:
+            times.append(min(self._missing.values()) + MISSING)
+        return min(times, default=None)
+
+    @property
+    def reason(self) -> str:
+        """Why there is no set yet, "" if there is, or nothing is known."""
+        if self._handed:
+            return ""
+        if self._fault or not self._begun:
+            return self._fault
+        left = f", and {len(self._entries)} entries are left out" if self._entries else ""
+        return f"no instance of {self.service} is registered{left}"
