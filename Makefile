@@ -77,7 +77,7 @@ costs: needs ## write what the last whole `make test` took into conformance/READ
 
 .PHONY: conformance
 conformance: needs ## all pairs of languages: the matrix, and the other tests of languages against each other
-	@TRUNKCALL_PAIRS=all $(PYTHON) -m scripts.test --only 'matrix,languages,faults,public suite,random sessions'
+	@TRUNKCALL_PAIRS=all $(PYTHON) -m scripts.test --only 'matrix,languages,faults,public suite,random sessions,random policies'
 
 .PHONY: stock matrix
 stock: needs ## build the stock clients into build/stock, those for which there are the tools

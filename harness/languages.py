@@ -28,6 +28,7 @@ NEEDS = (
 # Suites that every language has, and may lack.
 SUITES = (
     "random-sessions",
+    "random-policies",
     "faults",
     "processes",  # several that serve on one listener
     "production",
@@ -171,6 +172,7 @@ class Peer:
     program: Words
     tested: Words = ()
     session: Words = ()  # the session program (conformance/peer.md 9)
+    policies: Words = ()  # the program that carries out cases of policies (conformance/peer.md 10)
     transports: Words = TRANSPORTS
     protocols: Words = ("native",)  # that its server speaks
     bench: Words = ()  # flags that bench always takes in tests
@@ -278,6 +280,7 @@ class Language:
             "production": self.production,
             "newcomer": self.newcomer,
             "random-sessions": self.peer.session or None,
+            "random-policies": self.peer.policies or None,
             "interop": next((row for row in self.tests if row.name == "interop"), None),
         }
         for suite, there in needed.items():

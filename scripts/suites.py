@@ -206,6 +206,20 @@ def random_sessions(count: str) -> Suite:
     return Suite("random sessions", run, meets=True, seconds=40, builds=builds)
 
 
+def random_policies(count: str) -> Suite:
+    """Policy files and events of their cores between languages, from a fixed seed and from a random one, which is printed."""
+    builds = everywhere("policies")
+
+    def run() -> Outcome:
+        if (built := prepared(*builds)).returncode != 0:
+            return single("random policies", built, False)
+        words = ["-W", "error", "-m", "conformance.random_policies", "--cases", count]
+        done = in_environment("build/python", words, ".")
+        return single("random policies", done, done.returncode == 0)
+
+    return Suite("random policies", run, meets=True, seconds=10, builds=builds)
+
+
 def matrix() -> Suite:
     """The conformance cases. Each counts once for each client, server and transport; a client that this machine cannot
     build is skipped whole."""
@@ -267,5 +281,6 @@ def suites() -> list[Suite]:
         pytests("faults", "-n", "2", "--dist", "worksteal", *sorted(str(path) for path in ROOT.glob(FAULTS)), parts=("peer",), seconds=110),
         public_suite(),
         random_sessions("500"),
+        random_policies("2000"),
         demonstration(),
     ]

@@ -118,6 +118,7 @@ get = "Ada has no GET yet"
 "a/case" = "Ada is strict"
 
 [lacks.suites]
+random-policies = "Ada does not read policy files"
 h2spec = "Ada has no HTTP/2"
 interop = "Ada has no stubs of gRPC"
 """

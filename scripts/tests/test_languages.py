@@ -22,6 +22,7 @@ program = ["build/peer-ada"]
 production = "there is no example"
 newcomer = "the README has no lines"
 random-sessions = "there is no program"
+random-policies = "there is no program"
 connect-server = "there is no HTTP"
 h2spec = "there is no HTTP"
 interop = "there are no stubs of gRPC"
