@@ -1,5 +1,6 @@
-"""gRPC's interoperability cases between stubs of the stock plugin and Python's servicers on a Trunkcall server: over
-native connections by blocking and by asyncio's stubs, and over HTTP/2 by grpcio's own channels. The native ones also
+"""gRPC's interoperability cases between stubs of the stock plugin and Python's servicers on a Trunkcall server, of
+asyncio's or of threads: over native connections by blocking and by asyncio's stubs, and over HTTP/2 by grpcio's own
+channels, those of threads and of asyncio. The native ones also
 call grpc-go's test service on a Trunkcall server in Go."""
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from conformance.interop.python.services import Awaited, Plain
 from harness.certificates import Authority, Identity
 from trunkcall import blocking
 from trunkcall.grpcstub import aio
-from trunkcall.grpcstub.blocking import Channel
+from trunkcall.grpcstub.blocking import Channel, Server
 
 SERVER = Path(__file__).parents[3] / "build" / "tools" / "interop-server"  # of languages/python.toml
 
@@ -54,6 +55,19 @@ class Serving:
         self._loop.close()
 
 
+class ServingOnThreads:
+    """The same on a server for programs without asyncio."""
+
+    def __init__(self, servicer: Any, identity: Identity | None) -> None:
+        tls = None if identity is None else trunkcall.tls_files(cert=identity.cert, key=identity.key)
+        self._server = blocking.Server(trunkcall.Server(tls=tls))
+        stubs.add_TestServiceServicer_to_server(servicer, Server(self._server))
+        self.address = self._server.listen("127.0.0.1:0")
+
+    def close(self) -> None:
+        self._server.close()
+
+
 class Interop(unittest.TestCase):
     folder: ClassVar[Any]
     authority: ClassVar[Authority]
@@ -70,19 +84,20 @@ class Interop(unittest.TestCase):
         cls.folder.cleanup()
 
     @contextmanager
-    def served(self, servicer: type[Any], secure: bool) -> Iterator[str]:
-        serving = Serving(servicer(), self.identity if secure else None)
+    def served(self, by: type[Any], servicer: type[Any], secure: bool) -> Iterator[str]:
+        serving = by(servicer(), self.identity if secure else None)
         try:
             yield serving.address
         finally:
             serving.close()
 
     def every(self, channels: Any) -> None:
-        """Carries all cases out with each servicer over a channel in the clear and over TLS."""
-        for servicer in (Awaited, Plain):
-            for secure in (False, True):
-                with self.served(servicer, secure) as address:
-                    channels(servicer.__name__, address, secure)
+        """Carries all cases out with each server and servicer over a channel in the clear and over TLS."""
+        for by in (Serving, ServingOnThreads):
+            for servicer in (Awaited, Plain):
+                for secure in (False, True):
+                    with self.served(by, servicer, secure) as address:
+                        channels(f"{by.__name__} {servicer.__name__}", address, secure)
 
     def blocking(self, way: str, opened: AbstractContextManager[Any]) -> None:
         with opened as channel:
@@ -153,6 +168,17 @@ class Interop(unittest.TestCase):
         def carry_out(name: str, address: str, secure: bool) -> None:
             opened = grpc.secure_channel(address, self.credentials()) if secure else grpc.insecure_channel(address)
             self.blocking(f"{name} HTTP/2 {secure}", opened)
+
+        self.every(carry_out)
+
+    def test_channels_of_grpcio_for_asyncio(self) -> None:
+        def carry_out(name: str, address: str, secure: bool) -> None:
+            def opened() -> Any:
+                if secure:
+                    return grpc.aio.secure_channel(address, self.credentials())
+                return grpc.aio.insecure_channel(address)
+
+            self.awaited(f"{name} HTTP/2 {secure}", opened)
 
         self.every(carry_out)
 

@@ -6,7 +6,7 @@ import asyncio
 import socket
 import threading
 import unittest
-from typing import Any
+from typing import Any, cast
 
 import grpc
 
@@ -89,7 +89,7 @@ class States(StubCase):
         noting = Noting()
         channel.subscribe(noting, try_to_connect=True)
         self.until(noting, State.TRANSIENT_FAILURE)
-        driver, policy = self.native._now()
+        driver, policy = cast("tuple[Any, Any]", self.native._now())
         with driver.inside():
             self.assertEqual(driver._started, 0)  # with any, the client's own thread looks each millisecond
             self.assertEqual(len(policy._watchers), 1)
