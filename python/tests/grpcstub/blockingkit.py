@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -30,10 +31,14 @@ class StubCase(Case):
         self.addCleanup(lambda: self.there.run(server.close()))
         return server, address
 
-    def channel(self, servicer: Any, ask_policies: bool = False, **options: Any) -> Channel:
-        self.server, self.address = self.serve_users(servicer)
+    def channel(self, servicer: Any, ask_policies: bool = False, where: str = "127.0.0.1:0", **options: Any) -> Channel:
+        self.server, self.address = self.serve_users(servicer, where)
         self.native: Client = self.client(self.address, codec=PROTOBUF, **options)
         return Channel(self.native, policies=ask_policies)
+
+    def unix(self) -> str:
+        """A place to listen on that nobody else takes once it is free."""
+        return f"unix:{self.enterContext(tempfile.TemporaryDirectory())}/s"
 
     def stub(self, servicer: Any, **options: Any) -> Any:
         return stubs.UserServiceStub(self.channel(servicer, **options))

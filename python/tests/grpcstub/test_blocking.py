@@ -92,7 +92,7 @@ class Calls(StubCase):
 
     def test_a_server_that_is_not_there_and_one_that_comes(self) -> None:
         users = Users()
-        stub = self.stub(users)
+        stub = self.stub(users, where=self.unix())
         self.there.run(self.server.close())
         error = self.rejects(lambda: stub.GetUser(ID(user_id=1)), grpc.StatusCode.UNAVAILABLE)
         self.assertEqual(error.delivery, "not_sent")

@@ -32,7 +32,7 @@ class States(StubCase):
         self.assertEqual([one.state.name for one in self.native.endpoints], ["READY"])
 
     def test_a_server_that_is_not_there_is_waited_for(self) -> None:
-        channel = self.channel(Users())
+        channel = self.channel(Users(), where=self.unix())
         self.there.run(self.server.close())
         ready = grpc.channel_ready_future(channel)
         with self.assertRaises(grpc.FutureTimeoutError):

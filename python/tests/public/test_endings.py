@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import tempfile
 import unittest
 from collections.abc import AsyncIterator
 from unittest import mock
@@ -161,13 +162,14 @@ class Connections(Case):
         self.assertEqual(await client.call(ECHO, b"x"), b"x")
 
     async def test_a_client_comes_back_after_the_server_does(self) -> None:
-        server, address = await self.serve()
+        folder = self.enterContext(tempfile.TemporaryDirectory())  # a port may be another's by then
+        server, address = await self.serve(where=f"unix:{folder}/s")
         client = self.client(address)
         await client.call(ECHO, b"1")
         await server.close()
         await eventually(lambda: not client._ready)
         await self.serve(where=address)
-        self.assertEqual(await client.call(ECHO, b"2", wait_for_ready=True, timeout=20), b"2")
+        self.assertEqual(await client.call(ECHO, b"2", wait_for_ready=True, timeout=PATIENCE), b"2")
 
     async def test_something_else_than_a_server_is_said_to_be_so(self) -> None:
         async def web(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

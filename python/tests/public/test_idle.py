@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import tempfile
 
 from trunkcall import Client, Code, Delivery, State, first, least_loaded, round_robin
 
@@ -63,7 +64,8 @@ class Idle(EndpointsCase):
             self.assertEqual((len(server.connections), connectors[0].connection is None), (1, False))
 
     async def test_one_that_had_failed_before_is_opened_again(self) -> None:
-        server, address = await self.named(b"a")
+        folder = self.enterContext(tempfile.TemporaryDirectory())  # a port may be another's by then
+        server, address = await self.serve(ECHO.handler(echo), where=f"unix:{folder}/s")
         await server.close()
         client = self.client(address, balancer=first(), idle_timeout=10_000)
         await self.fails(client.call(ECHO, b""), Code.UNAVAILABLE, Delivery.NOT_SENT)
