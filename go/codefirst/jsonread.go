@@ -16,6 +16,7 @@ import (
 // jsonReader reads JSON. The library parses the syntax; this checks that each value is of the
 // wanted type.
 type jsonReader struct {
+	room
 	in      bytes.Buffer
 	tokens  jsontext.Decoder
 	scratch []byte
@@ -24,6 +25,7 @@ type jsonReader struct {
 
 func (r *jsonReader) begin(data []byte) {
 	r.in = *bytes.NewBuffer(data)
+	r.room.begin(data)
 	// Of names that come twice the last counts, in every language.
 	r.tokens.Reset(&r.in, jsontext.AllowDuplicateNames(true))
 }

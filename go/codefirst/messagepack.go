@@ -47,6 +47,7 @@ func (messagePack) Decode(data []byte, message any) error {
 	}
 	r := packReaders.Get().(*packReader) //nolint:forcetypeassert // the pool holds nothing else
 	r.in, r.depth = data, 0
+	r.room.begin(data)
 	err := readMessage(r, message)
 	r.in = nil
 	packReaders.Put(r)

@@ -19,6 +19,7 @@ var (
 
 // packReader reads MessagePack.
 type packReader struct {
+	room
 	in    []byte
 	depth int
 }

@@ -134,15 +134,17 @@ func (s mapShape) read(r valueReader, v reflect.Value) error {
 type recordShape struct {
 	fields []recordField
 	byName map[string]int
+	sizes  recordSizes
 }
 
 type recordField struct {
 	name  string
 	index []int
 	shape shape
+	of    reflect.Type
 }
 
-func (f *recordField) of(v reflect.Value) reflect.Value {
+func (f *recordField) in(v reflect.Value) reflect.Value {
 	if len(f.index) == 1 {
 		return v.Field(f.index[0])
 	}
@@ -160,7 +162,7 @@ func (s *recordShape) write(w valueWriter, v reflect.Value) error {
 			return err
 		}
 		w.element()
-		if err := f.shape.write(w, f.of(v)); err != nil {
+		if err := f.shape.write(w, f.in(v)); err != nil {
 			return within("."+f.name, err)
 		}
 	}
@@ -173,19 +175,29 @@ func (s *recordShape) read(r valueReader, v reflect.Value) error {
 	if err != nil {
 		return err
 	}
+	sizes := s.sized()
+	if err := r.need(sizes.own); err != nil {
+		return err
+	}
 	v.SetZero()
+	var came fieldSet
 	for next := 0; ; next++ {
 		rest, more, err := r.more(left)
 		left = rest
-		if err != nil || !more {
+		switch {
+		case err != nil:
 			return err
+		case !more && sizes.some:
+			return r.need(sizes.missing(&came))
+		case !more:
+			return nil
 		}
 		name, err := r.text()
 		if err != nil {
 			return within("[field]", err)
 		}
-		f := s.field(name, next)
-		if f == nil {
+		i := s.field(name, next)
+		if i < 0 {
 			if err := r.unknown(name); err != nil {
 				return err
 			}
@@ -194,21 +206,23 @@ func (s *recordShape) read(r valueReader, v reflect.Value) error {
 			}
 			continue
 		}
-		if err := f.shape.read(r, f.of(v)); err != nil {
+		came.add(i)
+		f := &s.fields[i]
+		if err := f.shape.read(r, f.in(v)); err != nil {
 			return within("."+f.name, err)
 		}
 	}
 }
 
-// field returns the field of a name, most likely the one whose turn it is.
-func (s *recordShape) field(name []byte, next int) *recordField {
+// field returns the index of the field of a name, most likely the one whose turn it is; -1 if there is none.
+func (s *recordShape) field(name []byte, next int) int {
 	if next < len(s.fields) && s.fields[next].name == string(name) {
-		return &s.fields[next]
+		return next
 	}
 	if i, ok := s.byName[string(name)]; ok {
-		return &s.fields[i]
+		return i
 	}
-	return nil
+	return -1
 }
 
 func indexStep(i int) string { return "[" + strconv.Itoa(i) + "]" }

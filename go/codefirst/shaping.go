@@ -173,7 +173,7 @@ func (g *shaping) fields(s *recordShape, t reflect.Type, path []int) error {
 			return fmt.Errorf("field %s of %v: %w", f.Name, t, err)
 		}
 		s.byName[name] = len(s.fields)
-		s.fields = append(s.fields, recordField{name: name, index: index, shape: element})
+		s.fields = append(s.fields, recordField{name: name, index: index, shape: element, of: f.Type})
 	}
 	return nil
 }

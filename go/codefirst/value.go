@@ -70,6 +70,8 @@ type valueReader interface {
 	skip() error
 	// unknown is asked about a field that is not known; it is skipped if there is no error.
 	unknown(name []byte) error
+	// need counts memory for a record against what the message may need.
+	need(size int) error
 	// end fails if anything follows the message.
 	end() error
 }
