@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 import unittest
 from types import SimpleNamespace
 from unittest import mock
 
 from tests.public.kit import ECHO, OTHER, echo
-from trunkcall.blocking import Client, driver, interrupts, loop
+from trunkcall.blocking import Client, interrupts, loop, turns
 
 from .kit import Case, Gate, Working
 
@@ -38,8 +37,8 @@ class Signals(Case):
         _, client = self.pair(ECHO.handler(gate), OTHER.handler(echo))
         leader = Working(lambda: client.call(ECHO, b"leads"))
         self.begun(gate)
-        ours = SimpleNamespace(Lock=Alarmed, Thread=threading.Thread, current_thread=threading.current_thread)
-        with mock.patch.object(driver, "threading", ours), self.assertRaises(Late):
+        ours = SimpleNamespace(Lock=Alarmed)
+        with mock.patch.object(turns, "threading", ours), self.assertRaises(Late):
             client.call(ECHO, b"follows")
         self.assertEqual(client.call(OTHER, b"x"), b"x")
         self.there.run(gate.let_on())

@@ -94,21 +94,13 @@ class Calls(Caller):
         deadline = 0
         if timeout is not None or current.get() is not None:
             deadline = deadline_of(timeout)
-        answer = Answer(driver)
-        interrupts, left = driver.enter(), False
-        try:
-            begun = policy._open_quickly(method, data, codec.number, deadline, answer)
-            if begun is not None:
-                try:
-                    begun[1].flush()
-                    left = driver.await_answer(answer, interrupts)
-                except BaseException:
-                    begun[1].give_up(begun[0])
-                    raise
-        finally:
-            if not left:
-                driver.leave(interrupts)
+        answer = Answer(driver, policy, method, data, codec.number, deadline)
+        driver.call(answer)
+        begun = answer.begun
         if begun is None:
+            failed, answer.failed = answer.failed, None
+            if failed is not None:
+                raise failed
             return driver.run(policy.call(method, request, timeout=timeout, wait_for_ready=wait_for_ready))
         message = begun[0].message
         if message is None or begun[0].compression:

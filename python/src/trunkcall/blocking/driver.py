@@ -1,11 +1,7 @@
 """What has the threads of a blocking client do the work of its event loop.
 
 Everything a client has is worked on under one lock. A thread that makes a call takes the lock, carries out the call's
-coroutine as far as it goes, with what is written to sockets, and then waits for a future. If no other thread does, it
-*leads*: it turns the loop until its future is done, and lets go of the lock while it waits for sockets. Otherwise it
-*follows*: it sleeps until its future is done or the leader has what it waits for, and hands the leading over. A plain
-unary call needs no coroutine: its thread opens it, writes, waits for an Answer in the same way, and if it followed has
-nothing more to do here once it is woken.
+coroutine as far as it goes, with what is written to sockets, and then waits for a future (see `turns`).
 
 A thread of the client's own, the helper, leads where nobody has for a while: for keepalive, connecting, resolvers, and
 what servers call. It ends its leading as soon as another thread waits.
@@ -15,54 +11,30 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 import threading
 import weakref
-from asyncio import _enter_task, _get_running_loop, _leave_task, _set_running_loop  # for loops and tasks of others
+from asyncio import _enter_task, _leave_task, _set_running_loop  # for loops and tasks of others
 from collections.abc import Coroutine, Generator
 from contextlib import contextmanager, suppress
 from time import monotonic
 from typing import Any, TypeVar, cast
 
 from .interrupts import INTERRUPTS, Interrupts, of_this_thread
-from .loop import Loop
-from .waiting import Answer, Awaited, Work
+from .turns import FRESH, Turns
+from .waiting import Work
 
 T = TypeVar("T")
 
-FRESH = 0.001  # seconds without a leader, after which a call looks first at what has come: it may be a farewell
 PAUSE = 0.05  # seconds without a leader, after which the helper leads
-IN_A_LOOP = (
-    "a blocking call in the thread of an event loop would stop all its tasks: use trunkcall.Client, whose calls are "
-    "awaited, or for stubs trunkcall.grpcstub.aio; or run this on a thread with `await asyncio.to_thread(…)`"
-)
-FROM_WITHIN = (
-    "a blocking call from within the work of its own client, such as an observer, a balancer or an inline handler, "
-    "would wait for itself: leave it to another thread"
-)
-FINALIZING = "the interpreter is shutting down, and its threads are stopped: make calls before, at the latest in atexit"
 
 
-class Abandoned(Exception):
-    """The process was forked: what was opened before it is the parent's."""
-
-
-class Driver:
+class Driver(Turns):
     """The loop of one client, its lock, and the threads that wait. What begins with an underscore needs the lock."""
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.loop = Loop(self.lock)
-        self.abandoned = False
-        self.closed = False
+        super().__init__()
         self.openings: list[Coroutine[Any, Any, None]] = []  # of a stream that is being made, for its thread
-        self._users = 0  # threads at work here, whether they wait or not, and what was started
         self._outside = 0  # of these, threads in functions of users
-        self._leads = False  # a thread does
-        self._awaited: Awaited | None = None  # by the leader
-        self._looked = 0.0  # when a thread last ended its leading
-        self._times = 0  # that a thread has begun to lead
-        self._followers: dict[threading.Lock, None] = {}  # each sleeps until its own is released
         self._helper: threading.Thread | None = None
         self._nudge = threading.Lock()  # released to have the helper look
         self._started = 0  # coroutines that no thread carries out
@@ -177,176 +149,11 @@ class Driver:
                 task.cancel()
             task.waits_for = None
 
-    def await_answer(self, answer: Answer, interrupts: Interrupts | None) -> bool:
-        """Waits for the end of a call that this thread opened, under the lock. True: it has left already. Raises what
-        the handler of a signal raises, with the lock."""
-        if interrupts is not None:
-            self._wait(answer, interrupts)
-            return False
-        followers = self._followers
-        while not answer.done():
-            if not self._leads:
-                self._lead(answer, None)
-                continue
-            sleeping = answer.sleeping = threading.Lock()
-            sleeping.acquire()
-            followers[sleeping] = None
-            try:
-                self._let_go()
-                sleeping.acquire()
-            except BaseException:
-                self._take()
-                followers.pop(sleeping, None)
-                answer.sleeping = None
-                if answer.left:
-                    self._users += 1
-                raise
-            if answer.left:
-                return True
-            self._take()  # to lead
-            answer.sleeping = None
-        return False
-
-    def wake_for_good(self, answer: Answer, sleeping: threading.Lock) -> None:
-        """Wakes the thread of a call that has ended, unless it was woken to lead."""
-        if self._followers.pop(sleeping, _NOBODY) is not _NOBODY:
-            answer.left = True
-            self._users -= 1
-            sleeping.release()
-
-    # The lock.
-
-    def enter(self) -> Interrupts | None:
-        running = _get_running_loop()
-        if running is not None:
-            raise RuntimeError(FROM_WITHIN if running is self.loop else IN_A_LOOP)
-        if sys.is_finalizing():  # whoever holds the lock, or leads, may never run again
-            raise RuntimeError(FINALIZING)
-        interrupts = of_this_thread()
-        if interrupts is not None and not interrupts.hold():
-            interrupts = None
-        try:
-            self.lock.acquire()
-            if self.abandoned:
-                self.lock.release()
-                raise Abandoned
-        except BaseException:
-            if interrupts is not None:
-                interrupts.release()
-            raise
-        _set_running_loop(self.loop)
-        self._users += 1
-        if not self.closed and (self._awaited is None or not self._leads):
-            if self._helper is None:
-                self._start_helper()
-            if monotonic() - self._looked > FRESH:
-                self._looked = monotonic()
-                try:
-                    self.loop.look()
-                except BaseException:  # of work of the loop, such as SystemExit: it is not this call's alone
-                    self.leave(interrupts)
-                    raise
-        return interrupts
-
-    def leave(self, interrupts: Interrupts | None) -> None:
-        self._users -= 1
-        try:
-            self._let_go()
-        finally:
-            if interrupts is not None:
-                interrupts.release()
-
-    def _take(self) -> None:
-        self.lock.acquire()
-        _set_running_loop(self.loop)
-
-    def _let_go(self) -> None:
-        """Releases the lock, once what is ready is done, and somebody leads if somebody waits. Releases it also when it
-        raises, what work of the loop has raised that is no Exception."""
-        loop = self.loop
-        try:
-            loop.settle()
-        finally:
-            if self._leads:
-                if loop.late or (self._awaited is not None and self._awaited.done() and loop.selector.asleep):
-                    loop.wake()
-            elif self._followers:
-                self._wake_one()
-            elif self.closed and not self._users:
-                loop.close()
-            _set_running_loop(None)
-            self.lock.release()
-
-    def _wake_one(self) -> None:
-        try:
-            sleeping, _ = self._followers.popitem()
-        except KeyError:
-            return  # the handler of a signal has woken it
-        sleeping.release()
-
-    # Waiting.
-
-    def _wait(self, future: Awaited, interrupts: Interrupts | None) -> None:
-        """Until the future is done. Raises what the handler of a signal raises."""
-        self.loop.settle()
-        while not future.done():
-            if interrupts is not None and interrupts.noted:
-                try:
-                    self._let_go()
-                    interrupts.tell()
-                finally:
-                    self._take()
-            elif self._leads:
-                self._follow(future, interrupts)
-            else:
-                self._lead(future, interrupts)
-
-    def _lead(self, future: Awaited, interrupts: Interrupts | None) -> None:
-        loop = self.loop
-        self._leads, self._awaited = True, future
-        self._times += 1
-        if interrupts is not None:
-            interrupts.wake = loop.wake
-        loop.woken()
-        try:
-            while not future.done():
-                if interrupts is not None and interrupts.noted:
-                    break
-                loop.turn()
-                loop.woken()
-        finally:
-            self._leads, self._awaited = False, None
-            self._looked = monotonic()
-            if interrupts is not None:
-                interrupts.wake = None
-
-    def _follow(self, future: Awaited, interrupts: Interrupts | None) -> None:
-        sleeping, followers = threading.Lock(), self._followers
-        sleeping.acquire()
-
-        def wake(future: object = None) -> None:
-            if followers.pop(sleeping, _NOBODY) is not _NOBODY:
-                sleeping.release()
-
-        followers[sleeping] = None
-        future.add_done_callback(wake)
-        if interrupts is not None:
-            interrupts.wake = wake
-            if interrupts.noted:
-                wake()
-        try:
-            self._let_go()
-            sleeping.acquire()
-        finally:  # the handler of a signal that is not held back may have raised
-            self._take()
-            if interrupts is not None:
-                interrupts.wake = None
-            followers.pop(sleeping, None)
-            future.remove_done_callback(wake)
-
     # The helper.
 
-    def _start_helper(self) -> None:
+    def _look_after(self) -> None:
+        if self._helper is not None:
+            return
         self._nudge.acquire(blocking=False)
         self._helper = threading.Thread(target=_help, args=(self,), name="trunkcall", daemon=True)
         with suppress(RuntimeError):  # the interpreter shuts down: whoever waits does all the work
@@ -434,7 +241,6 @@ class Driver:
             os.close(nothing)
 
 
-_NOBODY: Any = object()
 _inherited: list[Driver] = []  # kept, so that nothing in it is closed by being collected
 _drivers: weakref.WeakSet[Driver] = weakref.WeakSet()
 

@@ -6,7 +6,7 @@ import asyncio
 import math
 import selectors
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from contextvars import Context
 from threading import Lock
@@ -20,13 +20,17 @@ _ROUNDS = 64  # turns in a row for what is ready, before what was ready later wa
 class Selector(selectors.DefaultSelector):
     """Waits for sockets without the lock, under which everything else is done."""
 
-    def __init__(self, lock: Lock) -> None:
+    def __init__(self, lock: Lock, handed: Collection[object], open_handed: Callable[[], bool]) -> None:
+        """See Driver: work that others leave to whoever releases the lock, and what does it, and tells whether the loop
+        has something to do behind it."""
         super().__init__()
         self.asleep = False  # a thread waits here
         self.until = 0.0  # it wakes by itself then, by the loop's clock; 0 while nobody waits
         self.silent = False  # nobody wants to hear of sockets now
         self.impatient = False  # only of what has come already
         self._lock = lock
+        self._handed = handed
+        self._open_handed = open_handed
         self._changes = 0  # of what is registered
         self._unlooked = False  # the last turn did not look at the sockets
 
@@ -39,10 +43,17 @@ class Selector(selectors.DefaultSelector):
             self._unlooked = not self._unlooked
             return [] if self._unlooked else super().select(0)
         self._unlooked = False
-        changes = self._changes
         self.until = math.inf if timeout is None else monotonic() + timeout
-        self.asleep = True
-        self._lock.release()
+        while True:
+            if self._handed and self._open_handed():
+                self.until = 0.0
+                return []
+            changes = self._changes
+            self.asleep = True
+            self._lock.release()
+            if not self._handed or not self._lock.acquire(blocking=False):
+                break
+            self.asleep = False
         try:
             found = super().select(timeout)
         finally:
@@ -68,8 +79,8 @@ class Loop(asyncio.SelectorEventLoop):
     """Turned by one thread at a time, under the lock that its selector lets go of while it waits. What is not
     public of asyncio is used, since `run_forever` is for one thread only. Raises RuntimeError where that is missing."""
 
-    def __init__(self, lock: Lock) -> None:
-        self.selector = Selector(lock)
+    def __init__(self, lock: Lock, handed: Collection[object], open_handed: Callable[[], bool]) -> None:
+        self.selector = Selector(lock, handed, open_handed)
         self._early = False  # a timer was set for before the thread that waits wakes
         super().__init__(self.selector)
         self._own: Any = self  # what asyncio's types do not tell of
@@ -109,7 +120,12 @@ class Loop(asyncio.SelectorEventLoop):
     @property
     def late(self) -> bool:
         """Whether the thread that waits would wake too late for what is to be done."""
-        return bool(self.selector.asleep and (self._early or self._own._ready))
+        return self.selector.asleep and self.busy
+
+    @property
+    def busy(self) -> bool:
+        """Whether there is something to do, or a timer was set for before the thread that waits wakes."""
+        return bool(self._early or self._own._ready)
 
     def wake(self) -> None:
         """Wakes the thread that waits for events. Any thread may do that, and a handler of signals."""

@@ -7,9 +7,15 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from trunkcall.method import Method
+
 from .loop import Loop
 
 if TYPE_CHECKING:
+    from trunkcall.calling import Calls
+    from trunkcall.transport import Connection
+    from trunkcall.wire import OutgoingCall
+
     from .driver import Driver
 
 
@@ -50,16 +56,46 @@ class Work:
 
 
 class Answer:
-    """What a thread waits for that carries out no coroutine: the end of one call. Used under the lock."""
+    """A plain unary call, and what its thread waits for, without a coroutine: the end of the call. Used under the
+    lock."""
 
-    __slots__ = ("_callback", "_done", "_driver", "left", "sleeping")
+    __slots__ = (
+        "_callback",
+        "_codec",
+        "_data",
+        "_deadline",
+        "_done",
+        "_driver",
+        "_method",
+        "_policy",
+        "begun",
+        "failed",
+        "left",
+        "sleeping",
+        "sleeps_on",
+    )
 
-    def __init__(self, driver: Driver) -> None:
+    sleeps_on: threading.Lock  # of a thread that hands the call over: released when it is to go on
+
+    def __init__(
+        self, driver: Driver, policy: Calls, method: Method[Any, Any], data: bytes, codec: int, deadline: int
+    ) -> None:
         self._driver = driver
+        self._policy, self._method, self._data, self._codec, self._deadline = policy, method, data, codec, deadline
         self._done = False
         self._callback: Callable[[object], object] | None = None
+        self.begun: tuple[OutgoingCall, Connection] | None = None
+        self.failed: BaseException | None = None  # the opening did
         self.sleeping: threading.Lock | None = None  # of the thread, while it follows
         self.left = False  # the thread was woken and has no more to do with the driver
+
+    def open(self) -> bool:
+        """Opens the call. False: it cannot be opened so, or its opening failed, or it has ended already."""
+        try:
+            self.begun = self._policy._open_quickly(self._method, self._data, self._codec, self._deadline, self)
+        except BaseException as error:  # perhaps in another thread than that of the call
+            self.failed = error
+        return self.begun is not None and not self._done
 
     def done(self) -> bool:
         return self._done
