@@ -31,6 +31,7 @@ SUITES = (
     "random-policies",
     "faults",
     "processes",  # several that serve on one listener
+    "registries",  # serve and call with --registry
     "production",
     "newcomer",
     "connect-server",

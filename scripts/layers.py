@@ -32,7 +32,7 @@ MAY_IMPORT: dict[str, tuple[set[str], tuple[str, ...]]] = {
     "registry": ({PUBLIC, "gen"}, ("google.golang.org/protobuf/", "github.com/go-json-experiment/json/")),
     "grpcstub": ({PUBLIC}, ("google.golang.org/",)),
     "gen": (set(), ("google.golang.org/", "github.com/planetscale/vtprotobuf/")),
-    "peer": ({PUBLIC, "codefirst", "grpcstub", "gen", "peer"}, ("google.golang.org/", "golang.org/x/sys/", "github.com/HdrHistogram/")),
+    "peer": ({PUBLIC, "codefirst", "grpcstub", "registry", "gen", "peer"}, ("google.golang.org/", "golang.org/x/sys/", "github.com/HdrHistogram/")),
 }
 # Their tests may also use internal packages (tools for tests) and other people's, but nothing that lies above.
 LOWER = {"internal/wire", "internal/policy", "internal/transport"}

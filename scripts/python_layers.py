@@ -47,6 +47,7 @@ MAY_IMPORT: dict[str, tuple[set[str], tuple[str, ...]]] = {
             "trunkcall.grpcstub",
             "trunkcall.codefirst",
             "trunkcall.processes",
+            "trunkcall.registry",
             GENERATED,
             "load",
         },

@@ -66,6 +66,8 @@ func (p program) parseCall(args []string) (*callOptions, error) {
 	fs.Var(&o.metadata, "metadata", "`key=value` to send with the call, any number of times; the value of a key that ends in -bin is base64")
 	fs.StringVar(&o.trust, "tls-ca", "", "connect with TLS and trust the certificates in this `file`")
 	o.identity.flags(fs)
+	found := registryFlag{}
+	found.flags(fs, "in which a target registry:SERVICE is found")
 	names := clientCodecNames()
 	names = slices.DeleteFunc(names, func(name string) bool { // which have no Protobuf messages
 		return name == codecRaw || name == codefirst.MessagePack.Name()
@@ -88,9 +90,20 @@ func (p program) parseCall(args []string) (*callOptions, error) {
 	case len(others) > 2:
 		return nil, usagef("there is nothing to do with %q after METHOD and JSON", others[2])
 	}
-	if err := checkTarget(o.target); err != nil {
+	if !found.finds(o.target) {
+		if err := checkTarget(o.target); err != nil {
+			return nil, err
+		}
+	}
+	finding, err := found.client()
+	if err != nil {
 		return nil, err
 	}
+	defer func() {
+		if o != nil {
+			o.options = append(o.options, finding...)
+		}
+	}()
 	if isCodeFirst(others[0], others[1]) {
 		o.codeFirst, err = parseCodeFirst(others[0], others[1], cmp.Or(*codec, codeFirstCodecs[0].Name()))
 		if err == nil {

@@ -46,6 +46,7 @@ type serveOptions struct {
 	reserveHeap                   int
 	faults                        faultOptions
 	conformance                   conformanceOptions
+	registry                      registryFlag
 }
 
 var serveHelp = help{
@@ -73,6 +74,7 @@ func (p program) parseServe(args []string) (*serveOptions, error) {
 	reserveHeapFlag(fs, &o.reserveHeap)
 	o.faults.flags(fs)
 	o.conformance.flags(fs)
+	o.registry.flags(fs, "in which the server is published")
 	others, err := p.parse(fs, serveHelp, args)
 	switch {
 	case err != nil:
@@ -135,6 +137,10 @@ func (p program) serve(args []string) error {
 		server.Close()
 		return err
 	}
+	if err := published(o, signals); err != nil {
+		server.Close()
+		return err
+	}
 	if o.unix != "" && o.listen != "" {
 		logger.Info("listening", "address", "unix:"+o.unix)
 	}
@@ -147,9 +153,28 @@ func (p program) serve(args []string) error {
 	return stop(server, o.faults.grace, signals, logger)
 }
 
+// published waits until the server is published, if it is to be, or a signal comes.
+func published(o *serveOptions, signals chan os.Signal) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	waited := make(chan error, 1)
+	go func() { waited <- o.registry.wait(ctx) }()
+	select {
+	case err := <-waited:
+		return err
+	case <-signals:
+		return errors.New("a signal came before the server was published")
+	}
+}
+
 func newServer(o *serveOptions, logger *slog.Logger) (*trunkcall.Server, *health.Server, error) {
 	options := append(o.faults.options(), trunkcall.WithLogger(logger))
 	options = append(options, o.conformance.options()...)
+	registered, err := o.registry.server(logger)
+	if err != nil {
+		return nil, nil, err
+	}
+	options = append(options, registered...)
 	compressing, err := withCompression(o.compression)
 	if err != nil {
 		return nil, nil, err

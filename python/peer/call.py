@@ -17,7 +17,7 @@ from google.protobuf.message import Message
 import trunkcall
 from load import UsageError
 from load.flags import seconds
-from trunkcall import blocking
+from trunkcall import blocking, registry
 
 from . import codefirst, onthreads
 from .flags import add_blocking, add_compression, add_uvloop, choice, find_compression, make_parser
@@ -90,6 +90,8 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     add_compression(parser, "requests")
     parser.add_argument("--tls-ca", metavar="FILE", default="", help="connect with TLS and trust what is in this file")
     add_identity(parser)
+    help = "name of the registry in which a target registry:SERVICE is found, such as file:/run/trunkcall"
+    parser.add_argument("--registry", metavar="NAME", default="", help=help)
     add_blocking(parser)
     add_uvloop(parser)
     parser.add_argument("arguments", metavar="METHOD JSON", nargs="*")
@@ -98,13 +100,15 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
         raise UsageError("--target is needed")
     if flags.timeout is not None and flags.timeout <= 0:
         raise UsageError("--timeout must be above 0")
+    flags.source = find_registry(flags.registry)
     flags.compression = find_compression(flags.compression)
     if flags.codec and flags.codec not in CODECS:
         raise UsageError(f"--codec {flags.codec}: want {choice(list(CODECS))}")
     match flags.arguments:
         case [name, request]:
             flags.method, flags.json = name, request
-            check_target(flags.target)
+            if not (flags.registry and flags.target.startswith("registry:")):
+                check_target(flags.target)
         case [_, _, more, *_]:
             raise UsageError(f'there is nothing to do with "{more}" after METHOD and JSON')
         case _:
@@ -156,10 +160,21 @@ async def outcome(
     return OK
 
 
+def find_registry(name: str) -> registry.Source | None:
+    try:
+        return registry.open_registry(name) if name else None
+    except ValueError as fault:
+        raise UsageError(f"--registry: {fault}") from None
+
+
 def new_client(flags: argparse.Namespace, **options: Any) -> Any:
+    source = flags.source
     if flags.blocking:
-        return onthreads.OnThreads(blocking.Client(flags.target, resolvers=onthreads.FILES, **options))
-    return trunkcall.Client(flags.target, resolvers=FILES, **options)
+        found = {} if source is None else {"registry": registry.blocking_resolver(source)}
+        plain = blocking.Client(flags.target, resolvers={**onthreads.FILES, **found}, **options)
+        return onthreads.OnThreads(plain)
+    awaited = {} if source is None else {"registry": registry.resolver(source)}
+    return trunkcall.Client(flags.target, resolvers={**FILES, **awaited}, **options)
 
 
 def print_answer(answer: Message) -> None:

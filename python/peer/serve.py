@@ -18,7 +18,7 @@ from bench.v1 import bench_pb2_grpc
 from example.v1 import user_pb2_grpc
 from load import Failed, UsageError
 from load.flags import seconds
-from trunkcall import processes
+from trunkcall import processes, registry
 from trunkcall.grpcstub import aio
 
 from . import codefirst, faults, native, stock
@@ -129,6 +129,8 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     )
     add_conformance(parser)
     add_faults(parser)
+    help = "name of a registry in which the server is published, such as file:/run/trunkcall"
+    parser.add_argument("--registry", metavar="NAME", default="", help=help)
     help = "processes that serve, each on one thread, all on the same addresses"
     parser.add_argument("--processes", metavar="N", type=int, default=1, help=help)
     add_uvloop(parser)
@@ -145,6 +147,8 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
         raise UsageError("--processes must be at least 1")
     if flags.inline and flags.codec == STOCK:
         raise UsageError(f"--inline needs --codec {FAST}: the stock stubs have no such option")
+    if flags.registry and flags.processes > 1:
+        raise UsageError("--registry does not go with --processes")
     check_codec(flags.codec)
     flags.compression = find_compression(flags.compression)
     return flags
@@ -183,12 +187,15 @@ def limits(flags: argparse.Namespace) -> trunkcall.Limits:
 async def answer(flags: argparse.Namespace) -> None:
     """Serves until a signal comes."""
     logger = make_logger()
-    server = make_server(flags)
+    registrar = make_registrar(flags.registry)
+    server = make_server(flags, registrar)
     # Before anybody can know that the server is there, and signal it.
     signals = Signals()
     async with contextlib.AsyncExitStack() as failing:
         failing.push_async_callback(server.close)
         where = await listen(server, flags)
+        if registrar is not None:
+            await registrar.published()
         tell_of_both(flags, logger)
         say_where(where)
         failing.pop_all()
@@ -196,8 +203,18 @@ async def answer(flags: argparse.Namespace) -> None:
     await stop(server, flags.grace, signals, logger)
 
 
-def make_server(flags: argparse.Namespace) -> trunkcall.Server:
+def make_registrar(name: str) -> registry.Registrar | None:
+    if not name:
+        return None
+    try:
+        return registry.Registrar(registry.open_store(name))
+    except ValueError as fault:
+        raise UsageError(f"--registry: {fault}") from None
+
+
+def make_server(flags: argparse.Namespace, registrar: registry.Registrar | None = None) -> trunkcall.Server:
     server = trunkcall.Server(
+        registrar=registrar,
         tls=server_tls(flags),
         allow_cleartext=flags.allow_cleartext,
         compression=flags.compression,

@@ -1,0 +1,83 @@
+"""Servers of one language are found by clients of another, by what stands in a registry that both know."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from harness.programs import USER_7, USERS, ProgramTest, run
+from trunkcall.registry import parse
+
+from .languages import PROGRAMS, each_language, each_pair, having
+
+SERVICE = USERS.rstrip("/")
+HERE = [language.key for language in having("registries")]
+
+
+class RegistryTest(ProgramTest):
+    def setUp(self) -> None:
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        self.registry = f"file:{self.folder}"
+
+    def files(self) -> list[Path]:
+        return sorted(self.folder.glob("*/*"))
+
+
+@each_pair((client, server) for client in HERE for server in HERE if client != server)
+class Finding(RegistryTest):
+    client: str
+    server: str
+
+    def call(self, language: str) -> str:
+        words = ("--timeout", "60s", USERS + "GetUser", '{"userId":7}')
+        target = ("--registry", self.registry, "--target", f"registry:{SERVICE}")
+        got = run(PROGRAMS[language], "call", *target, *words)
+        self.assertEqual(got.status, 0, got)
+        return got.stdout
+
+    def test_a_server_is_found_and_forgotten(self) -> None:
+        server = self.serve(PROGRAMS[self.server], "--listen", "127.0.0.1:0", "--registry", self.registry)
+        self.assertEqual(self.call(self.client), USER_7)
+        self.assertEqual(server.stop().status, 0)
+        self.assertEqual(self.files(), [])
+
+    def test_servers_of_both_stand_beside_each_other(self) -> None:
+        for language in (self.server, self.client):
+            self.serve(PROGRAMS[language], "--listen", "127.0.0.1:0", "--registry", self.registry)
+        self.assertEqual(len(list((self.folder / SERVICE).glob("*.lease"))), 2)
+        self.assertEqual([self.call(self.client) for _ in range(3)], [USER_7] * 3)
+
+    def test_a_record_by_hand_is_found_and_rubbish_beside_it_is_left_out(self) -> None:
+        server = self.serve(PROGRAMS[self.server], "--listen", "127.0.0.1:0")
+        place = self.folder / SERVICE
+        place.mkdir()
+        text = f'{{"id": "by-hand", "service": "{SERVICE}", "addresses": ["{server.address}"], "later": null}}'
+        (place / "by-hand.json").write_text(text)
+        (place / "half.json").write_text(text[:30])
+        self.assertEqual(self.call(self.client), USER_7)
+
+
+@each_language(HERE)
+class Alone(RegistryTest):
+    language: str
+
+    def test_records_are_the_bytes_that_any_language_writes(self) -> None:
+        self.serve(PROGRAMS[self.language], "--listen", "127.0.0.1:0", "--registry", self.registry)
+        self.assertIn(SERVICE, {path.parent.name for path in self.files()})
+        for path in self.files():
+            record = parse(path.read_bytes())
+            self.assertEqual(
+                (record.to_bytes(), f"{record.key}.lease"), (path.read_bytes(), f"{path.parent.name}/{path.name}")
+            )
+
+    def test_that_nobody_is_there_is_said(self) -> None:
+        flags = ("--registry", self.registry, "--target", f"registry:{SERVICE}", "--timeout", "60s")
+        got = run(PROGRAMS[self.language], "call", *flags, USERS + "GetUser", "{}")
+        self.assertEqual((got.status, got.stdout), (1, ""), got)
+        self.assertIn(f"no instance of {SERVICE} is registered", got.stderr)
+
+    def test_a_registry_that_cannot_be_is_a_fault_of_the_command_line(self) -> None:
+        for words in (("serve", "--listen", "127.0.0.1:0"), ("call", "--target", f"registry:{SERVICE}", "X/Y", "{}")):
+            got = run(PROGRAMS[self.language], *words, "--registry", "nowhere:at all")
+            self.assertEqual(got.status, 2, got)
+            self.assertIn('registry "nowhere:at all": no package for "nowhere" is in this program', got.stderr)
