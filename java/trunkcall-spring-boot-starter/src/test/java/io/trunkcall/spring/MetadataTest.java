@@ -4,13 +4,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.netty.util.Version;
 import java.io.InputStream;
+import java.lang.invoke.MethodType;
 import java.lang.reflect.RecordComponent;
 import java.nio.charset.StandardCharsets;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.Set;
+import java.util.TreeMap;
 import org.junit.jupiter.api.Test;
 import org.springframework.boot.json.JsonParserFactory;
 
@@ -33,7 +33,7 @@ class MetadataTest {
 
   @Test
   void eachPropertyIsDescribed() throws Exception {
-    Set<String> described = new HashSet<>();
+    Map<String, String> described = new TreeMap<>(); // types by name
     try (InputStream file =
         MetadataTest.class.getResourceAsStream("/META-INF/spring-configuration-metadata.json")) {
       String text = new String(file.readAllBytes(), StandardCharsets.UTF_8);
@@ -41,22 +41,26 @@ class MetadataTest {
           (List<?>) JsonParserFactory.getJsonParser().parseMap(text).get("properties")) {
         Map<?, ?> property = (Map<?, ?>) one;
         assertThat((String) property.get("description")).as("" + property.get("name")).isNotBlank();
-        described.add((String) property.get("name"));
+        described.put((String) property.get("name"), (String) property.get("type"));
       }
     }
-    Set<String> wanted = new HashSet<>(Set.of("trunkcall.clients"));
+    Map<String, String> wanted = new TreeMap<>();
+    names("trunkcall", ClientsProperties.class, wanted);
     names("trunkcall.server", ServerProperties.class, wanted);
+    names("trunkcall.clients.default", ClientSettings.class, wanted); // written by hand
     assertThat(described).isEqualTo(wanted);
   }
 
-  private static void names(String prefix, Class<?> properties, Set<String> to) {
+  private static void names(String prefix, Class<?> properties, Map<String, String> to) {
     for (RecordComponent one : properties.getRecordComponents()) {
       String name =
           prefix + "." + one.getName().replaceAll("([A-Z])", "-$1").toLowerCase(Locale.ROOT);
       if (one.getType().isRecord()) {
         names(name, one.getType(), to);
       } else {
-        to.add(name);
+        String type = MethodType.methodType(one.getType()).wrap().returnType().getName();
+        String full = one.getType().isPrimitive() ? type : one.getGenericType().getTypeName();
+        to.put(name, full.replace(" ", ""));
       }
     }
   }
