@@ -29,6 +29,7 @@ LEAVE = unary("/test.Service/Leave", bytes, bytes)
 ASK = unary("/test.Service/Ask", bytes, bytes)
 
 FAILS = "FAILS"  # names a file: while it is there, processes fail as they begin
+FALLS = "FALLS"  # and here as soon as they serve
 
 
 async def who(request: bytes, call: ServerCall) -> bytes:
@@ -79,6 +80,19 @@ def hurried() -> int:
     child.MARGIN = 1.0
     setattr(places, "MARGIN", 1.0)  # noqa: B010 (its copy)
     return serve(make, grace=0)
+
+
+def falling() -> int:
+    """While the file is there, processes say that they serve and end at once."""
+    say = child.Child._say
+
+    def say_and_end(self: child.Child, word: str) -> None:
+        say(self, word)
+        if word.startswith("ready") and Path(os.environ[FALLS]).exists():
+            os._exit(7)
+
+    setattr(child.Child, "_say", say_and_end)  # noqa: B010
+    return serve(make)
 
 
 def watched() -> int:
@@ -142,7 +156,7 @@ def scarce() -> int:
     return serve(make, attempts=2)
 
 
-WAYS = (ordinary, on_uvloop, hurried, watched, late, in_three_ways, with_a_client, scarce)
+WAYS = (ordinary, on_uvloop, hurried, falling, watched, late, in_three_ways, with_a_client, scarce)
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.INFO, format="%(message)s")

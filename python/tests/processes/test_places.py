@@ -6,7 +6,7 @@ import socket
 import unittest
 
 from trunkcall.processes.child import MARGIN
-from trunkcall.processes.places import STEADY, Place, Process, Restart, how
+from trunkcall.processes.places import PROVEN, STEADY, Place, Process, Restart, how
 
 
 class Places(unittest.TestCase):
@@ -78,6 +78,17 @@ class Places(unittest.TestCase):
         places[0].coming = None
         self.assertIs(restart.next(places), places[2])  # who comes to the other is new
         self.assertIsNone(restart.next(places))
+
+    def test_one_that_comes_takes_the_place_when_it_has_served_for_a_while(self) -> None:
+        old = self.process(ready=0.0)
+        self.assertIsNone(self.place.changes)
+        coming = self.place.coming = Process(2, self.place, self.channel, heard=1.0)
+        self.assertIsNone(self.place.changes)
+        coming.ready = 2.0
+        self.assertEqual(self.place.changes, 2.0 + PROVEN)
+        self.assertIs(self.place.change(), old)
+        self.assertIs(self.place.serving, coming)
+        self.assertIsNone(self.place.coming)
 
     def test_how_a_process_has_ended(self) -> None:
         self.assertEqual(

@@ -18,7 +18,7 @@ from trunkcall import RAW, Client, ClientStream, Code, Delivery, StatusError, me
 from trunkcall.processes.sockets import Sockets
 
 from .kit import PYTHON, Case, children, is_there, until
-from .program import ASK, FAILS, LEAVE, STAND_STILL, make
+from .program import ASK, FAILS, FALLS, LEAVE, STAND_STILL, make
 
 
 class Serving(Case):
@@ -248,6 +248,22 @@ class Replacing(Case):
         served.signal(signal.SIGHUP)
         await until("others are there", lambda: not before & children(served.pid))
         self.assertEqual(served.said().count("those that serve stay"), 1)  # no second one was tried
+
+    async def test_those_that_serve_stay_if_new_ones_end_as_soon_as_they_serve(self) -> None:
+        falls = Path(self.enterContext(tempfile.TemporaryDirectory())) / "falls"
+        served = await self.begun("falling", env={FALLS: str(falls)})
+        before = await self.all_answer(served)
+        falls.touch()
+        served.signal(signal.SIGHUP)
+        await asyncio.to_thread(served.wait_said, "as soon as it served, with status 7: those that serve stay")
+        self.assertEqual(await self.all_answer(served), before)
+        falls.unlink()
+        served.signal(signal.SIGHUP)
+        await until("others are there", lambda: not before & children(served.pid))
+        self.assertEqual(served.said().count("those that serve stay"), 1)
+        self.assertNotIn("another takes its place", served.said())
+        served.signal(signal.SIGTERM)
+        await self.ends(served, processes.OK)
 
 
 class Misuse(unittest.TestCase):

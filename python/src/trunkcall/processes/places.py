@@ -13,6 +13,7 @@ from trunkcall.backoff import longest_pause
 from .child import MARGIN
 
 STEADY = 10.0  # seconds of service, after which a process that ends has not failed as the one before it
+PROVEN = 1.0  # seconds of service, after which a process takes the place of the one before it
 ABORTING = 5.0  # seconds between SIGABRT, at which faulthandler prints where each thread is, and SIGKILL
 
 
@@ -63,7 +64,8 @@ class Process:
 
 @dataclass(eq=False)
 class Place:
-    """Where one process serves at a time, and a second one comes before the first is told to go."""
+    """Where one process serves at a time, and a second one has come, and served a while, before the first is told to
+    go."""
 
     number: int
     serving: Process | None = None
@@ -71,6 +73,17 @@ class Place:
     start: float | None = None  # when one is started
     unready: int = 0  # processes in a row that have ended before they served
     brief: int = 0  # and those that have soon after
+
+    @property
+    def changes(self) -> float | None:
+        """When the process that comes takes the place, if it serves until then; None: there is none that serves."""
+        coming = self.coming
+        return None if coming is None or coming.ready is None else coming.ready + PROVEN
+
+    def change(self) -> Process | None:
+        """The process that comes takes the place. Returns the one that had it, which is to end."""
+        before, self.serving, self.coming = self.serving, self.coming, None
+        return before
 
     def vacate(self, process: Process, now: float) -> None:
         """The process that had the place has ended, or is about to: when the next one starts."""

@@ -69,8 +69,8 @@ def run(
     - `logger` is told what becomes of the processes, by default `logging.getLogger("trunkcall")`.
 
     SIGTERM and SIGINT (Ctrl-C) stop all; the second one cuts off what still runs. On SIGHUP the processes are replaced
-    one by one, each by one that serves already; if that fails, those that serve stay. What the factory imports and
-    reads is then imported and read again, what was imported before `run` is not. When this process is killed, the
+    one by one, each by one that has served for a second; if that fails, those that serve stay. What the factory imports
+    and reads is then imported and read again, what was imported before `run` is not. When this process is killed, the
     others stop by themselves.
 
     It forks, so call it in the main thread, before there are other threads or an event loop. Blocking clients that were
@@ -225,8 +225,11 @@ class Supervisor:
                 process.takes = float(words[1]) if len(words) > 1 else None
                 self._ready(process, now)
             elif words == ["leaving"] and not process.ends:
-                self._log.warning("process %d stops, and another takes its place", process.pid)
                 process.told_to_end(now)
+                if process is process.place.coming:
+                    self._turn_down(process, "stops as soon as it served")
+                    continue
+                self._log.warning("process %d stops, and another takes its place", process.pid)
                 process.place.vacate(process, now)
 
     def _ready(self, process: Process, now: float) -> None:
@@ -236,12 +239,7 @@ class Supervisor:
             if not process.cut:
                 process.told_to_end(now)
             return
-        place = process.place
-        place.unready = 0
-        if process is place.coming:
-            before, place.serving, place.coming = place.serving, process, None
-            if before is not None:
-                self._stop(before, now)
+        process.place.unready = 0
         if self._started is not None and all(one.serving and one.serving.serves for one in self._places):
             started, self._started = self._started, None
             self._log.info("%d processes serve on %s", len(self._places), ", ".join(self._sockets.addresses))
@@ -273,16 +271,19 @@ class Supervisor:
             return
         place = process.place
         if process is place.coming:
-            place.coming = None
-            self._restart.left = []
-            self._log.error(
-                "process %d ended before it served, with %s: those that serve stay", process.pid, how(status)
-            )
+            when = "before" if process.ready is None else "as soon as"
+            self._turn_down(process, f"ended {when} it served, with {how(status)}")
             return
         place.vacate(process, now)
         before = "" if process.ready is not None else " before it served"
         self._log.error("process %d ended%s, with %s: another takes its place", process.pid, before, how(status))
         self._give_up_behind(place, now)
+
+    def _turn_down(self, process: Process, why: str) -> None:
+        """The first new one has failed: a rolling restart goes no further."""
+        process.place.coming = None
+        self._restart.left = []
+        self._log.error("process %d %s: those that serve stay", process.pid, why)
 
     def _give_up_behind(self, place: Place, now: float) -> None:
         """If too many in a row have not come to serve there, and none serves elsewhere."""
@@ -296,6 +297,8 @@ class Supervisor:
     def _next(self) -> float | None:
         """When something is to be done that nobody will tell of."""
         times = [place.start for place in self._places]
+        if self._stops is None:
+            times += [place.changes for place in self._places]
         for one in self._processes.values():
             times.append(one.kill)
             limit = self._start_timeout if one.ready is None else self._settings.health
@@ -314,6 +317,11 @@ class Supervisor:
                 process.kill = now + ABORTING
                 os.kill(process.pid, signal.SIGABRT)
         self._begin_due(now)
+        for one in self._places:
+            if self._stops is None and one.changes is not None and now >= one.changes:
+                before = one.change()
+                if before is not None:
+                    self._stop(before, now)
         if self._stops is None and (place := self._restart.next(self._places)):
             try:
                 place.coming = self._begin(place, now)
