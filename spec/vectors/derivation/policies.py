@@ -67,7 +67,7 @@ RULES: list[tuple[str, str, str, str]] = [
     ("2.2/forms", "JSON begins with a brace, both forms have the same trees", "files", "least all blank"),
     ("2.4/json", "what is no JSON", "files", "form-json"),
     ("2.5/yaml", "what is read of YAML", "files", "begin end indented quotes lists empty"),
-    ("2.5/at-fault", "what is not", "files", "form-yaml"),
+    ("2.5/at-fault", "what is not", "files", "form-yaml form-flood"),
     ("2.7/values", "durations, whole numbers, codes", "files", "durations fields-duration fields-nothing fields-truth fields-words fields-whole fields-codes fields-key"),
     ("3.1/file", "version, budget, services and their methods", "files", "no fields-no fields-version fields-names fields-mapping fields-methods fields-says"),
     ("3.3/groups", "defaults, bounds, and what is required", "files", "trip bounds fields-missing fields-group fields-faults"),

@@ -409,6 +409,15 @@ def content() -> dict[str, Any]:
     ]
     bad: list[dict[str, Any]] = [{"id": "form-long", "why": "one byte too many", "step": "form", "text": '{"policy": 1}', "fill": {"text": " ", "count": 2**20 - 12},
                                   "faults": ["line 1: the file has more than 1048576 bytes"]}]  # fmt: skip
+    bad += [
+        {"id": f"form-flood-{name}", "why": why, "step": "form", "text": text, "fill": {"text": fill, "count": 200_000}, "faults": [fault]}
+        for name, why, text, fill, fault in (
+            ("list", "a long list that does not end", "a: [", "a,", "line 1: a list is not closed"),
+            ("lines", "a long list in lines", "a:\n", "- a\n", 'line 200002: the file ends without "..." and may be half written'),
+            ("json", "a long array", '{"a": [', "1,", "line 1: want a value, found the end"),
+            ("text", "a long text", "a: '", "''", "line 1: a text is not closed"),
+        )
+    ]
     for step, cases in (("form", FORM), ("fields", FIELDS), ("together", TOGETHER), ("scopes", SCOPES)):
         for name, why, file, faults in cases:
             form = {"text": file} if isinstance(file, str) else {"hex": file.hex()}

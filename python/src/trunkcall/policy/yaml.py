@@ -8,6 +8,7 @@ from .faults import fail
 from .tree import MAX_NESTED, Kind, Node, quoted, scalar, unquote
 
 _BLANKS = " \t"
+_BLANK = re.compile(r"[ \t]*")
 _ENDS = re.compile(r"[ \t]*$|[ \t]+#")
 _COMMENT = re.compile(r"[ \t]#")
 _COLON = re.compile(r":(?=[ \t]|$)|(?<=[ \t])#")
@@ -84,7 +85,8 @@ class _Reader:
         return _ENDS.match(self._text, at) is not None
 
     def _skip(self, at: int) -> int:
-        return len(self._text) - len(self._text[at:].lstrip(_BLANKS))
+        blank = _BLANK.match(self._text, at)
+        return blank.end() if blank else at
 
     def _is_element(self) -> bool:
         return _DASH.match(self._text) is not None
@@ -153,7 +155,7 @@ class _Reader:
         elif text[0] == "[":
             fail(self._line, "lists as keys are not read here")
         else:
-            self._allow(text)
+            self._allow(text, 0)
             end = self._colon(text)
             if end < 0:
                 fail(self._line, 'want "key: value"')
@@ -167,12 +169,12 @@ class _Reader:
         found = _COLON.search(text)
         return found.start() if found and found[0] == ":" else -1
 
-    def _allow(self, text: str) -> None:
+    def _allow(self, text: str, at: int) -> None:
         """Fails where no plain text may begin so."""
-        if text[0] in _NOT_READ:
-            fail(self._line, f"{_NOT_READ[text[0]]} are not read here")
-        if _INDICATOR.match(text):
-            fail(self._line, f"want a value, found {quoted(text[0])}")
+        if text[at] in _NOT_READ:
+            fail(self._line, f"{_NOT_READ[text[at]]} are not read here")
+        if _INDICATOR.match(text, at):
+            fail(self._line, f"want a value, found {quoted(text[at])}")
 
     def _inline(self, at: int) -> Node:
         """A value that stands behind its key, or in a list, to the end of the line."""
@@ -193,7 +195,7 @@ class _Reader:
         return node
 
     def _plain(self, text: str) -> Node:
-        self._allow(text)
+        self._allow(text, 0)
         if self._colon(text) >= 0:
             fail(self._line, 'a ":" in a plain text wants quotation marks')
         return scalar("null" if text == "~" else text, self._line) or Node(Kind.TEXT, self._line, text)
@@ -242,7 +244,7 @@ class _Reader:
             return Node(Kind.TEXT, self._line, read), end
         if self._text[at] == "[":
             fail(self._line, "lists in lists are not read here")
-        self._allow(self._text[at:])
+        self._allow(self._text, at)
         match = _ELEMENT.match(self._text, at)
         text = _until_comment(match[0] if match else "")
         return self._plain(text), at + len(text)
