@@ -40,6 +40,8 @@ BEYOND_SCHEMA = {
     "together-bounds-crossed",
     "together-bounds-crossed-least",
     "together-shares-crossed",
+    "together-shares-crossed-critical",
+    "together-shares-crossed-high",
 }
 
 

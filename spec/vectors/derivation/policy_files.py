@@ -201,6 +201,8 @@ GOOD: list[tuple[str, str, str, tuple[int, int], dict[str, Any]]] = [
                   "server_rate": {"scope": 'services."a.B".methods.Get', "per_second": 3, "burst": 4, "shares": SHARES}}}),
     ("equal-shares", "shares may be equal", said("rate:", "  per_second: 1", "  shares:", "    critical: 50", "    high: 50", "    normal: 50"), (10, 10),
      {"a.B/Get": {"rate": {"scope": "defaults", "per_second": 1, "burst": 1, "shares": {"critical": 50, "high": 50, "normal": 50, "low": 50}}}}),
+    ("equal-ejections", "so may be the first ejection and the longest", said("outliers:", "  consecutive: 1", "  eject: 5s", "  max_eject: 5s"), (10, 10),
+     {"a.B/Get": {"outliers": {"scope": "defaults", "consecutive": 1, "eject": 5 * S, "max_eject": 5 * S, "cap": 10, "codes": FAILURES}}}),
     ("once-short", "a timeout may be below the backoff where there is one attempt", said("timeout: 1ms", "retries:", "  attempts: 1"), (10, 10),
      {"a.B/Get": {"timeout": MS, "retries": RETRIES | {"attempts": 1}}}),
     ("no-services", "services may be empty", '{"policy": 1, "services": {}}', (10, 10), {"a.B/Get": {}}),
@@ -377,6 +379,8 @@ TOGETHER: list[tuple[str, str, str | bytes, list[str]]] = [
     ("bounds-crossed", "a start above the most", said("concurrency:", "  adaptive:", "    most: 19"), ["line 4: defaults.concurrency.adaptive: bounds-crossed: want least <= start <= most"]),
     ("bounds-crossed-least", "a start below the least", said("concurrency:", "  adaptive:", "    least: 21"), ["line 4: defaults.concurrency.adaptive: bounds-crossed: want least <= start <= most"]),
     ("shares-crossed", "a lower priority has more", said("rate:", "  per_second: 1", "  shares:", "    normal: 40"), ["line 5: defaults.rate.shares: shares-crossed: a lower priority has more"]),
+    ("shares-crossed-critical", "so does one below the highest", said("rate:", "  per_second: 1", "  shares:", "    critical: 99"), ["line 5: defaults.rate.shares: shares-crossed: a lower priority has more"]),
+    ("shares-crossed-high", "or below the second", said("rate:", "  per_second: 1", "  shares:", "    high: 99"), ["line 5: defaults.rate.shares: shares-crossed: a lower priority has more"]),
     ("fault-empty", "a fault that does nothing", said("faults:", "  x:", "    per_million: 1"), ["line 4: defaults.faults.x: fault-empty: want delay or code"]),
 ]  # fmt: skip
 

@@ -153,7 +153,7 @@ CONCURRENCY: list[Sequence] = [
     ("share-one", "a share is one at least", concurrency(limit=1), [enter(0, True, "low"), enter(0, False, "low")]),
     ("measures", "first it measures how long calls take", adaptive(), [*entered(0, 10), enter(0, False), leave(10, 10, 10_000), leave(11, 10, 10_000, random=[0])]),
     ("grows", "calls that take no longer have it grow", adaptive(), [*MEASURED, *entered(20, 6), leave(30, 10, 10_000), leave(31, 10, 10_600)]),
-    ("tolerance", "up to one and a half times as long", adaptive(), [*MEASURED, *entered(20, 6), leave(35, 15, 10_000), leave(36, 15, 10_600)]),
+    ("tolerance", "up to one and a half times as long", adaptive(), [*MEASURED, *entered(20, 6), leave(35, 15, 10_000), leave(36, 15.000001, 10_600)]),
     ("gradient", "a little longer, and it shrinks a little", adaptive(), [*MEASURED, *entered(20, 6), leave(45, 25, 10_000), leave(46, 25, 9_800)]),
     ("shrinks", "much longer, and it shrinks by no more than a tenth at once", adaptive(), [*MEASURED, *entered(20, 6), leave(320, 300, 10_000), leave(321, 300, 9_600)]),
     ("unused", "nor does it grow where it is not used", adaptive(), [*MEASURED, *entered(20, 4), leave(30, 10, 10_000), leave(31, 10, 10_000)]),
@@ -172,4 +172,5 @@ CONCURRENCY: list[Sequence] = [
     ("again", "it measures again, under half of the limit, by calls that began since", adaptive(),
      [*MEASURED, *entered(1100, 3), leave(1200, 100, 10_000), leave(1201, 101, 9_600), *entered(1210, 3), enter(1210, False), leave(1300, 200, 9_600), leave(1310, 100, 9_600),
       leave(1320, 110, 9_600, random=[HALF]), *entered(1320, 8), enter(1320, False), leave(1430, 110, 9_600), leave(1431, 110, 10_200)]),
+    ("again-least", "but not under the least", adaptive(least=8), [*MEASURED, *entered(1100, 2), leave(1200, 100, 10_000), leave(1201, 101, 9_600), *entered(1210, 8), enter(1210, False)]),
 ]  # fmt: skip
