@@ -17,7 +17,7 @@ from .clientstream import CANCELLED, OpenedStream
 from .codec import FIRST_NAMED, PROTOBUF, Codec, kind_of, one_of
 from .compression import Compression, Compressions, Packing, in_order
 from .context import current, deadline_of, own_timeout
-from .interceptor import Call, Interceptor, answers, chain, returned_none
+from .interceptor import Call, Interceptor, chain, wrong_answer
 from .method import Kind, Method, UnaryMethod
 from .options import listed
 from .policies import NO_POLICIES, Policies
@@ -257,10 +257,10 @@ class Calls(Caller):
         wait_for_ready = bool(policy.wait_for_ready if options.wait_for_ready is None else options.wait_for_ready)
         timeout = _bounded(policy.timeout if options.timeout is None else options.timeout)
         attempts = Attempts()
-        nothing = False  # is the answer
+        given: Any = attempts  # what the connection answered; nothing yet
 
         async def last(call: Call) -> Any:
-            nonlocal nothing
+            nonlocal given
             attempts.begin()
             delivery = Delivery.UNKNOWN
             try:
@@ -273,19 +273,20 @@ class Calls(Caller):
                 attempt.compress(order)
                 attempt.response = call.response
                 attempt.most = most
-                answer = await invoke(attempt)
-                delivery, nothing = Delivery.EXECUTED, answer is None
-                return answer
+                given = await invoke(attempt)
+                delivery = Delivery.EXECUTED
+                return given
             except StatusError as error:
                 delivery = error.delivery
                 raise
             finally:
                 attempts.end(delivery)
 
-        def forgotten(interceptor: str) -> StatusError | None:
-            if nothing:  # as a stub's function has decoded it
+        def judge(interceptor: str, answer: Any) -> StatusError | None:
+            if answer is given:
                 return None
-            return failure(Code.INTERNAL, returned_none(interceptor, method), attempts.delivery)
+            wrong = wrong_answer(interceptor, answer, method)
+            return None if wrong is None else failure(Code.INTERNAL, wrong, attempts.delivery)
 
         call = Call(method, pairs(options.metadata), request, timeout)
         if not self._interceptors:
@@ -293,8 +294,7 @@ class Calls(Caller):
             return call.response
         status = OK
         try:
-            step = chain(self._interceptors, last, forgotten if answers(method) else None)
-            call.response.message = await step(call)
+            call.response.message = await chain(self._interceptors, last, judge)(call)
             return call.response
         except Exception as error:
             said = intercepted(error, attempts.went_on, attempts.delivery)

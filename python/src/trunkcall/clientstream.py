@@ -11,7 +11,7 @@ from .caller import ClientStream
 from .codec import Codec
 from .compression import Compression, Request, TooLong, bound
 from .context import deadline_of, own_timeout
-from .interceptor import Call, Interceptor, MessageStream, Next, chain, returned_none
+from .interceptor import Call, Interceptor, MessageStream, Next, chain, wrong_stream
 from .method import Method
 from .opening import IN_ROW, Opening
 from .status import Attempts, StatusError, failure, intercepted, least, told, unwritten
@@ -348,7 +348,7 @@ class OpenedStream(ClientStream[Req, Resp]):
 
     async def _start(self, interceptors: Sequence[Interceptor], call: Call, last: Next) -> None:
         try:
-            self._inner = cast(MessageStream, await chain(interceptors, last, self._forgotten)(call))
+            self._inner = cast(MessageStream, await chain(interceptors, last, self._judge)(call))
         except asyncio.CancelledError:
             delivery = Delivery.NOT_SENT if self._plain is None else Delivery.UNKNOWN
             self._failed(failure(Code.CANCELLED, CANCELLED, delivery))
@@ -365,9 +365,12 @@ class OpenedStream(ClientStream[Req, Resp]):
         opened = (Delivery.UNKNOWN if out.status is None else out.status.delivery for out in self._tried)
         return least(self._attempts.delivery, *opened)
 
-    def _forgotten(self, interceptor: str) -> StatusError:
+    def _judge(self, interceptor: str, answer: Any) -> StatusError | None:
+        wrong = wrong_stream(interceptor, answer, self._method)
+        if wrong is None:
+            return None
         delivery = Delivery.UNKNOWN if self._attempts.went_on else Delivery.NOT_SENT
-        return failure(Code.INTERNAL, returned_none(interceptor, self._method), delivery)
+        return failure(Code.INTERNAL, wrong, delivery)
 
     def _has_ends_told(self, call: Call) -> None:
         plain = self._plain

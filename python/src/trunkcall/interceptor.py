@@ -5,10 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Generic, Protocol, cast, overload
 
 from .caller import Response
 from .checking import check_functions, wrong_type
+from .codec import kind_of, one_of
 from .method import BidiMethod, ClientStreamMethod, Method, OneWayMethod, ServerStreamMethod, UnaryMethod
 from .typevars import Received_co, Req, Resp, Sent_contra
 from .wire import Status
@@ -79,7 +81,7 @@ Interceptor = Callable[[Call[Req, Resp], Next[Req, Resp]], Awaitable[Resp]]
 
 It returns what the next step returned or something in its place: of a unary call the message of the response; of others
 at the client the MessageStream, as soon as the call was opened, and at the server what the handler returns, when it is
-done. One that returns None where there has to be an answer fails the call with INTERNAL.
+done. One that returns something else, such as None or what it forgot to await, fails the call with INTERNAL, named.
 `Call.on_end` tells of the end of all of them. It may answer without `proceed` (a cache), or call it more than once (a
 retry, at the client). The first in the list is the outermost.
 
@@ -119,32 +121,49 @@ def check_of_method(method: Any, intercept: Any) -> None:
     check_functions(intercept=[intercept])
 
 
-Forgotten = Callable[[str], Exception | None]
-"""The error for an interceptor that returned None, whose name it is given; None if that is what it was given."""
+Judge = Callable[[str, Any], Exception | None]
+"""The error for what an interceptor returned, whose name it is given as well; None: the call goes on with that."""
+
+Blame = Callable[[str, Exception], None]
+"""Told what an interceptor raised or let pass, the innermost first."""
 
 
-def chain(interceptors: Sequence[Interceptor], last: Next, forgotten: Forgotten | None) -> Next:
-    """Wraps `last` in the interceptors, each of which has to return something if `forgotten` is given."""
+def chain(interceptors: Sequence[Interceptor], last: Next, judge: Judge, blame: Blame | None = None) -> Next:
+    """Wraps `last` in the interceptors, what each of which returns `judge` is asked about."""
     for intercept in reversed(interceptors):
-        last = _link(intercept, last) if forgotten is None else _answering(intercept, last, forgotten)
+        last = _link(intercept, last, judge, blame)
     return last
 
 
-def _link(intercept: Interceptor, proceed: Next) -> Next:
-    def go_on(call: Call) -> Awaitable[Any]:
-        return intercept(call, proceed)
-
-    return go_on
-
-
-def _answering(intercept: Interceptor, proceed: Next, forgotten: Forgotten) -> Next:
+def _link(intercept: Interceptor, proceed: Next, judge: Judge, blame: Blame | None) -> Next:
     async def go_on(call: Call) -> Any:
-        answer = await intercept(call, proceed)
-        if answer is None and (error := forgotten(getattr(intercept, "__qualname__", type(intercept).__qualname__))):
-            raise error
+        try:
+            going: Any = intercept(call, proceed)
+            answer: Any = going
+            if isinstance(going, Awaitable):
+                answer = await cast(Awaitable[Any], going)
+            elif going is not None:
+                answer = _Plain(going)
+        except Exception as error:
+            if blame is not None:
+                blame(_name(intercept), error)
+            raise
+        if (wrong := judge(_name(intercept), answer)) is not None:
+            raise wrong
         return answer
 
     return go_on
+
+
+class _Plain:
+    """What a plain function returned that cannot be awaited."""
+
+    def __init__(self, answer: Any) -> None:
+        self.what = f"{kind_of(answer)} and is a plain function: make it `async def`"
+
+
+def _name(intercept: Any) -> str:
+    return str(getattr(intercept, "__qualname__", type(intercept).__qualname__))
 
 
 def answers(method: Method[Any, Any]) -> bool:
@@ -152,7 +171,33 @@ def answers(method: Method[Any, Any]) -> bool:
     return method.kind.answers_one and (method._fixed is not None or not isinstance(None, method.response))
 
 
-def returned_none(interceptor: str, method: Method[Any, Any]) -> str:
-    """What is said of an interceptor that returned None where there has to be an answer."""
-    wanted = "want what `proceed` returned, or something in its place"
-    return f"the interceptor {interceptor} returned None for a call of {method.name}: {wanted}"
+def wrong_answer(interceptor: str, answer: Any, method: Method[Any, Any]) -> str | None:
+    """What is said of an interceptor that returned what is no answer to a call; None: it is one."""
+    if (found := _unawaited(answer)) is not None:
+        return f"the interceptor {interceptor} returned {found}"
+    if not method.kind.answers_one or isinstance(answer, object if method._fixed else method.response):
+        if answer is not None or not answers(method):
+            return None
+    wanted = _WANTED if answer is None else f"want {one_of(method.response)}"
+    return f"the interceptor {interceptor} returned {kind_of(answer)} for a call of {method.name}: {wanted}"
+
+
+def wrong_stream(interceptor: str, answer: Any, method: Method[Any, Any]) -> str | None:
+    """What is said of a client's interceptor that returned no MessageStream for a call that is not unary."""
+    if (found := _unawaited(answer)) is not None:
+        return f"the interceptor {interceptor} returned {found}"
+    if callable(getattr(answer, "send", None)) and callable(getattr(answer, "receive", None)):
+        return None
+    return f"the interceptor {interceptor} returned {kind_of(answer)} for a call of {method.name}: {_WANTED}"
+
+
+def _unawaited(answer: Any) -> str | None:
+    if isinstance(answer, _Plain):
+        return answer.what
+    if isinstance(answer, CoroutineType):
+        answer.close()
+        return "a coroutine that nobody has awaited: write `await proceed(call)`"
+    return None
+
+
+_WANTED = "want what `proceed` returned, or something in its place"

@@ -23,7 +23,7 @@ from .servercall import ServerCall
 from .servingend import ServingEnd, Undecodable, ended_by
 from .status import Metadata, StatusError, pairs, told
 from .transport import clock
-from .wire import OK, Code, Delivery, Status
+from .wire import OK, Code, Delivery, Status, unserved
 
 if TYPE_CHECKING:
     from .admission import Admit
@@ -170,7 +170,7 @@ class Calls:
         if self._stopping.is_set():
             return None, refused(Code.UNAVAILABLE, "this server is draining", RETRY)
         if found is None:
-            return None, refused(Code.UNIMPLEMENTED, f"method {name} is not served by this server")
+            return None, refused(Code.UNIMPLEMENTED, unserved(name.encode("utf-8", "replace"), self._serving.methods))
         if exchange.codec not in found.target.bindings:
             return None, refused(Code.UNIMPLEMENTED, f"the messages of {name} have no codec {exchange.codec} here")
         if exchange.compression and exchange.compression not in self._serving.packing.accepted:

@@ -20,7 +20,7 @@ from .codec import kind_of, one_of
 from .compression import TooLong
 from .context import current
 from .executing import NotStarted
-from .interceptor import Call, answers, chain, returned_none
+from .interceptor import Call, answers, chain, wrong_answer
 from .method import Binding
 from .options import listed
 from .servercall import OnlyMessage, ServerCall
@@ -258,37 +258,56 @@ class ServingEnd(ConnectionEvents):
             raise Undecodable(*self._undecodable(incoming, error)) from error
 
     async def _intercepted(self, served: Served, call: ServerCall, incoming: IncomingCall | None, request: Any) -> Any:
-        wanted, nothing = answers(served.method), False  # is what the handler returned
+        given: Any = call  # what the handler returned; nothing yet
+        failed: BaseException | None = None  # what it raised, or an interceptor whose name that is
+        whose = ""
 
         async def last(seen: Call) -> Any:
-            nonlocal nothing
+            nonlocal given, failed
             call._entered = True
             if call.oneway and incoming is not None and not incoming.over:
                 self._accept(call, incoming)
             try:
-                response = await served.run(seen.request, seen.stream or call, call)
+                given = await served.run(seen.request, seen.stream or call, call)
+            except Exception as error:
+                failed = error
+                raise
             finally:
                 call._left = True
-            if (nothing := response is None) and wanted and served.method._fixed is None:
-                raise self._unencodable(call, response)
-            return response
+            if given is None and answers(served.method) and served.method._fixed is None:
+                raise self._unencodable(call, given)
+            return given
 
-        def forgotten(interceptor: str) -> StatusError | None:
-            if nothing:  # the serializer of a servicer is to say whether that is an answer
+        def judge(interceptor: str, answer: Any) -> StatusError | None:
+            if answer is given:  # the serializer of a servicer, or the codec, is to say whether that is an answer
                 return None
-            self.serving.journal.log(logging.ERROR, "%s", returned_none(interceptor, served.method))
-            did = "left no response" if call._entered else "neither went on nor answered"
+            wrong = wrong_answer(interceptor, answer, served.method)
+            if wrong is None:
+                return None
+            self.serving.journal.log(logging.ERROR, "%s", wrong)
+            did = "neither went on nor answered"
+            if call._entered or answer is not None:
+                did = "left no response" if answer is None else "returned what is no response"
             return StatusError(Code.INTERNAL, f"an interceptor of the server {did}")
+
+        def blame(interceptor: str, error: Exception) -> None:
+            nonlocal failed, whose
+            if error is not failed:
+                failed, whose = error, interceptor
 
         stream = (OnlyMessage(request) if call.oneway else call) if served.method.kind.streams else None
         seen = Call(served.method, call.metadata, request, call.time_remaining(), stream, server=call)
         status = OK
         try:
-            return await chain(self.serving.interceptors, last, forgotten if wanted else None)(seen)
+            return await chain(self.serving.interceptors, last, judge, blame)(seen)
         except BaseException as error:
             status = ended_by(error)
+            if whose and isinstance(error, Exception) and error is failed and not isinstance(error, StatusError):
+                words = (f"interceptor {whose}", "an interceptor of the server")
+                raise StatusError.of(self._status(call, error, *words)) from error
             raise
         finally:
+            failed = None  # lest it and this frame keep each other
             seen._end(status)
 
     def _failed(self, call: ServerCall, incoming: IncomingCall, status: Status) -> None:
@@ -386,8 +405,10 @@ class ServingEnd(ConnectionEvents):
         self.serving.journal.log(logging.ERROR, "%s: error %s", text, number)
         return StatusError(Code.INTERNAL, f"the handler's answer is not a message of this method{hidden}")
 
-    def _status(self, call: ServerCall, error: Exception, what: str = "handler") -> Status:
-        """What the exception of a handler, or of admission, makes of a call (status.md 1); others' text stays here."""
+    def _status(self, call: ServerCall, error: Exception, what: str = "handler", told: str = "") -> Status:
+        """What the exception of a handler, or of what else is named, makes of a call (status.md 1); others' text stays
+        here. `told`: what the caller is told of instead."""
+        told = told or f"the {what}"
         if isinstance(error, StatusError) and error.code:
             if error.trailer:
                 call.set_trailer(error.trailer)
@@ -396,8 +417,8 @@ class ServingEnd(ConnectionEvents):
             return self._too_large(call, error).status
         code = Code.DEADLINE_EXCEEDED if isinstance(error, TimeoutError) else Code.UNKNOWN
         if type(error) is TimeoutError and call.time_remaining() == 0:
-            return Status(code, f"the {what} ran out of time")
-        return Status(code, self._told(call, error, what))
+            return Status(code, f"{told} ran out of time")
+        return Status(code, self._told(call, error, what, told))
 
     def _given_up(self, call: ServerCall, error: asyncio.CancelledError) -> Status:
         """How a call ends whose handler was cancelled, or raised the cancellation of something that it waited for."""
@@ -406,12 +427,12 @@ class ServingEnd(ConnectionEvents):
             return _cancelled(error)
         return Status(Code.CANCELLED, self._told(call, error))
 
-    def _told(self, call: ServerCall, error: BaseException, what: str = "handler") -> str:
+    def _told(self, call: ServerCall, error: BaseException, what: str = "handler", told: str = "the handler") -> str:
         """Logs what a caller is not told, and returns what it is told of it."""
         found = secrets.token_hex(8)
         words = (what, call.method.name, found)
         self.serving.journal.log(logging.ERROR, "%s of %s failed: error %s", *words, error=error)
-        return f"the {what} failed (error {found} in the log of the server)"
+        return f"{told} failed (error {found} in the log of the server)"
 
 
 def _is_late(call: IncomingCall) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from base64 import urlsafe_b64decode
 
 from trunkcall.transport import clock
-from trunkcall.wire import Code, Delivery, LimitError, Method, Status
+from trunkcall.wire import Code, Delivery, LimitError, Method, Status, unserved
 from trunkcall.wire.metadata import block
 
 from . import answering
@@ -92,6 +92,9 @@ class Router:
     def _find(self, request: Request) -> Method | None:
         return self._config.methods.get(request.path.encode("utf-8", "replace"))
 
+    def _unserved(self, request: Request) -> str:
+        return unserved(request.path.encode("utf-8", "replace"), self._config.methods)
+
     def _count(self, request: Request, stream: LineStream, why: Refusal) -> None:
         self._config.load.count(refused=True)
         stream.line.events.unserved(request.path.encode("utf-8", "replace"), True, why.code, why.text)
@@ -101,7 +104,7 @@ class Router:
         post = request.method == "POST"
         if method is None:
             if not post or spoken is None:
-                _refuse(stream, 404, Code.UNIMPLEMENTED, _not_served(request.path))
+                _refuse(stream, 404, Code.UNIMPLEMENTED, self._unserved(request))
                 return ANSWERED
             return self._call(request, stream, None, spoken)
         target: Target = method.target
@@ -227,7 +230,7 @@ class Router:
             except ValueError as error:
                 raise Refusal(Code.INVALID_ARGUMENT, str(error)) from None
         if method is None:
-            raise Refusal(Code.UNIMPLEMENTED, _not_served(request.path))
+            raise Refusal(Code.UNIMPLEMENTED, self._unserved(request))
         if codec == _NAMED:
             text = f'codec "{spoken.codec}" is not known here, only {config.codec_list}'
             raise UnknownCodec(Code.UNIMPLEMENTED, text)
@@ -301,10 +304,6 @@ def _spoken(kind: str) -> Spoken | None:
 
 def _name(method: Method) -> str:
     return method.name.decode("utf-8", "replace")
-
-
-def _not_served(path: str) -> str:
-    return f"method {path} is not served by this server"
 
 
 def _refuse(stream: LineStream, code: int, why: Code, text: str) -> None:

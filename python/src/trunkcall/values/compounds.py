@@ -5,11 +5,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import GenericAlias
 from typing import Any
 
-from .faults import MAX_NESTING, Fault, too_deep, unwanted
+from .faults import MAX_NESTING, UNTAKEN, Fault, Refused, too_deep, unwanted
 from .room import FIELD, LIST, MAP, RECORD, need
 from .scalars import OUT_OF_RANGE, Shape, Text, Time, Whole
 from .tree import Broken, Ext, Pairs, check_depth
@@ -162,9 +162,10 @@ class Record(Shape):
 
     wanted = "a map"
 
-    def __init__(self, kind: type[Any], make: Callable[..., Any]) -> None:
+    def __init__(self, kind: type[Any], make: Callable[..., Any], strict: bool = False) -> None:
         self.kind = kind
         self.make = make
+        self.strict = strict  # by its class: refuses what it has no field for, in requests of JSON
         self.fields: list[Field] = []
         self._by_name: dict[str, Field] = {}
         self._zero_size = 0  # 0: not known yet
@@ -218,8 +219,12 @@ class Record(Shape):
     def _made(self, values: dict[str, Any]) -> Any:
         try:
             return self.make(**values)
+        except Refused as error:
+            fault = Fault(error.text)
+            name = next((field.name for field in self.fields if field.member == error.member), None)
+            raise (fault if name is None else fault.within(f".{name}{error.inside}")) from None
         except Exception:  # of the class's own checks, whose words may quote the value
-            raise Fault("the values of this record are not ones that it takes") from None
+            raise Fault(UNTAKEN) from None
 
     def zero(self) -> Any:
         return self._made({field.member: field.missing() for field in self.fields})
@@ -228,6 +233,9 @@ class Record(Shape):
         if not self._zero_size:
             self._zero_size = RECORD + sum(FIELD + field.shape.zero_size() for field in self.fields)
         return self._zero_size
+
+    def misfit(self, value: object) -> Fault:
+        return unwanted(self.kind.__name__, "None" if value is None else f"a value of type {type(value).__name__}")
 
     def unknown(self, tree: Any) -> str | None:
         """The first key that no field has."""
@@ -337,20 +345,37 @@ _WIDEST = Whole(-(2**63), 2**64 - 1)
 _TEXT, _TIME = Text(), Time()
 
 
-def unknown_field(shape: Shape, tree: Any) -> str | None:
-    """A key of JSON for which the record that it comes to has no field; where nothing is wrong with the value."""
+def unknown_field(shape: Shape, tree: Any, strict: bool = True) -> str | None:
+    """A key of JSON for which the record that it comes to has no field; where nothing is wrong with the value. Without
+    `strict`, of records alone that are strict by their classes."""
+    inner: Iterable[tuple[Shape, Any]] = ()
     match shape:
         case Optional():
-            return unknown_field(shape.inner, tree)
+            inner = ((shape.inner, tree),)
         case List() if isinstance(tree, list):
-            return next((found for one in tree if (found := unknown_field(shape.inner, one)) is not None), None)
+            inner = ((shape.inner, one) for one in tree)
         case Map() if isinstance(tree, dict):
-            inner = shape.value
-            return next((found for one in tree.values() if (found := unknown_field(inner, one)) is not None), None)
+            inner = ((shape.value, one) for one in tree.values())
         case Record() if isinstance(tree, dict):
-            if (name := shape.unknown(tree)) is not None:
+            if (strict or shape.strict) and (name := shape.unknown(tree)) is not None:
                 return name
-            inside = (unknown_field(one.shape, tree[one.name]) for one in shape.fields if one.name in tree)
-            return next((found for found in inside if found is not None), None)
+            inner = ((one.shape, tree[one.name]) for one in shape.fields if one.name in tree)
         case _:
-            return None
+            pass
+    found = (unknown_field(one, value, strict) for one, value in inner)
+    return next((name for name in found if name is not None), None)
+
+
+def has_strict(shape: Shape, seen: set[Shape] | None = None) -> bool:
+    """Whether there are records in it that are strict by their classes."""
+    seen = set() if seen is None else seen
+    match shape:
+        case Optional() | List():
+            return has_strict(shape.inner, seen)
+        case Map():
+            return has_strict(shape.value, seen)
+        case Record() if shape not in seen:
+            seen.add(shape)
+            return shape.strict or any(has_strict(field.shape, seen) for field in shape.fields)
+        case _:
+            return False

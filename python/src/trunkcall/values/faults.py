@@ -29,6 +29,18 @@ class Fault(ValueError):
         return f"at {self.path}: {self.text}" if self.path else self.text
 
 
+UNTAKEN = "the values of this record are not ones that it takes"
+
+
+class Refused(ValueError):
+    """Values that a class refuses to be made of: the member with the one at fault, None if it is none alone; the way to
+    it from there; what is wrong."""
+
+    def __init__(self, member: str | None, inside: str, text: str) -> None:
+        super().__init__(text)
+        self.member, self.inside, self.text = member, inside, text
+
+
 def unwanted(wanted: str, got: str) -> Fault:
     return Fault(f"want {wanted}, got {got}")
 

@@ -10,7 +10,7 @@ from types import GenericAlias
 from typing import Any, NamedTuple
 
 from . import jsontext, quick
-from .compounds import unknown_field
+from .compounds import has_strict, unknown_field
 from .faults import Fault, unwanted
 from .messagepack import Reader
 from .room import give_back, make_room
@@ -93,7 +93,8 @@ class Several:
         self._text = text
         self._counted = counted
         self._whole = whole  # "the request of /calc/div"
-        self._strict = strict and text
+        self._strict = strict and text  # the records of all classes
+        self._checked = text and (strict or any(has_strict(place.shape) for place in places))
         self._write = quick.writer(text)
         kinds = [place.shape.quick(text) for place in places]
         kind = None if None in kinds or not kinds or self._strict else GenericAlias(tuple, tuple(kinds))
@@ -173,8 +174,8 @@ class Several:
         except Fault as fault:
             raise self._of_whole(fault) from None
         values = self.of_plain(tree)
-        for place, one in zip(self._places, tree, strict=True) if self._strict else ():
-            if (name := unknown_field(place.shape, one)) is not None:
+        for place, one in zip(self._places, tree, strict=True) if self._checked else ():
+            if (name := unknown_field(place.shape, one, self._strict)) is not None:
                 raise Misfit(f'{place.what}: there is no field "{name}"')
         return values
 

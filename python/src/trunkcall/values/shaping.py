@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from enum import Enum, Flag
 from typing import Annotated, Any, Union, get_args, get_origin
 
+from . import models
 from .compounds import Anything, Field, List, Map, Optional, Record
 from .names import check_public_name, public_name
 from .scalars import Boolean, Bytes, Duration, Enumeration, Float, Nothing, Shape, Text, Time, Whole
@@ -160,7 +161,8 @@ def _class(kind: type[Any]) -> Shape:
     read = _reader_of(kind)
     if read is None:
         raise _unsupported(kind)
-    shape = _records[kind] = Record(kind, kind)
+    model = read is _of_model
+    shape = _records[kind] = Record(kind, models.maker_of(kind) if model else kind, model and models.forbids(kind))
     try:
         for member, hint, name, missing in read(kind):
             try:
@@ -187,12 +189,12 @@ _Fields = list[tuple[str, Any, str | None, Callable[[], Any] | None]]
 
 
 def _reader_of(kind: type[Any]) -> Callable[[type[Any]], _Fields] | None:
+    if models.is_model(kind):
+        return _of_model
     if dataclasses.is_dataclass(kind):
         return _of_dataclass
     if hasattr(kind, "__struct_fields__"):
         return _of_struct
-    if hasattr(kind, "model_fields") and hasattr(kind, "model_validate"):
-        return _of_model
     return None
 
 
@@ -229,15 +231,18 @@ def _of_struct(kind: type[Any]) -> _Fields:
 
 
 def _of_model(kind: Any) -> _Fields:
-    """Of pydantic, which is not imported for it."""
+    """Of pydantic."""
     hints = typing.get_type_hints(kind, include_extras=True)
     found: _Fields = []
-    for member, field in kind.model_fields.items():
+    for member, field in models.fields_of(kind).items():
         hint = hints[member]
         for note in field.metadata:
             hint = Annotated[hint, note]
         missing = None if field.is_required() else _default_of(field)
-        found.append((member, hint, field.alias, missing))
+        try:
+            found.append((member, hint, models.public_alias(field), missing))
+        except TypeError as error:
+            raise TypeError(f"field {member} of {kind.__name__}: {error}") from None
     return found
 
 

@@ -19,6 +19,7 @@ from .session import Session
 from .settings import Settings
 from .status import OK, Code, Delivery, Status, local_status
 from .stream import Call, IncomingCall, Method, OutgoingCall
+from .unserved import unserved
 
 __all__ = [
     "CANNOT_TAKE",
@@ -50,4 +51,5 @@ __all__ = [
     "Status",
     "local_status",
     "not_served",
+    "unserved",
 ]

@@ -32,6 +32,7 @@ from .receive import ONE_EXPECTED, ReceiveFlow
 from .send import SendFlow
 from .status import LONGEST, Code, Status, milliseconds, payload
 from .stream import DONE, MESSAGES, METADATA, READY, RECEIVING, RUNNING, IncomingCall, Method
+from .unserved import unserved
 
 if TYPE_CHECKING:
     from .session import Session
@@ -147,8 +148,7 @@ class Callee:
         method = self.served.get(name)
         if method is None:
             side = "client" if self.first_word & INITIATOR_BIT else "server"
-            text = f"method {name.decode('utf-8', 'replace')} is not served by this {side}"
-            raise CallFault("unknown_method", text)
+            raise CallFault("unknown_method", unserved(name, self.served, side))
         if not session.knows_codec[call.codec]:
             raise CallFault("codec", self._unknown_codec(call.codec))
         if session.lifecycle.turns_away(session.now):
