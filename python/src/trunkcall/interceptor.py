@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from inspect import isawaitable
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Generic, Protocol, cast, overload
 
@@ -140,8 +141,8 @@ def _link(intercept: Interceptor, proceed: Next, judge: Judge, blame: Blame | No
         try:
             going: Any = intercept(call, proceed)
             answer: Any = going
-            if isinstance(going, Awaitable):
-                answer = await cast(Awaitable[Any], going)
+            if isawaitable(going):
+                answer = await going
             elif going is not None:
                 answer = _Plain(going)
         except Exception as error:

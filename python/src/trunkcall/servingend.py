@@ -259,18 +259,18 @@ class ServingEnd(ConnectionEvents):
 
     async def _intercepted(self, served: Served, call: ServerCall, incoming: IncomingCall | None, request: Any) -> Any:
         given: Any = call  # what the handler returned; nothing yet
-        failed: BaseException | None = None  # what it raised, or an interceptor whose name that is
+        failed: list[Exception] = []  # what it raised, or an interceptor whose name that is
         whose = ""
 
         async def last(seen: Call) -> Any:
-            nonlocal given, failed
+            nonlocal given
             call._entered = True
             if call.oneway and incoming is not None and not incoming.over:
                 self._accept(call, incoming)
             try:
                 given = await served.run(seen.request, seen.stream or call, call)
             except Exception as error:
-                failed = error
+                failed[:] = [error]
                 raise
             finally:
                 call._left = True
@@ -291,9 +291,9 @@ class ServingEnd(ConnectionEvents):
             return StatusError(Code.INTERNAL, f"an interceptor of the server {did}")
 
         def blame(interceptor: str, error: Exception) -> None:
-            nonlocal failed, whose
-            if error is not failed:
-                failed, whose = error, interceptor
+            nonlocal whose
+            if error not in failed:
+                failed[:], whose = [error], interceptor
 
         stream = (OnlyMessage(request) if call.oneway else call) if served.method.kind.streams else None
         seen = Call(served.method, call.metadata, request, call.time_remaining(), stream, server=call)
@@ -302,12 +302,12 @@ class ServingEnd(ConnectionEvents):
             return await chain(self.serving.interceptors, last, judge, blame)(seen)
         except BaseException as error:
             status = ended_by(error)
-            if whose and isinstance(error, Exception) and error is failed and not isinstance(error, StatusError):
+            if whose and isinstance(error, Exception) and error in failed and not isinstance(error, StatusError):
                 words = (f"interceptor {whose}", "an interceptor of the server")
                 raise StatusError.of(self._status(call, error, *words)) from error
             raise
         finally:
-            failed = None  # lest it and this frame keep each other
+            failed.clear()  # lest it and this frame keep each other
             seen._end(status)
 
     def _failed(self, call: ServerCall, incoming: IncomingCall, status: Status) -> None:
