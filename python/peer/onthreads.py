@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Self
@@ -20,9 +20,11 @@ THREADS = 256
 class OnThreads:
     """What trunkcall.Client does, done by a blocking one. Belongs to one event loop."""
 
-    def __init__(self, client: blocking.Client) -> None:
+    def __init__(self, client: blocking.Client, handlers: Sequence[trunkcall.Handler] = ()) -> None:
+        """`handlers` are what it serves."""
         self._client = client
         self._threads = ThreadPoolExecutor(THREADS, "step")
+        self._threads.submit(client.register, *handlers).result()  # it may not be used in an event loop
         self._cancelling: list[asyncio.Future[Any]] = []
 
     async def __aenter__(self) -> Self:

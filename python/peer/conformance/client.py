@@ -91,11 +91,11 @@ class CasesClient:
         if "compression" in wanted:
             options["compression"] = getattr(trunkcall, wanted["compression"].upper())
         options["balancer"] = trunkcall.first()
+        handlers = Service().handlers() if wanted.get("serves") else ()
         if self._threads:
-            return OnThreads(blocking.Client(case["target"], **options))
+            return OnThreads(blocking.Client(case["target"], **options), handlers)
         client = trunkcall.Client(case["target"], **options)
-        if wanted.get("serves"):
-            client.register(*Service().handlers())
+        client.register(*handlers)
         return client
 
 

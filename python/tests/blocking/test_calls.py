@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import math
 import tempfile
+import threading
 from collections.abc import AsyncIterator, Iterator
 
 from example.v1 import user_pb2 as pb
-from tests.public.kit import COUNT, ECHO, HANDLERS, JOIN, OTHER, TWICE, echo
+from tests.public.kit import COUNT, ECHO, HANDLERS, JOIN, OTHER, PATIENCE, TWICE, echo
 from tests.public.test_services import SERVICE, Users
 from trunkcall import (
     PROTOBUF,
@@ -272,10 +273,65 @@ class Connections(Case):
         client.register(CONFIRM.handler(lambda request, call: client.call(ECHO, request + b"!")))
         self.assertEqual(client.call(OTHER, b"x"), b"x!")
 
-    def test_a_handler_that_an_event_loop_would_run_is_refused(self) -> None:
-        _, client = self.pair()
-        with self.assertRaisesRegex(TypeError, "serves plain functions of unary and server-streaming methods"):
-            client.register(ECHO.handler(echo))
+    def test_coroutine_functions_are_served_too(self) -> None:
+        connections: list[Connection] = []
+
+        async def serve(request: bytes, call: ServerCall) -> bytes:
+            connections.append(call.connection)
+            return request
+
+        async def confirm(request: bytes, call: ServerCall) -> bytes:
+            await asyncio.sleep(0.001)
+            answer = await call.connection.call(OTHER, request, codec=RAW)
+            return b"sure: " + answer
+
+        async def join(requests: AsyncIterator[bytes], call: ServerCall) -> bytes:
+            return b"".join([one async for one in requests])
+
+        async def other(request: bytes, call: ServerCall) -> bytes:
+            return request * 2
+
+        _, client = self.pair(ECHO.handler(serve), OTHER.handler(other))
+        client.register(CONFIRM.handler(confirm), JOIN.handler(join))
+        client.call(ECHO, b"")  # from here on no thread waits for a call
+
+        async def called() -> tuple[bytes, bytes]:
+            answer = await connections[0].call(CONFIRM, b"?", codec=RAW)
+            stream = connections[0].open(JOIN, codec=RAW)
+            for part in (b"a", b"b"):
+                await stream.send(part)
+            await stream.half_close()
+            return answer, await stream.response()
+
+        self.assertEqual(self.there.run(called()), (b"sure: ??", b"ab"))
+
+    def test_a_coroutine_function_that_its_caller_gives_up_is_cancelled(self) -> None:
+        connections: list[Connection] = []
+        began, cancelled = threading.Event(), threading.Event()
+
+        async def serve(request: bytes, call: ServerCall) -> bytes:
+            connections.append(call.connection)
+            return request
+
+        async def never(request: bytes, call: ServerCall) -> bytes:
+            began.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                cancelled.set()
+            return request
+
+        _, client = self.pair(ECHO.handler(serve))
+        client.register(CONFIRM.handler(never))
+        client.call(ECHO, b"")
+
+        async def give_up() -> None:
+            call = asyncio.ensure_future(connections[0].call(CONFIRM, b"", codec=RAW))
+            await asyncio.to_thread(began.wait, PATIENCE)
+            call.cancel()
+
+        self.there.run(give_up())
+        self.assertTrue(cancelled.wait(PATIENCE))
 
 
 def _never(watch: object) -> None:

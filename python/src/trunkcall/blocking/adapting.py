@@ -22,7 +22,6 @@ from trunkcall.interceptor import Call, check_of_method
 from trunkcall.method import (
     BidiMethod,
     ClientStreamMethod,
-    Handler,
     Method,
     OneWayMethod,
     ServerStreamMethod,
@@ -130,14 +129,6 @@ def for_method(method: Method[Any, Any], intercept: Callable[..., Any]) -> Inter
         return intercept(call, proceed) if call.method.name == method.name else proceed(call)
 
     return _named(intercepting, intercept)
-
-
-def check_handlers(handlers: Sequence[Any]) -> None:
-    """Raises TypeError for a handler that an event loop would have to run."""
-    for one in handlers:
-        if isinstance(one, Handler) and (_is_async(one.serve) or not one.method.kind.takes_one):
-            text = f"{one.method.name}: a blocking client serves plain functions of unary and server-streaming methods"
-            raise TypeError(f"{text}, on threads; trunkcall.Client serves all")
 
 
 def _is_async(given: Any) -> bool:

@@ -196,10 +196,10 @@ class Client(Calls):
     # What its servers call.
 
     def register(self, *handlers: Handler) -> None:
-        """Serves methods to the servers over the client's own connections: plain functions of unary, one-way and
-        server-streaming methods, which run on threads. Raises ValueError for a method that is served already,
-        TypeError for what is no such Handler."""
-        adapting.check_handlers(handlers)
+        """Serves methods to the servers over the client's own connections. Plain functions, of unary, one-way and
+        server-streaming methods, run on threads. Coroutine functions run on the client's event loop, on whichever
+        thread is at work for the client: they must not block, nor make calls of this client; they await those of
+        `call.connection`. Raises ValueError for a method that is served already, TypeError for what is no Handler."""
         driver, policy = self._whole()
         with driver.inside():
             policy.register(*handlers)
