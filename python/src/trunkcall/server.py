@@ -9,6 +9,7 @@ import socket
 import ssl
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
+from functools import partial
 from importlib.util import find_spec
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -46,15 +47,15 @@ from .options import (
     WAITING_CALLS,
     Limits,
     codec_table,
-    listed,
     session_config,
 )
 from .protocol import PortProtocol, Protocol, check_protocols
 from .registering import Registry
 from .registrar import Registrar, Withdrawing
 from .repeating import Repeating
-from .serverend import ServerEnd
+from .serverend import ServerEnd, http_of
 from .serving import Serving
+from .signals import stopping_on_signals
 from .transport import (
     ALPN_HTTP1,
     ALPN_HTTP2,
@@ -74,7 +75,6 @@ from .wire import MAGIC, Load
 if TYPE_CHECKING:
     from .http import Http
 
-_SUBTYPES = {1: "proto", 2: "json", 3: "msgpack"}  # of content types, by the numbers of codecs
 _CUT_OFF = 1.0  # seconds that peers have to hear that their calls were cut off
 
 
@@ -309,14 +309,25 @@ class Server(Registry):
                 listener.close()
                 raise
 
-    async def serve(self, *where: str | socket.socket, reuse_port: bool = False) -> None:
+    async def serve(
+        self,
+        *where: str | socket.socket,
+        reuse_port: bool = False,
+        signals: bool | None = None,
+        grace: float | None = DRAIN_GRACE,
+    ) -> None:
         """Listens on each of `where`, as `listen` does, and serves until the server has been stopped. It returns when
-        `stop` or `close` is done, so that a program may then exit without losing a call. Raises as `listen`."""
+        `stop` or `close` is done, so that a program may then exit without losing a call. Raises as `listen`.
+
+        With `signals` SIGTERM or SIGINT (Ctrl-C) begins `stop(grace)`, and a second one `close`: True, in the main
+        thread only; None: in the main task of `asyncio.run`, unless the program handles the signal; False: never."""
+        check_seconds(0, none=True, grace=grace)
         _ = self._loop
         await self._guests.start_protocols()
         for one in where:
             await self.listen(one, reuse_port=reuse_port)
-        await self._until_stopped()
+        async with stopping_on_signals(signals, partial(self.stop, grace), self.close):
+            await self._until_stopped()
 
     async def _until_stopped(self) -> None:
         """Returns when `stop` or `close` is done, whoever has called it."""
@@ -368,21 +379,7 @@ class Server(Registry):
     def _serve_http(self) -> Http:
         """What serves HTTP. Its libraries are loaded for the first client that speaks it."""
         if self._http is None:
-            from .http import Http, HttpConfig
-
-            table = self._serving.codecs
-            packing = self._packing
-            config = HttpConfig(
-                events=lambda: ServerEnd(self),
-                session=self._config,
-                methods=self._serving.methods,
-                codecs={_SUBTYPES.get(number, codec.name): number for number, codec in table.items()},
-                codec_list=listed(table.values()),
-                order=[one.number for one in packing.order] if packing.said else None,
-                origins=self._origins or (),
-                mounted=self._guests.mounted,
-            )
-            self._http = Http(self._loop, config)
+            self._http = http_of(self)
         return self._http
 
     def _turned_away(self, remote: str, why: str) -> None:

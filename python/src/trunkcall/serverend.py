@@ -8,10 +8,13 @@ import random
 from typing import TYPE_CHECKING
 
 from .connection import End
+from .options import listed
 
 if TYPE_CHECKING:
+    from .http import Http
     from .server import Server
 
+_SUBTYPES = {1: "proto", 2: "json", 3: "msgpack"}  # of content types, by the numbers of codecs
 _AGE_JITTER = 0.1  # by which part connections live longer or shorter, so that they do not all end together
 
 
@@ -52,3 +55,21 @@ class ServerEnd(End):
             words = (self.connection.remote, reason, text)
             self.serving.journal.log(logging.WARNING, "peer ends the connection: %s: reason %d %s", *words)
         super().goes_away(reason, text)
+
+
+def http_of(server: Server) -> Http:
+    """What serves HTTP at a server. Loads its libraries."""
+    from .http import Http, HttpConfig
+
+    table, packing = server._serving.codecs, server._packing
+    config = HttpConfig(
+        events=lambda: ServerEnd(server),
+        session=server._config,
+        methods=server._serving.methods,
+        codecs={_SUBTYPES.get(number, codec.name): number for number, codec in table.items()},
+        codec_list=listed(table.values()),
+        order=[one.number for one in packing.order] if packing.said else None,
+        origins=server._origins or (),
+        mounted=server._guests.mounted,
+    )
+    return Http(server._loop, config)

@@ -150,7 +150,7 @@ class Server(grpc.aio.Server):
         try:
             async with asyncio.timeout(timeout):
                 if isinstance(self._server, NativeServer):
-                    await self._server.serve()
+                    await self._server.serve(signals=False)
         except TimeoutError:
             return False
         return True
