@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 import socket
 import ssl
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
 
 from harness.proxy import listening
 
@@ -49,52 +47,47 @@ class Hostile:
 
     async def __aenter__(self) -> Hostile:
         self._listener, self.address = listening(self.address)
-        self._begin(self._accept(self._listener))
+        asyncio.get_running_loop().add_reader(self._listener, self._accept, self._listener)
         return self
 
     async def __aexit__(self, *_: object) -> None:
         """Ends all connections, and refuses others."""
+        if self._listener:
+            asyncio.get_running_loop().remove_reader(self._listener)
+            self._listener.close()
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        if self._listener:
-            self._listener.close()
         remove(self.address)
 
     async def all_ended(self) -> None:
         """Returns when the clients have ended all connections."""
-        while len(self._tasks) > 1:
+        while self._tasks:
             await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
-
-    def _begin(self, what: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = asyncio.create_task(what)
-        self._tasks.add(task)
-        task.add_done_callback(self._done)
-        return task
 
     def _done(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()):
             self.failures.append(error)
 
-    async def _accept(self, listener: socket.socket) -> None:
-        while True:
-            end, _ = await asyncio.get_running_loop().sock_accept(listener)
-            self.connections += 1
-            meeting = self._begin(self._meet(Met(end, self._tls, serves=True)))
-            # Not by the task itself, which may be cancelled before it begins.
-            meeting.add_done_callback(functools.partial(closed, end))
+    def _accept(self, listener: socket.socket) -> None:
+        """Not by a task: one that is cancelled just then would lose the socket that it was about to have."""
+        try:
+            end, _ = listener.accept()
+        except (BlockingIOError, ConnectionAbortedError):
+            return
+        self.connections += 1
+        task = asyncio.create_task(self._meet(Met(end, self._tls, serves=True)))
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+        task.add_done_callback(lambda _: end.close())  # also if it was cancelled before it began
 
     async def _meet(self, met: Met) -> None:
         # A client may end the connection at any time.
         with contextlib.suppress(ConnectionError, EOFError, ssl.SSLError):
             await met.handshake()
             await self._play(met)
-
-
-def closed(end: socket.socket, _: asyncio.Task[None]) -> None:
-    end.close()
 
 
 def remove(address: str) -> None:
