@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Fails when a Markdown file links to a file or heading that is not there, or quotes code that does not stand so, or
 when a source cites a section of a specification that is not there, as in "protocol.md 9.6", or a table says of languages
-what their files do not.
+what their files do not, or the README is longer than a stranger reads.
 
 A block of code behind the comment <!-- from FILE --> must be a run of lines of that file, whatever their indentation.
 """
@@ -18,6 +18,7 @@ sys.path.insert(0, str(ROOT))
 from harness.languages import languages  # noqa: E402
 from scripts import language_tables  # noqa: E402
 
+README_LINES = 150
 SKIPPED = {".git", "build", "node_modules"}
 
 BLOCK = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
@@ -70,7 +71,7 @@ def bad_citations() -> list[str]:
     found = []
     sources = [path for language in languages().values() for path in language.files(language.sources)]
     sources += sorted(path for folder in ("conformance", "harness", "spec") for path in (ROOT / folder).rglob("*.py"))
-    for name in ("protocol", "limits", "status", "client", "code-first"):
+    for name in ("protocol", "limits", "status", "client", "code-first", "http", "registry", "policy"):
         text = (ROOT / "spec" / f"{name}.md").read_text(encoding="utf-8")
         sections = set(re.findall(r"^(?:#+ |\*\*)(\d+(?:\.\d+)?)[. *]", text, flags=re.MULTILINE))
         cited = re.compile(rf"\b{name}\.md,? (?:section )?(\d+(?:\.\d+)?)\b")
@@ -99,6 +100,8 @@ def main() -> int:
     for path in files:
         text = path.read_text(encoding="utf-8")
         found += [f"{path.relative_to(ROOT)} {fault}" for fault in bad_links(path, text) + bad_quotes(path, text)]
+    if (lines := len((ROOT / "README.md").read_text(encoding="utf-8").splitlines())) > README_LINES:
+        found.append(f"README.md has {lines} lines, more than {README_LINES}")
     found += language_tables.faults() + bad_citations() + unsaid(ROOT / "docs" / "troubleshooting.md")
     print("\n".join(found) or f"{len(files)} files")
     return 1 if found else 0
