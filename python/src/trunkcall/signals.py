@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import signal
 import threading
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
 from typing import Any
 
 
@@ -53,3 +53,34 @@ def _default() -> tuple[int, ...]:
     if of_runner.get("main_task") is not asyncio.current_task():
         return ()
     return (signal.SIGINT, *((signal.SIGTERM,) if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL else ()))
+
+
+@contextlib.contextmanager
+def telling_of_signals(wanted: bool | None, tell: Callable[[], None]) -> Generator[None]:
+    """The same for a thread that blocks: within it `tell` is called for the first two signals. None: only in the main
+    thread, and of those that the program has not said anything of. Raises ValueError if it is wanted in another."""
+    numbers: tuple[int, ...] = (signal.SIGTERM, signal.SIGINT) if wanted else ()
+    if wanted is None and threading.current_thread() is threading.main_thread():
+        unchanged = {signal.SIGTERM: signal.SIG_DFL, signal.SIGINT: signal.default_int_handler}
+        numbers = tuple(number for number, handler in unchanged.items() if signal.getsignal(number) is handler)
+    before = {number: signal.getsignal(number) for number in numbers}
+    count = 0
+
+    def restore() -> None:
+        for number, handler in before.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+        before.clear()
+
+    def told(*_: object) -> None:
+        nonlocal count
+        count += 1
+        if count > 1:
+            restore()
+        tell()
+
+    try:
+        for number in numbers:
+            signal.signal(number, told)
+        yield
+    finally:
+        restore()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import threading
 import unittest
 from typing import Any
@@ -33,12 +34,42 @@ def call_and_end():
 
 threading.Thread(target=call_and_end).start()
 try:
-    server.serve()
+    server.serve(signals=False)
 except KeyboardInterrupt:
     print("interrupted")
 threading.Thread(target=os.kill, args=(os.getpid(), signal.SIGTERM)).start()
 server.serve()
 print("served")
+"""
+
+
+ENDING = """
+import os, signal, threading
+from trunkcall import RAW, Server, blocking, unary
+
+ECHO = unary("/test.Service/Echo", bytes, bytes)
+asynchronous = Server(codec=RAW)
+server = blocking.Server(asynchronous)
+
+async def echo(request, call):
+    os.kill(os.getpid(), signal.SIGN)
+    await asynchronous.stopping.wait()
+    return request
+
+server.register(ECHO.handler(echo))
+address = server.listen("127.0.0.1:0")
+
+def call():
+    with blocking.Client(address, codec=RAW, timeout=60) as client:
+        print(client.call(ECHO, b"answered"))
+
+before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+calling = threading.Thread(target=call)
+calling.start()
+with server:
+    server.serve()
+calling.join()
+print((signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before)
 """
 
 
@@ -190,6 +221,13 @@ class Servers(unittest.TestCase):
             self.assertIn("forked", told.read())
         self.assertEqual(os.waitpid(child, 0)[1], 0)
         self.assertEqual(self.client(address).call(ECHO, b"a"), b"a")
+
+    def test_a_signal_lets_calls_end_before_it_returns(self) -> None:
+        for sign in (signal.SIGTERM, signal.SIGINT):
+            with self.subTest(sign.name):
+                done = run_program(ENDING.replace("signal.SIGN)", f"{int(sign)})"))
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                self.assertEqual(done.stdout.splitlines(), ["b'answered'", "True"])
 
     def test_signals_reach_who_serves(self) -> None:
         done = run_program(SIGNALLED)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import socket
 import threading
@@ -19,6 +20,7 @@ from trunkcall.context import current
 from trunkcall.gauges import Gauges
 from trunkcall.method import Handler, Method
 from trunkcall.options import DRAIN_GRACE
+from trunkcall.signals import telling_of_signals
 
 from .loopthread import LoopThread
 
@@ -73,15 +75,33 @@ class Server:
         for a server that has been stopped, and where a thread must not wait: in an event loop."""
         return self._run(self._server.listen(where, reuse_port=reuse_port))
 
-    def serve(self, *where: str | socket.socket, reuse_port: bool = False) -> None:
-        """Listens on each of `where` and returns once the server has been stopped. KeyboardInterrupt, and what a
-        handler of signals raises, comes out of it; the server serves on until `stop` or `close`, such as by `with`.
-        Raises as `listen`."""
+    def serve(
+        self,
+        *where: str | socket.socket,
+        reuse_port: bool = False,
+        signals: bool | None = None,
+        grace: float | None = DRAIN_GRACE,
+    ) -> None:
+        """Listens on each of `where` and returns once the server has been stopped. What a handler of signals raises
+        comes out of it; the server serves on until `stop` or `close`, such as by `with`. Raises as `listen`.
+
+        With `signals` SIGTERM or SIGINT (Ctrl-C) begins `stop(grace)`, and a second one `close`: True, in the main
+        thread only; None: in the main thread, unless the program handles the signal; False: never."""
         with self._lock:
             if self._ended and not where:
                 return
-            serving = self._begin(self._server.serve(*where, reuse_port=reuse_port))
-        serving.result()
+            serving = self._begin(self._server.serve(*where, reuse_port=reuse_port, signals=False, grace=grace))
+        begun: list[Future[Any]] = []
+
+        def tell() -> None:
+            with contextlib.suppress(RuntimeError):  # it has been stopped meanwhile
+                begun.append(self._begin(self._server.close() if begun else self._server.stop(grace)))
+
+        with telling_of_signals(signals, tell):
+            serving.result()
+            wait(begun)
+        if begun:
+            self._end()
 
     def stop(self, grace: float | None = DRAIN_GRACE) -> bool:
         """See trunkcall.Server.stop: loses no call. Seconds; True if nothing was cut off. A second time does nothing.
