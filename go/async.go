@@ -43,7 +43,7 @@ type asyncCall struct {
 	waiter  waiter
 	attempt attempt
 	codec   Codec
-	second  *secondAttempt
+	second  *nextAttempt
 	failure error       // how it failed, or why it could not be opened
 	reused  bool        // nothing that knows of it may come later
 	stop    func() bool // stops watching ctx
@@ -53,7 +53,7 @@ type asyncCall struct {
 // launch makes a call and returns; out is told how it ended. The request must
 // not be changed until then.
 func (c *route) launch(ctx context.Context, t *Method, request, response any, o *callOptions, out sink) {
-	if len(c.interceptors) > 0 {
+	if len(c.interceptors) > 0 || c.policies != nil && c.policies.file != nil {
 		c.pool.Do(&interceptedCall{c, ctx, t, request, response, o, out})
 		return
 	}
@@ -68,7 +68,7 @@ func (c *route) launch(ctx context.Context, t *Method, request, response any, o 
 	a.request, a.response, a.sink = request, response, out
 	a.metadata = outgoing(ctx)
 	if a.uses++; a.uses%countedTogether == 0 {
-		c.repeats.made(thisSecond(), countedTogether)
+		c.repeats.made(elapsed(), countedTogether)
 	}
 	a.reused = true
 	a.mu.Lock()
@@ -117,8 +117,8 @@ func (a *asyncCall) step() (over bool) {
 	case asyncOpen:
 		o := &a.opening
 		o.ended()
-		again, err := o.route.conclude(o.ctx, a.call, o.method, a.codec, a.response, o.options)
-		if again && a.repeat() {
+		failed, err := o.route.conclude(o.ctx, a.call, o.method, a.codec, a.response, o.options)
+		if failed && repeatable(&a.call.Ending) && a.repeat() {
 			return false
 		}
 		a.failure = err
@@ -142,7 +142,7 @@ func (a *asyncCall) open() error {
 	o.number = a.number
 	o.carry(a.call.Buf, codec, a.metadata)
 	if a.second != nil {
-		o.repeats(a.second)
+		o.follows(a.second)
 	}
 	return a.try()
 }
@@ -192,7 +192,7 @@ func (a *asyncCall) repeat() bool {
 	if !ok {
 		return false
 	}
-	a.second = &secondAttempt{wire.Own{Attempt: 2}, c.endpointOf(a.call)}
+	a.second = &nextAttempt{wire.Own{Attempt: 2}, c.endpointOf(a.call)}
 	a.number++ // elsewhere, if there is more than one connection
 	a.call.Reset()
 	if wait > 0 {
@@ -273,7 +273,7 @@ func broken(log *journal, t *Method, p any, delivery Delivery) error {
 	return local(Errorf(Internal, "an interceptor or a codec of the caller's panicked"), delivery)
 }
 
-// interceptedCall is an asynchronous call with interceptors. They return when the
+// interceptedCall is an asynchronous call with interceptors, or under a policy file. They return when the
 // call has ended, so it needs a goroutine until then.
 type interceptedCall struct {
 	route             *route

@@ -16,7 +16,8 @@ import (
 type Attempt struct {
 	Context context.Context //nolint:containedctx // of the call, for its values
 	Method  *Method
-	// Number is 1, or 2 where the client makes a call again that provably did not run.
+	// Number is 1 for the first attempt of a call, and goes on where the client makes it again: one that provably did
+	// not run, or a retry or hedge of its policy file.
 	Number int
 	// Endpoint is where it goes; nil for calls from a server to its client.
 	Endpoint *Endpoint
@@ -91,10 +92,7 @@ func (o *opening) watched(conn *Connection) *attempt {
 	}
 	a.kind = o.method.Kind
 	if observed {
-		a.told = Attempt{Context: o.ctx, Method: o.method, Number: 1, SentBytes: int64(len(o.out.Payload))}
-		if o.out.Own != nil {
-			a.told.Number = 2
-		}
+		a.told = Attempt{Context: o.ctx, Method: o.method, Number: max(1, o.attempts), SentBytes: int64(len(o.out.Payload))}
 	}
 	if !o.call.Unary() {
 		o.call.AtEnd = a

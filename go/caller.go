@@ -97,12 +97,21 @@ func (c *route) plain(o *callOptions) bool {
 
 // around makes a call within its timeout and through the interceptors.
 func (c *route) around(ctx context.Context, m *Method, request, response any, o *callOptions) error {
+	o = c.underRules(m, o)
 	ctx, cancel := c.within(ctx, m, o)
 	if cancel != nil {
 		defer cancel()
 	}
 	if len(c.interceptors) > 0 {
 		return c.intercepted(ctx, m, request, response, o)
+	}
+	return c.inside(ctx, m, request, response, o)
+}
+
+// inside makes a call behind the interceptors.
+func (c *route) inside(ctx context.Context, m *Method, request, response any, o *callOptions) error {
+	if o.rules != nil {
+		return c.underPolicy(ctx, m, request, response, o)
 	}
 	return c.unary(ctx, m, request, response, o)
 }
@@ -117,7 +126,7 @@ func (c *route) intercepted(ctx context.Context, m *Method, request, response an
 		var reply Reply
 		within := *o
 		within.reply, within.intercepted, within.metadata = &reply, true, withAdded(call.Metadata, before, ctx)
-		err := c.unary(ctx, m, call.Request, call.Response, &within)
+		err := c.inside(ctx, m, call.Request, call.Response, &within)
 		tried.end(err)
 		call.Header, call.Trailer, call.Peer = reply.Header, reply.Trailer, reply.Peer
 		return err

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/trunkcall/trunkcall/go/internal/policy"
 	"github.com/trunkcall/trunkcall/go/internal/transport"
 	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 	"github.com/trunkcall/trunkcall/go/internal/wire"
@@ -24,14 +25,15 @@ type calling struct {
 	policies     *policies  // nil: there are none
 	next         atomic.Uint32
 	waiting      atomic.Int64
-	calls        sync.Pool // of *unaryCall
-	asyncs       sync.Pool // of *asyncCall
-	repeats      repeats
+	calls        sync.Pool       // of *unaryCall
+	asyncs       sync.Pool       // of *asyncCall
+	repeats      *repeats        // that of a policy file takes its place
 	done         context.Context // ends with the client
 }
 
 func newCalling(done context.Context, options *common, interceptors []Interceptor, pool *roles.Pool) *calling {
 	c := &calling{options: options, interceptors: interceptors, pool: pool, done: done}
+	c.repeats = newRepeats(policy.BudgetRules{Percent: repeatPercent, Least: leastRepeats})
 	c.calls.New = func() any {
 		call := &unaryCall{number: c.next.Add(1)}
 		call.InitUnary()
@@ -59,22 +61,30 @@ type unaryCall struct {
 const stay = 256
 
 // unary makes one unary call. A call that provably was not run is repeated
-// once, over another connection if there is one.
+// once, over another connection if there is one; one under a policy file as its rules say.
 func (c *route) unary(ctx context.Context, t *Method, request, response any, o *callOptions) (err error) {
 	call := c.calls.Get().(*unaryCall) //nolint:forcetypeassert // the pool holds nothing else
 	if call.uses++; call.uses%countedTogether == 0 {
-		c.repeats.made(thisSecond(), countedTogether)
+		if o.governed == nil { // else it was counted when it began
+			c.repeats.made(elapsed(), countedTogether)
+		}
 		if call.uses%stay == 0 && c.via == nil {
 			call.number = c.lighter(call.number)
 		}
 	}
-	var second *secondAttempt
+	var next *nextAttempt
 	for again := true; again; {
 		var codec Codec
 		if codec, err = c.encode(&call.Call, request, o); err != nil {
 			break
 		}
-		if err = c.start(ctx, call, t, codec, o, second); err != nil {
+		if o.governed != nil {
+			o.governed.attempt()
+		}
+		if err = c.start(ctx, call, t, codec, o, next); err != nil {
+			if o.governed != nil {
+				o.governed.ended(err)
+			}
 			break
 		}
 		if !call.Wait(ctx) {
@@ -86,8 +96,11 @@ func (c *route) unary(ctx context.Context, t *Method, request, response any, o *
 			call.watching = nil
 		}
 		again, err = c.conclude(ctx, &call.Call, t, codec, response, o)
-		if again = again && second == nil && c.pauseBefore(ctx, t, &call.Ending); again {
-			second = &secondAttempt{wire.Own{Attempt: 2}, c.endpointOf(&call.Call)}
+		if o.governed != nil {
+			o.governed.ended(err)
+		}
+		if again = again && c.again(ctx, t, &call.Ending, o, next); again {
+			next = &nextAttempt{wire.Own{Attempt: next.number() + 1}, c.endpointOf(&call.Call)}
 			call.Reset()
 			call.number++ // elsewhere, if there is more than one connection
 		}
@@ -97,10 +110,26 @@ func (c *route) unary(ctx context.Context, t *Method, request, response any, o *
 	return err
 }
 
-// secondAttempt is what the repetition of a call has that its first attempt has not.
-type secondAttempt struct {
+// nextAttempt is what a further attempt of a call has that its first has not.
+type nextAttempt struct {
 	own wire.Own
-	not *EndpointState // that of the first
+	not *EndpointState // that of the one before
+}
+
+// number is which attempt it is; nil is the first.
+func (n *nextAttempt) number() uint32 {
+	if n == nil {
+		return 1
+	}
+	return n.own.Attempt
+}
+
+// again reports whether a call whose attempt has failed is made again, and waits until then.
+func (c *route) again(ctx context.Context, t *Method, e *wire.Ending, o *callOptions, attempt *nextAttempt) bool {
+	if o.governed != nil {
+		return c.retried(ctx, t, e, o.governed, attempt == nil)
+	}
+	return attempt == nil && repeatable(e) && c.pauseBefore(ctx, t, e)
 }
 
 // endpointOf is the endpoint at which a call was made, nil if it is none of a client's.
@@ -114,7 +143,7 @@ func (c *route) endpointOf(call *transport.Call) *EndpointState {
 // start opens the call, waiting as long as that takes. What it needs lies in the call and not on the stack, of
 // which writing within TLS needs much.
 func (c *route) start(
-	ctx context.Context, call *unaryCall, t *Method, codec Codec, o *callOptions, second *secondAttempt,
+	ctx context.Context, call *unaryCall, t *Method, codec Codec, o *callOptions, next *nextAttempt,
 ) error {
 	opening := &call.opening // field by field: a literal would be made beside it and copied
 	opening.route, opening.ctx, opening.call, opening.method, opening.options = c, ctx, &call.Call, t, o
@@ -124,8 +153,8 @@ func (c *route) start(
 		m = outgoing(ctx)
 	}
 	opening.carry(call.Buf, codec, m)
-	if second != nil {
-		opening.repeats(second)
+	if next != nil {
+		opening.follows(next)
 	}
 	wait, err := opening.try()
 	if wait {
@@ -161,19 +190,19 @@ func (c *route) encode(call *transport.Call, request any, o *callOptions) (Codec
 	return codec, nil
 }
 
-// conclude fills in the response of a call that has ended, or says whether it is to be
-// made again and how it failed. Decoders may need much stack, so there is little of it above them:
+// conclude fills in the response of a call that has ended, or says whether it was answered with
+// a failure and how it failed. Decoders may need much stack, so there is little of it above them:
 // what is seldom needed has functions of its own.
 func (c *route) conclude(
 	ctx context.Context, call *transport.Call, t *Method, codec Codec, response any, o *callOptions,
-) (again bool, err error) {
+) (failed bool, err error) {
 	e := &call.Ending
 	if o.reply != nil {
 		o.tell(call)
 	}
 	switch {
 	case e.Code != OK:
-		return repeatable(e), c.failure(ctx, call, e)
+		return true, c.failure(ctx, call, e)
 	case t.Kind == KindOneWay:
 		return false, nil
 	case o.fresh && len(c.interceptors) == 0: // they may have put something else in its place
@@ -322,8 +351,19 @@ func (c *route) pause(ctx context.Context, m *Method, refusal *wire.Ending) (wai
 	if deadline, ok := ctx.Deadline(); wait > longestPause || ok && time.Until(deadline) <= wait {
 		return 0, false
 	}
-	return wait, ctx.Err() == nil && c.done.Err() == nil && c.repeats.take(thisSecond())
+	return wait, ctx.Err() == nil && c.done.Err() == nil && c.budget().take(elapsed())
 }
+
+// budget is what all repetitions draw on.
+func (c *calling) budget() *repeats {
+	if c.policies != nil && c.policies.file != nil {
+		return c.policies.file.current.Load().repeats
+	}
+	return c.repeats
+}
+
+// made counts calls in the budget.
+func (c *calling) made(calls int64) { c.budget().made(elapsed(), calls) }
 
 // severalConnections reports whether a call may be made over another than it was.
 func (c *calling) severalConnections() bool {

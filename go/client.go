@@ -67,6 +67,13 @@ func NewClient(target string, options ...ClientOption) (*Client, error) {
 	c.close = cancel
 	c.calling = newCalling(done, &c.options.common, c.options.interceptors, c.pool)
 	c.calling.target, c.calling.policies = target, policies
+	if policies != nil && policies.file != nil && fault == nil {
+		c.closed.Add(1)
+		go func() {
+			defer c.closed.Done()
+			policies.file.watch(done.Done())
+		}()
+	}
 	c.serving.begin("client", &c.options.common, c.options.reverse)
 	c.config = c.options.transport(clientConnections{acceptor{&c.serving}, c}, c.pool)
 	c.config.Slots = &transport.SlotQueue{}

@@ -67,6 +67,7 @@ type clientStream struct {
 }
 
 func (c *route) openStream(ctx context.Context, m Metadata, t *Method, o *callOptions) (*clientStream, error) {
+	o = c.underRules(t, o)
 	codec, err := c.options.codecOf(o)
 	if err != nil {
 		return nil, err
@@ -84,7 +85,7 @@ func (c *route) openStream(ctx context.Context, m Metadata, t *Method, o *callOp
 		route: c, ctx: ctx, call: s.call, method: t, options: o, number: c.next.Add(1), asked: c.now(),
 		out: wire.Outgoing{Method: t.wire(), Codec: s.codec.Number(), Metadata: m},
 	}
-	c.repeats.made(thisSecond(), 1)
+	c.made(1)
 	wait, err := opening.try()
 	if wait {
 		err = opening.wait()

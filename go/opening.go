@@ -30,6 +30,7 @@ type opening struct {
 	attempt  *attempt          // memory for what is told of it; nil: none so far
 	watching *attempt          // that, once the call is open, if somebody wants to know of it
 	upTo     uint64            // attempts to connect that were under way when it first waited; 0: it has not
+	attempts int               // which attempt of the call it is; 0: the first
 	async    bool              // nobody waits: it counts as waiting also while it has no connection
 }
 
@@ -55,9 +56,10 @@ func (o *opening) carry(request []byte, codec Codec, m Metadata) {
 	out.Payload, out.HasMessage, out.End, out.OneWay = request, true, true, o.method.Kind == KindOneWay
 }
 
-// repeats makes it the second attempt of a call.
-func (o *opening) repeats(second *secondAttempt) {
-	o.out.Own, o.not = &second.own, second.not
+// follows makes it a further attempt of a call.
+func (o *opening) follows(next *nextAttempt) {
+	o.out.Own, o.not = &next.own, next.not
+	o.attempts = int(next.own.Attempt)
 }
 
 // wait waits for the call's turn and tries again, until it is open or its context ends. Whatever fails

@@ -39,6 +39,7 @@ type common struct {
 	keepaliveTimeout  time.Duration
 	tls               *tls.Config
 	tlsFiles          *tlsFiles // what tls is made of, nil: nothing
+	policyPath        string    // of the policy file, empty: none
 	memory            int64
 	unshared          bool // handlers run on goroutines of their own
 	unpolled          bool

@@ -65,6 +65,7 @@ type policies struct {
 	given   map[string]*Policy
 	timeout time.Duration // of WithTimeout
 	once    bool          // by WithoutRepeating
+	file    *policyFile   // in place of all these, nil: none
 	found   atomic.Pointer[[]*found]
 }
 
@@ -78,6 +79,12 @@ type found struct {
 
 // newPolicies looks the policies of a client over; nil if there are none.
 func newPolicies(c *clientOptions) *policies {
+	if c.policyPath != "" {
+		if len(c.policies) > 0 || c.timeout > 0 || c.once {
+			c.wrong("policies are given as a file and as options, which contradict each other: WithPolicy, WithTimeout, WithoutRepeating")
+		}
+		return &policies{file: c.openPolicies(lacking(clientLacks))}
+	}
 	if len(c.policies) == 0 && c.timeout == 0 {
 		return nil
 	}
@@ -161,9 +168,16 @@ func (c *calling) timeoutOf(m *Method, o *callOptions) time.Duration {
 	case p == nil:
 		return 0
 	}
+	streams := m.Kind != KindUnary && m.Kind != KindOneWay
+	if r := o.rules; r != nil {
+		if streams {
+			return r.StreamTimeout
+		}
+		return r.Timeout
+	}
 	f := p.of(m)
 	switch {
-	case m.Kind != KindUnary && m.Kind != KindOneWay:
+	case streams:
 		return f.stream
 	case f.timeout == 0 && !o.byStub:
 		return p.timeout
@@ -183,16 +197,42 @@ func (c *calling) within(ctx context.Context, m *Method, o *callOptions) (bounde
 
 // repeatsCalls reports whether calls of a method may be made again.
 func (c *calling) repeatsCalls(m *Method) bool {
-	if c.policies == nil {
+	switch {
+	case c.policies == nil:
 		return !c.options.once
+	case c.policies.file != nil:
+		return true // what a policy file says was looked at before
 	}
 	return c.policies.of(m).repeats
+}
+
+// governed is what holds for a call by the policy file of the client, nil without one.
+func (c *calling) governed(m *Method) *methodRules {
+	if c.policies == nil || c.policies.file == nil {
+		return nil
+	}
+	return c.policies.file.current.Load().of(m)
+}
+
+// underRules are the options of a call, with what holds for it by the policy file: one exchange of the
+// file does not give a call some of the old and some of the new.
+func (c *calling) underRules(m *Method, o *callOptions) *callOptions {
+	rules := c.governed(m)
+	if rules == nil {
+		return o
+	}
+	own := *o
+	own.rules = rules
+	return &own
 }
 
 // waitsForReady reports whether the call waits until an endpoint is ready.
 func (o *opening) waitsForReady() bool {
 	if o.options.waitForReady || o.options.failFast || o.route.policies == nil {
 		return o.options.waitForReady
+	}
+	if r := o.options.rules; r != nil {
+		return r.WaitForReady != nil && *r.WaitForReady
 	}
 	return o.route.policies.of(o.method).waits
 }

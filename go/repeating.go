@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/trunkcall/trunkcall/go/internal/policy"
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
@@ -22,65 +23,50 @@ func repeatable(e *wire.Ending) bool {
 	return false
 }
 
-// repeats bounds how many calls are repeated, so that overload is not doubled at each
-// tier: in ten seconds a tenth of the calls made in them, or a hundred if that is more.
+// repeats is the one budget of all that a client makes again: what it repeats by itself, retries and hedges of
+// policies (client.md 2.6, policy.md 8.1).
 type repeats struct {
-	mu      sync.Mutex
-	seconds [repeatSeconds]repeatSecond
+	mu     sync.Mutex
+	budget *policy.Budget
 }
 
+// The budget of clients whose policy file says none, which is also the default of files.
 const (
-	repeatSeconds = 10
-	repeatShare   = 10 // one of so many calls
-	leastRepeats  = 10 * repeatSeconds
-
-	// countedTogether is how many calls an object used for them counts before it tells.
-	countedTogether = 64
+	repeatPercent = 10 // of the calls
+	leastRepeats  = 10 // a second
 )
 
-// repeatSecond is the calls that began in a second.
-type repeatSecond struct {
-	second          int64
-	calls, repeated uint64
+// countedTogether is how many calls an object used for them counts before it tells.
+const countedTogether = 64
+
+func newRepeats(rules policy.BudgetRules) *repeats {
+	return &repeats{budget: policy.NewBudget(rules)}
 }
 
 var began = time.Now()
 
-// thisSecond is that of a clock that does not jump.
-func thisSecond() int64 { return int64(time.Since(began) / time.Second) }
-
-func (r *repeats) atLocked(second int64) *repeatSecond {
-	s := &r.seconds[second%repeatSeconds]
-	if s.second != second {
-		*s = repeatSecond{second: second}
-	}
-	return s
-}
+// elapsed is the time of a clock that does not jump.
+func elapsed() time.Duration { return time.Since(began) }
 
 // made counts calls.
-func (r *repeats) made(second int64, calls uint64) {
+func (r *repeats) made(now time.Duration, calls int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.atLocked(second).calls += calls
+	r.budget.Made(now, calls)
 }
 
 // take reports whether one more call may be repeated, and counts it.
-func (r *repeats) take(second int64) bool {
+func (r *repeats) take(now time.Duration) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	now := r.atLocked(second)
-	var calls, repeated uint64
-	for i := range r.seconds {
-		if s := &r.seconds[i]; s.second > second-repeatSeconds {
-			calls += s.calls
-			repeated += s.repeated
-		}
-	}
-	if repeated >= max(calls/repeatShare, leastRepeats) {
-		return false
-	}
-	now.repeated++
-	return true
+	return r.budget.Take(now)
+}
+
+// with has a core that draws on the budget decide.
+func (r *repeats) with(decide func(*policy.Budget)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	decide(r.budget)
 }
 
 // WithoutRepeating makes every call once only. By default a unary or one-way call that provably did

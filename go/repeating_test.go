@@ -3,14 +3,16 @@ package trunkcall
 import (
 	"context"
 	"testing"
+	"time"
 
+	"github.com/trunkcall/trunkcall/go/internal/policy"
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
 func TestAtMostATenthOfTheCallsOrTenASecondAreRepeated(t *testing.T) {
-	var r repeats
+	r := newRepeats(policy.BudgetRules{Percent: repeatPercent, Least: leastRepeats})
 	taken := func(second int64) (n int) {
-		for r.take(second) {
+		for r.take(time.Duration(second) * time.Second) {
 			n++
 		}
 		return n
@@ -18,11 +20,11 @@ func TestAtMostATenthOfTheCallsOrTenASecondAreRepeated(t *testing.T) {
 	if n := taken(5); n != 100 {
 		t.Errorf("%d without any calls, want 100", n)
 	}
-	r.made(5, 999)
+	r.made(5*time.Second, 999)
 	if n := taken(5); n != 0 {
 		t.Errorf("%d more with 999 calls", n)
 	}
-	r.made(6, 1001)
+	r.made(6*time.Second, 1001)
 	if n := taken(6); n != 100 {
 		t.Errorf("%d more with 2000 calls, want 100", n)
 	}
@@ -44,7 +46,7 @@ func TestStreamsCountAmongTheCallsOfTheBudget(t *testing.T) {
 	c, _ := NewClient("mem:nowhere")
 	defer c.Close()
 	for {
-		began := thisSecond()
+		began := elapsed()
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		for range 2000 {
@@ -56,7 +58,7 @@ func TestStreamsCountAmongTheCallsOfTheBudget(t *testing.T) {
 		for c.repeats.take(began) {
 			taken++
 		}
-		if thisSecond()-began < repeatSeconds { // else some of them are forgotten already
+		if elapsed()-began < 9*time.Second { // else some of them are forgotten already
 			if taken != 200 {
 				t.Errorf("%d repetitions for 2000 streams, want 200", taken)
 			}
@@ -82,12 +84,12 @@ func TestACallIsRepeatedWhileTheBudgetLastsAndUnlessThatIsSwitchedOff(t *testing
 		t.Error("it is not repeated")
 	}
 	for {
-		began := thisSecond()
+		began := elapsed()
 		for c.repeats.take(began) {
 			continue
 		}
 		refused := !repeats(c)
-		if thisSecond()-began < repeatSeconds { // else some of them are forgotten already
+		if elapsed()-began < 9*time.Second { // else some of them are forgotten already
 			if !refused {
 				t.Error("it is repeated beyond the budget")
 			}

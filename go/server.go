@@ -38,6 +38,9 @@ type Server struct {
 	limits transport.ConnLimits
 	events sequence // what observers are told of listeners
 
+	policies *policyFile // nil without one
+	watching bool        // it; guarded by mu
+
 	withdrawing withdrawing
 
 	mu          sync.Mutex
@@ -78,6 +81,7 @@ func NewServer(options ...ServerOption) (*Server, error) {
 		s.options.wrong("cleartext is allowed and there is no TLS: without it cleartext is all there is")
 	}
 	s.options.checkProtocols()
+	s.policies = s.options.openPolicies(lacking(serverLacks))
 	if err := s.options.complete(); err != nil {
 		return nil, err
 	}
@@ -188,6 +192,14 @@ func (s *Server) startAll(listeners []net.Listener, failed chan<- error, err err
 			}
 		}
 		return nil, err
+	}
+	if s.policies != nil && !s.watching {
+		s.watching = true
+		s.done.Add(1)
+		go func() {
+			defer s.done.Done()
+			s.policies.watch(s.draining)
+		}()
 	}
 	started := make([]*transport.Listener, len(listeners))
 	for i, socket := range listeners {

@@ -24,7 +24,7 @@ MAY_IMPORT: dict[str, tuple[set[str], tuple[str, ...]]] = {
     "internal/policy": (set(), ()),
     "internal/transport": ({"internal/wire", "internal/transport"}, ("golang.org/x/net/", "github.com/coder/websocket", "google.golang.org/protobuf/encoding/protowire")),
     PUBLIC: (
-        {"internal/wire", "internal/transport"},
+        {"internal/wire", "internal/policy", "internal/transport"},
         ("google.golang.org/protobuf/", "github.com/klauspost/compress/"),
     ),
     "codefirst": ({PUBLIC}, ("google.golang.org/protobuf/", "github.com/go-json-experiment/json/", "github.com/tinylib/msgp/")),

@@ -1,6 +1,9 @@
 package policy
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Code is a status code by its number (status.md 1).
 type Code int
@@ -235,6 +238,23 @@ type Policy struct {
 // For gives what holds for a method.
 func (f *File) For(serviceName, methodName string) *Policy {
 	return effective(f.scopes(serviceName, methodName))
+}
+
+// Each visits the scopes of the file in its order, defaults first, with what holds in each.
+func (f *File) Each(visit func(line int, path string, p *Policy)) {
+	var widest []*scope
+	if f.defaults != nil {
+		widest = []*scope{f.defaults}
+		visit(f.defaults.line, f.defaults.path, effective(widest))
+	}
+	for _, s := range f.services {
+		wider := append(slices.Clip(widest), &s.scope)
+		visit(s.line, s.path, effective(wider))
+		for i := range s.methods {
+			m := &s.methods[i].scope
+			visit(m.line, m.path, effective(append(slices.Clip(wider), m)))
+		}
+	}
 }
 
 // scopes are those of a method, the widest first.

@@ -1,0 +1,141 @@
+package trunkcall
+
+import (
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/trunkcall/trunkcall/go/internal/policy"
+	"github.com/trunkcall/trunkcall/go/internal/wire"
+)
+
+// governance is what a policy file says, with the states that are kept for it. What it says does not change: when the
+// file is exchanged there is another one.
+type governance struct {
+	file    *policy.File
+	repeats *repeats
+	indexed atomic.Pointer[[]*methodRules] // by the index of the method's name
+
+	mu      sync.Mutex
+	methods map[string]*methodRules
+	states  map[stateKey]keptState
+	earlier map[stateKey]keptState // those of the file before, while this one is made
+}
+
+// methodRules is what holds for a method.
+type methodRules struct {
+	*policy.Policy
+
+	method  string
+	repeats *repeats
+}
+
+// stateKey says whose state it is: a kind of rules, and the scope or method that has them.
+type stateKey struct{ kind, of string }
+
+// keptState is a state, and the rules that it is kept for.
+type keptState struct{ rules, state any }
+
+// newGovernance has a file hold after another, nil: none. States whose scope and rules are the same are kept
+// (policy.md 5.6).
+func newGovernance(file *policy.File, before *governance) *governance {
+	g := &governance{file: file, methods: map[string]*methodRules{}, states: map[stateKey]keptState{}}
+	g.indexed.Store(&[]*methodRules{})
+	if before == nil {
+		g.repeats = newRepeats(file.Budget)
+		return g
+	}
+	if g.repeats = before.repeats; before.file.Budget != file.Budget {
+		g.repeats = newRepeats(file.Budget)
+	}
+	before.mu.Lock()
+	defer before.mu.Unlock()
+	g.earlier = before.states
+	for name := range before.methods {
+		g.makeLocked(name) // nobody else has it yet
+	}
+	g.earlier = nil
+	return g
+}
+
+// of returns what holds for a method.
+func (g *governance) of(m *Method) *methodRules {
+	known, index := g.indexed.Load(), m.wire().Index
+	if index >= 0 && index < len(*known) && (*known)[index] != nil {
+		return (*known)[index]
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	r := g.methods[m.Name]
+	if r == nil {
+		r = g.makeLocked(m.Name)
+	}
+	if index >= 0 {
+		known = g.indexed.Load()
+		grown := make([]*methodRules, max(len(*known), index+1))
+		copy(grown, *known)
+		grown[index] = r
+		g.indexed.Store(&grown)
+	}
+	return r
+}
+
+// makeLocked finds what holds for a method, and keeps it unless there are too many, in a program that makes names up.
+func (g *governance) makeLocked(name string) *methodRules {
+	service, method, _ := strings.Cut(strings.TrimPrefix(name, "/"), "/")
+	r := &methodRules{Policy: g.file.For(service, method), method: name, repeats: g.repeats}
+	if len(g.methods) < maxNames {
+		g.methods[name] = r
+	}
+	return r
+}
+
+// stateLocked is the state of a scope or method for its rules: the one that is there, or was there for the same
+// rules in the file before, or a new one.
+func stateLocked[R, S any](g *governance, kind, of string, rules *R, create func(*R) *S) *S {
+	key := stateKey{kind, of}
+	kept, ok := g.states[key]
+	if !ok {
+		if kept, ok = g.earlier[key]; !ok || !reflect.DeepEqual(kept.rules, rules) {
+			kept = keptState{rules, create(rules)}
+		}
+		g.states[key] = kept
+	}
+	return kept.state.(*S) //nolint:forcetypeassert // the kind says which it is
+}
+
+// random draws a random number of 32 bits (policy.md 6.2).
+func random() uint32 { return rand.Uint32() } //nolint:gosec // for chance, not for secrets
+
+// endOf is how an attempt ended, as the cores know it.
+func endOf(e *wire.Ending) policy.Ended {
+	end := policy.Ended{Code: policy.Code(e.Code), RetryAfter: time.Duration(e.RetryAfter) * time.Millisecond}
+	switch e.Delivery {
+	case NotSent:
+		end.Delivery = policy.NotSent
+	case Refused:
+		end.Delivery = policy.Refused
+	case Executed:
+		end.Delivery = policy.Executed
+	}
+	return end
+}
+
+// lacking has each part of a file that is not done yet be a fault: it is not to be ignored in silence.
+func lacking(parts func(*policy.Policy) []string) func(*policy.File) error {
+	return func(file *policy.File) error {
+		bad := &policy.BadFile{}
+		file.Each(func(line int, path string, p *policy.Policy) {
+			for _, part := range parts(p) {
+				bad.Faults = append(bad.Faults, policy.Fault{Line: line, Path: path, What: part + " is not done by this version"})
+			}
+		})
+		if len(bad.Faults) > 0 {
+			return bad
+		}
+		return nil
+	}
+}

@@ -1,0 +1,139 @@
+package trunkcall
+
+import (
+	"log/slog"
+	"os"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/trunkcall/trunkcall/go/internal/policy"
+)
+
+// WithPolicyFile has a file say what holds for calls, in the form of spec/policy.md: at a client timeouts, retries,
+// hedging, breakers, ejection of endpoints, balancers, zones, limits and faults for drills; at a server limits. docs/policy.md
+// has an example of each. A file at fault fails NewClient, Dial and NewServer, whose error has each fault with its line.
+//
+// While the client or server is there, the file is looked at every second, and read again when it has changed. What it
+// says then holds for calls that begin afterwards. If it is at fault, a warning is logged and what held before
+// holds on.
+//
+// At a client the file takes the place of WithPolicy, WithTimeout and WithoutRepeating, which contradict it. It does not
+// hold for calls from a server to its client.
+func WithPolicyFile(path string) Option {
+	return option(func(c *common) {
+		switch {
+		case path == "":
+			c.wrong("the path of the policy file is empty")
+		case c.policyPath != "":
+			c.wrong("there are two policy files, %s and %s", c.policyPath, path)
+		}
+		c.policyPath = path
+	})
+}
+
+// lookAtPolicies is how often a policy file is looked at (policy.md 5.6).
+const lookAtPolicies = time.Second
+
+// policyFile is a policy file that is watched. Only current is for several goroutines.
+type policyFile struct {
+	path    string
+	options *common
+	check   func(*policy.File) error // whether whoever was given the file can do what it says; nil: it can
+	current atomic.Pointer[governance]
+
+	read  os.FileInfo // the file as it was when it was last read
+	seen  os.FileInfo // as it was at the last look
+	fault string      // why it was not taken at the last look, as it was logged
+}
+
+// openPolicies reads a policy file for the first time. What is wrong is noted among the options; nil: there is none.
+func (c *common) openPolicies(check func(*policy.File) error) *policyFile {
+	if c.policyPath == "" {
+		return nil
+	}
+	f := &policyFile{path: c.policyPath, options: c, check: check}
+	info, err := os.Stat(f.path)
+	if err == nil {
+		f.read, f.seen = info, info
+		_, err = f.take()
+	}
+	if err != nil {
+		c.wrong("policy file %s: %s", f.path, faults(err))
+		return nil
+	}
+	return f
+}
+
+// faults tells an error in one line.
+func faults(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+
+// take reads the file and has it hold. It reports whether it was read, however good it is.
+func (f *policyFile) take() (read bool, err error) {
+	data, err := os.ReadFile(f.path)
+	if err != nil {
+		return false, err
+	}
+	file, err := policy.Parse(data)
+	if err == nil && f.check != nil {
+		err = f.check(file)
+	}
+	if err != nil {
+		return true, err
+	}
+	f.current.Store(newGovernance(file, f.current.Load()))
+	return true, nil
+}
+
+// watch looks at the file until done.
+func (f *policyFile) watch(done <-chan struct{}) {
+	ticker := time.NewTicker(lookAtPolicies)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			f.look()
+		case <-done:
+			return
+		}
+	}
+}
+
+// look reads the file if it has changed, and has stayed as it is since the last look: one that is being written is
+// left alone.
+func (f *policyFile) look() {
+	info, err := os.Stat(f.path)
+	if err != nil {
+		f.seen, f.read = nil, nil
+		f.refused(err)
+		return
+	}
+	stays := f.seen != nil && alike(info, f.seen)
+	f.seen = info
+	if !stays || f.read != nil && alike(info, f.read) {
+		return
+	}
+	read, err := f.take()
+	if read {
+		f.read = info // it will be no other before it changes
+	}
+	if err != nil {
+		f.refused(err)
+		return
+	}
+	f.fault = ""
+	f.options.log(slog.LevelInfo, "policy file taken", "file", f.path)
+}
+
+// refused logs why the file is not taken, unless that was said before.
+func (f *policyFile) refused(err error) {
+	if text := faults(err); text != f.fault {
+		f.fault = text
+		f.options.log(slog.LevelWarn, "policy file not taken", "file", f.path, "error", text)
+	}
+}
+
+// alike reports whether a file is as it was.
+func alike(a, b os.FileInfo) bool {
+	return a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size() && os.SameFile(a, b)
+}
