@@ -35,8 +35,9 @@ func TestReconnectingForFreshSharesGainsNothing(t *testing.T) {
 			all = append(all, p)
 		}
 		// The first 64 KiB of each are free; those that hold most may not have let go yet.
-		eventually(t, "what they hold is bounded", func() bool {
-			return s.Gauges().HeldBytes <= memory+memory/4+(connections+1)*(64<<10)
+		eventually(t, "what they hold is bounded, with all of them there", func() bool {
+			g := s.Gauges()
+			return g.Connections == connections+1 && g.HeldBytes <= memory+memory/4+(connections+1)*(64<<10)
 		})
 		mustEcho(t, honest, strings.Repeat("x", 100_000))
 		for _, p := range all {

@@ -156,6 +156,17 @@ func TestAnnouncedBytesDrawNothing(t *testing.T) {
 	}
 }
 
+// A buffer that is larger than was asked for counts as it is.
+func TestTheBuffersOfMessagesDrawWhatTheyTake(t *testing.T) {
+	b, sides := sharing(t, 1)
+	s := sides[0]
+	s.options.Buffer, s.options.Recycle = func(n int) []byte { return make([]byte, 0, 2*n) }, func([]byte) {}
+	s.must(AppendDefine(nil, 1, "/a.B/C"), rawCall(1, 1, 0), rawPiece(1, 1, 60<<20))
+	if held := s.Holding(); held < 4*MinPiece || b.Used() < held-freeShare {
+		t.Fatalf("%d bytes are drawn for %d that are held", b.Used(), held)
+	}
+}
+
 // What is held is told whole: answers that wait too.
 func TestAnswersThatWaitAreHeld(t *testing.T) {
 	_, sides := sharing(t, 1)

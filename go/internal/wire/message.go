@@ -150,7 +150,7 @@ func (s *Session) makeRoom(st *Stream, n int) bool {
 	f.message = s.enlarge(f.message, size)
 	s.assembled += cap(f.message) - f.room
 	f.room = cap(f.message)
-	return true
+	return s.affords(st, 0) // the buffer may be larger than was asked for
 }
 
 // dropMessage ends the accounting of the memory of a message in progress.
