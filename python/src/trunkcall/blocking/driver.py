@@ -97,6 +97,11 @@ class Driver(Turns):
         """Whether a thread leads, and has nothing to do but to wait for sockets and timers."""
         return self.loop.selector.asleep and not (self._awaited is not None and self._awaited.done())
 
+    @property
+    def awaits(self) -> bool:
+        """Whether the thread that turns the loop waits for something of its own. Used by that thread."""
+        return self._awaited is not None and not self.loop.selector.impatient and not self.loop.selector.silent
+
     def start(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Has a coroutine carried out by whichever thread leads. Used under the lock."""
         task = self.loop.create_task(work)

@@ -16,6 +16,7 @@ import math
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -26,11 +27,13 @@ from trunkcall.blocking.loopthread import LoopThread
 
 from .moving import PATIENCE, Held, Time
 from .server import _Tested
+from .standstill import STANDSTILL
 
 __all__ = ["Clock", "TestServer"]
 
 T = TypeVar("T")
 
+ADVICE = "begin the call with `client.start`, or on another thread, and move the clock with `clock.advance(seconds)`"
 _LOOK = 0.0005  # seconds of the system's clock between two looks at threads that are at work
 
 
@@ -79,15 +82,21 @@ class Clock:
     """The time of test servers and clients that are given to it, of all of them together. It stands still until
     `advance` moves it, and what is due meanwhile happens at once. See trunkcall.testing.Clock.
 
-    A thread that waits in a call cannot move the clock: begin the call with `Client.start`, or on another thread. May
-    be used by one thread at a time."""
+    A thread that waits in a call cannot move the clock: begin the call with `Client.start`, or on another thread. Where
+    nobody moves it, the call raises RuntimeError, which names the timers that wait. May be used by one thread at a
+    time."""
 
-    def __init__(self) -> None:
-        self._time = Time()
+    def __init__(self, *, standstill: float = STANDSTILL) -> None:
+        """`standstill`: after so many seconds of the system's clock, in which nothing happened in servers and clients,
+        and while timers wait in them, a call of the thread that used the clock last raises RuntimeError. For other
+        threads, and while plain handlers run, it is 60 s at least; math.inf is never. Raises TypeError and ValueError
+        for what is no time above 0."""
+        self._time = Time(standstill)
         self._loops: dict[LoopThread, Held] = {}
         self._drivers: dict[Driver, Held] = {}
 
     def __enter__(self) -> Self:
+        self._time.standstill.used()
         return self
 
     def __exit__(
@@ -103,7 +112,12 @@ class Clock:
         a clock already."""
         driver, _ = client._whole()
         with driver.inside():
-            self._drivers[driver] = self._time.hold(driver.loop)
+            self._drivers[driver] = self._time.hold(driver.loop, partial(self._stand, driver))
+
+    def _stand(self, driver: Driver) -> None:
+        """Raises RuntimeError in the thread that turns a client's loop, if it waits for a call of its own."""
+        if driver.awaits:
+            raise RuntimeError(self._time.standstill.words(ADVICE))
 
     @property
     def elapsed(self) -> float:
@@ -115,6 +129,7 @@ class Clock:
         included, and plain handlers have returned. Not waited for: what a thread does between two calls, and
         interceptors of clients. No time passes. Raises RuntimeError if that does not happen within 30 s of the system's
         clock."""
+        self._time.standstill.used()
         self._settle()
 
     def advance(self, seconds: float) -> None:

@@ -7,6 +7,9 @@ from types import TracebackType
 from typing import Self
 
 from .moving import Held, Time
+from .standstill import STANDSTILL
+
+ADVICE = "begin what takes time as a task, and move the clock with `await clock.advance(seconds)`"
 
 
 class Clock:
@@ -19,23 +22,51 @@ class Clock:
             await clock.advance(20)
 
     Enter it before what it is for is made. The loop has to be one of asyncio's own. Belongs to that loop, and to its
-    thread. Through sockets bytes take a time that no clock knows: use it in memory."""
+    thread. Through sockets bytes take a time that no clock knows: use it in memory.
 
-    def __init__(self) -> None:
-        self._time = Time()
+    A test that waits for nothing but this clock, which nobody moves, would wait for ever. It is cancelled instead, and
+    the block of `async with` raises RuntimeError, which names the timers that wait."""
+
+    def __init__(self, *, standstill: float = STANDSTILL) -> None:
+        """`standstill`: after so many seconds of the system's clock, in which nothing happened in the event loop, and
+        while timers wait in it, the test is told to wait for ever. While plain functions run on threads it is 30 s at
+        least; math.inf is never, for tests that wait for sockets, processes or threads of their own. Raises TypeError
+        and ValueError for what is no time above 0."""
+        self._time = Time(standstill)
         self._held: Held | None = None
+        self._test: asyncio.Task[object] | None = None
+        self._standing = ""  # what the test was told
 
     async def __aenter__(self) -> Self:
         """Raises RuntimeError for an event loop of another make, or one that goes by a clock already."""
-        self._held = self._time.hold(asyncio.get_running_loop())
+        self._held = self._time.hold(asyncio.get_running_loop(), self._stand)
+        self._time.standstill.used()
+        self._test, self._standing = asyncio.current_task(), ""
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        """Raises RuntimeError if the test was waiting for ever."""
         if self._held is not None:
             self._held.release()
             self._held = None
+        if self._standing:
+            if self._test is not None:
+                self._test.uncancel()
+            raise RuntimeError(self._standing) from error
+
+    def _stand(self) -> None:
+        """Ends the task that entered the clock, which waits in vain. Where that has ended, such as one of a fixture,
+        raises RuntimeError to whoever runs the loop."""
+        again, self._standing = bool(self._standing), self._time.standstill.words(ADVICE)
+        self._time.standstill.stir()
+        test = self._test
+        if test is None or test.done():
+            words, self._standing = self._standing, ""
+            raise RuntimeError(words)
+        if test.cancel() and again:
+            test.uncancel()
 
     @property
     def elapsed(self) -> float:

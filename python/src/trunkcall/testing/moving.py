@@ -13,16 +13,21 @@ from typing import Any
 
 from trunkcall.transport import monotonic
 
+from .seconds import nanoseconds
+from .standstill import STANDSTILL, Standstill, watched
+
 PATIENCE = 30.0  # seconds of the system's clock in which an event loop has to come to rest
 ROUNDED = 501_000  # ns by which timers may be later than what they are for
-_PRIVATE = ("_ready", "_scheduled")  # of asyncio's event loops, as old as they are
+_PRIVATE = ("_ready", "_scheduled", "_selector")  # of asyncio's event loops, as old as they are
 _SET = ("time", "run_in_executor")  # attributes of the loop, in place of its methods
 
 
 class Time:
     """One time for several event loops. Stands still until `ns` is set."""
 
-    def __init__(self) -> None:
+    def __init__(self, standstill: float = STANDSTILL) -> None:
+        """Raises TypeError and ValueError for a standstill that is no time."""
+        self.standstill = Standstill(standstill)
         self.ns = time.monotonic_ns()
         self.began = self.ns
         self.end = self.ns  # of the last step, or the one that is under way
@@ -31,9 +36,10 @@ class Time:
         """As an event loop counts."""
         return self.ns / 1e9
 
-    def hold(self, loop: asyncio.AbstractEventLoop) -> Held:
-        """Has a loop go by this time. Raises RuntimeError for one whose time cannot be set, or goes by another."""
-        return Held(self, loop)
+    def hold(self, loop: asyncio.AbstractEventLoop, tell: Callable[[], object] = lambda: None) -> Held:
+        """Has a loop go by this time; in its thread `tell` is called at a standstill. Raises RuntimeError for one whose
+        time cannot be set, or goes by another."""
+        return Held(self, loop, tell)
 
     @property
     def elapsed(self) -> float:
@@ -43,6 +49,7 @@ class Time:
     def step(self, seconds: float) -> int:
         """Begins a step: until when timers go off in it, in ns. Raises TypeError and ValueError for what is no time to
         pass."""
+        self.standstill.used()
         self.end += nanoseconds(seconds)
         return self.end + ROUNDED
 
@@ -53,7 +60,7 @@ class Time:
 class Held:
     """An event loop that goes by a Time."""
 
-    def __init__(self, held_by: Time, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, held_by: Time, loop: asyncio.AbstractEventLoop, tell: Callable[[], object]) -> None:
         self.loop: Any = loop
         self._time = held_by
         if not isinstance(loop, asyncio.BaseEventLoop) or any(not hasattr(loop, name) for name in _PRIVATE):
@@ -64,7 +71,7 @@ class Held:
                 raise RuntimeError("this event loop goes by a clock already")
             _held[loop] = held_by
             monotonic.replace(_nanoseconds)
-        self._jobs: set[asyncio.Future[Any]] = set()  # plain functions that run on threads
+        self.jobs: set[asyncio.Future[Any]] = set()  # plain functions that run on threads
         self._run_in_executor = self.loop.run_in_executor
         own: dict[str, Any] = vars(loop)
         self._own = own
@@ -72,6 +79,10 @@ class Held:
         self._slow = self.loop.slow_callback_duration
         self.loop.slow_callback_duration = math.inf  # whoever moves the clock would be told to be slow
         own |= {"time": held_by.seconds, "run_in_executor": self._run}
+        selector: Any = own["_selector"]
+        self._selector: dict[str, Any] = selector.__dict__
+        self._selector["select"] = watched(selector.select, held_by.standstill, tell)
+        held_by.standstill.loops.append(self)
 
     def release(self) -> None:
         """The loop goes by the system's clock again."""
@@ -80,6 +91,8 @@ class Held:
                 return
             if not _held:
                 monotonic.replace(None)
+        self._time.standstill.loops.remove(self)
+        del self._selector["select"]
         for name in _SET:
             del self._own[name]
         self._own.update(self._before)
@@ -87,8 +100,8 @@ class Held:
 
     def _run(self, executor: Any, function: Any, *args: Any) -> Any:
         job = self._run_in_executor(executor, partial(_in_time, self._time, function), *args)
-        self._jobs.add(job)
-        job.add_done_callback(self._jobs.discard)
+        self.jobs.add(job)
+        job.add_done_callback(self.jobs.discard)
         return job
 
     @property
@@ -97,9 +110,18 @@ class Held:
         return len(self.loop._ready)
 
     @property
+    def timers(self) -> list[asyncio.TimerHandle]:
+        return [timer for timer in self.loop._scheduled.copy() if not timer.cancelled()]
+
+    @property
+    def now(self) -> float:
+        """As the loop counts."""
+        return self._time.seconds()
+
+    @property
     def due(self) -> float:
         """When the next timer is due, in ns; math.inf without one."""
-        moments = [timer.when() for timer in self.loop._scheduled if not timer.cancelled()]
+        moments = [timer.when() for timer in self.timers]
         return math.ceil(min(moments) * 1e9) if moments else math.inf
 
     async def settle(self) -> bool:
@@ -109,18 +131,18 @@ class Held:
         busy, idle = False, 0
         while idle < 2:  # in the first of two turns another callback may have been ahead of this one
             await asyncio.sleep(0)
-            idle = 0 if self.ready or self._jobs else idle + 1
+            idle = 0 if self.ready or self.jobs else idle + 1
             busy = busy or not idle
             if not idle and time.monotonic() > until:
                 raise RuntimeError(f"{self._unrest()} after {PATIENCE:.0f} s")
-            if self._jobs and not self.ready:
+            if self.jobs and not self.ready:
                 await self._wait_for_jobs(until - time.monotonic())
         return busy
 
     def _unrest(self) -> str:
-        if self._jobs:
+        if self.jobs:
             advice = "write what outlasts a step of the clock as `async def`"
-            return f"the clock waits for plain functions, and {len(self._jobs)} still run on threads ({advice})"
+            return f"the clock waits for plain functions, and {len(self.jobs)} still run on threads ({advice})"
         return "the clock waits for the event loop to come to rest, and it still has something to do"
 
     async def _wait_for_jobs(self, seconds: float) -> None:
@@ -130,7 +152,7 @@ class Held:
         timer.daemon = True
         timer.start()
         try:
-            await asyncio.wait([over, *self._jobs], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([over, *self.jobs], return_when=asyncio.FIRST_COMPLETED)
         finally:
             timer.cancel()
             over.cancel()
@@ -171,12 +193,3 @@ def _nanoseconds() -> int:
         return clocks.pop().ns if len(clocks) == 1 else time.monotonic_ns()
     found = _held.get(loop)
     return time.monotonic_ns() if found is None else found.ns
-
-
-def nanoseconds(seconds: float) -> int:
-    """Raises TypeError and ValueError for what is no time to pass."""
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise TypeError(f"want seconds, got {seconds!r}")
-    if not 0 <= seconds < math.inf:
-        raise ValueError(f"want seconds from 0 on, got {seconds!r}: time does not go back")
-    return round(seconds * 1e9)
