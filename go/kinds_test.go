@@ -288,3 +288,42 @@ func TestMoreNamesThanTheTableHoldsCanBeCalled(t *testing.T) {
 		}
 	}
 }
+
+func TestGoroutineThatReceivesEndsWithItsHandler(t *testing.T) {
+	everywhere(t, func(t *testing.T, s *trunkcall.Server, c *trunkcall.Client) {
+		left := trunkcall.Bidi[structpb.Value, structpb.Value]("/test.Left/Behind")
+		received := make(chan error, 1)
+		s.Register(left.Handler(func(_ context.Context, s *trunkcall.BidiStream[structpb.Value, structpb.Value]) error {
+			first, err := s.Receive()
+			if err != nil {
+				return err
+			}
+			go func() {
+				_, err := s.Receive()
+				received <- err
+			}()
+			return s.Send(first)
+		}))
+		stream, err := left.Open(soon(t), c)
+		if err == nil {
+			err = stream.Send(structpb.NewBoolValue(true))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for err == nil {
+			_, err = stream.Receive()
+		}
+		if !errors.Is(err, io.EOF) {
+			t.Error(err)
+		}
+		select {
+		case err := <-received:
+			if err == nil {
+				t.Error("it received what nobody has sent")
+			}
+		case <-soon(t).Done():
+			t.Error("it waits for what nobody will send")
+		}
+	})
+}

@@ -20,6 +20,7 @@ const usage = `usage: peer-go COMMAND [FLAG…]
 
   serve    answer UserService, BenchService, calc and hello
   call     call a method, with JSON in and out
+  registry keep where servers are, for clients to find them
   bench    put load on a server and measure
   conformance
            carry out conformance cases, lines of JSON on stdin
@@ -78,6 +79,8 @@ func (p program) run(args []string) int {
 		return p.exit(command, p.call(args))
 	case "bench":
 		return p.exit(command, p.bench(args))
+	case "registry":
+		return p.exit(command, p.registry(args))
 	case "conformance":
 		return p.exit(command, p.conform(args))
 	case "connect-server":

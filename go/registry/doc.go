@@ -3,13 +3,14 @@
 //	Record     what a registry holds of one instance of a server for one service
 //	Registrar  publishes a server: when it listens, until it is about to stop
 //	Resolver   finds the endpoints of a service for a client
-//	Source     where instances are found: Folder, SRV, or one of your own
+//	Source     where instances are found: Embedded, Folder, SRV, or one of your own
 //	Store      a Source in which servers are published too
-//	Open       makes one by its name: "file:/run/trunkcall"
+//	Open       makes one by its name: "trunkcall:127.0.0.1:4001", "file:/run/trunkcall"
+//	Server     the embedded registry, which any process may serve: the default on one machine
 //
 // A server that is found, and a client that finds it:
 //
-//	store := registry.NewFolder("/run/trunkcall")
+//	store := registry.NewEmbedded("127.0.0.1:4001")
 //	server, err := trunkcall.NewServer(trunkcall.WithRegistrar(registry.NewRegistrar(store, registry.Published{})))
 //
 //	client, err := trunkcall.NewClient("registry:example.Greeter",
@@ -51,7 +52,7 @@ type Written struct {
 
 var (
 	schemesMu sync.Mutex
-	schemes   = map[string]func(rest string) (Source, error){"file": openFolder, "srv": openSRV}
+	schemes   = map[string]func(rest string) (Source, error){"file": openFolder, "srv": openSRV, "trunkcall": openEmbedded}
 	// The forms of spec/registry.md 4.
 	schemeForm = regexp.MustCompile(`^[a-z][a-z0-9+.-]*$`)
 	domainForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*$`)
@@ -68,7 +69,7 @@ func AddScheme(scheme string, open func(rest string) (Source, error)) {
 	schemes[scheme] = open
 }
 
-// Open makes a registry by its name, SCHEME:REST: file:FOLDER with an absolute path, srv:DOMAIN, or of a scheme that
+// Open makes a registry by its name, SCHEME:REST: trunkcall:ADDRESS, file:FOLDER with an absolute path, srv:DOMAIN, or of a scheme that
 // another package has added. All but SRV are a Store. The error quotes the name and says what is wrong with it.
 func Open(name string) (Source, error) {
 	scheme, rest, found := strings.Cut(name, ":")

@@ -1,7 +1,10 @@
 package registry
 
 import (
+	"slices"
 	"testing"
+
+	registryv1 "github.com/trunkcall/trunkcall/go/gen/registry/v1"
 )
 
 // What is read is written the same way again, and read as the same; what is refused is refused alike.
@@ -48,6 +51,71 @@ func FuzzOpen(f *testing.F) {
 		}
 		if s, ok := s.(interface{ Close() }); ok {
 			s.Close()
+		}
+	})
+}
+
+// What is read of a state file is written as a file that is read whole.
+func FuzzState(f *testing.F) {
+	v := read(f)
+	for _, s := range v.States {
+		f.Add([]byte(s.Text))
+	}
+	for _, s := range v.BadStates {
+		f.Add([]byte(s.Hex))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		records, _ := parseState(data)
+		var texts [][]byte
+		for i := range records {
+			texts = append(texts, records[i].Data)
+		}
+		again, err := parseState(appendState(nil, texts))
+		if err != nil || !slices.Equal(textsOf(again), textsOf(records)) {
+			t.Fatalf("%q, %v", textsOf(again), err)
+		}
+	})
+}
+
+// What a registry answers is told, or refused; a watcher never holds more than it may.
+func FuzzTellings(f *testing.F) {
+	for _, a := range []*registryv1.WatchAnswer{
+		{Kind: registryv1.WatchAnswer_KIND_ALL, Came: []*registryv1.Entry{{Id: "a", Record: []byte("{}")}}},
+		{Kind: registryv1.WatchAnswer_KIND_PARTIAL, Went: []string{"a", "a"}, More: true},
+	} {
+		data, err := a.MarshalVT()
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data, data)
+	}
+	f.Fuzz(func(t *testing.T, first, second []byte) {
+		there := map[string]string{}
+		take := tellings{sizes: map[string]int{}, all: func(all []Entry) {
+			clear(there)
+			for _, e := range all {
+				there[e.ID] = string(e.Data)
+			}
+		}, change: func(came []Entry, went []string) {
+			for _, e := range came {
+				there[e.ID] = string(e.Data)
+			}
+			for _, id := range went {
+				delete(there, id)
+			}
+		}}
+		for _, data := range [][]byte{first, second} {
+			var a registryv1.WatchAnswer
+			if a.UnmarshalVT(data) != nil || take.take(&a) != nil {
+				return
+			}
+			size := 0
+			for _, text := range there {
+				size += len(text)
+			}
+			if !take.within && (len(take.sizes) != len(there) || take.bytes != size) {
+				t.Fatalf("%d entries of %d bytes are counted as %d of %d", len(there), size, len(take.sizes), take.bytes)
+			}
 		}
 	})
 }

@@ -97,6 +97,15 @@ type vectors struct {
 		}
 		Told []toldOf
 	}
+	Cores  []coreOf
+	States []struct {
+		ID, Text string
+		Records  []string
+	}
+	BadStates []struct {
+		ID, Hex, Error string
+		Records        []string
+	} `json:"bad_states"`
 }
 
 type toldOf struct {
@@ -237,6 +246,8 @@ func TestVectorRegistries(t *testing.T) {
 			rest = "file:" + s.path
 		case *SRV:
 			rest = "srv:" + s.domain
+		case *Embedded:
+			rest = "trunkcall:" + s.address
 		}
 		if err != nil || rest != c.Scheme+":"+c.Rest {
 			t.Errorf("%s: %s, %v", c.ID, rest, err)

@@ -1,4 +1,5 @@
-"""Generates python/gen from spec/proto: messages with their types, and the stubs of the stock gRPC plugin.
+"""Generates python/gen from spec/proto: messages with their types, and the stubs of the stock gRPC plugin. Messages of
+the framework itself, in spec/proto/trunkcall, become a part of the package, without stubs.
 
     build/python/bin/python python/tools/generate.py            writes
     build/python/bin/python python/tools/generate.py --check    writes nothing; the exit status tells whether it is up
@@ -19,22 +20,38 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 PROTO = ROOT / "spec" / "proto"
 GEN = ROOT / "python" / "gen"
+OWN = Path("trunkcall")  # in the package itself
+SRC = ROOT / "python" / "src"
 
 
 def generate(folder: Path) -> None:
     """Fills a folder; raises CalledProcessError if a source does not compile, which the compiler has then said."""
-    sources = sorted(str(path.relative_to(PROTO)) for path in PROTO.rglob("*.proto"))
-    outputs = [f"--{kind}_out={folder}" for kind in ("python", "pyi", "grpc_python")]
-    compiler = [sys.executable, "-m", "grpc_tools.protoc"]
-    subprocess.run([*compiler, f"-I{PROTO}", *outputs, *sources], check=True)
+    sources = sorted(path.relative_to(PROTO) for path in PROTO.rglob("*.proto"))
+    compiler = [sys.executable, "-m", "grpc_tools.protoc", f"-I{PROTO}"]
+    own = [str(source) for source in sources if OWN in source.parents]
+    others = [str(source) for source in sources if OWN not in source.parents]
+    for names, kinds in ((own, ("python", "pyi")), (others, ("python", "pyi", "grpc_python"))):
+        subprocess.run([*compiler, *(f"--{kind}_out={folder}" for kind in kinds), *names], check=True)
     for path in list(folder.rglob("*")):
-        if path.is_dir():
+        within = path.relative_to(folder)
+        if path.is_dir() and (any(path.glob("*.py")) or OWN not in (within, *within.parents)):
             (path / "__init__.py").touch()
 
 
-def contents(folder: Path) -> dict[str, bytes]:
+def contents(folder: Path) -> dict[Path, bytes]:
     files = [path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
-    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+    return {path.relative_to(folder): path.read_bytes() for path in files}
+
+
+def present() -> dict[Path, bytes]:
+    """What was generated before: of the package, what lies in folders of generated code alone."""
+    folders = {path.parent.relative_to(PROTO) for path in (PROTO / OWN).rglob("*.proto")}
+    own = {folder / name: data for folder in folders for name, data in contents(SRC / folder).items()}
+    return contents(GEN) | own
+
+
+def place(name: Path) -> Path:
+    return (SRC if OWN in name.parents else GEN) / name
 
 
 def main() -> int:
@@ -47,14 +64,14 @@ def main() -> int:
         except subprocess.CalledProcessError as failure:
             return failure.returncode
         wanted = contents(Path(made))
-    present = contents(GEN)
-    stale = sorted(name for name in wanted.keys() | present.keys() if wanted.get(name) != present.get(name))
+    before = present()
+    stale = sorted(name for name in wanted.keys() | before.keys() if wanted.get(name) != before.get(name))
     if options.check:
         for name in stale:
-            print(f"python/gen/{name} is not what spec/proto gives: run `make generate`")
+            print(f"{place(name).relative_to(ROOT)} is not what spec/proto gives: run `make generate`")
         return 1 if stale else 0
     for name in stale:
-        path = GEN / name
+        path = place(name)
         if name in wanted:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(wanted[name])

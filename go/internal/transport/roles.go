@@ -75,4 +75,6 @@ func (h *roleCall) FinishLocked(w *roles.Worker, now int64) {
 	if c.session.Finish(&st.Stream, &w.Ending) {
 		w.Scratch = nil // it is the session's now
 	}
+	st.wakeReceiver() // goroutines that the handler has left behind
+	st.wakeSender()
 }

@@ -25,14 +25,17 @@ import (
 type plugin struct {
 	tool      string
 	parameter string
+	// except is the folder of sources that it is not for.
+	except string
 }
 
 const layout = "module=github.com/trunkcall/trunkcall/go"
 
 var plugins = []plugin{
-	{"protoc-gen-go", layout},
-	{"protoc-gen-go-grpc", layout},
-	{"protoc-gen-go-vtproto", layout + ",features=marshal+unmarshal+size"},
+	{tool: "protoc-gen-go", parameter: layout},
+	// Messages of the framework itself would bring gRPC into every program.
+	{tool: "protoc-gen-go-grpc", parameter: layout, except: "trunkcall/"},
+	{tool: "protoc-gen-go-vtproto", parameter: layout + ",features=marshal+unmarshal+size"},
 }
 
 func main() {
@@ -60,6 +63,9 @@ func run(ctx context.Context, protoDir, out string, check bool) error {
 	}
 	files := map[string][]byte{}
 	for _, p := range plugins {
+		request.FileToGenerate = slices.DeleteFunc(slices.Clone(sources), func(one string) bool {
+			return p.except != "" && strings.HasPrefix(one, p.except)
+		})
 		if err := p.generate(ctx, request, files); err != nil {
 			return fmt.Errorf("%s: %w", p.tool, err)
 		}

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from trunkcall import Endpoint
-from trunkcall.registry import Entry, Folder, InvalidRecord, Record, Registrar, open_registry, parse
+from trunkcall.registry import Embedded, Entry, Folder, InvalidRecord, Record, Registrar, open_registry, parse
 from trunkcall.registry.record import parse_at
 from trunkcall.registry.view import View
 
@@ -50,7 +50,10 @@ def test_bad_records(case: dict[str, Any]) -> None:
 @cases("registries")
 def test_registries(case: dict[str, Any]) -> None:
     source = open_registry(case["name"])
-    assert isinstance(source, Folder) and str(source.path) == case["rest"]
+    if case["scheme"] == "file":
+        assert isinstance(source, Folder) and str(source.path) == case["rest"]
+    else:
+        assert isinstance(source, Embedded) and source.address == case["rest"]
 
 
 @cases("bad_registries")

@@ -1,14 +1,15 @@
-"""Cases of registry.json, registry.md 2 to 6 and 8. What can be worked out by hand stands here, for the model to agree with."""
+"""Cases of registry.json, registry.md 2 to 6 and 8; those of 9 are in registry_cores.py. What can be worked out by hand stands here, for the model to agree with."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
+from . import registry_cores as cores
 from . import registry_model as model
 from .client_model import Bad
 
-DESCRIPTION = "Records, names of registries, what is published, and the sets that watchers make (registry.md)."
+DESCRIPTION = "Records, names of registries, what is published, the sets that watchers make, and what the embedded registry decides (registry.md)."
 
 LEAST = {"addresses": ["10.0.0.5:4000"], "id": "a", "service": "users"}
 ALL = {
@@ -162,6 +163,8 @@ REGISTRIES = [
     ("folder", "a folder", "file:/run/trunkcall", "/run/trunkcall"),
     ("folder-colon", "any path", "file:/a:b c", "/a:b c"),
     ("srv", "DNS", "srv:example.com", "example.com"),
+    ("embedded", "the embedded registry", "trunkcall:127.0.0.1:4001", "127.0.0.1:4001"),
+    ("embedded-unix", "at a Unix socket", "trunkcall:unix:/run/registry.sock", "unix:/run/registry.sock"),
     ("srv-label", "one label", "srv:local", "local"),
 ]
 BAD_REGISTRIES = [
@@ -172,6 +175,10 @@ BAD_REGISTRIES = [
     ("scheme-unknown", "nobody knows it", "redis:a:1", 'no package for "redis" is in this program'),
     ("folder-empty", "no path", "file:", "want file:FOLDER with an absolute path"),
     ("folder-relative", "a relative path", "file:run", "want file:FOLDER with an absolute path"),
+    ("embedded-empty", "no address", "trunkcall:", "want trunkcall:ADDRESS"),
+    ("embedded-port", "no port", "trunkcall:localhost", "want trunkcall:ADDRESS"),
+    ("embedded-two", "two addresses", "trunkcall:a:1,b:1", "want trunkcall:ADDRESS"),
+    ("embedded-long", "too long", "trunkcall:unix:/" + "x" * 250, "want trunkcall:ADDRESS"),
     ("srv-empty", "no domain", "srv:", "want srv:DOMAIN"),
     ("srv-dots", "an empty label", "srv:a..b", "want srv:DOMAIN"),
     ("srv-port", "no port", "srv:a:53", "want srv:DOMAIN"),
@@ -334,6 +341,7 @@ def content() -> dict[str, Any]:
             {**head(i, w), "service": "users", "steps": s, "until": u, **model.watched("users", s, u)}
             for i, w, s, u, *_ in WATCHES
         ],
+        **cores.content(),
     }  # fmt: skip
 
 
@@ -367,6 +375,7 @@ def faults(told: dict[str, Any]) -> list[str]:
         same("watches", i, [(h["at"], "".join(e["id"] for e in h["set"])) for h in one["handed"]], handed)
         same("watches", i, [(t["at"], line(t)) for t in one["told"]], lines)
         same("watches", i, one["reason"], reason)
+    found += cores.faults(told)
     for group, entries in told.items():
         ids = [e["id"] for e in entries] if isinstance(entries, list) else []
         found += [f"{group}: id {one} twice" for one in sorted({one for one in ids if ids.count(one) > 1})]

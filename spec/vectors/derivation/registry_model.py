@@ -170,7 +170,7 @@ def endpoint(fields: dict[str, Any]) -> dict[str, Any]:
 # 4: names of registries.
 
 
-def named(text: str, schemes: tuple[str, ...] = ("file", "srv")) -> dict[str, str]:
+def named(text: str, schemes: tuple[str, ...] = ("file", "srv", "trunkcall")) -> dict[str, str]:
     scheme, colon, rest = text.partition(":")
     if not colon or not re.fullmatch(r"[a-z][a-z0-9+.-]*", scheme):
         why = "want SCHEME:REST"
@@ -178,6 +178,8 @@ def named(text: str, schemes: tuple[str, ...] = ("file", "srv")) -> dict[str, st
         why = f'no package for "{scheme}" is in this program'
     elif scheme == "file" and not rest.startswith("/"):
         why = "want file:FOLDER with an absolute path"
+    elif scheme == "trunkcall" and not (is_text(rest, 255, 1) and is_address(rest)):
+        why = "want trunkcall:ADDRESS"
     elif scheme == "srv" and (len(rest) > 253 or not DOMAIN.fullmatch(rest)):
         why = "want srv:DOMAIN"
     else:

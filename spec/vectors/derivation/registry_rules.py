@@ -30,6 +30,13 @@ RULES: list[tuple[str, str, str, str]] = [
     ("6.5/failed", "a failure changes nothing", "watches", "failed"),
     ("6.6/order", "by the bytes of the ids", "watches", "order"),
     ("6.7/settling", "at most every 20 ms", "watches", "settling"),
+    ("9.2/time", "time in which the registry did not run does not count", "cores", "stopped"),
+    ("9.3/publish", "records stand there until their call ends, or its lease", "cores", "publish publish-watched end lease"),
+    ("9.4/refused", "what is refused", "cores", "publish-none publish-most publish-more publish-rubbish publish-line publish-twice publish-first key full full-bytes"),
+    ("9.5/watch", "what watchers are told, and which are refused", "cores", "watch full-watches"),
+    ("9.6/restored", "what was known before stays until its owners come back", "cores", "restored unsure"),
+    ("9.6/file", "the file", "states", ""),
+    ("9.6/at-fault", "one that is at fault", "bad_states", ""),
     ("8/srv", "the answers of DNS", "srv", ""),
 ]  # fmt: skip
 

@@ -4,12 +4,12 @@
     Registrar          publishes a server: when it listens, until it is about to stop
     resolver           finds the endpoints of a service for a trunkcall.Client, blocking_resolver for a blocking one
     Source             where instances are found
-    Store              a Source in which servers are published: Folder, or one of your own
-    open_store         makes one by its name: "file:/run/trunkcall"
+    Store              a Source in which servers are published: Embedded, Folder, or one of your own
+    open_store         makes one by its name: "trunkcall:127.0.0.1:4001", "file:/run/trunkcall"
 
 A server that is found, and a client that finds it:
 
-    store = registry.Folder("/run/trunkcall")
+    store = registry.Embedded("127.0.0.1:4001")
     server = trunkcall.Server(registrar=registry.Registrar(store))
 
     client = trunkcall.Client("registry:example.Greeter", resolvers={"registry": registry.resolver(store)})
@@ -17,6 +17,7 @@ A server that is found, and a client that finds it:
 
 from __future__ import annotations
 
+from .embedded import Embedded, RegistryError
 from .folder import Folder
 from .record import InvalidRecord, Record, parse
 from .registrar import Registrar
@@ -25,12 +26,14 @@ from .store import Source, Store, Watcher, Written, add_scheme, open_registry, o
 from .view import Entry
 
 __all__ = [
+    "Embedded",
     "Entry",
     "Folder",
     "InvalidRecord",
     "PlainWatch",
     "Record",
     "Registrar",
+    "RegistryError",
     "Source",
     "Store",
     "Watcher",

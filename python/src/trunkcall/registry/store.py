@@ -67,7 +67,16 @@ def _folder(rest: str) -> Store:
     return Folder(Path(rest))
 
 
-_schemes: dict[str, Callable[[str], Source]] = {"file": _folder}
+def _embedded(rest: str) -> Store:
+    from .embedded import Embedded
+
+    try:
+        return Embedded(rest)
+    except (ValueError, ImportError) as error:
+        raise ValueError(f"want trunkcall:ADDRESS: {error}") from None
+
+
+_schemes: dict[str, Callable[[str], Source]] = {"file": _folder, "trunkcall": _embedded}
 
 
 def add_scheme(scheme: str, make: Callable[[str], Source]) -> None:
@@ -80,8 +89,8 @@ def add_scheme(scheme: str, make: Callable[[str], Source]) -> None:
 
 
 def open_registry(name: str) -> Source:
-    """Makes a registry by its name, SCHEME:REST: file:FOLDER with an absolute path, or of a scheme that was added.
-    Raises ValueError, which quotes the name and says what is wrong with it."""
+    """Makes a registry by its name, SCHEME:REST: trunkcall:ADDRESS, file:FOLDER with an absolute path, or of a scheme
+    that was added. Raises ValueError, which quotes the name and says what is wrong with it."""
     scheme, colon, rest = name.partition(":")
     if not colon or not _SCHEME.fullmatch(scheme):
         raise ValueError(f'registry "{name}": want SCHEME:REST')
