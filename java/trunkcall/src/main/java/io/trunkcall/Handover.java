@@ -12,7 +12,7 @@ final class Handover<N extends Handover.Node<N>> {
   abstract static class Node<N> {
     final long size;
     @Nullable N next; // behind it, once it was taken
-    private long gathered; // with all that was there before
+    private long gathered; // with all that was there before, or, of the oldest taken, behind it
 
     Node(long size) {
       this.size = size;
@@ -47,15 +47,25 @@ final class Handover<N extends Handover.Node<N>> {
     return gathered(newest.get());
   }
 
+  /** The size of all that was taken with this one, which is the oldest of it. */
+  long sizeFrom(N oldest) {
+    return gathered(oldest);
+  }
+
   /** Takes all there is: the oldest, from which {@code next} leads to the newest. */
   @Nullable N takeAll() {
     N node = newest.get() == null ? null : newest.getAndSet(null);
     N oldest = null;
+    long size = gathered(node);
     while (node != null) {
       N before = node.next;
       node.next = oldest;
       oldest = node;
       node = before;
+    }
+    if (oldest != null) {
+      Node<N> first = oldest;
+      first.gathered = size;
     }
     return oldest;
   }

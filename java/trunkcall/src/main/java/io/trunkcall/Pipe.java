@@ -12,21 +12,28 @@ import org.jspecify.annotations.Nullable;
  * The messages of one call between the thread of a user and the loop that owns the session.
  *
  * <p>Receiving: once somebody has asked for a message, the loop takes messages from the session, up
- * to {@link #AHEAD} bytes ahead of who receives, who takes all that has gathered. To be taken from
- * the session is to be consumed: credit returns as the application asks.
+ * to {@link #ahead} bytes ahead of who receives, who takes all that has gathered. To be taken from
+ * the session is to be consumed: credit returns as the application asks. What lies here beyond
+ * {@link #UNCOUNTED} bytes counts as held all the same, until it is received.
  */
 abstract class Pipe extends PipeSending {
-  private static final int AHEAD = 64 << 10; // of those who receive
+  /**
+   * Bytes of those ahead of who receives that take no memory, and as many of those he has taken.
+   */
+  private static final int UNCOUNTED = 64 << 10;
 
   // `mine` belongs to who receives, and to the loop while it gives to one who waits.
   private final Handover<Got> taken = new Handover<>();
   private @Nullable Got mine; // taken from those, and not received
+  private long left; // the size of these
+  private volatile long counted; // that of all that were taken at once, if they count as held still
   private volatile @Nullable Waiter waiter; // changed under the lock of `taken`
   private volatile @Nullable Waiter before; // who waited last, until that is settled
   private final AtomicBoolean fetching = new AtomicBoolean(); // the loop will look for messages
   private final Runnable fetch = this::fetch;
   private final Runnable serve = this::serveNow;
   private boolean serving; // will be run: on the loop
+  private long held; // bytes taken from the session that count as held there: on the loop
   private volatile boolean wanted; // the loop takes what comes
   private volatile @Nullable Ending ending;
 
@@ -94,8 +101,17 @@ abstract class Pipe extends PipeSending {
   /** Throws StatusException for bytes that are no message. */
   abstract Object decoded(Got message);
 
-  /** Consumes a message. Null: there is none now. */
+  /**
+   * Consumes a message, whose bytes count as held until they are {@link #received}. Null: there is
+   * none.
+   */
   abstract @Nullable Message take();
+
+  /** Bytes of messages that were taken are held no more. */
+  abstract void received(long bytes);
+
+  /** How many bytes are taken ahead of who receives. */
+  abstract int ahead();
 
   /** A message that came with the end, behind all others; null: none did, or it was taken. */
   @Nullable Got takeLast() {
@@ -172,6 +188,7 @@ abstract class Pipe extends PipeSending {
         left.own = false; // who took it for him may be decoding it still
         left.next = mine;
         mine = left;
+        this.left += left.size;
       }
     }
     before = null;
@@ -180,17 +197,36 @@ abstract class Pipe extends PipeSending {
   private @Nullable Got nextOne() {
     Got message = mine;
     if (message == null) {
-      message = taken.takeAll();
+      message = takeBatch();
       if (message == null) {
         return null;
-      }
-      if (!wanted) {
-        askForMore();
       }
     }
     mine = message.next;
     message.next = null;
+    left -= message.size;
+    if (left <= UNCOUNTED && counted > 0) {
+      counted = 0;
+      askForMore();
+    }
     return message;
+  }
+
+  private @Nullable Got takeBatch() {
+    long size = taken.size();
+    if (size > UNCOUNTED) {
+      counted = size; // ahead of their leaving there: some are counted twice rather than not at all
+    }
+    Got oldest = taken.takeAll();
+    if (oldest == null) {
+      return null;
+    }
+    left = taken.sizeFrom(oldest);
+    counted = left > UNCOUNTED ? left : 0;
+    if (!wanted) {
+      askForMore();
+    }
+    return oldest;
   }
 
   private void await(Waiter waits) {
@@ -292,25 +328,36 @@ abstract class Pipe extends PipeSending {
   /** Takes what there is room for, and wakes who waits. */
   private void takeIn() {
     boolean any = false;
-    while (taken.size() < AHEAD || makeRoom()) {
+    while (taken.size() < ahead() || makeRoom()) {
       Message message = take();
       if (message == null) {
         end();
         break;
       }
       taken.add(new Got(message));
+      held += message.length();
       any = true;
     }
+    count();
     if (any) {
       schedule();
     }
     wake();
   }
 
+  /** Lets go of what is received by now, or need not be counted. */
+  private void count() {
+    long most = Math.max(taken.size() - UNCOUNTED, 0) + counted;
+    if (held > most) {
+      received(held - most);
+      held = most;
+    }
+  }
+
   /** Enough lies here. True: not any more, it was received meanwhile. */
   private boolean makeRoom() {
     wanted = false;
-    if (taken.size() >= AHEAD) {
+    if (taken.size() >= ahead()) {
       return false;
     }
     wanted = true;

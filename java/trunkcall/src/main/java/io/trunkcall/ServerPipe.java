@@ -97,7 +97,17 @@ final class ServerPipe extends Pipe {
 
   @Override
   @Nullable Message take() {
-    return incoming.takeMessage();
+    return incoming.takeAhead();
+  }
+
+  @Override
+  void received(long bytes) {
+    incoming.received(bytes);
+  }
+
+  @Override
+  int ahead() {
+    return incoming.ahead();
   }
 
   @Override

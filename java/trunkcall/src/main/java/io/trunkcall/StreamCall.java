@@ -260,11 +260,24 @@ final class StreamCall extends OpeningCall {
     @Override
     @Nullable Message take() {
       OutgoingCall call = out();
-      Message found = call == null ? null : call.takeMessage();
+      Message found = call == null ? null : call.takeAhead();
       if (found != null) {
         receivedMore(found.length());
       }
       return found;
+    }
+
+    @Override
+    void received(long bytes) {
+      OutgoingCall call = out();
+      if (call != null) {
+        call.received(bytes);
+      }
+    }
+
+    @Override
+    int ahead() {
+      return Message.AHEAD;
     }
 
     @Override

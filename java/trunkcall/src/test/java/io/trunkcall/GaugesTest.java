@@ -43,6 +43,38 @@ class GaugesTest {
     }
   }
 
+  /** The loop takes messages ahead of who receives: they take memory until he has received them. */
+  @Test
+  void whatWasTakenAheadIsHeldUntilItIsReceived() throws Exception {
+    int count = 200;
+    CompletableFuture<Void> goOn = new CompletableFuture<>();
+    CompletableFuture<Void> end = new CompletableFuture<>();
+    Handler join =
+        Handler.clientStream(
+            Texts.JOIN,
+            (requests, call) -> {
+              requests.receive();
+              goOn.get();
+              for (int i = 1; i < count; i++) {
+                requests.receive();
+              }
+              end.get();
+              return "all";
+            });
+    try (Pair pair = new Pair(join);
+        ClientStream<String, String> stream = pair.client.open(Texts.JOIN)) {
+      for (int i = 0; i < count; i++) {
+        stream.sendAsync("x".repeat(1_000));
+      }
+      // Of those that the handler has, and of those that the loop has for it, 64 KiB do not count.
+      Pair.until(() -> gauges(pair).heldBytes() >= count * 1_000 - 2 * (64 << 10), "it is free");
+      goOn.complete(null);
+      Pair.until(() -> gauges(pair).heldBytes() == 0, "it is held");
+      end.complete(null);
+      assertEquals("all", stream.response());
+    }
+  }
+
   /** Begins a call, and sends more than the window of a stream holds. */
   private static ClientStream<String, String> sends(Pair pair) {
     ClientStream<String, String> stream = pair.client.open(Texts.JOIN);

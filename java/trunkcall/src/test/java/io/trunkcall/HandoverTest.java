@@ -44,6 +44,16 @@ class HandoverTest {
   }
 
   @Test
+  void theSizeOfWhatWasTakenIsKnown() {
+    Handover<Number> handover = new Handover<>();
+    handover.add(new Number(1));
+    handover.add(new Number(2));
+    Number oldest = handover.takeAll();
+    handover.add(new Number(3));
+    assertEquals(20, handover.sizeFrom(oldest));
+  }
+
+  @Test
   void nothingIsLostThatSeveralThreadsAdd() throws Exception {
     Handover<Number> handover = new Handover<>();
     int each = 20_000;

@@ -361,6 +361,7 @@ final class Callee {
       if (message != null) {
         call.message = message.bytes();
         call.compression = message.compression();
+        flow.received(message.length());
       }
     }
     Events events = session.events;

@@ -60,6 +60,22 @@ public interface Exchange {
   @Nullable Message takeMessage();
 
   /**
+   * The same for who has not received it yet: its bytes may count as held until they are {@link
+   * #received}.
+   */
+  default @Nullable Message takeAhead() {
+    return takeMessage();
+  }
+
+  /** So many bytes of messages that were taken ahead are held no more. */
+  default void received(long bytes) {}
+
+  /** How many bytes may be taken ahead of who receives. */
+  default int ahead() {
+    return 64 << 10;
+  }
+
+  /**
    * Sends an answer message. False: wait until more is asked for. The array is kept, and must not
    * change any more.
    *

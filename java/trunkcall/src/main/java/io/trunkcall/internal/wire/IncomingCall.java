@@ -174,12 +174,34 @@ public final class IncomingCall extends Call implements Exchange {
   /** Consumes the oldest request message; null when there is none now. */
   @Override
   public @Nullable Message takeMessage() {
+    Message message = takeAhead();
+    if (message != null) {
+      received(message.length());
+    }
+    return message;
+  }
+
+  @Override
+  public @Nullable Message takeAhead() {
     ReceiveFlow flow = receiving;
     Message message = flow == null ? null : flow.take();
     if (flow != null && flow.due() && takesCredit()) {
       session.granter.add(this);
     }
     return message;
+  }
+
+  @Override
+  public void received(long bytes) {
+    ReceiveFlow flow = receiving;
+    if (flow != null) {
+      flow.received(bytes);
+    }
+  }
+
+  @Override
+  public int ahead() {
+    return Message.AHEAD;
   }
 
   @Override

@@ -4,6 +4,9 @@ import java.util.Arrays;
 
 /** A whole message of a stream, as received. */
 public final class Message {
+  /** How many bytes may be taken ahead of who receives, where the session counts them. */
+  public static final int AHEAD = 256 << 10;
+
   private final byte[] array;
   private final int length;
   private final int compression;

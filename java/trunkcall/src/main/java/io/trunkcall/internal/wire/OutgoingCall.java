@@ -75,12 +75,32 @@ public final class OutgoingCall extends Call {
 
   /** Consumes the oldest answer that came ahead of the end; null when there is none now. */
   public @Nullable Message takeMessage() {
+    Message message = takeAhead();
+    if (message != null) {
+      received(message.length());
+    }
+    return message;
+  }
+
+  /**
+   * The same for who has not received it yet: its bytes count as held until they are {@link
+   * #received received}.
+   */
+  public @Nullable Message takeAhead() {
     ReceiveFlow flow = receiving;
     Message message = flow == null ? null : flow.take();
     if (flow != null && flow.due() && takesCredit()) {
       session.granter.add(this);
     }
     return message;
+  }
+
+  /** So many bytes of messages that were taken ahead are held no more. */
+  public void received(long bytes) {
+    ReceiveFlow flow = receiving;
+    if (flow != null) {
+      flow.received(bytes);
+    }
   }
 
   /** Drops answers that nobody will take. Without it they count against the memory until taken. */

@@ -228,7 +228,7 @@ final class ReceiveFlow {
     return inbox.size();
   }
 
-  /** Consumes the oldest message; null if there is none. */
+  /** Consumes the oldest message, which is held until it is let go; null if there is none. */
   @Nullable Message take() {
     Message message = inbox.poll();
     if (message == null) {
@@ -244,8 +244,12 @@ final class ReceiveFlow {
     if (pooled > 0) {
       pool.giveBack(this, pooled);
     }
-    release(message.length());
     return message;
+  }
+
+  /** Bytes of messages that were consumed are held no more. */
+  void received(long bytes) {
+    release(Math.min(bytes, holds)); // all was dropped, perhaps, and no longer counts
   }
 
   /** The message that came with the end of the call, which nobody is owed anything for. */
