@@ -2,7 +2,9 @@ package io.trunkcall;
 
 import io.trunkcall.internal.transport.Clock;
 import io.trunkcall.internal.wire.Exchange;
+import io.trunkcall.internal.wire.LargeArrays;
 import io.trunkcall.internal.wire.LimitException;
+import io.trunkcall.internal.wire.Message;
 import java.util.List;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ScheduledFuture;
@@ -186,16 +188,18 @@ final class ServingCall extends ServedCall {
   }
 
   private @Nullable Object decoded() {
-    byte[] message = incoming.message();
+    Message own = incoming.ownMessage();
+    byte[] message = own == null ? incoming.message() : own.array();
     Codec<Object> codec = served.request(incoming.codec());
     if (message == null || codec == null) {
       return null;
     }
+    int length = own == null ? message.length : own.length();
     int compression = incoming.compression();
     Unpacked plain = null;
     try {
       if (compression != 0) {
-        plain = unpacked(message, message.length, compression, codec);
+        plain = unpacked(message, length, compression, codec);
       }
     } catch (StatusException e) {
       Status why = Status.of(e.code(), "the request: " + e.status().message());
@@ -204,7 +208,11 @@ final class ServingCall extends ServedCall {
       throw undecodable(codec, e);
     }
     try {
-      return plain == null ? codec.decode(message, 0, message.length) : plain.decoded(codec);
+      Object request = plain == null ? codec.decode(message, 0, length) : plain.decoded(codec);
+      if (own != null) {
+        LargeArrays.shared().give(message);
+      }
+      return request;
     } catch (StatusException e) { // whose words are the codec's own
       throw refusing(e.code(), e.status().message());
     } catch (RuntimeException e) {
@@ -352,9 +360,9 @@ final class ServingCall extends ServedCall {
     }
     Output small = packed;
     if (small != null && incoming.accepts(small.compression)) {
-      incoming.finish(small.array(), 0, small.length(), small.compression, behind);
+      incoming.finishOwn(small.array(), 0, small.length(), small.compression, behind);
     } else {
-      incoming.finish(out.array(), 0, out.length(), 0, behind);
+      incoming.finishOwn(out.array(), 0, out.length(), 0, behind);
     }
   }
 

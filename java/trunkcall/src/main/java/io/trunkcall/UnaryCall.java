@@ -2,6 +2,7 @@ package io.trunkcall;
 
 import io.trunkcall.internal.client.Repeating;
 import io.trunkcall.internal.transport.Clock;
+import io.trunkcall.internal.wire.LargeArrays;
 import io.trunkcall.internal.wire.LimitException;
 import io.trunkcall.internal.wire.Message;
 import io.trunkcall.internal.wire.Opening;
@@ -120,11 +121,19 @@ final class UnaryCall<R> extends OpeningCall {
     int compression = call.compression();
     if (!call.hasMessage()) {
       Message whole = call.takeMessage();
-      array = whole == null ? array : whole.bytes();
-      offset = 0;
-      length = whole == null ? 0 : array.length;
-      compression = whole == null ? 0 : whole.compression();
+      if (whole != null) {
+        R answer = decoded(whole.array(), 0, whole.length(), whole.compression());
+        if (whole.own()) {
+          LargeArrays.shared().give(whole.array());
+        }
+        return answer;
+      }
+      offset = length = compression = 0;
     }
+    return decoded(array, offset, length, compression);
+  }
+
+  private R decoded(byte[] array, int offset, int length, int compression) {
     return Responses.decoded(
         response,
         array,

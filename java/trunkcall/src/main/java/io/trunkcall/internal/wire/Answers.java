@@ -95,7 +95,7 @@ final class Answers {
           message.offset(),
           message.length(),
           message.compression(),
-          true);
+          message.lasting());
       if (call.over()) {
         return;
       }
@@ -134,7 +134,10 @@ final class Answers {
     int w0 = Frame.RESULT << 24 | meta.length + size;
     session.output.header(w0, call.id, w2, serverTime(call));
     session.output.bytes(meta, 0, meta.length);
-    session.output.bytes(message.array(), message.offset(), size);
+    session.output.bytes(message.array(), message.offset(), size, message.lasting());
+    if (!message.lasting()) {
+      session.output.free(message.array());
+    }
     callee.free(call);
     return true;
   }

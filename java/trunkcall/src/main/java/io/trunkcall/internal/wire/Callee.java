@@ -359,7 +359,7 @@ final class Callee {
     if (flow != null && (takesOne || call.oneway)) {
       Message message = flow.take();
       if (message != null) {
-        call.message = message.bytes();
+        call.ownMessage = message;
         call.compression = message.compression();
         flow.received(message.length());
       }

@@ -44,6 +44,14 @@ public interface Exchange {
   /** The request of a method that takes one; null for others. */
   byte @Nullable [] message();
 
+  /**
+   * The same request, if it lies in an array that nobody else has: that may be used again once the
+   * message was decoded.
+   */
+  default @Nullable Message ownMessage() {
+    return null;
+  }
+
   /** The number of the compression that {@link #message} is in. */
   int compression();
 
@@ -104,6 +112,11 @@ public interface Exchange {
    * @throws IllegalArgumentException for metadata that is malformed
    */
   void finish(byte[] array, int offset, int length, int compression, Metadata trailers);
+
+  /** The same, of an array that nobody else uses: it may be used again for other messages. */
+  default void finishOwn(byte[] array, int offset, int length, int compression, Metadata trailers) {
+    finish(array, offset, length, compression, trailers);
+  }
 
   /** The handler has returned without a last message; see the other {@code finish}. */
   void finish(Status status, Metadata trailers);

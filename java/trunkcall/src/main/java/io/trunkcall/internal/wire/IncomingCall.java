@@ -22,7 +22,8 @@ public final class IncomingCall extends Call implements Exchange {
   @Nullable ServedMethod method;
   @Nullable Metadata metadata;
   long attempt;
-  byte @Nullable [] message;
+  byte @Nullable [] message; // null, too, if there is the other
+  @Nullable Message ownMessage;
   int compression;
   // What RESULT will say, once the messages before it are appended.
   @Nullable Status finalStatus;
@@ -77,13 +78,19 @@ public final class IncomingCall extends Call implements Exchange {
    */
   @Override
   public byte @Nullable [] message() {
-    return message;
+    Message own = ownMessage;
+    return own == null ? message : own.bytes();
   }
 
   /** The number of the compression that {@link #message} is in. */
   @Override
   public int compression() {
     return compression;
+  }
+
+  @Override
+  public @Nullable Message ownMessage() {
+    return ownMessage;
   }
 
   @Override
@@ -129,11 +136,21 @@ public final class IncomingCall extends Call implements Exchange {
    */
   @Override
   public void finish(byte[] array, int offset, int length, int compression, Metadata trailers) {
+    finish(array, offset, length, compression, trailers, true);
+  }
+
+  @Override
+  public void finishOwn(byte[] array, int offset, int length, int compression, Metadata trailers) {
+    finish(array, offset, length, compression, trailers, false);
+  }
+
+  private void finish(
+      byte[] array, int offset, int length, int compression, Metadata trailers, boolean lasting) {
     Answers answers = session.callee.answers();
     if (compression == 0 && trailers.isEmpty() && answers.plain(this, array, offset, length)) {
       return;
     }
-    SendFlow.Queued message = new SendFlow.Queued(array, offset, length, compression);
+    SendFlow.Queued message = new SendFlow.Queued(array, offset, length, compression, lasting);
     answers.finish(this, message, Status.OK, trailers);
   }
 

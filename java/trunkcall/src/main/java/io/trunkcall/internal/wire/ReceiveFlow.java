@@ -197,7 +197,7 @@ final class ReceiveFlow {
 
   /** Memory for the message in progress that was used before: none is taken on the peer's word. */
   private byte @Nullable [] again() {
-    byte[] one = single || total < LargeArrays.LEAST ? null : LargeArrays.shared().lend(total);
+    byte[] one = total < LargeArrays.LEAST ? null : LargeArrays.shared().lend(total);
     lent = one != null;
     return one;
   }
