@@ -204,7 +204,6 @@ class Client(Calls, Registry):
         self._live: dict[ClientEnd, None] = {}  # every connection that is not gone
         self._told = Told(observer)
         self._connect_failures = 0
-        self._reached = False  # a server was, once
         self._tasks: set[asyncio.Task[Any]] = set()
         self._watching: dict[asyncio.Future[None], None] = {}  # those who wait for a change
         self._watchers: list[Callable[[], object]] = []  # are told of each change
@@ -266,12 +265,7 @@ class Client(Calls, Registry):
                 self._want_first()
             up = [one for one in endpoints.order if one.state is State.READY]
             if not endpoints.unsettled and (up or not endpoints.hopeful):
-                young = [end for one in up for end in one.live if end.young and not end.connection.lost]
-                if not young:
-                    break
-                await asyncio.shield(young[0].greeted)
-                await asyncio.sleep(0)
-                continue
+                break
             await self._changed()
         if not up or (endpoints.alone and any(one.connection is None for one in up[0].connectors)):
             raise failure(Code.UNAVAILABLE, endpoints.trouble or "the connection was lost", Delivery.NOT_SENT)
@@ -389,6 +383,8 @@ class Client(Calls, Registry):
 
     @property
     def _waits_for(self) -> str:
+        if self._endpoints.alone:
+            return f"a connection to {self._endpoints.order[0].endpoint}"
         return "an endpoint that is ready" if self._endpoints.order else "the resolver"
 
     @property

@@ -11,7 +11,7 @@ from .connection import End
 from .servercall import resolve
 from .slots import let_in
 from .status import spelled
-from .transport import Connection, DialError, Dialing, TurnedAway, clock, dial
+from .transport import Connection, DialError, Dialing, TurnedAway, clock, described, dial
 
 if TYPE_CHECKING:
     from .endpoints import ClientEndpoint
@@ -42,8 +42,6 @@ class ClientEnd(End):
     def opened(self) -> None:
         resolve(self.greeted)
         super().opened()
-        if self.taken:
-            self.client._told.tell("connected", self.caller)
 
     def leads_to(self) -> ClientEndpoint:
         return self.endpoint
@@ -99,7 +97,9 @@ class ClientEnd(End):
         """Why the connection is over, with what else is known of a server that has not greeted."""
         if self.young:
             if not self.connection.why:
-                why = f"{why} before a greeting: it may not be a Trunkcall server"
+                fault = self.connection.fault
+                why = f"closed before a greeting{f' ({described(fault)})' if fault is not None else ''}"
+                why += ": it may not be a Trunkcall server"
             if self.connection.tls is not None and self.connection.tls.selected_alpn_protocol() is None:
                 why += _PROXY
         return why
@@ -118,7 +118,10 @@ class ClientEnd(End):
             self.connector.failed(f"the connection to {remote} ended: {why}")
 
     def failed(self, kind: str, text: str) -> None:
-        super().failed(kind, text if kind != "preface" or not self.young else f"this is not a Trunkcall server: {text}")
+        if kind == "preface":
+            said, colon, advice = text.partition(": ")
+            text = f"this is not a Trunkcall server ({said}){colon}{advice}"
+        super().failed(kind, text)
         self.fault = self.fault or self.connection.why
         resolve(self.greeted)
 
@@ -199,8 +202,6 @@ class Connector:
 
     async def _dial(self) -> None:
         client, endpoint = self.endpoint.client, self.endpoint
-        alone = client._endpoints.alone
-        several = len(endpoint.addresses) > 1 or not alone or client._reached
         try:
             async with endpoint.opening:
                 made = await dial(
@@ -211,8 +212,8 @@ class Connector:
                         client._tls.context(),
                         client._server_hostname or endpoint.endpoint.server_name,
                         client._open_socket(endpoint.endpoint),
-                        _greeting if several else None,
-                        alone,
+                        _greeting,
+                        client._endpoints.alone,
                     ),
                 )
             end = cast(ClientEnd, made.end)
@@ -238,10 +239,9 @@ class Connector:
     def _take(self, end: ClientEnd) -> None:
         client = self.endpoint.client
         self.connection = end.connection
-        end.taken = client._reached = True
+        end.taken = True
         client._logger.debug("connected to %s", end.connection.remote)
-        if not end.young:
-            client._told.tell("connected", end.caller)
+        client._told.tell("connected", end.caller)
         if client._idle_timeout:
             self._mark, self._unused = None, 0
             self._look_later(end.connection)

@@ -398,7 +398,7 @@ class Endpoints:
         if self.alone:
             return self.order[0].last or self._unheard()
         known = [one for one in self.order if one.last]
-        said = [f"{one.endpoint}: {one.last}" for one in known[:_NAMED]]
+        said = [f"{'' if str(one.endpoint) in one.last else f'{one.endpoint}: '}{one.last}" for one in known[:_NAMED]]
         more = len(self.order) - len(said)
         return "; ".join([*said, *([f"and {more} more"] if said and more else [])]) or self._unheard()
 

@@ -77,10 +77,10 @@ class Dialled(Case):
     async def test_a_port_of_another_protocol_is_named_with_what_to_do(self) -> None:
         settings = bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
         for first, why in (
-            (b"HTTP/1.1 400 Bad Request\r\n\r\n", "it speaks HTTP/1.1: call it with a client of HTTP"),
-            (settings, "it speaks HTTP/2, as servers of gRPC do"),
-            (b"\x15\x03\x01\x00\x02\x02\x46", "it speaks TLS: dial it with TLS"),
-            (b"220 mail.example ESMTP", "its first bytes are b'220 mail.example ESMTP'"),
+            (b"HTTP/1.1 400 Bad Request\r\n\r\n", "this is not a Trunkcall server (it answered HTTP/1.1): call it"),
+            (settings, "(it answered HTTP/2, as servers of gRPC do): call it with a client of gRPC"),
+            (b"\x15\x03\x01\x00\x02\x02\x46", "(it answered an alert of TLS): dial it with TLS"),
+            (b"220 mail.example ESMTP", "(it answered '220 mail.example ESMTP'): check the port"),
         ):
             async with saying(first) as address:
                 error = await self.fails(self.client(address).connect(), Code.UNAVAILABLE, Delivery.NOT_SENT)

@@ -17,8 +17,10 @@ from harness.certificates import Authority
 from tests.public.kit import COUNT, ECHO, JOIN, Case, Gate, all_of, connector, eventually
 from trunkcall import Client, Code, Delivery, Endpoint, client_tls, server_tls
 from trunkcall.transport import clock, parse_address, parse_place
-from trunkcall.transport.dialer import NOT_OFFERED, _described
-from trunkcall.wire import PREFACE_SIZE, Session, not_served
+from trunkcall.transport.dialer import NOT_OFFERED, described
+from trunkcall.wire import INITIAL_WINDOW, PREFACE_SIZE, Session, not_served
+from trunkcall.wire.preface import preface_bytes
+from trunkcall.wire.settings import DEFAULTS
 
 
 class Addresses(unittest.TestCase):
@@ -107,6 +109,7 @@ class Transports(Case):
         go_on = asyncio.Event()
 
         async def late(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.write(preface_bytes(DEFAULTS, INITIAL_WINDOW))
             await go_on.wait()
             await reader.readexactly(size * calls)
             read.set()
@@ -234,14 +237,13 @@ class Transports(Case):
 
     def test_an_alert_for_want_of_our_protocol_has_the_same_words(self) -> None:
         for said in ("[SSL] tlsv1 alert no application protocol (_ssl.c:1006)", "[SSL: NO_APPLICATION_PROTOCOL] no"):
-            self.assertEqual(_described(ssl.SSLError(1, said), True), NOT_OFFERED)
+            self.assertEqual(described(ssl.SSLError(1, said), True), NOT_OFFERED)
 
     async def test_cleartext_on_a_tls_port_is_not_served(self) -> None:
         _, address = await self.serve(tls=self.server_tls())
         client = self.client(address)
-        error = await self.fails(client.call(ECHO, b""), Code.UNAVAILABLE, Delivery.REFUSED)
-        self.assertIn("TLS", error.message)
-        self.assertEqual(error.retry_after, 0)
+        error = await self.fails(client.call(ECHO, b""), Code.UNAVAILABLE, Delivery.NOT_SENT)
+        self.assertIn(f"cannot reach {address}: the peer ended the connection: cleartext is refused", error.message)
         self.assertGreater(connector(client).failures, 0)  # so that the next attempt waits
 
     async def test_cleartext_beside_tls_where_it_is_allowed(self) -> None:

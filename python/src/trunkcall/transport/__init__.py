@@ -6,7 +6,7 @@ from . import monotonic
 from .accepted import PER_ADDRESS, ConnectionLimits
 from .binding import PASSIVE, address_of, bind_found, bind_path
 from .connection import Connection, ConnectionEvents
-from .dialer import DialError, Dialing, OpenSocket, TurnedAway, dial
+from .dialer import DialError, Dialing, OpenSocket, TurnedAway, described, dial
 from .figures import Figures
 from .listener import Listener
 from .monotonic import clock
@@ -51,6 +51,7 @@ __all__ = [
     "bind_path",
     "client_tls",
     "clock",
+    "described",
     "dial",
     "for_clients",
     "for_servers",

@@ -150,7 +150,7 @@ class Connection(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = made = cast(asyncio.Transport, transport)  # other loops have classes of their own
         made.set_write_buffer_limits(HIGH_WATER, LOW_WATER)
-        self.remote = spelled(made.get_extra_info("peername"))
+        self.remote = self.session.remote = spelled(made.get_extra_info("peername"))
         self.local = spelled(made.get_extra_info("sockname"))
         self.tls = made.get_extra_info("ssl_object")
         raw: Any = made.get_extra_info("socket")

@@ -63,7 +63,7 @@ async def dial(loop: asyncio.AbstractEventLoop, dialing: Dialing) -> Connection:
                 made = await race.run(race.restarting)
     except TimeoutError:
         for one in race.places or dialing.addresses:
-            race.faults.setdefault(str(one), f"no answer in {DIAL_TIMEOUT:.1f} s")
+            race.faults.setdefault(str(one), race.unheard.get(str(one)) or f"no answer in {DIAL_TIMEOUT:.1f} s")
         made = None
     if made is None:
         raise DialError("; ".join(f"{where}: {fault}" for where, fault in race.faults.items()))
@@ -79,7 +79,7 @@ class _Race:
         self.places: list[_Place] = []
         self.faults: dict[str, str] = {}
         self._refused: set[_Place] = set()
-        self._accepted: dict[_Place, Connection] = {}  # that are to greet
+        self.unheard: dict[str, str] = {}  # of places whose connection was given up before it greeted
 
     @property
     def restarting(self) -> list[_Place]:
@@ -107,7 +107,7 @@ class _Race:
         try:
             found = await self.loop.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
         except _FAILURES as error:
-            self.faults[str(address)] = _described(error, False)
+            self.faults[str(address)] = described(error)
             return []
         hosts = dict.fromkeys(str(name[0]) for *_, name in found)
         if len(hosts) == 1:
@@ -156,10 +156,8 @@ class _Race:
         try:
             return await limited(self._connected(place, secure), DIAL_TIMEOUT if alone else ADDRESS_TIMEOUT)
         except _FAILURES as error:
-            unheard = ""
-            if isinstance(error, TimeoutError) and place in self._accepted:
-                unheard = self._accepted[place].session.lifecycle.unheard(clock())
-            self.faults[place.where] = unheard or _described(error, secure)
+            unheard = self.unheard.get(place.where) if isinstance(error, TimeoutError) else None
+            self.faults[place.where] = unheard or described(error, secure)
             if isinstance(error, ConnectionRefusedError | ConnectionResetError | FileNotFoundError | TurnedAway):
                 self._refused.add(place)
             return None
@@ -169,11 +167,11 @@ class _Race:
         try:
             made = await self._opened(place, secure)
             if self.dialing.greeting is not None:
-                self._accepted[place] = made
                 await self.dialing.greeting(made)
             return made
         except BaseException:
             if made is not None:
+                self.unheard[place.where] = made.why or made.session.lifecycle.unheard(clock())
                 made.abort("it was given up")
             raise
 
@@ -279,7 +277,8 @@ def _close_result(task: asyncio.Task[socket.socket]) -> None:
             task.result().close()
 
 
-def _described(error: Exception, secure: bool) -> str:
+def described(error: Exception, secure: bool = False) -> str:
+    """What was wrong with a socket, for people; `secure`: it speaks TLS."""
     if secure and isinstance(error, ConnectionResetError) and not error.errno:
         return "closed during the TLS handshake: it may not speak TLS, or asks for a client's certificate"
     if isinstance(error, ssl.SSLError) and "no application protocol" in str(error).lower().replace("_", " "):

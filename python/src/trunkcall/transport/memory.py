@@ -68,7 +68,7 @@ async def _join(
     except BaseException:
         near.close()
         raise
-    made.remote = made.local = f"mem:{name}"
+    made.remote = made.session.remote = made.local = f"mem:{name}"
     return made
 
 

@@ -210,7 +210,7 @@ class Lifecycle:
         if self.state >= CLOSING:
             return
         session = self.session
-        text = f"{fault.kind}: {fault.text}{where}"
+        text = fault.text if fault.kind == "preface" else f"{fault.kind}: {fault.text}{where}"
         refused = None
         if fault.kind == "preface" or (fault.kind == "version" and session.initiator):
             self._close()
@@ -238,7 +238,8 @@ class Lifecycle:
 
     def _end_calls(self, text: str, delivery: Delivery | None, *, lost: bool) -> None:
         session = self.session
-        session.caller.end_all(Code.UNAVAILABLE, f"the connection ended: {text}", delivery, lost=lost)
+        to = f" to {session.remote}" if session.remote else ""
+        session.caller.end_all(Code.UNAVAILABLE, f"the connection{to} ended: {text}", delivery, lost=lost)
         session.callee.stop_all()
 
     def _close(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from struct import Struct
 
@@ -17,6 +18,7 @@ _FIXED = Struct("<4sBB2xII")
 _MAX_WINDOW = 0x7FFFFFFF
 _MAX_SETTINGS = 16_384
 _SETTINGS = 4  # the type of the frame that HTTP/2 begins with (RFC 9113 6.5)
+_WORDS = re.compile(rb"[ -~\r\n\t]+\Z")
 _TLS_ALERT = b"\x15\x03"  # what TLS answers to what is no TLS (RFC 8446 5.1)
 
 
@@ -35,11 +37,11 @@ class Preface:
         return self.version == VERSION
 
 
-def check_preface(data: bytes | bytearray) -> None:
-    """Checks those of the 16 bytes that have arrived. The version and the length are checked once all are there. Raises
-    ConnectionFault `preface`."""
+def check_preface(data: bytes | bytearray, *, answer: bool = False) -> None:
+    """Checks those of the 16 bytes that have arrived. The version and the length are checked once all are there.
+    `answer`: they are the acceptor's. Raises ConnectionFault `preface`."""
     if data[:4] != MAGIC[: len(data)]:
-        raise ConnectionFault("preface", _stranger(bytes(data)))
+        raise ConnectionFault("preface", _stranger(bytes(data)) if answer else f"its first bytes are {data[:24]!r}")
     if len(data) > 4 and data[4] == 0:
         raise ConnectionFault("preface", "version 0")
     if len(data) > 5 and data[5] < data[4]:
@@ -54,24 +56,26 @@ def _stranger(data: bytes) -> str:
     """What speaks instead of Trunkcall, by its first bytes, and what to do."""
     if data.startswith(b"HTTP/"):
         return (
-            "it speaks HTTP/1.1: call it with a client of HTTP, or, if a Trunkcall server is behind it, "
+            "it answered HTTP/1.1: call it with a client of HTTP, or, if a Trunkcall server is behind it, "
             "by ws://HOST:PORT/PATH"
         )
     if len(data) >= 9 and data[3] == _SETTINGS and data[4] & ~1 == 0 and data[5:9] == bytes(4):
         return (
-            "it speaks HTTP/2, as servers of gRPC do: call it with a client of gRPC, or dial the port of a "
+            "it answered HTTP/2, as servers of gRPC do: call it with a client of gRPC, or dial the port of a "
             "Trunkcall server"
         )
     if data[:2] == _TLS_ALERT:
-        return "it speaks TLS: dial it with TLS"
-    return f"its first bytes are {data[:24]!r}"
+        return "it answered an alert of TLS: dial it with TLS"
+    first = data[:24]
+    said: object = first.decode().rstrip() if _WORDS.match(first) else first
+    return f"it answered {said!r}: check the port"
 
 
-def read_preface(data: bytes | bytearray) -> Preface:
+def read_preface(data: bytes | bytearray, *, answer: bool = False) -> Preface:
     """The preface of which `data` holds the first 16 bytes at least. Raises ConnectionFault `preface`.
 
     A version that is not spoken is not judged further: see Preface.spoken."""
-    check_preface(data)
+    check_preface(data, answer=answer)
     _, version, highest, window, length = _FIXED.unpack_from(data)
     preface = Preface(version, highest, window, length)
     if preface.spoken and length > _MAX_SETTINGS:

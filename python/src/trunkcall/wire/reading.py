@@ -62,7 +62,7 @@ class Reader:
                 pending = self._pending
                 pending += data
                 if len(pending) < self._need:
-                    check_preface(pending)
+                    check_preface(pending, answer=session.initiator)
                     return
                 data = bytes(pending)
                 pending.clear()
@@ -90,7 +90,7 @@ class Reader:
         session = self.session
         preface = session.peer_preface
         if preface is None:
-            preface = session.peer_preface = read_preface(data)
+            preface = session.peer_preface = read_preface(data, answer=session.initiator)
             if not session.initiator:
                 session.output.buffer += self._preface
             if not preface.spoken:

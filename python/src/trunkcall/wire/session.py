@@ -70,6 +70,7 @@ class Session:
         "plain_send",
         "pool",
         "reader",
+        "remote",
         "sender",
         "settling",
         "share",
@@ -93,6 +94,7 @@ class Session:
         self._config = config
         self.events = events
         self.initiator = initiator
+        self.remote = ""  # the peer's address, for people
         self.now = now
         self.own = config.settings
         self.codec_list = config.codec_list
