@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar, overload
 
+from .checking import check_call_timeout, check_count, check_flags
 from .codec import Codec
 from .compression import Compressions
 from .method import BidiMethod, ClientStreamMethod, Method, OneWayMethod, ServerStreamMethod, UnaryMethod
@@ -235,6 +236,19 @@ class Caller(ABC):
         """Opens a call of a streaming method; what goes wrong is told by the stream. A server-streaming method takes
         its request here. The stream must be received to its end, cancelled, or used as a context manager."""
         return self.stream(method, request, CallOptions(timeout, metadata, codec, compression, wait_for_ready))
+
+
+def check_options(options: CallOptions) -> None:
+    """Raises TypeError, ValueError for options that no call can have. Codec and compression are looked at where they
+    are used."""
+    if not isinstance(options, CallOptions):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"the options of a call: {options!r:.200} was given, want CallOptions(timeout=…, …)")
+    if options.timeout is not None:
+        check_call_timeout(options.timeout)
+    if options.wait_for_ready is not None:
+        check_flags(wait_for_ready=options.wait_for_ready)
+    if options.max_receive is not None:
+        check_count(1, max_receive=options.max_receive)
 
 
 def check_unary(method: Method[Any, Any]) -> None:

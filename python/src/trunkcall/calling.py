@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from .attempt import AttemptObserver
-from .caller import NO_OPTIONS, Caller, CallOptions, ClientStream, Response, check_stream, check_unary
-from .checking import check_codec, check_count
+from .caller import NO_OPTIONS, Caller, CallOptions, ClientStream, Response, check_options, check_stream, check_unary
+from .checking import check_codec
 from .clientstream import CANCELLED, OpenedStream
-from .codec import FIRST_NAMED, PROTOBUF, Codec, kind_of, one_of
+from .codec import FIRST_NAMED, PROTOBUF, Codec
 from .compression import Compression, Compressions, Packing, in_order
 from .context import current, deadline_of, own_timeout
 from .interceptor import Call, Interceptor, chain, wrong_answer
-from .method import Kind, Method, UnaryMethod
+from .method import Kind, Method, UnaryMethod, wrong_request
 from .options import listed
 from .policies import NO_POLICIES, Policies
 from .repeating import Repeating
@@ -201,6 +201,7 @@ class Calls(Caller):
             or codec is not None
             or (own is not self._codec and own.number >= FIRST_NAMED)  # which the other side may not know
             or compression is not None
+            or not (wait_for_ready is None or wait_for_ready is True or wait_for_ready is False)
             or self._waiting
             or not isinstance(method, Method)  # pyright: ignore[reportUnnecessaryIsInstance]
             or method.kind is not UNARY
@@ -251,8 +252,9 @@ class Calls(Caller):
 
     async def unary(self, method: Method[Req, Resp], request: Req, options: CallOptions = NO_OPTIONS) -> Response[Resp]:
         check_unary(method)
+        check_options(options)
         self._check_open()
-        order, most = self._order(options.compression), most_of(options)
+        order, most = self._order(options.compression), options.max_receive
         policy = self._policies.of(method.name)
         wait_for_ready = bool(policy.wait_for_ready if options.wait_for_ready is None else options.wait_for_ready)
         timeout = _bounded(policy.timeout if options.timeout is None else options.timeout)
@@ -313,9 +315,12 @@ class Calls(Caller):
         self, method: Method[Req, Resp], request: Req | None = None, options: CallOptions = NO_OPTIONS
     ) -> ClientStream[Req, Resp]:
         check_stream(method)
+        check_options(options)
+        if request is not None and not method.kind.takes_one:
+            raise TypeError(f"{method.name} is {method.kind.value}: it is opened without a request, and then sent some")
         self._check_open()
         codec = options.codec or method.codec or self._codec
-        stream = OpenedStream[Req, Resp](self, method, codec, self._order(options.compression), most_of(options))
+        stream = OpenedStream[Req, Resp](self, method, codec, self._order(options.compression), options.max_receive)
         policy = self._policies.of(method.name)
         timeout = _bounded(self._policies.of_stream(method.name) if options.timeout is None else options.timeout)
         wait_for_ready = bool(policy.wait_for_ready if options.wait_for_ready is None else options.wait_for_ready)
@@ -417,19 +422,10 @@ def _bounded(timeout: float | None) -> float | None:
 def unencodable(codec: Codec, error: Exception, method: Method[Any, Any], request: Any) -> StatusError:
     if isinstance(error, StatusError):
         return error
-    text = f"the request is not a valid {codec.name} message: {error}"
-    if not isinstance(request, method.request):
-        text = f"the request of {method.name} is {one_of(method.request)}, not {kind_of(request)}"
+    text = wrong_request(method, request) or f"the request is not a valid {codec.name} message: {error}"
     return failure(*unwritten(error, text), Delivery.NOT_SENT)
 
 
 def undecodable(codec: Codec, error: Exception) -> StatusError:
     text = f"the response is not a valid {codec.name} message: {error}"
     return failure(*told(error, Code.INTERNAL, text), Delivery.EXECUTED)
-
-
-def most_of(options: CallOptions) -> int | None:
-    """How long a message of the answer may be. Raises TypeError, ValueError."""
-    if options.max_receive is not None:
-        check_count(1, max_receive=options.max_receive)
-    return options.max_receive

@@ -12,7 +12,10 @@ from typing import Any
 
 
 def wrong_type(option: str, given: object, wanted: str) -> TypeError:
-    return TypeError(f"option {option}: {given!r} was given, want {wanted}")
+    spelled = f"{given!r:.200}"
+    if not spelled or "\n" in spelled:  # a message, of which that shows the fields
+        spelled = f"an object of {type(given).__name__}"
+    return TypeError(f"option {option}: {spelled} was given, want {wanted}")
 
 
 def check_seconds(least: float = 0, *, none: bool = False, **options: Any) -> None:
@@ -50,9 +53,19 @@ def check_timeout(name: str, value: Any) -> None:
     if value is None:
         return
     if not isinstance(value, int | float) or isinstance(value, bool):
-        raise wrong_type(name, value, "seconds above 0")
+        how = ", which its total_seconds() gives" if hasattr(value, "total_seconds") else ""
+        raise wrong_type(name, value, f"seconds above 0{how}")
     if not value > 0:
         raise ValueError(f"option {name}: {value:,} was given, want seconds above 0")
+
+
+def check_call_timeout(value: Any) -> None:
+    """What a call says itself: its deadline has passed at once where a client's timeout would be out of range."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        how = ", which its total_seconds() gives" if hasattr(value, "total_seconds") else ""
+        raise wrong_type("timeout", value, f"seconds{how}; math.inf: none")
+    if value != value:
+        raise ValueError(f"option timeout: {value} was given, want seconds; math.inf: none")
 
 
 def check_flags(*, none: bool = False, **options: Any) -> None:

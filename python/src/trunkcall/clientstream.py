@@ -12,7 +12,7 @@ from .codec import Codec
 from .compression import Compression, Request, TooLong, bound
 from .context import deadline_of, own_timeout
 from .interceptor import Call, Interceptor, MessageStream, Next, chain, wrong_stream
-from .method import Method
+from .method import Method, wrong_request
 from .opening import IN_ROW, Opening
 from .status import Attempts, StatusError, failure, intercepted, least, told, unwritten
 from .transport import Connection, clock
@@ -128,8 +128,7 @@ class PlainStream(Opening):
         try:
             data = self._binding.encode_request(message)
         except Exception as error:
-            text = f"the request is not a valid {self._codec.name} message: {error}"
-            raise self._unsendable(*unwritten(error, text)) from error
+            raise self._unsendable(*_unwritten(self.method, self._codec, message, error)) from error
         if self._writable is not None:
             raise RuntimeError("another task is sending on this stream")
         if self.out.status is not None:
@@ -293,6 +292,7 @@ class OpenedStream(ClientStream[Req, Resp]):
         self._tried: list[OutgoingCall] = []  # while interceptors may begin another: those that were opened
         self._failure: Exception | None = None  # why it was not opened
         self._starting: asyncio.Task[None] | None = None
+        self._as_given = False  # nobody intercepts the messages
 
     def begin(
         self,
@@ -302,6 +302,7 @@ class OpenedStream(ClientStream[Req, Resp]):
         wait_for_ready: bool,
     ) -> None:
         """Opens the call now, or in a task if it has to wait."""
+        self._as_given = not interceptors
         if not interceptors:
             try:
                 plain = self._make(call, deadline)
@@ -396,8 +397,22 @@ class OpenedStream(ClientStream[Req, Resp]):
     async def send(self, message: Req) -> bool:
         inner = self._inner
         if inner is None or self._starting is not None:
+            if self._starting is not None and self._as_given:
+                await self._check(message, self._starting)
             inner = await self._opened()
         return await inner.send(message)
+
+    async def _check(self, message: Req, starting: asyncio.Task[None]) -> None:
+        """Ends a call that is being opened if its message cannot be sent: nothing of the call was. Raises StatusError;
+        if the call was opened meanwhile, sending the message does."""
+        try:
+            self._method.binding(self._codec).encode_request(message)
+        except Exception as error:
+            starting.cancel()
+            await asyncio.wait([starting])
+            if self._plain is None:
+                self._failure = failure(*_unwritten(self._method, self._codec, message, error), Delivery.NOT_SENT)
+                raise self._failure from error
 
     async def half_close(self) -> None:
         with contextlib.suppress(StatusError):
@@ -449,6 +464,11 @@ class OpenedStream(ClientStream[Req, Resp]):
         if plain is not None and plain.out.status is None:
             with contextlib.suppress(RuntimeError):  # the loop is closed
                 plain.loop.call_soon_threadsafe(plain.cancel)
+
+
+def _unwritten(method: Method[Any, Any], codec: Codec, message: Any, error: Exception) -> tuple[Code, str]:
+    text = wrong_request(method, message) or f"the request is not a valid {codec.name} message: {error}"
+    return unwritten(error, text)
 
 
 def _resolve(future: asyncio.Future[None] | None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
-from .checking import wrong_type
+from .checking import check_call_timeout
 from .transport import clock
 
 if TYPE_CHECKING:
@@ -36,13 +36,15 @@ def own_timeout(timeout: float | None, deadline: int) -> float | None:
 
 
 def deadline_of(timeout: float | None) -> int:
-    """When a call made now has to end, in µs of `clock`; 0: never. A handler's own deadline is forwarded."""
+    """When a call made now has to end, in µs of `clock`; 0: never; 1: it had no time. A handler's own deadline is
+    forwarded. Raises TypeError, ValueError."""
     parent = current.get()
     inherited = parent._deadline if parent is not None else 0
-    try:
-        if timeout is None or timeout > 1e9:
-            return inherited
-    except TypeError:
-        raise wrong_type("timeout", timeout, "seconds") from None
+    if timeout is None:
+        return inherited
+    if type(timeout) is not float or timeout != timeout:
+        check_call_timeout(timeout)
+    if timeout > 1e9:
+        return inherited
     deadline = max(clock() + int(timeout * 1e6), 1) if timeout > 0 else 1
     return min(deadline, inherited) if inherited else deadline

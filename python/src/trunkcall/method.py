@@ -9,7 +9,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from .checking import check_text, wrong_type
-from .codec import PROTOBUF, Codec, Decode, Encode, kind_of
+from .codec import PROTOBUF, Codec, Decode, Encode, kind_of, one_of
 from .wire.body import MAX_NAME
 
 if TYPE_CHECKING:
@@ -133,6 +133,15 @@ class Handler:
         if (kind.answers_one or kind is Kind.ONE_WAY) and inspect.isasyncgenfunction(self.serve):
             what = "one answer" if kind.answers_one else "nothing"
             raise TypeError(f"{name} is {kind.value}: its handler returns {what}, not yields")
+
+
+def wrong_request(method: Method[Any, Any], request: object) -> str:
+    """What is said of a request of another type than a method takes; "" if it is of that type."""
+    if not isinstance(method.request, type) or isinstance(request, method.request):  # pyright: ignore
+        return ""
+    if request is method.request:
+        return f"{method.name} takes {one_of(method.request)}, got the class: call it, {method.request.__name__}(…)"
+    return f"{method.name} takes {one_of(method.request)}, got {kind_of(request)}"
 
 
 class UnaryMethod(Method[Req, Resp]):

@@ -107,8 +107,7 @@ class Opening(CallEvents):
                 return
             why = self.caller._trouble
             if left is not None and left <= 0:
-                text = "the deadline had passed when the call began: want a timeout of seconds above 0"
-                raise failure(Code.DEADLINE_EXCEEDED, text, Delivery.NOT_SENT) from None
+                raise failure(Code.DEADLINE_EXCEEDED, self._no_time, Delivery.NOT_SENT) from None
             text = f"the deadline passed before the call was sent, while it waited for {self._waits_for}: {self._had}"
             raise failure(Code.DEADLINE_EXCEEDED, f"{text}{why and f'; {why}'}", Delivery.NOT_SENT) from None
         finally:
@@ -157,6 +156,7 @@ class Opening(CallEvents):
             if observer is not None:
                 self._tell(observer)
             if opened.status is not None:
+                self.name_late()
                 self.finish(opened.status)
         return opened
 
@@ -168,8 +168,20 @@ class Opening(CallEvents):
         told = f"{self.timeout:g}s" if self.timeout >= 1 else f"{self.timeout * 1e3:g}ms"
         return f"{self.method.name} had {told}"
 
+    @property
+    def _no_time(self) -> str:
+        """Why the deadline had passed before the call began, for people."""
+        if self.timeout is None:
+            return "the deadline had passed when the call began: that of the handler that makes it"
+        wanted = f"option timeout: {self.timeout:g} was given, want seconds above 0"
+        return f"the deadline had passed when the call began: {wanted}"
+
     def name_late(self) -> None:
         """Has the status of a call whose deadline has passed say which, and what is known of a silent peer."""
+        status = self.out.status
+        if status is not None and self.deadline == 1 and status.delivery is Delivery.NOT_SENT:
+            if status.code is Code.DEADLINE_EXCEEDED:
+                self.out.status = dataclasses.replace(status, message=self._no_time)
         if self.out.status is LATE:
             unheard = self.connection.session.lifecycle.unheard(clock())
             text = f"{LATE.message}: {self._had}{unheard and f'; {unheard}'}"

@@ -133,7 +133,7 @@ class ServerCall:
         """Adds to the metadata that goes ahead of the answer. Raises RuntimeError once that was sent."""
         if self._header_sent:
             raise RuntimeError("the answer has begun, its header can no longer be changed")
-        self._header = [*(self._header or ()), *metadata]
+        self._header = [*(self._header or ()), *pairs(metadata)]
 
     async def send_header(self, metadata: Metadata = ()) -> None:
         """Adds to the header and sends it now. Raises StatusError for what cannot be sent."""

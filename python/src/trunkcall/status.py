@@ -20,9 +20,15 @@ bytes, all others printable ASCII."""
 
 
 def pairs(metadata: Metadata | None) -> list[tuple[str, str | bytes]]:
-    """A copy of metadata as a list. Raises TypeError for a mapping, of which a list would have the keys only."""
+    """A copy of metadata as a list. Raises TypeError for what is none, such as a mapping, of which a list would have
+    the keys only. What is wrong with an entry is told where it is written."""
     if isinstance(metadata, Mapping):
         raise TypeError("metadata are pairs, of which several may have one key: give list(metadata.items())")
+    given: object = metadata
+    if given is None:
+        return []
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise TypeError(f'metadata are pairs, not {type(given).__name__}: give [("key", "value")]')
     return list(metadata or ())
 
 

@@ -143,5 +143,5 @@ class Calls(Case):
 
     async def test_a_request_of_another_struct_is_refused_by_the_client(self) -> None:
         client = await self.library()
-        with self.assertRaisesRegex(StatusError, "the request of /test.Library/Thickest is a Shelf"):
+        with self.assertRaisesRegex(StatusError, "/test.Library/Thickest takes a Shelf"):
             await client.call(THICKEST, Book.new_message())

@@ -99,7 +99,7 @@ class Called(Case):
         client = Client(address)
         self.addAsyncCleanup(client.close)
         error = await self.fails(client.call(cast(Any, method), Empty()), Code.INTERNAL, Delivery.NOT_SENT)
-        self.assertIn("is a GetUserRequest, not an Empty", error.message)
+        self.assertIn("UserService/GetUser takes a GetUserRequest, got an Empty", error.message)
         with self.assertLogs("trunkcall", "ERROR"):
             await self.fails(client.call(method, pb.GetUserRequest()), Code.INTERNAL)
 

@@ -55,6 +55,7 @@ class Calls(Caller):
             metadata
             or codec is not None
             or compression is not None
+            or not (wait_for_ready is None or wait_for_ready is True or wait_for_ready is False)
             or (own is not policy._codec and own.number >= FIRST_NAMED)
             or policy._quick is None
             or not isinstance(method, Method)  # pyright: ignore[reportUnnecessaryIsInstance]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 from .fault import CallFault, LimitError
 from .varint import read_varint, varint
@@ -98,7 +100,7 @@ def block(metadata: Metadata, max_bytes: int, max_entries: int, max_body: int) -
     """The bytes of a block, its length included, for a receiver with these limits (protocol.md 5.4).
 
     Raises ValueError for a bad key or value, LimitError for a limit crossed."""
-    parts = [_user_entry(key, value) for key, value in metadata.entries]
+    parts = [_user_entry(entry) for entry in metadata.entries]
     if metadata.attempt is not None:
         if metadata.attempt < 1:
             raise ValueError("the first attempt is 1")
@@ -115,20 +117,30 @@ def block(metadata: Metadata, max_bytes: int, max_entries: int, max_body: int) -
     return encoded
 
 
-def _user_entry(key: str, value: str | bytes) -> bytes:
-    if not isinstance(key, str) or not isinstance(value, str | bytes | bytearray | memoryview):  # pyright: ignore
-        raise ValueError(f"metadata entry {key!r}: pairs of str, and str or bytes, not {type(value).__name__}")
-    spelled = key.encode()
+def _user_entry(entry: object) -> bytes:
+    """The bytes of one of the user's entries. Raises ValueError, which names the key and not the value: that may be
+    secret."""
+    pair = cast("Sequence[object]", entry) if isinstance(entry, tuple | list) else ()
+    if len(pair) != 2:
+        raise ValueError(f"metadata entry of type {type(cast(object, entry)).__name__}: want a pair of key and value")
+    key, value = pair
+    if not isinstance(key, str):
+        raise ValueError(f"metadata key {key!r}: want a str")
+    spelled = key.encode(errors="surrogatepass")
     if not _KEY.match(spelled):
-        raise ValueError(f"metadata key {key!r}: 1 to 255 of a-z, 0-9, _, ., -")
+        lower = f": {key.lower()!r}" if _KEY.match(spelled.lower()) else ""
+        raise ValueError(f"metadata key {key!r}: want 1 to 255 of a-z, 0-9, _, ., -{lower}")
+    if not isinstance(value, str | bytes | bytearray | memoryview):
+        raise ValueError(f"the value of metadata key {key!r}: want a str or bytes, not {type(value).__name__}")
     if key.endswith("-bin"):
         if isinstance(value, str):
-            raise ValueError(f"metadata key {key!r} takes bytes")
-        encoded = value
+            raise ValueError(f"the value of metadata key {key!r}: want bytes, not str, where a key ends in -bin")
+        encoded = bytes(cast(bytes, value))
     else:
-        encoded = value.encode() if isinstance(value, str) else value
+        encoded = value.encode(errors="surrogatepass") if isinstance(value, str) else bytes(cast(bytes, value))
         if not _TEXT.match(encoded):
-            raise ValueError(f"metadata key {key!r} takes text of 0x20 to 0x7E")
+            wanted = "want text of 0x20 to 0x7E; where the key ends in -bin it is any bytes"
+            raise ValueError(f"the value of metadata key {key!r}: {wanted}")
     number = _NUMBER_OF.get(key)
     head = bytes((number,)) if number else b"\0" + varint(len(spelled)) + spelled
     return head + varint(len(encoded)) + encoded
