@@ -30,6 +30,8 @@ type Admission struct {
 	// Release, if set, is called once when the call is over at the server: its handler has
 	// returned, or will not run. It must not wait.
 	Release func()
+
+	place *limitedPlace // by limits of a policy file, else nil
 }
 
 // WithAdmission makes a server ask admit about each call, of every protocol: before messages are
@@ -98,9 +100,14 @@ func (c *ServerCall) serve() (response any, err error) {
 		}
 	}
 	if c.handler.Unary != nil {
-		return c.handler.Unary(&c.context, c)
+		response, err = c.handler.Unary(&c.context, c)
+	} else {
+		err = c.serveStream()
 	}
-	return nil, c.serveStream()
+	if c.admission != nil && c.admission.place != nil {
+		c.admission.place.ended(err)
+	}
+	return response, err
 }
 
 // ask asks the admission about a call. The error is the Status of one that is refused.

@@ -53,7 +53,7 @@ type asyncCall struct {
 // launch makes a call and returns; out is told how it ended. The request must
 // not be changed until then.
 func (c *route) launch(ctx context.Context, t *Method, request, response any, o *callOptions, out sink) {
-	if len(c.interceptors) > 0 || c.policies != nil && c.policies.file != nil {
+	if len(c.interceptors) > 0 || o.prioritised || c.policies != nil && c.policies.file != nil {
 		c.pool.Do(&interceptedCall{c, ctx, t, request, response, o, out})
 		return
 	}

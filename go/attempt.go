@@ -48,8 +48,8 @@ func WithAttemptObserver(o AttemptObserver) Option {
 	return option(func(c *common) { c.attemptObservers = append(c.attemptObservers, o) })
 }
 
-// attempt is what is kept of an attempt whose end is of interest: to an observer, to a picker, or
-// to the client, which compares several endpoints.
+// attempt is what is kept of an attempt whose end is of interest: to an observer, to a picker, to
+// rules of a policy file, or to the client, which compares several endpoints.
 type attempt struct {
 	mu       sync.Mutex // held while it begins, so that its end comes after
 	told     Attempt
@@ -60,6 +60,8 @@ type attempt struct {
 	picks    PickObserver
 	began    time.Duration
 	kind     Kind
+	passage  *passage       // under a policy file, else nil
+	at       *EndpointState // where it is made, if it is
 }
 
 // watched returns the attempt that is kept of o, before it is made over conn; nil if nobody is
@@ -74,7 +76,7 @@ func (o *opening) watched(conn *Connection) *attempt {
 	if s != nil && !s.measured {
 		s = nil
 	}
-	if !observed && s == nil {
+	if !observed && s == nil && o.passage == nil {
 		return nil
 	}
 	a := o.attempt
@@ -83,7 +85,7 @@ func (o *opening) watched(conn *Connection) *attempt {
 		o.attempt = a
 	}
 	a.options, a.call = r.options, o.call
-	a.endpoint, a.picks = nil, nil
+	a.endpoint, a.picks, a.passage, a.at = nil, nil, o.passage, nil
 	if s != nil {
 		a.endpoint = conn.redialer.endpoint
 		if o.chose != nil {
@@ -109,6 +111,9 @@ func (a *attempt) opened(conn *Connection, o *opening, made bool) {
 		return
 	}
 	o.watching = a
+	if conn.redialer != nil {
+		a.at = conn.redialer.endpoint
+	}
 	a.began = time.Since(began)
 	if a.endpoint != nil {
 		a.endpoint.calls.Add(1)
@@ -152,6 +157,10 @@ func (a *attempt) end(e *wire.Ending) {
 			outcome.Status = statusOfEnding(e)
 			a.contain("picker panicked", func() { a.picks.Ended(at, outcome) })
 		}
+	}
+	if a.passage != nil {
+		a.passage.ended(e, a.at)
+		a.passage = nil
 	}
 	if len(a.options.attemptObservers) == 0 {
 		return

@@ -92,7 +92,7 @@ func (c *route) Invoke(ctx context.Context, method *Method, request, response an
 
 // plain reports whether nothing is around a call: no timeout but its context's, and no interceptor.
 func (c *route) plain(o *callOptions) bool {
-	return c.policies == nil && !o.timed && len(c.interceptors) == 0
+	return c.policies == nil && !o.timed && !o.prioritised && len(c.interceptors) == 0
 }
 
 // around makes a call within its timeout and through the interceptors.
@@ -110,8 +110,11 @@ func (c *route) around(ctx context.Context, m *Method, request, response any, o 
 
 // inside makes a call behind the interceptors.
 func (c *route) inside(ctx context.Context, m *Method, request, response any, o *callOptions) error {
-	if o.rules != nil {
+	switch {
+	case o.rules != nil:
 		return c.underPolicy(ctx, m, request, response, o)
+	case o.prioritised:
+		o = o.carriesPriority(ctx)
 	}
 	return c.unary(ctx, m, request, response, o)
 }

@@ -78,11 +78,15 @@ func (c *route) unary(ctx context.Context, t *Method, request, response any, o *
 		if codec, err = c.encode(&call.Call, request, o); err != nil {
 			break
 		}
+		var passed *passage
 		if o.governed != nil {
-			o.governed.attempt()
+			if passed, err = o.governed.attempt(); err != nil {
+				break
+			}
 		}
-		if err = c.start(ctx, call, t, codec, o, next); err != nil {
-			if o.governed != nil {
+		if err = c.start(ctx, call, t, codec, o, next, passed); err != nil {
+			if passed != nil {
+				passed.unmade(err)
 				o.governed.ended(err)
 			}
 			break
@@ -143,10 +147,11 @@ func (c *route) endpointOf(call *transport.Call) *EndpointState {
 // start opens the call, waiting as long as that takes. What it needs lies in the call and not on the stack, of
 // which writing within TLS needs much.
 func (c *route) start(
-	ctx context.Context, call *unaryCall, t *Method, codec Codec, o *callOptions, next *nextAttempt,
+	ctx context.Context, call *unaryCall, t *Method, codec Codec, o *callOptions, next *nextAttempt, passed *passage,
 ) error {
 	opening := &call.opening // field by field: a literal would be made beside it and copied
 	opening.route, opening.ctx, opening.call, opening.method, opening.options = c, ctx, &call.Call, t, o
+	opening.passage = passed
 	opening.number, opening.waiter, opening.attempt, opening.asked = call.number, &call.waiter, &call.attempt, c.now()
 	m := o.metadata
 	if !o.intercepted {
@@ -361,9 +366,6 @@ func (c *calling) budget() *repeats {
 	}
 	return c.repeats
 }
-
-// made counts calls in the budget.
-func (c *calling) made(calls int64) { c.budget().made(elapsed(), calls) }
 
 // severalConnections reports whether a call may be made over another than it was.
 func (c *calling) severalConnections() bool {

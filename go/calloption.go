@@ -19,6 +19,8 @@ type callOptions struct {
 	maxReceive   int
 	intercepted  bool // metadata is what interceptors have left to be sent; else the context says it
 	metadata     Metadata
+	prioritised  bool // priority says it
+	priority     Priority
 	rules        *methodRules  // what holds for the call by a policy file, nil without one
 	governed     *governedCall // the call, where it is under such rules
 }

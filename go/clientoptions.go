@@ -60,6 +60,16 @@ func WithMostEndpoints(n int) ClientOption {
 	})
 }
 
+// WithZone is the zone that the client runs in. Where a policy file says so, it prefers endpoints of that zone
+// (Endpoint.Zone).
+func WithZone(zone string) ClientOption {
+	return clientOption(func(c *clientOptions) {
+		if c.zone = zone; zone == "" {
+			c.wrong("the zone is empty")
+		}
+	})
+}
+
 // WithIdleTimeout closes connections on which no call was open for d; 0, the default: never. With a
 // Lazy balancer each connection is closed by itself, and opened again when its endpoint is picked.
 // With any other, all are closed once the client had no call for d, and the next call opens all.

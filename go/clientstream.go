@@ -67,7 +67,13 @@ type clientStream struct {
 }
 
 func (c *route) openStream(ctx context.Context, m Metadata, t *Method, o *callOptions) (*clientStream, error) {
-	o = c.underRules(t, o)
+	if o = c.underRules(t, o); o.rules == nil && o.prioritised {
+		m = withPriority(m, o.priority.core())
+	} else if o.rules != nil {
+		own := *o
+		own.metadata, own.intercepted = m, true // governStream adds to it
+		o = &own
+	}
 	codec, err := c.options.codecOf(o)
 	if err != nil {
 		return nil, err
@@ -85,10 +91,19 @@ func (c *route) openStream(ctx context.Context, m Metadata, t *Method, o *callOp
 		route: c, ctx: ctx, call: s.call, method: t, options: o, number: c.next.Add(1), asked: c.now(),
 		out: wire.Outgoing{Method: t.wire(), Codec: s.codec.Number(), Metadata: m},
 	}
-	c.made(1)
-	wait, err := opening.try()
-	if wait {
-		err = opening.wait()
+	if o.rules != nil {
+		err = c.governStream(&opening)
+	} else {
+		c.repeats.made(elapsed(), 1)
+	}
+	if err == nil {
+		var wait bool
+		if wait, err = opening.try(); wait {
+			err = opening.wait()
+		}
+		if err != nil && opening.passage != nil {
+			opening.passage.unmade(err)
+		}
 	}
 	if err != nil {
 		if cancel != nil {

@@ -19,18 +19,27 @@ type governance struct {
 	repeats *repeats
 	indexed atomic.Pointer[[]*methodRules] // by the index of the method's name
 
-	mu      sync.Mutex
-	methods map[string]*methodRules
-	states  map[stateKey]keptState
-	earlier map[stateKey]keptState // those of the file before, while this one is made
+	mu       sync.Mutex
+	methods  map[string]*methodRules
+	states   map[stateKey]keptState
+	choosers map[placing]*chooser
+	earlier  map[stateKey]keptState // those of the file before, while this one is made
 }
 
 // methodRules is what holds for a method.
 type methodRules struct {
 	*policy.Policy
 
-	method  string
-	repeats *repeats
+	method      string
+	repeats     *repeats
+	breaker     *breakerState // nil: there is none, and so on
+	outliers    *outlierState
+	rate        *rateState
+	concurrency *concurrencyState
+	chooser     *chooser
+
+	serverRate        *rateState
+	serverConcurrency *concurrencyState
 }
 
 // stateKey says whose state it is: a kind of rules, and the scope or method that has them.
@@ -42,7 +51,7 @@ type keptState struct{ rules, state any }
 // newGovernance has a file hold after another, nil: none. States whose scope and rules are the same are kept
 // (policy.md 5.6).
 func newGovernance(file *policy.File, before *governance) *governance {
-	g := &governance{file: file, methods: map[string]*methodRules{}, states: map[stateKey]keptState{}}
+	g := &governance{file: file, methods: map[string]*methodRules{}, states: map[stateKey]keptState{}, choosers: map[placing]*chooser{}}
 	g.indexed.Store(&[]*methodRules{})
 	if before == nil {
 		g.repeats = newRepeats(file.Budget)
@@ -89,8 +98,48 @@ func (g *governance) makeLocked(name string) *methodRules {
 	r := &methodRules{Policy: g.file.For(service, method), method: name, repeats: g.repeats}
 	if len(g.methods) < maxNames {
 		g.methods[name] = r
+		if r.Breaker != nil {
+			r.breaker = stateLocked(g, "breaker", name, r.Breaker, newBreakerState)
+		}
+	}
+	if said := r.Outliers; said.Rules != nil {
+		r.outliers = stateLocked(g, "outliers", said.Scope, said.Rules, newOutlierState)
+	}
+	r.rate = rateLocked(g, "rate", r.Rate)
+	r.concurrency = concurrencyLocked(g, "concurrency", r.Concurrency)
+	r.serverRate = rateLocked(g, "server_rate", r.ServerRate)
+	r.serverConcurrency = concurrencyLocked(g, "server_concurrency", r.ServerConcurrency)
+	key := placing{r.outliers, r.Zones, r.Balancer}
+	if r.chooser = g.choosers[key]; r.chooser == nil {
+		r.chooser = newChooser(r)
+		g.choosers[key] = r.chooser
 	}
 	return r
+}
+
+// placing is what chooses for a method; those that have the same share the pickers.
+type placing struct {
+	outliers *outlierState
+	zones    *policy.ZoneRules
+	balancer *policy.BalancerRules
+}
+
+func rateLocked(g *governance, kind string, said policy.Scoped[policy.RateRules]) *rateState {
+	if said.Rules == nil {
+		return nil
+	}
+	return stateLocked(g, kind, said.Scope, said.Rules, func(rules *policy.RateRules) *rateState {
+		return &rateState{scope: said.Scope, core: policy.NewRate(rules)}
+	})
+}
+
+func concurrencyLocked(g *governance, kind string, said policy.Scoped[policy.ConcurrencyRules]) *concurrencyState {
+	if said.Rules == nil {
+		return nil
+	}
+	return stateLocked(g, kind, said.Scope, said.Rules, func(rules *policy.ConcurrencyRules) *concurrencyState {
+		return &concurrencyState{scope: said.Scope, core: policy.NewConcurrency(rules)}
+	})
 }
 
 // stateLocked is the state of a scope or method for its rules: the one that is there, or was there for the same

@@ -10,68 +10,118 @@ import (
 
 // Calls under a policy file.
 
-// governedCall is one call under the rules of a policy file. Attempts of a call that is hedged run at once, so it
-// is only read while they do, apart from tried.
+// governedCall is one call under the rules of a policy file.
 type governedCall struct {
 	rules   *methodRules
 	retries *policy.Retries // nil: the call is not retried, or hedged
 	tried   attempts
-	last    error // how the last attempt ended
-}
-
-// clientLacks are the parts of a policy file that a client cannot do.
-func clientLacks(p *policy.Policy) (parts []string) {
-	for _, one := range []struct {
-		name string
-		said bool
-	}{
-		{"priority", p.Priority != nil},
-		{"hedging", p.Hedging != nil},
-		{"breaker", p.Breaker != nil},
-		{"outliers", p.Outliers.Rules != nil},
-		{"balancer", p.Balancer != nil},
-		{"zones", p.Zones != nil},
-		{"rate", p.Rate.Rules != nil},
-		{"concurrency", p.Concurrency.Rules != nil},
-		{"faults", len(p.Faults) > 0},
-	} {
-		if one.said {
-			parts = append(parts, one.name)
-		}
-	}
-	return parts
+	last    error         // how the last attempt ended; not for calls that are hedged
+	entered time.Duration // when it passed the limit of calls at once
 }
 
 // underPolicy makes a unary or one-way call under its rules.
 func (c *route) underPolicy(ctx context.Context, m *Method, request, response any, o *callOptions) error {
-	g := &governedCall{rules: o.rules}
-	own := *o
-	own.governed = g
-	g.begin(ctx)
-	return g.tried.after(c.unary(ctx, m, request, response, &own))
+	g, own, err := c.enter(ctx, o)
+	if err != nil {
+		return err
+	}
+	left := false
+	defer func() {
+		if !left { // a codec has panicked
+			g.leave(nil)
+		}
+	}()
+	if g.begin(ctx); g.rules.Hedging != nil {
+		err = c.hedged(ctx, m, request, response, own)
+	} else {
+		err = g.tried.after(c.unary(ctx, m, request, response, own))
+	}
+	left = true
+	g.leave(err)
+	return err
 }
 
-// begin counts the call in the budget.
-func (g *governedCall) begin(ctx context.Context) {
-	if g.rules.Retries == nil {
-		g.rules.repeats.made(elapsed(), 1)
+// enter has a call pass what stands before all its attempts: faults for drills and limits. It returns the
+// options to make it with.
+func (c *route) enter(ctx context.Context, o *callOptions) (*governedCall, *callOptions, error) {
+	g := &governedCall{rules: o.rules}
+	if len(g.rules.Faults) > 0 {
+		if err := c.injected(ctx, g.rules.Faults); err != nil {
+			return nil, nil, err
+		}
+	}
+	priority := priorityOf(ctx, o)
+	_, why := g.rules.rate.take(priority)
+	if why == "" {
+		g.entered, why = g.rules.concurrency.enter(priority)
+	}
+	if why != "" {
+		return nil, nil, notSent(Errorf(ResourceExhausted, "%s", why))
+	}
+	own := *o
+	own.governed = g
+	own.metadata, own.intercepted = withPriority(o.sent(ctx), priority), true
+	return g, &own, nil
+}
+
+// injected does to a call what faults for drills say.
+func (c *route) injected(ctx context.Context, faults []policy.FaultRules) error {
+	fault := policy.Inject(faults, random)
+	if !c.waited(ctx, fault.Delay) {
+		if ctx.Err() == nil {
+			return c.unreachable(ctx, ErrClientClosed)
+		}
+		return notSent(ctx.Err())
+	}
+	if fault.Code != policy.OK {
+		return notSent(Errorf(Code(fault.Code), "fault %s of the policy", fault.Name))
+	}
+	return nil
+}
+
+// leave tells the limit of calls at once that the call is over.
+func (g *governedCall) leave(err error) {
+	if g.rules.concurrency == nil {
 		return
 	}
-	g.rules.repeats.with(func(b *policy.Budget) {
-		g.retries = g.rules.Retries.Begin(b, g.rules.Idempotent, elapsed(), deadlineOf(ctx))
-	})
+	s := StatusOf(err)
+	end := wire.Ending{Code: s.Code, Delivery: s.Delivery}
+	g.rules.concurrency.leave(g.entered, policy.SampleOf(endOf(&end)))
+}
+
+// begin counts the call in the budget; hedging does that by itself.
+func (g *governedCall) begin(ctx context.Context) {
+	switch {
+	case g.rules.Hedging != nil:
+	case g.rules.Retries != nil:
+		g.rules.repeats.with(func(b *policy.Budget) {
+			g.retries = g.rules.Retries.Begin(b, g.rules.Idempotent, elapsed(), deadlineOf(ctx))
+		})
+	default:
+		g.rules.repeats.made(elapsed(), 1)
+	}
 }
 
 // deadlineOf is when the context ends, by the clock of elapsed; below 0: never.
 func deadlineOf(ctx context.Context) time.Duration {
 	if deadline, ok := ctx.Deadline(); ok {
-		return max(0, deadline.Sub(began))
+		return max(0, deadline.Sub(origin))
 	}
 	return -1
 }
 
-// attempt begins an attempt.
-func (g *governedCall) attempt() { g.tried.begin() }
+// attempt begins an attempt, if the breaker allows it.
+func (g *governedCall) attempt() (*passage, error) {
+	p, err := g.pass()
+	if err != nil {
+		if g.last != nil {
+			err = g.last
+		}
+		return nil, err
+	}
+	g.tried.begin()
+	return p, nil
+}
 
 // ended tells how an attempt ended, or why it was not made.
 func (g *governedCall) ended(err error) {
@@ -79,21 +129,83 @@ func (g *governedCall) ended(err error) {
 	g.last = err
 }
 
+// passage is an attempt that has passed the breaker.
+type passage struct {
+	call   *governedCall
+	number int64 // of the state in which the breaker allowed it
+	leaves bool  // the call ends with it: it is a stream's
+}
+
+// pass asks the breaker.
+func (g *governedCall) pass() (*passage, error) {
+	p := &passage{call: g}
+	if b := g.rules.breaker; b != nil {
+		if p.number = b.ask(); p.number == 0 {
+			return nil, notSent(Errorf(Unavailable, "breaker of %s is open", g.rules.method))
+		}
+	}
+	return p, nil
+}
+
+// unmade tells that the attempt could not be made.
+func (p *passage) unmade(err error) {
+	if b := p.call.rules.breaker; b != nil {
+		b.ended(p.number, policy.Neither)
+	}
+	if p.leaves {
+		p.call.leave(err)
+	}
+}
+
+// ended tells how the attempt ended, at an endpoint.
+func (p *passage) ended(e *wire.Ending, at *EndpointState) {
+	end := endOf(e)
+	if b := p.call.rules.breaker; b != nil {
+		b.ended(p.number, b.rules.Outcome(end))
+	}
+	if o := p.call.rules.outliers; o != nil && at != nil {
+		o.ended(at, end)
+	}
+	if p.leaves {
+		p.call.rules.concurrency.leave(p.call.entered, policy.SampleOf(end))
+	}
+}
+
+// governStream has a stream pass what stands before it, and go on under its rules.
+func (c *route) governStream(o *opening) error {
+	g, own, err := c.enter(o.ctx, o.options)
+	if err != nil {
+		return err
+	}
+	p, err := g.pass()
+	if err != nil {
+		g.leave(err)
+		return err
+	}
+	p.leaves = true
+	o.options, o.out.Metadata, o.passage = own, own.metadata, p
+	g.rules.repeats.made(elapsed(), 1)
+	return nil
+}
+
 // retried reports whether a call whose attempt has failed is made again, and waits until then.
 func (c *route) retried(ctx context.Context, t *Method, e *wire.Ending, g *governedCall, first bool) bool {
 	if g.retries == nil {
 		return first && !g.rules.Once && repeatable(e) && c.pauseBefore(ctx, t, e)
 	}
-	end := endOf(e)
-	end.Lost = end.Delivery == policy.NotSent && c.via == nil && ctx.Err() == nil
-	end.Elsewhere = c.via == nil && c.severalConnections()
+	end := c.ending(ctx, e)
 	var pause time.Duration
 	var final string
 	g.rules.repeats.with(func(*policy.Budget) { pause, final = g.retries.Ended(elapsed(), end, random) })
-	if final != "" {
-		return false
-	}
-	return c.waited(ctx, pause)
+	return final == "" && c.waited(ctx, pause)
+}
+
+// ending is how an attempt ended, as the cores know it.
+func (c *route) ending(ctx context.Context, e *wire.Ending) policy.Ended {
+	end := endOf(e)
+	end.Lost = end.Delivery == policy.NotSent && c.via == nil && ctx.Err() == nil
+	end.Elsewhere = c.via == nil && c.severalConnections()
+	return end
 }
 
 // waited waits for a time, and reports whether neither the call nor the client has ended by then.

@@ -31,6 +31,7 @@ type opening struct {
 	watching *attempt          // that, once the call is open, if somebody wants to know of it
 	upTo     uint64            // attempts to connect that were under way when it first waited; 0: it has not
 	attempts int               // which attempt of the call it is; 0: the first
+	passage  *passage          // under a policy file, else nil
 	async    bool              // nobody waits: it counts as waiting also while it has no connection
 }
 
@@ -208,6 +209,11 @@ func (o *opening) choose(s *snapshot) (*EndpointState, error) {
 	}
 	w := o.waits()
 	w.pick = Pick{Context: o.ctx, Method: *o.method, Metadata: o.out.Metadata, Not: o.not}
+	if r := o.options.rules; r != nil && r.chooser != nil {
+		e := r.chooser.choose(s, &w.pick)
+		w.pick = Pick{}
+		return e, nil
+	}
 	e, err := s.pick(&w.pick)
 	w.pick = Pick{}
 	if err != nil {
@@ -358,7 +364,7 @@ func (o *opening) expire() error {
 // whole client's queue is bounded. If there is no connection to wait for, one is to be picked anew.
 func (o *opening) awaitSlot(full *Connection) (conn *Connection, wait bool, err error) {
 	r := o.route
-	for conn := range r.others(full) {
+	for conn := range o.others(full) {
 		if conn != full && conn.conn.SlotFree() {
 			return conn, false, nil
 		}
@@ -373,12 +379,12 @@ func (o *opening) awaitSlot(full *Connection) (conn *Connection, wait bool, err 
 	switch {
 	case r.via != nil:
 		w.turn.Only = r.via.conn
-	case !r.endpoints.current.Load().anySlot:
+	case !o.anySlot(r.endpoints.current.Load()):
 		w.turn.Group = full.conn.Group
 	}
 	queue.Queue(&w.turn)
 	some := false
-	for conn := range r.others(full) {
+	for conn := range o.others(full) {
 		some = conn.conn.Admit() || some
 	}
 	if some || !queue.Leave(&w.turn) {
@@ -389,16 +395,21 @@ func (o *opening) awaitSlot(full *Connection) (conn *Connection, wait bool, err 
 	return nil, false, nil
 }
 
+// anySlot reports whether the call may take a free slot of another endpoint than was chosen.
+func (o *opening) anySlot(s *snapshot) bool {
+	return s.anySlot && (o.options.rules == nil || o.options.rules.chooser == nil)
+}
+
 // others are the connections that may take a call when full has no slot; full is among them.
-func (c *route) others(full *Connection) func(yield func(*Connection) bool) {
+func (o *opening) others(full *Connection) func(yield func(*Connection) bool) {
 	return func(yield func(*Connection) bool) {
-		if c.via != nil {
-			yield(c.via)
+		if o.route.via != nil {
+			yield(o.route.via)
 			return
 		}
-		s := c.endpoints.current.Load()
+		s := o.route.endpoints.current.Load()
 		for _, e := range s.endpoints {
-			if !s.anySlot && e != full.redialer.endpoint {
+			if !o.anySlot(s) && e != full.redialer.endpoint {
 				continue
 			}
 			for _, l := range e.dialed {

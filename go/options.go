@@ -84,6 +84,7 @@ type clientOptions struct {
 	balancer    Balancer
 	dialer      Dialer
 	most        int           // endpoints
+	zone        string        // where the client runs; empty: it is not known
 	idle        time.Duration // until a connection is closed; 0: never
 	policies    []Policy
 	timeout     time.Duration // of unary calls; 0: none

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/trunkcall/trunkcall/go/internal/policy"
 )
 
 // Policy is what holds for the calls of one method, of a service, or of all. For each field, the
@@ -83,7 +85,7 @@ func newPolicies(c *clientOptions) *policies {
 		if len(c.policies) > 0 || c.timeout > 0 || c.once {
 			c.wrong("policies are given as a file and as options, which contradict each other: WithPolicy, WithTimeout, WithoutRepeating")
 		}
-		return &policies{file: c.openPolicies(lacking(clientLacks))}
+		return &policies{file: c.openPolicies(lacking(func(p *policy.Policy) []string { return unplaceable(c.balancer, p) }))}
 	}
 	if len(c.policies) == 0 && c.timeout == 0 {
 		return nil

@@ -70,6 +70,7 @@ func governed(t *testing.T, text string, a *repeatedly, test func(t *testing.T, 
 	t.Helper()
 	path := policyFile(t, text)
 	synctest.Test(t, func(t *testing.T) {
+		defer settle()
 		where := "mem:" + t.Name()
 		s := newServer(t)
 		if err := s.Register(a.handler()); err != nil {
@@ -84,6 +85,10 @@ func governed(t *testing.T, text string, a *repeatedly, test func(t *testing.T, 
 		test(t, c, path)
 	})
 }
+
+// settle gives goroutines that look around from time to time the time to see that nothing is left: a bubble must not
+// end before.
+func settle() { time.Sleep(time.Minute) }
 
 const retrying = `defaults:
   timeout: 10s

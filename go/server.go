@@ -81,7 +81,7 @@ func NewServer(options ...ServerOption) (*Server, error) {
 		s.options.wrong("cleartext is allowed and there is no TLS: without it cleartext is all there is")
 	}
 	s.options.checkProtocols()
-	s.policies = s.options.openPolicies(lacking(serverLacks))
+	s.policies = s.options.openPolicies(nil)
 	if err := s.options.complete(); err != nil {
 		return nil, err
 	}
@@ -92,7 +92,9 @@ func NewServer(options ...ServerOption) (*Server, error) {
 		s.options.tls.NextProtos = s.options.allALPN()
 	}
 	s.serving.begin("server", &s.options.common, s.options.interceptors)
-	s.admission = s.options.admit
+	if s.admission = s.options.admit; s.policies != nil {
+		s.admission = s.policies.limited(s.admission)
+	}
 	s.calling = newCalling(noContext, &s.options.common, s.options.reverse, s.pool)
 	s.config = s.options.transport(serverConnections{acceptor{&s.serving}, s}, s.pool)
 	s.openHTTP()

@@ -1,0 +1,182 @@
+package trunkcall
+
+import (
+	"context"
+	"time"
+
+	"github.com/trunkcall/trunkcall/go/internal/policy"
+	"github.com/trunkcall/trunkcall/go/internal/wire"
+)
+
+// hedging is one call whose attempts may run at once (policy.md 9). Its own goroutine decides; each attempt has
+// another one, all of which have ended when the call has.
+type hedging struct {
+	route    *route
+	ctx      context.Context //nolint:containedctx // it is the call's, and ends all attempts
+	method   *Method
+	options  *callOptions
+	codec    Codec
+	request  []byte
+	core     *policy.Hedging
+	attempts []*hedge // by number, from 1
+	ended    chan *hedge
+	not      *EndpointState // that of the last attempt that was made
+	least    Delivery       // that promises least, of the attempts that have ended
+}
+
+// hedge is one attempt.
+type hedge struct {
+	number int
+	call   *unaryCall
+	err    error // why it could not be made; nil: the call's Ending says how it ended
+	opened chan *EndpointState
+}
+
+// hedged makes a unary or one-way call, and makes it again elsewhere while it is not answered.
+func (c *route) hedged(ctx context.Context, m *Method, request, response any, o *callOptions) error {
+	codec, err := c.options.codecOf(o)
+	if err != nil {
+		return err
+	}
+	encoded, err := codec.Append(nil, request)
+	if err != nil {
+		return notSent(uncarried(Internal, "request", codec, err))
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	h := &hedging{
+		route: c, ctx: ctx, method: m, options: o, codec: codec, request: encoded,
+		attempts: make([]*hedge, 1), ended: make(chan *hedge), least: NotSent,
+	}
+	running := 0
+	defer func() {
+		cancel()
+		for ; running > 0; running-- {
+			<-h.ended
+		}
+		for _, one := range h.attempts[1:] {
+			one.call.Reset()
+			c.calls.Put(one.call)
+		}
+	}()
+	g := o.governed
+	var d policy.Hedged
+	g.rules.repeats.with(func(b *policy.Budget) { h.core, d = g.rules.Hedging.Begin(b, elapsed(), deadlineOf(ctx)) })
+	for {
+		if d.Start > 0 {
+			running++
+			h.start(d.Start)
+		}
+		var last *hedge
+		if last, d = h.next(d.Look); last == nil {
+			continue
+		}
+		running--
+		if d.Finish > 0 || ctx.Err() != nil {
+			return h.finish(last, response, d.Finish, running > 0)
+		}
+	}
+}
+
+// start has an attempt run on a goroutine of its own, at another endpoint than the last if there is one.
+func (h *hedging) start(number int) {
+	if number > 1 {
+		select {
+		case h.not = <-h.attempts[number-1].opened:
+		default:
+		}
+	}
+	one := &hedge{number: number, call: h.route.calls.Get().(*unaryCall), opened: make(chan *EndpointState, 1)} //nolint:forcetypeassert // the pool holds nothing else
+	h.attempts = append(h.attempts, one)
+	var next *nextAttempt
+	if number > 1 {
+		next = &nextAttempt{wire.Own{Attempt: uint32(number)}, h.not} //nolint:gosec // 5 at most
+		one.call.number++
+	}
+	go func() {
+		h.route.carryOut(h, one, next)
+		h.ended <- one
+	}()
+}
+
+// carryOut makes an attempt and waits for its end.
+func (c *route) carryOut(h *hedging, one *hedge, next *nextAttempt) {
+	call := one.call
+	p, err := h.options.governed.pass()
+	if err != nil {
+		one.err = err
+		return
+	}
+	call.Buf = append(call.Buf[:0], h.request...)
+	if one.err = c.start(h.ctx, call, h.method, h.codec, h.options, next, p); one.err != nil {
+		p.unmade(one.err)
+		return
+	}
+	one.opened <- c.endpointOf(&call.Call)
+	if !call.Wait(h.ctx) {
+		reason, ending := giveUp(h.ctx, h.method.Name)
+		call.GiveUp(reason, ending)
+	}
+	if call.watching != nil {
+		call.watching.end(&call.Ending)
+		call.watching = nil
+	}
+}
+
+// next waits until an attempt has ended, or it is time to look, and decides what follows.
+func (h *hedging) next(look time.Duration) (last *hedge, d policy.Hedged) {
+	var due <-chan time.Time
+	if look >= 0 {
+		t := time.NewTimer(look - elapsed())
+		defer t.Stop()
+		due = t.C
+	}
+	r := h.options.governed.rules.repeats
+	select {
+	case <-due:
+		r.with(func(*policy.Budget) { d = h.core.Look(elapsed()) })
+	case last = <-h.ended:
+		h.least = leastPromise(h.least, last.delivery())
+		if h.ctx.Err() != nil {
+			return last, policy.Hedged{} // the call is over, and nothing follows
+		}
+		end := h.end(last)
+		r.with(func(*policy.Budget) { d = h.core.Ended(elapsed(), last.number, end) })
+	}
+	return last, d
+}
+
+// delivery is what is known of whether an attempt that has ended ran.
+func (o *hedge) delivery() Delivery {
+	if o.err != nil {
+		return StatusOf(o.err).Delivery
+	}
+	return o.call.Ending.Delivery
+}
+
+// end is how an attempt ended, as the core knows it.
+func (h *hedging) end(one *hedge) policy.Ended {
+	if one.err == nil {
+		return h.route.ending(h.ctx, &one.call.Ending)
+	}
+	s := StatusOf(one.err)
+	return endOf(&wire.Ending{Code: s.Code, Delivery: s.Delivery})
+}
+
+// finish ends the call with an attempt: the one that decided or, where the call's own time is over, the last that ended.
+func (h *hedging) finish(last *hedge, response any, decided int, running bool) error {
+	if decided > 0 {
+		last = h.attempts[decided]
+	}
+	err := last.err
+	if err == nil {
+		_, err = h.route.conclude(h.ctx, &last.call.Call, h.method, h.codec, response, h.options)
+	}
+	if err == nil {
+		return nil
+	}
+	s := StatusOf(err)
+	if s.Delivery = leastPromise(s.Delivery, h.least); running {
+		s.Delivery = leastPromise(s.Delivery, DeliveryUnknown)
+	}
+	return s.Err()
+}
