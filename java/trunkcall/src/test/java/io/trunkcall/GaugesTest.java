@@ -47,6 +47,7 @@ class GaugesTest {
   @Test
   void whatWasTakenAheadIsHeldUntilItIsReceived() throws Exception {
     int count = 200;
+    CompletableFuture<Void> begun = new CompletableFuture<>();
     CompletableFuture<Void> goOn = new CompletableFuture<>();
     CompletableFuture<Void> end = new CompletableFuture<>();
     Handler join =
@@ -54,6 +55,7 @@ class GaugesTest {
             Texts.JOIN,
             (requests, call) -> {
               requests.receive();
+              begun.complete(null);
               goOn.get();
               for (int i = 1; i < count; i++) {
                 requests.receive();
@@ -61,11 +63,14 @@ class GaugesTest {
               end.get();
               return "all";
             });
-    try (Pair pair = new Pair(join);
+    Handler say = Handler.unary(Texts.SAY, (request, call) -> request);
+    try (Pair pair = new Pair(join, say);
         ClientStream<String, String> stream = pair.client.open(Texts.JOIN)) {
       for (int i = 0; i < count; i++) {
         stream.sendAsync("x".repeat(1_000));
       }
+      Pair.await(begun);
+      pair.client.call(Texts.SAY, "behind them"); // all of them are there
       // Of those that the handler has, and of those that the loop has for it, 64 KiB do not count.
       Pair.until(() -> gauges(pair).heldBytes() >= count * 1_000 - 2 * (64 << 10), "it is free");
       goOn.complete(null);
