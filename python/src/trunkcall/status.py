@@ -24,11 +24,8 @@ def pairs(metadata: Metadata | None) -> list[tuple[str, str | bytes]]:
     the keys only. What is wrong with an entry is told where it is written."""
     if isinstance(metadata, Mapping):
         raise TypeError("metadata are pairs, of which several may have one key: give list(metadata.items())")
-    given: object = metadata
-    if given is None:
-        return []
-    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
-        raise TypeError(f'metadata are pairs, not {type(given).__name__}: give [("key", "value")]')
+    if isinstance(metadata, str | bytes) or not hasattr(metadata or (), "__iter__"):
+        raise TypeError(f'metadata are pairs, not {type(metadata).__name__}: give [("key", "value")]')
     return list(metadata or ())
 
 

@@ -120,9 +120,10 @@ def block(metadata: Metadata, max_bytes: int, max_entries: int, max_body: int) -
 def _user_entry(entry: object) -> bytes:
     """The bytes of one of the user's entries. Raises ValueError, which names the key and not the value: that may be
     secret."""
+    kind = type(entry).__name__
     pair = cast("Sequence[object]", entry) if isinstance(entry, tuple | list) else ()
     if len(pair) != 2:
-        raise ValueError(f"metadata entry of type {type(cast(object, entry)).__name__}: want a pair of key and value")
+        raise ValueError(f"metadata entry of type {kind}: want a pair of key and value")
     key, value = pair
     if not isinstance(key, str):
         raise ValueError(f"metadata key {key!r}: want a str")
