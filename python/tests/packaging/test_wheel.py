@@ -31,7 +31,11 @@ def metadata(contents: dict[str, bytes]) -> Message:
 
 def test_it_has_the_package_its_mark_of_types_and_its_licence_and_nothing_else(contents: dict[str, bytes]) -> None:
     source = PYTHON / "src"
-    wanted = {path.relative_to(source).as_posix() for path in (source / "trunkcall").rglob("*.py")}
+    wanted = {
+        path.relative_to(source).as_posix()
+        for path in (source / "trunkcall").rglob("*.py*")
+        if path.suffix in {".py", ".pyi"}
+    }
     assert {name for name in contents if ".dist-info/" not in name} == {*wanted, "trunkcall/py.typed"}
     (licence,) = [text for name, text in contents.items() if name.endswith("/licenses/LICENSE")]
     assert licence == (ROOT / "LICENSE").read_bytes()
