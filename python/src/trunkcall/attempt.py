@@ -20,7 +20,8 @@ class CallAttempt:
     method: Method[Any, Any]
 
     number: int
-    """1, or 2 where the client makes a call once more that provably was not run."""
+    """From 1. It goes on where the client makes a call once more: one that provably was not run, or a retry of its
+    policy file."""
 
     endpoint: Endpoint | None
     """Where it goes; None for the calls of a server to its clients."""

@@ -17,6 +17,7 @@ from .clientstream import CANCELLED, OpenedStream
 from .codec import FIRST_NAMED, PROTOBUF, Codec
 from .compression import Compression, Compressions, Packing, in_order
 from .context import current, deadline_of, own_timeout
+from .governed import made
 from .interceptor import Call, Interceptor, chain, wrong_answer
 from .method import Kind, Method, UnaryMethod, wrong_request
 from .options import listed
@@ -255,7 +256,8 @@ class Calls(Caller):
         check_options(options)
         self._check_open()
         order, most = self._order(options.compression), options.max_receive
-        policy = self._policies.of(method.name)
+        rules = self._policies.rules(method.name)
+        policy = self._policies.of(method.name) if rules is None else rules.policy
         wait_for_ready = bool(policy.wait_for_ready if options.wait_for_ready is None else options.wait_for_ready)
         timeout = _bounded(policy.timeout if options.timeout is None else options.timeout)
         attempts = Attempts()
@@ -266,7 +268,8 @@ class Calls(Caller):
             attempts.begin()
             delivery = Delivery.UNKNOWN
             try:
-                self._calling.repeating.calls += 1
+                if rules is None:
+                    self._calling.repeating.calls += 1
                 codec = options.codec or method.codec
                 data = self._encode(method, call.request, codec)
                 deadline = deadline_of(call.timeout)
@@ -275,7 +278,7 @@ class Calls(Caller):
                 attempt.compress(order)
                 attempt.response = call.response
                 attempt.most = most
-                given = await invoke(attempt)
+                given = await (invoke(attempt) if rules is None else made(attempt, rules))
                 delivery = Delivery.EXECUTED
                 return given
             except StatusError as error:

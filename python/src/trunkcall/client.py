@@ -50,9 +50,9 @@ from .options import (
     codec_table,
     session_config,
 )
-from .policies import Policies, Policy
+from .policies import Policy
+from .policyfile import FilePath, FilePolicies, chosen_policies
 from .registering import Registry
-from .repeating import Repeating
 from .resolver import Resolver, Target
 from .servercall import resolve
 from .serving import Serving
@@ -92,6 +92,7 @@ class Client(Calls, Registry):
         idle_timeout: float = 0,
         policies: Iterable[Policy] = (),
         timeout: float | None = None,
+        policy_file: FilePath | None = None,
         attempt_observer: AttemptObserver | None = None,
         observer: Observer | None = None,
         codec: Codec = PROTOBUF,
@@ -133,6 +134,8 @@ class Client(Calls, Registry):
         What holds for the calls:
 
         - `timeout` is a default for unary calls, in seconds. `policies` say what holds for the calls of a method.
+        - `policy_file` says it in a file instead of both and of `repeat` (docs/policy.md). It is looked at every second
+          and read again when it has changed; one at fault is logged, and what held before holds on.
         - `codec` is that of calls that name no other; `codecs` are those that they may name.
         - Requests are sent with the first of `compression` that the server accepts; by default plain. `decompression`
           is what is accepted, by default gzip and, where its library is, zstd; (): nothing.
@@ -153,7 +156,7 @@ class Client(Calls, Registry):
         caller is told.
 
         Raises TypeError and ValueError, which name the option, what was given and what is wanted; OSError, ssl.SSLError
-        for files of TLS; ImportError for a WebSocket without its library."""
+        for files; ImportError for a WebSocket without its library."""
         check_count(1, running_handlers=running_handlers, connections=connections)
         check_count(0, waiting_calls=waiting_calls, most_endpoints=most_endpoints)
         check_seconds(0, idle_timeout=idle_timeout)
@@ -169,6 +172,8 @@ class Client(Calls, Registry):
         check_codec("codec", codec)
         table = codec_table([*listed_option("codecs", codecs, "codecs"), codec])
         packing = Packing(compression, decompression)
+        self._logger = logger or logging.getLogger("trunkcall")
+        chosen, repeating = chosen_policies(policies, timeout, repeat, policy_file, self._logger)
         super().__init__(
             Calling(
                 codec,
@@ -176,13 +181,12 @@ class Client(Calls, Registry):
                 tuple(interceptors),
                 packing,
                 waiting_calls,
-                Repeating(repeat),
+                repeating,
                 attempt_observer,
-                Policies(policies, timeout),
+                chosen,
             )
         )
         self._target = Target(target, {} if resolvers is None else resolvers)
-        self._logger = logger or logging.getLogger("trunkcall")
         self._tls = TLSSource(tls, for_clients, self._logger)
         self._server_hostname = server_hostname or ""
         secure = tls is not None or self._target.resolver is not None or "wss:" in target
@@ -205,6 +209,7 @@ class Client(Calls, Registry):
         self._told = Told(observer)
         self._connect_failures = 0
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._watched = chosen if isinstance(chosen, FilePolicies) else None  # until somebody watches its file
         self._watching: dict[asyncio.Future[None], None] = {}  # those who wait for a change
         self._watchers: list[Callable[[], object]] = []  # are told of each change
         self._single: ClientEndpoint | None = None  # the only endpoint, while no picker has to be asked
@@ -300,6 +305,9 @@ class Client(Calls, Registry):
     def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Runs work of the client's own, which `close` waits for, in an empty context: what it opens outlives the call
         that asked for it, so that call's variables and deadline must not hold for it."""
+        policies, self._watched = self._watched, None
+        if policies is not None:
+            self._spawn(policies.watch())
         task = self._loop.create_task(work, context=Context())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

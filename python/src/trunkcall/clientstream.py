@@ -11,6 +11,7 @@ from .caller import ClientStream
 from .codec import Codec
 from .compression import Compression, Request, TooLong, bound
 from .context import deadline_of, own_timeout
+from .governed import drilled, passed
 from .interceptor import Call, Interceptor, MessageStream, Next, chain, wrong_stream
 from .method import Method, wrong_request
 from .opening import IN_ROW, Opening
@@ -303,7 +304,7 @@ class OpenedStream(ClientStream[Req, Resp]):
     ) -> None:
         """Opens the call now, or in a task if it has to wait."""
         self._as_given = not interceptors
-        if not interceptors:
+        if not interceptors and self._caller._policies.rules(self._method.name) is None:
             try:
                 plain = self._make(call, deadline)
                 if plain.open_now():
@@ -331,13 +332,20 @@ class OpenedStream(ClientStream[Req, Resp]):
             self._attempts.begin()
             delivery = Delivery.NOT_SENT
             try:
+                rules = self._caller._policies.rules(self._method.name)
+                if rules is not None:
+                    await drilled(rules, self._caller)
                 plain = self._make(call, deadline_of(call.timeout) if call.timeout != timeout else deadline)
+                if rules is not None:
+                    plain.passage = passed(rules)
                 try:
                     await plain.open(wait_for_ready)
                 finally:
                     if plain.opened:
                         self._plain = plain
                         self._tried.append(plain.out)
+                    elif plain.passage is not None:
+                        plain.passage.ended(None)
             except StatusError as error:
                 delivery = error.delivery
                 raise

@@ -15,6 +15,7 @@ from .wire import LATE, Code, Delivery, LimitError, Metadata, OutgoingCall, Stat
 if TYPE_CHECKING:
     from .calling import Calls
     from .endpoints import ClientEndpoint, Picked
+    from .governed import Passage
     from .method import Method
 
 _log = logging.getLogger("trunkcall")
@@ -51,6 +52,7 @@ class Opening(CallEvents):
     picked: Picked | None = None  # what a picker has chosen, until the attempt has ended
     out: OutgoingCall
     connection: Connection
+    passage: Passage | None = None  # under a policy file, until the attempt has ended
     told: CallAttempt | None = None  # what an observer was told of, until the attempt has ended
     timeout: float | None = None  # seconds, if that set the deadline
     _began = 0  # when the attempt was wanted
@@ -210,6 +212,9 @@ class Opening(CallEvents):
         picked, self.picked = self.picked, None
         if picked is not None:
             picked.ended(self, status)
+        passage, self.passage = self.passage, None
+        if passage is not None:
+            passage.ended(status)
         told, self.told = self.told, None
         observer = self.caller._calling.attempts
         if told is not None and observer is not None:

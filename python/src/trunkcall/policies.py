@@ -5,8 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING
 
 from .checking import check_flags, check_text, check_timeout, listed_option, wrong_type
+
+if TYPE_CHECKING:
+    from .policyfile import Rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +89,10 @@ class Policies:
     def of_stream(self, name: str) -> float | None:
         """The timeout of a streaming method: only a policy that names it has one."""
         return self._given.get(name, NOTHING).timeout
+
+    def rules(self, name: str) -> Rules | None:
+        """What a policy file says of a method; None without one."""
+        return None
 
     def _merged(self, name: str) -> Policy:
         merged = Policy(name)

@@ -26,6 +26,7 @@ from trunkcall.method import Handler, Method
 from trunkcall.observer import Observer
 from trunkcall.options import CLIENT_KEEPALIVE, KEEPALIVE_TIMEOUT, RUNNING_HANDLERS, WAITING_CALLS, Limits
 from trunkcall.policies import Policy
+from trunkcall.policyfile import FilePath
 from trunkcall.services import service_handlers
 from trunkcall.transport import TLSFiles
 
@@ -67,6 +68,7 @@ class Client(Calls):
         idle_timeout: float = 0,
         policies: Iterable[Policy] = (),
         timeout: float | None = None,
+        policy_file: FilePath | None = None,
         attempt_observer: AttemptObserver | None = None,
         observer: Observer | None = None,
         codec: Codec = PROTOBUF,
@@ -107,6 +109,7 @@ class Client(Calls):
             "idle_timeout": idle_timeout,
             "policies": list(policies),
             "timeout": timeout,
+            "policy_file": policy_file,
             "attempt_observer": attempt_observer,
             "observer": observer,
             "codec": codec,

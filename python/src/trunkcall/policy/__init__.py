@@ -4,9 +4,7 @@ elsewhere.
 Each core (Retries, Hedging, Breaker, Outliers, Rate, Concurrency, `pick_zone`, `inject`) is given times, events and
 random numbers, and gives decisions. It has no clock, loop or lock: whoever shares one between threads guards it. Times
 and durations are whole numbers of nanoseconds, times since an origin of the caller's, not below 0, by a clock that does
-not jump; one before the last counts as the last.
-
-Clients and servers do not read such files yet."""
+not jump; one before the last counts as the last."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -79,6 +79,16 @@ class File:
         if named[1]:
             merged.stream_timeout = named[1].said.get("timeout")
         return merged
+
+    def scopes(self) -> Iterator[tuple[int, str, Holds]]:
+        """Line and path of each scope in the order of the file, with what holds in it."""
+        for one in self._defaults:
+            yield one.line, one.path, _merged([one])
+        for service in self._services.values():
+            wider = [*self._defaults, service]
+            yield service.line, service.path, _merged(wider)
+            for method in service.methods:
+                yield method.line, method.path, _merged([*wider, method])
 
     def contradictions(self, reader: Reader) -> None:
         """Tells what contradicts itself in what holds in a scope (policy.md 5.5)."""

@@ -1,0 +1,229 @@
+"""Clients with a policy file: what they do by it, how it is exchanged, and which files are refused."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+import unittest
+from functools import partial
+from pathlib import Path
+
+from tests.public.kit import ECHO
+from trunkcall import RAW, CallAttempt, Client, Code, Delivery, ServerCall, StatusError
+from trunkcall import blocking as threads
+from trunkcall.testing import Clock, TestServer, blocking
+
+RETRYING = """
+defaults:
+  timeout: 10s
+  retries:
+    attempts: 4
+    backoff: 100ms
+    jitter: 0
+services:
+  test.Service:
+    methods:
+      Echo:
+        idempotent: %s
+"""
+
+
+class Counting:
+    """A handler that counts its runs, and fails until it has run `bad` times; an attempt observer."""
+
+    def __init__(self, bad: int = 1 << 30, code: Code = Code.UNAVAILABLE) -> None:
+        self.bad, self.code = bad, code
+        self.runs = 0
+        self.numbers: list[int] = []
+
+    async def __call__(self, request: bytes, call: ServerCall) -> bytes:
+        self.runs += 1
+        if self.runs <= self.bad:
+            raise StatusError(self.code, "on purpose")
+        return request
+
+    def attempt_began(self, attempt: CallAttempt) -> None:
+        self.numbers.append(attempt.number)
+
+    def attempt_ended(self, attempt: CallAttempt) -> None:
+        pass
+
+
+class Files(unittest.IsolatedAsyncioTestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = Path(folder.name, "policy.yaml")
+
+    def write(self, text: str) -> Path:
+        """Puts a file in the place of the one that is there."""
+        new = self.path.with_suffix(".new")
+        new.write_text(f"policy: 1\n{text}\n...\n")
+        os.replace(new, self.path)
+        return self.path
+
+    def server(self, handler: Counting, text: str) -> TestServer:
+        made = partial(Client, codec=RAW, policy_file=self.write(text), attempt_observer=handler)
+        return TestServer(ECHO.handler(handler), client=made)
+
+    async def fails(self, client: Client, code: Code = Code.UNAVAILABLE) -> StatusError:
+        with self.assertRaises(StatusError) as caught:
+            await client.call(ECHO, b"x")
+        self.assertEqual(caught.exception.code, code)
+        return caught.exception
+
+    async def test_idempotent_calls_are_retried_and_others_are_not(self) -> None:
+        for idempotent, runs, took in (("true", 4, 0.7), ("false", 1, 0)):
+            with self.subTest(idempotent=idempotent):
+                handler = Counting()
+                async with Clock() as clock, self.server(handler, RETRYING % idempotent) as server:
+                    call = asyncio.create_task(self.fails(server.client))
+                    await clock.advance(took)
+                    self.assertTrue(call.done())
+                    self.assertIs((await call).delivery, Delivery.EXECUTED)
+                self.assertEqual((handler.runs, handler.numbers), (runs, [*range(1, runs + 1)]))
+
+    async def test_a_retried_call_succeeds(self) -> None:
+        handler = Counting(bad=2)
+        async with Clock() as clock, self.server(handler, RETRYING % "true") as server:
+            call = asyncio.create_task(server.client.call(ECHO, b"x"))
+            await clock.advance(1)
+            self.assertEqual((await call, handler.runs), (b"x", 3))
+
+    async def test_retries_stay_within_the_one_budget(self) -> None:
+        handler = Counting()
+        text = "budget:\n  percent: 20\n  least: 0" + (RETRYING % "true").replace("100ms", "1us")
+        async with self.server(handler, text) as server:
+            for _ in range(100):
+                await self.fails(server.client)
+        self.assertTrue(110 <= handler.runs <= 120, handler.runs)
+
+    async def test_a_breaker_opens_and_closes(self) -> None:
+        handler = Counting(bad=3)
+        async with Clock() as clock, self.server(handler, "defaults:\n  breaker:\n    consecutive: 3") as server:
+            for _ in range(3):
+                await self.fails(server.client)
+            for _ in range(5):
+                error = await self.fails(server.client)
+                self.assertEqual(str(error), f"UNAVAILABLE: breaker of {ECHO.name} is open (not sent)")
+            self.assertEqual(handler.runs, 3)
+            await clock.advance(6)
+            for _ in range(3):
+                self.assertEqual(await server.client.call(ECHO, b"x"), b"x")
+
+    async def test_limits_of_a_client(self) -> None:
+        entered = asyncio.Semaphore(0)
+
+        class Slow(Counting):
+            async def __call__(self, request: bytes, call: ServerCall) -> bytes:
+                entered.release()
+                await asyncio.sleep(1)
+                return request
+
+        text = "defaults:\n  rate:\n    per_second: 1\n    burst: 4\n  concurrency:\n    limit: 2"
+        async with Clock() as clock, self.server(Slow(), text) as server:
+            calls = [asyncio.create_task(server.client.call(ECHO, b"x")) for _ in range(2)]
+            for _ in calls:
+                await entered.acquire()
+            for told in ("concurrency", "concurrency", "rate", "rate"):
+                error = await self.fails(server.client, Code.RESOURCE_EXHAUSTED)
+                self.assertEqual(error.message, f"{told} of defaults is used up")
+                self.assertIs(error.delivery, Delivery.NOT_SENT)
+            await clock.advance(1)
+            self.assertEqual([await one for one in calls], [b"x", b"x"])
+            await clock.advance(2)
+            again = [asyncio.create_task(server.client.call(ECHO, b"x")) for _ in range(2)]
+            await clock.advance(1)
+            self.assertEqual([await one for one in again], [b"x", b"x"])
+
+    async def test_faults_for_drills(self) -> None:
+        handler = Counting(bad=0)
+        text = "defaults:\n  faults:\n    late:\n      per_million: 1000000\n      delay: 2s\n      code: ABORTED"
+        async with Clock() as clock, self.server(handler, text) as server:
+            call = asyncio.create_task(self.fails(server.client, Code.ABORTED))
+            await clock.advance(1)
+            self.assertFalse(call.done())
+            await clock.advance(1)
+            self.assertEqual((await call).message, "fault late of the policy")
+            self.assertEqual(handler.runs, 0)
+
+    async def test_the_file_is_exchanged_while_the_client_is_there(self) -> None:
+        handler = Counting()
+        good = (RETRYING % "true").replace("100ms", "1us")
+        with self.assertLogs("trunkcall", "INFO") as logs:
+            async with Clock() as clock, self.server(handler, good) as server:
+
+                async def attempts() -> int:
+                    before = handler.runs
+                    call = asyncio.create_task(self.fails(server.client))
+                    await clock.advance(0.01)
+                    await call
+                    return handler.runs - before
+
+                self.assertEqual(await attempts(), 4)
+                self.write(good.replace("attempts: 4", "attempts: 2"))
+                await clock.advance(3)
+                self.assertEqual(await attempts(), 2)
+                self.write("defaults:\n  timeout: soon\n  retrys: none")
+                await clock.advance(5)
+                self.assertEqual(await attempts(), 2)
+                self.path.unlink()
+                await clock.advance(5)
+                self.assertEqual(await attempts(), 2)
+                self.write("defaults:\n  retries: none")
+                await clock.advance(5)
+                self.assertEqual(await attempts(), 1)
+        told = [one for one in logs.output if "policy file" in one]
+        self.assertEqual(len(told), 4, told)
+        for text in (
+            str(self.path),
+            "line 3: defaults.timeout: want a duration",
+            "line 4: defaults.retrys: unknown field",
+        ):
+            self.assertIn(text, told[1])
+        self.assertIn("No such file", told[2])
+
+    async def test_a_state_stays_where_its_rules_do(self) -> None:
+        handler = Counting()
+        breaker = "defaults:\n  breaker:\n    consecutive: 1\n    open: 1h"
+        async with Clock() as clock, self.server(handler, breaker) as server:
+            await self.fails(server.client)
+            self.write(breaker + "\n  timeout: 1s")
+            await clock.advance(3)
+            self.assertIn("is open", (await self.fails(server.client)).message)
+            self.write(breaker.replace("1h", "30m"))
+            await clock.advance(3)
+            self.assertIn("on purpose", (await self.fails(server.client)).message)
+
+    async def test_a_bad_file_fails_at_once(self) -> None:
+        path = self.write("defaults:\n  timeout: soon")
+        with self.assertRaisesRegex(ValueError, f"{path}: line 3: defaults.timeout: want a duration"):
+            Client("mem:x", policy_file=path)
+        with self.assertRaises(FileNotFoundError):
+            Client("mem:x", policy_file=path.with_suffix(".none"))
+        with self.assertRaisesRegex(TypeError, "policy_file"):
+            Client("mem:x", policy_file=7)  # type: ignore[arg-type]
+        self.write("defaults:\n  timeout: 1s")
+        for options in ({"timeout": 1.0}, {"repeat": False}):
+            with self.assertRaisesRegex(ValueError, "contradict each other"):
+                Client("mem:x", policy_file=path, **options)
+
+    async def test_what_is_not_done_is_refused(self) -> None:
+        path = self.write("defaults:\n  idempotent: true\n  hedging:\n    delay: 1s\n  zones: {}")
+        with self.assertRaises(ValueError) as caught:
+            Client("mem:x", policy_file=path)
+        for part in ("hedging", "zones"):
+            self.assertIn(f"line 2: defaults: {part} is not done by this version", str(caught.exception))
+
+
+class Threads(unittest.TestCase):
+    def test_a_blocking_client_has_the_same(self) -> None:
+        handler = Counting(bad=2)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "policy.yaml")
+            path.write_text("policy: 1" + (RETRYING % "true").replace("100ms", "1ms") + "...\n")
+            made = partial(threads.Client, codec=RAW, policy_file=path, attempt_observer=handler)
+            with blocking.TestServer(ECHO.handler(handler), client=made) as server:
+                self.assertEqual(server.client.call(ECHO, b"x"), b"x")
+        self.assertEqual((handler.runs, handler.numbers), (3, [1, 2, 3]))
