@@ -52,9 +52,14 @@ abstract class Pipe extends PipeSending {
       this.own = message.own();
     }
 
-    /** It was decoded, and nobody has it. */
+    /** Whether nobody else has the array. */
+    boolean own() {
+      return own;
+    }
+
+    /** It was decoded. */
     void letGo() {
-      if (own) {
+      if (own) { // a short one, which the message may lie in, is not kept
         LargeArrays.shared().give(array);
       }
     }

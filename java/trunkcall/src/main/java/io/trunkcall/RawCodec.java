@@ -2,7 +2,7 @@ package io.trunkcall;
 
 import java.util.Arrays;
 
-final class RawCodec implements Codec<byte[]> {
+final class RawCodec implements InPlaceCodec<byte[]> {
   static final RawCodec RAW = new RawCodec();
 
   private RawCodec() {}
@@ -25,6 +25,11 @@ final class RawCodec implements Codec<byte[]> {
   @Override
   public byte[] decode(byte[] array, int offset, int length) {
     return Arrays.copyOfRange(array, offset, offset + length);
+  }
+
+  @Override
+  public byte[] decodeInPlace(byte[] array, int length) {
+    return array.length == length ? array : decode(array, 0, length);
   }
 
   @Override

@@ -29,12 +29,16 @@ final class Responses {
     }
   }
 
-  /** Throws StatusException. {@code most}: the call's own limit, 0 for none. */
+  /**
+   * Throws StatusException. {@code most}: the call's own limit, 0 for none; {@code own}: nobody
+   * else has the array, which the message may keep.
+   */
   static <R> R decoded(
       Codec<R> codec,
       byte[] array,
       int offset,
       int length,
+      boolean own,
       int compression,
       int most,
       Packing packing,
@@ -45,7 +49,9 @@ final class Responses {
             Code.RESOURCE_EXHAUSTED, "it has " + length + " bytes, above the call's limit " + most);
       }
       if (compression == 0) {
-        return codec.decode(array, offset, length);
+        return own
+            ? InPlaceCodec.decoded(codec, array, length)
+            : codec.decode(array, offset, length);
       }
       return packing.unpacked(array, offset, length, compression, most, codec).decoded(codec);
     } catch (StatusException e) {

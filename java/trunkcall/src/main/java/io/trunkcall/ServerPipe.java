@@ -58,9 +58,12 @@ final class ServerPipe extends Pipe {
     byte[] array = message.array;
     int length = message.length;
     try {
-      return compression == 0
-          ? codec.decode(array, 0, length)
-          : call.unpacked(array, length, compression, codec).decoded(codec);
+      if (compression != 0) {
+        return call.unpacked(array, length, compression, codec).decoded(codec);
+      }
+      return message.own()
+          ? InPlaceCodec.decoded(codec, array, length)
+          : codec.decode(array, 0, length);
     } catch (StatusException e) {
       Status status = Status.of(e.code(), "the request: " + e.status().message());
       throw new StatusException(status.withRetryAfter(e.status().retryAfter()));

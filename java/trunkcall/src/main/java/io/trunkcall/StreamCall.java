@@ -209,6 +209,7 @@ final class StreamCall extends OpeningCall {
             message.array,
             0,
             message.length,
+            message.own(),
             message.compression,
             maxReceive,
             calls.calling.packing,

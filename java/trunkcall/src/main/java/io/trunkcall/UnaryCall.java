@@ -139,6 +139,7 @@ final class UnaryCall<R> extends OpeningCall {
         array,
         offset,
         length,
+        false,
         compression,
         maxReceive,
         calls.calling.packing,
