@@ -33,6 +33,11 @@ type Observer struct {
 	// error is a text for people: the reason that the other end gave, how it broke the protocol,
 	// that it was silent, or that the connection was drained.
 	Disconnected func(c *Connection, err error)
+	// PolicyTaken tells that a policy file was exchanged while the client or server was there, and
+	// holds from now on. PolicyRefused tells that it is at fault, or cannot be read: err has each
+	// fault with its line, and what held before holds on.
+	PolicyTaken   func(file string)
+	PolicyRefused func(file string, err error)
 }
 
 // WithObserver has connection events told to o, in addition to those given before.
@@ -84,6 +89,26 @@ func (c *common) connectFailed(q *sequence, target string, err error) {
 			return nil
 		}
 		return func() { o.ConnectFailed(target, err) }
+	})
+}
+
+func (c *common) policyTaken(q *sequence, file string) {
+	c.log(slog.LevelInfo, "policy file taken", "file", file)
+	c.tell(q, func(o *Observer) func() {
+		if o.PolicyTaken == nil {
+			return nil
+		}
+		return func() { o.PolicyTaken(file) }
+	})
+}
+
+func (c *common) policyRefused(q *sequence, file string, err error) {
+	c.log(slog.LevelWarn, "policy file not taken", "file", file, "error", faults(err))
+	c.tell(q, func(o *Observer) func() {
+		if o.PolicyRefused == nil {
+			return nil
+		}
+		return func() { o.PolicyRefused(file, err) }
 	})
 }
 

@@ -1,7 +1,6 @@
 package trunkcall
 
 import (
-	"log/slog"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -15,8 +14,8 @@ import (
 // has an example of each. A file at fault fails NewClient, Dial and NewServer, whose error has each fault with its line.
 //
 // While the client or server is there, the file is looked at every second, and read again when it has changed. What it
-// says then holds for calls that begin afterwards. If it is at fault, a warning is logged and what held before
-// holds on.
+// says then holds for calls that begin afterwards. If it is at fault, a warning is logged, observers are
+// told, and what held before holds on.
 //
 // At a client the file takes the place of WithPolicy, WithTimeout and WithoutRepeating, which contradict it. It does not
 // hold for calls from a server to its client.
@@ -45,6 +44,8 @@ type policyFile struct {
 	read  os.FileInfo // the file as it was when it was last read
 	seen  os.FileInfo // as it was at the last look
 	fault string      // why it was not taken at the last look, as it was logged
+
+	events sequence // what observers are told
 }
 
 // openPolicies reads a policy file for the first time. What is wrong is noted among the options; nil: there is none.
@@ -122,14 +123,14 @@ func (f *policyFile) look() {
 		return
 	}
 	f.fault = ""
-	f.options.log(slog.LevelInfo, "policy file taken", "file", f.path)
+	f.options.policyTaken(&f.events, f.path)
 }
 
-// refused logs why the file is not taken, unless that was said before.
+// refused tells why the file is not taken, unless that was said before.
 func (f *policyFile) refused(err error) {
 	if text := faults(err); text != f.fault {
 		f.fault = text
-		f.options.log(slog.LevelWarn, "policy file not taken", "file", f.path, "error", text)
+		f.options.policyRefused(&f.events, f.path, err)
 	}
 }
 

@@ -242,6 +242,17 @@ func TestAPolicyFileIsExchangedWhileCallsRun(t *testing.T) {
 		wants(t, err, trunkcall.Unavailable, trunkcall.Executed)
 		return a.count() - before
 	}
+	var toldMu sync.Mutex
+	var told []string
+	tell := func(text string) {
+		toldMu.Lock()
+		defer toldMu.Unlock()
+		told = append(told, text)
+	}
+	observer := trunkcall.Observer{
+		PolicyTaken:   func(file string) { tell("taken " + filepath.Base(file)) },
+		PolicyRefused: func(file string, err error) { tell("refused " + filepath.Base(file) + ": " + err.Error()) },
+	}
 	governed(t, fmt.Sprintf(retrying, true), a, func(t *testing.T, c *trunkcall.Client, path string) {
 		if n := attempts(t, c); n != 4 {
 			t.Errorf("%d attempts", n)
@@ -274,7 +285,19 @@ func TestAPolicyFileIsExchangedWhileCallsRun(t *testing.T) {
 		if n := attempts(t, c); n != 1 {
 			t.Errorf("%d attempts by the last file", n)
 		}
-	}, trunkcall.WithLogger(log.logger()))
+	}, trunkcall.WithLogger(log.logger()), trunkcall.WithObserver(observer))
+	want := []string{
+		"taken policy.yaml", "refused policy.yaml: line 3: defaults.timeout: want a duration",
+		"refused policy.yaml: stat ", "taken policy.yaml",
+	}
+	if len(told) != len(want) {
+		t.Fatalf("observers were told %q", told)
+	}
+	for i := range want {
+		if !strings.HasPrefix(told[i], want[i]) {
+			t.Errorf("observers were told %q, want %q", told[i], want[i])
+		}
+	}
 	for text, want := range map[string]int{
 		"policy file taken": 2, "policy file not taken": 2, pathIn(&log) + ` error="line 3: defaults.timeout: want a duration`: 1,
 		"line 4: defaults.retrys: unknown field": 1, "no such file": 1,
@@ -321,4 +344,100 @@ func TestABadPolicyFileFailsAtOnce(t *testing.T) {
 	if _, err := trunkcall.NewServer(trunkcall.WithPolicyFile(bad)); err == nil || !strings.Contains(err.Error(), "line 3") {
 		t.Errorf("server: %v", err)
 	}
+}
+
+// A server's file is watched too, and its observers are told.
+func TestAPolicyFileOfAServerIsExchanged(t *testing.T) {
+	path := policyFile(t, "defaults:\n  server_rate:\n    per_second: 1\n    burst: 1\n")
+	synctest.Test(t, func(t *testing.T) {
+		defer settle()
+		told := make(chan string, 10)
+		s := newServer(t, trunkcall.WithPolicyFile(path), trunkcall.WithObserver(trunkcall.Observer{
+			PolicyTaken:   func(string) { told <- "taken" },
+			PolicyRefused: func(_ string, err error) { told <- err.Error() },
+		}))
+		if err := s.Register(echo.Handler(func(_ context.Context, in *payload) (*payload, error) { return in, nil })); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Listen("mem:" + t.Name()); err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		c := newClient(t, "mem:"+t.Name(), trunkcall.WithoutRepeating())
+		defer c.Close()
+		ran := func() (n int) {
+			for range 10 {
+				if _, err := echo.Call(t.Context(), c, text("x")); err == nil {
+					n++
+				}
+			}
+			return n
+		}
+		if n := ran(); n != 1 {
+			t.Errorf("%d calls ran, want 1", n)
+		}
+		exchangeFile(t, path, "defaults:\n  server_rate: soon\n")
+		time.Sleep(3 * time.Second)
+		if got := <-told; !strings.HasPrefix(got, "line 3: defaults.server_rate: want a mapping or none") {
+			t.Error(got)
+		}
+		if n := ran(); n != 1 {
+			t.Errorf("%d calls ran by the file before, want 1", n)
+		}
+		exchangeFile(t, path, "defaults:\n  server_rate:\n    per_second: 5\n")
+		time.Sleep(3 * time.Second)
+		if got := <-told; got != "taken" {
+			t.Error(got)
+		}
+		if n := ran(); n != 5 {
+			t.Errorf("%d calls ran by the new file, want 5", n)
+		}
+	})
+}
+
+func TestAStateStaysWhereItsRulesDo(t *testing.T) {
+	const breaker = "defaults:\n  breaker:\n    consecutive: 1\n    open: 1h\n"
+	a := &repeatedly{answer: failsWith(trunkcall.Unavailable)}
+	governed(t, breaker, a, func(t *testing.T, c *trunkcall.Client, path string) {
+		message := func() string {
+			_, err := echo.Call(t.Context(), c, text("x"))
+			return trunkcall.StatusOf(err).Message
+		}
+		for i, step := range []struct{ file, want string }{
+			{"", "on purpose"},
+			{breaker + "  timeout: 1s\n", "breaker of /test.Service/Echo is open"},
+			{strings.Replace(breaker, "1h", "30m", 1), "on purpose"},
+		} {
+			if step.file != "" {
+				exchangeFile(t, path, step.file)
+				time.Sleep(3 * time.Second)
+			}
+			if got := message(); got != step.want {
+				t.Errorf("step %d: %q, want %q", i, got, step.want)
+			}
+		}
+	})
+}
+
+func TestTheBudgetStaysWhereItsRulesDo(t *testing.T) {
+	const file = "budget:\n  percent: 0\n  least: 1\ndefaults:\n  idempotent: true\n  retries:\n    backoff: 1us\n"
+	a := &repeatedly{answer: failsWith(trunkcall.Unavailable)}
+	governed(t, file, a, func(t *testing.T, c *trunkcall.Client, path string) {
+		for i, step := range []struct {
+			file string
+			want int
+		}{{"", 10}, {file + "  timeout: 1s\n", 0}, {strings.Replace(file, "least: 1", "least: 2", 1), 20}} {
+			if step.file != "" {
+				exchangeFile(t, path, step.file)
+				time.Sleep(3 * time.Second) // less than the ten seconds of the budget
+			}
+			before := a.count()
+			for range 10 {
+				_, _ = echo.Call(t.Context(), c, text("x"))
+			}
+			if n := a.count() - before - 10; n != step.want {
+				t.Errorf("step %d: %d repetitions, want %d", i, n, step.want)
+			}
+		}
+	})
 }

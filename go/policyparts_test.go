@@ -441,3 +441,42 @@ func TestThreeServersThatMisbehave(t *testing.T) {
 		})
 	}
 }
+
+func TestAStreamGivesItsPlaceBackAtItsEnd(t *testing.T) {
+	a := &repeatedly{answer: succeeds}
+	several(t, "defaults:\n  concurrency:\n    limit: 1\n", []*repeatedly{a}, func(t *testing.T, c *trunkcall.Client) {
+		for range 3 {
+			s, err := chat.Open(t.Context(), c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = echo.Call(t.Context(), c, text("x"))
+			wants(t, err, trunkcall.ResourceExhausted, trunkcall.NotSent)
+			if err := s.CloseSend(); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.Receive(); !errors.Is(err, io.EOF) {
+				t.Error(err)
+			}
+			synctest.Wait()
+			if _, err := echo.Call(t.Context(), c, text("x")); err != nil {
+				t.Errorf("after its end: %v", err)
+			}
+		}
+	})
+}
+
+func TestAHedgeAvoidsTheEndpointOfTheAttemptBefore(t *testing.T) {
+	servers := []*repeatedly{{answer: takes(time.Hour)}, {answer: takes(time.Hour)}}
+	const calls = 20
+	several(t, "defaults:\n  timeout: 1s\n  idempotent: true\n  hedging:\n    delay: 100ms\n  balancer:\n    name: hash\n    key: user\n", servers, func(t *testing.T, c *trunkcall.Client) {
+		ada := trunkcall.WithMetadata(t.Context(), trunkcall.Metadata{{Key: "user", Value: "ada"}}) // whose endpoint is always the same
+		for range calls {
+			_, _ = echo.Call(ada, c, text("x"))
+			synctest.Wait()
+		}
+	})
+	if a, b := servers[0].count(), servers[1].count(); a != calls || b != calls {
+		t.Errorf("%d and %d runs, want %d at each", a, b, calls)
+	}
+}
