@@ -27,7 +27,7 @@ MAY_IMPORT: dict[str, tuple[set[str], tuple[str, ...]]] = {
     "trunkcall.transport": ({"trunkcall.wire"}, ("websockets",)),
     "trunkcall.http": ({"trunkcall.wire", "trunkcall.transport"}, ("h2", "h11", "hyperframe")),
     PUBLIC: (
-        {"trunkcall.wire", "trunkcall.transport", "trunkcall.http", "trunkcall.values"},
+        {"trunkcall.wire", "trunkcall.policy", "trunkcall.transport", "trunkcall.http", "trunkcall.values"},
         ("google.protobuf", "typing_extensions"),  # the latter for type checkers alone, which bring it
     ),
     "trunkcall.blocking": ({"trunkcall.wire", "trunkcall.transport", PUBLIC}, ("google.protobuf",)),

@@ -80,6 +80,10 @@ class TestExamples(unittest.TestCase):
     def test_a_retry_with_a_budget(self) -> None:
         self.assertEqual(run("retry.py"), "user-7 at attempt 3\n")
 
+    def test_a_policy_file(self) -> None:
+        file = EXAMPLES.parent / "go" / "policies" / "policy.yaml"
+        self.assertEqual(run("policies.py", file), "Ada after 3 attempts\n")
+
     def test_an_interceptor_of_one_method(self) -> None:
         self.assertEqual(run("cache.py").splitlines(), ["asked for 7", "user-7", "asked for 8", "user-8", "user-7"])
 

@@ -76,6 +76,7 @@ from .method import (
 from .observer import Observer
 from .options import Limits
 from .policies import Policy
+from .policy import Priority
 from .protocol import Calls, Ending, Exchange, PortProtocol, Protocol
 from .registrar import Registrar
 from .resolver import InvalidSet, Resolver, Watch
@@ -142,6 +143,7 @@ __all__ = [
     "Picker",
     "Policy",
     "PortProtocol",
+    "Priority",
     "Protocol",
     "Registrar",
     "Resolver",

@@ -99,6 +99,11 @@ def hash_by(key: str | Callable[[Pick], str], *, draw: Callable[[], int] = rando
     return _Hash(_entry(key) if isinstance(key, str) else key, draw)
 
 
+def is_ours(balancer: Balancer) -> bool:
+    """Whether a balancer is one of those above, whose pickers may be made of some of the endpoints."""
+    return isinstance(balancer, (_First, _RoundRobin, _LeastLoaded, _Hash))
+
+
 def index(number: int, n: int) -> int:
     """A random number of 64 bits as an index below n."""
     return number * n >> 64

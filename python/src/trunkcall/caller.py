@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar, overload
 
-from .checking import check_call_timeout, check_count, check_flags
+from .checking import check_call_timeout, check_count, check_flags, wrong_type
 from .codec import Codec
 from .compression import Compressions
 from .method import BidiMethod, ClientStreamMethod, Method, OneWayMethod, ServerStreamMethod, UnaryMethod
+from .policy import Priority
 from .status import Metadata, failure
 from .wire import Code, Delivery, Status
 
@@ -45,6 +46,10 @@ class CallOptions:
 
     max_receive: int | None = None
     """Bounds each message of the answer, in bytes, below the client's limit: a longer one is RESOURCE_EXHAUSTED."""
+
+    priority: Priority | None = None
+    """How much the call matters to limits of policy files. None: as its policy file says; a client with such a file
+    gives a call else the priority of the call in whose handler it is made, other clients none."""
 
 
 NO_OPTIONS = CallOptions()
@@ -249,6 +254,8 @@ def check_options(options: CallOptions) -> None:
         check_flags(wait_for_ready=options.wait_for_ready)
     if options.max_receive is not None:
         check_count(1, max_receive=options.max_receive)
+    if options.priority is not None and not isinstance(options.priority, Priority):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise wrong_type("priority", options.priority, "a Priority")
 
 
 def check_unary(method: Method[Any, Any]) -> None:

@@ -22,6 +22,7 @@ from .interceptor import Call, Interceptor, chain, wrong_answer
 from .method import Kind, Method, UnaryMethod, wrong_request
 from .options import listed
 from .policies import NO_POLICIES, Policies
+from .priority import carrying, priority_of
 from .repeating import Repeating
 from .slots import Slots
 from .status import Attempts, Metadata, StatusError, failure, intercepted, pairs, told, unwritten
@@ -260,6 +261,7 @@ class Calls(Caller):
         policy = self._policies.of(method.name) if rules is None else rules.policy
         wait_for_ready = bool(policy.wait_for_ready if options.wait_for_ready is None else options.wait_for_ready)
         timeout = _bounded(policy.timeout if options.timeout is None else options.timeout)
+        priority = priority_of(options.priority, rules)
         attempts = Attempts()
         given: Any = attempts  # what the connection answered; nothing yet
 
@@ -273,12 +275,13 @@ class Calls(Caller):
                 codec = options.codec or method.codec
                 data = self._encode(method, call.request, codec)
                 deadline = deadline_of(call.timeout)
-                attempt = Attempt(self, method, data, codec or self._codec, deadline, call.metadata, wait_for_ready)
+                metadata = carrying(call.metadata, priority)
+                attempt = Attempt(self, method, data, codec or self._codec, deadline, metadata, wait_for_ready)
                 attempt.timeout = own_timeout(call.timeout, deadline)
                 attempt.compress(order)
                 attempt.response = call.response
                 attempt.most = most
-                given = await (invoke(attempt) if rules is None else made(attempt, rules))
+                given = await (invoke(attempt) if rules is None else made(attempt, rules, priority))
                 delivery = Delivery.EXECUTED
                 return given
             except StatusError as error:
@@ -323,7 +326,7 @@ class Calls(Caller):
             raise TypeError(f"{method.name} is {method.kind.value}: it is opened without a request, and then sent some")
         self._check_open()
         codec = options.codec or method.codec or self._codec
-        stream = OpenedStream[Req, Resp](self, method, codec, self._order(options.compression), options.max_receive)
+        stream = OpenedStream[Req, Resp](self, method, codec, self._order(options.compression), options)
         policy = self._policies.of(method.name)
         timeout = _bounded(self._policies.of_stream(method.name) if options.timeout is None else options.timeout)
         wait_for_ready = bool(policy.wait_for_ready if options.wait_for_ready is None else options.wait_for_ready)

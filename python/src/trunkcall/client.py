@@ -90,6 +90,7 @@ class Client(Calls, Registry):
         connections: int = 1,
         most_endpoints: int = MOST_ENDPOINTS,
         idle_timeout: float = 0,
+        zone: str = "",
         policies: Iterable[Policy] = (),
         timeout: float | None = None,
         policy_file: FilePath | None = None,
@@ -126,6 +127,7 @@ class Client(Calls, Registry):
         - `balancer` chooses the endpoint, by default `round_robin()`.
         - `connections` are kept to each endpoint (1), to `most_endpoints` at a time (20; 0: all). They are opened with
           the first calls, or by `connect`, and closed after `idle_timeout` seconds without calls (0: never).
+        - `zone` is where the client runs: a policy file may have it prefer endpoints of the same zone.
         - `dialer` opens the sockets.
         - `tls` is an `ssl.SSLContext`, of which only the ALPN is set, or what `tls_files` makes, whose files are read
           again when they change. `server_hostname` is the name that the servers' certificates must show; by default it
@@ -135,7 +137,7 @@ class Client(Calls, Registry):
 
         - `timeout` is a default for unary calls, in seconds. `policies` say what holds for the calls of a method.
         - `policy_file` says it in a file instead of both and of `repeat` (docs/policy.md). It is looked at every second
-          and read again when it has changed; one at fault is logged, and what held before holds on.
+          and read again when it has changed; one at fault is logged, `observer` is told, and what held before holds on.
         - `codec` is that of calls that name no other; `codecs` are those that they may name.
         - Requests are sent with the first of `compression` that the server accepts; by default plain. `decompression`
           is what is accepted, by default gzip and, where its library is, zstd; (): nothing.
@@ -165,6 +167,7 @@ class Client(Calls, Registry):
         check_object("balancer", balancer, "a balancer", "balance")
         check_object("attempt_observer", attempt_observer, "an observer", "attempt_began", "attempt_ended")
         check_text(none=True, server_hostname=server_hostname)
+        check_text(zone=zone)
         check_flags(repeat=repeat)
         check_executor(executor)
         check_logger(logger)
@@ -173,7 +176,10 @@ class Client(Calls, Registry):
         table = codec_table([*listed_option("codecs", codecs, "codecs"), codec])
         packing = Packing(compression, decompression)
         self._logger = logger or logging.getLogger("trunkcall")
-        chosen, repeating = chosen_policies(policies, timeout, repeat, policy_file, self._logger)
+        self._told = Told(observer)
+        self._zone = zone
+        given = (policies, timeout, repeat, policy_file)
+        chosen, repeating = chosen_policies(*given, self._logger, self._told, balancer)
         super().__init__(
             Calling(
                 codec,
@@ -206,7 +212,6 @@ class Client(Calls, Registry):
             load,
         )
         self._live: dict[ClientEnd, None] = {}  # every connection that is not gone
-        self._told = Told(observer)
         self._connect_failures = 0
         self._tasks: set[asyncio.Task[Any]] = set()
         self._watched = chosen if isinstance(chosen, FilePolicies) else None  # until somebody watches its file

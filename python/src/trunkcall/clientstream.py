@@ -7,14 +7,16 @@ import contextlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from .caller import ClientStream
+from .caller import NO_OPTIONS, CallOptions, ClientStream
 from .codec import Codec
 from .compression import Compression, Request, TooLong, bound
 from .context import deadline_of, own_timeout
-from .governed import drilled, passed
 from .interceptor import Call, Interceptor, MessageStream, Next, chain, wrong_stream
 from .method import Method, wrong_request
 from .opening import IN_ROW, Opening
+from .passing import drilled, passed
+from .policy import Priority
+from .priority import carrying, priority_of
 from .status import Attempts, StatusError, failure, intercepted, least, told, unwritten
 from .transport import Connection, clock
 from .wire import CANNOT_TAKE, GAVE_UP, OK, Code, Delivery, LimitError, Metadata, OutgoingCall, Session, Status
@@ -37,16 +39,17 @@ class PlainStream(Opening):
         codec: Codec,
         order: Sequence[Compression],
         call: Call,
+        metadata: list[tuple[str, str | bytes]],
         deadline: int,
         first: bytes | None,
     ) -> None:
-        super().__init__(caller, method, call.metadata, deadline)
+        super().__init__(caller, method, metadata, deadline)
         self.timeout = own_timeout(call.timeout, deadline)
         self._order = order
         self.loop = caller._loop
         self._codec = codec
         self._binding = method.binding(codec)
-        self._metadata = Metadata(call.metadata) if call.metadata else None
+        self._metadata = Metadata(metadata) if metadata else None
         self._request: Request | None = None  # a first message that may be compressed
         if first is not None and order:
             self._request = Request(caller._calling.packing, method._wire_name, order, first)
@@ -280,10 +283,11 @@ class OpenedStream(ClientStream[Req, Resp]):
         method: Method[Req, Resp],
         codec: Codec,
         order: Sequence[Compression] = (),
-        most: int | None = None,
+        options: CallOptions = NO_OPTIONS,
     ) -> None:
         self._caller = caller
-        self._most = most
+        self._most = options.max_receive
+        self._priority = options.priority
         self._method = method
         self._codec = codec
         self._order = order
@@ -306,7 +310,7 @@ class OpenedStream(ClientStream[Req, Resp]):
         self._as_given = not interceptors
         if not interceptors and self._caller._policies.rules(self._method.name) is None:
             try:
-                plain = self._make(call, deadline)
+                plain = self._make(call, deadline, priority_of(self._priority, None))
                 if plain.open_now():
                     self._plain = self._inner = plain
                     return
@@ -316,14 +320,15 @@ class OpenedStream(ClientStream[Req, Resp]):
         last = self._last(call.timeout, deadline, wait_for_ready)
         self._starting = self._caller._spawn_opening(self._start(interceptors, call, last))
 
-    def _make(self, call: Call, deadline: int) -> PlainStream:
+    def _make(self, call: Call, deadline: int, priority: Priority) -> PlainStream:
         self._caller._calling.repeating.calls += 1
         first = None
         if self._method.kind.takes_one:
             first = self._caller._encode(self._method, call.request, self._codec)
         else:
             self._caller._check_codec(self._codec)
-        plain = PlainStream(self._caller, self._method, self._codec, self._order, call, deadline, first)
+        metadata = carrying(call.metadata, priority)
+        plain = PlainStream(self._caller, self._method, self._codec, self._order, call, metadata, deadline, first)
         plain.most = self._most
         return plain
 
@@ -333,11 +338,13 @@ class OpenedStream(ClientStream[Req, Resp]):
             delivery = Delivery.NOT_SENT
             try:
                 rules = self._caller._policies.rules(self._method.name)
+                until = deadline_of(call.timeout) if call.timeout != timeout else deadline
                 if rules is not None:
-                    await drilled(rules, self._caller)
-                plain = self._make(call, deadline_of(call.timeout) if call.timeout != timeout else deadline)
+                    await drilled(rules, self._caller, until)
+                priority = priority_of(self._priority, rules)
+                plain = self._make(call, until, priority)
                 if rules is not None:
-                    plain.passage = passed(rules)
+                    plain.passage, plain.chooser = passed(rules, priority), rules.chooser
                 try:
                     await plain.open(wait_for_ready)
                 finally:

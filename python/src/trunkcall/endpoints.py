@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .balancer import Balancer, Outcome, Pick, Picker, PickObserver
+from .balancer import Balancer, Outcome, Pick, Picker, PickObserver, is_ours
 from .connecting import ClientEnd, Connector
 from .endpoint import Endpoint, EndpointState, State
 from .gauges import EndpointGauges
 from .latency import MovingLatency
+from .placing import Chooser, Chosen
 from .rendezvous import ranked
 from .resolver import Resolved, Resolving, Target
 from .slots import Slots
@@ -192,6 +193,8 @@ class Endpoints:
         self._observer: PickObserver | None = None  # the picker, if it wants to know how calls end
         self._fault = ""  # what is wrong with the balancer
         self._stale = False  # the picker is of another set, or of other states
+        self._any = Chooser(None, None, None) if is_ours(balancer) else None  # for hedges
+        self._version = 0  # of the set and the states in it
         self._awake = False  # somebody has wanted connections
 
     @property
@@ -268,6 +271,7 @@ class Endpoints:
     def changed(self) -> None:
         """The set or a state in it has changed."""
         self._stale = True
+        self._version += 1
         self._client._changes()
 
     def stop(self) -> None:
@@ -299,10 +303,11 @@ class Endpoints:
             return single.connection()
         if self._stale:
             self._balance()
-        found = self._ask(Pick(opening.method, opening.metadata, opening.avoid))
+        chooser = opening.chooser or (self._any if opening.tried else None)
+        found = self._ask(Pick(opening.method, opening.metadata, opening.avoid), chooser, opening.tried)
         if found is None:
             return None
-        opening.picked = Picked(found, self._observer)
+        opening.picked = Picked(found, self._observer if chooser is None else None)
         connection = found.connection()
         if connection is None:
             opening.unpick()
@@ -325,8 +330,12 @@ class Endpoints:
         found = self._ask(Pick(method))
         return None if found is None or found.slots.waiting else found.connection()
 
-    def _ask(self, call: Pick) -> ClientEndpoint | None:
-        picker = self._picker
+    def _ask(
+        self, call: Pick, chooser: Chooser | None = None, tried: Collection[EndpointState] = ()
+    ) -> ClientEndpoint | None:
+        picker: Picker | None = self._picker
+        if chooser is not None:
+            picker = Chosen(chooser, self.order, self._version, self._client._zone, self._balancer, tried)
         if picker is None:
             raise self._failure(self._fault)
         try:

@@ -39,6 +39,12 @@ class Observer:
     def disconnected(self, connection: Connection, why: str) -> None:
         """A connection that was connected is over: once, and last."""
 
+    def policy_taken(self, file: str) -> None:
+        """A policy file was exchanged while the client or server was there, and holds from now on."""
+
+    def policy_refused(self, file: str, why: str) -> None:
+        """It is at fault, or cannot be read: `why` has each fault with its line. What held before holds on."""
+
 
 class Told:
     """An observer as those see it who tell it something; there may be none."""

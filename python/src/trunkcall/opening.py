@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import logging
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from .attempt import AttemptObserver, CallAttempt
@@ -15,8 +16,9 @@ from .wire import LATE, Code, Delivery, LimitError, Metadata, OutgoingCall, Stat
 if TYPE_CHECKING:
     from .calling import Calls
     from .endpoints import ClientEndpoint, Picked
-    from .governed import Passage
     from .method import Method
+    from .passing import Passage
+    from .placing import Chooser
 
 _log = logging.getLogger("trunkcall")
 IN_ROW = 128  # messages of a stream that a task may send or receive without waiting until others have their turn
@@ -49,6 +51,8 @@ class Opening(CallEvents):
     opened = False  # whether this attempt was appended to a session
     number = 1  # of the attempt
     avoid: ClientEndpoint | None = None  # where the attempt before went
+    tried: Collection[ClientEndpoint] = ()  # where attempts went that are not to be repeated there
+    chooser: Chooser | None = None  # by a policy file
     picked: Picked | None = None  # what a picker has chosen, until the attempt has ended
     out: OutgoingCall
     connection: Connection
@@ -214,7 +218,7 @@ class Opening(CallEvents):
             picked.ended(self, status)
         passage, self.passage = self.passage, None
         if passage is not None:
-            passage.ended(status)
+            passage.ended(status, self)
         told, self.told = self.told, None
         observer = self.caller._calling.attempts
         if told is not None and observer is not None:

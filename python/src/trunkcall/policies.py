@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from .checking import check_flags, check_text, check_timeout, listed_option, wrong_type
 
 if TYPE_CHECKING:
-    from .policyfile import Rules
+    from .governance import Rules
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,167 +1,62 @@
-"""A policy file that is watched, and the states that are kept for what it says (spec/policy.md)."""
+"""Policy files that are watched, of clients and servers (spec/policy.md 5.6)."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import os
-import random
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar, cast
+from contextvars import Context
+from typing import Any
 
+from .balancer import Balancer, is_ours
 from .checking import wrong_type
+from .cores import now as time_now
+from .governance import Governance, Rules
+from .observer import Told
 from .policies import Policies, Policy
-from .policy import (
-    BadFile,
-    Breaker,
-    BreakerRules,
-    Budget,
-    Concurrency,
-    Ended,
-    Fault,
-    File,
-    Holds,
-    Rate,
-    parse,
-)
-from .policy import Delivery as Promise
+from .policy import BadFile, Budget, Fault, File, Holds, parse
 from .repeating import Repeating
-from .transport import monotonic
-from .wire import Delivery, Status
 
 FilePath = str | os.PathLike[str]
-LOOK = 1.0  # seconds between two looks at a file (policy.md 5.6)
-_REMEMBERED = 4_096  # methods that have states of their own
-_PROMISES = {
-    Delivery.EXECUTED: Promise.EXECUTED,
-    Delivery.UNKNOWN: Promise.UNKNOWN,
-    Delivery.REFUSED: Promise.REFUSED,
-    Delivery.NOT_SENT: Promise.NOT_SENT,
-}
-# What a client cannot do yet is refused, not ignored.
-_LACKS = ("priority", "hedging", "outliers", "balancer", "zones")
-State = TypeVar("State")
+LOOK = 1.0  # seconds between two looks at a file
 
 
-def now() -> int:
-    """The time of all cores, in nanoseconds."""
-    return monotonic.nanoseconds()
+class PolicyFile:
+    """A policy file that is watched. It belongs to one event loop."""
 
-
-def draw() -> int:
-    """A random number of 32 bits."""
-    return random.getrandbits(32)
-
-
-def end_of(status: Status, *, lost: bool = False, elsewhere: bool = False) -> Ended:
-    """How an attempt ended, as the cores know it."""
-    return Ended(int(status.code), _PROMISES[status.delivery], round(status.retry_after * 1e9), lost, elsewhere)
-
-
-class Rules:
-    """What holds for a method, with its states."""
-
-    __slots__ = ("breaker", "breaker_rules", "budget", "concurrency", "holds", "name", "policy", "rate")
-
-    def __init__(self, name: str, holds: Holds, budget: Budget) -> None:
-        self.name = name
-        self.holds = holds
-        self.budget = budget
-        self.breaker: Breaker | None = None
-        self.breaker_rules: BreakerRules | None = holds.breaker
-        self.rate: Rate | None = None
-        self.concurrency: Concurrency | None = None
-        timeout = None if holds.timeout is None else holds.timeout / 1e9
-        self.policy = Policy(name, timeout, holds.wait_for_ready, not holds.once)
-
-
-class Governance:
-    """What one file says. It does not change: when the file is exchanged there is another one, which takes over the
-    states whose scope and rules are the same."""
-
-    def __init__(self, file: File, before: Governance | None = None) -> None:
-        self.file = file
-        kept = before is not None and before.file.budget == file.budget
-        self.budget: Budget = before.budget if before is not None and kept else Budget(file.budget)
-        self._rules: dict[str, Rules] = {}
-        self._states: dict[tuple[str, str], tuple[object, object]] = {}
-        self._earlier = {} if before is None else before._states
-        for name in () if before is None else before._rules:
-            self.of(name)
-        self._earlier = {}
-
-    def of(self, name: str) -> Rules:
-        """What holds for a method by its name, "/package.Service/Method"."""
-        rules = self._rules.get(name)
-        if rules is None:
-            service, _, method = name.removeprefix("/").partition("/")
-            rules = Rules(name, self.file.holds(service, method), self.budget)
-            holds = rules.holds
-            if len(self._rules) < _REMEMBERED:
-                self._rules[name] = rules
-                if holds.breaker is not None:
-                    rules.breaker = self._state("breaker", name, holds.breaker, Breaker)
-            if holds.rate is not None:
-                rules.rate = self._state("rate", holds.rate.scope, holds.rate.rules, Rate)
-            if holds.concurrency is not None:
-                rules.concurrency = self._state(
-                    "concurrency", holds.concurrency.scope, holds.concurrency.rules, Concurrency
-                )
-        return rules
-
-    def _state(self, kind: str, of: str, rules: Any, make: Callable[[Any], State]) -> State:
-        key = (kind, of)
-        kept = self._states.get(key)
-        if kept is None:
-            kept = self._earlier.get(key)
-            if kept is None or kept[0] != rules:
-                kept = (rules, make(rules))
-            self._states[key] = kept
-        return cast(State, kept[1])
-
-
-class FilePolicies(Policies):
-    """The policies of a client that a file says. It belongs to the client's loop."""
-
-    def __init__(self, path: FilePath, logger: logging.Logger) -> None:
-        """Raises OSError; ValueError with all faults of the file."""
-        super().__init__()
+    def __init__(
+        self,
+        path: FilePath,
+        logger: logging.Logger,
+        told: Told,
+        lacks: Callable[[Holds], list[str]] = lambda holds: [],
+    ) -> None:
+        """`lacks` names what of a file cannot be done. Raises TypeError; ValueError with all faults of the file, or
+        why it cannot be read."""
         if not isinstance(path, (str, os.PathLike)):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise wrong_type("policy_file", path, "a path")
         self._path = os.fspath(path)
         self._log = logger
+        self._told = told
+        self._lacks = lacks
         self._fault = ""
-        self._read = self._seen = self._stamp()
+        self._watching: asyncio.Task[None] | None = None
         try:
-            self._current = self._take(None)
-        except ValueError as error:
-            raise ValueError(f"option policy_file: {self._path}: {_told(error)}") from None
+            self._read = self._seen = self._stamp()
+            self.current = self._take(None)
+        except (OSError, ValueError) as error:
+            raise ValueError(f"option policy_file: {self._path}: {_said(error)}") from error
 
-    def __bool__(self) -> bool:
-        return True
+    def begin(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Has the file watched, for a server. A second time does nothing."""
+        if self._watching is None:
+            self._watching = loop.create_task(self.watch(), context=Context())
 
-    @property
-    def quick(self) -> bool:
-        return False
-
-    @property
-    def timeout(self) -> float | None:
-        return None
-
-    def of(self, name: str) -> Policy:
-        return self._current.of(name).policy
-
-    def of_stream(self, name: str) -> float | None:
-        timeout = self._current.of(name).holds.stream_timeout
-        return None if timeout is None else timeout / 1e9
-
-    def rules(self, name: str) -> Rules | None:
-        return self._current.of(name)
-
-    @property
-    def budget(self) -> Budget:
-        """That of the file as it is now."""
-        return self._current.budget
+    def end(self) -> None:
+        """It is watched no more."""
+        if self._watching is not None:
+            self._watching.cancel()
 
     async def watch(self) -> None:
         """Looks at the file until it is cancelled."""
@@ -178,20 +73,22 @@ class FilePolicies(Policies):
                 return
             data = self._data()
             self._read = stamp
-            self._current = self._take(self._current, data)
+            self.current = self._take(self.current, data)
         except OSError as error:
             self._read = self._seen = None
-            self._refused(str(error))
+            self._refused(_said(error))
         except ValueError as error:
-            self._refused(_told(error))
+            self._refused(_said(error))
         else:
             self._fault = ""
             self._log.info("policy file taken: %s", self._path)
+            self._told.tell("policy_taken", self._path)
 
     def _refused(self, why: str) -> None:
         if why != self._fault:  # else it was said before
             self._fault = why
             self._log.warning("policy file not taken: %s: %s", self._path, why)
+            self._told.tell("policy_refused", self._path, why)
 
     def _stamp(self) -> tuple[int, ...] | None:
         status = os.stat(self._path)
@@ -203,21 +100,68 @@ class FilePolicies(Policies):
 
     def _take(self, before: Governance | None, data: bytes | None = None) -> Governance:
         file = parse(self._data() if data is None else data)
-        lacking = list(_lacking(file))
+        lacking = list(self._lacking(file))
         if lacking:
             raise BadFile(lacking)
         return Governance(file, before)
 
-
-def _lacking(file: File) -> Iterator[Fault]:
-    for line, path, holds in file.scopes():
-        for part in _LACKS:
-            if getattr(holds, part) is not None:
+    def _lacking(self, file: File) -> Iterator[Fault]:
+        for line, path, holds in file.scopes():
+            for part in self._lacks(holds):
                 yield Fault(line, path, f"{part} is not done by this version")
 
 
-def _told(error: ValueError) -> str:
+def _said(error: Exception) -> str:
+    if isinstance(error, OSError):
+        return error.strerror or str(error)
     return str(error).replace("\n", "; ")
+
+
+class FilePolicies(Policies):
+    """The policies of a client that a file says. It belongs to the client's loop."""
+
+    def __init__(self, file: PolicyFile) -> None:
+        super().__init__()
+        self._file = file
+        self.watch = file.watch
+
+    def __bool__(self) -> bool:
+        return True
+
+    @property
+    def quick(self) -> bool:
+        return False
+
+    @property
+    def timeout(self) -> float | None:
+        return None
+
+    def of(self, name: str) -> Policy:
+        return self._file.current.of(name).policy
+
+    def of_stream(self, name: str) -> float | None:
+        timeout = self._file.current.of(name).holds.stream_timeout
+        return None if timeout is None else timeout / 1e9
+
+    def rules(self, name: str) -> Rules | None:
+        return self._file.current.of(name)
+
+    @property
+    def budget(self) -> Budget:
+        """That of the file as it is now."""
+        return self._file.current.budget
+
+
+def _unplaceable(own: Balancer | None) -> Callable[[Holds], list[str]]:
+    """Names the rules that would have to choose before a balancer of the user's."""
+
+    def lacks(holds: Holds) -> list[str]:
+        if own is None or is_ours(own) or holds.balancer is not None:
+            return []
+        said = {"outliers": holds.outliers, "zones": holds.zones}
+        return [f"{part} before the balancer {type(own).__name__}" for part in said if said[part] is not None]
+
+    return lacks
 
 
 class Drawing(Repeating):
@@ -239,20 +183,26 @@ class Drawing(Repeating):
     @calls.setter
     def calls(self, made: int) -> None:
         if made > self._made:
-            self._policies.budget.made(now(), made - self._made)
+            self._policies.budget.made(time_now(), made - self._made)
         self._made = made
 
     def take(self, now: int, allowed: bool | None = None) -> bool:
-        return allowed is not False and self._policies.budget.take(monotonic.nanoseconds())
+        return allowed is not False and self._policies.budget.take(time_now())
 
 
 def chosen_policies(
-    policies: Any, timeout: float | None, repeat: bool, path: FilePath | None, logger: logging.Logger
+    policies: Any,
+    timeout: float | None,
+    repeat: bool,
+    path: FilePath | None,
+    logger: logging.Logger,
+    told: Told,
+    balancer: Balancer | None,
 ) -> tuple[Policies, Repeating]:
-    """The policies of a client by its options, and its budget. Raises ValueError, TypeError, OSError."""
+    """The policies of a client by its options, and its budget. Raises ValueError, TypeError."""
     if path is None:
         return Policies(policies, timeout), Repeating(repeat)
     if Policies(policies, timeout) or not repeat:
         raise ValueError("options policy_file and policies, timeout or repeat contradict each other")
-    found = FilePolicies(path, logger)
+    found = FilePolicies(PolicyFile(path, logger, told, _unplaceable(balancer)))
     return found, Drawing(found)

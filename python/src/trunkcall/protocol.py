@@ -26,7 +26,6 @@ from .transport import clock
 from .wire import OK, Code, Delivery, Status, unserved
 
 if TYPE_CHECKING:
-    from .admission import Admit
     from .connection import Connection
     from .serving import Serving
 
@@ -300,7 +299,7 @@ class ForeignEnd(ServingEnd):
         current.set(call)
         status = OK
         try:
-            await self._admit_foreign(self.serving.admission, call)
+            await self._admit(call)
             request = await self._one_request(call) if served.method.kind.takes_one else None
             if call.time_remaining() == 0:
                 raise NotStarted
@@ -321,12 +320,8 @@ class ForeignEnd(ServingEnd):
             status = _with(self._status(call, error), Delivery.EXECUTED if ran else Delivery.REFUSED)
         finally:
             call.ending = Ending(status, list(call._trailer or ()))
-            if call._release is not None:
-                self._released(call, call._release)
-
-    async def _admit_foreign(self, admit: Admit | None, call: ForeignCall) -> None:
-        if admit is not None:
-            await self._admit(admit, call)
+            call._code = status.code
+            self._leave(call)
 
     async def _one_request(self, call: ForeignCall) -> Any:
         """Raises Undecodable."""

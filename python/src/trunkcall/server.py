@@ -49,6 +49,7 @@ from .options import (
     codec_table,
     session_config,
 )
+from .policyfile import FilePath, PolicyFile
 from .protocol import PortProtocol, Protocol, check_protocols
 from .registering import Registry
 from .registrar import Registrar, Withdrawing
@@ -100,6 +101,7 @@ class Server(Registry):
         memory: int | None = None,
         repeat: bool = True,
         waiting_calls: int = WAITING_CALLS,
+        policy_file: FilePath | None = None,
         keepalive: float = SERVER_KEEPALIVE,
         keepalive_timeout: float = KEEPALIVE_TIMEOUT,
         max_connection_age: float | None = None,
@@ -143,6 +145,7 @@ class Server(Registry):
 
         What holds for the calls that it serves:
 
+        - `policy_file` has the limits that each call passes first (docs/policy.md). It is read again when it changes.
         - `admission` is asked about each call before anything is done for it. `interceptors` wrap the calls.
         - `running_handlers` bounds how many handlers run at once (16,384), `memory` the bytes held for clients, by
           default a quarter of what the process may have and at most 1 GiB. `limits` is what is accepted on each
@@ -206,7 +209,8 @@ class Server(Registry):
         self._withdrawing = Withdrawing(registrar, self._logger)
         load = Load(running_handlers, check_memory(memory))
         packing = Packing(compression, decompression)
-        self._serving = Serving(table, interceptors, packing, executor, self._logger, load, admission)
+        self._policies = None if policy_file is None else PolicyFile(policy_file, self._logger, self._told)
+        self._serving = Serving(table, interceptors, packing, executor, self._logger, load, admission, self._policies)
         self._calling = Calling(
             codec, table, tuple(reverse_interceptors), packing, waiting_calls, Repeating(repeat), attempt_observer
         )
@@ -292,6 +296,8 @@ class Server(Registry):
         if self._stopping.is_set():  # meanwhile: nobody else would close it
             listener.close()
             raise RuntimeError("the server has been stopped")
+        if self._policies is not None:
+            self._policies.begin(loop)
         self._listeners.append(listener)
         self._addresses.append(str(listener.address))
         self._publish(listener)
@@ -439,6 +445,8 @@ class Server(Registry):
             end.connection.abort("the server has been stopped")
         await self._gone(None)
         self._guests.cancel_connections()
+        if self._policies is not None:
+            self._policies.end()
         await self._serving.end()
         await self._guests.end()
         await self._withdrawing.end()

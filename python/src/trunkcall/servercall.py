@@ -11,6 +11,8 @@ from .compression import TooLong
 from .executing import in_executor
 from .method import Binding, Method
 from .opening import IN_ROW
+from .policy import Priority
+from .priority import priority_in
 from .status import Metadata, StatusError, failure, pairs, told
 from .transport import clock
 from .wire import Code, Delivery, IncomingCall, LimitError
@@ -18,6 +20,7 @@ from .wire import Metadata as Entries
 
 if TYPE_CHECKING:
     from .connection import Connection
+    from .serverlimits import Place
     from .servingend import ServingEnd
 
 CALL_OVER = "the call is over"
@@ -29,6 +32,7 @@ class ServerCall:
 
     __slots__ = (
         "_begun",
+        "_code",
         "_end",
         "_entered",
         "_header",
@@ -37,6 +41,7 @@ class ServerCall:
         "_incoming",
         "_kept",
         "_left",
+        "_place",
         "_principal",
         "_readable",
         "_release",
@@ -54,6 +59,8 @@ class ServerCall:
         self._task: asyncio.Task[None] | None = None  # that runs the handler
         self._principal: Any = None
         self._release: Callable[[], None] | None = None  # for admission
+        self._place: Place | None = None  # among those that a policy file limits
+        self._code = Code.OK  # that the call ended with
         self._begun = False
         self._stopped = False
         self._entered = False  # behind interceptors: the handler was called
@@ -81,6 +88,11 @@ class ServerCall:
     def principal(self) -> Any:
         """Who calls, as the server's admission says; None if it says nothing."""
         return self._principal
+
+    @property
+    def priority(self) -> Priority:
+        """How much the call matters, as its caller said (spec/policy.md 7)."""
+        return priority_in(self.metadata)
 
     @property
     def connection(self) -> Connection:

@@ -19,6 +19,7 @@ from .method import Handler
 from .wire import Load, Method
 
 if TYPE_CHECKING:
+    from .policyfile import PolicyFile
     from .servercall import ServerCall
 
 
@@ -34,6 +35,7 @@ class Serving:
         logger: logging.Logger,
         load: Load,
         admission: Admit | None = None,
+        policies: PolicyFile | None = None,
     ) -> None:
         self.codecs = codecs
         self.interceptors = tuple(interceptors)
@@ -44,6 +46,8 @@ class Serving:
         self.journal = Journal(logger)
         self.load = load
         self.admission = admission
+        self.policies = policies
+        self.admits = admission is not None or policies is not None  # whether calls are asked about first
         self.one_way_failures = 0
         self.methods: dict[bytes, Method] = {}  # as sessions look them up
         self.tasks: set[asyncio.Task[None]] = set()  # of handlers

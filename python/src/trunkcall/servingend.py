@@ -11,7 +11,6 @@ import inspect
 import logging
 import secrets
 import sys
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .adapt import Served
@@ -24,6 +23,7 @@ from .interceptor import Call, answers, chain, wrong_answer
 from .method import Binding
 from .options import listed
 from .servercall import OnlyMessage, ServerCall
+from .serverlimits import entered
 from .status import StatusError, spelled, told
 from .transport import ConnectionEvents, clock
 from .values import Misfit
@@ -64,7 +64,7 @@ class ServingEnd(ConnectionEvents):
             text = f"the messages of this method are not {codecs[call.codec].name}, only {only}"
             call.refuse(Status(Code.UNIMPLEMENTED, text))
             return
-        if self.serving.admission is not None:
+        if self.serving.admits:
             self._begin(served, call, UNDECODED)
             return
         try:
@@ -104,8 +104,25 @@ class ServingEnd(ConnectionEvents):
         except Exception as error:
             raise Undecodable(*self._undecodable(call, error)) from error
 
-    async def _admit(self, admit: Admit, call: ServerCall) -> None:
-        """Asks whether a call may run. Raises Rejected."""
+    async def _admit(self, call: ServerCall) -> None:
+        """Asks whether a call may run: the limits of the policy file, then admission. Raises Rejected."""
+        if self.serving.policies is not None:
+            place = entered(self.serving.policies.current.of(call.method.name), call)
+            if isinstance(place, Status):
+                raise Rejected(place)
+            call._place = place
+        if self.serving.admission is None:
+            return
+        admitted = False
+        try:
+            await self._ask(self.serving.admission, call)
+            admitted = True
+        finally:
+            if call._place is not None and not admitted:
+                call._place.leave(None)
+
+    async def _ask(self, admit: Admit, call: ServerCall) -> None:
+        """Raises Rejected."""
         arrival = Arrival(call.method, call.metadata, call.peer, call._protocol, call.time_remaining(), call.tls)
         try:
             said = admit(arrival)
@@ -198,8 +215,7 @@ class ServingEnd(ConnectionEvents):
             if call._stopped:  # before this task ran for the first time: cancelled then, it would not run at all
                 raise asyncio.CancelledError
             if request is UNDECODED:
-                if self.serving.admission is not None:
-                    await self._admit(self.serving.admission, call)
+                await self._admit(call)
                 request = self._decoded(served.bindings[incoming.codec], incoming)
             if request is LARGE_REQUEST:
                 request = await self._unpacked(served, incoming)
@@ -229,8 +245,10 @@ class ServingEnd(ConnectionEvents):
         except asyncio.CancelledError as error:
             self._finish(call, incoming, None, self._given_up(call, error))
         except NotStarted:
+            call._code = Code.DEADLINE_EXCEEDED
             self._refuse_late(incoming)
         except Undecodable as error:
+            call._code = error.args[0]
             incoming.refuse(Status(*error.args))
         except Rejected as error:
             self._reject(call, incoming, error.args[0])
@@ -242,8 +260,7 @@ class ServingEnd(ConnectionEvents):
         finally:
             if call._task is not None:
                 self.serving.tasks.discard(call._task)
-            if call._release is not None:
-                self._released(call, call._release)
+            self._leave(call)
             if not connection.scheduled:
                 connection.schedule()
 
@@ -323,6 +340,7 @@ class ServingEnd(ConnectionEvents):
 
     def _reject(self, call: ServerCall, incoming: IncomingCall, status: Status) -> None:
         """Refuses a call whose handler has not begun, with all that was said of it."""
+        call._code = status.code
         self.connection.session.now = clock()
         for metadata in (call._refusal_metadata, call._trailers, None):
             try:
@@ -331,9 +349,14 @@ class ServingEnd(ConnectionEvents):
             except (LimitError, ValueError):  # it cannot be sent
                 continue
 
-    def _released(self, call: ServerCall, release: Callable[[], None]) -> None:
+    def _leave(self, call: ServerCall) -> None:
+        """The call is over: what it was given by limits and admission is free again."""
+        if call._place is not None:
+            call._place.leave(call._code)
+        if call._release is None:
+            return
         try:
-            release()
+            call._release()
         except Exception as error:
             self.serving.journal.log(logging.ERROR, "the release of a call of %s failed", call.method.name, error=error)
 
@@ -357,6 +380,7 @@ class ServingEnd(ConnectionEvents):
         """Says how the call ended; what cannot be sent is replaced by a status that can. `packed`: `data` as it is
         sent, if that is known."""
         self.connection.session.now = clock()
+        call._code = status.code
         if incoming.oneway and status.code:
             words = (call.method.name, call.peer, status.code.name, status.message)
             self.serving.one_way_failures += 1

@@ -99,6 +99,7 @@ class Attempt(Opening):
     def compress(self, order: Sequence[Compression]) -> None:
         """What the request is compressed with, the preferred one first."""
         packing = self.caller._calling.packing
+        self._order = order
         self._request = Request(packing, self.method._wire_name, order, self.data) if order else None
 
     def ready(self, connection: Connection) -> bool:
@@ -107,6 +108,16 @@ class Attempt(Opening):
     async def prepare(self, connection: Connection) -> None:
         if self._request is not None:
             await self._request.prepare(connection.session)
+
+    def another(self, number: int) -> Attempt:
+        """A further attempt of the same call, with a number."""
+        one = Attempt(
+            self.caller, self.method, self.data, self.codec, self.deadline, self.metadata, self.wait_for_ready
+        )
+        one.compress(self._order)
+        one.number, one.timeout, one.chooser = number, self.timeout, self.chooser
+        one.response, one.most = self.response, self.most
+        return one
 
     def adopt(self, out: OutgoingCall, connection: Connection, future: asyncio.Future[None] | None) -> None:
         """Goes on with a call that was opened otherwise; `future`: that it resolves, if it has not ended."""

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from tests.public.kit import ECHO
-from trunkcall import RAW, CallAttempt, Client, Code, Delivery, ServerCall, StatusError
+from trunkcall import RAW, CallAttempt, Client, Code, Delivery, Priority, ServerCall, StatusError
 from trunkcall import blocking as threads
 from trunkcall.testing import Clock, TestServer, blocking
 
@@ -200,7 +200,7 @@ class Files(unittest.IsolatedAsyncioTestCase):
         path = self.write("defaults:\n  timeout: soon")
         with self.assertRaisesRegex(ValueError, f"{path}: line 3: defaults.timeout: want a duration"):
             Client("mem:x", policy_file=path)
-        with self.assertRaises(FileNotFoundError):
+        with self.assertRaisesRegex(ValueError, "policy.none: No such file"):
             Client("mem:x", policy_file=path.with_suffix(".none"))
         with self.assertRaisesRegex(TypeError, "policy_file"):
             Client("mem:x", policy_file=7)  # type: ignore[arg-type]
@@ -208,13 +208,6 @@ class Files(unittest.IsolatedAsyncioTestCase):
         for options in ({"timeout": 1.0}, {"repeat": False}):
             with self.assertRaisesRegex(ValueError, "contradict each other"):
                 Client("mem:x", policy_file=path, **options)
-
-    async def test_what_is_not_done_is_refused(self) -> None:
-        path = self.write("defaults:\n  idempotent: true\n  hedging:\n    delay: 1s\n  zones: {}")
-        with self.assertRaises(ValueError) as caught:
-            Client("mem:x", policy_file=path)
-        for part in ("hedging", "zones"):
-            self.assertIn(f"line 2: defaults: {part} is not done by this version", str(caught.exception))
 
 
 class Threads(unittest.TestCase):
@@ -227,3 +220,21 @@ class Threads(unittest.TestCase):
             with blocking.TestServer(ECHO.handler(handler), client=made) as server:
                 self.assertEqual(server.client.call(ECHO, b"x"), b"x")
         self.assertEqual((handler.runs, handler.numbers), (3, [1, 2, 3]))
+
+    def test_a_blocking_client_hedges_and_gives_priorities(self) -> None:
+        seen: list[tuple[int, Priority]] = []
+
+        async def serve(request: bytes, call: ServerCall) -> bytes:
+            seen.append((call.attempt, call.priority))
+            if call.attempt == 1:
+                await asyncio.sleep(3600)
+            return request
+
+        text = "policy: 1\ndefaults:\n  idempotent: true\n  priority: high\n  hedging:\n    delay: 1ms\n...\n"
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "policy.yaml")
+            path.write_text(text)
+            made = partial(threads.Client, codec=RAW, policy_file=path)
+            with blocking.TestServer(ECHO.handler(serve), client=made) as server:
+                self.assertEqual(server.client.call(ECHO, b"x"), b"x")
+        self.assertEqual(seen, [(1, Priority.HIGH), (2, Priority.HIGH)])

@@ -1,0 +1,103 @@
+"""What a policy file says of each method, and the states that are kept for it (spec/policy.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+from .placing import Chooser, OutlierState
+from .policies import Policy
+from .policy import Breaker, BreakerRules, Budget, Concurrency, File, Holds, Rate, Scoped
+
+_REMEMBERED = 4_096  # methods that have states of their own
+State = TypeVar("State")
+
+
+class Rules:
+    """What holds for a method, with its states. None: there is none."""
+
+    __slots__ = (
+        "breaker",
+        "breaker_rules",
+        "budget",
+        "chooser",
+        "concurrency",
+        "holds",
+        "name",
+        "outliers",
+        "policy",
+        "rate",
+        "server_concurrency",
+        "server_rate",
+    )
+
+    def __init__(self, name: str, holds: Holds, budget: Budget) -> None:
+        self.name = name
+        self.holds = holds
+        self.budget = budget
+        self.breaker: Breaker | None = None
+        self.breaker_rules: BreakerRules | None = holds.breaker
+        self.outliers: OutlierState | None = None
+        self.chooser: Chooser | None = None
+        self.rate: Rate | None = None
+        self.concurrency: Concurrency | None = None
+        self.server_rate: Rate | None = None
+        self.server_concurrency: Concurrency | None = None
+        timeout = None if holds.timeout is None else holds.timeout / 1e9
+        self.policy = Policy(name, timeout, holds.wait_for_ready, not holds.once)
+
+
+class Governance:
+    """What one file says. It does not change: when the file is exchanged there is another one, which takes over the
+    states whose scope and rules are the same."""
+
+    def __init__(self, file: File, before: Governance | None = None) -> None:
+        self.file = file
+        kept = before is not None and before.file.budget == file.budget
+        self.budget: Budget = before.budget if before is not None and kept else Budget(file.budget)
+        self._rules: dict[str, Rules] = {}
+        self._states: dict[tuple[str, str], tuple[object, object]] = {}
+        self._choosers: dict[object, Chooser] = {}
+        self._earlier = {} if before is None else before._states
+        for name in () if before is None else before._rules:
+            self.of(name)
+        self._earlier = {}
+
+    def of(self, name: str) -> Rules:
+        """What holds for a method by its name, "/package.Service/Method"."""
+        return self._rules.get(name) or self._found(name)
+
+    def _found(self, name: str) -> Rules:
+        service, _, method = name.removeprefix("/").partition("/")
+        holds = self.file.holds(service, method)
+        rules = Rules(name, holds, self.budget)
+        if len(self._rules) < _REMEMBERED:  # else a program makes names up
+            self._rules[name] = rules
+            if holds.breaker is not None:
+                rules.breaker = self._state("breaker", name, holds.breaker, Breaker)
+        rules.outliers = self._shared("outliers", holds.outliers, OutlierState)
+        rules.rate = self._shared("rate", holds.rate, Rate)
+        rules.concurrency = self._shared("concurrency", holds.concurrency, Concurrency)
+        rules.server_rate = self._shared("server_rate", holds.server_rate, Rate)
+        rules.server_concurrency = self._shared("server_concurrency", holds.server_concurrency, Concurrency)
+        if rules.outliers or holds.zones or holds.balancer:
+            key = (rules.outliers, holds.zones, holds.balancer)
+            rules.chooser = self._choosers.get(key)
+            if rules.chooser is None:
+                rules.chooser = self._choosers[key] = Chooser(*key)
+        return rules
+
+    def _shared(self, kind: str, said: Scoped[Any] | None, make: Callable[[Any], State]) -> State | None:
+        return None if said is None else self._state(kind, said.scope, said.rules, make)
+
+    def _state(self, kind: str, of: str, rules: object, make: Callable[[Any], State]) -> State:
+        """The state of a scope or method for its rules: the one that is there, or was there for the same rules in the
+        file before, or a new one."""
+        key = (kind, of)
+        kept = self._states.get(key)
+        if kept is None:
+            kept = self._earlier.get(key)
+            if kept is None or kept[0] != rules:
+                kept = (rules, make(rules))
+            self._states[key] = kept
+        return cast(State, kept[1])
