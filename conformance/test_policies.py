@@ -1,14 +1,29 @@
-"""What makes random policies up: that it reaches what it is to reach, and that a difference is seen."""
+"""What makes random policies up: that it reaches what it is to reach, and that a difference is seen. And clients and
+servers of all pairs of languages under the same policy file, which behave alike: servers' ledgers say what ran."""
 
 from __future__ import annotations
 
 import collections
+import json
 import sys
+import tempfile
 import unittest
+from itertools import product
+from pathlib import Path
 from typing import Any
 
+from harness.programs import ProgramTest, run
+
 from . import random_policies
-from .languages import LANGUAGES, each_language, having
+from .faults.ledger import read
+from .languages import (
+    LANGUAGES,
+    PROGRAMS,
+    bench_words,
+    each_language,
+    each_pair,
+    having,
+)
 from .policies.sequences import CORES
 from .random_policies import Ended, difference, made, outcomes
 
@@ -78,3 +93,118 @@ class Differences(unittest.TestCase):
     def test_those_that_meet(self) -> None:
         for pair in random_policies.joined():
             self.assertEqual(len(set(pair) & {language.key for language in POLICIES}), 2)
+
+
+def calls(files: list[Path]) -> tuple[int, collections.Counter[str]]:
+    """How many calls began by a ledger, and how they ended."""
+    lines = list(read(files))
+    begun = sum(line["event"] == "begin" for line in lines)
+    return begun, collections.Counter(line["code"] for line in lines if line["event"] == "end")
+
+
+@each_pair([(client.key, server.key) for client, server in product(POLICIES, POLICIES)])
+class Pairs(ProgramTest):
+    client: str
+    server: str
+
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def load(
+        self,
+        of_client: str,
+        of_server: str = "",
+        behaviour: dict[str, Any] | None = None,
+        *flags: str,
+    ) -> tuple[int, collections.Counter[str], int]:
+        """Has calls made for a moment. Returns how many there were, how they ended, and how often handlers ran."""
+        ledgers = {side: self.folder / side for side in ("client", "server")}
+        words: dict[str, tuple[str, ...]] = {}
+        for side, text in (("client", of_client), ("server", of_server)):
+            ledgers[side].unlink(missing_ok=True)
+            file = self.folder / f"{side}.yaml"
+            file.write_text(f"policy: 1\n{text}\n...\n")
+            words[side] = ("--policy-file", str(file), "--ledger", str(ledgers[side]))
+        server = self.serve(
+            PROGRAMS[self.server],
+            "--listen",
+            "127.0.0.1:0",
+            "--faults",
+            *words["server"],
+        )
+        more = (
+            "--mix",
+            "Behave",
+            "--behaviour",
+            json.dumps(behaviour or {}),
+            "--duration",
+            "500ms",
+            *flags,
+        )
+        done = run(
+            PROGRAMS[self.client],
+            *bench_words(self.client, server.address, *words["client"], *more),
+        )
+        self.assertEqual(done.status, 0, done.stderr)
+        self.assertEqual(server.stop().status, 0)
+        made, ends = calls([ledgers["client"]])
+        ran, _ = calls([ledgers["server"]])
+        self.assertGreater(made, 0)
+        return made, ends, ran
+
+    def test_retries_run_as_often_as_the_file_says(self) -> None:
+        retries = (
+            "budget:\n  least: 1000000\ndefaults:\n  idempotent: %s\n  retries:\n    backoff: 1ms\n    attempts: 4"
+        )
+        for idempotent, times in (("true", 4), ("false", 1)):
+            made, ends, ran = self.load(retries % idempotent, behaviour={"code": 14})
+            self.assertEqual((ends, ran), ({"UNAVAILABLE": made}, made * times), idempotent)
+
+    def test_retries_stay_within_the_budget(self) -> None:
+        file = "budget:\n  percent: 0\n  least: 1\ndefaults:\n  idempotent: true\n  retries:\n    backoff: 1ms"
+        made, ends, ran = self.load(file, "", {"code": 14}, "--callers", "4")
+        # Ten in ten seconds: a machine that stands still for so long gives another ten.
+        self.assertLessEqual(ran - made, 20)
+        self.assertEqual(
+            (ends, ran - made),
+            ({"UNAVAILABLE": made}, min(2 * made, max(ran - made, 10))),
+        )
+
+    def test_a_slow_call_is_hedged(self) -> None:
+        file = "budget:\n  least: 1000000\ndefaults:\n  idempotent: true\n  hedging:\n    delay: 1ms\n    attempts: 3"
+        made, ends, ran = self.load(file, behaviour={"waitMs": 2000})
+        self.assertEqual((ends, ran), ({"OK": made}, made * 3))
+
+    def test_a_breaker_opens(self) -> None:
+        file = "defaults:\n  breaker:\n    consecutive: 3\n    open: 1h\n    codes: [INTERNAL]"
+        made, ends, ran = self.load(file, behaviour={"code": 13})
+        ran_at_most = min(made, 3)
+        self.assertEqual((ends["INTERNAL"], ran), (ran_at_most, ran_at_most))
+        self.assertEqual(ends["UNAVAILABLE"], made - ran_at_most)
+
+    def test_faults_for_drills_come_before_anything_is_sent(self) -> None:
+        made, ends, ran = self.load("defaults:\n  faults:\n    all:\n      per_million: 1000000\n      code: DATA_LOSS")
+        self.assertEqual((ends, ran), ({"DATA_LOSS": made}, 0))
+
+    def test_the_rate_of_a_client_and_of_a_server(self) -> None:
+        rate = "defaults:\n  %srate:\n    per_second: 1\n    burst: 5"
+        for files in (
+            (rate % "", ""),
+            ("defaults:\n  retries: none", rate % "server_"),
+        ):
+            made, ends, ran = self.load(*files, {}, "--callers", "4")
+            self.assertEqual(
+                ends,
+                {"OK": ran, "RESOURCE_EXHAUSTED": made - ran} if made > ran else {"OK": ran},
+            )
+            self.assertTrue(min(made, 5) <= ran <= 25, (made, ran))  # the file allows one more each second
+
+    def test_a_server_runs_so_many_at_once_by_priority(self) -> None:
+        limit = "defaults:\n  server_concurrency:\n    limit: 4"
+        for priority, at_once in (("low", 2), ("normal", 4)):
+            own = f"defaults:\n  retries: none\n  priority: {priority}"
+            made, ends, ran = self.load(own, limit, {"waitMs": 2000}, "--callers", "12")
+            self.assertEqual((ends["OK"], ran), (at_once, at_once), (made, ends))
+            self.assertEqual(ends["RESOURCE_EXHAUSTED"], made - at_once)

@@ -26,7 +26,7 @@ succeeded, or one failed in the warm-up.
 If the calls could not be made at --rate, stderr says "fell behind" with the
 rate that was reached.
 
-With --mix, --ledger, --timeout or --cancel-share there is no warm-up, and no
+With --mix, --ledger, --policy-file, --timeout or --cancel-share there is no warm-up, and no
 failure ends the load: the ledger has what became of each call. A call of Take
 or Exchange then is a stream of its own, with 3 requests. SIGTERM ends such load:
 no more calls are made, and the result is printed when those that run have ended.
@@ -75,10 +75,10 @@ func (p program) parseBench(args []string) (*benchOptions, *workload, error) {
 	}
 	if options.mixed.wanted() {
 		if options.Clients > 0 {
-			return nil, nil, usagef("--clients does not go with --mix, --ledger, --timeout and --cancel-share")
+			return nil, nil, usagef("--clients does not go with --mix, --ledger, --policy-file, --timeout and --cancel-share")
 		}
 		if options.Codec == codecRaw || options.Codec == codefirst.MessagePack.Name() {
-			return nil, nil, usagef("--codec %s does not go with --mix, --ledger, --timeout and --cancel-share", options.Codec)
+			return nil, nil, usagef("--codec %s does not go with --mix, --ledger, --policy-file, --timeout and --cancel-share", options.Codec)
 		}
 		options.options, err = clientOptions(options.Codec, options.Compression)
 		return options, nil, err
@@ -195,6 +195,9 @@ func (p program) benchMixed(options *benchOptions, clientOptions []trunkcall.Cli
 	}
 	if err != nil {
 		return err
+	}
+	if options.mixed.policyFile != "" {
+		clientOptions = append(clientOptions, trunkcall.WithPolicyFile(options.mixed.policyFile))
 	}
 	if k := options.mixed.keepalive; k.given() {
 		clientOptions = append(clientOptions, trunkcall.WithKeepalive(k.interval, k.timeout))

@@ -20,12 +20,15 @@ type faultOptions struct {
 	grace     time.Duration
 	keepalive keepaliveFlag
 
+	policyFile string
+
 	ledger *ledger.File
 }
 
 func (o *faultOptions) flags(fs *flag.FlagSet) {
 	fs.BoolVar(&o.serve, "faults", false, "answer FaultService as well, whose handlers misbehave as they are asked to")
 	fs.StringVar(&o.path, "ledger", "", "append to this `file` a line for each beginning and end of a handler whose call has an id")
+	fs.StringVar(&o.policyFile, "policy-file", "", "`file` that says the limits of the calls that are served (spec/policy.md)")
 	fs.IntVar(&o.running, "running-handlers", 0, "`number` of handlers that may run at once, the framework's default unless given")
 	load.DurationVar(fs, &o.grace, "grace", 0, "`time` after SIGTERM before calls that still run are cut off (default 30s)")
 	fs.Var(&o.keepalive, "keepalive", keepaliveUsage)
@@ -50,6 +53,9 @@ func (o *faultOptions) close() {
 func (o *faultOptions) options() (options []trunkcall.ServerOption) {
 	if o.ledger != nil {
 		options = append(options, trunkcall.WithInterceptors(o.ledger.Intercept))
+	}
+	if o.policyFile != "" {
+		options = append(options, trunkcall.WithPolicyFile(o.policyFile))
 	}
 	if o.running > 0 {
 		options = append(options, trunkcall.WithRunningHandlers(o.running))

@@ -27,6 +27,7 @@ type mixOptions struct {
 	cancelAfter          time.Duration
 	keepalive            keepaliveFlag
 	seed                 uint64
+	policyFile           string
 }
 
 func (o *mixOptions) flags(fs *flag.FlagSet) {
@@ -37,12 +38,13 @@ func (o *mixOptions) flags(fs *flag.FlagSet) {
 	fs.Float64Var(&o.cancelShare, "cancel-share", 0, "`share` of the calls that are given up, 0 to 1")
 	load.DurationVar(fs, &o.cancelAfter, "cancel-after", 5*time.Millisecond, "`time` within which they are, drawn at random")
 	fs.Var(&o.keepalive, "keepalive", keepaliveUsage)
+	fs.StringVar(&o.policyFile, "policy-file", "", "`file` that says what holds for the calls (spec/policy.md)")
 	fs.Uint64Var(&o.seed, "seed", 1, "`number` that decides what is drawn")
 }
 
 // wanted reports whether one of the flags asks for such load.
 func (o *mixOptions) wanted() bool {
-	return o.mix != "" || o.path != "" || o.timeout.given || o.cancelShare != 0
+	return o.mix != "" || o.path != "" || o.policyFile != "" || o.timeout.given || o.cancelShare != 0
 }
 
 // mix is load of several methods, each call with an id, perhaps a deadline, and

@@ -72,10 +72,10 @@ def add_flags(parser: Parser) -> None:
         "One line of JSON on stdout is the result; everything else goes to stderr. Calls that failed are among the "
         "calls and in the rate, and are counted in errors; stderr has the first failure. The exit status is 0 unless "
         "no call succeeded, or one failed in the warm-up. If the calls could not be made at --rate, stderr says that "
-        "it fell behind, with the rate that was reached. With --mix, --ledger, --timeout or --cancel-share there is no "
-        "warm-up, and no failure ends the load: the ledger has what became of each call. A call of Take or Exchange "
-        "then is a stream of its own, with 3 requests. SIGTERM ends such load: no more calls are made, and the result "
-        "is printed when those that run have ended."
+        "it fell behind, with the rate that was reached. With --mix, --ledger, --policy-file, --timeout or "
+        "--cancel-share there is no warm-up, and no failure ends the load: the ledger has what became of each call. A "
+        "call of Take or Exchange then is a stream of its own, with 3 requests. SIGTERM ends such load: no more calls "
+        "are made, and the result is printed when those that run have ended."
     )
 
 
@@ -88,14 +88,16 @@ def check(options: load.Options) -> None:
     check_codec(flags.codec)
     find_compression(flags.compression)
     if mix.wanted(flags) and flags.codec == STOCK:
-        raise UsageError(f"--codec {STOCK} does not go with --mix, --ledger, --timeout and --cancel-share")
+        raise UsageError(
+            f"--codec {STOCK} does not go with --mix, --ledger, --policy-file, --timeout and --cancel-share"
+        )
     if options.method in ("EchoStream", "Emit") and flags.connection_per_call:
         raise UsageError("--connection-per-call does not go with EchoStream and Emit, whose calls share a stream")
     if not flags.asynchronous:
         for given, flag in (
             (flags.codec == STOCK, f"--codec {STOCK}"),
             (flags.uvloop, "--uvloop"),
-            (mix.wanted(flags), "--mix, --ledger, --timeout or --cancel-share"),
+            (mix.wanted(flags), "--mix, --ledger, --policy-file, --timeout or --cancel-share"),
         ):
             if given:
                 raise UsageError(f"{flag} needs --async: the blocking client has none of that")
@@ -138,6 +140,7 @@ async def measure_mix(options: load.Options, tls: ssl.SSLContext | None) -> load
         keepalive=interval,
         keepalive_timeout=answer,
         resolvers=FILES,
+        policy_file=flags.policy_file,
     )
     config = options.config()
     config.warmup = 0.0

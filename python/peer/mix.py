@@ -60,13 +60,15 @@ def add_flags(parser: Parser) -> None:
     parser.add_argument(
         "--cancel-after", metavar="D", type=seconds, default=0.005, help="time within which they are, drawn at random"
     )
+    help = "what holds for the calls (spec/policy.md)"
+    parser.add_argument("--policy-file", metavar="FILE", help=help)
     add_keepalive(parser, KEEPALIVE)
     parser.add_argument("--seed", metavar="N", type=int, default=1, help="decides what is drawn")
 
 
 def wanted(flags: argparse.Namespace) -> bool:
     """Whether one of the flags asks for such load."""
-    return bool(flags.mix or flags.ledger or flags.timeout is not None or flags.cancel_share)
+    return bool(flags.mix or flags.ledger or flags.policy_file or flags.timeout is not None or flags.cancel_share)
 
 
 def timeout(text: str) -> tuple[float, float]:

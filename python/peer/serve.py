@@ -173,6 +173,8 @@ def add_faults(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--faults", action="store_true", help=help)
     help = "append a line for each beginning and end of a handler whose call has an id"
     parser.add_argument("--ledger", metavar="FILE", default="", help=help)
+    help = "the limits of the calls that are served (spec/policy.md)"
+    parser.add_argument("--policy-file", metavar="FILE", help=help)
     help = "handlers that may run at once"
     parser.add_argument("--running-handlers", metavar="N", type=int, default=RUNNING_HANDLERS, help=help)
     help = "time after SIGTERM before calls that still run are cut off (default 30s)"
@@ -220,6 +222,7 @@ def make_server(flags: argparse.Namespace, registrar: registry.Registrar | None 
         compression=flags.compression,
         limits=limits(flags),
         running_handlers=flags.running_handlers,
+        policy_file=flags.policy_file,
         interceptors=[Ledger(flags.ledger).intercept] if flags.ledger else (),
         keepalive=flags.keepalive[0],
         keepalive_timeout=flags.keepalive[1],
