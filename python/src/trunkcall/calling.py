@@ -17,7 +17,7 @@ from .clientstream import CANCELLED, OpenedStream
 from .codec import FIRST_NAMED, PROTOBUF, Codec
 from .compression import Compression, Compressions, Packing, in_order
 from .context import current, deadline_of, own_timeout
-from .governed import made
+from .governed import made, quickly
 from .interceptor import Call, Interceptor, chain, wrong_answer
 from .method import Kind, Method, UnaryMethod, wrong_request
 from .options import listed
@@ -89,6 +89,10 @@ class Calls(Caller):
         self._bound: asyncio.AbstractEventLoop | None = None
         self._quick: Connection | None = None  # for calls that nobody intercepts or compresses
         self._several = False  # connections to pick one of
+        # Calls under a policy file that nobody intercepts, compresses or observes, over the one connection.
+        self._ruled = self._direct and not calling.packing.order and calling.attempts is None and calling.policies.filed
+        self._governed: Connection | None = None
+        self._queue_of_governed = self._waiting
 
     # What it takes a Client or a Connection to know.
 
@@ -209,6 +213,18 @@ class Calls(Caller):
             or method.kind is not UNARY
         ):
             options = CallOptions(timeout, metadata, codec, compression, wait_for_ready)
+            if self._governed is not None and not (
+                metadata
+                or codec is not None
+                or (own is not self._codec and own.number >= FIRST_NAMED)
+                or compression is not None
+                or wait_for_ready is not None
+                or self._queue_of_governed
+                or current.get() is not None
+                or not isinstance(method, Method)  # pyright: ignore[reportUnnecessaryIsInstance]
+                or method.kind is not UNARY
+            ):
+                return cast(Resp, await quickly(self, self._governed, method, request, own, options))
             return (await self.unary(method, request, options)).message
         loop = get_running_loop()
         if loop is not self._bound:

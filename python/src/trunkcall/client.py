@@ -411,6 +411,12 @@ class Client(Calls, Registry):
         self._waiting = self._slots.waiting if single is None else single.slots.waiting
         self._several = self._endpoints.picks_plainly if single is None else self._per_endpoint > 1
         self._quick = None if single is None or self._several else single.connection()
+        if self._ruled and not self._closed and self._endpoints.alone and self._per_endpoint == 1:
+            only = self._endpoints.single()
+            self._governed = None if only is None else only.connection()
+            self._queue_of_governed = self._endpoints.order[0].slots.waiting
+        else:
+            self._governed = None
         watching, self._watching = self._watching, {}
         for one in watching:
             resolve(one)

@@ -26,6 +26,7 @@ class Rules:
         "name",
         "outliers",
         "policy",
+        "quick",
         "rate",
         "server_concurrency",
         "server_rate",
@@ -43,6 +44,9 @@ class Rules:
         self.concurrency: Concurrency | None = None
         self.server_rate: Rate | None = None
         self.server_concurrency: Concurrency | None = None
+        # Whether a call passes nothing but limits and the breaker, and carries nothing.
+        apart = (holds.hedging, holds.outliers, holds.balancer, holds.zones, holds.priority, holds.wait_for_ready)
+        self.quick = not holds.faults and all(one is None for one in apart)
         timeout = None if holds.timeout is None else holds.timeout / 1e9
         self.policy = Policy(name, timeout, holds.wait_for_ready, not holds.once)
 

@@ -71,6 +71,11 @@ class Policies:
         return all(not name and replace(policy, timeout=None) == NOTHING for name, policy in self._given.items())
 
     @property
+    def filed(self) -> bool:
+        """Whether a policy file says them."""
+        return False
+
+    @property
     def timeout(self) -> float | None:
         """That for all unary calls."""
         return self._given.get("", NOTHING).timeout

@@ -133,6 +133,10 @@ class FilePolicies(Policies):
         return False
 
     @property
+    def filed(self) -> bool:
+        return True
+
+    @property
     def timeout(self) -> float | None:
         return None
 

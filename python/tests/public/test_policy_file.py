@@ -8,9 +8,11 @@ import tempfile
 import unittest
 from functools import partial
 from pathlib import Path
+from typing import Any, Self
+from unittest import mock
 
 from tests.public.kit import ECHO
-from trunkcall import RAW, CallAttempt, Client, Code, Delivery, Priority, ServerCall, StatusError
+from trunkcall import RAW, CallAttempt, Client, Code, Delivery, Priority, ServerCall, StatusError, calling, governed
 from trunkcall import blocking as threads
 from trunkcall.testing import Clock, TestServer, blocking
 
@@ -51,6 +53,8 @@ class Counting:
 
 
 class Files(unittest.IsolatedAsyncioTestCase):
+    observed = True  # attempts, which takes an object for each
+
     def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
@@ -82,7 +86,8 @@ class Files(unittest.IsolatedAsyncioTestCase):
                     await clock.advance(took)
                     self.assertTrue(call.done())
                     self.assertIs((await call).delivery, Delivery.EXECUTED)
-                self.assertEqual((handler.runs, handler.numbers), (runs, [*range(1, runs + 1)]))
+                self.assertEqual(handler.runs, runs)
+                self.assertEqual(handler.numbers, [*range(1, runs + 1)] if self.observed else [])
 
     async def test_a_retried_call_succeeds(self) -> None:
         handler = Counting(bad=2)
@@ -196,6 +201,47 @@ class Files(unittest.IsolatedAsyncioTestCase):
             await clock.advance(3)
             self.assertIn("on purpose", (await self.fails(server.client)).message)
 
+    async def test_the_timeout_holds_over_all_attempts(self) -> None:
+        class Slow(Counting):
+            async def __call__(self, request: bytes, call: ServerCall) -> bytes:
+                if self.runs == 2:
+                    self.runs += 1
+                    await asyncio.sleep(3600)
+                return await super().__call__(request, call)
+
+        file = "defaults:\n  timeout: 1s\n  idempotent: true\n  retries:\n    backoff: 100ms\n    jitter: 0"
+        handler = Slow()
+        async with Clock() as clock, self.server(handler, file) as server:
+            call = asyncio.create_task(self.fails(server.client, Code.DEADLINE_EXCEEDED))
+            await clock.advance(0.9)
+            self.assertFalse(call.done())
+            await clock.advance(0.1)
+            error = await call
+        self.assertIs(error.delivery, Delivery.EXECUTED)  # the first attempts promise least
+        self.assertIn(f"{ECHO.name} had 1s", error.message)
+        self.assertEqual(handler.runs, 3)
+
+    async def test_a_call_that_is_cancelled_gives_its_place_back(self) -> None:
+        class Slow(Counting):
+            async def __call__(self, request: bytes, call: ServerCall) -> bytes:
+                self.runs += 1
+                try:
+                    await asyncio.sleep(3600)
+                except asyncio.CancelledError:
+                    self.bad += 1
+                    raise
+                return request
+
+        handler = Slow(bad=0)
+        async with Clock() as clock, self.server(handler, "defaults:\n  concurrency:\n    limit: 1") as server:
+            for n in (1, 2, 3):
+                call = asyncio.create_task(server.client.call(ECHO, b"x"))
+                await clock.settle()
+                call.cancel()
+                await clock.settle()
+                self.assertTrue(call.cancelled())
+                self.assertEqual((handler.runs, handler.bad), (n, n))
+
     async def test_a_bad_file_fails_at_once(self) -> None:
         path = self.write("defaults:\n  timeout: soon")
         with self.assertRaisesRegex(ValueError, f"{path}: line 3: defaults.timeout: want a duration"):
@@ -208,6 +254,38 @@ class Files(unittest.IsolatedAsyncioTestCase):
         for options in ({"timeout": 1.0}, {"repeat": False}):
             with self.assertRaisesRegex(ValueError, "contradict each other"):
                 Client("mem:x", policy_file=path, **options)
+
+
+class Unobserved(Files):
+    """The same by the quick way of calls, of which nobody wants to know the attempts."""
+
+    observed = False
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.quick = 0
+
+        async def counted(*given: Any) -> Any:
+            self.quick += 1
+            return await governed.quickly(*given)
+
+        patched = mock.patch.object(calling, "quickly", counted)
+        patched.start()
+        self.addCleanup(patched.stop)
+
+    def server(self, handler: Counting, text: str) -> TestServer:
+        self.addCleanup(lambda: self.assertGreater(self.quick, 0))
+        made = partial(Client, codec=RAW, policy_file=self.write(text))
+        return Connected(ECHO.handler(handler), client=made)
+
+
+class Connected(TestServer):
+    """Its client has a connection: without one no call is quick."""
+
+    async def __aenter__(self) -> Self:
+        await super().__aenter__()
+        await self.client.connect()
+        return self
 
 
 class Threads(unittest.TestCase):

@@ -62,9 +62,18 @@ class Retries:
     """Decides about the attempts of one call (policy.md 8). It begins with the first."""
 
     def __init__(
-        self, rules: RetryRules, budget: Budget, idempotent: bool, now: int, deadline: int | None = None
+        self,
+        rules: RetryRules,
+        budget: Budget,
+        idempotent: bool,
+        now: int,
+        deadline: int | None = None,
+        *,
+        counted: bool = False,
     ) -> None:
-        budget.made(now)
+        """`counted`: the budget knows of the call."""
+        if not counted:
+            budget.made(now)
         self._rules = rules
         self._budget = budget
         self._idempotent = idempotent
