@@ -39,7 +39,7 @@ class Churn(FaultTest):
             waitMs=2,
         )
         away: Server | None = None
-        for turn in range(size(100, 200)):
+        for turn in range(size(50, 200)):
             present = [server for server in servers if server is not away]
             chosen = draw.sample(present, draw.randint(2, len(present)))
             put(path, chosen)
@@ -82,7 +82,7 @@ class Churn(FaultTest):
     async def test_calls_are_spread_evenly(self) -> None:
         servers = [await self.serve() for _ in range(4)]
         load = await self.load(
-            ",".join(server.address for server in servers), f"--mix Say --callers 8 --calls {size(8000, 20000)}"
+            ",".join(server.address for server in servers), f"--mix Say --callers 8 --calls {size(4000, 20000)}"
         )
         await load.end()
         self.assert_all_ok(self.check())

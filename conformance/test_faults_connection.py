@@ -132,7 +132,7 @@ class Connection(FaultTest):
     async def test_many_clients_come_back_at_once(self) -> None:
         """As many connections as are asked for lose their server, which comes back. All of them recover, and none dials
         without pause meanwhile."""
-        many = size(100, 500)
+        many = size(50, 500)
         server = await self.serve()
         async with Proxy(server.address) as proxy:
             load = await self.load(
@@ -165,7 +165,7 @@ class Connection(FaultTest):
             load = await self.load(
                 proxy.address,
                 "--mix Say=3,Behave=3,Take,Exchange,Pour --callers 20 --connections 4 --cancel-share 0.1 "
-                f"--timeout 1ms-2s --duration {size(3, 20)}s",
+                f"--timeout 1ms-2s --duration {size(2, 20)}s",
                 waitMs=1,
                 answers=3,
             )

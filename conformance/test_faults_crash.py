@@ -15,7 +15,7 @@ class Crash(FaultTest):
         server = await self.serve()
         flags = "--callers 50 --connections 4 --timeout 1s-3s --duration 1h"
         load = await self.load(server.address, f"--mix Say=2,Behave=4,Take,Exchange,Pour {flags}", waitMs=5, answers=3)
-        for _ in range(size(3, 8)):
+        for _ in range(size(2, 8)):
             await self.executes([server])
             await server.kill()
             await server.start()
@@ -51,7 +51,7 @@ class Crash(FaultTest):
             "--mix Say=4,Echo,Behave=4 --callers 30 --connections 3 --duration 1h",
             waitMs=5,
         )
-        for turn in range(size(4, 10)):
+        for turn in range(size(3, 10)):
             server, other = servers[turn % 2], servers[1 - turn % 2]
             await self.executes(servers)  # each: the client is connected to both
             self.assertEqual(await server.stop(), 0, server.log())

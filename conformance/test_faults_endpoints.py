@@ -147,7 +147,7 @@ class Endpoints(FaultTest):
 
     async def assert_nothing_left(self, client: trunkcall.Client, registry: Registry, servers: list[Server]) -> None:
         """Thousands of sets leave neither connections nor tasks behind."""
-        for turn in range(size(2_000, 10_000)):
+        for turn in range(size(1_000, 10_000)):
             registry.set([servers[(turn + at) % len(servers)] for at in range(1 + turn % len(servers))])
             if turn % 100 == 0:
                 await asyncio.sleep(0)

@@ -24,7 +24,7 @@ class Load(FaultTest):
         load = await self.load(
             server.address,
             "--mix Behave=2,Pour,Exchange,Take --callers 200 --connections 4 --cancel-share 0.9 "
-            f"--cancel-after 3ms --duration {size(2, 10)}s",
+            f"--cancel-after 3ms --duration {size(1, 10)}s",
             waitMs=2000,
             stubborn=True,
             answers=2,
@@ -114,7 +114,7 @@ class Leaks(FaultTest):
                 if number % 3 == 0:
                     client.reset()
 
-        for first in range(0, size(3_000, 20_000), 50):
+        for first in range(0, size(1_500, 20_000), 50):
             await asyncio.gather(*(connect(number) for number in range(first, first + 50)))
         await self.assert_settled(server, before)
 
@@ -123,7 +123,7 @@ class Leaks(FaultTest):
         before = await self.settled(server)
         load = await self.load(
             server.address,
-            f"--mix Say,Take,Pour,Exchange --connection-per-call --callers 8 --calls {size(1000, 10000)}",
+            f"--mix Say,Take,Pour,Exchange --connection-per-call --callers 8 --calls {size(500, 10000)}",
             answers=2,
         )
         await load.end()

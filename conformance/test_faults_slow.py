@@ -107,7 +107,7 @@ class Time(FaultTest):
         load = await self.load(
             server.address,
             "--mix Behave=4,Take,Exchange,Pour --callers 10 --connections 2 --timeout 2ms-20ms "
-            f"--calls {size(6000, 20000)}",
+            f"--calls {size(3000, 20000)}",
             waitMs=3,
             answers=2,
         )

@@ -85,7 +85,7 @@ def make(folder: Path, lock: Path, paths: list[Path]) -> None:
     run([sys.executable, "-m", "venv", str(folder)], "the virtual environment cannot be made")
     python = folder / "bin" / "python"
     pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input", "--no-compile"]
-    run([*pip, "--require-hashes", "--only-binary", ":all:", "-r", str(lock)], "its packages cannot be installed")
+    run([*pip, "--require-hashes", "--only-binary", ":all:", "--no-deps", "-r", str(lock)], "its packages cannot be installed")
     (packages,) = folder.glob("lib/python*/site-packages")
     (packages / "paths.pth").write_text("".join(f"{path}\n" for path in paths), encoding="utf-8")
 

@@ -79,7 +79,7 @@ func TestRecordsThatAreWrittenAreNotTooMuch(t *testing.T) {
 		for _, in := range []*inner{&full.E, &full.F, &full.G} {
 			in.C = map[string]int64{}
 		}
-		given := make([]wide, 100_000)
+		given := make([]wide, 20_000)
 		for i := range given {
 			given[i] = full
 		}

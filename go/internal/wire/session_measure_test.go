@@ -98,7 +98,7 @@ func TestThePoolGrowsToWhatThePathHolds(t *testing.T) {
 		if kept := s.pool.kept; kept < c.least || kept > c.most {
 			t.Errorf("a piece in %d µs: %d bytes are kept", c.perPiece/1000, kept)
 		}
-		for range 30 {
+		for range 10 {
 			p.trip()
 		}
 		if kept := s.pool.kept; kept > c.most {

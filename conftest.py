@@ -2,7 +2,7 @@
 
 unittest switches that on for all of them, and they then take twice the processor's time: a stack is written down for
 each callback. It stays on where threads meet a loop, since it tells who touches a loop from a thread that is not its
-own; and for all tests with PYTHONASYNCIODEBUG=1, as `make lint` has them.
+own; and for all tests with PYTHONASYNCIODEBUG=1, as `make lint` has those of python/.
 """
 
 from __future__ import annotations
