@@ -110,9 +110,7 @@ def tested(name: str, language: Language, row: Tests, folder: str) -> Suite:
                     return Outcome(0, 1, output=f"{done.stdout.rstrip()}\n{missing}\n")
                 return junit_outcome(reports, done.returncode, done.stdout)
 
-    return Suite(
-        name, run, language=language.name, alone=row.alone, waits=row.waits, seconds=row.seconds, builds=builds
-    )
+    return Suite(name, run, language=language.name, alone=row.alone, waits=row.waits, seconds=row.seconds, builds=builds)
 
 
 def files(patterns: Iterable[str]) -> list[Path]:
@@ -158,9 +156,8 @@ def of_languages() -> list[Suite]:
         else:
             there.append(one)
     # The hub's last: meanwhile its tests, which are the longest, build what it needs, and others make what they need.
-    found = [
-        suite for one in sorted(there, key=lambda one: one.hub) for row in one.checks for suite in checks(one, row)
-    ]
+    in_order = sorted(there, key=lambda one: one.hub)
+    found = [suite for one in in_order for row in one.checks for suite in checks(one, row)]
     return found + [suite for one in there for row in one.tests for suite in tests(one, row)] + without
 
 
@@ -183,9 +180,7 @@ def pytests(name: str, *words: str, parts: tuple[str, ...] = (), waits: bool = F
         if (built := prepared(*builds)).returncode != 0:
             return single(name, built, False)
         results = results_of(name)
-        done = in_environment(
-            "build/python", ["-W", "error", "-m", "pytest", "-q", *words, f"--junit-xml={results}"], "."
-        )
+        done = in_environment("build/python", ["-W", "error", "-m", "pytest", "-q", *words, f"--junit-xml={results}"], ".")
         return junit_outcome([results], done.returncode, done.stdout)
 
     return Suite(name, run, meets=bool(parts), waits=waits, seconds=seconds, builds=builds)
@@ -237,9 +232,7 @@ def matrix() -> Suite:
             if built.returncode != 0:
                 return single("matrix", built, False)
         results = results_of("matrix")
-        done = in_environment(
-            "build/python", ["-W", "error", "-m", "conformance.runner", f"--junit-xml={results}"], "."
-        )
+        done = in_environment("build/python", ["-W", "error", "-m", "conformance.runner", f"--junit-xml={results}"], ".")
         outcome = junit_outcome([results], done.returncode, done.stdout, "{classname}")
         outcome.skipped.update(line for line in stock.stdout.splitlines() if " is left out, " in line)
         return outcome
@@ -285,13 +278,7 @@ def suites() -> list[Suite]:
         pytests("lab", "lab/tests", waits=True, seconds=14),
         matrix(),
         # Apart, so that they run beside each other.
-        pytests(
-            "languages",
-            "conformance",
-            f"--ignore-glob={FAULTS}",
-            parts=("peer", "session", "h2spec", "examples"),
-            seconds=140,
-        ),
+        pytests("languages", "conformance", f"--ignore-glob={FAULTS}", parts=("peer", "session", "h2spec", "examples"), seconds=140),
         # Half of their time they wait.
         pytests("faults", "-n", "2", "--dist", "worksteal", *sorted(str(path) for path in ROOT.glob(FAULTS)), parts=("peer",), seconds=110),
         public_suite(),
