@@ -192,7 +192,7 @@ func (a *asyncCall) repeat() bool {
 	if !ok {
 		return false
 	}
-	a.second = &nextAttempt{wire.Own{Attempt: 2}, c.endpointOf(a.call)}
+	a.second = &nextAttempt{own: wire.Own{Attempt: 2}, not: c.endpointOf(a.call)}
 	a.number++ // elsewhere, if there is more than one connection
 	a.call.Reset()
 	if wait > 0 {

@@ -104,7 +104,7 @@ func (c *route) unary(ctx context.Context, t *Method, request, response any, o *
 			o.governed.ended(err)
 		}
 		if again = again && c.again(ctx, t, &call.Ending, o, next); again {
-			next = &nextAttempt{wire.Own{Attempt: next.number() + 1}, c.endpointOf(&call.Call)}
+			next = &nextAttempt{own: wire.Own{Attempt: next.number() + 1}, not: c.endpointOf(&call.Call)}
 			call.Reset()
 			call.number++ // elsewhere, if there is more than one connection
 		}
@@ -116,8 +116,9 @@ func (c *route) unary(ctx context.Context, t *Method, request, response any, o *
 
 // nextAttempt is what a further attempt of a call has that its first has not.
 type nextAttempt struct {
-	own wire.Own
-	not *EndpointState // that of the one before
+	own   wire.Own
+	not   *EndpointState   // that of the one before
+	tried []*EndpointState // of a hedge: those of all attempts before it
 }
 
 // number is which attempt it is; nil is the first.

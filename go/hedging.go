@@ -20,8 +20,7 @@ type hedging struct {
 	core     *policy.Hedging
 	attempts []*hedge // by number, from 1
 	ended    chan *hedge
-	not      *EndpointState // that of the last attempt that was made
-	least    Delivery       // that promises least, of the attempts that have ended
+	least    Delivery // that promises least, of the attempts that have ended
 }
 
 // hedge is one attempt.
@@ -30,6 +29,7 @@ type hedge struct {
 	call   *unaryCall
 	err    error // why it could not be made; nil: the call's Ending says how it ended
 	opened chan *EndpointState
+	place  *EndpointState // what came from there
 }
 
 // hedged makes a unary or one-way call, and makes it again elsewhere while it is not answered.
@@ -77,19 +77,31 @@ func (c *route) hedged(ctx context.Context, m *Method, request, response any, o 
 	}
 }
 
-// start has an attempt run on a goroutine of its own, at another endpoint than the last if there is one.
-func (h *hedging) start(number int) {
-	if number > 1 {
+// places are where attempts are, or were.
+func (h *hedging) places() (all []*EndpointState) {
+	for _, one := range h.attempts[1:] {
 		select {
-		case h.not = <-h.attempts[number-1].opened:
+		case one.place = <-one.opened:
 		default:
 		}
+		if one.place != nil {
+			all = append(all, one.place)
+		}
 	}
+	return all
+}
+
+// start has an attempt run on a goroutine of its own, at an endpoint where none of the call is or was if one is available.
+func (h *hedging) start(number int) {
+	tried := h.places()
 	one := &hedge{number: number, call: h.route.calls.Get().(*unaryCall), opened: make(chan *EndpointState, 1)} //nolint:forcetypeassert // the pool holds nothing else
 	h.attempts = append(h.attempts, one)
 	var next *nextAttempt
 	if number > 1 {
-		next = &nextAttempt{wire.Own{Attempt: uint32(number)}, h.not} //nolint:gosec // 5 at most
+		next = &nextAttempt{own: wire.Own{Attempt: uint32(number)}, tried: tried} //nolint:gosec // 5 at most
+		if len(tried) > 0 {
+			next.not = tried[len(tried)-1]
+		}
 		one.call.number++
 	}
 	go func() {

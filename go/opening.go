@@ -23,6 +23,7 @@ type opening struct {
 	plain    []byte            // the request as it was encoded
 	number   uint32            // which of an endpoint's connections is preferred
 	not      *EndpointState    // better avoided
+	tried    []*EndpointState  // of a hedge: chosen only if no other is available
 	chose    *snapshot         // what the endpoint was last chosen from; nil: the caller said the connection
 	waiter   *waiter           // nil until it has to wait
 	packed   *transport.Buffer // the request as it is sent, if that is compressed
@@ -59,7 +60,7 @@ func (o *opening) carry(request []byte, codec Codec, m Metadata) {
 
 // follows makes it a further attempt of a call.
 func (o *opening) follows(next *nextAttempt) {
-	o.out.Own, o.not = &next.own, next.not
+	o.out.Own, o.not, o.tried = &next.own, next.not, next.tried
 	o.attempts = int(next.own.Attempt)
 }
 
@@ -209,8 +210,18 @@ func (o *opening) choose(s *snapshot) (*EndpointState, error) {
 	}
 	w := o.waits()
 	w.pick = Pick{Context: o.ctx, Method: *o.method, Metadata: o.out.Metadata, Not: o.not}
-	if r := o.options.rules; r != nil && r.chooser != nil {
-		e := r.chooser.choose(s, &w.pick)
+	var among *chooser
+	if o.options.rules != nil {
+		among = o.options.rules.chooser
+	}
+	if len(o.tried) > 0 {
+		if e := among.elsewhere(s, &w.pick, o.tried); e != nil {
+			w.pick = Pick{}
+			return e, nil
+		}
+	}
+	if among != nil {
+		e := among.choose(s, &w.pick)
 		w.pick = Pick{}
 		return e, nil
 	}

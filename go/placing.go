@@ -95,6 +95,53 @@ func newChooser(r *methodRules) *chooser {
 func (c *chooser) choose(s *snapshot, p *Pick) *EndpointState {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.seeLocked(s)
+	place := c.place()
+	if e := c.pickerAt(place).Pick(p); e != nil || place == policy.AllZones {
+		return e
+	}
+	return c.pickerAt(policy.AllZones).Pick(p)
+}
+
+// elsewhere picks the endpoint of a hedge: one that is available and not among those tried, in the call's zone if
+// there is one (policy.md 9). It returns nil if there is none, and where a balancer of the user's chooses, which is
+// asked with each change of the set alone. c may be nil.
+func (c *chooser) elsewhere(s *snapshot, p *Pick, tried []*EndpointState) *EndpointState {
+	balancer, place := s.of.balancer, policy.AllZones
+	var ejected []string
+	if c != nil {
+		c.mu.Lock()
+		c.seeLocked(s)
+		s, ejected, place = c.set, c.ejected, c.place()
+		c.mu.Unlock()
+		if c.balancer != nil {
+			balancer = c.balancer
+		}
+	}
+	if _, ours := balancer.(interface{ anySlot() bool }); !ours {
+		return nil
+	}
+	var rest, inside []*EndpointState
+	for _, e := range s.endpoints {
+		if e.State() != StateReady || slices.Contains(tried, e) || slices.Contains(ejected, e.identity) {
+			continue
+		}
+		rest = append(rest, e)
+		if s.at(e, place) {
+			inside = append(inside, e)
+		}
+	}
+	if len(inside) > 0 {
+		rest = inside
+	}
+	if len(rest) == 0 {
+		return nil
+	}
+	return balancer.Balance(rest).Pick(p)
+}
+
+// seeLocked takes note of the endpoints, and of which are left out.
+func (c *chooser) seeLocked(s *snapshot) {
 	var ejected []string
 	if c.outliers != nil {
 		ejected = c.outliers.ejected(s)
@@ -105,11 +152,11 @@ func (c *chooser) choose(s *snapshot, p *Pick) *EndpointState {
 		}
 		c.ejected, c.pickers = ejected, [3]Picker{}
 	}
-	place := c.place()
-	if e := c.pickerAt(place).Pick(p); e != nil || place == policy.AllZones {
-		return e
-	}
-	return c.pickerAt(policy.AllZones).Pick(p)
+}
+
+// at reports whether an endpoint is at a place.
+func (s *snapshot) at(e *EndpointState, place policy.Place) bool {
+	return place == policy.AllZones || (e.endpoint.Load().Zone == s.of.client.options.zone) == (place == policy.OwnZone)
 }
 
 // place is the zone of a call.
@@ -141,11 +188,10 @@ func (c *chooser) pickerAt(place policy.Place) Picker {
 	if c.pickers[place] != nil {
 		return c.pickers[place]
 	}
-	own := c.set.of.client.options.zone
 	var list, kept []*EndpointState
 	anyReady := false
 	for _, e := range c.set.endpoints {
-		if place != policy.AllZones && (e.endpoint.Load().Zone == own) != (place == policy.OwnZone) {
+		if !c.set.at(e, place) {
 			continue
 		}
 		list = append(list, e)

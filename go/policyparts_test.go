@@ -466,17 +466,30 @@ func TestAStreamGivesItsPlaceBackAtItsEnd(t *testing.T) {
 	})
 }
 
-func TestAHedgeAvoidsTheEndpointOfTheAttemptBefore(t *testing.T) {
-	servers := []*repeatedly{{answer: takes(time.Hour)}, {answer: takes(time.Hour)}}
+func TestAHedgeGoesWhereNoAttemptOfItsCallIs(t *testing.T) {
+	for name, rules := range map[string]string{
+		"by a balancer of the file":  "  balancer:\n    name: hash\n    key: user\n",
+		"by the client's":            "",
+		"in another zone if need be": "  zones: {}\n",
+	} {
+		t.Run(name, func(t *testing.T) { testHedgesGoElsewhere(t, rules) })
+	}
+}
+
+func testHedgesGoElsewhere(t *testing.T, rules string) {
+	t.Helper()
+	servers := []*repeatedly{{answer: takes(time.Hour)}, {answer: takes(time.Hour)}, {answer: takes(time.Hour)}}
 	const calls = 20
-	several(t, "defaults:\n  timeout: 1s\n  idempotent: true\n  hedging:\n    delay: 100ms\n  balancer:\n    name: hash\n    key: user\n", servers, func(t *testing.T, c *trunkcall.Client) {
+	several(t, "budget:\n  least: 1000\ndefaults:\n  timeout: 1s\n  idempotent: true\n  hedging:\n    delay: 100ms\n    attempts: 3\n"+rules, servers, func(t *testing.T, c *trunkcall.Client) {
 		ada := trunkcall.WithMetadata(t.Context(), trunkcall.Metadata{{Key: "user", Value: "ada"}}) // whose endpoint is always the same
 		for range calls {
 			_, _ = echo.Call(ada, c, text("x"))
 			synctest.Wait()
 		}
-	})
-	if a, b := servers[0].count(), servers[1].count(); a != calls || b != calls {
-		t.Errorf("%d and %d runs, want %d at each", a, b, calls)
+	}, trunkcall.WithZone("here"))
+	for i, s := range servers {
+		if n := s.count(); n != calls {
+			t.Errorf("server %d: %d runs, want %d", i, n, calls)
+		}
 	}
 }
