@@ -13,8 +13,9 @@ import (
 
 // Registrar publishes where a server is found: package registry has one.
 type Registrar interface {
-	// Publish is called when the server listens, and again when it listens on more: s has the addresses and the
-	// services. It must not wait for the registry. With an error Listen, Start or Serve fails.
+	// Publish is called when the server listens, and again when it listens on more or has more services: s has the
+	// addresses and the services. It must not wait for the registry. With an error Listen, Start or Serve fails; behind
+	// a registering it is logged. Calls may overlap.
 	Publish(s *Server) error
 	// Withdraw takes back what was published, once, when the server is about to stop. Calls go on meanwhile. It returns
 	// when that is done, and soon after ctx has ended.
@@ -53,6 +54,23 @@ func (s *Server) publish(listeners []*transport.Listener) error {
 		}
 	}
 	return nil
+}
+
+// publishAgain has a server that listens published with the services that it has meanwhile.
+func (s *Server) publishAgain() {
+	if len(s.options.registrars) == 0 || len(s.Addrs()) == 0 {
+		return
+	}
+	select {
+	case <-s.leaving:
+		return
+	default:
+	}
+	for _, r := range s.options.registrars {
+		if err := r.Publish(s); err != nil {
+			s.options.log(slog.LevelWarn, "the server was not published again in a registry", "error", err)
+		}
+	}
 }
 
 // withdrawing is how registrars withdraw a server.

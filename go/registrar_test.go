@@ -3,6 +3,7 @@ package trunkcall_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"strings"
 	"testing"
@@ -56,6 +57,42 @@ func TestRegistrarPublishesWithEachListener(t *testing.T) {
 	}
 	if len(n.published) != 2 || len(n.published[0]) != 1 || len(n.published[1]) != 2 {
 		t.Error(n.published)
+	}
+}
+
+func TestRegistrarPublishesServicesThatComeLater(t *testing.T) {
+	n := &noting{}
+	s := registered(t, n)
+	later := func() trunkcall.Handler {
+		return trunkcall.Handler{Method: trunkcall.Method{Name: fmt.Sprintf("/later.S%d/M", len(s.Services()))}, Unary: func(context.Context, *trunkcall.ServerCall) (any, error) { return nil, nil }}
+	}
+	register := func() {
+		t.Helper()
+		if err := s.Register(later()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	register()
+	if len(n.published) != 0 {
+		t.Error("published before it listens")
+	}
+	if _, err := s.Listen("mem:registrar-later"); err != nil {
+		t.Fatal(err)
+	}
+	n.publish = func(s *trunkcall.Server) error {
+		if len(s.Services()) != len(n.published) {
+			t.Errorf("published for the %dth time with %v", len(n.published), s.Services())
+		}
+		return errors.New("which is logged")
+	}
+	register()
+	if len(n.published) != 2 || len(s.Addrs()) != 1 {
+		t.Errorf("published %d times, listens on %v", len(n.published), s.Addrs())
+	}
+	s.Close()
+	register()
+	if len(n.published) != 2 {
+		t.Error("published once it was closed")
 	}
 }
 

@@ -92,6 +92,7 @@ func NewServer(options ...ServerOption) (*Server, error) {
 		s.options.tls.NextProtos = s.options.allALPN()
 	}
 	s.serving.begin("server", &s.options.common, s.options.interceptors)
+	s.more = s.publishAgain
 	if s.admission = s.options.admit; s.policies != nil {
 		s.admission = s.policies.limited(s.admission)
 	}

@@ -48,6 +48,7 @@ type serving struct {
 	oneWays      oneWays
 	counters     counters
 
+	more       func()     // called when there are more handlers, nil for nobody
 	registered sync.Mutex // guards handlers
 	handlers   map[string]*Handler
 
@@ -68,6 +69,14 @@ func (s *serving) begin(side string, options *common, interceptors []Interceptor
 // method that contradicts a .proto file of this process; handlers before that one stay registered.
 // Methods may be added at any time.
 func (s *serving) Register(handlers ...Handler) error {
+	err := s.register(handlers)
+	if s.more != nil {
+		s.more()
+	}
+	return err
+}
+
+func (s *serving) register(handlers []Handler) error {
 	s.registered.Lock()
 	defer s.registered.Unlock()
 	for _, h := range handlers {

@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -23,16 +23,22 @@ const (
 	lookedAway = 5 * time.Second // a pause between two looks that does not count
 	cleanEach  = time.Minute
 	uncleanFor = 5 * time.Minute
+	yieldEach  = time.Second // how often a file is looked at that was left to another server
 
 	leaseEnds, byHandEnds, unfinishedEnds = ".lease", ".json", ".tmp"
 )
 
 // Folder is a registry in a folder, for the processes of one machine: each instance has a file, FOLDER/SERVICE/ID.lease,
 // which its server renews, or ID.json, which is written by hand and counts until it is removed. It is a Store.
-type Folder struct{ path string }
+type Folder struct {
+	path string
+
+	mu      sync.Mutex
+	yielded map[yielded]bool // what was left to other servers
+}
 
 // NewFolder is the registry in a folder, which must be there.
-func NewFolder(path string) *Folder { return &Folder{path} }
+func NewFolder(path string) *Folder { return &Folder{path: path} }
 
 // Watch is Source.
 func (f *Folder) Watch(ctx context.Context, service string, w *Watcher) error {
@@ -77,10 +83,7 @@ type seen struct {
 
 // look looks at the files, and returns what came or changed, and the ids of what went.
 func (l *looking) look(now time.Time) (came []Entry, went []string, err error) {
-	if gap := now.Sub(l.last); !l.last.IsZero() && gap <= lookedAway {
-		l.clock += gap
-	}
-	l.last = now
+	l.pass(now)
 	names, err := l.names()
 	if err != nil {
 		return nil, nil, err
@@ -113,6 +116,28 @@ func (l *looking) look(now time.Time) (came []Entry, went []string, err error) {
 	}
 	l.told = there
 	return came, went, nil
+}
+
+// pass has its clock go on.
+func (l *looking) pass(now time.Time) {
+	if gap := now.Sub(l.last); !l.last.IsZero() && gap <= lookedAway {
+		l.clock += gap
+	}
+	l.last = now
+}
+
+// counts looks at one file, and reports whether it is there and its lease is not over.
+func (l *looking) counts(path string) bool {
+	info, err := os.Stat(path)
+	if err != nil {
+		return false
+	}
+	before := l.files[path]
+	if before == nil || !unchanged(before.info, info) {
+		l.files[path] = &seen{info: info, changed: l.clock}
+		return true
+	}
+	return l.clock-before.changed < leaseFor
 }
 
 // same reports whether an entry is the same as another.
@@ -191,120 +216,4 @@ func readFile(path string, info fs.FileInfo) ([]byte, error) {
 		err = errSize(int(max(info.Size(), int64(len(data)))))
 	}
 	return data, err
-}
-
-// Keep is Store.
-func (f *Folder) Keep(ctx context.Context, records []Written, published func()) error {
-	if _, err := os.Stat(f.path); err != nil {
-		return err
-	}
-	k := keeping{folder: f.path, records: records, seen: map[string]unclean{}}
-	renew := time.NewTicker(renewEach)
-	defer renew.Stop()
-	clean := time.NewTicker(cleanEach)
-	defer clean.Stop()
-	for first := true; ; first = false {
-		if err := k.write(); err != nil {
-			return err
-		}
-		if first {
-			published()
-		}
-		select {
-		case <-renew.C:
-		case <-clean.C:
-			k.clean()
-		case <-ctx.Done():
-			return k.withdraw()
-		}
-	}
-}
-
-// keeping is what Keep works with.
-type keeping struct {
-	folder  string
-	records []Written
-	seen    map[string]unclean // by path
-}
-
-// unclean is a file that may have been left behind.
-type unclean struct {
-	info  fs.FileInfo
-	since time.Time
-}
-
-func (k *keeping) path(r *Written) string {
-	return filepath.Join(k.folder, r.Service, r.ID+leaseEnds)
-}
-
-// write writes each record to a file beside its own, and renames that.
-func (k *keeping) write() error {
-	for i := range k.records {
-		r := &k.records[i]
-		folder := filepath.Join(k.folder, r.Service)
-		if err := os.Mkdir(folder, 0o755); err != nil && !errors.Is(err, fs.ErrExist) { //nolint:gosec // others are to read it
-			return err
-		}
-		f, err := os.CreateTemp(folder, "."+r.ID+".*"+unfinishedEnds)
-		if err != nil {
-			return err
-		}
-		_, err = f.Write(r.Data)
-		err = errors.Join(err, f.Chmod(0o644), f.Close())
-		if err == nil {
-			err = os.Rename(f.Name(), k.path(r))
-		}
-		if err != nil {
-			return errors.Join(err, os.Remove(f.Name()))
-		}
-	}
-	return nil
-}
-
-// withdraw removes the files that have what was written.
-func (k *keeping) withdraw() error {
-	var failed error
-	for i := range k.records {
-		path := k.path(&k.records[i])
-		data, err := os.ReadFile(path)
-		if err == nil && bytes.Equal(data, k.records[i].Data) {
-			err = os.Remove(path)
-		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			failed = errors.Join(failed, fmt.Errorf("withdrawing: %w", err))
-		}
-	}
-	return failed
-}
-
-// clean removes what others have left behind. What cannot be removed is theirs.
-func (k *keeping) clean() {
-	now := time.Now()
-	there := map[string]unclean{}
-	for i := range k.records {
-		folder := filepath.Join(k.folder, k.records[i].Service)
-		files, _ := os.ReadDir(folder)
-		for _, file := range files {
-			path := filepath.Join(folder, file.Name())
-			info, err := file.Info()
-			if _, ours := there[path]; ours || err != nil || !info.Mode().IsRegular() || !leftBehind(file.Name()) {
-				continue
-			}
-			before, ok := k.seen[path]
-			switch {
-			case !ok || !unchanged(before.info, info):
-				there[path] = unclean{info, now}
-			case now.Sub(before.since) >= uncleanFor:
-				_ = os.Remove(path)
-			default:
-				there[path] = before
-			}
-		}
-	}
-	k.seen = there
-}
-
-func leftBehind(name string) bool {
-	return strings.HasSuffix(name, leaseEnds) && !strings.HasPrefix(name, ".") ||
-		strings.HasSuffix(name, unfinishedEnds) && strings.HasPrefix(name, ".")
 }

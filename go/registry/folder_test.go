@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -207,6 +208,60 @@ func TestFolderKeepsWithdrawsAndCleans(t *testing.T) {
 	})
 }
 
+// Of two live servers under one key the one that was there stays (spec/registry.md 7.6).
+func TestFolderKeepsTheFirstOfTwoServersUnderOneID(t *testing.T) {
+	folder := t.TempDir() // outside of the bubble, as its end is
+	synctest.Test(t, func(t *testing.T) {
+		lease := filepath.Join(folder, "users", "a.lease")
+		first := written(t, Record{Service: "users", ID: "a", Addresses: []string{"first:1"}})
+		second := written(t, Record{Service: "users", ID: "a", Addresses: []string{"second:1"}})
+		stands := func(want Written) bool {
+			data, _ := os.ReadFile(lease)
+			return string(data) == string(want.Data)
+		}
+		var log bytes.Buffer
+		keep := func(f *Folder, one Written) (end context.CancelFunc, kept chan error) {
+			ctx, cancel := context.WithCancel(context.WithValue(t.Context(), loggerKey{}, slog.New(slog.NewTextHandler(&log, nil))))
+			kept = make(chan error, 1)
+			go func() { kept <- f.Keep(ctx, []Written{one}, func() {}) }()
+			synctest.Wait()
+			return cancel, kept
+		}
+		endFirst, firstKept := keep(NewFolder(folder), first)
+		time.Sleep(time.Second)
+		other := NewFolder(folder)
+		_, newcomer := keep(other, second)
+		if !stands(second) {
+			t.Error("a server that is started again must not wait for what it may have left itself")
+		}
+		if err := <-newcomer; err == nil || err.Error() != "users/a: another server is published under this id" {
+			t.Error(err)
+		}
+		if !stands(first) || !strings.Contains(log.String(), "users/a: another server is published under this id") {
+			t.Errorf("the first does not stand, or does not tell: %s", log.String())
+		}
+		endSecond, again := keep(other, second)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if !stands(first) {
+			t.Error("the second has not waited")
+		}
+		endFirst()
+		if err := <-firstKept; err != nil {
+			t.Error(err)
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if !stands(second) {
+			t.Error("the second does not take the place that is free")
+		}
+		endSecond()
+		if err := <-again; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestFolderWithdrawsOnlyItsOwn(t *testing.T) {
 	folder := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -232,8 +287,8 @@ func TestFolderIsNeverReadTorn(t *testing.T) {
 			r := Record{Service: "users", ID: fmt.Sprint("i", n), Addresses: []string{"a:1"}, Attributes: map[string]string{}}
 			for i := range 50 {
 				r.Attributes[fmt.Sprint("k", i%10)] = strings.Repeat("v", 100*(i%10))
-				k := keeping{folder: folder, records: []Written{written(t, r)}}
-				if err := k.write(); err != nil {
+				k := keeping{folder: folder, records: []Written{written(t, r)}, own: map[string]time.Time{}}
+				if err := k.write(time.Now()); err != nil {
 					t.Error(err)
 				}
 			}

@@ -39,11 +39,27 @@ type Registrar struct {
 	logger *slog.Logger
 
 	mu        sync.Mutex
-	records   []Written
-	stop      context.CancelFunc // ends what keeps the records
-	stopped   chan struct{}      // closed when that has ended
-	published chan struct{}      // closed when they were published for the first time
+	kept      []*kept
+	published chan struct{} // closed when the server was published for the first time
 	withdrawn bool
+}
+
+// kept are records that are kept together.
+type kept struct {
+	records []Written
+	stop    context.CancelFunc
+	ends    bool          // it was told to stop
+	stopped chan struct{} // closed when they are kept no more
+}
+
+// loggerKey is that of the registrar's logger in the context of Store.Keep, for what is no failure.
+type loggerKey struct{}
+
+func loggerOf(ctx context.Context) *slog.Logger {
+	if l, ok := ctx.Value(loggerKey{}).(*slog.Logger); ok {
+		return l
+	}
+	return slog.Default()
 }
 
 var _ trunkcall.Registrar = (*Registrar)(nil)
@@ -77,25 +93,44 @@ func (r *Registrar) Publish(s *trunkcall.Server) error {
 	if r.withdrawn {
 		return errors.New("registry: a registrar publishes one server, and it was stopped")
 	}
-	if slices.EqualFunc(records, r.records, func(a, b Written) bool { return string(a.Data) == string(b.Data) }) {
+	// What stays as it is stays published meanwhile, and is kept as before.
+	var staying, before []*kept
+	for _, k := range r.kept {
+		if k.ends = k.ends || slices.ContainsFunc(k.records, func(one Written) bool { return !among(&one, records) }); k.ends {
+			k.stop()
+			before = append(before, k)
+		} else {
+			staying = append(staying, k)
+		}
+	}
+	records = slices.DeleteFunc(records, func(one Written) bool {
+		return slices.ContainsFunc(staying, func(k *kept) bool { return among(&one, k.records) })
+	})
+	if len(records) == 0 {
 		return nil
 	}
-	before := r.stopped
-	if r.stop != nil {
-		r.stop()
-	}
-	r.records = records
-	ctx, stop := context.WithCancel(context.Background())
-	stopped := make(chan struct{})
-	r.stop, r.stopped = stop, stopped
+	ctx, stop := context.WithCancel(context.WithValue(context.Background(), loggerKey{}, r.logger))
+	k := &kept{records: records, stop: stop, stopped: make(chan struct{})}
+	r.kept = append(r.kept, k)
 	go func() {
-		defer close(stopped)
-		if before != nil {
-			<-before
+		defer r.keptNoMore(k)
+		for _, one := range before {
+			<-one.stopped // its records may have the same keys
 		}
-		r.keep(ctx, records)
+		r.keep(ctx, k.records)
 	}()
 	return nil
+}
+
+func among(one *Written, records []Written) bool {
+	return slices.ContainsFunc(records, func(other Written) bool { return string(other.Data) == string(one.Data) })
+}
+
+func (r *Registrar) keptNoMore(k *kept) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.kept = slices.DeleteFunc(r.kept, func(one *kept) bool { return one == k })
+	close(k.stopped)
 }
 
 // keep has records kept until ctx ends.
@@ -150,20 +185,19 @@ func (r *Registrar) Wait(ctx context.Context) error {
 func (r *Registrar) Withdraw(ctx context.Context) error {
 	r.mu.Lock()
 	r.withdrawn = true
-	stopped := r.stopped
-	if r.stop != nil {
-		r.stop()
+	all := slices.Clone(r.kept)
+	for _, k := range all {
+		k.stop()
 	}
 	r.mu.Unlock()
-	if stopped == nil {
-		return nil
+	for _, k := range all {
+		select {
+		case <-k.stopped:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
-	select {
-	case <-stopped:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return nil
 }
 
 // records are those of a server that serves services and listens (spec/registry.md 5).

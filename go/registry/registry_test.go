@@ -383,3 +383,39 @@ func nameServer(t *testing.T, question, target string, port uint16) string {
 	}()
 	return socket.LocalAddr().String()
 }
+
+// What is registered while a server listens is published beside what is, which stays (spec/registry.md 5.4).
+func TestServicesThatComeLaterAreFoundToo(t *testing.T) {
+	folder := t.TempDir()
+	registrar := registry.NewRegistrar(registry.NewFolder(folder), registry.Published{ID: "one"})
+	server := newServer("x", registrar)
+	defer server.Close()
+	if _, err := server.Listen("127.0.0.1:0"); err != nil {
+		t.Fatal(err)
+	}
+	if err := registrar.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.Stat(filepath.Join(folder, service, "one.lease"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const later = "test.Later"
+	err = server.Register(trunkcall.Handler{
+		Method: trunkcall.Method{Name: "/" + later + "/M"}, Unary: func(context.Context, *trunkcall.ServerCall) (any, error) { return nil, nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		if _, err = os.Stat(filepath.Join(folder, later, "one.lease")); err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+	}
+	if after, err := os.Stat(filepath.Join(folder, service, "one.lease")); err != nil || !os.SameFile(before, after) {
+		t.Error("what stays as it is was published anew", err)
+	}
+}

@@ -1,0 +1,229 @@
+package registry
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Keep is Store.
+func (f *Folder) Keep(ctx context.Context, records []Written, published func()) error {
+	if _, err := os.Stat(f.path); err != nil {
+		return err
+	}
+	k := keeping{folder: f.path, records: records, logger: loggerOf(ctx), seen: map[string]unclean{}, own: map[string]time.Time{}}
+	if err := f.untilFree(ctx, &k); err != nil {
+		return nil //nolint:nilerr // it is withdrawn, and has written nothing
+	}
+	renew := time.NewTicker(renewEach)
+	defer renew.Stop()
+	clean := time.NewTicker(cleanEach)
+	defer clean.Stop()
+	for first := true; ; first = false {
+		if err := k.write(time.Now()); err != nil {
+			f.yield(err)
+			return err
+		}
+		if first {
+			published()
+		}
+		select {
+		case <-renew.C:
+		case <-clean.C:
+			k.clean()
+		case <-ctx.Done():
+			return k.withdraw()
+		}
+	}
+}
+
+// yielded is a record whose file was left to another server.
+type yielded struct{ path, data string }
+
+// errTaken says that another server was there before (spec/registry.md 7.6).
+type errTaken struct {
+	key string
+	yielded
+}
+
+func (e *errTaken) Error() string { return e.key + ": " + underThisID }
+
+// yield takes note of a file that was left to another server.
+func (f *Folder) yield(err error) {
+	var taken *errTaken
+	if !errors.As(err, &taken) {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.yielded == nil {
+		f.yielded = map[yielded]bool{}
+	}
+	f.yielded[taken.yielded] = true
+}
+
+// untilFree waits until each file of k that was left to another server has gone, or its lease is over.
+func (f *Folder) untilFree(ctx context.Context, k *keeping) error {
+	others := looking{files: map[string]*seen{}}
+	for {
+		others.pass(time.Now())
+		waits := false
+		for i := range k.records {
+			one := yielded{k.path(&k.records[i]), string(k.records[i].Data)}
+			f.mu.Lock()
+			left := f.yielded[one]
+			f.mu.Unlock()
+			if !left {
+				continue
+			}
+			if others.counts(one.path) {
+				waits = true
+				continue
+			}
+			f.mu.Lock()
+			delete(f.yielded, one)
+			f.mu.Unlock()
+		}
+		if !waits {
+			return nil
+		}
+		t := time.NewTimer(yieldEach)
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+			return ctx.Err()
+		}
+	}
+}
+
+// keeping is what Keep works with.
+type keeping struct {
+	folder  string
+	records []Written
+	logger  *slog.Logger
+	seen    map[string]unclean   // by path
+	own     map[string]time.Time // since when a file has been its own, by path; 0: nobody had it before
+}
+
+// unclean is a file that may have been left behind.
+type unclean struct {
+	info  fs.FileInfo
+	since time.Time
+}
+
+func (k *keeping) path(r *Written) string {
+	return filepath.Join(k.folder, r.Service, r.ID+leaseEnds)
+}
+
+// write writes each record to a file beside its own, and renames that. It fails where another server was there before.
+func (k *keeping) write(now time.Time) error {
+	for i := range k.records {
+		r := &k.records[i]
+		if err := k.look(r, now); err != nil {
+			return err
+		}
+		folder := filepath.Join(k.folder, r.Service)
+		if err := os.Mkdir(folder, 0o755); err != nil && !errors.Is(err, fs.ErrExist) { //nolint:gosec // others are to read it
+			return err
+		}
+		f, err := os.CreateTemp(folder, "."+r.ID+".*"+unfinishedEnds)
+		if err != nil {
+			return err
+		}
+		_, err = f.Write(r.Data)
+		err = errors.Join(err, f.Chmod(0o644), f.Close())
+		if err == nil {
+			err = os.Rename(f.Name(), k.path(r))
+		}
+		if err != nil {
+			return errors.Join(err, os.Remove(f.Name()))
+		}
+	}
+	return nil
+}
+
+// look looks at what is to be written over (spec/registry.md 7.6).
+func (k *keeping) look(r *Written, now time.Time) error {
+	path := k.path(r)
+	info, err := os.Stat(path)
+	since, renews := k.own[path]
+	switch {
+	case !renews && err != nil:
+		k.own[path] = time.Time{}
+		return nil
+	case !renews:
+		k.own[path] = now
+		return nil
+	case err != nil:
+		return nil //nolint:nilerr // it has gone, and is written again
+	}
+	data, err := readFile(path, info)
+	if err != nil || bytes.Equal(data, r.Data) {
+		return nil //nolint:nilerr // it is rubbish
+	}
+	if _, err := parseAt(r.Service, r.ID, data); err != nil {
+		return nil //nolint:nilerr // the same
+	}
+	taken := &errTaken{r.Key(), yielded{path, string(r.Data)}}
+	if !since.IsZero() && now.Sub(since) < leaseFor {
+		return taken
+	}
+	k.logger.Warn(taken.Error())
+	return nil
+}
+
+// withdraw removes the files that have what was written.
+func (k *keeping) withdraw() error {
+	var failed error
+	for i := range k.records {
+		path := k.path(&k.records[i])
+		data, err := os.ReadFile(path)
+		if err == nil && bytes.Equal(data, k.records[i].Data) {
+			err = os.Remove(path)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			failed = errors.Join(failed, fmt.Errorf("withdrawing: %w", err))
+		}
+	}
+	return failed
+}
+
+// clean removes what others have left behind. What cannot be removed is theirs.
+func (k *keeping) clean() {
+	now := time.Now()
+	there := map[string]unclean{}
+	for i := range k.records {
+		folder := filepath.Join(k.folder, k.records[i].Service)
+		files, _ := os.ReadDir(folder)
+		for _, file := range files {
+			path := filepath.Join(folder, file.Name())
+			info, err := file.Info()
+			if _, ours := there[path]; ours || err != nil || !info.Mode().IsRegular() || !leftBehind(file.Name()) {
+				continue
+			}
+			before, ok := k.seen[path]
+			switch {
+			case !ok || !unchanged(before.info, info):
+				there[path] = unclean{info, now}
+			case now.Sub(before.since) >= uncleanFor:
+				_ = os.Remove(path)
+			default:
+				there[path] = before
+			}
+		}
+	}
+	k.seen = there
+}
+
+func leftBehind(name string) bool {
+	return strings.HasSuffix(name, leaseEnds) && !strings.HasPrefix(name, ".") ||
+		strings.HasSuffix(name, unfinishedEnds) && strings.HasPrefix(name, ".")
+}
