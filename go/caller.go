@@ -97,22 +97,40 @@ func (c *route) plain(o *callOptions) bool {
 
 // around makes a call within its timeout and through the interceptors.
 func (c *route) around(ctx context.Context, m *Method, request, response any, o *callOptions) error {
+	if len(c.interceptors) == 0 {
+		return c.alone(ctx, m, request, response, o)
+	}
 	o = c.underRules(m, o)
 	ctx, cancel := c.within(ctx, m, o)
 	if cancel != nil {
 		defer cancel()
 	}
-	if len(c.interceptors) > 0 {
-		return c.intercepted(ctx, m, request, response, o)
-	}
-	return c.inside(ctx, m, request, response, o)
+	return c.intercepted(ctx, m, request, response, o)
 }
 
-// inside makes a call behind the interceptors.
-func (c *route) inside(ctx context.Context, m *Method, request, response any, o *callOptions) error {
+// alone makes a call without interceptors within its timeout, with one object for all that is around it.
+func (c *route) alone(ctx context.Context, m *Method, request, response any, o *callOptions) error {
+	var around struct {
+		bounded bounded
+		call    governedCall
+	}
+	if rules := c.governed(m); rules != nil {
+		around.call.options = *o
+		o = &around.call.options
+		o.rules = rules
+	}
+	if limit := c.timeoutOf(m, o); limit > 0 {
+		ctx = around.bounded.begin(ctx, m.Name, limit)
+		defer around.bounded.end()
+	}
+	return c.inside(ctx, m, request, response, o, &around.call)
+}
+
+// inside makes a call behind the interceptors; under a policy file it is g.
+func (c *route) inside(ctx context.Context, m *Method, request, response any, o *callOptions, g *governedCall) error {
 	switch {
 	case o.rules != nil:
-		return c.underPolicy(ctx, m, request, response, o)
+		return c.underPolicy(ctx, m, request, response, o, g)
 	case o.prioritised:
 		o = o.carriesPriority(ctx)
 	}
@@ -129,7 +147,7 @@ func (c *route) intercepted(ctx context.Context, m *Method, request, response an
 		var reply Reply
 		within := *o
 		within.reply, within.intercepted, within.metadata = &reply, true, withAdded(call.Metadata, before, ctx)
-		err := c.inside(ctx, m, call.Request, call.Response, &within)
+		err := c.inside(ctx, m, call.Request, call.Response, &within, &governedCall{})
 		tried.end(err)
 		call.Header, call.Trailer, call.Peer = reply.Header, reply.Trailer, reply.Peer
 		return err

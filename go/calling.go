@@ -53,6 +53,7 @@ type unaryCall struct {
 	opening  opening
 	waiter   waiter
 	attempt  attempt
+	timer    *time.Timer // of its bound, nil until it has one
 }
 
 // stay is how many calls are made before another connection is looked at, which
@@ -91,7 +92,7 @@ func (c *route) unary(ctx context.Context, t *Method, request, response any, o *
 			}
 			break
 		}
-		if !call.Wait(ctx) {
+		if !call.await(ctx) {
 			reason, ending := giveUp(ctx, t.Name)
 			call.GiveUp(reason, ending)
 		}
@@ -271,13 +272,22 @@ func (c *calling) causeOf(ctx context.Context, e *wire.Ending) error {
 func giveUp(ctx context.Context, method string) (reason uint32, e *wire.Ending) {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		text := "the deadline passed: " + method
-		var by *overrun
-		if errors.As(context.Cause(ctx), &by) && by.method == method {
+		if by := overrunOf(ctx); by != nil && by.method == method {
 			text += " had " + by.had.String()
 		}
 		return wire.CancelDeadline, &wire.Ending{Code: DeadlineExceeded, Message: text, Local: true}
 	}
 	return wire.CancelGivenUp, &wire.Ending{Code: Canceled, Message: "the caller gave the call up", Local: true}
+}
+
+// overrunOf is the timeout of a client by which a context has ended, nil if that was not it.
+func overrunOf(ctx context.Context) *overrun {
+	if b, ok := ctx.(*bounded); ok {
+		return &b.by
+	}
+	var by *overrun
+	_ = errors.As(context.Cause(ctx), &by)
+	return by
 }
 
 // fit refuses a call that a connection's peer would not take.

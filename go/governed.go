@@ -13,18 +13,21 @@ import (
 // governedCall is one call under the rules of a policy file.
 type governedCall struct {
 	rules   *methodRules
-	retries *policy.Retries // nil: the call is not retried, or hedged
+	options callOptions    // its own
+	retries policy.Retries // unless the call is not retried, or hedged
 	tried   attempts
+	first   passage       // that of the first attempt, unless the call is hedged
 	last    error         // how the last attempt ended; not for calls that are hedged
 	entered time.Duration // when it passed the limit of calls at once
 }
 
 // underPolicy makes a unary or one-way call under its rules.
-func (c *route) underPolicy(ctx context.Context, m *Method, request, response any, o *callOptions) error {
-	g, own, err := c.enter(ctx, o)
+func (c *route) underPolicy(ctx context.Context, m *Method, request, response any, o *callOptions, g *governedCall) error {
+	err := c.enter(ctx, o, g)
 	if err != nil {
 		return err
 	}
+	own := &g.options
 	left := false
 	defer func() {
 		if !left { // a codec has panicked
@@ -41,13 +44,13 @@ func (c *route) underPolicy(ctx context.Context, m *Method, request, response an
 	return err
 }
 
-// enter has a call pass what stands before all its attempts: faults for drills and limits. It returns the
-// options to make it with.
-func (c *route) enter(ctx context.Context, o *callOptions) (*governedCall, *callOptions, error) {
-	g := &governedCall{rules: o.rules}
+// enter has a call pass what stands before all its attempts: faults for drills and limits. It is made with
+// g's own options then.
+func (c *route) enter(ctx context.Context, o *callOptions, g *governedCall) error {
+	g.rules = o.rules
 	if len(g.rules.Faults) > 0 {
 		if err := c.injected(ctx, g.rules.Faults); err != nil {
-			return nil, nil, err
+			return err
 		}
 	}
 	priority := priorityOf(ctx, o)
@@ -56,12 +59,14 @@ func (c *route) enter(ctx context.Context, o *callOptions) (*governedCall, *call
 		g.entered, why = g.rules.concurrency.enter(priority)
 	}
 	if why != "" {
-		return nil, nil, notSent(Errorf(ResourceExhausted, "%s", why))
+		return notSent(Errorf(ResourceExhausted, "%s", why))
 	}
-	own := *o
-	own.governed = g
-	own.metadata, own.intercepted = withPriority(o.sent(ctx), priority), true
-	return g, &own, nil
+	if own := &g.options; own != o {
+		*own = *o
+	}
+	g.options.governed = g
+	g.options.metadata, g.options.intercepted = withPriority(o.sent(ctx), priority), true
+	return nil
 }
 
 // injected does to a call what faults for drills say.
@@ -112,8 +117,11 @@ func deadlineOf(ctx context.Context) time.Duration {
 
 // attempt begins an attempt, if the breaker allows it.
 func (g *governedCall) attempt() (*passage, error) {
-	p, err := g.pass()
-	if err != nil {
+	p := &g.first
+	if p.call != nil { // it is not the first
+		p = &passage{}
+	}
+	if err := g.pass(p); err != nil {
 		if g.last != nil {
 			err = g.last
 		}
@@ -136,15 +144,15 @@ type passage struct {
 	leaves bool  // the call ends with it: it is a stream's
 }
 
-// pass asks the breaker.
-func (g *governedCall) pass() (*passage, error) {
-	p := &passage{call: g}
+// pass asks the breaker about an attempt.
+func (g *governedCall) pass(p *passage) error {
+	p.call = g
 	if b := g.rules.breaker; b != nil {
 		if p.number = b.ask(); p.number == 0 {
-			return nil, notSent(Errorf(Unavailable, "breaker of %s is open", g.rules.method))
+			return notSent(Errorf(Unavailable, "breaker of %s is open", g.rules.method))
 		}
 	}
-	return p, nil
+	return nil
 }
 
 // unmade tells that the attempt could not be made.
@@ -173,24 +181,24 @@ func (p *passage) ended(e *wire.Ending, at *EndpointState) {
 
 // governStream has a stream pass what stands before it, and go on under its rules.
 func (c *route) governStream(o *opening) error {
-	g, own, err := c.enter(o.ctx, o.options)
-	if err != nil {
+	g := &governedCall{}
+	if err := c.enter(o.ctx, o.options, g); err != nil {
 		return err
 	}
-	p, err := g.pass()
-	if err != nil {
+	p := &g.first
+	if err := g.pass(p); err != nil {
 		g.leave(err)
 		return err
 	}
 	p.leaves = true
-	o.options, o.out.Metadata, o.passage = own, own.metadata, p
+	o.options, o.out.Metadata, o.passage = &g.options, g.options.metadata, p
 	g.rules.repeats.made(elapsed(), 1)
 	return nil
 }
 
 // retried reports whether a call whose attempt has failed is made again, and waits until then.
 func (c *route) retried(ctx context.Context, t *Method, e *wire.Ending, g *governedCall, first bool) bool {
-	if g.retries == nil {
+	if g.rules.Retries == nil {
 		return first && !g.rules.Once && repeatable(e) && c.pauseBefore(ctx, t, e)
 	}
 	end := c.ending(ctx, e)

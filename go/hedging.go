@@ -113,9 +113,8 @@ func (h *hedging) start(number int) {
 // carryOut makes an attempt and waits for its end.
 func (c *route) carryOut(h *hedging, one *hedge, next *nextAttempt) {
 	call := one.call
-	p, err := h.options.governed.pass()
-	if err != nil {
-		one.err = err
+	p := &passage{}
+	if one.err = h.options.governed.pass(p); one.err != nil {
 		return
 	}
 	call.Buf = append(call.Buf[:0], h.request...)
@@ -124,7 +123,7 @@ func (c *route) carryOut(h *hedging, one *hedge, next *nextAttempt) {
 		return
 	}
 	one.opened <- c.endpointOf(&call.Call)
-	if !call.Wait(h.ctx) {
+	if !call.await(h.ctx) {
 		reason, ending := giveUp(h.ctx, h.method.Name)
 		call.GiveUp(reason, ending)
 	}

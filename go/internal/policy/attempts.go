@@ -65,12 +65,12 @@ type Retries struct {
 }
 
 // Begin begins a call: its first attempt is made. A deadline below 0 is none.
-func (r *RetryRules) Begin(budget *Budget, idempotent bool, now, deadline time.Duration) *Retries {
+func (r *RetryRules) Begin(budget *Budget, idempotent bool, now, deadline time.Duration) Retries {
 	if deadline < 0 {
 		deadline = forever
 	}
 	budget.Made(now, 1)
-	return &Retries{rules: r, idempotent: idempotent, budget: budget, deadline: deadline, attempts: 1, clock: clock{now}}
+	return Retries{rules: r, idempotent: idempotent, budget: budget, deadline: deadline, attempts: 1, clock: clock{now}}
 }
 
 // Ended decides about the attempt that has ended: why the call ends, or, if that is empty, after

@@ -83,7 +83,8 @@ func playRetries(f *policy.File, p *policy.Policy) func(*step) told {
 	return func(s *step) told {
 		switch s.Event {
 		case "begin":
-			calls[s.Call] = p.Retries.Begin(budget, p.Idempotent, s.At, s.deadline())
+			begun := p.Retries.Begin(budget, p.Idempotent, s.At, s.deadline())
+			calls[s.Call] = &begun
 			return told{}
 		case "ended":
 			pause, end := calls[s.Call].Ended(s.At, s.ended(), s.random)
