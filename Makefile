@@ -57,6 +57,10 @@ environment: needs # what the tests of languages together run in
 environment-%: needs-%
 	@$(ONE) environment
 
+.PHONY: registries
+registries: needs ## prepare etcd, ZooKeeper and Consul for the tests, which takes some minutes once
+	@$(PYTHON) -m scripts.registries
+
 .PHONY: run
 run: needs ## start the example servers, call each from the other languages, put load on them
 	@began=$$(date +%s); echo 'building …'; \
