@@ -32,6 +32,7 @@ SUITES = (
     "faults",
     "processes",  # several that serve on one listener
     "registries",  # serve and call with --registry
+    *("etcd", "zookeeper", "consul"),  # with --registry of that scheme
     "production",
     "newcomer",
     "connect-server",
@@ -173,6 +174,7 @@ class Peer:
     program: Words
     tested: Words = ()
     session: Words = ()  # the session program (conformance/peer.md 9)
+    registries: Words = ()  # the program with all registries, where the one above has not all
     policies: Words = ()  # the program that carries out cases of policies (conformance/peer.md 10)
     transports: Words = TRANSPORTS
     protocols: Words = ("native",)  # that its server speaks
@@ -295,6 +297,11 @@ class Language:
     def program(self) -> Words:
         """The reference program as tests start it."""
         return self.words(self.peer.tested or self.peer.program)
+
+    @property
+    def with_registries(self) -> Words:
+        """The reference program with all registries that the language has, as tests start it."""
+        return self.words(self.peer.registries) if self.peer.registries else self.program
 
     def files(self, patterns: Words) -> list[Path]:
         """The files of patterns, without those that were made. Raises Wrong if there are none for one."""

@@ -29,7 +29,8 @@ def build(tree: Path, name: str, count: int, out: Path) -> None:
     """Link the program of a tree `count` times."""
     for number in range(1, count + 1):
         words = [os.environ.get("GO", "go"), "build", "-C", str(tree / "go"), f"-ldflags=-randlayout={number}"]
-        make([*words, "-o", str(out / f"{name}-{number}"), "./peer"])
+        folder = "peer/peer-go" if (tree / "go/peer/peer-go").exists() else "peer"  # older trees have it there
+        make([*words, "-o", str(out / f"{name}-{number}"), f"./{folder}"])
 
 
 def build_both(revision: str, count: int, out: Path) -> None:

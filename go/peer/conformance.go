@@ -1,4 +1,4 @@
-package main
+package peer
 
 import (
 	"crypto/tls"

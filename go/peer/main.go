@@ -1,8 +1,9 @@
-// Peer-go is the reference program of the Go implementation: it serves the
-// example and benchmark services, calls any method of theirs, and measures.
-// Every language has one with the same commands, which is what tests across
-// languages and benchmarks drive.
-package main
+// Package peer is peer-go, the reference program of the Go implementation: it
+// serves the example and benchmark services, calls any method of theirs, and
+// measures. Every language has one with the same commands, which is what tests
+// across languages and benchmarks drive. It is a package so that a program in
+// another module can be peer-go with more registries.
+package peer
 
 import (
 	"errors"
@@ -57,7 +58,8 @@ type program struct {
 	notify func(signals chan<- os.Signal)
 }
 
-func main() {
+// Main carries out the command line of this process, and ends it.
+func Main() {
 	p := program{
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
 		notify: func(signals chan<- os.Signal) { signal.Notify(signals, syscall.SIGTERM, os.Interrupt) },

@@ -1,4 +1,4 @@
-package main
+package peer
 
 import (
 	"bytes"
@@ -23,7 +23,7 @@ func testMain(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	binary = filepath.Join(dir, "peer-go")
-	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", binary, "./peer-go").CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "cannot build the program: %v\n%s", err, out)
 		return 1
 	}

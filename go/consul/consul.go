@@ -1,0 +1,172 @@
+// Package consul has servers published in Consul, and finds them there (spec/registry.md 3, 10.4). A program that imports
+// it may open registries named consul:HOST:PORT?lease=SECONDS, the agent's address.
+//
+//	import _ "github.com/trunkcall/trunkcall/go/consul"
+//
+//	store, err := registry.OpenStore("consul:127.0.0.1:8500")
+package consul
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/consul/api"
+
+	"github.com/trunkcall/trunkcall/go/registry"
+)
+
+const (
+	defaultLease = 15 * time.Second
+	renewals     = 3               // of a lease
+	forgotten    = 60 * time.Second // after which an instance that is critical is removed: Consul's least
+
+	answersWithin = 10 * time.Second
+	withdrawsIn   = 5 * time.Second
+)
+
+func init() { registry.AddScheme("consul", open) }
+
+func open(rest string) (registry.Source, error) {
+	p, ok := registry.ParsePlace(rest)
+	if !ok || len(p.Hosts) != 1 || p.Root != "" {
+		return nil, errors.New("want consul:HOST:PORT?lease=SECONDS")
+	}
+	config := api.DefaultConfig()
+	config.Address = p.Hosts[0]
+	return New(config, Options{Lease: p.Lease})
+}
+
+// Options are what a Store does unlike others.
+type Options struct {
+	// Lease is for how long a server counts that is not heard of, in whole seconds: 15 s unless given.
+	Lease time.Duration
+}
+
+// Store is a registry in Consul, by one agent.
+type Store struct {
+	config api.Config
+	client *api.Client
+	lease  time.Duration
+}
+
+var _ registry.Store = (*Store)(nil)
+
+// New is a registry in Consul, by the agent that config leads to, with its TLS and its token. What config says of the
+// environment counts.
+func New(config *api.Config, o Options) (*Store, error) {
+	place := registry.Place{Lease: o.Lease}
+	if err := place.Check(); err != nil {
+		return nil, fmt.Errorf("consul: %w", err)
+	}
+	if o.Lease == 0 {
+		o.Lease = defaultLease
+	}
+	s := &Store{config: *config, lease: o.Lease}
+	var err error
+	s.client, err = api.NewClient(&s.config) // which completes it
+	return s, err
+}
+
+// Keep is registry.Store.
+func (s *Store) Keep(ctx context.Context, records []registry.Written, published func()) error {
+	if err := s.put(ctx, records); err != nil {
+		if ctx.Err() != nil {
+			return s.withdraw(ctx, records) // some may have been written
+		}
+		return err
+	}
+	published()
+	each := time.NewTicker(s.lease / renewals)
+	defer each.Stop()
+	for {
+		select {
+		case <-each.C:
+		case <-ctx.Done():
+			return s.withdraw(ctx, records)
+		}
+		for i := range records {
+			if err := s.renew(ctx, &records[i]); err != nil && ctx.Err() == nil {
+				return err
+			}
+		}
+	}
+}
+
+// query is that of a request that is answered in time.
+func query(ctx context.Context, within time.Duration) (*api.QueryOptions, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	return (&api.QueryOptions{}).WithContext(ctx), cancel
+}
+
+// put registers the records, unless one is another server's that is alive.
+func (s *Store) put(ctx context.Context, records []registry.Written) error {
+	for i := range records {
+		q, cancel := query(ctx, answersWithin)
+		state, there, err := s.client.Agent().AgentHealthServiceByIDOpts(records[i].Key(), q)
+		cancel()
+		if err != nil {
+			return err
+		}
+		if there != nil && there.Service != nil && state != api.HealthCritical {
+			if err := records[i].Replaces(joined(there.Service.Meta)); err != nil {
+				return err
+			}
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, answersWithin)
+	defer cancel()
+	for i := range records {
+		options := api.ServiceRegisterOpts{ReplaceExistingChecks: true}.WithContext(ctx)
+		if err := s.client.Agent().ServiceRegisterOpts(s.registration(&records[i]), options); err != nil {
+			return fmt.Errorf("%s: %w", records[i].Key(), err)
+		}
+	}
+	return nil
+}
+
+func (s *Store) registration(w *registry.Written) *api.AgentServiceRegistration {
+	host, port := addressOf(w)
+	return &api.AgentServiceRegistration{
+		ID: w.Key(), Name: w.Service, Meta: pieces(w.Data), Address: host, Port: port,
+		Check: &api.AgentServiceCheck{
+			CheckID: checkOf(w), Status: api.HealthPassing,
+			TTL: s.lease.String(), DeregisterCriticalServiceAfter: forgotten.String(),
+		},
+	}
+}
+
+func checkOf(w *registry.Written) string { return "service:" + w.Key() }
+
+// renew says that a record's server is alive. It fails if Consul no longer has what was registered.
+func (s *Store) renew(ctx context.Context, w *registry.Written) error {
+	q, cancel := query(ctx, min(s.lease, answersWithin))
+	defer cancel()
+	if err := s.client.Agent().UpdateTTLOpts(checkOf(w), "", api.HealthPassing, q); err != nil {
+		return err
+	}
+	there, _, err := s.client.Agent().Service(w.Key(), q)
+	if err == nil && string(joined(there.Meta)) != string(w.Data) {
+		err = fmt.Errorf("%s was written by somebody else", w.Key())
+	}
+	return err
+}
+
+// withdraw deregisters what still is what was registered.
+func (s *Store) withdraw(ctx context.Context, records []registry.Written) error {
+	q, cancel := query(context.WithoutCancel(ctx), withdrawsIn)
+	defer cancel()
+	var failed error
+	for i := range records {
+		w := &records[i]
+		there, _, err := s.client.Agent().Service(w.Key(), q)
+		if err == nil && string(joined(there.Meta)) == string(w.Data) {
+			err = s.client.Agent().ServiceDeregisterOpts(w.Key(), q)
+		}
+		if status := (api.StatusError{}); err != nil && (!errors.As(err, &status) || status.Code != 404) {
+			failed = errors.Join(failed, fmt.Errorf("withdrawing %s: %w", w.Key(), err))
+		}
+	}
+	return failed
+}

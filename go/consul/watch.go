@@ -1,0 +1,202 @@
+package consul
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/hashicorp/consul/api"
+
+	"github.com/trunkcall/trunkcall/go/registry"
+)
+
+const (
+	waits     = time.Minute // for a change, then Consul answers with what there is
+	longer    = waits/16 + answersWithin
+	atLeast   = 20 * time.Millisecond // between two questions: each is answered with all that there is
+	maxAnswer = 256 << 20             // bytes
+)
+
+// Watch is registry.Source. Consul tells of a change by telling all; what of that is new is found out here.
+func (s *Store) Watch(ctx context.Context, service string, w *registry.Watcher) error {
+	l := looking{store: s, service: service, seed: maphash.MakeSeed()}
+	for index := uint64(0); ; {
+		asked := time.Now()
+		next, err := l.ask(ctx, index, w)
+		if err != nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return err
+		}
+		if next < index { // Consul began anew
+			next = 0
+		}
+		index = next
+		t := time.NewTimer(atLeast - time.Since(asked))
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+			return ctx.Err()
+		}
+	}
+}
+
+// looking is what a watcher knows of a service.
+type looking struct {
+	store   *Store
+	service string
+	seed    maphash.Seed
+	begun   bool
+	account registry.Account
+	known   map[uint64]string // what Consul told last: of each instance, by the digest of all that was said, the id
+}
+
+// instance is what is needed of one of Consul's.
+type instance struct {
+	Node    struct{ Node string }
+	Service struct {
+		ID   string
+		Meta map[string]string
+	}
+	Checks []struct{ Status string }
+}
+
+// ask has Consul tell all instances, once there is something newer than index, and returns what is asked for next.
+func (l *looking) ask(ctx context.Context, index uint64, w *registry.Watcher) (uint64, error) {
+	ctx, cancel := context.WithTimeout(ctx, waits+longer)
+	defer cancel()
+	answer, err := l.request(ctx, index)
+	if err != nil {
+		return 0, err
+	}
+	defer answer.Body.Close()
+	next, err := strconv.ParseUint(answer.Header.Get("X-Consul-Index"), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("Consul's answer has the index %q", answer.Header.Get("X-Consul-Index")) //nolint:staticcheck // a name
+	}
+	if l.begun && next == index {
+		_, err = io.Copy(io.Discard, answer.Body) // nothing has changed in that time
+		return next, err
+	}
+	return max(next, 1), l.take(answer.Body, w)
+}
+
+func (l *looking) request(ctx context.Context, index uint64) (*http.Response, error) {
+	config := &l.store.config
+	where := url.URL{Scheme: config.Scheme, Host: config.Address, Path: config.PathPrefix + "/v1/health/service/" + l.service}
+	values := url.Values{}
+	if index > 0 {
+		values.Set("index", strconv.FormatUint(index, 10))
+		values.Set("wait", waits.String())
+	}
+	for name, text := range map[string]string{"dc": config.Datacenter, "ns": config.Namespace, "partition": config.Partition} {
+		if text != "" {
+			values.Set(name, text)
+		}
+	}
+	where.RawQuery = values.Encode()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, where.String(), http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	if config.Token != "" {
+		request.Header.Set("X-Consul-Token", config.Token)
+	}
+	if config.HttpAuth != nil {
+		request.SetBasicAuth(config.HttpAuth.Username, config.HttpAuth.Password)
+	}
+	answer, err := config.HttpClient.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	if answer.StatusCode != http.StatusOK {
+		defer answer.Body.Close()
+		said, _ := io.ReadAll(io.LimitReader(answer.Body, 300))
+		return nil, fmt.Errorf("Consul answers %s: %s", answer.Status, strings.TrimSpace(string(said))) //nolint:staticcheck // a name
+	}
+	return answer, nil
+}
+
+// take reads all instances, one after the other, and tells w what of that is new.
+func (l *looking) take(body io.Reader, w *registry.Watcher) error {
+	d := jsontext.NewDecoder(io.LimitReader(body, maxAnswer), jsontext.AllowInvalidUTF8(true))
+	if token, err := d.ReadToken(); err != nil || token.Kind() != '[' {
+		return errors.Join(errors.New("Consul's answer is no list"), err) //nolint:staticcheck // a name
+	}
+	known := make(map[uint64]string, len(l.known))
+	there := make(map[string]string, len(l.known)) // nodes by id
+	came := []registry.Entry{}
+	for d.PeekKind() != ']' {
+		text, err := d.ReadValue()
+		if err != nil {
+			return fmt.Errorf("Consul's answer: %w", err) //nolint:staticcheck // a name
+		}
+		digest := maphash.Bytes(l.seed, text)
+		if id, ok := l.known[digest]; ok {
+			known[digest] = id
+			there[id] = ""
+			continue
+		}
+		var one instance
+		if err := json.Unmarshal(text, &one); err != nil {
+			return fmt.Errorf("Consul's answer: %w", err) //nolint:staticcheck // a name
+		}
+		id, counts := l.idOf(&one)
+		if _, twice := there[id]; !counts || twice { // at another agent as well
+			continue
+		}
+		known[digest] = id
+		there[id] = one.Node.Node
+		e, err := l.account.Put(id, joined(one.Service.Meta))
+		if err != nil {
+			return err
+		}
+		came = append(came, e)
+	}
+	return l.tell(known, there, came, w)
+}
+
+// idOf is the id of an instance, and whether it counts.
+func (l *looking) idOf(one *instance) (string, bool) {
+	for _, check := range one.Checks {
+		if check.Status == api.HealthCritical {
+			return "", false
+		}
+	}
+	// What others have registered is rubbish under its own name, which no id is.
+	id, ours := strings.CutPrefix(one.Service.ID, l.service+"/")
+	if !ours {
+		id = "consul:" + one.Service.ID
+	}
+	return id, true
+}
+
+func (l *looking) tell(known map[uint64]string, there map[string]string, came []registry.Entry, w *registry.Watcher) error {
+	var went []string
+	for _, id := range l.account.IDs() {
+		if _, ok := there[id]; !ok {
+			went = append(went, id)
+			l.account.Remove(id)
+		}
+	}
+	l.known = known
+	switch {
+	case !l.begun:
+		l.begun = true
+		w.All(came)
+	case len(came)+len(went) > 0:
+		w.Change(came, went)
+	}
+	return nil
+}
