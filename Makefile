@@ -90,7 +90,8 @@ matrix: peer environment stock ## carry out all conformance cases and write conf
 	@env -u PYTHONPATH TRUNKCALL_PAIRS=all build/python/bin/python -W error -m conformance.runner --write
 
 .PHONY: faults soak
-faults: peer environment ## bring about every fault of conformance/faults in full, for all pairs of languages
+faults: peer environment registries ## bring about every fault of conformance/faults in full, for all pairs of languages
+	@$(LANGUAGE) build registries
 	@TRUNKCALL_FAULTS=full TRUNKCALL_PAIRS=all build/python/bin/python -W error -m pytest -v -n 4 --dist worksteal conformance/test_faults_*.py
 soak: peer environment ## mixed load with resets and restarts for SOAK (10m), fails if anything is kept; client=python, server=python: not in Go
 	@build/python/bin/python -m conformance.faults.soak --for='$(SOAK)' $(foreach role,client server,$(if $($(role)),--$(role)='$($(role))'))

@@ -278,9 +278,9 @@ def suites() -> list[Suite]:
         pytests("lab", "lab/tests", waits=True, seconds=14),
         matrix(),
         # Apart, so that they run beside each other.
-        pytests("languages", "conformance", f"--ignore-glob={FAULTS}", parts=("peer", "session", "h2spec", "examples"), seconds=140),
+        pytests("languages", "conformance", f"--ignore-glob={FAULTS}", parts=("peer", "registries", "session", "h2spec", "examples"), seconds=140),
         # Half of their time they wait.
-        pytests("faults", "-n", "2", "--dist", "worksteal", *sorted(str(path) for path in ROOT.glob(FAULTS)), parts=("peer",), seconds=110),
+        pytests("faults", "-n", "2", "--dist", "worksteal", *sorted(str(path) for path in ROOT.glob(FAULTS)), parts=("peer", "registries"), seconds=110),
         public_suite(),
         random_sessions("500"),
         random_policies("2000"),

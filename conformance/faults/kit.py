@@ -29,6 +29,7 @@ from harness.certificates import Authority
 from harness.languages import Language, hub
 from harness.prerequisites import pairs_here
 from harness.processes import Process
+from harness.programs import Program
 
 from ..languages import having
 from .ledger import Report, check_files
@@ -158,12 +159,16 @@ class FaultTest(IsolatedAsyncioTestCase):
         self.loads = 0
         self.killed = False  # whether a client was, whose calls may lack their end
 
+    def program(self, language: Language) -> Program:
+        """The reference program that is tested."""
+        return language.program
+
     async def serve(self, *flags: str, address: str = "") -> Server:
         """A server with a ledger and FaultService, at an address of its own or a given one."""
         name = f"server{len(self.servers)}"
         if self.authority:
             flags = (*flags, *self.authority.server().flags())
-        server = Server(self.setting.server.program, self.folder / f"{name}.log", self.folder / name, flags)
+        server = Server(self.program(self.setting.server), self.folder / f"{name}.log", self.folder / name, flags)
         if address:
             server.address = address
         elif self.setting.over == "unix":
@@ -189,7 +194,7 @@ class FaultTest(IsolatedAsyncioTestCase):
             *("bench", *client.peer.bench, "--target", target, "--ledger", str(ledger)),
             *("--behaviour", json.dumps(behaviour), *self.trust, *flags.split()),
         )
-        load = Load(Process([*client.program, *words]), ledger)
+        load = Load(Process([*self.program(client), *words]), ledger)
         self.addCleanup(load.process.kill)
         # Its first call has begun, so it is connected.
         await until("the load begins", lambda: ledger.exists() and ledger.stat().st_size > 0 or not load.running)

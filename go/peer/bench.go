@@ -45,6 +45,7 @@ type benchOptions struct {
 	identity identity
 	options  []trunkcall.ClientOption // that --codec and --compression ask for
 	mixed    mixOptions
+	found    registryFlag
 
 	reserveHeap int
 }
@@ -54,6 +55,7 @@ func (p program) parseBench(args []string) (*benchOptions, *workload, error) {
 	options := &benchOptions{Options: load.Flags(fs)}
 	options.identity.flags(fs)
 	options.mixed.flags(fs)
+	options.found.flags(fs, "in which a target registry:SERVICE is found")
 	reserveHeapFlag(fs, &options.reserveHeap)
 	benchmsg.BusyFlag(fs)
 	options.MarkMissing(benchFlags...)
@@ -70,8 +72,10 @@ func (p program) parseBench(args []string) (*benchOptions, *workload, error) {
 	if err := options.Check(benchFlags...); err != nil {
 		return nil, nil, usageError{err}
 	}
-	if err := checkTarget(options.Target); err != nil {
-		return nil, nil, err
+	if !options.found.finds(options.Target) {
+		if err := checkTarget(options.Target); err != nil {
+			return nil, nil, err
+		}
 	}
 	if options.mixed.wanted() {
 		if options.Clients > 0 {
@@ -143,7 +147,11 @@ func (p program) bench(args []string) error {
 	if err != nil {
 		return err
 	}
-	clientOptions := options.options
+	finding, err := options.found.client()
+	if err != nil {
+		return err
+	}
+	clientOptions := append(options.options, finding...)
 	if config != nil {
 		clientOptions = append(clientOptions, trunkcall.WithTLS(config))
 	}
