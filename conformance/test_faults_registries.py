@@ -1,8 +1,7 @@
 """Faults of registries: calls go on, and servers come back under their names, whatever becomes of the registry.
 
-Real ones (harness/registries), each of which is in small what it is in production: their servers are ended, stopped, cut
-off, emptied, filled with rubbish, and end leases before their time. In small leases are short; in full they are what the
-specification says, and what stops, stops for a minute.
+Real ones (harness/registries): they are killed, stopped, cut off, emptied, filled with rubbish, and end leases before
+their time. In small leases are short; in full they are what the specification says, and what stops, stops for a minute.
 """
 
 from __future__ import annotations
@@ -15,12 +14,13 @@ from unittest import SkipTest
 
 from harness import registries
 from harness.languages import Language
+from harness.prerequisites import pairs_here
 from harness.programs import Program
 from harness.proxy import Proxy
 from harness.registries import RegistryServer
 from harness.rules import parse
 
-from .faults.kit import FULL, FaultTest, Setting, pairs_here, size, until
+from .faults.kit import FULL, FaultTest, Setting, size, until
 from .faults.process import FAULTS, LIMIT, Load, Server, attempt
 from .languages import having
 

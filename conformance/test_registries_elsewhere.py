@@ -1,4 +1,4 @@
-"""Servers of one language are found by clients of another in etcd, ZooKeeper and Consul: real ones, those that are here."""
+"""Servers of one language are found by clients of another in real etcd, ZooKeeper and Consul, those that are here."""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ require (
 	github.com/trunkcall/trunkcall/go/consul v0.0.0-00010101000000-000000000000
 	github.com/trunkcall/trunkcall/go/etcd v0.0.0-00010101000000-000000000000
 	github.com/trunkcall/trunkcall/go/zookeeper v0.0.0-00010101000000-000000000000
+	golang.org/x/sys v0.49.0
 )
 
 require (
@@ -52,7 +53,6 @@ require (
 	go.uber.org/zap v1.27.1 // indirect
 	golang.org/x/exp v0.0.0-20260218203240-3dfff04db8fa // indirect
 	golang.org/x/net v0.61.0 // indirect
-	golang.org/x/sys v0.49.0 // indirect
 	golang.org/x/text v0.43.0 // indirect
 	google.golang.org/genproto/googleapis/api v0.0.0-20260817212433-ac3dfec99bb1 // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20261019180522-ce908d29299b // indirect

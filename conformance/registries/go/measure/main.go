@@ -1,0 +1,227 @@
+// Measure has a registry hold many instances of a service, changes some of them, and tells when a client has heard of
+// each change. conformance/registries/measure.py runs it.
+//
+//	measure fill   --registry NAME --count N     holds so many instances, from the line "ready" until its input ends
+//	measure change --registry NAME --rate R --for D
+//	                                             servers come and go, so many changes a second; a line for each
+//	measure watch  --registry NAME               a client; a line for each change of what fill has not put there
+//
+// A line is came ID TIME or went ID TIME, the time in nanoseconds of CLOCK_MONOTONIC. The line at the end of watch is
+// memory RESIDENT HEAP, in bytes.
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/trunkcall/trunkcall/go"
+	_ "github.com/trunkcall/trunkcall/go/consul"
+	_ "github.com/trunkcall/trunkcall/go/etcd"
+	"github.com/trunkcall/trunkcall/go/registry"
+	_ "github.com/trunkcall/trunkcall/go/zookeeper"
+)
+
+const (
+	service = "trunkcall.measure.v1.Many"
+	marked  = "changing-" // the ids that come and go
+)
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "measure:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	if len(args) == 0 {
+		return errors.New("want fill, change or watch")
+	}
+	fs := flag.NewFlagSet(args[0], flag.ContinueOnError)
+	name := fs.String("registry", "", "`name` of the registry")
+	count := fs.Int("count", 10_000, "instances")
+	rate := fs.Float64("rate", 100, "changes a second")
+	lasts := fs.Duration("for", 10*time.Second, "how long")
+	if err := fs.Parse(args[1:]); err != nil {
+		return err
+	}
+	store, err := registry.OpenStore(*name)
+	if err != nil {
+		return err
+	}
+	switch args[0] {
+	case "fill":
+		return fill(store, *count)
+	case "change":
+		return change(store, *rate, *lasts)
+	case "watch":
+		return watch(store)
+	}
+	return fmt.Errorf("there is no command %q", args[0])
+}
+
+func now() int64 {
+	var t unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &t); err != nil {
+		panic(err)
+	}
+	return t.Nano()
+}
+
+var printing sync.Mutex
+
+func say(what, id string) {
+	at := now()
+	printing.Lock()
+	defer printing.Unlock()
+	fmt.Printf("%s %s %d\n", what, id, at)
+}
+
+func written(id string, number int) registry.Written {
+	r := registry.Record{
+		Service: service, ID: id, Addresses: []string{fmt.Sprintf("10.%d.%d.%d:4000", number>>16&255, number>>8&255, number&255)},
+		Zone: "here", Version: "1.4.2",
+	}
+	data, err := r.Bytes()
+	if err != nil {
+		panic(err)
+	}
+	return registry.Written{Record: r, Data: data}
+}
+
+// fill holds instances until the input ends.
+func fill(store registry.Store, count int) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		cancel()
+	}()
+	records := make([]registry.Written, count)
+	for i := range records {
+		records[i] = written(fmt.Sprintf("instance-%05d", i), i)
+	}
+	return store.Keep(ctx, records, func() { fmt.Println("ready") })
+}
+
+// change has servers come and go.
+func change(store registry.Store, rate float64, lasts time.Duration) error {
+	var running sync.WaitGroup
+	each := time.NewTicker(time.Duration(2 * float64(time.Second) / rate)) // each comes and goes
+	defer each.Stop()
+	end := time.After(lasts)
+	for number := 0; ; number++ {
+		select {
+		case <-end:
+			running.Wait()
+			return nil
+		case <-each.C:
+		}
+		id := fmt.Sprintf("%s%d", marked, number)
+		running.Go(func() {
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			err := store.Keep(ctx, []registry.Written{written(id, 1<<20+number)}, func() {
+				say("came", id)
+				time.AfterFunc(time.Second, func() {
+					say("went", id) // from the moment on at which it is asked for
+					cancel()
+				})
+			})
+			if err != nil {
+				fmt.Fprintln(os.Stderr, "measure:", err)
+			}
+		})
+	}
+}
+
+// watching is a balancer that tells of the endpoints that come and go. It is lazy, so that it is given all of them.
+type watching struct {
+	there map[string]struct{}
+	ready bool
+}
+
+func (b *watching) Balance(endpoints []*trunkcall.EndpointState) trunkcall.Picker {
+	there := map[string]struct{}{}
+	for _, e := range endpoints {
+		if id := e.Endpoint().ID; strings.HasPrefix(id, marked) {
+			there[id] = struct{}{}
+			if _, ok := b.there[id]; !ok {
+				say("came", id)
+			}
+		}
+	}
+	for id := range b.there {
+		if _, ok := there[id]; !ok {
+			say("went", id)
+		}
+	}
+	b.there = there
+	if !b.ready && len(endpoints) > 0 {
+		b.ready = true
+		fmt.Println("ready", len(endpoints))
+	}
+	return trunkcall.First().Balance(endpoints[:min(1, len(endpoints))])
+}
+
+// Lazy has no endpoint connected before it is picked.
+func (*watching) Lazy() {}
+
+// watch is a client that makes no calls.
+func watch(store registry.Store) error {
+	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
+	dial := func(ctx context.Context, _ trunkcall.Endpoint, _ string) (net.Conn, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	client, err := trunkcall.NewClient("registry:"+service, trunkcall.WithResolver("registry", registry.Resolver(store, quiet)),
+		trunkcall.WithBalancer(&watching{}), trunkcall.WithDialer(dial), trunkcall.WithLogger(quiet))
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() { _ = client.Connect(ctx) }() // which has it look, and reaches nobody
+	most := uint64(0)
+	ended := make(chan struct{})
+	go func() {
+		_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
+		close(ended)
+	}()
+	each := time.NewTicker(100 * time.Millisecond)
+	defer each.Stop()
+	for {
+		select {
+		case <-each.C:
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			most = max(most, m.HeapInuse)
+		case <-ended:
+			status, err := os.ReadFile("/proc/self/status")
+			if err != nil {
+				return err
+			}
+			var resident int
+			for line := range strings.Lines(string(status)) {
+				if _, err := fmt.Sscanf(line, "VmHWM: %d kB", &resident); err == nil {
+					break
+				}
+			}
+			fmt.Printf("memory %d %d\n", resident<<10, most)
+			return nil
+		}
+	}
+}
