@@ -68,7 +68,8 @@ def measure(store: RegistryServer, count: int, rate: float, seconds: float) -> s
     p50, p99 = late[len(late) // 2], late[len(late) * 99 // 100]
     over = sum(1 for one in late if one > 50)
     return (
-        f"{store.scheme}: {there.removeprefix('ready ')} instances, {len(late) / seconds:.0f} changes/s: p50 {p50:.1f} ms, "
+        f"{store.scheme}: {there.removeprefix('ready ')} instances, "
+        f"{len(late) / seconds:.0f} changes/s: p50 {p50:.1f} ms, "
         f"p99 {p99:.1f} ms, most {late[-1]:.1f} ms, {over} of {len(late)} above 50 ms; "
         f"resident {int(memory[1]) / 1e6:.0f} MB at most, heap {int(memory[2]) / 1e6:.0f} MB"
     )
@@ -83,7 +84,8 @@ def main() -> int:
     options = parser.parse_args()
     if unknown := set(options.registries) - set(SERVERS):
         parser.error(f"there is no registry {', '.join(sorted(unknown))}; there are {', '.join(SERVERS)}")
-    built = run(["go", "build", "-o", str(MEASURE), "./measure"], cwd=ROOT / "conformance/registries/go", env=environment(), patience=600)
+    words = ["go", "build", "-C", "conformance/registries/go", "-o", str(MEASURE), "./measure"]
+    built = run(words, cwd=ROOT, env=environment(), patience=600)
     if built.status != 0:
         print(built.stderr, file=sys.stderr)
         return 1

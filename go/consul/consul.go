@@ -19,7 +19,7 @@ import (
 
 const (
 	defaultLease = 15 * time.Second
-	renewals     = 3               // of a lease
+	renewals     = 3                // of a lease
 	forgotten    = 60 * time.Second // after which an instance that is critical is removed: Consul's least
 
 	answersWithin = 10 * time.Second

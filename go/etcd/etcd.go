@@ -16,6 +16,7 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -83,15 +84,36 @@ func New(config clientv3.Config, o Options) (*Store, error) {
 	if config.MaxCallRecvMsgSize == 0 {
 		config.MaxCallRecvMsgSize = maxMessage
 	}
+	if config.MaxUnaryRetries == 0 {
+		config.MaxUnaryRetries = uint(len(config.Endpoints)) + 1 // each is tried; the pauses after that are the registry's
+	}
 	if config.Logger == nil {
 		config.Logger = zap.NewNop() // what fails is returned, and told by the registry
 	}
 	return &Store{config: config, root: "/" + o.Root + "/", lease: o.Lease}, nil
 }
 
+// open makes a client. It fails, and says why, if etcd cannot be reached: of all else the library would wait for that.
+func (s *Store) open(ctx context.Context) (*clientv3.Client, error) {
+	client, err := clientv3.New(s.config)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, answersWithin)
+	defer cancel()
+	request := &pb.RangeRequest{Key: []byte(s.root), CountOnly: true}
+	_, err = pb.NewKVClient(client.ActiveConnection()).Range(ctx, request, grpc.WaitForReady(false))
+	switch status.Code(err) {
+	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled:
+		_ = client.Close()
+		return nil, err
+	}
+	return client, nil // what else is wrong is said of what is wanted
+}
+
 // Watch is registry.Source.
 func (s *Store) Watch(ctx context.Context, service string, w *registry.Watcher) error {
-	client, err := clientv3.New(s.config)
+	client, err := s.open(ctx)
 	if err != nil {
 		return err
 	}

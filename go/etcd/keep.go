@@ -16,7 +16,7 @@ import (
 
 // Keep is registry.Store.
 func (s *Store) Keep(ctx context.Context, records []registry.Written, published func()) error {
-	client, err := clientv3.New(s.config)
+	client, err := s.open(ctx)
 	if err != nil {
 		return err
 	}
@@ -25,7 +25,7 @@ func (s *Store) Keep(ctx context.Context, records []registry.Written, published 
 	own, cancel := context.WithCancel(context.WithoutCancel(ctx)) // what withdraws
 	defer cancel()
 	k := keeping{store: s, client: client, records: records}
-	revision, err := k.put(ctx)
+	err = k.put(ctx)
 	switch {
 	case err != nil && ctx.Err() != nil && k.lease != 0: // they may have been written
 		return k.withdraw(own)
@@ -36,7 +36,7 @@ func (s *Store) Keep(ctx context.Context, records []registry.Written, published 
 	var running sync.WaitGroup
 	ended := make(chan error, 2)
 	running.Go(func() { ended <- k.renew(own) })
-	running.Go(func() { ended <- k.watch(own, revision) })
+	running.Go(func() { ended <- k.watch(own) })
 	select {
 	case err = <-ended:
 	case <-ctx.Done():
@@ -52,35 +52,34 @@ type keeping struct {
 	store   *Store
 	client  *clientv3.Client
 	records []registry.Written
+	written []int64 // at which revision each was
 	lease   clientv3.LeaseID
 }
 
 func (k *keeping) key(w *registry.Written) string { return k.store.root + w.Key() }
 
-// put writes the records under a new lease, unless one is another server's, and returns the revision from which on they
-// are to be watched.
-func (k *keeping) put(ctx context.Context) (int64, error) {
+// put writes the records under a new lease, unless one is another server's.
+func (k *keeping) put(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, answersWithin)
 	defer cancel()
 	seen := make([]int64, len(k.records)) // revisions of what stands there
 	for i := range k.records {
 		found, err := k.client.Get(ctx, k.key(&k.records[i]))
 		if err != nil {
-			return 0, err
+			return err
 		}
 		for _, kv := range found.Kvs {
 			if err := k.records[i].Replaces(kv.Value); err != nil {
-				return 0, err
+				return err
 			}
 			seen[i] = kv.ModRevision
 		}
 	}
 	granted, err := k.client.Grant(ctx, int64(k.store.lease/time.Second))
 	if err != nil {
-		return 0, err
+		return err
 	}
 	k.lease = granted.ID
-	var revision int64
 	at := 0
 	for part := range slices.Chunk(k.records, inTxn) {
 		var unchanged []clientv3.Cmp
@@ -94,14 +93,13 @@ func (k *keeping) put(ctx context.Context) (int64, error) {
 		done, err := k.client.Txn(ctx).If(unchanged...).Then(puts...).Commit()
 		switch {
 		case err != nil:
-			return 0, err
+			return err
 		case !done.Succeeded:
-			return 0, errors.New("another server has published there at the same time")
-		case revision == 0:
-			revision = done.Header.Revision
+			return errors.New("another server has published there at the same time")
 		}
+		k.written = append(k.written, slices.Repeat([]int64{done.Header.Revision}, len(part))...)
 	}
-	return revision, nil
+	return nil
 }
 
 // renew keeps the lease alive until it is lost.
@@ -149,8 +147,9 @@ func (k *keeping) renew(ctx context.Context) error {
 	}
 }
 
-// watch returns when a record is no longer what was written.
-func (k *keeping) watch(ctx context.Context, revision int64) error {
+// watch returns when a record is no longer what was written. It watches from the revision behind that at which it was:
+// what begins at an earlier one etcd has to catch up with, and is slow where many do.
+func (k *keeping) watch(ctx context.Context) error {
 	stream, err := pb.NewWatchClient(k.client.ActiveConnection()).Watch(ctx)
 	if err != nil {
 		return err
@@ -159,7 +158,7 @@ func (k *keeping) watch(ctx context.Context, revision int64) error {
 	for i := range k.records {
 		w := &k.records[i]
 		byKey[k.key(w)] = w
-		if err := stream.Send(created(&pb.WatchCreateRequest{Key: []byte(k.key(w)), StartRevision: revision})); err != nil {
+		if err := stream.Send(created(&pb.WatchCreateRequest{Key: []byte(k.key(w)), StartRevision: k.written[i] + 1})); err != nil {
 			break // receiving says why
 		}
 	}

@@ -45,6 +45,7 @@ type view struct {
 	fault   error                    // why it fails
 	changed bool                     // since the set was handed over
 	handed  []*Record                // the set that was handed over last, in order
+	kept    []trunkcall.Endpoint     // what was made of it
 	at      time.Duration            // when it was
 }
 
@@ -182,12 +183,26 @@ func (v *view) handOver(at time.Duration) {
 	if slices.EqualFunc(set, v.handed, func(a, b *Record) bool { return a == b || a.equal(b) }) {
 		return
 	}
-	v.handed, v.at = set, at
-	endpoints := make([]trunkcall.Endpoint, len(set))
-	for i, r := range set {
-		endpoints[i] = r.Endpoint()
-	}
+	endpoints := v.endpointsOf(set)
+	v.handed, v.kept, v.at = set, slices.Clone(endpoints), at
 	v.hand(at, endpoints)
+}
+
+// endpointsOf makes endpoints of a set in order. Those of records that were handed over last are there already.
+func (v *view) endpointsOf(set []*Record) []trunkcall.Endpoint {
+	endpoints := make([]trunkcall.Endpoint, len(set))
+	last := 0
+	for i, r := range set {
+		for last < len(v.handed) && v.handed[last].ID < r.ID {
+			last++
+		}
+		if last < len(v.handed) && v.handed[last] == r {
+			endpoints[i] = v.kept[last]
+		} else {
+			endpoints[i] = r.Endpoint()
+		}
+	}
+	return endpoints
 }
 
 // due is when advance is to be called; false: not before something is told.

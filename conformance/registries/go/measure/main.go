@@ -37,6 +37,8 @@ import (
 const (
 	service = "trunkcall.measure.v1.Many"
 	marked  = "changing-" // the ids that come and go
+
+	perServer = 50 // instances that one registrar holds
 )
 
 func main() {
@@ -109,11 +111,25 @@ func fill(store registry.Store, count int) error {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		cancel()
 	}()
-	records := make([]registry.Written, count)
-	for i := range records {
-		records[i] = written(fmt.Sprintf("instance-%05d", i), i)
+	var running sync.WaitGroup
+	ready, failed := make(chan struct{}, count), make(chan error, count)
+	for at := 0; at < count; at += perServer {
+		records := make([]registry.Written, min(perServer, count-at))
+		for i := range records {
+			records[i] = written(fmt.Sprintf("instance-%05d", at+i), at+i)
+		}
+		running.Go(func() { failed <- store.Keep(ctx, records, func() { ready <- struct{}{} }) })
 	}
-	return store.Keep(ctx, records, func() { fmt.Println("ready") })
+	for at := 0; at < count; at += perServer {
+		select {
+		case <-ready:
+		case err := <-failed:
+			return err
+		}
+	}
+	fmt.Println("ready")
+	running.Wait()
+	return nil
 }
 
 // change has servers come and go.
@@ -181,7 +197,7 @@ func (*watching) Lazy() {}
 
 // watch is a client that makes no calls.
 func watch(store registry.Store) error {
-	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
+	quiet := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	dial := func(ctx context.Context, _ trunkcall.Endpoint, _ string) (net.Conn, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()

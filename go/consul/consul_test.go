@@ -1,0 +1,77 @@
+package consul
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/consul/api"
+
+	"github.com/trunkcall/trunkcall/go/registry"
+)
+
+func TestARecordIsInPiecesOfWholeCharacters(t *testing.T) {
+	for _, text := range []string{"", "{}", strings.Repeat("a", 512), strings.Repeat("a", 513), strings.Repeat("ä", 300), "a" + strings.Repeat("€", 5000), "\xff\xfe" + strings.Repeat("\x80", 2000)} {
+		found := pieces([]byte(text))
+		for name, one := range found {
+			if len(one) > piece || strings.ToValidUTF8(one, "") != one && strings.ToValidUTF8(text, "") == text {
+				t.Errorf("%s of %d bytes is cut at %q", name, len(text), one)
+			}
+		}
+		if back := string(joined(found)); back != text {
+			t.Errorf("%d bytes became %d", len(text), len(back))
+		}
+	}
+}
+
+func TestNames(t *testing.T) {
+	for name, wrong := range map[string]bool{"consul:127.0.0.1:8500": false, "consul:a:1?lease=2": false, "consul:": true, "consul:a:1,b:1": true, "consul:a:1/root": true} {
+		_, err := registry.OpenStore(name)
+		want := `registry "` + name + `": want consul:HOST:PORT?lease=SECONDS`
+		if wrong && (err == nil || err.Error() != want) || !wrong && err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := New(api.DefaultConfig(), Options{Lease: time.Millisecond}); err == nil {
+		t.Error("a lease of a millisecond is taken")
+	}
+}
+
+// What is answered instead of a list is a failure, and nothing is taken of it that was not whole.
+func TestBrokenAnswers(t *testing.T) {
+	for body, want := range map[string]string{
+		"":                         "no list",
+		"{}":                       "no list",
+		"[":                        "Consul's answer",
+		"[{}":                      "Consul's answer",
+		"[1]":                      "Consul's answer",
+		`[{"Service": {"ID": 7}}]`: "Consul's answer",
+	} {
+		agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("X-Consul-Index", "7")
+			_, _ = io.WriteString(w, body)
+		}))
+		store, err := registry.OpenStore("consul:" + strings.TrimPrefix(agent.URL, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := store.Watch(t.Context(), "s", &registry.Watcher{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", body, err)
+		}
+		agent.Close()
+	}
+	for _, answer := range []func(w http.ResponseWriter){
+		func(w http.ResponseWriter) { http.Error(w, "No cluster leader", http.StatusInternalServerError) },
+		func(w http.ResponseWriter) { w.Header().Set("X-Consul-Index", "x") },
+	} {
+		agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { answer(w) }))
+		store, _ := registry.OpenStore("consul:" + strings.TrimPrefix(agent.URL, "http://"))
+		if err := store.Watch(t.Context(), "s", &registry.Watcher{}); err == nil || !strings.Contains(err.Error(), "Consul") {
+			t.Error(err)
+		}
+		agent.Close()
+	}
+}
