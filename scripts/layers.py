@@ -34,6 +34,12 @@ MAY_IMPORT: dict[str, tuple[set[str], tuple[str, ...]]] = {
     "gen": (set(), ("google.golang.org/", "github.com/planetscale/vtprotobuf/")),
     "peer": ({PUBLIC, "codefirst", "grpcstub", "registry", "gen", "peer"}, ("google.golang.org/", "golang.org/x/sys/", "github.com/HdrHistogram/")),
 }
+# Registries that are modules of their own: the folder, and what it may import beside the public packages.
+MODULES: dict[str, tuple[str, ...]] = {
+    "consul": ("github.com/hashicorp/consul/api", "github.com/go-json-experiment/json"),
+    "etcd": ("go.etcd.io/etcd/", "go.uber.org/zap", "google.golang.org/grpc"),
+    "zookeeper": ("github.com/go-zookeeper/zk",),
+}
 # Their tests may also use internal packages (tools for tests) and other people's, but nothing that lies above.
 LOWER = {"internal/wire", "internal/policy", "internal/transport"}
 
@@ -74,16 +80,34 @@ def faults(package: dict[str, Any]) -> list[str]:
     return found
 
 
-def main() -> int:
+def faults_of_module(package: dict[str, Any], others: tuple[str, ...]) -> list[str]:
+    """Of a registry's module: it uses the package registry, and its library."""
+    known = (f"{MODULE}/registry", *others)
+    return [
+        f"{package['ImportPath']} imports {path}"
+        for path in package.get("Imports", [])
+        if not is_standard(path) and not path.startswith(known)
+    ]
+
+
+def listed(folder: Path) -> list[dict[str, Any]]:
+    """The packages of the module in a folder."""
     done = subprocess.run(
         [os.environ.get("GO", "go"), "list", "-json=ImportPath,Imports,TestImports,XTestImports", "./..."],
-        cwd=ROOT / "go",
+        cwd=folder,
         check=True,
         stdout=subprocess.PIPE,
         text=True,
     )
-    packages = json.loads("[" + done.stdout.replace("}\n{", "},{") + "]")
+    packages: list[dict[str, Any]] = json.loads("[" + done.stdout.replace("}\n{", "},{") + "]")
+    return packages
+
+
+def main() -> int:
+    packages = listed(ROOT / "go")
     found = [fault for package in packages for fault in faults(package)]
+    for folder, others in MODULES.items():
+        found += [fault for package in listed(ROOT / "go" / folder) for fault in faults_of_module(package, others)]
     print("\n".join(found) or f"{len(packages)} packages")
     return 1 if found else 0
 
