@@ -56,7 +56,7 @@ from .registrar import Registrar, Withdrawing
 from .repeating import Repeating
 from .serverend import ServerEnd, http_of
 from .serving import Serving
-from .signals import stopping_on_signals
+from .signals import Stopped, stopping_on_signals
 from .transport import (
     ALPN_HTTP1,
     ALPN_HTTP2,
@@ -269,7 +269,7 @@ class Server(Registry):
         check_flags(reuse_port=reuse_port)
         loop = self._loop
         if self._stopping.is_set():
-            raise RuntimeError("the server has been stopped")
+            raise Stopped("the server has been stopped")
         await self._guests.start_protocols()
         await self._guests.start_application()
         listener = Listener(
@@ -295,7 +295,7 @@ class Server(Registry):
             raise
         if self._stopping.is_set():  # meanwhile: nobody else would close it
             listener.close()
-            raise RuntimeError("the server has been stopped")
+            raise Stopped("the server has been stopped")
         if self._policies is not None:
             self._policies.begin(loop)
         self._listeners.append(listener)
@@ -329,10 +329,10 @@ class Server(Registry):
         thread only; None: in the main task of `asyncio.run`, unless the program handles the signal; False: never."""
         check_seconds(0, none=True, grace=grace)
         _ = self._loop
-        await self._guests.start_protocols()
-        for one in where:
-            await self.listen(one, reuse_port=reuse_port)
         async with stopping_on_signals(signals, partial(self.stop, grace), self.close):
+            await self._guests.start_protocols()
+            for one in where:
+                await self.listen(one, reuse_port=reuse_port)
             await self._until_stopped()
 
     async def _until_stopped(self) -> None:

@@ -10,13 +10,18 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
 from typing import Any
 
 
+class Stopped(RuntimeError):
+    """What needs a server that has not been stopped was begun, or under way."""
+
+
 @contextlib.asynccontextmanager
 async def stopping_on_signals(
     wanted: bool | None, stop: Callable[[], Coroutine[Any, Any, Any]], close: Callable[[], Coroutine[Any, Any, Any]]
 ) -> AsyncGenerator[None]:
     """Within it the first SIGTERM or SIGINT begins `stop`, the second `close`, and a third does what it did before.
-    What was begun has ended behind it. None: only in the main task of `asyncio.run`, and of those signals that the
-    program has not said anything of. Raises as `add_signal_handler` if it is wanted."""
+    What was begun has ended behind it; that the server was stopped by it while it began to listen is no error. None:
+    only in the main task of `asyncio.run`, and of those signals that the program has not said anything of. Raises as
+    `add_signal_handler` if it is wanted."""
     loop = asyncio.get_running_loop()
     numbers = (signal.SIGTERM, signal.SIGINT) if wanted else _default() if wanted is None else ()
     before = {number: signal.getsignal(number) for number in numbers}
@@ -37,6 +42,9 @@ async def stopping_on_signals(
         for number in numbers:
             loop.add_signal_handler(number, told)
         yield
+    except Stopped:
+        if not begun:
+            raise
     finally:
         restore()
         if begun:

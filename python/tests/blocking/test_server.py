@@ -45,31 +45,47 @@ print("served")
 
 ENDING = """
 import os, signal, threading
-from trunkcall import RAW, Server, blocking, unary
+from trunkcall import RAW, Observer, Server, blocking, unary
 
 ECHO = unary("/test.Service/Echo", bytes, bytes)
-asynchronous = Server(codec=RAW)
-server = blocking.Server(asynchronous)
+
+def call(address):
+    with blocking.Client(address, codec=RAW, timeout=60) as client:
+        print(client.call(ECHO, b"answered"))
+
+class Calling(Observer):
+    def listening(self, address):
+        global calling
+        calling = threading.Thread(target=call, args=(address,))
+        calling.start()
 
 async def echo(request, call):
     os.kill(os.getpid(), signal.SIGN)
     await asynchronous.stopping.wait()
     return request
 
-server.register(ECHO.handler(echo))
-address = server.listen("127.0.0.1:0")
-
-def call():
-    with blocking.Client(address, codec=RAW, timeout=60) as client:
-        print(client.call(ECHO, b"answered"))
-
+asynchronous = Server(codec=RAW, observer=Calling())
 before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
-calling = threading.Thread(target=call)
-calling.start()
-with server:
-    server.serve()
+with blocking.Server(asynchronous) as server:
+    server.register(ECHO.handler(echo))
+    server.serve("127.0.0.1:0")
 calling.join()
 print((signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before)
+"""
+
+BETWEEN = """
+import os, signal
+from trunkcall import Server, blocking
+
+class Told(Server):
+    async def listen(self, where, *, reuse_port=False):
+        await super().listen(where, reuse_port=reuse_port)
+        os.kill(os.getpid(), signal.SIGTERM)
+        await self.leaving.wait()
+
+with blocking.Server(Told()) as server:
+    server.serve("127.0.0.1:0", "127.0.0.1:0")
+print("served")
 """
 
 
@@ -228,6 +244,10 @@ class Servers(unittest.TestCase):
                 done = run_program(ENDING.replace("signal.SIGN)", f"{int(sign)})"))
                 self.assertEqual((done.returncode, done.stderr), (0, ""))
                 self.assertEqual(done.stdout.splitlines(), ["b'answered'", "True"])
+
+    def test_a_signal_between_two_ports_ends_it_in_order(self) -> None:
+        done = run_program(BETWEEN)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "served\n", ""))
 
     def test_signals_reach_who_serves(self) -> None:
         done = run_program(SIGNALLED)

@@ -12,6 +12,13 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    PrivateFormat,
+    load_pem_private_key,
+)
+
 from harness.certificates import Authority
 from trunkcall import (
     CallAttempt,
@@ -360,11 +367,39 @@ class Reloading(Case):
         with self.assertLogs("trunkcall", "WARNING") as logs:
             self.assertEqual(await client.call(ECHO, b"x"), b"x")
         self.assertIn("files that have changed cannot be used, the last ones stay", logs.output[0])
+        self.assertIn(f"certificate {self.folder / 'cert'}: there is no certificate in the file", logs.output[0])
 
     async def test_what_is_no_good_at_first_is_told_at_once(self) -> None:
-        with self.assertRaises(OSError):
-            tls_files(ca=self.folder / "nowhere")
         with self.assertRaisesRegex(ValueError, "a key and no certificate"):
             tls_files(key=self.folder / "key")
+        with self.assertRaisesRegex(TypeError, "authorities is 7, want the name of a file"):
+            tls_files(ca=7)  # type: ignore[arg-type]
         with self.assertRaisesRegex(ValueError, "there is no certificate"):
             await self.serve(tls=tls_files(ca=self.folder / "ca"))
+
+    def test_what_is_wrong_with_files_names_the_file(self) -> None:
+        ca, cert, key = (self.folder / name for name in ("ca", "cert", "key"))
+        other, nowhere = self.two.server("localhost").key, self.folder / "nowhere"
+        broken, secret = self.folder / "broken", self.folder / "secret"
+        lines = [f"-----{what}-----\nMIIB\n" for what in ("BEGIN CERTIFICATE", "BEGIN PRIVATE KEY")]
+        broken.write_text("".join(lines), encoding="ascii")
+        loaded = load_pem_private_key(key.read_bytes(), None)
+        how = PrivateFormat.TraditionalOpenSSL, BestAvailableEncryption(b"password")
+        secret.write_bytes(loaded.private_bytes(Encoding.PEM, *how))
+        for files, text in (
+            ({"ca": nowhere}, f"No such file or directory: '{nowhere}'"),
+            ({"ca": self.folder}, f"Is a directory: '{self.folder}'"),
+            ({"ca": key}, f"certificates of authorities in {key}: [X509: NO_CERTIFICATE"),
+            ({"ca": broken}, f"certificates of authorities in {broken}: "),
+            ({"cert": nowhere, "key": key}, f"No such file or directory: '{nowhere}'"),
+            ({"cert": cert, "key": nowhere}, f"No such file or directory: '{nowhere}'"),
+            ({"cert": key, "key": key}, f"certificate {key}: there is no certificate in the file"),
+            ({"cert": ca}, f"key in {ca}: there is no private key in the file"),
+            ({"cert": cert, "key": ca}, f"key {ca}: there is no private key in the file"),
+            ({"cert": cert, "key": secret}, f"key {secret}: it is encrypted"),
+            ({"cert": broken, "key": key}, f"certificate {broken} with key {key}: "),
+            ({"cert": cert, "key": other}, f"certificate {cert} with key {other}: [X509: KEY_VALUES_MISMATCH]"),
+        ):
+            with self.subTest(text), self.assertRaises(OSError) as raised:
+                tls_files(**files)
+            self.assertIn(text, str(raised.exception))

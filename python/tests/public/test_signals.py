@@ -68,6 +68,20 @@ async def main():
 asyncio.run(main())
 """
 
+BETWEEN = """
+import asyncio, os, signal
+import trunkcall
+
+class Told(trunkcall.Server):
+    async def listen(self, where, *, reuse_port=False):
+        await super().listen(where, reuse_port=reuse_port)
+        os.kill(os.getpid(), signal.SIGTERM)
+        await self.leaving.wait()
+
+asyncio.run(Told().serve("127.0.0.1:0", "127.0.0.1:0"))
+print("served")
+"""
+
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
@@ -92,6 +106,10 @@ class Signals(unittest.TestCase):
     def test_who_handles_signals_is_left_alone(self) -> None:
         done = run(OTHERS)
         self.assertEqual((done.returncode, done.stdout.strip()), (0, "stopped by its owner"), done.stderr)
+
+    def test_a_signal_between_two_ports_ends_it_in_order(self) -> None:
+        done = run(BETWEEN)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "served\n", ""))
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from trunkcall.context import current
 from trunkcall.gauges import Gauges
 from trunkcall.method import Handler, Method
 from trunkcall.options import DRAIN_GRACE
-from trunkcall.signals import telling_of_signals
+from trunkcall.signals import Stopped, telling_of_signals
 
 from .loopthread import LoopThread
 
@@ -90,7 +90,7 @@ class Server:
         with self._lock:
             if self._ended and not where:
                 return
-            serving = self._begin(self._server.serve(*where, reuse_port=reuse_port, signals=False, grace=grace))
+            self._started()  # no handler of a signal is to interrupt that
         begun: list[Future[Any]] = []
 
         def tell() -> None:
@@ -98,7 +98,11 @@ class Server:
                 begun.append(self._begin(self._server.close() if begun else self._server.stop(grace)))
 
         with telling_of_signals(signals, tell):
-            serving.result()
+            try:
+                self._run(self._server.serve(*where, reuse_port=reuse_port, signals=False, grace=grace))
+            except Stopped:  # while it began to listen
+                if not begun:
+                    raise
             wait(begun)
         if begun:
             self._end()

@@ -44,21 +44,47 @@ def server_tls(cert: FilePath, key: FilePath | None = None, client_ca: FilePath 
 
 
 def _trusting(purpose: ssl.Purpose, ca: FilePath | None) -> ssl.SSLContext:
+    if ca is not None:
+        _read("authorities", ca)
     try:
         return ssl.create_default_context(purpose, cafile=ca)
-    except (OSError, ssl.SSLError) as error:
-        error.add_note(f"certificates of authorities: {ca}")
-        error.filename = ca
-        raise
+    except ssl.SSLError as error:
+        raise _wrong(f"certificates of authorities in {ca}", error) from error
 
 
 def _show(context: ssl.SSLContext, cert: FilePath, key: FilePath | None) -> None:
+    name, secret = f"certificate {cert}", f"key {key}" if key is not None else f"key in {cert}"
+    if b"-----BEGIN CERTIFICATE" not in _read("certificate", cert):
+        raise ssl.SSLError(0, f"{name}: there is no certificate in the file, want PEM")
+    if b"PRIVATE KEY-----" not in _read("key", cert if key is None else key):
+        raise ssl.SSLError(0, f"{secret}: there is no private key in the file, want PEM")
+
+    def no_password() -> str:  # OpenSSL would ask at the terminal
+        raise ssl.SSLError(0, f"{secret}: it is encrypted, want one that is not")
+
     try:
-        context.load_cert_chain(cert, key)
-    except (OSError, ssl.SSLError) as error:
-        error.add_note(f"certificate: {cert}, key: {key or 'in the same file'}")
-        error.filename = cert
-        raise
+        context.load_cert_chain(cert, key, no_password)
+    except ssl.SSLError as error:
+        if error.errno == 0:
+            raise
+        raise _wrong(f"{name} with {secret}", error) from error
+
+
+def _read(option: str, path: FilePath) -> bytes:
+    """What the file holds. Raises OSError, which has its name: those of the ssl module have none."""
+    try:
+        name = os.fspath(path)
+    except TypeError:
+        raise TypeError(f"TLS files: {option} is {path!r}, want the name of a file") from None
+    with open(name, "rb") as file:
+        return file.read()
+
+
+def _wrong(what: str, error: ssl.SSLError) -> ssl.SSLError:
+    """The same error, which says what it is about."""
+    told = type(error)(error.errno, f"{what}: {error.strerror}")
+    told.library, told.reason = error.library, error.reason
+    return told
 
 
 def prepared(context: ssl.SSLContext, *more: str) -> ssl.SSLContext:
