@@ -8,9 +8,12 @@ import random
 import tracemalloc
 import unittest
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Protocol
+from unittest import mock
 
 from trunkcall.values import Int8, Misfit, One, Place, Several, shape_of
+from trunkcall.values.compounds import Record
+from trunkcall.values.flat import Flat
 
 from .vectortypes import arguments, same
 
@@ -32,17 +35,67 @@ class Wide:
     c: Node = dataclasses.field(default_factory=Node)
 
 
+@dataclasses.dataclass
+class Plain:
+    """All of it is looked at together."""
+
+    a_number: int
+    small: Int8
+    x: float
+    yes: bool
+    text: str
+    more_text: str = "there"
+
+    def __post_init__(self) -> None:
+        if self.small == 7:
+            raise ValueError("not seven")
+
+
+@dataclasses.dataclass
+class Around:
+    one: Plain
+    several: list[Plain]
+    named: dict[str, Plain]
+    maybe: Plain | None
+    number: int
+    numbers: tuple[int, ...] = ()
+
+
 QUICK: list[Any] = [int, Int8, float, str, bool, bytes, list[int], dict[str, float], int | None, tuple[str, ...]]
 SLOW: list[Any] = [Node, Any, list[Node | None]]
 NODE = Node("n", [Node("m")], datetime(2026, 1, 2, tzinfo=UTC), {7: timedelta(seconds=1)})
+PLAIN = Plain(1 << 40, -7, 1.5, True, "é", "more")
+AROUND = Around(PLAIN, [PLAIN, PLAIN], {"a": PLAIN}, PLAIN, 5, (1, 2))
 VALUES: list[Any] = [-7, 3, 1.5, "é", True, b"ab", [1, 1 << 40], {"a": 2.0}, None, ("x", "y")]
 
 
-def read(message: Several, data: bytes) -> Any:
+class Decodes(Protocol):
+    def decode(self, data: bytes) -> Any: ...
+
+
+def read(message: Decodes, data: bytes) -> Any:
     try:
         return message.decode(data)
     except Misfit as misfit:
         return str(misfit)
+
+
+def written(message: Several, value: Any) -> Any:
+    try:
+        return message.encode([value])
+    except Misfit as misfit:
+        return str(misfit)
+
+
+class _EachOfItsOwn:
+    """Reads records field by field."""
+
+    def __init__(self, message: Several) -> None:
+        self._message = message
+
+    def decode(self, data: bytes) -> Any:
+        with mock.patch.object(Flat, "read", return_value=None):
+            return self._message.decode(data)
 
 
 class Hostile(unittest.TestCase):
@@ -54,13 +107,75 @@ class Hostile(unittest.TestCase):
             slow._read = None
             self._change(message.encode(values), message, slow, 1)
 
+    def test_records_are_read_the_same_with_msgspec_and_together_and_field_by_field(self) -> None:
+        for text in (False, True):
+            message, without = arguments([Around, Plain], text), arguments([Around, Plain], text)
+            self.assertIsNotNone(message._read)
+            without._read = None
+            data = message.encode([AROUND, PLAIN])
+            with mock.patch.object(Flat, "written", return_value=None):
+                self.assertEqual(message.encode([AROUND, PLAIN]), data)
+            self.assertEqual(message.decode(data), (AROUND, PLAIN))
+            with mock.patch.object(Record, "_load_each", side_effect=AssertionError("is not needed")):
+                self.assertEqual(without.decode(data), (AROUND, PLAIN))
+            self._change(data, message, without, 3)
+            self._change(data, without, _EachOfItsOwn(without), 4)
+
+    def test_what_is_special_in_a_record_is_read_the_same(self) -> None:
+        message = arguments([Plain], True)
+        without = arguments([Plain], True)
+        without._read = None
+        before = '"aNumber":1,"small":2,"x":3.0,"yes":true,"text":"t","moreText":"m"'
+        for old, new in (
+            (":1,", ':"9223372036854775807",'),  # beyond 2^53 it is text
+            (":1,", ":9223372036854775807,"),
+            (":1,", ":1.0,"),
+            (":1,", ":true,"),
+            (":2,", ":128,"),
+            (":2,", ":7,"),  # the class does not take it
+            (":3.0", ":3"),
+            (":3.0", ":1e999"),
+            (":3.0", ':"NaN"'),
+            ('"t"', r'"\ud800"'),
+            ('"t"', r'"\ud83d\ude00"'),
+            ('"t"', "null"),
+            (',"moreText":"m"', ""),
+            (',"moreText":"m"', ',"moreText":"m","moreText":"last"'),
+            (',"moreText":"m"', ',"moreText":"m","unknown":{"a":[]}'),
+            (',"moreText":"m"', ',"moreText":"m","unknown":' + "[" * 200 + "]" * 200),
+            ('"yes":true,"text":"t"', '"text":"t","yes":true'),
+        ):
+            with self.subTest(new[:40]):
+                self.assertIn(old, before)
+                data = f"[{{{before.replace(old, new, 1)}}}]".encode()
+                wanted = read(_EachOfItsOwn(without), data)
+                self.assertTrue(same(read(message, data), wanted), wanted)
+                self.assertTrue(same(read(without, data), wanted), wanted)
+
+    def test_what_no_field_takes_is_told_the_same_when_it_is_written(self) -> None:
+        for member, value in (
+            *(("a_number", one) for one in (True, 1.0, None, 1 << 63, -(1 << 63), 1 << 53, "1")),
+            *(("small", one) for one in (128, -129, 127)),
+            *(("x", one) for one in (1, float("nan"), float("inf"), "1", 10**400)),
+            *(("text", one) for one in ("\ud800", b"a", None, "\U0001f600")),
+            ("yes", 1),
+        ):
+            changed = dataclasses.replace(PLAIN)
+            setattr(changed, member, value)
+            for text in (False, True):
+                with self.subTest(member, value=str(value)[:20], text=text):
+                    message = arguments([Plain], text)
+                    with mock.patch.object(Flat, "written", return_value=None):
+                        wanted = written(message, changed)
+                    self.assertEqual(written(message, changed), wanted)
+
     def test_records_that_are_changed_at_random_raise_nothing_else(self) -> None:
         for text in (False, True):
             message = arguments(SLOW, text)
             data = message.encode([NODE, {"a": [1, None, "x"]}, [NODE, None]])
             self._change(data, message, message, 2)
 
-    def _change(self, data: bytes, one: Several, other: Several, seed: int) -> None:
+    def _change(self, data: bytes, one: Decodes, other: Decodes, seed: int) -> None:
         draw = random.Random(seed)
         for _ in range(3_000):
             changed = bytearray(data)

@@ -102,6 +102,8 @@ def same(left: Any, right: Any) -> bool:
         return repr(left) == repr(right) or (math.isnan(left) and math.isnan(right))
     if isinstance(left, list | tuple) and isinstance(right, list | tuple):
         return len(left) == len(right) and all(map(same, left, right))
+    if dataclasses.is_dataclass(left):
+        return repr(left) == repr(right)
     return type(left) is type(right) and left == right
 
 

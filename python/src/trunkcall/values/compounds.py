@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterable, Mapping
 from types import GenericAlias
 from typing import Any
 
+from . import quick
 from .faults import MAX_NESTING, UNTAKEN, Fault, Refused, too_deep, unwanted
+from .flat import Flat
 from .room import FIELD, LIST, MAP, RECORD, need
 from .scalars import OUT_OF_RANGE, Shape, Text, Time, Whole
 from .tree import Broken, Ext, Pairs, check_depth
@@ -32,6 +34,10 @@ class Optional(Shape):
     def quick(self, text: bool) -> Any:
         inner = self.inner.quick(text)
         return None if inner is None else inner | None
+
+    def reviver(self, text: bool) -> Callable[[Any], Any] | None:
+        revive = self.inner.reviver(text)
+        return None if revive is None else lambda value: None if value is None else revive(value)
 
 
 class List(Shape):
@@ -83,6 +89,10 @@ class List(Shape):
             return None
         return GenericAlias(list, inner) if self.kind is list else GenericAlias(tuple, (inner, ...))
 
+    def reviver(self, text: bool) -> Callable[[Any], Any] | None:
+        revive, kind = self.inner.reviver(text), self.kind
+        return None if revive is None else lambda value: kind(map(revive, value))
+
 
 class Map(Shape):
     wanted = "a map"
@@ -131,6 +141,10 @@ class Map(Shape):
         value = self.value.quick(text)
         return GenericAlias(dict, (str, value)) if value is not None and type(self.key) is Text else None
 
+    def reviver(self, text: bool) -> Callable[[Any], Any] | None:
+        revive = self.value.reviver(text)
+        return None if revive is None else lambda value: {key: revive(one) for key, one in value.items()}
+
 
 def pairs_of(shape: Shape, tree: Any, depth: int) -> Any:
     """The keys and values of a map in either form. Raises Fault."""
@@ -169,6 +183,8 @@ class Record(Shape):
         self.fields: list[Field] = []
         self._by_name: dict[str, Field] = {}
         self._zero_size = 0  # 0: not known yet
+        self._flat: dict[bool, Flat] = {}  # by `text`; made when all fields are known
+        self._quick: dict[bool, Any] = {}  # likewise
 
     def add(self, field: Field) -> None:
         """Raises ValueError for a second field of one public name."""
@@ -183,15 +199,40 @@ class Record(Shape):
             raise self.misfit(value)
         if depth >= MAX_NESTING:
             raise too_deep()
-        out: dict[str, Any] = {}
-        for field in self.fields:
+        flat = self._flat_of(text)
+        out = flat.written(value)
+        fields = self.fields if out is None else flat.others
+        out = {} if out is None else out
+        for field in fields:
             try:
                 out[field.name] = field.shape.dump(getattr(value, field.member), text, depth + 1)
             except Fault as fault:
                 raise fault.within(f".{field.name}") from None
         return out
 
+    def _flat_of(self, text: bool) -> Flat:
+        flat = self._flat.get(text)
+        if flat is None:
+            flat = self._flat[text] = Flat(self.fields, text)
+        return flat
+
     def load(self, tree: Any, text: bool, depth: int) -> Any:
+        pairs_of(self, tree, depth)
+        flat = self._flat_of(text)
+        values = flat.read(tree)
+        if values is None:
+            return self._load_each(tree, text, depth)
+        need(RECORD + FIELD * len(self.fields))
+        came = tree if not flat.others or type(tree) is dict else dict(tree)
+        for field in flat.others:
+            try:
+                values[field.member] = field.shape.load(came[field.name], text, depth + 1)
+            except Fault as fault:
+                raise fault.within(f".{field.name}") from None
+        return self._made(values)
+
+    def _load_each(self, tree: Any, text: bool, depth: int) -> Any:
+        """The same field by field: some are missing, there are others, or some come in another form."""
         known = self._by_name
         came: dict[str, Any] = {}
         for key, one in pairs_of(self, tree, depth):
@@ -233,6 +274,33 @@ class Record(Shape):
         if not self._zero_size:
             self._zero_size = RECORD + sum(FIELD + field.shape.zero_size() for field in self.fields)
         return self._zero_size
+
+    def quick(self, text: bool) -> Any:
+        """A struct of all its fields, from which `reviver` makes the object."""
+        if quick.msgspec is None:
+            return None
+        if text in self._quick:
+            return self._quick[text]
+        self._quick[text] = None  # for a record that has itself inside
+        kinds = [(field.name, field.shape.quick(text)) for field in self.fields]
+        if kinds and all(kind is not None for _, kind in kinds):
+            self._quick[text] = quick.struct(kinds)
+        return self._quick[text]
+
+    def reviver(self, text: bool) -> Callable[[Any], Any] | None:
+        members = [field.member for field in self.fields]
+        revivers = [
+            (field.member, revive) for field in self.fields if (revive := field.shape.reviver(text)) is not None
+        ]
+        parts = quick.parts_of(len(members))
+
+        def revive_record(came: Any) -> Any:
+            values = dict(zip(members, parts(came), strict=True))
+            for member, revive in revivers:
+                values[member] = revive(values[member])
+            return self._made(values)
+
+        return revive_record
 
     def misfit(self, value: object) -> Fault:
         return unwanted(self.kind.__name__, "None" if value is None else f"a value of type {type(value).__name__}")

@@ -15,10 +15,14 @@ def _no_number(word: str) -> NoReturn:
     raise Fault(f"the JSON is not valid: {word} is no number in JSON")
 
 
+_DECODER = json.JSONDecoder(parse_constant=_no_number)
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
 def read(data: bytes) -> Any:
     """The value of a text as a tree. Raises Fault, Deep."""
     try:
-        return json.loads(data.decode(), parse_constant=_no_number)
+        return _DECODER.decode(data.decode())
     except Fault:
         raise
     except RecursionError:
@@ -55,4 +59,4 @@ class Deep(Fault):
 
 def write(value: Any) -> bytes:
     """A text of None, booleans, numbers, texts, lists and dicts with keys of text."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+    return _ENCODER.encode(value).encode()

@@ -41,6 +41,7 @@ class One:
         self._text = text
         self._write = quick.writer(text)
         self._read = quick.reader(place.shape.quick(text), text)
+        self._revive = None if self._read is None else place.shape.reviver(text)
 
     def encode(self, value: Any) -> bytes:
         """Raises Misfit."""
@@ -50,7 +51,8 @@ class One:
         """Raises Misfit."""
         if self._read is not None:
             try:
-                return self._read(data)
+                value = self._read(data)
+                return value if self._revive is None else self._revive(value)
             except quick.FAILURES:
                 pass
         before = make_room(len(data))
@@ -99,6 +101,8 @@ class Several:
         kinds = [place.shape.quick(text) for place in places]
         kind = None if None in kinds or not kinds or self._strict else GenericAlias(tuple, tuple(kinds))
         self._read = quick.reader(kind, text)
+        revivers = () if self._read is None else [place.shape.reviver(text) for place in places]
+        self._revivers = [(at, revive) for at, revive in enumerate(revivers) if revive is not None]
 
     def encode(self, values: Any) -> bytes:
         """Raises Misfit."""
@@ -109,7 +113,7 @@ class Several:
         if self._read is not None:
             try:
                 found: tuple[Any, ...] = self._read(data)
-                return found
+                return self._revived(found) if self._revivers else found
             except quick.FAILURES:
                 pass
         before = make_room(len(data))
@@ -117,6 +121,12 @@ class Several:
             return self._of_json(data) if self._text else self._of_messagepack(data)
         finally:
             give_back(before)
+
+    def _revived(self, found: tuple[Any, ...]) -> tuple[Any, ...]:
+        values = list(found)
+        for at, revive in self._revivers:
+            values[at] = revive(values[at])
+        return tuple(values)
 
     def plain(self, values: Any) -> list[Any]:
         """The values as a tree, for a codec of the user's. Raises Misfit."""

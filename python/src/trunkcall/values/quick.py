@@ -4,10 +4,12 @@ which that holds are known to `Shape.quick`, and what it refuses is read again b
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Annotated, Any
 
 from . import jsontext, messagepack
+from .faults import Fault
 
 
 def _library() -> Any:
@@ -29,6 +31,23 @@ def whole(least: int, most: int) -> Any:
     return Annotated[int, msgspec.Meta(ge=least, le=most) if most <= _MOST else msgspec.Meta(ge=least)]
 
 
+def struct(fields: Sequence[tuple[str, Any]]) -> Any:
+    """A type that is read of a map with exactly these fields; `parts_of` gets them. There is msgspec."""
+    named = [(_part(at), kind) for at, (_, kind) in enumerate(fields)]
+    rename = {_part(at): name for at, (name, _) in enumerate(fields)}
+    return msgspec.defstruct("Fields", named, rename=rename, forbid_unknown_fields=True, gc=False)
+
+
+def parts_of(count: int) -> Callable[[Any], tuple[Any, ...]]:
+    """Gets the fields of such a struct in their order."""
+    found: Any = attrgetter(*map(_part, range(count)))
+    return found if count > 1 else lambda struct: (found(struct),)
+
+
+def _part(at: int) -> str:
+    return f"f{at}"
+
+
 def writer(text: bool) -> Callable[[Any], bytes]:
     """What makes a message of a tree."""
     if msgspec is None:
@@ -48,5 +67,6 @@ def reader(kind: Any, text: bool) -> Callable[[bytes], Any] | None:
 FAILURES: tuple[type[Exception], ...] = (
     UnicodeDecodeError,
     RecursionError,
+    Fault,  # of what makes objects of what msgspec has read
     *(() if msgspec is None else (msgspec.MsgspecError,)),
 )

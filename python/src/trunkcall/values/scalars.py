@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import math
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from enum import Enum
 from typing import Any
@@ -57,6 +58,11 @@ class Shape:
 
     def quick(self, text: bool) -> Any:
         """The type for which msgspec reads exactly what `load` would, or fails; None if there is none."""
+        return None
+
+    def reviver(self, text: bool) -> Callable[[Any], Any] | None:
+        """Makes the value of what msgspec reads of that type, or raises Fault; None if it is the value. Asked for only
+        where there is such a type."""
         return None
 
     def refuse(self, tree: object) -> Fault:
