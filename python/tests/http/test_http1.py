@@ -8,11 +8,10 @@ import json
 from typing import Any
 from unittest import mock
 
-import h11
-
 from conformance.v1 import conformance_pb2 as pb
 from tests.public.kit import COUNT, ECHO, JOIN, PATIENCE, Gate, echo, eventually, join
 from trunkcall import Calls, Code, Limits, PortProtocol, ServerCall, StatusError, codefirst, unary
+from trunkcall.http import http1stream
 
 from .kit import ECHO_PATH, HttpCase, answer_of, framed, post
 
@@ -125,7 +124,7 @@ class Connect(HttpCase):
 
     async def test_an_answer_that_cannot_be_written_ends_the_connection_and_its_handler_counts_no_more(self) -> None:
         server, address = await self.serve()
-        with mock.patch.object(h11.Connection, "send", side_effect=h11.LocalProtocolError("not so")):
+        with mock.patch.object(http1stream, "head_of", side_effect=ValueError("not so")):
             reader, _ = await self.http1(address, post(framed(b"3"), COUNT.name, "application/connect+raw"))
             self.assertEqual(await asyncio.wait_for(reader.read(), PATIENCE), b"")
             await eventually(lambda: server.running == 0 and server.gauges().connections == 0)

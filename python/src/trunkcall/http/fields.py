@@ -54,7 +54,7 @@ _GRPC_UNITS = {"H": 3_600_000_000, "M": 60_000_000, "S": 1_000_000, "m": 1_000, 
 class Request:
     """The head of a request. Names of fields are in lower case."""
 
-    __slots__ = ("fields", "length", "method", "path", "query", "raw_path")
+    __slots__ = ("_first", "fields", "length", "method", "path", "query", "raw_path")
 
     def __init__(self, method: str, target: str, fields: Fields, length: int) -> None:
         """`length` is that of the body, -1: not said. `target` may be a whole URL, as proxies are sent."""
@@ -66,15 +66,15 @@ class Request:
         self.path = decoded_path(path) if "%" in path else path
         self.fields = fields
         self.length = length
+        self._first = dict(reversed(fields))
 
     def first(self, name: str) -> str:
         """The value of a field, the first of several; "" without one."""
-        for key, value in self.fields:
-            if key == name:
-                return value
-        return ""
+        return self._first.get(name, "")
 
     def all(self, name: str) -> list[str]:
+        if name not in self._first:
+            return []
         return [value for key, value in self.fields if key == name]
 
     def joined(self, name: str) -> str:

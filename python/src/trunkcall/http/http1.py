@@ -1,4 +1,4 @@
-"""A connection of HTTP/1.1 that is served: one request after the other (http.md 4). h11 reads and writes."""
+"""A connection of HTTP/1.1 that is served: one request after the other (http.md 4). h11 reads."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from trunkcall.wire import Code
 from . import answering
 from .call import HttpCall
 from .fields import Fields, Request
-from .line import IDLE, Line, LineStream
+from .http1stream import PIECE, Http1Stream
+from .line import IDLE, Line
 from .router import Router
 from .stream import HttpConfig
 from .underway import LATE, UnderWay
@@ -29,9 +30,6 @@ _HEADER_TIME = 10_000_000  # µs from a header's first byte (limits.md 6)
 _REST = 1 << 20  # bytes of a body behind its answer
 _REST_TIME, _REST_OF_STREAM = 60_000_000, 1_000_000  # µs for them; the latter where the method takes many requests
 _INTERRUPT = 0.1  # seconds for what waits of an answer whose call is stopped
-_PIECE = 64 << 10  # unsent bytes of an answer, above which its handler waits
-_FOLDED = re.compile(rb"\n[ \t]")
-_BARE = re.compile(rb"(?<!\r)\n")
 _END = b"\r\n\r\n"
 _UPGRADE = re.compile(rb"\r\nupgrade:[^\r\n]*websocket", re.IGNORECASE)
 _CHUNKS = "the chunks of the body are malformed"
@@ -47,11 +45,12 @@ class Http1Line(Line):
         self._router = router
         self._listener = listener
         listener.upgrading[self] = None
-        self._h11 = self._reader()
+        self._h11: h11.Connection  # reads the request, and its chunks
         self._head = bytearray()  # of the next request
         self.out = bytearray()
         self._head_since = since
         self._current: Http1Stream | None = None
+        self._to_come = 0  # bytes of its body; -1: it is in chunks
         self._known = False
         self._leaving = False  # behind the answer that is next, or under way
         self._retired = False  # behind the next answer, but not without one
@@ -64,7 +63,7 @@ class Http1Line(Line):
         self._leaving_since = UnderWay()
 
     def _reader(self) -> h11.Connection:
-        return h11.Connection(h11.SERVER, max_incomplete_event_size=self.config.header_bytes + _PIECE)
+        return h11.Connection(h11.SERVER, max_incomplete_event_size=self.config.header_bytes + PIECE)
 
     @property
     def is_known(self) -> bool:
@@ -139,9 +138,10 @@ class Http1Line(Line):
 
     def _begin(self, head: bytes, rest: bytes) -> None:
         self._idle_since = self._rest_until = 0
-        if _FOLDED.search(head) or _BARE.search(head):
+        if b"\n " in head or b"\n\t" in head or head.count(b"\n") != head.count(b"\r\n"):
             self._refuse(400, "the request is malformed: a line of its header goes on in the next, or ends wrongly")
             return
+        self._h11 = self._reader()
         try:
             self._h11.receive_data(head)
             said = self._h11.next_event()
@@ -156,7 +156,9 @@ class Http1Line(Line):
         method, version = said.method.decode("ascii"), bytes(said.http_version)
         request = Request(method, said.target.decode("latin-1"), fields, _length(fields))
         status = _checked(request, version)
-        stream = self._current = Http1Stream(self, method == "HEAD", version == b"1.0", self._waits(), self._h11)
+        waits = self._h11.they_are_waiting_for_100_continue
+        stream = self._current = Http1Stream(self, method == "HEAD", version == b"1.0", waits)
+        self._to_come = request.length
         if status:
             self._leaving = self._unread = stream.request_ended = True
             answering.text(stream, status, _WRONG.get(status, "the request is malformed"))
@@ -166,16 +168,12 @@ class Http1Line(Line):
         stream.receiver = self._router.serve(request, stream)
         self._feed(rest)
 
-    def _waits(self) -> bool:
-        return self._h11.they_are_waiting_for_100_continue
-
     def _refuse(self, status: int, text: str) -> None:
         """Answers what is no request, and closes."""
         if not self._known:
             self._become_known()
         self._leaving = self._unread = True
-        self._h11 = self._reader()
-        stream = self._current = Http1Stream(self, False, False, False, self._h11)
+        stream = self._current = Http1Stream(self, False, False, False)
         stream.request_ended = True
         answering.text(stream, status, text)
 
@@ -187,6 +185,14 @@ class Http1Line(Line):
         if stream.request_ended:  # the next request waits for the answer
             self._head += data
             return
+        if self._to_come >= 0:
+            came = data[: self._to_come]
+            self._to_come -= len(came)
+            if came:
+                self._body(stream, came)
+            if not self._to_come:
+                self._end_request(stream, data[len(came) :])
+            return
         try:
             if data:
                 self._h11.receive_data(data)
@@ -195,12 +201,7 @@ class Http1Line(Line):
                 if isinstance(event, h11.Data):
                     self._body(stream, bytes(event.data))
                 elif isinstance(event, h11.EndOfMessage):
-                    stream.request_ended = True
-                    self._head += self._h11.trailing_data[0]
-                    if stream.answered:
-                        self._next_soon()
-                    else:
-                        stream.receiver.ended()
+                    self._end_request(stream, self._h11.trailing_data[0])
                     return
                 else:
                     return
@@ -211,6 +212,14 @@ class Http1Line(Line):
                 answering.text(stream, 400, _CHUNKS)
             else:
                 self._close_behind()
+
+    def _end_request(self, stream: Http1Stream, rest: bytes) -> None:
+        stream.request_ended = True
+        self._head += rest
+        if stream.answered:
+            self._next_soon()
+        else:
+            stream.receiver.ended()
 
     def _body(self, stream: Http1Stream, data: bytes) -> None:
         if stream.answered:
@@ -247,7 +256,10 @@ class Http1Line(Line):
             self._read_on()
 
     def _next_soon(self) -> None:
-        self.loop.call_soon(self._next)
+        if self._head:  # many that have come at once are no recursion
+            self.loop.call_soon(self._next)
+        else:
+            self._next()
 
     def _next(self) -> None:
         stream = self._current
@@ -259,7 +271,6 @@ class Http1Line(Line):
         if self._leaving:
             self._close_behind()
             return
-        self._h11 = self._reader()
         rest, self._head = bytes(self._head), bytearray()
         self._read_on()
         if rest:
@@ -361,85 +372,6 @@ class Http1Line(Line):
         if stream is not None and not stream.answered:
             stream.receiver.cut_off(Code.UNAVAILABLE, "the grace period is over")
         self._close_behind()
-
-
-class Http1Stream(LineStream):
-    """One request, and its answer."""
-
-    line: Http1Line
-
-    def __init__(self, line: Http1Line, bodiless: bool, old: bool, expects: bool, connection: h11.Connection) -> None:
-        super().__init__(line, bodiless, expects)
-        self._old = old
-        self.version = "1.0" if old else "1.1"
-        self._h11 = connection
-        self._begun = False
-        self._sized = False
-        self.pending = 0  # bytes of the body that were not consumed
-        self.dropped = 0  # bytes behind the answer
-
-    def _send(self, event: h11.Response | h11.InformationalResponse | h11.Data | h11.EndOfMessage) -> bool:
-        """Appends to the output. The head goes with what follows: a caller whose time runs out gets both or none.
-        False: the library does not write it, and the connection ends."""
-        try:
-            data = self._h11.send(event)
-        except h11.LocalProtocolError as error:
-            self.line.abort(f"an answer cannot be written: {error}")
-            return False
-        self.line.out += data or b""
-        self.line.schedule()
-        return True
-
-    def head(self, status: int, fields: Fields, end: bool = False) -> None:
-        line = self.line
-        if self._begun or line.lost:
-            return
-        self._begun = True
-        self.expects = False
-        headers = [*fields, *self.extra]
-        self._sized = any(name == "content-length" for name, _ in headers)
-        if end and not self._sized and status not in (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED):
-            headers.append(("content-length", "0"))
-        elif not end and not self._sized and self._old:
-            line.close_soon()  # which is how it ends
-        if line.says_close():
-            headers.append(("connection", "close"))
-        reason = HTTPStatus(status).phrase if status in HTTPStatus._value2member_map_ else ""
-        coded = [(name.encode("ascii"), value.encode("latin-1", "replace")) for name, value in headers]
-        sent = self._send(h11.Response(status_code=status, headers=coded, reason=reason.encode("ascii")))
-        if sent and end:
-            self.end()
-
-    def write(self, data: bytes) -> bool:
-        line = self.line
-        if self.answered or self.bodiless or line.lost:
-            return True
-        self._send(h11.Data(data=data))
-        if len(line.out) > _PIECE:
-            line.write_out()
-        return not line.full
-
-    def end(self, trailers: Fields | None = None) -> None:
-        if not self.answered:
-            self.answered = True
-            if not self.line.lost and self._send(h11.EndOfMessage()):
-                self.line.answered(self)
-
-    def consumed(self, credit: int) -> None:
-        self.pending -= credit
-        self.line._read_on()
-
-    def proceed(self) -> None:
-        if self.expects and not self.request_ended and not self._begun and not self.line.lost:
-            self._send(h11.InformationalResponse(status_code=100, headers=[], reason=b"Continue"))
-        self.expects = False
-
-    def abandoned(self) -> None:
-        self.line.stopped()
-
-    def break_off(self, why: str) -> None:
-        self.answered = True
-        self.line.abort(why)
 
 
 _WRONG = {
