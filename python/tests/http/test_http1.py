@@ -173,6 +173,51 @@ class Requests(HttpCase):
             with self.subTest(name):
                 self.assertEqual((await self.exchanged(address, request))[0], status)
 
+    async def test_where_a_request_ends_has_one_reading(self) -> None:
+        server, address = await self.serve()
+        smuggled = post(b"smuggled")
+        for lines in (
+            ("Content-Length: 4, 5",),
+            ("Content-Length: +4",),
+            ("Content-Length: 4 4",),
+            ("Content-Length: 0x4",),
+            ("Content-Length : 4",),
+            ("Content-Length: -1",),
+            ("Content-Length: 4", "Content-Length: 5"),
+            ("Content-Length: 4", "Transfer-Encoding: chunked"),
+            ("Transfer-Encoding: chunked", "Content-Length: 4"),
+            ("Transfer-Encoding: chunked, identity",),
+            ("Transfer-Encoding: identity, chunked",),
+            ("Transfer-Encoding: chunked", "Transfer-Encoding: chunked"),
+            ("Transfer-Encoding : chunked",),
+            ("Transfer-Encoding: x\rTransfer-Encoding: chunked",),
+            ("Transfer-Encoding: \x0bchunked",),
+            ("X: y\nContent-Length: 4",),
+            ("X: y", " Content-Length: 4"),
+        ):
+            with self.subTest(lines):
+                head = "".join(f"{line}\r\n" for line in lines)
+                start = f"POST {ECHO_PATH} HTTP/1.1\r\nHost: here\r\nContent-Type: application/raw\r\n{head}\r\n"
+                reader, _ = await self.http1(address, start.encode() + b"0\r\n\r\n" + smuggled)
+                status, fields, _ = await answer_of(reader)
+                self.assertIn(status, (400, 501))
+                self.assertEqual(fields["connection"], "close")
+                self.assertEqual(await asyncio.wait_for(reader.read(), PATIENCE), b"")
+        await eventually(lambda: server.gauges().connections == 0)
+
+    async def test_what_follows_a_body_is_the_next_request_wherever_it_is_cut(self) -> None:
+        _, address = await self.serve()
+        whole = post(b"one") + post(b"GET / HTTP/1.1\r\n\r\n") + post(b"") + post(b"four")
+        wanted = [b"one", b"GET / HTTP/1.1\r\n\r\n", b"", b"four"]
+        for size in (1, 2, 7, 97, len(whole)):
+            reader, writer = await self.http1(address, b"")
+            for at in range(0, len(whole), size):
+                writer.write(whole[at : at + size])
+                await writer.drain()
+                await asyncio.sleep(0)
+            self.assertEqual([(await answer_of(reader))[2] for _ in wanted], wanted)
+            writer.close()
+
     async def test_a_beginning_that_a_protocol_of_ones_own_may_have_too_comes_in_pieces(self) -> None:
         class Others(PortProtocol):
             name = "others"

@@ -218,9 +218,14 @@ class Asgi(Mounting):
         async def fails(scope: Any, receive: Any, send: Any) -> None:
             if scope["path"] == "/raises":
                 raise ValueError("secret")
-            field = {"/field": (b"a", b"b\r\nc: d"), "/name": (b"a b", b"c"), "/length": (b"content-length", b"-1")}
-            if scope["path"] in field:
-                await send({"type": "http.response.start", "status": 200, "headers": [field[scope["path"]]]})
+            fields = {
+                "/field": [(b"a", b"b\r\nc: d")],
+                "/name": [(b"a b", b"c")],
+                "/length": [(b"content-length", b"-1")],
+                "/lengths": [(b"content-length", b"1"), (b"Content-Length", b"2")],
+            }
+            if scope["path"] in fields:
+                await send({"type": "http.response.start", "status": 200, "headers": fields[scope["path"]]})
                 await send({"type": "http.response.body", "body": b"x"})
 
         _, address = await self.serve(asgi=fails)
@@ -230,6 +235,7 @@ class Asgi(Mounting):
             ("/field", "failed"),
             ("/name", "failed"),
             ("/length", "failed"),
+            ("/lengths", "failed"),
         ):
             with self.assertLogs("trunkcall", logging.ERROR) as logs:
                 for status, body in await self.both(address, path):

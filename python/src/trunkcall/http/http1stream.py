@@ -18,7 +18,7 @@ _LINES = {int(one): f"HTTP/1.1 {int(one)} {one.phrase}" for one in HTTPStatus}
 _NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _NAMES: set[str] = set()  # those that were looked at
 _MOST_NAMES = 1_024
-_CONTROL = re.compile(r"[\0-\x08\x0a-\x1f\x7f]")
+_ENDS = re.compile(r"[\0\n\v\f\r]")  # what may be taken for the end of a line, or of a text
 
 
 class Http1Stream(LineStream):
@@ -135,8 +135,8 @@ def head_of(status: int, fields: Fields) -> bytes:
         if name not in _NAMES:
             _check_name(name)
         lines.append(f"{name}: {value}")
-    if not "".join(lines).isprintable() and (wrong := next(filter(_CONTROL.search, lines), None)):
-        raise ValueError(f"{wrong.partition(':')[0]} has a control character")
+    if not "".join(lines).isprintable() and (wrong := next(filter(_ENDS.search, lines), None)):
+        raise ValueError(f"{wrong.partition(':')[0]} has a line end in its value")
     return "\r\n".join([*lines, "", ""]).encode("latin-1", "replace")
 
 

@@ -296,6 +296,10 @@ class Visit:
             if key == "content-length":
                 if not (text.isascii() and text.isdigit()):
                     raise ValueError(f"{value!r} is no content-length")
+                if self._left >= 0:  # said before
+                    if self._left != int(text):
+                        raise ValueError("the answer has two content-lengths")
+                    continue
                 self._left = int(text)
             if key not in _OF_CONNECTIONS:
                 fields.append((key, text))
