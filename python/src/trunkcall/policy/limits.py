@@ -27,20 +27,23 @@ class Rate:
     """Bounds how many calls begin in a time (policy.md 12). The bucket is full at first."""
 
     def __init__(self, rules: RateRules) -> None:
-        self._rules = rules
-        self._level = rules.burst * _BILLION
+        self._rate = rules.per_second
+        self._full = self._level = rules.burst * _BILLION
+        shares = [share(rules.shares, rules.burst, priority) for priority in Priority]
+        self._kept = [(rules.burst - one) * _BILLION for one in shares]  # from each priority
         self._clock = Clock()
 
     def take(self, now: int, priority: Priority) -> int:
         """0 if a call may begin, else how many nanoseconds to wait before one may."""
-        rules, last = self._rules, self._clock.last
-        passed = self._clock.at(now) - last
-        self._level = min(rules.burst * _BILLION, self._level + passed * rules.per_second)
-        kept = (rules.burst - share(rules.shares, rules.burst, priority)) * _BILLION
-        missing = _BILLION + kept - self._level
+        last = self._clock.last
+        level = self._level + (self._clock.at(now) - last) * self._rate
+        if level > self._full:
+            level = self._full
+        missing = _BILLION + self._kept[priority] - level
         if missing > 0:
-            return -(-missing // rules.per_second)
-        self._level -= _BILLION
+            self._level = level
+            return -(-missing // self._rate)
+        self._level = level - _BILLION
         return 0
 
 
@@ -67,6 +70,7 @@ class Concurrency:
         self._rules = rules
         self._calls = 0
         self.limit = (rules.adaptive.start if rules.adaptive else rules.limit) * 1_000  # thousandths
+        self._fixed = None if rules.adaptive else [share(rules.shares, rules.limit, one) for one in Priority]
         self._clock = Clock()
         # Of an adaptive limit:
         self._base = 0  # the duration of a call without a queue; 0: not measured yet
@@ -85,10 +89,13 @@ class Concurrency:
     def enter(self, now: int, priority: Priority) -> bool:
         """Whether a call may run. If so, `leave` is to be told of its end."""
         self._clock.at(now)
-        if self._calls >= share(self._rules.shares, self._in_force(), priority):
+        fixed = self._fixed
+        most = share(self._rules.shares, self._in_force(), priority) if fixed is None else fixed[priority]
+        if self._calls >= most:
             return False
         self._calls += 1
-        self._peak = max(self._peak, self._calls)
+        if self._calls > self._peak:
+            self._peak = self._calls
         return True
 
     def _in_force(self) -> int:
@@ -101,9 +108,11 @@ class Concurrency:
         """Tells that a call has ended, and after how long. Draws a number where a measurement ends."""
         now = self._clock.at(now)
         self._calls -= 1
-        took = min(max(took, 0), LONGEST)
         adaptive = self._rules.adaptive
-        if adaptive is None or sample is Sample.NONE or self._measuring and now - took < self._since:
+        if adaptive is None:
+            return
+        took = min(max(took, 0), LONGEST)
+        if sample is Sample.NONE or self._measuring and now - took < self._since:
             return
         if self._begin is None:
             self._begin = now

@@ -28,7 +28,8 @@ class Clock:
         self.last = 0
 
     def at(self, now: int) -> int:
-        self.last = max(self.last, now)
+        if now > self.last:
+            self.last = now
         return self.last
 
 
@@ -43,8 +44,9 @@ class Window:
 
     def add(self, now: int, events: int) -> None:
         number = now // self._slice
-        counted, before = self._counts[number % _SLICES]
-        self._counts[number % _SLICES] = number, (before if counted == number else 0) + events
+        at = number % _SLICES
+        counted, before = self._counts[at]
+        self._counts[at] = number, before + events if counted == number else events
 
     def sum(self, now: int) -> int:
         first = now // self._slice - _SLICES + 1
