@@ -21,6 +21,7 @@ HTTP = "io.trunkcall.internal.transport.http"
 CLIENT = "io.trunkcall.internal.client"
 GRPC = "io.trunkcall.grpc"
 CODE_FIRST = "io.trunkcall.codefirst"
+REGISTRY = "io.trunkcall.registry"
 PROGRAMS = ("io.trunkcall.peer", "io.trunkcall.jmh")
 
 VALUES = {"Code", "Delivery", "Metadata", "Status", "StatusException"}
@@ -37,6 +38,11 @@ MAY_IMPORT: dict[str, tuple[set[str], tuple[str, ...]]] = {
     ),
     GRPC: ({PUBLIC}, ("io.grpc.", "com.google.protobuf.", "com.google.rpc.", "javax.net.ssl.")),
     CODE_FIRST: ({PUBLIC}, ("com.google.protobuf.", "io.github.classgraph.", "com.fasterxml.jackson.")),
+    # What an address is, and how pauses grow, is said once; records are read by the library that code-first has.
+    REGISTRY: (
+        {PUBLIC, TRANSPORT, CLIENT},
+        ("com.fasterxml.jackson.core.", "com.trunkcall.registry.v1.", "javax.naming."),
+    ),
     "io.trunkcall.test": ({PUBLIC, CODE_FIRST}, ("org.junit.jupiter.api.",)),
     "io.trunkcall.spring": (
         {PUBLIC, CODE_FIRST, GRPC},
