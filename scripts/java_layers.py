@@ -41,7 +41,7 @@ MAY_IMPORT: dict[str, tuple[set[str], tuple[str, ...]]] = {
     # What an address is, and how pauses grow, is said once; records are read by the library that code-first has.
     REGISTRY: (
         {PUBLIC, TRANSPORT, CLIENT},
-        ("com.fasterxml.jackson.core.", "com.trunkcall.registry.v1.", "javax.naming."),
+        ("com.fasterxml.jackson.core.", "com.google.protobuf.", "com.trunkcall.registry.v1.", "javax.naming."),
     ),
     "io.trunkcall.test": ({PUBLIC, CODE_FIRST}, ("org.junit.jupiter.api.",)),
     "io.trunkcall.spring": (

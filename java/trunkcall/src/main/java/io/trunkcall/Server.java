@@ -21,9 +21,6 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.ScheduledFuture;
-import java.util.concurrent.ThreadLocalRandom;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
@@ -35,8 +32,6 @@ import org.jspecify.annotations.Nullable;
 public final class Server implements AutoCloseable {
   private static final long CUT_OFF = 1_000_000; // µs that peers have to hear that they are cut off
 
-  private static final double JITTER = 0.1; // of the age of a connection
-
   private final Serving serving;
   private final Calling calling;
   private final SessionConfig config;
@@ -45,6 +40,7 @@ public final class Server implements AutoCloseable {
   private final ListenOptions options;
   private final List<String> where;
   private final UserProtocols protocols;
+  private final Publishing publishing;
   private final long maxConnectionAge;
   private final long drainDelay;
   private final Acceptor acceptor = new Accepting();
@@ -79,6 +75,7 @@ public final class Server implements AutoCloseable {
         new UserProtocols(this, serving, calling, builder.protocols, builder.nativeOnly);
     this.options =
         builder.nativeOnly ? plain.protocols(protocols.onPort()) : withHttp(plain, builder);
+    this.publishing = new Publishing(this, builder.registrars);
     serving.register(builder.handlers);
   }
 
@@ -118,6 +115,7 @@ public final class Server implements AutoCloseable {
    */
   public void register(Handler... handlers) {
     serving.register(List.of(handlers));
+    publishing.publishAgain();
   }
 
   /** The methods that are served, by name. */
@@ -141,11 +139,16 @@ public final class Server implements AutoCloseable {
    * Listens where the builder said, and serves. Does not wait.
    *
    * @throws IOException where it cannot listen
+   * @throws RuntimeException with which a registrar refuses to publish it; it does not listen then
    */
   public Server start() throws IOException {
     protocols.start();
+    List<Listener> made = new ArrayList<>();
     for (String one : where) {
-      listen(one);
+      made.add(begin(one, () -> Listener.listen(one, options, acceptor)));
+    }
+    if (!made.isEmpty()) {
+      publish(made);
     }
     return this;
   }
@@ -169,6 +172,7 @@ public final class Server implements AutoCloseable {
    *
    * @throws IOException where it cannot
    * @throws IllegalStateException once the server was stopped
+   * @throws RuntimeException with which a registrar refuses to publish it
    */
   public String listen(String address) throws IOException {
     return listen(address, () -> Listener.listen(address, options, acceptor));
@@ -197,9 +201,31 @@ public final class Server implements AutoCloseable {
   }
 
   private String listen(String address, Begin begin) throws IOException {
+    Listener made = begin(address, begin);
+    publish(List.of(made));
+    return made.address();
+  }
+
+  /** Has the server published. If that fails, what has just begun to listen is closed. */
+  private void publish(List<Listener> made) {
+    try {
+      publishing.publish();
+    } catch (RuntimeException fault) {
+      lock.lock();
+      try {
+        listeners.removeAll(made);
+      } finally {
+        lock.unlock();
+      }
+      made.forEach(Listener::close);
+      throw fault;
+    }
+  }
+
+  private Listener begin(String address, Begin begin) throws IOException {
     Blocking.refuseOnLoop();
     protocols.start();
-    String made;
+    Listener made;
     try {
       made = begin(begin);
     } catch (IOException e) {
@@ -208,12 +234,12 @@ public final class Server implements AutoCloseable {
       told.listenFailed(address, e);
       throw e;
     }
-    Journal.LOGGER.log(System.Logger.Level.INFO, "listening on " + made);
-    told.listening(made);
+    Journal.LOGGER.log(System.Logger.Level.INFO, "listening on " + made.address());
+    told.listening(made.address());
     return made;
   }
 
-  private String begin(Begin begin) throws IOException {
+  private Listener begin(Begin begin) throws IOException {
     lock.lock();
     try {
       if (closing) {
@@ -221,7 +247,7 @@ public final class Server implements AutoCloseable {
       }
       Listener made = begin.begin();
       listeners.add(made);
-      return made.address();
+      return made;
     } finally {
       lock.unlock();
     }
@@ -303,16 +329,17 @@ public final class Server implements AutoCloseable {
   /**
    * Ends the server without losing a call: stops listening, asks its peers to open no more calls,
    * waits until those that run are answered and the one-way calls that were accepted are done, and
-   * closes. Handlers may still call their callers meanwhile. With a drain delay all that begins
-   * after the delay, and so does {@code grace}. What is left after it is cut off. True: nothing
-   * was.
+   * closes. Handlers may still call their callers meanwhile. Before all that registrars withdraw
+   * it, for 5 s at most, and then the drain delay passes; {@code grace} begins after it. What is
+   * left then is cut off. True: nothing was.
    *
    * @throws IllegalStateException on an event loop, or in a handler of the server
    */
   public boolean stop(Duration grace) {
     long micros = Checks.micros("grace", grace);
     refuseInside();
-    if (leaving.reach() && drainDelay > 0) {
+    if (leaving.reach()) {
+      Waiting.done(CompletableFuture.anyOf(publishing.withdraw(), stopping), Publishing.WITHIN);
       Waiting.done(stopping, drainDelay);
     }
     beginToStop();
@@ -337,19 +364,23 @@ public final class Server implements AutoCloseable {
 
   /**
    * Ends the server at once: running calls lose their connection and their handlers are
-   * interrupted. Returns when the handlers have, or at once when the thread is interrupted.
+   * interrupted, while registrars withdraw it for a second at most. Returns when the handlers have,
+   * or at once when the thread is interrupted.
    *
    * @throws IllegalStateException on an event loop, or in a handler of the server
    */
   @Override
   public void close() {
     refuseInside();
+    long withdrawn = Clock.micros() + Publishing.CLOSING;
+    CompletableFuture<?> withdrawing = publishing.withdraw();
     aborting = true;
     beginToStop();
     for (ServingEnd one : ends) {
       one.line().submit(() -> one.line().abort("the server has been stopped"));
     }
     gone(Long.MAX_VALUE);
+    Waiting.done(withdrawing, Math.max(withdrawn - Clock.micros(), 0));
     CompletableFuture<?> over =
         serving
             .end()
@@ -403,7 +434,7 @@ public final class Server implements AutoCloseable {
 
   /** An end is there, which {@code retire} has end at its age. */
   void connected(ServingEnd end, Runnable retire) {
-    end.aged = ageing(end, retire);
+    end.age(maxConnectionAge, retire);
     ends.add(end);
     if (aborting) {
       end.line().abort("the server has been stopped");
@@ -414,10 +445,7 @@ public final class Server implements AutoCloseable {
 
   /** An end is over; {@code told}: observers had heard of it. */
   void disconnected(ServingEnd end, String reason, boolean told) {
-    ScheduledFuture<?> ageing = end.aged;
-    if (ageing != null) {
-      ageing.cancel(false);
-    }
+    end.ageNoMore();
     serving.journal.log(
         System.Logger.Level.DEBUG, "disconnected", end.line().remote() + ": " + reason, null);
     end.over(reason, told);
@@ -426,17 +454,6 @@ public final class Server implements AutoCloseable {
 
   Told told() {
     return told;
-  }
-
-  /** Has a connection end at its age, if there is one; a tenth more or less, so that not all do. */
-  private @Nullable ScheduledFuture<?> ageing(ServingEnd end, Runnable retire) {
-    if (maxConnectionAge == 0) {
-      return null;
-    }
-    double part = 1 + ThreadLocalRandom.current().nextDouble(-JITTER, JITTER);
-    return end.line()
-        .loop()
-        .schedule(retire, (long) (maxConnectionAge * part), TimeUnit.MICROSECONDS);
   }
 
   /** What its listeners ask. */

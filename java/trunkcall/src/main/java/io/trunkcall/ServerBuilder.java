@@ -14,6 +14,7 @@ public final class ServerBuilder extends SideBuilder<ServerBuilder> {
   final List<String> addresses = new ArrayList<>();
   final List<String> origins = new ArrayList<>();
   final List<Protocol> protocols = new ArrayList<>();
+  final List<Registrar> registrars = new ArrayList<>();
   boolean allowCleartext;
   boolean nativeOnly;
   boolean proxyProtocol;
@@ -111,6 +112,15 @@ public final class ServerBuilder extends SideBuilder<ServerBuilder> {
   /** What is asked about each call before anything is done for it. */
   public ServerBuilder admission(Admission admission) {
     this.admission = Objects.requireNonNull(admission, "admission");
+    return this;
+  }
+
+  /**
+   * Who publishes the server when it listens. {@link Server#stop} has it withdrawn first, in 5
+   * seconds at most, then waits for the drain delay, in which clients hear of it.
+   */
+  public ServerBuilder registrar(Registrar registrar) {
+    registrars.add(Objects.requireNonNull(registrar, "registrar"));
     return this;
   }
 

@@ -9,6 +9,8 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ScheduledFuture;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -18,6 +20,8 @@ import org.jspecify.annotations.Nullable;
 abstract class ServingEnd {
   static final String NATIVE = "trunk";
   static final String DISCONNECTED = "disconnected by this side";
+  private static final double JITTER =
+      0.1; // of the age of a connection, so that not all end at once
   private static final Duration NO_THREAD = Duration.ofSeconds(1); // until a call may come again
 
   final Serving serving;
@@ -31,12 +35,27 @@ abstract class ServingEnd {
 
   private @Nullable Connection caller;
   private volatile boolean draining; // for this side's own reasons
-  @Nullable ScheduledFuture<?> aged; // what ends the connection of a server at its age
+  private volatile @Nullable ScheduledFuture<?> ageing; // ends a server's connection at its age
   private volatile String why = "";
 
   ServingEnd(Serving serving, Calling calling) {
     this.serving = serving;
     this.calling = calling;
+  }
+
+  /** Has {@code retire} end the connection at its age in µs, a tenth more or less; 0: none. */
+  final void age(long micros, Runnable retire) {
+    if (micros > 0) {
+      double part = 1 + ThreadLocalRandom.current().nextDouble(-JITTER, JITTER);
+      ageing = line().loop().schedule(retire, (long) (micros * part), TimeUnit.MICROSECONDS);
+    }
+  }
+
+  final void ageNoMore() {
+    ScheduledFuture<?> timer = ageing;
+    if (timer != null) {
+      timer.cancel(false);
+    }
   }
 
   // For any thread, once connected.

@@ -4,7 +4,7 @@ import java.time.Duration;
 import java.util.random.RandomGenerator;
 
 /** The pauses before something that has failed is tried again (limits.md 3). */
-final class Backoff {
+public final class Backoff {
   private static final long FIRST = 100; // ms, doubled with each failure in a row
   private static final long LAST = 10_000;
 
@@ -16,7 +16,7 @@ final class Backoff {
   }
 
   /** A random part of the longest one, so that many do not try at the same moment. */
-  static Duration pause(int failures, RandomGenerator random) {
+  public static Duration pause(int failures, RandomGenerator random) {
     return Duration.ofNanos(random.nextLong(longest(failures).toNanos() + 1));
   }
 }

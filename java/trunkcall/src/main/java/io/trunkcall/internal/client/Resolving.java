@@ -6,6 +6,7 @@ import io.trunkcall.Watch;
 import io.trunkcall.internal.transport.Clockwork;
 import java.time.Duration;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.Executor;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
@@ -255,6 +256,12 @@ final class Resolving {
         throw new RefusedSet(why);
       }
       clockwork.execute(() -> take(given, found));
+    }
+
+    @Override
+    public void fail(String why) {
+      String told = Objects.requireNonNull(why, "why");
+      clockwork.execute(() -> noteIfRunning(told));
     }
 
     @Override

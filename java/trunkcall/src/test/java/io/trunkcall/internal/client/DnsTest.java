@@ -54,6 +54,11 @@ final class DnsTest implements Dns.Machine, Watch {
   }
 
   @Override
+  public void fail(String why) {
+    throw new AssertionError(why);
+  }
+
+  @Override
   public boolean awaitFailure(Duration atMost) throws InterruptedException {
     if (waits-- == 0) {
       throw new InterruptedException();

@@ -1,0 +1,155 @@
+package io.trunkcall.registry;
+
+import io.trunkcall.internal.transport.Clock;
+import java.io.IOException;
+import java.nio.file.DirectoryIteratorException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+
+/** What a watcher sees of the files of a service (registry.md 7.3, 7.4). Used by one thread. */
+final class FolderLooking {
+  private static final long EACH = 250_000; // µs between two looks
+  private static final int PART = 20; // a look takes one part in so many of the time
+  private static final long AWAY = 5_000_000; // a pause between two looks that does not count
+
+  /** A file as it was when it last changed, {@code at} the looking's clock. */
+  private record Seen(@Nullable FileState state, long at, Entry entry, boolean lease) {}
+
+  /** What has changed. */
+  record Changes(List<Entry> came, List<String> went) {}
+
+  private final Path folder;
+  private final Path place;
+  private Map<String, Seen> files = new HashMap<>(); // by name
+  private Map<String, Entry> told = new HashMap<>(); // by id
+  private long clock; // µs for which it has looked
+  private long last = -1;
+
+  FolderLooking(Path folder, String service) {
+    this.folder = folder;
+    this.place = folder.resolve(service);
+  }
+
+  /** Until the thread is interrupted. */
+  void watch(Watcher watcher) throws IOException, InterruptedException {
+    for (boolean first = true; ; first = false) {
+      long began = Clock.micros();
+      Changes changes = look(began);
+      if (first) {
+        watcher.all(changes.came);
+      } else if (!changes.came.isEmpty() || !changes.went.isEmpty()) {
+        watcher.change(changes.came, changes.went);
+      }
+      TimeUnit.MICROSECONDS.sleep(Math.max(EACH, PART * (Clock.micros() - began)));
+    }
+  }
+
+  /** Looks at the files, at a time in µs. */
+  Changes look(long now) throws IOException {
+    if (last >= 0 && now - last <= AWAY) {
+      clock += now - last;
+    }
+    last = now;
+    Map<String, Seen> seen = new HashMap<>();
+    for (String name : names()) {
+      Seen file = file(name);
+      if (file != null) {
+        seen.put(name, file);
+      }
+    }
+    files = seen;
+    Map<String, Entry> there = new HashMap<>();
+    seen.forEach(
+        (name, file) -> {
+          boolean over = file.lease && clock - file.at >= Folder.LEASE;
+          if (!over && (!file.lease || !there.containsKey(file.entry.id()))) {
+            there.put(file.entry.id(), file.entry);
+          }
+        });
+    List<Entry> came = new ArrayList<>();
+    there.forEach(
+        (id, entry) -> {
+          Entry before = told.get(id);
+          if (before == null || !before.says(entry) || !before.from().equals(entry.from())) {
+            came.add(entry);
+          }
+        });
+    List<String> went = told.keySet().stream().filter(id -> !there.containsKey(id)).toList();
+    told = there;
+    return new Changes(came, went);
+  }
+
+  private List<String> names() throws IOException {
+    List<String> names = new ArrayList<>();
+    try (DirectoryStream<Path> all = Files.newDirectoryStream(place)) {
+      for (Path one : all) {
+        String name = one.getFileName().toString();
+        if (!name.startsWith(".")) {
+          names.add(name);
+        }
+      }
+    } catch (NoSuchFileException none) {
+      FileState.of(folder); // which must be there
+    } catch (DirectoryIteratorException fault) {
+      throw fault.getCause();
+    }
+    return names;
+  }
+
+  /** What is to be known of a file; null if it has gone. */
+  private @Nullable Seen file(String name) {
+    Path path = place.resolve(name);
+    Seen before = files.get(name);
+    FileState state = null;
+    String fault = null;
+    try {
+      state = FileState.of(path);
+    } catch (NoSuchFileException gone) {
+      return null;
+    } catch (IOException unknown) {
+      fault = RegistryException.spelled(unknown);
+    }
+    if (before != null && state != null && state.equals(before.state)) {
+      return before;
+    }
+    boolean lease = name.endsWith(Folder.LEASE_ENDS);
+    String end = lease ? Folder.LEASE_ENDS : Folder.BY_HAND_ENDS;
+    String id = name.endsWith(end) ? name.substring(0, name.length() - end.length()) : "";
+    String from = path.toString();
+    Entry entry;
+    if (!Names.isName(id, Names.MOST_ID)) {
+      // No id is a path, so that it takes no other's place.
+      String want = "want a file ID.lease or ID.json with an id before that";
+      entry = Entry.faulty(from, from, want);
+    } else if (fault != null || state == null) {
+      entry = Entry.faulty(id, from, String.valueOf(fault));
+    } else {
+      entry = read(id, path, state);
+    }
+    return new Seen(state, clock, entry, lease);
+  }
+
+  private static Entry read(String id, Path path, FileState state) {
+    String from = path.toString();
+    if (!state.regular()) {
+      return Entry.faulty(id, from, "want a file, not a folder or the like");
+    }
+    try {
+      byte[] data = FileState.read(path, RecordWriter.MOST_RECORD + 1);
+      if (data.length > RecordWriter.MOST_RECORD) {
+        return Entry.faulty(id, from, RecordWriter.tooLong(Math.max(state.size(), data.length)));
+      }
+      return Entry.of(id, data, from);
+    } catch (IOException fault) {
+      return Entry.faulty(id, from, RegistryException.spelled(fault));
+    }
+  }
+}

@@ -1,0 +1,260 @@
+package io.trunkcall.registry;
+
+import io.trunkcall.Server;
+import io.trunkcall.internal.client.Backoff;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Publishes one server in a registry: {@code Server.builder().registrar(Registrar.of(store))}. Any
+ * thread may use it.
+ */
+public final class Registrar implements io.trunkcall.Registrar {
+  private final Store store;
+  private final Published said;
+  private final CompletableFuture<@Nullable Void> published = new CompletableFuture<>();
+
+  private final ReentrantLock lock = new ReentrantLock(); // of all below; nothing waits under it
+  private @Nullable Keeping keeping;
+  private boolean withdrawn;
+
+  private Registrar(Store store, Published said) {
+    this.store = store;
+    this.said = said;
+  }
+
+  /** One that publishes all services of a server, with the addresses that it listens on. */
+  public static Registrar of(Store store) {
+    return builder(store).build();
+  }
+
+  /** A builder of one. */
+  public static Builder builder(Store store) {
+    return new Builder(store);
+  }
+
+  /**
+   * Publishes a server; does not wait for the registry.
+   *
+   * @throws IllegalArgumentException for what cannot be published
+   * @throws IllegalStateException once it has withdrawn a server
+   */
+  @Override
+  public void publish(Server server) {
+    lock.lock();
+    try {
+      if (withdrawn) {
+        throw new IllegalStateException("a registrar publishes one server, and it was stopped");
+      }
+      List<Written> records = said.records(server.services(), server.addresses());
+      Keeping before = keeping;
+      if (before != null && before.keeps(records)) {
+        return;
+      }
+      keeping = new Keeping(records, before);
+      if (before != null) {
+        before.stop();
+      }
+      keeping.thread.start();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  @Override
+  public CompletionStage<?> withdraw() {
+    lock.lock();
+    try {
+      withdrawn = true;
+      if (keeping == null) {
+        return CompletableFuture.completedFuture(null);
+      }
+      keeping.stop();
+      return keeping.ended;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Done once the server was published for the first time. */
+  public CompletableFuture<@Nullable Void> published() {
+    return published.copy();
+  }
+
+  /** Keeps records until it is stopped, on a thread of its own. */
+  private final class Keeping implements Runnable {
+    final CompletableFuture<@Nullable Void> ended = new CompletableFuture<>();
+    final Thread thread = new Thread(this, "trunkcall-registrar");
+    private final List<Written> records;
+    private final @Nullable Keeping before;
+    private final String keys;
+    private volatile boolean stopped;
+    private volatile boolean there;
+
+    Keeping(List<Written> records, @Nullable Keeping before) {
+      this.records = records;
+      this.before = before;
+      this.keys = records.stream().map(Written::toString).collect(Collectors.joining(", "));
+      thread.setDaemon(true);
+    }
+
+    boolean keeps(List<Written> others) {
+      return Arrays.deepEquals(
+          records.stream().map(Written::data).toArray(),
+          others.stream().map(Written::data).toArray());
+    }
+
+    void stop() {
+      stopped = true;
+      thread.interrupt();
+    }
+
+    @Override
+    public void run() {
+      try {
+        if (before != null) {
+          before.ended.join(); // what it withdraws are the same keys
+        }
+        keep();
+      } finally {
+        ended.complete(null);
+      }
+    }
+
+    private void keep() {
+      int failures = 0;
+      boolean told = false;
+      while (!stopped) {
+        there = false;
+        String why = tryToKeep();
+        if (stopped) {
+          if (!why.isEmpty()) {
+            RegistryLog.warn("not withdrawn from a registry in order: " + keys + ": " + why);
+          }
+          return;
+        }
+        if (there) {
+          failures = 0;
+          told = false;
+        }
+        failures++;
+        if (!told) {
+          told = true;
+          RegistryLog.warn("not published in a registry: " + keys + ": " + why);
+        }
+        try {
+          Thread.sleep(Backoff.pause(failures, ThreadLocalRandom.current()).toMillis() + 1);
+        } catch (InterruptedException end) {
+          // It is seen above.
+        }
+      }
+    }
+
+    /** Returns why it keeps them no more, empty if it was stopped. */
+    private String tryToKeep() {
+      try {
+        store.keep(records, this::tellPublished);
+        return stopped ? "" : "the registry keeps it no more";
+      } catch (InterruptedException end) {
+        return stopped ? "" : "interrupted";
+      } catch (Throwable fault) { // a package of a registry may lack classes
+        return RegistryException.spelled(fault);
+      }
+    }
+
+    private void tellPublished() {
+      there = true;
+      RegistryLog.info("published in a registry: " + keys);
+      published.complete(null);
+    }
+  }
+
+  /** Collects what is said of a server in a registry. Used by one thread. */
+  public static final class Builder {
+    private final Store store;
+    private List<String> names = List.of();
+    private List<String> addresses = List.of();
+    private String id = "";
+    private String serverName = "";
+    private int weight = 1;
+    private String zone = "";
+    private String version = "";
+    private Map<String, String> attributes = Map.of();
+
+    private Builder(Store store) {
+      this.store = Objects.requireNonNull(store, "store");
+    }
+
+    /**
+     * The services under which the server is found: unless they are given, all that it serves but
+     * gRPC's own health and reflection.
+     */
+    public Builder names(String... services) {
+      this.names = List.of(services);
+      return this;
+    }
+
+    /**
+     * Where the server is reached, unless it is given where it listens. Needed where it listens on
+     * all addresses of a machine.
+     */
+    public Builder addresses(String... where) {
+      this.addresses = List.of(where);
+      return this;
+    }
+
+    /**
+     * Which instance it is; unless it is given it is made of the first address, so that a server
+     * which is started again there takes the place of what it left.
+     */
+    public Builder id(String id) {
+      this.id = Objects.requireNonNull(id, "id");
+      return this;
+    }
+
+    /** See {@link ServiceRecord#serverName}. */
+    public Builder serverName(String serverName) {
+      this.serverName = Objects.requireNonNull(serverName, "serverName");
+      return this;
+    }
+
+    /** See {@link ServiceRecord#weight}. */
+    public Builder weight(int weight) {
+      this.weight = weight;
+      return this;
+    }
+
+    /** See {@link ServiceRecord#zone}. */
+    public Builder zone(String zone) {
+      this.zone = Objects.requireNonNull(zone, "zone");
+      return this;
+    }
+
+    /** See {@link ServiceRecord#version}. */
+    public Builder version(String version) {
+      this.version = Objects.requireNonNull(version, "version");
+      return this;
+    }
+
+    /** See {@link ServiceRecord#attributes}. */
+    public Builder attributes(Map<String, String> attributes) {
+      this.attributes = Map.copyOf(attributes);
+      return this;
+    }
+
+    /** The registrar. What is wrong with what was said is told when the server listens. */
+    public Registrar build() {
+      return new Registrar(
+          store,
+          new Published(names, addresses, id, serverName, weight, zone, version, attributes));
+    }
+  }
+}
