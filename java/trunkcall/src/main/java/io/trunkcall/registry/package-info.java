@@ -9,6 +9,8 @@
  *       is about to stop
  *   <li>{@link io.trunkcall.registry.Source}: where instances are found; {@link
  *       io.trunkcall.registry.Store}: where servers are published, too
+ *   <li>{@link io.trunkcall.registry.RegistryServer}: the embedded registry, which any process may
+ *       serve: the default on one machine
  * </ul>
  *
  * A server that is found, and a client that finds it:
