@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+from harness.processes import Server
 from harness.programs import USER_7, USERS, ProgramTest, run
 from trunkcall.registry import parse
 
@@ -81,3 +82,43 @@ class Alone(RegistryTest):
             got = run(PROGRAMS[self.language], *words, "--registry", "nowhere:at all")
             self.assertEqual(got.status, 2, got)
             self.assertIn('registry "nowhere:at all": no package for "nowhere" is in this program', got.stderr)
+
+
+@each_pair((language, keeper) for keeper in HERE for language in HERE)
+class Embedded(RegistryTest):
+    """A registry that the server keeps, for servers and clients of the other language."""
+
+    client: str
+    server: str
+
+    def setUp(self) -> None:
+        super().setUp()
+        if run(PROGRAMS[self.server], "registry", "--help").status == 2:
+            self.skipTest(f"{self.server} serves no registry")
+
+    def keep(self) -> Server:
+        words = ("--unix", str(self.folder / "socket"), "--state", str(self.folder / "state"))
+        return self.enterContext(Server([*PROGRAMS[self.server], "registry", *words]))
+
+    def test_a_server_is_found_and_forgotten(self) -> None:
+        keeper = self.keep()
+        name = f"trunkcall:{keeper.address}"
+        server = self.serve(PROGRAMS[self.client], "--listen", "127.0.0.1:0", "--registry", name)
+        self.assertEqual(self.call(name), USER_7)
+        self.assertEqual(server.stop().status, 0)
+        self.assertEqual(keeper.stop().status, 0)
+        self.assertEqual((self.folder / "state").read_text(), "trunkcall registry 1\nend 0\n")
+
+    def test_a_server_is_found_when_its_registry_was_started_again(self) -> None:
+        keeper = self.keep()
+        name = f"trunkcall:{keeper.address}"
+        self.serve(PROGRAMS[self.client], "--listen", "127.0.0.1:0", "--registry", name)
+        self.assertEqual(keeper.stop().status, 0)
+        self.keep()
+        self.assertEqual(self.call(name), USER_7)
+
+    def call(self, name: str) -> str:
+        words = ("--registry", name, "--target", f"registry:{SERVICE}", "--timeout", "60s")
+        got = run(PROGRAMS[self.client], "call", *words, USERS + "GetUser", '{"userId":7}')
+        self.assertEqual(got.status, 0, got)
+        return got.stdout

@@ -14,6 +14,8 @@ import io.trunkcall.StatusException;
 import io.trunkcall.load.Failed;
 import io.trunkcall.load.Flags;
 import io.trunkcall.load.UsageError;
+import io.trunkcall.registry.Registry;
+import io.trunkcall.registry.Source;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Base64;
@@ -46,6 +48,8 @@ final class CallCommand {
           flags, "--timeout", "for connecting and the call together; none unless given");
   private final Flags.Value<Optional<Compression>> compression =
       PeerFlags.compression(flags, "requests");
+  private final Flags.Value<Optional<Source>> registry =
+      PeerFlags.registry(flags, "in which a target registry:SERVICE is found", Registry::open);
   private final Security security = Security.ofClient(flags);
   private final Flags.Value<String> codec =
       flags.choice(
@@ -114,6 +118,7 @@ final class CallCommand {
     }
     Log.begin(console, Level.OFF);
     ClientBuilder builder = Clients.builder(target.get(), security.tls(), compression.get());
+    registry.get().ifPresent(one -> builder.resolver("registry", Registry.resolver(one)));
     try (Client client = Clients.build(builder)) {
       CallOptions options = CallOptions.NONE.withMetadata(metadata.build());
       if (codeFirst) {

@@ -7,6 +7,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.function.Function;
 
 /** What the command lines of several commands have in common. */
 final class PeerFlags {
@@ -44,6 +45,22 @@ final class PeerFlags {
             throw new UsageError("want gzip or zstd");
           }
           return Optional.ofNullable(COMPRESSIONS.get(text));
+        });
+  }
+
+  /** A registry, which {@code open} opens by its name. */
+  static <T> Flags.Value<Optional<T>> registry(Flags flags, String what, Function<String, T> open) {
+    return flags.add(
+        "--registry",
+        "NAME",
+        Optional.empty(),
+        "name of a registry " + what + ", such as file:/run/trunkcall",
+        text -> {
+          try {
+            return Optional.of(open.apply(text));
+          } catch (IllegalArgumentException fault) {
+            throw new UsageError(String.valueOf(fault.getMessage()));
+          }
         });
   }
 

@@ -23,6 +23,7 @@ final class Program {
         serve    answer UserService and BenchService
         call     call a method, with JSON in and out
         bench    put load on a server and measure
+        registry keep where servers are, for clients to find them
         conformance
                  carry out conformance cases, lines of JSON on stdin
         connect-server, connect-client
@@ -50,6 +51,7 @@ final class Program {
         case "serve" -> new ServeCommand(console).run(rest);
         case "call" -> new CallCommand(console).run(rest);
         case "bench" -> new BenchCommand(console).run(rest);
+        case "registry" -> new RegistryCommand(console).run(rest);
         case "conformance" -> new ConformCommand(console, in).run(rest);
         case "connect-server" -> new ConnectCommand(console, in).server(rest);
         case "connect-client" -> new ConnectCommand(console, in).client(rest);

@@ -14,6 +14,9 @@ import io.trunkcall.load.Flags;
 import io.trunkcall.load.UsageError;
 import io.trunkcall.load.Work;
 import io.trunkcall.peer.conformance.Service;
+import io.trunkcall.registry.Registrar;
+import io.trunkcall.registry.Registry;
+import io.trunkcall.registry.Store;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.List;
@@ -24,6 +27,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.Supplier;
 import java.util.logging.Level;
+import org.jspecify.annotations.Nullable;
 
 /** The serve command: answers until a signal comes, then until what runs is answered. */
 final class ServeCommand {
@@ -79,6 +83,8 @@ final class ServeCommand {
   private final Flags.Value<Duration> grace =
       flags.time(
           "--grace", Duration.ofSeconds(30), "time for calls that run on after SIGTERM (30s)");
+  private final Flags.Value<Optional<Store>> registry =
+      PeerFlags.registry(flags, "in which the server is published", Registry::openStore);
   private final Flags.Value<PeerFlags.Keepalive> keepalive =
       PeerFlags.keepalive(flags, Duration.ofSeconds(60));
 
@@ -117,17 +123,20 @@ final class ServeCommand {
           "--inline needs --codec " + PeerFlags.TYPED + ": the stock stubs have no such option");
     }
     Log.begin(console, Level.WARNING);
-    Server server = make();
+    Registrar registrar = registry.get().map(Registrar::of).orElse(null);
+    Server server = make(registrar);
     // Before anybody can know that the server is there, and signal it.
     Signals signals = new Signals();
     String where = open(server);
-    console.print("listening " + where);
-    signals.next();
+    if (registrar == null || signals.awaitDone(registrar.published())) {
+      console.print("listening " + where);
+      signals.next();
+    }
     stop(server, signals);
     return Program.OK;
   }
 
-  private Server make() throws UsageError, Failed {
+  private Server make(@Nullable Registrar registrar) throws UsageError, Failed {
     Tls tls = security.tls();
     ServerBuilder builder =
         Server.builder().keepalive(keepalive.get().interval(), keepalive.get().timeout());
@@ -152,6 +161,9 @@ final class ServeCommand {
     CodeFirstServices.handlers().forEach(builder::serve);
     if (conformance.get()) {
       new Service().handlers().forEach(builder::serve);
+    }
+    if (registrar != null) {
+      builder.registrar(registrar);
     }
     Server server;
     try {

@@ -31,7 +31,15 @@ class ProgramTest {
 
   @ParameterizedTest
   @ValueSource(
-      strings = {"serve", "call", "bench", "conformance", "connect-server", "connect-client"})
+      strings = {
+        "serve",
+        "call",
+        "bench",
+        "registry",
+        "conformance",
+        "connect-server",
+        "connect-client"
+      })
   void aCommandTellsWhatItTakes(String command) {
     CarriedOut got = CarriedOut.of(command, "--help");
     assertEquals(0, got.status());
@@ -53,6 +61,9 @@ class ProgramTest {
     List<String> load = List.of("bench", "--target", "127.0.0.1:1");
     return Stream.of(
         List.of("call", GET, "{}"),
+        List.of("registry"),
+        List.of("registry", "--listen", "127.0.0.1:0", "--lease", "1ms"),
+        List.of("serve", "--listen", "127.0.0.1:0", "--registry", "srv:example.com"),
         and(to, GET),
         List.of("call", "--target", "http://127.0.0.1:1", GET, "{}"),
         List.of("call", "--target", "127.0.0.1:0", GET, "{}"),
