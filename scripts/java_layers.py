@@ -43,6 +43,9 @@ MAY_IMPORT: dict[str, tuple[set[str], tuple[str, ...]]] = {
         {PUBLIC, TRANSPORT, CLIENT},
         ("com.fasterxml.jackson.core.", "com.google.protobuf.", "com.trunkcall.registry.v1.", "javax.naming."),
     ),
+    "io.trunkcall.etcd": ({REGISTRY}, ("io.etcd.jetcd.", "io.grpc.Status")),
+    "io.trunkcall.zookeeper": ({REGISTRY}, ("org.apache.zookeeper.",)),
+    "io.trunkcall.consul": ({REGISTRY}, ("com.fasterxml.jackson.core.",)),
     "io.trunkcall.test": ({PUBLIC, CODE_FIRST}, ("org.junit.jupiter.api.",)),
     "io.trunkcall.spring": (
         {PUBLIC, CODE_FIRST, GRPC},

@@ -30,7 +30,14 @@ import javax.tools.ToolProvider;
  */
 final class Api {
   private static final List<String> MODULES =
-      List.of("trunkcall", "trunkcall-grpc", "trunkcall-spring-boot-starter", "trunkcall-test");
+      List.of(
+          "trunkcall",
+          "trunkcall-consul",
+          "trunkcall-etcd",
+          "trunkcall-grpc",
+          "trunkcall-spring-boot-starter",
+          "trunkcall-test",
+          "trunkcall-zookeeper");
   private static final String HEAD =
       "# The public surface of the Java modules, written by `make api`.\n";
 

@@ -2,12 +2,18 @@ package io.trunkcall.registry;
 
 import java.io.IOException;
 
-/** What a registry does against the rules, or not in time. */
-final class RegistryException extends IOException {
+/** Why a registry has failed, in words that are told as they are. */
+public final class RegistryException extends IOException {
   private static final long serialVersionUID = 1L;
 
-  RegistryException(String message) {
+  /** A failure. */
+  public RegistryException(String message) {
     super(message);
+  }
+
+  /** A failure that another one is the cause of. */
+  public RegistryException(String message, Throwable cause) {
+    super(message, cause);
   }
 
   /** A fault in a line: its own text if it is one of ours, else with its type. */

@@ -1,5 +1,7 @@
 package io.trunkcall.registry;
 
+import java.util.Arrays;
+
 /** A record, and its bytes. */
 public final class Written {
   private final ServiceRecord record;
@@ -28,6 +30,25 @@ public final class Written {
   /** The bytes; nobody may change them. */
   public byte[] data() {
     return data;
+  }
+
+  /**
+   * Says whether the record may take the place of what stands under its key: not if that is the
+   * good record of another server. Equal bytes are the same instance, and rubbish is nobody's
+   * (registry.md 5.7).
+   *
+   * @throws RegistryException if it may not
+   */
+  public void checkReplaces(byte[] there) throws RegistryException {
+    if (Arrays.equals(there, data)) {
+      return;
+    }
+    try {
+      ServiceRecord.parseAt(record.service(), record.id(), there);
+    } catch (InvalidRecordException rubbish) {
+      return;
+    }
+    throw new RegistryException(this + ": another server is published under this id");
   }
 
   @Override

@@ -1,0 +1,68 @@
+package io.trunkcall.consul;
+
+import io.trunkcall.registry.RegistryException;
+import java.io.IOException;
+import java.io.InputStream;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+
+/** An agent's API over HTTP. Any thread may use it. */
+final class Agent {
+  static final Duration ANSWERED = Duration.ofSeconds(10);
+
+  static final int OK = 200;
+  static final int NOT_FOUND = 404;
+
+  private static final int SAID = 300; // bytes of an error
+
+  private final String base;
+  private final HttpClient client;
+  private final String token;
+
+  Agent(String base, HttpClient client, String token) {
+    this.base = base;
+    this.client = client;
+    this.token = token;
+  }
+
+  private HttpRequest.Builder request(String what, Duration within) {
+    HttpRequest.Builder request =
+        HttpRequest.newBuilder(URI.create(base + "/v1/" + what)).timeout(within);
+    return token.isEmpty() ? request : request.header("X-Consul-Token", token);
+  }
+
+  /** Asks, and is answered with what is there, whatever its status. The body is to be closed. */
+  HttpResponse<InputStream> get(String what, Duration within)
+      throws IOException, InterruptedException {
+    HttpRequest request = request(what, within).GET().build();
+    return client.send(request, HttpResponse.BodyHandlers.ofInputStream());
+  }
+
+  /** Has something done. Throws RegistryException if it was not. */
+  void put(String what, byte[] body, Duration within) throws IOException, InterruptedException {
+    HttpRequest request =
+        request(what, within).PUT(HttpRequest.BodyPublishers.ofByteArray(body)).build();
+    HttpResponse<InputStream> answer =
+        client.send(request, HttpResponse.BodyHandlers.ofInputStream());
+    try (InputStream said = answer.body()) {
+      if (answer.statusCode() != OK) {
+        throw refused(answer.statusCode(), said);
+      }
+    }
+  }
+
+  /** What an answer is that is not the wanted one. */
+  static RegistryException refused(int status, InputStream said) throws IOException {
+    String text = new String(said.readNBytes(SAID), StandardCharsets.UTF_8).strip();
+    return new RegistryException("Consul answers " + status + ": " + text);
+  }
+
+  @Override
+  public String toString() {
+    return base.substring(base.indexOf("//") + 2);
+  }
+}

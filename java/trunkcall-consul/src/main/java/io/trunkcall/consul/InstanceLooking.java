@@ -1,0 +1,92 @@
+package io.trunkcall.consul;
+
+import com.fasterxml.jackson.core.JacksonException;
+import com.fasterxml.jackson.core.JsonParser;
+import com.fasterxml.jackson.core.JsonToken;
+import io.trunkcall.registry.Account;
+import io.trunkcall.registry.Entry;
+import io.trunkcall.registry.RegistryException;
+import io.trunkcall.registry.Watcher;
+import java.io.IOException;
+import java.io.InputStream;
+import java.net.http.HttpResponse;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+
+/**
+ * What a watcher knows of a service. Consul tells of a change by telling all; what of that is new
+ * the watcher finds out. Used by one thread.
+ */
+final class InstanceLooking {
+  private static final Duration WAITS = Duration.ofSeconds(60); // for a change
+  // Consul itself waits up to a sixteenth longer.
+  private static final Duration ANSWERED = WAITS.plus(WAITS.dividedBy(16)).plus(Agent.ANSWERED);
+  private static final long AT_LEAST = 20; // ms between two questions
+
+  private final Agent agent;
+  private final String service;
+
+  InstanceLooking(Agent agent, String service) {
+    this.agent = agent;
+    this.service = service;
+  }
+
+  /** Until the thread is interrupted. */
+  void watch(Watcher watcher) throws IOException, InterruptedException {
+    long index = 0;
+    while (true) {
+      String newer = index == 0 ? "" : "?index=" + index + "&wait=" + WAITS.toSeconds() + "s";
+      HttpResponse<InputStream> answer = agent.get("health/service/" + service + newer, ANSWERED);
+      try (InputStream body = answer.body()) {
+        if (answer.statusCode() != Agent.OK) {
+          throw Agent.refused(answer.statusCode(), body);
+        }
+        long next = index(answer);
+        if (next != index || index == 0) {
+          watcher.all(entries(body));
+        }
+        index = next < index ? 0 : next; // less: Consul has begun anew
+      }
+      Thread.sleep(AT_LEAST);
+    }
+  }
+
+  private static long index(HttpResponse<?> answer) throws RegistryException {
+    String said = answer.headers().firstValue("X-Consul-Index").orElse("");
+    try {
+      return Math.max(Long.parseLong(said), 1);
+    } catch (NumberFormatException none) {
+      throw new RegistryException("Consul's answer has the index \"" + said + "\"");
+    }
+  }
+
+  private List<Entry> entries(InputStream body) throws IOException {
+    Account account = new Account();
+    Set<String> known = new HashSet<>();
+    List<Entry> entries = new ArrayList<>();
+    try (JsonParser json = Instance.JSON.createParser(body)) {
+      json.nextToken();
+      Instance.expect(json, JsonToken.START_ARRAY);
+      while (json.nextToken() == JsonToken.START_OBJECT) {
+        Instance one = Instance.read(json);
+        String id = id(one);
+        if (!one.critical() && known.add(id)) { // else another agent has it as well
+          entries.add(account.put(id, one.data()));
+        }
+      }
+      Instance.expect(json, JsonToken.END_ARRAY);
+    } catch (JacksonException broken) {
+      throw new RegistryException("Consul's answer: " + broken.getOriginalMessage(), broken);
+    }
+    return entries;
+  }
+
+  /** What others have registered is rubbish under its own name, which is no id. */
+  private String id(Instance one) {
+    String begin = service + "/";
+    return one.id().startsWith(begin) ? one.id().substring(begin.length()) : "consul:" + one.id();
+  }
+}

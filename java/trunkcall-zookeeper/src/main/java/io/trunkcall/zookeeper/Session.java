@@ -1,0 +1,139 @@
+package io.trunkcall.zookeeper;
+
+import io.trunkcall.registry.RegistryException;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import org.apache.zookeeper.KeeperException;
+import org.apache.zookeeper.WatchedEvent;
+import org.apache.zookeeper.Watcher;
+import org.apache.zookeeper.ZooKeeper;
+import org.apache.zookeeper.data.Stat;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One with ZooKeeper. Within its time the library connects again by itself, and sets the watches
+ * again. What it tells on its own thread waits here for the one that uses the session.
+ */
+final class Session implements Watcher, AutoCloseable {
+  private static final Duration REACHED = Duration.ofSeconds(10);
+
+  final ZooKeeper client;
+  private final BlockingQueue<WatchedEvent> events = new LinkedBlockingQueue<>();
+
+  /** A node; of those that are not there, null stands for the data. */
+  record Node(byte @Nullable [] data, Stat stat) {}
+
+  private Session(ZooKeeperStore store) throws IOException {
+    int millis = Math.toIntExact(store.lease.toMillis());
+    this.client = new ZooKeeper(store.hosts, millis, this, store.config);
+    if (!store.scheme.isEmpty()) {
+      client.addAuthInfo(store.scheme, store.auth);
+    }
+  }
+
+  /** Begins a session. Throws RegistryException if no server takes it in time. */
+  static Session open(ZooKeeperStore store) throws IOException, InterruptedException {
+    Session session = new Session(store);
+    boolean begun = false;
+    try {
+      WatchedEvent first = session.next(REACHED);
+      while (first != null && first.getState() == Event.KeeperState.Disconnected) {
+        first = session.next(REACHED);
+      }
+      if (first == null) {
+        throw new RegistryException(
+            "ZooKeeper could not be reached for " + REACHED.toSeconds() + " s");
+      }
+      if (first.getState() == Event.KeeperState.AuthFailed) {
+        throw new RegistryException("ZooKeeper has refused what the client says of itself");
+      }
+      begun = true;
+      return session;
+    } finally {
+      if (!begun) {
+        session.close();
+      }
+    }
+  }
+
+  @Override
+  public void process(WatchedEvent event) {
+    events.add(event);
+  }
+
+  /** The next event, waited for; null if there is none in that time. */
+  @Nullable WatchedEvent next(Duration atMost) throws InterruptedException {
+    return events.poll(atMost.toNanos(), TimeUnit.NANOSECONDS);
+  }
+
+  /** The next event if there is one. */
+  @Nullable WatchedEvent next() {
+    return events.poll();
+  }
+
+  /** Asks for a node, and to be told once when it changes, or comes. */
+  CompletableFuture<Node> read(String path, boolean watch) {
+    CompletableFuture<Node> found = new CompletableFuture<>();
+    client.getData(
+        path,
+        watch,
+        (code, at, context, data, stat) -> {
+          KeeperException.Code said = KeeperException.Code.get(code);
+          if (said == KeeperException.Code.OK) {
+            found.complete(new Node(data == null ? new byte[0] : data, stat));
+          } else if (said == KeeperException.Code.NONODE) {
+            found.complete(new Node(null, new Stat()));
+          } else {
+            found.completeExceptionally(KeeperException.create(said, path));
+          }
+        },
+        null);
+    return found;
+  }
+
+  /** Waits for an answer. */
+  static <T> T get(CompletableFuture<T> answer, Duration atMost)
+      throws IOException, InterruptedException {
+    try {
+      return answer.get(atMost.toNanos(), TimeUnit.NANOSECONDS);
+    } catch (TimeoutException late) {
+      throw new RegistryException("ZooKeeper has not answered for " + atMost.toMillis() + " ms");
+    } catch (ExecutionException failed) {
+      throw told(failed.getCause() == null ? failed : failed.getCause());
+    }
+  }
+
+  /** A failure of the library in its own words. */
+  static RegistryException told(Throwable fault) {
+    return new RegistryException("ZooKeeper: " + fault.getMessage(), fault);
+  }
+
+  /** Ends the session, if ZooKeeper can be reached; nobody waits for that. */
+  @Override
+  public void close() {
+    closeAfter(Duration.ZERO);
+  }
+
+  /** The same later: until then what is bound to the session stays. */
+  void closeAfter(Duration time) {
+    Thread thread =
+        new Thread(
+            () -> {
+              try {
+                Thread.sleep(time.toMillis());
+                client.close();
+              } catch (InterruptedException never) {
+                Thread.currentThread().interrupt();
+              }
+            },
+            "trunkcall-zookeeper-close");
+    thread.setDaemon(true);
+    thread.start();
+  }
+}
