@@ -14,6 +14,7 @@ import io.trunkcall.load.Flags;
 import io.trunkcall.load.Options;
 import io.trunkcall.load.Result;
 import io.trunkcall.load.UsageError;
+import io.trunkcall.registry.Source;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -47,6 +48,7 @@ final class BenchCommand {
       flags.toggle("--async", "use the client's futures instead of a thread for each caller");
   private final Flags.Value<Boolean> perCall =
       flags.toggle("--connection-per-call", "make a connection for each call");
+  private final Flags.Value<Optional<Source>> registry = PeerFlags.registry(flags);
   private final MixFlags mix = new MixFlags(flags);
 
   BenchCommand(Console console) {
@@ -85,7 +87,7 @@ final class BenchCommand {
   }
 
   private ClientBuilder builder(@Nullable Tls tls) {
-    return Clients.builder(options.address(), tls, compression.get())
+    return Clients.builder(options.address(), tls, compression.get(), registry.get())
         .keepalive(mix.keepalive().interval(), mix.keepalive().timeout());
   }
 

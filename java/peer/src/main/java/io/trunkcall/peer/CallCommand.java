@@ -14,7 +14,6 @@ import io.trunkcall.StatusException;
 import io.trunkcall.load.Failed;
 import io.trunkcall.load.Flags;
 import io.trunkcall.load.UsageError;
-import io.trunkcall.registry.Registry;
 import io.trunkcall.registry.Source;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -48,8 +47,7 @@ final class CallCommand {
           flags, "--timeout", "for connecting and the call together; none unless given");
   private final Flags.Value<Optional<Compression>> compression =
       PeerFlags.compression(flags, "requests");
-  private final Flags.Value<Optional<Source>> registry =
-      PeerFlags.registry(flags, "in which a target registry:SERVICE is found", Registry::open);
+  private final Flags.Value<Optional<Source>> registry = PeerFlags.registry(flags);
   private final Security security = Security.ofClient(flags);
   private final Flags.Value<String> codec =
       flags.choice(
@@ -117,8 +115,8 @@ final class CallCommand {
                   : ": for this method want protobuf, protobuf-stock or json"));
     }
     Log.begin(console, Level.OFF);
-    ClientBuilder builder = Clients.builder(target.get(), security.tls(), compression.get());
-    registry.get().ifPresent(one -> builder.resolver("registry", Registry.resolver(one)));
+    ClientBuilder builder =
+        Clients.builder(target.get(), security.tls(), compression.get(), registry.get());
     try (Client client = Clients.build(builder)) {
       CallOptions options = CallOptions.NONE.withMetadata(metadata.build());
       if (codeFirst) {

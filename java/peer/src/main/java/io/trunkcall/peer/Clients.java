@@ -11,6 +11,8 @@ import io.trunkcall.Tls;
 import io.trunkcall.Watch;
 import io.trunkcall.load.UsageError;
 import io.trunkcall.peer.conformance.Service;
+import io.trunkcall.registry.Registry;
+import io.trunkcall.registry.Source;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -24,10 +26,14 @@ final class Clients {
 
   private Clients() {}
 
-  /** A builder for a target, which also may be {@code file:FILE}. */
+  /** A builder for a target, which also may be {@code file:FILE}, or in a registry. */
   static ClientBuilder builder(
-      String target, @Nullable Tls tls, Optional<Compression> compression) {
+      String target,
+      @Nullable Tls tls,
+      Optional<Compression> compression,
+      Optional<Source> registry) {
     ClientBuilder builder = Client.builder(target).resolver("file", Clients::fromFile);
+    registry.ifPresent(one -> builder.resolver("registry", Registry.resolver(one)));
     compression.ifPresent(builder::compression);
     return tls == null ? builder : builder.tls(tls);
   }

@@ -3,6 +3,8 @@ package io.trunkcall.peer;
 import io.trunkcall.Compression;
 import io.trunkcall.load.Flags;
 import io.trunkcall.load.UsageError;
+import io.trunkcall.registry.Registry;
+import io.trunkcall.registry.Source;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -46,6 +48,11 @@ final class PeerFlags {
           }
           return Optional.ofNullable(COMPRESSIONS.get(text));
         });
+  }
+
+  /** The registry in which a client's target is found. */
+  static Flags.Value<Optional<Source>> registry(Flags flags) {
+    return registry(flags, "in which a target registry:SERVICE is found", Registry::open);
   }
 
   /** A registry, which {@code open} opens by its name. */
