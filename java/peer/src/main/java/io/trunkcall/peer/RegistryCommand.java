@@ -47,6 +47,9 @@ final class RegistryCommand {
     if (listen.given() == unix.given()) {
       throw new UsageError("--listen or --unix is needed, and not both");
     }
+    if (listen.given() && !listen.get().matches(".*:[^\\]:]+")) {
+      throw new UsageError("--listen " + listen.get() + ": want HOST:PORT");
+    }
     Log.begin(console, Level.WARNING);
     RegistryServer.Builder builder = RegistryServer.builder();
     try {

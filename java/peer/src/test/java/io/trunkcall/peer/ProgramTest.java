@@ -62,6 +62,7 @@ class ProgramTest {
     return Stream.of(
         List.of("call", GET, "{}"),
         List.of("registry"),
+        List.of("registry", "--listen", "127.0.0.1"),
         List.of("registry", "--listen", "127.0.0.1:0", "--lease", "1ms"),
         List.of("serve", "--listen", "127.0.0.1:0", "--registry", "srv:example.com"),
         and(to, GET),

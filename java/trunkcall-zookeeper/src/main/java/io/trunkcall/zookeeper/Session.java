@@ -31,7 +31,7 @@ final class Session implements Watcher, AutoCloseable {
 
   private Session(ZooKeeperStore store) throws IOException {
     int millis = Math.toIntExact(store.lease.toMillis());
-    this.client = new ZooKeeper(store.hosts, millis, this, store.config);
+    this.client = new ZooKeeper(store.hosts, millis, this, store.config());
     if (!store.scheme.isEmpty()) {
       client.addAuthInfo(store.scheme, store.auth);
     }

@@ -11,6 +11,7 @@ import java.util.Objects;
 import org.apache.zookeeper.ZooDefs;
 import org.apache.zookeeper.client.ZKClientConfig;
 import org.apache.zookeeper.data.ACL;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A registry in ZooKeeper, by its own client. Each server that is published and each service that
@@ -24,7 +25,7 @@ public final class ZooKeeperStore implements Store {
   final String root; // with a slash before and none behind it
   final Duration lease;
   final List<ACL> acl;
-  final ZKClientConfig config;
+  private final @Nullable ZKClientConfig config;
   final String scheme;
   final byte[] auth;
 
@@ -41,6 +42,15 @@ public final class ZooKeeperStore implements Store {
   /** A builder of the registry at a place. */
   public static Builder builder(Place place) {
     return new Builder(place);
+  }
+
+  /** What the library's client is to know. It logs when it is made: not before it is needed. */
+  ZKClientConfig config() {
+    ZKClientConfig made = config == null ? new ZKClientConfig() : config;
+    if (made.getProperty(ZKClientConfig.JUTE_MAXBUFFER) == null) {
+      made.setProperty(ZKClientConfig.JUTE_MAXBUFFER, LARGEST);
+    }
+    return made;
   }
 
   @Override
@@ -64,19 +74,12 @@ public final class ZooKeeperStore implements Store {
   public static final class Builder {
     private final Place place;
     private List<ACL> acl = ZooDefs.Ids.OPEN_ACL_UNSAFE;
-    private ZKClientConfig config = new ZKClientConfig();
+    private @Nullable ZKClientConfig config;
     private String scheme = "";
     private byte[] auth = new byte[0];
 
     private Builder(Place place) {
       this.place = Objects.requireNonNull(place, "place");
-      largest();
-    }
-
-    private void largest() {
-      if (config.getProperty(ZKClientConfig.JUTE_MAXBUFFER) == null) {
-        config.setProperty(ZKClientConfig.JUTE_MAXBUFFER, LARGEST);
-      }
     }
 
     /** What may be done with the nodes that are made: anything by anybody, unless it is given. */
@@ -95,7 +98,6 @@ public final class ZooKeeperStore implements Store {
     /** What else the library's client is to know, such as TLS. */
     public Builder config(ZKClientConfig config) {
       this.config = Objects.requireNonNull(config, "config");
-      largest();
       return this;
     }
 

@@ -1,0 +1,112 @@
+package io.trunkcall.registry;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import org.junit.jupiter.api.Test;
+
+/** Records, files of registries and names in broken form are refused, and nothing else happens. */
+final class HostileTextsTest {
+  private static final int ROUNDS = 200;
+
+  private static List<byte[]> records() throws IOException {
+    Path file = Path.of(System.getProperty("trunkcall.tree"), "spec/vectors/registry.json");
+    List<byte[]> found = new ArrayList<>();
+    for (JsonNode one : new ObjectMapper().readTree(file.toFile()).get("records")) {
+      found.add(RegistryVectors.bytes(one.get("input").asText()));
+    }
+    return found;
+  }
+
+  /** Some bytes are others, some are gone, some are there twice, or it is cut off. */
+  private static byte[] broken(byte[] whole, Random random) {
+    byte[] made = whole.clone();
+    for (int changes = random.nextInt(4); changes >= 0 && made.length > 0; changes--) {
+      int at = random.nextInt(made.length);
+      int length = random.nextInt(Math.min(8, made.length - at) + 1);
+      switch (random.nextInt(4)) {
+        case 0 -> made[at] = (byte) random.nextInt(256);
+        case 1 -> made[at] = (byte) "{}[]\",:\\u0019".charAt(random.nextInt(13));
+        case 2 -> {
+          byte[] less = new byte[made.length - length];
+          System.arraycopy(made, 0, less, 0, at);
+          System.arraycopy(made, at + length, less, at, less.length - at);
+          made = less;
+        }
+        default -> {
+          byte[] more = new byte[made.length + length];
+          System.arraycopy(made, 0, more, 0, at + length);
+          System.arraycopy(made, at, more, at + length, made.length - at);
+          made = more;
+        }
+      }
+    }
+    return made;
+  }
+
+  @Test
+  void whatIsReadIsWrittenAndReadAgain() throws IOException {
+    Random random = new Random(1);
+    int good = 0;
+    for (byte[] whole : records()) {
+      for (int i = 0; i < ROUNDS; i++) {
+        byte[] made = broken(whole, random);
+        try {
+          ServiceRecord read = ServiceRecord.parse(made);
+          byte[] written = read.toBytes();
+          assertEquals(read, ServiceRecord.parse(written));
+          assertArrayEquals(written, ServiceRecord.parse(written).toBytes());
+          good++;
+        } catch (InvalidRecordException refused) {
+          // Which is the only other thing that may become of it.
+        }
+      }
+    }
+    assertTrue(good > 0 && good < ROUNDS * records().size());
+  }
+
+  @Test
+  void ofAFileWhatIsGoodIsKnown() throws IOException {
+    Random random = new Random(2);
+    List<byte[]> lines = new ArrayList<>();
+    for (int i = 0; i < 5; i++) {
+      lines.add(ServiceRecord.builder("users", "i" + i, "a:" + (i + 1)).build().toBytes());
+    }
+    byte[] whole = RegistryState.write(lines);
+    for (int i = 0; i < 10 * ROUNDS; i++) {
+      RegistryState read = RegistryState.parse(broken(whole, random));
+      if (read.fault().isEmpty()) {
+        List<byte[]> data = read.records().stream().map(Written::data).toList();
+        assertEquals(
+            read.records().size(), RegistryState.parse(RegistryState.write(data)).records().size());
+      }
+    }
+  }
+
+  @Test
+  void namesAreOpenedOrRefusedWithWhatTheyAre() {
+    Random random = new Random(3);
+    List<String> names =
+        List.of("trunkcall:127.0.0.1:4001", "file:/run/x", "srv:example.com", "etcd:a:1/r?lease=3");
+    for (String whole : names) {
+      for (int i = 0; i < ROUNDS; i++) {
+        String name = RegistryVectors.text(broken(RegistryVectors.bytes(whole), random));
+        try {
+          Registry.open(name);
+        } catch (IllegalArgumentException refused) {
+          String begin = "registry \"" + name + "\": ";
+          assertEquals(begin, refused.getMessage().substring(0, begin.length()));
+        }
+        Place.parse(name);
+      }
+    }
+  }
+}
