@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds the session program: build/session-java, which runs what lies in build/java/session. It is among the tests of
-# the wire, whose inside it looks into.
+# Builds the session program and the one that plays policies: build/session-java and build/policyplay-java, which run what
+# lies in build/java/session. They are among the tests of the layers whose inside they look into.
 set -eu
 cd "$(dirname "$0")/.."
 rm -rf build/java/session.new
@@ -10,5 +10,7 @@ cp -R java/trunkcall/target/classes java/trunkcall/target/test-classes build/jav
 rm -rf build/java/session
 mv build/java/session.new build/java/session
 within=build/java/session
-sh scripts/java_launcher.sh build/session-java "$within/classes:$within/test-classes:$within/lib/*" \
-    io.trunkcall.internal.wire.RandomSession
+for program in session:wire.RandomSession policyplay:policy.PolicyPlay; do
+	sh scripts/java_launcher.sh "build/${program%%:*}-java" "$within/classes:$within/test-classes:$within/lib/*" \
+	    "io.trunkcall.internal.${program#*:}"
+done

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Fails when a Java class imports upward: wire <- transport <- client <- the public package <- code-first.
+"""Fails when a Java class imports upward: wire <- transport <- client <- the public package <- code-first,
+and policy, which knows nothing but numbers and text, below the client.
 
 scripts/layers.py does the same for Go, and ARCHITECTURE.md draws the layers. A package that is not in the table below
 fails too, so that each new one gets a place. Of a layer that may not use the public package some may use values of it.
@@ -18,22 +19,24 @@ PUBLIC = "io.trunkcall"
 WIRE = "io.trunkcall.internal.wire"
 TRANSPORT = "io.trunkcall.internal.transport"
 HTTP = "io.trunkcall.internal.transport.http"
+POLICY = "io.trunkcall.internal.policy"
 CLIENT = "io.trunkcall.internal.client"
 GRPC = "io.trunkcall.grpc"
 CODE_FIRST = "io.trunkcall.codefirst"
 REGISTRY = "io.trunkcall.registry"
 PROGRAMS = ("io.trunkcall.peer", "io.trunkcall.jmh")
 
-VALUES = {"Code", "Delivery", "Metadata", "Status", "StatusException"}
+VALUES = {"Code", "Delivery", "Metadata", "Priority", "Status", "StatusException"}
 
 # Package -> the other packages of ours that it may import, and what it may import of others, by the beginning.
 MAY_IMPORT: dict[str, tuple[set[str], tuple[str, ...]]] = {
     WIRE: (set(), ()),
     TRANSPORT: ({WIRE}, ("io.netty.", "javax.net.ssl.")),
     HTTP: ({WIRE, TRANSPORT}, ("io.netty.", "javax.net.ssl.", "com.fasterxml.jackson.core.", "com.google.protobuf.")),
-    CLIENT: ({PUBLIC, TRANSPORT}, ()),  # it keeps endpoints, whose words are the user's; no connection, no Netty
+    POLICY: (set(), ()),
+    CLIENT: ({PUBLIC, TRANSPORT, POLICY}, ()),  # it keeps endpoints, whose words are the user's; no connection, no Netty
     PUBLIC: (
-        {WIRE, TRANSPORT, HTTP, CLIENT},
+        {WIRE, TRANSPORT, HTTP, POLICY, CLIENT},
         ("io.netty.channel.EventLoop", "com.google.protobuf.", "com.github.luben.zstd.", "javax.net.ssl."),
     ),
     GRPC: ({PUBLIC}, ("io.grpc.", "com.google.protobuf.", "com.google.rpc.", "javax.net.ssl.")),
@@ -72,7 +75,7 @@ def faults(package: str, source: str) -> Iterator[str]:
         where, what = split(name)
         if where == package or name.startswith((*OF_ALL, *others)) or where in ours:
             continue
-        if where == PUBLIC and package in (WIRE, TRANSPORT, HTTP) and what.split(".")[0] in VALUES:
+        if where == PUBLIC and package in (WIRE, TRANSPORT, HTTP, POLICY) and what.split(".")[0] in VALUES:
             continue
         yield name
 
