@@ -39,7 +39,10 @@ public final class CallAttempt {
     return method;
   }
 
-  /** 1, or 2 where the client makes a call once more that provably was not run. */
+  /**
+   * 1, or 2 where the client makes a call once more that provably was not run; more where a policy
+   * file has it made again.
+   */
   public int number() {
     return number;
   }

@@ -11,7 +11,8 @@ public final class CallOptions {
   private static final int UNSAID = -1; // of the codec
 
   /** Nothing: all is as the policies and the client say. */
-  public static final CallOptions NONE = new CallOptions(0, Metadata.EMPTY, null, null, 0, UNSAID);
+  public static final CallOptions NONE =
+      new CallOptions(0, Metadata.EMPTY, null, null, 0, UNSAID, null);
 
   /** What stands for a time that has passed before the call began. */
   static final long PAST = -1;
@@ -25,6 +26,7 @@ public final class CallOptions {
   private final @Nullable List<Compression> compression;
   private final int maxReceive; // 0: nothing was said
   private final int codec;
+  private final @Nullable Priority priority;
 
   private CallOptions(
       long timeout,
@@ -32,13 +34,15 @@ public final class CallOptions {
       @Nullable Boolean waitForReady,
       @Nullable List<Compression> compression,
       int maxReceive,
-      int codec) {
+      int codec,
+      @Nullable Priority priority) {
     this.timeout = timeout;
     this.metadata = metadata;
     this.waitForReady = waitForReady;
     this.compression = compression;
     this.maxReceive = maxReceive;
     this.codec = codec;
+    this.priority = priority;
   }
 
   /**
@@ -48,18 +52,21 @@ public final class CallOptions {
   public CallOptions withTimeout(Duration timeout) {
     boolean left = !timeout.isZero() && !timeout.isNegative();
     long micros = left ? Checks.timeoutMicros("timeout", timeout) : PAST;
-    return new CallOptions(micros, metadata, waitForReady, compression, maxReceive, codec);
+    return new CallOptions(
+        micros, metadata, waitForReady, compression, maxReceive, codec, priority);
   }
 
   /** No timeout, whatever the policy says. */
   public CallOptions withoutTimeout() {
-    return new CallOptions(ENDLESS, metadata, waitForReady, compression, maxReceive, codec);
+    return new CallOptions(
+        ENDLESS, metadata, waitForReady, compression, maxReceive, codec, priority);
   }
 
   /** What goes with the request, in place of what was given before. */
   public CallOptions withMetadata(Metadata metadata) {
     Objects.requireNonNull(metadata, "metadata");
-    return new CallOptions(timeout, metadata, waitForReady, compression, maxReceive, codec);
+    return new CallOptions(
+        timeout, metadata, waitForReady, compression, maxReceive, codec, priority);
   }
 
   /**
@@ -67,7 +74,8 @@ public final class CallOptions {
    * opened.
    */
   public CallOptions withWaitForReady(boolean waitForReady) {
-    return new CallOptions(timeout, metadata, waitForReady, compression, maxReceive, codec);
+    return new CallOptions(
+        timeout, metadata, waitForReady, compression, maxReceive, codec, priority);
   }
 
   /**
@@ -78,7 +86,7 @@ public final class CallOptions {
    */
   public CallOptions withCompression(Compression... inOrder) {
     List<Compression> checked = Packing.checked("compression", inOrder);
-    return new CallOptions(timeout, metadata, waitForReady, checked, maxReceive, codec);
+    return new CallOptions(timeout, metadata, waitForReady, checked, maxReceive, codec, priority);
   }
 
   /**
@@ -89,7 +97,7 @@ public final class CallOptions {
    */
   public CallOptions withMaxReceive(int bytes) {
     int most = Checks.count("maxReceive", bytes, 1);
-    return new CallOptions(timeout, metadata, waitForReady, compression, most, codec);
+    return new CallOptions(timeout, metadata, waitForReady, compression, most, codec, priority);
   }
 
   /**
@@ -101,7 +109,18 @@ public final class CallOptions {
    */
   public CallOptions withCodec(int number) {
     int checked = (int) Checks.range("codec", number, 0, 15);
-    return new CallOptions(timeout, metadata, waitForReady, compression, maxReceive, checked);
+    return new CallOptions(
+        timeout, metadata, waitForReady, compression, maxReceive, checked, priority);
+  }
+
+  /**
+   * How much the call matters, in place of what a policy file says. Without either, a client with a
+   * policy file gives its call the priority of the call in whose handler it is made.
+   */
+  public CallOptions withPriority(Priority priority) {
+    Objects.requireNonNull(priority, "priority");
+    return new CallOptions(
+        timeout, metadata, waitForReady, compression, maxReceive, codec, priority);
   }
 
   /** The timeout; null: as the policy says, or none. */
@@ -140,6 +159,11 @@ public final class CallOptions {
   /** The number of the codec of the call's messages; -1: the method's own. */
   public int codec() {
     return codec;
+  }
+
+  /** How much the call matters; null: as its policy says. */
+  public @Nullable Priority priority() {
+    return priority;
   }
 
   long timeoutMicros() {

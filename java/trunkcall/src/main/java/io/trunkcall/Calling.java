@@ -2,6 +2,7 @@ package io.trunkcall;
 
 import io.trunkcall.internal.client.Policies;
 import io.trunkcall.internal.client.Repeating;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -16,8 +17,13 @@ final class Calling {
   final Repeating repeating;
   final boolean repeats; // unless a policy says otherwise
   final Policies policies;
+  final @Nullable WatchedPolicyFile file; // whose policies hold in place of those
   final ToldAttempts attempts;
   final DroppedEvents dropped = new DroppedEvents();
+
+  /** Calls under a policy file that make no attempt for now. On the client's loop. */
+  final Set<Pausing> pausing = new LinkedHashSet<>();
+
   final AtomicInteger waiting = new AtomicInteger();
   private final AtomicLong everWaited = new AtomicLong();
 
@@ -30,6 +36,7 @@ final class Calling {
       int waitingLimit,
       boolean repeats,
       Policies policies,
+      @Nullable WatchedPolicyFile file,
       @Nullable AttemptObserver attempts) {
     this.interceptors = List.copyOf(interceptors);
     this.packing = packing;
@@ -37,7 +44,13 @@ final class Calling {
     this.repeating = new Repeating(System.nanoTime());
     this.repeats = repeats;
     this.policies = policies;
+    this.file = file;
     this.attempts = new ToldAttempts(attempts, dropped);
+  }
+
+  /** What the policy file says of a method; null without one. */
+  @Nullable Rules rules(Method<?, ?> method) {
+    return file == null ? null : file.current().of(method.name());
   }
 
   /** A message compressed; null if it is to be sent plain. {@code said}: by the call. */

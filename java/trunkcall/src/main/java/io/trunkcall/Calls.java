@@ -4,12 +4,14 @@ import io.netty.channel.EventLoop;
 import io.trunkcall.internal.client.Attempts;
 import io.trunkcall.internal.client.ClientEndpoint;
 import io.trunkcall.internal.client.Policies;
+import io.trunkcall.internal.policy.HedgeRules;
 import io.trunkcall.internal.transport.Carrier;
 import java.time.Duration;
 import java.time.temporal.ChronoUnit;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -81,14 +83,16 @@ abstract class Calls implements Caller {
       throw new IllegalArgumentException(
           method.name() + " is " + method.kind() + ": it is opened, not called");
     }
-    Policies.Holding policy = calling.policies.of(method.name());
+    Rules rules = calling.rules(method);
+    Policies.Holding policy = rules == null ? calling.policies.of(method.name()) : rules.holding;
     long timeout = timeout(options, policy);
     boolean wait = waits(options, policy);
     if (calling.interceptors.isEmpty()) {
       long deadline = CurrentCall.deadline(timeout);
-      return begin(method, request, options.metadata(), options, deadline, wait, policy.repeat());
+      return begin(
+          method, request, options.metadata(), options, deadline, wait, policy.repeat(), rules);
     }
-    return intercepted(method, request, options, timeout, wait, policy);
+    return intercepted(method, request, options, timeout, wait, policy, rules);
   }
 
   private <Q, R> CompletableFuture<Response<R>> begin(
@@ -98,8 +102,11 @@ abstract class Calls implements Caller {
       CallOptions options,
       long deadline,
       boolean wait,
-      @Nullable Boolean repeat) {
-    calling.repeating.counted();
+      @Nullable Boolean repeat,
+      @Nullable Rules rules) {
+    if (rules == null) { // else it counts in the budget of the file
+      calling.repeating.counted();
+    }
     Output data;
     try {
       checkOpen();
@@ -108,9 +115,32 @@ abstract class Calls implements Caller {
       return CompletableFuture.failedFuture(e);
     }
     Output packed = calling.packed(method, data, options.compression());
-    UnaryCall<R> call =
-        new UnaryCall<>(
-            this, method, metadata, data, packed, options.maxReceive(), deadline, wait, repeat);
+    Priority priority = Priorities.of(options.priority(), rules);
+    Metadata sent = Priorities.carrying(metadata, priority);
+    int most = options.maxReceive();
+    if (rules == null) {
+      UnaryCall<R> call =
+          new UnaryCall<>(this, method, sent, data, packed, most, deadline, wait, repeat, null);
+      hand(call);
+      return call.result;
+    }
+    return governed(
+        rules,
+        priority,
+        by -> new UnaryCall<>(this, method, sent, data, packed, most, deadline, wait, repeat, by));
+  }
+
+  /** Makes a call under a policy file. */
+  private <R> CompletableFuture<Response<R>> governed(
+      Rules rules, Priority priority, Function<Governed, UnaryCall<R>> attempt) {
+    GovernedCall once = new GovernedCall(rules, priority);
+    HedgeRules hedging = rules.holds.hedging();
+    if (hedging != null) {
+      HedgedCall<R> call = new HedgedCall<>(this, once, hedging, attempt);
+      hand(call);
+      return call.result;
+    }
+    UnaryCall<R> call = attempt.apply(once);
     hand(call);
     return call.result;
   }
@@ -128,7 +158,8 @@ abstract class Calls implements Caller {
       CallOptions options,
       long timeout,
       boolean wait,
-      Policies.Holding policy) {
+      Policies.Holding policy,
+      @Nullable Rules rules) {
     Attempts attempts = new Attempts();
     ServerCall within = CurrentCall.get();
     Cancelling cancelling = new Cancelling();
@@ -148,7 +179,8 @@ abstract class Calls implements Caller {
                     options,
                     deadline,
                     wait,
-                    policy.repeat());
+                    policy.repeat(),
+                    rules);
           } finally {
             CurrentCall.set(before);
           }
@@ -209,14 +241,17 @@ abstract class Calls implements Caller {
           method.name()
               + (request == null ? " takes a request" : " takes its requests one by one"));
     }
-    Policies.Holding policy = calling.policies.ofStream(method.name());
+    Rules rules = calling.rules(method);
+    Policies.Holding policy =
+        rules == null ? calling.policies.ofStream(method.name()) : rules.streaming;
     long timeout = timeout(options, policy);
     boolean wait = waits(options, policy);
     if (calling.interceptors.isEmpty()) {
       long deadline = CurrentCall.deadline(timeout);
-      return new OpenedStream<>(open(method, request, options.metadata(), options, deadline, wait));
+      return new OpenedStream<>(
+          open(method, request, options.metadata(), options, deadline, wait, rules));
     }
-    return intercepted(method, request, options, timeout, wait);
+    return intercepted(method, request, options, timeout, wait, rules);
   }
 
   private <Q, R> StreamCall open(
@@ -225,8 +260,11 @@ abstract class Calls implements Caller {
       Metadata metadata,
       CallOptions options,
       long deadline,
-      boolean wait) {
-    calling.repeating.counted();
+      boolean wait,
+      @Nullable Rules rules) {
+    if (rules == null) {
+      calling.repeating.counted();
+    }
     Output first = null;
     StatusException wrong = null;
     try {
@@ -235,7 +273,10 @@ abstract class Calls implements Caller {
     } catch (StatusException e) {
       wrong = e;
     }
-    StreamCall call = new StreamCall(this, method, metadata, first, options, deadline, wait);
+    Priority priority = Priorities.of(options.priority(), rules);
+    Metadata sent = Priorities.carrying(metadata, priority);
+    GovernedCall governed = rules == null ? null : new GovernedCall(rules, priority);
+    StreamCall call = new StreamCall(this, method, sent, first, options, deadline, wait, governed);
     if (wrong == null) {
       hand(call);
     } else {
@@ -246,7 +287,12 @@ abstract class Calls implements Caller {
 
   @SuppressWarnings("unchecked")
   private <Q, R> ClientStream<Q, R> intercepted(
-      Method<Q, R> method, @Nullable Q request, CallOptions options, long timeout, boolean wait) {
+      Method<Q, R> method,
+      @Nullable Q request,
+      CallOptions options,
+      long timeout,
+      boolean wait,
+      @Nullable Rules rules) {
     Attempts attempts = new Attempts();
     ServerCall within = CurrentCall.get();
     OpenedStream<Q, R> stream = new OpenedStream<>();
@@ -258,7 +304,7 @@ abstract class Calls implements Caller {
           StreamCall made;
           try {
             long deadline = CurrentCall.deadline(micros(one.timeout()));
-            made = open(method, (Q) one.request(), one.metadata(), options, deadline, wait);
+            made = open(method, (Q) one.request(), one.metadata(), options, deadline, wait, rules);
           } finally {
             CurrentCall.set(before);
           }

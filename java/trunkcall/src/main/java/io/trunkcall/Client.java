@@ -78,6 +78,9 @@ public final class Client extends Calls implements AutoCloseable {
             new Changes(),
             new Endpoints.Settings(
                 builder.connections, builder.mostEndpoints, builder.idleTimeout));
+    if (calling.file != null) {
+      calling.file.watch(told);
+    }
   }
 
   /**
@@ -250,6 +253,12 @@ public final class Client extends Calls implements AutoCloseable {
       List<OpeningCall> waiting = List.copyOf(watching);
       watching.clear();
       waiting.forEach(OpeningCall::closed);
+      List<Pausing> pausing = List.copyOf(calling.pausing);
+      calling.pausing.clear();
+      pausing.forEach(Pausing::closed);
+      if (calling.file != null) {
+        calling.file.end();
+      }
     }
   }
 

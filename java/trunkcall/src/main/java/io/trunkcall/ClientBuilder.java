@@ -1,7 +1,10 @@
 package io.trunkcall;
 
+import io.trunkcall.internal.client.Balancers;
 import io.trunkcall.internal.client.Policies;
 import io.trunkcall.internal.client.Target;
+import io.trunkcall.internal.policy.Holds;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -23,6 +26,7 @@ public final class ClientBuilder extends SideBuilder<ClientBuilder> {
   int mostEndpoints = 20;
   Duration idleTimeout = Duration.ZERO;
   String serverName = "";
+  private String zone = "";
 
   ClientBuilder(String target) {
     super(Configs.CLIENT_KEEPALIVE);
@@ -91,6 +95,46 @@ public final class ClientBuilder extends SideBuilder<ClientBuilder> {
   public ClientBuilder serverName(String name) {
     this.serverName = Objects.requireNonNull(name, "serverName");
     return this;
+  }
+
+  /**
+   * The zone that the client runs in. Where a policy file says so, it prefers endpoints of that
+   * zone ({@link Endpoint#zone}).
+   */
+  public ClientBuilder zone(String zone) {
+    if (zone.isEmpty()) {
+      throw new IllegalArgumentException("option zone: the zone is empty");
+    }
+    this.zone = zone;
+    return this;
+  }
+
+  @Override
+  @Nullable WatchedPolicyFile callsFile() {
+    Path file = policyFile;
+    if (file == null) {
+      return null;
+    }
+    if (!policies.isEmpty() || timeout != null || !repeat) {
+      throw new IllegalArgumentException(
+          "options policyFile and policy, timeout or repeat contradict each other");
+    }
+    return new WatchedPolicyFile(file, zone, sources, timers, this::unplaceable);
+  }
+
+  /** The rules that would have to choose before a balancer of the user's. */
+  private List<String> unplaceable(Holds holds) {
+    List<String> parts = new ArrayList<>();
+    if (!Balancers.isOwn(balancer) && holds.balancer() == null) {
+      String named = " before the balancer " + balancer.getClass().getName();
+      if (holds.outliers() != null) {
+        parts.add("outliers" + named);
+      }
+      if (holds.zones() != null) {
+        parts.add("zones" + named);
+      }
+    }
+    return parts;
   }
 
   @Override

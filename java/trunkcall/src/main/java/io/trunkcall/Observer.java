@@ -30,6 +30,15 @@ public interface Observer {
    */
   default void writeFailed(Connection connection, Throwable error) {}
 
+  /** A policy file was exchanged while the client or server was there, and holds from now on. */
+  default void policyTaken(String file) {}
+
+  /**
+   * A policy file is at fault, or cannot be read: {@code why} has each fault with its line. What
+   * held before holds on.
+   */
+  default void policyRefused(String file, String why) {}
+
   /** A connection that was connected is over: once, and last. */
   default void disconnected(Connection connection, String why) {}
 }

@@ -1,5 +1,6 @@
 package io.trunkcall;
 
+import io.trunkcall.internal.client.Chooser;
 import io.trunkcall.internal.client.ClientEndpoint;
 import io.trunkcall.internal.client.Opening;
 import io.trunkcall.internal.transport.Carrier;
@@ -9,7 +10,8 @@ import io.trunkcall.internal.wire.OutgoingCall;
 import io.trunkcall.internal.wire.Session;
 import java.time.Duration;
 import java.time.temporal.ChronoUnit;
-import java.util.concurrent.ScheduledFuture;
+import java.util.Objects;
+import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
@@ -17,12 +19,13 @@ import org.jspecify.annotations.Nullable;
  * A call of this side: how it finds a connection and a slot, and what its session tells of it. On
  * the loop of its connections, but for the constructor and {@link #cancel}.
  */
-abstract class OpeningCall extends Opening implements Runnable {
+abstract class OpeningCall extends Opening implements Runnable, Pausing {
   final Calls calls;
   final Method<?, ?> method;
   final Metadata metadata;
   final long deadline; // µs of Clock, 0: none
   private final boolean waitForReady;
+  private final @Nullable Governed governed; // under a policy file
 
   /** Of the attempt. */
   int number = 1;
@@ -36,19 +39,28 @@ abstract class OpeningCall extends Opening implements Runnable {
   private long turn; // among those that wait; 0: it does not
   private String waitsFor = "";
   private @Nullable Slots queue; // that it waits in
-  private @Nullable ScheduledFuture<?> timer; // while it waits
+  private @Nullable Future<?> timer; // while it waits
+  private boolean pausing; // until it is made again, or begins
+  private @Nullable Passage passage; // under a policy file, until the attempt has ended
+  private @Nullable Status how; // it has ended
   private @Nullable CallAttempt told; // what an observer was told of, until the attempt has ended
   private long sent; // bytes of its messages
   private long received;
   private @Nullable ClientEndpoint endpoint; // where the attempt went
 
   OpeningCall(
-      Calls calls, Method<?, ?> method, Metadata metadata, long deadline, boolean waitForReady) {
+      Calls calls,
+      Method<?, ?> method,
+      Metadata metadata,
+      long deadline,
+      boolean waitForReady,
+      @Nullable Governed governed) {
     this.calls = calls;
     this.method = method;
     this.metadata = metadata;
     this.deadline = deadline;
     this.waitForReady = waitForReady;
+    this.governed = governed;
   }
 
   // What the kinds of calls differ in.
@@ -89,6 +101,11 @@ abstract class OpeningCall extends Opening implements Runnable {
     return metadata;
   }
 
+  @Override
+  protected @Nullable Chooser chooser() {
+    return governed == null ? null : governed.chooser();
+  }
+
   /** Begins an attempt. */
   @Override
   public void run() {
@@ -99,12 +116,56 @@ abstract class OpeningCall extends Opening implements Runnable {
     if (cancelled) {
       fail(Code.CANCELLED, "cancelled by the caller");
     } else if (deadline != 0 && deadline <= began) {
-      fail(
-          Code.DEADLINE_EXCEEDED,
-          "the deadline had passed when the call began: want a timeout above 0");
-    } else {
+      fail(Code.DEADLINE_EXCEEDED, tooLate());
+    } else if (governed == null) {
       look();
+    } else {
+      begin(governed);
     }
+  }
+
+  private String tooLate() {
+    return governed == null || !pausing
+        ? "the deadline had passed when the call began: want a timeout above 0"
+        : governed.late() + ": " + method.name();
+  }
+
+  /** Begins an attempt under a policy file. Throws nothing. */
+  private void begin(Governed by) {
+    pausing = false;
+    calls.calling.pausing.remove(this);
+    try {
+      if (!by.admits(this)) {
+        return;
+      }
+    } catch (Throwable e) {
+      fail(e);
+      return;
+    }
+    look();
+  }
+
+  /** An attempt has passed a breaker, which is to know how it ends. */
+  void passed(Passage passed) {
+    passage = passed;
+  }
+
+  /** Has the call begin, or go on, after so many nanoseconds, or when its time is over. */
+  void pause(long nanos) {
+    long left = deadline == 0 ? nanos : Math.max(deadline - Clock.micros(), 0) * 1_000;
+    if (governed != null) {
+      pausing = true;
+      calls.calling.pausing.add(this);
+    }
+    Timers timers = governed == null ? Timers.REAL : governed.timers();
+    timer =
+        timers.after(
+            calls.loop(),
+            Math.min(nanos, left),
+            () -> {
+              timer = null;
+              run();
+            });
   }
 
   /** Looks for a connection and a slot; waits where there is none now. Throws nothing. */
@@ -170,6 +231,10 @@ abstract class OpeningCall extends Opening implements Runnable {
     if (timer != null) {
       timer.cancel(false);
       timer = null;
+    }
+    if (pausing) {
+      pausing = false;
+      calls.calling.pausing.remove(this);
     }
   }
 
@@ -271,8 +336,13 @@ abstract class OpeningCall extends Opening implements Runnable {
       finish(call, failure.status());
     }
     unpick();
+    Passage passed = passage;
+    passage = null;
+    if (passed != null) {
+      passed.unmade();
+    }
     if (!over) {
-      over = true;
+      over(failure.status());
       failed(failure);
     }
   }
@@ -284,51 +354,42 @@ abstract class OpeningCall extends Opening implements Runnable {
       return;
     }
     out = call;
-    status = named(status);
+    status = Failures.named(status, method, carrier);
     finish(call, status);
-    if (!again(status)) {
-      over = true;
+    if (!again(call, status)) {
+      over(status);
       ended(call, status);
     }
   }
 
-  /** Has the status of a call whose deadline has passed say which. */
-  private Status named(Status status) {
-    if (status.code() != Code.DEADLINE_EXCEEDED || !status.local()) {
-      return status;
+  private void over(Status status) {
+    over = true;
+    how = status;
+    if (governed != null) {
+      governed.over(status);
     }
-    Carrier on = carrier;
-    String unheard = on == null ? "" : on.session().unheard(Clock.micros());
-    return Failures.localStatus(
-        status.code(),
-        status.message() + ": " + method.name() + (unheard.isEmpty() ? "" : "; " + unheard),
-        status.delivery());
+  }
+
+  /** How it has ended. */
+  Status how() {
+    return Objects.requireNonNull(how, "it has not ended");
   }
 
   /** Whether the call is made once more. */
-  boolean again(Status status) {
+  boolean again(OutgoingCall call, Status status) {
     return false;
   }
 
-  /** Makes the call once more, after so many µs. */
-  void repeat(long pause) {
+  /** Makes the call once more, after so many nanoseconds. */
+  void repeat(long nanos) {
     number++;
     avoid(endpoint);
     out = null;
     carrier = null;
-    if (pause <= 0) {
+    if (nanos <= 0) {
       calls.loop().execute(this);
     } else {
-      timer =
-          calls
-              .loop()
-              .schedule(
-                  () -> {
-                    timer = null;
-                    run();
-                  },
-                  pause,
-                  TimeUnit.MICROSECONDS);
+      pause(nanos);
     }
   }
 
@@ -356,8 +417,14 @@ abstract class OpeningCall extends Opening implements Runnable {
   }
 
   /** The client is closed: a call that is not open ends. */
-  void closed() {
-    fail(Code.CANCELLED, Calls.CLOSED);
+  @Override
+  public void closed() {
+    StatusException before = pausing && governed != null ? governed.before() : null;
+    if (before == null) {
+      fail(Code.CANCELLED, Calls.CLOSED);
+    } else {
+      fail(before);
+    }
   }
 
   boolean isOver() {
@@ -370,6 +437,12 @@ abstract class OpeningCall extends Opening implements Runnable {
 
   @Nullable Carrier on() {
     return carrier;
+  }
+
+  /** Where the attempt is, or was. */
+  @Nullable ClientEndpoint place() {
+    ClientEndpoint there = picked();
+    return there == null ? endpoint : there;
   }
 
   String peer() {
@@ -404,6 +477,11 @@ abstract class OpeningCall extends Opening implements Runnable {
   /** The attempt has ended. */
   private void finish(OutgoingCall call, Status status) {
     ended(status);
+    Passage passed = passage;
+    passage = null;
+    if (passed != null) {
+      passed.ended(status, carrier == null ? null : calls.endpointOf(carrier));
+    }
     CallAttempt attempt = told;
     told = null;
     if (attempt == null) {

@@ -77,6 +77,9 @@ public final class Server implements AutoCloseable {
         builder.nativeOnly ? plain.protocols(protocols.onPort()) : withHttp(plain, builder);
     this.publishing = new Publishing(this, builder.registrars);
     serving.register(builder.handlers);
+    if (serving.file != null) {
+      serving.file.watch(told);
+    }
   }
 
   private ListenOptions withHttp(ListenOptions plain, ServerBuilder builder) {
@@ -405,6 +408,9 @@ public final class Server implements AutoCloseable {
   private void beginToStop() {
     leaving.reach();
     stopping.reach();
+    if (serving.file != null) {
+      serving.file.end();
+    }
     lock.lock();
     try {
       closing = true;

@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
 
 /** Collects what a server is to be. Options fail where they are given. Used by one thread. */
 public final class ServerBuilder extends SideBuilder<ServerBuilder> {
@@ -37,6 +38,13 @@ public final class ServerBuilder extends SideBuilder<ServerBuilder> {
   @Override
   Policies policies() {
     return Policies.NONE;
+  }
+
+  @Override
+  @Nullable WatchedPolicyFile servedFile() {
+    return policyFile == null
+        ? null
+        : new WatchedPolicyFile(policyFile, "", sources, timers, holds -> List.of());
   }
 
   /**

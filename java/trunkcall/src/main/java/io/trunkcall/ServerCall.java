@@ -40,6 +40,11 @@ public interface ServerCall {
   /** The metadata of the request. */
   Metadata metadata();
 
+  /** How much the call matters, as its caller says. */
+  default Priority priority() {
+    return Priorities.in(metadata());
+  }
+
   /** The caller's address. */
   String peer();
 

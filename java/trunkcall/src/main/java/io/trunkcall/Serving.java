@@ -25,6 +25,7 @@ import org.jspecify.annotations.Nullable;
 final class Serving {
   final String side; // "server" or "client", as callers are told
   final List<ServerInterceptor> interceptors;
+  final @Nullable WatchedPolicyFile file; // whose limits stand before admission
   final @Nullable Admission admission;
   final Packing packing;
   final boolean strictJson;
@@ -44,6 +45,7 @@ final class Serving {
   Serving(
       String side,
       List<ServerInterceptor> interceptors,
+      @Nullable WatchedPolicyFile file,
       @Nullable Admission admission,
       Packing packing,
       boolean strictJson,
@@ -51,6 +53,7 @@ final class Serving {
       Load load) {
     this.side = side;
     this.interceptors = List.copyOf(interceptors);
+    this.file = file;
     this.admission = admission;
     this.packing = packing;
     this.strictJson = strictJson;

@@ -1,10 +1,13 @@
 package io.trunkcall;
 
+import io.trunkcall.internal.policy.Concurrency.Sample;
+import io.trunkcall.internal.policy.Ended;
 import io.trunkcall.internal.transport.Clock;
 import io.trunkcall.internal.wire.Exchange;
 import io.trunkcall.internal.wire.LargeArrays;
 import io.trunkcall.internal.wire.LimitException;
 import io.trunkcall.internal.wire.Message;
+import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ScheduledFuture;
@@ -19,6 +22,8 @@ import org.jspecify.annotations.Nullable;
  * reads behind that. {@link #stop} comes from the loop at any time.
  */
 final class ServingCall extends ServedCall {
+  private static final Duration SOONEST = Duration.ofMillis(1); // that a call may come again
+
   private final @Nullable ServerPipe pipe;
 
   // Of the handler's side, until it hands over.
@@ -26,6 +31,7 @@ final class ServingCall extends ServedCall {
   private boolean entered; // behind interceptors: the handler was called
   private volatile boolean left; // and is done
   private final String protocol;
+  private ConcurrencyState.@Nullable Place place; // by a policy file
   private @Nullable Runnable release;
   private @Nullable Output answer;
   private @Nullable Output packed; // the same compressed
@@ -95,6 +101,9 @@ final class ServingCall extends ServedCall {
     if (isLate()) {
       throw refusing(Code.DEADLINE_EXCEEDED, "the deadline passed before the handler started");
     }
+    if (end.serving.file != null) {
+      passLimits(end.serving.file.current().of(method().name()));
+    }
     if (end.serving.admission != null) {
       admit(end.serving.admission);
     }
@@ -159,6 +168,30 @@ final class ServingCall extends ServedCall {
                     .schedule(() -> stop("the deadline passed"), left, TimeUnit.MICROSECONDS);
           }
         });
+  }
+
+  /** Passes the limits of a policy file (policy.md 16). */
+  private void passLimits(Rules rules) {
+    RateState rate = rules.serverRate;
+    ConcurrencyState concurrency = rules.serverConcurrency;
+    if (rate == null && concurrency == null) {
+      return;
+    }
+    Priority priority = priority();
+    long after = rate == null ? 0 : rate.take(priority);
+    if (rate != null && after > 0) {
+      throw usedUp(rate.usedUp(), Duration.ofNanos(Math.max(after, SOONEST.toNanos())));
+    }
+    if (concurrency != null) {
+      place = concurrency.enter(priority);
+      if (place == null) {
+        throw usedUp(concurrency.usedUp(), SOONEST);
+      }
+    }
+  }
+
+  private Refusal usedUp(String text, Duration after) {
+    return refusing(Status.of(Code.RESOURCE_EXHAUSTED, text).withRetryAfter(after));
   }
 
   private void admit(Admission admission) throws Exception {
@@ -381,6 +414,11 @@ final class ServingCall extends ServedCall {
     }
     if (incoming.oneway()) {
       end.serving.oneWays.remove(this);
+    }
+    ConcurrencyState.Place left = place;
+    if (left != null) {
+      Ended ended = new Ended(status.code(), Delivery.EXECUTED, 0, false, false);
+      left.leave(refused ? Sample.NONE : Sample.of(ended));
     }
     Runnable free = release;
     if (free != null) {

@@ -1,8 +1,11 @@
 package io.trunkcall;
 
 import io.trunkcall.internal.client.Policies;
+import io.trunkcall.internal.policy.Sources;
+import io.trunkcall.internal.transport.Clock;
 import io.trunkcall.internal.wire.Load;
 import io.trunkcall.internal.wire.SessionConfig;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -11,6 +14,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.TreeMap;
 import java.util.concurrent.Executor;
+import java.util.concurrent.ThreadLocalRandom;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -23,6 +27,10 @@ public abstract class SideBuilder<B extends SideBuilder<B>> {
   @Nullable Tls tls;
   @Nullable Executor executor;
   @Nullable Observer observer;
+  @Nullable Path policyFile;
+  Timers timers = Timers.REAL;
+  Sources sources = // of what a policy file decides, which tests give
+      new Sources(Clock::nanos, () -> ThreadLocalRandom.current().nextInt());
 
   private final Map<Integer, String> codecs = new TreeMap<>();
   private final List<ClientInterceptor> calls = new ArrayList<>();
@@ -32,7 +40,7 @@ public abstract class SideBuilder<B extends SideBuilder<B>> {
   private Limits limits = Limits.DEFAULTS;
   private Duration keepalive;
   private Duration keepaliveTimeout = Configs.KEEPALIVE_TIMEOUT;
-  private boolean repeat = true;
+  boolean repeat = true;
   private int waitingCalls = Configs.WAITING_CALLS;
   private int runningHandlers = Configs.RUNNING_HANDLERS;
   private long memory = Configs.defaultMemory();
@@ -48,6 +56,16 @@ public abstract class SideBuilder<B extends SideBuilder<B>> {
   abstract B self();
 
   abstract Policies policies();
+
+  /** The policy file of the calls that it makes. */
+  @Nullable WatchedPolicyFile callsFile() {
+    return null;
+  }
+
+  /** That of the calls that it serves. */
+  @Nullable WatchedPolicyFile servedFile() {
+    return null;
+  }
 
   /** Methods that it serves. */
   public B serve(Handler... more) {
@@ -180,6 +198,24 @@ public abstract class SideBuilder<B extends SideBuilder<B>> {
     return self();
   }
 
+  /**
+   * Has a file say what holds for calls, in the form of spec/policy.md: at a client timeouts,
+   * retries, hedging, breakers, ejection of endpoints, balancers, zones, limits and faults for
+   * drills; at a server limits, which stand before its admission. docs/policy.md has an example of
+   * each. A file at fault fails {@code build}, which tells each fault with its line.
+   *
+   * <p>While the client or server is there, the file is looked at every second, and read again when
+   * it has changed. What it says then holds for calls that begin afterwards. If it is at fault, a
+   * warning is logged, the {@link Observer} is told, and what held before holds on.
+   *
+   * <p>At a client the file takes the place of its policies, its timeout and {@link #repeat}, which
+   * contradict it. It does not hold for calls from a server to its clients.
+   */
+  public B policyFile(Path file) {
+    this.policyFile = Objects.requireNonNull(file, "policyFile");
+    return self();
+  }
+
   /** Who is told of each attempt to make a call. */
   public B attemptObserver(AttemptObserver observer) {
     this.attempts = Objects.requireNonNull(observer, "attemptObserver");
@@ -188,7 +224,7 @@ public abstract class SideBuilder<B extends SideBuilder<B>> {
 
   Calling calling() {
     Packing packing = new Packing(compression, decompression, limits.messageBytes(), memory);
-    return new Calling(calls, packing, waitingCalls, repeat, policies(), attempts);
+    return new Calling(calls, packing, waitingCalls, repeat, policies(), callsFile(), attempts);
   }
 
   HandlerExecutor ownExecutor() {
@@ -198,7 +234,14 @@ public abstract class SideBuilder<B extends SideBuilder<B>> {
   Serving serving(String side, @Nullable HandlerExecutor own, Packing packing) {
     Executor runs = own == null ? Objects.requireNonNull(executor) : own;
     return new Serving(
-        side, served, admission, packing, strictJson, runs, new Load(runningHandlers, memory));
+        side,
+        served,
+        servedFile(),
+        admission,
+        packing,
+        strictJson,
+        runs,
+        new Load(runningHandlers, memory));
   }
 
   /** Codecs by the names that content types have for them. */

@@ -46,8 +46,9 @@ final class StreamCall extends OpeningCall {
       @Nullable Output first,
       CallOptions options,
       long deadline,
-      boolean waitForReady) {
-    super(calls, method, metadata, deadline, waitForReady);
+      boolean waitForReady,
+      @Nullable Governed governed) {
+    super(calls, method, metadata, deadline, waitForReady, governed);
     this.first = first;
     this.said = options.compression();
     this.maxReceive = options.maxReceive();

@@ -39,6 +39,14 @@ final class Told {
     tell(beside, one -> one.connectFailed(target, why));
   }
 
+  void policyTaken(String file) {
+    tell(beside, one -> one.policyTaken(file));
+  }
+
+  void policyRefused(String file, String why) {
+    tell(beside, one -> one.policyRefused(file, why));
+  }
+
   void connected(Connection connection, Sequence events) {
     tell(events, one -> one.connected(connection));
   }

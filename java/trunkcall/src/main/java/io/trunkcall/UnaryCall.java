@@ -23,6 +23,8 @@ final class UnaryCall<R> extends OpeningCall {
   private final int maxReceive;
   private int sentBytes; // of the attempt under way
   private final @Nullable Boolean repeats; // as its policy says
+  private final @Nullable GovernedCall retried; // by a policy file
+  private final boolean hedged; // another decides what follows
 
   UnaryCall(
       Calls calls,
@@ -33,8 +35,9 @@ final class UnaryCall<R> extends OpeningCall {
       int maxReceive,
       long deadline,
       boolean waitForReady,
-      @Nullable Boolean repeats) {
-    super(calls, method, metadata, deadline, waitForReady);
+      @Nullable Boolean repeats,
+      @Nullable Governed governed) {
+    super(calls, method, metadata, deadline, waitForReady, governed);
     this.data = data;
     this.packed = packed;
     this.response = method.response();
@@ -42,6 +45,8 @@ final class UnaryCall<R> extends OpeningCall {
     this.oneWay = method.kind() == Kind.ONE_WAY;
     this.maxReceive = maxReceive;
     this.repeats = repeats;
+    this.retried = governed instanceof GovernedCall one ? one : null;
+    this.hedged = governed != null && retried == null;
   }
 
   @Override
@@ -78,8 +83,20 @@ final class UnaryCall<R> extends OpeningCall {
   }
 
   @Override
-  boolean again(Status status) {
-    if (status.ok() || number > 1 || calls.isClosed() || !calls.mayRepeat(status, repeats)) {
+  boolean again(OutgoingCall call, Status status) {
+    if (status.ok() || hedged) {
+      return false;
+    }
+    GovernedCall by = retried;
+    if (by != null) {
+      long pause = by.again(this, failure(call, status));
+      if (pause >= 0) {
+        call.discard();
+        repeat(pause);
+      }
+      return pause >= 0;
+    }
+    if (number > 1 || calls.isClosed() || !calls.mayRepeat(status, repeats)) {
       return false;
     }
     long left = deadline == 0 ? Long.MAX_VALUE : (deadline - Clock.micros()) * 1_000;
@@ -87,13 +104,17 @@ final class UnaryCall<R> extends OpeningCall {
     if (pause < 0 || !calls.calling.repeating.take(System.nanoTime())) {
       return false;
     }
-    repeat(pause / 1_000);
+    repeat(pause);
     return true;
   }
 
   @Override
   void failed(StatusException failure) {
-    result.completeExceptionally(failure);
+    result.completeExceptionally(retried == null ? failure : retried.promising(failure));
+  }
+
+  private StatusException failure(OutgoingCall call, Status status) {
+    return new StatusException(status, call.trailers(), call.header(), peer());
   }
 
   @Override
@@ -102,7 +123,7 @@ final class UnaryCall<R> extends OpeningCall {
     Metadata trailers = call.trailers();
     if (!status.ok()) {
       call.discard();
-      result.completeExceptionally(new StatusException(status, trailers, headers, peer()));
+      failed(new StatusException(status, trailers, headers, peer()));
       return;
     }
     try {

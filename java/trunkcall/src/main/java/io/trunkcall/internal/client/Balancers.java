@@ -48,7 +48,7 @@ public final class Balancers {
   }
 
   /** Whether a balancer is one of these. Their pickers take any endpoint that is ready. */
-  static boolean isOwn(Balancer balancer) {
+  public static boolean isOwn(Balancer balancer) {
     return balancer instanceof First
         || balancer instanceof RoundRobin
         || balancer instanceof LeastLoaded

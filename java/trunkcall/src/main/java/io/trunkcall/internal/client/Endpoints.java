@@ -38,6 +38,7 @@ public final class Endpoints {
   final Duration idleTimeout;
 
   private final long id;
+  private final Balancer balancer;
   private final Choosing choosing;
   private final boolean lazy;
   private final Settings settings;
@@ -49,6 +50,7 @@ public final class Endpoints {
   private Map<String, ClientEndpoint> known = Map.of(); // by their identities
   private volatile List<ClientEndpoint> order = List.of();
   private boolean stale; // the picker is of another set, or of other states
+  private long version; // of the set and its states
   private boolean telling; // the listener is about to be told
   private boolean awake; // somebody has wanted connections
   private boolean began; // somebody ever has
@@ -85,6 +87,7 @@ public final class Endpoints {
       Executor threads,
       RandomGenerator random) {
     this.clockwork = clockwork;
+    this.balancer = balancer;
     this.choosing = new Choosing(this, balancer);
     this.lazy = balancer.lazy();
     this.opener = opener;
@@ -226,6 +229,14 @@ public final class Endpoints {
     return !awake && !lazy;
   }
 
+  /** An endpoint is left out for a while, because calls failed there. */
+  void ejected(ClientEndpoint endpoint, Duration time) {
+    listener.log(
+        System.Logger.Level.WARNING,
+        "endpoint ejected: " + endpoint.endpoint().identity() + ", for " + time,
+        null);
+  }
+
   void failed(ClientEndpoint endpoint, String why) {
     listener.log(System.Logger.Level.INFO, "no connection: " + why, null);
     listener.connectFailed(endpoint.endpoint(), why);
@@ -262,6 +273,7 @@ public final class Endpoints {
   /** The set or a state in it has changed. Who waits is told when everything else is done. */
   void changed() {
     stale = true;
+    version++;
     if (!telling) {
       telling = true;
       clockwork.execute(this::tell);
@@ -328,6 +340,15 @@ public final class Endpoints {
 
   // Picking.
 
+  Balancer balancer() {
+    return balancer;
+  }
+
+  /** Changes with the set, and with how its endpoints stand. */
+  long version() {
+    return version;
+  }
+
   /**
    * A connection for a call; null if there is none now. Then the call waits for a change, or fails
    * if it does not wait and nothing is {@link #hopeful(Opening) hopeful}. Throws StatusException:
@@ -356,11 +377,16 @@ public final class Endpoints {
       return set.get(0).connection();
     }
     Pick call = new Pick(opening.method(), opening.metadata(), opening.avoided());
-    ClientEndpoint found = choosing.ask(call, set.size());
+    Chooser chooser = opening.chooser();
+    boolean rules = chooser != null && !chooser.isIdle(this);
+    ClientEndpoint found =
+        chooser == null || !rules
+            ? choosing.ask(call, set.size())
+            : chooser.choose(this, call, opening.tried());
     if (found == null) {
       return null;
     }
-    opening.picked(found, choosing.observer());
+    opening.picked(found, rules ? null : choosing.observer());
     Link link = found.connection();
     if (link == null) {
       opening.unpick();

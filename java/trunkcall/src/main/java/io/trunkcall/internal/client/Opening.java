@@ -8,6 +8,8 @@ import io.trunkcall.Outcome;
 import io.trunkcall.PickObserver;
 import io.trunkcall.Status;
 import java.time.Duration;
+import java.util.Collection;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /** An attempt to make a call, as far as it concerns the choice of an endpoint. On the loop only. */
@@ -18,6 +20,7 @@ public abstract class Opening {
           .withLocal(true);
 
   private @Nullable ClientEndpoint avoid;
+  private Collection<ClientEndpoint> tried = List.of();
   private @Nullable ClientEndpoint endpoint;
   private @Nullable PickObserver observer;
   private long given;
@@ -32,6 +35,25 @@ public abstract class Opening {
   /** Has the attempt go to another endpoint than that of the attempt before, if there is one. */
   public void avoid(@Nullable ClientEndpoint endpoint) {
     avoid = endpoint;
+  }
+
+  /** Has it go to none of these, where there is another that a policy file's rules choose. */
+  public void elsewhere(Collection<ClientEndpoint> tried) {
+    this.tried = tried;
+  }
+
+  Collection<ClientEndpoint> tried() {
+    return tried;
+  }
+
+  /** What chooses its endpoint by a policy file; null: the client's balancer. */
+  protected @Nullable Chooser chooser() {
+    return null;
+  }
+
+  /** The endpoint that was picked for it, until the attempt has ended. */
+  public @Nullable ClientEndpoint picked() {
+    return endpoint;
   }
 
   @Nullable ClientEndpoint avoided() {

@@ -9,6 +9,9 @@ import org.jspecify.annotations.Nullable;
 
 /** A policy file. It does not change. */
 public final class PolicyFile {
+  /** How many bytes it may have. */
+  public static final int LONGEST = Tree.LONGEST_FILE;
+
   private static final Form<Boolean> VERSION =
       (reading, node, path) -> {
         @Nullable Long number = Form.wholeNumber(node);

@@ -9,8 +9,13 @@ public final class Clock {
 
   private Clock() {}
 
+  /** Nanoseconds of a clock that does not jump. Above 0. */
+  public static long nanos() {
+    return System.nanoTime() - ORIGIN;
+  }
+
   /** Microseconds of a clock that does not jump. Above 0. */
   public static long micros() {
-    return (System.nanoTime() - ORIGIN) / 1_000;
+    return nanos() / 1_000;
   }
 }

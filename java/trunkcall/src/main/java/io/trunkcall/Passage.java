@@ -1,0 +1,49 @@
+package io.trunkcall;
+
+import io.trunkcall.internal.client.ClientEndpoint;
+import io.trunkcall.internal.client.OutlierState;
+import io.trunkcall.internal.policy.Breaker;
+import io.trunkcall.internal.policy.BreakerRules;
+import io.trunkcall.internal.policy.Ended;
+import io.trunkcall.internal.policy.TripRules.Outcome;
+import org.jspecify.annotations.Nullable;
+
+/** An attempt that has passed the breaker of its method. It is told once. On the client's loop. */
+final class Passage {
+  private final Rules rules;
+  private final long number; // of the state in which the breaker allowed it
+
+  /** Throws StatusException if the breaker does not allow it. */
+  Passage(Rules rules) {
+    this.rules = rules;
+    Breaker breaker = rules.breaker;
+    this.number = breaker == null ? 0 : breaker.ask(rules.sources.now());
+    if (number < 0) {
+      throw Failures.local(
+          Code.UNAVAILABLE, "breaker of " + rules.method + " is open", Delivery.NOT_SENT);
+    }
+  }
+
+  /** The attempt could not be made. */
+  void unmade() {
+    Breaker breaker = rules.breaker;
+    if (breaker != null) {
+      breaker.ended(rules.sources.now(), number, Outcome.NEITHER, rules.sources.random());
+    }
+  }
+
+  /** How the attempt has ended, and where. */
+  void ended(Status status, @Nullable ClientEndpoint at) {
+    Ended end = GovernedCall.ended(status, false, false);
+    Breaker breaker = rules.breaker;
+    BreakerRules said = rules.holds.breaker();
+    if (breaker != null && said != null) {
+      Outcome outcome = said.trip().judged(end);
+      breaker.ended(rules.sources.now(), number, outcome, rules.sources.random());
+    }
+    OutlierState outliers = rules.outliers;
+    if (outliers != null && at != null) {
+      outliers.ended(at, end);
+    }
+  }
+}
