@@ -15,6 +15,7 @@ import io.trunkcall.load.Options;
 import io.trunkcall.load.Result;
 import io.trunkcall.load.UsageError;
 import io.trunkcall.registry.Source;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -32,10 +33,11 @@ final class BenchCommand {
       failed are among the calls and in the rate, and are counted in errors; stderr has the
       first failure. The exit status is 0 unless no call succeeded, or one failed in the
       warm-up. If the calls could not be made at --rate, stderr says that it fell behind,
-      with the rate that was reached. With --mix, --ledger, --timeout or --cancel-share there
-      is no warm-up, and no failure ends the load: the ledger has what became of each call. A
-      call of Take or Exchange then is a stream of its own, with 3 requests. SIGTERM ends such
-      load: no more calls are made, and the result is printed when those that run have ended.""";
+      with the rate that was reached. With --mix, --ledger, --policy-file, --timeout or
+      --cancel-share there is no warm-up, and no failure ends the load: the ledger has what
+      became of each call. A call of Take or Exchange then is a stream of its own, with 3
+      requests. SIGTERM ends such load: no more calls are made, and the result is printed
+      when those that run have ended.""";
 
   private final Console console;
   private final Flags flags = PeerFlags.of("bench");
@@ -69,7 +71,7 @@ final class BenchCommand {
       throw new UsageError(
           "--codec "
               + PeerFlags.STOCK
-              + " does not go with --mix, --ledger, --timeout and --cancel-share");
+              + " does not go with --mix, --ledger, --policy-file, --timeout and --cancel-share");
     }
     Log.begin(console, Level.OFF);
     Tls tls = security.tls();
@@ -87,8 +89,10 @@ final class BenchCommand {
   }
 
   private ClientBuilder builder(@Nullable Tls tls) {
-    return Clients.builder(options.address(), tls, compression.get(), registry.get())
-        .keepalive(mix.keepalive().interval(), mix.keepalive().timeout());
+    ClientBuilder builder =
+        Clients.builder(options.address(), tls, compression.get(), registry.get())
+            .keepalive(mix.keepalive().interval(), mix.keepalive().timeout());
+    return mix.policyFile().given() ? builder.policyFile(Path.of(mix.policyFile().get())) : builder;
   }
 
   private Result measure(@Nullable Tls tls) throws Failed, InterruptedException {

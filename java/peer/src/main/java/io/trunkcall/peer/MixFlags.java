@@ -40,6 +40,7 @@ final class MixFlags {
 
   private final Flags.Value<String> mix;
   private final Flags.Value<String> ledger;
+  private final Flags.Value<String> policyFile;
   private final Flags.Value<String> behaviour;
   private final Flags.Value<Timeout> timeout;
   private final Flags.Value<Double> cancelShare;
@@ -60,6 +61,7 @@ final class MixFlags {
             "FILE",
             "",
             "append a line for each beginning and end of a call, which then has an id");
+    policyFile = PeerFlags.policyFile(flags);
     behaviour = flags.text("--behaviour", "JSON", "{}", "of the requests to FaultService");
     timeout =
         flags.add(
@@ -112,7 +114,11 @@ final class MixFlags {
 
   /** Whether one of the flags asks for such load. */
   boolean wanted() {
-    return mix.given() || ledger.given() || timeout.given() || cancelShare.get() > 0;
+    return mix.given()
+        || ledger.given()
+        || policyFile.given()
+        || timeout.given()
+        || cancelShare.get() > 0;
   }
 
   Flags.Value<String> mix() {
@@ -121,6 +127,10 @@ final class MixFlags {
 
   Flags.Value<String> ledger() {
     return ledger;
+  }
+
+  Flags.Value<String> policyFile() {
+    return policyFile;
   }
 
   String behaviour() {

@@ -96,6 +96,11 @@ final class PeerFlags {
     }
   }
 
+  /** What holds for calls. */
+  static Flags.Value<String> policyFile(Flags flags) {
+    return flags.text("--policy-file", "FILE", "", "what holds for the calls (spec/policy.md)");
+  }
+
   /** {@code interval} is the framework's default, as is a timeout of 20 s (spec/limits.md 2). */
   static Flags.Value<Keepalive> keepalive(Flags flags, Duration interval) {
     return flags.add(

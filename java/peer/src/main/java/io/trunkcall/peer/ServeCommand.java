@@ -18,6 +18,7 @@ import io.trunkcall.registry.Registrar;
 import io.trunkcall.registry.Registry;
 import io.trunkcall.registry.Store;
 import java.io.IOException;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
@@ -66,6 +67,7 @@ final class ServeCommand {
       flags.toggle("--conformance", "answer ConformanceService as well");
   private final Flags.Value<Boolean> faults =
       flags.toggle("--faults", "answer FaultService as well, whose handlers misbehave as asked");
+  private final Flags.Value<String> policyFile = PeerFlags.policyFile(flags);
   private final Flags.Value<String> ledger =
       flags.text(
           "--ledger",
@@ -174,6 +176,9 @@ final class ServeCommand {
               .withMetadata(Math.toIntExact(maxMetadata.get()), Limits.DEFAULTS.metadataEntries()));
       if (virtual.get()) {
         builder.virtualThreads();
+      }
+      if (policyFile.given()) {
+        builder.policyFile(Path.of(policyFile.get()));
       }
       if (ledger.given()) {
         builder.serverInterceptor(new Ledger(ledger.get())::intercept);
