@@ -54,6 +54,12 @@ class FeaturesTest {
   }
 
   @Test
+  void policies() throws Exception {
+    Path file = Path.of("../../go/policies/policy.yaml");
+    assertEquals(List.of("Ada after 3 attempts"), printed(Policies::main, file.toString()));
+  }
+
+  @Test
   void deadlines() throws Exception {
     assertEquals(
         List.of(
