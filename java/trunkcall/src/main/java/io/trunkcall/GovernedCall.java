@@ -22,7 +22,7 @@ final class GovernedCall implements Governed {
 
   final Rules rules;
   private final Priority priority;
-  private @Nullable Injected fault; // what was drawn; null: nothing was yet
+  private @Nullable Injected fault; // what was drawn; null: nothing was
   private boolean entered;
   private ConcurrencyState.@Nullable Place place;
   private @Nullable Retries retries;
@@ -56,7 +56,7 @@ final class GovernedCall implements Governed {
    */
   boolean enter(OpeningCall call) {
     Injected drawn = fault;
-    if (drawn == null) {
+    if (drawn == null && !rules.holds.faults().isEmpty()) {
       drawn = FaultRules.inject(rules.holds.faults(), rules.sources.random());
       fault = drawn;
       if (drawn.delay() > 0) {
@@ -64,7 +64,7 @@ final class GovernedCall implements Governed {
         return false;
       }
     }
-    if (drawn.code() != Code.OK) {
+    if (drawn != null && drawn.code() != Code.OK) {
       String text = "fault " + drawn.name() + " of the policy";
       throw Failures.local(drawn.code(), text, Delivery.NOT_SENT);
     }

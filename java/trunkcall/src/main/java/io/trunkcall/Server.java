@@ -77,9 +77,6 @@ public final class Server implements AutoCloseable {
         builder.nativeOnly ? plain.protocols(protocols.onPort()) : withHttp(plain, builder);
     this.publishing = new Publishing(this, builder.registrars);
     serving.register(builder.handlers);
-    if (serving.file != null) {
-      serving.file.watch(told);
-    }
   }
 
   private ListenOptions withHttp(ListenOptions plain, ServerBuilder builder) {
@@ -249,6 +246,9 @@ public final class Server implements AutoCloseable {
         throw new IllegalStateException("the server has been stopped");
       }
       Listener made = begin.begin();
+      if (serving.file != null) {
+        serving.file.watch(told);
+      }
       listeners.add(made);
       return made;
     } finally {

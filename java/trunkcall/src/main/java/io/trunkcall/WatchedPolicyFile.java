@@ -37,7 +37,7 @@ final class WatchedPolicyFile {
   private @Nullable Stamp read; // the file as it was when it was last read
   private @Nullable Stamp seen; // as it was at the last look
   private String fault = ""; // why it was not taken at the last look, as it was told
-  private volatile @Nullable ScheduledFuture<?> watching;
+  private @Nullable ScheduledFuture<?> watching; // guarded by this
 
   /** What tells whether a file has changed. */
   private record Stamp(FileTime changed, long size, @Nullable Object identity) {
@@ -88,13 +88,16 @@ final class WatchedPolicyFile {
     return current;
   }
 
-  /** Has the file watched, and its changes told. */
-  void watch(Told told) {
-    watching = THREAD.scheduleWithFixedDelay(() -> lookSafely(told), LOOK, LOOK, TimeUnit.SECONDS);
+  /** Has the file watched, and its changes told. A second time does nothing. */
+  synchronized void watch(Told told) {
+    if (watching == null) {
+      watching =
+          THREAD.scheduleWithFixedDelay(() -> lookSafely(told), LOOK, LOOK, TimeUnit.SECONDS);
+    }
   }
 
   /** It is watched no more. */
-  void end() {
+  synchronized void end() {
     ScheduledFuture<?> task = watching;
     if (task != null) {
       task.cancel(false);

@@ -127,6 +127,13 @@ final class Governing implements AutoCloseable {
     }
   }
 
+  /** Waits until the client has lost its endpoints. */
+  void untilGone() {
+    Pair.until(
+        () -> Pair.await(client.endpoints()).stream().noneMatch(one -> one.state() == State.READY),
+        "a server is still there");
+  }
+
   /** Looks at the file, until it has stayed as it is for a look. */
   void look() {
     client.calling.file.look(client.told());

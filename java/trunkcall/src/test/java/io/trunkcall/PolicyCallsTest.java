@@ -11,6 +11,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -313,5 +314,86 @@ final class PolicyCallsTest {
         assertTrue(failure.status().message().contains(want), failure.status().message());
       }
     }
+  }
+
+  @Test
+  void aCallHasTheDeliveryThatPromisesLeastOfItsAttempts() {
+    Counting server = Counting.fails(Code.UNAVAILABLE);
+    try (Governing bench = new Governing(folder, RETRYING.formatted(true), server)) {
+      CompletableFuture<?> call = bench.begin();
+      bench.time.untilPause();
+      bench.servers.get(0).close();
+      bench.untilGone();
+      bench.time.advance(Duration.ofMillis(100));
+      Status status = Governing.failure(call).status();
+      assertEquals(Code.UNAVAILABLE, status.code());
+      assertEquals(
+          Delivery.EXECUTED, status.delivery()); // of the first, as the second was not sent
+      assertFalse(status.message().contains("on purpose"), status.message());
+    }
+  }
+
+  @Test
+  void aProbeThatCouldNotBeMadeHoldsNobodyUp() {
+    String file = "defaults:\n  breaker:\n    consecutive: 1\n    open: 5s\n";
+    try (Governing bench = new Governing(folder, file, Counting.fails(Code.UNAVAILABLE))) {
+      assertEquals("on purpose", Governing.failure(bench.begin()).status().message());
+      bench.servers.get(0).close();
+      bench.untilGone();
+      bench.time.advance(Duration.ofSeconds(6));
+      for (int call = 0; call < 3; call++) {
+        Status status = Governing.failure(bench.begin()).status();
+        assertFalse(status.message().contains("breaker"), status.message());
+      }
+    }
+  }
+
+  /** Of three servers one is slow, one fails, and one fails now and then. */
+  private static void misbehave(Path folder, boolean idempotent) {
+    Counting slow =
+        new Counting(
+            run ->
+                new CompletableFuture<String>()
+                    .completeOnTimeout("late", 5, TimeUnit.MILLISECONDS));
+    Counting bad = Counting.fails(Code.UNAVAILABLE);
+    Counting dying =
+        new Counting(run -> (run % 3 == 0 ? bad : Counting.succeeds()).answer.answer(run));
+    String file =
+        """
+        budget:
+          percent: 50
+          least: 1
+        defaults:
+          idempotent: %s
+          retries:
+            backoff: 1ms
+          outliers:
+            percent: 50
+            calls: 5
+        """
+            .formatted(idempotent);
+    int calls = 200;
+    try (Governing bench =
+        new Governing(folder, file, client -> client.timers = Timers.REAL, slow, bad, dying)) {
+      int ok = 0;
+      for (int call = 0; call < calls; call++) {
+        ok += bench.begin().handle((answer, error) -> error == null ? 1 : 0).join();
+      }
+      int ran = slow.runs.get() + bad.runs.get() + dying.runs.get();
+      Pair.until(() -> bench.attempts.size() == ran, "not all attempts were told");
+      if (idempotent) {
+        assertTrue(ran > calls && ran <= calls + calls / 2, ran + " runs");
+        assertTrue(ok >= calls * 9 / 10, ok + " were answered");
+      } else {
+        assertEquals(calls, ran);
+        assertTrue(ok >= calls / 2, ok + " were answered");
+      }
+    }
+  }
+
+  @Test
+  void threeServersThatMisbehave() {
+    misbehave(folder, true);
+    misbehave(folder, false);
   }
 }

@@ -233,7 +233,11 @@ public final class Endpoints {
   void ejected(ClientEndpoint endpoint, Duration time) {
     listener.log(
         System.Logger.Level.WARNING,
-        "endpoint ejected: " + endpoint.endpoint().identity() + ", for " + time,
+        "endpoint ejected: "
+            + endpoint.endpoint().identity()
+            + ", for "
+            + time.toMillis() / 1000.0
+            + " s",
         null);
   }
 
