@@ -103,13 +103,16 @@ final class PolicyFileTest {
         new Governing(folder, ONCE, client -> client.observer(heard), Counting.succeeds())) {
       WatchedPolicyFile watched = bench.client.calling.file;
       Governance before = watched.current();
-      for (String half :
-          List.of("policy: 1\n", "policy: 1\ndefaults:\n", "policy: 1\nbudget: {}\n")) {
-        Files.writeString(bench.file, half);
+      for (String more : List.of("", "budget: {}\n", "budget: {}\nservices: {}\n")) {
+        Governing.exchange(bench.file, more); // it is good each time, and yet changes
         watched.look(bench.client.told());
       }
       assertSame(before, watched.current());
       watched.look(bench.client.told());
+      assertEquals("taken policy.yaml", heard.next());
+      assertNotSame(before, watched.current());
+      Files.writeString(bench.file, "policy: 1\ndefaults:\n");
+      bench.look();
       assertTrue(heard.next().contains("may be half written"));
     }
   }
