@@ -17,7 +17,7 @@ const inMulti = 24 // records of one request, of which ZooKeeper takes less than
 
 // Keep is registry.Store.
 func (s *Store) Keep(ctx context.Context, records []registry.Written, published func()) error {
-	n, err := s.open(ctx)
+	n, err := s.open(ctx, s.options.Lease)
 	if err != nil {
 		return err
 	}

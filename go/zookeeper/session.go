@@ -35,10 +35,10 @@ type session struct {
 	finished bool // nothing is to be dialled any more
 }
 
-// open begins a session. It fails if no server takes it in time.
-func (s *Store) open(ctx context.Context) (*session, error) {
+// open begins a session of a time. It fails if no server takes it soon.
+func (s *Store) open(ctx context.Context, lease time.Duration) (*session, error) {
 	n := &session{
-		dial: s.options.Dial, lease: s.options.Lease, hosts: len(s.hosts),
+		dial: s.options.Dial, lease: lease, hosts: len(s.hosts),
 		told: make(chan struct{}, 1), changed: map[string]struct{}{}, conns: map[net.Conn]struct{}{},
 	}
 	conn, _, err := zk.Connect(s.hosts, n.lease, zk.WithDialer(n.connect), zk.WithEventCallback(n.take),

@@ -16,7 +16,7 @@ const askedAtOnce = 64 // nodes
 
 // Watch is registry.Source.
 func (s *Store) Watch(ctx context.Context, service string, w *registry.Watcher) error {
-	n, err := s.open(ctx)
+	n, err := s.open(ctx, min(s.options.Lease, defaultLease)) // nothing is bound to it, and silence is to be noticed
 	if err != nil {
 		return err
 	}
