@@ -12,7 +12,7 @@ from harness.registries.base import ASKED, RegistryServer
 
 # Operations and errors of the protocol.
 CREATE, DELETE, EXISTS, GET, SET, CHILDREN, CLOSE = 1, 2, 3, 4, 5, 8, -11
-NO_NODE, NODE_EXISTS = -101, -110
+NO_NODE, NODE_EXISTS, NOT_EMPTY = -101, -110, -111
 
 
 def string(data: bytes | str) -> bytes:
@@ -116,8 +116,11 @@ class Client:
         self.ask(DELETE, string(path) + struct.pack(">i", -1), path)
 
     def below(self, path: str) -> Iterator[str]:
-        """All nodes below one, those that are deepest first."""
-        for name in self.children(path):
+        """All nodes below one, those that are deepest first. What goes meanwhile has nothing below it."""
+        names: list[str] = []
+        with suppressed(NO_NODE):
+            names = self.children(path)
+        for name in names:
             yield from self.below(f"{path}/{name}")
             yield f"{path}/{name}"
 
@@ -179,14 +182,12 @@ class ZooKeeper(RegistryServer):
         return f"/{self.root}/{service}/{id}"
 
     def entries(self, service: str) -> Mapping[str, bytes]:
-        with self.client() as client:
-            try:
-                names = client.children(f"/{self.root}/{service}")
-            except Refused as refused:
-                if refused.code == NO_NODE:
-                    return {}
-                raise
-            return {name: client.get(self.path(service, name))[0] for name in names}
+        found: dict[str, bytes] = {}
+        with self.client() as client, suppressed(NO_NODE):
+            for name in client.children(f"/{self.root}/{service}"):
+                with suppressed(NO_NODE):  # it has gone since
+                    found[name] = client.get(self.path(service, name))[0]
+        return found
 
     def put(self, service: str, id: str, data: bytes) -> None:
         """In place of what there is; then the node is bound to the session that it was bound to."""
@@ -200,24 +201,23 @@ class ZooKeeper(RegistryServer):
                 client.ask(SET, string(path) + string(data) + struct.pack(">i", -1), path)
 
     def remove(self, service: str, id: str) -> None:
-        with self.client() as client, suppress_no_node():
+        with self.client() as client, suppressed(NO_NODE):
             client.delete(self.path(service, id))
 
     def empty(self) -> None:
-        with self.client() as client, suppress_no_node():
+        with self.client() as client:
             for path in client.below(f"/{self.root}"):
-                with suppress_no_node():
+                with suppressed(NO_NODE, NOT_EMPTY):  # somebody has published again
                     client.delete(path)
 
     def sessions(self) -> set[int]:
         """Those of all who have published."""
+        found: set[int] = set()
         with self.client() as client:
-            try:
-                return {client.get(path)[1] for path in client.below(f"/{self.root}")} - {0}
-            except Refused as refused:
-                if refused.code == NO_NODE:
-                    return set()
-                raise
+            for path in client.below(f"/{self.root}"):
+                with suppressed(NO_NODE):
+                    found.add(client.get(path)[1])
+        return found - {0}
 
     def expire(self) -> None:
         """Ends the sessions in their own names."""
@@ -227,9 +227,10 @@ class ZooKeeper(RegistryServer):
 
 
 @contextlib.contextmanager
-def suppress_no_node() -> Generator[None]:
+def suppressed(*codes: int) -> Generator[None]:
+    """Operations may fail with these."""
     try:
         yield
     except Refused as refused:
-        if refused.code != NO_NODE:
+        if refused.code not in codes:
             raise
