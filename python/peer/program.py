@@ -19,6 +19,7 @@ USAGE = f"""usage: {PROGRAM} COMMAND [FLAG…]
   bench    put load on a server and measure
   conformance
            carry out conformance cases, lines of JSON on stdin
+  registry serve the embedded registry
   connect-server, connect-client
            the ends under test of the public suite of Connect
   version  print what this runs on
@@ -36,7 +37,7 @@ def main(words: Sequence[str]) -> int:
     """Carries out a command line and returns the exit status."""
     match words:
         case [
-            "serve" | "call" | "bench" | "conformance" | "connect-server" | "connect-client" as command,
+            "serve" | "call" | "bench" | "conformance" | "registry" | "connect-server" | "connect-client" as command,
             *rest,
         ]:
             return run(command, rest)
@@ -91,6 +92,10 @@ def commands(command: str) -> Callable[[Sequence[str]], int]:
             from .conform import conform
 
             return conform
+        case "registry":
+            from .registries import keep_registry
+
+            return keep_registry
         case "connect-server":
             from .suite import connect_server
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from google.protobuf.descriptor import ServiceDescriptor
@@ -17,12 +18,15 @@ class Registry:
     """What serves methods: a Server, a Client."""
 
     _serving: Serving
+    _registered: Callable[[], None] | None = None  # is told that there is more
 
     def register(self, *handlers: Handler) -> None:
         """Serves methods to the other side: a server to its clients, a client to its servers over its own connections.
         That holds for open connections too. Raises ValueError for a method that is served already, TypeError for what
         is no Handler."""
         self._serving.register(handlers)
+        if self._registered is not None:
+            self._registered()
 
     def register_service(self, service: ServiceDescriptor, implementation: object) -> None:
         """Serves all methods of a service that Protobuf describes. `implementation` has a function for each, named

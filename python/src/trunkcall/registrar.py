@@ -18,8 +18,9 @@ class Registrar(Protocol):
     """Publishes where a server is found: `trunkcall.registry` has one. Used on the server's loop."""
 
     def publish(self, server: Server, /) -> None:
-        """Called when the server listens, and again when it listens on more: it has the addresses and the services. It
-        must not wait for the registry. What it raises comes out of `listen`."""
+        """Called when the server listens, and again when it listens on more or has more services: it has the addresses
+        and the services. It must not wait for the registry. What it raises comes out of `listen`, or is logged if the
+        server did not just listen."""
         ...
 
     def withdraw(self) -> Coroutine[Any, Any, None]:
@@ -28,16 +29,37 @@ class Registrar(Protocol):
         ...
 
 
-class Withdrawing:
-    """How a server is withdrawn."""
+class Publishing:
+    """How a server is published and withdrawn."""
 
     def __init__(self, registrar: Registrar | None, log: logging.Logger) -> None:
         self.registrar = registrar
         self._log = log
         self._task: asyncio.Task[None] | None = None
+        self._server: Server | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def publish(self, server: Server) -> None:
+        """Of a server that listens. Raises what the registrar does."""
+        if self.registrar is not None:
+            self._loop = asyncio.get_running_loop()
+            self.registrar.publish(server)
+            self._server = server
+
+    def registered(self) -> None:
+        """Publishes the server again, which may have more services now, if it was published. From any thread."""
+        if self._server is not None and self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._publish_again, self._server)
+
+    def _publish_again(self, server: Server) -> None:
+        if self._task is None and server.addresses:
+            try:
+                self.publish(server)
+            except Exception as error:
+                self._log.warning("the server was not published again in a registry: %s", error)
 
     def begin(self) -> None:
-        """Once."""
+        """Withdraws it, once."""
         if self.registrar is not None and self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._withdraw(self.registrar))
 

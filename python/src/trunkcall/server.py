@@ -52,7 +52,7 @@ from .options import (
 from .policyfile import FilePath, PolicyFile
 from .protocol import PortProtocol, Protocol, check_protocols
 from .registering import Registry
-from .registrar import Registrar, Withdrawing
+from .registrar import Publishing, Registrar
 from .repeating import Repeating
 from .serverend import ServerEnd, http_of
 from .serving import Serving
@@ -206,7 +206,8 @@ class Server(Registry):
         self._told = Told(observer)
         self._max_age = max_connection_age
         self._drain_delay = drain_delay
-        self._withdrawing = Withdrawing(registrar, self._logger)
+        self._publishing = Publishing(registrar, self._logger)
+        self._registered = self._publishing.registered
         load = Load(running_handlers, check_memory(memory))
         packing = Packing(compression, decompression)
         self._policies = None if policy_file is None else PolicyFile(policy_file, self._logger, self._told)
@@ -306,14 +307,13 @@ class Server(Registry):
         return str(listener.address)
 
     def _publish(self, listener: Listener) -> None:
-        if self._withdrawing.registrar is not None:
-            try:
-                self._withdrawing.registrar.publish(self)
-            except BaseException:
-                self._listeners.remove(listener)
-                self._addresses.remove(str(listener.address))
-                listener.close()
-                raise
+        try:
+            self._publishing.publish(self)
+        except BaseException:
+            self._listeners.remove(listener)
+            self._addresses.remove(str(listener.address))
+            listener.close()
+            raise
 
     async def serve(
         self,
@@ -439,7 +439,7 @@ class Server(Registry):
         """Ends the server at once: running calls lose their connection and their handlers are cancelled. Returns
         when the handlers have. Raises RuntimeError in one of them."""
         self._begin_stop()
-        self._withdrawing.begin()
+        self._publishing.begin()
         self._closing = True
         for end in list(self._connections):
             end.connection.abort("the server has been stopped")
@@ -449,7 +449,7 @@ class Server(Registry):
             self._policies.end()
         await self._serving.end()
         await self._guests.end()
-        await self._withdrawing.end()
+        await self._publishing.end()
         await asyncio.sleep(0)  # for the transports' own last callbacks
         if self._stopped is not None and not self._stopped.done():
             self._stopped.set_result(None)
@@ -459,7 +459,7 @@ class Server(Registry):
         loop = self._loop
         self._serving.not_in_handler("server")
         self._leaving.set()
-        await self._withdrawing.done(unless=self._stopping)
+        await self._publishing.done(unless=self._stopping)
         self._leaves = self._leaves or loop.time() + self._drain_delay
         if self._leaves > loop.time():
             with contextlib.suppress(TimeoutError):

@@ -3,103 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import os
 import shutil
 import signal
-import subprocess
-import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from trunkcall import RAW, Client, Code, Delivery, Server, ServerCall, StatusError, blocking, unary
-from trunkcall.registry import Folder, Registrar, Store, blocking_resolver, open_store, resolver
+from trunkcall import RAW, Client, Code, Server, ServerCall, StatusError, blocking, unary
+from trunkcall.registry import Folder, Registrar, Watcher, Written, blocking_resolver, open_store, parse, resolver
 
-SERVICE = "test.Names"
-WHO = unary("/test.Names/Who", bytes, bytes)
+from .kit import SERVICE, WHO, calling, finding, logged, made, process, publish, run, until
 
-PROCESS = """
-import asyncio, sys
-sys.path.insert(0, {tests!r})
-from tests.registry.test_finding import publish
-from trunkcall.registry import open_store
-
-async def main():
-    server = await publish(open_store(sys.argv[1]), sys.argv[2])
-    print("published", flush=True)
-    await asyncio.Event().wait()
-
-asyncio.run(main())
-"""
+LATER = unary("/test.Later/Say", bytes, bytes)
 
 
-def run(test: Callable[[], Awaitable[None]]) -> None:
-    async def bounded() -> None:
-        async with asyncio.timeout(120):
-            await test()
-
-    asyncio.run(bounded())
-
-
-def made(name: str, registrar: Any) -> Server:
-    async def who(request: bytes, call: ServerCall) -> bytes:
-        return name.encode()
-
-    server = Server(registrar=registrar)
-    server.register(WHO.handler(who))
-    return server
-
-
-async def publish(store: Store, name: str) -> Server:
-    registrar = Registrar(store, id=name)
-    server = made(name, registrar)
-    await server.listen("127.0.0.1:0")
-    await registrar.published()
-    return server
-
-
-def finding(store: Store) -> Client:
-    return Client(f"registry:{SERVICE}", resolvers={"registry": resolver(store)}, codec=RAW)
-
-
-async def until(client: Client, *names: str) -> None:
-    """Calls until all of those answer, and nobody else. A call that a killed process had may fail."""
-    while True:
-        answered: set[str] = set()
-        for _ in range(4 * len(names)):
-            try:
-                answered.add((await client.call(WHO, b"", wait_for_ready=True, timeout=60)).decode())
-            except StatusError as error:
-                assert error.delivery is Delivery.UNKNOWN, error
-        if answered == set(names):
-            return
-        await asyncio.sleep(0.005)  # it is asked again, not relied on
-
-
-@contextlib.asynccontextmanager
-async def calling(client: Client) -> AsyncIterator[None]:
-    """Makes calls meanwhile, none of which may fail."""
-    over = False
-
-    async def call() -> None:
-        while not over:
-            await client.call(WHO, b"", wait_for_ready=True, timeout=60)
-            await asyncio.sleep(0.001)
-
-    async with asyncio.TaskGroup() as group:
-        for _ in range(4):
-            group.create_task(call())
-        yield
-        over = True
-
-
-async def logged(caplog: pytest.LogCaptureFixture, text: str, times: int = 1) -> None:
-    while caplog.text.count(text) < times:  # noqa: ASYNC110  # nothing tells of it
-        await asyncio.sleep(0.01)
+async def echo(request: bytes, call: ServerCall) -> bytes:
+    return request
 
 
 def test_servers_come_and_go_while_calls_go_on(tmp_path: Path) -> None:
@@ -156,33 +78,15 @@ def test_a_blocking_client_finds_servers(tmp_path: Path) -> None:
 
 
 def test_a_killed_process_is_replaced(tmp_path: Path) -> None:
-    def start(name: str) -> subprocess.Popen[str]:
-        source = PROCESS.format(tests=str(Path(__file__).parents[2]))
-        command = [sys.executable, "-c", source, f"file:{tmp_path}", name]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        assert process.stdout is not None and process.stdout.readline() == "published\n"
-        return process
-
-    def end(process: subprocess.Popen[str]) -> None:
-        process.kill()
-        process.communicate()
-
     async def test() -> None:
-        first = await asyncio.to_thread(start, "first")
-        second = await asyncio.to_thread(start, "second")
-        async with finding(open_store(f"file:{tmp_path}")) as client:
-            try:
+        store = f"file:{tmp_path}"
+        with process(store, "first") as first, process(store, "second"):
+            async with finding(open_store(store)) as client:
                 await until(client, "first", "second")
                 os.kill(first.pid, signal.SIGKILL)  # its file stays
                 await until(client, "second")
-                third = await asyncio.to_thread(start, "first")
-                try:
+                with process(store, "first"):
                     await until(client, "first", "second")
-                finally:
-                    end(third)
-            finally:
-                end(first)
-                end(second)
 
     run(test)
 
@@ -269,6 +173,98 @@ def test_a_registrar_that_hangs_holds_up_nobody_for_long() -> None:
                 await ending
 
     run(test)
+
+
+def test_a_service_that_comes_later_is_published_too(tmp_path: Path) -> None:
+    async def test() -> None:
+        registrar = Registrar(Folder(tmp_path), id="x")
+        server = made("x", registrar)
+        await server.listen("127.0.0.1:0")
+        await registrar.published()
+        record = tmp_path / SERVICE / "x.lease"
+        before = record.stat().st_ino
+        resolvers = {"registry": resolver(Folder(tmp_path))}
+        async with Client("registry:test.Later", resolvers=resolvers, codec=RAW) as client:
+            with pytest.raises(StatusError, match=r"no instance of test\.Later"):
+                await client.call(LATER, b"", timeout=60)
+            server.register(LATER.handler(echo), unary("/test.Another/Say", bytes, bytes).handler(echo))
+            assert await client.call(LATER, b"x", wait_for_ready=True, timeout=60) == b"x"
+        assert record.stat().st_ino == before  # what was published stayed as it was
+        await server.listen("127.0.0.1:0")
+        while record.exists() and len(parse(record.read_bytes()).addresses) < 2:  # noqa: ASYNC110  # nothing tells of it
+            await asyncio.sleep(0.005)
+        await server.stop()
+
+    run(test)
+    assert list(tmp_path.glob("*/*")) == []
+
+
+def test_what_cannot_be_published_again_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def test() -> None:
+        registrar = Registrar(Folder(tmp_path), id="x")
+        server = made("x", registrar)
+        await server.listen("127.0.0.1:0")
+        await registrar.published()
+        server.register(unary("/too long/Say", bytes, bytes).handler(echo))
+        await logged(caplog, "not published again in a registry: service: want a name")
+        assert (tmp_path / SERVICE / "x.lease").exists()
+        await server.stop()
+
+    run(test)
+
+
+def test_a_blocking_server_publishes_what_comes_later(tmp_path: Path) -> None:
+    store = Folder(tmp_path)
+    with blocking.Server(made("first", Registrar(store))) as server:
+        server.listen("127.0.0.1:0")
+        server.register(LATER.handler(echo))
+        resolvers = {"registry": blocking_resolver(store)}
+        with blocking.Client("registry:test.Later", resolvers=resolvers, codec=RAW) as client:
+            assert client.call(LATER, b"x", wait_for_ready=True, timeout=60) == b"x"
+
+
+def test_of_two_servers_under_an_id_the_first_stays(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, seconds in (("RENEWED", 0.1), ("YIELDED", 0.05)):
+        monkeypatch.setattr(f"trunkcall.registry.folder.{name}", seconds)
+
+    async def test() -> None:
+        store = Folder(tmp_path)
+        first = await publish(store, "same")
+        async with finding(store) as client:
+            second = made("second", Registrar(store, id="same"))
+            await second.listen("127.0.0.1:0")
+            await logged(caplog, "RegistryError: test.Names/same: another server is published under this id")
+            await until(client, "same")
+            await first.stop()
+            await until(client, "second")
+        await second.stop()
+
+    run(test)
+
+
+class Clinging:
+    """A store that cannot withdraw."""
+
+    async def watch(self, service: str, watcher: Watcher, /) -> None:
+        raise NotImplementedError
+
+    async def keep(self, records: Sequence[Written], published: Callable[[], None], /) -> None:
+        published()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            raise OSError("it sticks") from None
+
+
+def test_that_a_store_cannot_withdraw_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    async def test() -> None:
+        server = await publish(Clinging(), "x")
+        await server.stop()
+
+    run(test)
+    assert caplog.messages == [f"not withdrawn from a registry in order: {SERVICE}/x: OSError: it sticks"]
 
 
 def test_what_is_no_registrar_is_refused() -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from trunkcall.registry import Folder, Record, Written
-from trunkcall.registry.folder import CLEANED, LEFT_BEHIND, Keeping, Looking
+from trunkcall.registry import Folder, Record, RegistryError, Written
+from trunkcall.registry.folder import CLEANED, LEASE, LEFT_BEHIND, RENEWED, Keeping, Looking
 
 
 def put(path: Path, text: str) -> None:
@@ -99,19 +99,19 @@ def test_what_is_no_record_is_told_by_its_path(tmp_path: Path) -> None:
     }
 
 
-def written(ident: str = "a") -> Written:
-    record = Record(service="users", id=ident, addresses=("a:1",))
+def written(address: str = "a:1") -> Written:
+    record = Record(service="users", id="a", addresses=(address,))
     return Written(record, record.to_bytes())
 
 
 def test_left_behind_files_are_removed_and_no_others(tmp_path: Path) -> None:
-    keeping = Keeping(tmp_path, [written()])
-    keeping.write()
+    keeping = Keeping(tmp_path, [written()], set())
+    keeping.write(0.0)
     for name in ("dead.lease", ".dead.1.tmp", "by-hand.json", ".other"):
         put(tmp_path / "users" / name, "x")
     for at in (0.0, LEFT_BEHIND - 1):
         keeping.clean(at)
-        keeping.write()  # a renewal
+        keeping.write(at)  # a renewal
     assert len(list((tmp_path / "users").iterdir())) == 5
     keeping.clean(LEFT_BEHIND + CLEANED)
     assert sorted(path.name for path in (tmp_path / "users").iterdir()) == [".other", "a.lease", "by-hand.json"]
@@ -133,3 +133,56 @@ def test_what_is_kept_is_withdrawn_unless_it_is_another_s(tmp_path: Path) -> Non
     assert list((tmp_path / "users").iterdir()) == []
     asyncio.run(kept("of another"))
     assert (tmp_path / "users" / "a.lease").read_text() == "of another"
+
+
+def test_the_first_of_two_servers_under_a_key_stays(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    ours, other, lease = written(), written("b:1"), tmp_path / "users" / "a.lease"
+    yielded: set[tuple[Path, bytes]] = set()
+    holder, newcomer = Keeping(tmp_path, [ours], set()), Keeping(tmp_path, [other], yielded)
+    holder.write(0.0)
+    newcomer.write(1.0)
+    assert lease.read_bytes() == other.data  # nobody can tell yet whether what was there is alive
+    holder.write(RENEWED)
+    assert lease.read_bytes() == ours.data
+    assert caplog.messages == ["users/a: another server is published under this id"]
+    with pytest.raises(RegistryError, match="users/a: another server is published under this id"):
+        newcomer.write(1.0 + RENEWED)
+    assert lease.read_bytes() == ours.data
+    again = Keeping(tmp_path, [other], yielded)
+    for second in range(60):  # as long as it is renewed
+        if second % 5 == 0:
+            holder.write(float(second))
+        assert not again.is_free(float(second))
+    assert not again.is_free(60.0 + 3600)  # nobody looked meanwhile
+    times = [second for second in range(60) if again.is_free(3661.0 + second)]
+    assert times[0] == 10  # after 15 seconds without a change, of which five were before
+    again.write(3700.0)
+    assert lease.read_bytes() == other.data
+
+
+def test_a_newcomer_waits_no_longer_than_the_file_is_there(tmp_path: Path) -> None:
+    ours, other = written(), written("b:1")
+    Keeping(tmp_path, [ours], set()).write(0.0)
+    yielded: set[tuple[Path, bytes]] = set()
+    newcomer = Keeping(tmp_path, [other], yielded)
+    newcomer.write(0.0)
+    put(tmp_path / "users" / "a.lease", ours.data.decode())
+    with pytest.raises(RegistryError):
+        newcomer.write(RENEWED)
+    assert not newcomer.is_free(RENEWED)
+    (tmp_path / "users" / "a.lease").unlink()
+    assert newcomer.is_free(RENEWED) and not yielded
+
+
+def test_a_file_that_has_been_its_own_for_a_lease_is_held(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    ours, lease = written(), tmp_path / "users" / "a.lease"
+    put(lease, written("left:1").data.decode())  # by who was killed
+    keeping = Keeping(tmp_path, [ours], set())
+    for at in (0.0, RENEWED, LEASE):
+        keeping.write(at)
+    put(lease, "rubbish")
+    keeping.write(LEASE + 1)
+    assert lease.read_bytes() == ours.data and not caplog.messages
+    put(lease, written("b:1").data.decode())
+    keeping.write(LEASE + 2)
+    assert lease.read_bytes() == ours.data and caplog.messages

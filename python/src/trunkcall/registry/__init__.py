@@ -5,6 +5,7 @@
     resolver           finds the endpoints of a service for a trunkcall.Client, blocking_resolver for a blocking one
     Source             where instances are found
     Store              a Source in which servers are published: Embedded, Folder, or one of your own
+    Server, serve      the embedded registry, which any process may serve: the default on one machine
     open_store         makes one by its name: "trunkcall:127.0.0.1:4001", "file:/run/trunkcall"
 
 A server that is found, and a client that finds it:
@@ -17,12 +18,13 @@ A server that is found, and a client that finds it:
 
 from __future__ import annotations
 
-from .embedded import Embedded, RegistryError
+from .embedded import Embedded
 from .folder import Folder
 from .record import InvalidRecord, Record, parse
 from .registrar import Registrar
 from .resolver import PlainWatch, blocking_resolver, resolver
-from .store import Source, Store, Watcher, Written, add_scheme, open_registry, open_store
+from .server import Server, serve
+from .store import RegistryError, Source, Store, Watcher, Written, add_scheme, open_registry, open_store
 from .view import Entry
 
 __all__ = [
@@ -34,6 +36,7 @@ __all__ = [
     "Record",
     "Registrar",
     "RegistryError",
+    "Server",
     "Source",
     "Store",
     "Watcher",
@@ -44,4 +47,5 @@ __all__ = [
     "open_store",
     "parse",
     "resolver",
+    "serve",
 ]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from trunkcall import Client, ClientStream, bidi_stream, server_stream
 from trunkcall.transport import parse_place
 
 from .record import ID_BYTES, MOST_BYTES, is_name
-from .store import Watcher, Written
+from .store import RegistryError, Watcher, Written
 from .v1.registry_pb2 import PublishAnswer, PublishRequest, WatchAnswer, WatchRequest
 from .view import Entry
 
@@ -28,10 +29,6 @@ ASKS_AFTER, ANSWERS_WITHIN = 10.0, 10.0  # seconds
 WITHDRAWS_WITHIN = 5.0  # seconds
 
 CHANGE, ALL, PARTIAL = WatchAnswer.KIND_CHANGE, WatchAnswer.KIND_ALL, WatchAnswer.KIND_PARTIAL
-
-
-class RegistryError(Exception):
-    """What a registry does against the rules, or not in time."""
 
 
 class Embedded:
@@ -103,7 +100,7 @@ async def _keep(client: Client, records: Sequence[Written], published: Callable[
         there = True
         published()
         while True:
-            await asyncio.sleep(lease / RENEWS)
+            await _nothing(stream, lease / RENEWS)
             await stream.send(PublishRequest())
             lease = await _lease(stream, lease)
     except asyncio.CancelledError:
@@ -115,6 +112,15 @@ async def _keep(client: Client, records: Sequence[Written], published: Callable[
         raise
     finally:
         stream.cancel()
+
+
+async def _nothing(stream: ClientStream[PublishRequest, PublishAnswer], seconds: float) -> None:
+    """Waits for so long, in which the registry has nothing to say. Raises StatusError, RegistryError at once if it ends
+    the call."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            ended = await stream.receive() is None
+        raise RegistryError("the registry keeps it no more" if ended else "an answer that was not asked for")
 
 
 async def _lease(stream: ClientStream[PublishRequest, PublishAnswer], within: float) -> float:

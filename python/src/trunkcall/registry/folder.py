@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import math
 import os
 import stat
 import tempfile
@@ -12,8 +14,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from .record import ID_BYTES, MOST_BYTES, is_name
-from .store import Watcher, Written
+from .record import ID_BYTES, MOST_BYTES, InvalidRecord, is_name, parse_at
+from .store import UNDER_THIS_ID, RegistryError, Watcher, Written
 from .view import Entry
 
 LEASE = 15.0  # seconds
@@ -23,6 +25,7 @@ LOOK_PART = 20  # a look takes one part in so many of the time
 LOOKED_AWAY = 5.0  # seconds: a longer pause between two looks does not count
 CLEANED = 60.0  # seconds between two times that files left behind are looked for
 LEFT_BEHIND = 300.0  # seconds that such a file has not changed
+YIELDED = 1.0  # seconds between two looks at a file that was left to another server
 
 _LEASE, _BY_HAND, _UNFINISHED = ".lease", ".json", ".tmp"
 
@@ -41,6 +44,7 @@ class Folder:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
+        self._yielded: set[tuple[Path, bytes]] = set()
 
     async def watch(self, service: str, watcher: Watcher, /) -> None:
         """See Source."""
@@ -58,12 +62,14 @@ class Folder:
 
     async def keep(self, records: Sequence[Written], published: Callable[[], None], /) -> None:
         """See Store."""
-        keeping = Keeping(self.path, records)
+        keeping = Keeping(self.path, records, self._yielded)
         cleaned = time.monotonic()
         first = True
+        while not await asyncio.to_thread(keeping.is_free, time.monotonic()):  # noqa: ASYNC110  # nothing tells of it
+            await asyncio.sleep(YIELDED)
         try:
             while True:
-                await _whole(keeping.write)
+                await _whole(keeping.write, time.monotonic())
                 if first:
                     published()
                 first = False
@@ -175,21 +181,59 @@ def _read(path: str, mode: int, size: int) -> tuple[bytes, str]:
     return data, ""
 
 
+def _is_good(one: Written, data: bytes) -> bool:
+    """Whether that is a record of the same key."""
+    try:
+        parse_at(one.record.service, one.record.id, data)
+    except InvalidRecord:
+        return False
+    return True
+
+
 class Keeping:
     """What keeps records in a folder."""
 
-    def __init__(self, folder: Path, records: Sequence[Written]) -> None:
+    def __init__(self, folder: Path, records: Sequence[Written], yielded: set[tuple[Path, bytes]]) -> None:
+        """`yielded` are records whose files were left to others, by path and bytes. It outlives this."""
         self._folder = folder
         self._records = records
+        self._yielded = yielded
+        self._own: dict[Path, float] = {}  # since when a file has been its own, -inf if nobody had it before
+        self._others: dict[Path, tuple[Stamp, float]] = {}  # files of others, and when they changed, by the clock
+        self._clock = 0.0  # seconds that it has looked at those
+        self._last: float | None = None
         self._seen: dict[str, tuple[Stamp, float]] = {}  # what may have been left behind, since when, by path
 
     def _path(self, one: Written) -> Path:
         return self._folder / one.record.service / f"{one.record.id}{_LEASE}"
 
-    def write(self) -> None:
-        """Writes each record to a file beside its own, and renames that. Raises OSError."""
+    def is_free(self, now: float) -> bool:
+        """Whether each file that was left to another server may be written: it is gone, or its lease is over."""
+        if self._last is not None and now - self._last <= LOOKED_AWAY:
+            self._clock += now - self._last
+        self._last = now
+        waits = False
         for one in self._records:
             path = self._path(one)
+            if (path, one.data) not in self._yielded:
+                continue
+            with suppress(FileNotFoundError):
+                stamp = _stamp(path.stat())
+                before, since = self._others.get(path, (None, 0.0))
+                if before != stamp:
+                    self._others[path] = (stamp, self._clock)
+                if before != stamp or self._clock < since + LEASE:
+                    waits = True
+                    continue
+            self._yielded.discard((path, one.data))
+        return not waits
+
+    def write(self, now: float) -> None:
+        """Writes each record to a file beside its own, and renames that. Raises OSError; RegistryError where another
+        server was there before (spec/registry.md 7.6)."""
+        for one in self._records:
+            path = self._path(one)
+            self._look(one, path, now)
             with suppress(FileExistsError):
                 path.parent.mkdir()
             handle, name = tempfile.mkstemp(_UNFINISHED, f".{one.record.id}.", path.parent)
@@ -201,6 +245,22 @@ class Keeping:
             except BaseException:
                 os.unlink(name)
                 raise
+
+    def _look(self, one: Written, path: Path, now: float) -> None:
+        """Looks at what is to be overwritten. Raises RegistryError."""
+        data, there = b"", False
+        with suppress(FileNotFoundError):
+            found = path.stat()
+            there = True
+            data, _ = _read(str(path), found.st_mode, found.st_size)
+        if path not in self._own:
+            self._own[path] = now if there else -math.inf
+        elif data != one.data and _is_good(one, data):
+            text = f"{one.record.key}: {UNDER_THIS_ID}"
+            if now < self._own[path] + LEASE:
+                self._yielded.add((path, one.data))
+                raise RegistryError(text)
+            logging.getLogger("trunkcall").warning("%s", text)
 
     def withdraw(self) -> None:
         """Removes the files that have what was written. Raises OSError."""

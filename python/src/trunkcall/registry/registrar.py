@@ -52,8 +52,7 @@ class Registrar:
         self._version = version
         self._attributes = dict(attributes or {})
         self._log = logger or logging.getLogger("trunkcall")
-        self._records: list[Written] = []
-        self._task: asyncio.Task[None] | None = None
+        self._tasks: dict[asyncio.Task[None], list[Written]] = {}  # what each of them keeps
         self._published = asyncio.Event()
         self._withdrawn = False
 
@@ -62,20 +61,27 @@ class Registrar:
         server."""
         if self._withdrawn:
             raise RuntimeError("a registrar publishes one server, and it was stopped")
-        records = self.records(server.services, server.addresses)
-        if records == self._records:
-            return
-        before, self._records = self._task, records
-        if before is not None:
-            before.cancel()
-        self._task = asyncio.get_running_loop().create_task(self._keep(records, before))
+        wanted = self.records(server.services, server.addresses)
+        # What stays as it is stays published meanwhile, and is kept as before.
+        for task, kept in self._tasks.items():
+            if not all(one in wanted for one in kept):
+                task.cancel()
+        staying = [kept for task, kept in self._tasks.items() if not task.cancelling()]
+        new = [one for one in wanted if not any(one in kept for kept in staying)]
+        if new:
+            before = [task for task in self._tasks if task.cancelling()]
+            task = asyncio.get_running_loop().create_task(self._keep(new, before))
+            self._tasks[task] = new
+            task.add_done_callback(self._tasks.pop)
 
     async def withdraw(self) -> None:
         """See trunkcall.Registrar."""
         self._withdrawn = True
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait([self._task])
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
 
     async def published(self) -> None:
         """Returns once the server was published for the first time."""
@@ -110,12 +116,13 @@ class Registrar:
         )
         return Written(record, record.to_bytes())
 
-    async def _keep(self, records: list[Written], before: asyncio.Task[None] | None) -> None:
-        """Until it is cancelled."""
-        if before is not None:
-            await asyncio.wait([before])
+    async def _keep(self, records: list[Written], before: Sequence[asyncio.Task[None]]) -> None:
+        """Until it is cancelled. First what is kept before is to end, whose records may have the same keys."""
+        if before:
+            await asyncio.wait(before)
         keys = ", ".join(one.record.key for one in records)
         failures, told, there = 0, False, False
+        own = asyncio.current_task()
 
         def published() -> None:
             nonlocal there
@@ -130,6 +137,9 @@ class Registrar:
                 why = "the registry keeps it no more"
             except Exception as error:
                 why = spelled(error)
+                if own is not None and own.cancelling():  # this is told of the withdrawing
+                    self._log.warning("not withdrawn from a registry in order: %s: %s", keys, why)
+                    return
             if there:
                 failures, told = 0, False
             failures += 1

@@ -13,6 +13,13 @@ from .view import Entry
 
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*")
 
+# What is said of two live servers under one key (spec/registry.md 5.7).
+UNDER_THIS_ID = "another server is published under this id"
+
+
+class RegistryError(Exception):
+    """What a registry does against the rules, or not in time; that another server is published under an id."""
+
 
 class Watcher(Protocol):
     """Takes what a Source tells of one service. Used on one event loop."""
