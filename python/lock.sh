@@ -17,7 +17,7 @@ lock() {
 		--no-emit-index-url --no-emit-find-links "$@" -o "$out"
 }
 
-lock python/requirements.lock --extra capnp --extra http --extra msgspec --extra uvloop --extra websocket --extra zstd --group python/pyproject.toml:development python/pyproject.toml "$@"
+lock python/requirements.lock --extra capnp --extra consul --extra dns --extra etcd --extra http --extra msgspec --extra uvloop --extra websocket --extra zookeeper --extra zstd --group python/pyproject.toml:development python/pyproject.toml "$@"
 lock java/requirements.lock java/requirements.in "$@"
 lock lab/peers/java/requirements.lock lab/peers/java/requirements.in "$@"
 # The packages that both have, in one version.

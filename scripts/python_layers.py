@@ -31,7 +31,7 @@ MAY_IMPORT: dict[str, tuple[set[str], tuple[str, ...]]] = {
         ("google.protobuf", "typing_extensions"),  # the latter for type checkers alone, which bring it
     ),
     "trunkcall.blocking": ({"trunkcall.wire", "trunkcall.transport", PUBLIC}, ("google.protobuf",)),
-    "trunkcall.registry": ({"trunkcall.transport", PUBLIC}, ("google.protobuf",)),
+    "trunkcall.registry": ({"trunkcall.transport", PUBLIC}, ("google.protobuf", "dns", "h11", "kazoo")),
     "trunkcall.grpcstub": ({PUBLIC, "trunkcall.blocking"}, ("google.protobuf", "grpc")),
     "trunkcall.processes": ({"trunkcall.transport", PUBLIC}, ()),
     "trunkcall.gunicorn": ({"trunkcall.processes", PUBLIC}, ("gunicorn",)),

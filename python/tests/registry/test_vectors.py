@@ -10,17 +10,17 @@ from typing import Any
 import pytest
 
 from trunkcall import Endpoint
-from trunkcall.registry import Embedded, Entry, Folder, InvalidRecord, Record, Registrar, open_registry, parse
+from trunkcall.registry import Embedded, Entry, Folder, InvalidRecord, Record, Registrar, open_registry, parse, srv
 from trunkcall.registry.record import parse_at
+from trunkcall.registry.srv import SRV
 from trunkcall.registry.view import View
 
 VECTORS = json.loads((Path(__file__).parents[3] / "spec/vectors/registry.json").read_text(encoding="utf-8"))
 
 
 def cases(group: str) -> pytest.MarkDecorator:
-    """Those of a group, but names of DNS SRV, which Python has not."""
-    here = [case for case in VECTORS[group] if not str(case.get("name")).startswith("srv:")]
-    return pytest.mark.parametrize("case", here, ids=lambda case: case["id"])
+    """Those of a group."""
+    return pytest.mark.parametrize("case", VECTORS[group], ids=lambda case: case["id"])
 
 
 def endpoint(told: dict[str, Any]) -> Endpoint:
@@ -52,6 +52,8 @@ def test_registries(case: dict[str, Any]) -> None:
     source = open_registry(case["name"])
     if case["scheme"] == "file":
         assert isinstance(source, Folder) and str(source.path) == case["rest"]
+    elif case["scheme"] == "srv":
+        assert isinstance(source, SRV) and source.domain == case["rest"]
     else:
         assert isinstance(source, Embedded) and source.address == case["rest"]
 
@@ -79,6 +81,13 @@ def test_bad_published(case: dict[str, Any]) -> None:
     with pytest.raises(ValueError) as failure:
         published(case["given"])
     assert told(failure.value, case["error"]), failure.value
+
+
+@cases("srv")
+def test_srv(case: dict[str, Any]) -> None:
+    assert srv.question(case["service"], case["domain"]) == case["question"]
+    found = srv.entries(case["service"], [srv.Answer(**one) for one in case["answers"]])
+    assert {one.id: one.data.decode() for one in found} == case["entries"]
 
 
 def in_ms(at: float) -> int:

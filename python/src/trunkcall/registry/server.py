@@ -291,7 +291,11 @@ async def serve(
     """Serves a registry alone at an address, until it is cancelled. `listening` is told where. The options are those of
     a trunkcall.Server, such as `tls`. Raises as `Server` and `trunkcall.Server.listen`."""
     async with Server(state=state, lease=lease, logger=logger) as kept:
-        given = {"limits": Limits(calls=OPEN_CALLS, message_bytes=MESSAGE_BYTES), "logger": logger, **options}
+        given: dict[str, Any] = {
+            "limits": Limits(calls=OPEN_CALLS, message_bytes=MESSAGE_BYTES),
+            "logger": logger,
+            **options,
+        }
         async with trunkcall.Server(**given) as server:
             server.register(*kept.handlers())
             where = await server.listen(address)

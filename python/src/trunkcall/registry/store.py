@@ -83,7 +83,50 @@ def _embedded(rest: str) -> Store:
         raise ValueError(f"want trunkcall:ADDRESS: {error}") from None
 
 
-_schemes: dict[str, Callable[[str], Source]] = {"file": _folder, "trunkcall": _embedded}
+def _srv(rest: str) -> Source:
+    from .srv import SRV
+
+    return SRV(rest)
+
+
+def _etcd(rest: str) -> Store:
+    from .etcd import Etcd
+
+    return _at_place("etcd", rest, Etcd)
+
+
+def _zookeeper(rest: str) -> Store:
+    from .zookeeper import ZooKeeper
+
+    return _at_place("zookeeper", rest, ZooKeeper)
+
+
+def _consul(rest: str) -> Store:
+    from .consul import Consul
+
+    return _at_place("consul", rest, Consul)
+
+
+def _at_place(scheme: str, rest: str, make: Callable[..., Store]) -> Store:
+    from .place import read_place
+
+    try:
+        place = read_place(rest)
+        return make(place.hosts, root=place.root, lease=place.lease)
+    except ValueError as error:
+        raise ValueError(f"want {scheme}:HOST:PORT,…/ROOT?lease=SECONDS: {error}") from None
+
+
+_schemes: dict[str, Callable[[str], Source]] = {
+    "consul": _consul,
+    "etcd": _etcd,
+    "file": _folder,
+    "srv": _srv,
+    "trunkcall": _embedded,
+    "zookeeper": _zookeeper,
+}
+# The extra of the package that a scheme needs.
+_EXTRAS = {"consul": "consul", "etcd": "etcd", "srv": "dns", "zookeeper": "zookeeper"}
 
 
 def add_scheme(scheme: str, make: Callable[[str], Source]) -> None:
@@ -96,8 +139,9 @@ def add_scheme(scheme: str, make: Callable[[str], Source]) -> None:
 
 
 def open_registry(name: str) -> Source:
-    """Makes a registry by its name, SCHEME:REST: trunkcall:ADDRESS, file:FOLDER with an absolute path, or of a scheme
-    that was added. Raises ValueError, which quotes the name and says what is wrong with it."""
+    """Makes a registry by its name, SCHEME:REST: trunkcall:ADDRESS, file:FOLDER with an absolute path, srv:DOMAIN,
+    etcd:, zookeeper: or consul:HOST:PORT,…/ROOT?lease=SECONDS, or of a scheme that was added. Raises ValueError, which
+    quotes the name and says what is wrong with it, also that an extra which it needs is not installed."""
     scheme, colon, rest = name.partition(":")
     if not colon or not _SCHEME.fullmatch(scheme):
         raise ValueError(f'registry "{name}": want SCHEME:REST')
@@ -107,6 +151,11 @@ def open_registry(name: str) -> Source:
         return _schemes[scheme](rest)
     except ValueError as error:
         raise ValueError(f'registry "{name}": {error}') from None
+    except ImportError as error:
+        if scheme not in _EXTRAS:
+            raise
+        needs = f"install trunkcall[{_EXTRAS[scheme]}]: {error}"
+        raise ValueError(f'registry "{name}": no package for "{scheme}" is in this program: {needs}') from None
 
 
 def open_store(name: str) -> Store:

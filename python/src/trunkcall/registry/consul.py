@@ -1,0 +1,227 @@
+"""Servers that are published in Consul, and found there (spec/registry.md 3), by the API of its agents over HTTP. Needs
+the extra `consul`."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from .asking import Answer, Asking, in_order
+from .place import LEASE, ROOT, Account, Place, check_free
+from .record import MOST_BYTES
+from .store import RegistryError, Watcher, Written
+from .view import Entry
+
+RENEWS = 3  # in a lease
+ANSWERS_WITHIN = 10.0  # seconds
+WAITS = 10  # seconds that Consul holds a question back while nothing changes; a sixteenth more at most
+LOOKS = 0.05  # seconds between two answers at least: each has all instances
+WITHDRAWS_WITHIN = 5.0  # seconds
+FORGOTTEN = 60  # seconds after which a server that is critical is deregistered
+MOST_ANSWER = 512 << 20  # bytes: an instance without its record has about 1 KiB
+MOST_SHORT = 1 << 20  # of other answers
+PIECE = 512  # bytes: the longest text of metadata
+PIECES = MOST_BYTES // (PIECE - 3) + 1  # of a record, in characters of up to four bytes
+NAMED = "trunkcall-"
+
+
+class Consul:
+    """A registry in Consul, by an agent, which checks the servers that are published with it. It is a Store. Each
+    server that is published and each service that is watched has connections of its own."""
+
+    def __init__(
+        self,
+        hosts: Sequence[str],
+        *,
+        root: str = ROOT,
+        lease: int = LEASE,
+        tls: ssl.SSLContext | None = None,
+        token: str = "",
+    ) -> None:
+        """- `hosts` are agents, 1 to 9 of HOST:PORT, of which one is asked.
+        - `lease` is for how many seconds a server counts that is not heard of.
+        - `tls` is how clients connect; None: in the clear.
+        - `token` is by which they may do what they ask for, if it is not empty.
+        - Services of Consul have no `root`: it must be the default.
+
+        Raises ValueError, TypeError."""
+        if root != ROOT:
+            raise ValueError(f"root {root!r}: there is none in Consul")
+        self.place = Place(tuple(hosts) if not isinstance(hosts, str) else hosts, root, lease)
+        self._tls = tls
+        self._headers = {"X-Consul-Token": token} if token else {}
+
+    def _asking(self) -> Asking:
+        asking = Asking(self.place.hosts, self._tls)
+        asking.headers.update(self._headers)
+        return asking
+
+    async def watch(self, service: str, watcher: Watcher, /) -> None:
+        """See Source."""
+        looking = Looking(service)
+        index = 0
+        async with self._asking() as asking:
+            while True:
+                began = asyncio.get_running_loop().time()
+                answer = await _ask_health(asking, service, index)
+                index = _index(answer, index)
+                came, went = looking.look(answer.value())
+                if not looking.told:
+                    watcher.all(came)
+                elif came or went:
+                    watcher.change(came, went)
+                looking.told = True
+                await asyncio.sleep(max(began + LOOKS - asyncio.get_running_loop().time(), 0))
+
+    async def keep(self, records: Sequence[Written], published: Callable[[], None], /) -> None:
+        """See Store."""
+        async with self._asking() as asking:
+            keeping = Keeping(asking, self.place.lease, records)
+            try:
+                await keeping.put()
+                published()
+                while True:
+                    await asyncio.sleep(self.place.lease / RENEWS)
+                    await keeping.renew()
+            except asyncio.CancelledError:
+                await keeping.withdraw()
+                raise
+
+
+async def _ask_health(asking: Asking, service: str, index: int) -> Answer:
+    held = f"?index={index}&wait={WAITS}s" if index else ""
+    within = ANSWERS_WITHIN + (WAITS * 17 / 16 if index else 0)
+    return await asking.ask("GET", f"/v1/health/service/{quote(service)}{held}", within=within, most=MOST_ANSWER)
+
+
+def _index(answer: Answer, before: int) -> int:
+    """What an answer says is to be asked for next. An index that goes back begins anew."""
+    text = answer.headers.get("x-consul-index", "")
+    if answer.status == 200 and not text.isdecimal():
+        raise RegistryError(f"{answer.who} answered without an index")
+    index = int(text or 0)
+    return max(index, 1) if index >= before else 0
+
+
+def pieces(data: bytes) -> dict[str, str]:
+    """The metadata of a record."""
+    found: dict[str, str] = {}
+    while data:
+        end = min(PIECE, len(data))
+        while end < len(data) and data[end] & 0xC0 == 0x80:  # not within a character
+            end -= 1
+        found[f"{NAMED}{len(found)}"] = data[:end].decode()
+        data = data[end:]
+    return found
+
+
+def joined(meta: Mapping[str, str]) -> bytes:
+    """The record that metadata has."""
+    found: list[str] = []
+    while len(found) < PIECES and (piece := meta.get(f"{NAMED}{len(found)}")) is not None:
+        found.append(piece)
+    return "".join(found).encode("utf-8", "surrogatepass")
+
+
+def _instances(service: str, found: Any) -> Iterator[tuple[str, bytes]]:
+    """The ids and records of those that are not critical, of an answer. Raises RegistryError."""
+    try:
+        for one in found:
+            if all(check["Status"] != "critical" for check in one["Checks"]):
+                instance = one["Service"]
+                yield str(instance["ID"]).removeprefix(f"{service}/"), joined(instance["Meta"] or {})
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        raise in_order("Consul", error) from None
+
+
+class Looking:
+    """What a watcher knows of a service."""
+
+    def __init__(self, service: str) -> None:
+        self.told = False
+        self._service = service
+        self._known: dict[str, bytes] = {}
+        self._account = Account()
+
+    def look(self, found: Any) -> tuple[list[Entry], list[str]]:
+        """What came or changed, and the ids of what went, of an answer. Raises RegistryError."""
+        there: dict[str, bytes] = {}
+        for ident, data in _instances(self._service, found):
+            there.setdefault(ident, data)
+        went = [ident for ident in self._known if ident not in there]
+        for ident in went:
+            self._account.remove(ident)
+        came = [self._account.put(ident, data) for ident, data in there.items() if self._known.get(ident) != data]
+        self._known = there
+        return came, went
+
+
+class Keeping:
+    """What keeps records with an agent."""
+
+    def __init__(self, asking: Asking, lease: int, records: Sequence[Written]) -> None:
+        self._asking = asking
+        self._lease = lease
+        self._records = records
+        self._begun = False
+
+    async def _act(self, what: str, body: Any, within: float) -> None:
+        answer = await self._asking.ask("PUT", f"/v1/agent/{what}", body, within=within, most=MOST_SHORT)
+        if answer.status != 200:
+            answer.value()
+
+    async def put(self) -> None:
+        """Registers the records. Raises RegistryError where another server is published."""
+        for one in self._records:
+            await self._check(one)
+        self._begun = True
+        for one in self._records:
+            check = {
+                "TTL": f"{self._lease}s",
+                "DeregisterCriticalServiceAfter": f"{FORGOTTEN}s",
+                "Status": "passing",
+            }
+            body = {"Name": one.record.service, "ID": one.record.key, "Meta": pieces(one.data), "Check": check}
+            await self._act("service/register?replace-existing-checks=true", body, ANSWERS_WITHIN)
+            await self._pass(one, ANSWERS_WITHIN)
+
+    async def _check(self, one: Written) -> None:
+        answer = await _ask_health(self._asking, one.record.service, 0)
+        for ident, data in _instances(one.record.service, answer.value()):
+            if ident == one.record.id:
+                check_free(one, data)
+
+    async def _pass(self, one: Written, within: float) -> None:
+        await self._act(f"check/pass/{quote(f'service:{one.record.key}')}", None, within)
+
+    async def renew(self) -> None:
+        """Raises RegistryError if a record was lost."""
+        within = float(self._lease)
+        for one in self._records:
+            if not await self._is_own(one, within):
+                raise RegistryError(f"{one.record.key} was removed, or written by somebody else")
+            await self._pass(one, within)
+
+    async def _is_own(self, one: Written, within: float) -> bool:
+        """Whether the agent still has what was registered."""
+        target = f"/v1/agent/service/{quote(one.record.key)}"
+        answer = await self._asking.ask("GET", target, within=within, most=MOST_SHORT)
+        return answer.status != 404 and _meta(answer.value()) == one.data
+
+    async def withdraw(self) -> None:
+        """Deregisters what is still its own. Raises RegistryError, OSError."""
+        async with asyncio.timeout(WITHDRAWS_WITHIN):
+            for one in self._records if self._begun else ():
+                if await self._is_own(one, WITHDRAWS_WITHIN):
+                    await self._act(f"service/deregister/{quote(one.record.key)}", None, WITHDRAWS_WITHIN)
+
+
+def _meta(instance: Any) -> bytes:
+    """The record of an instance. Raises RegistryError."""
+    try:
+        return joined(instance["Meta"] or {})
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        raise in_order("Consul", error) from None

@@ -1,0 +1,112 @@
+"""Servers that are found by DNS SRV, asked of a server of DNS that the tests have."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Any
+
+import dns.asyncresolver
+import dns.flags
+import dns.message
+import dns.rcode
+import dns.rrset
+import pytest
+
+from trunkcall import RAW, Client, StatusError
+from trunkcall.registry import open_store, resolver
+from trunkcall.registry.srv import SRV
+
+from .kit import WHO, finding, made, run
+
+
+class Zone(asyncio.DatagramProtocol):
+    """Answers for _test-Names._tcp.example.com, what a test says."""
+
+    def __init__(self) -> None:
+        self.records: list[str] = []  # PRIORITY WEIGHT PORT TARGET
+        self.code = dns.rcode.NOERROR
+        self.asked: list[str] = []
+        self._transport: Any = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport
+
+    def datagram_received(self, data: bytes, addr: tuple[str | Any, int]) -> None:
+        query = dns.message.from_wire(data)
+        self.asked.append(query.question[0].to_text())
+        response = dns.message.make_response(query)
+        response.set_rcode(self.code)
+        if self.records:
+            response.answer.append(dns.rrset.from_text(query.question[0].name, 30, "IN", "SRV", *self.records))
+        self._transport.sendto(response.to_wire(), addr)
+
+
+@contextlib.asynccontextmanager
+async def zone() -> AsyncIterator[tuple[Zone, SRV]]:
+    loop = asyncio.get_running_loop()
+    transport, kept = await loop.create_datagram_endpoint(Zone, ("127.0.0.1", 0))
+    asked = dns.asyncresolver.Resolver(configure=False)
+    asked.nameservers = ["127.0.0.1"]
+    asked.port = transport.get_extra_info("sockname")[1]
+    asked.lifetime = 2.0
+    try:
+        yield kept, SRV("example.com", asked)
+    finally:
+        transport.close()
+
+
+def test_a_server_is_found_by_dns() -> None:
+    async def test() -> None:
+        server = made("x", None)
+        port = (await server.listen("127.0.0.1:0")).rpartition(":")[2]
+        async with zone() as (kept, source), server:
+            kept.records = [f"1 0 {port} localhost.", "2 0 1 nowhere.example.com."]
+            async with finding(source) as client:
+                assert await client.call(WHO, b"", wait_for_ready=True, timeout=60) == b"x"
+                assert [one.endpoint.id for one in client.endpoints] == [f"localhost_{port}"]
+            assert kept.asked == ["_test-Names._tcp.example.com. IN SRV"]
+
+    run(test)
+
+
+@pytest.mark.parametrize(
+    ("code", "records", "text"),
+    [
+        (dns.rcode.NXDOMAIN, [], "no instance of test.Names is registered"),
+        (dns.rcode.NOERROR, [], "no instance of test.Names is registered"),
+        (dns.rcode.SERVFAIL, [], "_test-Names._tcp.example.com: All nameservers failed"),
+        (
+            dns.rcode.NOERROR,
+            [r"0 0 1 " + 63 * r"\000" + ".com."],
+            "_test-Names._tcp.example.com: addresses: want 1 to 16",
+        ),
+    ],
+    ids=["no-name", "no-answer", "failure", "rubbish"],
+)
+def test_what_dns_says_is_told(code: dns.rcode.Rcode, records: list[str], text: str) -> None:
+    async def test() -> None:
+        async with zone() as (kept, source), finding(source) as client:
+            kept.code, kept.records = code, records
+            with pytest.raises(StatusError) as failure:
+                await client.call(WHO, b"", timeout=60)
+            assert text in failure.value.message
+
+    run(test)
+
+
+def test_nothing_is_published_there() -> None:
+    with pytest.raises(ValueError, match=r'registry "srv:example\.com": servers are found there, but not published'):
+        open_store("srv:example.com")
+
+
+def test_what_cannot_be_asked_is_a_failure() -> None:
+    async def test() -> None:
+        source = SRV("x" * 63)  # makes a name that is too long
+        target = f"registry:{'y' * 64}"
+        async with Client(target, resolvers={"registry": resolver(source)}, codec=RAW) as client:
+            with pytest.raises(StatusError, match="DNS label is > 63"):
+                await client.call(WHO, b"", timeout=60)
+
+    run(test)
