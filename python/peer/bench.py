@@ -26,6 +26,7 @@ from .flags import (
     check_codec,
     find_compression,
 )
+from .found import add_registry, blocking_resolvers, finds, resolvers
 from .loop import run_loop
 from .security import add_identity, client_tls
 from .target import FILES, check_target
@@ -48,7 +49,9 @@ def bench(words: Sequence[str]) -> int:
         result = run_loop(lambda: measure(options, tls), options.extra.uvloop)
     else:
         compression = find_compression(options.extra.compression)
-        result = threads.measure(options, partial(blocking.Client, options.target, tls=tls, compression=compression))
+        found = blocking_resolvers(options.extra)
+        new_client = partial(blocking.Client, options.target, resolvers=found, tls=tls, compression=compression)
+        result = threads.measure(options, new_client)
     return result.tell(f"{PROGRAM} bench", options.rate)
 
 
@@ -65,6 +68,7 @@ def add_flags(parser: Parser) -> None:
     )
     parser.add_argument("--connection-per-call", action="store_true", help="make a connection for each call")
     parser.add_argument("--inline", action="store_true", help=f"run handlers on the thread that reads ({MISSING})")
+    add_registry(parser)
     add_uvloop(parser)
     add_retain_heap(parser)
     mix.add_flags(parser)
@@ -84,7 +88,8 @@ def check(options: load.Options) -> None:
     flags = options.extra
     if flags.inline:
         raise UsageError(f"--inline is {MISSING}")
-    check_target(options.target)
+    if not finds(flags, options.target):
+        check_target(options.target)
     check_codec(flags.codec)
     find_compression(flags.compression)
     if mix.wanted(flags) and flags.codec == STOCK:
@@ -107,7 +112,8 @@ async def measure(options: load.Options, tls: ssl.SSLContext | None) -> load.Res
     flags: argparse.Namespace = options.extra
     work = Workload(options.method, options.size, flags.codec == STOCK)
     compression = find_compression(flags.compression)
-    new_client = partial(trunkcall.Client, options.target, tls=tls, compression=compression)
+    found = resolvers(flags)
+    new_client = partial(trunkcall.Client, options.target, resolvers=found, tls=tls, compression=compression)
     if flags.connection_per_call:
         closing: set[asyncio.Task[None]] = set()
         try:
@@ -139,7 +145,7 @@ async def measure_mix(options: load.Options, tls: ssl.SSLContext | None) -> load
         compression=compression,
         keepalive=interval,
         keepalive_timeout=answer,
-        resolvers=FILES,
+        resolvers={**FILES, **resolvers(flags)},
         policy_file=flags.policy_file,
     )
     config = options.config()

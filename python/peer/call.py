@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import base64
 import binascii
+import logging
 import ssl
 import sys
 from collections.abc import Sequence
@@ -17,10 +18,11 @@ from google.protobuf.message import Message
 import trunkcall
 from load import UsageError
 from load.flags import seconds
-from trunkcall import blocking, registry
+from trunkcall import blocking
 
 from . import codefirst, onthreads
 from .flags import add_blocking, add_compression, add_uvloop, choice, find_compression, make_parser
+from .found import add_registry, blocking_resolvers, finds, resolvers
 from .jsonform import detail_object, tight, to_json
 from .loop import run_loop
 from .method import SERVICES, Method, Unsendable, find_method, list_methods
@@ -90,8 +92,7 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     add_compression(parser, "requests")
     parser.add_argument("--tls-ca", metavar="FILE", default="", help="connect with TLS and trust what is in this file")
     add_identity(parser)
-    help = "name of the registry in which a target registry:SERVICE is found, such as file:/run/trunkcall"
-    parser.add_argument("--registry", metavar="NAME", default="", help=help)
+    add_registry(parser)
     add_blocking(parser)
     add_uvloop(parser)
     parser.add_argument("arguments", metavar="METHOD JSON", nargs="*")
@@ -100,14 +101,13 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
         raise UsageError("--target is needed")
     if flags.timeout is not None and flags.timeout <= 0:
         raise UsageError("--timeout must be above 0")
-    flags.source = find_registry(flags.registry)
     flags.compression = find_compression(flags.compression)
     if flags.codec and flags.codec not in CODECS:
         raise UsageError(f"--codec {flags.codec}: want {choice(list(CODECS))}")
     match flags.arguments:
         case [name, request]:
             flags.method, flags.json = name, request
-            if not (flags.registry and flags.target.startswith("registry:")):
+            if not finds(flags, flags.target):
                 check_target(flags.target)
         case [_, _, more, *_]:
             raise UsageError(f'there is nothing to do with "{more}" after METHOD and JSON')
@@ -160,21 +160,12 @@ async def outcome(
     return OK
 
 
-def find_registry(name: str) -> registry.Source | None:
-    try:
-        return registry.open_registry(name) if name else None
-    except ValueError as fault:
-        raise UsageError(f"--registry: {fault}") from None
-
-
 def new_client(flags: argparse.Namespace, **options: Any) -> Any:
-    source = flags.source
+    quiet = logging.Logger("peer", logging.CRITICAL)  # stderr has why the call failed, and nothing else
     if flags.blocking:
-        found = {} if source is None else {"registry": registry.blocking_resolver(source)}
-        plain = blocking.Client(flags.target, resolvers={**onthreads.FILES, **found}, **options)
-        return onthreads.OnThreads(plain)
-    awaited = {} if source is None else {"registry": registry.resolver(source)}
-    return trunkcall.Client(flags.target, resolvers={**FILES, **awaited}, **options)
+        found = {**onthreads.FILES, **blocking_resolvers(flags, quiet)}
+        return onthreads.OnThreads(blocking.Client(flags.target, resolvers=found, logger=quiet, **options))
+    return trunkcall.Client(flags.target, resolvers={**FILES, **resolvers(flags, quiet)}, logger=quiet, **options)
 
 
 def print_answer(answer: Message) -> None:

@@ -82,8 +82,6 @@ class _Line:
             event = await self._event()
             if isinstance(event, h11.Response):
                 return event
-            if isinstance(event, h11.ConnectionClosed):
-                raise ConnectionResetError(f"{self.who} has closed the connection")
 
     async def parts(self) -> AsyncIterator[bytes]:
         """Of the body. Raises OSError, RegistryError."""
@@ -94,7 +92,10 @@ class _Line:
     async def _event(self) -> Any:
         try:
             while (event := self._http.next_event()) is h11.NEED_DATA:
-                self._http.receive_data(await self._reader.read(READ))
+                data = await self._reader.read(READ)
+                if not data and self._http.their_state is h11.SEND_RESPONSE:
+                    raise ConnectionResetError(f"{self.who} has closed the connection")
+                self._http.receive_data(data)
         except h11.RemoteProtocolError as error:
             raise RegistryError(f"{self.who} does not speak HTTP as it should: {error}") from None
         return event

@@ -9,9 +9,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
+from trunkcall.transport import parse_place
+
 from .asking import Answer, Asking, in_order
-from .place import LEASE, ROOT, Account, Place, check_free
-from .record import MOST_BYTES
+from .place import LEASE, Account, Place, check_free
+from .record import MOST_BYTES, Record
 from .store import RegistryError, Watcher, Written
 from .view import Entry
 
@@ -34,23 +36,19 @@ class Consul:
 
     def __init__(
         self,
-        hosts: Sequence[str],
+        host: str,
         *,
-        root: str = ROOT,
         lease: int = LEASE,
         tls: ssl.SSLContext | None = None,
         token: str = "",
     ) -> None:
-        """- `hosts` are agents, 1 to 9 of HOST:PORT, of which one is asked.
+        """- `host` is where the agent is, HOST:PORT.
         - `lease` is for how many seconds a server counts that is not heard of.
         - `tls` is how clients connect; None: in the clear.
         - `token` is by which they may do what they ask for, if it is not empty.
-        - Services of Consul have no `root`: it must be the default.
 
-        Raises ValueError, TypeError."""
-        if root != ROOT:
-            raise ValueError(f"root {root!r}: there is none in Consul")
-        self.place = Place(tuple(hosts) if not isinstance(hosts, str) else hosts, root, lease)
+        Raises ValueError."""
+        self.place = Place((host,), lease=lease)
         self._tls = tls
         self._headers = {"X-Consul-Token": token} if token else {}
 
@@ -132,7 +130,9 @@ def _instances(service: str, found: Any) -> Iterator[tuple[str, bytes]]:
         for one in found:
             if all(check["Status"] != "critical" for check in one["Checks"]):
                 instance = one["Service"]
-                yield str(instance["ID"]).removeprefix(f"{service}/"), joined(instance["Meta"] or {})
+                name = str(instance["ID"])
+                ident = name.removeprefix(f"{service}/")
+                yield f"consul:{name}" if ident == name else ident, joined(instance["Meta"] or {})
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         raise in_order("Consul", error) from None
 
@@ -184,7 +184,13 @@ class Keeping:
                 "DeregisterCriticalServiceAfter": f"{FORGOTTEN}s",
                 "Status": "passing",
             }
-            body = {"Name": one.record.service, "ID": one.record.key, "Meta": pieces(one.data), "Check": check}
+            body = {
+                "Name": one.record.service,
+                "ID": one.record.key,
+                "Meta": pieces(one.data),
+                "Check": check,
+                **_reached(one.record),
+            }
             await self._act("service/register?replace-existing-checks=true", body, ANSWERS_WITHIN)
             await self._pass(one, ANSWERS_WITHIN)
 
@@ -217,6 +223,15 @@ class Keeping:
             for one in self._records if self._begun else ():
                 if await self._is_own(one, WITHDRAWS_WITHIN):
                     await self._act(f"service/deregister/{quote(one.record.key)}", None, WITHDRAWS_WITHIN)
+
+
+def _reached(record: Record) -> dict[str, Any]:
+    """The host and port of the first address that has them, for who knows only Consul."""
+    for address in record.addresses:
+        place = parse_place(address)
+        if place.host and place.port and not place.url:
+            return {"Address": place.host, "Port": place.port}
+    return {}
 
 
 def _meta(instance: Any) -> bytes:

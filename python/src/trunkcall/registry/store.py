@@ -103,8 +103,15 @@ def _zookeeper(rest: str) -> Store:
 
 def _consul(rest: str) -> Store:
     from .consul import Consul
+    from .place import read_place
 
-    return _at_place("consul", rest, Consul)
+    try:
+        if "," in rest or "/" in rest:
+            raise ValueError("there is one agent, and no root")
+        place = read_place(rest)
+    except ValueError as error:
+        raise ValueError(f"want consul:HOST:PORT?lease=SECONDS: {error}") from None
+    return Consul(place.hosts[0], lease=place.lease)
 
 
 def _at_place(scheme: str, rest: str, make: Callable[..., Store]) -> Store:
@@ -112,9 +119,9 @@ def _at_place(scheme: str, rest: str, make: Callable[..., Store]) -> Store:
 
     try:
         place = read_place(rest)
-        return make(place.hosts, root=place.root, lease=place.lease)
     except ValueError as error:
         raise ValueError(f"want {scheme}:HOST:PORT,…/ROOT?lease=SECONDS: {error}") from None
+    return make(place.hosts, root=place.root, lease=place.lease)
 
 
 _schemes: dict[str, Callable[[str], Source]] = {
@@ -140,8 +147,9 @@ def add_scheme(scheme: str, make: Callable[[str], Source]) -> None:
 
 def open_registry(name: str) -> Source:
     """Makes a registry by its name, SCHEME:REST: trunkcall:ADDRESS, file:FOLDER with an absolute path, srv:DOMAIN,
-    etcd:, zookeeper: or consul:HOST:PORT,…/ROOT?lease=SECONDS, or of a scheme that was added. Raises ValueError, which
-    quotes the name and says what is wrong with it, also that an extra which it needs is not installed."""
+    etcd: or zookeeper:HOST:PORT,…/ROOT?lease=SECONDS, consul:HOST:PORT?lease=SECONDS, or of a scheme that was added.
+    Raises ValueError, which quotes the name and says what is wrong with it, also that an extra which it needs is not
+    installed."""
     scheme, colon, rest = name.partition(":")
     if not colon or not _SCHEME.fullmatch(scheme):
         raise ValueError(f'registry "{name}": want SCHEME:REST')

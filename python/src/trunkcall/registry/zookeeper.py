@@ -16,7 +16,7 @@ from kazoo.exceptions import (  # pyright: ignore[reportMissingTypeStubs]
     NodeExistsError,
     NoNodeError,
 )
-from kazoo.protocol.states import KazooState  # pyright: ignore[reportMissingTypeStubs]
+from kazoo.protocol.states import EventType, KazooState  # pyright: ignore[reportMissingTypeStubs]
 
 from trunkcall.status import spelled
 
@@ -28,6 +28,9 @@ REACHED_WITHIN = 10.0  # seconds
 WITHDRAWS_WITHIN = 5.0  # seconds
 ENDS_WITHIN = 2.0  # seconds, that are waited for the threads of a session
 AT_ONCE = 64  # nodes that are read at once: one has at most 1 MiB
+AGAIN = "*"  # in place of a path: the connection was lost and is there again
+LOST = "the connection was lost"
+RETRIES = {"max_tries": -1, "delay": 0.1, "max_delay": 2.0}  # of connecting, in seconds
 TRIES = 5  # to take the place of a node that others change meanwhile
 
 
@@ -53,52 +56,84 @@ class ZooKeeper:
 
     async def keep(self, records: Sequence[Written], published: Callable[[], None], /) -> None:
         """See Store."""
-        async with _Session(self.place, self._options) as session:
-            keeping = Keeping(session, self.place.root, records)
+        session = _Session(self.place, self._options, patient=True)
+        keeping = Keeping(session, self.place.root, records)
+        await session.begin()
+        try:
+            await keeping.put()
+            published()
+            await keeping.follow()
+        except asyncio.CancelledError:
             try:
-                await keeping.put()
-                published()
-                await keeping.follow()
-            except asyncio.CancelledError:
                 await keeping.withdraw()
-                raise
+            finally:
+                await session.end()
+            raise
+        except BaseException:
+            # It withdraws nothing: what stands there counts until it is published again, or its lease is over.
+            session.end_later(self.place.lease)
+            raise
+
+
+class _Unreached(RegistryError):
+    """The connection was lost."""
 
 
 class _Session:
-    """A session. It is over once its connection is lost: who goes on has another."""
+    """A session. It is over for this side once its connection is lost, if it is patient not before its time is over."""
 
-    def __init__(self, place: Place, options: dict[str, Any]) -> None:
+    def __init__(self, place: Place, options: dict[str, Any], patient: bool = False) -> None:
         quiet = logging.Logger("trunkcall.kazoo", logging.CRITICAL)  # what fails is raised here, and told by others
-        given: dict[str, Any] = {"logger": quiet, "timeout": float(place.lease), **options}
+        given: dict[str, Any] = {"logger": quiet, "timeout": float(place.lease), "connection_retry": RETRIES, **options}
         self._client: Any = KazooClient(",".join(place.hosts), **given)
         self._hosts = ", ".join(place.hosts)
         self._loop = asyncio.get_running_loop()
         self._connected = asyncio.Event()
         self._changed = asyncio.Event()  # something of what is watched has, or the session is over
         self._lost = ""  # why it is over
+        self._patience = float(place.lease) if patient else 0.0
+        self._away: asyncio.TimerHandle | None = None  # until it is over, while it has no connection
+        self._asked: set[asyncio.Future[Any]] = set()  # what was not answered yet
         self.changes: set[str] = set()  # paths
 
     async def __aenter__(self) -> Self:
+        await self.begin()
+        return self
+
+    async def begin(self) -> None:
+        """Raises RegistryError."""
         self._client.add_listener(self._state)
         self._client.start_async()
         try:
             async with asyncio.timeout(REACHED_WITHIN):
                 await self._connected.wait()
         except BaseException as error:
-            await self._end()
+            await self.end()
             if isinstance(error, TimeoutError):
                 raise RegistryError(f"{self._hosts} was not reached in {REACHED_WITHIN:g} s") from None
             raise
-        return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._end()
+        await self.end()
 
-    async def _end(self) -> None:
-        """Ends it, on a thread: where nobody answers, that takes as long as a session."""
+    async def end(self) -> None:
+        """Ends it."""
         ended = asyncio.Event()
+        self._begin_end(ended)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(ENDS_WITHIN):
+                await ended.wait()
+
+    def end_later(self, seconds: float) -> None:
+        """Ends it after so many seconds."""
+        self._loop.call_later(seconds, self._begin_end, asyncio.Event())
+
+    def _begin_end(self, ended: asyncio.Event) -> None:
+        """Ends it on a thread: where nobody answers, that takes as long as a session."""
+        if self._away is not None:
+            self._away.cancel()
 
         def end() -> None:
             with suppress(Exception):
@@ -107,9 +142,6 @@ class _Session:
             self._soon(ended.set)
 
         threading.Thread(target=end, name="trunkcall zookeeper", daemon=True).start()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(ENDS_WITHIN):
-                await ended.wait()
 
     def _soon(self, what: Callable[..., object], *arguments: object) -> None:
         """From the client's threads."""
@@ -119,13 +151,31 @@ class _Session:
     def _state(self, state: str) -> None:
         """On the thread of the connection."""
         if state == KazooState.CONNECTED:
-            self._soon(self._connected.set)
+            self._soon(self._reached)
+        elif state == KazooState.LOST:
+            self._soon(self._over, "the session is over")
         else:
-            self._soon(self._over, "the session is over" if state == KazooState.LOST else "the connection was lost")
+            self._soon(self._unreached)
+
+    def _reached(self) -> None:
+        if self._away is not None:  # once more: the client has forgotten what was watched
+            self._away.cancel()
+            self._away = None
+            self._change(AGAIN)
+        self._connected.set()
+
+    def _unreached(self) -> None:
+        if not self._patience:
+            self._over(LOST)
+        elif self._away is None:
+            self._away = self._loop.call_later(self._patience, self._over, LOST)
 
     def _over(self, why: str) -> None:
         self._lost = self._lost or why
         self._changed.set()
+        for future in list(self._asked):  # the client has them wait for the next connection
+            if not future.done():
+                future.set_exception(RegistryError(f"{self._hosts}: {self._lost}"))
 
     def _change(self, path: str) -> None:
         self.changes.add(path)
@@ -135,7 +185,8 @@ class _Session:
         """What a watch of a node is to call. The session's end is told by its state."""
 
         def note(event: Any) -> None:
-            self._soon(self._change, path)
+            if event.type != EventType.NONE:
+                self._soon(self._change, path)
 
         return note
 
@@ -161,6 +212,12 @@ class _Session:
         return future
 
     def _link(self, result: Any, future: asyncio.Future[Any]) -> None:
+        if self._lost:
+            future.set_exception(RegistryError(f"{self._hosts}: {self._lost}"))
+            return
+        self._asked.add(future)
+        future.add_done_callback(self._asked.discard)
+
         def link(done: Any) -> None:
             self._soon(self._settle, future, done)
 
@@ -174,9 +231,10 @@ class _Session:
             future.set_result(done.value)
         elif isinstance(error, NoNodeError | NodeExistsError):
             future.set_exception(error)
+        elif isinstance(error, ConnectionLoss):
+            future.set_exception(_Unreached(f"{self._hosts}: {LOST}"))
         else:
-            why = self._lost or "the connection was lost" if isinstance(error, ConnectionLoss) else spelled(error)
-            future.set_exception(RegistryError(f"{self._hosts}: {why}"))
+            future.set_exception(RegistryError(f"{self._hosts}: {spelled(error)}"))
 
     def replace(self, path: str, version: int, data: bytes) -> asyncio.Future[Any]:
         """Has an ephemeral node of this session take the place of a node of that version. The result has exceptions
@@ -288,8 +346,10 @@ class Keeping:
     async def follow(self) -> None:
         """Until a node or the session is lost. Raises RegistryError."""
         while True:
-            for path in await self._session.changed():
-                await self._check(path)
+            changes = await self._session.changed()
+            with suppress(_Unreached):  # the session says when it has a connection again, or is over
+                for path in self._records if AGAIN in changes else changes:
+                    await self._check(path)
 
     async def withdraw(self) -> None:
         """Deletes what is still its own; with the session goes what may be left. Raises RegistryError."""

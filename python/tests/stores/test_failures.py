@@ -12,10 +12,10 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from harness.registries import SERVERS, RegistryServer, missing
-from trunkcall import Server, blocking
+from trunkcall import RAW, Server, blocking
 from trunkcall.registry import Record, Registrar, Store, blocking_resolver, open_store, parse
 
-from .kit import SERVICE, WHO, calling, finding, hasten, logged, made, process, publish, run, until
+from ..registry.kit import SERVICE, WHO, calling, finding, hasten, logged, made, process, publish, run, until
 
 LEASE = 2  # seconds
 GONE = "was removed, or written by somebody else"
@@ -114,8 +114,6 @@ def test_a_blocking_client_finds_servers(store: Store) -> None:
     with blocking.Server(made("first", Registrar(store))) as published:
         published.listen("127.0.0.1:0")
         resolvers = {"registry": blocking_resolver(store)}
-        from trunkcall import RAW
-
         with blocking.Client(f"registry:{SERVICE}", resolvers=resolvers, codec=RAW) as client:
             assert client.call(WHO, b"", wait_for_ready=True, timeout=60) == b"first"
 
@@ -138,7 +136,7 @@ def test_a_killed_server_is_forgotten_after_its_lease_and_replaced_under_its_nam
                 await until(client, "stays", "killed")
                 await again.stop()
                 await there(server, "stays")
-                while len(client.endpoints) > 1:
+                while len(client.endpoints) > 1:  # noqa: ASYNC110  # nothing tells of it
                     await asyncio.sleep(0.02)
         finally:
             starting.__exit__(None, None, None)
@@ -222,12 +220,8 @@ def test_a_registry_that_is_filled_with_rubbish(
                 ):
                     await asyncio.to_thread(server.put, SERVICE, ident, data)
                 await logged(caplog, GONE, 2)
-                while {parse_or_none(data) for data in (await asked(server)).values()} != {
-                    "first",
-                    "second",
-                    None,
-                    "another",
-                }:
+                wanted = {"first", "second", "another", None}
+                while {parse_or_none(data) for data in (await asked(server)).values()} != wanted:  # noqa: ASYNC110
                     await asyncio.sleep(0.02)
                 await until(client, "first", "second")
                 async with finding(store) as another:
@@ -255,7 +249,8 @@ def test_leases_that_are_over(server: RegistryServer, store: Store, caplog: pyte
             await until(client, "first", "second")
             async with calling(client):
                 await asyncio.to_thread(server.expire)
-                await logged(caplog, "published in a registry: ", 4)  # Consul's come back with the next sign of life
+                if server.scheme != "consul":  # whose checks pass again with the next sign of life
+                    await logged(caplog, "published in a registry: ", 4)
                 await there(server, "first", "second")
                 await until(client, "first", "second")
 

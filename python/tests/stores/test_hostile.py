@@ -1,0 +1,261 @@
+"""What answers for etcd or Consul and is neither, or has far too much: a stated failure, and nothing is held of it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import random
+from base64 import b64encode
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+
+from trunkcall import RAW, Client, StatusError
+from trunkcall.registry import Entry, InvalidRecord, Record, Registrar, RegistryError, open_store, resolver
+from trunkcall.registry.consul import Consul, joined, pieces
+from trunkcall.registry.etcd import Etcd
+from trunkcall.registry.place import Account, read_place
+from trunkcall.registry.zookeeper import ZooKeeper
+
+from ..registry.kit import SERVICE, WHO, hasten, logged, made, run
+
+Answering = Callable[[str, bytes], bytes]
+
+
+@contextlib.asynccontextmanager
+async def answering(answer: Answering, *, once: bool = False) -> AsyncIterator[str]:
+    """A server that answers each request with bytes that a test makes of its path and body. Its address."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while True:
+                head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+                lines = head.split("\r\n")
+                lengths = [line.split(":")[1] for line in lines if line.lower().startswith("content-length")]
+                body = await reader.readexactly(int(lengths[0]))
+                writer.write(answer(lines[0].split()[1], body))
+                await writer.drain()
+                if once:
+                    writer.close()
+                    return
+        except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
+            writer.transport.abort()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, limit=1 << 20)
+    try:
+        yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    finally:
+        server.close()
+
+
+def http(body: bytes, status: str = "200 OK", more: str = "") -> bytes:
+    return f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\n{more}\r\n".encode() + body
+
+
+def of_json(value: Any, more: str = "X-Consul-Index: 7\r\n") -> bytes:
+    return http(json.dumps(value).encode(), more=more)
+
+
+def base64(text: str) -> str:
+    return b64encode(text.encode()).decode()
+
+
+async def failure(name: str) -> str:
+    """What a call is told of a registry, once it has failed."""
+    resolvers = {"registry": resolver(open_store(name))}
+    async with Client(f"registry:{SERVICE}", resolvers=resolvers, codec=RAW) as client:
+        while True:
+            with pytest.raises(StatusError) as failed:
+                await client.call(WHO, b"", timeout=60)
+            if "watching" in failed.value.message:
+                return failed.value.message
+            await asyncio.sleep(0.005)  # it is asked again, not relied on
+
+
+GENERAL: list[tuple[bytes, str]] = [
+    (b"", "has closed the connection"),
+    (b"SSH-2.0-OpenSSH_9\r\n\r\n", "does not speak HTTP as it should"),
+    (b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\nContent-Length: 11\r\n\r\n", "does not speak HTTP as it should"),
+    (b"HTTP/1.1 200 OK\r\nX: " + b"x" * 200_000, "does not speak HTTP as it should"),
+    (http(b"not here", "404 Not Found"), "answered 404: not here"),
+    (http(b"{", more="X-Consul-Index: 1\r\n"), "answered what is no JSON"),
+    (http(b"[" * 100_000, more="X-Consul-Index: 1\r\n"), "answered what is no JSON"),
+    (http(b"\xff\xfe", more="X-Consul-Index: 1\r\n"), "answered what is no JSON"),
+]
+
+
+@pytest.mark.parametrize(("answer", "text"), GENERAL)
+@pytest.mark.parametrize("scheme", ["etcd", "consul"])
+def test_what_is_no_registry_is_told(scheme: str, answer: bytes, text: str) -> None:
+    async def test() -> None:
+        def closing(path: str, body: bytes) -> bytes:
+            if not answer:
+                raise ConnectionError
+            return answer
+
+        async with answering(closing) as address:
+            assert text in await failure(f"{scheme}:{address}")
+
+    run(test)
+
+
+RANGE = {"header": {"revision": "3"}, "kvs": [], "count": "0"}
+
+
+@pytest.mark.parametrize(
+    ("ranged", "watched", "text"),
+    [
+        ([], {}, "no JSON object"),
+        ({"kvs": []}, {}, "another form than it should: KeyError: 'header'"),
+        ({"header": {"revision": "x"}}, {}, "another form than it should"),
+        ({**RANGE, "kvs": 7}, {}, "another form than it should"),
+        ({**RANGE, "kvs": [{"key": "?"}]}, {}, "another form than it should"),
+        ({**RANGE, "kvs": [{"key": base64("/a"), "value": 1}]}, {}, "another form than it should"),
+        (RANGE, {"error": {"message": "no leader"}}, "ended the watch: {'message': 'no leader'}"),
+        (RANGE, {"result": {"canceled": True, "cancel_reason": "why"}}, "etcd has ended the watch: why"),
+        (RANGE, {"result": {"compact_revision": "9"}}, "forgotten what changed up to its revision 9"),
+        (RANGE, {"result": {"events": [{}]}}, "another form than it should: KeyError: 'kv'"),
+        (RANGE, {"result": 1}, "no JSON object"),
+        (RANGE, {}, "no JSON object"),
+    ],
+)
+def test_what_etcd_does_not_say_is_told(ranged: Any, watched: Any, text: str) -> None:
+    async def test() -> None:
+        def answer(path: str, body: bytes) -> bytes:
+            return of_json(ranged) if path.endswith("range") else http(json.dumps(watched).encode() + b"\n")
+
+        async with answering(answer) as address:
+            assert text in await failure(f"etcd:{address}")
+
+    run(test)
+
+
+@pytest.mark.parametrize(
+    ("found", "more", "text"),
+    [
+        ([], "", "answered without an index"),
+        ([], "X-Consul-Index: -1\r\n", "answered without an index"),
+        (7, "X-Consul-Index: 1\r\n", "another form than it should"),
+        ([{"Service": {}}], "X-Consul-Index: 1\r\n", "another form than it should: KeyError: 'Checks'"),
+        ([{"Checks": [], "Service": {"ID": "a", "Meta": 3}}], "X-Consul-Index: 1\r\n", "another form than it should"),
+    ],
+)
+def test_what_consul_does_not_say_is_told(found: Any, more: str, text: str) -> None:
+    async def test() -> None:
+        async with answering(lambda path, body: of_json(found, more)) as address:
+            assert text in await failure(f"consul:{address}")
+
+    run(test)
+
+
+@pytest.mark.parametrize("scheme", ["etcd", "zookeeper", "consul"])
+def test_nobody_there_is_told_to_both(
+    scheme: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trunkcall.registry.zookeeper.REACHED_WITHIN", 1.0)
+    hasten(monkeypatch)
+
+    async def test() -> None:
+        name = f"{scheme}:127.0.0.1:1?lease=2"
+        server = made("x", Registrar(open_store(name)))
+        await server.listen("127.0.0.1:0")
+        await logged(caplog, f"not published in a registry: {SERVICE}/")
+        assert "127.0.0.1" in await failure(name) and "127.0.0.1" in caplog.text
+        await server.stop()
+
+    run(test)
+
+
+def test_answers_cut_anywhere_are_failures() -> None:
+    """Good answers, spoilt at random: read or refused, and nothing else."""
+    draw = random.Random(7)
+    record = Record(service=SERVICE, id="a", addresses=("127.0.0.1:9",)).to_bytes().decode()
+    good = of_json({**RANGE, "kvs": [{"key": base64(f"/trunkcall/v1/{SERVICE}/a"), "value": base64(record)}]})
+
+    class Ends(Exception):
+        pass
+
+    class Watching:
+        def all(self, entries: Any, /) -> None:
+            for one in entries:
+                assert isinstance(one, Entry)
+            raise Ends
+
+        def change(self, came: Any, went: Any, /) -> None:
+            raise AssertionError
+
+        async def failed(self) -> None:
+            raise AssertionError
+
+    async def test() -> None:
+        ended: dict[str, int] = {}
+        for _ in range(300):
+            data = bytearray(good)
+            for _ in range(draw.randint(1, 3)):
+                place = draw.randrange(len(data))
+                match draw.randrange(3):
+                    case 0:
+                        del data[place:]
+                        data += b"\r\n\r\n"
+                    case 1:
+                        data[place] = draw.randrange(256)
+                    case _:
+                        del data[place : place + draw.randint(1, 9)]
+            spoilt = bytes(data)
+
+            def answer(path: str, body: bytes, spoilt: bytes = spoilt) -> bytes:
+                return spoilt
+
+            async with answering(answer, once=True) as address:
+                try:
+                    await Etcd([address]).watch(SERVICE, Watching())
+                except (RegistryError, OSError, Ends) as error:
+                    ended[type(error).__name__] = ended.get(type(error).__name__, 0) + 1
+        assert ended["RegistryError"] > 50 and ended["Ends"], ended
+
+    run(test)
+
+
+def test_pieces_of_a_record_are_cut_between_characters() -> None:
+    for text in ("", "a" * 512, "a" * 513, "€" * 400, "a" + "€" * 5000, "😀" * 4096):
+        cut = pieces(text.encode())
+        assert all(len(piece.encode()) <= 512 for piece in cut.values())
+        assert joined(cut) == text.encode()
+    assert joined({"trunkcall-1": "x"}) == b""
+    assert joined({"trunkcall-0": "\udc80"}) != b""  # half a character is rubbish, not an error
+
+
+def test_what_is_held_is_bounded() -> None:
+    account = Account()
+    assert account.put("a", b"x" * 16_385) == Entry("a", fault="record of 16385 bytes, at most 16384")
+    with pytest.raises(RegistryError, match=r"entries of 67[0-9]* bytes, at most 100000 of 67108864"):
+        for number in range(5_000):
+            account.put(f"n{number}", b"x" * 16_384)
+    account = Account()
+    with pytest.raises(RegistryError, match="100001 entries"):
+        for number in range(100_001):
+            account.put(f"n{number}", b"")
+
+
+@pytest.mark.parametrize("rest", ["", "a", "a:0", "a:65536", "a:1,", "a:1//b", "a:1/-", "a:1?", "a:1?lease=0", "a:1?x"])
+def test_what_is_no_place_is_refused(rest: str) -> None:
+    with pytest.raises(ValueError):
+        read_place(rest)
+    for scheme in ("etcd", "zookeeper", "consul"):
+        with pytest.raises(ValueError, match=f'registry "{scheme}:.*": want {scheme}:HOST:PORT'):
+            open_store(f"{scheme}:{rest}")
+
+
+def test_what_a_program_gives_wrongly_is_refused() -> None:
+    for make in (Etcd, ZooKeeper):
+        with pytest.raises(TypeError, match="hosts: want several texts"):
+            make("a:1")
+        with pytest.raises(ValueError, match="hosts: want 1 to 9"):
+            make([])
+        with pytest.raises(ValueError, match="root 'a/'"):
+            make(["a:1"], root="a/")
+    with pytest.raises(ValueError, match="lease 0"):
+        Consul("a:1", lease=0)
+    assert issubclass(InvalidRecord, ValueError)
