@@ -20,7 +20,7 @@ from .view import Entry
 RENEWS = 3  # in a lease
 ANSWERS_WITHIN = 10.0  # seconds
 WAITS = 10  # seconds that Consul holds a question back while nothing changes; a sixteenth more at most
-LOOKS = 0.05  # seconds between two answers at least: each has all instances
+LOOKS = 0.02  # seconds between two questions at least: each answer has all instances
 WITHDRAWS_WITHIN = 5.0  # seconds
 FORGOTTEN = 60  # seconds after which a server that is critical is deregistered
 MOST_ANSWER = 512 << 20  # bytes: an instance without its record has about 1 KiB
