@@ -53,7 +53,8 @@ public final class EtcdStore implements Store {
     ClientBuilder builder =
         Client.builder()
             // What its endpoints() makes of an address of IPv6 is refused as no URI.
-            .target("ip:///" + String.join(",", place.hosts()).replace("[", "%5B").replace("]", "%5D"))
+            .target(
+                "ip:///" + String.join(",", place.hosts()).replace("[", "%5B").replace("]", "%5D"))
             // What cannot be reached is a failure, after which all is begun anew.
             .waitForReady(false)
             .retryMaxAttempts(1)
