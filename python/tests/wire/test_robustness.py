@@ -19,6 +19,7 @@ class Log(Events):
 
     def __init__(self) -> None:
         self.lines: list[tuple[object, ...]] = []
+        self.hasty = False  # handlers return behind their first answer
 
     def start(self, call: IncomingCall) -> None:
         self.lines.append(("start", call.id, call.message))
@@ -30,6 +31,8 @@ class Log(Events):
         self.lines.append(("message", call.id, taken))
         if isinstance(call, IncomingCall) and taken is not None:
             call.send(taken[0])
+            if self.hasty:
+                call.finish()
 
     def half_closed(self, call: IncomingCall) -> None:
         self.lines.append(("half_closed", call.id))
@@ -70,6 +73,27 @@ def conversation() -> bytes:
     session.lifecycle.ping()
     stream.half_close()
     return drained(session)
+
+
+def conversation_in_pieces() -> bytes:
+    """What an initiator writes that sends large messages on two streams at once, and on one of a single message."""
+    peer, _ = acceptor()
+    session = Session(Events(), initiator=True, now=0, config=Config(keepalive=0))
+    written = bytearray(drained(session))
+    peer.receive(bytes(written), 5)
+    session.receive(drained(peer), 5)
+    streams = [session.open(STREAM, None, end=False, single=False) for _ in range(2)]
+    for size in (700_000, 200_000):
+        for stream in streams:
+            assert stream is not None
+            stream.send(bytes(size))
+    session.open(UNARY, bytes(400_000))
+    while data := drained(session):
+        written += data
+        peer.receive(data, 5)
+        peer.dispatch(5)
+        session.receive(drained(peer), 5)
+    return bytes(written)
 
 
 def drained(session: Session) -> bytes:
@@ -119,6 +143,36 @@ class Robustness(unittest.TestCase):
             kinds |= self.feed(bytes(mutated), dice)
         self.assertGreater(len(kinds), 8, "the mutations find too little")
         self.assertLessEqual(kinds, CONNECTION_CLASSES)
+
+    def test_input_in_memory_that_is_used_again_gives_the_same_outcome(self) -> None:
+        data = conversation_in_pieces()
+        dice = random.Random(9)
+        frames = [at for at in range(len(data) - 15) if data[at : at + 4] == b"\x00\x00\x01\x03"]
+        self.assertGreater(len(frames), 20)
+        kinds: set[object] = set()
+        for round_ in range(300):
+            mutated = bytearray(data)
+            for _ in range(dice.randrange(3) if round_ else 0):
+                at = dice.choice(frames)
+                mutated[at + dice.randrange(16)] ^= 1 << dice.randrange(8)
+            size, hasty = dice.choice((70_000, 200_000)), dice.random() < 0.3
+            outcomes: list[object] = []
+            for reused in (False, True):
+                session, log = acceptor()
+                log.hasty = hasty
+                written, held = b"", list[tuple[int, ...]]()
+                for at in range(0, len(mutated), size):
+                    memory = bytearray(mutated[at : at + size])
+                    session.receive(memoryview(memory) if reused else bytes(memory), 5)
+                    memory[:] = b"\xff" * len(memory)
+                    session.dispatch(5)
+                    written += drained(session)
+                    pool, share = session.pool, session.share
+                    held.append((share.promised, share.held, pool.charged, pool.left))
+                outcomes.append((log.lines, held, written))
+                kinds |= {line[1] for line in log.lines if line[0] == "failed"}
+            self.assertEqual(outcomes[0], outcomes[1], f"round {round_}")
+        self.assertGreater(len(kinds), 5, "the mutations find too little")
 
     def test_random_headers_never_raise_anything_else(self) -> None:
         dice = random.Random(7)

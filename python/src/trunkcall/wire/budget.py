@@ -99,7 +99,8 @@ class Share:
                 budget.used += step
                 self.drawn += step
                 budget.holders[self] = None
-            elif not budget.greatest(self, step)._relieve(holder):
+                return
+            if not budget.greatest(self, step)._relieve(holder):
                 raise CallFault("memory", f"messages and answers held would exceed memory {budget.limit}")
 
     def let_go(self, size: int) -> None:

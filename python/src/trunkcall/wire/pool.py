@@ -90,7 +90,8 @@ class Pool:
         self._since += cost
         if self.look_at == NEVER:
             self.look_at = now + LAIN
-        self._shrink(now)
+        if now - self._idle_at >= IDLE_SHRINKS:
+            self._shrink(now)
         self._idle_at = now
         if not self._known:
             self._known = True

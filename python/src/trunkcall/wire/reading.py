@@ -19,6 +19,9 @@ from .frame import (
     INITIATOR_BIT,
     MESSAGE_COST,
     META,
+    MORE,
+    MSG,
+    PIECE_FLOOR,
     PING,
     POOL,
     RESULT,
@@ -33,6 +36,7 @@ from .stream import OVER, READY, IncomingCall
 if TYPE_CHECKING:
     from .session import Session
 
+_INNER, _NOT_INNER = (MSG | MORE) << 16, (0xFF & ~POOL) << 16 | 0xFFFF  # w2 of a piece that others follow
 LARGE = DATA << 24 | 16 << 10  # w0 of a DATA whose body is worth being taken from where it lies
 
 
@@ -202,7 +206,9 @@ class Reader:
                     self._read_frames(bytes(view[small:at]), 0)
                 if lifecycle.state != OPEN:
                     return
-                self._frame(w0, w1, w2, w3, view, at + HEADER_SIZE, stop)
+                start = at + HEADER_SIZE
+                if w3 or w2 & _NOT_INNER != _INNER or not self._inner(w1, w2, view[start:stop]):
+                    self._frame(w0, w1, w2, w3, view, start, stop)
                 self._received += stop - at
                 small = stop
             at = stop
@@ -210,6 +216,21 @@ class Reader:
             self._read_frames(bytes(view[small:at]), 0)
         if lifecycle.state == OPEN:
             self._keep(view, at)
+
+    def _inner(self, w1: int, w2: int, payload: memoryview) -> bool:
+        """Takes in a piece between the first and the last one of a message. False: `_frame` has to look at it."""
+        session = self.session
+        calls = (session.caller if w1 & INITIATOR_BIT == session.own_bit else session.callee).calls
+        slot = w1 & 0xFFFFF
+        call = calls[slot] if slot < len(calls) else None
+        if call is None or call.id != w1 or not PIECE_FLOOR <= len(payload) <= session.own.max_frame_body:
+            return False
+        flow = call.receiving
+        if flow is None or not flow.accept_inner(w2, payload):
+            return False
+        if flow.due:
+            session.credit_due(call)
+        return True
 
     def _complete(self, data: bytes | memoryview) -> int:
         """Ends the frame that was cut off; the offset behind it, -1 when it is not whole yet."""

@@ -7,8 +7,10 @@ from io import BytesIO
 
 from .budget import Share
 from .fault import CallFault, ConnectionFault
-from .frame import MESSAGE_COST
+from .frame import MESSAGE_COST, POOL
 from .pool import Pool
+
+_POOLED = POOL << 16  # in w2
 
 # Texts for a call that lacks its one message, or has several. The usual cause is a streaming method that was called
 # as a unary one, or the other way round.
@@ -107,6 +109,40 @@ class ReceiveFlow:
         if self.dropping:
             return self._drop(more, size, cost)
         return self._keep(more, payload, compression, cost)
+
+    def accept_inner(self, w2: int, payload: memoryview) -> bool:
+        """As `accept`, for a piece of a message that began before it and goes on behind it. False: nothing was done,
+        since the piece is another or has something about it that `accept` is to judge."""
+        size = len(payload)
+        received = self.received + size
+        if received >= self.total or w2 >> 24 & 15 != self.codec or w2 >> 28 != self.compression or self.dropping:
+            return False
+        pool, share = self.pool, self.share
+        cost, pooled = size + MESSAGE_COST, 0
+        if w2 & _POOLED:
+            cost, pooled = 0, cost
+        if pooled > pool.left or cost > self.window:
+            return False
+        try:
+            share.hold(size, self)
+        except CallFault:
+            return False
+        self.holds += size
+        self.received = received
+        self._put(payload)
+        if pooled:
+            pool.charge(size)
+            pool.untaken = 0
+            self.lies += pooled
+        self.window -= cost
+        if self.inbox or (pooled and share.exceeded):
+            self.withheld += cost
+            self.withheld_pool += pooled
+        else:
+            self.owed += cost
+            if pooled:
+                pool.give_back(self, pooled)
+        return True
 
     def _check_piece(self, more: bool, codec: int, compression: int, size: int) -> None:
         if codec != self.codec or compression != self.compression:
