@@ -34,7 +34,7 @@ func (b *bounded) begin(ctx context.Context, method string, limit time.Duration)
 func (b *bounded) end() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.stop != nil {
+	if b.stop != nil && time.Now().Before(b.deadline) { // else it ends by itself, now, and says why
 		b.stop()
 	}
 	if b.err == nil {

@@ -108,22 +108,26 @@ func (c *route) around(ctx context.Context, m *Method, request, response any, o 
 	return c.intercepted(ctx, m, request, response, o)
 }
 
-// alone makes a call without interceptors within its timeout, with one object for all that is around it.
+// alone makes a call without interceptors within its timeout.
 func (c *route) alone(ctx context.Context, m *Method, request, response any, o *callOptions) error {
-	var around struct {
-		bounded bounded
-		call    governedCall
-	}
+	var g *governedCall
 	if rules := c.governed(m); rules != nil {
-		around.call.options = *o
-		o = &around.call.options
+		g = governedCalls.Get().(*governedCall) //nolint:forcetypeassert // the pool holds nothing else
+		g.options = *o
+		o = &g.options
 		o.rules = rules
 	}
 	if limit := c.timeoutOf(m, o); limit > 0 {
-		ctx = around.bounded.begin(ctx, m.Name, limit)
-		defer around.bounded.end()
+		b := &bounded{} // users may keep it
+		ctx = b.begin(ctx, m.Name, limit)
+		defer b.end()
 	}
-	return c.inside(ctx, m, request, response, o, &around.call)
+	err := c.inside(ctx, m, request, response, o, g)
+	if g != nil && g.rules.Hedging == nil { // else attempts may still be under way
+		*g = governedCall{}
+		governedCalls.Put(g)
+	}
+	return err
 }
 
 // inside makes a call behind the interceptors; under a policy file it is g.

@@ -2,6 +2,7 @@ package trunkcall
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/trunkcall/trunkcall/go/internal/policy"
@@ -20,6 +21,8 @@ type governedCall struct {
 	last    error         // how the last attempt ended; not for calls that are hedged
 	entered time.Duration // when it passed the limit of calls at once
 }
+
+var governedCalls = sync.Pool{New: func() any { return &governedCall{} }}
 
 // underPolicy makes a unary or one-way call under its rules.
 func (c *route) underPolicy(ctx context.Context, m *Method, request, response any, o *callOptions, g *governedCall) error {
