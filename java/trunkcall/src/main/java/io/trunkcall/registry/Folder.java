@@ -3,6 +3,8 @@ package io.trunkcall.registry;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Objects;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 
 /**
  * A registry in a folder, which must be there, for the processes of one machine (registry.md 7):
@@ -12,11 +14,13 @@ import java.util.Objects;
 public final class Folder implements Store {
   static final long LEASE = 15_000_000; // µs
   static final long RENEW = LEASE / 3;
+  static final long YIELDED = 1_000_000; // µs between two looks at a file left to another server
   static final String LEASE_ENDS = ".lease";
   static final String BY_HAND_ENDS = ".json";
   static final String UNFINISHED_ENDS = ".tmp";
 
   private final Path path;
+  private final Set<FolderKeeping.Yielded> yielded = ConcurrentHashMap.newKeySet();
 
   /** The registry in a folder. */
   public Folder(Path path) {
@@ -30,7 +34,7 @@ public final class Folder implements Store {
 
   @Override
   public void keep(List<Written> records, Runnable published) throws Exception {
-    new FolderKeeping(path, records).keep(published);
+    new FolderKeeping(path, records, yielded).keep(published);
   }
 
   @Override

@@ -4,6 +4,7 @@ import io.trunkcall.internal.transport.Clock;
 import java.io.FileNotFoundException;
 import java.io.FileOutputStream;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.DirectoryIteratorException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.FileAlreadyExistsException;
@@ -22,30 +23,49 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 
-/** Publishes records in a folder (registry.md 7.2, 7.5). Used by one thread. */
+/** Publishes records in a folder (registry.md 7.2, 7.5, 7.6). Used by one thread. */
 final class FolderKeeping {
   private static final int CLEANING = 12; // renewals between two cleanings: a minute
   private static final long UNCLEAN = 300_000_000; // µs without a change
+  private static final long HELD = Long.MIN_VALUE / 2; // longer than any lease
 
-  /** A file that may have been left behind, unchanged since. */
-  private record Unclean(FileState state, long since) {}
+  /** A file that somebody else has written, unchanged since. */
+  private record Unchanged(FileState state, long since) {}
+
+  /** A record whose file was left to another server. */
+  record Yielded(Path path, String text) {}
 
   private final Path folder;
   private final List<Written> records;
-  private Map<Path, Unclean> seen = new HashMap<>();
+  private final Set<Yielded> yielded;
+  private final Map<Path, Long> own = new HashMap<>(); // since when a file has been its own
+  private final Map<Path, Unchanged> others = new HashMap<>(); // by the clock of `looked`
+  private final LookedTime looked = new LookedTime();
+  private Map<Path, Unchanged> seen = new HashMap<>(); // what may have been left behind
 
-  FolderKeeping(Path folder, List<Written> records) {
+  /**
+   * Keeps records.
+   *
+   * @param yielded what was left to other servers, which outlives this and may be used by others
+   */
+  FolderKeeping(Path folder, List<Written> records, Set<Yielded> yielded) {
     this.folder = folder;
     this.records = records;
+    this.yielded = yielded;
   }
 
   /** Until the thread is interrupted. */
   void keep(Runnable published) throws IOException {
     FileState.of(folder); // which must be there
-    for (int times = 0; ; times++) {
-      for (Written one : records) {
-        write(one);
+    try {
+      while (!isFree(Clock.micros())) {
+        TimeUnit.MICROSECONDS.sleep(Folder.YIELDED);
       }
+    } catch (InterruptedException end) {
+      return; // nothing was written
+    }
+    for (int times = 0; ; times++) {
+      write(Clock.micros());
       if (times == 0) {
         published.run();
       } else if (times % CLEANING == 0) {
@@ -64,16 +84,90 @@ final class FolderKeeping {
     return folder.resolve(one.record().service()).resolve(one.record().id() + Folder.LEASE_ENDS);
   }
 
-  /** Writes a file beside that of a record, and renames it. */
-  private void write(Written one) throws IOException {
-    Path path = path(one);
-    Path place = folder.resolve(one.record().service());
-    try {
-      Files.createDirectory(place);
-    } catch (FileAlreadyExistsException there) {
-      // It has been made by whoever was first.
+  private Yielded yielded(Written one) {
+    return new Yielded(path(one), new String(one.data(), StandardCharsets.UTF_8));
+  }
+
+  /**
+   * Whether each file that was left to another server may be written: it is gone, or its lease is
+   * over. The time is in µs, as all here.
+   */
+  boolean isFree(long now) {
+    looked.pass(now);
+    boolean free = true;
+    for (Written one : records) {
+      Yielded left = yielded(one);
+      if (yielded.contains(left)) {
+        if (counts(left.path)) {
+          free = false;
+        } else {
+          yielded.remove(left);
+        }
+      }
     }
-    replace(path, "." + one.record().id() + ".", one.data(), "rw-r--r--");
+    return free;
+  }
+
+  private boolean counts(Path path) {
+    FileState state;
+    try {
+      state = FileState.of(path);
+    } catch (IOException gone) {
+      return false;
+    }
+    Unchanged before = others.get(path);
+    if (before == null || !before.state.equals(state)) {
+      others.put(path, new Unchanged(state, looked.micros()));
+      return true;
+    }
+    return looked.micros() - before.since < Folder.LEASE;
+  }
+
+  /**
+   * Writes for each record a file beside its own, and renames it.
+   *
+   * @throws RegistryException where another server was there before (registry.md 7.6)
+   */
+  void write(long now) throws IOException {
+    for (Written one : records) {
+      Path path = path(one);
+      look(one, path, now);
+      try {
+        Files.createDirectory(folder.resolve(one.record().service()));
+      } catch (FileAlreadyExistsException there) {
+        // It has been made by whoever was first.
+      }
+      replace(path, "." + one.record().id() + ".", one.data(), "rw-r--r--");
+    }
+  }
+
+  /** Looks at what is to be written over. */
+  private void look(Written one, Path path, long now) throws RegistryException {
+    boolean there = true;
+    byte[] data = new byte[0];
+    try {
+      if (FileState.of(path).regular()) {
+        data = FileState.read(path, RecordWriter.MOST_RECORD + 1);
+      }
+    } catch (FileNotFoundException | NoSuchFileException none) {
+      there = false;
+    } catch (IOException unreadable) {
+      // It is rubbish.
+    }
+    Long since = own.get(path);
+    if (since == null) {
+      own.put(path, there ? now : HELD);
+      return;
+    }
+    try {
+      one.checkReplaces(data);
+    } catch (RegistryException taken) {
+      if (now - since < Folder.LEASE) {
+        yielded.add(yielded(one));
+        throw taken;
+      }
+      RegistryLog.warn(RegistryException.spelled(taken));
+    }
   }
 
   /**
@@ -122,7 +216,7 @@ final class FolderKeeping {
 
   /** Removes what others have left behind. What cannot be removed is theirs. */
   void clean(long now) {
-    Map<Path, Unclean> there = new HashMap<>();
+    Map<Path, Unchanged> there = new HashMap<>();
     Set<Path> places = new LinkedHashSet<>();
     records.forEach(one -> places.add(folder.resolve(one.record().service())));
     for (Path place : places) {
@@ -139,15 +233,15 @@ final class FolderKeeping {
     seen = there;
   }
 
-  private void look(Path path, long now, Map<Path, Unclean> there) {
+  private void look(Path path, long now, Map<Path, Unchanged> there) {
     try {
       FileState state = FileState.of(path, LinkOption.NOFOLLOW_LINKS);
-      Unclean before = seen.get(path);
+      Unchanged before = seen.get(path);
       if (!state.regular()) {
         return;
       }
       if (before == null || !before.state.equals(state)) {
-        there.put(path, new Unclean(state, now));
+        there.put(path, new Unchanged(state, now));
       } else if (now - before.since >= UNCLEAN) {
         Files.deleteIfExists(path);
       } else {

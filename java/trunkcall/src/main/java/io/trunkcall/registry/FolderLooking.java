@@ -18,7 +18,6 @@ import org.jspecify.annotations.Nullable;
 final class FolderLooking {
   private static final long EACH = 250_000; // µs between two looks
   private static final int PART = 20; // a look takes one part in so many of the time
-  private static final long AWAY = 5_000_000; // a pause between two looks that does not count
 
   /** A file as it was when it last changed, {@code at} the looking's clock. */
   private record Seen(@Nullable FileState state, long at, Entry entry, boolean lease) {}
@@ -30,8 +29,7 @@ final class FolderLooking {
   private final Path place;
   private Map<String, Seen> files = new HashMap<>(); // by name
   private Map<String, Entry> told = new HashMap<>(); // by id
-  private long clock; // µs for which it has looked
-  private long last = -1;
+  private final LookedTime looked = new LookedTime();
 
   FolderLooking(Path folder, String service) {
     this.folder = folder;
@@ -54,10 +52,7 @@ final class FolderLooking {
 
   /** Looks at the files, at a time in µs. */
   Changes look(long now) throws IOException {
-    if (last >= 0 && now - last <= AWAY) {
-      clock += now - last;
-    }
-    last = now;
+    looked.pass(now);
     Map<String, Seen> seen = new HashMap<>();
     for (String name : names()) {
       Seen file = file(name);
@@ -69,7 +64,7 @@ final class FolderLooking {
     Map<String, Entry> there = new HashMap<>();
     seen.forEach(
         (name, file) -> {
-          boolean over = file.lease && clock - file.at >= Folder.LEASE;
+          boolean over = file.lease && looked.micros() - file.at >= Folder.LEASE;
           if (!over && (!file.lease || !there.containsKey(file.entry.id()))) {
             there.put(file.entry.id(), file.entry);
           }
@@ -134,7 +129,7 @@ final class FolderLooking {
     } else {
       entry = read(id, path, state);
     }
-    return new Seen(state, clock, entry, lease);
+    return new Seen(state, looked.micros(), entry, lease);
   }
 
   private static Entry read(String id, Path path, FileState state) {

@@ -13,6 +13,7 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
@@ -150,7 +151,7 @@ final class FolderTest {
 
   @Test
   void whatWasLeftBehindIsRemoved() throws IOException {
-    FolderKeeping keeping = new FolderKeeping(folder, List.of(instance("a")));
+    FolderKeeping keeping = new FolderKeeping(folder, List.of(instance("a")), Set.of());
     for (String name : List.of("dead.lease", ".dead.1.tmp", "by-hand.json", ".other")) {
       put(name, "x");
     }
