@@ -1,7 +1,9 @@
 package consul
 
 import (
+	"bytes"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/hashicorp/consul/api"
 
+	"github.com/trunkcall/trunkcall/go"
 	"github.com/trunkcall/trunkcall/go/registry"
 )
 
@@ -73,5 +76,55 @@ func TestBrokenAnswers(t *testing.T) {
 			t.Error(err)
 		}
 		agent.Close()
+	}
+}
+
+// A server of Consul that has just been started tells of its past (spec/registry.md 10.4).
+func TestConsulIsNotAskedForItsPast(t *testing.T) {
+	const rubbish = `[{"Service": {"ID": "s/gone", "Meta": {"trunkcall-0": "{"}}}]`
+	answers := []struct{ asked, index, body string }{
+		{"consistent=", "9", "[]"},
+		{"index=9", "3", rubbish}, // which is told of if it is taken
+		{"consistent=", "12", "[]"},
+		{"index=12", "", ""}, // a failure
+		{"consistent=", "2", "[]"},
+	}
+	asked := make(chan string, len(answers)+1)
+	requests := 0 // of one watcher, one after the other
+	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n := requests
+		requests++
+		asked <- strings.TrimSuffix(r.URL.RawQuery, "&wait=1m0s")
+		if n == len(answers) {
+			<-r.Context().Done() // as Consul does while nothing changes
+			return
+		}
+		w.Header().Set("X-Consul-Index", answers[n].index)
+		_, _ = io.WriteString(w, answers[n].body)
+	}))
+	defer agent.Close()
+	store, err := registry.OpenStore("consul:" + strings.TrimPrefix(agent.URL, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	logger := slog.New(slog.NewTextHandler(&log, nil))
+	silent := trunkcall.WithLogger(slog.New(slog.DiscardHandler))
+	client, err := trunkcall.NewClient("registry:s", silent, trunkcall.WithResolver("registry", registry.Resolver(store, logger)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	connected := make(chan error, 1)
+	go func() { connected <- client.Connect(t.Context()) }() // which has it ask
+	for _, one := range answers {
+		if got := <-asked; got != one.asked {
+			t.Errorf("asked for %q, want %q", got, one.asked)
+		}
+	}
+	<-asked
+	client.Close()
+	<-connected
+	if log.Len() > 0 {
+		t.Error("taken:", log.String())
 	}
 }

@@ -38,9 +38,6 @@ func (s *Store) Watch(ctx context.Context, service string, w *registry.Watcher) 
 			}
 			return err
 		}
-		if next < index { // Consul began anew
-			next = 0
-		}
 		index = next
 		t := time.NewTimer(atLeast - time.Since(asked))
 		select {
@@ -72,7 +69,8 @@ type instance struct {
 	Checks []struct{ Status string }
 }
 
-// ask has Consul tell all instances, once there is something newer than index, and returns what is asked for next.
+// ask has Consul tell all instances, once there is something newer than index, and returns what is asked for next; 0 is
+// to begin anew.
 func (l *looking) ask(ctx context.Context, index uint64, w *registry.Watcher) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, waits+longer)
 	defer cancel()
@@ -85,8 +83,12 @@ func (l *looking) ask(ctx context.Context, index uint64, w *registry.Watcher) (u
 	if err != nil {
 		return 0, fmt.Errorf("Consul's answer has the index %q", answer.Header.Get("X-Consul-Index")) //nolint:staticcheck // a name
 	}
-	if l.begun && next == index {
-		_, err = io.Copy(io.Discard, answer.Body) // nothing has changed in that time
+	switch {
+	case next < index: // Consul began anew, and what it tells may be of its past (spec/registry.md 10.4)
+		_, err = io.Copy(io.Discard, answer.Body)
+		return 0, err
+	case l.begun && next == index: // nothing has changed in that time
+		_, err = io.Copy(io.Discard, answer.Body)
 		return next, err
 	}
 	return max(next, 1), l.take(answer.Body, w)
@@ -99,6 +101,8 @@ func (l *looking) request(ctx context.Context, index uint64) (*http.Response, er
 	if index > 0 {
 		values.Set("index", strconv.FormatUint(index, 10))
 		values.Set("wait", waits.String())
+	} else {
+		values.Set("consistent", "") // or a server that has just been started may tell of its past
 	}
 	for name, text := range map[string]string{"dc": config.Datacenter, "ns": config.Namespace, "partition": config.Partition} {
 		if text != "" {

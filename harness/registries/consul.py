@@ -58,8 +58,8 @@ class Consul(RegistryServer):
         return [self.program(), "agent", f"-config-file={self.folder / 'consul.json'}"]
 
     def answers(self) -> bool:
-        """Once it leads, and has told itself of its own node."""
-        return bool(self.ask("GET", "status/leader")) and bool(self.ask("GET", "catalog/node/test"))
+        """Once it leads, has told itself of its own node, and has carried out all of its log."""
+        return bool(self.ask("GET", "status/leader")) and bool(self.ask("GET", "catalog/node/test?consistent"))
 
     def ask(self, method: str, what: str, body: object = None) -> Any:
         return ask(method, f"http://{self.address}/v1/{what}", body)
@@ -71,7 +71,7 @@ class Consul(RegistryServer):
 
     def entries(self, service: str) -> Mapping[str, bytes]:
         """Those that are not critical."""
-        found = self.ask("GET", f"health/service/{quote(service)}?passing")
+        found = self.ask("GET", f"health/service/{quote(service)}?passing&consistent")
         return {one["Service"]["ID"].removeprefix(f"{service}/"): joined(one["Service"]["Meta"] or {}) for one in found}
 
     def put(self, service: str, id: str, data: bytes) -> None:

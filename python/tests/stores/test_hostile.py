@@ -150,6 +150,39 @@ def test_what_consul_does_not_say_is_told(found: Any, more: str, text: str) -> N
     run(test)
 
 
+def test_consul_is_not_asked_for_its_past(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    hasten(monkeypatch)
+    rubbish = [{"Checks": [], "Service": {"ID": f"{SERVICE}/gone", "Meta": {"trunkcall-0": "{"}}}]
+    # What is asked, the index that is answered, and what; a server that has just been started tells of its past.
+    answers: list[tuple[str, str, Any]] = [
+        ("consistent", "9", []),
+        ("index=9&wait=10s", "3", rubbish),  # which is told of if it is taken
+        ("consistent", "12", []),
+        ("index=12&wait=10s", "", []),  # a failure
+        ("consistent", "2", []),
+    ]
+    asked: list[str] = []
+
+    def answer(path: str, body: bytes) -> bytes:
+        asked.append(path.partition("?")[2])
+        _, index, found = answers[min(len(asked), len(answers)) - 1]
+        return of_json(found, f"X-Consul-Index: {index}\r\n")
+
+    async def test() -> None:
+        async with answering(answer) as address:
+            resolvers = {"registry": resolver(open_store(f"consul:{address}"))}
+            async with Client(f"registry:{SERVICE}", resolvers=resolvers, codec=RAW) as client:
+                connecting = asyncio.create_task(client.connect())  # which has it ask
+                while len(asked) <= len(answers):
+                    await asyncio.sleep(0.005)
+                connecting.cancel()
+                await asyncio.wait([connecting])
+
+    run(test)
+    assert asked[: len(answers)] == [one for one, _, _ in answers]
+    assert "left out" not in caplog.text and "no record" not in caplog.text
+
+
 @pytest.mark.parametrize("scheme", ["etcd", "zookeeper", "consul"])
 def test_nobody_there_is_told_to_both(
     scheme: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch

@@ -65,13 +65,15 @@ class Consul:
             while True:
                 began = asyncio.get_running_loop().time()
                 answer = await _ask_health(asking, service, index)
+                found = answer.value()
                 index = _index(answer, index)
-                came, went = looking.look(answer.value())
-                if not looking.told:
-                    watcher.all(came)
-                elif came or went:
-                    watcher.change(came, went)
-                looking.told = True
+                if index:
+                    came, went = looking.look(found)
+                    if not looking.told:
+                        watcher.all(came)
+                    elif came or went:
+                        watcher.change(came, went)
+                    looking.told = True
                 await asyncio.sleep(max(began + LOOKS - asyncio.get_running_loop().time(), 0))
 
     async def keep(self, records: Sequence[Written], published: Callable[[], None], /) -> None:
@@ -90,17 +92,18 @@ class Consul:
 
 
 async def _ask_health(asking: Asking, service: str, index: int) -> Answer:
-    held = f"?index={index}&wait={WAITS}s" if index else ""
+    # At first consistent, or a server that has just been started may tell of its past.
+    how = f"index={index}&wait={WAITS}s" if index else "consistent"
     within = ANSWERS_WITHIN + (WAITS * 17 / 16 if index else 0)
-    return await asking.ask("GET", f"/v1/health/service/{quote(service)}{held}", within=within, most=MOST_ANSWER)
+    return await asking.ask("GET", f"/v1/health/service/{quote(service)}?{how}", within=within, most=MOST_ANSWER)
 
 
 def _index(answer: Answer, before: int) -> int:
-    """What an answer says is to be asked for next. An index that goes back begins anew."""
+    """What a good answer says is to be asked for next; 0 if it is not believed, because its index goes back."""
     text = answer.headers.get("x-consul-index", "")
-    if answer.status == 200 and not text.isdecimal():
+    if not text.isdecimal():
         raise RegistryError(f"{answer.who} answered without an index")
-    index = int(text or 0)
+    index = int(text)
     return max(index, 1) if index >= before else 0
 
 

@@ -38,17 +38,19 @@ final class InstanceLooking {
   void watch(Watcher watcher) throws IOException, InterruptedException {
     long index = 0;
     while (true) {
-      String newer = index == 0 ? "" : "?index=" + index + "&wait=" + WAITS.toSeconds() + "s";
-      HttpResponse<InputStream> answer = agent.get("health/service/" + service + newer, ANSWERED);
+      // At first consistent, or a server that has just been started may tell of its past.
+      String how =
+          index == 0 ? "?consistent" : "?index=" + index + "&wait=" + WAITS.toSeconds() + "s";
+      HttpResponse<InputStream> answer = agent.get("health/service/" + service + how, ANSWERED);
       try (InputStream body = answer.body()) {
         if (answer.statusCode() != Agent.OK) {
           throw Agent.refused(answer.statusCode(), body);
         }
         long next = index(answer);
-        if (next != index || index == 0) {
+        if (next > index) {
           watcher.all(entries(body));
         }
-        index = next < index ? 0 : next; // less: Consul has begun anew
+        index = next < index ? 0 : next; // less: Consul has begun anew, and is not believed
       }
       Thread.sleep(AT_LEAST);
     }
