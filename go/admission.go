@@ -105,7 +105,7 @@ func (c *ServerCall) serve() (response any, err error) {
 		err = c.serveStream()
 	}
 	if c.admission != nil && c.admission.place != nil {
-		c.admission.place.ended(err)
+		c.admission.place.ended(c, err)
 	}
 	return response, err
 }

@@ -58,20 +58,27 @@ type limitedPlace struct {
 	entered time.Duration
 	code    Code
 	told    bool // how the call ended; it has not if its handler panicked
+	unbegun bool // its handler did not begin
 }
 
 // ended notes how the handler ended. Inlined, its 300 bytes would stand on the stack below every
 // handler, whose requests are decoded on 4 KiB (decision 0050).
 //
 //go:noinline
-func (p *limitedPlace) ended(err error) { p.code, p.told = StatusOf(err).Code, true }
+func (p *limitedPlace) ended(c *ServerCall, err error) {
+	p.code, p.told, p.unbegun = StatusOf(err).Code, true, err != nil && c.delivery(err) == Refused
+}
 
 func (p *limitedPlace) leave() {
+	if p.unbegun {
+		p.refused()
+		return
+	}
 	if !p.told {
 		p.code = Internal
 	}
 	p.in.leave(p.entered, policy.SampleOf(endOf(&wire.Ending{Code: p.code, Delivery: Executed})))
 }
 
-// refused gives up the place of a call that was refused behind it.
+// refused gives up the place of a call whose handler did not begin.
 func (p *limitedPlace) refused() { p.in.leave(p.entered, policy.NoSample) }

@@ -52,6 +52,8 @@ func SampleOf(e Ended) Sample {
 		return NoSample
 	case e.Code == ResourceExhausted, e.Code == Unavailable, e.Code == DeadlineExceeded:
 		return Overload
+	case e.Delivery == Refused: // no handler ran: it says nothing of capacity
+		return NoSample
 	}
 	return Measured
 }

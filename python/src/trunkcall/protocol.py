@@ -320,7 +320,7 @@ class ForeignEnd(ServingEnd):
             status = _with(self._status(call, error), Delivery.EXECUTED if ran else Delivery.REFUSED)
         finally:
             call.ending = Ending(status, list(call._trailer or ()))
-            call._code = status.code
+            call._code = None if status.delivery is Delivery.REFUSED else status.code
             self._leave(call)
 
     async def _one_request(self, call: ForeignCall) -> Any:

@@ -60,7 +60,7 @@ class ServerCall:
         self._principal: Any = None
         self._release: Callable[[], None] | None = None  # for admission
         self._place: Place | None = None  # among those that a policy file limits
-        self._code = Code.OK  # that the call ended with
+        self._code: Code | None = Code.OK  # that the call ended with; None: its handler did not begin
         self._begun = False
         self._stopped = False
         self._entered = False  # behind interceptors: the handler was called

@@ -26,7 +26,7 @@ class Place:
         self._entered = entered
 
     def leave(self, code: Code | None) -> None:
-        """The call is over, with a code; None: it was refused behind. A second time does nothing."""
+        """The call is over, with a code; None: its handler did not begin. A second time does nothing."""
         limit, self._limit = self._limit, None
         if limit is not None:
             sample = Sample.NONE if code is None else sample_of(end_of(Status(code, "", (), Delivery.EXECUTED)))

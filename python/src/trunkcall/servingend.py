@@ -245,10 +245,10 @@ class ServingEnd(ConnectionEvents):
         except asyncio.CancelledError as error:
             self._finish(call, incoming, None, self._given_up(call, error))
         except NotStarted:
-            call._code = Code.DEADLINE_EXCEEDED
+            call._code = None
             self._refuse_late(incoming)
         except Undecodable as error:
-            call._code = error.args[0]
+            call._code = None
             incoming.refuse(Status(*error.args))
         except Rejected as error:
             self._reject(call, incoming, error.args[0])
@@ -340,7 +340,7 @@ class ServingEnd(ConnectionEvents):
 
     def _reject(self, call: ServerCall, incoming: IncomingCall, status: Status) -> None:
         """Refuses a call whose handler has not begun, with all that was said of it."""
-        call._code = status.code
+        call._code = None
         self.connection.session.now = clock()
         for metadata in (call._refusal_metadata, call._trailers, None):
             try:

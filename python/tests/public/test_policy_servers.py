@@ -13,10 +13,14 @@ from trunkcall import (
     RAW,
     Admission,
     Arrival,
+    Call,
     CallOptions,
     Client,
     Code,
+    Codec,
     Delivery,
+    Interceptor,
+    Next,
     Priority,
     Server,
     ServerCall,
@@ -24,6 +28,25 @@ from trunkcall import (
     current_call,
 )
 from trunkcall.testing import Clock
+
+WRONG = b"wrong"
+
+
+class Strict:
+    """A codec of raw bytes of which some do not decode."""
+
+    name, number = "strict", 8
+
+    def encoder(self, kind: type[Any]) -> Any:
+        return bytes
+
+    def decoder(self, kind: type[Any]) -> Any:
+        def decode(data: bytes) -> bytes:
+            if data == WRONG:
+                raise ValueError("not that")
+            return bytes(data)
+
+        return decode
 
 
 class Servers(PolicyCase):
@@ -154,6 +177,38 @@ class Servers(PolicyCase):
                     await clock.advance(1)
                     ends = Counter([await call for call in calls])
             self.assertEqual(ends, {Code.OK: ran, Code.RESOURCE_EXHAUSTED: 9 - ran})
+
+    async def test_an_adaptive_limit_does_not_count_calls_whose_handler_did_not_begin(self) -> None:
+        path = self.write(
+            "defaults:\n  server_concurrency:\n    adaptive:\n      start: 8\n      samples: 2\n      window: 1ms"
+        )
+
+        async def reject(call: Call, following: Next) -> Any:
+            if call.request == WRONG:
+                raise StatusError(Code.INVALID_ARGUMENT, "not so")
+            return await following(call)
+
+        cases: tuple[tuple[tuple[Interceptor, ...], Codec], ...] = (((), Strict()), ((reject,), RAW))
+        for interceptors, codec in cases:
+            async with (
+                Clock() as clock,
+                Server(policy_file=path, interceptors=interceptors, codecs=[codec]) as server,
+            ):
+                server.register(ECHO.handler(Served(takes(0.01))))
+                async with Client(await server.listen(f"mem:{self.id()}"), codec=codec, repeat=False) as client:
+                    for _ in range(80):
+                        with self.assertRaises(StatusError) as caught:
+                            await client.unary(ECHO, WRONG)
+                        self.assertEqual(caught.exception.delivery, Delivery.REFUSED)
+                        await clock.advance(0.001)
+                    for _ in range(40):
+                        call = asyncio.create_task(self.code(client))
+                        await clock.advance(0.01)
+                        self.assertEqual(await call, Code.OK)
+                    calls = [asyncio.create_task(self.code(client)) for _ in range(9)]
+                    await clock.advance(1)
+                    ends = Counter([await call for call in calls])
+            self.assertEqual(ends, {Code.OK: 8, Code.RESOURCE_EXHAUSTED: 1})
 
     async def test_a_stream_gives_its_place_back_at_its_end(self) -> None:
         path = self.write("defaults:\n  concurrency:\n    limit: 1")

@@ -167,6 +167,8 @@ CONCURRENCY: list[Sequence] = [
     ("most", "the most", adaptive(most=10), [*MEASURED, *entered(20, 10), leave(30, 10, 10_000), leave(31, 10, 10_000)]),
     ("neither", "calls that were cancelled or not sent say nothing", adaptive(samples=1), [*entered(0, 3), leave(10, 10, 10_000, "CANCELLED", "unknown"), leave(11, 1, 10_000, "UNAVAILABLE", "not_sent"), leave(12, 10, 10_000),
      enter(13), leave(14, 10, 10_000, random=[0])]),
+    ("neither-refused", "nor do those that were refused for another reason than overload: no handler ran", adaptive(samples=1), [*entered(0, 3), leave(10, 1, 10_000, "INVALID_ARGUMENT", "refused"),
+     leave(12, 1, 10_000, "PERMISSION_DENIED", "refused"), leave(13, 10, 10_000), enter(13), leave(14, 10, 10_000, random=[0])]),
     ("window", "a window lasts its time, however many samples there are", adaptive(window="10ms"), [*entered(0, 5), *(leave(10, 10, 10_000) for _ in range(4)), leave(20, 10, 10_000, random=[HALF])]),
     ("odd", "how long a call takes is from none to a day", adaptive(samples=1, window="1ms"), [*entered(0, 2), leave(0, -5, 10_000), leave(1, 0, 10_000, random=[0]), *entered(1, 6), leave(2, 0, 10_000), leave(10**9, 10**9, 9_600)]),
     ("again", "it measures again, under half of the limit, by calls that began since", adaptive(),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum, auto
 from math import isqrt
 
-from .attempts import NOT_SENT, Ended
+from .attempts import NOT_SENT, REFUSED, Ended
 from .numbers import LONGEST, Clock, Random, part
 from .rules import (
     CANCELLED,
@@ -59,8 +59,9 @@ def sample_of(end: Ended) -> Sample:
     """How a call ended for the limit that it was under (policy.md 13)."""
     if end.delivery == NOT_SENT or end.code == CANCELLED:
         return Sample.NONE
-    overload = end.code in (RESOURCE_EXHAUSTED, UNAVAILABLE, DEADLINE_EXCEEDED)
-    return Sample.OVERLOAD if overload else Sample.MEASURED
+    if end.code in (RESOURCE_EXHAUSTED, UNAVAILABLE, DEADLINE_EXCEEDED):
+        return Sample.OVERLOAD
+    return Sample.NONE if end.delivery == REFUSED else Sample.MEASURED  # if no handler ran, it says nothing of capacity
 
 
 class Concurrency:

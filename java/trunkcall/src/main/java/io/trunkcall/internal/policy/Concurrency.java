@@ -23,7 +23,8 @@ public final class Concurrency {
       }
       return switch (end.code()) {
         case RESOURCE_EXHAUSTED, UNAVAILABLE, DEADLINE_EXCEEDED -> OVERLOAD;
-        default -> MEASURED;
+        // If no handler ran, it says nothing of capacity.
+        default -> end.delivery() == Delivery.REFUSED ? NONE : MEASURED;
       };
     }
   }
