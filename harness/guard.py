@@ -1,10 +1,11 @@
-"""Kills what a process has started once that process is gone, also where it was killed outright.
+"""Kills what a process has started, and removes its folders, once it is gone, also where it was killed outright.
 
 Whatever harness.processes starts has a mark in an environment variable, behind the marks of what has started its
 starter. What it starts in turn inherits them, whatever its group, session and parent, so that all of it can be found.
 Beside the starter runs a guard, which is this file as a program: it waits for the end of a pipe that the starter alone
-holds, and kills all that the starter has marked. A starter that ends in order waits for it (dismiss), so that all is
-gone then and no zombie is left where nobody reaps orphans. Linux only, and the standard library.
+holds, kills all that the starter has marked, and removes the folders that it has named there. A starter that ends in
+order waits for it (dismiss), so that all is gone then and no zombie is left where nobody reaps orphans. Linux only, and
+the standard library.
 """
 
 from __future__ import annotations
@@ -13,13 +14,17 @@ import contextlib
 import itertools
 import os
 import secrets
+import shutil
 import signal
 import sys
 import threading
 import time
 from collections.abc import Mapping
+from pathlib import Path
 
 MARKS = "TRUNKCALL_STARTED_BY"
+
+END = b"\0"  # of the path of a folder
 
 # How long what is killed may take to be gone, in seconds.
 PATIENCE = 20.0
@@ -42,6 +47,16 @@ def marking(env: Mapping[str, str] | None) -> tuple[str, dict[str, str]]:
     # Of this process's own, whatever of them the environment had that was given.
     env[MARKS] = f"{os.environ.get(MARKS, '')} {mark}".strip()
     return mark, env
+
+
+def removing(folder: Path) -> None:
+    """Has a folder of this process's own removed when the process is gone and all that it has started, if the folder is
+    still there then."""
+    with _lock:
+        if not _starter:
+            _watch()
+        with contextlib.suppress(BrokenPipeError):  # somebody has killed the guard
+            os.write(_pipe, os.fsencode(folder.absolute()) + END)
 
 
 def _watch() -> None:
@@ -112,11 +127,14 @@ def kill_marked(mark: str) -> None:
 
 
 def main() -> None:
-    while os.read(0, 1):
-        pass
+    said = b""
+    while read := os.read(0, 4096):
+        said += read
     kill_marked(sys.argv[1])
     time.sleep(AGAIN)
     kill_marked(sys.argv[1])
+    for folder in said.split(END)[:-1]:  # behind the last end is nothing, or what was not said whole
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ from google.protobuf.empty_pb2 import Empty
 
 import trunkcall
 from fault.v1.fault_pb2 import Gauges
+from harness import guard
 from harness.certificates import Authority
 from harness.languages import Language, hub
 from harness.prerequisites import pairs_here
@@ -152,6 +153,7 @@ class FaultTest(IsolatedAsyncioTestCase):
         folder = tempfile.TemporaryDirectory(prefix="faults")
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name)
+        guard.removing(self.folder)
         self.authority = Authority(self.folder) if self.setting.over == "tls" else None
         self.tls = trunkcall.client_tls(str(self.authority.file)) if self.authority else None
         self.servers: list[Server] = []

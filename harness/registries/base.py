@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from harness import guard
 from harness.ports import Port
 from harness.processes import PATIENCE, Failed, Process
 
@@ -27,13 +28,15 @@ ROOM = 2 << 30  # what must be free there, in bytes: etcd and ZooKeeper take som
 
 def new_folder(scheme: str) -> Path:
     """A folder for the data of one server: in memory, where no other process has the disk busy for seconds while a
-    change is written through. What tests have left there that were killed outright is removed."""
+    change is written through. It is gone with this process; so is what was left where a guard was killed as well."""
     memory = MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOM
     above = MEMORY if memory else Path(tempfile.gettempdir())
     for left in above.glob("trunkcall-registry-*-*"):
         if not Path("/proc", left.name.split("-")[2]).exists():
             shutil.rmtree(left, ignore_errors=True)
-    return Path(tempfile.mkdtemp(prefix=f"trunkcall-registry-{os.getpid()}-{scheme}-", dir=above))
+    folder = Path(tempfile.mkdtemp(prefix=f"trunkcall-registry-{os.getpid()}-{scheme}-", dir=above))
+    guard.removing(folder)
+    return folder
 
 
 class RegistryServer(ABC):

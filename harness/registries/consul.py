@@ -16,7 +16,8 @@ PIECE = 512  # the longest value of Consul's metadata, in bytes
 
 def pieces(data: bytes) -> dict[str, str]:
     """The metadata of a record (spec/registry.md 3)."""
-    found, piece = [], b""
+    found: list[bytes] = []
+    piece = b""
     for character in data.decode():
         if len(piece) + len(character.encode()) > PIECE:
             found.append(piece)

@@ -80,7 +80,8 @@ class Client:
 
     def children(self, path: str) -> list[str]:
         answer = self.ask(CHILDREN, string(path) + b"\0", path)
-        count, at, found = struct.unpack(">i", answer[:4])[0], 4, []
+        count, at = struct.unpack(">i", answer[:4])[0], 4
+        found: list[str] = []
         for _ in range(count):
             (length,) = struct.unpack_from(">i", answer, at)
             found.append(answer[at + 4 : at + 4 + length].decode())
