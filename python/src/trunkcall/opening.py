@@ -9,7 +9,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from .attempt import AttemptObserver, CallAttempt
-from .status import failure
+from .status import StatusError, failure
 from .transport import Connection, clock
 from .wire import LATE, Code, Delivery, LimitError, Metadata, OutgoingCall, Status, local_status
 
@@ -107,6 +107,9 @@ class Opening(CallEvents):
         except asyncio.CancelledError:
             if self.opened:
                 self.connection.give_up(self.out)
+            raise
+        except StatusError:
+            await asyncio.sleep(0)  # who calls again at once leaves the loop the turn in which a server may be reached
             raise
         except TimeoutError:
             if self.opened:
