@@ -26,6 +26,7 @@ LOAD ?= 3s
 SOAK ?= 10m
 STARVE ?=
 RUNS ?=
+STORE ?=
 
 .PHONY: help
 help: ## list these targets
@@ -67,6 +68,11 @@ run: needs ## start the example servers, call each from the other languages, put
 	$(LANGUAGE) build peer examples echo && \
 	$(PYTHON) -m scripts.run --load='$(LOAD)' --began="$$began"
 
+.PHONY: discovery
+discovery: needs ## restart servers of all languages in turn while they are called, found in STORE (trunkcall, file, etcd, NAME …)
+	@$(LANGUAGE) build peer examples
+	@$(PYTHON) examples/discovery/run.py $(if $(STORE),'$(STORE)')
+
 .PHONY: test
 test: needs-test ## run every check and test (ONLY='go ' those whose names begin so; AGAIN=1 what failed once more)
 	@$(PYTHON) -m scripts.test $(if $(ONLY),--only '$(ONLY)') $(if $(AGAIN),--again)
@@ -81,7 +87,7 @@ costs: needs ## write what the last whole `make test` took into conformance/READ
 
 .PHONY: conformance
 conformance: needs ## all pairs of languages: the matrix, and the other tests of languages against each other
-	@TRUNKCALL_PAIRS=all $(PYTHON) -m scripts.test --only 'matrix,languages,faults,public suite,random sessions,random policies'
+	@TRUNKCALL_PAIRS=all $(PYTHON) -m scripts.test --only 'matrix,languages,discovery,faults,public suite,random sessions,random policies'
 
 .PHONY: stock matrix
 stock: needs ## build the stock clients into build/stock, those for which there are the tools

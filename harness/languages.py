@@ -34,6 +34,7 @@ SUITES = (
     "registries",  # serve and call with --registry
     *("etcd", "zookeeper", "consul"),  # with --registry of that scheme
     "production",
+    "discovery",  # the example of servers that are found
     "newcomer",
     "connect-server",
     "connect-client",
@@ -268,6 +269,7 @@ class Language:
     shows: tuple[Show, ...] = ()
     echo: Words = ()  # a raw socket echo with the commands of a reference program, which `make run` compares with
     production: Production | None = None
+    discovery: Words = ()  # the example of servers that are found: serve REGISTRY NAME [ADDRESS], and call REGISTRY
     newcomer: Newcomer | None = None
     lacks: Lacks = field(default_factory=Lacks)
     fails: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])  # cases of suites, why
@@ -281,6 +283,7 @@ class Language:
                 raise Wrong(f"{key}: {', '.join(twice)} is there twice")
         needed = {
             "production": self.production,
+            "discovery": self.discovery or None,
             "newcomer": self.newcomer,
             "random-sessions": self.peer.session or None,
             "random-policies": self.peer.policies or None,

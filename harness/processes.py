@@ -105,14 +105,15 @@ class Process:
                     stderr=subprocess.STDOUT if merged else self._log,
                     start_new_session=True,
                 )
+                # Before the interrupt that waits: who ends it then asks for these.
+                self.pid = self._popen.pid
+                self.stdin = self._popen.stdin
+                self.stdout = self._popen.stdout
+                self.stdout_open = self.stdout is not None
                 _running.add(self)
         except OSError as error:
             self._log.close()
             raise Failed(f"{self.words[0]}: cannot be started: {error.strerror}") from None
-        self.pid = self._popen.pid
-        self.stdin = self._popen.stdin
-        self.stdout = self._popen.stdout
-        self.stdout_open = self.stdout is not None
 
     def __enter__(self) -> Self:
         return self

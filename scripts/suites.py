@@ -170,6 +170,7 @@ def in_environment(environment_folder: str, words: list[str], folder: str) -> Co
 
 
 FAULTS = "conformance/test_faults_*.py"
+DISCOVERY = "conformance/test_discovery.py"
 
 
 def pytests(name: str, *words: str, parts: tuple[str, ...] = (), waits: bool = False, seconds: float = 0.0) -> Suite:
@@ -278,7 +279,9 @@ def suites() -> list[Suite]:
         pytests("lab", "lab/tests", waits=True, seconds=14),
         matrix(),
         # Apart, so that they run beside each other.
-        pytests("languages", "conformance", f"--ignore-glob={FAULTS}", parts=("peer", "registries", "session", "h2spec", "examples"), seconds=140),
+        pytests("languages", "conformance", f"--ignore-glob={FAULTS}", f"--ignore={DISCOVERY}", parts=("peer", "registries", "session", "h2spec", "examples"), seconds=140),
+        # Servers that stop wait for their clients to hear of it.
+        pytests("discovery", DISCOVERY, parts=("peer", "examples"), waits=True, seconds=75),
         # Half of their time they wait.
         pytests("faults", "-n", "2", "--dist", "worksteal", *sorted(str(path) for path in ROOT.glob(FAULTS)), parts=("peer", "registries"), seconds=110),
         public_suite(),

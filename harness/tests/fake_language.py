@@ -23,6 +23,7 @@ name = "Ada"
 folder = "{folder}"
 sources = ["{folder}/*.adb"]
 echo = ["{folder}/echo"]
+discovery = ["{folder}/discovery"]
 clean = ["{folder}/obj"]
 
 [[prerequisites]]

@@ -155,7 +155,27 @@ class TestExamples(unittest.TestCase):
                 self.assertLessEqual(len((EXAMPLES / f"{name}.py").read_text().splitlines()), 60)
 
     def test_servers_are_found(self) -> None:
-        self.assertEqual(run("discovery.py"), "answered by first\nanswered by second\n")
+        with tempfile.TemporaryDirectory() as folder:
+            command = [sys.executable, "-W", "error", str(EXAMPLES / "discovery.py")]
+            with Process([*command, "serve", f"file:{folder}", "first"]) as first:
+                self.assertRegex(first.line(), "^first serves 127.0.0.1:[0-9]+$")
+                with Process([*command, "call", f"file:{folder}"]) as client:
+                    self.assertEqual(client.line(), "found first")
+                    with Process([*command, "serve", f"file:{folder}", "second"]) as second:
+                        self.assertEqual(client.line(), "found second")
+                        done = first.stop()
+                        self.assertRegex(done.stdout, "^first answered [0-9]+ calls\n$")
+                        self.assertEqual(done.status, 0)
+                        done = client.stop()
+                        last = "^first answered [0-9]+ calls\nsecond answered [0-9]+ calls\n0 calls failed\n$"
+                        self.assertRegex(done.stdout, last)
+                        self.assertEqual(done.status, 0, done.stderr)
+                        self.assertEqual(second.stop().status, 0)
+
+    def test_a_registry_that_there_is_not_is_told(self) -> None:
+        done = completed("discovery.py", "call", "nowhere:x")
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn('registry "nowhere:x": ', done.stderr)
 
     def test_a_registry_of_ones_own(self) -> None:
         self.assertEqual(run("registry.py"), "first: 10\nfirst: 5, second: 5\nsecond: 10\n")

@@ -20,6 +20,7 @@ hub = true
 program = ["build/peer-ada"]
 [lacks.suites]
 production = "there is no example"
+discovery = "there is no example of that either"
 newcomer = "the README has no lines"
 random-sessions = "there is no program"
 random-policies = "there is no program"
