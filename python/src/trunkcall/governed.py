@@ -26,17 +26,28 @@ if TYPE_CHECKING:
 async def made(attempt: Attempt, rules: Rules, priority: Priority) -> Any:
     """Makes a unary or one-way call under its rules. Raises StatusError."""
     await drilled(rules, attempt.caller, attempt.deadline)
-    call, status = Admitted(rules, priority), None
+    call: Admitted | None = None
+    status: Status | None = None
     attempt.chooser = rules.chooser
     try:
+        call = Admitted(rules, priority)
         response = await (_tried(attempt, rules) if rules.holds.hedging is None else hedged(attempt, rules))
         status = OK
         return response
     except StatusError as error:
         status = error.status
+        await _left_alone(status)
         raise
     finally:
-        call.leave(status)
+        if call is not None:
+            call.leave(status)
+
+
+async def _left_alone(status: Status) -> None:
+    """Gives the loop a turn behind a call that was not sent: one that a breaker or a limit has stopped has not waited
+    for anything, and who calls again at once would keep all others waiting."""
+    if status.delivery is Delivery.NOT_SENT:
+        await asyncio.sleep(0)
 
 
 async def quickly(
@@ -56,9 +67,11 @@ async def quickly(
     timeout = rules.policy.timeout if options.timeout is None else options.timeout
     data = caller._encode(method, request, None if codec is caller._codec else codec)
     deadline = 0 if timeout is None else deadline_of(timeout)
-    call = None if rules.rate is None and rules.concurrency is None else Admitted(rules, Priority.NORMAL)
+    call: Admitted | None = None
     status: Status | None = None
     try:
+        if rules.rate is not None or rules.concurrency is not None:
+            call = Admitted(rules, Priority.NORMAL)
         passage = None if rules.breaker is None else Passage(rules)
         rules.budget.made(now())
         future: asyncio.Future[None] = loop.create_future()
@@ -98,6 +111,7 @@ async def quickly(
         return response
     except StatusError as error:
         status = error.status
+        await _left_alone(status)
         raise
     finally:
         if call is not None:

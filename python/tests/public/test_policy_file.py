@@ -117,6 +117,34 @@ class Files(unittest.IsolatedAsyncioTestCase):
             for _ in range(3):
                 self.assertEqual(await server.client.call(ECHO, b"x"), b"x")
 
+    async def test_calls_that_a_breaker_or_a_limit_stops_leave_the_loop_its_turns(self) -> None:
+        """Else a program that calls again at once would hold up all others."""
+        for text, first in (
+            ("defaults:\n  breaker:\n    consecutive: 1", Code.UNAVAILABLE),
+            ("defaults:\n  rate:\n    per_second: 1\n    burst: 1", Code.OK),
+        ):
+            with self.subTest(text):
+                handler = Counting(bad=9 if first else 0)
+                async with Clock(), self.server(handler, text) as server:
+                    if first:
+                        await self.fails(server.client)
+                    else:
+                        await server.client.call(ECHO, b"x")
+                    turns = 0
+
+                    async def others() -> None:
+                        nonlocal turns
+                        while True:
+                            turns += 1
+                            await asyncio.sleep(0)
+
+                    task = asyncio.create_task(others())
+                    for number in range(1, 11):
+                        await self.fails(server.client, first or Code.RESOURCE_EXHAUSTED)
+                        self.assertGreaterEqual(turns, number)
+                    self.assertEqual(handler.runs, 1)
+                    task.cancel()
+
     async def test_limits_of_a_client(self) -> None:
         entered = asyncio.Semaphore(0)
 
