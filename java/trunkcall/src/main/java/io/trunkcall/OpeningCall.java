@@ -43,9 +43,7 @@ abstract class OpeningCall extends Opening implements Runnable, Pausing {
   private boolean pausing; // until it is made again, or begins
   private @Nullable Passage passage; // under a policy file, until the attempt has ended
   private @Nullable Status how; // it has ended
-  private @Nullable CallAttempt told; // what an observer was told of, until the attempt has ended
-  private long sent; // bytes of its messages
-  private long received;
+  private @Nullable ToldAttempt told; // if there is an observer
   private @Nullable ClientEndpoint endpoint; // where the attempt went
 
   OpeningCall(
@@ -453,8 +451,6 @@ abstract class OpeningCall extends Opening implements Runnable, Pausing {
   // Those who want to know.
 
   private void tell(Carrier on) {
-    sent = firstBytes();
-    received = 0;
     CallAttempt attempt =
         new CallAttempt(
             method,
@@ -462,16 +458,20 @@ abstract class OpeningCall extends Opening implements Runnable, Pausing {
             endpoint == null ? null : endpoint.endpoint(),
             on.remote(),
             Duration.of(given - began, ChronoUnit.MICROS),
-            sent);
-    told = calls.calling.attempts.began(attempt) ? attempt : null;
+            firstBytes());
+    told = ToldAttempt.begun(calls.calling.attempts, attempt, given);
   }
 
   void sentMore(int bytes) {
-    sent += bytes;
+    if (told != null) {
+      told.sentMore(bytes);
+    }
   }
 
   void receivedMore(int bytes) {
-    received += bytes;
+    if (told != null) {
+      told.receivedMore(bytes);
+    }
   }
 
   /** The attempt has ended. */
@@ -482,15 +482,13 @@ abstract class OpeningCall extends Opening implements Runnable, Pausing {
     if (passed != null) {
       passed.ended(status, carrier == null ? null : calls.endpointOf(carrier));
     }
-    CallAttempt attempt = told;
+    ToldAttempt attempt = told;
     told = null;
-    if (attempt == null) {
-      return;
+    if (attempt != null) {
+      if (call.hasMessage()) {
+        attempt.receivedMore(call.length());
+      }
+      attempt.ended(status);
     }
-    if (call.hasMessage()) {
-      received += call.length();
-    }
-    Duration took = Duration.of(Clock.micros() - given, ChronoUnit.MICROS);
-    calls.calling.attempts.ended(attempt, new CallAttempt.End(sent, received, took, status));
   }
 }
