@@ -4,9 +4,7 @@ import io.trunkcall.internal.policy.Concurrency.Sample;
 import io.trunkcall.internal.policy.Ended;
 import io.trunkcall.internal.transport.Clock;
 import io.trunkcall.internal.wire.Exchange;
-import io.trunkcall.internal.wire.LargeArrays;
 import io.trunkcall.internal.wire.LimitException;
-import io.trunkcall.internal.wire.Message;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletionStage;
@@ -107,7 +105,7 @@ final class ServingCall extends ServedCall {
     if (end.serving.admission != null) {
       admit(end.serving.admission);
     }
-    Object request = decoded();
+    Object request = request();
     MessageStream stream = pipe;
     if (stream == null && served.kind.streams()) {
       stream = new OnlyMessage(served.kind.takesOne() ? null : request);
@@ -220,43 +218,12 @@ final class ServingCall extends ServedCall {
     release = admitted.release();
   }
 
-  private @Nullable Object decoded() {
-    Message own = incoming.ownMessage();
-    byte[] message = own == null ? incoming.message() : own.array();
-    Codec<Object> codec = served.request(incoming.codec());
-    if (message == null || codec == null) {
-      return null;
-    }
-    int length = own == null ? message.length : own.length();
-    int compression = incoming.compression();
-    Unpacked plain = null;
+  private @Nullable Object request() {
     try {
-      if (compression != 0) {
-        plain = unpacked(message, length, compression, codec);
-      }
+      return Requests.decoded(served, incoming, end.serving.packing);
     } catch (StatusException e) {
-      Status why = Status.of(e.code(), "the request: " + e.status().message());
-      throw refusing(why.withRetryAfter(e.status().retryAfter()));
-    } catch (RuntimeException e) {
-      throw undecodable(codec, e);
+      throw refusing(e.status());
     }
-    try {
-      Object request = plain == null ? codec.decode(message, 0, length) : plain.decoded(codec);
-      if (own != null) {
-        LargeArrays.shared().give(message);
-      }
-      return request;
-    } catch (StatusException e) { // whose words are the codec's own
-      throw refusing(e.code(), e.status().message());
-    } catch (RuntimeException e) {
-      throw undecodable(codec, e);
-    }
-  }
-
-  private Refusal undecodable(Codec<?> codec, RuntimeException why) {
-    return refusing(
-        Code.INVALID_ARGUMENT,
-        "the request is not a valid " + codec.name() + " message: " + why.getMessage());
   }
 
   Unpacked unpacked(byte[] message, int length, int compression, Codec<?> codec) {
