@@ -6,6 +6,7 @@ import io.trunkcall.internal.client.ClientEndpoint;
 import io.trunkcall.internal.client.Policies;
 import io.trunkcall.internal.policy.HedgeRules;
 import io.trunkcall.internal.transport.Carrier;
+import io.trunkcall.internal.transport.TurnLoop;
 import java.time.Duration;
 import java.time.temporal.ChronoUnit;
 import java.util.Objects;
@@ -77,7 +78,24 @@ abstract class Calls implements Caller {
 
   @Override
   public <Q, R> CompletableFuture<Response<R>> unary(
-      Method<Q, R> called, Q request, CallOptions options) {
+      Method<Q, R> method, Q request, CallOptions options) {
+    return unary(method, request, options, false);
+  }
+
+  @Override
+  public <Q, R> R call(Method<Q, R> method, Q request, CallOptions options) {
+    answering(method);
+    return message(Blocking.get(unary(method, request, options, true)));
+  }
+
+  @Override
+  public <Q> void send(Method<Q, Void> method, Q request, CallOptions options) {
+    Blocking.get(unary(method, request, options, true));
+  }
+
+  /** {@code waits}: this thread does nothing but wait for it then. */
+  private <Q, R> CompletableFuture<Response<R>> unary(
+      Method<Q, R> called, Q request, CallOptions options, boolean waits) {
     Method<Q, R> method = called.in(options.codec());
     if (method.kind().streams()) {
       throw new IllegalArgumentException(
@@ -90,7 +108,15 @@ abstract class Calls implements Caller {
     if (calling.interceptors.isEmpty()) {
       long deadline = CurrentCall.deadline(timeout);
       return begin(
-          method, request, options.metadata(), options, deadline, wait, policy.repeat(), rules);
+          method,
+          request,
+          options.metadata(),
+          options,
+          deadline,
+          wait,
+          policy.repeat(),
+          rules,
+          waits);
     }
     return intercepted(method, request, options, timeout, wait, policy, rules);
   }
@@ -103,7 +129,8 @@ abstract class Calls implements Caller {
       long deadline,
       boolean wait,
       @Nullable Boolean repeat,
-      @Nullable Rules rules) {
+      @Nullable Rules rules,
+      boolean waits) {
     if (rules == null) { // else it counts in the budget of the file
       calling.repeating.counted();
     }
@@ -121,7 +148,11 @@ abstract class Calls implements Caller {
     if (rules == null) {
       UnaryCall<R> call =
           new UnaryCall<>(this, method, sent, data, packed, most, deadline, wait, repeat, null);
-      hand(call);
+      boolean mayLead = waits && TurnLoop.mayLead();
+      call.waitedFor(mayLead);
+      if (!mayLead || !lead(call)) {
+        hand(call);
+      }
       return call.result;
     }
     return governed(
@@ -143,6 +174,20 @@ abstract class Calls implements Caller {
     UnaryCall<R> call = attempt.apply(once);
     hand(call);
     return call.result;
+  }
+
+  /** Has a call made by this thread, which waits for it, where no other is to be woken for that. */
+  private boolean lead(UnaryCall<?> call) {
+    TurnLoop loop = TurnLoop.of(loop());
+    if (loop == null || !loop.isAside()) {
+      return false;
+    }
+    ServerCall within = CurrentCall.set(null); // it is not what other calls are made in
+    try {
+      return loop.lead(call, call.result);
+    } finally {
+      CurrentCall.set(within);
+    }
   }
 
   /** What interceptors go on with is what they were given, or of the same type. */
@@ -180,7 +225,8 @@ abstract class Calls implements Caller {
                     deadline,
                     wait,
                     policy.repeat(),
-                    rules);
+                    rules,
+                    false);
           } finally {
             CurrentCall.set(before);
           }

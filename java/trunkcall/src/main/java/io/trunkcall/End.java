@@ -3,6 +3,7 @@ package io.trunkcall;
 import io.trunkcall.internal.transport.Carrier;
 import io.trunkcall.internal.transport.Clock;
 import io.trunkcall.internal.transport.ConnectionEvents;
+import io.trunkcall.internal.transport.TurnLoop;
 import io.trunkcall.internal.wire.ErrorClass;
 import io.trunkcall.internal.wire.Exchange;
 import io.trunkcall.internal.wire.IncomingCall;
@@ -126,6 +127,31 @@ abstract class End extends ServingEnd implements ConnectionEvents {
   @Override
   public void start(IncomingCall call) {
     serve(call, call.method().target(), NATIVE);
+  }
+
+  /**
+   * A short handler is run by the loop's thread, which lets go of the loop meanwhile, if calls come
+   * one at a time: to wake another thread for it takes longer.
+   */
+  @Override
+  boolean runsHere(ServingCall call) {
+    TurnLoop loop = TurnLoop.of(carrier().loop());
+    if (loop == null
+        || call.served.handler.isInline()
+        || !(serving.executor instanceof HandlerPool)) {
+      return false;
+    }
+    call.counted(loop.lone());
+    if (loop.lone().serves()) {
+      AloneCall alone = call.alone();
+      if (alone != null && call.served.isShort() && loop.mayRunHere()) {
+        loop.runHere(alone);
+        return true;
+      }
+    } else if (loop.takeHere() instanceof AloneCall first) {
+      first.elsewhere();
+    }
+    return false;
   }
 
   @Override

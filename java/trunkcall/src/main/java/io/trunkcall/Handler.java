@@ -8,7 +8,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A method and what serves it, for {@link Server} and {@link Client}. Handlers run on the threads
- * of the executor, unless {@link #inline}; those that return a future only begin there.
+ * of the executor, unless {@link #inline}; those that return a future only begin there. Without an
+ * executor of the user's a short one may be run by the thread that has read its call.
  *
  * <p>A handler that throws {@link StatusException} chooses what the caller is told. Of anything
  * else the caller is told an id, and the log has it beside the text (spec/status.md 1.4). When its

@@ -2,7 +2,6 @@ package io.trunkcall;
 
 import io.trunkcall.internal.client.Chooser;
 import io.trunkcall.internal.client.ClientEndpoint;
-import io.trunkcall.internal.client.Opening;
 import io.trunkcall.internal.transport.Carrier;
 import io.trunkcall.internal.transport.Clock;
 import io.trunkcall.internal.wire.LimitException;
@@ -19,7 +18,7 @@ import org.jspecify.annotations.Nullable;
  * A call of this side: how it finds a connection and a slot, and what its session tells of it. On
  * the loop of its connections, but for the constructor and {@link #cancel}.
  */
-abstract class OpeningCall extends Opening implements Runnable, Pausing {
+abstract class OpeningCall extends CountedCall implements Runnable, Pausing {
   final Calls calls;
   final Method<?, ?> method;
   final Metadata metadata;
@@ -111,6 +110,7 @@ abstract class OpeningCall extends Opening implements Runnable, Pausing {
       return;
     }
     began = Clock.micros();
+    count(calls.loop());
     if (cancelled) {
       fail(Code.CANCELLED, "cancelled by the caller");
     } else if (deadline != 0 && deadline <= began) {
@@ -363,6 +363,7 @@ abstract class OpeningCall extends Opening implements Runnable, Pausing {
   private void over(Status status) {
     over = true;
     how = status;
+    countNoMore();
     if (governed != null) {
       governed.over(status);
     }

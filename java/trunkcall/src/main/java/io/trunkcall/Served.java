@@ -9,11 +9,18 @@ final class Served {
   private static final int JSON = 2;
   private static final int CODECS = 16; // there is no other number (protocol.md 3.8)
 
+  /** ns that a handler takes at most which a loop's own thread runs. Tests set it. */
+  static volatile long shortNanos = 30_000;
+
+  private static final int SHORT_RUNS = 32; // in a row, until it counts as short
+  private static final int LONG_PENALTY = 64; // as many more behind one that was not
+
   final Method<?, ?> method;
   final Handler handler;
   final Kind kind;
   final ServedMethod wire;
   final HttpMethod http;
+  private int shortRuns;
   private final @Nullable Codec<Object>[] requests = codecs();
   private final @Nullable Codec<Object>[] responses = codecs();
 
@@ -36,6 +43,23 @@ final class Served {
       requests[number] =
           request != null && number == JSON && strictJson ? strict(request) : request;
       responses[number] = kind == Kind.ONE_WAY ? null : in(method.response(), number);
+    }
+  }
+
+  /**
+   * Whether its handler has been short for a while. Any thread; a count that is lost does no harm.
+   */
+  boolean isShort() {
+    return shortRuns >= SHORT_RUNS;
+  }
+
+  /** A handler of it took so many ns. */
+  void took(long nanos) {
+    int before = shortRuns;
+    if (nanos > shortNanos) {
+      shortRuns = before < SHORT_RUNS ? Math.min(before, 0) : -LONG_PENALTY;
+    } else if (before < SHORT_RUNS) {
+      shortRuns = before + 1;
     }
   }
 

@@ -3,6 +3,7 @@ package io.trunkcall;
 import io.trunkcall.internal.policy.Concurrency.Sample;
 import io.trunkcall.internal.policy.Ended;
 import io.trunkcall.internal.transport.Clock;
+import io.trunkcall.internal.transport.LoneCalls;
 import io.trunkcall.internal.wire.Exchange;
 import io.trunkcall.internal.wire.LimitException;
 import java.time.Duration;
@@ -37,6 +38,9 @@ final class ServingCall extends ServedCall {
   private boolean refused;
   private boolean cut;
 
+  private @Nullable LoneCalls lone; // where it is counted until it is over
+  private @Nullable AloneCall alone; // if it has come so
+
   private @Nullable RuntimeException overruled; // an answer could not be sent, on the loop
   private @Nullable ScheduledFuture<?> timer; // of a one-way call, on the loop
 
@@ -60,9 +64,38 @@ final class ServingCall extends ServedCall {
     }
   }
 
+  // Calls that come alone.
+
+  /** It is counted among those that are served. On the loop. */
+  void counted(LoneCalls calls) {
+    lone = calls;
+  }
+
+  /** It is answered, or refused. */
+  void countNoMore() {
+    LoneCalls counted = lone;
+    lone = null;
+    if (counted != null) {
+      counted.answered();
+    }
+  }
+
+  /** It has come alone. What can have it run on the loop's own thread; null: it never is. */
+  @Nullable AloneCall alone() {
+    Handler handler = served.handler;
+    if (pipe == null && !incoming.oneway() && !handler.answersLater()) {
+      alone = new AloneCall(this);
+    }
+    return alone;
+  }
+
   // Where the handler runs.
 
   private void handle() {
+    AloneCall own = alone;
+    if (own != null) {
+      own.begins();
+    }
     ServerCall before = CurrentCall.set(this);
     boolean inline = served.handler.isInline();
     if (!inline && !served.handler.answersLater()) {
@@ -289,6 +322,10 @@ final class ServingCall extends ServedCall {
 
   private void done() {
     runOn(null);
+    AloneCall own = alone;
+    if (own != null && own.ends()) {
+      return;
+    }
     if (served.handler.isInline() && end.line().loop().inEventLoop()) {
       finishBehindMessages();
       end.line().schedule();
@@ -376,6 +413,7 @@ final class ServingCall extends ServedCall {
   }
 
   private void over() {
+    countNoMore();
     if (timer != null) {
       timer.cancel(false);
     }

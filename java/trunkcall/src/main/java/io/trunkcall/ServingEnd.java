@@ -173,9 +173,17 @@ abstract class ServingEnd {
                   + only));
       return;
     }
-    Status untaken = run(serves);
+    if (!runsHere(serves)) {
+      runOrRefuse(serves);
+    }
+  }
+
+  /** Has a call run where handlers are; refuses it if nobody takes it. */
+  void runOrRefuse(ServingCall call) {
+    Status untaken = run(call);
     if (untaken != null) {
-      refuse(call, untaken);
+      call.countNoMore();
+      refuse(call.incoming, untaken);
     }
   }
 
@@ -227,6 +235,11 @@ abstract class ServingEnd {
               .withRetryAfter(NO_THREAD)
           : Status.of(Code.UNAVAILABLE, "the executor of the " + serving.side + " takes no more");
     }
+  }
+
+  /** Has a call run on this thread, behind what the loop reads now, where that is right. */
+  boolean runsHere(ServingCall call) {
+    return false;
   }
 
   /** A call was refused, or cut off. */

@@ -21,6 +21,7 @@ final class UnaryCall<R> extends OpeningCall {
   private final int codec;
   private final boolean oneWay;
   private final int maxReceive;
+  private boolean waited;
   private int sentBytes; // of the attempt under way
   private final @Nullable Boolean repeats; // as its policy says
   private final @Nullable GovernedCall retried; // by a policy file
@@ -75,6 +76,16 @@ final class UnaryCall<R> extends OpeningCall {
     }
     sentBytes = sent.length();
     return session.open(method.wireName(), sent.array(), 0, sent.length(), opening, deadline, this);
+  }
+
+  /** A thread that may turn the loop waits for the call. Before it is handed over. */
+  void waitedFor(boolean waits) {
+    waited = waits;
+  }
+
+  @Override
+  boolean waited() {
+    return waited;
   }
 
   @Override

@@ -9,11 +9,11 @@ import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.EventLoop;
 import io.netty.channel.WriteBufferWaterMark;
 import io.netty.channel.socket.ChannelInputShutdownEvent;
+import io.netty.channel.socket.DuplexChannel;
 import io.netty.channel.socket.SocketChannel;
 import io.netty.handler.ssl.SslCloseCompletionEvent;
 import io.netty.handler.ssl.SslHandler;
 import io.netty.util.ReferenceCountUtil;
-import io.netty.util.concurrent.FastThreadLocal;
 import io.trunkcall.internal.wire.MethodTable;
 import io.trunkcall.internal.wire.OutgoingCall;
 import io.trunkcall.internal.wire.Session;
@@ -29,7 +29,7 @@ import org.jspecify.annotations.Nullable;
  * one go, or what other threads have handed over by then ({@link #submit}).
  */
 public final class Carrier extends ChannelInboundHandlerAdapter implements Line {
-  private static final System.Logger LOG = System.getLogger("io.trunkcall");
+  static final System.Logger LOG = System.getLogger("io.trunkcall");
 
   /** How input ends where the channel has no half-close of its own. */
   static final Object END_OF_INPUT = new Object();
@@ -41,18 +41,13 @@ public final class Carrier extends ChannelInboundHandlerAdapter implements Line 
   private static final long TURN = 4 << 20; // bytes written before other connections get theirs
   private static final int LEAST_READ = 512; // bytes of a buffer that is read into
   private static final int FIRST_READ = 2 << 10;
-  private static final int LARGEST_READ = 256 << 10; // four of the longest frames, by default
+  static final int LARGEST_READ = 256 << 10; // four of the longest frames, by default
   private static final int READS = 4; // of that size, before other connections get their turn
-  private static final FastThreadLocal<byte[]> INPUT =
-      new FastThreadLocal<>() {
-        @Override
-        protected byte[] initialValue() {
-          return new byte[LARGEST_READ];
-        }
-      };
 
   private final Channel channel;
   private final EventLoop loop;
+  private final @Nullable TurnLoop turns; // the same
+  private final boolean leadable; // a client's, over a socket
   private final ConnectionEvents end;
   private final Session session;
   private final long began;
@@ -82,6 +77,8 @@ public final class Carrier extends ChannelInboundHandlerAdapter implements Line 
       long since) {
     this.channel = channel;
     this.loop = channel.eventLoop();
+    this.turns = TurnLoop.of(loop);
+    this.leadable = initiator && channel instanceof DuplexChannel;
     this.end = end;
     this.began = since;
     this.session = new Session(end, initiator, since, config, methods);
@@ -110,9 +107,16 @@ public final class Carrier extends ChannelInboundHandlerAdapter implements Line 
       long since) {
     Carrier made = new Carrier(channel, end, initiator, config, methods, since);
     end.connected(made);
+    made.countChannel(1);
     channel.pipeline().addLast("trunkcall", made);
     made.flush();
     return made;
+  }
+
+  private void countChannel(int more) {
+    if (leadable && turns != null) {
+      turns.lone().channel(more);
+    }
   }
 
   private void prepare(Sockets sockets, SessionConfig config) {
@@ -326,7 +330,7 @@ public final class Carrier extends ChannelInboundHandlerAdapter implements Line 
       session.receive(buffer.array(), offset, buffer.readableBytes(), now);
       return;
     }
-    byte[] input = INPUT.get();
+    byte[] input = turns == null ? new byte[buffer.readableBytes()] : turns.input();
     while (buffer.isReadable()) {
       int length = Math.min(buffer.readableBytes(), input.length);
       buffer.readBytes(input, 0, length);
@@ -377,6 +381,7 @@ public final class Carrier extends ChannelInboundHandlerAdapter implements Line 
   @Override
   public void channelInactive(ChannelHandlerContext context) {
     lost = true;
+    countChannel(-1);
     ticker.stop();
     closing.over();
     String told = fault == null ? "closed" : Faults.text(fault);

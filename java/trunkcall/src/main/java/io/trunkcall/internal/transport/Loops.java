@@ -2,9 +2,11 @@ package io.trunkcall.internal.transport;
 
 import io.netty.channel.EventLoop;
 import io.netty.channel.EventLoopGroup;
+import io.netty.channel.IoEventLoop;
+import io.netty.channel.IoHandlerFactory;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
 import io.netty.channel.epoll.Epoll;
-import io.netty.util.concurrent.FastThreadLocalThread;
+import java.util.concurrent.Executor;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.atomic.AtomicInteger;
 
@@ -22,7 +24,14 @@ public final class Loops {
   Loops(Sockets sockets, String name, int count) {
     this.sockets = sockets;
     this.group =
-        new MultiThreadIoEventLoopGroup(count, named(name), MemoryIo.with(sockets.waiting()));
+        new MultiThreadIoEventLoopGroup(count, named(name), MemoryIo.with(sockets.waiting())) {
+          @Override
+          protected IoEventLoop newChild(
+              Executor executor, IoHandlerFactory handlers, Object... more) {
+            // The JDK's selectors take away an interrupt that comes while they wait.
+            return new TurnLoop(this, executor, handlers, sockets instanceof EpollSockets);
+          }
+        };
   }
 
   /** A loop for connections that the system opens. */
@@ -37,7 +46,7 @@ public final class Loops {
 
   /** Whether the current thread is that of an event loop, which nobody may block. */
   public static boolean onLoop() {
-    return Thread.currentThread() instanceof LoopThread;
+    return TurnLoop.turnsOne();
   }
 
   /** Those that a loop is one of. */
@@ -70,11 +79,5 @@ public final class Loops {
       made.setDaemon(true);
       return made;
     };
-  }
-
-  private static final class LoopThread extends FastThreadLocalThread {
-    LoopThread(Runnable work, String name) {
-      super(work, name);
-    }
   }
 }

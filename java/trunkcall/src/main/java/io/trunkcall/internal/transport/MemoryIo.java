@@ -15,16 +15,18 @@ import io.netty.util.concurrent.ThreadAwareExecutor;
 final class MemoryIo implements IoHandler {
   private final IoHandler sockets;
   private final IoHandler memory;
+  private final ThreadAwareExecutor loop;
 
-  private MemoryIo(IoHandler sockets, IoHandler memory) {
+  private MemoryIo(IoHandler sockets, IoHandler memory, ThreadAwareExecutor loop) {
     this.sockets = sockets;
     this.memory = memory;
+    this.loop = loop;
   }
 
   static IoHandlerFactory with(IoHandlerFactory sockets) {
     IoHandlerFactory memory = LocalIoHandler.newFactory();
     return (ThreadAwareExecutor executor) ->
-        new MemoryIo(sockets.newHandler(executor), memory.newHandler(executor));
+        new MemoryIo(sockets.newHandler(executor), memory.newHandler(executor), executor);
   }
 
   @Override
@@ -58,6 +60,9 @@ final class MemoryIo implements IoHandler {
   @Override
   public void wakeup() {
     sockets.wakeup();
+    if (loop instanceof TurnLoop turned) {
+      turned.woken();
+    }
   }
 
   @Override

@@ -1,0 +1,357 @@
+package io.trunkcall;
+
+import static io.trunkcall.Pair.await;
+import static io.trunkcall.Pair.failure;
+import static io.trunkcall.Pair.until;
+import static io.trunkcall.Texts.SAY;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotSame;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.trunkcall.internal.transport.Turning;
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.nio.channels.ServerSocketChannel;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/**
+ * Calls that come one at a time: their callers turn the loop by themselves, and handlers are run by
+ * the loop's own thread. The server has other loops than the client, whose loop serves nobody then.
+ */
+@Timeout(120)
+class LoneCallsTest {
+  private static final long SHORT = Served.shortNanos;
+  private static final String LOOP = "trunkcall-nio-loop-"; // without the stand-in's ending
+  private static final String WAIT = "wait";
+
+  private final CountDownLatch go = new CountDownLatch(1);
+  private final CompletableFuture<Thread> waits = new CompletableFuture<>();
+  private Server server;
+  private Client client;
+
+  /** However slow the machine is, calls count as quick and handlers as short. */
+  @BeforeAll
+  static void bePatient() {
+    Turning.patient(true);
+    Served.shortNanos = Long.MAX_VALUE - 1;
+  }
+
+  @AfterAll
+  static void beAsBefore() {
+    Turning.patient(false);
+    Served.shortNanos = SHORT;
+  }
+
+  @BeforeEach
+  void begin() throws IOException {
+    ServerSocketChannel socket = ServerSocketChannel.open();
+    socket.bind(new InetSocketAddress("127.0.0.1", 0));
+    server = Server.builder().serve(Handler.unary(SAY, this::say)).build();
+    server.listen(socket);
+    client = another();
+  }
+
+  private Client another() {
+    return Client.of("127.0.0.1:" + server.port());
+  }
+
+  @AfterEach
+  void end() {
+    go.countDown();
+    client.close();
+    server.close();
+  }
+
+  private String say(String request, ServerCall call) throws Exception {
+    if (request.equals(WAIT)) {
+      waits.complete(Thread.currentThread());
+      go.await();
+    }
+    if (request.equals("call")) {
+      return client.call(SAY, "inside");
+    }
+    if (request.equals("interrupt")) {
+      Thread.currentThread().interrupt();
+    }
+    return request.equals("who") ? Thread.currentThread().getName() : request + "!";
+  }
+
+  /** Makes calls until their caller turns the loop by himself. */
+  private void untilLed() {
+    long before = Turning.leads();
+    until(
+        () -> {
+          assertEquals("Ada!", client.call(SAY, "Ada"));
+          return Turning.leads() > before + 100;
+        },
+        "no call was made by its caller alone");
+  }
+
+  private static boolean isLoop(String name) {
+    return name.startsWith(LOOP) && !name.endsWith("-stand-in");
+  }
+
+  /** Makes calls until the loop's own thread runs their handlers. */
+  private void untilRunByLoop() {
+    until(() -> isLoop(client.call(SAY, "who")), "no handler was run by a loop's thread");
+  }
+
+  /** Makes a call in a thread of its own. */
+  private CompletableFuture<String> inAnother(String request, CallOptions options, Thread[] made) {
+    CompletableFuture<String> result = new CompletableFuture<>();
+    made[0] =
+        new Thread(
+            () -> {
+              try {
+                untilLed();
+                result.complete(client.call(SAY, request, options));
+              } catch (Throwable e) {
+                result.completeExceptionally(e);
+              }
+            });
+    made[0].setDaemon(true);
+    made[0].start();
+    return result;
+  }
+
+  @Test
+  void aCallerAloneTurnsTheLoop() {
+    untilLed();
+    long before = Turning.leads();
+    for (int i = 0; i < 1_000; i++) {
+      assertEquals("Ada!", client.call(SAY, "Ada"));
+    }
+    assertTrue(Turning.leads() > before);
+  }
+
+  @Test
+  void callsOfOthersAreMadeMeanwhile() throws Exception {
+    AtomicBoolean enough = new AtomicBoolean();
+    Thread[] alone = new Thread[1];
+    CompletableFuture<Void> done = new CompletableFuture<>();
+    alone[0] =
+        new Thread(
+            () -> {
+              try {
+                while (!enough.get()) {
+                  assertEquals("Ada!", client.call(SAY, "Ada"));
+                }
+                done.complete(null);
+              } catch (Throwable e) {
+                done.completeExceptionally(e);
+              }
+            });
+    alone[0].start();
+    for (int round = 0; round < 20; round++) {
+      long before = Turning.leads();
+      until(() -> Turning.leads() > before + 50, "the caller turns the loop no more");
+      CompletableFuture<Thread> told =
+          client.callAsync(SAY, "Bob").thenApply(answer -> Thread.currentThread());
+      assertNotSame(alone[0], await(told));
+      assertEquals("Eve!", client.call(SAY, "Eve"));
+    }
+    enough.set(true);
+    await(done);
+  }
+
+  @Test
+  void aCallThatTakesLongIsInterrupted() {
+    Thread[] caller = new Thread[1];
+    CompletableFuture<String> result = inAnother(WAIT, CallOptions.NONE, caller);
+    await(waits);
+    long before = System.nanoTime();
+    caller[0].interrupt();
+    assertEquals(Code.CANCELLED, failure(() -> await(result)).code());
+    // By itself, the loop would wake for the connection's own time limit only.
+    assertTrue(System.nanoTime() - before < TimeUnit.SECONDS.toNanos(8));
+  }
+
+  @Test
+  void aCallThatTakesLongEndsAtItsDeadline() {
+    untilLed();
+    CallOptions soon = CallOptions.NONE.withTimeout(Duration.ofMillis(300));
+    assertEquals(Code.DEADLINE_EXCEEDED, failure(() -> client.call(SAY, WAIT, soon)).code());
+    assertEquals("Ada!", client.call(SAY, "Ada"));
+  }
+
+  @Test
+  void aCallThatTakesLongEndsWithItsClient() {
+    CompletableFuture<String> result = inAnother(WAIT, CallOptions.NONE, new Thread[1]);
+    await(waits);
+    client.close();
+    assertEquals(Code.CANCELLED, failure(() -> await(result)).code());
+  }
+
+  @Test
+  void aCallThatTakesLongIsAnswered() {
+    CompletableFuture<String> result = inAnother(WAIT, CallOptions.NONE, new Thread[1]);
+    await(waits);
+    assertEquals("Bob!", await(client.callAsync(SAY, "Bob")));
+    go.countDown();
+    assertEquals("wait!", await(result));
+  }
+
+  @Test
+  void aServerThatIsGoneIsNoticed() {
+    CompletableFuture<String> result = inAnother(WAIT, CallOptions.NONE, new Thread[1]);
+    await(waits);
+    client.connections().forEach(Connection::disconnect);
+    assertEquals(Code.UNAVAILABLE, failure(() -> await(result)).code());
+  }
+
+  @Test
+  void handlersThatAreRunByTheLoopMayBlock() throws Exception {
+    untilRunByLoop();
+    // Until the one that waits is run by the loop's thread, too: calls beside it prevent that.
+    CompletableFuture<String> result = client.callAsync(SAY, WAIT);
+    assertTrue(isLoop(await(waits).getName()), await(waits)::getName);
+    List<Client> others = new ArrayList<>();
+    try {
+      for (int i = 0; i < 2 * Runtime.getRuntime().availableProcessors(); i++) {
+        others.add(another()); // one at least is served by the same loop
+      }
+      for (Client other : others) {
+        assertEquals("Bob!", await(other.callAsync(SAY, "Bob")));
+      }
+      assertEquals("Ada!", await(client.callAsync(SAY, "Ada")));
+      assertFalse(result.isDone());
+      go.countDown();
+      assertEquals("wait!", await(result));
+      untilRunByLoop();
+    } finally {
+      others.forEach(Client::close);
+    }
+  }
+
+  @Test
+  void handlersThatAreRunByTheLoopMayCall() {
+    untilRunByLoop();
+    for (int i = 0; i < 10; i++) {
+      assertEquals("inside!", client.call(SAY, "call"));
+    }
+  }
+
+  @Test
+  void anInterruptThatAHandlerLeavesIsGone() {
+    untilRunByLoop();
+    for (int i = 0; i < 100; i++) {
+      assertEquals("interrupt!", client.call(SAY, "interrupt"));
+      assertEquals("Ada!", client.call(SAY, "Ada"));
+    }
+  }
+
+  @Test
+  void aHandlerThatIsRunByTheLoopIsCancelled() throws Exception {
+    untilRunByLoop();
+    CompletableFuture<String> result = client.callAsync(SAY, WAIT);
+    Thread thread = await(waits);
+    result.cancel(true);
+    until(() -> server.running() == 0, "the handler goes on");
+    assertEquals("Ada!", client.call(SAY, "Ada"));
+    assertFalse(thread.isInterrupted());
+  }
+
+  @Test
+  void aCodecMayNotCallWhileItsCallerTurnsTheLoop() {
+    CompletableFuture<Throwable> refused = new CompletableFuture<>();
+    Codec<String> calls =
+        new Codec<>() {
+          @Override
+          public int number() {
+            return Texts.CODEC.number();
+          }
+
+          @Override
+          public String name() {
+            return Texts.CODEC.name();
+          }
+
+          @Override
+          public void encode(String message, Output out) {
+            Texts.CODEC.encode(message, out);
+          }
+
+          @Override
+          public String decode(byte[] array, int offset, int length) {
+            try {
+              return client.call(SAY, "inside");
+            } catch (IllegalStateException e) {
+              refused.complete(e);
+              throw e;
+            }
+          }
+        };
+    Method<String, String> method = Method.unary(SAY.name(), Texts.CODEC, calls);
+    untilLed();
+    failure(() -> client.call(method, "Ada"));
+    assertTrue(await(refused).getMessage().contains("would block an event loop"));
+    assertEquals("Ada!", client.call(SAY, "Ada"));
+  }
+
+  @Test
+  void aHandlerIsShortUntilItIsNot() {
+    long before = Served.shortNanos;
+    Served.shortNanos = SHORT;
+    try {
+      Served served = new Served(Handler.unary(SAY, this::say), false);
+      assertEquals(32, runsUntilShort(served));
+      served.took(SHORT + 1);
+      assertEquals(96, runsUntilShort(served));
+    } finally {
+      Served.shortNanos = before;
+    }
+  }
+
+  private static int runsUntilShort(Served served) {
+    int runs = 0;
+    while (!served.isShort()) {
+      served.took(SHORT);
+      runs++;
+    }
+    return runs;
+  }
+
+  /** Nobody sleeps for long, whoever turns the loop when. */
+  @Test
+  void manyWhoComeAndGoAreAllServed() throws Exception {
+    List<Thread> threads = new ArrayList<>();
+    CompletableFuture<Void> failed = new CompletableFuture<>();
+    for (int i = 0; i < 4; i++) {
+      Thread one =
+          new Thread(
+              () -> {
+                try {
+                  for (int round = 0; round < 30; round++) {
+                    for (int call = 0; call < 100; call++) {
+                      assertEquals("Ada!", client.call(SAY, "Ada"));
+                    }
+                    TimeUnit.MILLISECONDS.sleep((int) (Math.random() * 20));
+                  }
+                } catch (Throwable e) {
+                  failed.completeExceptionally(e);
+                }
+              });
+      one.start();
+      threads.add(one);
+    }
+    for (Thread one : threads) {
+      one.join(TimeUnit.SECONDS.toMillis(60));
+      assertFalse(one.isAlive());
+    }
+    failed.complete(null);
+    await(failed);
+  }
+}

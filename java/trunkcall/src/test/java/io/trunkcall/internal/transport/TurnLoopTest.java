@@ -1,0 +1,292 @@
+package io.trunkcall.internal.transport;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.BooleanSupplier;
+import java.util.function.Supplier;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Who turns a loop when, at a loop that has no channels. */
+@Timeout(60)
+class TurnLoopTest {
+  private static final Duration PATIENCE = Duration.ofSeconds(30);
+
+  private final Loops loops = new Loops(new EpollSockets(), "turn-loop-test-", 1);
+  private final TurnLoop loop = (TurnLoop) loops.group.next();
+  private final Thread own = await(onLoop(loop, Thread::currentThread));
+
+  @BeforeAll
+  static void bePatient() {
+    Turning.patient(true);
+  }
+
+  @AfterAll
+  static void beAsBefore() {
+    Turning.patient(false);
+  }
+
+  @AfterEach
+  void end() {
+    loops.group.shutdownGracefully(0, 0, TimeUnit.SECONDS);
+  }
+
+  private static <T> CompletableFuture<T> onLoop(TurnLoop loop, Supplier<T> what) {
+    return CompletableFuture.supplyAsync(what, loop);
+  }
+
+  private static <T> T await(CompletableFuture<T> future) {
+    return future.orTimeout(PATIENCE.toSeconds(), TimeUnit.SECONDS).join();
+  }
+
+  private static void until(BooleanSupplier there, String what) {
+    long end = System.nanoTime() + PATIENCE.toNanos();
+    while (!there.getAsBoolean()) {
+      assertTrue(System.nanoTime() < end, what);
+      Thread.onSpinWait();
+    }
+  }
+
+  /** As many calls as it takes, one at a time, each of them waited for by its caller. */
+  private static void manyCalls(TurnLoop loop) {
+    await(
+        onLoop(
+            loop,
+            () -> {
+              for (int i = 0; i < 1_024; i++) {
+                loop.lone().begins();
+                loop.lone().ended(true);
+              }
+              return null;
+            }));
+  }
+
+  private void standAside() {
+    manyCalls(loop);
+    until(loop::isAside, "the loop's thread does not stand aside");
+  }
+
+  /** What others hand over is done, by the loop's own thread. */
+  private void goesOn() {
+    assertEquals(own, await(onLoop(loop, Thread::currentThread)));
+    assertFalse(TurnLoop.turnsOne());
+  }
+
+  /** The same, once a stand-in has let go of the loop. */
+  private void goesOnByItself() {
+    until(() -> own == await(onLoop(loop, Thread::currentThread)), "the loop is not taken back");
+  }
+
+  @Test
+  void aLeaderThatHasNoMoreStackOrMemoryLetsGoOfTheLoop() {
+    standAside();
+    CompletableFuture<Thread> left = new CompletableFuture<>();
+    assertThrows(
+        StackOverflowError.class,
+        () ->
+            loop.lead(
+                () -> {
+                  loop.execute(() -> left.complete(Thread.currentThread()));
+                  throw new StackOverflowError();
+                },
+                new CompletableFuture<>()));
+    assertEquals(own, await(left));
+    goesOn();
+  }
+
+  @Test
+  void aLeaderWaitsForAFewLooksOnly() {
+    standAside();
+    assertTrue(loop.lead(() -> {}, new CompletableFuture<>()));
+    goesOn();
+  }
+
+  @Test
+  void aLeaderDoesNoWorkOfOthers() throws Exception {
+    standAside();
+    CountDownLatch leads = new CountDownLatch(1);
+    CountDownLatch handedOver = new CountDownLatch(1);
+    CompletableFuture<Boolean> led = new CompletableFuture<>();
+    Thread leader =
+        new Thread(
+            () ->
+                led.complete(
+                    loop.lead(
+                        () -> {
+                          leads.countDown();
+                          try {
+                            handedOver.await();
+                          } catch (InterruptedException e) {
+                            throw new AssertionError(e);
+                          }
+                        },
+                        new CompletableFuture<>())));
+    leader.start();
+    leads.await();
+    assertFalse(loop.lead(() -> {}, new CompletableFuture<>()), "two lead at a time");
+    CompletableFuture<Thread> done = onLoop(loop, Thread::currentThread);
+    handedOver.countDown();
+    assertEquals(own, await(done));
+    assertTrue(await(led));
+  }
+
+  @Test
+  void anInterruptIsLeftToTheCaller() throws Exception {
+    standAside();
+    CountDownLatch leads = new CountDownLatch(1);
+    CompletableFuture<Boolean> interrupted = new CompletableFuture<>();
+    Thread leader =
+        new Thread(
+            () -> {
+              loop.lead(leads::countDown, new CompletableFuture<>());
+              try {
+                Thread.sleep(PATIENCE.toMillis());
+                interrupted.complete(false);
+              } catch (InterruptedException e) {
+                interrupted.complete(true);
+              }
+            });
+    leader.start();
+    leads.await();
+    leader.interrupt();
+    assertTrue(await(interrupted));
+  }
+
+  /** For these would take the interrupt away. */
+  @Test
+  void theSelectorsOfTheJdkAreNotLed() {
+    Loops nio = new Loops(new NioSockets(), "turn-loop-test-nio-", 1);
+    TurnLoop selecting = (TurnLoop) nio.group.next();
+    manyCalls(selecting);
+    await(onLoop(selecting, () -> null)); // by then it would have stood aside
+    assertFalse(selecting.isAside());
+    assertEquals(0, await(onLoop(selecting, selecting::stoodAside)));
+    nio.group.shutdownGracefully(0, 0, TimeUnit.SECONDS);
+  }
+
+  @Test
+  void whatInterruptsTheLoopsOwnThreadDoesNotKeepItAwake() {
+    standAside();
+    own.interrupt();
+    until(() -> !own.isInterrupted(), "the interrupt is still there");
+    goesOn();
+  }
+
+  @Test
+  void callsThatComeSeldomAreHandedOver() {
+    LoneCalls.apart = -1;
+    try {
+      manyCalls(loop);
+      assertEquals(0, await(onLoop(loop, loop::stoodAside)));
+    } finally {
+      Turning.patient(true);
+    }
+  }
+
+  @Test
+  void fewCallsAreThoseThatComeApart() {
+    Turning.patient(false);
+    try {
+      assertTrue(LoneCalls.areFew(0, 1_000_000));
+      assertTrue(LoneCalls.areFew(1, 1_000_000));
+      assertFalse(LoneCalls.areFew(2, 1_000_000));
+      assertTrue(LoneCalls.areFew(2, 1_500_000));
+    } finally {
+      Turning.patient(true);
+    }
+  }
+
+  @Test
+  void theLoopIsTakenBackIfFewCallsCome() {
+    standAside();
+    LoneCalls.apart = 500;
+    try {
+      until(() -> !loop.isAside(), "the loop's thread still stands aside");
+      goesOn();
+    } finally {
+      Turning.patient(true);
+    }
+  }
+
+  // Handlers that the loop's own thread runs.
+
+  /** Runs it as a handler; whether the stand-in had to turn the loop. */
+  private CompletableFuture<Boolean> runHere(Runnable handler) {
+    CompletableFuture<Boolean> ran = new CompletableFuture<>();
+    loop.execute(
+        () -> {
+          assertTrue(loop.mayRunHere());
+          loop.runHere(
+              new TurnLoop.Here() {
+                @Override
+                public void run() {
+                  handler.run();
+                }
+
+                @Override
+                public void ran(boolean taken) {
+                  ran.complete(taken);
+                }
+              });
+        });
+    return ran;
+  }
+
+  @Test
+  void theStandInTurnsTheLoopOfAHandlerThatBlocks() {
+    CompletableFuture<Thread> other = new CompletableFuture<>();
+    CompletableFuture<Thread> timed = new CompletableFuture<>();
+    loop.schedule(() -> timed.complete(Thread.currentThread()), 1, TimeUnit.MILLISECONDS);
+    boolean taken =
+        await(
+            runHere(
+                () -> {
+                  assertEquals(own, Thread.currentThread());
+                  loop.execute(() -> other.complete(Thread.currentThread()));
+                  assertTrue(await(other).getName().endsWith("-stand-in"));
+                  await(timed);
+                }));
+    assertTrue(taken);
+    goesOnByItself();
+  }
+
+  /** One that looked before the handler ended, and comes to it behind that. */
+  @Test
+  void aStandInThatComesLateLetsGo() throws Exception {
+    standAside();
+    LoopThread late = new LoopThread(() -> loop.standIn((LoopThread) Thread.currentThread()), "");
+    late.start();
+    late.join(PATIENCE.toMillis());
+    assertFalse(late.isAlive());
+    goesOn();
+  }
+
+  @Test
+  void aHandlerDoesNotSeeTheInterruptOfAnother() {
+    AtomicBoolean seen = new AtomicBoolean();
+    loop.execute(own::interrupt);
+    await(runHere(() -> seen.set(Thread.currentThread().isInterrupted())));
+    assertFalse(seen.get());
+  }
+
+  @Test
+  void aHandlerThatThrowsHarmsNobody() {
+    await(
+        runHere(
+            () -> {
+              throw new AssertionError("thrown by a handler, for a test");
+            }));
+    goesOnByItself();
+  }
+}
