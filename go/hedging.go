@@ -20,6 +20,7 @@ type hedging struct {
 	core     *policy.Hedging
 	attempts []*hedge // by number, from 1
 	ended    chan *hedge
+	last     *hedge   // that ended last
 	least    Delivery // that promises least, of the attempts that have ended
 }
 
@@ -66,13 +67,12 @@ func (c *route) hedged(ctx context.Context, m *Method, request, response any, o 
 			running++
 			h.start(d.Start)
 		}
-		var last *hedge
-		if last, d = h.next(d.Look); last == nil {
-			continue
+		var ended bool
+		if ended, d = h.next(d.Look, running == 0); ended {
+			running--
 		}
-		running--
-		if d.Finish > 0 || ctx.Err() != nil {
-			return h.finish(last, response, d.Finish, running > 0)
+		if d.Finish > 0 || ctx.Err() != nil && (ended || running == 0) || d.Start == 0 && d.Look < 0 && running == 0 {
+			return h.finish(response, d.Finish, running > 0)
 		}
 	}
 }
@@ -133,8 +133,13 @@ func (c *route) carryOut(h *hedging, one *hedge, next *nextAttempt) {
 	}
 }
 
-// next waits until an attempt has ended, or it is time to look, and decides what follows.
-func (h *hedging) next(look time.Duration) (last *hedge, d policy.Hedged) {
+// next waits until an attempt has ended, or it is time to look, and decides what follows. While none runs it waits
+// no longer than the call and the client last.
+func (h *hedging) next(look time.Duration, paused bool) (ended bool, d policy.Hedged) {
+	var over, closed <-chan struct{}
+	if paused {
+		over, closed = h.ctx.Done(), h.route.done.Done()
+	}
 	var due <-chan time.Time
 	if look >= 0 {
 		t := time.NewTimer(look - elapsed())
@@ -145,15 +150,20 @@ func (h *hedging) next(look time.Duration) (last *hedge, d policy.Hedged) {
 	select {
 	case <-due:
 		r.with(func(*policy.Budget) { d = h.core.Look(elapsed()) })
-	case last = <-h.ended:
-		h.least = leastPromise(h.least, last.delivery())
+	case h.last = <-h.ended:
+		h.least = leastPromise(h.least, h.last.delivery())
 		if h.ctx.Err() != nil {
-			return last, policy.Hedged{} // the call is over, and nothing follows
+			return true, policy.Hedged{} // the call is over, and nothing follows
 		}
-		end := h.end(last)
-		r.with(func(*policy.Budget) { d = h.core.Ended(elapsed(), last.number, end) })
+		end := h.end(h.last)
+		r.with(func(*policy.Budget) { d = h.core.Ended(elapsed(), h.last.number, end) })
+		return true, d
+	case <-over:
+		d.Look = -1
+	case <-closed:
+		d.Look = -1
 	}
-	return last, d
+	return false, d
 }
 
 // delivery is what is known of whether an attempt that has ended ran.
@@ -174,7 +184,8 @@ func (h *hedging) end(one *hedge) policy.Ended {
 }
 
 // finish ends the call with an attempt: the one that decided or, where the call's own time is over, the last that ended.
-func (h *hedging) finish(last *hedge, response any, decided int, running bool) error {
+func (h *hedging) finish(response any, decided int, running bool) error {
+	last := h.last
 	if decided > 0 {
 		last = h.attempts[decided]
 	}

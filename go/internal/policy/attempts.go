@@ -145,6 +145,8 @@ type Hedging struct {
 	started  int
 	running  map[int]bool
 	least    Delivery // of the attempts that have ended
+	last     int      // the attempt that ended last, and how
+	lastEnd  Ended
 	finished bool
 	clock    clock
 }
@@ -170,13 +172,22 @@ func (h *HedgeRules) Begin(budget *Budget, now, deadline time.Duration) (*Hedgin
 	return started, Hedged{Start: 1, Look: started.look()}
 }
 
-// Look starts an attempt if it is time for one.
+// Look starts an attempt if it is time for one. It finishes the call if none runs and none can start any more.
 func (h *Hedging) Look(now time.Duration) Hedged {
 	now = h.clock.at(now)
 	if h.finished {
 		return Hedged{Look: -1}
 	}
-	return Hedged{Start: h.start(now), Look: h.look()}
+	return h.goOn(now)
+}
+
+// goOn starts an attempt, or finishes the call with the one that ended last if none can come.
+func (h *Hedging) goOn(now time.Duration) Hedged {
+	start := h.start(now)
+	if len(h.running) == 0 && h.look() < 0 {
+		return h.finish(h.last, h.lastEnd)
+	}
+	return Hedged{Start: start, Look: h.look()}
 }
 
 // Ended decides when an attempt has ended. What is told of a call that is finished, or of an
@@ -187,6 +198,7 @@ func (h *Hedging) Ended(now time.Duration, attempt int, e Ended) Hedged {
 		return Hedged{Look: h.look()}
 	}
 	delete(h.running, attempt)
+	h.last, h.lastEnd = attempt, e
 	h.least = min(h.least, e.Delivery)
 	if e.Code == OK || h.rules.Stop.Has(e.Code) {
 		return h.finish(attempt, e)
@@ -198,11 +210,7 @@ func (h *Hedging) Ended(now time.Duration, attempt int, e Ended) Hedged {
 	case e.Delivery == Refused, e.Delivery == NotSent && !e.Lost:
 		h.over = true
 	}
-	start := h.start(now)
-	if len(h.running) == 0 && h.look() < 0 {
-		return h.finish(attempt, e)
-	}
-	return Hedged{Start: start, Look: h.look()}
+	return h.goOn(now)
 }
 
 func (h *Hedging) finish(attempt int, e Ended) Hedged {
@@ -219,10 +227,10 @@ func (h *Hedging) finish(attempt int, e Ended) Hedged {
 
 // start starts an attempt if one may start now.
 func (h *Hedging) start(now time.Duration) int {
-	if now < h.next || h.look() < 0 || now >= h.deadline {
+	if now < h.next || h.look() < 0 {
 		return 0
 	}
-	if !h.budget.Take(now) {
+	if now >= h.deadline || !h.budget.Take(now) {
 		h.over = true
 		return 0
 	}

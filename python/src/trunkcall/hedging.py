@@ -70,6 +70,8 @@ class _Hedged:
             if self._first.caller._closed and not self._running:
                 return await self._finish(self._tries[-1])
             decision = self._core.look(now())
+            if decision.finish is not None:
+                return await self._finish(self._tries[decision.finish - 1])
 
     def _start(self, number: int) -> None:
         attempt = self._first

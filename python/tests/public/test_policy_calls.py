@@ -103,6 +103,29 @@ class Calls(PolicyCase):
         self.assertEqual(caught.exception.code, Code.PERMISSION_DENIED)
         self.assertIs(caught.exception.delivery, Delivery.EXECUTED)
 
+    async def test_a_hedged_call_that_may_not_be_made_again_ends(self) -> None:
+        def admit(arrival: Arrival) -> Admission:
+            raise StatusError(Code.RESOURCE_EXHAUSTED, "busy", retry_after=0.02)
+
+        hedging = "  idempotent: true\n  hedging:\n    delay: 1ms"
+        for text in (
+            f"budget:\n  percent: 0\n  least: 0\ndefaults:\n{hedging}",
+            f"defaults:\n  timeout: 10ms\n{hedging}",  # which is over before the server takes calls
+        ):
+            served = Served(succeeds)
+            async with Clock() as clock, Server(admission=admit) as server:
+                server.register(ECHO.handler(served))
+                where = await server.listen(f"mem:{self.id()}")
+                async with Client(where, codec=RAW, policy_file=self.write(text)) as client:
+                    call = asyncio.create_task(client.unary(ECHO, b"x"))
+                    await clock.advance(1)
+                    self.assertTrue(call.done())
+                    with self.assertRaises(StatusError) as caught:
+                        await call
+            self.assertIs(caught.exception.code, Code.RESOURCE_EXHAUSTED)
+            self.assertIs(caught.exception.delivery, Delivery.REFUSED)
+            self.assertEqual(served.runs, 0)
+
     async def test_a_balancer_of_the_users_is_told_where_the_attempt_before_went(self) -> None:
         avoided: list[Any] = []
 

@@ -83,7 +83,7 @@ RULES: list[tuple[str, str, str, str]] = [
     ("8.3/delivery", "what may be repeated", "retries", "ok lost not refused ran idempotent one"),
     ("8.3/time", "within the time of the call", "retries", "time"),
     ("9/starts", "after a delay, or a failure", "hedging", "delays early at waits pushed refused not deadline budget"),
-    ("9/ends", "the first that stops, and what it promises", "hedging", "stop promise late unheard"),
+    ("9/ends", "the first that stops, and what it promises", "hedging", "stop promise look late unheard"),
     ("10/opens", "failures in a row, or a share of a window", "breaker", "opens random success share window closed"),
     ("10/probes", "how it closes again", "breaker", "probe probes late back"),
     ("10/outcomes", "what counts as a failure", "breaker", "failures other own"),

@@ -152,15 +152,21 @@ class Hedging:
         self._started = 1
         self._running = {1}
         self._least = NOT_SENT  # of the deliveries of attempts that have ended
+        self._last: tuple[int, Ended] | None = None  # the attempt that ended last, and how
         self._finished = False
         self._clock = Clock()
         self._clock.at(now)
         self.begun = Decision(start=1, look=self._look())
 
     def look(self, now: int) -> Decision:
-        """Starts an attempt if it is time for one."""
-        now = self._clock.at(now)
-        return Decision(start=self._start(now), look=self._look())
+        """Starts an attempt if it is time for one. It finishes the call if none runs and none can start any more."""
+        return self._go_on(self._clock.at(now))
+
+    def _go_on(self, now: int) -> Decision:
+        start = self._start(now)
+        if self._last is not None and not self._finished and not self._running and self._look() is None:
+            return self._finish(*self._last)
+        return Decision(start=start, look=self._look())
 
     def ended(self, now: int, attempt: int, end: Ended) -> Decision:
         """Decides when an attempt has ended. What is told of a call that has finished, or of an attempt that does not
@@ -169,6 +175,7 @@ class Hedging:
         if self._finished or attempt not in self._running:
             return Decision(look=self._look())
         self._running.discard(attempt)
+        self._last = attempt, end
         self._least = min(self._least, end.delivery)
         if end.code == OK or end.code in self._rules.stop:
             return self._finish(attempt, end)
@@ -177,10 +184,7 @@ class Hedging:
             self._next = now + end.retry_after
         elif end.delivery == REFUSED or end.delivery == NOT_SENT and not end.lost:
             self._over = True
-        start = self._start(now)
-        if not self._running and self._look() is None:
-            return self._finish(attempt, end)
-        return Decision(start=start, look=self._look())
+        return self._go_on(now)
 
     def _finish(self, attempt: int, end: Ended) -> Decision:
         self._finished = True
@@ -189,9 +193,9 @@ class Hedging:
 
     def _start(self, now: int) -> int | None:
         """Starts an attempt if one may start now."""
-        if now < self._next or now >= self._deadline or self._look() is None:
+        if now < self._next or self._look() is None:
             return None
-        if not self._budget.take(now):
+        if now >= self._deadline or not self._budget.take(now):
             self._over = True
             return None
         self._started += 1

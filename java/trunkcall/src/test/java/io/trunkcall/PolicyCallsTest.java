@@ -252,6 +252,33 @@ final class PolicyCallsTest {
     }
   }
 
+  /** While none of its attempts runs, only the look at what may follow can end it. */
+  @Test
+  void aHedgedCallEndsThatMayNotBeMadeAgain() {
+    Admission busy =
+        arrival -> {
+          Status status = Status.of(Code.RESOURCE_EXHAUSTED, "busy");
+          throw new StatusException(status.withRetryAfter(Duration.ofMillis(20)));
+        };
+    Counting never = Counting.sleeps();
+    Path file = folder.resolve("busy.yaml");
+    Governing.exchange(file, "budget:\n  percent: 0\n  least: 0\n" + HEDGING);
+    try (Server server =
+            Governing.started(
+                Server.builder()
+                    .listen("127.0.0.1:0")
+                    .admission(busy)
+                    .serve(never.handler())
+                    .build());
+        Client client =
+            Client.builder("127.0.0.1:" + server.port()).policyFile(file).build()) {
+      Status status = Governing.failure(client.unary(Texts.SAY, "x", CallOptions.NONE)).status();
+      assertEquals(Code.RESOURCE_EXHAUSTED, status.code());
+      assertEquals(Delivery.REFUSED, status.delivery());
+      assertEquals(0, never.runs.get());
+    }
+  }
+
   @Test
   void aHedgedCallEndsWithItsClient() {
     Counting server = Counting.sleeps();

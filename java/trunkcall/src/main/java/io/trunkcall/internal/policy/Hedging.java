@@ -3,6 +3,7 @@ package io.trunkcall.internal.policy;
 import io.trunkcall.Code;
 import io.trunkcall.Delivery;
 import java.util.BitSet;
+import org.jspecify.annotations.Nullable;
 
 /** Decides about the attempts of one call that is hedged (policy.md 9). They count from 1. */
 public final class Hedging {
@@ -15,6 +16,8 @@ public final class Hedging {
   private boolean over; // no further attempt starts
   private int started = 1;
   private Delivery least = Delivery.NOT_SENT; // of the attempts that have ended
+  private int last; // the attempt that ended last, and how
+  private @Nullable Ended lastEnd;
   private boolean finished;
 
   /**
@@ -43,10 +46,19 @@ public final class Hedging {
     return goesOn(1);
   }
 
-  /** Starts an attempt if it is time for one. */
+  /**
+   * Starts an attempt if it is time for one. It finishes the call if none runs and none can start
+   * any more.
+   */
   public Decision look(long time) {
     long now = clock.at(time);
-    return goesOn(finished ? 0 : start(now));
+    return finished ? goesOn(0) : goOn(now);
+  }
+
+  private Decision goOn(long now) {
+    int start = start(now);
+    Ended end = lastEnd;
+    return end != null && running.isEmpty() && nextLook() < 0 ? finish(last, end) : goesOn(start);
   }
 
   /**
@@ -59,6 +71,8 @@ public final class Hedging {
       return goesOn(0);
     }
     running.clear(attempt);
+    last = attempt;
+    lastEnd = end;
     least = Ended.least(least, end.delivery());
     if (end.code() == Code.OK || rules.stop().has(end.code())) {
       return finish(attempt, end);
@@ -69,8 +83,7 @@ public final class Hedging {
     } else if (end.isRefused() || (end.isNotSent() && !end.lost())) {
       over = true;
     }
-    int start = start(now);
-    return running.isEmpty() && nextLook() < 0 ? finish(attempt, end) : goesOn(start);
+    return goOn(now);
   }
 
   private Decision goesOn(int start) {
@@ -88,10 +101,10 @@ public final class Hedging {
 
   /** Starts an attempt if one may start now; 0 if none may. */
   private int start(long now) {
-    if (now < next || nextLook() < 0 || now >= deadline) {
+    if (now < next || nextLook() < 0) {
       return 0;
     }
-    if (!budget.take(now)) {
+    if (now >= deadline || !budget.take(now)) {
       over = true;
       return 0;
     }
