@@ -148,6 +148,7 @@ class Pairs(ProgramTest):
             *bench_words(self.client, server.address, *words["client"], *more),
         )
         self.assertEqual(done.status, 0, done.stderr)
+        self.result = json.loads(done.stdout)
         self.assertEqual(server.stop().status, 0)
         made, ends = calls([ledgers["client"]])
         ran, _ = calls([ledgers["server"]])
@@ -161,6 +162,23 @@ class Pairs(ProgramTest):
         for idempotent, times in (("true", 4), ("false", 1)):
             made, ends, ran = self.load(retries % idempotent, behaviour={"code": 14})
             self.assertEqual((ends, ran), ({"UNAVAILABLE": made}, made * times), idempotent)
+
+    def test_attempts_are_counted(self) -> None:
+        retries = (
+            "budget:\n  least: 1000000\ndefaults:\n  idempotent: true\n  retries:\n    backoff: 1ms\n    attempts: 4"
+        )
+        made, _, ran = self.load(retries, "", {"code": 14}, "--observe")
+        self.assertEqual(ran, 4 * made)
+        # Observers may be told a moment later.
+        self.assertGreater(self.result["attempts"], 3)
+        self.assertLessEqual(self.result["attempts"], 4)
+
+    def test_a_hedged_call_that_is_refused_ends_with_its_budget(self) -> None:
+        hedging = "budget:\n  percent: 0\n  least: 0\ndefaults:\n  idempotent: true\n  hedging:\n    delay: 1s"
+        limit = "defaults:\n  server_concurrency:\n    limit: 1"
+        made, ends, ran = self.load(hedging, limit, {"wait_ms": 50}, "--callers", "4")
+        self.assertEqual(set(ends), {"OK", "RESOURCE_EXHAUSTED"})
+        self.assertEqual((sum(ends.values()), ran), (made, ends["OK"]))
 
     def test_retries_stay_within_the_budget(self) -> None:
         file = "budget:\n  percent: 0\n  least: 1\ndefaults:\n  idempotent: true\n  retries:\n    backoff: 1ms"

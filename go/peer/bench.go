@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/trunkcall/trunkcall/go"
 	"github.com/trunkcall/trunkcall/go/codefirst"
@@ -26,7 +27,7 @@ succeeded, or one failed in the warm-up.
 If the calls could not be made at --rate, stderr says "fell behind" with the
 rate that was reached.
 
-With --mix, --ledger, --policy-file, --timeout or --cancel-share there is no warm-up, and no
+With --mix, --ledger, --timeout or --cancel-share there is no warm-up, and no
 failure ends the load: the ledger has what became of each call. A call of Take
 or Exchange then is a stream of its own, with 3 requests. SIGTERM ends such load:
 no more calls are made, and the result is printed when those that run have ended.
@@ -79,10 +80,10 @@ func (p program) parseBench(args []string) (*benchOptions, *workload, error) {
 	}
 	if options.mixed.wanted() {
 		if options.Clients > 0 {
-			return nil, nil, usagef("--clients does not go with --mix, --ledger, --policy-file, --timeout and --cancel-share")
+			return nil, nil, usagef("--clients does not go with --mix, --ledger, --timeout and --cancel-share")
 		}
 		if options.Codec == codecRaw || options.Codec == codefirst.MessagePack.Name() {
-			return nil, nil, usagef("--codec %s does not go with --mix, --ledger, --policy-file, --timeout and --cancel-share", options.Codec)
+			return nil, nil, usagef("--codec %s does not go with --mix, --ledger, --timeout and --cancel-share", options.Codec)
 		}
 		options.options, err = clientOptions(options.Codec, options.Compression)
 		return options, nil, err
@@ -155,8 +156,16 @@ func (p program) bench(args []string) error {
 	if config != nil {
 		clientOptions = append(clientOptions, trunkcall.WithTLS(config))
 	}
+	var attempts atomic.Int64
+	if options.mixed.policyFile != "" {
+		clientOptions = append(clientOptions, trunkcall.WithPolicyFile(options.mixed.policyFile))
+	}
+	if options.mixed.observe {
+		count := trunkcall.AttemptObserver{Began: func(*trunkcall.Attempt) { attempts.Add(1) }, Ended: func(*trunkcall.Attempt) {}}
+		clientOptions = append(clientOptions, trunkcall.WithAttemptObserver(count))
+	}
 	if options.mixed.wanted() {
-		return p.benchMixed(options, append(clientOptions, trunkcall.WithConnections(options.Connections)))
+		return p.benchMixed(options, &attempts, append(clientOptions, trunkcall.WithConnections(options.Connections)))
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -196,16 +205,13 @@ func (p program) bench(args []string) error {
 }
 
 // benchMixed puts load on a server that goes on whatever becomes of its calls.
-func (p program) benchMixed(options *benchOptions, clientOptions []trunkcall.ClientOption) error {
+func (p program) benchMixed(options *benchOptions, attempts *atomic.Int64, clientOptions []trunkcall.ClientOption) error {
 	work, err := newMix(&options.mixed, options.Method, options.Size)
 	if err == nil {
 		err = work.open()
 	}
 	if err != nil {
 		return err
-	}
-	if options.mixed.policyFile != "" {
-		clientOptions = append(clientOptions, trunkcall.WithPolicyFile(options.mixed.policyFile))
 	}
 	if k := options.mixed.keepalive; k.given() {
 		clientOptions = append(clientOptions, trunkcall.WithKeepalive(k.interval, k.timeout))
@@ -233,6 +239,9 @@ func (p program) benchMixed(options *benchOptions, clientOptions []trunkcall.Cli
 	result, err := load.Run(config, func(caller int) (load.Call, error) { return work.newCall(caller, client), nil })
 	if err != nil {
 		return err
+	}
+	if result.Calls > 0 {
+		result.Attempts = float64(attempts.Load()) / float64(result.Calls)
 	}
 	return result.Print(p.stdout)
 }

@@ -24,7 +24,7 @@ func bench(t *testing.T, target string, flags ...string) {
 	if err := json.Unmarshal([]byte(got.stdout), &result); err != nil || got.status != exitOK || got.stderr != "" && !slow {
 		t.Fatalf("%q: got %+v, %v", flags, got, err)
 	}
-	keys := strings.Fields("allocations calls cpu_us errors max_us mean_us p50_us p90_us p95_us p999_us p99_us rate seconds")
+	keys := strings.Fields("allocations answered_p50_us answered_p99_us calls cpu_us errors max_us mean_us p50_us p90_us p95_us p999_us p99_us rate seconds")
 	if !slices.Equal(slices.Sorted(maps.Keys(result)), keys) || strings.Count(got.stdout, "\n") != 1 {
 		t.Errorf("%q: got %s", flags, got.stdout)
 	}

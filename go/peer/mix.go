@@ -28,6 +28,7 @@ type mixOptions struct {
 	keepalive            keepaliveFlag
 	seed                 uint64
 	policyFile           string
+	observe              bool
 }
 
 func (o *mixOptions) flags(fs *flag.FlagSet) {
@@ -39,12 +40,13 @@ func (o *mixOptions) flags(fs *flag.FlagSet) {
 	load.DurationVar(fs, &o.cancelAfter, "cancel-after", 5*time.Millisecond, "`time` within which they are, drawn at random")
 	fs.Var(&o.keepalive, "keepalive", keepaliveUsage)
 	fs.StringVar(&o.policyFile, "policy-file", "", "`file` that says what holds for the calls (spec/policy.md)")
+	fs.BoolVar(&o.observe, "observe", false, "have an observer count the attempts; with --mix the result then has how many there were for a call")
 	fs.Uint64Var(&o.seed, "seed", 1, "`number` that decides what is drawn")
 }
 
 // wanted reports whether one of the flags asks for such load.
 func (o *mixOptions) wanted() bool {
-	return o.mix != "" || o.path != "" || o.policyFile != "" || o.timeout.given || o.cancelShare != 0
+	return o.mix != "" || o.path != "" || o.timeout.given || o.cancelShare != 0
 }
 
 // mix is load of several methods, each call with an id, perhaps a deadline, and

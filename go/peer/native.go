@@ -5,6 +5,7 @@ import (
 
 	"github.com/trunkcall/trunkcall/go"
 	benchv1 "github.com/trunkcall/trunkcall/go/gen/bench/v1"
+	"github.com/trunkcall/trunkcall/go/peer/benchmsg"
 	"github.com/trunkcall/trunkcall/go/peer/services"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/status"
@@ -17,12 +18,16 @@ import (
 func nativeHandlers() []trunkcall.Handler {
 	var user services.User
 	var bench services.Bench
+	sayHandler := say.Handler(bench.Say)
+	if benchmsg.HasStation() {
+		sayHandler = say.Handler(ownFailures(services.Limited{Bench: bench}.Say))
+	}
 	return append([]trunkcall.Handler{
 		getUser.Handler(ownFailures(user.GetUser)),
 		listUsers.Handler(serverStreaming(user.ListUsers)),
 		importUsers.Handler(clientStreaming(user.ImportUsers)),
 		watchUsers.Handler(bidiStreaming(user.WatchUsers)),
-		say.Handler(bench.Say),
+		sayHandler,
 		trunkcall.ServerStream[benchv1.EmitRequest, benchv1.Payload](benchv1.BenchService_Emit_FullMethodName).Handler(serverStreaming(bench.Emit)),
 		getDictionary.Handler(bench.GetDictionary),
 		getUserModel.Handler(bench.GetUser),

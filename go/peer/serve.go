@@ -68,6 +68,7 @@ func (p program) parseServe(args []string) (*serveOptions, error) {
 	fs.BoolVar(&o.allowCleartext, "allow-cleartext", false, "take connections without TLS too")
 	fs.StringVar(&o.codec, "codec", load.CodecFast, "`name` of the codec: "+choice(codecs))
 	benchmsg.HandlerFlags(fs)
+	benchmsg.StationFlags(fs)
 	fs.StringVar(&o.compression, "compression", "", "`name` of the compression of answers, also to requests that came plain: "+choice(compressionNames()))
 	fs.BoolVar(&o.inline, "inline", false, "run handlers on the goroutine that reads")
 	fs.BoolVar(&o.nativeOnly, "native-only", false, "do not serve clients of gRPC on the same port")
@@ -81,10 +82,17 @@ func (p program) parseServe(args []string) (*serveOptions, error) {
 		return nil, err
 	case len(others) > 0:
 		return nil, usagef("there is nothing to do with %q", others[0])
+	}
+	if err := benchmsg.OpenStation(); err != nil {
+		return nil, usageError{err}
+	}
+	switch {
 	case o.listen == "" && o.unix == "":
 		return nil, usagef("--listen or --unix is needed")
 	case o.listen != "" && !isHostPort(o.listen):
 		return nil, usagef("--listen %s: want HOST:PORT", o.listen)
+	case benchmsg.HasStation() && (o.inline || o.codec == load.CodecStock):
+		return nil, usagef("--slots goes neither with --inline nor with --codec %s", load.CodecStock)
 	case o.inline && o.codec == load.CodecStock:
 		return nil, usagef("--inline needs --codec %s: the stock stubs have no such option", load.CodecFast)
 	case !o.identity.given() && (o.clientCA != "" || o.allowCleartext):
@@ -148,6 +156,7 @@ func (p program) serve(args []string) error {
 		server.Close()
 		return fmt.Errorf("cannot say where it listens: %w", err)
 	}
+	benchmsg.TellRuns(p.stdout)
 	<-signals
 	state.Shutdown() // for who watches
 	return stop(server, o.faults.grace, signals, logger)

@@ -13,39 +13,41 @@ async def async_caller(window: Window, call: Callable[[], Awaitable[None]]) -> N
     note, take, total, stop = window.recorder(), window.take, window.total, window.stop
     last = clock()
     while take() < total:
-        failed = False
         try:
             await call()
         except Stopped:
             return
         except Exception as error:
-            failed = True
-            window.failed(error)
+            now = clock()
+            window.failed(error, now - last)
+            if now >= stop:
+                return
+            await asyncio.sleep(ERROR_PAUSE)
+            last = clock()
+            continue
         now = clock()
         note(now - last)
         last = now
         if now >= stop:
             return
-        if failed:
-            await asyncio.sleep(ERROR_PAUSE)
-            last = clock()
 
 
 def blocking_caller(window: Window, call: Callable[[], None]) -> None:
     note, take, total, stop = window.recorder(), window.take, window.total, window.stop
     last = clock()
     while take() < total:
-        failed = False
         try:
             call()
         except Exception as error:
-            failed = True
-            window.failed(error)
+            now = clock()
+            window.failed(error, now - last)
+            if now >= stop:
+                return
+            time.sleep(ERROR_PAUSE)
+            last = clock()
+            continue
         now = clock()
         note(now - last)
         last = now
         if now >= stop:
             return
-        if failed:
-            time.sleep(ERROR_PAUSE)
-            last = clock()

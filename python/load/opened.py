@@ -33,8 +33,9 @@ async def async_caller(window: Window, call: Callable[[], Awaitable[None]], rate
         except Stopped:
             return
         except Exception as error:
-            window.failed(error)
-        note(clock() - due)
+            window.failed(error, clock() - due)
+        else:
+            note(clock() - due)
 
 
 def blocking_caller(window: Window, call: Callable[[], None], rate: float) -> None:
@@ -46,8 +47,9 @@ def blocking_caller(window: Window, call: Callable[[], None], rate: float) -> No
         try:
             call()
         except Exception as error:
-            window.failed(error)
-        note(clock() - due)
+            window.failed(error, clock() - due)
+        else:
+            note(clock() - due)
 
 
 class Alarm:

@@ -33,11 +33,15 @@ class Result:
     p999_us: float = 0.0
     max_us: float = 0.0
     cpu_us: float = 0.0
+    answered_p50_us: float = 0.0  # of those calls alone that did not fail
+    answered_p99_us: float = 0.0
+    attempts: float | None = None  # for a call, if they were counted
     first_error: Exception | None = field(default=None, repr=False)
 
     @classmethod
     def of(cls, window: Window) -> Result:
-        times = sorted(taken for own in window.samples for taken in own)
+        answered = sorted(taken for own in window.samples for taken in own)
+        times = sorted([*answered, *window.failed_after])
         count, seconds = len(times), window.length / 1e9
         result = cls(count, len(window.failures), round(seconds, 6))
         result.first_error = window.failures[0] if window.failures else None
@@ -48,6 +52,8 @@ class Result:
         result.p50_us, result.p90_us, result.p95_us, result.p99_us, result.p999_us = (
             micros(percentile(times, share)) for share in (50, 90, 95, 99, 99.9)
         )
+        if answered:
+            result.answered_p50_us, result.answered_p99_us = (micros(percentile(answered, s)) for s in (50, 99))
         result.max_us = micros(times[-1])
         result.cpu_us = micros(window.cpu / count)
         return result
@@ -56,6 +62,8 @@ class Result:
         """Prints a line of JSON."""
         figures = asdict(self)
         del figures["first_error"]
+        if self.attempts is None:
+            del figures["attempts"]
         print(json.dumps(figures), flush=True)
 
     def tell(self, program: str, rate: float = 0.0) -> int:

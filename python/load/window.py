@@ -54,17 +54,19 @@ class Window:
         self.length = round(duration * 1e9) if duration else UNBOUNDED
         self.samples: list[array[int]] = []
         self.failures: list[Exception | None] = []
+        self.failed_after: array[int] = array("q")  # how long those calls took
         self.start = self.stop = 0
         self.cpu = 0
 
     def recorder(self) -> Callable[[int], None]:
-        """Where one caller notes how long its calls took, in nanoseconds."""
+        """Where one caller notes how long those of its calls took that did not fail, in nanoseconds."""
         own: array[int] = array("q")
         self.samples.append(own)
         return own.append
 
-    def failed(self, error: Exception) -> None:
+    def failed(self, error: Exception, taken: int) -> None:
         """Keeps the first; the others would keep what their calls had in memory, and are only counted."""
+        self.failed_after.append(taken)
         self.failures.append(None if self.failures else error)
 
     def begin(self) -> None:

@@ -8,6 +8,7 @@ import signal
 import ssl
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import load
 import trunkcall
@@ -50,7 +51,9 @@ def bench(words: Sequence[str]) -> int:
     else:
         compression = find_compression(options.extra.compression)
         found = blocking_resolvers(options.extra)
-        new_client = partial(blocking.Client, options.target, resolvers=found, tls=tls, compression=compression)
+        new_client = partial(
+            blocking.Client, options.target, resolvers=found, tls=tls, compression=compression, **governing(options)
+        )
         result = threads.measure(options, new_client)
     return result.tell(f"{PROGRAM} bench", options.rate)
 
@@ -76,7 +79,7 @@ def add_flags(parser: Parser) -> None:
         "One line of JSON on stdout is the result; everything else goes to stderr. Calls that failed are among the "
         "calls and in the rate, and are counted in errors; stderr has the first failure. The exit status is 0 unless "
         "no call succeeded, or one failed in the warm-up. If the calls could not be made at --rate, stderr says that "
-        "it fell behind, with the rate that was reached. With --mix, --ledger, --policy-file, --timeout or "
+        "it fell behind, with the rate that was reached. With --mix, --ledger, --timeout or "
         "--cancel-share there is no warm-up, and no failure ends the load: the ledger has what became of each call. A "
         "call of Take or Exchange then is a stream of its own, with 3 requests. SIGTERM ends such load: no more calls "
         "are made, and the result is printed when those that run have ended."
@@ -93,16 +96,14 @@ def check(options: load.Options) -> None:
     check_codec(flags.codec)
     find_compression(flags.compression)
     if mix.wanted(flags) and flags.codec == STOCK:
-        raise UsageError(
-            f"--codec {STOCK} does not go with --mix, --ledger, --policy-file, --timeout and --cancel-share"
-        )
+        raise UsageError(f"--codec {STOCK} does not go with --mix, --ledger, --timeout and --cancel-share")
     if options.method in ("EchoStream", "Emit") and flags.connection_per_call:
         raise UsageError("--connection-per-call does not go with EchoStream and Emit, whose calls share a stream")
     if not flags.asynchronous:
         for given, flag in (
             (flags.codec == STOCK, f"--codec {STOCK}"),
             (flags.uvloop, "--uvloop"),
-            (mix.wanted(flags), "--mix, --ledger, --policy-file, --timeout or --cancel-share"),
+            (mix.wanted(flags), "--mix, --ledger, --timeout or --cancel-share"),
         ):
             if given:
                 raise UsageError(f"{flag} needs --async: the blocking client has none of that")
@@ -113,7 +114,9 @@ async def measure(options: load.Options, tls: ssl.SSLContext | None) -> load.Res
     work = Workload(options.method, options.size, flags.codec == STOCK)
     compression = find_compression(flags.compression)
     found = resolvers(flags)
-    new_client = partial(trunkcall.Client, options.target, resolvers=found, tls=tls, compression=compression)
+    new_client = partial(
+        trunkcall.Client, options.target, resolvers=found, tls=tls, compression=compression, **governing(options)
+    )
     if flags.connection_per_call:
         closing: set[asyncio.Task[None]] = set()
         try:
@@ -134,7 +137,7 @@ async def measure(options: load.Options, tls: ssl.SSLContext | None) -> load.Res
 async def measure_mix(options: load.Options, tls: ssl.SSLContext | None) -> load.Result:
     """Load that goes on whatever becomes of its calls."""
     flags: argparse.Namespace = options.extra
-    mixed = mix.Mix(flags, options.method, options.size)
+    mixed, counting = mix.Mix(flags, options.method, options.size), mix.Counting()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, mixed.stop)
     compression = find_compression(flags.compression)
     interval, answer = flags.keepalive
@@ -147,14 +150,25 @@ async def measure_mix(options: load.Options, tls: ssl.SSLContext | None) -> load
         keepalive_timeout=answer,
         resolvers={**FILES, **resolvers(flags)},
         policy_file=flags.policy_file,
+        attempt_observer=counting if flags.observe else None,
     )
     config = options.config()
     config.warmup = 0.0
     if flags.connection_per_call:
-        return await load.run_async(config, [mixed.new_call(n, new_client) for n in range(options.callers)])
-    async with new_client(connections=options.connections) as client:
-        connect = partial(mix.shared, client)
-        return await load.run_async(config, [mixed.new_call(n, connect) for n in range(options.callers)])
+        result = await load.run_async(config, [mixed.new_call(n, new_client) for n in range(options.callers)])
+    else:
+        async with new_client(connections=options.connections) as client:
+            connect = partial(mix.shared, client)
+            result = await load.run_async(config, [mixed.new_call(n, connect) for n in range(options.callers)])
+    if flags.observe and result.calls:
+        result.attempts = counting.attempts / result.calls
+    return result
+
+
+def governing(options: load.Options) -> dict[str, Any]:
+    """What is given to clients of load that measures how fast calls are."""
+    flags: argparse.Namespace = options.extra
+    return {"policy_file": flags.policy_file, "attempt_observer": mix.Counting() if flags.observe else None}
 
 
 def connecting(

@@ -62,13 +62,28 @@ def add_flags(parser: Parser) -> None:
     )
     help = "what holds for the calls (spec/policy.md)"
     parser.add_argument("--policy-file", metavar="FILE", help=help)
+    help = "have an observer count the attempts; with --mix the result then has how many there were for a call"
+    parser.add_argument("--observe", action="store_true", help=help)
     add_keepalive(parser, KEEPALIVE)
     parser.add_argument("--seed", metavar="N", type=int, default=1, help="decides what is drawn")
 
 
+class Counting:
+    """Counts attempts."""
+
+    def __init__(self) -> None:
+        self.attempts = 0
+
+    def attempt_began(self, attempt: trunkcall.CallAttempt) -> None:
+        self.attempts += 1
+
+    def attempt_ended(self, attempt: trunkcall.CallAttempt) -> None:
+        pass
+
+
 def wanted(flags: argparse.Namespace) -> bool:
     """Whether one of the flags asks for such load."""
-    return bool(flags.mix or flags.ledger or flags.policy_file or flags.timeout is not None or flags.cancel_share)
+    return bool(flags.mix or flags.ledger or flags.timeout is not None or flags.cancel_share)
 
 
 def timeout(text: str) -> tuple[float, float]:

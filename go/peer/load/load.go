@@ -133,7 +133,8 @@ type window struct {
 	seconds  float64
 
 	mu         sync.Mutex // guards what follows
-	recorded   recorder
+	recorded   recorder   // those that succeeded
+	failed     recorder   // those that did not
 	untimed    int64
 	errors     int64
 	firstError error
@@ -143,7 +144,7 @@ type window struct {
 const unbounded = int64(1) << 62
 
 func newWindow(calls int64, duration time.Duration, callers int) *window {
-	w := &window{duration: duration, recorded: newRecorder()}
+	w := &window{duration: duration, recorded: newRecorder(), failed: newRecorder()}
 	// A small chunk lets all callers end at about the same time; a large one
 	// spares the shared counter.
 	w.chunk = min(max(calls/int64(callers)/32, 1), 64)
@@ -236,12 +237,11 @@ func (w *window) record(c *caller, took time.Duration, err error) (failed bool) 
 		w.mu.Unlock()
 		return false
 	}
-	w.time(c, took)
-	w.fail(err)
+	w.fail(took, err)
 	return true
 }
 
-// time notes how long a call took.
+// time notes how long a call took that succeeded.
 func (w *window) time(c *caller, took time.Duration) {
 	c.samples[c.pending] = took
 	if c.pending++; c.pending == len(c.samples) {
@@ -257,9 +257,10 @@ func (w *window) handIn(c *caller) {
 	c.pending = 0
 }
 
-func (w *window) fail(err error) {
+func (w *window) fail(took time.Duration, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.failed.add([]time.Duration{took})
 	w.errors++
 	if w.firstError == nil {
 		w.firstError = err

@@ -236,6 +236,27 @@ func TestPercentilesAreThoseOfTheSamples(t *testing.T) {
 	}
 }
 
+func TestTimesOfAnsweredCallsAreToldApart(t *testing.T) {
+	w := newWindow(0, time.Second, 1)
+	c := &caller{}
+	for i := range 100 {
+		w.record(c, time.Duration(i+1)*time.Millisecond, nil)
+		w.record(c, time.Second, errBroken)
+	}
+	w.handIn(c)
+	r := w.result()
+	for name, figure := range map[string][2]float64{
+		"p50": {r.AnsweredP50, 50_000}, "p99": {r.AnsweredP99, 99_000}, "p99 of all": {r.P99, 1e6}, "max": {r.Max, 1e6}, "mean": {r.Mean, 525_250},
+	} {
+		if got, want := figure[0], figure[1]; math.Abs(got-want) > want/1000 {
+			t.Errorf("%s is %v, want %v to three digits", name, got, want)
+		}
+	}
+	if r.Calls != 200 || r.Errors != 100 {
+		t.Errorf("%+v", r)
+	}
+}
+
 func TestOddSamplesAreKept(t *testing.T) {
 	w := newWindow(0, time.Second, 1)
 	c := &caller{}
@@ -267,7 +288,7 @@ func TestResultIsOneLineWithTheKeysInOrder(t *testing.T) {
 			keys = append(keys, key)
 		}
 	}
-	want := "calls errors seconds rate mean_us p50_us p90_us p95_us p99_us p999_us max_us cpu_us allocations"
+	want := "calls errors seconds rate mean_us p50_us p90_us p95_us p99_us p999_us max_us cpu_us allocations answered_p50_us answered_p99_us"
 	if got := strings.Join(keys, " "); got != want {
 		t.Errorf("keys %s\nwant %s", got, want)
 	}

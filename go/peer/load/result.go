@@ -28,6 +28,13 @@ type Result struct {
 	CPU     float64 `json:"cpu_us"`      // of this process, per call
 	Allocs  float64 `json:"allocations"` // likewise
 
+	// Of those calls alone that did not fail.
+	AnsweredP50 float64 `json:"answered_p50_us"`
+	AnsweredP99 float64 `json:"answered_p99_us"`
+
+	// Attempts is how many there were for a call, if they were counted.
+	Attempts float64 `json:"attempts,omitempty"`
+
 	// FirstError is the first failure seen, nil when Errors is 0.
 	FirstError error `json:"-"`
 }
@@ -52,13 +59,17 @@ func (r Result) Print(w io.Writer) error {
 }
 
 func (w *window) result() Result {
-	timed := w.recorded.count
+	answered := w.recorded
+	all := newRecorder()
+	all.merge(answered)
+	all.merge(w.failed)
+	timed := all.count
 	calls := timed + w.untimed
 	r := Result{
 		Calls:      calls,
 		Errors:     w.errors,
 		Seconds:    round(w.seconds, 6),
-		Max:        micros(w.recorded.max),
+		Max:        micros(all.max),
 		FirstError: w.firstError,
 	}
 	if calls == 0 {
@@ -70,10 +81,11 @@ func (w *window) result() Result {
 	if timed == 0 {
 		return r
 	}
-	r.Mean = micros(w.recorded.sum / time.Duration(timed))
+	r.Mean = micros(all.sum / time.Duration(timed))
 	for percentile, field := range map[float64]*float64{50: &r.P50, 90: &r.P90, 95: &r.P95, 99: &r.P99, 99.9: &r.P999} {
-		*field = micros(w.recorded.percentile(percentile))
+		*field = micros(all.percentile(percentile))
 	}
+	r.AnsweredP50, r.AnsweredP99 = micros(answered.percentile(50)), micros(answered.percentile(99))
 	return r
 }
 
@@ -111,6 +123,13 @@ func (r *recorder) add(samples []time.Duration) {
 		// Cannot fail: the value is within the histogram's range.
 		_ = r.histogram.RecordValue(int64(min(took, longest)))
 	}
+}
+
+func (r *recorder) merge(other recorder) {
+	r.histogram.Merge(other.histogram)
+	r.count += other.count
+	r.sum += other.sum
+	r.max = max(r.max, other.max)
 }
 
 // percentile is never above the maximum, although the histogram rounds up.

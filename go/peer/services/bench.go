@@ -22,6 +22,19 @@ func (Bench) Say(_ context.Context, message *benchv1.BenchmarkMessage) (*benchv1
 	return benchmsg.Answer(message), nil
 }
 
+// Limited is the benchmark service at a server with --slots: Say waits, and may fail.
+type Limited struct{ Bench }
+
+func (l Limited) Say(ctx context.Context, message *benchv1.BenchmarkMessage) (*benchv1.BenchmarkMessage, error) {
+	switch err := benchmsg.Station(ctx); {
+	case errors.Is(err, benchmsg.ErrFailing):
+		return nil, status.Error(codes.Unavailable, err.Error())
+	case err != nil:
+		return nil, status.FromContextError(err).Err()
+	}
+	return l.Bench.Say(ctx, message)
+}
+
 func (Bench) Echo(_ context.Context, payload *benchv1.Payload) (*benchv1.Payload, error) {
 	return payload, nil
 }

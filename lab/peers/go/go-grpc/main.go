@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"net"
 	"runtime"
+	"strings"
 
 	benchv1 "github.com/trunkcall/trunkcall/go/gen/bench/v1"
 	examplev1 "github.com/trunkcall/trunkcall/go/gen/example/v1"
+	"github.com/trunkcall/trunkcall/go/peer/benchmsg"
 	"github.com/trunkcall/trunkcall/go/peer/load"
 	"github.com/trunkcall/trunkcall/go/peer/services"
 	"github.com/trunkcall/trunkcall/lab/peers/go/internal/codec"
@@ -28,6 +30,7 @@ var peer = program.Peer{
 	Secure:  true,
 	Cold:    true,
 	Unix:    true,
+	Several: true,
 	Serve:   serve,
 	Bench:   bench,
 }
@@ -54,8 +57,15 @@ func serve(listener net.Listener, options program.ServeOptions) error {
 	if options.TLS != nil {
 		serverOptions = append(serverOptions, grpc.Creds(credentials.NewTLS(options.TLS)))
 	}
+	if options.Limit > 0 {
+		serverOptions = append(serverOptions, grpc.UnaryInterceptor(limited(options.Limit)))
+	}
 	server := grpc.NewServer(serverOptions...)
-	benchv1.RegisterBenchServiceServer(server, services.Bench{})
+	if benchmsg.HasStation() {
+		benchv1.RegisterBenchServiceServer(server, services.Limited{})
+	} else {
+		benchv1.RegisterBenchServiceServer(server, services.Bench{})
+	}
 	examplev1.RegisterUserServiceServer(server, services.User{})
 	return server.Serve(listener)
 }
@@ -115,12 +125,20 @@ func dialOptions(options program.BenchOptions) []grpc.DialOption {
 			grpc.WithInitialWindowSize(tunedWindow),
 			grpc.WithInitialConnWindowSize(tunedWindow))
 	}
+	if options.ServiceConfig != "" {
+		dialOptions = append(dialOptions,
+			grpc.WithDefaultServiceConfig(options.ServiceConfig),
+			grpc.WithStatsHandler(attemptCounter{options.Attempts}))
+	}
 	return dialOptions
 }
 
 // dial makes a channel of one connection and waits until it stands.
 func dial(target string, options []grpc.DialOption) (*grpc.ClientConn, error) {
-	if network, _ := load.Network(target); network == "tcp" {
+	switch network, _ := load.Network(target); {
+	case strings.Contains(target, ","):
+		target, options = several(target, options)
+	case network == "tcp":
 		// One address and nothing to look up.
 		target = "passthrough:///" + target
 	}

@@ -13,6 +13,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/trunkcall/trunkcall/go/peer/benchmsg"
@@ -30,6 +31,7 @@ type Peer struct {
 	Cold    bool     // offers a connection for each call, by --connection-per-call
 	Whole   bool     // its callers stay with a connection: no --rotate
 	Unix    bool     // offers Unix sockets
+	Several bool     // offers several servers under policies, by --service-config and --limit
 	Nagle   bool     // leaves Nagle's algorithm on unless told otherwise, by --nodelay
 
 	// Serve answers on the listener until the process ends.
@@ -45,6 +47,7 @@ type ServeOptions struct {
 	Tuned   bool
 	NoDelay bool
 	TLS     *tls.Config // nil for none
+	Limit   int         // calls at once, beyond which they are refused; 0: none
 }
 
 // Secured is the listener with TLS upon it, if that was asked for.
@@ -62,6 +65,10 @@ type BenchOptions struct {
 	Tuned   bool
 	NoDelay bool
 	TLS     *tls.Config // nil for none
+
+	// ServiceConfig is JSON, empty for none. Attempts counts those of all calls, where the peer can.
+	ServiceConfig string
+	Attempts      *atomic.Int64
 }
 
 // Dial connects to the target, with TLS if that was asked for.
@@ -132,6 +139,10 @@ func (p Peer) serve(args []string) error {
 	fs.StringVar(&options.Codec, "codec", p.Codecs[0], "codec, one of "+strings.Join(p.Codecs, ", "))
 	p.settings(fs, &options.Tuned, &options.NoDelay)
 	benchmsg.HandlerFlags(fs)
+	if p.Several {
+		benchmsg.StationFlags(fs)
+		fs.IntVar(&options.Limit, "limit", 0, "`number` of calls of unary methods at once; those beyond are refused with RESOURCE_EXHAUSTED")
+	}
 	certificate := fs.String("tls-cert", "", "certificate `file`")
 	key := fs.String("tls-key", "", "key `file`")
 	_ = fs.Parse(args) // exits on errors
@@ -143,6 +154,9 @@ func (p Peer) serve(args []string) error {
 		if options.TLS, err = ServerTLS(*certificate, *key); err != nil {
 			return err
 		}
+	}
+	if err := benchmsg.OpenStation(); err != nil {
+		return usageError{err}
 	}
 	if *listen == "" {
 		return usageError{errors.New("--listen is needed")}
@@ -171,6 +185,7 @@ func (p Peer) serve(args []string) error {
 		go func() { failed <- p.Serve(local, options) }()
 	}
 	fmt.Printf("listening %s\n", listener.Addr())
+	benchmsg.TellRuns(os.Stdout)
 	select {
 	case err := <-failed:
 		return err
@@ -186,6 +201,10 @@ func (p Peer) bench(args []string) error {
 	options.Codec = p.Codecs[0]
 	p.settings(fs, &options.Tuned, &options.NoDelay)
 	benchmsg.BusyFlag(fs)
+	config := ""
+	if p.Several {
+		fs.StringVar(&config, "service-config", "", "`file` with the service config of the channel, to the servers that --target names with commas; no failure then ends the load, and the result has the attempts of a call")
+	}
 	_ = fs.Parse(args) // exits on errors
 
 	if err := options.Check(p.supported()...); err != nil {
@@ -208,6 +227,13 @@ func (p Peer) bench(args []string) error {
 			return err
 		}
 	}
+	if config != "" {
+		text, err := os.ReadFile(config)
+		if err != nil {
+			return usageError{fmt.Errorf("--service-config: %w", err)}
+		}
+		options.ServiceConfig, options.Attempts, options.Warmup = string(text), new(atomic.Int64), 0
+	}
 	factory, err := p.Bench(options)
 	if err != nil {
 		return err
@@ -215,6 +241,9 @@ func (p Peer) bench(args []string) error {
 	result, err := load.Run(options.Config(), factory)
 	if err != nil {
 		return err
+	}
+	if options.Attempts != nil && result.Calls > 0 {
+		result.Attempts = float64(options.Attempts.Load()) / float64(result.Calls)
 	}
 	if err := result.Print(os.Stdout); err != nil {
 		return err

@@ -1,5 +1,7 @@
 package io.trunkcall.peer;
 
+import io.trunkcall.AttemptObserver;
+import io.trunkcall.CallAttempt;
 import io.trunkcall.Client;
 import io.trunkcall.ClientBuilder;
 import io.trunkcall.Compression;
@@ -21,6 +23,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletionException;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.logging.Level;
 import org.jspecify.annotations.Nullable;
 
@@ -33,8 +36,8 @@ final class BenchCommand {
       failed are among the calls and in the rate, and are counted in errors; stderr has the
       first failure. The exit status is 0 unless no call succeeded, or one failed in the
       warm-up. If the calls could not be made at --rate, stderr says that it fell behind,
-      with the rate that was reached. With --mix, --ledger, --policy-file, --timeout or
-      --cancel-share there is no warm-up, and no failure ends the load: the ledger has what
+      with the rate that was reached. With --mix, --ledger, --timeout or --cancel-share
+      there is no warm-up, and no failure ends the load: the ledger has what
       became of each call. A call of Take or Exchange then is a stream of its own, with 3
       requests. SIGTERM ends such load: no more calls are made, and the result is printed
       when those that run have ended.""";
@@ -52,6 +55,7 @@ final class BenchCommand {
       flags.toggle("--connection-per-call", "make a connection for each call");
   private final Flags.Value<Optional<Source>> registry = PeerFlags.registry(flags);
   private final MixFlags mix = new MixFlags(flags);
+  private final AtomicLong attempts = new AtomicLong();
 
   BenchCommand(Console console) {
     this.console = console;
@@ -71,7 +75,7 @@ final class BenchCommand {
       throw new UsageError(
           "--codec "
               + PeerFlags.STOCK
-              + " does not go with --mix, --ledger, --policy-file, --timeout and --cancel-share");
+              + " does not go with --mix, --ledger, --timeout and --cancel-share");
     }
     Log.begin(console, Level.OFF);
     Tls tls = security.tls();
@@ -92,6 +96,18 @@ final class BenchCommand {
     ClientBuilder builder =
         Clients.builder(options.address(), tls, compression.get(), registry.get())
             .keepalive(mix.keepalive().interval(), mix.keepalive().timeout());
+    if (mix.observe()) {
+      builder.attemptObserver(
+          new AttemptObserver() {
+            @Override
+            public void attemptBegan(CallAttempt attempt) {
+              attempts.incrementAndGet();
+            }
+
+            @Override
+            public void attemptEnded(CallAttempt attempt) {}
+          });
+    }
     return mix.policyFile().given() ? builder.policyFile(Path.of(mix.policyFile().get())) : builder;
   }
 
@@ -160,7 +176,8 @@ final class BenchCommand {
       for (int i = 0; i < options.callers(); i++) {
         calls.add(mixed.newCall(i, shared == null ? () -> builder(tls).build() : null, shared));
       }
-      console.print(Calls.blocking(calls, List.of()).run(config).json());
+      Result result = Calls.blocking(calls, List.of()).run(config);
+      console.print(result.withAttempts(attempts.get()).json());
       return Program.OK;
     } catch (StatusException e) {
       throw new Failed(String.valueOf(e.getMessage()), e);

@@ -41,6 +41,7 @@ final class MixFlags {
   private final Flags.Value<String> mix;
   private final Flags.Value<String> ledger;
   private final Flags.Value<String> policyFile;
+  private final Flags.Value<Boolean> observe;
   private final Flags.Value<String> behaviour;
   private final Flags.Value<Timeout> timeout;
   private final Flags.Value<Double> cancelShare;
@@ -62,6 +63,11 @@ final class MixFlags {
             "",
             "append a line for each beginning and end of a call, which then has an id");
     policyFile = PeerFlags.policyFile(flags);
+    observe =
+        flags.toggle(
+            "--observe",
+            "have an observer count the attempts; with --mix the result then has how many there"
+                + " were for a call");
     behaviour = flags.text("--behaviour", "JSON", "{}", "of the requests to FaultService");
     timeout =
         flags.add(
@@ -116,7 +122,6 @@ final class MixFlags {
   boolean wanted() {
     return mix.given()
         || ledger.given()
-        || policyFile.given()
         || timeout.given()
         || cancelShare.get() > 0;
   }
@@ -131,6 +136,10 @@ final class MixFlags {
 
   Flags.Value<String> policyFile() {
     return policyFile;
+  }
+
+  boolean observe() {
+    return observe.get();
   }
 
   String behaviour() {

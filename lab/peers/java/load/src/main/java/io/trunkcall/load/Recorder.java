@@ -25,6 +25,18 @@ final class Recorder {
     }
   }
 
+  /** What both have seen. */
+  static Recorder both(Recorder one, Recorder other) {
+    Recorder all = new Recorder();
+    for (Recorder each : new Recorder[] {one, other}) {
+      all.histogram.add(each.histogram);
+      all.count += each.count;
+      all.sum += each.sum;
+      all.max = Math.max(all.max, each.max);
+    }
+    return all;
+  }
+
   long count() {
     return count;
   }

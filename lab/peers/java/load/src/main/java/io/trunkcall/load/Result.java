@@ -11,6 +11,8 @@ import java.util.stream.Collectors;
  * What a run found. Times are in microseconds; latencies cover all calls but the untimed, however
  * they ended.
  *
+ * @param answeredP50 of those calls alone that did not fail, as answeredP99
+ * @param attempts for a call; 0 if they were not counted
  * @param firstError null if there was none
  */
 public record Result(
@@ -26,12 +28,22 @@ public record Result(
     double p999,
     double max,
     double cpu,
+    double answeredP50,
+    double answeredP99,
+    double attempts,
     Throwable firstError) {
   /** The share of the rate asked for that still counts as kept, as in the lab's reports. */
   private static final double KEPT_UP = 0.97;
 
   static Result of(
-      Recorder recorded, long untimed, long errors, Throwable first, long nanos, long cpu) {
+      Recorder answered,
+      Recorder unanswered,
+      long untimed,
+      long errors,
+      Throwable first,
+      long nanos,
+      long cpu) {
+    Recorder recorded = Recorder.both(answered, unanswered);
     long calls = recorded.count() + untimed;
     double seconds = nanos / 1e9;
     return new Result(
@@ -47,7 +59,18 @@ public record Result(
         recorded.percentile(99.9) / 1e3,
         recorded.max() / 1e3,
         calls == 0 ? 0 : cpu / 1e3 / calls,
+        answered.percentile(50) / 1e3,
+        answered.percentile(99) / 1e3,
+        0,
         first);
+  }
+
+  /** The same, with how many attempts all of its calls have made. */
+  public Result withAttempts(long made) {
+    double each = calls == 0 ? 0 : (double) made / calls;
+    return new Result(
+        calls, errors, seconds, rate, mean, p50, p90, p95, p99, p999, max, cpu, answeredP50,
+        answeredP99, each, firstError);
   }
 
   /** A line of JSON, with the keys that every program prints. */
@@ -65,6 +88,11 @@ public record Result(
     figures.put("p999_us", rounded(p999, 3));
     figures.put("max_us", rounded(max, 3));
     figures.put("cpu_us", rounded(cpu, 3));
+    figures.put("answered_p50_us", rounded(answeredP50, 3));
+    figures.put("answered_p99_us", rounded(answeredP99, 3));
+    if (attempts > 0) {
+      figures.put("attempts", rounded(attempts, 6));
+    }
     return figures.entrySet().stream()
         .map(figure -> '"' + figure.getKey() + "\":" + figure.getValue())
         .collect(Collectors.joining(",", "{", "}"));

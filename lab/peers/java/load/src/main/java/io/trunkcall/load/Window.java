@@ -25,7 +25,8 @@ final class Window {
 
   private final ReentrantLock lock = new ReentrantLock();
   // Guarded by the lock.
-  private final Recorder recorder = new Recorder();
+  private final Recorder answered = new Recorder();
+  private final Recorder unanswered = new Recorder(); // calls that failed
   private long untimed;
   private long errors;
   private Throwable firstError;
@@ -85,21 +86,21 @@ final class Window {
         untimed();
         return false;
       }
+      if (failure != null) {
+        failed(took, failure);
+        return true;
+      }
       pending[filled++] = took;
       if (filled == pending.length) {
         handIn();
       }
-      if (failure == null) {
-        return false;
-      }
-      failed(failure);
-      return true;
+      return false;
     }
 
     void handIn() {
       lock.lock();
       try {
-        recorder.add(pending, filled);
+        answered.add(pending, filled);
       } finally {
         lock.unlock();
       }
@@ -113,8 +114,9 @@ final class Window {
     lock.unlock();
   }
 
-  private void failed(Throwable failure) {
+  private void failed(long took, Throwable failure) {
     lock.lock();
+    unanswered.add(new long[] {took}, 1);
     errors++;
     if (firstError == null) {
       firstError = failure; // others would keep what their calls had in memory
@@ -129,6 +131,6 @@ final class Window {
 
   /** For when the window has ended. */
   Result result() {
-    return Result.of(recorder, untimed, errors, firstError, nanos, cpu.toNanos());
+    return Result.of(answered, unanswered, untimed, errors, firstError, nanos, cpu.toNanos());
   }
 }

@@ -13,7 +13,7 @@ class ResultTest {
   private static Result result(long errors, Throwable first, long... samples) {
     Recorder recorder = new Recorder();
     recorder.add(samples, samples.length);
-    return Result.of(recorder, 0, errors, first, 2_000_000_000L, 40_000);
+    return Result.of(recorder, new Recorder(), 0, errors, first, 2_000_000_000L, 40_000);
   }
 
   private record Told(int status, String out, String err) {}
