@@ -9,7 +9,7 @@ from pathlib import Path
 
 from harness.processes import Failed, run
 
-from . import machine, measure, schedule
+from . import machine, measure, schedule, troubled
 from .config import Case, Config, Participant, duration_text
 from .rows import Writer
 
@@ -164,7 +164,7 @@ class Campaign:
         serve, client = commands(case, participant, rate, phase, self._secrets)
         about = {"case": name, "phase": phase, **dataclasses.asdict(slot), "server": serve, "client": client}
         try:
-            outcome = self._measure(case, serve, client, phase)
+            outcome = self._measure(case, participant, serve, client)
         except Failed as failure:
             self.writer.run(**about, ok=False, reason=failure.brief)
             print(f"  {slot.label}: {failure.brief}", file=sys.stderr, flush=True)
@@ -172,7 +172,7 @@ class Campaign:
         self.writer.run(**about, ok=True, figures=outcome.figures, printed=outcome.client, seen=outcome.seen)
         return outcome.figures
 
-    def _measure(self, case: Case, serve: list[str], client: list[str], phase: str) -> measure.Outcome:
+    def _measure(self, case: Case, participant: Participant, serve: list[str], client: list[str]) -> measure.Outcome:
         def client_for(address: str) -> list[str]:
             return [word.replace("{target}", address) for word in client]
 
@@ -182,7 +182,14 @@ class Campaign:
             return measure.idle(serve, client_for, root, case.connections, case.settle)
         if case.kind == "bytes":
             return measure.overhead(serve, client_for, root, case.payload, limit)
-        return measure.bench(serve, client_for, root, limit, self._between(case))
+        servers = [serve] * (participant.servers or case.servers)
+        if case.kind == "troubled":
+            servers[-1] = [*serve, *case.trouble]
+            return troubled.bench(servers, client_for, root, limit, case.offered, participant.most_attempts)
+        if participant.registry:
+            registry = [*self.config.tools["registry"], "--listen", "127.0.0.1:0"]
+            return measure.found(registry, servers, client_for, root, limit)
+        return measure.bench(servers, client_for, root, limit, self._between(case))
 
     def _between(self, case: Case) -> measure.ClientFor | None:
         """The program that makes the way long, if it is to be."""
@@ -204,10 +211,14 @@ def commands(
     certificate, key = str(secrets / "certificate.pem"), str(secrets / "key.pem")
     if case.tls:
         serve += ["--tls-cert", certificate, "--tls-key", key]
+    if participant.registry:
+        serve += ["--registry", "trunkcall:{registry}"]
     if case.kind == "idle":
         words = own.get("client", case.client)
         return serve, [*participant.client, *(w.replace("{connections}", str(case.connections)) for w in words)]
     client = [*participant.client, "bench", "--target", "{target}"]
+    if participant.registry:
+        client += ["--registry", "trunkcall:{registry}"]
     client += [*_kept(case.bench, participant), *participant.bench, *own.get("bench", [])]
     if case.tls:
         client += ["--tls-ca", certificate]
@@ -215,6 +226,8 @@ def commands(
         client += ["--duration", duration_text(case.duration)]
     if case.warmup is not None:
         client += ["--warmup", duration_text(case.warmup)]
+    if case.kind == "troubled":
+        rate = case.offered
     if phase == "measure" and rate is not None:
         client += ["--rate", str(rate)]
     return serve, client

@@ -10,24 +10,24 @@ import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 
-KINDS = ("capacity", "open", "idle", "bytes")
+KINDS = ("capacity", "open", "idle", "bytes", "troubled")
 METRICS = (
     "rate", "mean_us", "p50_us", "p90_us", "p95_us", "p99_us", "p999_us", "max_us",
     "cpu_client_us", "cpu_server_us", "cpu_both_us", "idle_bytes", "overhead_bytes",
-    "client_allocs", "server_allocs",
+    "client_allocs", "server_allocs", "goodput", "answered_p50_us", "answered_p99_us", "attempts", "runs",
 )  # fmt: skip
-HIGHER_IS_BETTER = ("rate",)
+HIGHER_IS_BETTER = ("rate", "goodput")
 
 ROW_KEYS = {
     "name", "title", "kind", "subject", "peers", "baselines", "serve", "bench", "flags", "vary", "check", "aa",
     "duration", "quick_duration", "fractions", "capacity_pairs", "connections", "settle", "client", "payload", "note",
     "quick_peers", "quick_baselines", "warmup", "quick_warmup", "tls", "delay", "quick_delay", "jitter", "rate",
-    "brief_peers",
+    "brief_peers", "servers", "trouble", "capacity", "loads",
 }  # fmt: skip
 RUN_KEYS = {"pairs", "quick_pairs", "duration", "quick_duration", "warmup", "quick_warmup"}
-PARTICIPANT_KEYS = {"program", "server", "client", "serve", "bench", "without", "made_by"}
+PARTICIPANT_KEYS = {"program", "server", "client", "serve", "bench", "without", "made_by", "most_attempts", "servers", "registry"}
 CHECK_KEYS = {"metric", "against", "must", "goal", "goal_of", "lenient"}
-TOOL_KEYS = {"delay", "certificate"}
+TOOL_KEYS = {"delay", "certificate", "registry"}
 
 
 class ConfigError(Exception):
@@ -38,7 +38,9 @@ class ConfigError(Exception):
 class Participant:
     """One side of a comparison: how its server and its client are started.
 
-    `without` names flags of rows that mean nothing to these programs; they are left out, with their values.
+    `without` names flags of rows that mean nothing to these programs; they are left out, with their values. A run with
+    more than `most_attempts` for a call is invalid; 0: there is no such bound. There are `servers` of them, 0: as many as
+    the row says, which are found in a registry if `registry` says so.
     """
 
     name: str
@@ -48,6 +50,9 @@ class Participant:
     bench: list[str]
     without: list[str]
     made_by: str
+    most_attempts: float = 0.0
+    servers: int = 0
+    registry: bool = False
 
     def of_layout(self, number: int) -> "Participant":
         """The same, run by one of the layouts of its build (`compared`)."""
@@ -104,6 +109,9 @@ class Case:
     jitter: float = 0.0
     left_out: list[str] = field(default_factory=list)  # peers of the row that a short run does without
     bandwidth: int = 0  # of each direction, in bytes a second; 0: as many as come
+    servers: int = 1
+    trouble: list[str] = field(default_factory=list)  # flags of the last of the servers
+    offered: int = 0  # calls a second, of a troubled row
 
     def participants(self) -> list[str]:
         return [self.subject, *self.peers, *self.baselines]
@@ -232,7 +240,8 @@ def _config(path: str, data: dict, quick: bool, brief: bool, pairs: int | None) 
         except ConfigError as error:
             raise ConfigError(f"row {name}: {error}") from None
     for case in cases:
-        for tool in case.tools():
+        registry = any(participants[name].registry for name in case.participants())
+        for tool in [*case.tools(), *["registry"] * registry]:
             if tool not in tools:
                 raise ConfigError(f"row {case.row}: [tools] does not name `{tool}`")
     names = [case.name for case in cases]
@@ -253,7 +262,11 @@ def _participant(name: str, data: dict) -> Participant:
     if not server or not client:
         raise ConfigError(f"participant {name}: needs `program`, or `server` and `client`")
     flags = [data.get(key, []) for key in ("serve", "bench", "without")]
-    return Participant(name, server, client, *flags, data.get("made_by", "make build"))
+    return Participant(name, server, client, *flags, data.get("made_by", "make build"), **_several(data))
+
+
+def _several(data: dict) -> dict:
+    return {key: data[key] for key in ("most_attempts", "servers", "registry") if key in data}
 
 
 def _cases(row: dict, run: dict, participants: dict, quick: bool, brief: bool, pairs: int) -> list[Case]:
@@ -299,8 +312,12 @@ def _cases(row: dict, run: dict, participants: dict, quick: bool, brief: bool, p
         delay=0.0 if isinstance(delay, list) else seconds(delay),
         jitter=seconds(row.get("jitter", "0s")),
         bandwidth=row.get("rate", 0),
+        servers=row.get("servers", 1),
+        trouble=row.get("trouble", []),
     )
     _verify(case, participants)
+    if kind == "troubled":
+        return [_at_load(case, row.get("capacity", 0), load) for load in row.get("loads", [0.3, 0.7, 1.5])]
     if kind == "open":
         return [_at_fraction(case, f) for f in row.get("fractions", [0.3, 0.5, 0.7])]
     if "delay" in row and isinstance(delay, list):
@@ -340,6 +357,10 @@ def _verify(case: Case, participants: dict) -> None:
             raise ConfigError(f"a check is against {check.against}, but the row has no peers")
     if case.kind not in ("capacity", "open") and case.tools():
         raise ConfigError(f"`tls`, `delay`, `jitter` and `rate` do not go with kind {case.kind!r}")
+    if case.servers < 1 or (case.servers > 1 and (case.kind in ("idle", "bytes") or case.distant())):
+        raise ConfigError("`servers` above 1 go with calls over no distance")
+    if case.trouble and case.kind != "troubled":
+        raise ConfigError("`trouble` goes with kind 'troubled'")
     if case.kind == "idle" and (case.connections < 1 or not case.client):
         raise ConfigError("an idle row needs `connections` and `client`")
     if case.kind == "open" and not case.peers:
@@ -358,6 +379,16 @@ def _at_delay(case: Case, delay: float) -> Case:
     there_and_back = f"{round(2000 * delay)}"
     copy.name, copy.title = f"{case.row}/{there_and_back}ms", f"{case.title}: {there_and_back} ms there and back"
     copy.delay = delay
+    return copy
+
+
+def _at_load(case: Case, capacity: int, load: float) -> Case:
+    if capacity < 1:
+        raise ConfigError("a troubled row needs `capacity`, of all servers when nothing is wrong with them")
+    copy = Case(**vars(case))
+    percent = round(load * 100)
+    copy.name, copy.title = f"{case.row}/{percent}", f"{case.title}: {percent} % of {capacity:,} calls a second"
+    copy.offered = round(capacity * load)
     return copy
 
 

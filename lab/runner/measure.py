@@ -21,6 +21,7 @@ CLIENT_KEYS = (
     "calls", "errors", "seconds", "rate", "mean_us", "p50_us", "p90_us", "p95_us", "p99_us", "p999_us", "max_us",
     "cpu_us",
 )  # fmt: skip
+SERVICE = "trunkcall.bench.v1.BenchService"
 ALLOCATIONS = "allocations "  # how lines begin in which a server tells of them
 SAMPLE_EVERY = 0.05
 # Shorter than this the CPU clocks' samples say too little.
@@ -39,15 +40,43 @@ class Outcome:
     seen: dict[str, float] = field(default_factory=dict)
 
 
-def bench(
-    server_command: Command, client_for: ClientFor, root: str, limit: float, between: ClientFor | None = None
-) -> Outcome:
-    """A client under load, timed by itself, with both processes' CPU time watched from outside.
+class Serving:
+    """Servers that share the load, under one address."""
 
-    `between` is the command of a program that stands between the two, and is a server like any.
+    def __init__(self, commands: list[Command], root: str, running: contextlib.ExitStack) -> None:
+        self.all = [running.enter_context(Server(command, cwd=root)) for command in commands]
+        self.address = ",".join(one.address for one in self.all)
+
+    def ended(self) -> int | None:
+        """The status of one that has ended, None while all run."""
+        return next((status for one in self.all if (status := one.ended()) is not None), None)
+
+    def said(self) -> str:
+        return "".join(one.said() for one in self.all)
+
+
+def found(
+    registry_command: Command, server_commands: list[Command], client_for: ClientFor, root: str, limit: float
+) -> Outcome:
+    """The same as `bench`, of servers that are found in a registry: `{registry}` in commands is its address."""
+    with Server(registry_command, cwd=root) as registry:
+
+        def named(words: Command) -> Command:
+            return [word.replace("{registry}", registry.address) for word in words]
+
+        servers = [named(command) for command in server_commands]
+        return bench(servers, lambda _: named(client_for(f"registry:{SERVICE}")), root, limit)
+
+
+def bench(
+    server_commands: list[Command], client_for: ClientFor, root: str, limit: float, between: ClientFor | None = None
+) -> Outcome:
+    """A client under load, timed by itself, with all processes' CPU time watched from outside.
+
+    `between` is the command of a program that stands between client and server, and is a server like any.
     """
     with contextlib.ExitStack() as running:
-        serving = running.enter_context(Server(server_command, cwd=root))
+        serving = Serving(server_commands, root, running)
         address = serving.address
         helping = []
         if between:
@@ -55,39 +84,42 @@ def bench(
             address = forwarding.address
             helping.append(sampling.Trace(forwarding.pid))
         client = running.enter_context(Process(client_for(address), cwd=root))
-        traces = (sampling.Trace(serving.pid), sampling.Trace(client.pid), *helping)
+        servers = [sampling.Trace(one.pid) for one in serving.all]
+        traces = (sampling.Trace(client.pid), *servers, *helping)
         before, started = sampling.machine_busy(), time.monotonic()
 
         def watch() -> None:
             for trace in traces:
                 trace.sample()
-            read_all([client, serving], SAMPLE_EVERY)
+            read_all([client, *serving.all], SAMPLE_EVERY)
 
-        arrived, result = _result(client, serving, watch, limit)
+        arrived, result = wait_result(client, serving, watch, limit)
         for trace in traces:
             trace.sample()
         after, ended = sampling.machine_busy(), time.monotonic()
-        _wait_for_end(client)
+        wait_for_end(client)
         if serving.ended() is not None:
             raise Failed(f"server ended during the run, status {serving.ended()}", serving.said())
-        outcome = _outcome(result, arrived, traces[:2], _strangers(before, after, started, ended, traces))
-        outcome.figures |= allocations(result, serving.lines, sampling.measured_window(arrived, result["seconds"]))
+        seen = _strangers(before, after, started, ended, traces)
+        outcome = _outcome(result, arrived, servers, traces[0], seen)
+        outcome.figures |= allocations(result, serving.all[0].lines, sampling.measured_window(arrived, result["seconds"]))
         return outcome
 
 
-def _outcome(result: dict, arrived: float, traces: tuple, seen: dict[str, float]) -> Outcome:
-    server_trace, client_trace = traces
+def _outcome(
+    result: dict, arrived: float, servers: list[sampling.Trace], client: sampling.Trace, seen: dict[str, float]
+) -> Outcome:
     figures = {key: result[key] for key in CLIENT_KEYS if key.endswith("_us") and key != "cpu_us"}
     figures["rate"] = result["rate"]
     figures["cpu_client_us"] = result["cpu_us"]
     if result["seconds"] >= SHORTEST_CPU_WINDOW and result["rate"] > 0:
         window = sampling.measured_window(arrived, result["seconds"])
         per_call = 1e6 / result["rate"]
-        figures["cpu_server_us"] = server_trace.load(*window) * per_call
+        figures["cpu_server_us"] = sum(each.load(*window) for each in servers) * per_call
         figures["cpu_both_us"] = figures["cpu_client_us"] + figures["cpu_server_us"]
-        seen["cpu_client_outside_us"] = client_trace.load(*window) * per_call
-    seen["server_resident"] = server_trace.peak_resident
-    seen["client_resident"] = client_trace.peak_resident
+        seen["cpu_client_outside_us"] = client.load(*window) * per_call
+    seen["server_resident"] = max(each.peak_resident for each in servers)
+    seen["client_resident"] = client.peak_resident
     return Outcome(figures, result, seen)
 
 
@@ -125,20 +157,22 @@ def _strangers(before: tuple, after: tuple, started: float, ended: float, traces
     }
 
 
-def _result(client: Process, serving: Process, watch: Callable[[], None], limit: float) -> tuple[float, dict]:
+def wait_result(client: Process, serving: Process | Serving, watch: Callable[[], None], limit: float, may_fail: bool = False) -> tuple[float, dict]:
     """Wait for the client's line, calling `watch` all the while; returns when it arrived and what it says."""
     deadline = time.monotonic() + limit
     watch()
-    while not (found := _result_so_far(client, serving, limit, deadline)):
+    while not (found := _result_so_far(client, serving, limit, deadline, may_fail)):
         watch()
     return found
 
 
-def _result_so_far(client: Process, serving: Process, limit: float, deadline: float) -> tuple[float, dict] | None:
+def _result_so_far(
+    client: Process, serving: Process | Serving, limit: float, deadline: float, may_fail: bool = False
+) -> tuple[float, dict] | None:
     """The same, if it is there. Raises Failed if it will not come any more."""
     for arrived, line in client.lines:
         if line.startswith("{"):
-            return arrived, parse_result(line)
+            return arrived, parse_result(line, may_fail)
     status = client.ended()
     if status is not None and not client.stdout_open:
         raise Failed(f"client ended with status {status} and no result", client.said())
@@ -149,8 +183,8 @@ def _result_so_far(client: Process, serving: Process, limit: float, deadline: fl
     return None
 
 
-def parse_result(line: str) -> dict:
-    """The client's JSON line, or Failed if it is not what it should be, or tells of failed calls."""
+def parse_result(line: str, may_fail: bool = False) -> dict:
+    """The client's JSON line, or Failed if it is not what it should be, or tells of failed calls unless they may fail."""
     try:
         result = json.loads(line)
     except json.JSONDecodeError:
@@ -159,14 +193,14 @@ def parse_result(line: str) -> dict:
         value = result.get(key)
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
             raise Failed(f"client's result lacks a number for {key!r}")
-    if result["errors"] > 0:
+    if result["errors"] > 0 and not may_fail:
         raise Failed(f"client reports {result['errors']} errors beside {result['calls']} calls")
     if result["calls"] <= 0 or result["rate"] <= 0:
         raise Failed("client reports no calls")
     return result
 
 
-def _wait_for_end(client: Process, patience: float = 10.0) -> None:
+def wait_for_end(client: Process, patience: float = 10.0) -> None:
     deadline = time.monotonic() + patience
     while client.ended() is None:
         if time.monotonic() > deadline:

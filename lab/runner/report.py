@@ -183,6 +183,8 @@ class CaseReport:
         if self.case["kind"] in ("idle", "bytes"):
             metric = "idle_bytes" if self.case["kind"] == "idle" else "overhead_bytes"
             parts.append(self._single_table(metric))
+        elif self.case["kind"] == "troubled":
+            parts.append(self._troubled_table())
         else:
             parts += [self._figures_table(), self._ratios_table()]
         return [*parts, "\n".join(f"- {doubt}" for doubt in self.doubts())]
@@ -213,6 +215,19 @@ class CaseReport:
             cells = [tables.times(self.ratio(metric, other), self.case["pairs"]) for metric in metrics]
             lines.append([self._named(other), *cells])
         return tables.table([f"{self.subject} ÷", *metrics.values()], lines)
+
+    def _troubled_table(self) -> str:
+        head = ["", "answered", "p50 ms", "p99 ms", "attempts", "at handlers", "CPU client"]
+        lines = []
+        for label in self.labels():
+            goodput = self.runs.median(label, "goodput")
+            times = [self.runs.median(label, metric) for metric in ("answered_p50_us", "answered_p99_us")]
+            counts = [self.runs.median(label, metric) for metric in ("attempts", "runs")]
+            cells = ["–" if goodput is None else f"{goodput:.1%}"]
+            cells += ["–" if each is None else f"{each / 1000:.1f}" for each in times]
+            cells += ["–" if each is None else f"{each:.3f}" for each in counts]
+            lines.append([self._named(label), *cells, tables.number(self.runs.median(label, "cpu_client_us"))])
+        return tables.table(head, lines)
 
     def _single_table(self, metric: str) -> str:
         lines = []

@@ -30,7 +30,10 @@ def serve(options):
     selector.register(listener, selectors.EVENT_READ)
     print(f"listening 127.0.0.1:{listener.getsockname()[1]}", flush=True)
     while True:
-        for key, _ in selector.select():
+        ready = selector.select(0.1 if options.runs else None)
+        if options.runs:
+            print(f"runs {options.runs}", flush=True)
+        for key, _ in ready:
             if key.fileobj is listener:
                 selector.register(listener.accept()[0], selectors.EVENT_READ)
                 kept.append(os.urandom(options.memory))
@@ -44,7 +47,7 @@ def serve(options):
 def bench(options):
     if options.exit:
         sys.exit("no route to the moon")
-    host, _, port = options.target.rpartition(":")
+    host, _, port = options.target.split(",")[0].rpartition(":")
     connection = socket.create_connection((host, int(port)))
     end = time.monotonic() + float(options.duration.removesuffix("ms")) / 1000
     while time.monotonic() < end:
@@ -55,6 +58,7 @@ def bench(options):
     result = dict.fromkeys(["mean_us", "p50_us", "p90_us", "p95_us", "p99_us", "p999_us", "max_us"], options.latency)
     seconds = float(options.duration.removesuffix("ms")) / 1000
     result |= {"calls": int(rate * seconds), "errors": options.errors, "seconds": seconds, "rate": rate, "cpu_us": 5.0}
+    result |= dict.fromkeys(["answered_p50_us", "answered_p99_us"], options.latency) | {"attempts": options.attempts}
     print("a word before the result")
     print(json.dumps(result), flush=True)
 
@@ -79,6 +83,8 @@ def main():
     parser.add_argument("--fake-rate", type=float, default=1000)
     parser.add_argument("--latency", type=float, default=100)
     parser.add_argument("--errors", type=int, default=0)
+    parser.add_argument("--runs", type=int, default=0)
+    parser.add_argument("--attempts", type=float, default=1)
     for flag in ("dies", "mute", "stubborn", "exit"):
         parser.add_argument(f"--{flag}", action="store_true")
     options, _ = parser.parse_known_args()

@@ -21,7 +21,7 @@ def benching(*flags):
 
 class OneRun(unittest.TestCase):
     def test_figures_of_client_and_system(self):
-        outcome = measure.bench(serving(), benching("--fake-rate", "500"), str(HERE), 10)
+        outcome = measure.bench([serving()], benching("--fake-rate", "500"), str(HERE), 10)
         self.assertAlmostEqual(outcome.figures["rate"], 500, delta=10)
         self.assertEqual(outcome.figures["cpu_client_us"], 5.0)
         # A Python process answering some hundred calls in 0.3 s: something, and less than a whole core.
@@ -75,7 +75,7 @@ class Allocations(unittest.TestCase):
 class WhatGoesWrong(unittest.TestCase):
     def assert_fails(self, words, serve=(), bench=(), limit=60):
         with self.assertRaises(Failed) as caught:
-            measure.bench(serving(*serve), benching(*bench), str(HERE), limit)
+            measure.bench([serving(*serve)], benching(*bench), str(HERE), limit)
         self.assertRegex(caught.exception.brief, words)
 
     def test_each_is_named(self):
@@ -86,7 +86,7 @@ class WhatGoesWrong(unittest.TestCase):
 
     def test_a_program_that_cannot_be_started(self):
         with self.assertRaisesRegex(Failed, "nowhere: cannot be started: No such file"):
-            measure.bench(["./nowhere"], benching(), str(HERE), 1)
+            measure.bench([["./nowhere"]], benching(), str(HERE), 1)
 
     def test_results_that_are_none(self):
         whole = dict.fromkeys(measure.CLIENT_KEYS, 1) | {"errors": 0}
