@@ -22,6 +22,8 @@ UNITS = {
 OTHERS_NOTABLE = 0.10
 CPU_DISAGREEMENT = 0.15
 KEPT_UP = 0.97
+# In a troubled row the last calls may take as long as their deadline.
+KEPT_UP_IN_TROUBLE = 0.85
 
 
 def write(directory: Path) -> Path:
@@ -262,6 +264,9 @@ class CaseReport:
             rate, offered = self.runs.median(label, "rate"), self.case.get("rate")
             if offered and rate is not None and rate < KEPT_UP * offered:
                 found.append(f"{label}: fell behind, {rate:,.0f} of {offered:,} calls/s")
+            made, offered = self.runs.median_seen(label, "made"), self.case.get("offered")
+            if offered and made is not None and made < KEPT_UP_IN_TROUBLE * offered:
+                found.append(f"{label}: fell behind, {made:,.0f} of {offered:,} calls/s were made")
         disturbed = [s for of_label in self.runs.seen.values() for s in of_label.values()]
         loud = [s for s in disturbed if s.get("others_share", 0) + s.get("stolen_share", 0) > OTHERS_NOTABLE]
         if loud:

@@ -32,7 +32,7 @@ def bench(
         if serving.ended() is not None:
             raise Failed(f"server ended during the run, status {serving.ended()}", serving.said())
         runs = _runs(serving)
-        return Outcome(figures(result, runs, offered, most_attempts), result)
+        return Outcome(figures(result, runs, offered, most_attempts), result, {"made": result["rate"]})
 
 
 def _runs(serving: Serving) -> int:
