@@ -27,8 +27,8 @@ succeeded, or one failed in the warm-up.
 If the calls could not be made at --rate, stderr says "fell behind" with the
 rate that was reached.
 
-With --mix, --ledger, --timeout or --cancel-share there is no warm-up, and no
-failure ends the load: the ledger has what became of each call. A call of Take
+With --mix, --ledger, --timeout or --cancel-share there is a warm-up only if
+--warmup is given, which is the same load, and no failure ends the load: the ledger has what became of each call. A call of Take
 or Exchange then is a stream of its own, with 3 requests. SIGTERM ends such load:
 no more calls are made, and the result is printed when those that run have ended.
 `,
@@ -218,7 +218,9 @@ func (p program) benchMixed(options *benchOptions, attempts *atomic.Int64, clien
 	}
 	work.stop = p.signalled()
 	config := options.Config()
-	config.Warmup = 0
+	if config.WarmupCalls > 0 { // it was not asked for
+		config.Warmup = 0
+	}
 	client := func(ctx context.Context) (*trunkcall.Client, func(), error) {
 		own, err := trunkcall.Dial(ctx, options.Target, clientOptions...)
 		if err != nil {
@@ -236,12 +238,12 @@ func (p program) benchMixed(options *benchOptions, attempts *atomic.Int64, clien
 		defer shared.Close()
 		client = func(context.Context) (*trunkcall.Client, func(), error) { return shared, func() {}, nil }
 	}
-	result, err := load.Run(config, func(caller int) (load.Call, error) { return work.newCall(caller, client), nil })
+	result, before, err := load.RunWarm(config, func(caller int) (load.Call, error) { return work.newCall(caller, client), nil })
 	if err != nil {
 		return err
 	}
 	if result.Calls > 0 {
-		result.Attempts = float64(attempts.Load()) / float64(result.Calls)
+		result.Attempts = float64(attempts.Load()) / float64(before+result.Calls)
 	}
 	return result.Print(p.stdout)
 }

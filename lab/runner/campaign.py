@@ -185,7 +185,7 @@ class Campaign:
         servers = [serve] * (participant.servers or case.servers)
         if case.kind == "troubled":
             servers[-1] = [*serve, *case.trouble]
-            return troubled.bench(servers, client_for, root, limit, case.offered, participant.most_attempts)
+            return troubled.bench(servers, client_for, root, limit, case.offered, participant.most_attempts, case.warmup or 0)
         if participant.registry:
             registry = [*self.config.tools["registry"], "--listen", "127.0.0.1:0"]
             return measure.found(registry, servers, client_for, root, limit)

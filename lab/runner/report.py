@@ -17,6 +17,9 @@ UNITS = {
     "overhead_bytes": "bytes",
     "client_allocs": "a call",
     "server_allocs": "a call",
+    "attempts": "a call",
+    "runs": "a call",
+    "goodput": "of the calls due",
 }
 # Beyond these a reader should know that a run was not alone, or that a client's own CPU figure is in doubt.
 OTHERS_NOTABLE = 0.10
@@ -113,7 +116,7 @@ def _unit(check: Check) -> str:
 def _bound(check: Check, bound: float | None, lenient: bool) -> str:
     if bound is None:
         return "–"
-    sign = "≥" if check.metric == "rate" else "≤"
+    sign = "≥" if check.metric in HIGHER_IS_BETTER else "≤"
     return f"{sign} {bound:g}" + (" or within the interval" if lenient else "")
 
 

@@ -21,8 +21,9 @@ def bench(
     limit: float,
     offered: int,
     most_attempts: float = 0.0,
+    warmup: float = 0.0,
 ) -> Outcome:
-    """A client in the open loop. More attempts for a call than `most_attempts` make the run invalid; 0: there is no bound."""
+    """A client in the open loop, with a warm-up of the same load. More attempts for a call than `most_attempts` make the run invalid; 0: there is no bound."""
     with contextlib.ExitStack() as running:
         serving = Serving(server_commands, root, running)
         client = running.enter_context(Process(client_for(serving.address), cwd=root))
@@ -32,7 +33,8 @@ def bench(
         if serving.ended() is not None:
             raise Failed(f"server ended during the run, status {serving.ended()}", serving.said())
         runs = _runs(serving)
-        return Outcome(figures(result, runs, offered, most_attempts), result, {"made": result["rate"]})
+        before = round(offered * warmup)
+        return Outcome(figures(result, runs, offered, most_attempts, before), result, {"made": result["rate"]})
 
 
 def _runs(serving: Serving) -> int:
@@ -48,14 +50,17 @@ def _runs(serving: Serving) -> int:
     return sum(int(text) for text in told)
 
 
-def figures(result: dict, runs: int, offered: int, most_attempts: float) -> dict[str, float]:
-    """What the run has shown. `rate` is that of calls that were answered, of those that were offered."""
+def figures(result: dict, runs: int, offered: int, most_attempts: float, before: int = 0) -> dict[str, float]:
+    """What the run has shown. `rate` is that of calls that were answered, of those that were offered.
+
+    Attempts and runs are those of all calls, `before` the measured time too: the budget counts all.
+    """
     calls = result["calls"]
     goodput = (calls - result["errors"]) / calls
     for key in ("answered_p50_us", "answered_p99_us", "attempts"):
         if not isinstance(result.get(key), (int, float)):
             raise Failed(f"client's result lacks a number for {key!r}")
-    each = max(result["attempts"], runs / calls)
+    each = max(result["attempts"], runs / (calls + before))
     if most_attempts and each > most_attempts:
         raise Failed(f"{each:.3f} attempts for a call, where at most {most_attempts:g} are allowed")
     return {
@@ -64,7 +69,7 @@ def figures(result: dict, runs: int, offered: int, most_attempts: float) -> dict
         "answered_p50_us": result["answered_p50_us"],
         "answered_p99_us": result["answered_p99_us"],
         "attempts": result["attempts"],
-        "runs": runs / calls,
+        "runs": runs / (calls + before),
         "cpu_client_us": result["cpu_us"],
     }
 

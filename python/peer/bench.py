@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import dataclasses
 import signal
 import ssl
 from collections.abc import Callable, Sequence
@@ -79,10 +80,10 @@ def add_flags(parser: Parser) -> None:
         "One line of JSON on stdout is the result; everything else goes to stderr. Calls that failed are among the "
         "calls and in the rate, and are counted in errors; stderr has the first failure. The exit status is 0 unless "
         "no call succeeded, or one failed in the warm-up. If the calls could not be made at --rate, stderr says that "
-        "it fell behind, with the rate that was reached. With --mix, --ledger, --timeout or "
-        "--cancel-share there is no warm-up, and no failure ends the load: the ledger has what became of each call. A "
-        "call of Take or Exchange then is a stream of its own, with 3 requests. SIGTERM ends such load: no more calls "
-        "are made, and the result is printed when those that run have ended."
+        "it fell behind, with the rate that was reached. With --mix, --ledger, --timeout or --cancel-share there is a "
+        "warm-up only if --warmup is given, which is the same load, and no failure ends the load: the ledger has what "
+        "became of each call. A call of Take or Exchange then is a stream of its own, with 3 requests. SIGTERM ends "
+        "such load: no more calls are made, and the result is printed when those that run have ended."
     )
 
 
@@ -153,15 +154,22 @@ async def measure_mix(options: load.Options, tls: ssl.SSLContext | None) -> load
         attempt_observer=counting if flags.observe else None,
     )
     config = options.config()
+    warm = dataclasses.replace(config, calls=0, duration=config.warmup, warmup=0.0)
+    if config.warmup_calls:  # it was not asked for
+        warm.duration = 0.0
     config.warmup = 0.0
+    before = 0
     if flags.connection_per_call:
         result = await load.run_async(config, [mixed.new_call(n, new_client) for n in range(options.callers)])
     else:
         async with new_client(connections=options.connections) as client:
             connect = partial(mix.shared, client)
-            result = await load.run_async(config, [mixed.new_call(n, connect) for n in range(options.callers)])
+            calls = [mixed.new_call(n, connect) for n in range(options.callers)]
+            if warm.duration:
+                before = (await load.run_async(warm, calls)).calls
+            result = await load.run_async(config, calls)
     if flags.observe and result.calls:
-        result.attempts = counting.attempts / result.calls
+        result.attempts = counting.attempts / (before + result.calls)
     return result
 
 

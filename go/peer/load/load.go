@@ -82,6 +82,23 @@ func Run(config Config, factory Factory) (Result, error) {
 	})
 }
 
+// RunWarm is Run for load that goes on whatever becomes of its calls: the warm-up is the same load, for that time. It
+// also returns how many calls it had.
+func RunWarm(config Config, factory Factory) (result Result, before int64, err error) {
+	if config.Warmup > 0 {
+		warm := config
+		warm.Duration, warm.Calls, warm.Warmup = config.Warmup, 0, 0
+		warmed, err := Run(warm, factory)
+		if err != nil {
+			return Result{}, 0, err
+		}
+		before = warmed.Calls
+	}
+	config.Warmup = 0
+	result, err = Run(config, factory)
+	return result, before, err
+}
+
 // run makes the callers, warms up and measures; loop is the closed one.
 func (c Config) run(loop func(*window, *caller), prepare func(number int) (*caller, error)) (Result, error) {
 	if err := c.validate(); err != nil {

@@ -232,18 +232,22 @@ func (p Peer) bench(args []string) error {
 		if err != nil {
 			return usageError{fmt.Errorf("--service-config: %w", err)}
 		}
-		options.ServiceConfig, options.Attempts, options.Warmup = string(text), new(atomic.Int64), 0
+		options.ServiceConfig, options.Attempts = string(text), new(atomic.Int64)
 	}
 	factory, err := p.Bench(options)
 	if err != nil {
 		return err
 	}
-	result, err := load.Run(options.Config(), factory)
+	var result load.Result
+	if options.Attempts == nil {
+		result, err = load.Run(options.Config(), factory)
+	} else {
+		var before int64
+		result, before, err = load.RunWarm(options.Config(), factory)
+		result.Attempts = float64(options.Attempts.Load()) / float64(max(1, before+result.Calls))
+	}
 	if err != nil {
 		return err
-	}
-	if options.Attempts != nil && result.Calls > 0 {
-		result.Attempts = float64(options.Attempts.Load()) / float64(result.Calls)
 	}
 	if err := result.Print(os.Stdout); err != nil {
 		return err

@@ -37,7 +37,7 @@ final class BenchCommand {
       first failure. The exit status is 0 unless no call succeeded, or one failed in the
       warm-up. If the calls could not be made at --rate, stderr says that it fell behind,
       with the rate that was reached. With --mix, --ledger, --timeout or --cancel-share
-      there is no warm-up, and no failure ends the load: the ledger has what
+      there is a warm-up only if --warmup is given, which is the same load, and no failure ends the load: the ledger has what
       became of each call. A call of Take or Exchange then is a stream of its own, with 3
       requests. SIGTERM ends such load: no more calls are made, and the result is printed
       when those that run have ended.""";
@@ -176,8 +176,13 @@ final class BenchCommand {
       for (int i = 0; i < options.callers(); i++) {
         calls.add(mixed.newCall(i, shared == null ? () -> builder(tls).build() : null, shared));
       }
+      long before = 0;
+      if (asked.warmupCalls() == 0 && !asked.warmup().isZero() && shared != null) {
+        Config warm = new Config(0, asked.warmup(), asked.rate(), Duration.ZERO, 0);
+        before = Calls.blocking(calls, List.of()).run(warm).calls();
+      }
       Result result = Calls.blocking(calls, List.of()).run(config);
-      console.print(result.withAttempts(attempts.get()).json());
+      console.print(result.withAttempts(attempts.get(), before).json());
       return Program.OK;
     } catch (StatusException e) {
       throw new Failed(String.valueOf(e.getMessage()), e);

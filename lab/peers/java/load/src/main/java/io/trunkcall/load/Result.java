@@ -65,9 +65,9 @@ public record Result(
         first);
   }
 
-  /** The same, with how many attempts all of its calls have made. */
-  public Result withAttempts(long made) {
-    double each = calls == 0 ? 0 : (double) made / calls;
+  /** The same, with how many attempts all of its calls, and those before them, have made. */
+  public Result withAttempts(long made, long before) {
+    double each = calls == 0 ? 0 : (double) made / (before + calls);
     return new Result(
         calls, errors, seconds, rate, mean, p50, p90, p95, p99, p999, max, cpu, answeredP50,
         answeredP99, each, firstError);
