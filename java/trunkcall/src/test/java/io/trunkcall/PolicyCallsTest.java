@@ -270,8 +270,7 @@ final class PolicyCallsTest {
                     .admission(busy)
                     .serve(never.handler())
                     .build());
-        Client client =
-            Client.builder("127.0.0.1:" + server.port()).policyFile(file).build()) {
+        Client client = Client.builder("127.0.0.1:" + server.port()).policyFile(file).build()) {
       Status status = Governing.failure(client.unary(Texts.SAY, "x", CallOptions.NONE)).status();
       assertEquals(Code.RESOURCE_EXHAUSTED, status.code());
       assertEquals(Delivery.REFUSED, status.delivery());

@@ -120,10 +120,7 @@ final class MixFlags {
 
   /** Whether one of the flags asks for such load. */
   boolean wanted() {
-    return mix.given()
-        || ledger.given()
-        || timeout.given()
-        || cancelShare.get() > 0;
+    return mix.given() || ledger.given() || timeout.given() || cancelShare.get() > 0;
   }
 
   Flags.Value<String> mix() {

@@ -69,8 +69,22 @@ public record Result(
   public Result withAttempts(long made, long before) {
     double each = calls == 0 ? 0 : (double) made / (before + calls);
     return new Result(
-        calls, errors, seconds, rate, mean, p50, p90, p95, p99, p999, max, cpu, answeredP50,
-        answeredP99, each, firstError);
+        calls,
+        errors,
+        seconds,
+        rate,
+        mean,
+        p50,
+        p90,
+        p95,
+        p99,
+        p999,
+        max,
+        cpu,
+        answeredP50,
+        answeredP99,
+        each,
+        firstError);
   }
 
   /** A line of JSON, with the keys that every program prints. */
