@@ -390,8 +390,9 @@ public final class TurnLoop extends SingleThreadIoEventLoop {
     if (handedOver()) {
       LockSupport.unpark(there.thread);
     }
+    Thread.interrupted(); // what was meant for somebody before is not for this handler
     safeExecute(work);
-    Thread.interrupted(); // what a handler has left is not for what comes next
+    Thread.interrupted(); // nor is what it has left for what comes next
     boolean mine = take(me);
     work.ran(!mine);
     running = false;
