@@ -72,4 +72,3 @@ def figures(result: dict, runs: int, offered: int, most_attempts: float, before:
         "runs": runs / (calls + before),
         "cpu_client_us": result["cpu_us"],
     }
-
