@@ -107,7 +107,7 @@ func (o *opening) watched(conn *Connection) *attempt {
 func (a *attempt) opened(conn *Connection, o *opening, made bool) {
 	defer a.mu.Unlock()
 	if !made {
-		o.call.AtEnd = nil
+		o.call.AtEnd, a.passage = nil, nil
 		return
 	}
 	o.watching = a

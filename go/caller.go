@@ -123,7 +123,7 @@ func (c *route) alone(ctx context.Context, m *Method, request, response any, o *
 		defer b.end()
 	}
 	err := c.inside(ctx, m, request, response, o, g)
-	if g != nil && g.rules.Hedging == nil { // else attempts may still be under way
+	if g != nil {
 		*g = governedCall{}
 		governedCalls.Put(g)
 	}

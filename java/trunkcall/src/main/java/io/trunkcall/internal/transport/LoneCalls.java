@@ -105,6 +105,11 @@ public final class LoneCalls extends Apart {
     return open > 0;
   }
 
+  /** Whether more than one call of this side is open. */
+  boolean areSeveral() {
+    return open > 1;
+  }
+
   /** Whether the loop's thread is to stand aside now. */
   boolean letsStandAside() {
     if (!standAside) {

@@ -68,6 +68,7 @@ public final class TurnLoop extends SingleThreadIoEventLoop {
   private boolean ranHere; // and waits for what comes next
   private @Nullable Here here; // what it is to run next
   private volatile @Nullable StandIn standIn;
+  private boolean lacksStandIn; // there could be none
   private volatile boolean running; // and does not want the loop back
   private volatile long runs;
 
@@ -248,10 +249,12 @@ public final class TurnLoop extends SingleThreadIoEventLoop {
       led = true;
       LED.set(this);
       work.run();
-      doLedWork();
-      while (aside && !until.isDone() && !hasTasks() && !me.isInterrupted()) {
-        read(spinningOfCallers);
+      while (!lone.areSeveral()) { // what ends another call would run that caller's functions here
         doLedWork();
+        if (lone.areSeveral() || !aside || until.isDone() || hasTasks() || me.isInterrupted()) {
+          break;
+        }
+        read(spinningOfCallers);
       }
     } finally {
       leadNoMore(until);
@@ -352,13 +355,14 @@ public final class TurnLoop extends SingleThreadIoEventLoop {
 
   /** Whether {@link #runHere} may be called. On the loop. */
   public boolean mayRunHere() {
-    if (here != null || Thread.currentThread() != own) {
+    if (here != null || lacksStandIn || Thread.currentThread() != own) {
       return false;
     }
     if (standIn == null) {
       try {
         standIn = new StandIn(this);
       } catch (Throwable e) { // the system gives no more threads
+        lacksStandIn = true;
         Carrier.LOG.log(System.Logger.Level.WARNING, "no thread that stands in for a loop's", e);
         return false;
       }
@@ -394,8 +398,11 @@ public final class TurnLoop extends SingleThreadIoEventLoop {
     safeExecute(work);
     Thread.interrupted(); // nor is what it has left for what comes next
     boolean mine = take(me);
-    work.ran(!mine);
-    running = false;
+    try {
+      work.ran(!mine);
+    } finally {
+      running = false;
+    }
     while (!mine) {
       ioHandler().wakeup();
       park();

@@ -112,6 +112,22 @@ class TurnLoopTest {
     goesOn();
   }
 
+  /** What is due might end it, and run the functions of its caller on this thread. */
+  @Test
+  void aLeaderLetsGoOnceAnotherCallIsOpen() {
+    standAside();
+    CompletableFuture<Thread> timed = new CompletableFuture<>();
+    assertTrue(
+        loop.lead(
+            () -> {
+              loop.lone().begins();
+              loop.lone().begins();
+              loop.schedule(() -> timed.complete(Thread.currentThread()), 1, TimeUnit.MICROSECONDS);
+            },
+            new CompletableFuture<>()));
+    assertEquals(own, await(timed));
+  }
+
   @Test
   void aLeaderDoesNoWorkOfOthers() throws Exception {
     standAside();
