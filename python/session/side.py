@@ -211,7 +211,7 @@ class Side(Events):
         assert flow is not None
         payload, compression, _, _ = flow.inbox[record.seen - record.taken]
         record.seen += 1
-        self.tell(record, message_event(payload, compression))
+        self.tell(record, message_event(bytes(payload), compression))
 
     def half_closed(self, call: IncomingCall) -> None:
         record: Record = call.user

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from .caller import NO_OPTIONS, CallOptions, ClientStream
-from .codec import Codec
+from .codec import Codec, decoded
 from .compression import Compression, Request, TooLong, bound
 from .context import deadline_of, own_timeout
 from .interceptor import Call, Interceptor, MessageStream, Next, chain, wrong_stream
@@ -19,7 +19,7 @@ from .policy import Priority
 from .priority import carrying, priority_of
 from .status import Attempts, StatusError, failure, intercepted, least, told, unwritten
 from .transport import Connection, clock
-from .wire import CANNOT_TAKE, GAVE_UP, OK, Code, Delivery, LimitError, Metadata, OutgoingCall, Session, Status
+from .wire import CANNOT_TAKE, GAVE_UP, OK, Code, Delivery, LimitError, Metadata, OutgoingCall, Session, Status, kept
 
 if TYPE_CHECKING:
     from .calling import Calls
@@ -219,8 +219,8 @@ class PlainStream(Opening):
         try:
             limit = bound(message, out.session.own.max_message, self.most)
             if compression:
-                return await self._unpack(message, compression, limit)
-            return self._binding.decode_response(message)
+                return await self._unpack(kept(message), compression, limit)
+            return decoded(self._binding.decode_response, message)
         except Exception as error:
             raise self._undecodable(error) from error
 

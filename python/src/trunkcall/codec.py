@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from .values import One, Place, Record, shape_of
+from .wire import give_back, kept
 
 Encode = Callable[[Any], bytes]
 Decode = Callable[[bytes], Any]
@@ -20,6 +21,18 @@ def one_of(kind: type[Any]) -> str:
 def kind_of(message: object) -> str:
     """What a message is, for people: "a str", "None"."""
     return "None" if message is None else one_of(type(message))
+
+
+def decoded(decode: Decode, message: bytes | bytearray) -> Any:
+    """A message that was taken from a stream. Decoders of generated classes keep nothing of what they are given, so
+    that the memory of a large one is left to later ones; others get bytes that are theirs."""
+    if not isinstance(message, bytearray):
+        return decode(message)
+    if getattr(decode, "__name__", "") != "FromString" or not hasattr(getattr(decode, "__self__", None), "DESCRIPTOR"):
+        return decode(kept(message))
+    answer = decode(cast(bytes, message))
+    give_back(message)
+    return answer
 
 
 FIRST_NAMED = 8  # from here on numbers are users' own, with a name in the settings (protocol.md 3.8)

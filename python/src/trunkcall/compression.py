@@ -28,7 +28,7 @@ class TooLong(ValueError):
     """A message that is longer than a limit: than the call's own, or when decompressed."""
 
 
-def bound(message: bytes, limit: int, most: int | None) -> int:
+def bound(message: bytes | bytearray, limit: int, most: int | None) -> int:
     """How long a message may be when decompressed. Raises TooLong for one above the call's own limit already."""
     if most is None:
         return limit

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Any
 
-from .codec import Codec
+from .codec import Codec, decoded
 from .compression import TooLong
 from .executing import in_executor
 from .method import Binding, Method
@@ -15,7 +15,7 @@ from .policy import Priority
 from .priority import priority_in
 from .status import Metadata, StatusError, failure, pairs, told
 from .transport import clock
-from .wire import Code, Delivery, IncomingCall, LimitError
+from .wire import Code, Delivery, IncomingCall, LimitError, kept
 from .wire import Metadata as Entries
 
 if TYPE_CHECKING:
@@ -228,8 +228,8 @@ class ServerCall:
         data, compression = taken
         try:
             if compression:
-                return await self._unpack(data, compression)
-            return self._binding.decode_request(data)
+                return await self._unpack(kept(data), compression)
+            return decoded(self._binding.decode_request, data)
         except TooLong as error:
             raise StatusError(Code.RESOURCE_EXHAUSTED, f"the request {error}") from None
         except Exception as error:

@@ -13,7 +13,7 @@ from .method import Kind, Method
 from .opening import Opening
 from .status import StatusError, failure, told
 from .transport import Connection, clock
-from .wire import Code, Delivery, LimitError, Metadata, OutgoingCall
+from .wire import Code, Delivery, LimitError, Metadata, OutgoingCall, kept
 
 if TYPE_CHECKING:
     from .calling import Calls
@@ -193,7 +193,8 @@ class Attempt(Opening):
             raise StatusError.of(status, trailer, self._header, self.connection.remote)
         if self.oneway:
             return None
-        message, compression = out.take_message() or (b"", 0)
+        answer, compression = out.take_message() or (b"", 0)
+        message = kept(answer)
         try:
             decode = self.method.binding(self.codec).decode_response
             limit = bound(message, out.session.own.max_message, self.most)

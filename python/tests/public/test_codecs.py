@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import unittest
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
 
 from example.v1.user_pb2 import GetUserRequest, GetUserResponse
-from trunkcall import JSON, MSGPACK, PROTOBUF, Code, Delivery, Server, ServerCall, unary
+from trunkcall import JSON, MSGPACK, PROTOBUF, Code, Delivery, Server, ServerCall, bidi_stream, unary
+from trunkcall.wire.varint import varint
 
 from .kit import ECHO, Case, echo
 
@@ -109,6 +111,67 @@ class Codecs(Case):
         for number in (-1, 5, 7, 16):
             with self.assertRaises(ValueError):
                 Server(codecs=[Text(number)])
+
+
+LARGE = [bytes([65 + index]) * size for index, size in enumerate((300_000, 200_001, 300_000, 70_000, 1_000_000, 9))]
+
+
+class Kept:
+    """Bytes that are kept as they come."""
+
+    name = "kept"
+    number = 9
+
+    def encoder(self, kind: type[Any]) -> Any:
+        return bytes
+
+    def decoder(self, kind: type[Any]) -> Any:
+        return lambda data: data
+
+
+class LargeMessages(Case):
+    """What was received stays as it is, whatever is received behind it."""
+
+    async def test_of_protobuf(self) -> None:
+        seen: list[GetUserRequest] = []
+
+        async def echo_all(requests: AsyncIterator[GetUserRequest], call: ServerCall) -> AsyncIterator[GetUserRequest]:
+            async for request in requests:
+                seen.append(request)
+                yield request
+
+        both = bidi_stream("/test.Service/Both", GetUserRequest, GetUserRequest)
+        _, address = await self.serve(both.handler(echo_all))
+        # bytes in a field that the class does not know are kept too
+        sent = [GetUserRequest.FromString(b"\xa2\x06" + varint(len(part)) + part) for part in LARGE]
+        stream = self.client(address, codec=PROTOBUF).open(both)
+        got: list[Any] = []
+        for request in sent:
+            await stream.send(request)
+            got.append(await stream.receive())
+        await stream.half_close()
+        self.assertIsNone(await stream.receive())
+        self.assertTrue(seen == got == sent)  # whose difference nobody wants to read
+
+    async def test_of_a_codec_that_keeps_what_it_is_given(self) -> None:
+        seen: list[bytes] = []
+
+        async def echo_all(requests: AsyncIterator[bytes], call: ServerCall) -> AsyncIterator[bytes]:
+            async for request in requests:
+                seen.append(request)
+                yield request
+
+        both = bidi_stream("/test.Service/Both", bytes, bytes)
+        _, address = await self.serve(both.handler(echo_all), codecs=[Kept()])
+        stream = self.client(address, codec=Kept()).open(both)
+        got: list[Any] = []
+        for part in LARGE:
+            await stream.send(part)
+            got.append(await stream.receive())
+        await stream.half_close()
+        self.assertIsNone(await stream.receive())
+        self.assertTrue(seen == got == LARGE)
+        self.assertEqual({type(one) for one in (*seen, *got)}, {bytes})
 
 
 if __name__ == "__main__":

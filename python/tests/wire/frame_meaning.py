@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from io import BytesIO
 from typing import Any
 
 from trunkcall.wire import Config, Events, Load, Session, Settings
+from trunkcall.wire.assembly import Assembly
 from trunkcall.wire.body import cut_text, read_body, read_define
 from trunkcall.wire.fault import CallFault, ConnectionFault
 from trunkcall.wire.frame import (
@@ -142,8 +142,8 @@ def flow_of(entry: Entry, session: Session) -> ReceiveFlow:
         flow.codec, flow.compression = progress["codec"], progress["compression"]
         flow.messages, flow.promised = 1, flow.total
         flow.share.promise(flow.total)
-        flow.whole = BytesIO()
-        flow.whole.write(bytes(flow.received))
+        flow.whole = Assembly()
+        flow.whole.add(bytes(flow.received))
         flow.holds = flow.received
         flow.share.hold(flow.received, flow)
     return flow

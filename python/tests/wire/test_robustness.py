@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import unittest
 
-from trunkcall.wire import Config, Events, IncomingCall, Metadata, Method, OutgoingCall, Session, Settings
+from trunkcall.wire import Config, Events, IncomingCall, Metadata, Method, OutgoingCall, Session, Settings, kept
 from trunkcall.wire.fault import CONNECTION_CLASSES
 from trunkcall.wire.frame import CALL, GOAWAY, HEADER, INITIATOR_BIT, check_header
 from trunkcall.wire.preface import preface_bytes
@@ -27,10 +27,11 @@ class Log(Events):
             call.finish(call.message)
 
     def arrived(self, call: IncomingCall | OutgoingCall) -> None:
-        taken = call.take_message()
-        self.lines.append(("message", call.id, taken))
-        if isinstance(call, IncomingCall) and taken is not None:
-            call.send(taken[0])
+        message, compression = call.take_message() or (b"", 0)
+        message = kept(message)
+        self.lines.append(("message", call.id, message, compression))
+        if isinstance(call, IncomingCall):
+            call.send(message)
             if self.hasty:
                 call.finish()
 

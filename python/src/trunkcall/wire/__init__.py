@@ -6,6 +6,7 @@ Read first `Session` (session.py), `Config` (config.py), `Events` (events.py), `
 
 from __future__ import annotations
 
+from .assembly import give_back, kept
 from .budget import Load
 from .caller import LATE
 from .config import Config
@@ -49,6 +50,8 @@ __all__ = [
     "Session",
     "Settings",
     "Status",
+    "give_back",
+    "kept",
     "local_status",
     "not_served",
     "unserved",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from .assembly import kept
 from .body import Body, read_body
 from .fault import CallFault, ConnectionFault
 from .frame import (
@@ -292,7 +293,8 @@ class Callee:
         events = self.session.events
         flow = call.receiving
         if (call.method.takes_one or call.oneway) and flow is not None:
-            call.message, call.compression = flow.take()
+            message, call.compression = flow.take()
+            call.message = kept(message)
         events.start(call)
         waiting = len(flow.inbox) if flow is not None else 0
         while waiting and call.state == RUNNING and not call.returned:

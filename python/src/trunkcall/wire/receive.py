@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from io import BytesIO
 
+from .assembly import Assembly, kept
 from .budget import Share
 from .fault import CallFault, ConnectionFault
 from .frame import MESSAGE_COST, POOL
@@ -65,10 +65,11 @@ class ReceiveFlow:
         self.anew = 0  # of that, granted anew
         self.lain = 0  # what lay here at the last look
         self.moved = False  # something was given back since then
-        self.inbox: deque[tuple[bytes, int, int, int]] = deque()  # message, compression, cost: of window, of pool
+        # message, compression, cost: of window, of pool
+        self.inbox: deque[tuple[bytes | bytearray, int, int, int]] = deque()
         self.messages = 0  # messages begun
         self.total = 0  # of the message in progress; 0: none
-        self.whole: BytesIO | None = None  # what has come of it
+        self.whole: Assembly | None = None  # what has come of it
         self.received = 0
         self.codec = 0
         self.compression = 0
@@ -194,25 +195,28 @@ class ReceiveFlow:
                 self.owed += cost
                 pool.give_back(self, pooled)
             return False
+        message: bytes | bytearray
         if self.total:
-            payload = self._put(payload).getvalue()
+            message = self._put(payload).finish()
             self.whole = None
             cost += self.withheld
             pooled += self.withheld_pool
             self.total = self.received = self.withheld = self.withheld_pool = 0
+        else:
+            message = bytes(payload)
         if self.single:
             self.owed += cost
             pool.give_back(self, pooled)
             cost = pooled = 0
-        self.inbox.append((bytes(payload), compression, cost, pooled))
+        self.inbox.append((message, compression, cost, pooled))
         return True
 
-    def _put(self, piece: bytes | memoryview) -> BytesIO:
-        """Adds a piece to its message, whose memory grows with what has come of it."""
+    def _put(self, piece: bytes | memoryview) -> Assembly:
+        """Adds a piece to its message."""
         whole = self.whole
         if whole is None:
-            whole = self.whole = BytesIO()
-        whole.write(piece)
+            whole = self.whole = Assembly()
+        whole.add(piece)
         return whole
 
     def take_one(self) -> None:
@@ -224,8 +228,9 @@ class ReceiveFlow:
             self.owed += cost
             self.pool.give_back(self, pooled)
 
-    def take(self) -> tuple[bytes, int]:
-        """Consumes the oldest message: itself and its compression."""
+    def take(self) -> tuple[bytes | bytearray, int]:
+        """Consumes the oldest message: itself, of which a bytearray may be given back (assembly.py), and its
+        compression."""
         message, compression, cost, pooled = self.inbox.popleft()
         self.owed += cost
         if not self.inbox:
@@ -241,7 +246,7 @@ class ReceiveFlow:
         """The message that came with the end of the call, which nobody is owed anything for."""
         message, _, _, _ = self.inbox.pop()
         self._release(len(message))
-        return message
+        return kept(message)
 
     def _release(self, size: int) -> None:
         self.share.promised -= size

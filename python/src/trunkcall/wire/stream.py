@@ -105,8 +105,9 @@ class OutgoingCall:
         """Ends the call with CANCELLED, if it has not ended."""
         self.session.caller.cancel(self, reason)
 
-    def take_message(self) -> tuple[bytes, int] | None:
-        """Consumes the oldest answer: the message and its compression; None when there is none now."""
+    def take_message(self) -> tuple[bytes | bytearray, int] | None:
+        """Consumes the oldest answer: the message, of which a bytearray may be given back (assembly.py), and its
+        compression; None when there is none now."""
         flow = self.receiving
         if flow is not None and flow.inbox:
             taken = flow.take()
@@ -242,8 +243,8 @@ class IncomingCall:
         Events.stopped is told, and the handler still has to return. Before the handler runs there is `refuse`."""
         self.session.callee.cut(self, code, text)
 
-    def take_message(self) -> tuple[bytes, int] | None:
-        """Consumes the oldest request message: itself and its compression; None when there is none now."""
+    def take_message(self) -> tuple[bytes | bytearray, int] | None:
+        """Consumes the oldest request message, as OutgoingCall's; None when there is none now."""
         flow = self.receiving
         if flow is None or not flow.inbox:
             return None
