@@ -20,6 +20,7 @@ type governedCall struct {
 	first   passage       // that of the first attempt, unless the call is hedged
 	last    error         // how the last attempt ended; not for calls that are hedged
 	entered time.Duration // when it passed the limit of calls at once
+	time    time.Duration // what it had when it began, if a breaker or ejection is to know; 0: it has no deadline
 }
 
 var governedCalls = sync.Pool{New: func() any { return &governedCall{} }}
@@ -51,6 +52,11 @@ func (c *route) underPolicy(ctx context.Context, m *Method, request, response an
 // g's own options then.
 func (c *route) enter(ctx context.Context, o *callOptions, g *governedCall) error {
 	g.rules = o.rules
+	if g.rules.breaker != nil || g.rules.outliers != nil {
+		if deadline, ok := ctx.Deadline(); ok {
+			g.time = time.Until(deadline)
+		}
+	}
 	if len(g.rules.Faults) > 0 {
 		if err := c.injected(ctx, g.rules.Faults); err != nil {
 			return err
@@ -143,8 +149,9 @@ func (g *governedCall) ended(err error) {
 // passage is an attempt that has passed the breaker.
 type passage struct {
 	call   *governedCall
-	number int64 // of the state in which the breaker allowed it
-	leaves bool  // the call ends with it: it is a stream's
+	number int64         // of the state in which the breaker allowed it
+	left   time.Duration // of the call's time, when it was given to its connection
+	leaves bool          // the call ends with it: it is a stream's
 }
 
 // pass asks the breaker about an attempt.
@@ -171,6 +178,7 @@ func (p *passage) unmade(err error) {
 // ended tells how the attempt ended, at an endpoint.
 func (p *passage) ended(e *wire.Ending, at *EndpointState) {
 	end := endOf(e)
+	end.Time, end.Left = p.call.time, p.left
 	if b := p.call.rules.breaker; b != nil {
 		b.ended(p.number, b.rules.Outcome(end))
 	}

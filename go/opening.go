@@ -160,6 +160,9 @@ func (o *opening) fit(conn *Connection) error {
 			return notSent(context.DeadlineExceeded)
 		}
 		o.out.Remaining = wire.Remaining(int64(left))
+		if o.passage != nil {
+			o.passage.left = left
+		}
 	}
 	return nil
 }

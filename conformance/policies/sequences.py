@@ -66,6 +66,8 @@ class SequenceMaker:
             told["lost"] = True
         if draw.random() < 0.3:
             told["elsewhere"] = True
+        if draw.random() < 0.5:
+            told |= {"time": draw.choice((9, 10, 11)) * MS, "left": draw.choice((0, 4, 5, 6, 10)) * MS}
         return told
 
     def budget(self) -> Step:

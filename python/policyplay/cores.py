@@ -62,6 +62,8 @@ class Step:
             told.get("retry_after", 0),
             told.get("lost", False),
             told.get("elsewhere", False),
+            told.get("time", 0),
+            told.get("left", 0),
         )
 
 

@@ -48,7 +48,12 @@ type Ended struct {
 	RetryAfter time.Duration // of one that was refused
 	Lost       bool          // the connection ended before a byte of the call was passed on
 	Elsewhere  bool          // another connection or endpoint can take the call
+	Time       time.Duration // what its call had when it began; 0: it has no deadline
+	Left       time.Duration // what was left of that when the attempt was given to its connection
 }
+
+// late reports whether it ran out of time after its call had spent most of that on this side (policy.md 10).
+func (e *Ended) late() bool { return e.Code == DeadlineExceeded && e.Left*2 < e.Time }
 
 // forever is the deadline of a call that has none.
 const forever = time.Duration(1<<63 - 1)

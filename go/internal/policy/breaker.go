@@ -15,9 +15,11 @@ const (
 // Outcome judges how an attempt ended (policy.md 10).
 func (t *TripRules) Outcome(e Ended) Outcome {
 	switch {
-	case t.Codes.Has(e.Code) && e.Delivery != NotSent:
+	case e.Delivery == NotSent, e.Code == Cancelled, e.late():
+		return Neither
+	case t.Codes.Has(e.Code):
 		return Failure
-	case e.Delivery == NotSent, e.Code == Cancelled, e.Delivery == Refused && e.RetryAfter == 0:
+	case e.Delivery == Refused && e.RetryAfter == 0:
 		return Neither
 	}
 	return Success

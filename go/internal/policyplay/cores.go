@@ -21,7 +21,7 @@ type step struct {
 	Endpoint           string
 	Endpoints          []string
 	Priority           string
-	Took               time.Duration
+	Took, Time, Left   time.Duration
 	Total, Available   int64
 	Others             int64
 
@@ -46,7 +46,7 @@ var deliveries = map[string]policy.Delivery{
 }
 
 func (s *step) ended() policy.Ended {
-	e := policy.Ended{Delivery: deliveries[s.Delivery], RetryAfter: s.RetryAfter, Lost: s.Lost, Elsewhere: s.Elsewhere}
+	e := policy.Ended{Delivery: deliveries[s.Delivery], RetryAfter: s.RetryAfter, Lost: s.Lost, Elsewhere: s.Elsewhere, Time: s.Time, Left: s.Left}
 	for c := policy.OK; c <= 16; c++ {
 		if c.String() == s.Code {
 			e.Code = c

@@ -339,12 +339,13 @@ class OpenedStream(ClientStream[Req, Resp]):
             try:
                 rules = self._caller._policies.rules(self._method.name)
                 until = deadline_of(call.timeout) if call.timeout != timeout else deadline
+                begun = 0 if rules is None else clock()
                 if rules is not None:
                     await drilled(rules, self._caller, until)
                 priority = priority_of(self._priority, rules)
                 plain = self._make(call, until, priority)
                 if rules is not None:
-                    plain.passage, plain.chooser = passed(rules, priority), rules.chooser
+                    plain.passage, plain.chooser, plain.begun = passed(rules, priority), rules.chooser, begun
                 try:
                     await plain.open(wait_for_ready)
                 finally:

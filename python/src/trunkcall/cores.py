@@ -30,8 +30,10 @@ def draw() -> int:
     return random.getrandbits(32)
 
 
-def end_of(status: Status, *, lost: bool = False, elsewhere: bool = False) -> Ended:
+def end_of(status: Status, *, lost: bool = False, elsewhere: bool = False, time: int = 0, left: int = 0) -> Ended:
     """How an attempt ended, as the cores know it."""
     if status is OK:  # nearly always
         return _FINE
-    return Ended(int(status.code), _PROMISES[status.delivery], round(status.retry_after * 1e9), lost, elsewhere)
+    return Ended(
+        int(status.code), _PROMISES[status.delivery], round(status.retry_after * 1e9), lost, elsewhere, time, left
+    )

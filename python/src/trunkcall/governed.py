@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 async def made(attempt: Attempt, rules: Rules, priority: Priority) -> Any:
     """Makes a unary or one-way call under its rules. Raises StatusError."""
+    attempt.begun = clock()
     await drilled(rules, attempt.caller, attempt.deadline)
     call: Admitted | None = None
     status: Status | None = None
@@ -67,6 +68,7 @@ async def quickly(
     timeout = rules.policy.timeout if options.timeout is None else options.timeout
     data = caller._encode(method, request, None if codec is caller._codec else codec)
     deadline = 0 if timeout is None else deadline_of(timeout)
+    begun = 0  # nobody asks when there is no deadline
     call: Admitted | None = None
     status: Status | None = None
     try:
@@ -77,7 +79,7 @@ async def quickly(
         future: asyncio.Future[None] = loop.create_future()
         session = connection.session
         if deadline:
-            session.now = clock()
+            session.now = begun = clock()
         out = None
         try:
             out = session.unary(method._wire_name, data, future, codec.number, deadline)
@@ -102,7 +104,7 @@ async def quickly(
                 text = f"the response is not a valid {codec.name} message: {error}"
                 raise failure(*told(error, Code.INTERNAL, text), Delivery.EXECUTED) from error
         attempt = Attempt(caller, method, data, codec, deadline, None, False)
-        attempt.timeout = own_timeout(timeout, deadline)
+        attempt.timeout, attempt.begun = own_timeout(timeout, deadline), begun
         if out is not None:
             attempt.adopt(out, connection, None)
         status = None

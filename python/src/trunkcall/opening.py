@@ -59,8 +59,9 @@ class Opening(CallEvents):
     passage: Passage | None = None  # under a policy file, until the attempt has ended
     told: CallAttempt | None = None  # what an observer was told of, until the attempt has ended
     timeout: float | None = None  # seconds, if that set the deadline
+    begun = 0  # when the call began, under a policy file
+    given = 0  # when the attempt was given to a connection
     _began = 0  # when the attempt was wanted
-    _given = 0  # when it was given to a connection, if somebody wants to know
     _waits_for = ""
 
     def __init__(
@@ -161,6 +162,7 @@ class Opening(CallEvents):
         opened = self.append(connection)
         if opened is not None:
             self.out, self.connection, self.opened = opened, connection, True
+            self.given = connection.session.now
             observer = self.caller._calling.attempts
             if observer is not None:
                 self._tell(observer)
@@ -201,8 +203,7 @@ class Opening(CallEvents):
     def _tell(self, observer: AttemptObserver) -> None:
         connection = self.connection
         endpoint = self.caller._endpoint_of(connection)
-        self._given = connection.session.now
-        queued = (self._given - self._began) / 1e6
+        queued = (self.given - self._began) / 1e6
         known = endpoint.endpoint if endpoint is not None else None
         self.told = CallAttempt(self.method, self.number, known, connection.remote, queued, self.sent())
         try:
@@ -226,7 +227,7 @@ class Opening(CallEvents):
         observer = self.caller._calling.attempts
         if told is not None and observer is not None:
             told.status = status
-            told.duration = (clock() - self._given) / 1e6
+            told.duration = (clock() - self.given) / 1e6
             try:
                 observer.attempt_ended(told)
             except (Exception, asyncio.CancelledError):

@@ -59,15 +59,23 @@ class Passage:
         """How the attempt ended, and where; None: it was not made. A second time does nothing."""
         breaker, self._breaker = self._breaker, None
         if breaker is not None and self._number is not None and self._rules.breaker_rules is not None:
-            outcome = Outcome.NEITHER if status is None else judged(self._rules.breaker_rules, end_of(status))
+            outcome = Outcome.NEITHER if status is None else judged(self._rules.breaker_rules, _within(status, at))
             breaker.ended(now(), self._number, outcome, draw)
         outliers = self._rules.outliers
         if outliers is not None and at is not None and status is not None:
             endpoint = at.caller._endpoint_of(at.connection)
             if endpoint is not None:
-                outliers.ended(endpoint, end_of(status))
+                outliers.ended(endpoint, _within(status, at))
         if self._call is not None:
             self._call.leave(status)
+
+
+def _within(status: Status, at: Opening | None) -> Ended:
+    """How an attempt ended, for a breaker or an endpoint. `at`: the attempt, unless it was sent as soon as the call
+    began."""
+    if at is None or not at.deadline or status.code is not Code.DEADLINE_EXCEEDED:
+        return end_of(status)
+    return end_of(status, time=(at.deadline - at.begun) * 1000, left=(at.deadline - at.given) * 1000)
 
 
 def passed(rules: Rules, priority: Priority) -> Passage:

@@ -115,7 +115,7 @@ class Attempt(Opening):
             self.caller, self.method, self.data, self.codec, self.deadline, self.metadata, self.wait_for_ready
         )
         one.compress(self._order)
-        one.number, one.timeout, one.chooser = number, self.timeout, self.chooser
+        one.number, one.timeout, one.chooser, one.begun = number, self.timeout, self.chooser, self.begun
         one.response, one.most = self.response, self.most
         return one
 

@@ -7,7 +7,7 @@ from typing import Any
 
 MS = 10**6
 HALF, MOST = 2**31, 2**32 - 1
-DURATIONS = ("deadline", "retry_after", "took")
+DURATIONS = ("deadline", "retry_after", "took", "time", "left")
 
 Step = dict[str, Any]
 Sequence = tuple[str, str, dict[str, Any], list[Step]]

@@ -23,6 +23,11 @@ def fails(at: float, of: int, state: str = "closed", random: list[int] | None = 
     return ended(at, "UNAVAILABLE", "unknown", {"state": state}, random, ask=of)
 
 
+def times_out(at: float, of: int, time: float, left: float, state: str = "closed", random: list[int] | None = None) -> Step:
+    """Of a call that had so much time, and so much left when the attempt was given to its connection."""
+    return ended(at, "DEADLINE_EXCEEDED", "unknown", {"state": state}, random, ask=of, time=time, left=left)
+
+
 def works(at: float, of: int, state: str = "closed") -> Step:
     return ended(at, "OK", "executed", {"state": state}, ask=of)
 
@@ -54,6 +59,18 @@ BREAKER: list[Sequence] = [
     ("failures", "what a failure is, and what is neither", ROW,
      [ask(0, 1), ended(0, "INTERNAL", "executed", {"state": "closed"}, ask=0), ended(0, "UNAVAILABLE", "not_sent", {"state": "closed"}, ask=0), ended(0, "CANCELLED", "unknown", {"state": "closed"}, ask=0),
       ended(0, "PERMISSION_DENIED", "refused", {"state": "closed"}, ask=0), ended(0, "UNAVAILABLE", "refused", {"state": "open"}, [0], ask=0)]),
+    ("deadline", "running out of time is a failure", ROW,
+     [ask(0, 1), times_out(250, 0, 250, 250), ended(250, "DEADLINE_EXCEEDED", "executed", {"state": "open"}, [0], ask=0)]),
+    ("deadline-late", "but not of an attempt that had less than half of the call's time", ROW,
+     [ask(0, 1), times_out(250, 0, 250, 124.999999), times_out(250, 0, 250, 0), times_out(250, 0, 250, 125), times_out(250, 0, 250, 125, "open", [0])]),
+    ("deadline-late-row", "which does not break a row off either", ROW, [ask(0, 1), fails(0, 0), times_out(250, 0, 250, 10), fails(300, 0, "open", [0])]),
+    ("deadline-late-executed", "whoever says so", ROW,
+     [ask(0, 1), *(ended(250, "DEADLINE_EXCEEDED", delivery, {"state": "closed"}, ask=0, time=250, left=124) for delivery in ("executed", "unknown", "refused"))]),
+    ("deadline-late-share", "nor does it count among the calls", breaker(percent=50, calls=2), [ask(0, 1), times_out(250, 0, 250, 1), times_out(250, 0, 250, 1), fails(250, 0), fails(250, 0, "open", [0])]),
+    ("deadline-codes", "failures of other kinds count whenever they were sent", ROW,
+     [ask(0, 1), ended(249, "UNAVAILABLE", "unknown", {"state": "closed"}, ask=0, time=250, left=1), ended(249, "INTERNAL", "executed", {"state": "open"}, [0], ask=0, time=250, left=1)]),
+    ("probe-late", "a probe that was late makes room for another", ROW,
+     [*OPENED, ask(10_000, 3, "half_open"), times_out(10_250, 3, 250, 10, "half_open"), ask(10_250, 3, "half_open"), times_out(10_500, 5, 250, 250, "open", [0])]),
     ("other-codes", "other codes are successes", ROW,
      [ask(0, 1), fails(0, 0), ended(0, "NOT_FOUND", "executed", {"state": "closed"}, ask=0), fails(0, 0), ended(0, "ABORTED", "refused", {"state": "closed"}, ask=0, retry_after=1), fails(0, 0)]),
     ("own-codes", "the user's codes alone", breaker(consecutive=1, codes=["ABORTED"]), [ask(0, 1), fails(0, 0), ended(0, "ABORTED", "executed", {"state": "open"}, [0], ask=0)]),
@@ -83,6 +100,9 @@ OUTLIERS: list[Sequence] = [
     ("random", "and a random part of a fifth more", outliers(), [endpoints(0, "ab"), fault(0, "a"), fault(0, "a", 11_000, [HALF])]),
     ("success", "a success between begins anew", outliers(),
      [endpoints(0, "ab"), fault(0, "a"), ended(0, "NOT_FOUND", "executed", {}, endpoint="a"), fault(0, "a"), ended(0, "UNAVAILABLE", "not_sent", {}, endpoint="a"), fault(0, "a", 10_000, [0])]),
+    ("late", "calls that were sent late and run out of time do not eject it, those that had most of their time do", outliers(),
+     [endpoints(0, "ab"), *(ended(250, "DEADLINE_EXCEEDED", "unknown", {}, endpoint="a", time=250, left=20) for _ in range(3)), ejected(250),
+      ended(500, "DEADLINE_EXCEEDED", "unknown", {}, endpoint="a", time=250, left=249), ended(500, "DEADLINE_EXCEEDED", "unknown", {"until": ns(10_500)}, [0], endpoint="a", time=250, left=249)]),
     ("cap", "at most a share of them; the counts of others stay", outliers(),
      [endpoints(0, "dcba"), fault(0, "a"), fault(0, "a", 10_000, [0]), fault(0, "b"), fault(0, "b", 10_000, [0]), fault(0, "c"), fault(0, "c"), ejected(0, "ba"), fault(10_000, "c", 20_000, [0]), ejected(10_000, "c")]),
     ("cap-one", "one at least", outliers(cap=1), [endpoints(0, "abc"), fault(0, "a"), fault(0, "a", 10_000, [0]), fault(0, "b"), fault(0, "b")]),

@@ -56,6 +56,8 @@ class Ended:
     retry_after: int = 0  # nanoseconds, of one that was refused
     lost: bool = False  # the connection ended before a byte of the call was passed on
     elsewhere: bool = False  # another connection or endpoint can take the call
+    time: int = 0  # nanoseconds that the call had when it began; 0: it has no deadline
+    left: int = 0  # what was left of that when the attempt was given to its connection
 
 
 class Retries:

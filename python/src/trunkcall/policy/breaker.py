@@ -7,7 +7,7 @@ from enum import Enum, auto
 
 from .attempts import NOT_SENT, REFUSED, Ended
 from .numbers import Clock, Random, Window, part
-from .rules import CANCELLED, BreakerRules, OutlierRules, TripRules
+from .rules import CANCELLED, DEADLINE_EXCEEDED, BreakerRules, OutlierRules, TripRules
 
 
 class Outcome(Enum):
@@ -20,12 +20,13 @@ class Outcome(Enum):
 
 def judged(rules: TripRules, end: Ended) -> Outcome:
     """How an attempt ended for a breaker or an endpoint (policy.md 10)."""
-    if end.code in rules.codes and end.delivery != NOT_SENT:
+    late = end.code == DEADLINE_EXCEEDED and end.left * 2 < end.time
+    if end.delivery == NOT_SENT or end.code == CANCELLED or late:
+        return Outcome.NEITHER
+    if end.code in rules.codes:
         return Outcome.FAILURE
     refused_for_good = end.delivery == REFUSED and end.retry_after == 0
-    if end.delivery == NOT_SENT or end.code == CANCELLED or refused_for_good:
-        return Outcome.NEITHER
-    return Outcome.SUCCESS
+    return Outcome.NEITHER if refused_for_good else Outcome.SUCCESS
 
 
 class _Trip:

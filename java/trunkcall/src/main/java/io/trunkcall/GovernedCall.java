@@ -21,6 +21,7 @@ final class GovernedCall implements Governed {
       "the deadline passed while a fault of the policy held the call up";
 
   final Rules rules;
+  final long begun = Clock.micros(); // the call, also where its loop sees it much later
   private final Priority priority;
   private @Nullable Injected fault; // what was drawn; null: nothing was
   private boolean entered;
@@ -43,7 +44,7 @@ final class GovernedCall implements Governed {
       begin(call);
     }
     try {
-      call.passed(new Passage(rules));
+      call.passed(new Passage(rules, begun));
     } catch (StatusException open) {
       throw last == null ? open : last; // the call ends as the attempt before did
     }

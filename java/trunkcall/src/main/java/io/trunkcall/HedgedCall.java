@@ -87,7 +87,7 @@ final class HedgedCall<R> implements Governed, Runnable, Pausing {
       core = begun;
       lookAt(begun.begun().look());
     }
-    attempt.passed(new Passage(once.rules));
+    attempt.passed(new Passage(once.rules, once.begun));
     return true;
   }
 

@@ -481,7 +481,7 @@ abstract class OpeningCall extends CountedCall implements Runnable, Pausing {
     Passage passed = passage;
     passage = null;
     if (passed != null) {
-      passed.ended(status, carrier == null ? null : calls.endpointOf(carrier));
+      passed.ended(status, carrier == null ? null : calls.endpointOf(carrier), given, deadline);
     }
     ToldAttempt attempt = told;
     told = null;

@@ -11,11 +11,13 @@ import org.jspecify.annotations.Nullable;
 /** An attempt that has passed the breaker of its method. It is told once. On the client's loop. */
 final class Passage {
   private final Rules rules;
+  private final long begun; // the call, in µs of Clock
   private final long number; // of the state in which the breaker allowed it
 
   /** Throws StatusException if the breaker does not allow it. */
-  Passage(Rules rules) {
+  Passage(Rules rules, long begun) {
     this.rules = rules;
+    this.begun = begun;
     Breaker breaker = rules.breaker;
     this.number = breaker == null ? 0 : breaker.ask(rules.sources.now());
     if (number < 0) {
@@ -32,9 +34,15 @@ final class Passage {
     }
   }
 
-  /** How the attempt has ended, and where. */
-  void ended(Status status, @Nullable ClientEndpoint at) {
+  /**
+   * How the attempt has ended, and where; {@code given} is when it was given to a connection, in µs
+   * of Clock as {@code deadline}, 0: none.
+   */
+  void ended(Status status, @Nullable ClientEndpoint at, long given, long deadline) {
     Ended end = GovernedCall.ended(status, false, false);
+    if (deadline != 0) {
+      end = end.within((deadline - begun) * 1_000, (deadline - given) * 1_000);
+    }
     Breaker breaker = rules.breaker;
     BreakerRules said = rules.holds.breaker();
     if (breaker != null && said != null) {

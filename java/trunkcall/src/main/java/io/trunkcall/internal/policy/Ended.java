@@ -9,9 +9,32 @@ import io.trunkcall.Delivery;
  * @param retryAfter of one that was refused
  * @param lost the connection ended before a byte of the call was passed on
  * @param elsewhere another connection or endpoint can take the call
+ * @param time what the call had when it began; 0: it has no deadline
+ * @param left what was left of that when the attempt was given to its connection
  */
 public record Ended(
-    Code code, Delivery delivery, long retryAfter, boolean lost, boolean elsewhere) {
+    Code code,
+    Delivery delivery,
+    long retryAfter,
+    boolean lost,
+    boolean elsewhere,
+    long time,
+    long left) {
+  /** Of a call without a deadline, or where that makes no difference. */
+  public Ended(Code code, Delivery delivery, long retryAfter, boolean lost, boolean elsewhere) {
+    this(code, delivery, retryAfter, lost, elsewhere, 0, 0);
+  }
+
+  /** Whether it ran out of time, most of which had passed before it was sent (policy.md 10). */
+  boolean isLate() {
+    return code == Code.DEADLINE_EXCEEDED && left * 2 < time;
+  }
+
+  /** The same of a call that had so much time, and had so much left when it was sent. */
+  public Ended within(long time, long left) {
+    return new Ended(code, delivery, retryAfter, lost, elsewhere, time, left);
+  }
+
   boolean isRefused() {
     return delivery == Delivery.REFUSED;
   }

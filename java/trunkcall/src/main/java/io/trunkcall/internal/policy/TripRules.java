@@ -14,7 +14,7 @@ public record TripRules(long consecutive, long percent, long calls, long window,
 
   /** What it means that an attempt ended so. */
   public Outcome judged(Ended end) {
-    if (end.delivery() == Delivery.NOT_SENT || end.code() == Code.CANCELLED) {
+    if (end.delivery() == Delivery.NOT_SENT || end.code() == Code.CANCELLED || end.isLate()) {
       return Outcome.NEITHER;
     }
     if (codes.has(end.code())) {

@@ -58,7 +58,9 @@ final class Step {
             : Delivery.UNKNOWN,
         number("retry_after"),
         given.path("lost").asBoolean(),
-        given.path("elsewhere").asBoolean());
+        given.path("elsewhere").asBoolean(),
+        number("time"),
+        number("left"));
   }
 
   /** Draws the next of its numbers; more than there are is a fault. */
