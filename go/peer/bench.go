@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -162,7 +163,8 @@ func (p program) bench(args []string) error {
 	}
 	if options.mixed.observe {
 		count := trunkcall.AttemptObserver{Began: func(*trunkcall.Attempt) { attempts.Add(1) }, Ended: func(*trunkcall.Attempt) {}}
-		clientOptions = append(clientOptions, trunkcall.WithAttemptObserver(count))
+		warnings := slog.New(slog.NewTextHandler(p.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+		clientOptions = append(clientOptions, trunkcall.WithAttemptObserver(count), trunkcall.WithLogger(warnings))
 	}
 	if options.mixed.wanted() {
 		return p.benchMixed(options, &attempts, append(clientOptions, trunkcall.WithConnections(options.Connections)))

@@ -40,7 +40,7 @@ func (o *mixOptions) flags(fs *flag.FlagSet) {
 	load.DurationVar(fs, &o.cancelAfter, "cancel-after", 5*time.Millisecond, "`time` within which they are, drawn at random")
 	fs.Var(&o.keepalive, "keepalive", keepaliveUsage)
 	fs.StringVar(&o.policyFile, "policy-file", "", "`file` that says what holds for the calls (spec/policy.md)")
-	fs.BoolVar(&o.observe, "observe", false, "have an observer count the attempts; with --mix the result then has how many there were for a call")
+	fs.BoolVar(&o.observe, "observe", false, "have an observer count the attempts; with --mix the result then has how many there were for a call; and log the client's warnings")
 	fs.Uint64Var(&o.seed, "seed", 1, "`number` that decides what is drawn")
 }
 

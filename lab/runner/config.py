@@ -14,7 +14,7 @@ KINDS = ("capacity", "open", "idle", "bytes", "troubled")
 METRICS = (
     "rate", "mean_us", "p50_us", "p90_us", "p95_us", "p99_us", "p999_us", "max_us",
     "cpu_client_us", "cpu_server_us", "cpu_both_us", "idle_bytes", "overhead_bytes",
-    "client_allocs", "server_allocs", "goodput", "answered_p50_us", "answered_p99_us", "attempts", "runs",
+    "client_allocs", "server_allocs", "goodput", "answered_p50_us", "answered_p99_us", "attempts", "runs", "ejected",
 )  # fmt: skip
 HIGHER_IS_BETTER = ("rate", "goodput")
 

@@ -18,6 +18,7 @@ UNITS = {
     "client_allocs": "a call",
     "server_allocs": "a call",
     "attempts": "a call",
+    "ejected": "a run",
     "runs": "a call",
     "goodput": "of the calls due",
 }
@@ -222,7 +223,7 @@ class CaseReport:
         return tables.table([f"{self.subject} ÷", *metrics.values()], lines)
 
     def _troubled_table(self) -> str:
-        head = ["", "answered", "p50 ms", "p99 ms", "attempts", "at handlers", "CPU client"]
+        head = ["", "answered", "p50 ms", "p99 ms", "attempts", "at handlers", "ejected", "CPU client"]
         lines = []
         for label in self.labels():
             goodput = self.runs.median(label, "goodput")
@@ -231,6 +232,8 @@ class CaseReport:
             cells = ["–" if goodput is None else f"{goodput:.1%}"]
             cells += ["–" if each is None else f"{each / 1000:.1f}" for each in times]
             cells += ["–" if each is None else f"{each:.3f}" for each in counts]
+            ejected = self.runs.median(label, "ejected")
+            cells.append("–" if ejected is None else f"{ejected:g}")
             lines.append([self._named(label), *cells, tables.number(self.runs.median(label, "cpu_client_us"))])
         return tables.table(head, lines)
 

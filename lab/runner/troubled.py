@@ -10,6 +10,7 @@ from harness.processes import Failed, Process, read_all
 
 from .measure import ClientFor, Command, Outcome, Serving, wait_for_end, wait_result
 
+EJECTED = "endpoint ejected"  # what a client of ours logs when it leaves one out
 RUNS = "runs "  # how lines begin in which a server tells how many calls have reached a handler
 TOLD_EVERY = 0.1
 
@@ -34,7 +35,8 @@ def bench(
             raise Failed(f"server ended during the run, status {serving.ended()}", serving.said())
         runs = _runs(serving)
         before = round(offered * warmup)
-        return Outcome(figures(result, runs, offered, most_attempts, before), result, {"made": result["rate"]})
+        found = figures(result, runs, offered, most_attempts, before) | {"ejected": client.said().count(EJECTED)}
+        return Outcome(found, result, {"made": result["rate"]})
 
 
 def _runs(serving: Serving) -> int:

@@ -60,6 +60,8 @@ def bench(options):
     result |= {"calls": int(rate * seconds), "errors": options.errors, "seconds": seconds, "rate": rate, "cpu_us": 5.0}
     result |= dict.fromkeys(["answered_p50_us", "answered_p99_us"], options.latency) | {"attempts": options.attempts}
     print("a word before the result")
+    for _ in range(options.ejected):
+        print("endpoint ejected", file=sys.stderr)
     print(json.dumps(result), flush=True)
 
 
@@ -84,6 +86,7 @@ def main():
     parser.add_argument("--latency", type=float, default=100)
     parser.add_argument("--errors", type=int, default=0)
     parser.add_argument("--runs", type=int, default=0)
+    parser.add_argument("--ejected", type=int, default=0)
     parser.add_argument("--attempts", type=float, default=1)
     for flag in ("dies", "mute", "stubborn", "exit"):
         parser.add_argument(f"--{flag}", action="store_true")

@@ -40,8 +40,9 @@ class Runs(unittest.TestCase):
         )
 
     def test_calls_that_fail_are_counted_and_the_servers_tell_of_runs(self):
-        found = self.run_fakes("--errors", "25", "--attempts", "1.05").figures
+        found = self.run_fakes("--errors", "25", "--attempts", "1.05", "--ejected", "2").figures
         self.assertEqual((found["goodput"], found["rate"], found["runs"], found["attempts"]), (0.75, 750, 0.8, 1.05))
+        self.assertEqual(found["ejected"], 2)
 
     def test_what_goes_wrong_is_told(self):
         with self.assertRaisesRegex(Failed, "1.200 attempts for a call"):

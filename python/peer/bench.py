@@ -29,6 +29,7 @@ from .flags import (
     find_compression,
 )
 from .found import add_registry, blocking_resolvers, finds, resolvers
+from .log import make_logger
 from .loop import run_loop
 from .security import add_identity, client_tls
 from .target import FILES, check_target
@@ -139,6 +140,8 @@ async def measure_mix(options: load.Options, tls: ssl.SSLContext | None) -> load
     """Load that goes on whatever becomes of its calls."""
     flags: argparse.Namespace = options.extra
     mixed, counting = mix.Mix(flags, options.method, options.size), mix.Counting()
+    if flags.observe:
+        make_logger()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, mixed.stop)
     compression = find_compression(flags.compression)
     interval, answer = flags.keepalive

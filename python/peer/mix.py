@@ -62,7 +62,8 @@ def add_flags(parser: Parser) -> None:
     )
     help = "what holds for the calls (spec/policy.md)"
     parser.add_argument("--policy-file", metavar="FILE", help=help)
-    help = "have an observer count the attempts; with --mix the result then has how many there were for a call"
+    help = "have an observer count the attempts; with --mix the result then has how many there were for a call; "
+    help += "and log the client's warnings"
     parser.add_argument("--observe", action="store_true", help=help)
     add_keepalive(parser, KEEPALIVE)
     parser.add_argument("--seed", metavar="N", type=int, default=1, help="decides what is drawn")

@@ -77,7 +77,7 @@ final class BenchCommand {
               + PeerFlags.STOCK
               + " does not go with --mix, --ledger, --timeout and --cancel-share");
     }
-    Log.begin(console, Level.OFF);
+    Log.begin(console, mix.observe() ? Level.WARNING : Level.OFF);
     Tls tls = security.tls();
     Clients.build(builder(tls)).close(); // turns down what can never be
     if (mix.wanted()) {

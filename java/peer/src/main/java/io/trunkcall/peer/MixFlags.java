@@ -67,7 +67,7 @@ final class MixFlags {
         flags.toggle(
             "--observe",
             "have an observer count the attempts; with --mix the result then has how many there"
-                + " were for a call");
+                + " were for a call; and log the client's warnings");
     behaviour = flags.text("--behaviour", "JSON", "{}", "of the requests to FaultService");
     timeout =
         flags.add(
