@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 const childVariable = "TRUNKCALL_TEST_CHILD"
 
 // child runs one test of this binary in a process of its own.
-func child(t *testing.T, test string) *exec.Cmd {
+func child(t testing.TB, test string) *exec.Cmd {
 	t.Helper()
 	c := exec.Command(os.Args[0], "-test.run=^"+test+"$", "-test.timeout=60s", "-test.v")
 	c.Env = append(os.Environ(), childVariable+"="+test)
