@@ -94,6 +94,7 @@ func (o *opening) watched(conn *Connection) *attempt {
 	}
 	a.kind = o.method.Kind
 	if observed {
+		o.show()
 		a.told = Attempt{Context: o.ctx, Method: o.method, Number: max(1, o.attempts), SentBytes: int64(len(o.out.Payload))}
 	}
 	if !o.call.Unary() {

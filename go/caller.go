@@ -110,23 +110,29 @@ func (c *route) around(ctx context.Context, m *Method, request, response any, o 
 
 // alone makes a call without interceptors within its timeout.
 func (c *route) alone(ctx context.Context, m *Method, request, response any, o *callOptions) error {
-	var g *governedCall
-	if rules := c.governed(m); rules != nil {
-		g = governedCalls.Get().(*governedCall) //nolint:forcetypeassert // the pool holds nothing else
-		g.options = *o
-		o = &g.options
-		o.rules = rules
-	}
+	g := governedCalls.Get().(*governedCall) //nolint:forcetypeassert // the pool holds nothing else
+	over := false
+	defer func() {
+		if !over { // a codec has panicked
+			g.unbind()
+		}
+	}()
+	g.options = *o
+	o = &g.options
+	o.rules = c.governed(m)
 	if limit := c.timeoutOf(m, o); limit > 0 {
-		b := &bounded{} // users may keep it
-		ctx = b.begin(ctx, m.Name, limit)
-		defer b.end()
+		if g.bound == nil {
+			g.bound = &bounded{}
+		}
+		if g.bound.begin(ctx, m.Name, limit) {
+			ctx, o.within = g.bound, g.bound
+		}
 	}
 	err := c.inside(ctx, m, request, response, o, g)
-	if g != nil {
-		*g = governedCall{}
-		governedCalls.Put(g)
-	}
+	over = true
+	g.unbind()
+	*g = governedCall{bound: g.bound}
+	governedCalls.Put(g)
 	return err
 }
 

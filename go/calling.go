@@ -53,7 +53,6 @@ type unaryCall struct {
 	opening  opening
 	waiter   waiter
 	attempt  attempt
-	timer    *time.Timer // of its bound, nil until it has one
 }
 
 // stay is how many calls are made before another connection is looked at, which
@@ -92,10 +91,7 @@ func (c *route) unary(ctx context.Context, t *Method, request, response any, o *
 			}
 			break
 		}
-		if !call.await(ctx) {
-			reason, ending := giveUp(ctx, t.Name)
-			call.GiveUp(reason, ending)
-		}
+		call.await(ctx, t, o)
 		if call.watching != nil {
 			call.watching.end(&call.Ending)
 			call.watching = nil
@@ -271,13 +267,18 @@ func (c *calling) causeOf(ctx context.Context, e *wire.Ending) error {
 // timeouts, and of this call's only: a call that an interceptor makes has the outer call's deadline.
 func giveUp(ctx context.Context, method string) (reason uint32, e *wire.Ending) {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		text := "the deadline passed: " + method
-		if by := overrunOf(ctx); by != nil && by.method == method {
-			text += " had " + by.had.String()
-		}
-		return wire.CancelDeadline, &wire.Ending{Code: DeadlineExceeded, Message: text, Local: true}
+		return wire.CancelDeadline, &wire.Ending{Code: DeadlineExceeded, Message: overdue(method, overrunOf(ctx)), Local: true}
 	}
 	return wire.CancelGivenUp, &wire.Ending{Code: Canceled, Message: "the caller gave the call up", Local: true}
+}
+
+// overdue is what is said of a call of a method whose deadline has passed; by is the timeout that it was, nil if it was none.
+func overdue(method string, by *overrun) string {
+	text := "the deadline passed: " + method
+	if by != nil && by.method == method {
+		text += " had " + by.had.String()
+	}
+	return text
 }
 
 // overrunOf is the timeout of a client by which a context has ended, nil if that was not it.

@@ -23,6 +23,7 @@ type callOptions struct {
 	priority     Priority
 	rules        *methodRules  // what holds for the call by a policy file, nil without one
 	governed     *governedCall // the call, where it is under such rules
+	within       *bounded      // what a time of the call's own makes of its context, nil without one
 }
 
 type callOption func(*callOptions)

@@ -21,6 +21,16 @@ type governedCall struct {
 	last    error         // how the last attempt ended; not for calls that are hedged
 	entered time.Duration // when it passed the limit of calls at once
 	time    time.Duration // what it had when it began, if a breaker or ejection is to know; 0: it has no deadline
+	bound   *bounded      // for the next call with a time of its own that uses this, nil: there is none
+}
+
+// unbind says that the call is over. What somebody else may still ask is not used again.
+func (g *governedCall) unbind() {
+	if b := g.options.within; b != nil {
+		if g.options.within = nil; !b.end() {
+			g.bound = nil
+		}
+	}
 }
 
 var governedCalls = sync.Pool{New: func() any { return &governedCall{} }}

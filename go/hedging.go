@@ -123,10 +123,7 @@ func (c *route) carryOut(h *hedging, one *hedge, next *nextAttempt) {
 		return
 	}
 	one.opened <- c.endpointOf(&call.Call)
-	if !call.await(h.ctx) {
-		reason, ending := giveUp(h.ctx, h.method.Name)
-		call.GiveUp(reason, ending)
-	}
+	call.await(h.ctx, h.method, h.options)
 	if call.watching != nil {
 		call.watching.end(&call.Ending)
 		call.watching = nil

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/trunkcall/trunkcall/go/internal/transport"
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
@@ -154,7 +155,13 @@ func (o *opening) fit(conn *Connection) error {
 		o.unpack()
 		o.packed = r.options.packCall(conn, &o.out, o.plain, order)
 	}
-	if deadline, ok := o.ctx.Deadline(); ok {
+	if b := o.options.bound(o.ctx); b != nil {
+		left := b.deadline - roles.Clock()
+		if left <= 0 {
+			return notSent(context.DeadlineExceeded)
+		}
+		o.out.Remaining, o.out.Deadline = wire.Remaining(left), b.deadline
+	} else if deadline, ok := o.ctx.Deadline(); ok {
 		left := time.Until(deadline)
 		if left <= 0 {
 			return notSent(context.DeadlineExceeded)
@@ -212,6 +219,7 @@ func (o *opening) choose(s *snapshot) (*EndpointState, error) {
 		return nil, nil //nolint:nilnil // none, and no fault: the call waits
 	}
 	w := o.waits()
+	o.show()
 	w.pick = Pick{Context: o.ctx, Method: *o.method, Metadata: o.out.Metadata, Not: o.not}
 	var among *chooser
 	if o.options.rules != nil {
@@ -303,6 +311,13 @@ func (s *snapshot) insteadOf(e *EndpointState) *EndpointState {
 		return first
 	}
 	return e
+}
+
+// show says that somebody else is given the call's context, and may keep it.
+func (o *opening) show() {
+	if b := o.options.bound(o.ctx); b != nil {
+		b.shown = true
+	}
 }
 
 func (o *opening) waits() *waiter {

@@ -3,7 +3,6 @@ package transport
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 	"github.com/trunkcall/trunkcall/go/internal/wire"
@@ -143,6 +142,9 @@ func (c *Conn) Open(call *Call, out *wire.Outgoing, promised bool) error {
 	call.conn = c
 	c.calls++
 	call.keeps = c.session.Open(&call.Stream.Stream, out)
+	if out.Deadline != 0 {
+		c.armLocked(out.Deadline)
+	}
 	help := false
 	if call.task != nil {
 		c.openedAsync()
@@ -215,23 +217,6 @@ func (call *Call) Wait(ctx context.Context) bool {
 		call.conn.roles.Resumed()
 		return true
 	case <-done:
-		return false
-	}
-}
-
-// WaitUntil is Wait for a context that makes its channel only when it is asked for it, and ends with within
-// or when its time is over.
-func (call *Call) WaitUntil(ctx, within context.Context, over <-chan time.Time) bool {
-	if call.reads && !call.readAnswer(ctx) {
-		return false
-	}
-	select {
-	case <-call.wake:
-		call.conn.roles.Resumed()
-		return true
-	case <-within.Done():
-		return false
-	case <-over:
 		return false
 	}
 }

@@ -121,6 +121,7 @@ type Conn struct {
 
 	timer   *time.Timer
 	timerAt int64
+	ticking bool // the session acts on the time
 
 	shut      chan struct{} // closed when the socket is, if that may take long; else nil
 	lingerBy  int64         // when to stop waiting for the peer's end of stream
@@ -437,7 +438,11 @@ func (c *Conn) tick() {
 		c.failLocked(errDrained)
 		return
 	}
-	if c.checkStallLocked(now); c.closed || c.failing != nil {
+	switch c.checkStallLocked(now); {
+	case c.closed:
+		return
+	case c.failing != nil: // until somebody has stopped writing, which may take a socket of the user's long
+		c.armLocked(c.session.EndOverdue(now))
 		return
 	}
 	next, err := c.tickLocked(now)
@@ -461,5 +466,7 @@ func (c *Conn) tick() {
 
 func (c *Conn) tickLocked(now int64) (next int64, err *wire.Error) {
 	defer c.contain(&err)
+	c.ticking = true
+	defer func() { c.ticking = false }()
 	return c.session.Tick(now)
 }

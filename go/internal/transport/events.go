@@ -100,6 +100,9 @@ func (e *events) Ended(s *wire.Stream, ending *wire.Ending) {
 func (e *events) awaken(call *Call) {
 	if !call.woken {
 		call.woken = true
+		if call.reads && e.ticking {
+			(*Conn)(e).interruptLocked()
+		}
 		if call.task != nil {
 			e.config.Pool.Do(call.task)
 			return

@@ -49,6 +49,7 @@ func (call *Call) LeaveReading() (left bool) {
 	c.mu.Lock()
 	defer c.unlock()
 	call.reads, c.roles.Reading = false, false
+	c.endInterruptLocked()
 	c.lingerIfFreeLocked()
 	c.roles.LeaveUnread()
 	return true
@@ -90,10 +91,7 @@ func (call *Call) readAnswer(ctx context.Context) bool {
 	call.reads = false
 	c.soloRound++
 	c.roles.Reading = false
-	if c.interrupted && !c.closed {
-		c.interrupted = false
-		_ = c.socket.SetReadDeadline(time.Time{})
-	}
+	c.endInterruptLocked()
 	c.lingerIfFreeLocked()
 	ended := call.woken
 	help := !c.closed && !(call.ended && c.leaveUnreadLocked()) && c.roles.WantHelperLocked()
@@ -110,7 +108,20 @@ func (c *Conn) interrupt(round uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.soloRound == round && !c.closed {
-		c.interrupted = true
-		_ = c.socket.SetReadDeadline(time.Unix(1, 0))
+		c.interruptLocked()
 	}
+}
+
+// endInterruptLocked has whoever reads next read, after a caller that was to stop.
+func (c *Conn) endInterruptLocked() {
+	if c.interrupted && !c.closed {
+		c.interrupted = false
+		_ = c.socket.SetReadDeadline(time.Time{})
+	}
+}
+
+// interruptLocked has the caller that reads, or is about to, stop.
+func (c *Conn) interruptLocked() {
+	c.interrupted = true
+	_ = c.socket.SetReadDeadline(time.Unix(1, 0))
 }

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"testing"
+	"time"
 
 	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 	"github.com/trunkcall/trunkcall/go/internal/wire"
@@ -49,4 +50,79 @@ func TestSomebodyReadsOnceACallerComesBackThatLeftItsReading(t *testing.T) {
 			t.Error("no answer")
 		}
 	}
+}
+
+// A caller that reads its own answer is in a system call when its deadline passes. It is told there, and reading goes on.
+func TestACallerThatReadsIsToldOfItsDeadline(t *testing.T) {
+	for name, leaves := range map[string]bool{"while it reads": false, "before it reads": true} {
+		t.Run(name, func(t *testing.T) {
+			leave := make(chan struct{})
+			defer close(leave)
+			p := newPair(t, func(w *roles.Worker, st *Stream) {
+				if string(st.inbox[0].Payload) == "wait" {
+					<-leave
+				}
+				echoBack(w, st)
+			}, func(c *Config) { c.PollFrom = 1 << 20 })
+			eventually(t, "a caller that reads is late", func() bool { // on a busy machine not at once
+				for range 100 {
+					p.mustEcho(t, "alone")
+				}
+				call := NewCall(true)
+				out := &wire.Outgoing{
+					Method: echoMethod, Payload: []byte("wait"), HasMessage: true, End: true, Deadline: roles.Clock() + 20e6,
+				}
+				if err := p.caller.Open(call, out, false); err != nil {
+					t.Fatal(err)
+				}
+				p.callee.mu.Lock() // so that its answer to CANCEL does not end the reading
+				reads := call.reads
+				if leaves && reads {
+					eventually(t, "its time is over", func() bool { return roles.Clock() > out.Deadline })
+					p.caller.mu.Lock() // not before the timer has come
+					late := call.ended
+					p.caller.mu.Unlock()
+					call.LeaveReading()
+					call.ResumeReading()
+					reads = late
+				}
+				if !call.Wait(soon(t)) {
+					t.Fatal("it was not told")
+				}
+				p.callee.mu.Unlock()
+				if e := call.Ending; e.Code != wire.DeadlineExceeded || !e.Local {
+					t.Fatalf("%+v", e)
+				}
+				p.mustEcho(t, "after")
+				return reads
+			})
+		})
+	}
+}
+
+// The deadline of a call is the connection's to watch, also of one that stays behind a write that takes long.
+func TestADeadlineHoldsWhileNothingIsWritten(t *testing.T) {
+	p := newPair(t, echoBack)
+	p.mustEcho(t, "before")
+	write := func(may bool) {
+		p.caller.mu.Lock()
+		defer p.caller.unlock()
+		if p.caller.roles.Flushing = !may; may {
+			p.caller.roles.FlushLocked()
+		}
+	}
+	write(false)
+	call := NewCall(true)
+	out := &wire.Outgoing{Method: echoMethod, HasMessage: true, End: true, Deadline: roles.Clock() + 20e6}
+	if err := p.caller.Open(call, out, false); err != nil {
+		t.Fatal(err)
+	}
+	if !call.Wait(soon(t)) || call.Ending.Code != wire.DeadlineExceeded {
+		t.Errorf("%+v", call.Ending)
+	}
+	if late := time.Duration(roles.Clock() - out.Deadline); late > 5*time.Second { // what else the connection waits for takes ten
+		t.Errorf("it ended %v after its deadline", late)
+	}
+	write(true)
+	p.mustEcho(t, "after")
 }

@@ -21,7 +21,8 @@ type Outgoing struct {
 	HasMessage  bool
 	Compression uint8
 	End         bool
-	OneWay      bool // with HasMessage and End only
+	OneWay      bool  // with HasMessage and End only
+	Deadline    int64 // when this side gives the call up by itself, in the session's time; 0: never
 }
 
 // HasSlots reports whether n more calls can be opened now.
@@ -48,6 +49,9 @@ func (s *Session) Open(st *Stream, c *Outgoing) (queued bool) {
 	st.recvWindow = int64(s.options.Local.Window)
 	st.sentAt = s.appended
 	st.flow = nil
+	if st.deadline = c.Deadline; st.deadline != 0 {
+		s.wakeBy(st.deadline)
+	}
 
 	h := Header{Type: Call, Stream: st.id, Code: id, Codec: c.Codec, Word: c.Remaining}
 	length := 0

@@ -50,6 +50,45 @@ func TestDeadlinesAtTheCallee(t *testing.T) {
 	}
 }
 
+func TestDeadlinesAtTheCaller(t *testing.T) {
+	for name, tick := range map[string]func(s *side, now int64) int64{
+		"while the connection lasts":     (*side).tick,
+		"while the connection is ending": func(s *side, now int64) int64 { return s.EndOverdue(now) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := rawSide(t, false)
+			first, sooner := s.open(Outgoing{Deadline: 105 * second}), s.open(Outgoing{Deadline: 102 * second})
+			s.open(Outgoing{})
+			if got := s.NextDeadline(); got != 102*second {
+				t.Fatalf("next deadline %d", got)
+			}
+			s.Take()
+			tick(s, 102*second-1)
+			s.silent()
+			if next := tick(s, 102*second); next != 105*second {
+				t.Fatalf("wants to be called at %d", next)
+			}
+			if h, _ := s.only(Cancel); h.Stream.Slot() != 2 || h.Word != CancelDeadline {
+				t.Errorf("cancelled %+v", h)
+			}
+			count(t, s.ended, 1, "ends")
+			if e := s.ended[0]; e.st != sooner || e.Code != DeadlineExceeded || !e.Local || e.Delivery != DeliveryUnknown || sooner.Open() {
+				t.Errorf("ended %+v", e)
+			}
+			// A stream that is used again has no deadline of the call before.
+			s.must(rawResult(1, 1, OK, 0), rawResult(2, 1, Canceled, FlagCut))
+			s.Session.Open(first, &Outgoing{Method: unary})
+			s.Take()
+			tick(s, 110*second)
+			s.silent()
+			count(t, s.ended, 2, "ends")
+			if s.OpenCalls() != 2 {
+				t.Errorf("%d open", s.OpenCalls())
+			}
+		})
+	}
+}
+
 func TestADeadlineBeforeTheStartIsARefusal(t *testing.T) {
 	s := rawSide(t, true)
 	s.hold = true

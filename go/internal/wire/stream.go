@@ -37,7 +37,7 @@ type Stream struct {
 	sendWindow int64  // what the peer lets us send
 	recvWindow int64  // what we let the peer send
 	sentAt     uint64 // caller: where in the outgoing bytes the CALL stands
-	deadline   int64  // callee: when it ends, in the session's time; 0: never
+	deadline   int64  // when this side ends it, in the session's time; 0: never
 	flow       *flow
 }
 
@@ -80,7 +80,7 @@ type flow struct {
 // Open reports whether the stream still holds its slot.
 func (st *Stream) Open() bool { return st.state&streamOpen != 0 }
 
-// Deadline is when the callee ends the call, in the session's time; 0: never.
+// Deadline is when this side ends the call, in the session's time; 0: never.
 func (st *Stream) Deadline() int64 { return st.deadline }
 
 // Hold says that the handler of a call that is being accepted does not start yet. Until

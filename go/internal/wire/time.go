@@ -18,7 +18,7 @@ const (
 	watchInterval = 5e9
 )
 
-// Tick acts on the time: it ends served calls past their deadline and those with a
+// Tick acts on the time: it ends calls past their deadline and those with a
 // message that takes too long, sends PINGs, and fails when the peer has been silent for
 // too long. It returns when it wants to be called next, 0 for never.
 func (s *Session) Tick(now int64) (next int64, err *Error) {
@@ -114,11 +114,7 @@ func (s *Session) look() {
 		switch {
 		case entry.stream == nil:
 		case entry.stream != abandoned:
-			if s.sendsTooLong(entry.stream) {
-				s.giveUp(entry.stream, CancelGivenUp, ResourceExhausted, tooLongText)
-			} else if s.receivesTooLong(entry.stream) {
-				s.giveUp(entry.stream, CancelUnusable, ResourceExhausted, tooLongText)
-			}
+			s.lookAtCall(entry.stream)
 		case max(entry.resultBy, s.graceBy) <= s.now:
 			s.overdue = true
 		default:
@@ -127,6 +123,38 @@ func (s *Session) look() {
 	}
 	s.lookedAt = s.now
 }
+
+// lookAtCall ends a call of this side that has waited for too long.
+func (s *Session) lookAtCall(st *Stream) {
+	switch {
+	case st.deadline != 0 && st.deadline <= s.now:
+		s.giveUp(st, CancelDeadline, DeadlineExceeded, overdueText)
+	case s.sendsTooLong(st):
+		s.giveUp(st, CancelGivenUp, ResourceExhausted, tooLongText)
+	case s.receivesTooLong(st):
+		s.giveUp(st, CancelUnusable, ResourceExhausted, tooLongText)
+	case st.deadline != 0:
+		s.wakeBy(st.deadline)
+	}
+}
+
+// EndOverdue is that part of Tick which ends calls of this side past their deadline, for a connection that is about to end
+// and does nothing else any more. It returns when the next is due, 0: none is.
+func (s *Session) EndOverdue(now int64) (next int64) {
+	s.now = now
+	for i := range s.calls {
+		switch st := s.calls[i].stream; {
+		case st == nil || st == abandoned || st.deadline == 0:
+		case st.deadline <= now:
+			s.giveUp(st, CancelDeadline, DeadlineExceeded, overdueText)
+		case next == 0 || st.deadline < next:
+			next = st.deadline
+		}
+	}
+	return next
+}
+
+const overdueText = "the deadline passed"
 
 const tooLongText = "a message of the call was under way for more than 60 s and a second for each 64 KiB of it"
 
