@@ -55,6 +55,8 @@ type EndpointState struct {
 	identity string
 	of       *endpoints // nil in tests of balancers
 	given    atomic.Uint64
+	applied  uint64 // the number of the last set that it was in; under endpoints.mu
+	place    int    // there
 	dialed   []*redialer
 	opening  chan struct{}   // holds one for each connection being opened
 	within   context.Context //nolint:containedctx // ends when the endpoint has left
@@ -90,9 +92,6 @@ func (e *Endpoint) identity() string {
 	}
 	return strings.Join(e.Addresses, ",")
 }
-
-// where is what makes two descriptions with one identity the same endpoint (client.md 7.3).
-func (e *Endpoint) where() string { return strings.Join(e.Addresses, ",") + "#" + e.ServerName }
 
 // Endpoint is who it is.
 func (e *EndpointState) Endpoint() Endpoint { return *e.endpoint.Load() }

@@ -28,12 +28,14 @@ type endpoints struct {
 	handshakes transport.Handshakes
 
 	mu       sync.Mutex
-	set      []*EndpointState // in the resolver's order
-	wanted   bool             // somebody has called or connected, and not all were closed for being idle since
-	begun    bool             // somebody ever has
-	fault    error            // why there is no set, nil: none was told of yet
-	attempts uint64           // to connect, so far
-	broken   bool             // no attempt was made again out of turn since an endpoint was ready
+	set      []*EndpointState          // in the resolver's order
+	known    map[string]*EndpointState // the set by identity
+	applied  uint64                    // sets, so far
+	wanted   bool                      // somebody has called or connected, and not all were closed for being idle since
+	begun    bool                      // somebody ever has
+	fault    error                     // why there is no set, nil: none was told of yet
+	attempts uint64                    // to connect, so far
+	broken   bool                      // no attempt was made again out of turn since an endpoint was ready
 	turns    transport.Turns
 	changed  bool // since the picker was made
 	updating bool // a goroutine makes another
@@ -75,40 +77,6 @@ func (e *EndpointState) connection(number uint32) *Connection {
 		}
 	}
 	return nil
-}
-
-// apply replaces the set. Endpoints that are in both stay as they were, with their connections;
-// those that left are drained.
-func (s *endpoints) apply(told []Endpoint) {
-	s.mu.Lock()
-	known := make(map[string]*EndpointState, len(s.set))
-	for _, e := range s.set {
-		known[e.identity] = e
-	}
-	set := make([]*EndpointState, 0, len(told))
-	for _, one := range told {
-		e := known[one.identity()]
-		if e != nil && e.endpoint.Load().where() == one.where() {
-			delete(known, e.identity)
-			e.endpoint.Store(&one)
-		} else {
-			e = newEndpointState(s, one)
-		}
-		set = append(set, e)
-	}
-	s.set, s.fault = set, nil
-	if s.wanted && !s.lazy {
-		s.connectAllLocked()
-	}
-	s.changedLocked()
-	var gone []*Connection
-	for _, e := range known {
-		gone = append(gone, e.leaveLocked()...)
-	}
-	s.mu.Unlock()
-	for _, conn := range gone {
-		conn.link.Drain(textLeft)
-	}
 }
 
 // failed notes why there are no endpoints. The last good set stays.

@@ -53,6 +53,7 @@ type resolving struct {
 	good    uint64     // sets that were good
 	applied time.Time  // when the last one was
 	next    []Endpoint // to be applied; nil: none
+	last    []Endpoint // that was applied, without what was repeated in it
 }
 
 // begin finds out what the target is, and takes the endpoints that stand in it.
@@ -122,7 +123,10 @@ func (r *resolving) set(set []Endpoint) error {
 	if r.client.done.Err() != nil {
 		return ErrClientClosed
 	}
-	if err := checkSet(set); err != nil {
+	r.mu.Lock()
+	last := r.last
+	r.mu.Unlock()
+	if err := checkSet(set, last); err != nil {
 		r.refuse(err)
 		return err
 	}
@@ -157,35 +161,38 @@ func (r *resolving) applyLocked() {
 
 // choose leaves out repeated endpoints, and, of a large set, those that this client does not use.
 func (r *resolving) choose(set []Endpoint) []Endpoint {
+	if hasRepeated(set, r.last) {
+		set = r.withoutRepeated(set)
+	}
+	r.last = set
+	if most := r.client.options.most; most > 0 && !r.client.endpoints.lazy {
+		return part(r.id, most, set)
+	}
+	return set
+}
+
+func (r *resolving) withoutRepeated(set []Endpoint) []Endpoint {
 	seen := make(map[string]struct{}, len(set))
 	kept := make([]Endpoint, 0, len(set))
-	again := 0
 	for _, e := range set {
-		if _, ok := seen[e.identity()]; ok {
-			again++
-			continue
+		if _, ok := seen[e.identity()]; !ok {
+			seen[e.identity()] = struct{}{}
+			kept = append(kept, e)
 		}
-		seen[e.identity()] = struct{}{}
-		kept = append(kept, e)
 	}
-	if again > 0 {
-		r.client.options.log(slog.LevelWarn, "endpoints repeated", "target", r.client.target, "times", again)
-	}
-	if most := r.client.options.most; most > 0 && !r.client.endpoints.lazy {
-		kept = part(r.id, most, kept)
-	}
+	r.client.options.log(slog.LevelWarn, "endpoints repeated", "target", r.client.target, "times", len(set)-len(kept))
 	return kept
 }
 
-// checkSet says what is wrong with a set.
-func checkSet(set []Endpoint) error {
+// checkSet says what is wrong with a set. Nothing is with the last.
+func checkSet(set, last []Endpoint) error {
 	switch {
 	case len(set) == 0:
 		return errors.New("the set of endpoints is empty")
 	case len(set) > largestSet:
 		return fmt.Errorf("a set of %d endpoints, at most %d", len(set), largestSet)
 	}
-	for i := range set {
+	for _, i := range unlike(set, last) {
 		if err := set[i].check(); err != nil {
 			return fmt.Errorf("endpoint %d of %d: %w", i+1, len(set), err)
 		}

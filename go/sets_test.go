@@ -25,7 +25,7 @@ func TestSetsAreAppliedAsTheVectorsSay(t *testing.T) {
 			for _, e := range s.set {
 				before[e.identity], was[e.identity] = e, e.Endpoint()
 			}
-			if err := checkSet(read(c.Set)); err != nil {
+			if err := checkSet(read(c.Set), nil); err != nil {
 				t.Fatal(err)
 			}
 			s.apply(s.client.resolving.choose(read(c.Set)))
@@ -61,7 +61,7 @@ func TestSetsAreAppliedAsTheVectorsSay(t *testing.T) {
 		})
 	}
 	for _, c := range loadClient(t).BadSets {
-		if err := checkSet(read(c.Set)); err == nil {
+		if err := checkSet(read(c.Set), nil); err == nil {
 			t.Errorf("%s is taken", c.ID)
 		}
 	}

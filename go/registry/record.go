@@ -28,6 +28,8 @@ const (
 	maxWeight     = 1_000_000
 )
 
+const versionAttribute = "version" // of an endpoint
+
 // Record is what a registry holds of one instance of a server for one service (spec/registry.md 2). Sizes are in
 // bytes of UTF-8, and no text has control characters.
 type Record struct {
@@ -54,12 +56,12 @@ func (r *Record) Key() string { return r.Service + "/" + r.ID }
 // Endpoint is what a client makes of the record. Version is the attribute "version", unless there is one.
 func (r *Record) Endpoint() trunkcall.Endpoint {
 	attributes := r.Attributes
-	if _, ok := attributes["version"]; !ok && r.Version != "" {
+	if _, ok := attributes[versionAttribute]; !ok && r.Version != "" {
 		attributes = maps.Clone(attributes)
 		if attributes == nil {
 			attributes = map[string]string{}
 		}
-		attributes["version"] = r.Version
+		attributes[versionAttribute] = r.Version
 	}
 	return trunkcall.Endpoint{
 		ID: r.ID, Addresses: r.Addresses, ServerName: r.ServerName, Weight: r.Weight, Zone: r.Zone,

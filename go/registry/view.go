@@ -2,6 +2,7 @@ package registry
 
 import (
 	"fmt"
+	"hash/maphash"
 	"maps"
 	"slices"
 	"strings"
@@ -37,8 +38,10 @@ type view struct {
 	// failing is told why the registry fails, once until it tells something again.
 	failing func(at time.Duration, err error)
 
-	entries map[string]string        // what stands in the registry: bytes, or what is wrong
+	entries map[string]uint64        // what stands in the registry: a digest of the bytes, or of what is wrong
+	seed    maphash.Seed             // of the digests
 	good    map[string]*Record       // the last good records of what is there or missing
+	touched map[string]struct{}      // the ids whose records may be others than in the set that was handed over last
 	present int                      // how many of good are there
 	missing map[string]time.Duration // since when
 	begun   bool                     // the registry has told something
@@ -47,6 +50,8 @@ type view struct {
 	handed  []*Record                // the set that was handed over last, in order
 	kept    []trunkcall.Endpoint     // what was made of it
 	at      time.Duration            // when it was
+	likely  *Record                  // the last that was good: others are like it
+	version map[string]string        // attributes of a record that has a version alone, which others share
 }
 
 // fail takes note that the registry fails, which changes nothing.
@@ -64,7 +69,10 @@ type leftOut struct {
 }
 
 func newView(service string) *view {
-	return &view{service: service, entries: map[string]string{}, good: map[string]*Record{}, missing: map[string]time.Duration{}}
+	return &view{
+		service: service, entries: map[string]uint64{}, seed: maphash.MakeSeed(), good: map[string]*Record{},
+		touched: map[string]struct{}{}, missing: map[string]time.Duration{}, likely: &Record{},
+	}
 }
 
 // all takes all entries that there are.
@@ -117,9 +125,9 @@ func (v *view) change(at time.Duration, came []Entry, went []string) {
 // take takes one entry. The error says why it is no record; the same bytes are told once.
 func (v *view) take(e Entry) error {
 	before, was := v.entries[e.ID]
-	stands := string(e.Data)
+	stands := maphash.Bytes(v.seed, e.Data)
 	if e.Err != nil {
-		stands = e.Err.Error()
+		stands = ^maphash.String(v.seed, e.Err.Error())
 	}
 	if was && before == stands {
 		return nil
@@ -132,7 +140,8 @@ func (v *view) take(e Entry) error {
 		r, err = parseAt(v.service, e.ID, e.Data)
 	}
 	if err == nil {
-		v.good[e.ID] = &r
+		v.good[e.ID] = v.sharing(&r, e.ID)
+		v.touched[e.ID] = struct{}{}
 	}
 	if v.good[e.ID] != nil {
 		delete(v.missing, e.ID)
@@ -141,6 +150,19 @@ func (v *view) take(e Entry) error {
 		}
 	}
 	return err
+}
+
+// sharing has a record hold no texts of its own that are somewhere else as well.
+func (v *view) sharing(r *Record, id string) *Record {
+	r.Service, r.ID = v.service, id
+	if r.Zone == v.likely.Zone {
+		r.Zone = v.likely.Zone
+	}
+	if r.Version == v.likely.Version {
+		r.Version = v.likely.Version
+	}
+	v.likely = r
+	return r
 }
 
 // compute is spec/registry.md 6.4.
@@ -170,6 +192,7 @@ func (v *view) forgetMissing(at time.Duration) {
 func (v *view) forget(id string) {
 	if _, there := v.entries[id]; !there {
 		delete(v.good, id)
+		v.touched[id] = struct{}{}
 	}
 }
 
@@ -179,30 +202,50 @@ func (v *view) handOver(at time.Duration) {
 		return
 	}
 	v.changed = false
-	set := slices.SortedFunc(maps.Values(v.good), func(a, b *Record) int { return strings.Compare(a.ID, b.ID) })
-	if slices.EqualFunc(set, v.handed, func(a, b *Record) bool { return a == b || a.equal(b) }) {
-		return
+	if set, endpoints, other := v.next(); other {
+		v.handed, v.kept, v.at = set, endpoints, at
+		v.hand(at, endpoints)
 	}
-	endpoints := v.endpointsOf(set)
-	v.handed, v.kept, v.at = set, slices.Clone(endpoints), at
-	v.hand(at, endpoints)
+	v.touched = map[string]struct{}{}
 }
 
-// endpointsOf makes endpoints of a set in order. Those of records that were handed over last are there already.
-func (v *view) endpointsOf(set []*Record) []trunkcall.Endpoint {
-	endpoints := make([]trunkcall.Endpoint, len(set))
-	last := 0
-	for i, r := range set {
-		for last < len(v.handed) && v.handed[last].ID < r.ID {
-			last++
+// next is the set as it is now, in order, and whether it is another than the one that was handed over last: that one,
+// with what was touched exchanged.
+func (v *view) next() (set []*Record, endpoints []trunkcall.Endpoint, other bool) {
+	set = make([]*Record, 0, len(v.handed)+len(v.touched))
+	endpoints = make([]trunkcall.Endpoint, 0, cap(set))
+	at := 0 // what is before that in the last set has been looked at
+	for _, id := range slices.Sorted(maps.Keys(v.touched)) {
+		n, was := slices.BinarySearchFunc(v.handed[at:], id, func(r *Record, id string) int { return strings.Compare(r.ID, id) })
+		set, endpoints = append(set, v.handed[at:at+n]...), append(endpoints, v.kept[at:at+n]...)
+		at += n
+		r := v.good[id]
+		switch {
+		case was && r != nil && r.equal(v.handed[at]):
+			set, endpoints = append(set, v.handed[at]), append(endpoints, v.kept[at])
+		case r != nil:
+			set, endpoints, other = append(set, r), append(endpoints, v.endpoint(r)), true
+		default:
+			other = other || was
 		}
-		if last < len(v.handed) && v.handed[last] == r {
-			endpoints[i] = v.kept[last]
-		} else {
-			endpoints[i] = r.Endpoint()
+		if was {
+			at++
 		}
 	}
-	return endpoints
+	return append(set, v.handed[at:]...), append(endpoints, v.kept[at:]...), other
+}
+
+// endpoint makes an endpoint of a record.
+func (v *view) endpoint(r *Record) trunkcall.Endpoint {
+	if r.Version == "" || len(r.Attributes) > 0 {
+		return r.Endpoint()
+	}
+	if v.version[versionAttribute] != r.Version {
+		v.version = map[string]string{versionAttribute: r.Version}
+	}
+	e := *r // without a map of its own
+	e.Version, e.Attributes = "", v.version
+	return e.Endpoint()
 }
 
 // due is when advance is to be called; false: not before something is told.

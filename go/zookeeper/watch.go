@@ -4,15 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
 	"github.com/trunkcall/trunkcall/go/registry"
 )
 
-const askedAtOnce = 64 // nodes
+const (
+	askedAtOnce = 64                    // nodes
+	atLeast     = 20 * time.Millisecond // between two lists: each is of all names
+)
 
 // Watch is registry.Source.
 func (s *Store) Watch(ctx context.Context, service string, w *registry.Watcher) error {
@@ -39,9 +44,28 @@ func (s *Store) Watch(ctx context.Context, service string, w *registry.Watcher) 
 		if err == nil {
 			err = l.changed(nodes, w)
 		}
+		if err == nil {
+			err = l.rest(ctx)
+		}
 		if err != nil {
 			return l.why(ctx, err)
 		}
+	}
+}
+
+// rest waits until the next list may be asked for. What changes until then is looked at together.
+func (l *looking) rest(ctx context.Context) error {
+	wait := time.Until(l.listed.Add(atLeast))
+	if wait <= 0 {
+		return nil
+	}
+	t := time.NewTimer(wait)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 
@@ -51,6 +75,9 @@ type looking struct {
 
 	folder  string
 	account registry.Account
+	names   map[string]int // those that were listed, by the number of the list that they were in last
+	lists   int
+	listed  time.Time // when the last was asked for
 }
 
 // why is the error, or that ctx has ended, for which the session was given up.
@@ -62,7 +89,8 @@ func (l *looking) why(ctx context.Context, err error) error {
 }
 
 func (l *looking) all(w *registry.Watcher) error {
-	ids, err := l.list()
+	l.names = map[string]int{}
+	ids, _, err := l.differences(nil)
 	if err != nil {
 		return err
 	}
@@ -75,36 +103,28 @@ func (l *looking) all(w *registry.Watcher) error {
 
 // changed tells w of what is otherwise at the nodes whose watches have fired.
 func (l *looking) changed(nodes []string, w *registry.Watcher) error {
-	var ids, went []string
+	var fired, went []string
 	listed := false
 	for _, node := range nodes {
 		if id, below := strings.CutPrefix(node, l.folder+"/"); below {
-			ids = append(ids, id)
+			fired = append(fired, id)
 		} else {
 			listed = true
 		}
 	}
+	ids := fired
 	if listed {
-		there, err := l.list()
-		if err != nil {
+		var err error
+		if ids, went, err = l.differences(fired); err != nil {
 			return err
-		}
-		known := make(map[string]struct{}, len(there))
-		for _, id := range there {
-			known[id] = struct{}{}
-			if !l.account.Has(id) {
-				ids = append(ids, id)
-			}
-		}
-		for _, id := range l.account.IDs() {
-			if _, ok := known[id]; !ok {
-				went = append(went, id)
-			}
 		}
 	}
 	came, gone, err := l.read(ids)
 	if err != nil {
 		return err
+	}
+	for _, id := range gone {
+		delete(l.names, id)
 	}
 	went = append(went, gone...)
 	for _, id := range went {
@@ -116,8 +136,43 @@ func (l *looking) changed(nodes []string, w *registry.Watcher) error {
 	return nil
 }
 
+// differences lists the nodes. Of those that there are it returns the ones to be read, which are new or have fired; went
+// are those that there are no more.
+func (l *looking) differences(fired []string) (ids, went []string, err error) {
+	fired = slices.DeleteFunc(fired, func(id string) bool { _, ok := l.names[id]; return !ok }) // they are new, if they are there
+	there, err := l.list()
+	if err != nil {
+		return nil, nil, err
+	}
+	l.lists++
+	known := len(l.names)
+	for _, id := range there {
+		if _, ok := l.names[id]; ok {
+			known--
+		} else {
+			ids = append(ids, id)
+		}
+		l.names[id] = l.lists
+	}
+	for _, id := range fired {
+		if l.names[id] == l.lists {
+			ids = append(ids, id)
+		}
+	}
+	if known > 0 {
+		for id, list := range l.names {
+			if list != l.lists {
+				went = append(went, id)
+				delete(l.names, id)
+			}
+		}
+	}
+	return ids, went, nil
+}
+
 // list are the ids that there are. A service that nobody has published has none.
 func (l *looking) list() ([]string, error) {
+	l.listed = time.Now()
 	for {
 		ids, _, _, err := l.conn.ChildrenW(l.folder)
 		if !errors.Is(err, zk.ErrNoNode) {
