@@ -35,6 +35,7 @@ type Folder struct {
 
 	mu      sync.Mutex
 	yielded map[yielded]bool // what was left to other servers
+	held    map[yielded]bool // what was held when keeping it failed
 }
 
 // NewFolder is the registry in a folder, which must be there.

@@ -140,6 +140,9 @@ func TestFolderTellsOfWhatIsNoRecord(t *testing.T) {
 	if err := os.Symlink(at("nowhere"), at("link.json")); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.Symlink(at("loop.lease"), at("loop.lease")); err != nil { // it cannot be looked at
+		t.Fatal(err)
+	}
 	l := newLooks(folder)
 	came, _, err := l.look(l.now)
 	told := map[string]string{}
@@ -152,6 +155,7 @@ func TestFolderTellsOfWhatIsNoRecord(t *testing.T) {
 		"long.json":   "record of 16391 bytes, at most 16384",
 		"folder.json": "want a file, not a folder or the like",
 		"pipe.json":   "want a file, not a folder or the like",
+		"loop.lease":  fmt.Sprintf("stat %s: too many levels of symbolic links", at("loop.lease")),
 	}
 	if err != nil || fmt.Sprint(told) != fmt.Sprint(want) {
 		t.Errorf("%v, %v\nwant %v", told, err, want)
@@ -262,6 +266,100 @@ func TestFolderKeepsTheFirstOfTwoServersUnderOneID(t *testing.T) {
 	})
 }
 
+// A registrar that held a key and has failed is no newcomer when it publishes again (spec/registry.md 7.6).
+func TestFolderIsHeldAfterAFailure(t *testing.T) {
+	folder := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		lease := filepath.Join(folder, "users", "a.lease")
+		ours := written(t, Record{Service: "users", ID: "a", Addresses: []string{"first:1"}})
+		other := written(t, Record{Service: "users", ID: "a", Addresses: []string{"second:1"}})
+		store := NewFolder(folder)
+		ctx, cancel := context.WithCancel(context.WithValue(t.Context(), loggerKey{}, slog.New(slog.DiscardHandler)))
+		kept := make(chan error, 1)
+		keep := func() {
+			published := make(chan struct{})
+			go func() { kept <- store.Keep(ctx, []Written{ours}, func() { close(published) }) }()
+			<-published
+		}
+		ends := func() error { // which must be soon
+			select {
+			case err := <-kept:
+				return err
+			case <-time.After(time.Minute):
+				return nil
+			}
+		}
+		keep()
+		must := func(err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		must(os.Rename(filepath.Dir(lease), filepath.Join(folder, "away")))
+		must(os.WriteFile(filepath.Dir(lease), nil, 0o600))
+		if err := ends(); !errors.Is(err, syscall.ENOTDIR) {
+			t.Fatal(err)
+		}
+		must(os.Remove(filepath.Dir(lease)))
+		must(os.Rename(filepath.Join(folder, "away"), filepath.Dir(lease)))
+		keep()
+		put(t, lease, string(other.Data))
+		time.Sleep(renewEach + time.Second)
+		synctest.Wait()
+		if data, err := os.ReadFile(lease); err != nil || !bytes.Equal(data, ours.Data) {
+			t.Errorf("%s, %v", data, err)
+		}
+		// What stands there by now is another's: then it is a newcomer.
+		must(os.Remove(lease))
+		must(os.Mkdir(lease, 0o700))
+		if err := ends(); err == nil {
+			t.Fatal("a file has taken the place of a folder")
+		}
+		must(os.Remove(lease))
+		put(t, lease, string(other.Data))
+		keep()
+		put(t, lease, string(other.Data))
+		if err := ends(); err == nil || !strings.Contains(err.Error(), "another server is published under this id") {
+			t.Error(err)
+		}
+		// So is who has never held it, though its bytes are there.
+		put(t, lease, string(ours.Data))
+		store = NewFolder(folder)
+		keep()
+		put(t, lease, string(other.Data))
+		if err := ends(); err == nil || !strings.Contains(err.Error(), "another server is published under this id") {
+			t.Error(err)
+		}
+		cancel()
+	})
+}
+
+// What cannot be looked at is rubbish, which a registrar replaces.
+func TestFolderReplacesWhatCannotBeLookedAt(t *testing.T) {
+	folder := t.TempDir()
+	lease := filepath.Join(folder, "users", "a.lease")
+	if err := os.Mkdir(filepath.Dir(lease), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(lease, lease); err != nil {
+		t.Fatal(err)
+	}
+	ours := instance(t, "a")
+	k := keeping{folder: folder, records: []Written{ours}, held: NewFolder(folder).wasHeld, own: map[string]time.Time{}}
+	began := time.Now()
+	if err := k.write(began); err != nil {
+		t.Fatal(err)
+	}
+	if data, err := os.ReadFile(lease); err != nil || !bytes.Equal(data, ours.Data) {
+		t.Errorf("%s, %v", data, err)
+	}
+	put(t, lease, string(written(t, Record{Service: "users", ID: "a", Addresses: []string{"other:1"}}).Data))
+	if err := k.write(began.Add(renewEach)); err == nil {
+		t.Error("it holds what it cannot tell that nobody had")
+	}
+}
+
 func TestFolderWithdrawsOnlyItsOwn(t *testing.T) {
 	folder := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -287,7 +385,7 @@ func TestFolderIsNeverReadTorn(t *testing.T) {
 			r := Record{Service: "users", ID: fmt.Sprint("i", n), Addresses: []string{"a:1"}, Attributes: map[string]string{}}
 			for i := range 50 {
 				r.Attributes[fmt.Sprint("k", i%10)] = strings.Repeat("v", 100*(i%10))
-				k := keeping{folder: folder, records: []Written{written(t, r)}, own: map[string]time.Time{}}
+				k := keeping{folder: folder, records: []Written{written(t, r)}, held: NewFolder(folder).wasHeld, own: map[string]time.Time{}}
 				if err := k.write(time.Now()); err != nil {
 					t.Error(err)
 				}

@@ -18,7 +18,10 @@ func (f *Folder) Keep(ctx context.Context, records []Written, published func()) 
 	if _, err := os.Stat(f.path); err != nil {
 		return err
 	}
-	k := keeping{folder: f.path, records: records, logger: loggerOf(ctx), seen: map[string]unclean{}, own: map[string]time.Time{}}
+	k := keeping{
+		folder: f.path, records: records, logger: loggerOf(ctx), held: f.wasHeld,
+		seen: map[string]unclean{}, own: map[string]time.Time{},
+	}
 	if err := f.untilFree(ctx, &k); err != nil {
 		return nil //nolint:nilerr // it is withdrawn, and has written nothing
 	}
@@ -28,7 +31,7 @@ func (f *Folder) Keep(ctx context.Context, records []Written, published func()) 
 	defer clean.Stop()
 	for first := true; ; first = false {
 		if err := k.write(time.Now()); err != nil {
-			f.yield(err)
+			f.remember(&k, err)
 			return err
 		}
 		if first {
@@ -55,19 +58,40 @@ type errTaken struct {
 
 func (e *errTaken) Error() string { return e.key + ": " + underThisID }
 
-// yield takes note of a file that was left to another server.
-func (f *Folder) yield(err error) {
-	var taken *errTaken
-	if !errors.As(err, &taken) {
-		return
-	}
+// remember takes note, after a failure, of the file that was left to another server, and of those that were held.
+func (f *Folder) remember(k *keeping, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.yielded == nil {
-		f.yielded = map[yielded]bool{}
+	var taken *errTaken
+	if errors.As(err, &taken) {
+		if f.yielded == nil {
+			f.yielded = map[yielded]bool{}
+		}
+		f.yielded[taken.yielded] = true
 	}
-	f.yielded[taken.yielded] = true
+	if f.held == nil {
+		f.held = map[yielded]bool{}
+	}
+	for i := range k.records {
+		path := k.path(&k.records[i])
+		if since, ok := k.own[path]; ok && isHeld(since, time.Now()) {
+			f.held[yielded{path, string(k.records[i].Data)}] = true
+		}
+	}
 }
+
+// wasHeld reports once whether a key was held when keeping its record failed.
+func (f *Folder) wasHeld(path, data string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	one := yielded{path, data}
+	held := f.held[one]
+	delete(f.held, one)
+	return held
+}
+
+// isHeld reports whether a key is held, and nobody's who has just come, whose file has been its own since then.
+func isHeld(since, now time.Time) bool { return since.IsZero() || now.Sub(since) >= leaseFor }
 
 // untilFree waits until each file of k that was left to another server has gone, or its lease is over.
 func (f *Folder) untilFree(ctx context.Context, k *keeping) error {
@@ -109,8 +133,9 @@ type keeping struct {
 	folder  string
 	records []Written
 	logger  *slog.Logger
-	seen    map[string]unclean   // by path
-	own     map[string]time.Time // since when a file has been its own, by path; 0: nobody had it before
+	held    func(path, data string) bool // whether a record's key was held when its keeping failed; told once
+	seen    map[string]unclean           // by path
+	own     map[string]time.Time         // since when a file has been its own, by path; 0: nobody else had it before
 }
 
 // unclean is a file that may have been left behind.
@@ -154,26 +179,28 @@ func (k *keeping) write(now time.Time) error {
 func (k *keeping) look(r *Written, now time.Time) error {
 	path := k.path(r)
 	info, err := os.Stat(path)
+	gone := errors.Is(err, fs.ErrNotExist)
+	var data []byte
+	if err == nil {
+		data, err = readFile(path, info)
+	}
+	own := err == nil && bytes.Equal(data, r.Data)
 	since, renews := k.own[path]
 	switch {
-	case !renews && err != nil:
+	case !renews && (gone || k.held(path, string(r.Data)) && own):
 		k.own[path] = time.Time{}
 		return nil
 	case !renews:
 		k.own[path] = now
 		return nil
-	case err != nil:
-		return nil //nolint:nilerr // it has gone, and is written again
-	}
-	data, err := readFile(path, info)
-	if err != nil || bytes.Equal(data, r.Data) {
-		return nil //nolint:nilerr // it is rubbish
+	case err != nil || own:
+		return nil //nolint:nilerr // it has gone, or is rubbish
 	}
 	if _, err := parseAt(r.Service, r.ID, data); err != nil {
 		return nil //nolint:nilerr // the same
 	}
 	taken := &errTaken{r.Key(), yielded{path, string(r.Data)}}
-	if !since.IsZero() && now.Sub(since) < leaseFor {
+	if !isHeld(since, now) {
 		return taken
 	}
 	k.logger.Warn(taken.Error())

@@ -90,8 +90,11 @@ def test_what_is_no_record_is_told_by_its_path(tmp_path: Path) -> None:
     (place / "folder.json").mkdir()
     os.mkfifo(place / "pipe.json")
     (place / "link.json").symlink_to(place / "nowhere")
+    (place / "loop.lease").symlink_to(place / "loop.lease")
     came, _ = Looking(tmp_path, "users").look(0.0)
-    assert {Path(one.place).name: one.fault for one in came} == {
+    faults = {Path(one.place).name: one.fault for one in came}
+    assert "symbolic links" in faults.pop("loop.lease")  # it cannot be looked at
+    assert faults == {
         "notes.txt": "want a file ID.lease or ID.json with an id before that",
         "long.json": "record of 16391 bytes, at most 16384",
         "folder.json": "want a file, not a folder or the like",
@@ -105,7 +108,7 @@ def written(address: str = "a:1") -> Written:
 
 
 def test_left_behind_files_are_removed_and_no_others(tmp_path: Path) -> None:
-    keeping = Keeping(tmp_path, [written()], set())
+    keeping = Keeping(tmp_path, [written()], set(), set())
     keeping.write(0.0)
     for name in ("dead.lease", ".dead.1.tmp", "by-hand.json", ".other"):
         put(tmp_path / "users" / name, "x")
@@ -138,7 +141,7 @@ def test_what_is_kept_is_withdrawn_unless_it_is_another_s(tmp_path: Path) -> Non
 def test_the_first_of_two_servers_under_a_key_stays(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     ours, other, lease = written(), written("b:1"), tmp_path / "users" / "a.lease"
     yielded: set[tuple[Path, bytes]] = set()
-    holder, newcomer = Keeping(tmp_path, [ours], set()), Keeping(tmp_path, [other], yielded)
+    holder, newcomer = Keeping(tmp_path, [ours], set(), set()), Keeping(tmp_path, [other], yielded, set())
     holder.write(0.0)
     newcomer.write(1.0)
     assert lease.read_bytes() == other.data  # nobody can tell yet whether what was there is alive
@@ -148,7 +151,7 @@ def test_the_first_of_two_servers_under_a_key_stays(tmp_path: Path, caplog: pyte
     with pytest.raises(RegistryError, match="users/a: another server is published under this id"):
         newcomer.write(1.0 + RENEWED)
     assert lease.read_bytes() == ours.data
-    again = Keeping(tmp_path, [other], yielded)
+    again = Keeping(tmp_path, [other], yielded, set())
     for second in range(60):  # as long as it is renewed
         if second % 5 == 0:
             holder.write(float(second))
@@ -162,9 +165,9 @@ def test_the_first_of_two_servers_under_a_key_stays(tmp_path: Path, caplog: pyte
 
 def test_a_newcomer_waits_no_longer_than_the_file_is_there(tmp_path: Path) -> None:
     ours, other = written(), written("b:1")
-    Keeping(tmp_path, [ours], set()).write(0.0)
+    Keeping(tmp_path, [ours], set(), set()).write(0.0)
     yielded: set[tuple[Path, bytes]] = set()
-    newcomer = Keeping(tmp_path, [other], yielded)
+    newcomer = Keeping(tmp_path, [other], yielded, set())
     newcomer.write(0.0)
     put(tmp_path / "users" / "a.lease", ours.data.decode())
     with pytest.raises(RegistryError):
@@ -177,7 +180,7 @@ def test_a_newcomer_waits_no_longer_than_the_file_is_there(tmp_path: Path) -> No
 def test_a_file_that_has_been_its_own_for_a_lease_is_held(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     ours, lease = written(), tmp_path / "users" / "a.lease"
     put(lease, written("left:1").data.decode())  # by who was killed
-    keeping = Keeping(tmp_path, [ours], set())
+    keeping = Keeping(tmp_path, [ours], set(), set())
     for at in (0.0, RENEWED, LEASE):
         keeping.write(at)
     put(lease, "rubbish")
@@ -186,3 +189,45 @@ def test_a_file_that_has_been_its_own_for_a_lease_is_held(tmp_path: Path, caplog
     put(lease, written("b:1").data.decode())
     keeping.write(LEASE + 2)
     assert lease.read_bytes() == ours.data and caplog.messages
+
+
+def test_what_cannot_be_looked_at_is_overwritten(tmp_path: Path) -> None:
+    ours, lease = written(), tmp_path / "users" / "a.lease"
+    lease.parent.mkdir()
+    lease.symlink_to(lease)
+    keeping = Keeping(tmp_path, [ours], set(), set())
+    keeping.write(0.0)
+    assert lease.read_bytes() == ours.data
+    lease.unlink()
+    lease.symlink_to(lease)
+    keeping.write(RENEWED)
+    assert lease.read_bytes() == ours.data
+    put(lease, written("b:1").data.decode())
+    with pytest.raises(RegistryError):  # nobody can tell whether what was there first was rubbish for long
+        keeping.write(2 * RENEWED)
+
+
+def test_who_held_a_key_holds_it_after_a_failure(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    ours, other, lease = written(), written("b:1"), tmp_path / "users" / "a.lease"
+    held: set[tuple[Path, bytes]] = set()
+    keeping = Keeping(tmp_path, [ours], set(), held)
+    keeping.write(0.0)
+    away = lease.parent.rename(tmp_path / "away")
+    lease.parent.write_text("no folder")
+    with pytest.raises(NotADirectoryError):
+        keeping.write(RENEWED)
+    lease.parent.unlink()
+    away.rename(lease.parent)
+    again = Keeping(tmp_path, [ours], set(), held)
+    again.write(RENEWED + 1)
+    put(lease, other.data.decode())
+    again.write(2 * RENEWED)
+    assert lease.read_bytes() == ours.data and len(caplog.messages) == 1
+    # Whoever finds another's bytes there is a newcomer all the same, and so is who has never held it.
+    for bytes_there, known in ((other, {(lease, ours.data)}), (ours, set[tuple[Path, bytes]]())):
+        put(lease, bytes_there.data.decode())
+        newcomer = Keeping(tmp_path, [ours], set(), known)
+        newcomer.write(100.0)
+        put(lease, other.data.decode())
+        with pytest.raises(RegistryError):
+            newcomer.write(100.0 + RENEWED)

@@ -156,9 +156,9 @@ def test_consul_is_not_asked_for_its_past(caplog: pytest.LogCaptureFixture, monk
     # What is asked, the index that is answered, and what; a server that has just been started tells of its past.
     answers: list[tuple[str, str, Any]] = [
         ("consistent", "9", []),
-        ("index=9&wait=10s", "3", rubbish),  # which is told of if it is taken
+        ("index=9&wait=60s", "3", rubbish),  # which is told of if it is taken
         ("consistent", "12", []),
-        ("index=12&wait=10s", "", []),  # a failure
+        ("index=12&wait=60s", "", []),  # a failure
         ("consistent", "2", []),
     ]
     asked: list[str] = []

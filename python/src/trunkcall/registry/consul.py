@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from trunkcall.transport import parse_place
 
-from .asking import Answer, Asking, in_order
+from .asking import Answer, Asking, in_order, read_json
 from .place import LEASE, Account, Place, check_free
 from .record import MOST_BYTES, Record
 from .store import RegistryError, Watcher, Written
@@ -19,7 +19,7 @@ from .view import Entry
 
 RENEWS = 3  # in a lease
 ANSWERS_WITHIN = 10.0  # seconds
-WAITS = 10  # seconds that Consul holds a question back while nothing changes; a sixteenth more at most
+WAITS = 60  # seconds that Consul holds a question back while nothing changes; a sixteenth more at most
 LOOKS = 0.02  # seconds between two questions at least: each answer has all instances
 WITHDRAWS_WITHIN = 5.0  # seconds
 FORGOTTEN = 60  # seconds after which a server that is critical is deregistered
@@ -198,10 +198,19 @@ class Keeping:
             await self._pass(one, ANSWERS_WITHIN)
 
     async def _check(self, one: Written) -> None:
-        answer = await _ask_health(self._asking, one.record.service, 0)
-        for ident, data in _instances(one.record.service, answer.value()):
-            if ident == one.record.id:
-                check_free(one, data)
+        """Raises RegistryError if the agent has another server's record there that is alive."""
+        target = f"/v1/agent/health/service/id/{quote(one.record.key)}"
+        answer = await self._asking.ask("GET", target, within=ANSWERS_WITHIN, most=MOST_SHORT)
+        if answer.status == 404:
+            return
+        # Of one whose checks do not pass the agent answers 429 or 503, with the same.
+        there = read_json(answer.who, answer.data) if answer.status in (429, 503) else answer.value()
+        try:
+            alive, data = there["AggregatedStatus"] != "critical", joined(there["Service"]["Meta"] or {})
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            raise in_order("Consul", error) from None
+        if alive:
+            check_free(one, data)
 
     async def _pass(self, one: Written, within: float) -> None:
         await self._act(f"check/pass/{quote(f'service:{one.record.key}')}", None, within)

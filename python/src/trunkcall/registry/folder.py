@@ -45,6 +45,7 @@ class Folder:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         self._yielded: set[tuple[Path, bytes]] = set()
+        self._held: set[tuple[Path, bytes]] = set()
 
     async def watch(self, service: str, watcher: Watcher, /) -> None:
         """See Source."""
@@ -62,7 +63,7 @@ class Folder:
 
     async def keep(self, records: Sequence[Written], published: Callable[[], None], /) -> None:
         """See Store."""
-        keeping = Keeping(self.path, records, self._yielded)
+        keeping = Keeping(self.path, records, self._yielded, self._held)
         cleaned = time.monotonic()
         first = True
         while not await asyncio.to_thread(keeping.is_free, time.monotonic()):  # noqa: ASYNC110  # nothing tells of it
@@ -193,12 +194,20 @@ def _is_good(one: Written, data: bytes) -> bool:
 class Keeping:
     """What keeps records in a folder."""
 
-    def __init__(self, folder: Path, records: Sequence[Written], yielded: set[tuple[Path, bytes]]) -> None:
-        """`yielded` are records whose files were left to others, by path and bytes. It outlives this."""
+    def __init__(
+        self,
+        folder: Path,
+        records: Sequence[Written],
+        yielded: set[tuple[Path, bytes]],
+        held: set[tuple[Path, bytes]],
+    ) -> None:
+        """`yielded` are records whose files were left to others, by path and bytes; `held` are those whose keys were
+        held when keeping them failed. Both outlive this."""
         self._folder = folder
         self._records = records
         self._yielded = yielded
-        self._own: dict[Path, float] = {}  # since when a file has been its own, -inf if nobody had it before
+        self._held = held
+        self._own: dict[Path, float] = {}  # since when a file has been its own, -inf if it was held from the first
         self._others: dict[Path, tuple[Stamp, float]] = {}  # files of others, and when they changed, by the clock
         self._clock = 0.0  # seconds that it has looked at those
         self._last: float | None = None
@@ -231,6 +240,17 @@ class Keeping:
     def write(self, now: float) -> None:
         """Writes each record to a file beside its own, and renames that. Raises OSError; RegistryError where another
         server was there before (spec/registry.md 7.6)."""
+        try:
+            self._write(now)
+        except BaseException:
+            self._held.update((path, one.data) for one in self._records if self._is_held(path := self._path(one), now))
+            raise
+
+    def _is_held(self, path: Path, now: float) -> bool:
+        """Whether a key is held, and not one of a newcomer."""
+        return path in self._own and now >= self._own[path] + LEASE
+
+    def _write(self, now: float) -> None:
         for one in self._records:
             path = self._path(one)
             self._look(one, path, now)
@@ -248,16 +268,21 @@ class Keeping:
 
     def _look(self, one: Written, path: Path, now: float) -> None:
         """Looks at what is to be overwritten. Raises RegistryError."""
-        data, there = b"", False
-        with suppress(FileNotFoundError):
+        data, there = b"", True
+        try:
             found = path.stat()
-            there = True
             data, _ = _read(str(path), found.st_mode, found.st_size)
+        except FileNotFoundError:
+            there = False
+        except OSError:
+            pass  # it is rubbish
         if path not in self._own:
-            self._own[path] = now if there else -math.inf
+            held = (path, one.data) in self._held and data == one.data
+            self._held.discard((path, one.data))
+            self._own[path] = -math.inf if held or not there else now
         elif data != one.data and _is_good(one, data):
             text = f"{one.record.key}: {UNDER_THIS_ID}"
-            if now < self._own[path] + LEASE:
+            if not self._is_held(path, now):
                 self._yielded.add((path, one.data))
                 raise RegistryError(text)
             logging.getLogger("trunkcall").warning("%s", text)

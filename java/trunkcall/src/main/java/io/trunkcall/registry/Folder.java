@@ -21,6 +21,7 @@ public final class Folder implements Store {
 
   private final Path path;
   private final Set<FolderKeeping.Yielded> yielded = ConcurrentHashMap.newKeySet();
+  private final Set<FolderKeeping.Yielded> held = ConcurrentHashMap.newKeySet();
 
   /** The registry in a folder. */
   public Folder(Path path) {
@@ -34,7 +35,7 @@ public final class Folder implements Store {
 
   @Override
   public void keep(List<Written> records, Runnable published) throws Exception {
-    new FolderKeeping(path, records, yielded).keep(published);
+    new FolderKeeping(path, records, yielded, held).keep(published);
   }
 
   @Override

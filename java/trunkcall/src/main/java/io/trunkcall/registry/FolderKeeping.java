@@ -32,12 +32,13 @@ final class FolderKeeping {
   /** A file that somebody else has written, unchanged since. */
   private record Unchanged(FileState state, long since) {}
 
-  /** A record whose file was left to another server. */
+  /** A record, by its file and its bytes. */
   record Yielded(Path path, String text) {}
 
   private final Path folder;
   private final List<Written> records;
   private final Set<Yielded> yielded;
+  private final Set<Yielded> held;
   private final Map<Path, Long> own = new HashMap<>(); // since when a file has been its own
   private final Map<Path, Unchanged> others = new HashMap<>(); // by the clock of `looked`
   private final LookedTime looked = new LookedTime();
@@ -47,11 +48,13 @@ final class FolderKeeping {
    * Keeps records.
    *
    * @param yielded what was left to other servers, which outlives this and may be used by others
+   * @param held whose keys were held when keeping it failed; likewise
    */
-  FolderKeeping(Path folder, List<Written> records, Set<Yielded> yielded) {
+  FolderKeeping(Path folder, List<Written> records, Set<Yielded> yielded, Set<Yielded> held) {
     this.folder = folder;
     this.records = records;
     this.yielded = yielded;
+    this.held = held;
   }
 
   /** Until the thread is interrupted. */
@@ -129,6 +132,20 @@ final class FolderKeeping {
    * @throws RegistryException where another server was there before (registry.md 7.6)
    */
   void write(long now) throws IOException {
+    try {
+      writeAll(now);
+    } catch (IOException | RuntimeException failed) {
+      for (Written one : records) {
+        Long since = own.get(path(one));
+        if (since != null && now - since >= Folder.LEASE) {
+          held.add(yielded(one));
+        }
+      }
+      throw failed;
+    }
+  }
+
+  private void writeAll(long now) throws IOException {
     for (Written one : records) {
       Path path = path(one);
       look(one, path, now);
@@ -149,14 +166,15 @@ final class FolderKeeping {
       if (FileState.of(path).regular()) {
         data = FileState.read(path, RecordWriter.MOST_RECORD + 1);
       }
-    } catch (FileNotFoundException | NoSuchFileException none) {
+    } catch (NoSuchFileException none) {
       there = false;
     } catch (IOException unreadable) {
       // It is rubbish.
     }
     Long since = own.get(path);
     if (since == null) {
-      own.put(path, there ? now : HELD);
+      boolean holds = held.remove(yielded(one)) && Arrays.equals(data, one.data());
+      own.put(path, holds || !there ? HELD : now);
       return;
     }
     try {

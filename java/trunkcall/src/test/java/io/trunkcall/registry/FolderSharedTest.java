@@ -28,6 +28,7 @@ final class FolderSharedTest {
 
   @TempDir Path folder;
   private final Set<FolderKeeping.Yielded> yielded = new HashSet<>();
+  private final Set<FolderKeeping.Yielded> held = new HashSet<>();
 
   private static Written at(String address) {
     return new Written(ServiceRecord.builder("users", "a", address).build());
@@ -43,7 +44,7 @@ final class FolderSharedTest {
   }
 
   private FolderKeeping keeping(Written one, Set<FolderKeeping.Yielded> left) {
-    return new FolderKeeping(folder, List.of(one), left);
+    return new FolderKeeping(folder, List.of(one), left, held);
   }
 
   private void assertStands(Written one) throws IOException {
@@ -126,6 +127,54 @@ final class FolderSharedTest {
       log.await(TAKEN);
     }
     assertStands(ours);
+  }
+
+  @Test
+  void whatCannotBeLookedAtIsOverwritten() throws Exception {
+    Written ours = at("a:1");
+    Files.createDirectories(folder.resolve("users"));
+    FolderKeeping keeping = keeping(ours, yielded);
+    for (int second = 0; second <= 5; second += 5) {
+      Files.deleteIfExists(lease());
+      Files.createSymbolicLink(lease(), lease()); // which leads nowhere
+      keeping.write(second * SECOND);
+      assertStands(ours);
+    }
+    put(at("b:1").data());
+    assertTaken(keeping, 10 * SECOND); // nobody can tell what was there first
+  }
+
+  @Test
+  void whoHeldAKeyHoldsItAfterAFailure() throws Exception {
+    Written ours = at("a:1");
+    Written other = at("b:1");
+    FolderKeeping failing = keeping(ours, yielded);
+    failing.write(0);
+    Path away = Files.move(folder.resolve("users"), folder.resolve("away"));
+    Files.createFile(folder.resolve("users"));
+    assertThrows(IOException.class, () -> failing.write(5 * SECOND));
+    Files.delete(folder.resolve("users"));
+    Files.move(away, folder.resolve("users"));
+
+    FolderKeeping again = keeping(ours, yielded);
+    again.write(6 * SECOND);
+    put(other.data());
+    try (Logged log = new Logged()) {
+      again.write(11 * SECOND);
+      log.await(TAKEN);
+    }
+    assertStands(ours);
+
+    FolderKeeping neverHeld = keeping(ours, yielded);
+    neverHeld.write(20 * SECOND);
+    put(other.data());
+    assertTaken(neverHeld, 25 * SECOND);
+
+    held.add(new FolderKeeping.Yielded(lease(), new String(ours.data(), StandardCharsets.UTF_8)));
+    FolderKeeping late = keeping(ours, yielded); // another's bytes are there
+    late.write(30 * SECOND);
+    put(other.data());
+    assertTaken(late, 35 * SECOND);
   }
 
   @Test

@@ -151,7 +151,7 @@ final class FolderTest {
 
   @Test
   void whatWasLeftBehindIsRemoved() throws IOException {
-    FolderKeeping keeping = new FolderKeeping(folder, List.of(instance("a")), Set.of());
+    FolderKeeping keeping = new FolderKeeping(folder, List.of(instance("a")), Set.of(), Set.of());
     for (String name : List.of("dead.lease", ".dead.1.tmp", "by-hand.json", ".other")) {
       put(name, "x");
     }
