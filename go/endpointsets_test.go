@@ -10,7 +10,7 @@ import (
 // Sets that follow one another at random, with endpoints that come, go, change, are moved and are told twice, are applied
 // as if each were looked at without the one before.
 func TestSetsThatFollowOneAnother(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a test's
+	random := rand.New(rand.NewPCG(1, 2))
 	one := func() Endpoint {
 		e := Endpoint{Addresses: []string{fmt.Sprintf("10.0.0.%d:1", random.IntN(3))}, Weight: random.IntN(2)}
 		if random.IntN(4) > 0 {

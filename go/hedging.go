@@ -98,7 +98,7 @@ func (h *hedging) start(number int) {
 	h.attempts = append(h.attempts, one)
 	var next *nextAttempt
 	if number > 1 {
-		next = &nextAttempt{own: wire.Own{Attempt: uint32(number)}, tried: tried} //nolint:gosec // 5 at most
+		next = &nextAttempt{own: wire.Own{Attempt: uint32(number)}, tried: tried}
 		if len(tried) > 0 {
 			next.not = tried[len(tried)-1]
 		}

@@ -78,7 +78,7 @@ func (l *looking) ask(ctx context.Context, index uint64, w *registry.Watcher) (u
 	if err != nil {
 		return 0, err
 	}
-	defer answer.Body.Close()
+	defer func() { _ = answer.Body.Close() }()
 	next, err := strconv.ParseUint(answer.Header.Get("X-Consul-Index"), 10, 64)
 	if err != nil {
 		return 0, fmt.Errorf("Consul's answer has the index %q", answer.Header.Get("X-Consul-Index")) //nolint:staticcheck // a name
@@ -127,7 +127,7 @@ func (l *looking) request(ctx context.Context, index uint64) (*http.Response, er
 		return nil, err
 	}
 	if answer.StatusCode != http.StatusOK {
-		defer answer.Body.Close()
+		defer func() { _ = answer.Body.Close() }()
 		said, _ := io.ReadAll(io.LimitReader(answer.Body, 300))
 		return nil, fmt.Errorf("Consul answers %s: %s", answer.Status, strings.TrimSpace(string(said))) //nolint:staticcheck // a name
 	}

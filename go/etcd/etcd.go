@@ -117,7 +117,7 @@ func (s *Store) Watch(ctx context.Context, service string, w *registry.Watcher) 
 	if err != nil {
 		return err
 	}
-	defer client.Close()
+	defer func() { _ = client.Close() }()
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	defer cancel()
 	l := looking{client: client, prefix: s.root + service + "/"}
@@ -215,7 +215,7 @@ func (l *looking) part(ctx context.Context, from string, limit, revision int64) 
 func (l *looking) changed(answer *pb.WatchResponse, w *registry.Watcher) error {
 	last := make(map[string]*clientv3.Event, len(answer.Events))
 	for _, event := range answer.Events {
-		last[strings.TrimPrefix(string(event.Kv.Key), l.prefix)] = (*clientv3.Event)(event)
+		last[strings.TrimPrefix(string(event.Kv.Key), l.prefix)] = event
 	}
 	if len(last) == 0 {
 		return nil

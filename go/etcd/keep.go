@@ -20,7 +20,7 @@ func (s *Store) Keep(ctx context.Context, records []registry.Written, published 
 	if err != nil {
 		return err
 	}
-	defer client.Close()
+	defer func() { _ = client.Close() }()
 	ctx = clientv3.WithRequireLeader(ctx)
 	own, cancel := context.WithCancel(context.WithoutCancel(ctx)) // what withdraws
 	defer cancel()
@@ -169,7 +169,7 @@ func (k *keeping) watch(ctx context.Context) error {
 		}
 		for _, event := range answer.Events {
 			w := byKey[string(event.Kv.Key)]
-			if w != nil && ((*clientv3.Event)(event).Type == clientv3.EventTypeDelete || string(event.Kv.Value) != string(w.Data)) {
+			if w != nil && (event.Type == clientv3.EventTypeDelete || string(event.Kv.Value) != string(w.Data)) {
 				return fmt.Errorf("%s was removed, or written by somebody else", w.Key())
 			}
 		}

@@ -138,7 +138,7 @@ func (e *Embedded) Keep(ctx context.Context, records []Written, published func()
 	defer client.Close()
 	parts := slices.Collect(slices.Chunk(records, mostPublished))
 	var left atomic.Int32
-	left.Store(int32(len(parts))) //nolint:gosec // a server has fewer services
+	left.Store(int32(len(parts)))
 	within, stop := context.WithCancel(ctx)
 	defer stop()
 	failures := make(chan error, len(parts))
@@ -216,7 +216,7 @@ func keepPart(ctx context.Context, client *trunkcall.Client, records []Written, 
 			for {
 				select {
 				case <-answers: // of a renewal
-				case <-ended:
+				case <-ended: //nolint:errcheck // however it ended
 					return nil
 				case <-silent.C:
 					return errors.New("the registry has not confirmed in time that it withdrew the server")

@@ -98,7 +98,7 @@ func TestEmbeddedServersComeAndGoWhileCallsGoOn(t *testing.T) {
 	until(t, client, "first", "second")
 	stop(t, first)
 	until(t, client, "second")
-	first = publish(t, store, "first")
+	publish(t, store, "first")
 	until(t, client, "first", "second")
 	stop(t, second)
 	until(t, client, "first")

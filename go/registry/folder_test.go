@@ -418,6 +418,3 @@ func TestFolderIsNeverReadTorn(t *testing.T) {
 		t.Error(len(l.told), "files")
 	}
 }
-
-// silent discards what is logged.
-var silent = slog.New(slog.DiscardHandler)

@@ -36,7 +36,7 @@ func (b counting) Balance(endpoints []*trunkcall.EndpointState) trunkcall.Picker
 func (counting) Lazy() {}
 
 func (b counting) until(count int) {
-	for <-b != count { //nolint:revive // others are of changes of a state
+	for <-b != count {
 	}
 }
 

@@ -63,7 +63,7 @@ type reader struct {
 }
 
 // parse returns the members that could be taken over, the first fault of the others, and what is wrong with the JSON.
-func parse(data []byte) (Record, error, error) { //nolint:revive // of two errors the second is the function's own
+func parse(data []byte) (Record, error, error) {
 	r := reader{Decoder: jsontext.NewDecoder(bytes.NewReader(data))}
 	if err := r.object(); err != nil {
 		return Record{}, nil, err

@@ -67,11 +67,11 @@ type stateError struct{ error }
 // readState reads a file. It is whole if it was there and nothing is wrong with it. The error is fs.ErrNotExist if it is
 // not there, and names the file and the line otherwise.
 func readState(path string) (records []Written, whole bool, err error) {
-	f, err := os.Open(path)
+	f, err := os.Open(path) //nolint:gosec // the user names it
 	if err != nil {
 		return nil, false, err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	if info, err := f.Stat(); err != nil {
 		return nil, false, err
 	} else if !info.Mode().IsRegular() {

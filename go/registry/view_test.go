@@ -15,7 +15,7 @@ import (
 // A set is made of the last one and of what has changed since. It is the same as one made of all that is there, whatever
 // is told.
 func TestSetsOfWhatHasChanged(t *testing.T) {
-	random := rand.New(rand.NewPCG(3, 4)) //nolint:gosec // a test's
+	random := rand.New(rand.NewPCG(3, 4))
 	for range 50 {
 		v := newView("s")
 		handed := 0
