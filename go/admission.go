@@ -78,7 +78,15 @@ func PrincipalFromContext(ctx context.Context) any {
 // leave gives back the place of a handler (serving.admit), and releases what the admission has given.
 func (c *ServerCall) leave() {
 	c.serving.running.Add(-1)
-	if c.admission != nil && c.admission.Release != nil {
+	a := c.admission
+	if a == nil {
+		return
+	}
+	released := a.Release == nil
+	if a.place != nil {
+		a.place.leave()
+	}
+	if !released {
 		c.release()
 	}
 }
@@ -94,7 +102,7 @@ func (c *ServerCall) release() {
 
 // serve asks the admission, if there is one, and runs the handler.
 func (c *ServerCall) serve() (response any, err error) {
-	if c.serving.admission != nil {
+	if c.serving.admission != nil || c.serving.callLimits != nil {
 		if err := c.ask(); err != nil {
 			return nil, err
 		}
@@ -110,9 +118,34 @@ func (c *ServerCall) serve() (response any, err error) {
 	return response, err
 }
 
-// ask asks the admission about a call. The error is the Status of one that is refused.
-func (c *ServerCall) ask() (err error) {
+// ask has a call pass the limits of a policy file, and asks the admission about it. The error is the Status of one that is refused.
+func (c *ServerCall) ask() error {
 	c.progress.Store(uint32(notEntered))
+	place, err := c.limit()
+	if err != nil {
+		c.turnedAway(err)
+		return err
+	}
+	if c.serving.admission != nil {
+		if err := c.askAdmission(place); err != nil {
+			return err
+		}
+	} else if place != nil {
+		c.admission = &place.admission
+	}
+	c.progress.Store(uint32(direct))
+	return nil
+}
+
+// turnedAway tells of a call by HTTP that was refused. Of native calls the session tells.
+func (c *ServerCall) turnedAway(err error) {
+	if s := StatusOf(err); c.http != nil {
+		c.serving.unserved(c.Peer().Remote, c.handler.Method.Name, true, s.Code, s.Message)
+	}
+}
+
+// askAdmission asks the user's admission about a call that has a place by limits, nil: none.
+func (c *ServerCall) askAdmission(place *limitedPlace) (err error) {
 	returned := false
 	defer func() {
 		if p := recover(); !returned { // p is nil when it ended its goroutine
@@ -121,16 +154,17 @@ func (c *ServerCall) ask() (err error) {
 			err = Status{Code: Internal, Message: c.serving.untold("admission panicked", id)}.Err()
 		}
 		if err != nil {
-			if s := StatusOf(err); c.http != nil { // of native calls the session tells
-				c.serving.unserved(c.Peer().Remote, c.handler.Method.Name, true, s.Code, s.Message)
+			if place != nil {
+				place.refused()
 			}
+			c.turnedAway(err)
 		}
 	}()
 	admission, err := c.serving.admission(&c.context, c.arrival())
 	returned = true
 	if err == nil {
+		admission.place = place
 		c.admission = &admission
-		c.progress.Store(uint32(direct))
 		return nil
 	}
 	if _, ours := statusWithin(err); !ours {

@@ -65,14 +65,17 @@ type concurrencyState struct {
 	core *policy.Concurrency
 }
 
-// enter says why a call may not run; if it may, its end is to be told with when it entered.
+// enter says why a call may not run; if it may, its end is to be told with when it entered. A limit that is fixed asks no clock.
 func (c *concurrencyState) enter(p policy.Priority) (at time.Duration, why string) {
 	if c == nil {
 		return 0, ""
 	}
+	if c.core.Measures() {
+		at = elapsed()
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if at = elapsed(); !c.core.Enter(at, p) {
+	if !c.core.Enter(at, p) {
 		return 0, fmt.Sprintf("concurrency of %s is used up", c.scope)
 	}
 	return at, ""
@@ -82,8 +85,11 @@ func (c *concurrencyState) leave(entered time.Duration, s policy.Sample) {
 	if c == nil {
 		return
 	}
+	var now time.Duration
+	if c.core.Measures() {
+		now = elapsed()
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := elapsed()
 	c.core.Leave(now, now-entered, s, random)
 }

@@ -93,9 +93,7 @@ func NewServer(options ...ServerOption) (*Server, error) {
 	}
 	s.serving.begin("server", &s.options.common, s.options.interceptors)
 	s.more = s.publishAgain
-	if s.admission = s.options.admit; s.policies != nil {
-		s.admission = s.policies.limited(s.admission)
-	}
+	s.admission, s.callLimits = s.options.admit, s.policies
 	s.calling = newCalling(noContext, &s.options.common, s.options.reverse, s.pool)
 	s.config = s.options.transport(serverConnections{acceptor{&s.serving}, s}, s.pool)
 	s.openHTTP()

@@ -45,6 +45,7 @@ type serving struct {
 	side         string // "server" or "client", for what callers are told
 	interceptors []Interceptor
 	admission    func(context.Context, *Arrival) (Admission, error) // nil: all calls are admitted
+	callLimits   *policyFile                                        // that says limits, nil without one
 	oneWays      oneWays
 	counters     counters
 

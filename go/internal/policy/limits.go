@@ -90,6 +90,9 @@ func NewConcurrency(rules *ConcurrencyRules) *Concurrency {
 	return c
 }
 
+// Measures reports whether times make a difference: under a fixed limit they do not, and may be 0.
+func (c *Concurrency) Measures() bool { return c.rules.Adaptive != nil }
+
 // Limit is the limit, in thousandths.
 func (c *Concurrency) Limit() int64 { return c.limit }
 
