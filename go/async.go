@@ -150,6 +150,7 @@ func (a *asyncCall) open() error {
 // try makes the call, or has it run again when its turn has come.
 func (a *asyncCall) try() error {
 	a.state = asyncOpening
+	a.opening.now = 0
 	wait, err := a.opening.try()
 	if err == nil && !wait {
 		a.state = asyncOpen

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/trunkcall/trunkcall/go/internal/transport"
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
@@ -58,7 +59,7 @@ type attempt struct {
 	call     *transport.Call
 	endpoint *EndpointState // where it counts; nil: nowhere
 	picks    PickObserver
-	began    time.Duration
+	began    int64 // as roles.Clock has it
 	kind     Kind
 	passage  *passage       // under a policy file, else nil
 	at       *EndpointState // where it is made, if it is
@@ -115,7 +116,7 @@ func (a *attempt) opened(conn *Connection, o *opening, made bool) {
 	if conn.redialer != nil {
 		a.at = conn.redialer.endpoint
 	}
-	a.began = time.Since(began)
+	a.began = o.time() // when it was given to the connection (client.md 10.9)
 	if a.endpoint != nil {
 		a.endpoint.calls.Add(1)
 	}
@@ -127,12 +128,15 @@ func (a *attempt) opened(conn *Connection, o *opening, made bool) {
 // begin tells the observers that the attempt has begun. That is users' code, so other calls on the
 // connection must not have to wait for it.
 func (a *attempt) begin(conn *Connection, o *opening) {
-	a.told.Peer, a.told.Queued = peerOf(conn.conn), a.began-o.asked
+	a.told.Peer, a.told.Queued = peerOf(conn.conn), time.Duration(a.began-o.asked)
 	if conn.redialer != nil {
 		a.told.Endpoint = conn.redialer.endpoint.endpoint.Load()
 	}
 	observers := a.options.attemptObservers
-	a.states = make([]any, len(observers))
+	if cap(a.states) < len(observers) {
+		a.states = make([]any, len(observers))
+	}
+	a.states = a.states[:len(observers)]
 	left := o.call.LeaveReading()
 	for i := range observers {
 		a.tell(i, observers[i].Began)
@@ -149,18 +153,19 @@ func (a *attempt) Run() { a.end(a.call.Result()) }
 func (a *attempt) end(e *wire.Ending) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	took := time.Since(began) - a.began
+	now := roles.Clock()
+	took := time.Duration(now - a.began)
 	if at := a.endpoint; at != nil {
 		at.calls.Add(-1)
 		outcome := Outcome{Status: Status{Code: e.Code, Delivery: e.Delivery, Local: e.Local}, Duration: took}
-		at.latency.ended(a.kind, &outcome, a.began+took)
+		at.latency.ended(a.kind, &outcome, elapsedAt(now))
 		if a.picks != nil {
 			outcome.Status = statusOfEnding(e)
 			a.contain("picker panicked", func() { a.picks.Ended(at, outcome) })
 		}
 	}
 	if a.passage != nil {
-		a.passage.ended(e, a.at)
+		a.passage.ended(e, a.at, elapsedAt(now))
 		a.passage = nil
 	}
 	if len(a.options.attemptObservers) == 0 {
@@ -174,7 +179,8 @@ func (a *attempt) end(e *wire.Ending) {
 	for i := range a.options.attemptObservers {
 		a.tell(i, a.options.attemptObservers[i].Ended)
 	}
-	a.told, a.states = Attempt{}, nil
+	a.told = Attempt{}
+	clear(a.states)
 }
 
 // tell calls a function of the ith observer.

@@ -10,7 +10,7 @@ import (
 // of calls open there plus one, times how long calls there took lately. It stays with an endpoint
 // for up to 64 calls while that is about as good as another, so that calls share writes.
 func LeastLoaded() Balancer {
-	return &leastLoaded{rand.Uint64, func() time.Duration { return time.Since(began) }}
+	return &leastLoaded{rand.Uint64, elapsed}
 }
 
 type leastLoaded struct {

@@ -53,8 +53,11 @@ func weigh(endpoints []*EndpointState) (w weights) {
 }
 
 // Pick takes numbers until one is that of an endpoint's turn (client.md 10.6).
-func (p *turnPicker) Pick(call *Pick) *EndpointState {
-	from, to := p.of(call.Not)
+func (p *turnPicker) Pick(call *Pick) *EndpointState { return p.next(call.Not) }
+
+// next picks for a call of which it need not know more than what it avoids.
+func (p *turnPicker) next(not *EndpointState) *EndpointState {
+	from, to := p.of(not)
 	w := &p.inReady
 	if from > 0 || p.ready == 0 {
 		w = &p.inComing
@@ -71,7 +74,7 @@ func (p *turnPicker) Pick(call *Pick) *EndpointState {
 			break
 		}
 	}
-	if list[i] == call.Not {
+	if list[i] == not {
 		i = (i + 1) % n
 	}
 	return list[i]

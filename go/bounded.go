@@ -27,13 +27,14 @@ type bounded struct {
 // longestBound is longer than any process lives, and small enough to reckon with.
 const longestBound = 1 << 61
 
-// begin bounds ctx for a call of a method, and reports whether the call runs within it: else ctx itself ends sooner.
-func (b *bounded) begin(ctx context.Context, method string, limit time.Duration) bool {
+// begin bounds ctx for a call of a method that begins now, and reports whether the call runs within it: else ctx itself ends
+// sooner.
+func (b *bounded) begin(ctx context.Context, method string, limit time.Duration, now int64) bool {
 	if sooner, ok := ctx.Deadline(); ok && time.Until(sooner) < limit {
 		return false
 	}
 	b.Context, b.by = ctx, overrun{method, limit}
-	b.deadline = roles.Clock() + int64(min(limit, longestBound))
+	b.deadline = now + int64(min(limit, longestBound))
 	return true
 }
 

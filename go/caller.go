@@ -3,6 +3,8 @@ package trunkcall
 import (
 	"context"
 	"sync"
+
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 )
 
 // Caller is what methods are called through: a Client, which chooses among its connections, a
@@ -119,12 +121,12 @@ func (c *route) alone(ctx context.Context, m *Method, request, response any, o *
 	}()
 	g.options = *o
 	o = &g.options
-	o.rules = c.governed(m)
+	o.rules, o.began = c.governed(m), roles.Clock()
 	if limit := c.timeoutOf(m, o); limit > 0 {
 		if g.bound == nil {
 			g.bound = &bounded{}
 		}
-		if g.bound.begin(ctx, m.Name, limit) {
+		if g.bound.begin(ctx, m.Name, limit, o.began) {
 			ctx, o.within = g.bound, g.bound
 		}
 	}

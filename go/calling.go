@@ -60,6 +60,10 @@ type unaryCall struct {
 // countedTogether.
 const stay = 256
 
+// quicklyEncoded is the size of requests, in bytes, up to which encoding takes no time that matters: the first attempt is
+// made when the call begins.
+const quicklyEncoded = 4 << 10
+
 // unary makes one unary call. A call that provably was not run is repeated
 // once, over another connection if there is one; one under a policy file as its rules say.
 func (c *route) unary(ctx context.Context, t *Method, request, response any, o *callOptions) (err error) {
@@ -79,12 +83,19 @@ func (c *route) unary(ctx context.Context, t *Method, request, response any, o *
 			break
 		}
 		var passed *passage
+		now := int64(0)
+		if next == nil && len(call.Buf) <= quicklyEncoded {
+			now = o.began
+		}
 		if o.governed != nil {
-			if passed, err = o.governed.attempt(); err != nil {
+			if now == 0 {
+				now = roles.Clock()
+			}
+			if passed, err = o.governed.attempt(elapsedAt(now)); err != nil {
 				break
 			}
 		}
-		if err = c.start(ctx, call, t, codec, o, next, passed); err != nil {
+		if err = c.start(ctx, call, t, codec, o, next, passed, now); err != nil {
 			if passed != nil {
 				passed.unmade(err)
 				o.governed.ended(err)
@@ -143,14 +154,17 @@ func (c *route) endpointOf(call *transport.Call) *EndpointState {
 }
 
 // start opens the call, waiting as long as that takes. What it needs lies in the call and not on the stack, of
-// which writing within TLS needs much.
+// which writing within TLS needs much. now is the time, by roles.Clock, or 0 if it was not looked at.
 func (c *route) start(
-	ctx context.Context, call *unaryCall, t *Method, codec Codec, o *callOptions, next *nextAttempt, passed *passage,
+	ctx context.Context, call *unaryCall, t *Method, codec Codec, o *callOptions, next *nextAttempt, passed *passage, now int64,
 ) error {
 	opening := &call.opening // field by field: a literal would be made beside it and copied
 	opening.route, opening.ctx, opening.call, opening.method, opening.options = c, ctx, &call.Call, t, o
 	opening.passage = passed
-	opening.number, opening.waiter, opening.attempt, opening.asked = call.number, &call.waiter, &call.attempt, c.now()
+	opening.number, opening.waiter, opening.attempt, opening.now = call.number, &call.waiter, &call.attempt, now
+	if len(c.options.attemptObservers) > 0 {
+		opening.asked = opening.time()
+	}
 	m := o.metadata
 	if !o.intercepted {
 		m = outgoing(ctx)
@@ -172,11 +186,11 @@ func (c *route) start(
 func (call *unaryCall) forget() { call.opening = opening{} }
 
 // now is when a call began to be opened, if attempts are told of.
-func (c *calling) now() time.Duration {
+func (c *calling) now() int64 {
 	if len(c.options.attemptObservers) == 0 {
 		return 0
 	}
-	return time.Since(began)
+	return roles.Clock()
 }
 
 // encode puts the request into the call's buffer.

@@ -23,6 +23,7 @@ type callOptions struct {
 	priority     Priority
 	rules        *methodRules  // what holds for the call by a policy file, nil without one
 	governed     *governedCall // the call, where it is under such rules
+	began        int64         // when the call did, as roles.Clock has it, until that is no more the time; 0: it is not known
 	within       *bounded      // what a time of the call's own makes of its context, nil without one
 }
 

@@ -104,7 +104,7 @@ func (e *EndpointState) Calls() int { return int(e.calls.Load()) }
 
 // Latency is a moving mean of how long unary calls there took; 0 if none has ended lately.
 func (e *EndpointState) Latency() time.Duration {
-	mean, _ := e.latency.at(time.Since(began))
+	mean, _ := e.latency.at(elapsed())
 	return time.Duration(mean)
 }
 

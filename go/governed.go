@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/trunkcall/trunkcall/go/internal/policy"
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
@@ -68,6 +69,7 @@ func (c *route) enter(ctx context.Context, o *callOptions, g *governedCall) erro
 		}
 	}
 	if len(g.rules.Faults) > 0 {
+		o.began = 0 // it may wait
 		if err := c.injected(ctx, g.rules.Faults); err != nil {
 			return err
 		}
@@ -119,11 +121,27 @@ func (g *governedCall) begin(ctx context.Context) {
 	case g.rules.Hedging != nil:
 	case g.rules.Retries != nil:
 		g.rules.repeats.with(func(b *policy.Budget) {
-			g.retries = g.rules.Retries.Begin(b, g.rules.Idempotent, elapsed(), deadlineOf(ctx))
+			g.retries = g.rules.Retries.Begin(b, g.rules.Idempotent, elapsedAt(g.options.time()), g.options.deadline(ctx))
 		})
 	default:
-		g.rules.repeats.made(elapsed(), 1)
+		g.rules.repeats.made(elapsedAt(g.options.time()), 1)
 	}
+}
+
+// time is when the call began, if that is still the time, else the time.
+func (o *callOptions) time() int64 {
+	if o.began == 0 {
+		return roles.Clock()
+	}
+	return o.began
+}
+
+// deadline is when the context of the call ends, by the clock of elapsed; below 0: never.
+func (o *callOptions) deadline(ctx context.Context) time.Duration {
+	if b := o.bound(ctx); b != nil {
+		return elapsedAt(b.deadline)
+	}
+	return deadlineOf(ctx)
 }
 
 // deadlineOf is when the context ends, by the clock of elapsed; below 0: never.
@@ -135,12 +153,12 @@ func deadlineOf(ctx context.Context) time.Duration {
 }
 
 // attempt begins an attempt, if the breaker allows it.
-func (g *governedCall) attempt() (*passage, error) {
+func (g *governedCall) attempt(now time.Duration) (*passage, error) {
 	p := &g.first
 	if p.call != nil { // it is not the first
 		p = &passage{}
 	}
-	if err := g.pass(p); err != nil {
+	if err := g.pass(p, now); err != nil {
 		if g.last != nil {
 			err = g.last
 		}
@@ -165,10 +183,10 @@ type passage struct {
 }
 
 // pass asks the breaker about an attempt.
-func (g *governedCall) pass(p *passage) error {
+func (g *governedCall) pass(p *passage, now time.Duration) error {
 	p.call = g
 	if b := g.rules.breaker; b != nil {
-		if p.number = b.ask(); p.number == 0 {
+		if p.number = b.ask(now); p.number == 0 {
 			return notSent(Errorf(Unavailable, "breaker of %s is open", g.rules.method))
 		}
 	}
@@ -178,7 +196,7 @@ func (g *governedCall) pass(p *passage) error {
 // unmade tells that the attempt could not be made.
 func (p *passage) unmade(err error) {
 	if b := p.call.rules.breaker; b != nil {
-		b.ended(p.number, policy.Neither)
+		b.ended(elapsed(), p.number, policy.Neither)
 	}
 	if p.leaves {
 		p.call.leave(err)
@@ -186,11 +204,11 @@ func (p *passage) unmade(err error) {
 }
 
 // ended tells how the attempt ended, at an endpoint.
-func (p *passage) ended(e *wire.Ending, at *EndpointState) {
+func (p *passage) ended(e *wire.Ending, at *EndpointState, now time.Duration) {
 	end := endOf(e)
 	end.Time, end.Left = p.call.time, p.left
 	if b := p.call.rules.breaker; b != nil {
-		b.ended(p.number, b.rules.Outcome(end))
+		b.ended(now, p.number, b.rules.Outcome(end))
 	}
 	if o := p.call.rules.outliers; o != nil && at != nil {
 		o.ended(at, end)
@@ -207,7 +225,7 @@ func (c *route) governStream(o *opening) error {
 		return err
 	}
 	p := &g.first
-	if err := g.pass(p); err != nil {
+	if err := g.pass(p, elapsed()); err != nil {
 		g.leave(err)
 		return err
 	}

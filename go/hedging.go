@@ -114,11 +114,11 @@ func (h *hedging) start(number int) {
 func (c *route) carryOut(h *hedging, one *hedge, next *nextAttempt) {
 	call := one.call
 	p := &passage{}
-	if one.err = h.options.governed.pass(p); one.err != nil {
+	if one.err = h.options.governed.pass(p, elapsed()); one.err != nil {
 		return
 	}
 	call.Buf = append(call.Buf[:0], h.request...)
-	if one.err = c.start(h.ctx, call, h.method, h.codec, h.options, next, p); one.err != nil {
+	if one.err = c.start(h.ctx, call, h.method, h.codec, h.options, next, p, 0); one.err != nil {
 		p.unmade(one.err)
 		return
 	}

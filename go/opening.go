@@ -28,7 +28,8 @@ type opening struct {
 	chose    *snapshot         // what the endpoint was last chosen from; nil: the caller said the connection
 	waiter   *waiter           // nil until it has to wait
 	packed   *transport.Buffer // the request as it is sent, if that is compressed
-	asked    time.Duration     // when, if attempts are told of
+	asked    int64             // when, if attempts are told of, as roles.Clock has it; so is now
+	now      int64             // when it was last tried, 0: nobody asked yet
 	attempt  *attempt          // memory for what is told of it; nil: none so far
 	watching *attempt          // that, once the call is open, if somebody wants to know of it
 	upTo     uint64            // attempts to connect that were under way when it first waited; 0: it has not
@@ -77,6 +78,7 @@ func (o *opening) wait() error {
 			}
 			<-o.waiter.turn.Come()
 		}
+		o.now = 0
 		if wait, err := o.try(); err != nil || !wait {
 			return err
 		}
@@ -95,8 +97,10 @@ func (o *opening) ended() {
 // its turn; else it is open, or has failed.
 func (o *opening) try() (wait bool, err error) {
 	conn, promised := o.turnCame()
-	if err = checkName(o.out.Method); err == nil && o.ctx.Err() != nil {
-		err = notSent(o.ctx.Err())
+	if err = checkName(o.out.Method); err == nil {
+		if over := o.over(); over != nil {
+			err = notSent(over)
+		}
 	}
 	for err == nil {
 		if conn == nil {
@@ -156,7 +160,7 @@ func (o *opening) fit(conn *Connection) error {
 		o.packed = r.options.packCall(conn, &o.out, o.plain, order)
 	}
 	if b := o.options.bound(o.ctx); b != nil {
-		left := b.deadline - roles.Clock()
+		left := b.deadline - o.time()
 		if left <= 0 {
 			return notSent(context.DeadlineExceeded)
 		}
@@ -218,13 +222,16 @@ func (o *opening) choose(s *snapshot) (*EndpointState, error) {
 	if s.picker == nil {
 		return nil, nil //nolint:nilnil // none, and no fault: the call waits
 	}
-	w := o.waits()
-	o.show()
-	w.pick = Pick{Context: o.ctx, Method: *o.method, Metadata: o.out.Metadata, Not: o.not}
 	var among *chooser
 	if o.options.rules != nil {
 		among = o.options.rules.chooser
 	}
+	if turns, ours := s.picker.(*turnPicker); ours && among == nil && len(o.tried) == 0 && !s.kept {
+		return s.usable(turns.next(o.not)), nil // as most do, for which no Pick need be made
+	}
+	w := o.waits()
+	o.show()
+	w.pick = Pick{Context: o.ctx, Method: *o.method, Metadata: o.out.Metadata, Not: o.not}
 	if len(o.tried) > 0 {
 		if e := among.elsewhere(s, &w.pick, o.tried); e != nil {
 			w.pick = Pick{}
@@ -242,10 +249,16 @@ func (o *opening) choose(s *snapshot) (*EndpointState, error) {
 		o.route.options.log(slog.LevelError, "picker failed", "method", o.method.Name, "error", err)
 		return nil, local(Errorf(Internal, "%v", err), NotSent)
 	}
+	return s.usable(e), nil
+}
+
+// usable is the endpoint that was picked, or another where that has begun to fail just now: the next picker will not say
+// it, and until then others need no wait.
+func (s *snapshot) usable(e *EndpointState) *EndpointState {
 	if e != nil && s.anySlot && e.State() == StateFailing {
-		e = s.insteadOf(e) // the next picker will not say it; until then others need no wait
+		return s.insteadOf(e)
 	}
-	return e, nil
+	return e
 }
 
 // pick asks the picker. A picker that was kept although the set has changed may return endpoints
@@ -311,6 +324,22 @@ func (s *snapshot) insteadOf(e *EndpointState) *EndpointState {
 		return first
 	}
 	return e
+}
+
+// time is when the call is tried. It is asked for once, however many want to know.
+func (o *opening) time() int64 {
+	if o.now == 0 {
+		o.now = roles.Clock()
+	}
+	return o.now
+}
+
+// over is the error of the call's context if that has ended.
+func (o *opening) over() error {
+	if b := o.options.bound(o.ctx); b != nil && o.time() < b.deadline {
+		return b.Context.Err()
+	}
+	return o.ctx.Err()
 }
 
 // show says that somebody else is given the call's context, and may keep it.

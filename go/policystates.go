@@ -23,17 +23,17 @@ func newBreakerState(rules *policy.BreakerRules) *breakerState {
 }
 
 // ask is the number to tell the end of an attempt with; 0: it is not to be made.
-func (b *breakerState) ask() int64 {
+func (b *breakerState) ask(now time.Duration) int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	number, _ := b.core.Ask(elapsed())
+	number, _ := b.core.Ask(now)
 	return number
 }
 
-func (b *breakerState) ended(number int64, outcome policy.Outcome) {
+func (b *breakerState) ended(now time.Duration, number int64, outcome policy.Outcome) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.core.Ended(elapsed(), number, outcome, random)
+	b.core.Ended(now, number, outcome, random)
 }
 
 // rateState is the bucket of a scope.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/trunkcall/trunkcall/go/internal/policy"
+	"github.com/trunkcall/trunkcall/go/internal/transport/roles"
 	"github.com/trunkcall/trunkcall/go/internal/wire"
 )
 
@@ -51,6 +52,11 @@ var origin = began.Add(-1 << 60)
 
 // elapsed is the time of a clock that does not jump.
 func elapsed() time.Duration { return time.Since(origin) }
+
+// elapsedAt is what elapsed was at a time of roles.Clock.
+func elapsedAt(clock int64) time.Duration { return elapsedAtClock + time.Duration(clock) }
+
+var elapsedAtClock = roles.TimeOf(0).Sub(origin)
 
 // made counts calls.
 func (r *repeats) made(now time.Duration, calls int64) {

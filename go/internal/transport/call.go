@@ -310,12 +310,13 @@ func (call *Call) Answer() (payload []byte, compression uint8, count int) {
 	return payload, compression, count
 }
 
-// Bytes returns the sizes, on the wire, of the messages sent after Open and of those received.
+// Bytes returns the sizes, on the wire, of the messages sent after Open and of those received. A unary call must have ended:
+// nobody else touches it then.
 func (call *Call) Bytes() (sent, received int64) {
-	c := call.conn
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	if s := call.several; s != nil {
+		c := call.conn
+		c.mu.Lock()
+		defer c.mu.Unlock()
 		return s.sent, s.received
 	}
 	for i := range call.inbox {
