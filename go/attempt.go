@@ -15,7 +15,8 @@ import (
 // Attempt is one attempt of a call, for attempt observers. Began and Ended are given the same one.
 // It must not be used after they return.
 type Attempt struct {
-	Context context.Context //nolint:containedctx // of the call, for its values
+	// Context is that of the call, for its values: a timeout that the client has set may not be in it.
+	Context context.Context //nolint:containedctx // as said
 	Method  *Method
 	// Number is 1 for the first attempt of a call, and goes on where the client makes it again: one that provably did
 	// not run, or a retry or hedge of its policy file.
@@ -95,8 +96,11 @@ func (o *opening) watched(conn *Connection) *attempt {
 	}
 	a.kind = o.method.Kind
 	if observed {
-		o.show()
-		a.told = Attempt{Context: o.ctx, Method: o.method, Number: max(1, o.attempts), SentBytes: int64(len(o.out.Payload))}
+		ctx := o.ctx
+		if b := o.options.bound(ctx); b != nil {
+			ctx = b.Context // which has its values; b may be used again
+		}
+		a.told = Attempt{Context: ctx, Method: o.method, Number: max(1, o.attempts), SentBytes: int64(len(o.out.Payload))}
 	}
 	if !o.call.Unary() {
 		o.call.AtEnd = a
